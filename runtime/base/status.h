@@ -1,0 +1,12 @@
+/* Errors: a status to return and a message that this thread keeps. */
+#ifndef FLP_BASE_STATUS_H
+#define FLP_BASE_STATUS_H
+#include "fusedlogp.h"
+
+/* Records the formatted message for this thread and returns status, so that a failing function ends in one line:
+ *     return flp_status_fail(FLP_BAD_ARGUMENT, "vocab: got %" PRId64 ", wanted 1 .. 2147483647", vocab); */
+flp_status flp_status_fail(flp_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Puts "prefix: " before the recorded message; returns status. */
+flp_status flp_status_prefix(flp_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#endif

@@ -1,0 +1,18 @@
+/* bf16 and fp16 to and from fp32. */
+#ifndef FLP_CPU_CONVERT_H
+#define FLP_CPU_CONVERT_H
+#include "fusedlogp.h"
+#include <stddef.h>
+#include <stdint.h>
+
+float flp_convert_bf16_to_f32(uint16_t bits);
+float flp_convert_f16_to_f32(uint16_t bits);
+uint16_t flp_convert_f32_to_bf16(float value); /* round to nearest even; NaN stays NaN */
+uint16_t flp_convert_f32_to_f16(float value);
+/* count elements of dtype from a base that need not be aligned to them. */
+void flp_convert_to_f32(flp_dtype dtype, const void *from, float *to, size_t count);
+int flp_dtype_bytes(flp_dtype dtype);         /* 0 for FLP_NONE */
+const char *flp_dtype_name(flp_dtype dtype);  /* "bf16", "f16", "f32", "i32", "i64", "none" */
+/* FLP_NONE for an unknown name. */
+flp_dtype flp_dtype_parse(const char *name);
+#endif

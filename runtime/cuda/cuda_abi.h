@@ -1,0 +1,85 @@
+/* The few declarations of the CUDA driver API that the library uses, so that no toolkit is needed to build it.
+ * tests/runtime/test_cuda_abi.c compares them with the real cuda.h where one is installed. */
+#ifndef FLP_CUDA_CUDA_ABI_H
+#define FLP_CUDA_CUDA_ABI_H
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+
+typedef struct __attribute__((aligned(64))) { uint64_t opaque[16]; } CUtensorMap;
+
+enum { /* CUresult */
+    CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_NOT_INITIALIZED = 3,
+    CUDA_ERROR_NO_DEVICE = 100, CUDA_ERROR_INVALID_IMAGE = 200, CUDA_ERROR_INVALID_CONTEXT = 201,
+    CUDA_ERROR_NO_BINARY_FOR_GPU = 209, CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222, CUDA_ERROR_INVALID_SOURCE = 300,
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900
+};
+enum { /* CUdevice_attribute */
+    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
+};
+enum { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };      /* CUfunction_attribute */
+enum { CU_STREAM_CAPTURE_STATUS_NONE = 0 };                        /* CUstreamCaptureStatus */
+enum { CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6, CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9 };
+enum { CU_TENSOR_MAP_INTERLEAVE_NONE = 0 };
+enum { CU_TENSOR_MAP_SWIZZLE_NONE = 0, CU_TENSOR_MAP_SWIZZLE_32B = 1, CU_TENSOR_MAP_SWIZZLE_64B = 2, CU_TENSOR_MAP_SWIZZLE_128B = 3 };
+enum { CU_TENSOR_MAP_L2_PROMOTION_NONE = 0, CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2, CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3 };
+enum { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0 };
+
+/* X(field, symbol, minimum driver version, parameters): the table flp_driver is made of. `symbol` is the name that the
+ * shared object exports (the _v2 of a versioned function where cuda.h maps to it). */
+#define FLP_DRIVER_FUNCTIONS(X)                                                                              \
+    X(init, cuInit, (unsigned flags))                                                                        \
+    X(driver_version, cuDriverGetVersion, (int *version))                                                    \
+    X(error_name, cuGetErrorName, (CUresult result, const char **name))                                      \
+    X(error_string, cuGetErrorString, (CUresult result, const char **text))                                  \
+    X(device_count, cuDeviceGetCount, (int *count))                                                          \
+    X(device_get, cuDeviceGet, (CUdevice *device, int ordinal))                                              \
+    X(device_name, cuDeviceGetName, (char *name, int bytes, CUdevice device))                                \
+    X(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, CUdevice device))                  \
+    X(device_total_memory, cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device))                            \
+    X(context_current, cuCtxGetCurrent, (CUcontext *context))                                                \
+    X(context_set_current, cuCtxSetCurrent, (CUcontext context))                                             \
+    X(context_device, cuCtxGetDevice, (CUdevice *device))                                                    \
+    X(context_id, cuCtxGetId, (CUcontext context, unsigned long long *id))                                   \
+    X(context_synchronize, cuCtxSynchronize, (void))                                                         \
+    X(primary_retain, cuDevicePrimaryCtxRetain, (CUcontext *context, CUdevice device))                       \
+    X(primary_release, cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                      \
+    X(memory_info, cuMemGetInfo_v2, (size_t *free_bytes, size_t *total_bytes))                               \
+    X(memory_allocate, cuMemAlloc_v2, (CUdeviceptr *pointer, size_t bytes))                                  \
+    X(memory_free, cuMemFree_v2, (CUdeviceptr pointer))                                                      \
+    X(memory_set, cuMemsetD8Async, (CUdeviceptr pointer, unsigned char value, size_t bytes, CUstream stream)) \
+    X(copy_to_device, cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream)) \
+    X(copy_to_host, cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))       \
+    X(module_load, cuModuleLoadData, (CUmodule *module, const void *image))                                  \
+    X(module_unload, cuModuleUnload, (CUmodule module))                                                      \
+    X(module_function, cuModuleGetFunction, (CUfunction *function, CUmodule module, const char *name))       \
+    X(function_set_attribute, cuFuncSetAttribute, (CUfunction function, int attribute, int value))           \
+    X(launch, cuLaunchKernel, (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,       \
+        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,        \
+        void **parameters, void **extra))                                                                    \
+    X(stream_create, cuStreamCreate, (CUstream *stream, unsigned flags))                                     \
+    X(stream_destroy, cuStreamDestroy_v2, (CUstream stream))                                                 \
+    X(stream_synchronize, cuStreamSynchronize, (CUstream stream))                                            \
+    X(stream_is_capturing, cuStreamIsCapturing, (CUstream stream, int *status))                              \
+    X(event_create, cuEventCreate, (CUevent *event, unsigned flags))                                         \
+    X(event_destroy, cuEventDestroy_v2, (CUevent event))                                                     \
+    X(event_record, cuEventRecord, (CUevent event, CUstream stream))                                         \
+    X(event_synchronize, cuEventSynchronize, (CUevent event))                                                \
+    X(event_elapsed, cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end))
+/* cuTensorMapEncodeTiled came with driver 12.0: its field is NULL on an older one, and no sm_90a path is offered. */
+#define FLP_DRIVER_OPTIONAL_FUNCTIONS(X)                                                                     \
+    X(tensor_map_encode_tiled, cuTensorMapEncodeTiled, (CUtensorMap *map, int dtype, uint32_t rank, void *address, \
+        const uint64_t *dimensions, const uint64_t *strides_bytes, const uint32_t *box,                      \
+        const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion, int out_of_bounds_fill))
+#endif

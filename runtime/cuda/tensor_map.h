@@ -1,0 +1,16 @@
+/* Two-dimensional tensor maps for TMA. */
+#ifndef FLP_CUDA_TENSOR_MAP_H
+#define FLP_CUDA_TENSOR_MAP_H
+#include "cuda/driver.h"
+
+typedef struct {
+    const void *address;    /* 16-byte aligned */
+    flp_dtype dtype;
+    int64_t columns, rows;  /* of the tensor: what lies outside is filled with zeros */
+    int64_t row_bytes;      /* stride, a multiple of 16 */
+    int box_columns, box_rows; /* each <= 256; box_columns x element size = 128 bytes, the swizzle's width */
+} flp_tensor_map_spec;
+
+/* FLP_BAD_ARGUMENT names the rule that the spec breaks, before the driver is asked. */
+flp_status flp_tensor_map_encode(const flp_tensor_map_spec *spec, CUtensorMap *map);
+#endif

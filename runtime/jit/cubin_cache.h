@@ -1,0 +1,53 @@
+/* Compiled kernels on disk: one file a kernel, found by the SHA-256 of its key text. */
+#ifndef FLP_JIT_CUBIN_CACHE_H
+#define FLP_JIT_CUBIN_CACHE_H
+#include "fusedlogp.h"
+#include <stddef.h>
+
+typedef struct flp_cubin_cache flp_cubin_cache;
+
+typedef struct {
+    const char *directory;          /* the user's; NULL: $FUSEDLOGP_CACHE_DIR, $XDG_CACHE_HOME/fusedlogp, ~/.cache/fusedlogp; "": none */
+    const char *system_directories; /* colon-separated, read only; NULL: configured at build time */
+    int64_t bytes;                  /* of the user's directory; 0: 1 GiB */
+} flp_cubin_cache_options;
+
+/* Never fails for the directory's sake: an unusable one is one warning, then memory only. FLP_OUT_OF_MEMORY. */
+flp_status flp_cubin_cache_create(const flp_cubin_cache_options *options, flp_cubin_cache **cache);
+void flp_cubin_cache_destroy(flp_cubin_cache *cache);
+
+/* What decides the bytes of a cubin. */
+typedef struct {
+    const char *source; size_t source_bytes;
+    const char *options;     /* canonical: one a line */
+    const char *arch;        /* "sm_90a" */
+    const char *nvrtc_build; /* NULL: no NVRTC at hand; a load then tries every build that published here */
+} flp_cubin_key;
+
+typedef struct {
+    char *variant;                   /* canonical string, for people who list the cache */
+    char *manifest_text;
+    char *cubin; size_t cubin_bytes;
+    char *ptx;                       /* where it is portable; else NULL */
+} flp_cubin;
+
+/* A damaged, foreign or missing file is a miss: *found = 0 and FLP_OK. The caller frees with flp_cubin_free. */
+flp_status flp_cubin_cache_load(flp_cubin_cache *cache, const flp_cubin_key *key, flp_cubin *cubin, int *found);
+/* FLP_IO_FAILED: not stored, which the caller may ignore (a warning has been logged once). */
+flp_status flp_cubin_cache_store(flp_cubin_cache *cache, const flp_cubin_key *key, const flp_cubin *cubin);
+/* Removes what the driver rejected. */
+void flp_cubin_cache_evict(flp_cubin_cache *cache, const flp_cubin_key *key);
+void flp_cubin_free(flp_cubin *cubin);
+
+/* Single flight between processes: waits at most seconds for the key's lock; *lock is -1 where none could be had, and the
+ * caller goes on without. */
+void flp_cubin_cache_lock(flp_cubin_cache *cache, const flp_cubin_key *key, double seconds, int *lock);
+void flp_cubin_cache_unlock(flp_cubin_cache *cache, int lock);
+
+typedef struct { char directory[4096]; int64_t files, bytes; int writable; } flp_cubin_cache_facts;
+void flp_cubin_cache_describe(flp_cubin_cache *cache, flp_cubin_cache_facts *facts);
+/* Each kernel in the user's directory, in name order; stops when visit returns non-zero. Damaged files: variant NULL. */
+void flp_cubin_cache_visit(flp_cubin_cache *cache, int (*visit)(void *data, const char *file, const char *variant, int64_t bytes), void *data);
+/* Removes all kernels of the user's directory; returns how many. */
+int64_t flp_cubin_cache_clear(flp_cubin_cache *cache);
+#endif

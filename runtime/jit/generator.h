@@ -1,0 +1,43 @@
+/* The embedded Lua generator: problems to variants, variants to source and manifest. */
+#ifndef FLP_JIT_GENERATOR_H
+#define FLP_JIT_GENERATOR_H
+#include "jit/manifest.h"
+#include <stddef.h>
+
+typedef struct flp_generator flp_generator; /* one Lua state; calls are serialised inside */
+
+/* Reads the embedded gen/ and templates/, or those below $FUSEDLOGP_SOURCE_DIR. */
+flp_status flp_generator_create(flp_generator **generator);
+void flp_generator_destroy(flp_generator *generator);
+
+#define FLP_SELECTION_KERNELS 4
+typedef struct {
+    char path[16];    /* "sm_90a" or "portable" */
+    char reason[512]; /* why no faster path; "" for the first choice */
+    int count;
+    char variant[FLP_SELECTION_KERNELS][FLP_VARIANT_BYTES]; /* [0] the tile kernel, [1] the combine */
+} flp_selection;
+
+/* problem: canonical string; backend: "auto", "sm_90a" or "portable".
+ * FLP_NO_VARIANT: for every path the reason. */
+flp_status flp_generator_select(flp_generator *generator, const char *problem, int compute_capability,
+                                const char *backend, flp_selection *selection);
+
+typedef struct {
+    char *source; size_t source_bytes; /* malloc'ed, 0-terminated */
+    char *manifest_text;               /* malloc'ed */
+    flp_manifest manifest;
+} flp_emitted;
+
+/* FLP_NO_VARIANT: the spec is illegal, with the reason. FLP_BAD_ARGUMENT: not a variant string. */
+flp_status flp_generator_emit(flp_generator *generator, const char *variant, flp_emitted *emitted);
+void flp_emitted_free(flp_emitted *emitted);
+
+/* The useful variants of an architecture: malloc'ed, one a line. dtypes, hidden_sizes: comma-separated, NULL: all. */
+flp_status flp_generator_list(flp_generator *generator, const char *arch, const char *dtypes, const char *hidden_sizes,
+                              char **variants);
+/* Architectures it knows, separated by spaces; lives as long as the generator. */
+flp_status flp_generator_architectures(flp_generator *generator, const char **names);
+/* SHA-256 (hex) over gen/ and templates/. */
+const char *flp_generator_digest(const flp_generator *generator);
+#endif

@@ -1,0 +1,32 @@
+/* A variant's loaded kernel: memory, then disk, then emit -> NVRTC -> store; then cuModuleLoadData. */
+#ifndef FLP_JIT_KERNEL_H
+#define FLP_JIT_KERNEL_H
+#include "cuda/device.h"
+#include "jit/cubin_cache.h"
+#include "jit/generator.h"
+
+typedef struct flp_kernel_store flp_kernel_store; /* of one flp_context; thread-safe */
+
+flp_status flp_kernel_store_create(const flp_context_options *options, flp_kernel_store **store);
+void flp_kernel_store_destroy(flp_kernel_store *store);
+flp_generator *flp_kernel_store_generator(flp_kernel_store *store);
+flp_cubin_cache *flp_kernel_store_cache(flp_kernel_store *store);
+void flp_kernel_store_counters(flp_kernel_store *store, flp_counters *counters);
+
+typedef struct {
+    CUfunction function;
+    flp_manifest manifest;
+} flp_kernel;
+
+/* count kernels for the current CUDA context; what has to be compiled is compiled side by side, one thread each. Kernels live as
+ * long as the store (or their CUDA context). Equal requests from several threads compile once.
+ * A cubin that the driver rejects is evicted and compiled once more. */
+flp_status flp_kernel_store_get(flp_kernel_store *store, const flp_device *device, int count,
+                                const char (*variants)[FLP_VARIANT_BYTES], const flp_kernel **kernels);
+
+/* Emits and compiles without a device, into the cache (prebuild). *compiled = 0: it was there. log: NULL or receives the malloc'ed ptxas report. */
+flp_status flp_kernel_store_prebuild(flp_kernel_store *store, const char *variant, int *compiled, char **log);
+
+/* As prebuild, but returns everything and leaves the cache alone (tests, fusedlogp-gen --emit). */
+flp_status flp_kernel_store_compile(flp_kernel_store *store, const char *variant, flp_emitted *emitted, flp_cubin *cubin, char **log);
+#endif
