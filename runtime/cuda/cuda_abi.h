@@ -1,11 +1,65 @@
 /* The few declarations of the CUDA driver API that the library uses, so that no toolkit is needed to build it.
- * tests/runtime/test_cuda_abi.c compares them with the real cuda.h where one is installed. */
+ * tests/runtime/test_cuda_abi.c brings the real cuda.h, defines FLP_CUDA_TYPES_DECLARED and compares it with the lists below. */
 #ifndef FLP_CUDA_CUDA_ABI_H
 #define FLP_CUDA_CUDA_ABI_H
 #include <stddef.h>
 #include <stdint.h>
 
-typedef int CUresult;
+/* X(name, value) */
+#define FLP_CUDA_CONSTANTS(X)                                                                                \
+    /* CUresult */                                                                                           \
+    X(CUDA_SUCCESS, 0)                                                                                       \
+    X(CUDA_ERROR_INVALID_VALUE, 1)                                                                           \
+    X(CUDA_ERROR_OUT_OF_MEMORY, 2)                                                                           \
+    X(CUDA_ERROR_NOT_INITIALIZED, 3)                                                                         \
+    X(CUDA_ERROR_NO_DEVICE, 100)                                                                             \
+    X(CUDA_ERROR_INVALID_IMAGE, 200)                                                                         \
+    X(CUDA_ERROR_INVALID_CONTEXT, 201)                                                                       \
+    X(CUDA_ERROR_NO_BINARY_FOR_GPU, 209)                                                                     \
+    X(CUDA_ERROR_INVALID_PTX, 218)                                                                           \
+    X(CUDA_ERROR_JIT_COMPILER_NOT_FOUND, 221)                                                                \
+    X(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222)                                                               \
+    X(CUDA_ERROR_INVALID_SOURCE, 300)                                                                        \
+    X(CUDA_ERROR_NOT_FOUND, 500)                                                                             \
+    X(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709)                                                                  \
+    X(CUDA_ERROR_LAUNCH_FAILED, 719)                                                                         \
+    X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900) /* the first of the capture errors, */                     \
+    X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906)                                                               \
+    X(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, 908) /* and the last */                                        \
+    X(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)                                                          \
+    X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)                                                      \
+    X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)                                                      \
+    X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97)                                             \
+    X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                                                    \
+    X(CU_STREAM_NON_BLOCKING, 1)                                                                             \
+    X(CU_STREAM_CAPTURE_STATUS_NONE, 0)                                                                      \
+    X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                                                                    \
+    X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 7)                                                                    \
+    X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9)                                                                   \
+    X(CU_TENSOR_MAP_INTERLEAVE_NONE, 0)                                                                      \
+    X(CU_TENSOR_MAP_SWIZZLE_NONE, 0)                                                                         \
+    X(CU_TENSOR_MAP_SWIZZLE_32B, 1)                                                                          \
+    X(CU_TENSOR_MAP_SWIZZLE_64B, 2)                                                                          \
+    X(CU_TENSOR_MAP_SWIZZLE_128B, 3)                                                                         \
+    X(CU_TENSOR_MAP_L2_PROMOTION_NONE, 0)                                                                    \
+    X(CU_TENSOR_MAP_L2_PROMOTION_L2_128B, 2)                                                                 \
+    X(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3)                                                                 \
+    X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)
+
+/* Bytes: CUDA 12's cuda.h says 64, CUDA 13's 128. */
+#define FLP_CUDA_TENSOR_MAP_ALIGNMENT 128
+
+#ifndef FLP_CUDA_TYPES_DECLARED
+#define CU_STREAM_LEGACY ((CUstream)0x1)     /* the default stream that NULL names, */
+#define CU_STREAM_PER_THREAD ((CUstream)0x2) /* and the one of each thread */
+enum {
+#define FLP_CUDA_ENUM(name, value) name = value,
+    FLP_CUDA_CONSTANTS(FLP_CUDA_ENUM)
+#undef FLP_CUDA_ENUM
+};
+/* Enumerations of the API: a C int in its calls. */
+typedef int CUresult, CUdevice_attribute, CUfunction_attribute, CUstreamCaptureStatus;
+typedef int CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
@@ -13,30 +67,10 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct __attribute__((aligned(FLP_CUDA_TENSOR_MAP_ALIGNMENT))) { uint64_t opaque[16]; } CUtensorMap;
+#endif
 
-typedef struct __attribute__((aligned(64))) { uint64_t opaque[16]; } CUtensorMap;
-
-enum { /* CUresult */
-    CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_NOT_INITIALIZED = 3,
-    CUDA_ERROR_NO_DEVICE = 100, CUDA_ERROR_INVALID_IMAGE = 200, CUDA_ERROR_INVALID_CONTEXT = 201,
-    CUDA_ERROR_NO_BINARY_FOR_GPU = 209, CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222, CUDA_ERROR_INVALID_SOURCE = 300,
-    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900
-};
-enum { /* CUdevice_attribute */
-    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
-    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
-    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
-    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
-};
-enum { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };      /* CUfunction_attribute */
-enum { CU_STREAM_CAPTURE_STATUS_NONE = 0 };                        /* CUstreamCaptureStatus */
-enum { CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6, CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9 };
-enum { CU_TENSOR_MAP_INTERLEAVE_NONE = 0 };
-enum { CU_TENSOR_MAP_SWIZZLE_NONE = 0, CU_TENSOR_MAP_SWIZZLE_32B = 1, CU_TENSOR_MAP_SWIZZLE_64B = 2, CU_TENSOR_MAP_SWIZZLE_128B = 3 };
-enum { CU_TENSOR_MAP_L2_PROMOTION_NONE = 0, CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2, CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3 };
-enum { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0 };
-
-/* X(field, symbol, minimum driver version, parameters): the table flp_driver is made of. `symbol` is the name that the
+/* X(field, symbol, parameters): the table flp_driver is made of. `symbol` is the name that the
  * shared object exports (the _v2 of a versioned function where cuda.h maps to it). */
 #define FLP_DRIVER_FUNCTIONS(X)                                                                              \
     X(init, cuInit, (unsigned flags))                                                                        \
@@ -46,7 +80,7 @@ enum { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0 };
     X(device_count, cuDeviceGetCount, (int *count))                                                          \
     X(device_get, cuDeviceGet, (CUdevice *device, int ordinal))                                              \
     X(device_name, cuDeviceGetName, (char *name, int bytes, CUdevice device))                                \
-    X(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, CUdevice device))                  \
+    X(device_attribute, cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice device)) \
     X(device_total_memory, cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device))                            \
     X(context_current, cuCtxGetCurrent, (CUcontext *context))                                                \
     X(context_set_current, cuCtxSetCurrent, (CUcontext context))                                             \
@@ -64,22 +98,25 @@ enum { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0 };
     X(module_load, cuModuleLoadData, (CUmodule *module, const void *image))                                  \
     X(module_unload, cuModuleUnload, (CUmodule module))                                                      \
     X(module_function, cuModuleGetFunction, (CUfunction *function, CUmodule module, const char *name))       \
-    X(function_set_attribute, cuFuncSetAttribute, (CUfunction function, int attribute, int value))           \
+    X(function_set_attribute, cuFuncSetAttribute, (CUfunction function, CUfunction_attribute attribute, int value)) \
     X(launch, cuLaunchKernel, (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,       \
         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,        \
         void **parameters, void **extra))                                                                    \
     X(stream_create, cuStreamCreate, (CUstream *stream, unsigned flags))                                     \
     X(stream_destroy, cuStreamDestroy_v2, (CUstream stream))                                                 \
     X(stream_synchronize, cuStreamSynchronize, (CUstream stream))                                            \
-    X(stream_is_capturing, cuStreamIsCapturing, (CUstream stream, int *status))                              \
+    X(stream_is_capturing, cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus *status))            \
     X(event_create, cuEventCreate, (CUevent *event, unsigned flags))                                         \
     X(event_destroy, cuEventDestroy_v2, (CUevent event))                                                     \
     X(event_record, cuEventRecord, (CUevent event, CUstream stream))                                         \
     X(event_synchronize, cuEventSynchronize, (CUevent event))                                                \
     X(event_elapsed, cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end))
-/* cuTensorMapEncodeTiled came with driver 12.0: its field is NULL on an older one, and no sm_90a path is offered. */
+/* Their fields are NULL where the driver has them not. Without cuTensorMapEncodeTiled no sm_90a path is offered; without cuFuncLoad
+ * (driver 12.4) a lazily loaded kernel is loaded by its first launch. */
 #define FLP_DRIVER_OPTIONAL_FUNCTIONS(X)                                                                     \
-    X(tensor_map_encode_tiled, cuTensorMapEncodeTiled, (CUtensorMap *map, int dtype, uint32_t rank, void *address, \
-        const uint64_t *dimensions, const uint64_t *strides_bytes, const uint32_t *box,                      \
-        const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion, int out_of_bounds_fill))
+    X(function_load, cuFuncLoad, (CUfunction function))                                                      \
+    X(tensor_map_encode_tiled, cuTensorMapEncodeTiled, (CUtensorMap *map, CUtensorMapDataType dtype, uint32_t rank, \
+        void *address, const uint64_t *dimensions, const uint64_t *strides_bytes, const uint32_t *box,       \
+        const uint32_t *element_strides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,       \
+        CUtensorMapL2promotion l2_promotion, CUtensorMapFloatOOBfill out_of_bounds_fill))
 #endif

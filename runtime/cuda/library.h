@@ -5,11 +5,18 @@
 typedef struct {
     void *(*open)(const char *name);                 /* NULL when not found */
     void *(*symbol)(void *library, const char *name); /* NULL when not found */
-    const char *(*error)(void);
+    const char *(*error)(void);                      /* why the last open or symbol of this thread failed */
+    int (*readable)(const char *path);               /* 1: a file that may be read lies there */
+    const char *(*origin)(void *symbol);             /* the file that a symbol was loaded from, or NULL */
 } flp_library_loader;
 
 /* The loader in use; dlopen's unless a test replaced it. */
 const flp_library_loader *flp_library_loader_get(void);
-/* For tests, before first use of driver and nvrtc; also makes flp_driver_get and flp_nvrtc_get forget what they loaded. NULL: dlopen. */
+
+/* For tests, before first use of driver and nvrtc; also makes flp_driver_get and flp_nvrtc_find forget what they loaded. NULL: dlopen.
+ * No other thread may be inside the library. */
 void flp_library_loader_set(const flp_library_loader *loader);
+
+/* How often the loader was set: what was loaded under another number is forgotten. */
+unsigned flp_library_generation(void);
 #endif

@@ -1,4 +1,13 @@
-/* Compiled kernels on disk: one file a kernel, found by the SHA-256 of its key text. */
+/* Compiled kernels on disk: one file a kernel, found by the SHA-256 of its key text (format: jit/cubin_cache_file.h).
+ *
+ *     DIRECTORY/ab/ab12...ef.flpk   a kernel; the name is its key's SHA-256, the subdirectory the first two digits
+ *     DIRECTORY/ab/ab12...ef.lock   while a process compiles it
+ *     DIRECTORY/builds              NVRTC builds that published here, one a line
+ *     DIRECTORY/failed/VARIANT.cu   the last source of a variant that did not compile
+ *
+ * A loaded cubin is code. The user's directory is therefore made with mode 0700 and refused when another user owns it or group or
+ * others may write to it; a system directory must belong to root or the user; symbolic links inside are not followed. Every
+ * call opens the directory anew, so that one that was removed or mounted again is no special case. All calls may come from any thread. */
 #ifndef FLP_JIT_CUBIN_CACHE_H
 #define FLP_JIT_CUBIN_CACHE_H
 #include "fusedlogp.h"
@@ -38,6 +47,10 @@ flp_status flp_cubin_cache_store(flp_cubin_cache *cache, const flp_cubin_key *ke
 /* Removes what the driver rejected. */
 void flp_cubin_cache_evict(flp_cubin_cache *cache, const flp_cubin_key *key);
 void flp_cubin_free(flp_cubin *cubin);
+
+/* Writes the source of a kernel that did not compile to DIRECTORY/failed and tells its path. FLP_IO_FAILED says why not. */
+flp_status flp_cubin_cache_keep_source(flp_cubin_cache *cache, const char *variant, const char *source, size_t source_bytes,
+                                       char path[4096]);
 
 /* Single flight between processes: waits at most seconds for the key's lock; *lock is -1 where none could be had, and the
  * caller goes on without. */

@@ -2,16 +2,8 @@
  * KEEP IN STEP: linear_logp parameters. */
 #ifndef FLP_OPS_LINEAR_LOGP_PARAMS_H
 #define FLP_OPS_LINEAR_LOGP_PARAMS_H
+#include "plan/split.h"
 #include <stdint.h>
-
-/* How the vocabulary's tiles (ceil(V / BV) of them) are cut into splits: the first `big` splits hold big_tiles tiles each, the next
- * (where rest_tiles > 0) rest_tiles, all others one. The small ones come last so that they even out the persistent blocks' ends. A function of
- * (V, BV, max_split) alone: it decides a row's bits. plan/split.c computes it. */
-typedef struct {
-    int32_t tiles;
-    int32_t splits;
-    int32_t big, big_tiles, rest_tiles;
-} flp_split;
 
 /* Tile kernel: (hidden map, weight map, this) on sm_90a, (this) on the portable path; this is passed by value. Launched with
  * min(multiprocessors / cluster, row groups x splits) x cluster blocks. */
@@ -40,4 +32,7 @@ typedef struct {
     int64_t rows, ignore_index;
     int32_t vocab, target_bytes, splits;
 } flp_linear_logp_combine_params;
+
+_Static_assert(sizeof(flp_linear_logp_params) == 136 && sizeof(flp_linear_logp_combine_params) == 96,
+               "templates/common/linear_logp_params.cuh disagrees");
 #endif

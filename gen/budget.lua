@@ -1,0 +1,52 @@
+-- Derived numbers, computed once: the kernel asserts them, C reads them from the manifest.
+local budget = {}
+
+local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
+
+local function align(bytes, to) return (bytes + to - 1) // to * to end
+
+function budget.element_bytes(dtype) return element_bytes[dtype] end
+
+-- Hopper: a stage's rows are one 128-byte swizzle row; two barriers a stage; the block is aligned to the swizzle's 1024 bytes.
+function budget.hopper(spec)
+  local n = { element_bytes = element_bytes[spec.dtype] }
+  n.block_hidden = 128 // n.element_bytes
+  n.consumer_groups = spec.bm // 64
+  n.threads = (n.consumer_groups + 1) * 128
+  n.wgmma_k = 32 // n.element_bytes
+  n.hidden_box_rows = spec.bm
+  if spec.dv then
+    n.weight_box_columns, n.weight_box_rows = 128 // n.element_bytes, n.block_hidden
+  else
+    -- A box has at most 256 rows; with multicast each block of the cluster loads its share of the tile.
+    n.weight_box_columns, n.weight_box_rows = n.block_hidden, math.min(spec.bv // spec.cluster, 256)
+  end
+  local stage_bytes = (spec.bm + spec.bv) * 128
+  n.shared_bytes = align(spec.stages * stage_bytes + 16 * spec.stages, 1024)
+  -- A register cap at entry lets setmaxnreg move registers from the producer to the consumers. With one consumer warpgroup
+  -- there are enough for all.
+  if n.consumer_groups == 2 then
+    n.registers, n.producer_registers, n.consumer_registers = 168, 56, 224
+  else
+    n.registers, n.producer_registers, n.consumer_registers = 255, 0, 0
+  end
+  n.blocks_per_multiprocessor = 1
+  return n
+end
+
+-- Portable: a stage's hidden rows are 64 bytes; warps of 32 x 64 in two columns.
+function budget.portable(spec)
+  local n = { element_bytes = element_bytes[spec.dtype], warp_rows = 32, warp_columns = 64 }
+  n.block_hidden = 64 // n.element_bytes
+  n.warps_down, n.warps_across = spec.bm // n.warp_rows, spec.bv // n.warp_columns
+  n.threads = n.warps_down * n.warps_across * 32
+  local stage_bytes = (spec.bm + spec.bv) * 64
+  n.shared_bytes = align(spec.stages * stage_bytes + n.warps_across * spec.bm * 16, 128)
+  -- Two blocks on a multiprocessor hide each other's latency; what needs more registers gets those of one.
+  local lean = spec.dtype ~= "f32" and not (spec.vec or spec.bias or spec.softcap or spec.argmax)
+  n.registers = lean and 128 or 255
+  n.blocks_per_multiprocessor = math.max(1, 65536 // ((n.registers + 1) // 8 * 8 * n.threads))
+  return n
+end
+
+return budget

@@ -1,0 +1,32 @@
+-- The generator's face to C: select, emit, list, architectures.
+local arch = require "gen.arch"
+local emit = require "gen.emit"
+local list = require "gen.list"
+local problem = require "gen.problem"
+local select = require "gen.select"
+local variant = require "gen.variant"
+
+local fusedlogp = {}
+
+-- { path, reason, kernels }, or nil and the reason.
+function fusedlogp.select(problem_text, capability, backend)
+  local p, reason = problem.parse(problem_text)
+  if not p then return nil, reason end
+  return select.kernels(p, capability, backend)
+end
+
+-- { source, manifest }, or nil, the reason and its kind: "malformed" (no variant string) or "illegal".
+function fusedlogp.emit(variant_text, read_template)
+  local spec, reason = variant.parse(variant_text)
+  if not spec then return nil, reason, "malformed" end
+  local legal
+  legal, reason = emit.check(spec)
+  if not legal then return nil, ("%s: %s"):format(variant_text, reason), "illegal" end
+  return emit.source(spec, read_template)
+end
+
+fusedlogp.list = list.variants
+
+function fusedlogp.architectures() return arch.names end
+
+return fusedlogp

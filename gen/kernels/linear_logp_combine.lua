@@ -1,0 +1,21 @@
+-- Merges the splits of linear_logp: one warp a row.
+local kernel = {}
+
+kernel.templates = { "types", "linear_logp_params", "simt", "linear_logp_combine" }
+kernel.entry = "linear_logp_combine"
+kernel.parameters = { { "LinearLogpCombineParams", "params" } }
+
+function kernel.derive(spec)
+  return { threads = spec.bm * 32, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * spec.bm * 32) }
+end
+
+function kernel.check(spec)
+  if spec.bm > 32 then return nil, ("bm = %d: rows of a block, one warp each, at most 32"):format(spec.bm) end
+  return true
+end
+
+function kernel.config() return {} end
+
+function kernel.numerics() return "linear_logp_combine.r1" end
+
+return kernel

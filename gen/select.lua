@@ -1,0 +1,93 @@
+-- From a problem and a device to variants. BV and the splits, which decide a row's bits, never look at N or the device's size.
+local arch = require "gen.arch"
+local emit = require "gen.emit"
+local variant = require "gen.variant"
+
+local select = {}
+
+-- Rows of a problem up to which a tile is taken. KEEP IN STEP: row buckets (runtime/plan/dispatch.c).
+local hopper_tiles = {
+  { rows = 64,        bm = 64,  cluster = 1, stages = 5 },
+  { rows = 128,       bm = 128, cluster = 1, stages = 4 },
+  { rows = math.huge, bm = 128, cluster = 2, stages = 4 },
+}
+local portable_tiles = {
+  { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
+  { rows = math.huge, bm = 128, cluster = 1, stages = 4 },
+}
+
+local function tile_for(tiles, n)
+  for _, tile in ipairs(tiles) do
+    if n <= tile.rows then return tile end
+  end
+end
+
+local function base_spec(p, tile)
+  return {
+    operator = "linear_logp", dtype = p.dtype, d = p.d, bm = tile.bm, cluster = tile.cluster, stages = tile.stages,
+    dv = p.dv, bias = p.bias, softcap = p.softcap, argmax = p.argmax,
+  }
+end
+
+local function combine_for(p, arch_name)
+  return { operator = "linear_logp_combine", bm = 8, argmax = p.argmax, arch = arch_name }
+end
+
+-- Largest copy that base address and both row strides allow.
+local function vector_bytes(p)
+  for _, bytes in ipairs { 16, 8, 4, 2 } do
+    if p.alignment % bytes == 0 and (p.hidden_stride * p.element_bytes) % bytes == 0
+      and (p.weight_stride * p.element_bytes) % bytes == 0 then
+      return bytes
+    end
+  end
+end
+
+function select.hopper(p, capability)
+  if capability ~= 90 then return nil, ("compute capability %d.%d has no WGMMA"):format(capability // 10, capability % 10) end
+  if p.dtype == "f32" then return nil, p.exact and "exact fp32 takes no tensor cores" or "fp32 is split into tf32 by the portable kernel" end
+  local bytes = vector_bytes(p)
+  if bytes ~= 16 then
+    return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; here they are multiples of %d"):format(bytes or 1)
+  end
+  local spec = base_spec(p, tile_for(hopper_tiles, p.n))
+  spec.bv, spec.s, spec.arch = 256, 160, "sm_90a"
+  local legal, reason = emit.check(spec)
+  if not legal then return nil, reason end
+  return { path = "sm_90a", kernels = { variant.format(spec), variant.format(combine_for(p, "sm_90a")) } }
+end
+
+function select.portable(p, capability)
+  local arch_name, reason = arch.portable_for(capability)
+  if not arch_name then return nil, reason end
+  local bytes = vector_bytes(p)
+  if not bytes or bytes < math.min(p.element_bytes, 4) then
+    return nil, ("addresses and row strides are multiples of %d bytes, elements have %d"):format(bytes or 1, p.element_bytes)
+  end
+  local spec = base_spec(p, tile_for(portable_tiles, p.n))
+  spec.bv, spec.s, spec.arch = 128, 80, arch_name
+  spec.vec = bytes < 16 and bytes or nil
+  spec.exact = p.dtype == "f32" and p.exact or nil
+  local legal
+  legal, reason = emit.check(spec)
+  if not legal then return nil, reason end
+  return { path = "portable", kernels = { variant.format(spec), variant.format(combine_for(p, arch_name)) } }
+end
+
+-- backend: "auto", "sm_90a" or "portable". Fastest first; the reason says why not.
+function select.kernels(p, capability, backend)
+  local reasons = {}
+  for _, path in ipairs { { "sm_90a", select.hopper }, { "portable", select.portable } } do
+    if backend == "auto" or backend == path[1] then
+      local found, reason = path[2](p, capability)
+      if found then
+        found.reason = table.concat(reasons, "; ")
+        return found
+      end
+      reasons[#reasons + 1] = ("not %s: %s"):format(path[1], reason)
+    end
+  end
+  return nil, table.concat(reasons, "; ")
+end
+
+return select

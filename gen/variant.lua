@@ -1,0 +1,91 @@
+-- The variant's canonical string: operator, then named fields in one fixed order, then the architecture.
+--   linear_logp.bf16.d4096.bm128.bv256.s160.c2.p4.bias_f32.sm_90a
+--   linear_logp_combine.bm8.sm_90a
+local arch = require "gen.arch"
+
+local variant = {}
+
+local dtypes = { bf16 = true, f16 = true, f32 = true }
+
+-- Fields in the order they are written. number: a prefix and a positive integer; flag: a word; choice: a prefix and one of a set.
+local fields = {
+  { name = "dtype",   choice = dtypes, prefix = "" },
+  { name = "d",       number = "d" },
+  { name = "bm",      number = "bm" },
+  { name = "bv",      number = "bv" },
+  { name = "s",       number = "s" },
+  { name = "cluster", number = "c" },
+  { name = "stages",  number = "p" },
+  { name = "dv",      flag = "dv" },
+  { name = "bias",    choice = dtypes, prefix = "bias_" },
+  { name = "softcap", flag = "softcap" },
+  { name = "argmax",  flag = "argmax" },
+  { name = "vec",     number = "vec" },
+  { name = "exact",   flag = "exact" },
+}
+
+variant.operators = {
+  linear_logp = { required = { "dtype", "d", "bm", "bv", "s", "cluster", "stages" },
+                  optional = { "dv", "bias", "softcap", "argmax", "vec", "exact" } },
+  linear_logp_combine = { required = { "bm" }, optional = { "argmax" } },
+}
+
+local function contains(list, name)
+  for _, item in ipairs(list) do
+    if item == name then return true end
+  end
+  return false
+end
+
+local function field_text(field, value)
+  if field.flag then return field.flag end
+  if field.number then return ("%s%d"):format(field.number, value) end
+  return field.prefix .. value
+end
+
+function variant.format(spec)
+  local parts = { spec.operator }
+  for _, field in ipairs(fields) do
+    local value = spec[field.name]
+    if value then parts[#parts + 1] = field_text(field, value) end
+  end
+  parts[#parts + 1] = spec.arch
+  return table.concat(parts, ".")
+end
+
+local function field_value(field, part)
+  if field.flag then return part == field.flag or nil end
+  if field.number then
+    local digits = part:match("^" .. field.number .. "([1-9]%d*)$")
+    return digits and #digits < 10 and math.tointeger(tonumber(digits)) or nil
+  end
+  local word = part:sub(1, #field.prefix) == field.prefix and part:sub(#field.prefix + 1)
+  return word and field.choice[word] and word or nil
+end
+
+-- The inverse of format: nil and what is wrong for anything that format would not write.
+function variant.parse(text)
+  local parts = {}
+  for part in (text .. "."):gmatch("([^.]*)%.") do parts[#parts + 1] = part end
+  local operator = variant.operators[parts[1]]
+  if not operator then return nil, ("%s: unknown operator %q"):format(text, parts[1]) end
+  local spec = { operator = parts[1], arch = parts[#parts] }
+  local ok, reason = arch.find(spec.arch)
+  if not ok then return nil, ("%s: %s"):format(text, reason) end
+
+  local at = 2
+  for _, field in ipairs(fields) do
+    local part = at < #parts and parts[at] or ""
+    local value = field_value(field, part)
+    if value and (contains(operator.required, field.name) or contains(operator.optional, field.name)) then
+      spec[field.name] = value
+      at = at + 1
+    elseif contains(operator.required, field.name) then
+      return nil, ("%s: field %d is %q, wanted %s"):format(text, at, part, field.name)
+    end
+  end
+  if at ~= #parts then return nil, ("%s: field %d is %q, which is unknown or out of order"):format(text, at, parts[at]) end
+  return spec
+end
+
+return variant

@@ -1,0 +1,81 @@
+dnl The checks that configure.ac is made of.
+
+dnl FLP_COMPILER_FLAGS(VARIABLE, FLAGS): VARIABLE is FLAGS where the compiler and linker take all of them, else empty.
+AC_DEFUN([FLP_COMPILER_FLAGS], [
+  AC_MSG_CHECKING([whether $CC takes $2])
+  flp_saved_cflags=$CFLAGS
+  CFLAGS="$CFLAGS $2"
+  AC_LINK_IFELSE([AC_LANG_PROGRAM()], [$1="$2"; AC_MSG_RESULT([yes])], [$1=; AC_MSG_RESULT([no])])
+  CFLAGS=$flp_saved_cflags
+  AC_SUBST([$1])
+])
+
+dnl FLP_PKG_ANY(PREFIX, MODULES, VERSION, NAME): the first of several pkg-config names that is there; an error without one.
+AC_DEFUN([FLP_PKG_ANY], [
+  AC_ARG_VAR([$1_CFLAGS], [compiler flags for $4, instead of pkg-config's])
+  AC_ARG_VAR([$1_LIBS], [linker flags for $4, instead of pkg-config's])
+  AC_MSG_CHECKING([for $4])
+  AS_IF([test -n "$$1_LIBS"], [AC_MSG_RESULT([$$1_LIBS])], [
+    flp_module=
+    for flp_candidate in $2; do
+      AS_IF([$PKG_CONFIG --exists "$flp_candidate $3"], [flp_module=$flp_candidate; break])
+    done
+    AS_IF([test -z "$flp_module"],
+      [AC_MSG_RESULT([no])
+       AC_MSG_ERROR([$4 was not found. pkg-config knows none of: $2 ($3)])])
+    $1_CFLAGS=`$PKG_CONFIG --cflags "$flp_module"`
+    $1_LIBS=`$PKG_CONFIG --libs "$flp_module"`
+    AC_MSG_RESULT([$flp_module])
+  ])
+])
+
+dnl FLP_CBLAS: sets CBLAS_CFLAGS and CBLAS_LIBS to a library that has cblas_sgemm, with its header.
+AC_DEFUN([FLP_CBLAS], [
+  AC_ARG_VAR([CBLAS_CFLAGS], [compiler flags for a CBLAS])
+  AC_ARG_VAR([CBLAS_LIBS], [linker flags for a CBLAS])
+  AS_IF([test -z "$CBLAS_LIBS"], [
+    for flp_candidate in openblas cblas blas; do
+      AS_IF([$PKG_CONFIG --exists $flp_candidate], [
+        FLP_CBLAS_TRY([`$PKG_CONFIG --cflags $flp_candidate`], [`$PKG_CONFIG --libs $flp_candidate`])])
+    done
+    for flp_candidate in openblas cblas blas; do
+      FLP_CBLAS_TRY([], [-l$flp_candidate])
+    done
+    AS_IF([test -z "$CBLAS_LIBS"],
+      [AC_MSG_ERROR([a CBLAS was not found (libopenblas-serial-dev). Tried openblas, cblas and blas for cblas_sgemm and cblas.h])])
+  ])
+])
+
+dnl FLP_CBLAS_TRY(CFLAGS, LIBS)
+AC_DEFUN([FLP_CBLAS_TRY], [
+  AS_IF([test -z "$CBLAS_LIBS"], [
+    flp_saved_cppflags=$CPPFLAGS
+    flp_saved_libs=$LIBS
+    flp_try_cflags="$1"
+    flp_try_libs="$2"
+    CPPFLAGS="$CPPFLAGS $flp_try_cflags"
+    LIBS="$flp_try_libs $LIBS"
+    AC_MSG_CHECKING([for cblas_sgemm in $flp_try_libs])
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <cblas.h>]], [[float x = 1;
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, 1, 1, 1, 1, &x, 1, &x, 1, 0, &x, 1);]])],
+      [CBLAS_CFLAGS=$flp_try_cflags; CBLAS_LIBS=$flp_try_libs; AC_MSG_RESULT([yes])],
+      [AC_MSG_RESULT([no])])
+    CPPFLAGS=$flp_saved_cppflags
+    LIBS=$flp_saved_libs
+  ])
+])
+
+dnl FLP_CUDA_HEADERS: where cuda.h and nvrtc.h are installed, a test compares them with our own declarations.
+AC_DEFUN([FLP_CUDA_HEADERS], [
+  CUDA_CPPFLAGS=
+  for flp_directory in "$CUDA_HOME" "$CUDA_PATH" /usr/local/cuda; do
+    AS_IF([test -n "$flp_directory" && test -f "$flp_directory/include/cuda.h"],
+      [CUDA_CPPFLAGS="-isystem $flp_directory/include"; break])
+  done
+  flp_saved_cppflags=$CPPFLAGS
+  CPPFLAGS="$CPPFLAGS $CUDA_CPPFLAGS"
+  AC_CHECK_HEADER([cuda.h], [CUDA_CPPFLAGS="$CUDA_CPPFLAGS -DHAVE_CUDA_H=1"])
+  AC_CHECK_HEADER([nvrtc.h], [CUDA_CPPFLAGS="$CUDA_CPPFLAGS -DHAVE_NVRTC_H=1"])
+  CPPFLAGS=$flp_saved_cppflags
+  AC_SUBST([CUDA_CPPFLAGS])
+])

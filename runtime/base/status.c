@@ -1,0 +1,52 @@
+/* The message that belongs to a thread's last failed call. */
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MESSAGE_BYTES = 4096 };
+
+static _Thread_local char message[MESSAGE_BYTES];
+
+const char *flp_status_text(flp_status status)
+{
+    switch (status) {
+#define TEXT_CASE(name, value, text) \
+    case FLP_##name:                 \
+        return text;
+        FLP_STATUS_LIST(TEXT_CASE)
+#undef TEXT_CASE
+    }
+    return "unknown status";
+}
+
+const char *flp_error_message(void)
+{
+    return message;
+}
+
+/* The arguments may point into the message itself, so it is formatted beside it first. */
+flp_status flp_status_fail(flp_status status, const char *format, ...)
+{
+    char text[MESSAGE_BYTES];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    memcpy(message, text, strlen(text) + 1);
+    return status;
+}
+
+flp_status flp_status_prefix(flp_status status, const char *format, ...)
+{
+    char prefix[MESSAGE_BYTES], old[MESSAGE_BYTES];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(prefix, sizeof(prefix), format, arguments);
+    va_end(arguments);
+    memcpy(old, message, sizeof(old));
+    return flp_status_fail(status, "%s: %s", prefix, old);
+}

@@ -1,0 +1,162 @@
+/* What the programs share: messages, exit codes, option values, progress. */
+#include "cli/console.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *program_name = "";
+static pthread_mutex_t terminal = PTHREAD_MUTEX_INITIALIZER;
+static int progress_shown;
+
+static void print_version(FILE *stream, struct argp_state *state)
+{
+    (void)state;
+    fprintf(stream, "%s %s\n", program_name, flp_version());
+}
+
+static void print_log(void *data, flp_log_level level, const char *message)
+{
+    (void)data;
+    if (level == FLP_LOG_WARNING) flp_console_error("warning: %s", message);
+}
+
+void flp_console_start(const char *program)
+{
+    program_name = program;
+    argp_program_version_hook = print_version;
+    argp_err_exit_status = FLP_EXIT_USAGE;
+    flp_log_set_callback(print_log, NULL);
+}
+
+int flp_console_finish(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    flp_console_error("standard output: %s", strerror(errno));
+    return code == FLP_EXIT_OK ? FLP_EXIT_FAILED : code;
+}
+
+/* The caller holds `terminal`. */
+static void clear_progress(void)
+{
+    if (progress_shown) fputs("\r\033[K", stderr);
+    progress_shown = 0;
+}
+
+void flp_console_error(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    pthread_mutex_lock(&terminal);
+    clear_progress();
+    fprintf(stderr, "%s: ", program_name);
+    vfprintf(stderr, format, values);
+    fputc('\n', stderr);
+    pthread_mutex_unlock(&terminal);
+    va_end(values);
+}
+
+void flp_console_progress(const char *format, ...)
+{
+    if (!isatty(STDERR_FILENO)) return;
+    va_list values;
+    va_start(values, format);
+    pthread_mutex_lock(&terminal);
+    clear_progress();
+    if (*format) {
+        vfprintf(stderr, format, values);
+        progress_shown = 1;
+    }
+    fflush(stderr);
+    pthread_mutex_unlock(&terminal);
+    va_end(values);
+}
+
+int flp_console_exit_code(flp_status status)
+{
+    switch (status) {
+    case FLP_OK: return FLP_EXIT_OK;
+    case FLP_NO_VARIANT: case FLP_NO_DRIVER: case FLP_NO_NVRTC: return FLP_EXIT_NO_DEVICE;
+    case FLP_BAD_ARGUMENT: case FLP_BAD_TARGET: return FLP_EXIT_BAD_INPUT;
+    default: return FLP_EXIT_FAILED;
+    }
+}
+
+int flp_console_fail(flp_status status)
+{
+    const char *message = flp_error_message();
+    flp_console_error("%s", *message ? message : flp_status_text(status));
+    return flp_console_exit_code(status);
+}
+
+int flp_console_print_json(json_t *value)
+{
+    int failed = value == NULL || json_dumpf(value, stdout, JSON_INDENT(2)) != 0;
+    json_decref(value);
+    if (failed) {
+        flp_console_error("the JSON output could not be made: out of memory, or standard output cannot be written");
+        return FLP_EXIT_FAILED;
+    }
+    putchar('\n');
+    return FLP_EXIT_OK;
+}
+
+json_t *flp_console_json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *flp_console_json_string(const char *text)
+{
+    json_t *value = json_string(text);
+    if (value != NULL) return value;
+    char *plain = strdup(text);
+    for (char *at = plain; at != NULL && *at; at++)
+        if (*at & 0x80) *at = '?';
+    value = plain ? json_string(plain) : NULL;
+    free(plain);
+    return value;
+}
+
+int64_t flp_console_integer(struct argp_state *state, const char *option, const char *text, int64_t least, int64_t most)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end || errno || value < least || value > most)
+        argp_error(state, "--%s: got '%s', wanted a whole number from %" PRId64 " to %" PRId64, option, text, least, most);
+    return value;
+}
+
+double flp_console_positive(struct argp_state *state, const char *option, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !isfinite(value) || value <= 0) argp_error(state, "--%s: got '%s', wanted a number above 0", option, text);
+    return value;
+}
+
+int flp_console_choice(struct argp_state *state, const char *option, const char *text, const char *const *names)
+{
+    char list[256] = "";
+    for (int i = 0; names[i] != NULL; i++) {
+        if (strcmp(names[i], text) == 0) return i;
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    argp_error(state, "--%s: got '%s', wanted one of %s", option, text, list);
+    return -1;
+}
+
+double flp_console_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}

@@ -1,0 +1,35 @@
+/* fusedlogp-gen: prebuilds, emits and lists kernels, and looks after the cache. */
+#ifndef FLP_CLI_GEN_H
+#define FLP_CLI_GEN_H
+#include <stddef.h>
+#include "jit/generator.h"
+
+typedef enum { FLP_GEN_PREBUILD, FLP_GEN_EMIT, FLP_GEN_LIST, FLP_GEN_CACHE_LIST, FLP_GEN_CACHE_CLEAR } flp_gen_action;
+
+typedef struct {
+    flp_gen_action action;
+    char *archs; size_t archs_bytes; /* argz */
+    char *dtypes, *hidden_sizes;     /* comma-separated, or NULL: all */
+    const char *out, *emit;          /* directories or NULL */
+    int jobs;                        /* 0: one a core */
+    int json, quiet;
+} flp_gen_options;
+
+typedef struct {
+    char **name;
+    size_t count;
+    char *lines; /* what name points into */
+} flp_gen_variants;
+
+/* The useful variants of options->archs (all that are known where none is named), in the generator's order.
+ * FLP_BAD_ARGUMENT: an architecture, dtype or hidden size that the generator does not take. FLP_OUT_OF_MEMORY. */
+flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_generator *generator, flp_gen_variants *variants);
+void flp_gen_variants_free(flp_gen_variants *variants);
+
+/* The actions; each returns an exit code. */
+int flp_gen_prebuild_run(const flp_gen_options *options);
+int flp_gen_emit_run(const flp_gen_options *options);
+int flp_gen_list_run(const flp_gen_options *options);
+int flp_gen_cache_list(const flp_gen_options *options);
+int flp_gen_cache_clear(const flp_gen_options *options);
+#endif

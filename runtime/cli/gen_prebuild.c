@@ -1,0 +1,134 @@
+/* fusedlogp-gen: compiles variants into the cache, several at a time. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/text.h"
+#include "cli/console.h"
+#include "cli/gen.h"
+#include "cpu/thread_pool.h"
+#include "jit/kernel.h"
+
+typedef enum { SKIPPED, CACHED, COMPILED, FAILED, OUTCOMES } outcome;
+static const char *const outcome_names[OUTCOMES] = {"skipped", "cached", "compiled", "failed"};
+
+typedef struct {
+    const flp_gen_options *options;
+    flp_kernel_store *store;
+    flp_gen_variants variants;
+    outcome *outcomes;
+    double *seconds;
+    char **errors; /* of the failed ones; NULL otherwise */
+    pthread_mutex_t lock;
+    size_t done;       /* under lock, as is what follows */
+    flp_status status; /* the first failure's */
+} build;
+
+static void finish(build *now, int64_t index, flp_status status)
+{
+    const char *name = now->variants.name[index];
+    pthread_mutex_lock(&now->lock);
+    now->done++;
+    if (status != FLP_OK && now->status == FLP_OK) now->status = status;
+    if (!now->options->quiet && !now->options->json) flp_console_progress("%zu of %zu: %s", now->done, now->variants.count, name);
+    pthread_mutex_unlock(&now->lock);
+}
+
+static void prebuild_one(void *data, int64_t index, int thread)
+{
+    build *now = data;
+    int compiled = 0;
+    (void)thread;
+    pthread_mutex_lock(&now->lock);
+    int hopeless = now->status == FLP_NO_NVRTC; /* every other kernel would fail the same way */
+    pthread_mutex_unlock(&now->lock);
+    if (hopeless) return;
+    double start = flp_console_seconds();
+    flp_status status = flp_kernel_store_prebuild(now->store, now->variants.name[index], &compiled, NULL);
+    now->seconds[index] = flp_console_seconds() - start;
+    now->outcomes[index] = status != FLP_OK ? FAILED : compiled ? COMPILED : CACHED;
+    if (status != FLP_OK) {
+        now->errors[index] = flp_text_duplicate(flp_error_message());
+        flp_console_error("%s", flp_error_message());
+    }
+    finish(now, index, status);
+}
+
+static json_t *json_kernels(const build *now)
+{
+    json_t *kernels = json_array();
+    for (size_t i = 0; i < now->variants.count; i++) {
+        json_t *kernel = json_pack("{s:s, s:s, s:f}", "variant", now->variants.name[i], "outcome", outcome_names[now->outcomes[i]],
+                                   "seconds", now->seconds[i]);
+        if (now->errors[i] != NULL) json_object_set_new(kernel, "error", flp_console_json_string(now->errors[i]));
+        json_array_append_new(kernels, kernel);
+    }
+    return kernels;
+}
+
+static int report(const build *now, double seconds)
+{
+    size_t counts[OUTCOMES] = {0};
+    flp_cubin_cache_facts facts;
+    for (size_t i = 0; i < now->variants.count; i++) counts[now->outcomes[i]]++;
+    flp_cubin_cache_describe(flp_kernel_store_cache(now->store), &facts);
+    int code = flp_console_exit_code(now->status);
+    if (now->options->json) {
+        int printed = flp_console_print_json(json_pack("{s:o, s:f, s:o}", "directory", flp_console_json_string(facts.directory), "seconds",
+                                                       seconds, "kernels", json_kernels(now)));
+        return code != FLP_EXIT_OK ? code : printed;
+    }
+    if (!now->options->quiet) {
+        printf("%zu kernels: %zu compiled, %zu already there, %zu failed", now->variants.count, counts[COMPILED], counts[CACHED], counts[FAILED]);
+        if (counts[SKIPPED]) printf(", %zu not tried", counts[SKIPPED]);
+        printf("; %.1f s; %s\n", seconds, facts.directory);
+    }
+    return code;
+}
+
+/* A prebuild that leaves no file is a failure, though for a program that computes it is only slower. */
+static int cache_is_usable(const build *now)
+{
+    flp_cubin_cache_facts facts;
+    flp_cubin_cache_describe(flp_kernel_store_cache(now->store), &facts);
+    if (facts.directory[0] && facts.writable) return 1;
+    flp_console_error("the kernel directory cannot be written: %s", facts.directory[0] ? facts.directory : "none is known; name one with --out");
+    return 0;
+}
+
+static int run(build *now)
+{
+    const flp_context_options store_options = {.cache_directory = now->options->out};
+    flp_thread_pool *pool = NULL;
+    double start = flp_console_seconds();
+    flp_status status = flp_kernel_store_create(&store_options, &now->store);
+    if (status == FLP_OK) status = flp_gen_variants_collect(now->options, flp_kernel_store_generator(now->store), &now->variants);
+    if (status == FLP_OK) status = flp_thread_pool_create(now->options->jobs, &pool);
+    if (status != FLP_OK) return flp_console_fail(status);
+    now->outcomes = calloc(now->variants.count, sizeof *now->outcomes);
+    now->seconds = calloc(now->variants.count, sizeof *now->seconds);
+    now->errors = calloc(now->variants.count, sizeof *now->errors);
+    int code = FLP_EXIT_FAILED;
+    if (now->outcomes == NULL || now->seconds == NULL || now->errors == NULL) {
+        flp_console_error("out of memory for %zu variants", now->variants.count);
+    } else if (cache_is_usable(now)) {
+        flp_thread_pool_run(pool, (int64_t)now->variants.count, prebuild_one, now);
+        flp_console_progress("%s", "");
+        code = report(now, flp_console_seconds() - start);
+    }
+    flp_thread_pool_destroy(pool);
+    return code;
+}
+
+int flp_gen_prebuild_run(const flp_gen_options *options)
+{
+    build now = {.options = options, .lock = PTHREAD_MUTEX_INITIALIZER};
+    int code = run(&now);
+    for (size_t i = 0; now.errors != NULL && i < now.variants.count; i++) free(now.errors[i]);
+    free(now.errors);
+    free(now.seconds);
+    free(now.outcomes);
+    flp_gen_variants_free(&now.variants);
+    flp_kernel_store_destroy(now.store);
+    return code;
+}

@@ -1,0 +1,143 @@
+/* fusedlogp-gen: which variants are meant, listing them, writing their sources. */
+#include <argz.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "cli/console.h"
+#include "cli/gen.h"
+
+static flp_status append_arch(const flp_gen_options *options, flp_generator *generator, const char *arch, flp_text *lines)
+{
+    char *more;
+    flp_status status = flp_generator_list(generator, arch, options->dtypes, options->hidden_sizes, &more);
+    if (status != FLP_OK) return status;
+    size_t length = strlen(more);
+    flp_text_append(lines, "%s%s", more, length && more[length - 1] != '\n' ? "\n" : "");
+    free(more);
+    return FLP_OK;
+}
+
+static flp_status append_all(const flp_gen_options *options, flp_generator *generator, flp_text *lines)
+{
+    const char *known;
+    char *archs = NULL;
+    size_t archs_bytes = 0;
+    flp_status status = FLP_OK;
+    if (options->archs == NULL) {
+        status = flp_generator_architectures(generator, &known);
+        if (status != FLP_OK) return status;
+        if (argz_create_sep(known, ' ', &archs, &archs_bytes) != 0) return flp_status_fail(FLP_OUT_OF_MEMORY, "the list of architectures");
+    }
+    const char *list = archs ? archs : options->archs, *arch = NULL;
+    size_t list_bytes = archs ? archs_bytes : options->archs_bytes;
+    while (status == FLP_OK && (arch = argz_next(list, list_bytes, arch)) != NULL) status = append_arch(options, generator, arch, lines);
+    free(archs);
+    return status;
+}
+
+/* Two architectures may share kernels: sm_90a takes those of sm_90 where it has none of its own. */
+static int is_listed(const flp_gen_variants *variants, const char *name)
+{
+    for (size_t i = 0; i < variants->count; i++)
+        if (strcmp(variants->name[i], name) == 0) return 1;
+    return 0;
+}
+
+flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_generator *generator, flp_gen_variants *variants)
+{
+    flp_text lines = {0};
+    memset(variants, 0, sizeof *variants);
+    flp_status status = append_all(options, generator, &lines);
+    if (status == FLP_OK && lines.failed) status = flp_status_fail(FLP_OUT_OF_MEMORY, "the list of variants");
+    if (status == FLP_OK && lines.length == 0) status = flp_status_fail(FLP_NO_VARIANT, "no kernel for these architectures, dtypes and hidden sizes");
+    if (status != FLP_OK) {
+        flp_text_free(&lines);
+        return status;
+    }
+    variants->lines = lines.data;
+    size_t most = 0;
+    for (const char *at = lines.data; *at; at++) most += *at == '\n';
+    variants->name = calloc(most + 1, sizeof *variants->name);
+    if (variants->name == NULL) return flp_status_fail(FLP_OUT_OF_MEMORY, "%zu variants", most);
+    char *rest;
+    for (char *line = strtok_r(variants->lines, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        if (!is_listed(variants, line)) variants->name[variants->count++] = line;
+    return FLP_OK;
+}
+
+void flp_gen_variants_free(flp_gen_variants *variants)
+{
+    free(variants->name);
+    free(variants->lines);
+    memset(variants, 0, sizeof *variants);
+}
+
+/* The generator and the variants that the options mean; both are the caller's, also where this fails. */
+static flp_status start(const flp_gen_options *options, flp_generator **generator, flp_gen_variants *variants)
+{
+    memset(variants, 0, sizeof *variants);
+    flp_status status = flp_generator_create(generator);
+    if (status == FLP_OK) status = flp_gen_variants_collect(options, *generator, variants);
+    return status;
+}
+
+static json_t *json_names(const flp_gen_variants *variants)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < variants->count; i++) json_array_append_new(names, json_string(variants->name[i]));
+    return names;
+}
+
+int flp_gen_list_run(const flp_gen_options *options)
+{
+    flp_generator *generator = NULL;
+    flp_gen_variants variants;
+    flp_status status = start(options, &generator, &variants);
+    int code = status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);
+    if (code == FLP_EXIT_OK && options->json) code = flp_console_print_json(json_pack("{s:o}", "variants", json_names(&variants)));
+    else for (size_t i = 0; i < variants.count; i++) puts(variants.name[i]);
+    flp_gen_variants_free(&variants);
+    flp_generator_destroy(generator);
+    return code;
+}
+
+static flp_status publish(const char *directory, const char *variant, const char *extension, const char *bytes, size_t count)
+{
+    flp_text path = {0};
+    flp_text_append(&path, "%s/%s%s", directory, variant, extension);
+    flp_status status = path.failed ? flp_status_fail(FLP_OUT_OF_MEMORY, "%s", variant) : flp_file_publish(AT_FDCWD, path.data, bytes, count);
+    flp_text_free(&path);
+    return status;
+}
+
+static flp_status emit(const char *directory, flp_generator *generator, const char *variant)
+{
+    flp_emitted emitted;
+    flp_status status = flp_generator_emit(generator, variant, &emitted);
+    if (status != FLP_OK) return flp_status_prefix(status, "%s", variant);
+    status = publish(directory, variant, ".cu", emitted.source, emitted.source_bytes);
+    if (status == FLP_OK) status = publish(directory, variant, ".manifest", emitted.manifest_text, strlen(emitted.manifest_text));
+    flp_emitted_free(&emitted);
+    return status;
+}
+
+int flp_gen_emit_run(const flp_gen_options *options)
+{
+    flp_generator *generator = NULL;
+    flp_gen_variants variants;
+    flp_status status = start(options, &generator, &variants);
+    if (status == FLP_OK) status = flp_file_make_directories(options->emit, 0777);
+    for (size_t i = 0; i < variants.count && status == FLP_OK; i++) status = emit(options->emit, generator, variants.name[i]);
+    int code = status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);
+    if (code == FLP_EXIT_OK && options->json)
+        code = flp_console_print_json(json_pack("{s:o, s:o}", "directory", flp_console_json_string(options->emit), "variants", json_names(&variants)));
+    else if (code == FLP_EXIT_OK && !options->quiet)
+        printf("%zu variants, sources and manifests in %s\n", variants.count, options->emit);
+    flp_gen_variants_free(&variants);
+    flp_generator_destroy(generator);
+    return code;
+}

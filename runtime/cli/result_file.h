@@ -1,0 +1,20 @@
+/* Results a row, written as .npy, .csv or .json by the file's extension. */
+#ifndef FLP_CLI_RESULT_FILE_H
+#define FLP_CLI_RESULT_FILE_H
+#include <stdint.h>
+#include "fusedlogp.h"
+
+typedef struct {
+    const char *name;
+    flp_dtype dtype; /* FLP_F32, FLP_I32 or FLP_I64 */
+    const void *data;
+} flp_result_column;
+
+/* 1 where path ends in an extension that can be written. */
+int flp_result_file_accepts(const char *path);
+
+/* .csv: a line of names after "row", then a line a row; .json: an object with "rows" and an array for each column, null for
+ * what is not finite; .npy: the last column alone (FLP_F32 or FLP_I32). Numbers are written so that they read back to the
+ * same bits. The file appears whole or not at all. FLP_IO_FAILED, FLP_OUT_OF_MEMORY. */
+flp_status flp_result_file_publish(const char *path, int64_t rows, int count, const flp_result_column *columns);
+#endif

@@ -1,0 +1,18 @@
+/* fusedlogp score: log-probabilities of tokens from hidden states and a language-model head. */
+#include "cli/score.h"
+#include "cli/console.h"
+
+int flp_score_main(int argc, char **argv)
+{
+    flp_score_options options;
+    flp_score_inputs inputs;
+    flp_score_result result = {0};
+    flp_score_options_parse(argc, argv, &options);
+
+    flp_status status = flp_score_inputs_open(&options, &inputs);
+    if (status == FLP_OK) status = flp_score_run(&options, &inputs, &result);
+    int code = status == FLP_OK ? flp_score_report(&options, &inputs, &result) : flp_console_fail(status);
+    flp_score_run_free(&result);
+    flp_score_inputs_close(&inputs);
+    return code;
+}

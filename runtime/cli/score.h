@@ -1,0 +1,54 @@
+/* fusedlogp score: options -> inputs -> run -> report, one file each. */
+#ifndef FLP_CLI_SCORE_H
+#define FLP_CLI_SCORE_H
+#include "cli/tensor_file.h"
+#include "fusedlogp.h"
+
+typedef struct {
+    const char *hidden, *weight, *target, *bias; /* tensor files; bias may be NULL */
+    const char *out, *lse, *argmax;              /* result files or NULL */
+    flp_weight_layout layout;
+    int64_t vocab;         /* 0: as weight has it */
+    double temperature, softcap; /* 0: none */
+    int64_t ignore_index;
+    flp_backend backend;
+    flp_precision precision;
+    int64_t chunk_rows;    /* 0: chosen from the memory at hand */
+    int device, threads;
+    int json, quiet;
+} flp_score_options;
+
+/* Exits on a usage error, as argp does. */
+void flp_score_options_parse(int argc, char **argv, flp_score_options *options);
+
+typedef struct {
+    flp_tensor hidden, weight, bias, target;
+    flp_linear_logp_problem problem; /* rows: all of them */
+    int64_t tokens;                  /* rows that are not ignored */
+} flp_score_inputs;
+
+/* Opens the tensors and checks that they fit together and that every target lies in the vocabulary. FLP_IO_FAILED;
+ * FLP_BAD_ARGUMENT and FLP_BAD_TARGET name option, what it got and what was wanted. Freed by flp_score_inputs_close, also then. */
+flp_status flp_score_inputs_open(const flp_score_options *options, flp_score_inputs *inputs);
+void flp_score_inputs_close(flp_score_inputs *inputs);
+/* The target of a row, of either width. */
+int64_t flp_score_inputs_target(const flp_score_inputs *inputs, int64_t row);
+
+typedef struct {
+    float *logp, *lse; /* [rows]; lse NULL where not asked for */
+    int32_t *argmax;   /* [rows] or NULL */
+    char device[256], path[32], reason[640], numerics[512]; /* as flp_plan_describe has them */
+    char problem[256];  /* canonical string, of one chunk */
+    int64_t chunk_rows;
+    double plan_seconds, seconds; /* getting the kernels; copies and computing */
+} flp_score_result;
+
+/* Scores all rows. Freed by flp_score_run_free, also where it failed. The status of what failed. */
+flp_status flp_score_run(const flp_score_options *options, const flp_score_inputs *inputs, flp_score_result *result);
+void flp_score_run_free(flp_score_result *result);
+
+/* Writes the files and prints the summary. An exit code. */
+int flp_score_report(const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result);
+
+int flp_score_main(int argc, char **argv);
+#endif

@@ -1,0 +1,101 @@
+/* Opens the tensors of fusedlogp score and checks that they fit together. */
+#include <inttypes.h>
+#include <string.h>
+#include "base/status.h"
+#include "cli/score.h"
+#include "cpu/convert.h"
+
+enum { IS_FLOAT = 1, IS_INTEGER = 2 };
+
+static flp_status open_tensor(const char *option, const char *spec, int kind, int rank, flp_tensor *tensor)
+{
+    char shape[256];
+    flp_status status = flp_tensor_file_open(spec, tensor);
+    if (status != FLP_OK) return flp_status_prefix(status, "--%s", option);
+    int is_integer = tensor->dtype == FLP_I32 || tensor->dtype == FLP_I64;
+    if (is_integer != (kind == IS_INTEGER))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "--%s: got %s, wanted %s", option, flp_tensor_file_describe(tensor, shape, sizeof shape),
+                               is_integer ? "bf16, fp16 or fp32" : "int32 or int64");
+    if (tensor->rank != rank)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "--%s: got %s, wanted %d dimension%s", option,
+                               flp_tensor_file_describe(tensor, shape, sizeof shape), rank, rank == 1 ? "" : "s");
+    return FLP_OK;
+}
+
+static flp_status open_all(const flp_score_options *options, flp_score_inputs *inputs)
+{
+    flp_status status = open_tensor("hidden", options->hidden, IS_FLOAT, 2, &inputs->hidden);
+    if (status == FLP_OK) status = open_tensor("weight", options->weight, IS_FLOAT, 2, &inputs->weight);
+    if (status == FLP_OK) status = open_tensor("target", options->target, IS_INTEGER, 1, &inputs->target);
+    if (status == FLP_OK && options->bias != NULL) status = open_tensor("bias", options->bias, IS_FLOAT, 1, &inputs->bias);
+    return status;
+}
+
+static flp_status check_shapes(const flp_score_options *options, const flp_score_inputs *inputs, int64_t columns, int64_t vocab)
+{
+    const flp_tensor *hidden = &inputs->hidden, *weight = &inputs->weight;
+    int64_t wanted_vocab = options->vocab ? options->vocab : vocab;
+    char shape[256], other[256];
+    if (hidden->dtype != weight->dtype)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "--weight: got %s, wanted %s as --hidden has", flp_dtype_name(weight->dtype),
+                               flp_dtype_name(hidden->dtype));
+    if (columns < 1 || columns != hidden->shape[1])
+        return flp_status_fail(FLP_BAD_ARGUMENT, "--weight: got %s in layout %s, which does not fit --hidden, %s",
+                               flp_tensor_file_describe(weight, shape, sizeof shape), options->layout == FLP_VOCAB_HIDDEN ? "vd" : "dv",
+                               flp_tensor_file_describe(hidden, other, sizeof other));
+    if (wanted_vocab < 1 || wanted_vocab > vocab || wanted_vocab > INT32_MAX)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "--vocab: got %" PRId64 ", wanted 1 to the weight's %" PRId64 " (2147483647 at most)",
+                               wanted_vocab, vocab);
+    if (inputs->target.shape[0] != hidden->shape[0])
+        return flp_status_fail(FLP_BAD_ARGUMENT, "--target: got %" PRId64 " rows, wanted %" PRId64 " as --hidden has",
+                               inputs->target.shape[0], hidden->shape[0]);
+    /* A padded bias is as welcome as a padded weight. */
+    if (options->bias != NULL && inputs->bias.shape[0] != wanted_vocab && inputs->bias.shape[0] != vocab)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "--bias: got %" PRId64 " values, wanted %" PRId64, inputs->bias.shape[0], wanted_vocab);
+    return FLP_OK;
+}
+
+int64_t flp_score_inputs_target(const flp_score_inputs *inputs, int64_t row)
+{
+    const void *data = inputs->target.data;
+    return inputs->target.dtype == FLP_I64 ? ((const int64_t *)data)[row] : ((const int32_t *)data)[row];
+}
+
+static flp_status check_targets(const flp_score_options *options, flp_score_inputs *inputs)
+{
+    for (int64_t row = 0; row < inputs->problem.rows; row++) {
+        int64_t target = flp_score_inputs_target(inputs, row);
+        if (target == options->ignore_index) continue;
+        if (target < 0 || target >= inputs->problem.vocab)
+            return flp_status_fail(FLP_BAD_TARGET, "--target: row %" PRId64 " is %" PRId64 ", wanted 0 to %" PRId64 " or the ignore index %" PRId64,
+                                   row, target, inputs->problem.vocab - 1, options->ignore_index);
+        inputs->tokens++;
+    }
+    return FLP_OK;
+}
+
+flp_status flp_score_inputs_open(const flp_score_options *options, flp_score_inputs *inputs)
+{
+    memset(inputs, 0, sizeof *inputs);
+    flp_status status = open_all(options, inputs);
+    if (status != FLP_OK) return status;
+    int by_vocab = options->layout == FLP_VOCAB_HIDDEN;
+    int64_t columns = inputs->weight.shape[by_vocab], vocab = inputs->weight.shape[!by_vocab];
+    status = check_shapes(options, inputs, columns, vocab);
+    if (status != FLP_OK) return status;
+    inputs->problem = (flp_linear_logp_problem){
+        .dtype = inputs->hidden.dtype, .rows = inputs->hidden.shape[0], .hidden = columns,
+        .vocab = options->vocab ? options->vocab : vocab, .weight_layout = options->layout,
+        .hidden_stride = columns, .weight_stride = inputs->weight.shape[1],
+        .bias_dtype = inputs->bias.dtype, .target_dtype = inputs->target.dtype, .softcap = options->softcap,
+        .argmax = options->argmax != NULL, .precision = options->precision, .backend = options->backend};
+    return check_targets(options, inputs);
+}
+
+void flp_score_inputs_close(flp_score_inputs *inputs)
+{
+    flp_tensor_file_close(&inputs->hidden);
+    flp_tensor_file_close(&inputs->weight);
+    flp_tensor_file_close(&inputs->bias);
+    flp_tensor_file_close(&inputs->target);
+}

@@ -1,0 +1,157 @@
+/* Runs fusedlogp score: chooses the device, makes one plan, executes it on chunks of rows. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/status.h"
+#include "cli/console.h"
+#include "cli/score_gpu.h"
+#include "cpu/convert.h"
+
+/* Often enough for a moving progress line, large enough to keep all threads busy. */
+#define CPU_CHUNK_ROWS 4096
+
+typedef struct {
+    flp_context *context;
+    flp_plan *plan;
+    flp_score_gpu gpu; /* closed on the CPU path */
+} session;
+
+/* Copies the value of "key: value" in a plan's description. */
+static void read_line(const char *description, const char *key, char *value, size_t bytes)
+{
+    size_t length = strlen(key);
+    value[0] = 0;
+    for (const char *line = description; line != NULL && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, length) == 0 && strncmp(line + length, ": ", 2) == 0) {
+            line += length + 2;
+            snprintf(value, bytes, "%.*s", (int)strcspn(line, "\n"), line);
+            return;
+        }
+    }
+}
+
+static flp_status allocate_results(const flp_score_options *options, int64_t rows, flp_score_result *result)
+{
+    size_t words = rows > 0 ? (size_t)rows : 1;
+    result->logp = calloc(words, sizeof *result->logp);
+    if (options->lse) result->lse = calloc(words, sizeof *result->lse);
+    if (options->argmax) result->argmax = calloc(words, sizeof *result->argmax);
+    if (result->logp && (result->lse || !options->lse) && (result->argmax || !options->argmax)) return FLP_OK;
+    return flp_status_fail(FLP_OUT_OF_MEMORY, "results of %" PRId64 " rows", rows);
+}
+
+/* The largest power of two up to 16 that every hidden row of every chunk and the weight are aligned to. */
+static int host_alignment(const flp_score_inputs *inputs)
+{
+    uintptr_t row_bytes = (uintptr_t)inputs->problem.hidden * (uintptr_t)flp_dtype_bytes(inputs->problem.dtype);
+    uintptr_t bits = (uintptr_t)inputs->hidden.data | (uintptr_t)inputs->weight.data | row_bytes | 16;
+    return (int)(bits & -bits);
+}
+
+/* --backend auto goes on without a driver, and says so in the reason of the path; any other GPU backend does not. */
+static flp_status open_device(const flp_score_options *options, session *now)
+{
+    const flp_driver *driver;
+    if (options->backend == FLP_BACKEND_CPU) return FLP_OK;
+    flp_status status = flp_driver_get(&driver);
+    if (status == FLP_NO_DRIVER && options->backend == FLP_BACKEND_AUTO) return FLP_OK;
+    return status == FLP_OK ? flp_score_gpu_open(driver, options->device, &now->gpu) : status;
+}
+
+static flp_status plan_once(const flp_score_options *options, const flp_score_inputs *inputs, flp_backend backend, session *now,
+                            flp_score_result *result)
+{
+    flp_linear_logp_problem problem = inputs->problem;
+    flp_status status = FLP_OK;
+    problem.backend = backend;
+    if (now->gpu.driver != NULL) {
+        status = flp_score_gpu_chunk(&now->gpu, inputs, options->chunk_rows, &problem.rows);
+    } else {
+        int64_t chunk = options->chunk_rows ? options->chunk_rows : CPU_CHUNK_ROWS;
+        problem.rows = chunk < problem.rows ? chunk : problem.rows;
+        problem.pointer_alignment = host_alignment(inputs);
+    }
+    if (status == FLP_OK) status = flp_plan_create(now->context, &problem, &now->plan);
+    if (status == FLP_OK) status = flp_problem_format(&problem, result->problem, sizeof result->problem);
+    if (status != FLP_OK) return status;
+    result->chunk_rows = problem.rows;
+    const char *description = flp_plan_describe(now->plan);
+    read_line(description, "path", result->path, sizeof result->path);
+    read_line(description, "reason", result->reason, sizeof result->reason);
+    read_line(description, "device", result->device, sizeof result->device);
+    snprintf(result->numerics, sizeof result->numerics, "%s", flp_plan_numerics(now->plan));
+    return FLP_OK;
+}
+
+/* A device that no kernel fits leaves the CPU path, which works on the files' own memory: a plan for that, the reason of the first. */
+static flp_status make_plan(const flp_score_options *options, const flp_score_inputs *inputs, session *now, flp_score_result *result)
+{
+    char reason[sizeof result->reason];
+    flp_status status = plan_once(options, inputs, options->backend, now, result);
+    if (status != FLP_OK || now->gpu.driver == NULL || strcmp(result->path, "cpu") != 0) return status;
+    memcpy(reason, result->reason, sizeof reason);
+    flp_plan_destroy(now->plan);
+    now->plan = NULL;
+    flp_score_gpu_close(&now->gpu);
+    status = plan_once(options, inputs, FLP_BACKEND_CPU, now, result);
+    memcpy(result->reason, reason, sizeof reason);
+    return status;
+}
+
+static flp_status execute_chunk(const flp_score_options *options, const flp_score_inputs *inputs, session *now, flp_score_result *result,
+                                int64_t first, int64_t rows)
+{
+    const flp_linear_logp_problem *problem = &inputs->problem;
+    flp_linear_logp_args args = {
+        .rows = rows,
+        .hidden = (const char *)inputs->hidden.data + first * problem->hidden * flp_dtype_bytes(problem->dtype),
+        .weight = inputs->weight.data, .bias = inputs->bias.data,
+        .target = (const char *)inputs->target.data + first * flp_dtype_bytes(problem->target_dtype),
+        .ignore_index = options->ignore_index, .temperature = options->temperature,
+        .logp = result->logp + first, .lse = result->lse ? result->lse + first : NULL,
+        .argmax = result->argmax ? result->argmax + first : NULL};
+    return now->gpu.driver ? flp_score_gpu_execute(&now->gpu, inputs, now->plan, &args) : flp_plan_execute(now->plan, &args);
+}
+
+static flp_status execute_all(const flp_score_options *options, const flp_score_inputs *inputs, session *now, flp_score_result *result)
+{
+    int64_t rows = inputs->problem.rows;
+    flp_status status = now->gpu.driver ? flp_score_gpu_load(&now->gpu, inputs, now->plan, result->chunk_rows) : FLP_OK;
+    for (int64_t first = 0; first < rows && status == FLP_OK; first += result->chunk_rows) {
+        int64_t left = rows - first;
+        if (!options->quiet && !options->json) flp_console_progress("%" PRId64 " of %" PRId64 " rows", first, rows);
+        status = execute_chunk(options, inputs, now, result, first, left < result->chunk_rows ? left : result->chunk_rows);
+    }
+    flp_console_progress("%s", "");
+    return status;
+}
+
+flp_status flp_score_run(const flp_score_options *options, const flp_score_inputs *inputs, flp_score_result *result)
+{
+    flp_context_options context_options = {.cpu_threads = options->threads};
+    if (options->backend == FLP_BACKEND_CPU) context_options.flags = FLP_CONTEXT_NO_GPU;
+    session now = {0};
+    double start = flp_console_seconds();
+    flp_status status = allocate_results(options, inputs->problem.rows, result);
+    if (status == FLP_OK) status = open_device(options, &now);
+    if (status == FLP_OK) status = flp_context_create(&context_options, &now.context);
+    if (status == FLP_OK) status = make_plan(options, inputs, &now, result);
+    double planned = flp_console_seconds();
+    if (status == FLP_OK) status = execute_all(options, inputs, &now, result);
+    result->plan_seconds = planned - start;
+    result->seconds = flp_console_seconds() - planned;
+    flp_plan_destroy(now.plan);
+    flp_context_destroy(now.context);
+    flp_score_gpu_close(&now.gpu);
+    return status;
+}
+
+void flp_score_run_free(flp_score_result *result)
+{
+    free(result->logp);
+    free(result->lse);
+    free(result->argmax);
+    memset(result, 0, sizeof *result);
+}

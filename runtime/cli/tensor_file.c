@@ -1,0 +1,123 @@
+/* Opens a tensor file, chooses the format by the extension and maps the bytes. */
+#include "cli/tensor_file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/status.h"
+#include "base/text.h"
+#include "cpu/convert.h"
+
+static int ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length > end_length && memcmp(text + length - end_length, end, end_length) == 0;
+}
+
+/* Cuts spec into path (in place) and *name, NULL where none is given. Returns 0 where the extension is unknown. */
+static int split_spec(char *spec, const char **name, int *is_npy)
+{
+    static const char extension[] = ".safetensors";
+    *name = NULL;
+    *is_npy = ends_with(spec, ".npy");
+    if (*is_npy || ends_with(spec, extension)) return 1;
+    char *mark = strstr(spec, ".safetensors:");
+    if (mark == NULL || mark == spec) return 0;
+    mark += sizeof extension - 1;
+    *mark = 0;
+    *name = mark + 1;
+    return 1;
+}
+
+static flp_status map_file(const char *path, flp_tensor *tensor)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return flp_status_fail(FLP_IO_FAILED, "%s", strerror(errno));
+    flp_status status = FLP_OK;
+    struct stat facts;
+    if (fstat(file, &facts) != 0) {
+        status = flp_status_fail(FLP_IO_FAILED, "%s", strerror(errno));
+    } else if (!S_ISREG(facts.st_mode)) {
+        status = flp_status_fail(FLP_IO_FAILED, "not a regular file, which is needed to map it");
+    } else if (facts.st_size == 0) {
+        status = flp_status_fail(FLP_BAD_ARGUMENT, "the file is empty");
+    } else {
+        void *map = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+        if (map == MAP_FAILED) status = flp_status_fail(FLP_IO_FAILED, "cannot be mapped: %s", strerror(errno));
+        else tensor->map = map, tensor->map_bytes = (size_t)facts.st_size;
+    }
+    close(file);
+    return status;
+}
+
+/* A safetensors header may have any length, so its data may lie anywhere. */
+static flp_status align_data(flp_tensor *tensor)
+{
+    if ((uintptr_t)tensor->data % (unsigned)flp_dtype_bytes(tensor->dtype) == 0 || tensor->bytes == 0) return FLP_OK;
+    tensor->copy = malloc(tensor->bytes);
+    if (tensor->copy == NULL)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "%zu bytes for a copy of a tensor that is not aligned to its elements", tensor->bytes);
+    tensor->data = memcpy(tensor->copy, tensor->data, tensor->bytes);
+    return FLP_OK;
+}
+
+flp_status flp_tensor_file_open(const char *spec, flp_tensor *tensor)
+{
+    memset(tensor, 0, sizeof *tensor);
+    char *path = flp_text_duplicate(spec);
+    if (path == NULL) return flp_status_fail(FLP_OUT_OF_MEMORY, "%s", spec);
+    const char *name;
+    int is_npy;
+    flp_status status;
+    if (!split_spec(path, &name, &is_npy)) {
+        status = flp_status_fail(FLP_BAD_ARGUMENT, "wanted a name that ends in .npy or .safetensors, or FILE.safetensors:TENSOR");
+        goto done;
+    }
+    status = map_file(path, tensor);
+    if (status == FLP_OK)
+        status = is_npy ? flp_npy_parse(tensor->map, tensor->map_bytes, tensor)
+                        : flp_safetensors_parse(tensor->map, tensor->map_bytes, name, tensor);
+    if (status == FLP_OK) status = align_data(tensor);
+done:
+    if (status != FLP_OK) {
+        flp_status_prefix(status, "%s", path);
+        flp_tensor_file_close(tensor);
+    }
+    free(path);
+    return status;
+}
+
+void flp_tensor_file_close(flp_tensor *tensor)
+{
+    if (tensor->map != NULL) munmap(tensor->map, tensor->map_bytes);
+    free(tensor->copy);
+    memset(tensor, 0, sizeof *tensor);
+}
+
+const char *flp_tensor_file_describe(const flp_tensor *tensor, char *text, size_t bytes)
+{
+    size_t used = (size_t)snprintf(text, bytes, "%s [", flp_dtype_name(tensor->dtype));
+    for (int i = 0; i < tensor->rank && used < bytes; i++)
+        used += (size_t)snprintf(text + used, bytes - used, "%s%lld", i ? ", " : "", (long long)tensor->shape[i]);
+    if (used < bytes) snprintf(text + used, bytes - used, "]");
+    return text;
+}
+
+flp_status flp_tensor_file_measure(flp_dtype dtype, int rank, const int64_t *shape, size_t *bytes)
+{
+    /* An extent of 0 must not hide an impossible one behind it, so zeros count as ones until the end. */
+    size_t product = (size_t)flp_dtype_bytes(dtype);
+    int empty = 0;
+    for (int i = 0; i < rank; i++) {
+        if (shape[i] < 0) return flp_status_fail(FLP_BAD_ARGUMENT, "shape: extent %d is %lld, wanted 0 or more", i, (long long)shape[i]);
+        empty |= shape[i] == 0;
+        if (__builtin_mul_overflow(product, shape[i] == 0 ? 1 : (uint64_t)shape[i], &product))
+            return flp_status_fail(FLP_BAD_ARGUMENT, "shape: more bytes than can be addressed");
+    }
+    *bytes = empty ? 0 : product;
+    return FLP_OK;
+}

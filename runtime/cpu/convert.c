@@ -1,0 +1,109 @@
+/* bf16 and fp16 to and from fp32, and what the dtypes are called. */
+#include "cpu/convert.h"
+#include <string.h>
+
+static float float_from_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint32_t bits_from_float(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+float flp_convert_bf16_to_f32(uint16_t bits)
+{
+    return float_from_bits((uint32_t)bits << 16);
+}
+
+/* Without branches, so that loops over it become vector code. Subnormals are built as 2^-14 (1 + m) - 2^-14: no fp32
+ * subnormal occurs, which a caller's flush-to-zero mode would lose. */
+float flp_convert_f16_to_f32(uint16_t bits)
+{
+    uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
+    uint32_t magnitude = (uint32_t)(bits & 0x7fff) << 13;
+    uint32_t normal = magnitude + (112u << 23);
+    uint32_t special = magnitude | 0x7f800000u;
+    uint32_t subnormal = bits_from_float(float_from_bits(magnitude | (113u << 23)) - float_from_bits(113u << 23));
+    uint32_t result = magnitude < (1u << 23) ? subnormal : magnitude >= (31u << 23) ? special : normal;
+    return float_from_bits(sign | result);
+}
+
+uint16_t flp_convert_f32_to_bf16(float value)
+{
+    uint32_t bits = bits_from_float(value);
+    if ((bits & 0x7fffffff) > 0x7f800000) return (uint16_t)(bits >> 16 | 0x40); /* quiet, and not cut to infinity */
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+uint16_t flp_convert_f32_to_f16(float value)
+{
+    uint32_t bits = bits_from_float(value);
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
+    uint32_t magnitude = bits & 0x7fffffff;
+    if (magnitude > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
+    if (magnitude >= 0x477ff000) return sign | 0x7c00; /* 65520 and more round to infinity */
+    if (magnitude < 113u << 23) {
+        /* Below 2^-14: adding 0.5 leaves multiples of 2^-24 in the low bits, rounded to nearest even by the addition. */
+        return (uint16_t)(sign | (bits_from_float(float_from_bits(magnitude) + 0.5f) - 0x3f000000));
+    }
+    return (uint16_t)(sign | ((magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13));
+}
+
+/* memcpy of one element at a time is how C spells an unaligned load; compilers make vector loads of it. */
+static void convert_bf16(const unsigned char *from, float *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint16_t bits;
+        memcpy(&bits, from + 2 * i, sizeof bits);
+        to[i] = flp_convert_bf16_to_f32(bits);
+    }
+}
+
+static void convert_f16(const unsigned char *from, float *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint16_t bits;
+        memcpy(&bits, from + 2 * i, sizeof bits);
+        to[i] = flp_convert_f16_to_f32(bits);
+    }
+}
+
+void flp_convert_to_f32(flp_dtype dtype, const void *from, float *to, size_t count)
+{
+    switch (dtype) {
+    case FLP_BF16: convert_bf16(from, to, count); break;
+    case FLP_F16: convert_f16(from, to, count); break;
+    default: memcpy(to, from, count * sizeof *to); break;
+    }
+}
+
+static const struct {
+    const char *name;
+    int bytes;
+} dtypes[] = {
+    [FLP_NONE] = {"none", 0}, [FLP_BF16] = {"bf16", 2}, [FLP_F16] = {"f16", 2},
+    [FLP_F32] = {"f32", 4},   [FLP_I32] = {"i32", 4},   [FLP_I64] = {"i64", 8},
+};
+
+int flp_dtype_bytes(flp_dtype dtype)
+{
+    return dtypes[dtype].bytes;
+}
+
+const char *flp_dtype_name(flp_dtype dtype)
+{
+    return dtypes[dtype].name;
+}
+
+flp_dtype flp_dtype_parse(const char *name)
+{
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (strcmp(name, dtypes[i].name) == 0) return (flp_dtype)i;
+    return FLP_NONE;
+}

@@ -1,0 +1,257 @@
+/* linear_logp on the host: groups of rows, and for each of them units of (rows, split of the vocabulary) on the pool. */
+#include "cpu/linear_logp_cpu.h"
+#include "base/status.h"
+#include "cpu/convert.h"
+#include "cpu/logit_chunk.h"
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GROUP_ROWS = 1024, /* that share one conversion of the weight; their hidden is held in fp32 */
+    GROUP_SETS = GROUP_ROWS / FLP_LANES,
+    MOST_SPLITS = 64,     /* a fixed number: how the chunks are summed decides a row's bits */
+    UNITS_PER_THREAD = 4, /* wanted: evens out the end of a run */
+    GATHER_DEPTH = 256
+};
+
+static const double log2_e = 1.44269504088896340736, ln_2 = 0.693147180559945309417;
+
+typedef struct {
+    const flp_linear_logp_problem *problem;
+    const flp_linear_logp_args *args;
+    flp_thread_pool *pool;
+
+    const flp_microkernel *kernel;
+    int64_t chunks; /* of the vocabulary */
+    int splits;
+
+    int rows;                          /* of the group: those whose logits are wanted */
+    int sets, parts;                   /* sixteen rows each; a unit takes the sets of one part */
+    int64_t row[GROUP_ROWS];           /* their place in the caller's arrays */
+    int64_t target[GROUP_ROWS];
+    float target_logit[GROUP_ROWS];    /* z2, where the target is in the vocabulary */
+    flp_row_transform transform[GROUP_SETS];
+
+    float *hidden;                     /* [GROUP_SETS][D][16] */
+    flp_row_statistics *statistics;    /* [splits][GROUP_SETS] */
+    float *scratch;                    /* for each thread: weight panel, logits of the group, bias */
+} job;
+
+enum {
+    LOGIT_FLOATS = GROUP_SETS * FLP_CHUNK_COLUMNS * FLP_LANES,
+    BIAS_FLOATS = 256,
+    SCRATCH_FLOATS = FLP_CHUNK_PANEL_FLOATS + LOGIT_FLOATS + BIAS_FLOATS
+};
+
+static int64_t target_at(const job *work, int64_t row)
+{
+    if (work->problem->target_dtype == FLP_I32) return ((const int32_t *)work->args->target)[row];
+    return ((const int64_t *)work->args->target)[row];
+}
+
+static int is_in_vocabulary(const job *work, int64_t target)
+{
+    return target >= 0 && target < work->problem->vocab;
+}
+
+/* ---- before a group: which rows, their hidden as fp32 ---- */
+
+/* Takes rows from `next` on until the group is full; returns the first one not looked at. A row whose logits nobody reads
+ * is answered here. */
+static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t *bad_first)
+{
+    const flp_linear_logp_args *args = work->args;
+    int always = args->lse != NULL || args->argmax != NULL;
+    work->rows = 0;
+    for (; next < args->rows && work->rows < GROUP_ROWS; next++) {
+        int64_t target = target_at(work, next);
+        int wanted = always;
+        if (target == args->ignore_index) {
+            args->logp[next] = 0;
+        } else if (is_in_vocabulary(work, target)) {
+            wanted = 1;
+        } else {
+            args->logp[next] = NAN;
+            if (bad_count != NULL) ++*bad_count;
+            if (bad_first != NULL && (*bad_first < 0 || next < *bad_first)) *bad_first = next;
+        }
+        if (!wanted) continue;
+        work->row[work->rows] = next;
+        work->target[work->rows++] = target;
+    }
+    return next;
+}
+
+/* hidden[k][lane] of a set, from the row `from`; zeros where it is NULL. */
+static void gather_row(flp_dtype dtype, const unsigned char *from, int64_t depth, float *to)
+{
+    float line[GATHER_DEPTH] = {0};
+    for (int64_t begin = 0; begin < depth; begin += GATHER_DEPTH) {
+        int64_t count = depth - begin < GATHER_DEPTH ? depth - begin : GATHER_DEPTH;
+        if (from != NULL) flp_convert_to_f32(dtype, from + begin * flp_dtype_bytes(dtype), line, (size_t)count);
+        for (int64_t k = 0; k < count; k++) to[(begin + k) * FLP_LANES] = line[k];
+    }
+}
+
+static void gather_set(void *data, int64_t set, int thread)
+{
+    (void)thread;
+    job *work = data;
+    const flp_linear_logp_problem *problem = work->problem;
+    const flp_linear_logp_args *args = work->args;
+    int64_t row_bytes = problem->hidden_stride * flp_dtype_bytes(problem->dtype);
+    flp_row_transform *transform = &work->transform[set];
+    transform->softcap = (float)problem->softcap;
+    for (int lane = 0; lane < FLP_LANES; lane++) {
+        int64_t slot = set * FLP_LANES + lane;
+        int64_t row = slot < work->rows ? work->row[slot] : -1;
+        const unsigned char *from = row < 0 ? NULL : (const unsigned char *)args->hidden + row * row_bytes;
+        gather_row(problem->dtype, from, problem->hidden, work->hidden + set * problem->hidden * FLP_LANES + lane);
+        double temperature = args->temperature > 0 ? args->temperature : 1;
+        if (args->row_temperature != NULL) temperature = row < 0 ? 1 : args->row_temperature[row];
+        transform->scale.lane[lane] = (float)(log2_e / temperature);
+    }
+}
+
+/* ---- a unit: some blocks of rows and one split of the vocabulary ---- */
+
+static void load_bias(const job *work, int64_t first, int width, float *bias)
+{
+    flp_dtype dtype = work->problem->bias_dtype;
+    if (dtype == FLP_NONE)
+        memset(bias, 0, (size_t)width * sizeof *bias);
+    else
+        flp_convert_to_f32(dtype, (const unsigned char *)work->args->bias + first * flp_dtype_bytes(dtype), bias, (size_t)width);
+}
+
+/* Statistics of one set of rows and one chunk, and those rows' targets that lie in it. */
+static void add_logits(job *work, int split, int set, int64_t first, int width, const float *bias, float *logits)
+{
+    flp_row_statistics_add(&work->statistics[split * GROUP_SETS + set], &work->transform[set], bias, logits, width, (int32_t)first);
+    for (int lane = 0; lane < FLP_LANES && set * FLP_LANES + lane < work->rows; lane++) {
+        int slot = set * FLP_LANES + lane;
+        int64_t place = work->target[slot] - first;
+        if (place >= 0 && place < width) work->target_logit[slot] = logits[place * FLP_LANES + lane];
+    }
+}
+
+static void run_unit(void *data, int64_t index, int thread)
+{
+    job *work = data;
+    const flp_linear_logp_problem *problem = work->problem;
+    int split = (int)(index % work->splits), part = (int)(index / work->splits);
+    int first_set = part * work->sets / work->parts, end_set = (part + 1) * work->sets / work->parts;
+    float *panel = work->scratch + (int64_t)thread * SCRATCH_FLOATS;
+    float *logits = panel + FLP_CHUNK_PANEL_FLOATS, *bias = logits + LOGIT_FLOATS;
+
+    for (int set = first_set; set < end_set; set++) flp_row_statistics_clear(&work->statistics[split * GROUP_SETS + set]);
+    for (int64_t c = split * work->chunks / work->splits; c < (split + 1) * work->chunks / work->splits; c++) {
+        int64_t first = c * FLP_CHUNK_COLUMNS, left = problem->vocab - first;
+        int width = left < FLP_CHUNK_COLUMNS ? (int)left : FLP_CHUNK_COLUMNS;
+        load_bias(work, first, width, bias);
+        flp_logit_chunk_compute(work->kernel, problem, work->args->weight, first, width,
+                                work->hidden + first_set * problem->hidden * FLP_LANES, end_set - first_set, panel, logits);
+        for (int set = first_set; set < end_set; set++)
+            add_logits(work, split, set, first, width, bias, logits + (set - first_set) * FLP_CHUNK_COLUMNS * FLP_LANES);
+    }
+}
+
+/* ---- after the units: splits in index order, then the outputs ---- */
+
+static void finish_set(void *data, int64_t index, int thread)
+{
+    (void)thread;
+    job *work = data;
+    const flp_linear_logp_args *args = work->args;
+    flp_row_statistics total = work->statistics[index];
+    for (int split = 1; split < work->splits; split++)
+        flp_row_statistics_merge(&total, &work->statistics[split * GROUP_SETS + index]);
+    for (int lane = 0; lane < FLP_LANES; lane++) {
+        int slot = (int)index * FLP_LANES + lane;
+        if (slot >= work->rows) break;
+        int64_t row = work->row[slot], target = work->target[slot];
+        double offset = total.offset.lane[lane], log2_sum = log2(total.sum[lane]);
+        if (args->lse != NULL) args->lse[row] = (float)((offset + log2_sum) * ln_2);
+        if (args->argmax != NULL) args->argmax[row] = total.largest_index.lane[lane];
+        if (target == args->ignore_index || !is_in_vocabulary(work, target)) continue;
+        double logp = ((work->target_logit[slot] - offset) - log2_sum) * ln_2;
+        args->logp[row] = logp > 0 ? 0 : (float)logp; /* above 0 by rounding only; NaN stays */
+    }
+}
+
+static void run_group(job *work)
+{
+    int wanted = UNITS_PER_THREAD * flp_thread_pool_threads(work->pool);
+    work->sets = (work->rows + FLP_LANES - 1) / FLP_LANES;
+    work->parts = (wanted + work->splits - 1) / work->splits;
+    if (work->parts > work->sets) work->parts = work->sets;
+    flp_thread_pool_run(work->pool, work->sets, gather_set, work);
+    flp_thread_pool_run(work->pool, (int64_t)work->splits * work->parts, run_unit, work);
+    flp_thread_pool_run(work->pool, work->sets, finish_set, work);
+}
+
+/* ---- memory ---- */
+
+/* 64 bytes: a cache line, and the widest vector. */
+static void *allocate(int64_t count, size_t bytes)
+{
+    return aligned_alloc(64, ((size_t)count * bytes + 63) / 64 * 64);
+}
+
+static flp_status prepare(job *work)
+{
+    int64_t sets = (work->args->rows + FLP_LANES - 1) / FLP_LANES;
+    if (sets > GROUP_SETS) sets = GROUP_SETS;
+    int threads = flp_thread_pool_threads(work->pool);
+    work->kernel = flp_microkernel_best();
+    work->chunks = (work->problem->vocab + FLP_CHUNK_COLUMNS - 1) / FLP_CHUNK_COLUMNS;
+    work->splits = work->chunks < MOST_SPLITS ? (int)work->chunks : MOST_SPLITS;
+    work->hidden = allocate(sets * work->problem->hidden * FLP_LANES, sizeof(float));
+    work->statistics = allocate((int64_t)work->splits * GROUP_SETS, sizeof(flp_row_statistics));
+    work->scratch = allocate((int64_t)threads * SCRATCH_FLOATS, sizeof(float));
+    if (work->hidden == NULL || work->statistics == NULL || work->scratch == NULL)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path: %" PRId64 " rows of %" PRId64 " floats, %d threads",
+                               sets * FLP_LANES, work->problem->hidden, threads);
+    return FLP_OK;
+}
+
+flp_status flp_linear_logp_cpu(flp_thread_pool *pool, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args,
+                               int64_t *bad_count, int64_t *bad_first)
+{
+    if (args->rows == 0) return FLP_OK;
+    job *work = calloc(1, sizeof *work);
+    if (work == NULL) return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path");
+    work->problem = problem;
+    work->args = args;
+    work->pool = pool;
+    flp_status status = prepare(work);
+    for (int64_t next = 0; status == FLP_OK && next < args->rows;) {
+        next = collect_rows(work, next, bad_count, bad_first);
+        if (work->rows > 0) run_group(work);
+    }
+    free(work->hidden);
+    free(work->statistics);
+    free(work->scratch);
+    free(work);
+    return status;
+}
+
+/* ---- identity ---- */
+
+static char numerics[64];
+
+static void write_numerics(void)
+{
+    snprintf(numerics, sizeof numerics, "linear_logp:cpu1:%s", flp_microkernel_best()->arithmetic);
+}
+
+const char *flp_linear_logp_cpu_numerics(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, write_numerics);
+    return numerics;
+}

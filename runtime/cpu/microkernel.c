@@ -1,0 +1,88 @@
+/* The microkernels of this build, and which of them this processor runs. */
+#include "cpu/microkernel.h"
+#include "cpu/row_statistics.h"
+
+/* ---- any processor: vectors of 16 bytes ---- */
+
+#define MICROKERNEL any_several
+#define VECTOR flp_float4
+#define ENTRIES 3
+#define TARGET
+#include "cpu/microkernel_body.h"
+
+#define MICROKERNEL any_single
+#define VECTOR flp_float4
+#define ENTRIES 1
+#define TARGET
+#include "cpu/microkernel_body.h"
+
+static int always(void)
+{
+    return 1;
+}
+
+/* Whether the compiler fuses w * x + sum, where the target lets it. */
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define ANY_ARITHMETIC "fma"
+#else
+#define ANY_ARITHMETIC "multiply-add"
+#endif
+
+#ifdef __x86_64__
+typedef float float8 __attribute__((vector_size(32)));
+typedef float float16 __attribute__((vector_size(64)));
+
+/* ---- AVX2 and FMA: 12 accumulators hide the latency of 2 x 4 multiply-adds ---- */
+
+#define MICROKERNEL avx2_several
+#define VECTOR float8
+#define ENTRIES 6
+#define TARGET __attribute__((target("avx2,fma")))
+#include "cpu/microkernel_body.h"
+
+#define MICROKERNEL avx2_single
+#define VECTOR float8
+#define ENTRIES 1
+#define TARGET __attribute__((target("avx2,fma")))
+#include "cpu/microkernel_body.h"
+
+static int has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+/* ---- AVX-512 ---- */
+
+#define MICROKERNEL avx512_several
+#define VECTOR float16
+#define ENTRIES 12
+#define TARGET __attribute__((target("avx512f")))
+#include "cpu/microkernel_body.h"
+
+#define MICROKERNEL avx512_single
+#define VECTOR float16
+#define ENTRIES 1
+#define TARGET __attribute__((target("avx512f")))
+#include "cpu/microkernel_body.h"
+
+static int has_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") && has_avx2();
+}
+#endif
+
+const flp_microkernel flp_microkernels[] = {
+#ifdef __x86_64__
+    {"avx512", "fma", 12, avx512_several, avx512_single, has_avx512},
+    {"avx2", "fma", 6, avx2_several, avx2_single, has_avx2},
+#endif
+    {"any", ANY_ARITHMETIC, 3, any_several, any_single, always},
+};
+const int flp_microkernel_count = sizeof flp_microkernels / sizeof *flp_microkernels;
+
+const flp_microkernel *flp_microkernel_best(void)
+{
+    const flp_microkernel *kernel = flp_microkernels;
+    while (!kernel->is_supported()) kernel++;
+    return kernel;
+}

@@ -1,0 +1,112 @@
+/* Facts of the devices, and the context that is current in this thread. */
+#include "cuda/device.h"
+
+#include "base/status.h"
+#include "cuda/library.h"
+
+static flp_status describe(const flp_driver *driver, CUdevice device, flp_device_facts *facts)
+{
+    int major = 0, minor = 0;
+    size_t bytes = 0;
+    const struct {
+        int attribute;
+        int *value;
+    } wanted[] = {
+        { CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major },
+        { CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor },
+        { CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &facts->multiprocessors },
+        { CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &facts->shared_bytes_per_block },
+    };
+    flp_status status = flp_driver_check(driver, driver->device_name(facts->name, sizeof(facts->name), device),
+                                         "cuDeviceGetName");
+
+    for (size_t i = 0; status == FLP_OK && i < sizeof(wanted) / sizeof(wanted[0]); i++)
+        status = flp_driver_check(driver, driver->device_attribute(wanted[i].value, wanted[i].attribute, device),
+                                  "cuDeviceGetAttribute");
+    if (status == FLP_OK)
+        status = flp_driver_check(driver, driver->device_total_memory(&bytes, device), "cuDeviceTotalMem");
+    facts->compute_capability = 10 * major + minor;
+    facts->memory_bytes = (int64_t)bytes;
+    return status;
+}
+
+flp_status flp_device_current(flp_device *device)
+{
+    /* Asking for the facts costs microseconds, and a dispatch asks each time: keep those of this thread's last context. */
+    static _Thread_local flp_device last;
+    static _Thread_local unsigned last_generation;
+    const flp_driver *driver;
+    flp_device now = { 0 };
+    flp_status status = flp_driver_get(&driver);
+
+    if (status != FLP_OK)
+        return status;
+    status = flp_driver_check(driver, driver->context_current(&now.context), "cuCtxGetCurrent");
+    if (status != FLP_OK)
+        return status;
+    if (!now.context)
+        return flp_status_fail(FLP_WRONG_CONTEXT, "no CUDA context is current in this thread");
+    status = flp_driver_check(driver, driver->context_id(now.context, &now.context_id), "cuCtxGetId");
+    if (status != FLP_OK)
+        return status;
+    if (last_generation != flp_library_generation() || last.context_id != now.context_id) {
+        status = flp_driver_check(driver, driver->context_device(&now.device), "cuCtxGetDevice");
+        if (status == FLP_OK)
+            status = describe(driver, now.device, &now.facts);
+        if (status != FLP_OK)
+            return status;
+        last = now;
+        last_generation = flp_library_generation();
+    }
+    *device = last;
+    return FLP_OK;
+}
+
+flp_status flp_device_is_capturing(CUstream stream, int *capturing)
+{
+    const flp_driver *driver;
+    int capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    flp_status status = flp_driver_get(&driver);
+
+    *capturing = 0;
+    if (status == FLP_OK)
+        status = flp_driver_check(driver, driver->stream_is_capturing(stream, &capture), "cuStreamIsCapturing");
+    if (status == FLP_OK)
+        *capturing = capture != CU_STREAM_CAPTURE_STATUS_NONE;
+    return status;
+}
+
+flp_status flp_device_count(int *count)
+{
+    const flp_driver *driver;
+    flp_status status;
+
+    if (!count)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "count: got NULL, wanted a pointer to int");
+    *count = 0;
+    status = flp_driver_get(&driver);
+    if (status == FLP_NO_DRIVER)
+        return FLP_OK;
+    return status == FLP_OK ? flp_driver_check(driver, driver->device_count(count), "cuDeviceGetCount") : status;
+}
+
+flp_status flp_device_describe(int ordinal, flp_device_facts *facts)
+{
+    const flp_driver *driver;
+    CUdevice device = 0;
+    int count = 0;
+    flp_status status;
+
+    if (!facts)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "facts: got NULL, wanted a pointer to flp_device_facts");
+    *facts = (flp_device_facts){ 0 };
+    status = flp_driver_get(&driver);
+    if (status == FLP_OK)
+        status = flp_driver_check(driver, driver->device_count(&count), "cuDeviceGetCount");
+    if (status != FLP_OK)
+        return status;
+    if (ordinal < 0 || ordinal >= count)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "ordinal: got %d, wanted 0 .. %d", ordinal, count - 1);
+    status = flp_driver_check(driver, driver->device_get(&device, ordinal), "cuDeviceGet");
+    return status == FLP_OK ? describe(driver, device, facts) : status;
+}

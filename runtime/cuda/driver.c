@@ -1,0 +1,150 @@
+/* Loads libcuda once for the process and turns its results into statuses. */
+#include "cuda/driver.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "cuda/library.h"
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static flp_driver loaded;
+static atomic_uint loaded_generation; /* of the loader that filled `loaded`; 0: none. Written under the mutex. */
+static atomic_bool forked;            /* this process is the child of one that had initialised the driver */
+
+/* A flag set by a fork handler costs the dispatch a load; comparing getpid() would cost it a system call. */
+static void lock_before_fork(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+static void unlock_after_fork(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
+static void mark_child(void)
+{
+    if (atomic_load(&loaded_generation) == flp_library_generation())
+        atomic_store(&forked, 1);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void watch_forks(void)
+{
+    static int watching;
+
+    if (!watching)
+        watching = pthread_atfork(lock_before_fork, unlock_after_fork, mark_child) == 0;
+}
+
+static flp_status no_driver(CUresult result, const char *what)
+{
+    flp_driver_check(&loaded, result, what);
+    return flp_status_prefix(FLP_NO_DRIVER, "the CUDA driver does not start");
+}
+
+static flp_status initialise(void)
+{
+    CUresult result = loaded.init(0);
+    int devices = 0;
+
+    if (result == CUDA_SUCCESS)
+        result = loaded.driver_version(&loaded.version);
+    if (result != CUDA_SUCCESS)
+        return no_driver(result, "cuInit");
+    result = loaded.device_count(&devices);
+    if (result != CUDA_SUCCESS)
+        return no_driver(result, "cuDeviceGetCount");
+    if (devices < 1)
+        return flp_status_fail(FLP_NO_DRIVER, "the CUDA driver %d.%d shows no device", loaded.version / 1000,
+                               loaded.version % 1000 / 10);
+    flp_log_info("CUDA driver %d.%d, %d device%s", loaded.version / 1000, loaded.version % 1000 / 10, devices,
+                 devices == 1 ? "" : "s");
+    return FLP_OK;
+}
+
+static flp_status load(void)
+{
+    const flp_library_loader *loader = flp_library_loader_get();
+    const char *name = "libcuda.so.1";
+    void *library = loader->open(name);
+
+    if (!library) {
+        flp_status_fail(FLP_NO_DRIVER, "%s", loader->error());
+        name = "libcuda.so";
+        library = loader->open(name);
+    }
+    if (!library)
+        return flp_status_prefix(FLP_NO_DRIVER, "neither libcuda.so.1 nor libcuda.so can be loaded");
+#define LOAD_SYMBOL(field, exported, parameters)                                                             \
+    loaded.field = (CUresult(*) parameters)loader->symbol(library, #exported);                               \
+    if (!loaded.field)                                                                                       \
+        return flp_status_fail(FLP_NO_DRIVER, "%s has no %s: the CUDA driver is too old, 12.0 or newer is wanted", name, \
+                               #exported);
+    FLP_DRIVER_FUNCTIONS(LOAD_SYMBOL)
+#undef LOAD_SYMBOL
+#define LOAD_OPTIONAL(field, exported, parameters) \
+    loaded.field = (CUresult(*) parameters)loader->symbol(library, #exported);
+    FLP_DRIVER_OPTIONAL_FUNCTIONS(LOAD_OPTIONAL)
+#undef LOAD_OPTIONAL
+    return initialise();
+}
+
+/* A driver that did not load is looked for again at the next call: it may have been installed or started since. */
+flp_status flp_driver_get(const flp_driver **driver)
+{
+    unsigned generation = flp_library_generation();
+    flp_status status = FLP_OK;
+
+    *driver = NULL;
+    if (atomic_load_explicit(&loaded_generation, memory_order_acquire) != generation) {
+        pthread_mutex_lock(&mutex);
+        if (atomic_load(&loaded_generation) != generation) {
+            watch_forks();
+            atomic_store(&forked, 0);
+            status = load();
+            if (status == FLP_OK)
+                atomic_store(&loaded_generation, generation);
+        }
+        pthread_mutex_unlock(&mutex);
+    }
+    if (status != FLP_OK)
+        return status;
+    if (atomic_load_explicit(&forked, memory_order_relaxed))
+        return flp_status_fail(FLP_FORKED, "this process was forked from one that used CUDA, which the driver does not allow; "
+                                           "fork first, or start a new program");
+    *driver = &loaded;
+    return FLP_OK;
+}
+
+static flp_status status_of(CUresult result)
+{
+    switch (result) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+        return FLP_OUT_OF_MEMORY;
+    case CUDA_ERROR_NO_DEVICE:
+        return FLP_NO_DRIVER;
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+        return FLP_WRONG_CONTEXT;
+    }
+    if (result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+        return FLP_CAPTURING;
+    return FLP_CUDA_FAILED;
+}
+
+flp_status flp_driver_check(const flp_driver *driver, CUresult result, const char *what)
+{
+    const char *name = NULL, *text = NULL;
+
+    if (result == CUDA_SUCCESS)
+        return FLP_OK;
+    if (driver->error_name(result, &name) != CUDA_SUCCESS || !name)
+        name = "an unknown CUresult";
+    if (driver->error_string(result, &text) != CUDA_SUCCESS || !text)
+        text = "no text";
+    return flp_status_fail(status_of(result), "%s: %s (%s, %d)", what, name, text, result);
+}

@@ -1,0 +1,54 @@
+/* The loader that driver and NVRTC come through: dlopen, or a test's fake. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr */
+#endif
+#include "cuda/library.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <unistd.h>
+
+/* Never closed: the driver and NVRTC keep threads and exit handlers. */
+static void *open_shared(const char *name)
+{
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+static const char *last_error(void)
+{
+    const char *text = dlerror();
+    return text ? text : "not found";
+}
+
+static int file_readable(const char *path)
+{
+    return access(path, R_OK) == 0;
+}
+
+static const char *symbol_origin(void *symbol)
+{
+    Dl_info facts;
+    return dladdr(symbol, &facts) ? facts.dli_fname : NULL;
+}
+
+static const flp_library_loader system_loader = { open_shared, dlsym, last_error, file_readable, symbol_origin };
+
+static _Atomic(const flp_library_loader *) current = &system_loader;
+static atomic_uint generation = 1;
+
+const flp_library_loader *flp_library_loader_get(void)
+{
+    return atomic_load_explicit(&current, memory_order_acquire);
+}
+
+void flp_library_loader_set(const flp_library_loader *loader)
+{
+    atomic_store(&current, loader ? loader : &system_loader);
+    atomic_fetch_add(&generation, 1);
+}
+
+unsigned flp_library_generation(void)
+{
+    return atomic_load_explicit(&generation, memory_order_acquire);
+}

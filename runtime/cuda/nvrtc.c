@@ -1,0 +1,181 @@
+/* Loads NVRTC at first use and compiles one source with it. */
+#include "cuda/nvrtc.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "base/text.h"
+#include "cuda/library.h"
+#include "cuda/nvrtc_abi.h"
+
+typedef struct {
+#define NVRTC_FIELD(field, symbol, result, parameters) result(*field) parameters;
+    FLP_NVRTC_FUNCTIONS(NVRTC_FIELD)
+#undef NVRTC_FIELD
+    int major, minor;
+} nvrtc_table;
+
+enum { LARGEST_OPTIONS = 30, MESSAGE_LOG_LINES = 12 };
+
+/* NVRTC opens libnvrtc-builtins by its bare name and carries no run path, so the loader finds the one beside it only when that
+ * is loaded already. Where it lies elsewhere the loader may know it: then NVRTC itself finds it, or says that it does not. */
+static void load_builtins(const flp_library_loader *loader, const flp_nvrtc_facts *facts, const nvrtc_table *table)
+{
+    const char *slash = strrchr(facts->path, '/');
+    char path[sizeof(facts->path) + 64];
+
+    if (!slash)
+        return;
+    snprintf(path, sizeof(path), "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - facts->path), facts->path, table->major,
+             table->minor);
+    if (loader->readable(path))
+        loader->open(path);
+}
+
+static flp_status load(nvrtc_table *table)
+{
+    const flp_library_loader *loader = flp_library_loader_get();
+    flp_nvrtc_facts facts;
+    flp_status status = flp_nvrtc_find(&facts);
+    void *library;
+
+    if (status != FLP_OK)
+        return status;
+    library = loader->open(facts.path);
+    if (!library)
+        return flp_status_fail(FLP_NO_NVRTC, "%s cannot be loaded: %s", facts.path, loader->error());
+#define LOAD_SYMBOL(field, exported, result, parameters)                      \
+    table->field = (result(*) parameters)loader->symbol(library, #exported);  \
+    if (!table->field)                                                        \
+        return flp_status_fail(FLP_NO_NVRTC, "%s has no %s: NVRTC is too old, 12.0 or newer is wanted", facts.path, #exported);
+    FLP_NVRTC_FUNCTIONS(LOAD_SYMBOL)
+#undef LOAD_SYMBOL
+    if (table->version(&table->major, &table->minor) != NVRTC_SUCCESS || table->major < 12)
+        return flp_status_fail(FLP_NO_NVRTC, "%s is NVRTC %d.%d, 12.0 or newer is wanted", facts.path, table->major, table->minor);
+    load_builtins(loader, &facts, table);
+    return FLP_OK;
+}
+
+static flp_status get_table(nvrtc_table *table)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static nvrtc_table loaded;
+    static unsigned loaded_generation;
+    flp_status status = FLP_OK;
+
+    pthread_mutex_lock(&mutex);
+    if (loaded_generation != flp_library_generation()) {
+        status = load(&loaded);
+        if (status == FLP_OK)
+            loaded_generation = flp_library_generation();
+    }
+    *table = loaded;
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+flp_status flp_nvrtc_version(int *major, int *minor)
+{
+    nvrtc_table table;
+    flp_status status = get_table(&table);
+
+    *major = status == FLP_OK ? table.major : 0;
+    *minor = status == FLP_OK ? table.minor : 0;
+    return status;
+}
+
+static flp_status failed(const nvrtc_table *table, nvrtcResult result, const char *what)
+{
+    return flp_status_fail(result == NVRTC_ERROR_OUT_OF_MEMORY ? FLP_OUT_OF_MEMORY : FLP_COMPILE_FAILED, "%s: %s", what,
+                           table->error_string(result));
+}
+
+/* One of the program's three texts. size counts the 0 byte of PTX and log; the cubin gets one too. */
+static flp_status fetch(const nvrtc_table *table, nvrtcProgram program, nvrtcResult (*get_size)(nvrtcProgram, size_t *),
+                        nvrtcResult (*get)(nvrtcProgram, char *), const char *what, char **bytes, size_t *count)
+{
+    nvrtcResult result = get_size(program, count);
+
+    if (result != NVRTC_SUCCESS)
+        return failed(table, result, what);
+    *bytes = malloc(*count + 1);
+    if (!*bytes)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "%s: no memory for %zu bytes", what, *count);
+    (*bytes)[*count] = 0;
+    result = get(program, *bytes);
+    return result == NVRTC_SUCCESS ? FLP_OK : failed(table, result, what);
+}
+
+/* The log's first lines and the options; the whole log is the caller's. */
+static flp_status rejected(const nvrtc_table *table, nvrtcResult result, const char *name, int option_count,
+                           const char *const *options, const char *log)
+{
+    flp_status status = result == NVRTC_ERROR_OUT_OF_MEMORY ? FLP_OUT_OF_MEMORY : FLP_COMPILE_FAILED;
+    flp_text list = { 0 };
+    const char *end = log ? log : "";
+
+    for (int i = 0; i < option_count; i++)
+        flp_text_append(&list, " %s", options[i]);
+    for (int line = 0; line < MESSAGE_LOG_LINES && *end; line++)
+        end += strcspn(end, "\n") + (end[strcspn(end, "\n")] != 0);
+    flp_status_fail(status, "%s: NVRTC %d.%d: %s, options%s\n%.*s", name, table->major, table->minor, table->error_string(result),
+                    list.failed ? "" : list.data, log ? (int)(end - log) : 0, log ? log : "");
+    flp_text_free(&list);
+    return status;
+}
+
+static flp_status compile(const nvrtc_table *table, nvrtcProgram program, const char *name, int option_count,
+                          const char *const *options, flp_nvrtc_output *output)
+{
+    nvrtcResult result = table->compile(program, option_count, options);
+    size_t bytes;
+    flp_status status = fetch(table, program, table->log_size, table->log, "nvrtcGetProgramLog", &output->log, &bytes);
+
+    if (result != NVRTC_SUCCESS)
+        return rejected(table, result, name, option_count, options, output->log);
+    if (status == FLP_OK)
+        status = fetch(table, program, table->cubin_size, table->cubin, "nvrtcGetCUBIN", &output->cubin, &output->cubin_bytes);
+    if (status == FLP_OK)
+        status = fetch(table, program, table->ptx_size, table->ptx, "nvrtcGetPTX", &output->ptx, &bytes);
+    return status;
+}
+
+flp_status flp_nvrtc_compile(const char *source, const char *name, const char *arch, const char *const *options,
+                             flp_nvrtc_output *output)
+{
+    char architecture[64];
+    const char *list[LARGEST_OPTIONS + 1] = { architecture };
+    int count = 1;
+    nvrtcProgram program = NULL;
+    nvrtcResult result;
+    nvrtc_table table;
+    flp_status status;
+
+    *output = (flp_nvrtc_output){ 0 };
+    snprintf(architecture, sizeof(architecture), "-arch=%s", arch);
+    for (; *options; options++) {
+        if (count > LARGEST_OPTIONS)
+            return flp_status_fail(FLP_INTERNAL, "%s: more than %d compile options", name, LARGEST_OPTIONS);
+        list[count++] = *options;
+    }
+    status = get_table(&table);
+    if (status != FLP_OK)
+        return status;
+    result = table.create(&program, source, name, 0, NULL, NULL);
+    if (result != NVRTC_SUCCESS)
+        return failed(&table, result, "nvrtcCreateProgram");
+    status = compile(&table, program, name, count, list, output);
+    table.destroy(&program);
+    return status;
+}
+
+void flp_nvrtc_output_free(flp_nvrtc_output *output)
+{
+    free(output->cubin);
+    free(output->ptx);
+    free(output->log);
+    *output = (flp_nvrtc_output){ 0 };
+}

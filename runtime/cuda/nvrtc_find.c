@@ -1,0 +1,173 @@
+/* Finds libnvrtc as a file in the usual places, so that a warm start learns its build without loading 100 MiB. */
+#include <glob.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "cuda/elf_build_id.h"
+#include "cuda/library.h"
+#include "cuda/nvrtc.h"
+
+#ifndef FUSEDLOGP_NVRTC_DIR
+#define FUSEDLOGP_NVRTC_DIR ""
+#endif
+
+static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so" };
+enum { NAMES = sizeof(names) / sizeof(names[0]) };
+
+/* The environment variable in front, where one is named, must be set; %s stands for one directory of its value. A pattern
+ * is expanded as the shell does. */
+static const struct {
+    const char *variable, *pattern;
+} places[] = {
+    { "LD_LIBRARY_PATH", "%s" },
+    { "CUDA_HOME", "%s/lib64" },
+    { "CUDA_PATH", "%s/lib64" },
+    { NULL, "/usr/lib/*-linux-gnu" },
+    { NULL, "/usr/lib64" },
+    { NULL, "/usr/lib" },
+    { NULL, "/usr/local/lib" },
+    { NULL, "/usr/local/cuda/lib64" },
+    { NULL, FUSEDLOGP_NVRTC_DIR },
+    { "VIRTUAL_ENV", "%s/lib/python3*/site-packages/nvidia/cu1[0-9]/lib" },
+    { "VIRTUAL_ENV", "%s/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib" },
+    { "HOME", "%s/.local/lib/python3*/site-packages/nvidia/cu1[0-9]/lib" },
+    { "HOME", "%s/.local/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib" },
+};
+
+typedef struct {
+    flp_nvrtc_facts *facts;
+    flp_text looked; /* places, for the message */
+    int found;
+} search;
+
+/* A file without a build id is known by the name that its links end at, which holds the version, and by its size. */
+static void name_build(const char *path, char *build, size_t bytes)
+{
+    char *resolved = realpath(path, NULL);
+    const char *base = resolved ? strrchr(resolved, '/') + 1 : path;
+    struct stat facts;
+
+    if (stat(path, &facts) != 0)
+        facts.st_size = 0;
+    snprintf(build, bytes, "%s-%lld", base, (long long)facts.st_size);
+    free(resolved);
+}
+
+static int take_file(const char *path, flp_nvrtc_facts *facts)
+{
+    flp_elf_kind kind = flp_elf_build_id_read(path, facts->build, sizeof(facts->build));
+
+    if (kind == FLP_ELF_FOREIGN || strlen(path) >= sizeof(facts->path))
+        return 0;
+    memcpy(facts->path, path, strlen(path) + 1);
+    if (kind == FLP_ELF_NO_ID)
+        name_build(path, facts->build, sizeof(facts->build));
+    return 1;
+}
+
+static void look_in(search *search, const char *directory)
+{
+    const flp_library_loader *loader = flp_library_loader_get();
+    char path[PATH_MAX];
+
+    for (int i = 0; i < NAMES && !search->found; i++)
+        if ((size_t)snprintf(path, sizeof(path), "%s/%s", directory, names[i]) < sizeof(path) && loader->readable(path))
+            search->found = take_file(path, search->facts);
+}
+
+static void look_through(search *search, const char *pattern)
+{
+    glob_t matches;
+
+    flp_text_append(&search->looked, "%s%s", search->looked.length ? ", " : "", pattern);
+    if (!strpbrk(pattern, "*?[")) {
+        look_in(search, pattern);
+        return;
+    }
+    if (glob(pattern, GLOB_NOSORT, NULL, &matches) != 0)
+        return;
+    for (size_t i = 0; i < matches.gl_pathc && !search->found; i++)
+        look_in(search, matches.gl_pathv[i]);
+    globfree(&matches);
+}
+
+static void look_at_place(search *search, const char *variable, const char *pattern)
+{
+    const char *value = variable ? getenv(variable) : "";
+    char path[PATH_MAX];
+
+    while (value && !search->found) {
+        size_t length = strcspn(value, ":");
+        size_t head = strcspn(pattern, "%");
+        const char *tail = pattern[head] ? pattern + head + 2 : "";
+
+        if ((!variable || length) && pattern[0] &&
+            (size_t)snprintf(path, sizeof(path), "%.*s%.*s%s", (int)head, pattern, (int)length, value, tail) < sizeof(path))
+            look_through(search, path);
+        value = value[length] ? value + length + 1 : NULL;
+    }
+}
+
+/* The loader also knows ld.so.cache and the program's own run path. */
+static void ask_loader(search *search)
+{
+    const flp_library_loader *loader = flp_library_loader_get();
+    flp_nvrtc_facts *facts = search->facts;
+
+    for (int i = 0; i < NAMES && !search->found; i++) {
+        void *library = loader->open(names[i]);
+        void *symbol = library ? loader->symbol(library, "nvrtcVersion") : NULL;
+        const char *file = symbol ? loader->origin(symbol) : NULL;
+
+        if (!symbol)
+            continue;
+        search->found = 1;
+        if (file && take_file(file, facts))
+            continue;
+        snprintf(facts->path, sizeof(facts->path), "%s", names[i]);
+        name_build(names[i], facts->build, sizeof(facts->build));
+    }
+}
+
+static flp_status find(flp_nvrtc_facts *facts)
+{
+    search search = { .facts = facts };
+    flp_status status = FLP_OK;
+
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !search.found; i++)
+        look_at_place(&search, places[i].variable, places[i].pattern);
+    ask_loader(&search);
+    if (!search.found)
+        status = flp_status_fail(FLP_NO_NVRTC, "no libnvrtc.so.13, .12 or libnvrtc.so in %s, nor where the loader looks (%s)",
+                                 search.looked.failed ? "any place" : search.looked.data, flp_library_loader_get()->error());
+    else
+        flp_log_info("NVRTC: %s, build %s", facts->path, facts->build);
+    flp_text_free(&search.looked);
+    return status;
+}
+
+/* Only a find is kept: NVRTC may be installed while the process runs. */
+flp_status flp_nvrtc_find(flp_nvrtc_facts *facts)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static flp_nvrtc_facts known;
+    static unsigned known_generation;
+    flp_status status = FLP_OK;
+
+    pthread_mutex_lock(&mutex);
+    if (known_generation != flp_library_generation()) {
+        status = find(&known);
+        if (status == FLP_OK)
+            known_generation = flp_library_generation();
+    }
+    *facts = known;
+    pthread_mutex_unlock(&mutex);
+    return status;
+}

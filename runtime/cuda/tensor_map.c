@@ -1,0 +1,102 @@
+/* Checks a tensor map's description against the rules of cuTensorMapEncodeTiled, then encodes it. */
+#include "cuda/tensor_map.h"
+
+#include <inttypes.h>
+
+#include "base/status.h"
+
+enum { ADDRESS_ALIGNMENT = 16, STRIDE_ALIGNMENT = 16, LARGEST_BOX = 256, SWIZZLE_BYTES = 128 };
+static const int64_t largest_dimension = INT64_C(1) << 32; /* elements, inclusive */
+static const int64_t stride_limit = INT64_C(1) << 40;      /* bytes, exclusive */
+
+typedef struct {
+    int type, bytes;
+} element;
+
+static int find_element(flp_dtype dtype, element *found)
+{
+    switch (dtype) {
+    case FLP_BF16:
+        *found = (element){ CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2 };
+        return 1;
+    case FLP_F16:
+        *found = (element){ CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2 };
+        return 1;
+    case FLP_F32:
+        *found = (element){ CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4 };
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static flp_status check_tensor(const flp_tensor_map_spec *spec, int element_bytes)
+{
+    if (!spec->address || (uintptr_t)spec->address % ADDRESS_ALIGNMENT)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "address: got %p, wanted a multiple of %d", spec->address, ADDRESS_ALIGNMENT);
+    if (spec->columns < 1 || spec->columns > largest_dimension)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "columns: got %" PRId64 ", wanted 1 .. 2^32", spec->columns);
+    if (spec->rows < 1 || spec->rows > largest_dimension)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", wanted 1 .. 2^32", spec->rows);
+    if (spec->row_bytes % STRIDE_ALIGNMENT || spec->row_bytes >= stride_limit)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "row_bytes: got %" PRId64 ", wanted a multiple of %d below 2^40", spec->row_bytes,
+                               STRIDE_ALIGNMENT);
+    if (spec->row_bytes < spec->columns * element_bytes)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "row_bytes: got %" PRId64 ", wanted at least the %" PRId64 " bytes of a row",
+                               spec->row_bytes, spec->columns * element_bytes);
+    return FLP_OK;
+}
+
+static flp_status check_box(const flp_tensor_map_spec *spec, int element_bytes)
+{
+    int wanted = SWIZZLE_BYTES / element_bytes;
+
+    if (spec->box_columns != wanted)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "box_columns: got %d, wanted %d: the 128-byte swizzle's width", spec->box_columns,
+                               wanted);
+    if (spec->box_rows < 1 || spec->box_rows > LARGEST_BOX)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "box_rows: got %d, wanted 1 .. %d", spec->box_rows, LARGEST_BOX);
+    return FLP_OK;
+}
+
+static flp_status encode(const flp_driver *driver, const flp_tensor_map_spec *spec, int type, CUtensorMap *map)
+{
+    const uint64_t dimensions[2] = { (uint64_t)spec->columns, (uint64_t)spec->rows };
+    const uint64_t strides_bytes[1] = { (uint64_t)spec->row_bytes };
+    const uint32_t box[2] = { (uint32_t)spec->box_columns, (uint32_t)spec->box_rows };
+    const uint32_t element_strides[2] = { 1, 1 };
+    union {
+        const void *constant;
+        void *plain; /* the driver takes the address, and does not write through it */
+    } address = { spec->address };
+
+    return flp_driver_check(driver,
+                            driver->tensor_map_encode_tiled(map, type, 2, address.plain, dimensions, strides_bytes, box,
+                                                            element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                                            CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                                            CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                            "cuTensorMapEncodeTiled");
+}
+
+flp_status flp_tensor_map_encode(const flp_tensor_map_spec *spec, CUtensorMap *map)
+{
+    const flp_driver *driver;
+    element found;
+    flp_status status;
+
+    if ((uintptr_t)map % _Alignof(CUtensorMap))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "map: got %p, wanted a multiple of %zu", (void *)map, _Alignof(CUtensorMap));
+    if (!find_element(spec->dtype, &found))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "dtype: got %d, wanted FLP_BF16, FLP_F16 or FLP_F32", (int)spec->dtype);
+    status = check_tensor(spec, found.bytes);
+    if (status == FLP_OK)
+        status = check_box(spec, found.bytes);
+    if (status == FLP_OK)
+        status = flp_driver_get(&driver);
+    if (status != FLP_OK)
+        return status;
+    if (!driver->tensor_map_encode_tiled)
+        return flp_status_fail(FLP_NO_DRIVER, "the CUDA driver %d.%d has no cuTensorMapEncodeTiled, 12.0 or newer is wanted",
+                               driver->version / 1000, driver->version % 1000 / 10);
+    return encode(driver, spec, found.type, map);
+}

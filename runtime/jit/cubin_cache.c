@@ -1,0 +1,268 @@
+/* Loads, stores and evicts compiled kernels in the user's and the system's cache directories. */
+#include "jit/cubin_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "jit/cubin_cache_builds.h"
+#include "jit/cubin_cache_directory.h"
+#include "jit/cubin_cache_file.h"
+#include "jit/cubin_cache_list.h"
+#include "jit/cubin_cache_state.h"
+
+#ifndef FUSEDLOGP_SYSTEM_CACHE_DIRS
+#define FUSEDLOGP_SYSTEM_CACHE_DIRS ""
+#endif
+
+static const int64_t default_bytes = INT64_C(1) << 30;
+/* A hit refreshes the file's age at most this often, so that a read-mostly job does not write. */
+enum { REFRESH_SECONDS = 3600 };
+
+void flp_cubin_cache_state_warn(flp_cubin_cache *cache)
+{
+    if (!atomic_flag_test_and_set(&cache->warned))
+        flp_log_warning("kernels stay in memory only: %s", flp_error_message());
+}
+
+flp_status flp_cubin_cache_create(const flp_cubin_cache_options *options, flp_cubin_cache **cache)
+{
+    const char *systems = options->system_directories ? options->system_directories : FUSEDLOGP_SYSTEM_CACHE_DIRS;
+    flp_cubin_cache *made = calloc(1, sizeof(*made));
+
+    *cache = NULL;
+    if (!made || !(made->systems = flp_text_duplicate(systems))) {
+        free(made);
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "kernel cache: no memory");
+    }
+    made->limit = options->bytes ? options->bytes : default_bytes;
+    pthread_mutex_init(&made->locks.mutex, NULL);
+    if (flp_cubin_cache_directory_resolve(options->directory, made->user) != FLP_OK)
+        flp_cubin_cache_state_warn(made);
+    *cache = made;
+    return FLP_OK;
+}
+
+void flp_cubin_cache_destroy(flp_cubin_cache *cache)
+{
+    if (!cache)
+        return;
+    pthread_mutex_destroy(&cache->locks.mutex);
+    free(cache->systems);
+    free(cache);
+}
+
+int flp_cubin_cache_state_open_user(flp_cubin_cache *cache, int create)
+{
+    int directory = -1;
+
+    if (!cache->user[0]) {
+        flp_status_fail(FLP_IO_FAILED, "cache directory: none is configured");
+        return -1;
+    }
+    if (create && flp_file_make_directories(cache->user, 0700) != FLP_OK)
+        flp_cubin_cache_state_warn(cache);
+    else if (flp_cubin_cache_directory_open(cache->user, FLP_CUBIN_CACHE_USER, &directory) != FLP_OK && (create || errno != ENOENT))
+        flp_cubin_cache_state_warn(cache);
+    return directory;
+}
+
+static void make_name(const flp_text *key_text, char name[FLP_CUBIN_CACHE_NAME_BYTES])
+{
+    char digest[FLP_DIGEST_TEXT_BYTES];
+
+    flp_digest_format(key_text->data, key_text->length, digest);
+    snprintf(name, FLP_CUBIN_CACHE_NAME_BYTES, "%.2s/%s.flpk", digest, digest);
+}
+
+static void refresh(int file, const struct stat *facts)
+{
+    if (time(NULL) - facts->st_mtim.tv_sec > REFRESH_SECONDS)
+        futimens(file, NULL);
+}
+
+int flp_cubin_cache_state_read(int directory, const char *name, const flp_text *key_text, int touch, flp_cubin *cubin)
+{
+    const char subdirectory_name[3] = { name[0], name[1], 0 };
+    int subdirectory, file, found = 0;
+    struct stat facts;
+    char *bytes = NULL;
+    size_t count;
+
+    *cubin = (flp_cubin){ 0 };
+    if (flp_cubin_cache_directory_open_inside(directory, subdirectory_name, 0, &subdirectory) != FLP_OK)
+        return 0;
+    file = flp_cubin_cache_directory_open_file(subdirectory, name + 3, &facts);
+    close(subdirectory);
+    if (file < 0)
+        return 0;
+    if (flp_file_read_descriptor(file, name, &bytes, &count) == FLP_OK) {
+        found = flp_cubin_cache_file_decode(bytes, count, key_text, cubin);
+        if (!found)
+            flp_log_debug("cache: %s is damaged or foreign, so it is a miss", name);
+        else if (touch)
+            refresh(file, &facts);
+    }
+    free(bytes);
+    close(file);
+    return found;
+}
+
+static flp_status load_build(int directory, const flp_cubin_key *key, const char *build, int touch, flp_cubin *cubin, int *found)
+{
+    char name[FLP_CUBIN_CACHE_NAME_BYTES];
+    flp_text key_text = { 0 };
+    flp_status status = flp_cubin_cache_file_format_key(key, build, &key_text);
+
+    if (status == FLP_OK) {
+        make_name(&key_text, name);
+        *found = flp_cubin_cache_state_read(directory, name, &key_text, touch, cubin);
+    }
+    flp_text_free(&key_text);
+    return status;
+}
+
+/* Closes directory. */
+static flp_status load_from(int directory, const flp_cubin_key *key, int touch, flp_cubin *cubin, int *found)
+{
+    flp_cubin_cache_builds builds;
+    flp_status status = FLP_OK;
+
+    if (key->nvrtc_build) {
+        status = load_build(directory, key, key->nvrtc_build, touch, cubin, found);
+    } else {
+        flp_cubin_cache_builds_read(directory, &builds);
+        for (size_t i = 0; i < builds.count && status == FLP_OK && !*found; i++)
+            status = load_build(directory, key, builds.names[i], touch, cubin, found);
+        flp_cubin_cache_builds_free(&builds);
+    }
+    close(directory);
+    return status;
+}
+
+flp_status flp_cubin_cache_load(flp_cubin_cache *cache, const flp_cubin_key *key, flp_cubin *cubin, int *found)
+{
+    int directory = cache->user[0] ? flp_cubin_cache_state_open_user(cache, 0) : -1;
+    flp_status status = FLP_OK;
+    const char *next = cache->systems;
+
+    *cubin = (flp_cubin){ 0 };
+    *found = 0;
+    if (directory >= 0)
+        status = load_from(directory, key, 1, cubin, found);
+    while (*next && !*found && status == FLP_OK) {
+        char path[FLP_CUBIN_CACHE_PATH_BYTES];
+        size_t length = strcspn(next, ":");
+
+        snprintf(path, sizeof(path), "%.*s", (int)length, next);
+        next += length + (next[length] == ':');
+        if (!length || length >= sizeof(path))
+            continue;
+        if (flp_cubin_cache_directory_open(path, FLP_CUBIN_CACHE_SYSTEM, &directory) == FLP_OK)
+            status = load_from(directory, key, 0, cubin, found);
+        else if (errno != ENOENT)
+            flp_log_debug("system %s", flp_error_message());
+    }
+    return status;
+}
+
+static flp_status store_in(int directory, const flp_cubin_key *key, const flp_text *key_text, const flp_cubin *cubin)
+{
+    char name[FLP_CUBIN_CACHE_NAME_BYTES], subdirectory_name[3];
+    int subdirectory;
+    flp_text file = { 0 };
+    flp_status status;
+
+    make_name(key_text, name);
+    snprintf(subdirectory_name, sizeof(subdirectory_name), "%.2s", name);
+    status = flp_cubin_cache_file_encode(key_text, cubin, &file);
+    if (status == FLP_OK)
+        status = flp_cubin_cache_directory_open_inside(directory, subdirectory_name, 1, &subdirectory);
+    if (status == FLP_OK) {
+        status = flp_file_publish(subdirectory, name + 3, file.data, file.length);
+        close(subdirectory);
+    }
+    if (status == FLP_OK)
+        status = flp_cubin_cache_builds_add(directory, key->nvrtc_build);
+    flp_text_free(&file);
+    return status;
+}
+
+flp_status flp_cubin_cache_store(flp_cubin_cache *cache, const flp_cubin_key *key, const flp_cubin *cubin)
+{
+    flp_text key_text = { 0 };
+    flp_status status;
+    int directory;
+
+    if (!key->nvrtc_build)
+        return flp_status_fail(FLP_INTERNAL, "kernel cache: a kernel of no NVRTC build was to be stored");
+    directory = flp_cubin_cache_state_open_user(cache, 1);
+    if (directory < 0)
+        return FLP_IO_FAILED;
+    status = flp_cubin_cache_file_format_key(key, key->nvrtc_build, &key_text);
+    if (status == FLP_OK)
+        status = store_in(directory, key, &key_text, cubin);
+    if (status == FLP_OK)
+        flp_cubin_cache_list_trim(directory, cache->limit);
+    else
+        flp_cubin_cache_state_warn(cache);
+    flp_text_free(&key_text);
+    close(directory);
+    return status;
+}
+
+/* The key's name in the user's directory, opened; -1 where there is none or no build to make a name with. */
+static int open_for_key(flp_cubin_cache *cache, const flp_cubin_key *key, int create, char name[FLP_CUBIN_CACHE_NAME_BYTES])
+{
+    flp_text key_text = { 0 };
+    int directory = -1;
+
+    if (key->nvrtc_build && cache->user[0] && flp_cubin_cache_file_format_key(key, key->nvrtc_build, &key_text) == FLP_OK) {
+        make_name(&key_text, name);
+        directory = flp_cubin_cache_state_open_user(cache, create);
+    }
+    flp_text_free(&key_text);
+    return directory;
+}
+
+void flp_cubin_cache_evict(flp_cubin_cache *cache, const flp_cubin_key *key)
+{
+    char name[FLP_CUBIN_CACHE_NAME_BYTES];
+    int directory = open_for_key(cache, key, 0, name);
+
+    if (directory < 0)
+        return;
+    unlinkat(directory, name, 0);
+    close(directory);
+}
+
+void flp_cubin_cache_lock(flp_cubin_cache *cache, const flp_cubin_key *key, double seconds, int *lock)
+{
+    char name[FLP_CUBIN_CACHE_NAME_BYTES], subdirectory_name[3];
+    int subdirectory, directory = open_for_key(cache, key, 1, name);
+
+    *lock = -1;
+    if (directory < 0)
+        return;
+    snprintf(subdirectory_name, sizeof(subdirectory_name), "%.2s", name);
+    memcpy(strrchr(name, '.'), ".lock", sizeof(".lock"));
+    if (flp_cubin_cache_directory_open_inside(directory, subdirectory_name, 1, &subdirectory) == FLP_OK) {
+        *lock = flp_cubin_cache_lock_take(&cache->locks, subdirectory, name + 3, seconds);
+        close(subdirectory);
+    }
+    close(directory);
+}
+
+void flp_cubin_cache_unlock(flp_cubin_cache *cache, int lock)
+{
+    flp_cubin_cache_lock_release(&cache->locks, lock);
+}

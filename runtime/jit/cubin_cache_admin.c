@@ -1,0 +1,117 @@
+/* What people ask of a cache: facts, a list, clearing it, and where a failed source lies. */
+#include <errno.h>
+#include <fcntl.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "jit/cubin_cache.h"
+#include "jit/cubin_cache_list.h"
+#include "jit/cubin_cache_state.h"
+
+/* A directory that is not there yet is as writable as the nearest one above it. */
+static int can_be_made(const char *path)
+{
+    char part[FLP_CUBIN_CACHE_PATH_BYTES];
+    char *slash;
+
+    snprintf(part, sizeof(part), "%s", path);
+    while (access(part, F_OK) != 0 && errno == ENOENT && (slash = strrchr(part, '/')) && slash != part)
+        *slash = 0;
+    return access(part, W_OK | X_OK) == 0;
+}
+
+void flp_cubin_cache_describe(flp_cubin_cache *cache, flp_cubin_cache_facts *facts)
+{
+    flp_cubin_cache_list list;
+    int directory;
+
+    *facts = (flp_cubin_cache_facts){ 0 };
+    snprintf(facts->directory, sizeof(facts->directory), "%s", cache->user);
+    if (!cache->user[0])
+        return;
+    directory = flp_cubin_cache_state_open_user(cache, 0);
+    if (directory < 0) {
+        facts->writable = access(cache->user, F_OK) != 0 && errno == ENOENT && can_be_made(cache->user);
+        return;
+    }
+    flp_cubin_cache_list_read(directory, 0, &list);
+    facts->files = (int64_t)list.count;
+    facts->bytes = list.bytes;
+    facts->writable = faccessat(directory, ".", W_OK | X_OK, 0) == 0;
+    free(list.items);
+    close(directory);
+}
+
+void flp_cubin_cache_visit(flp_cubin_cache *cache, int (*visit)(void *data, const char *file, const char *variant, int64_t bytes), void *data)
+{
+    flp_cubin_cache_list list;
+    int stop = 0, directory = cache->user[0] ? flp_cubin_cache_state_open_user(cache, 0) : -1;
+
+    if (directory < 0)
+        return;
+    flp_cubin_cache_list_read(directory, 0, &list);
+    for (size_t i = 0; i < list.count && !stop; i++) {
+        flp_cubin cubin;
+
+        flp_cubin_cache_state_read(directory, list.items[i].name, NULL, 0, &cubin);
+        stop = visit(data, list.items[i].name, cubin.variant, list.items[i].bytes);
+        flp_cubin_free(&cubin);
+    }
+    free(list.items);
+    close(directory);
+}
+
+int64_t flp_cubin_cache_clear(flp_cubin_cache *cache)
+{
+    flp_cubin_cache_list list;
+    int64_t removed = 0;
+    int directory = cache->user[0] ? flp_cubin_cache_state_open_user(cache, 0) : -1;
+
+    if (directory < 0)
+        return 0;
+    flp_cubin_cache_list_read(directory, 1, &list);
+    for (size_t i = 0; i < list.count; i++)
+        removed += unlinkat(directory, list.items[i].name, 0) == 0;
+    unlinkat(directory, "builds", 0);
+    free(list.items);
+    close(directory);
+    return removed;
+}
+
+/* A variant's string is a file name but for what a shell or a path would read into it. */
+static void make_file_name(const char *variant, char *name, size_t bytes)
+{
+    snprintf(name, bytes, "%.200s.cu", variant);
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("._-:", *c))
+            *c = '_';
+    if (name[0] == '.')
+        name[0] = '_';
+}
+
+flp_status flp_cubin_cache_keep_source(flp_cubin_cache *cache, const char *variant, const char *source, size_t source_bytes,
+                                       char path[4096])
+{
+    char name[256];
+    int failed, directory = flp_cubin_cache_state_open_user(cache, 1);
+    flp_status status;
+
+    path[0] = 0;
+    if (directory < 0)
+        return FLP_IO_FAILED;
+    make_file_name(variant, name, sizeof(name));
+    status = flp_cubin_cache_directory_open_inside(directory, "failed", 1, &failed);
+    close(directory);
+    if (status != FLP_OK)
+        return status;
+    status = flp_file_publish(failed, name, source, source_bytes);
+    close(failed);
+    if (status == FLP_OK && snprintf(path, 4096, "%s/failed/%s", cache->user, name) >= 4096)
+        return flp_status_fail(FLP_IO_FAILED, "%s/failed/%s: the path is too long", cache->user, name);
+    return status;
+}

@@ -1,0 +1,120 @@
+/* Finds and opens cache directories; what is not to be trusted is refused here. */
+#include "jit/cubin_cache_directory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+/* The largest kernels have some hundred KiB; more is not ours and not worth the memory. */
+enum { LARGEST_FILE = 64 << 20 };
+
+static flp_status use_path(char path[FLP_CUBIN_CACHE_PATH_BYTES], const char *directory, const char *below)
+{
+    char here[FLP_CUBIN_CACHE_PATH_BYTES] = "";
+    int length;
+
+    /* The process may change its directory between two calls. */
+    if (directory[0] != '/' && directory[0] && !getcwd(here, sizeof(here)))
+        return flp_status_fail(FLP_IO_FAILED, "%s: the current directory has no path: %s", directory, strerror(errno));
+    length = snprintf(path, FLP_CUBIN_CACHE_PATH_BYTES, "%s%s%s%s", here, here[0] ? "/" : "", directory, below);
+    if (length < FLP_CUBIN_CACHE_PATH_BYTES)
+        return FLP_OK;
+    path[0] = 0;
+    return flp_status_fail(FLP_IO_FAILED, "cache_directory: got a path of %d bytes, wanted fewer than %d", length,
+                           FLP_CUBIN_CACHE_PATH_BYTES);
+}
+
+flp_status flp_cubin_cache_directory_resolve(const char *option, char path[FLP_CUBIN_CACHE_PATH_BYTES])
+{
+    const char *base;
+
+    path[0] = 0;
+    if (!option)
+        option = getenv("FUSEDLOGP_CACHE_DIR");
+    if (option)
+        return use_path(path, option, "");
+    base = getenv("XDG_CACHE_HOME");
+    if (base && base[0] == '/')
+        return use_path(path, base, "/fusedlogp");
+    base = getenv("HOME");
+    if (base && base[0] == '/')
+        return use_path(path, base, "/.cache/fusedlogp");
+    return flp_status_fail(FLP_IO_FAILED, "cache directory: neither FUSEDLOGP_CACHE_DIR, XDG_CACHE_HOME nor HOME names one");
+}
+
+static int others_may_write(const struct stat *facts)
+{
+    return (facts->st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+
+static int ours_or_roots(const struct stat *facts)
+{
+    return facts->st_uid == geteuid() || facts->st_uid == 0;
+}
+
+/* Closes *directory and reports errno. */
+static flp_status refuse(int *directory, const char *path, const char *why)
+{
+    int reason = errno;
+
+    if (*directory >= 0)
+        close(*directory);
+    *directory = -1;
+    flp_status_fail(FLP_IO_FAILED, "cache directory %s: %s", path, why ? why : strerror(reason));
+    errno = why ? EPERM : reason;
+    return FLP_IO_FAILED;
+}
+
+flp_status flp_cubin_cache_directory_open(const char *path, flp_cubin_cache_owner owner, int *directory)
+{
+    struct stat facts;
+
+    *directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*directory < 0 || fstat(*directory, &facts) != 0)
+        return refuse(directory, path, NULL);
+    if (owner == FLP_CUBIN_CACHE_USER && facts.st_uid != geteuid())
+        return refuse(directory, path, "it belongs to another user, and a cached kernel is code");
+    if (!ours_or_roots(&facts))
+        return refuse(directory, path, "it belongs neither to root nor to this user, and a cached kernel is code");
+    if (others_may_write(&facts))
+        return refuse(directory, path, "group or others may write to it, and a cached kernel is code");
+    return FLP_OK;
+}
+
+flp_status flp_cubin_cache_directory_open_inside(int parent, const char *name, int create, int *directory)
+{
+    struct stat facts;
+
+    *directory = -1;
+    if (create && mkdirat(parent, name, 0700) != 0 && errno != EEXIST)
+        return refuse(directory, name, NULL);
+    *directory = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (*directory < 0 || fstat(*directory, &facts) != 0)
+        return refuse(directory, name, NULL);
+    if (!ours_or_roots(&facts) || others_may_write(&facts))
+        return refuse(directory, name, "others own it or may write to it, and a cached kernel is code");
+    return FLP_OK;
+}
+
+/* O_NONBLOCK: opening a FIFO would otherwise wait for its writer. */
+int flp_cubin_cache_directory_open_file(int directory, const char *name, struct stat *facts)
+{
+    int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    if (file < 0)
+        return -1;
+    if (fstat(file, facts) == 0) {
+        if (S_ISREG(facts->st_mode) && ours_or_roots(facts) && !others_may_write(facts) && facts->st_size <= LARGEST_FILE)
+            return file;
+        errno = EPERM;
+    }
+    int reason = errno;
+    close(file);
+    errno = reason;
+    return -1;
+}

@@ -1,0 +1,27 @@
+/* What the cache's own files share: its state, and reading one kernel. */
+#ifndef FLP_JIT_CUBIN_CACHE_STATE_H
+#define FLP_JIT_CUBIN_CACHE_STATE_H
+#include <stdatomic.h>
+#include "base/text.h"
+#include "jit/cubin_cache.h"
+#include "jit/cubin_cache_directory.h"
+#include "jit/cubin_cache_lock.h"
+
+struct flp_cubin_cache {
+    char user[FLP_CUBIN_CACHE_PATH_BYTES]; /* "": none */
+    char *systems;                         /* colon-separated */
+    int64_t limit;                         /* bytes of the user's directory */
+    atomic_flag warned;
+    flp_cubin_cache_locks locks;
+};
+
+/* Logs this thread's error message as the reason why kernels are not kept; once for a cache. A directory that cannot be used
+ * slows every start, but fails nothing. */
+void flp_cubin_cache_state_warn(flp_cubin_cache *cache);
+
+/* The user's directory, made where create is 1; -1 where there is none to use. One that is not there yet is no warning. */
+int flp_cubin_cache_state_open_user(flp_cubin_cache *cache, int create);
+
+/* Reads name ("ab/ab12...ef.flpk"); 1 and *cubin where it is whole. key_text NULL: whatever key it has. touch 1: it was used. */
+int flp_cubin_cache_state_read(int directory, const char *name, const flp_text *key_text, int touch, flp_cubin *cubin);
+#endif

@@ -1,0 +1,314 @@
+/* The generator's C face: calls gen/fusedlogp.lua under a lock and copies out what it returns. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* secure_getenv */
+#endif
+#include "jit/generator.h"
+
+#include <lauxlib.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "jit/lua_state.h"
+#include "jit/source_tree.h"
+
+static const char module[] = "gen.fusedlogp";
+
+struct flp_generator {
+    pthread_mutex_t mutex; /* one Lua state: one call at a time */
+    lua_State *lua;
+    flp_source_tree tree;
+    char *architectures;
+};
+
+/* What a body works on; `status` is its answer, unless it raised an error. */
+typedef struct {
+    const flp_source_tree *tree;
+    flp_status status;
+    const char *text, *backend, *dtypes, *hidden_sizes; /* inputs: problem, variant or architecture first */
+    int compute_capability;
+    flp_selection *selection; /* outputs */
+    flp_emitted *emitted;
+    char *lines;
+} request;
+
+static flp_status run(flp_generator *generator, lua_CFunction body, request *request)
+{
+    flp_status status;
+
+    request->tree = &generator->tree;
+    request->status = FLP_OK;
+    pthread_mutex_lock(&generator->mutex);
+    status = flp_lua_state_run(generator->lua, body, request);
+    pthread_mutex_unlock(&generator->mutex);
+    return status != FLP_OK ? status : request->status;
+}
+
+static request *begin(lua_State *lua, const char *function)
+{
+    request *request = lua_touserdata(lua, 1);
+
+    flp_lua_state_push_module(lua, module);
+    lua_getfield(lua, -1, function);
+    return request;
+}
+
+/* The string in field `name` of the table at the top stays on the stack below it. */
+static const char *take_string(lua_State *lua, const char *name, size_t *length)
+{
+    if (lua_getfield(lua, -1, name) != LUA_TSTRING)
+        luaL_error(lua, "%s: got %s, wanted a string", name, luaL_typename(lua, -1));
+    lua_insert(lua, -2);
+    return lua_tolstring(lua, -2, length);
+}
+
+static void copy_string(lua_State *lua, const char *what, const char *from, char *to, size_t bytes)
+{
+    size_t length = strlen(from);
+
+    if (length >= bytes)
+        luaL_error(lua, "%s: got %d characters, wanted fewer than %d", what, (int)length, (int)bytes);
+    memcpy(to, from, length + 1);
+}
+
+static char *duplicate(const char *bytes, size_t count, request *request)
+{
+    char *copy = malloc(count + 1);
+
+    if (copy)
+        memcpy(copy, bytes, count + 1);
+    else
+        request->status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the generator's result");
+    return copy;
+}
+
+/* Stack: a nil where the function refused, then its reason. */
+static int refused(lua_State *lua, request *request, int result, flp_status status)
+{
+    if (!lua_isnil(lua, result))
+        return 0;
+    request->status = flp_status_fail(status, "%s", luaL_checkstring(lua, result + 1));
+    return 1;
+}
+
+static int select_body(lua_State *lua)
+{
+    request *request = begin(lua, "select");
+    flp_selection *selection = request->selection;
+    const int result = lua_gettop(lua);
+
+    lua_pushstring(lua, request->text);
+    lua_pushinteger(lua, request->compute_capability);
+    lua_pushstring(lua, request->backend);
+    lua_call(lua, 3, 2);
+    if (refused(lua, request, result, FLP_NO_VARIANT))
+        return 0;
+    lua_settop(lua, result);
+    copy_string(lua, "path", take_string(lua, "path", NULL), selection->path, sizeof(selection->path));
+    copy_string(lua, "reason", take_string(lua, "reason", NULL), selection->reason, sizeof(selection->reason));
+    lua_getfield(lua, -1, "kernels");
+    luaL_checktype(lua, -1, LUA_TTABLE);
+    selection->count = (int)luaL_len(lua, -1);
+    if (selection->count < 1 || selection->count > FLP_SELECTION_KERNELS)
+        return luaL_error(lua, "kernels: got %d, wanted 1 .. %d", selection->count, FLP_SELECTION_KERNELS);
+    for (int i = 0; i < selection->count; i++) {
+        lua_geti(lua, -1, i + 1);
+        copy_string(lua, "kernels", luaL_checkstring(lua, -1), selection->variant[i], sizeof(selection->variant[i]));
+        lua_pop(lua, 1);
+    }
+    return 0;
+}
+
+static int emit_body(lua_State *lua)
+{
+    request *request = begin(lua, "emit");
+    flp_emitted *emitted = request->emitted;
+    const int result = lua_gettop(lua);
+    const char *text;
+    size_t length;
+
+    lua_pushstring(lua, request->text);
+    flp_lua_state_push_reader(lua, request->tree);
+    lua_call(lua, 2, 3);
+    if (lua_isnil(lua, result)) {
+        const char *kind = luaL_checkstring(lua, result + 2);
+        refused(lua, request, result, strcmp(kind, "malformed") == 0 ? FLP_BAD_ARGUMENT : FLP_NO_VARIANT);
+        return 0;
+    }
+    lua_settop(lua, result);
+    text = take_string(lua, "source", &emitted->source_bytes);
+    emitted->source = duplicate(text, emitted->source_bytes, request);
+    text = take_string(lua, "manifest", &length);
+    emitted->manifest_text = duplicate(text, length, request);
+    return 0;
+}
+
+/* Pushes the comma-separated items as an array, numbers as numbers; nil for NULL. */
+static void push_items(lua_State *lua, const char *items)
+{
+    lua_Integer count = 0;
+
+    if (!items) {
+        lua_pushnil(lua);
+        return;
+    }
+    lua_newtable(lua);
+    for (;;) {
+        size_t length = strcspn(items, ",");
+        const char *item = lua_pushlstring(lua, items, length);
+        if (lua_stringtonumber(lua, item) == length + 1)
+            lua_remove(lua, -2);
+        lua_seti(lua, -2, ++count);
+        if (!items[length])
+            return;
+        items += length + 1;
+    }
+}
+
+/* Joins the array at the top. */
+static void join(lua_State *lua, char separator, request *request)
+{
+    luaL_Buffer buffer;
+    const int array = lua_gettop(lua);
+    lua_Integer count;
+    const char *joined;
+    size_t length;
+
+    luaL_checktype(lua, array, LUA_TTABLE);
+    count = luaL_len(lua, array);
+    luaL_buffinit(lua, &buffer);
+    for (lua_Integer i = 1; i <= count; i++) {
+        if (i > 1)
+            luaL_addchar(&buffer, separator);
+        if (lua_geti(lua, array, i) != LUA_TSTRING)
+            luaL_error(lua, "item %d: got %s, wanted a string", (int)i, luaL_typename(lua, -1));
+        luaL_addvalue(&buffer);
+    }
+    luaL_pushresult(&buffer);
+    joined = lua_tolstring(lua, -1, &length);
+    request->lines = duplicate(joined, length, request);
+}
+
+static int list_body(lua_State *lua)
+{
+    request *request = begin(lua, "list");
+    const int result = lua_gettop(lua);
+
+    lua_pushstring(lua, request->text);
+    push_items(lua, request->dtypes);
+    push_items(lua, request->hidden_sizes);
+    lua_call(lua, 3, 2);
+    if (refused(lua, request, result, FLP_BAD_ARGUMENT))
+        return 0;
+    lua_settop(lua, result);
+    join(lua, '\n', request);
+    return 0;
+}
+
+static int architectures_body(lua_State *lua)
+{
+    request *request = begin(lua, "architectures");
+
+    lua_call(lua, 0, 1);
+    join(lua, ' ', request);
+    return 0;
+}
+
+/* Also loads every module once, so that a broken source tree fails here. */
+static flp_status list_architectures(flp_generator *generator)
+{
+    request request = { 0 };
+    flp_status status = run(generator, architectures_body, &request);
+
+    generator->architectures = request.lines;
+    return status;
+}
+
+flp_status flp_generator_create(flp_generator **generator)
+{
+    flp_generator *made = calloc(1, sizeof(*made));
+    flp_status status;
+
+    *generator = NULL;
+    if (!made)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the generator");
+    pthread_mutex_init(&made->mutex, NULL);
+    status = flp_source_tree_load(secure_getenv("FUSEDLOGP_SOURCE_DIR"), &made->tree);
+    if (status == FLP_OK)
+        status = flp_lua_state_create(&made->tree, &made->lua);
+    if (status == FLP_OK)
+        status = list_architectures(made);
+    if (status == FLP_OK)
+        *generator = made;
+    else
+        flp_generator_destroy(made);
+    return status;
+}
+
+void flp_generator_destroy(flp_generator *generator)
+{
+    if (!generator)
+        return;
+    if (generator->lua)
+        lua_close(generator->lua);
+    flp_source_tree_free(&generator->tree);
+    pthread_mutex_destroy(&generator->mutex);
+    free(generator->architectures);
+    free(generator);
+}
+
+flp_status flp_generator_select(flp_generator *generator, const char *problem, int compute_capability, const char *backend,
+                                flp_selection *selection)
+{
+    request request = {
+        .text = problem, .compute_capability = compute_capability, .backend = backend, .selection = selection
+    };
+
+    *selection = (flp_selection){ 0 };
+    return run(generator, select_body, &request);
+}
+
+flp_status flp_generator_emit(flp_generator *generator, const char *variant, flp_emitted *emitted)
+{
+    request request = { .text = variant, .emitted = emitted };
+    flp_status status;
+
+    *emitted = (flp_emitted){ 0 };
+    status = run(generator, emit_body, &request);
+    if (status == FLP_OK)
+        status = flp_manifest_parse(emitted->manifest_text, &emitted->manifest);
+    if (status != FLP_OK)
+        flp_emitted_free(emitted);
+    return status;
+}
+
+void flp_emitted_free(flp_emitted *emitted)
+{
+    free(emitted->source);
+    free(emitted->manifest_text);
+    *emitted = (flp_emitted){ 0 };
+}
+
+flp_status flp_generator_list(flp_generator *generator, const char *arch, const char *dtypes, const char *hidden_sizes,
+                              char **variants)
+{
+    request request = { .text = arch, .dtypes = dtypes, .hidden_sizes = hidden_sizes };
+    flp_status status = run(generator, list_body, &request);
+
+    if (status != FLP_OK)
+        free(request.lines);
+    *variants = status == FLP_OK ? request.lines : NULL;
+    return status;
+}
+
+flp_status flp_generator_architectures(flp_generator *generator, const char **names)
+{
+    *names = generator->architectures;
+    return FLP_OK;
+}
+
+const char *flp_generator_digest(const flp_generator *generator)
+{
+    return generator->tree.digest;
+}

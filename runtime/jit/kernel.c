@@ -1,0 +1,216 @@
+/* The kernels of one flp_context: finds, compiles side by side and loads what a plan needs. */
+#include "jit/kernel.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "base/text.h"
+#include "jit/kernel_entry.h"
+#include "jit/kernel_obtain.h"
+
+/* NVRTC's front end recurses, and the caller's thread may have a small stack. */
+enum { COMPILE_STACK_BYTES = 8 << 20 };
+
+struct flp_kernel_store {
+    flp_kernel_origin origin;
+    pthread_mutex_t mutex;     /* of the list */
+    flp_kernel_entry *entries; /* only ever added to */
+    atomic_llong modules;
+};
+
+typedef struct {
+    flp_kernel_entry *entry;
+    pthread_t thread;
+    int started;
+    flp_status status;
+    char *message; /* the thread's error, to be told in the caller's */
+} job;
+
+flp_status flp_kernel_store_create(const flp_context_options *options, flp_kernel_store **store)
+{
+    const flp_context_options defaults = { 0 };
+    flp_kernel_store *made = calloc(1, sizeof(*made));
+    flp_cubin_cache_options cache;
+    flp_status status;
+
+    *store = NULL;
+    if (!made)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "kernel store: no memory");
+    options = options ? options : &defaults;
+    cache = (flp_cubin_cache_options){ options->cache_directory, options->system_cache_directories, options->cache_bytes };
+    made->origin.flags = options->flags;
+    pthread_mutex_init(&made->mutex, NULL);
+    status = flp_cubin_cache_create(&cache, &made->origin.cache);
+    if (status == FLP_OK)
+        status = flp_generator_create(&made->origin.generator);
+    if (status == FLP_OK)
+        *store = made;
+    else
+        flp_kernel_store_destroy(made);
+    return status;
+}
+
+void flp_kernel_store_destroy(flp_kernel_store *store)
+{
+    if (!store)
+        return;
+    while (store->entries) {
+        flp_kernel_entry *next = store->entries->next;
+
+        flp_kernel_entry_destroy(store->entries);
+        store->entries = next;
+    }
+    if (store->origin.generator)
+        flp_generator_destroy(store->origin.generator);
+    flp_cubin_cache_destroy(store->origin.cache);
+    pthread_mutex_destroy(&store->mutex);
+    free(store);
+}
+
+flp_generator *flp_kernel_store_generator(flp_kernel_store *store)
+{
+    return store->origin.generator;
+}
+
+flp_cubin_cache *flp_kernel_store_cache(flp_kernel_store *store)
+{
+    return store->origin.cache;
+}
+
+void flp_kernel_store_counters(flp_kernel_store *store, flp_counters *counters)
+{
+    counters->compiled = atomic_load(&store->origin.compiled);
+    counters->disk_hits = atomic_load(&store->origin.disk_hits);
+    counters->disk_misses = atomic_load(&store->origin.disk_misses);
+    counters->loaded = atomic_load(&store->modules);
+}
+
+static flp_status find_entry(flp_kernel_store *store, const char *variant, flp_kernel_entry **found)
+{
+    flp_kernel_entry *entry;
+
+    if (strnlen(variant, FLP_VARIANT_BYTES) == FLP_VARIANT_BYTES)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "variant: got \"%.32s...\", wanted fewer than %d characters", variant,
+                               FLP_VARIANT_BYTES);
+    pthread_mutex_lock(&store->mutex);
+    for (entry = store->entries; entry && strcmp(entry->variant, variant) != 0; entry = entry->next)
+        ;
+    if (!entry && (entry = flp_kernel_entry_create(&store->origin, variant))) {
+        entry->next = store->entries;
+        store->entries = entry;
+    }
+    pthread_mutex_unlock(&store->mutex);
+    *found = entry;
+    return entry ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "kernel %s: no memory", variant);
+}
+
+static void *run_job(void *argument)
+{
+    job *job = argument;
+
+    job->status = flp_kernel_entry_fill(job->entry);
+    if (job->status != FLP_OK)
+        job->message = flp_text_duplicate(flp_error_message());
+    return NULL;
+}
+
+/* Compiles side by side. The first failure, in the order of the request, is the call's. */
+static flp_status run_jobs(job *jobs, int count)
+{
+    flp_status status = FLP_OK;
+    pthread_attr_t attributes;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, COMPILE_STACK_BYTES);
+    for (int i = 0; i < count; i++)
+        jobs[i].started = pthread_create(&jobs[i].thread, &attributes, run_job, &jobs[i]) == 0;
+    for (int i = 0; i < count; i++) {
+        if (jobs[i].started)
+            pthread_join(jobs[i].thread, NULL);
+        else
+            run_job(&jobs[i]);
+        if (jobs[i].status != FLP_OK && status == FLP_OK)
+            status = flp_status_fail(jobs[i].status, "%s", jobs[i].message ? jobs[i].message : "no memory for the message");
+        free(jobs[i].message);
+    }
+    pthread_attr_destroy(&attributes);
+    return status;
+}
+
+static flp_status fill_images(flp_kernel_entry *const *entries, int count, const flp_kernel *const *kernels)
+{
+    job *jobs = calloc((size_t)count + 1, sizeof(*jobs));
+    int jobs_count = 0;
+    flp_status status;
+
+    if (!jobs)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "kernel store: no memory");
+    for (int i = 0; i < count; i++)
+        if (!kernels[i] && !flp_kernel_entry_has_image(entries[i]))
+            jobs[jobs_count++].entry = entries[i];
+    status = run_jobs(jobs, jobs_count);
+    free(jobs);
+    return status;
+}
+
+static flp_status get(flp_kernel_store *store, const flp_device *device, int count, const char (*variants)[FLP_VARIANT_BYTES],
+                      flp_kernel_entry **entries, const flp_kernel **kernels)
+{
+    flp_status status = FLP_OK;
+    int missing = 0, loaded;
+
+    for (int i = 0; i < count && status == FLP_OK; i++) {
+        status = find_entry(store, variants[i], &entries[i]);
+        kernels[i] = status == FLP_OK ? flp_kernel_entry_find(entries[i], device) : NULL;
+        missing += !kernels[i];
+    }
+    if (status == FLP_OK && missing)
+        status = fill_images(entries, count, kernels);
+    /* The caller's thread has the CUDA context. */
+    for (int i = 0; i < count && status == FLP_OK; i++)
+        if (!kernels[i]) {
+            status = flp_kernel_entry_load(entries[i], device, &kernels[i], &loaded);
+            atomic_fetch_add(&store->modules, loaded);
+        }
+    return status;
+}
+
+flp_status flp_kernel_store_get(flp_kernel_store *store, const flp_device *device, int count,
+                                const char (*variants)[FLP_VARIANT_BYTES], const flp_kernel **kernels)
+{
+    flp_kernel_entry **entries;
+    flp_status status;
+
+    if (count < 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "count: got %d, wanted 0 or more", count);
+    entries = calloc((size_t)count + 1, sizeof(*entries));
+    if (!entries)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "kernel store: no memory");
+    status = get(store, device, count, variants, entries, kernels);
+    free(entries);
+    return status;
+}
+
+flp_status flp_kernel_store_prebuild(flp_kernel_store *store, const char *variant, int *compiled, char **log)
+{
+    flp_kernel_image image;
+    flp_status status = flp_kernel_obtain(&store->origin, variant, 0, &image);
+
+    *compiled = image.compiled;
+    if (log) {
+        *log = image.log;
+        image.log = NULL;
+    }
+    /* A plan can do without the cache; prebuilding is for it. */
+    if (status == FLP_OK && image.compiled && image.stored != FLP_OK)
+        status = flp_status_prefix(image.stored, "kernel %s", variant);
+    flp_kernel_image_free(&image);
+    return status;
+}
+
+flp_status flp_kernel_store_compile(flp_kernel_store *store, const char *variant, flp_emitted *emitted, flp_cubin *cubin, char **log)
+{
+    return flp_kernel_obtain_compiled(&store->origin, variant, emitted, cubin, log);
+}

@@ -1,0 +1,207 @@
+/* Fills a variant's image and loads it into CUDA contexts. */
+#include "jit/kernel_entry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "base/text.h"
+
+/* What a kernel may use without asking for more. */
+enum { DEFAULT_SHARED_BYTES = 48 * 1024 };
+
+typedef struct flp_kernel_loaded {
+    flp_kernel kernel;
+    CUcontext context;
+    unsigned long long context_id;
+    CUmodule module;
+    struct flp_kernel_loaded *next;
+} loaded_kernel;
+
+flp_kernel_entry *flp_kernel_entry_create(flp_kernel_origin *origin, const char *variant)
+{
+    flp_kernel_entry *entry = calloc(1, sizeof(*entry));
+
+    if (!entry)
+        return NULL;
+    strncpy(entry->variant, variant, sizeof(entry->variant) - 1);
+    entry->origin = origin;
+    pthread_mutex_init(&entry->mutex, NULL);
+    return entry;
+}
+
+/* A module goes with its CUDA context; one whose context is alive is unloaded in it. A forked child leaves all to its parent. */
+static void unload(const loaded_kernel *kernel)
+{
+    const flp_driver *driver;
+    CUcontext before = NULL;
+    unsigned long long id;
+
+    if (flp_driver_get(&driver) != FLP_OK || driver->context_id(kernel->context, &id) != CUDA_SUCCESS || id != kernel->context_id)
+        return;
+    if (driver->context_current(&before) != CUDA_SUCCESS || driver->context_set_current(kernel->context) != CUDA_SUCCESS)
+        return;
+    if (driver->module_unload(kernel->module) != CUDA_SUCCESS)
+        flp_log_debug("a module of %s could not be unloaded", kernel->kernel.manifest.variant);
+    driver->context_set_current(before);
+}
+
+void flp_kernel_entry_destroy(flp_kernel_entry *entry)
+{
+    while (entry->kernels) {
+        loaded_kernel *next = entry->kernels->next;
+
+        unload(entry->kernels);
+        free(entry->kernels);
+        entry->kernels = next;
+    }
+    flp_kernel_image_free(&entry->image);
+    free(entry->rejection);
+    pthread_mutex_destroy(&entry->mutex);
+    free(entry);
+}
+
+int flp_kernel_entry_has_image(flp_kernel_entry *entry)
+{
+    int has;
+
+    pthread_mutex_lock(&entry->mutex);
+    has = entry->has_image;
+    pthread_mutex_unlock(&entry->mutex);
+    return has;
+}
+
+/* From here on a function without the prefix expects the entry's mutex to be held. */
+
+static flp_status fill(flp_kernel_entry *entry, int anew)
+{
+    flp_status status;
+
+    if (entry->has_image && !anew)
+        return FLP_OK;
+    if (entry->rejection)
+        return flp_status_fail(FLP_COMPILE_FAILED, "%s", entry->rejection);
+    flp_kernel_image_free(&entry->image);
+    status = flp_kernel_obtain(entry->origin, entry->variant, anew, &entry->image);
+    entry->has_image = status == FLP_OK;
+    if (status == FLP_COMPILE_FAILED)
+        entry->rejection = flp_text_duplicate(flp_error_message());
+    return status;
+}
+
+flp_status flp_kernel_entry_fill(flp_kernel_entry *entry)
+{
+    flp_status status;
+
+    pthread_mutex_lock(&entry->mutex);
+    status = fill(entry, 0);
+    pthread_mutex_unlock(&entry->mutex);
+    return status;
+}
+
+static int is_rejection(CUresult result)
+{
+    return result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_INVALID_PTX ||
+           result == CUDA_ERROR_JIT_COMPILER_NOT_FOUND || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
+           result == CUDA_ERROR_INVALID_SOURCE;
+}
+
+/* A cubin that another compiler or machine left in the cache is replaced; one that was compiled just now would be the same again. */
+static flp_status load_module(flp_kernel_entry *entry, const flp_driver *driver, CUmodule *module)
+{
+    flp_status status = fill(entry, 0);
+    CUresult result;
+
+    if (status != FLP_OK)
+        return status;
+    result = driver->module_load(module, entry->image.cubin.cubin);
+    if (is_rejection(result) && !entry->image.compiled && !(entry->origin->flags & FLP_CONTEXT_NO_COMPILE)) {
+        flp_log_warning("the driver rejects the cached kernel %s; it is compiled again", entry->variant);
+        status = fill(entry, 1);
+        if (status != FLP_OK)
+            return flp_status_prefix(status, "the driver rejects the cached kernel");
+        result = driver->module_load(module, entry->image.cubin.cubin);
+    }
+    status = flp_driver_check(driver, result, "cuModuleLoadData");
+    return status == FLP_OK ? FLP_OK : flp_status_prefix(status, "kernel %s", entry->variant);
+}
+
+static flp_status find_function(const flp_driver *driver, CUmodule module, const flp_manifest *manifest, CUfunction *function)
+{
+    flp_status status = flp_driver_check(driver, driver->module_function(function, module, manifest->kernel), "cuModuleGetFunction");
+
+    if (status == FLP_OK && manifest->shared_bytes > DEFAULT_SHARED_BYTES)
+        status = flp_driver_check(driver,
+                                  driver->function_set_attribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                                 manifest->shared_bytes),
+                                  "cuFuncSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES)");
+    /* A kernel that is loaded only by its first launch could not be captured, and would wait for one that is running. */
+    if (status == FLP_OK && driver->function_load)
+        status = flp_driver_check(driver, driver->function_load(*function), "cuFuncLoad");
+    return status == FLP_OK ? FLP_OK : flp_status_prefix(status, "kernel %s", manifest->variant);
+}
+
+static loaded_kernel *find(const flp_kernel_entry *entry, const flp_device *device)
+{
+    loaded_kernel *kernel = entry->kernels;
+
+    while (kernel && kernel->context_id != device->context_id)
+        kernel = kernel->next;
+    return kernel;
+}
+
+static flp_status load(flp_kernel_entry *entry, const flp_device *device, loaded_kernel *kernel)
+{
+    const flp_driver *driver;
+    flp_status status = flp_driver_get(&driver);
+
+    if (status == FLP_OK)
+        status = load_module(entry, driver, &kernel->module);
+    if (status != FLP_OK)
+        return status;
+    status = find_function(driver, kernel->module, &entry->image.manifest, &kernel->kernel.function);
+    if (status != FLP_OK) {
+        driver->module_unload(kernel->module);
+        return status;
+    }
+    kernel->kernel.manifest = entry->image.manifest;
+    kernel->context = device->context;
+    kernel->context_id = device->context_id;
+    kernel->next = entry->kernels;
+    entry->kernels = kernel;
+    return FLP_OK;
+}
+
+const flp_kernel *flp_kernel_entry_find(flp_kernel_entry *entry, const flp_device *device)
+{
+    loaded_kernel *kernel;
+
+    pthread_mutex_lock(&entry->mutex);
+    kernel = find(entry, device);
+    pthread_mutex_unlock(&entry->mutex);
+    return kernel ? &kernel->kernel : NULL;
+}
+
+flp_status flp_kernel_entry_load(flp_kernel_entry *entry, const flp_device *device, const flp_kernel **kernel, int *loaded)
+{
+    loaded_kernel *there;
+    flp_status status = FLP_OK;
+
+    *kernel = NULL;
+    *loaded = 0;
+    pthread_mutex_lock(&entry->mutex);
+    there = find(entry, device);
+    if (!there) {
+        there = calloc(1, sizeof(*there));
+        status = there ? load(entry, device, there) : flp_status_fail(FLP_OUT_OF_MEMORY, "kernel %s: no memory", entry->variant);
+        *loaded = status == FLP_OK;
+        if (status != FLP_OK) {
+            free(there);
+            there = NULL;
+        }
+    }
+    pthread_mutex_unlock(&entry->mutex);
+    *kernel = there ? &there->kernel : NULL;
+    return status;
+}

@@ -1,0 +1,215 @@
+/* Cache -> emit -> NVRTC -> store. */
+#include "jit/kernel_obtain.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "cuda/nvrtc.h"
+
+/* -v puts registers and spills into the log. NVRTC would otherwise raise the stack limit of the whole process while it
+ * compiles, which two threads do not do side by side. One a line in the key. */
+#define OPTION_LIST(X) X("-std=c++17") X("-default-device") X("--ptxas-options=-v") X("-modify-stack-limit=false")
+#define OPTION_ENTRY(option) option,
+#define OPTION_LINE(option) option "\n"
+static const char *const options[] = { OPTION_LIST(OPTION_ENTRY) NULL };
+static const char canonical_options[] = OPTION_LIST(OPTION_LINE);
+
+/* Longer than any compilation: a holder that was killed has lost its lock anyway. */
+static const double lock_seconds = 60;
+
+typedef struct {
+    const char *variant;
+    flp_emitted emitted;
+    flp_nvrtc_facts nvrtc;
+    flp_cubin_key key;
+    flp_status can_compile; /* FLP_OK, or why not, */
+    char *obstacle;         /* with this message */
+} request;
+
+/* PTX runs on later GPUs unless it is of an architecture of its own ("sm_90a", "sm_100f"). */
+static int ptx_is_portable(const char *arch)
+{
+    size_t length = strlen(arch);
+
+    return length && isdigit((unsigned char)arch[length - 1]);
+}
+
+static flp_status look_for_compiler(const flp_kernel_origin *origin, flp_nvrtc_facts *nvrtc)
+{
+    if (origin->flags & FLP_CONTEXT_NO_COMPILE)
+        return flp_status_fail(FLP_NO_NVRTC, "it is in no cache directory, and the context was created with FLP_CONTEXT_NO_COMPILE");
+    return flp_nvrtc_find(nvrtc);
+}
+
+static flp_status prepare(flp_kernel_origin *origin, const char *variant, request *request)
+{
+    flp_status status;
+
+    request->variant = variant;
+    status = flp_generator_emit(origin->generator, variant, &request->emitted);
+    if (status != FLP_OK)
+        return status;
+    request->can_compile = look_for_compiler(origin, &request->nvrtc);
+    if (request->can_compile != FLP_OK && !(request->obstacle = flp_text_duplicate(flp_error_message())))
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "kernel %s: no memory", variant);
+    request->key = (flp_cubin_key){
+        .source = request->emitted.source,
+        .source_bytes = request->emitted.source_bytes,
+        .options = canonical_options,
+        .arch = request->emitted.manifest.arch,
+        .nvrtc_build = request->can_compile == FLP_OK ? request->nvrtc.build : NULL,
+    };
+    return FLP_OK;
+}
+
+static void finish(request *request)
+{
+    flp_emitted_free(&request->emitted);
+    free(request->obstacle);
+}
+
+/* Puts variant and kept source before NVRTC's message, which may be long. */
+static flp_status report_rejected(flp_cubin_cache *cache, const request *request)
+{
+    char path[4096];
+    char *message = flp_text_duplicate(flp_error_message());
+
+    if (cache && flp_cubin_cache_keep_source(cache, request->variant, request->emitted.source, request->emitted.source_bytes, path) != FLP_OK)
+        snprintf(path, sizeof(path), "nowhere (%s)", flp_error_message());
+    flp_status_fail(FLP_COMPILE_FAILED, "%s", message ? message : "no memory for the message");
+    free(message);
+    if (!cache)
+        return flp_status_prefix(FLP_COMPILE_FAILED, "kernel %s", request->variant);
+    return flp_status_prefix(FLP_COMPILE_FAILED, "kernel %s, its source kept in %s", request->variant, path);
+}
+
+/* cache: where a source that NVRTC rejects is kept; NULL: nowhere. */
+static flp_status compile(flp_kernel_origin *origin, flp_cubin_cache *cache, const request *request, flp_cubin *cubin, char **log)
+{
+    flp_nvrtc_output output;
+    flp_status status = flp_nvrtc_compile(request->emitted.source, request->variant, request->emitted.manifest.arch, options, &output);
+
+    if (status == FLP_COMPILE_FAILED)
+        status = report_rejected(cache, request);
+    if (status == FLP_OK) {
+        *cubin = (flp_cubin){
+            .variant = flp_text_duplicate(request->variant),
+            .manifest_text = flp_text_duplicate(request->emitted.manifest_text),
+            .cubin = output.cubin,
+            .cubin_bytes = output.cubin_bytes,
+            .ptx = ptx_is_portable(request->emitted.manifest.arch) ? output.ptx : NULL,
+        };
+        output.cubin = NULL;
+        if (cubin->ptx)
+            output.ptx = NULL;
+        if (!cubin->variant || !cubin->manifest_text)
+            status = flp_status_fail(FLP_OUT_OF_MEMORY, "kernel %s: no memory", request->variant);
+    }
+    if (status == FLP_OK) {
+        atomic_fetch_add(&origin->compiled, 1);
+        if (log) {
+            *log = output.log;
+            output.log = NULL;
+        }
+    }
+    flp_nvrtc_output_free(&output);
+    return status;
+}
+
+/* The cache's copy, after which nothing has to be compiled. */
+static flp_status load(flp_kernel_origin *origin, const request *request, flp_kernel_image *image, int *found)
+{
+    flp_status status = flp_cubin_cache_load(origin->cache, &request->key, &image->cubin, found);
+
+    if (status == FLP_OK && *found)
+        atomic_fetch_add(&origin->disk_hits, 1);
+    return status;
+}
+
+static flp_status compile_and_store(flp_kernel_origin *origin, const request *request, flp_kernel_image *image)
+{
+    flp_status status;
+
+    flp_log_info("compiling %s with NVRTC", request->variant);
+    status = compile(origin, origin->cache, request, &image->cubin, &image->log);
+    if (status != FLP_OK)
+        return status;
+    image->compiled = 1;
+    image->stored = flp_cubin_cache_store(origin->cache, &request->key, &image->cubin);
+    return FLP_OK;
+}
+
+/* Another process may have published the kernel while this one waited for the lock, so it looks again. */
+static flp_status compile_once(flp_kernel_origin *origin, const request *request, int anew, flp_kernel_image *image)
+{
+    flp_status status = FLP_OK;
+    int lock, found = 0;
+
+    if (request->can_compile != FLP_OK) {
+        flp_status_fail(request->can_compile, "%s", request->obstacle);
+        atomic_fetch_add(&origin->disk_misses, !anew);
+        return flp_status_prefix(request->can_compile, "kernel %s", request->variant);
+    }
+    flp_cubin_cache_lock(origin->cache, &request->key, lock_seconds, &lock);
+    if (!anew)
+        status = load(origin, request, image, &found);
+    if (status == FLP_OK && !found) {
+        atomic_fetch_add(&origin->disk_misses, !anew);
+        status = compile_and_store(origin, request, image);
+    }
+    flp_cubin_cache_unlock(origin->cache, lock);
+    return status;
+}
+
+flp_status flp_kernel_obtain(flp_kernel_origin *origin, const char *variant, int anew, flp_kernel_image *image)
+{
+    request request = { 0 };
+    flp_status status = prepare(origin, variant, &request);
+    int found = 0;
+
+    *image = (flp_kernel_image){ .manifest = request.emitted.manifest };
+    if (status == FLP_OK && anew)
+        flp_cubin_cache_evict(origin->cache, &request.key);
+    else if (status == FLP_OK)
+        status = load(origin, &request, image, &found);
+    if (status == FLP_OK && !found)
+        status = compile_once(origin, &request, anew, image);
+    finish(&request);
+    return status;
+}
+
+flp_status flp_kernel_obtain_compiled(flp_kernel_origin *origin, const char *variant, flp_emitted *emitted, flp_cubin *cubin,
+                                      char **log)
+{
+    request request = { 0 };
+    flp_status status = prepare(origin, variant, &request);
+
+    *emitted = (flp_emitted){ 0 };
+    *cubin = (flp_cubin){ 0 };
+    if (log)
+        *log = NULL;
+    if (status == FLP_OK && request.can_compile != FLP_OK)
+        status = flp_status_fail(request.can_compile, "kernel %s: %s", variant, request.obstacle);
+    if (status == FLP_OK)
+        status = compile(origin, NULL, &request, cubin, log);
+    if (status == FLP_OK) {
+        *emitted = request.emitted;
+        request.emitted = (flp_emitted){ 0 };
+    } else {
+        flp_cubin_free(cubin);
+    }
+    finish(&request);
+    return status;
+}
+
+void flp_kernel_image_free(flp_kernel_image *image)
+{
+    flp_cubin_free(&image->cubin);
+    free(image->log);
+    image->log = NULL;
+}

@@ -1,0 +1,173 @@
+/* A Lua state that can only compute. */
+#include "jit/lua_state.h"
+
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+static const char modules_key[] = "fusedlogp.modules";
+static const char require_key[] = "fusedlogp.require";
+
+static void *allocate(void *unused, void *block, size_t old_bytes, size_t bytes)
+{
+    (void)unused;
+    (void)old_bytes;
+    if (bytes)
+        return realloc(block, bytes);
+    free(block);
+    return NULL;
+}
+
+/* "gen.kernels.combine" -> "gen/kernels/combine.lua", which is left on the stack. */
+static const char *push_file_name(lua_State *lua, const char *module)
+{
+    luaL_gsub(lua, module, ".", "/");
+    lua_pushliteral(lua, ".lua");
+    lua_concat(lua, 2);
+    return lua_tostring(lua, -1);
+}
+
+/* Upvalue 1: the source tree. */
+static int require(lua_State *lua)
+{
+    const flp_source_tree *tree = lua_touserdata(lua, lua_upvalueindex(1));
+    const char *module = luaL_checkstring(lua, 1), *name;
+    const flp_embedded_file *file;
+
+    lua_getfield(lua, LUA_REGISTRYINDEX, modules_key);
+    if (lua_getfield(lua, -1, module) != LUA_TNIL)
+        return 1;
+    name = push_file_name(lua, module);
+    file = flp_source_tree_find(tree, name);
+    if (!file)
+        return luaL_error(lua, "require: there is no %s", name);
+    if (luaL_loadbufferx(lua, file->bytes, file->count, lua_pushfstring(lua, "@%s", name), "t") != LUA_OK)
+        return lua_error(lua);
+    lua_call(lua, 0, 1);
+    if (!lua_istable(lua, -1))
+        return luaL_error(lua, "require: %s returned no table", name);
+    lua_pushvalue(lua, -1);
+    lua_setfield(lua, 2, module);
+    return 1;
+}
+
+static int read_template(lua_State *lua)
+{
+    const flp_source_tree *tree = lua_touserdata(lua, lua_upvalueindex(1));
+    const flp_embedded_file *file = flp_source_tree_find(tree, luaL_checkstring(lua, 1));
+
+    if (file)
+        lua_pushlstring(lua, file->bytes, file->count);
+    else
+        lua_pushnil(lua);
+    return 1;
+}
+
+static int refuse_assignment(lua_State *lua)
+{
+    return luaL_error(lua, "global %s: there are no globals to assign", luaL_tolstring(lua, 2, NULL));
+}
+
+static void remove_fields(lua_State *lua, const char *const *names)
+{
+    for (; *names; names++) {
+        lua_pushnil(lua);
+        lua_setfield(lua, -2, *names);
+    }
+}
+
+/* What reads files, writes somewhere or differs from run to run. */
+static void open_libraries(lua_State *lua)
+{
+    static const char *const base[] = { "dofile", "loadfile", "load", "print", "warn", "collectgarbage", "_G", NULL };
+    static const char *const random[] = { "random", "randomseed", NULL };
+
+    luaL_requiref(lua, LUA_GNAME, luaopen_base, 1);
+    remove_fields(lua, base);
+    luaL_requiref(lua, LUA_STRLIBNAME, luaopen_string, 1);
+    luaL_requiref(lua, LUA_TABLIBNAME, luaopen_table, 1);
+    luaL_requiref(lua, LUA_MATHLIBNAME, luaopen_math, 1);
+    remove_fields(lua, random);
+    lua_settop(lua, 1);
+}
+
+/* Puts an empty table before the globals, which is what a loaded chunk sees. */
+static void protect_globals(lua_State *lua)
+{
+    lua_newtable(lua);
+    lua_newtable(lua);
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+    lua_setfield(lua, -2, "__index");
+    lua_pushcfunction(lua, refuse_assignment);
+    lua_setfield(lua, -2, "__newindex");
+    lua_pushboolean(lua, 0);
+    lua_setfield(lua, -2, "__metatable");
+    lua_setmetatable(lua, -2);
+    lua_rawseti(lua, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+}
+
+static int set_up(lua_State *lua)
+{
+    void *tree = lua_touserdata(lua, 1);
+
+    open_libraries(lua);
+    lua_newtable(lua);
+    lua_setfield(lua, LUA_REGISTRYINDEX, modules_key);
+    lua_pushlightuserdata(lua, tree);
+    lua_pushcclosure(lua, require, 1);
+    lua_pushvalue(lua, -1);
+    lua_setglobal(lua, "require");
+    lua_setfield(lua, LUA_REGISTRYINDEX, require_key);
+    protect_globals(lua);
+    return 0;
+}
+
+flp_status flp_lua_state_create(const flp_source_tree *tree, lua_State **lua)
+{
+    flp_status status;
+
+    *lua = lua_newstate(allocate, NULL);
+    if (!*lua)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the generator");
+    status = flp_lua_state_run(*lua, set_up, (void *)(uintptr_t)tree);
+    if (status != FLP_OK) {
+        lua_close(*lua);
+        *lua = NULL;
+    }
+    return status;
+}
+
+flp_status flp_lua_state_run(lua_State *lua, lua_CFunction body, void *data)
+{
+    flp_status status = FLP_OK;
+    int result;
+
+    lua_settop(lua, 0);
+    lua_pushcfunction(lua, body);
+    lua_pushlightuserdata(lua, data);
+    result = lua_pcall(lua, 1, 0, 0);
+    if (result == LUA_ERRMEM) {
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the generator's work");
+    } else if (result != LUA_OK) {
+        const char *text = lua_tostring(lua, -1);
+        status = flp_status_fail(FLP_INTERNAL, "generator: %s", text ? text : "an error without a text");
+    }
+    lua_settop(lua, 0);
+    return status;
+}
+
+void flp_lua_state_push_module(lua_State *lua, const char *module)
+{
+    lua_getfield(lua, LUA_REGISTRYINDEX, require_key);
+    lua_pushstring(lua, module);
+    lua_call(lua, 1, 1);
+}
+
+void flp_lua_state_push_reader(lua_State *lua, const flp_source_tree *tree)
+{
+    lua_pushlightuserdata(lua, (void *)(uintptr_t)tree);
+    lua_pushcclosure(lua, read_template, 1);
+}

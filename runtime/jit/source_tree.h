@@ -1,0 +1,21 @@
+/* The files of gen/ and templates/: embedded ones, or a snapshot of those in a directory. */
+#ifndef FLP_JIT_SOURCE_TREE_H
+#define FLP_JIT_SOURCE_TREE_H
+#include "fusedlogp.h"
+#include "jit/embedded.h"
+
+typedef struct {
+    const flp_embedded_file *files; /* in byte order of their names */
+    size_t count;
+    char digest[65];                /* as flp_embedded_digest, of these files */
+    flp_embedded_file *owned;       /* what was read from disk; NULL for the embedded files */
+} flp_source_tree;
+
+/* directory: holds gen/ (*.lua) and templates/ (*.cuh), all read at once; NULL: the embedded files.
+ * FLP_IO_FAILED names the file; FLP_OUT_OF_MEMORY. */
+flp_status flp_source_tree_load(const char *directory, flp_source_tree *tree);
+void flp_source_tree_free(flp_source_tree *tree);
+
+/* NULL where there is none of that name. */
+const flp_embedded_file *flp_source_tree_find(const flp_source_tree *tree, const char *name);
+#endif

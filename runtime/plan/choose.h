@@ -1,0 +1,20 @@
+/* Which path answers a problem, and why. */
+#ifndef FLP_PLAN_CHOOSE_H
+#define FLP_PLAN_CHOOSE_H
+#include "plan/context.h"
+
+typedef struct {
+    flp_backend path;        /* FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE or FLP_BACKEND_CPU */
+    char reason[1024];       /* why this path; never empty */
+    flp_selection selection; /* GPU paths: the variants */
+} flp_choice;
+
+const char *flp_choose_name(flp_backend path); /* "sm_90a", "portable" or "cpu" */
+
+/* sm_90a, then portable, then CPU, unless normal->backend names one. text: the canonical string of normal. On a GPU path *device
+ * is the one of the CUDA context that is current here.
+ * A device without a current CUDA context is FLP_WRONG_CONTEXT and never the CPU path.
+ * FLP_NO_VARIANT: normal->backend cannot answer it; FLP_NO_DRIVER: ... because no driver is there; FLP_FORKED. */
+flp_status flp_choose_path(flp_context *context, const flp_linear_logp_problem *normal, const char *text, flp_device *device,
+                           flp_choice *choice);
+#endif

@@ -1,0 +1,81 @@
+/* Creates and destroys the context. */
+#include "plan/context.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "plan/dispatch.h"
+#include "plan/scratch.h"
+
+static flp_status check_options(const flp_context_options *options)
+{
+    const unsigned known = FLP_CONTEXT_NO_COMPILE | FLP_CONTEXT_NO_GPU;
+
+    if (options->flags & ~known)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "flags: got 0x%x, wanted no bits but 0x%x", options->flags, known);
+    if (options->cache_bytes < 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "cache_bytes: got %" PRId64 ", wanted 0 or more", options->cache_bytes);
+    if (options->cpu_threads < 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "cpu_threads: got %d, wanted 0 or more", options->cpu_threads);
+    return FLP_OK;
+}
+
+static flp_status fill(const flp_context_options *options, flp_context *context)
+{
+    static atomic_uint_fast64_t contexts;
+    flp_status status;
+
+    context->serial = atomic_fetch_add(&contexts, 1) + 1;
+    context->flags = options->flags;
+    status = flp_kernel_store_create(options, &context->store);
+    if (status == FLP_OK)
+        status = flp_thread_pool_create(options->cpu_threads, &context->pool);
+    if (status == FLP_OK)
+        status = flp_dispatch_create(&context->dispatch);
+    if (status == FLP_OK)
+        status = flp_scratch_create(&context->scratch);
+    return status;
+}
+
+flp_status flp_context_create(const flp_context_options *options, flp_context **context)
+{
+    const flp_context_options defaults = { 0 };
+    flp_status status;
+
+    if (!context)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "context: got NULL, wanted a pointer to flp_context *");
+    *context = NULL;
+    if (!options)
+        options = &defaults;
+    status = check_options(options);
+    if (status != FLP_OK)
+        return status;
+    *context = calloc(1, sizeof(**context));
+    if (!*context)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a context");
+    status = fill(options, *context);
+    if (status != FLP_OK) {
+        flp_context_destroy(*context);
+        *context = NULL;
+    }
+    return status;
+}
+
+void flp_context_destroy(flp_context *context)
+{
+    if (!context)
+        return;
+    flp_dispatch_destroy(context->dispatch);
+    flp_scratch_destroy(context->scratch);
+    flp_thread_pool_destroy(context->pool);
+    flp_kernel_store_destroy(context->store);
+    free(context);
+}
+
+void flp_context_counters(const flp_context *context, flp_counters *counters)
+{
+    *counters = (flp_counters){ 0 };
+    flp_kernel_store_counters(context->store, counters);
+    counters->plans = atomic_load(&context->plans);
+}

@@ -1,0 +1,213 @@
+/* Finds the plan of a problem: the path of every flp_linear_logp, so a hit takes no lock, memory or system call. */
+#include "plan/dispatch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "plan/plan.h"
+#include "plan/problem.h"
+
+enum { TABLE_BUCKETS = 256 };
+
+/* What tells problems apart, defaults filled in, without padding: compared and hashed as words. */
+typedef struct {
+    uint64_t cuda_context; /* its id; 0: none is asked for */
+    int64_t hidden, vocab, hidden_stride, weight_stride;
+    double softcap;
+    uint64_t choices; /* the enumerations, the alignment and the bucket, 7 bits each */
+} dispatch_key;
+
+enum { KEY_WORDS = sizeof(dispatch_key) / sizeof(uint64_t) };
+_Static_assert(sizeof(dispatch_key) == 7 * sizeof(uint64_t), "a dispatch key has padding");
+
+typedef struct entry {
+    dispatch_key key;
+    flp_plan *plan;
+    struct entry *next;
+} entry;
+
+struct flp_dispatch {
+    pthread_mutex_t mutex; /* of insertion */
+    atomic_int no_driver;  /* a search for it touches the disk: AUTO searches once for each context */
+    _Atomic(entry *) buckets[TABLE_BUCKETS];
+};
+
+/* This thread's last hit; a context of another serial may be a destroyed one. */
+static _Thread_local struct {
+    uint64_t context_serial;
+    dispatch_key key;
+    flp_plan *plan;
+} last;
+
+flp_status flp_dispatch_create(flp_dispatch **dispatch)
+{
+    *dispatch = calloc(1, sizeof(**dispatch));
+    if (!*dispatch)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the table of plans");
+    pthread_mutex_init(&(*dispatch)->mutex, NULL);
+    return FLP_OK;
+}
+
+void flp_dispatch_destroy(flp_dispatch *dispatch)
+{
+    if (!dispatch)
+        return;
+    for (int i = 0; i < TABLE_BUCKETS; i++)
+        for (entry *at = atomic_load(&dispatch->buckets[i]); at;) {
+            entry *next = at->next;
+            flp_plan_destroy(at->plan);
+            free(at);
+            at = next;
+        }
+    pthread_mutex_destroy(&dispatch->mutex);
+    free(dispatch);
+}
+
+/* log2 of the rows that the plan for so many rows is made for. The variant changes after 64 and 128; above 2^10 the bucket bounds
+ * what the scratch grows to. KEEP IN STEP: row buckets (gen/select.lua). */
+static unsigned bucket_log2(int64_t rows)
+{
+    if (rows <= 64)
+        return 6;
+    if (rows <= 128)
+        return 7;
+    if (rows <= 1024)
+        return 10;
+    return 64 - (unsigned)__builtin_clzll((unsigned long long)rows - 1);
+}
+
+/* 1 where the problem fits a key; another one is not acceptable, and making its plan says why. */
+static int pack(const flp_linear_logp_problem *problem, uint64_t cuda_context, int64_t rows, uintptr_t addresses, dispatch_key *key)
+{
+    const unsigned fields[] = {
+        (unsigned)problem->dtype, (unsigned)problem->weight_layout, (unsigned)problem->bias_dtype,
+        (unsigned)(problem->target_dtype ? problem->target_dtype : FLP_I64), (unsigned)problem->argmax, (unsigned)problem->precision,
+        (unsigned)problem->backend, (unsigned)__builtin_ctzll(addresses | 16), bucket_log2(rows)
+    };
+    const int64_t weight_columns = problem->weight_layout == FLP_HIDDEN_VOCAB ? problem->vocab : problem->hidden;
+    unsigned all = 0;
+
+    *key = (dispatch_key){
+        .cuda_context = cuda_context, .hidden = problem->hidden, .vocab = problem->vocab, .softcap = problem->softcap,
+        .hidden_stride = problem->hidden_stride ? problem->hidden_stride : problem->hidden,
+        .weight_stride = problem->weight_stride ? problem->weight_stride : weight_columns
+    };
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        all |= fields[i];
+        key->choices = key->choices << 7 | fields[i];
+    }
+    return all < 128;
+}
+
+static int same_key(const dispatch_key *left, const dispatch_key *right)
+{
+    return memcmp(left, right, sizeof(*left)) == 0;
+}
+
+static unsigned table_index(const dispatch_key *key)
+{
+    uint64_t words[KEY_WORDS], mixed = 0;
+
+    memcpy(words, key, sizeof(words));
+    for (int i = 0; i < KEY_WORDS; i++)
+        mixed = (mixed ^ words[i] ^ mixed >> 29) * UINT64_C(0x9e3779b97f4a7c15);
+    return (unsigned)(mixed >> 56);
+}
+
+static flp_plan *look_up(flp_dispatch *dispatch, const dispatch_key *key)
+{
+    entry *at = atomic_load_explicit(&dispatch->buckets[table_index(key)], memory_order_acquire);
+
+    while (at && !same_key(&at->key, key))
+        at = at->next;
+    return at ? at->plan : NULL;
+}
+
+/* Keeps *plan, or destroys it in favour of what another thread has put there meanwhile. */
+static flp_status insert(flp_dispatch *dispatch, const dispatch_key *key, flp_plan **plan)
+{
+    _Atomic(entry *) *bucket = &dispatch->buckets[table_index(key)];
+    entry *made = malloc(sizeof(*made));
+    flp_plan *found;
+
+    if (!made) {
+        flp_plan_destroy(*plan);
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory to keep a plan");
+    }
+    pthread_mutex_lock(&dispatch->mutex);
+    found = look_up(dispatch, key);
+    if (!found) {
+        *made = (entry){ *key, *plan, atomic_load(bucket) };
+        atomic_store_explicit(bucket, made, memory_order_release);
+    }
+    pthread_mutex_unlock(&dispatch->mutex);
+    if (found) {
+        free(made);
+        flp_plan_destroy(*plan);
+        *plan = found;
+    }
+    return FLP_OK;
+}
+
+static flp_status make(flp_context *context, const flp_linear_logp_problem *problem, const dispatch_key *key, int64_t rows,
+                       uintptr_t addresses, CUstream stream, flp_plan **plan)
+{
+    flp_linear_logp_problem bounded = *problem;
+    int capturing = 0;
+    flp_status status = key->cuda_context ? flp_device_is_capturing(stream, &capturing) : FLP_OK;
+
+    if (status == FLP_OK && capturing)
+        status = flp_status_fail(FLP_CAPTURING, "the problem is new and the stream is captured: call flp_prepare before the capture");
+    if (status != FLP_OK)
+        return status;
+    bounded.rows = INT64_C(1) << bucket_log2(rows);
+    bounded.pointer_alignment = 1 << __builtin_ctzll(addresses | 16);
+    status = flp_plan_create(context, &bounded, plan);
+    return status == FLP_OK ? insert(context->dispatch, key, plan) : status;
+}
+
+/* *device stays without a context where the problem is one for the CPU. */
+static flp_status find_device(flp_context *context, flp_backend backend, flp_device *device)
+{
+    flp_status status;
+
+    device->context_id = 0;
+    if (context->flags & FLP_CONTEXT_NO_GPU || backend == FLP_BACKEND_CPU)
+        return FLP_OK;
+    if (backend == FLP_BACKEND_AUTO && atomic_load_explicit(&context->dispatch->no_driver, memory_order_relaxed))
+        return FLP_OK;
+    status = flp_device_current(device);
+    if (status != FLP_NO_DRIVER || backend != FLP_BACKEND_AUTO)
+        return status;
+    atomic_store_explicit(&context->dispatch->no_driver, 1, memory_order_relaxed);
+    return FLP_OK;
+}
+
+flp_status flp_dispatch_find(flp_context *context, const flp_linear_logp_problem *problem, int64_t rows, uintptr_t addresses,
+                             CUstream stream, flp_device *device, flp_plan **plan)
+{
+    dispatch_key key;
+    flp_linear_logp_problem normal;
+    flp_status status = find_device(context, problem->backend, device);
+
+    if (status != FLP_OK)
+        return status;
+    if (!pack(problem, device->context_id, rows, addresses, &key)) {
+        status = flp_problem_normalize(problem, &normal);
+        return status != FLP_OK ? status : flp_status_fail(FLP_INTERNAL, "an acceptable problem does not fit a dispatch key");
+    }
+    if (last.context_serial == context->serial && same_key(&last.key, &key)) {
+        *plan = last.plan;
+        return FLP_OK;
+    }
+    *plan = look_up(context->dispatch, &key);
+    if (!*plan)
+        status = make(context, problem, &key, rows, addresses, stream, plan);
+    if (status != FLP_OK)
+        return status;
+    last.context_serial = context->serial;
+    last.key = key;
+    last.plan = *plan;
+    return FLP_OK;
+}

@@ -1,0 +1,62 @@
+// Threads, votes, shuffles and single-instruction arithmetic.
+// Config: none
+__device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
+// The warp's number in its block, in a uniform register: the compiler then keeps role branches convergent.
+__device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+// The thread's number, read anew at each call: what is computed from it inside a loop stays there instead of living in registers throughout.
+__device__ __forceinline__ int thread_index_reread() {
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
+__device__ __forceinline__ int lane_index_reread() {
+    int lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+__device__ __forceinline__ void block_barrier() { __syncthreads(); }
+
+template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
+    return __shfl_xor_sync(0xffffffffu, value, lane_mask);
+}
+__device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
+
+// Whether any of the four lanes that share a fragment row says so.
+__device__ __forceinline__ bool quad_any(bool condition) {
+    return (__ballot_sync(0xffffffffu, condition) >> (lane_index() & ~3)) & 15u;
+}
+
+// 2^x: at most 2 ulp off, exact for integers, 0 for -inf and for results below 2^-126.
+__device__ __forceinline__ float exp2_approximate(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+__device__ __forceinline__ float reciprocal_approximate(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// tanh(x) without a branch, relative error below 4e-7: for |x| < 0.6 an odd polynomial (least squares on Chebyshev nodes of that interval,
+// 1.6e-7), beyond it (1 - e) / (1 + e) with e = exp(-2 |x|), where 1 - e loses at most one bit. NaN stays NaN.
+__device__ __forceinline__ float hyperbolic_tangent(float x) {
+    float e = exp2_approximate(-2.8853900817779268f * fabsf(x));
+    float large = copysignf((1 - e) * reciprocal_approximate(1 + e), x);
+    float s = x * x;
+    float p = fmaf(fmaf(fmaf(0.0156079458f, s, -0.0522078414f), s, 0.133130099f), s, -0.333325886f);
+    float small = fmaf(x * s, p, x);
+    return fabsf(x) < 0.6f ? small : large;
+}
+
+__device__ __forceinline__ float to_float(float x) { return x; }
+__device__ __forceinline__ float to_float(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+__device__ __forceinline__ float to_float(f16 x) {
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+    return y;
+}
+
+// Keeps loads below it from being gathered above it, where they would all need registers at once.
+__device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }

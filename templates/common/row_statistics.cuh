@@ -1,0 +1,226 @@
+// The forward's epilogue: from accumulator tiles to (offset, sum) of each row, the target's logit and the largest logit.
+//
+// A fragment is what wgmma and mma.sync m16n8 both leave in a thread: of 16 rows it holds rows lane / 4 and lane / 4 + 8, and of
+// each 8 columns the two at 2 (lane % 4). fragment[4 j + 0, 1] are the first row's, [4 j + 2, 3] the second row's.
+//
+// The offset k of a row is an integer, so that rescaling by 2^(k - k') is exact. It is taken from the maximum of the unit's first tile and
+// kept: terms far above it are noticed because the tile's sum then leaves the safe range, and only then are this tile's maximum and
+// sum taken anew, from the accumulators that are still there. A row's decision looks at that row alone, so neighbours
+// in the warp never change its bits. Terms far below k round to nothing beside the first tile's, whose sum is at least 1/2.
+//
+// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax
+constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay finite
+
+template <class Config> struct RowStatistics {
+    static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
+    float offset[2], sum[2]; // sum: of this thread's columns only
+    int target[2];           // column in the vocabulary; -1: none here
+    float best[2];
+    int best_index[2];
+    int first_row;           // of the warp's 16
+
+    __device__ __forceinline__ int row(int h) const { return first_row + lane_index_reread() / 4 + 8 * h; }
+
+    __device__ __forceinline__ void begin(const LinearLogpParams &params, int first) {
+        first_row = first;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            i64 t = row(h) < params.rows ? load_target(params.target, params.target_bytes, row(h)) : -1;
+            target[h] = t >= 0 && t < params.vocab ? (int)t : -1;
+            offset[h] = -infinity;
+            sum[h] = 0;
+            best[h] = -infinity;
+            best_index[h] = 0;
+        }
+    }
+
+    // log2(e) / temperature. Taken anew for each tile rather than held in registers all the way through the products.
+    __device__ __forceinline__ void load_scale(const LinearLogpParams &params, float (&scale)[2]) const {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            scale[h] = params.scale;
+            if (params.row_temperature != nullptr && row(h) < params.rows) scale[h] = params.scale / params.row_temperature[row(h)];
+        }
+    }
+
+    __device__ __forceinline__ static int column(int i) { return (i / 4) * 8 + 2 * (lane_index() % 4) + (i & 1); }
+
+    __device__ __forceinline__ void add_bias(const LinearLogpParams &params, float (&z)[count], int first_column) {
+        auto bias = (const typename Config::bias_element *)params.bias;
+#pragma unroll
+        for (int i = 0; i < count; i += 4) {
+#pragma unroll
+            for (int c = 0; c < 2; c++) {
+                int v = first_column + column(i + c);
+                float b = v < params.vocab ? to_float(bias[v]) : 0;
+                z[i + c] += b;
+                z[i + 2 + c] += b;
+            }
+            keep_order();
+        }
+    }
+
+    // Columns past the vocabulary can be neither the maximum nor a term of the sum.
+    __device__ __forceinline__ static void mask(const LinearLogpParams &params, float (&z)[count], int first_column) {
+        if (first_column + Config::fragment_columns <= params.vocab) return;
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            if (first_column + column(i) >= params.vocab) z[i] = -infinity;
+    }
+
+    // A new best is rare after the first tiles, so look for its column only where there is one.
+    __device__ __forceinline__ void find_best(const float (&z)[count], int first_column) {
+        float largest[2];
+        thread_maximum(z, largest);
+        if (!warp_any(largest[0] > best[0] || largest[1] > best[1])) return;
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            int h = (i >> 1) & 1;
+            if (z[i] > best[h]) {
+                best[h] = z[i];
+                best_index[h] = first_column + column(i);
+            }
+        }
+    }
+
+    __device__ __forceinline__ static void thread_maximum(const float (&z)[count], float (&largest)[2]) {
+        largest[0] = largest[1] = -infinity;
+#pragma unroll
+        for (int i = 0; i < count; i++) largest[(i >> 1) & 1] = fmaxf(largest[(i >> 1) & 1], z[i]);
+    }
+
+    __device__ __forceinline__ void pick_target(const LinearLogpParams &params, const float (&z)[count], const float (&scale)[2], int first_column) {
+        int local[2] = {target[0] - first_column, target[1] - first_column};
+        if (!warp_any((unsigned)local[0] < Config::fragment_columns || (unsigned)local[1] < Config::fragment_columns)) return;
+        float logit[2] = {0, 0};
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            if (local[(i >> 1) & 1] == column(i)) logit[(i >> 1) & 1] = z[i];
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            bool mine = (unsigned)local[h] < Config::fragment_columns && local[h] % 8 / 2 == lane_index() % 4;
+            if (mine) params.target_logit[row(h)] = logit[h] * scale[h];
+        }
+    }
+
+    __device__ __forceinline__ void take_maximum(const float (&z)[count], const float (&scale)[2], const bool (&wanted)[2]) {
+        float largest[2];
+        thread_maximum(z, largest);
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 1));
+            largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 2));
+            float k = fmaxf(rintf(largest[h] * scale[h]), offset[h]);
+            if (wanted[h] && k > offset[h]) {
+                if (offset[h] != -infinity) sum[h] *= exp2_approximate(offset[h] - k);
+                offset[h] = k;
+            }
+        }
+    }
+
+    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2]) const {
+        float part[4] = {0, 0, 0, 0};
+        // Without an offset all terms so far are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
+        float k[2] = {offset[0] == -infinity ? 0 : offset[0], offset[1] == -infinity ? 0 : offset[1]};
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            int h = (i >> 1) & 1;
+            part[i & 3] += exp2_approximate(fmaf(z[i], scale[h], -k[h]));
+        }
+        tile_sum[0] = part[0] + part[1];
+        tile_sum[1] = part[2] + part[3];
+    }
+
+    // z: hidden . weight^T of this warp's rows and the columns from first_column on; changed by bias, mask and softcap.
+    // first: this is the unit's first tile.
+    __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&z)[count], int first_column, bool first) {
+        if constexpr (Config::has_bias) add_bias(params, z, first_column);
+        mask(params, z, first_column);
+        if constexpr (Config::wants_argmax) find_best(z, first_column);
+        if constexpr (Config::has_softcap) {
+#pragma unroll
+            for (int i = 0; i < count; i++) z[i] = params.softcap * hyperbolic_tangent(z[i] * params.inverse_softcap);
+            mask(params, z, first_column); // softcap(-inf) is finite
+        }
+        float scale[2];
+        load_scale(params, scale);
+        pick_target(params, z, scale, first_column);
+
+        float tile_sum[2];
+        bool wanted[2] = {true, true};
+        bool refresh = first;
+        do {
+            if (refresh) take_maximum(z, scale, wanted);
+            add_exponentials(z, scale, tile_sum);
+            if (refresh) break;
+#pragma unroll
+            for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || offset[h] == -infinity;
+            refresh = warp_any(wanted[0] || wanted[1]);
+        } while (refresh);
+#pragma unroll
+        for (int h = 0; h < 2; h++) sum[h] += tile_sum[h];
+    }
+
+    // Leaves the row's totals in all four lanes that share it.
+    __device__ __forceinline__ void finish() {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            sum[h] += shuffle_xor(sum[h], 1);
+            sum[h] += shuffle_xor(sum[h], 2);
+            if constexpr (Config::wants_argmax) {
+#pragma unroll
+                for (int lane_mask = 1; lane_mask <= 2; lane_mask *= 2) {
+                    float other = shuffle_xor(best[h], lane_mask);
+                    int other_index = shuffle_xor(best_index[h], lane_mask);
+                    merge_best(h, other, other_index);
+                }
+            }
+        }
+    }
+
+    __device__ __forceinline__ void merge_best(int h, float other, int other_index) {
+        if (other > best[h] || (other == best[h] && other_index < best_index[h])) {
+            best[h] = other;
+            best_index[h] = other_index;
+        }
+    }
+
+    // Into to[0 .. 15] of the warp's rows: for a warp with the same rows and other columns.
+    __device__ __forceinline__ void leave(float (*to)[4]) const {
+        if (lane_index() % 4 != 0) return;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float *entry = to[lane_index() / 4 + 8 * h];
+            entry[0] = offset[h];
+            entry[1] = sum[h];
+            if constexpr (Config::wants_argmax) {
+                entry[2] = best[h];
+                entry[3] = __int_as_float(best_index[h]);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void merge(const float (*from)[4]) {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const float *entry = from[lane_index() / 4 + 8 * h];
+            float k = fmaxf(offset[h], entry[0]);
+            float mine = offset[h] == -infinity ? sum[h] : sum[h] * exp2_approximate(offset[h] - k);
+            float theirs = entry[0] == -infinity ? entry[1] : entry[1] * exp2_approximate(entry[0] - k);
+            offset[h] = k;
+            sum[h] = mine + theirs;
+            if constexpr (Config::wants_argmax) merge_best(h, entry[2], __float_as_int(entry[3]));
+        }
+    }
+
+    __device__ __forceinline__ void store(const LinearLogpParams &params, int split) const {
+        if (lane_index() % 4 != 0) return;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            if (row(h) >= params.rows) continue;
+            i64 at = ((i64)row(h) * params.split.splits + split) * 2;
+            *(float2 *)(params.partial + at) = make_float2(offset[h], sum[h]);
+            if constexpr (Config::wants_argmax) *(float2 *)(params.best + at) = make_float2(best[h], __int_as_float(best_index[h]));
+        }
+    }
+};

@@ -1,0 +1,67 @@
+// Which (row block, split) units a persistent block works through, in which order.
+//
+// A unit's bits do not depend on who computes it, so the order is free: within a group of row blocks, rows run fastest, so
+// that blocks at work together share weight tiles in the L2 while the group's hidden rows stay there. The big splits are
+// dealt round robin; blocks that got one fewer catch up on one-tile units before all go on round robin.
+// Config: block_rows, cluster
+struct Unit {
+    int row_block; // of block_rows * cluster rows
+    int split;
+    int first_tile, tiles;
+};
+
+template <class Config> struct Schedule {
+    const LinearLogpParams &params;
+    int step = 0;
+    __device__ __forceinline__ Schedule(const LinearLogpParams &params) : params(params) {}
+
+    // Few registers hold between units: the rest is cheap to take from the launch again.
+    __device__ __forceinline__ static int worker() { return blockIdx.x / Config::cluster; }
+    __device__ __forceinline__ static int workers() { return gridDim.x / Config::cluster; }
+    __device__ __forceinline__ int row_blocks() const {
+        return (int)((params.rows + Config::block_rows * Config::cluster - 1) / (Config::block_rows * Config::cluster));
+    }
+
+    // index: of a unit among row_blocks x splits units that start at split `base`.
+    __device__ __forceinline__ void locate(int index, int base, int splits, Unit &unit) const {
+        const Split &split = params.split;
+        int group_units = params.group * splits;
+        int g = index / group_units, within = index - g * group_units;
+        int height = min(params.group, row_blocks() - g * params.group);
+        int s = within / height;
+        unit.row_block = g * params.group + within - s * height;
+        unit.split = base + s;
+        int rest_units = split.rest_tiles > 0 ? 1 : 0;
+        int single = unit.split - split.big - rest_units;
+        if (unit.split < split.big) {
+            unit.first_tile = unit.split * split.big_tiles;
+            unit.tiles = split.big_tiles;
+        } else if (single < 0) {
+            unit.first_tile = split.big * split.big_tiles;
+            unit.tiles = split.rest_tiles;
+        } else {
+            unit.first_tile = split.big * split.big_tiles + split.rest_tiles + single;
+            unit.tiles = 1;
+        }
+    }
+
+    __device__ __forceinline__ bool next(Unit &unit) {
+        const Split &split = params.split;
+        int big_units = row_blocks() * split.big, small_units = row_blocks() * (split.splits - split.big);
+        int i = step++;
+        int rounds = big_units / workers(), late = big_units - rounds * workers();
+        int mine = rounds + (worker() < late ? 1 : 0);
+        if (i < mine) {
+            locate(worker() + i * workers(), 0, split.big, unit);
+            return true;
+        }
+        i -= mine;
+        int idle = late > 0 ? workers() - late : 0; // blocks with one big unit fewer than the others
+        int catch_up = idle > 0 && worker() >= late ? split.big_tiles : 0;
+        int index = i < catch_up ? worker() - late + i * idle : idle * split.big_tiles + worker() + (i - catch_up) * workers();
+        // The shared part lies behind the catch-up part: past the end in one is past the end in both.
+        if (index >= small_units) return false;
+        locate(index, split.big, split.splits - split.big, unit);
+        return true;
+    }
+};

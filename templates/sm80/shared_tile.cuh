@@ -1,0 +1,78 @@
+// A stage's two operand tiles in shared memory, and how global memory gets there.
+//
+// A line is one row of the operand as it lies in memory, cut into 16-byte chunks; the chunk's place is its index xor a
+// function of the line, so that the eight lines an ldmatrix reads (or the four steps of K that fp32 fragments read) lie in different banks.
+// Config: element, threads, block_rows, block_vocab, block_hidden, weight_is_hidden_vocab, vector_bytes
+template <class Element, int line_elements, int line_count> struct SharedTile {
+    static constexpr int element_bytes = sizeof(Element);
+    static constexpr int line_bytes = line_elements * element_bytes, chunks = line_bytes / 16;
+    static constexpr int bytes = line_bytes * line_count;
+    static_assert(line_bytes >= 64 && (chunks & (chunks - 1)) == 0, "lines of 64, 128, ... bytes");
+
+    __device__ __forceinline__ static int place(int line, int chunk) {
+        int mix = chunks == 4 ? (line >> 1) & 3 : element_bytes == 4 ? (line & 3) * 2 : line & 7;
+        return line * line_bytes + ((chunk ^ mix) << 4);
+    }
+    // As place(base + line, chunk) for a base that is a multiple of 8, over which the mix repeats: one address serves many bases.
+    __device__ __forceinline__ static int place(int base, int line, int chunk) { return base * line_bytes + place(line, chunk); }
+
+    // from: the tile's corner; lines, columns: how much of the operand lies from there on; the rest becomes zero.
+    template <int threads, int vector_bytes>
+    __device__ __forceinline__ static void load(u32 to, const Element *from, i64 stride, i64 lines, i64 columns) {
+        constexpr int total = chunks * line_count;
+        static_assert(total % threads == 0, "every thread copies as many chunks");
+        int thread = thread_index_reread();
+#pragma unroll
+        for (int i = 0; i < total / threads; i++) {
+            int index = i * threads + thread;
+            int line = index / chunks, chunk = index % chunks;
+            i64 left = line < lines ? (columns - chunk * (16 / element_bytes)) * element_bytes : 0;
+            int valid = left <= 0 ? 0 : left < 16 ? (int)left : 16;
+            // An address is formed, and read, only where something is valid.
+            const u8 *source = (const u8 *)(valid > 0 ? from + line * stride + chunk * (16 / element_bytes) : from);
+            load_chunk<vector_bytes>(to + place(line, chunk), source, valid);
+        }
+    }
+
+    template <int vector_bytes> __device__ __forceinline__ static void load_chunk(u32 to, const u8 *source, int valid) {
+        if constexpr (vector_bytes >= 4) {
+#pragma unroll
+            for (int b = 0; b < 16; b += vector_bytes) {
+                int part = min(max(valid - b, 0), vector_bytes);
+                cp_async<vector_bytes>(to + b, part > 0 ? source + b : source, part);
+            }
+        } else {
+            // Rows at odd multiples of two bytes: no asynchronous copy is that narrow.
+            u32 words[4];
+#pragma unroll
+            for (int w = 0; w < 4; w++) {
+                u32 low = 4 * w < valid ? *(const u16 *)(source + 4 * w) : 0;
+                u32 high = 4 * w + 2 < valid ? *(const u16 *)(source + 4 * w + 2) : 0;
+                words[w] = low | high << 16;
+            }
+            store_shared_vector(to, words);
+        }
+    }
+};
+
+template <class Config> struct Operands {
+    using element = typename Config::element;
+    using Hidden = SharedTile<element, Config::block_hidden, Config::block_rows>;
+    using Weight = SharedTile<element, Config::weight_is_hidden_vocab ? Config::block_vocab : Config::block_hidden,
+                              Config::weight_is_hidden_vocab ? Config::block_hidden : Config::block_vocab>;
+    static constexpr int stage_bytes = Hidden::bytes + Weight::bytes;
+
+    __device__ __forceinline__ static void load(u32 stage, const LinearLogpParams &params, int row, int column, int k) {
+        auto hidden = (const element *)params.hidden;
+        auto weight = (const element *)params.weight;
+        Hidden::template load<Config::threads, Config::vector_bytes>(stage, hidden + (i64)row * params.hidden_stride + k, params.hidden_stride,
+                                                                     params.rows - row, Config::hidden_size - k);
+        u32 to = stage + Hidden::bytes;
+        if constexpr (Config::weight_is_hidden_vocab)
+            Weight::template load<Config::threads, Config::vector_bytes>(to, weight + (i64)k * params.weight_stride + column,
+                                                                         params.weight_stride, Config::hidden_size - k, params.vocab - column);
+        else
+            Weight::template load<Config::threads, Config::vector_bytes>(to, weight + (i64)column * params.weight_stride + k,
+                                                                         params.weight_stride, params.vocab - column, Config::hidden_size - k);
+    }
+};

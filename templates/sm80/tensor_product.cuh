@@ -1,0 +1,64 @@
+// One stage's product on the tensor cores, from shared tiles to the warp's accumulators.
+// Config: element, warp_rows, warp_columns, block_hidden, weight_is_hidden_vocab
+template <class Config> struct StageProduct {
+    using element = typename Config::element;
+    using Hidden = typename Operands<Config>::Hidden;
+    using Weight = typename Operands<Config>::Weight;
+    static constexpr int row_blocks = Config::warp_rows / 16, column_pairs = Config::warp_columns / 16;
+    static constexpr int step_chunks = 2; // 32 bytes of K: 16 elements of 16 bits, 8 of 32
+    static constexpr bool is_f32 = sizeof(element) == 4;
+
+    // d: [row_blocks][4 x warp_columns / 8]; row, column: the warp's corner in the tile.
+    template <int count>
+    __device__ __forceinline__ static void multiply(float (&d)[row_blocks][count], u32 stage, int row, int column) {
+        int lane = lane_index_reread();
+#pragma unroll
+        for (int chunk = 0; chunk < Hidden::chunks; chunk += step_chunks) {
+            u32 a[row_blocks][4], a_low[row_blocks][4];
+#pragma unroll
+            for (int i = 0; i < row_blocks; i++) {
+                ldmatrix(a[i], stage + Hidden::place(row + 16 * i, lane % 16, chunk + lane / 16));
+                if constexpr (is_f32) split(a[i], a_low[i]);
+            }
+#pragma unroll
+            for (int j = 0; j < column_pairs; j++) {
+                u32 b[4], b_low[4]; // columns 0-7: first and second half of K, columns 8-15 likewise
+                load_weight(b, stage + Hidden::bytes, lane, column + 16 * j, chunk);
+                if constexpr (is_f32) split(b, b_low);
+#pragma unroll
+                for (int i = 0; i < row_blocks; i++)
+#pragma unroll
+                    for (int e = 0; e < 2; e++) {
+                        float *sum = &d[i][8 * j + 4 * e];
+                        if constexpr (is_f32) {
+                            // Small products first; low x low is below fp32's last bit.
+                            mma_tf32(sum, a_low[i], b[2 * e], b[2 * e + 1]);
+                            mma_tf32(sum, a[i], b_low[2 * e], b_low[2 * e + 1]);
+                            mma_tf32(sum, a[i], b[2 * e], b[2 * e + 1]);
+                        } else {
+                            mma(element(), sum, a[i], b[2 * e], b[2 * e + 1]);
+                        }
+                    }
+            }
+        }
+    }
+
+    __device__ __forceinline__ static void split(u32 (&x)[4], u32 (&low)[4]) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) split_tf32(x[i], x[i], low[i]);
+    }
+
+    __device__ __forceinline__ static void load_weight(u32 (&b)[4], u32 tile, int lane, int column, int chunk) {
+        if constexpr (!Config::weight_is_hidden_vocab) {
+            ldmatrix(b, tile + Weight::place(column, lane % 8 + (lane / 16) * 8, chunk + (lane / 8) % 2));
+        } else if constexpr (!is_f32) {
+            ldmatrix_transposed(b, tile + Weight::place(chunk * 8, lane % 16, column / 8 + lane / 16));
+        } else {
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                int n = column + lane / 4 + (i >> 1) * 8;
+                b[i] = load_shared_word(tile + Weight::place(chunk * 4, lane % 4 + (i & 1) * 4, n / 4) + (n % 4) * 4);
+            }
+        }
+    }
+};

@@ -1,0 +1,104 @@
+// The Hopper mainloop: a producer warp streams hidden and weight tiles through a ring of shared-memory stages, consumer warpgroups
+// multiply them with wgmma.
+//
+// full[s]: the stage's bytes have arrived (one arrival, block_bytes + weight bytes). empty[s]: all consumers of all blocks of the cluster are
+// done with it; with multicast a block fills its neighbours' stages too, so it must wait for their consumers as well.
+// Config: element, block_rows, block_vocab, block_hidden, hidden_size, stages, cluster, consumer_groups, weight_is_hidden_vocab, weight_box_*
+template <class Config> struct alignas(1024) Stages {
+    typename Config::element hidden[Config::stages][Config::block_rows * Config::block_hidden];
+    typename Config::element weight[Config::stages][Config::block_vocab * Config::block_hidden];
+    u64 full[Config::stages], empty[Config::stages];
+};
+
+template <class Config> struct Ring {
+    int stage = 0, phase = 0;
+    __device__ __forceinline__ void advance() {
+        if (++stage == Config::stages) {
+            stage = 0;
+            phase ^= 1;
+        }
+    }
+};
+
+template <class Config> struct TileProduct {
+    using Shared = Stages<Config>;
+    static constexpr int element_bytes = sizeof(typename Config::element);
+    static constexpr int hidden_bytes = sizeof(Shared::hidden[0]), weight_bytes = sizeof(Shared::weight[0]);
+    static constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
+    static constexpr int row_bytes = Config::block_hidden * element_bytes;
+    static_assert(row_bytes == 128, "a stage's row is one 128-byte swizzle row");
+    static constexpr int box_bytes = Config::weight_box_columns * Config::weight_box_rows * element_bytes;
+    static constexpr int boxes = weight_bytes / box_bytes, boxes_of_block = boxes / Config::cluster;
+    static_assert(boxes_of_block * Config::cluster * box_bytes == weight_bytes, "blocks of a cluster load equal shares of the weight tile");
+    static constexpr int accumulators = Config::block_vocab / 2;
+
+    Shared &shared;
+    Ring<Config> ring;
+    __device__ __forceinline__ TileProduct(Shared &shared) : shared(shared) {}
+
+    __device__ __forceinline__ u32 full() const { return shared_address(&shared.full[ring.stage]); }
+    __device__ __forceinline__ u32 empty() const { return shared_address(&shared.empty[ring.stage]); }
+
+    // One thread of the block, before the block's (cluster's) first barrier.
+    __device__ __forceinline__ static void init(Shared &shared) {
+        for (int s = 0; s < Config::stages; s++) {
+            mbarrier_init(shared_address(&shared.full[s]), 1);
+            mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups * Config::cluster);
+        }
+        mbarrier_init_fence();
+    }
+
+    // Producer, one thread: loads the tiles of one accumulator tile, row and column being its corner.
+    __device__ __forceinline__ void load(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank) {
+        for (int step = 0; step < steps; step++) {
+            mbarrier_wait(empty(), ring.phase ^ 1);
+            mbarrier_arrive_expect(full(), hidden_bytes + weight_bytes);
+            int k = step * Config::block_hidden;
+            tma_load(shared_address(shared.hidden[ring.stage]), &hidden_map, k, row, full());
+#pragma unroll
+            for (int i = 0; i < boxes_of_block; i++) load_weight_box(weight_map, k, column, rank * boxes_of_block + i);
+            ring.advance();
+        }
+    }
+
+    __device__ __forceinline__ void load_weight_box(const TensorMap &map, int k, int column, int box) {
+        u32 to = shared_address(shared.weight[ring.stage]) + box * box_bytes;
+        int x = Config::weight_is_hidden_vocab ? column + box * Config::weight_box_columns : k;
+        int y = Config::weight_is_hidden_vocab ? k : column + box * Config::weight_box_rows;
+        if constexpr (Config::cluster > 1) tma_load_multicast(to, &map, x, y, full(), (1 << Config::cluster) - 1);
+        else tma_load(to, &map, x, y, full());
+    }
+
+    // Consumer warpgroup `group`: the product of its 64 rows with the tile. A stage is released one step late, when the products that
+    // read it have finished while the next ones run.
+    __device__ __forceinline__ void multiply(float (&d)[accumulators], int group) {
+        u32 previous = 0;
+        for (int step = 0; step < steps; step++) {
+            mbarrier_wait(full(), ring.phase);
+            wgmma_fence();
+            u64 a = wgmma_descriptor(shared_address(shared.hidden[ring.stage]) + group * 64 * row_bytes, 16, 8 * row_bytes);
+            u32 weight = shared_address(shared.weight[ring.stage]);
+            u64 b = Config::weight_is_hidden_vocab ? wgmma_descriptor(weight, box_bytes, 1024) : wgmma_descriptor(weight, 16, 8 * row_bytes);
+#pragma unroll
+            for (int k = 0; k < Config::block_hidden / Config::wgmma_k; k++)
+                wgmma(d, a + k * 2, b + k * (Config::weight_is_hidden_vocab ? 128 : 2), (step | k) != 0);
+            wgmma_commit();
+            wgmma_wait<1>();
+            if (step > 0) release(previous);
+            previous = empty();
+            ring.advance();
+        }
+        wgmma_wait<0>();
+        wgmma_results(d);
+        release(previous);
+    }
+
+    __device__ __forceinline__ void release(u32 barrier) {
+        int thread = threadIdx.x % 128;
+        if constexpr (Config::cluster == 1) {
+            if (thread == 0) mbarrier_arrive(barrier);
+        } else {
+            if (thread < Config::cluster) mbarrier_arrive_remote(barrier, thread);
+        }
+    }
+};

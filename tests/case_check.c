@@ -1,0 +1,114 @@
+/* Judges a case's outputs: guards, values against fp64, argmax.
+ *
+ * Tolerances. The promise is a relative error of 1e-6 in norm over the rows; where the reference's estimate of what fp32
+ * accumulation costs (flp_reference.rounding) is larger, because D is large, logits are shifted or logp is near 0, that
+ * estimate counts. No single row may be further off than eight times its own estimate: a row whose error is hidden by a
+ * few hundred good ones. */
+#include "cases.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double promised = 1e-6, deviations = 8;
+static const unsigned char output_fill = 0xc5;
+
+typedef struct {
+    char *text;
+    size_t bytes;
+} report;
+
+__attribute__((format(printf, 2, 3))) static int reject(const report *to, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(to->text, to->bytes, format, arguments);
+    va_end(arguments);
+    return 0;
+}
+
+static int check_guards(const char *name, const flp_case_buffer *buffer, const report *to)
+{
+    for (size_t i = 0; i < buffer->bytes; i++) {
+        int inside = i >= buffer->offset && i < buffer->offset + buffer->data_bytes;
+        if (!inside && buffer->base[i] != output_fill)
+            return reject(to, "%s: byte %td before or behind it was written", name, (ptrdiff_t)(i - buffer->offset));
+    }
+    return 1;
+}
+
+static double norm(const double *values, int64_t count)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (isfinite(values[i])) sum += values[i] * values[i];
+    return sqrt(sum);
+}
+
+static int check_values(const char *name, const float *got, const double *want, const flp_reference *reference, const report *to)
+{
+    flp_reference_error error;
+    flp_reference_compare(got, want, reference->rows, &error);
+    int64_t i = error.unlike_at;
+    if (i >= 0) return reject(to, "%s[%" PRId64 "]: got %.9g, wanted %.9g", name, i, got[i], want[i]);
+    double allowed = fmax(promised * norm(want, reference->rows), norm(reference->rounding, reference->rows));
+    i = error.largest_at;
+    if (error.norm > allowed)
+        return reject(to, "%s: error %.3g in norm (%.3g relative), allowed %.3g; worst [%" PRId64 "]: got %.9g, wanted %.9g", name,
+                      error.norm, error.relative, allowed, i, got[i], want[i]);
+    for (i = 0; i < reference->rows; i++) {
+        double bound = deviations * (reference->rounding[i] + ldexp(fabs(want[i]), -24));
+        if (isfinite(want[i]) && fabs(got[i] - want[i]) > bound)
+            return reject(to, "%s[%" PRId64 "]: got %.9g, wanted %.9g within %.3g", name, i, got[i], want[i], bound);
+    }
+    return 1;
+}
+
+/* logp is never above 0, and exactly 0 in an ignored row. */
+static int check_sign(const flp_case *c, const flp_case_data *data, const float *logp, const report *to)
+{
+    flp_linear_logp_args args;
+    flp_case_args(c, data, NULL, &args);
+    for (int64_t i = 0; i < args.rows; i++) {
+        int64_t target = c->problem.target_dtype == FLP_I32 ? ((const int32_t *)args.target)[i] : ((const int64_t *)args.target)[i];
+        if (logp[i] > 0) return reject(to, "logp[%" PRId64 "]: got %.9g, which is above 0", i, logp[i]);
+        if (target == args.ignore_index && logp[i] != 0)
+            return reject(to, "logp[%" PRId64 "]: got %.9g, wanted 0: the row is ignored", i, logp[i]);
+    }
+    return 1;
+}
+
+/* The smallest index of the largest logit; where the case's logits are not exact in fp32, one whose logit rounding may have put first. */
+static int check_argmax(const flp_case *c, const int32_t *got, const flp_reference *reference, const report *to)
+{
+    for (int64_t i = 0; i < reference->rows; i++) {
+        int64_t want = reference->argmax[i];
+        if (got[i] < 0 || got[i] >= reference->vocab)
+            return reject(to, "argmax[%" PRId64 "]: got %d, wanted 0 .. %" PRId64, i, got[i], reference->vocab - 1);
+        if (want < 0 || got[i] == want) continue;
+        const double *logits = reference->logits + i * reference->vocab;
+        double behind = logits[want] - logits[got[i]];
+        double temperature = c->temperature > 0 ? c->temperature : 1;
+        /* rounding is in units of logit / temperature, of which row temperatures are at least 0.1 and at most 7. */
+        double slack = deviations * reference->rounding[i] * (c->rows & FLP_CASE_ROW_TEMPERATURES ? 7 : temperature);
+        int exact = c->values != FLP_CASE_NORMAL && c->bias == FLP_CASE_NO_BIAS;
+        if (exact || !(behind > 0 && behind <= slack))
+            return reject(to, "argmax[%" PRId64 "]: got %d (logit %.9g), wanted %" PRId64 " (logit %.9g)", i, got[i], logits[got[i]], want,
+                          logits[want]);
+    }
+    return 1;
+}
+
+int flp_case_check(const flp_case *c, const flp_case_data *data, const flp_reference *reference, char *message, size_t bytes)
+{
+    static const char *const names[] = {[FLP_CASE_LOGP] = "logp", [FLP_CASE_LSE] = "lse", [FLP_CASE_ARGMAX] = "argmax"};
+    report to = {message, bytes};
+    for (int role = FLP_CASE_LOGP; role <= FLP_CASE_ARGMAX; role++)
+        if (data->buffer[role].base != NULL && !check_guards(names[role], &data->buffer[role], &to)) return 0;
+    flp_linear_logp_args args;
+    flp_case_args(c, data, NULL, &args);
+    if (!check_values("logp", args.logp, reference->logp, reference, &to) || !check_sign(c, data, args.logp, &to)) return 0;
+    if (args.lse != NULL && !check_values("lse", args.lse, reference->lse, reference, &to)) return 0;
+    return args.argmax == NULL || check_argmax(c, args.argmax, reference, &to);
+}

@@ -1,0 +1,169 @@
+/* Writes small tensors in every format and type, and their log-probabilities in fp64: make_tensors FOLDER.
+ *
+ * All values are multiples of 1/16 that bf16 holds exactly, so every type and layout of one tensor means the same numbers. */
+#include <endian.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 37, HIDDEN = 24, VOCAB = 101, REAL_VOCAB = 90, IGNORED_ROW = 5, IGNORE_INDEX = -7 };
+typedef enum { BF16, F16, F32, I32, I64 } kind;
+
+static const struct { const char *file, *npy, *safetensors; } kinds[] = {
+    {"bf16", "<V2", "BF16"}, {"f16", "<f2", "F16"}, {"f32", "<f4", "F32"}, {"i32", "<i4", "I32"}, {"i64", "<i8", "I64"}};
+
+static double hidden[ROWS * HIDDEN], weight[VOCAB * HIDDEN], turned[HIDDEN * VOCAB], bias[VOCAB], target[ROWS];
+
+static FILE *create(const char *folder, const char *name, const char *suffix, const char *extension)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s%s%s%s", folder, name, *suffix ? "-" : "", suffix, extension);
+    FILE *file = fopen(path, "wb");
+    if (file == NULL) {
+        perror(path);
+        exit(1);
+    }
+    return file;
+}
+
+static void finish(FILE *file)
+{
+    if (ferror(file) | fclose(file)) {
+        perror("make_tensors");
+        exit(1);
+    }
+}
+
+/* Exact for the values of this file. */
+static uint16_t half_bits(double value)
+{
+    int exponent;
+    double fraction = frexp(fabs(value), &exponent); /* in 1/2 .. 1 */
+    if (value == 0) return 0;
+    return (uint16_t)((value < 0) << 15 | (exponent + 14) << 10 | ((int)(fraction * 2048) & 1023));
+}
+
+static size_t encode(kind type, double value, unsigned char bytes[8])
+{
+    float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, 4);
+    uint64_t wide = type == BF16 ? bits >> 16 : type == F16 ? half_bits(value) : type == F32 ? bits : (uint64_t)(int64_t)value;
+    wide = htole64(wide);
+    memcpy(bytes, &wide, 8);
+    return type == I64 ? 8 : type >= F32 ? 4 : 2;
+}
+
+static size_t write_values(FILE *file, kind type, const double *values, int count)
+{
+    unsigned char bytes[8];
+    size_t size = 0;
+    for (int i = 0; i < count; i++) {
+        size = encode(type, values[i], bytes);
+        fwrite(bytes, 1, size, file);
+    }
+    return size * (size_t)count;
+}
+
+/* columns 0: a vector. */
+static void write_npy(const char *folder, const char *name, kind type, const double *values, int rows, int columns)
+{
+    FILE *file = create(folder, name, kinds[type].file, ".npy");
+    char dict[119], shape[32];
+    snprintf(shape, sizeof shape, columns ? "%d, %d" : "%d,", rows, columns);
+    int length = snprintf(dict, sizeof dict, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", kinds[type].npy, shape);
+    memset(dict + length, ' ', sizeof dict - (size_t)length);
+    dict[117] = '\n';
+    fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file);
+    fwrite(dict, 1, 118, file);
+    write_values(file, type, values, columns ? rows * columns : rows);
+    finish(file);
+}
+
+/* All float tensors of one type in one file, and the targets. */
+static void write_safetensors(const char *folder, kind type)
+{
+    const int size = type == F32 ? 4 : 2;
+    const struct { const char *name; kind type; const double *values; int rows, columns, bytes; } all[] = {
+        {"target", I64, target, ROWS, 0, ROWS * 8}, {"hidden", type, hidden, ROWS, HIDDEN, ROWS * HIDDEN * size},
+        {"weight", type, weight, VOCAB, HIDDEN, VOCAB * HIDDEN * size}, {"bias", type, bias, VOCAB, 0, VOCAB * size}};
+    char header[1024] = "{\"__metadata__\":{\"made\":\"by a test\"}";
+    int offset = 0;
+    for (size_t i = 0; i < 4; i++) {
+        char entry[200], shape[32];
+        snprintf(shape, sizeof shape, all[i].columns ? "%d,%d" : "%d", all[i].rows, all[i].columns);
+        snprintf(entry, sizeof entry, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%d,%d]}", all[i].name,
+                 kinds[all[i].type].safetensors, shape, offset, offset + all[i].bytes);
+        strcat(header, entry);
+        offset += all[i].bytes;
+    }
+    strcat(header, "}");
+    FILE *file = create(folder, "all", kinds[type].file, ".safetensors");
+    uint64_t length = htole64(strlen(header));
+    fwrite(&length, 1, 8, file);
+    fwrite(header, 1, strlen(header), file);
+    for (size_t i = 0; i < 4; i++) write_values(file, all[i].type, all[i].values, all[i].columns ? all[i].rows * all[i].columns : all[i].rows);
+    finish(file);
+}
+
+/* Lines "row,target,logp" as fusedlogp score writes them. */
+static void write_reference(const char *folder, const char *name, int with_bias, int vocab, double temperature, double softcap)
+{
+    FILE *file = create(folder, name, "", ".csv");
+    fprintf(file, "row,target,logp\n");
+    for (int row = 0; row < ROWS; row++) {
+        double logits[VOCAB], sum = 0;
+        for (int v = 0; v < vocab; v++) {
+            double z = with_bias ? bias[v] : 0;
+            for (int d = 0; d < HIDDEN; d++) z += hidden[row * HIDDEN + d] * weight[v * HIDDEN + d];
+            logits[v] = (softcap > 0 ? softcap * tanh(z / softcap) : z) / temperature;
+            sum += exp(logits[v]);
+        }
+        int wanted = (int)target[row];
+        fprintf(file, "%d,%d,%.17g\n", row, wanted, wanted == IGNORE_INDEX ? 0.0 : logits[wanted] - log(sum));
+    }
+    finish(file);
+}
+
+static void fill(void)
+{
+    uint32_t state = 1;
+    #define NEXT(n) ((state = state * 1664525u + 1013904223u) >> 8) % (n)
+    for (int i = 0; i < ROWS * HIDDEN; i++) hidden[i] = ((int)(NEXT(33)) - 16) / 16.0;
+    for (int v = 0; v < VOCAB; v++)
+        for (int d = 0; d < HIDDEN; d++) turned[d * VOCAB + v] = weight[v * HIDDEN + d] = ((int)(NEXT(33)) - 16) / 16.0;
+    for (int v = 0; v < VOCAB; v++) bias[v] = ((int)(NEXT(65)) - 32) / 16.0;
+    for (int i = 0; i < ROWS; i++) target[i] = NEXT(REAL_VOCAB);
+    #undef NEXT
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) return fprintf(stderr, "usage: make_tensors FOLDER\n"), 2;
+    const char *folder = argv[1];
+    fill();
+    write_reference(folder, "plain", 0, VOCAB, 1, 0);
+    write_reference(folder, "options", 1, REAL_VOCAB, 0.7, 3);
+    for (kind type = BF16; type <= F32; type++) {
+        write_npy(folder, "hidden", type, hidden, ROWS, HIDDEN);
+        write_npy(folder, "weight", type, weight, VOCAB, HIDDEN);
+        write_npy(folder, "turned", type, turned, HIDDEN, VOCAB);
+        write_npy(folder, "bias", type, bias, VOCAB, 0);
+        write_safetensors(folder, type);
+    }
+    write_npy(folder, "short", F32, bias, VOCAB - 1, 0);
+    write_npy(folder, "narrow", F32, hidden, ROWS, HIDDEN - 1);
+    write_npy(folder, "target", I32, target, ROWS, 0);
+    write_npy(folder, "target", I64, target, ROWS, 0);
+    write_npy(folder, "fewer", I32, target, ROWS - 1, 0);
+    target[IGNORED_ROW] = IGNORE_INDEX;
+    write_npy(folder, "ignoring", I64, target, ROWS, 0);
+    write_reference(folder, "ignoring", 0, VOCAB, 1, 0);
+    for (int i = 0; i < ROWS; i++) target[i] = IGNORE_INDEX;
+    write_npy(folder, "nothing", I32, target, ROWS, 0);
+    write_npy(folder, "none", F32, hidden, 0, HIDDEN);
+    write_npy(folder, "none", I32, target, 0, 0);
+    return 0;
+}

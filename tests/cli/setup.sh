@@ -1,0 +1,45 @@
+# For the tests of the programs: where they are, a folder to work in, a private kernel cache, and comparisons.
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+build=$(cd "${FUSEDLOGP_BUILD:-${top_builddir:-build}}" && pwd) || exit 1
+. "$here/../cases.sh"
+data=$here/../../examples/data
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+FUSEDLOGP_CACHE_DIR=$work/cache
+export FUSEDLOGP_CACHE_DIR
+LC_ALL=C
+export LC_ALL
+
+fusedlogp() { "$build/fusedlogp" "$@"; }
+fusedlogp_gen() { "$build/fusedlogp-gen" "$@"; }
+json_value() { "$build/tests/cli/json_value" "$@"; }
+
+make_tensors() {
+    "$build/tests/cli/make_tensors" "$work" || exit 1
+    cd "$work" || exit 1
+}
+
+# check_fails NAME CODE TEXT COMMAND...: exit status CODE, TEXT in the message, and nothing on standard output.
+check_fails() {
+    name=$1 code=$2 text=$3
+    shift 3
+    "$@" >"$work/stdout" 2>"$work/stderr"
+    got=$?
+    wrong=
+    [ $got = "$code" ] || wrong="exit status $got, wanted $code"
+    grep -qF -- "$text" "$work/stderr" || wrong="$wrong
+no '$text' in: $(cat "$work/stderr")"
+    [ ! -s "$work/stdout" ] || wrong="$wrong
+standard output: $(cat "$work/stdout")"
+    check "$name" "$wrong"
+}
+
+# Lines of two files row,target,logp that differ by more than the tolerance, relative to the larger of |logp| and 1.
+differences() { # WANTED GOT TOLERANCE
+    paste -d, "$1" "$2" | awk -F, -v tolerance="$3" '
+        NR == 1 { if ($0 != "row,target,logp,row,target,logp") print "header: " $0; next }
+        NF != 6 || $1 != $4 || $2 != $5 { print "rows differ: " $0; next }
+        { error = $6 - $3; if (error < 0) error = -error; size = $3 < -1 ? -$3 : 1 }
+        !(error <= tolerance * size) { print "row " $1 ": got " $6 ", wanted " $3 }
+        END { if (NR < 2) print "no rows" }'
+}

@@ -1,0 +1,58 @@
+# fusedlogp score: inputs that do not fit are named with what they are and what was wanted, and nothing is written.
+. "$(dirname "$0")/setup.sh"
+make_tensors
+score() { fusedlogp score --backend cpu --out never.csv "$@"; }
+hidden=hidden-f32.npy weight=weight-f32.npy target=target-i32.npy
+
+check_fails "a file that is missing" 1 "--hidden: none.npy: No such file" score --hidden none.npy --weight $weight --target $target
+check_fails "a name without a format" 4 "--hidden: hidden.bin: wanted a name that ends in" score --hidden hidden.bin --weight $weight --target $target
+check_fails "a tensor that is missing" 4 "no tensor named lm_head; it holds: target, hidden, weight, bias" \
+    score --hidden $hidden --weight all-f32.safetensors:lm_head --target $target
+check_fails "several tensors and no name" 4 "the file holds several" score --hidden $hidden --weight all-f32.safetensors --target $target
+check_fails "integer hidden states" 4 "--hidden: got i32 [37], wanted bf16, fp16 or fp32" score --hidden $target --weight $weight --target $target
+check_fails "float targets" 4 "--target: got f32 [101], wanted int32 or int64" score --hidden $hidden --weight $weight --target bias-f32.npy
+check_fails "a weight of another type" 4 "--weight: got bf16, wanted f32" score --hidden $hidden --weight weight-bf16.npy --target $target
+check_fails "a vector as weight" 4 "--weight: got f32 [101], wanted 2 dimensions" score --hidden $hidden --weight bias-f32.npy --target $target
+check_fails "another hidden size" 4 "--weight: got f32 [101, 24] in layout vd, which does not fit --hidden, f32 [37, 23]" \
+    score --hidden narrow-f32.npy --weight $weight --target $target
+check_fails "the other layout" 4 "--weight: got f32 [101, 24] in layout dv" score --hidden $hidden --weight $weight --layout dv --target $target
+check_fails "too few targets" 4 "--target: got 36 rows, wanted 37" score --hidden $hidden --weight $weight --target fewer-i32.npy
+check_fails "a short bias" 4 "--bias: got 100 values, wanted 101" score --hidden $hidden --weight $weight --target $target --bias short-f32.npy
+check_fails "a vocabulary beyond the weight" 4 "--vocab: got 102, wanted 1 to the weight's 101" \
+    score --hidden $hidden --weight $weight --target $target --vocab 102
+check_fails "a negative target" 4 "--target: row 5 is -7, wanted 0 to 100 or the ignore index -100" \
+    score --hidden $hidden --weight $weight --target ignoring-i64.npy
+first=$(awk -F, 'NR > 1 && $2 >= 50 { print "row " $1 " is " $2; exit }' plain.csv)
+check_fails "a target beyond --vocab" 4 "--target: $first, wanted 0 to 49" score --hidden $hidden --weight $weight --target $target --vocab 50
+head -c 1000 $hidden >cut.npy
+check_fails "a truncated .npy" 4 "--hidden: cut.npy: truncated: the shape takes 3552 bytes and the file holds 872" \
+    score --hidden cut.npy --weight $weight --target $target
+head -c 1000 all-f32.safetensors >cut.safetensors
+check_fails "a truncated safetensors" 4 "cut.safetensors: truncated" score --hidden $hidden --weight cut.safetensors:weight --target $target
+sed 's/<f4/>f4/' $hidden >big.npy
+check_fails "big endian" 4 "big endian" score --hidden big.npy --weight $weight --target $target
+sed 's/False/True /' $hidden >fortran.npy
+check_fails "Fortran order" 4 "Fortran order" score --hidden fortran.npy --weight $weight --target $target
+check "none of these wrote a result" "$(ls never.csv 2>/dev/null)"
+
+check_fails "a result in a folder that is missing" 1 "none/out.csv" \
+    fusedlogp score --backend cpu --hidden $hidden --weight $weight --target $target --out none/out.csv
+echo old >kept.csv
+check_fails "a failure keeps the old result" 4 "--bias" \
+    fusedlogp score --backend cpu --hidden $hidden --weight $weight --target $target --bias short-f32.npy --out kept.csv
+check "... as it was" "$([ "$(cat kept.csv)" = old ] || cat kept.csv)"
+if [ -w /dev/full ]; then
+    fusedlogp score --backend cpu --hidden $hidden --weight $weight --target $target >/dev/full 2>messages
+    code=$?
+    check "standard output that cannot be written" "$([ $code = 1 ] && grep -q "standard output" messages || { echo "exit status $code"; cat messages; })"
+else
+    skip "standard output that cannot be written" "no /dev/full"
+fi
+if [ "$(fusedlogp info --json >info.json; json_value info.json devices)" = 0 ]; then
+    check_fails "a GPU path without a GPU" 3 "" fusedlogp score --backend sm_90a --hidden $hidden --weight $weight --target $target
+    check "... says why" "$([ "$(wc -c <stderr)" -gt 20 ] || cat stderr)"
+else
+    check_fails "a device that is not there" 3 "--device: got 99" \
+        fusedlogp score --device 99 --hidden $hidden --weight $weight --target $target
+fi
+finish

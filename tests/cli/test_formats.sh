@@ -1,0 +1,50 @@
+# fusedlogp score: every type, layout and file format of the inputs and of the results.
+. "$(dirname "$0")/setup.sh"
+make_tensors
+score() { fusedlogp score --backend cpu --quiet "$@"; }
+
+# Allowed: 24 products and a sum of 101 exponentials in fp32 round to a few units of 2^-24; 1e-6 is the library's promise.
+tolerance=1e-6
+for dtype in bf16 f16 f32; do
+    score --hidden hidden-$dtype.npy --weight weight-$dtype.npy --target target-i32.npy --out $dtype.csv
+    check "$dtype from .npy: fp64 within $tolerance" "$(differences plain.csv $dtype.csv $tolerance)"
+    file=all-$dtype.safetensors
+    score --hidden $file:hidden --weight $file:weight --target $file:target --out st-$dtype.csv
+    check "$dtype from safetensors: the same" "$(cmp $dtype.csv st-$dtype.csv 2>&1)"
+    score --hidden hidden-$dtype.npy --weight turned-$dtype.npy --layout dv --target target-i64.npy --out dv-$dtype.csv
+    check "$dtype [D, V]: fp64 within $tolerance" "$(differences plain.csv dv-$dtype.csv $tolerance)"
+    for bias in bf16 f32; do
+        score --hidden hidden-$dtype.npy --weight weight-$dtype.npy --target target-i32.npy --bias bias-$bias.npy --vocab 90 \
+            --temperature 0.7 --softcap 3 --out options.$dtype.csv
+        check "$dtype, $bias bias, temperature, softcap, padded vocabulary" "$(differences options.csv options.$dtype.csv $tolerance)"
+    done
+done
+plain="--hidden hidden-f32.npy --weight weight-f32.npy"
+score $plain --target ignoring-i64.npy --ignore-index -7 --out ignoring.out.csv
+check "an ignored row is 0 and the others are as before" "$(differences ignoring.csv ignoring.out.csv $tolerance)"
+
+score $plain --target target-i32.npy --out out.json --lse lse.csv --argmax argmax.csv
+check "JSON has every row" "$([ "$(json_value out.json rows),$(json_value out.json logp),$(json_value out.json target)" = 37,37,37 ] || cat out.json)"
+check "JSON and CSV hold the same numbers" "$(
+    for row in 0 17 36; do
+        [ "$(json_value out.json logp.$row | awk '{ printf "%.9g", $1 }')" = "$(awk -F, -v row=$row '$1 == row { print $3 }' f32.csv)" ] || echo "row $row"
+    done)"
+check "lse has a line a row" "$([ "$(head -1 lse.csv),$(wc -l <lse.csv)" = "row,lse,38" ] || cat lse.csv)"
+check "argmax lies in the vocabulary" "$(awk -F, 'NR > 1 && !($2 >= 0 && $2 < 101)' argmax.csv)"
+score $plain --target target-i32.npy --out out.npy
+check "a .npy holds 37 floats behind 128 bytes" "$([ "$(wc -c <out.npy)" = $((128 + 4 * 37)) ] || wc -c out.npy)"
+check "... the ones of the CSV" "$(
+    tail -c +129 out.npy | od -An -v -tf4 -w4 >values
+    tail -n +2 f32.csv | paste -d, - values | awk -F, '
+        NF != 4 { print "rows differ: " $0; next }
+        { error = $4 / $3 - 1; if (!(error < 1e-7 && error > -1e-7)) print } # od prints 8 digits or more
+        END { if (NR != 37) print NR " rows" }')"
+# A [37] float array is no weight, so its message shows that it was read.
+check_fails "... and is read back" 4 "--weight: got f32 [37], wanted 2 dimensions" score --hidden hidden-f32.npy --weight out.npy --target target-i32.npy
+
+score --hidden none-f32.npy --weight weight-f32.npy --target none-i32.npy --out none.csv
+check "no rows give an empty result" "$([ "$(cat none.csv)" = "row,target,logp" ] || cat none.csv)"
+fusedlogp score --backend cpu $plain --target nothing-i32.npy --ignore-index -7 --json >nothing.json
+check "all rows ignored: no mean" "$([ "$(json_value nothing.json tokens),$(json_value nothing.json mean_logp)" = 0,null ] || cat nothing.json)"
+check "quiet prints nothing" "$(score $plain --target target-i32.npy 2>&1)"
+finish

@@ -1,0 +1,47 @@
+# Help, versions and wrong command lines of both programs.
+. "$(dirname "$0")/setup.sh"
+version=$(sed -n 's/^#define FLP_VERSION_[A-Z]* \([0-9]*\)$/\1/p' "$here/../../runtime/fusedlogp.h" | paste -sd.)
+some="--hidden h.npy --weight w.npy --target t.npy"
+
+check_output() { # NAME TEXT COMMAND...: exit status 0 and TEXT on standard output
+    name=$1 text=$2
+    shift 2
+    output=$("$@" 2>&1)
+    check "$name" "$(case $?,$output in 0,*"$text"*) ;; *) echo "$output" ;; esac)"
+}
+check_output "fusedlogp --version" "fusedlogp $version" fusedlogp --version
+check_output "fusedlogp-gen --version" "fusedlogp-gen $version" fusedlogp_gen --version
+check_output "fusedlogp --help names the commands" "score   log-probabilities" fusedlogp --help
+check_output "fusedlogp score --help names the options" "--chunk-rows=N" fusedlogp score --help
+check_output "fusedlogp info --help" "--json" fusedlogp info --help
+check_output "fusedlogp-gen --help names the options" "--arch=ARCH" fusedlogp_gen --help
+# KEEP IN STEP: exit codes
+for code in 0 1 2 3 4; do
+    check "the manual explains exit status $code" "$(grep -qx ".It $code" "$here/../../man/fusedlogp.1" || echo "no .It $code")"
+done
+
+check_fails "no command" 2 "wanted a command" fusedlogp
+check_fails "an unknown command" 2 "no command 'train'" fusedlogp train
+check_fails "an unknown option" 2 "--frobnicate" fusedlogp score --frobnicate
+check_fails "a missing tensor" 2 "--weight is missing" fusedlogp score --hidden h.npy --target t.npy
+check_fails "a word that is no option" 2 "'more': wanted options only" fusedlogp score $some more
+check_fails "an unknown layout" 2 "--layout: got 'dd', wanted one of vd, dv" fusedlogp score $some --layout dd
+check_fails "an unknown backend" 2 "--backend: got 'gpu'" fusedlogp score $some --backend gpu
+check_fails "a temperature of 0" 2 "--temperature: got '0'" fusedlogp score $some --temperature 0
+check_fails "a temperature with a tail" 2 "--temperature: got '1x'" fusedlogp score $some --temperature 1x
+check_fails "a softcap that is not finite" 2 "--softcap: got 'inf'" fusedlogp score $some --softcap inf
+check_fails "a vocabulary of 0" 2 "--vocab: got '0'" fusedlogp score $some --vocab 0
+check_fails "a vocabulary beyond 31 bits" 2 "--vocab: got '2147483648'" fusedlogp score $some --vocab 2147483648
+check_fails "an ignore index beyond 64 bits" 2 "--ignore-index" fusedlogp score $some --ignore-index 9223372036854775808
+check_fails "a chunk of 0 rows" 2 "--chunk-rows: got '0'" fusedlogp score $some --chunk-rows 0
+check_fails "an output that has no format" 2 "--out: got 'x.txt'" fusedlogp score $some --out x.txt
+check_fails "an option of info" 2 "--hidden" fusedlogp info --hidden h.npy
+check_fails "fusedlogp-gen without an architecture" 2 "--arch is missing" fusedlogp_gen
+check_fails "an unknown architecture" 2 "sm_1" fusedlogp_gen --list --arch sm_1
+check_fails "an unknown dtype" 2 "f8" fusedlogp_gen --list --arch sm_90a --dtype f8
+check_fails "a hidden size that is no number" 2 "many" fusedlogp_gen --list --arch sm_90a --d many
+check_fails "an unknown word" 2 "'cash': wanted options" fusedlogp_gen cash
+check_fails "an unknown cache command" 2 "'cache': wanted options" fusedlogp_gen cache burn
+check_fails "--list beside --emit" 2 "exclude each other" fusedlogp_gen --list --emit "$work/x"
+check_fails "0 jobs" 2 "--jobs: got '0'" fusedlogp_gen --arch sm_90a --jobs 0
+finish

@@ -1,0 +1,63 @@
+/* A CUDA driver without a device: it counts calls, fails on demand, and keeps device memory in host memory. */
+#ifndef FLP_TESTS_FAKE_DRIVER_H
+#define FLP_TESTS_FAKE_DRIVER_H
+#include <stdatomic.h>
+#include <stdint.h>
+#include "cuda/cuda_abi.h"
+
+/* FAKE_init, FAKE_launch, ...: one for each field of flp_driver. */
+enum {
+#define FAKE_INDEX(field, symbol, parameters) FAKE_##field,
+    FLP_DRIVER_FUNCTIONS(FAKE_INDEX)
+    FLP_DRIVER_OPTIONAL_FUNCTIONS(FAKE_INDEX)
+#undef FAKE_INDEX
+    FAKE_FUNCTIONS
+};
+
+typedef struct {
+    const char *kernel; /* name of the function */
+    unsigned grid[3], block[3], shared_bytes;
+    CUstream stream;
+    void **parameters; /* valid during on_launch only */
+} fake_launch;
+
+enum { FAKE_CONTEXTS = 4, FAKE_LAUNCHES = 64 };
+
+typedef struct {
+    int version, devices;
+    int major, minor, multiprocessors, shared_bytes;
+    size_t memory_bytes;
+    _Atomic(CUcontext) current;       /* of every thread */
+    int capture;                      /* what cuStreamIsCapturing says */
+    atomic_int calls[FAKE_FUNCTIONS]; /* FAKE_...: how often it was called */
+    CUresult failure[FAKE_FUNCTIONS]; /* what it returns instead of doing its work, */
+    atomic_int failures[FAKE_FUNCTIONS]; /* this many times more; negative: always */
+    int64_t live_bytes, live_blocks;  /* device memory that is not freed */
+    int live_modules;
+    int launches;                     /* since the reset; the first FAKE_LAUNCHES are kept */
+    fake_launch launch[FAKE_LAUNCHES];
+    void (*on_launch)(const fake_launch *launch); /* NULL, or called in the launch */
+    struct {                          /* of the last cuTensorMapEncodeTiled */
+        int dtype, swizzle, interleave, l2_promotion, fill;
+        unsigned rank;
+        void *address;
+        uint64_t dimensions[2], stride_bytes;
+        uint32_t box[2], element_strides[2];
+    } map;
+} fake_driver_state;
+
+extern fake_driver_state fake_driver;
+
+void fake_driver_reset(void);
+void *fake_driver_symbol(const char *name);
+
+/* The next `times` calls of function (FAKE_...) return result; times -1: all. */
+void fake_driver_fail(int function, CUresult result, int times);
+
+/* The contexts 0 .. FAKE_CONTEXTS - 1, all of device 0, with ids 1000, 1001, ... */
+CUcontext fake_driver_context(int number);
+void fake_driver_destroy_context(int number);
+
+/* The value that cuFuncSetAttribute gave the function, 0 where it did not. */
+int fake_driver_function_shared_bytes(CUfunction function);
+#endif

@@ -1,0 +1,416 @@
+/* Plans: the path and why, what they say of themselves, what they leave behind. */
+#include "plan/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_call.h"
+#include "fake_cmocka.h"
+#include "fake_driver.h"
+#include "fake_library.h"
+#include "fake_nvrtc.h"
+#include "plan/problem.h"
+
+static flp_context *context;
+static flp_linear_logp_problem problem;
+static flp_plan *plan;
+
+static int start(void **state)
+{
+    (void)state;
+    context = fake_call_start(0);
+    problem = fake_call_problem();
+    plan = NULL;
+    return 0;
+}
+
+/* Every test ends with nothing left on the device. */
+static int stop(void **state)
+{
+    (void)state;
+    flp_plan_destroy(plan);
+    flp_context_destroy(context);
+    return fake_driver.live_blocks || fake_driver.live_modules;
+}
+
+static void start_with(unsigned flags)
+{
+    flp_context_destroy(context);
+    context = fake_call_start(flags);
+}
+
+static void assert_path(const char *path, const char *reason)
+{
+    char lines[1200];
+
+    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    snprintf(lines, sizeof(lines), "\npath: %s\nreason: %s", path, reason);
+    assert_contains(flp_plan_describe(plan), lines);
+    flp_plan_destroy(plan);
+    plan = NULL;
+}
+
+static void a_hopper_device_takes_sm_90a_first(void **state)
+{
+    (void)state;
+    assert_path("sm_90a", "first choice\n");
+    assert_contains(fake_call_log(), "plan linear_logp:bf16:n300:d64:v70000: sm_90a (first choice)");
+}
+
+static void other_devices_take_the_portable_path_and_say_why(void **state)
+{
+    static const int capabilities[] = { 80, 86, 89, 100, 120 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(capabilities) / sizeof(*capabilities); i++) {
+        start_with(0);
+        fake_driver.major = capabilities[i] / 10;
+        fake_driver.minor = capabilities[i] % 10;
+        assert_path("portable", "not sm_90a: compute capability");
+    }
+}
+
+static void what_tma_cannot_read_takes_the_portable_path(void **state)
+{
+    (void)state;
+    problem.pointer_alignment = 8;
+    assert_path("portable", "not sm_90a: TMA");
+    problem.pointer_alignment = 0;
+    problem.hidden_stride = FAKE_CALL_HIDDEN + 1;
+    assert_path("portable", "not sm_90a: TMA");
+    problem.hidden_stride = 0;
+    problem.dtype = FLP_F32;
+    assert_path("portable", "not sm_90a: fp32");
+}
+
+static void a_driver_without_tensor_maps_leaves_the_portable_path(void **state)
+{
+    (void)state;
+    fake_library.missing = "cuTensorMapEncodeTiled";
+    assert_path("portable", "not sm_90a: the CUDA driver has no cuTensorMapEncodeTiled\n");
+    problem.backend = FLP_BACKEND_PORTABLE;
+    assert_path("portable", "first choice\n");
+    problem.backend = FLP_BACKEND_SM90A;
+    assert_fails(FLP_NO_VARIANT, flp_plan_create(context, &problem, &plan), "backend sm_90a: the CUDA driver has no cuTensorMapEncodeTiled");
+}
+
+static void a_device_without_kernels_takes_the_cpu_with_a_warning(void **state)
+{
+    (void)state;
+    fake_driver.major = 7;
+    assert_path("cpu", "not sm_90a: compute capability 7.0 has no WGMMA; not portable: compute capability 7.0");
+    assert_contains(fake_call_log(), "warning: linear_logp:bf16:n300:d64:v70000 runs on the CPU beside Fake GPU 0: not sm_90a");
+}
+
+static void without_a_driver_the_cpu_answers_and_says_why(void **state)
+{
+    (void)state;
+    fake_library.driver = 0;
+    assert_path("cpu", "neither libcuda.so.1 nor libcuda.so can be loaded");
+}
+
+static void a_context_without_gpu_never_touches_the_driver(void **state)
+{
+    (void)state;
+    start_with(FLP_CONTEXT_NO_GPU);
+    assert_path("cpu", "the context has FLP_CONTEXT_NO_GPU\n");
+    problem.backend = FLP_BACKEND_CPU;
+    assert_path("cpu", "asked for\n");
+    problem.backend = FLP_BACKEND_PORTABLE;
+    assert_fails(FLP_NO_VARIANT, flp_plan_create(context, &problem, &plan), "backend portable: the context has FLP_CONTEXT_NO_GPU");
+    assert_string_equal("", fake_library.opened);
+}
+
+static void a_backend_that_cannot_answer_is_an_error_with_the_reason(void **state)
+{
+    (void)state;
+    problem.backend = FLP_BACKEND_SM90A;
+    problem.dtype = FLP_F32;
+    assert_fails(FLP_NO_VARIANT, flp_plan_create(context, &problem, &plan), "backend sm_90a: not sm_90a: fp32");
+    assert_null(plan);
+    start_with(0);
+    fake_driver.major = 7;
+    problem.backend = FLP_BACKEND_PORTABLE;
+    assert_fails(FLP_NO_VARIANT, flp_plan_create(context, &problem, &plan), "backend portable: not portable: compute capability 7.0");
+    start_with(0);
+    fake_library.driver = 0;
+    assert_fails(FLP_NO_DRIVER, flp_plan_create(context, &problem, &plan), "backend portable: neither libcuda.so.1");
+}
+
+static void a_device_without_a_current_context_is_an_error_and_not_the_cpu(void **state)
+{
+    (void)state;
+    fake_driver.current = NULL;
+    assert_fails(FLP_WRONG_CONTEXT, flp_plan_create(context, &problem, &plan), "backend auto: a GPU is there");
+    problem.backend = FLP_BACKEND_SM90A;
+    assert_fails(FLP_WRONG_CONTEXT, flp_plan_create(context, &problem, &plan), "no CUDA context is current");
+    problem.backend = FLP_BACKEND_CPU;
+    assert_path("cpu", "asked for\n");
+}
+
+static void missing_pointers_are_named(void **state)
+{
+    (void)state;
+    assert_fails(FLP_BAD_ARGUMENT, flp_plan_create(NULL, &problem, &plan), "context: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_plan_create(context, NULL, &plan), "problem: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_plan_create(context, &problem, NULL), "plan: got NULL");
+    problem.vocab = 0;
+    assert_fails(FLP_BAD_ARGUMENT, flp_plan_create(context, &problem, &plan), "vocab: got 0");
+    assert_null(plan);
+    assert_fails(FLP_BAD_ARGUMENT, flp_plan_target_errors(NULL, NULL, NULL), "plan: got NULL");
+    assert_int_equal(-1, flp_plan_workspace_bytes(NULL, 0));
+}
+
+static void creation_fails(flp_status status, const char *part)
+{
+    assert_fails(status, flp_plan_create(context, &problem, &plan), part);
+    assert_null(plan);
+    assert_int_equal(0, fake_driver.live_blocks);
+}
+
+static void what_stops_a_plan_is_its_status_and_nothing_stays(void **state)
+{
+    flp_counters counters;
+
+    (void)state;
+    fake_library.nvrtc = 0;
+    creation_fails(FLP_NO_NVRTC, "linear_logp");
+    start_with(FLP_CONTEXT_NO_COMPILE);
+    creation_fails(FLP_NO_NVRTC, "FLP_CONTEXT_NO_COMPILE");
+    start_with(0);
+    fake_nvrtc.result = 6;
+    creation_fails(FLP_COMPILE_FAILED, "linear_logp.bf16.d64");
+    start_with(0);
+    fake_driver_fail(FAKE_module_load, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, -1);
+    creation_fails(FLP_CAPTURING, "");
+    start_with(0);
+    fake_driver_fail(FAKE_memory_allocate, CUDA_ERROR_OUT_OF_MEMORY, 1);
+    creation_fails(FLP_OUT_OF_MEMORY, "16 bytes of device memory for a plan's target errors: cuMemAlloc");
+    fake_driver_fail(FAKE_stream_create, CUDA_ERROR_LAUNCH_FAILED, 1);
+    creation_fails(FLP_CUDA_FAILED, "cuStreamCreate");
+    fake_driver_fail(FAKE_copy_to_device, CUDA_ERROR_LAUNCH_FAILED, 1);
+    creation_fails(FLP_CUDA_FAILED, "cuMemcpyHtoDAsync");
+    flp_context_counters(context, &counters);
+    assert_int_equal(0, counters.plans);
+}
+
+static void a_plan_describes_itself_line_by_line(void **state)
+{
+    static const char *const parts[] = {
+        "problem: linear_logp:bf16:n300:d64:v70000\n", "path: sm_90a\n", "reason: first choice\n",
+        "device: Fake GPU 0, compute capability 9.0, 132 multiprocessors\n", "tile kernel: linear_logp.bf16.d64.", "tile block: ",
+        "tile cluster: ", "tile blocks: ", "tile shared bytes: ", "combine kernel: linear_logp_combine.", "split: ",
+        "workspace bytes: ", "numerics: linear_logp."
+    };
+
+    (void)state;
+    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        assert_contains(flp_plan_describe(plan), parts[i]);
+    assert_contains(flp_plan_describe(plan), flp_plan_numerics(plan));
+    assert_contains(flp_plan_describe(plan), plan->tile->manifest.variant);
+}
+
+/* The numerics of a plan for so many rows on a device of so many multiprocessors, malloc'ed. */
+static char *numerics_of(int64_t rows, int multiprocessors, int64_t vocab)
+{
+    char *numerics;
+
+    start_with(0);
+    fake_driver.multiprocessors = multiprocessors;
+    problem.rows = rows;
+    problem.vocab = vocab;
+    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    numerics = strdup(flp_plan_numerics(plan));
+    flp_plan_destroy(plan);
+    plan = NULL;
+    return numerics;
+}
+
+static void the_numerics_depend_on_the_vocabulary_and_not_on_rows_or_device_size(void **state)
+{
+    char *one = numerics_of(1, 132, 131072), *many = numerics_of(8192, 132, 131072), *small_device = numerics_of(128, 78, 131072),
+         *other = numerics_of(1, 132, 128256);
+
+    (void)state;
+    assert_string_equal(one, many);
+    assert_string_equal(one, small_device);
+    assert_string_not_equal(one, other);
+    free(one);
+    free(many);
+    free(small_device);
+    free(other);
+}
+
+/* partial [N][splits][2] and best likewise, target_logit [N], f32, each rounded up to 256 bytes. */
+static void the_workspace_is_its_regions_and_nothing_else(void **state)
+{
+    int64_t splits;
+
+    (void)state;
+    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    splits = plan->split.splits;
+    assert_int_equal(0, flp_plan_workspace_bytes(plan, 0));
+    assert_int_equal((splits * 8 + 255) / 256 * 256 + 256, flp_plan_workspace_bytes(plan, 1));
+    assert_int_equal((300 * splits * 8 + 255) / 256 * 256 + 1280, flp_plan_workspace_bytes(plan, 300));
+    assert_int_equal(-1, flp_plan_workspace_bytes(plan, 301));
+    assert_int_equal(-1, flp_plan_workspace_bytes(plan, -1));
+    flp_plan_destroy(plan);
+    problem.argmax = 1;
+    problem.rows = FLP_PROBLEM_ROWS_MAX;
+    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_int_equal(FLP_PROBLEM_ROWS_MAX * (splits * 16 + 4), flp_plan_workspace_bytes(plan, problem.rows));
+    flp_plan_destroy(plan);
+    problem.backend = FLP_BACKEND_CPU;
+    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_int_equal(0, flp_plan_workspace_bytes(plan, 300));
+}
+
+static void target_errors_are_read_once(void **state)
+{
+    int64_t count = 7, first = 7;
+    uint64_t *words;
+
+    (void)state;
+    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    words = (uint64_t *)(uintptr_t)plan->target_errors;
+    assert_true(words[0] == 0 && words[1] == UINT64_MAX);
+    assert_succeeds(flp_plan_target_errors(plan, &count, &first));
+    assert_int_equal(0, count);
+    assert_int_equal(-1, first);
+    words[0] = 3;
+    words[1] = 41;
+    assert_succeeds(flp_plan_target_errors(plan, &count, &first));
+    assert_int_equal(3, count);
+    assert_int_equal(41, first);
+    assert_true(words[0] == 0 && words[1] == UINT64_MAX);
+    assert_int_equal(2, fake_driver.calls[FAKE_context_synchronize]);
+    assert_succeeds(flp_plan_target_errors(plan, NULL, NULL));
+    fake_driver_fail(FAKE_context_synchronize, CUDA_ERROR_LAUNCH_FAILED, 1);
+    assert_fails(FLP_CUDA_FAILED, flp_plan_target_errors(plan, &count, &first), "cuCtxSynchronize");
+    fake_driver.current = fake_driver_context(1);
+    assert_fails(FLP_WRONG_CONTEXT, flp_plan_target_errors(plan, &count, &first), "number 1001, the plan belongs to number 1000");
+}
+
+static void a_plan_is_destroyed_from_any_context(void **state)
+{
+    (void)state;
+    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_int_equal(1, fake_driver.live_blocks);
+    fake_driver.current = fake_driver_context(2);
+    flp_plan_destroy(plan);
+    plan = NULL;
+    assert_int_equal(0, fake_driver.live_blocks);
+    assert_ptr_equal(fake_driver_context(2), fake_driver.current);
+    flp_plan_destroy(NULL);
+}
+
+static void a_destroyed_context_has_freed_the_plans_memory_itself(void **state)
+{
+    const flp_driver *driver;
+    CUdeviceptr left;
+
+    (void)state;
+    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    left = plan->target_errors;
+    fake_driver_fail(FAKE_context_id, CUDA_ERROR_CONTEXT_IS_DESTROYED, 1);
+    flp_plan_destroy(plan);
+    plan = NULL;
+    assert_int_equal(0, fake_driver.calls[FAKE_memory_free]);
+    assert_succeeds(flp_driver_get(&driver));
+    driver->memory_free(left); /* what the context would have done */
+}
+
+static void counters_say_what_was_made(void **state)
+{
+    flp_counters counters;
+
+    (void)state;
+    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    flp_context_counters(context, &counters);
+    assert_int_equal(2, counters.compiled);
+    assert_int_equal(2, counters.loaded);
+    assert_int_equal(1, counters.plans);
+    flp_plan_destroy(plan);
+    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    flp_context_counters(context, &counters);
+    assert_int_equal(2, counters.compiled);
+    assert_int_equal(2, counters.plans);
+}
+
+/* In a child: the status of a new plan, of a call of the old one; _exit says which test failed. */
+static int in_child(void)
+{
+    const flp_linear_logp_args args = fake_call_args(1);
+    flp_plan *other;
+
+    if (flp_plan_create(context, &problem, &other) != FLP_FORKED)
+        return 1;
+    if (!strstr(flp_error_message(), "forked"))
+        return 2;
+    if (flp_plan_execute(plan, &args) != FLP_FORKED)
+        return 3;
+    flp_plan_destroy(plan);
+    problem.backend = FLP_BACKEND_CPU;
+    return flp_plan_create(context, &problem, &other) == FLP_OK ? 0 : 4;
+}
+
+static void a_forked_child_is_told_so(void **state)
+{
+    int status;
+    pid_t child;
+
+    (void)state;
+    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    child = fork();
+    if (child == 0)
+        _exit(in_child());
+    assert_int_equal(child, waitpid(child, &status, 0));
+    assert_true(WIFEXITED(status));
+    assert_int_equal(0, WEXITSTATUS(status));
+}
+
+static void context_options_are_checked(void **state)
+{
+    flp_context *made;
+
+    (void)state;
+    assert_fails(FLP_BAD_ARGUMENT, flp_context_create(&(flp_context_options){ .flags = 8 }, &made), "flags: got 0x8");
+    assert_fails(FLP_BAD_ARGUMENT, flp_context_create(&(flp_context_options){ .cache_bytes = -1 }, &made), "cache_bytes: got -1");
+    assert_fails(FLP_BAD_ARGUMENT, flp_context_create(&(flp_context_options){ .cpu_threads = -1 }, &made), "cpu_threads: got -1");
+    assert_null(made);
+    assert_fails(FLP_BAD_ARGUMENT, flp_context_create(NULL, NULL), "context: got NULL");
+    flp_context_destroy(NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_hopper_device_takes_sm_90a_first),
+        TEST(other_devices_take_the_portable_path_and_say_why),
+        TEST(what_tma_cannot_read_takes_the_portable_path),
+        TEST(a_driver_without_tensor_maps_leaves_the_portable_path),
+        TEST(a_device_without_kernels_takes_the_cpu_with_a_warning),
+        TEST(without_a_driver_the_cpu_answers_and_says_why),
+        TEST(a_context_without_gpu_never_touches_the_driver),
+        TEST(a_backend_that_cannot_answer_is_an_error_with_the_reason),
+        TEST(a_device_without_a_current_context_is_an_error_and_not_the_cpu),
+        TEST(missing_pointers_are_named),
+        TEST(what_stops_a_plan_is_its_status_and_nothing_stays),
+        TEST(a_plan_describes_itself_line_by_line),
+        TEST(the_numerics_depend_on_the_vocabulary_and_not_on_rows_or_device_size),
+        TEST(the_workspace_is_its_regions_and_nothing_else),
+        TEST(target_errors_are_read_once),
+        TEST(a_plan_is_destroyed_from_any_context),
+        TEST(a_destroyed_context_has_freed_the_plans_memory_itself),
+        TEST(counters_say_what_was_made),
+        TEST(a_forked_child_is_told_so),
+        TEST(context_options_are_checked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,17 @@
+# Assembly stands only in the wrapper files, and no template asks which architecture it is compiled for.
+. "$top_srcdir/tests/cases.sh"
+cd "$top_srcdir" || exit 1
+
+templates=$(find templates -name '*.cuh')
+check "there are templates" "$(test -n "$templates" || echo 'templates/ is empty')"
+
+# The wrapper files: each names instructions and nothing else. A new one is added here.
+wrappers='templates/sm90a/(mbarrier|tma|wgmma|cluster|register_budget|named_barrier)\.cuh'
+wrappers="$wrappers|templates/sm80/(cp_async|ldmatrix|mma)\.cuh|templates/any/simt\.cuh"
+check "asm stands only in wrapper files" \
+    "$(grep -nE '(^|[^a-zA-Z_])(asm|__asm__)[^a-zA-Z_]' $templates | grep -vE "^($wrappers):" | grep -vE '^[^:]*:[0-9]*: *//')"
+check "the generator writes asm in its WGMMA wrapper only" "$(grep -rnE '(^|[^a-zA-Z_])asm[^a-zA-Z_]' gen | grep -v '^gen/wgmma\.lua:')"
+check "no #if on the architecture" "$(grep -nE '^ *# *(if|ifdef|ifndef|elif).*(__CUDA_ARCH|SM_?[0-9])' $templates)"
+check "no headers: a kernel is one self-contained file" "$(grep -nE '^ *# *include' $templates)"
+check "the library's C has no assembly" "$(grep -rnE '(^|[^a-zA-Z_])(asm|__asm__) *(volatile)? *\(' runtime --include='*.[ch]')"
+finish

@@ -1,0 +1,13 @@
+# No file names a path of one machine: of a home, of a checkout, or of where NVRTC happened to lie.
+. "$top_srcdir/tests/cases.sh"
+cd "$top_srcdir" || exit 1
+
+# This file spells the patterns apart, so that it does not find itself.
+home=/ho''me/ root=/ro''ot/ work=/wo''rk/ opt=/op''t/nvrtc temporary=/tm''p/
+files=$(find gen templates runtime tests bench examples man .ci quickstart configure.ac Makefile.am m4/flp.m4 fusedlogp.pc.in README.md LICENSE \
+    -type f ! -path 'examples/data/*.txt' ! -name '*.safetensors' ! -name '*.log' ! -name '*.trs')
+check "no home, checkout or private install" "$(grep -nIE "(^|[^A-Za-z0-9_.~}\$])($home|$root|$work|$opt)" $files)"
+# A literal below the temporary directory collides with another user's; TMPDIR and mkdtemp do not.
+check "no literal file below the temporary directory" \
+    "$(grep -nIE "$temporary[A-Za-z0-9]" $files | grep -vE 'XXXXXX|TMPDIR')"
+finish

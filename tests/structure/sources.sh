@@ -1,0 +1,21 @@
+# The Makefile's lists and the tree agree: a file that is not listed is neither built, tested nor distributed.
+. "$top_srcdir/tests/cases.sh"
+cd "$top_srcdir" || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+unlisted() { # FILE...
+    for file in "$@"; do
+        grep -qE "(^|[[:space:]=])$file([[:space:]]|\$)" Makefile.am || echo "$file is not in Makefile.am"
+    done
+}
+check "every C file of the runtime is listed" "$(unlisted $(find runtime -name '*.[ch]' ! -name embedded.c))"
+check "every C test is listed" "$(unlisted $(find tests -name 'test_*.c' | sed 's/\.c$//'))"
+# A helper is listed as a source, or as a program of its own.
+for file in $(find tests -name '*.[ch]' ! -name 'test_*'); do
+    if [ -n "$(unlisted "$file")" ] && [ -n "$(unlisted "${file%.c}")" ]; then echo "$file is not in Makefile.am"; fi
+done >"$work/helpers"
+check "every helper of the tests is listed" "$(cat "$work/helpers")"
+check "every Lua test is listed" "$(unlisted $(find tests/gen -name 'test_*.lua'))"
+check "every shell test is listed" "$(unlisted $(find tests/structure tests/cli -name '*.sh'))"
+finish

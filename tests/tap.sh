@@ -1,0 +1,36 @@
+#!/bin/sh
+# Runs one test program and writes one TAP stream of its cases: cmocka writes a stream a group, and Automake wants one.
+# usage: tap.sh PROGRAM [ARGUMENT ...]. Exit status 77 without a failed case: the program could not run here, a skip.
+CMOCKA_MESSAGE_OUTPUT=TAP
+export CMOCKA_MESSAGE_OUTPUT
+name=$(basename "$(for word in "$@"; do :; done; echo "$word")")
+
+{ "$@" 2>&1; echo "tap-exit-status $?"; } | awk -v name="$name" '
+    function result(word, text) {
+        cases++
+        if (word == "not ok") failed++
+        print word " " cases " - " text
+        fflush()
+    }
+    /^1\.\.[0-9]+/ { if (/# *(SKIP|skip)/) { sub(/^[^#]*/, ""); skips = $0 } ; next }
+    /^(not )?ok( |$)/ {
+        word = /^not / ? "not ok" : "ok"
+        sub(/^(not )?ok */, "")
+        sub(/^[0-9]+ */, "")
+        sub(/^- */, "")
+        # cmocka marks a skipped case as failed: "not ok 3 # SKIP name".
+        if (/^# *SKIP/) word = "ok"
+        result(word, $0)
+        next
+    }
+    /^tap-exit-status / { status = $2; next }
+    /tap-exit-status [0-9]+$/ { status = $NF; sub(/tap-exit-status [0-9]+$/, "") } # behind an unfinished line
+    /^#/ { print; next }
+    { print "# " $0 }
+    END {
+        if (status == 77 && !failed) result("ok", name " # SKIP exit status 77")
+        else if (skips != "" && !cases) result("ok", name " " skips)
+        else if (status != 0 && !failed) result("not ok", name ": exit status " status)
+        else if (!cases && status == 0) result("ok", name)
+        print "1.." cases
+    }'
