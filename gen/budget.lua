@@ -7,12 +7,14 @@ local function align(bytes, to) return (bytes + to - 1) // to * to end
 
 function budget.element_bytes(dtype) return element_bytes[dtype] end
 
--- Hopper: a stage's rows are one 128-byte swizzle row; two barriers a stage; the block is aligned to the swizzle's 1024 bytes.
+-- Hopper: a stage's rows are one 128-byte swizzle row; two barriers a stage; the block is aligned to the swizzle's 1024 bytes. fp32 has a
+-- splitter warpgroup, a second part of every number and a third barrier.
 function budget.hopper(spec)
   local n = { element_bytes = element_bytes[spec.dtype] }
+  local f32 = spec.dtype == "f32"
   n.block_hidden = 128 // n.element_bytes
   n.consumer_groups = spec.bm // 64
-  n.threads = (n.consumer_groups + 1) * 128
+  n.threads = (n.consumer_groups + (f32 and 2 or 1)) * 128
   n.wgmma_k = 32 // n.element_bytes
   n.hidden_box_rows = spec.bm
   if spec.dv then
@@ -21,14 +23,16 @@ function budget.hopper(spec)
     -- A box has at most 256 rows; with multicast each block of the cluster loads its share of the tile.
     n.weight_box_columns, n.weight_box_rows = n.block_hidden, math.min(spec.bv // spec.cluster, 256)
   end
-  local stage_bytes = (spec.bm + spec.bv) * 128
-  n.shared_bytes = align(spec.stages * stage_bytes + 16 * spec.stages, 1024)
-  -- A register cap at entry lets setmaxnreg move registers from the producer to the consumers. With one consumer warpgroup
+  local stage_bytes = (spec.bm + spec.bv) * 128 * (f32 and 2 or 1)
+  n.shared_bytes = align(spec.stages * stage_bytes + (f32 and 24 or 16) * spec.stages, 1024)
+  -- A register cap at entry lets setmaxnreg move registers from the other warpgroups to the consumers. With one consumer warpgroup
   -- there are enough for all.
-  if n.consumer_groups == 2 then
-    n.registers, n.producer_registers, n.consumer_registers = 168, 56, 224
+  if n.consumer_groups == 1 then
+    n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = f32 and 168 or 255, 0, 0, 0
+  elseif f32 then
+    n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 128, 56, 96, 176
   else
-    n.registers, n.producer_registers, n.consumer_registers = 255, 0, 0
+    n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 168, 56, 0, 224
   end
   n.blocks_per_multiprocessor = 1
   return n

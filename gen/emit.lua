@@ -54,8 +54,14 @@ local function find_template(name, search, read_template)
   error(("template %s is in none of %s"):format(name, table.concat(search, ", ")))
 end
 
+local conditions = {
+  tensor = function(spec) return not spec.exact end,
+  exact  = function(spec) return spec.exact end,
+  f32    = function(spec) return spec.dtype == "f32" and not spec.exact end,
+}
+
 local function wanted(spec, entry)
-  return entry.only == nil or (entry.only == "exact") == (spec.exact or false)
+  return entry.only == nil or conditions[entry.only](spec)
 end
 
 local function template_text(spec, entry, search, read_template)

@@ -3,31 +3,41 @@ local problem = {}
 
 local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
 
--- Optional parts after operator:dtype:n:d:v, each a pattern and what it sets.
+local function yes() return true end
+
+-- A positive int64, or nil.
+local function positive(digits)
+  local number = math.tointeger(tonumber(digits))
+  return number and number > 0 and number or nil
+end
+
+local function float_dtype(name) return element_bytes[name] and name end
+
+-- Optional parts after operator:dtype:n:d:v: a pattern, the field that it sets (nil: no kernel depends on it), and the field's value.
 local options = {
-  { "^(dv)$",              function(p) p.dv = true end },
-  { "^hs(%d+)$",           function(p, n) p.hidden_stride = math.tointeger(tonumber(n)) end },
-  { "^ws(%d+)$",           function(p, n) p.weight_stride = math.tointeger(tonumber(n)) end },
-  { "^align(%d+)$",        function(p, n) p.alignment = math.tointeger(tonumber(n)) end },
-  { "^bias_([a-z0-9]+)$",  function(p, dtype) p.bias = dtype end },
-  { "^(target_i32)$",      function() end },
-  { "^softcap(.+)$",       function(p) p.softcap = true end },
-  { "^(argmax)$",          function(p) p.argmax = true end },
-  { "^(exact)$",           function(p) p.exact = true end },
-  { "^(sm_90a)$",          function() end },
-  { "^(portable)$",        function() end },
-  { "^(cpu)$",             function() end },
+  { "^dv$",               "dv",            yes },
+  { "^hs(%d+)$",          "hidden_stride", positive },
+  { "^ws(%d+)$",          "weight_stride", positive },
+  { "^align(%d+)$",       "alignment",     positive },
+  { "^bias_([a-z0-9]+)$", "bias",          float_dtype },
+  { "^target_i32$",       nil,             yes },
+  { "^softcap(.+)$",      "softcap",       yes },
+  { "^argmax$",           "argmax",        yes },
+  { "^exact$",            "exact",         yes },
+  { "^sm_90a$",           nil,             yes },
+  { "^portable$",         nil,             yes },
+  { "^cpu$",              nil,             yes },
 }
 
 local function apply(p, part)
   for _, option in ipairs(options) do
-    local value = part:match(option[1])
-    if value then
-      option[2](p, value)
-      return true
+    local text = part:match(option[1])
+    if text then
+      local value = option[3](text)
+      if value and option[2] then p[option[2]] = value end
+      return value
     end
   end
-  return false
 end
 
 function problem.parse(text)
@@ -36,10 +46,12 @@ function problem.parse(text)
   local dtype, n, d, v = head:match("^:([a-z0-9]+):n(%d+):d(%d+):v(%d+)$")
   local p = {
     operator = "linear_logp", dtype = dtype, alignment = 16,
-    n = math.tointeger(tonumber(n)), d = math.tointeger(tonumber(d)), v = math.tointeger(tonumber(v)),
+    n = n:find("^0+$") and 0 or positive(n), d = positive(d), v = positive(v),
   }
   p.element_bytes = element_bytes[dtype]
   if not p.element_bytes then return nil, ("problem %q: dtype %s, wanted bf16, f16 or f32"):format(text, dtype) end
+  if not (p.n and p.d and p.v) then return nil, ("problem %q: wanted sizes n >= 0, d >= 1 and v >= 1 below 2^63"):format(text) end
+  if tail:find("^[^:]") then return nil, ("problem %q: unknown part %q"):format(text, tail) end
   for part in tail:gmatch(":([^:]*)") do
     if not apply(p, part) then return nil, ("problem %q: unknown part %q"):format(text, part) end
   end

@@ -11,6 +11,10 @@ local hopper_tiles = {
   { rows = 128,       bm = 128, cluster = 1, stages = 4 },
   { rows = math.huge, bm = 128, cluster = 2, stages = 4 },
 }
+local hopper_f32_tiles = {
+  { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
+  { rows = math.huge, bm = 128, cluster = 1, stages = 3 },
+}
 local portable_tiles = {
   { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
   { rows = math.huge, bm = 128, cluster = 1, stages = 4 },
@@ -45,13 +49,15 @@ end
 
 function select.hopper(p, capability)
   if capability ~= 90 then return nil, ("compute capability %d.%d has no WGMMA"):format(capability // 10, capability % 10) end
-  if p.dtype == "f32" then return nil, p.exact and "exact fp32 takes no tensor cores" or "fp32 is split into tf32 by the portable kernel" end
+  local f32 = p.dtype == "f32"
+  if f32 and p.exact then return nil, "exact fp32 takes no tensor cores" end
+  if f32 and p.dv then return nil, "WGMMA reads tf32 only along D, and the weight is [D, V]" end
   local bytes = vector_bytes(p)
   if bytes ~= 16 then
     return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; here they are multiples of %d"):format(bytes or 1)
   end
-  local spec = base_spec(p, tile_for(hopper_tiles, p.n))
-  spec.bv, spec.s, spec.arch = 256, 160, "sm_90a"
+  local spec = base_spec(p, tile_for(f32 and hopper_f32_tiles or hopper_tiles, p.n))
+  spec.bv, spec.s, spec.arch = f32 and 128 or 256, 160, "sm_90a"
   local legal, reason = emit.check(spec)
   if not legal then return nil, reason end
   return { path = "sm_90a", kernels = { variant.format(spec), variant.format(combine_for(p, "sm_90a")) } }

@@ -5,6 +5,7 @@ local arch = require "gen.arch"
 
 local variant = {}
 
+local largest_number = 2147483647 -- what C holds it in
 local dtypes = { bf16 = true, f16 = true, f32 = true }
 
 -- Fields in the order they are written. number: a prefix and a positive integer; flag: a word; choice: a prefix and one of a set.
@@ -57,7 +58,8 @@ local function field_value(field, part)
   if field.flag then return part == field.flag or nil end
   if field.number then
     local digits = part:match("^" .. field.number .. "([1-9]%d*)$")
-    return digits and #digits < 10 and math.tointeger(tonumber(digits)) or nil
+    local value = digits and math.tointeger(tonumber(digits))
+    return value and value <= largest_number and value or nil
   end
   local word = part:sub(1, #field.prefix) == field.prefix and part:sub(#field.prefix + 1)
   return word and field.choice[word] and word or nil

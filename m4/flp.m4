@@ -29,42 +29,6 @@ AC_DEFUN([FLP_PKG_ANY], [
   ])
 ])
 
-dnl FLP_CBLAS: sets CBLAS_CFLAGS and CBLAS_LIBS to a library that has cblas_sgemm, with its header.
-AC_DEFUN([FLP_CBLAS], [
-  AC_ARG_VAR([CBLAS_CFLAGS], [compiler flags for a CBLAS])
-  AC_ARG_VAR([CBLAS_LIBS], [linker flags for a CBLAS])
-  AS_IF([test -z "$CBLAS_LIBS"], [
-    for flp_candidate in openblas cblas blas; do
-      AS_IF([$PKG_CONFIG --exists $flp_candidate], [
-        FLP_CBLAS_TRY([`$PKG_CONFIG --cflags $flp_candidate`], [`$PKG_CONFIG --libs $flp_candidate`])])
-    done
-    for flp_candidate in openblas cblas blas; do
-      FLP_CBLAS_TRY([], [-l$flp_candidate])
-    done
-    AS_IF([test -z "$CBLAS_LIBS"],
-      [AC_MSG_ERROR([a CBLAS was not found (libopenblas-serial-dev). Tried openblas, cblas and blas for cblas_sgemm and cblas.h])])
-  ])
-])
-
-dnl FLP_CBLAS_TRY(CFLAGS, LIBS)
-AC_DEFUN([FLP_CBLAS_TRY], [
-  AS_IF([test -z "$CBLAS_LIBS"], [
-    flp_saved_cppflags=$CPPFLAGS
-    flp_saved_libs=$LIBS
-    flp_try_cflags="$1"
-    flp_try_libs="$2"
-    CPPFLAGS="$CPPFLAGS $flp_try_cflags"
-    LIBS="$flp_try_libs $LIBS"
-    AC_MSG_CHECKING([for cblas_sgemm in $flp_try_libs])
-    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <cblas.h>]], [[float x = 1;
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, 1, 1, 1, 1, &x, 1, &x, 1, 0, &x, 1);]])],
-      [CBLAS_CFLAGS=$flp_try_cflags; CBLAS_LIBS=$flp_try_libs; AC_MSG_RESULT([yes])],
-      [AC_MSG_RESULT([no])])
-    CPPFLAGS=$flp_saved_cppflags
-    LIBS=$flp_saved_libs
-  ])
-])
-
 dnl FLP_CUDA_HEADERS: where cuda.h and nvrtc.h are installed, a test compares them with our own declarations.
 AC_DEFUN([FLP_CUDA_HEADERS], [
   CUDA_CPPFLAGS=

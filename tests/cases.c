@@ -77,7 +77,6 @@ static const flp_case edges[] = {
     {.name = "temperature 7", .temperature = 7, .problem = {.argmax = 1}},
     {.name = "row temperatures", .rows = FLP_CASE_ROW_TEMPERATURES, .problem = {.argmax = 1}},
     {.name = "row temperatures, softcap, bias", .rows = FLP_CASE_ROW_TEMPERATURES, .bias = FLP_CASE_PLAIN_BIAS, .problem = {.softcap = 5}},
-    {.name = "row temperatures alone count", .rows = FLP_CASE_ROW_TEMPERATURES, .temperature = 3},
 
     {.name = "int32 targets", .problem = {.target_dtype = FLP_I32}},
     {.name = "some ignored", .rows = FLP_CASE_IGNORED_ROWS},

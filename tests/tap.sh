@@ -16,8 +16,8 @@ name=$(basename "$(for word in "$@"; do :; done; echo "$word")")
     /^(not )?ok( |$)/ {
         word = /^not / ? "not ok" : "ok"
         sub(/^(not )?ok */, "")
-        sub(/^[0-9]+ */, "")
-        sub(/^- */, "")
+        sub(/^[0-9]+[ \t]*/, "")
+        sub(/^-[ \t]*/, "")
         # cmocka marks a skipped case as failed: "not ok 3 # SKIP name".
         if (/^# *SKIP/) word = "ok"
         result(word, $0)

@@ -6,7 +6,8 @@ local kernel = {}
 
 kernel.templates = {
   "types", "linear_logp_params", "simt", "mbarrier", "tma", "cluster", "wgmma",
-  { emit = wgmma.wrapper }, "schedule", "row_statistics", "tile_product", "linear_logp",
+  { emit = wgmma.wrapper }, { only = "f32", "tf32" }, "schedule", "row_statistics", "tile_product",
+  { only = "f32", "split_operands" }, "linear_logp",
 }
 kernel.entry = "linear_logp"
 kernel.parameters = {
@@ -15,12 +16,18 @@ kernel.parameters = {
 kernel.derive = budget.hopper
 
 function kernel.check(spec, arch)
-  if spec.dtype == "f32" then return nil, "dtype = f32: WGMMA has no fp32 product; the portable kernel splits into tf32" end
-  if spec.exact then return nil, "exact: for f32 only" end
-  if spec.vec then return nil, "vec: TMA copies 16 bytes at a time, always" end
+  local f32 = spec.dtype == "f32"
+  if spec.exact then return nil, "exact: WGMMA has no fp32 product; the portable kernel multiplies and adds" end
+  if f32 and spec.dv then return nil, "dv: WGMMA reads tf32 only along D; the portable kernel takes fp32 [D, V]" end
+  if spec.vec then return nil, ("vec = %d: TMA copies 16 bytes at a time, always"):format(spec.vec) end
   if spec.bm ~= 64 and spec.bm ~= 128 then return nil, ("bm = %d: 64 or 128, one or two consumer warpgroups"):format(spec.bm) end
-  if spec.bv % 64 ~= 0 or spec.bv > 256 then return nil, ("bv = %d: a multiple of 64 up to 256"):format(spec.bv) end
+  local widest = f32 and 128 or 256 -- of fp32 a stage holds two parts
+  if spec.bv % 64 ~= 0 or spec.bv > widest then return nil, ("bv = %d: a multiple of 64 up to %d"):format(spec.bv, widest) end
   if spec.cluster > 2 then return nil, ("c = %d: 1 or 2"):format(spec.cluster) end
+  -- Blocks of a cluster load equal shares of the weight tile, whose boxes in the [D, V] layout are 64 columns wide.
+  if spec.dv and spec.bv // 64 % spec.cluster ~= 0 then
+    return nil, ("bv = %d: for dv a multiple of %d, whole boxes for each of c = %d blocks"):format(spec.bv, 64 * spec.cluster, spec.cluster)
+  end
   if spec.s < 4 then return nil, ("s = %d: at least 4"):format(spec.s) end
   if spec.stages < 2 then return nil, ("p = %d: at least 2 stages"):format(spec.stages) end
   local shared = kernel.derive(spec).shared_bytes
@@ -33,14 +40,17 @@ end
 function kernel.config(spec, n)
   return {
     { "int", "consumer_groups", n.consumer_groups }, { "int", "wgmma_k", n.wgmma_k },
-    { "int", "producer_registers", n.producer_registers }, { "int", "consumer_registers", n.consumer_registers },
+    { "bool", "splits_operands", spec.dtype == "f32" }, { "int", "producer_registers", n.producer_registers },
+    { "int", "splitter_registers", n.splitter_registers }, { "int", "consumer_registers", n.consumer_registers },
     { "int", "weight_box_columns", n.weight_box_columns }, { "int", "weight_box_rows", n.weight_box_rows },
     { "int", "fragment_columns", spec.bv },
   }
 end
 
 function kernel.numerics(spec)
-  return ("linear_logp.r1.wgmma_m64n%dk16.%s.bv%d.s%d.%s"):format(spec.bv, spec.dtype, spec.bv, spec.s, spec.arch)
+  local n = kernel.derive(spec)
+  return ("linear_logp.r1.%swgmma_m64n%dk%d.%s.bv%d.s%d.%s"):format(
+    spec.dtype == "f32" and "3xtf32_" or "", spec.bv, n.wgmma_k, spec.dtype, spec.bv, spec.s, spec.arch)
 end
 
 return kernel

@@ -4,7 +4,7 @@ local budget = require "gen.budget"
 local kernel = {}
 
 kernel.templates = {
-  "types", "linear_logp_params", "simt", "cp_async", "ldmatrix", { only = "tensor", "mma" }, "shared_tile",
+  "types", "linear_logp_params", "simt", "cp_async", "ldmatrix", { only = "tensor", "mma" }, { only = "f32", "tf32" }, "shared_tile",
   { only = "tensor", "tensor_product" }, { only = "exact", "exact_product" }, "schedule", "row_statistics", "linear_logp",
 }
 kernel.entry = "linear_logp"

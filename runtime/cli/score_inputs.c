@@ -5,7 +5,7 @@
 #include "cli/score.h"
 #include "cpu/convert.h"
 
-enum { IS_FLOAT = 1, IS_INTEGER = 2 };
+enum { FLOATS, INTEGERS }; /* what an option takes */
 
 static flp_status open_tensor(const char *option, const char *spec, int kind, int rank, flp_tensor *tensor)
 {
@@ -13,9 +13,9 @@ static flp_status open_tensor(const char *option, const char *spec, int kind, in
     flp_status status = flp_tensor_file_open(spec, tensor);
     if (status != FLP_OK) return flp_status_prefix(status, "--%s", option);
     int is_integer = tensor->dtype == FLP_I32 || tensor->dtype == FLP_I64;
-    if (is_integer != (kind == IS_INTEGER))
+    if (is_integer != kind)
         return flp_status_fail(FLP_BAD_ARGUMENT, "--%s: got %s, wanted %s", option, flp_tensor_file_describe(tensor, shape, sizeof shape),
-                               is_integer ? "bf16, fp16 or fp32" : "int32 or int64");
+                               kind == FLOATS ? "bf16, fp16 or fp32" : "int32 or int64");
     if (tensor->rank != rank)
         return flp_status_fail(FLP_BAD_ARGUMENT, "--%s: got %s, wanted %d dimension%s", option,
                                flp_tensor_file_describe(tensor, shape, sizeof shape), rank, rank == 1 ? "" : "s");
@@ -24,10 +24,10 @@ static flp_status open_tensor(const char *option, const char *spec, int kind, in
 
 static flp_status open_all(const flp_score_options *options, flp_score_inputs *inputs)
 {
-    flp_status status = open_tensor("hidden", options->hidden, IS_FLOAT, 2, &inputs->hidden);
-    if (status == FLP_OK) status = open_tensor("weight", options->weight, IS_FLOAT, 2, &inputs->weight);
-    if (status == FLP_OK) status = open_tensor("target", options->target, IS_INTEGER, 1, &inputs->target);
-    if (status == FLP_OK && options->bias != NULL) status = open_tensor("bias", options->bias, IS_FLOAT, 1, &inputs->bias);
+    flp_status status = open_tensor("hidden", options->hidden, FLOATS, 2, &inputs->hidden);
+    if (status == FLP_OK) status = open_tensor("weight", options->weight, FLOATS, 2, &inputs->weight);
+    if (status == FLP_OK) status = open_tensor("target", options->target, INTEGERS, 1, &inputs->target);
+    if (status == FLP_OK && options->bias != NULL) status = open_tensor("bias", options->bias, FLOATS, 1, &inputs->bias);
     return status;
 }
 

@@ -134,8 +134,8 @@ static void add_logits(job *work, int split, int set, int64_t first, int width, 
     flp_row_statistics_add(&work->statistics[split * GROUP_SETS + set], &work->transform[set], bias, logits, width, (int32_t)first);
     for (int lane = 0; lane < FLP_LANES && set * FLP_LANES + lane < work->rows; lane++) {
         int slot = set * FLP_LANES + lane;
-        int64_t place = work->target[slot] - first;
-        if (place >= 0 && place < width) work->target_logit[slot] = logits[place * FLP_LANES + lane];
+        int64_t target = work->target[slot];
+        if (target >= first && target < first + width) work->target_logit[slot] = logits[(target - first) * FLP_LANES + lane];
     }
 }
 

@@ -30,23 +30,37 @@ static flp_status describe(const flp_driver *driver, CUdevice device, flp_device
     return status;
 }
 
+static flp_status find_context(const flp_driver *driver, CUcontext *context, unsigned long long *id)
+{
+    flp_status status = flp_driver_check(driver, driver->context_current(context), "cuCtxGetCurrent");
+
+    if (status != FLP_OK)
+        return status;
+    if (!*context)
+        return flp_status_fail(FLP_WRONG_CONTEXT, "no CUDA context is current in this thread");
+    return flp_driver_check(driver, driver->context_id(*context, id), "cuCtxGetId");
+}
+
+flp_status flp_device_current_id(unsigned long long *context_id)
+{
+    const flp_driver *driver;
+    CUcontext context;
+    flp_status status = flp_driver_get(&driver);
+
+    return status == FLP_OK ? find_context(driver, &context, context_id) : status;
+}
+
 flp_status flp_device_current(flp_device *device)
 {
-    /* Asking for the facts costs microseconds, and a dispatch asks each time: keep those of this thread's last context. */
+    /* Asking for the facts costs microseconds: keep those of this thread's last context. */
     static _Thread_local flp_device last;
     static _Thread_local unsigned last_generation;
     const flp_driver *driver;
     flp_device now = { 0 };
     flp_status status = flp_driver_get(&driver);
 
-    if (status != FLP_OK)
-        return status;
-    status = flp_driver_check(driver, driver->context_current(&now.context), "cuCtxGetCurrent");
-    if (status != FLP_OK)
-        return status;
-    if (!now.context)
-        return flp_status_fail(FLP_WRONG_CONTEXT, "no CUDA context is current in this thread");
-    status = flp_driver_check(driver, driver->context_id(now.context, &now.context_id), "cuCtxGetId");
+    if (status == FLP_OK)
+        status = find_context(driver, &now.context, &now.context_id);
     if (status != FLP_OK)
         return status;
     if (last_generation != flp_library_generation() || last.context_id != now.context_id) {

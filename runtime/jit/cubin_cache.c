@@ -31,7 +31,7 @@ enum { REFRESH_SECONDS = 3600 };
 void flp_cubin_cache_state_warn(flp_cubin_cache *cache)
 {
     if (!atomic_flag_test_and_set(&cache->warned))
-        flp_log_warning("kernels stay in memory only: %s", flp_error_message());
+        flp_log_warning("kernels stay in memory only: %s%s%s", cache->user, cache->user[0] ? ": " : "", flp_error_message());
 }
 
 flp_status flp_cubin_cache_create(const flp_cubin_cache_options *options, flp_cubin_cache **cache)

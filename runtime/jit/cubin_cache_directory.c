@@ -65,7 +65,7 @@ static flp_status refuse(int *directory, const char *path, const char *why)
     if (*directory >= 0)
         close(*directory);
     *directory = -1;
-    flp_status_fail(FLP_IO_FAILED, "cache directory %s: %s", path, why ? why : strerror(reason));
+    flp_status_fail(FLP_IO_FAILED, "directory %s: %s", path, why ? why : strerror(reason));
     errno = why ? EPERM : reason;
     return FLP_IO_FAILED;
 }

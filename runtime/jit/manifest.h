@@ -8,7 +8,7 @@
 
 typedef struct {
     char variant[FLP_VARIANT_BYTES]; /* canonical string */
-    char kernel[96];                 /* the extern "C" name */
+    char kernel[FLP_VARIANT_BYTES];  /* the extern "C" name */
     char arch[16];                   /* what NVRTC compiles for: "sm_90a" */
     int threads;                     /* of a block */
     int shared_bytes;                /* dynamic shared memory */

@@ -22,11 +22,11 @@ static flp_status run_on_cpu(flp_plan *plan, const flp_linear_logp_args *args)
     return status;
 }
 
-static flp_status run_with_scratch(const flp_plan *plan, const flp_linear_logp_args *args, const flp_device *device, int64_t bytes)
+static flp_status run_with_scratch(const flp_plan *plan, const flp_linear_logp_args *args, int64_t bytes)
 {
     const int64_t grown = flp_plan_workspace_bytes(plan, plan->problem.rows);
     flp_scratch_loan loan;
-    flp_status status = flp_scratch_lend(plan->context->scratch, device, args->stream, bytes, grown, &loan);
+    flp_status status = flp_scratch_lend(plan->context->scratch, &plan->device, args->stream, bytes, grown, &loan);
 
     if (status != FLP_OK)
         return status;
@@ -35,43 +35,43 @@ static flp_status run_with_scratch(const flp_plan *plan, const flp_linear_logp_a
     return status;
 }
 
-static flp_status run_on_gpu(const flp_plan *plan, const flp_linear_logp_args *args, const flp_device *device)
+static flp_status run_on_gpu(const flp_plan *plan, const flp_linear_logp_args *args)
 {
     const int64_t bytes = flp_plan_workspace_bytes(plan, args->rows);
     flp_status status;
 
     if (!args->workspace)
-        return run_with_scratch(plan, args, device, bytes);
+        return run_with_scratch(plan, args, bytes);
     status = flp_linear_logp_args_check_workspace(args, bytes);
     return status == FLP_OK ? flp_linear_logp_launch(plan, args, args->workspace) : status;
 }
 
-/* device: the current one; not looked at on the CPU path. */
-static flp_status execute(flp_plan *plan, const flp_linear_logp_args *args, const flp_device *device)
+/* cuda_context: the id of the current one; not looked at on the CPU path. */
+static flp_status execute(flp_plan *plan, const flp_linear_logp_args *args, unsigned long long cuda_context)
 {
     flp_status status = flp_linear_logp_args_check(&plan->problem, args);
 
     if (status != FLP_OK || args->rows == 0)
         return status;
     if (flp_plan_on_gpu(plan))
-        status = flp_plan_check_context(plan, device);
+        status = flp_plan_check_context(plan, cuda_context);
     if (status == FLP_OK && args->flags & FLP_CHECK_TARGETS)
         status = flp_linear_logp_args_check_targets(plan, args);
     if (status != FLP_OK)
         return status;
-    return flp_plan_on_gpu(plan) ? run_on_gpu(plan, args, device) : run_on_cpu(plan, args);
+    return flp_plan_on_gpu(plan) ? run_on_gpu(plan, args) : run_on_cpu(plan, args);
 }
 
 flp_status flp_plan_execute(flp_plan *plan, const flp_linear_logp_args *args)
 {
-    flp_device device = { 0 };
+    unsigned long long cuda_context = 0;
     flp_status status = FLP_OK;
 
     if (!plan || !args)
         return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", plan ? "args" : "plan");
     if (flp_plan_on_gpu(plan) && args->rows != 0)
-        status = flp_device_current(&device);
-    return status == FLP_OK ? execute(plan, args, &device) : status;
+        status = flp_device_current_id(&cuda_context);
+    return status == FLP_OK ? execute(plan, args, cuda_context) : status;
 }
 
 /* No rows: what can be checked without addresses, hence without a plan. */
@@ -95,7 +95,7 @@ static flp_status check_call(const flp_linear_logp_problem *problem, const flp_l
 
 flp_status flp_linear_logp(flp_context *context, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args)
 {
-    flp_device device;
+    unsigned long long cuda_context;
     flp_plan *plan;
     flp_status status;
 
@@ -106,6 +106,6 @@ flp_status flp_linear_logp(flp_context *context, const flp_linear_logp_problem *
     status = check_call(problem, args);
     if (status == FLP_OK)
         status = flp_dispatch_find(context, problem, args->rows, (uintptr_t)args->hidden | (uintptr_t)args->weight, args->stream,
-                                   &device, &plan);
-    return status == FLP_OK ? execute(plan, args, &device) : status;
+                                   &cuda_context, &plan);
+    return status == FLP_OK ? execute(plan, args, cuda_context) : status;
 }

@@ -167,17 +167,17 @@ static flp_status make(flp_context *context, const flp_linear_logp_problem *prob
     return status == FLP_OK ? insert(context->dispatch, key, plan) : status;
 }
 
-/* *device stays without a context where the problem is one for the CPU. */
-static flp_status find_device(flp_context *context, flp_backend backend, flp_device *device)
+/* *cuda_context stays 0 where the problem is one for the CPU. */
+static flp_status find_cuda_context(flp_context *context, flp_backend backend, unsigned long long *cuda_context)
 {
     flp_status status;
 
-    device->context_id = 0;
+    *cuda_context = 0;
     if (context->flags & FLP_CONTEXT_NO_GPU || backend == FLP_BACKEND_CPU)
         return FLP_OK;
     if (backend == FLP_BACKEND_AUTO && atomic_load_explicit(&context->dispatch->no_driver, memory_order_relaxed))
         return FLP_OK;
-    status = flp_device_current(device);
+    status = flp_device_current_id(cuda_context);
     if (status != FLP_NO_DRIVER || backend != FLP_BACKEND_AUTO)
         return status;
     atomic_store_explicit(&context->dispatch->no_driver, 1, memory_order_relaxed);
@@ -185,15 +185,15 @@ static flp_status find_device(flp_context *context, flp_backend backend, flp_dev
 }
 
 flp_status flp_dispatch_find(flp_context *context, const flp_linear_logp_problem *problem, int64_t rows, uintptr_t addresses,
-                             CUstream stream, flp_device *device, flp_plan **plan)
+                             CUstream stream, unsigned long long *cuda_context, flp_plan **plan)
 {
     dispatch_key key;
     flp_linear_logp_problem normal;
-    flp_status status = find_device(context, problem->backend, device);
+    flp_status status = find_cuda_context(context, problem->backend, cuda_context);
 
     if (status != FLP_OK)
         return status;
-    if (!pack(problem, device->context_id, rows, addresses, &key)) {
+    if (!pack(problem, *cuda_context, rows, addresses, &key)) {
         status = flp_problem_normalize(problem, &normal);
         return status != FLP_OK ? status : flp_status_fail(FLP_INTERNAL, "an acceptable problem does not fit a dispatch key");
     }

@@ -17,12 +17,12 @@ int flp_plan_on_gpu(const flp_plan *plan)
     return plan->choice.path != FLP_BACKEND_CPU;
 }
 
-flp_status flp_plan_check_context(const flp_plan *plan, const flp_device *current)
+flp_status flp_plan_check_context(const flp_plan *plan, unsigned long long cuda_context)
 {
-    if (current->context_id == plan->device.context_id)
+    if (cuda_context == plan->device.context_id)
         return FLP_OK;
     return flp_status_fail(FLP_WRONG_CONTEXT, "the current CUDA context is number %llu, the plan belongs to number %llu",
-                           current->context_id, plan->device.context_id);
+                           cuda_context, plan->device.context_id);
 }
 
 flp_launch flp_plan_launch(const flp_plan *plan, int64_t rows)

@@ -24,8 +24,8 @@ struct flp_plan {
 /* 1 on a GPU path. */
 int flp_plan_on_gpu(const flp_plan *plan);
 
-/* FLP_WRONG_CONTEXT: current is not the CUDA context that the plan's kernels were loaded into. */
-flp_status flp_plan_check_context(const flp_plan *plan, const flp_device *current);
+/* cuda_context: the id of the current one. FLP_WRONG_CONTEXT: the plan's kernels were loaded into another. */
+flp_status flp_plan_check_context(const flp_plan *plan, unsigned long long cuda_context);
 
 /* The launches for so many rows; GPU paths only. */
 flp_launch flp_plan_launch(const flp_plan *plan, int64_t rows);

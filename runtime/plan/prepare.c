@@ -13,19 +13,19 @@ static int64_t smaller(int64_t left, int64_t right)
 /* Every bucket of rows up to normal->rows, and the scratch of the most demanding one. */
 static flp_status prepare_buckets(flp_context *context, const flp_linear_logp_problem *normal, CUstream stream)
 {
-    flp_device device = { 0 };
-    flp_plan *plan;
+    unsigned long long cuda_context;
+    flp_plan *plan = NULL;
     int64_t bytes = 0;
 
     for (int64_t rows = 1; rows <= normal->rows; rows = plan->problem.rows + 1) {
-        flp_status status = flp_dispatch_find(context, normal, rows, (uintptr_t)normal->pointer_alignment, stream, &device, &plan);
+        flp_status status = flp_dispatch_find(context, normal, rows, (uintptr_t)normal->pointer_alignment, stream, &cuda_context, &plan);
         int64_t wanted;
         if (status != FLP_OK)
             return status;
         wanted = flp_plan_workspace_bytes(plan, smaller(plan->problem.rows, normal->rows));
         bytes = wanted > bytes ? wanted : bytes;
     }
-    return bytes ? flp_scratch_reserve(context->scratch, &device, stream, bytes) : FLP_OK;
+    return bytes ? flp_scratch_reserve(context->scratch, &plan->device, stream, bytes) : FLP_OK;
 }
 
 flp_status flp_prepare(flp_context *context, const flp_linear_logp_problem *problem, void *stream)

@@ -47,12 +47,12 @@ static void take_from_host(flp_plan *plan, int64_t *count, int64_t *first)
 static flp_status take_from_device(flp_plan *plan, int64_t *count, int64_t *first)
 {
     const flp_driver *driver;
-    flp_device current;
+    unsigned long long cuda_context;
     uint64_t words[2];
-    flp_status status = flp_device_current(&current);
+    flp_status status = flp_device_current_id(&cuda_context);
 
     if (status == FLP_OK)
-        status = flp_plan_check_context(plan, &current);
+        status = flp_plan_check_context(plan, cuda_context);
     if (status == FLP_OK)
         status = flp_driver_get(&driver);
     if (status == FLP_OK)

@@ -15,10 +15,3 @@ __device__ __forceinline__ void mma_tf32(float *d, const u32 (&a)[4], u32 b0, u3
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
-// x = high + low + rest, |rest| <= 2^-22 |x|: two tf32 numbers hold 22 of fp32's 24 bits.
-__device__ __forceinline__ void split_tf32(u32 x, u32 &high, u32 &low) {
-    float value = __uint_as_float(x);
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(value));
-    float rest = value - __uint_as_float(high);
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(low) : "f"(rest));
-}

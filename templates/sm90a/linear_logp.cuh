@@ -1,5 +1,6 @@
-// linear_logp forward on Hopper: persistent clusters, one producer warpgroup, consumer warpgroups of 64 rows each.
-// Config: threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, schedule and row_statistics
+// linear_logp forward on Hopper: persistent clusters, one producer warpgroup, consumer warpgroups of 64 rows each, and for
+// fp32 a splitter warpgroup between them.
+// Config: threads, consumer_groups, producer_registers, splitter_registers, consumer_registers, and those of tile_product, schedule and row_statistics
 template <class Config>
 __device__ __forceinline__ void linear_logp_load(Stages<Config> &shared, const TensorMap &hidden_map, const TensorMap &weight_map,
                                                  Schedule<Config> schedule, int rank) {
@@ -31,6 +32,9 @@ __device__ __forceinline__ void linear_logp_reduce(Stages<Config> &shared, const
     }
 }
 
+// The splitter's role: split_operands.cuh, emitted where Config::splits_operands.
+template <class Config> __device__ __forceinline__ void linear_logp_split(Stages<Config> &shared, Schedule<Config> schedule);
+
 template <class Config>
 __device__ __forceinline__ void linear_logp(const TensorMap &hidden_map, const TensorMap &weight_map, const LinearLogpParams &params) {
     extern __shared__ __align__(1024) u8 dynamic_shared[];
@@ -46,6 +50,11 @@ __device__ __forceinline__ void linear_logp(const TensorMap &hidden_map, const T
     if (group == Config::consumer_groups) {
         if constexpr (Config::producer_registers > 0) registers_release<Config::producer_registers>();
         if (threadIdx.x % 128 == 0) linear_logp_load<Config>(shared, hidden_map, weight_map, schedule, rank);
+    } else if (group > Config::consumer_groups) {
+        if constexpr (Config::splits_operands) {
+            if constexpr (Config::splitter_registers > 0) registers_release<Config::splitter_registers>();
+            linear_logp_split<Config>(shared, schedule);
+        }
     } else {
         if constexpr (Config::consumer_registers > 0) registers_claim<Config::consumer_registers>();
         linear_logp_reduce<Config>(shared, params, schedule, rank, group);

@@ -29,3 +29,5 @@ __device__ __forceinline__ void mbarrier_wait(u32 barrier, int parity) {
                  "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
                  "@!done bra again;\n}" ::"r"(barrier), "r"(parity) : "memory");
 }
+// Makes this thread's ordinary writes to shared memory visible to the tensor cores' and the copy engine's reads.
+__device__ __forceinline__ void async_proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }

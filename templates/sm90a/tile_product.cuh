@@ -3,10 +3,20 @@
 //
 // full[s]: the stage's bytes have arrived (one arrival, block_bytes + weight bytes). empty[s]: all consumers of all blocks of the cluster are
 // done with it; with multicast a block fills its neighbours' stages too, so it must wait for their consumers as well.
-// Config: element, block_rows, block_vocab, block_hidden, hidden_size, stages, cluster, consumer_groups, weight_is_hidden_vocab, weight_box_*
+// split[s], for fp32: a splitter warpgroup has replaced the stage's numbers by their tf32 parts (split_operands.cuh).
+// Config: element, block_rows, block_vocab, block_hidden, hidden_size, stages, cluster, consumer_groups, weight_is_hidden_vocab, weight_box_*,
+// splits_operands
+template <class Config, bool splits> struct LowParts {};
+template <class Config> struct LowParts<Config, true> {
+    float hidden[Config::stages][Config::block_rows * Config::block_hidden];
+    float weight[Config::stages][Config::block_vocab * Config::block_hidden];
+    u64 split[Config::stages];
+};
+
 template <class Config> struct alignas(1024) Stages {
     typename Config::element hidden[Config::stages][Config::block_rows * Config::block_hidden];
     typename Config::element weight[Config::stages][Config::block_vocab * Config::block_hidden];
+    LowParts<Config, Config::splits_operands> low;
     u64 full[Config::stages], empty[Config::stages];
 };
 
@@ -38,12 +48,18 @@ template <class Config> struct TileProduct {
 
     __device__ __forceinline__ u32 full() const { return shared_address(&shared.full[ring.stage]); }
     __device__ __forceinline__ u32 empty() const { return shared_address(&shared.empty[ring.stage]); }
+    // What consumers wait for.
+    __device__ __forceinline__ u32 ready() const {
+        if constexpr (Config::splits_operands) return shared_address(&shared.low.split[ring.stage]);
+        else return full();
+    }
 
     // One thread of the block, before the block's (cluster's) first barrier.
     __device__ __forceinline__ static void init(Shared &shared) {
         for (int s = 0; s < Config::stages; s++) {
             mbarrier_init(shared_address(&shared.full[s]), 1);
             mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups * Config::cluster);
+            if constexpr (Config::splits_operands) mbarrier_init(shared_address(&shared.low.split[s]), 128);
         }
         mbarrier_init_fence();
     }
@@ -69,19 +85,33 @@ template <class Config> struct TileProduct {
         else tma_load(to, &map, x, y, full());
     }
 
+    __device__ __forceinline__ static u64 hidden_descriptor(const void *tile, int group) {
+        return wgmma_descriptor(shared_address(tile) + group * 64 * row_bytes, 16, 8 * row_bytes);
+    }
+    __device__ __forceinline__ static u64 weight_descriptor(const void *tile) {
+        return Config::weight_is_hidden_vocab ? wgmma_descriptor(shared_address(tile), box_bytes, 1024)
+                                              : wgmma_descriptor(shared_address(tile), 16, 8 * row_bytes);
+    }
+
     // Consumer warpgroup `group`: the product of its 64 rows with the tile. A stage is released one step late, when the products that
     // read it have finished while the next ones run.
     __device__ __forceinline__ void multiply(float (&d)[accumulators], int group) {
         u32 previous = 0;
         for (int step = 0; step < steps; step++) {
-            mbarrier_wait(full(), ring.phase);
+            mbarrier_wait(ready(), ring.phase);
             wgmma_fence();
-            u64 a = wgmma_descriptor(shared_address(shared.hidden[ring.stage]) + group * 64 * row_bytes, 16, 8 * row_bytes);
-            u32 weight = shared_address(shared.weight[ring.stage]);
-            u64 b = Config::weight_is_hidden_vocab ? wgmma_descriptor(weight, box_bytes, 1024) : wgmma_descriptor(weight, 16, 8 * row_bytes);
+            u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
 #pragma unroll
-            for (int k = 0; k < Config::block_hidden / Config::wgmma_k; k++)
-                wgmma(d, a + k * 2, b + k * (Config::weight_is_hidden_vocab ? 128 : 2), (step | k) != 0);
+            for (int k = 0; k < Config::block_hidden / Config::wgmma_k; k++) {
+                if constexpr (Config::splits_operands) {
+                    // Small products first; low x low is below fp32's last bit.
+                    wgmma(d, hidden_descriptor(shared.low.hidden[ring.stage], group) + k * 2, b + k * 2, (step | k) != 0);
+                    wgmma(d, a + k * 2, weight_descriptor(shared.low.weight[ring.stage]) + k * 2, 1);
+                    wgmma(d, a + k * 2, b + k * 2, 1);
+                } else {
+                    wgmma(d, a + k * 2, b + k * (Config::weight_is_hidden_vocab ? 128 : 2), (step | k) != 0);
+                }
+            }
             wgmma_commit();
             wgmma_wait<1>();
             if (step > 0) release(previous);

@@ -1,6 +1,7 @@
 /* A small linear_logp call. */
 #include "fake_call.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,10 +17,14 @@ static char lines[8192];
 
 static void keep_line(void *data, flp_log_level level, const char *message)
 {
-    size_t used = strlen(lines);
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    size_t used;
 
     (void)data;
+    pthread_mutex_lock(&mutex);
+    used = strlen(lines);
     snprintf(lines + used, sizeof(lines) - used, "%s%s\n", level == FLP_LOG_WARNING ? "warning: " : "", message);
+    pthread_mutex_unlock(&mutex);
 }
 
 flp_context *fake_call_start(unsigned flags)

@@ -1,6 +1,6 @@
-/* The fake driver's functions, one a driver function. */
+/* The fake driver: its state, and the functions about devices, contexts, streams and events. */
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* a fake leaves most of what it is given alone */
-#include "fake_driver.h"
+#include "fake_driver_functions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,17 +9,6 @@
 struct CUctx_st {
     unsigned long long id;
     int destroyed;
-};
-
-struct CUmod_st {
-    const char *image;
-    CUfunction functions;
-};
-
-struct CUfunc_st {
-    char name[128];
-    int shared_bytes;
-    CUfunction next;
 };
 
 fake_driver_state fake_driver;
@@ -55,15 +44,10 @@ CUcontext fake_driver_context(int number)
 void fake_driver_destroy_context(int number)
 {
     contexts[number].destroyed = 1;
+    fake_driver_unload_modules(&contexts[number]);
 }
 
-int fake_driver_function_shared_bytes(CUfunction function)
-{
-    return function->shared_bytes;
-}
-
-/* Counts the call; what to return at once, or CUDA_SUCCESS to go on. */
-static CUresult enter(int function)
+CUresult fake_driver_enter(int function)
 {
     int left = atomic_load(&fake_driver.failures[function]);
 
@@ -75,35 +59,28 @@ static CUresult enter(int function)
     return fake_driver.failure[function];
 }
 
-#define ENTER(field)                              \
-    do {                                          \
-        CUresult result_ = enter(FAKE_##field);   \
-        if (result_ != CUDA_SUCCESS)              \
-            return result_;                       \
-    } while (0)
-
 /* A function that always succeeds. */
 #define NO_WORK(field, parameters)           \
-    static CUresult fake_##field parameters  \
+    CUresult fake_cuda_##field parameters    \
     {                                        \
         ENTER(field);                        \
         return CUDA_SUCCESS;                 \
     }
 
-static CUresult fake_init(unsigned flags)
+CUresult fake_cuda_init(unsigned flags)
 {
     ENTER(init);
     return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-static CUresult fake_driver_version(int *version)
+CUresult fake_cuda_driver_version(int *version)
 {
     ENTER(driver_version);
     *version = fake_driver.version;
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_error_name(CUresult result, const char **name)
+CUresult fake_cuda_error_name(CUresult result, const char **name)
 {
     ENTER(error_name);
     *name = result == CUDA_ERROR_OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
@@ -113,35 +90,35 @@ static CUresult fake_error_name(CUresult result, const char **name)
     return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult fake_error_string(CUresult result, const char **text)
+CUresult fake_cuda_error_string(CUresult result, const char **text)
 {
     ENTER(error_string);
     *text = result == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : NULL;
     return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult fake_device_count(int *count)
+CUresult fake_cuda_device_count(int *count)
 {
     ENTER(device_count);
     *count = fake_driver.devices;
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_device_get(CUdevice *device, int ordinal)
+CUresult fake_cuda_device_get(CUdevice *device, int ordinal)
 {
     ENTER(device_get);
     *device = ordinal;
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_device_name(char *name, int bytes, CUdevice device)
+CUresult fake_cuda_device_name(char *name, int bytes, CUdevice device)
 {
     ENTER(device_name);
     snprintf(name, (size_t)bytes, "Fake GPU %d", device);
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_device_attribute(int *value, int attribute, CUdevice device)
+CUresult fake_cuda_device_attribute(int *value, int attribute, CUdevice device)
 {
     ENTER(device_attribute);
     switch (attribute) {
@@ -161,21 +138,21 @@ static CUresult fake_device_attribute(int *value, int attribute, CUdevice device
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult fake_device_total_memory(size_t *bytes, CUdevice device)
+CUresult fake_cuda_device_total_memory(size_t *bytes, CUdevice device)
 {
     ENTER(device_total_memory);
     *bytes = fake_driver.memory_bytes;
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_context_current(CUcontext *context)
+CUresult fake_cuda_context_current(CUcontext *context)
 {
     ENTER(context_current);
     *context = fake_driver.current;
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_context_set_current(CUcontext context)
+CUresult fake_cuda_context_set_current(CUcontext context)
 {
     ENTER(context_set_current);
     if (context && context->destroyed)
@@ -184,14 +161,14 @@ static CUresult fake_context_set_current(CUcontext context)
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_context_device(CUdevice *device)
+CUresult fake_cuda_context_device(CUdevice *device)
 {
     ENTER(context_device);
     *device = 0;
     return fake_driver.current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-static CUresult fake_context_id(CUcontext context, unsigned long long *id)
+CUresult fake_cuda_context_id(CUcontext context, unsigned long long *id)
 {
     ENTER(context_id);
     *id = context->id;
@@ -200,7 +177,7 @@ static CUresult fake_context_id(CUcontext context, unsigned long long *id)
 
 NO_WORK(context_synchronize, (void))
 
-static CUresult fake_primary_retain(CUcontext *context, CUdevice device)
+CUresult fake_cuda_primary_retain(CUcontext *context, CUdevice device)
 {
     ENTER(primary_retain);
     *context = &contexts[0];
@@ -209,146 +186,7 @@ static CUresult fake_primary_retain(CUcontext *context, CUdevice device)
 
 NO_WORK(primary_release, (CUdevice device))
 
-static CUresult fake_memory_info(size_t *free_bytes, size_t *total_bytes)
-{
-    ENTER(memory_info);
-    *total_bytes = fake_driver.memory_bytes;
-    *free_bytes = fake_driver.memory_bytes - (size_t)fake_driver.live_bytes;
-    return CUDA_SUCCESS;
-}
-
-/* A block's bytes stand before it; device pointers are aligned to 256 bytes as the driver's are. */
-static CUresult fake_memory_allocate(CUdeviceptr *pointer, size_t bytes)
-{
-    char *block;
-
-    ENTER(memory_allocate);
-    if (bytes == 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    block = aligned_alloc(256, (bytes + 511) / 256 * 256);
-    if (!block)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    memcpy(block, &bytes, sizeof(bytes));
-    fake_driver.live_bytes += (int64_t)bytes;
-    fake_driver.live_blocks++;
-    *pointer = (CUdeviceptr)(uintptr_t)(block + 256);
-    return CUDA_SUCCESS;
-}
-
-static CUresult fake_memory_free(CUdeviceptr pointer)
-{
-    char *block = (char *)(uintptr_t)pointer;
-    size_t bytes;
-
-    ENTER(memory_free);
-    if (!block)
-        return CUDA_SUCCESS;
-    memcpy(&bytes, block - 256, sizeof(bytes));
-    fake_driver.live_bytes -= (int64_t)bytes;
-    fake_driver.live_blocks--;
-    free(block - 256);
-    return CUDA_SUCCESS;
-}
-
-static CUresult fake_memory_set(CUdeviceptr pointer, unsigned char value, size_t bytes, CUstream stream)
-{
-    ENTER(memory_set);
-    memset((void *)(uintptr_t)pointer, value, bytes);
-    return CUDA_SUCCESS;
-}
-
-static CUresult fake_copy_to_device(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
-{
-    ENTER(copy_to_device);
-    memcpy((void *)(uintptr_t)to, from, bytes);
-    return CUDA_SUCCESS;
-}
-
-static CUresult fake_copy_to_host(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
-{
-    ENTER(copy_to_host);
-    memcpy(to, (const void *)(uintptr_t)from, bytes);
-    return CUDA_SUCCESS;
-}
-
-/* What the fake NVRTC makes is accepted. */
-static CUresult fake_module_load(CUmodule *module, const void *image)
-{
-    ENTER(module_load);
-    if (!fake_driver.current)
-        return CUDA_ERROR_INVALID_CONTEXT;
-    if (strncmp(image, "FAKE-CUBIN ", 11) != 0)
-        return CUDA_ERROR_INVALID_IMAGE;
-    *module = calloc(1, sizeof(**module));
-    (*module)->image = image;
-    fake_driver.live_modules++;
-    return CUDA_SUCCESS;
-}
-
-static CUresult fake_module_unload(CUmodule module)
-{
-    ENTER(module_unload);
-    while (module->functions) {
-        CUfunction next = module->functions->next;
-        free(module->functions);
-        module->functions = next;
-    }
-    free(module);
-    fake_driver.live_modules--;
-    return CUDA_SUCCESS;
-}
-
-static CUresult fake_module_function(CUfunction *function, CUmodule module, const char *name)
-{
-    CUfunction made;
-
-    ENTER(module_function);
-    if (!strstr(module->image, name))
-        return CUDA_ERROR_NOT_FOUND;
-    made = calloc(1, sizeof(*made));
-    snprintf(made->name, sizeof(made->name), "%s", name);
-    made->next = module->functions;
-    module->functions = made;
-    *function = made;
-    return CUDA_SUCCESS;
-}
-
-static CUresult fake_function_set_attribute(CUfunction function, int attribute, int value)
-{
-    ENTER(function_set_attribute);
-    if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value > fake_driver.shared_bytes)
-        return CUDA_ERROR_INVALID_VALUE;
-    function->shared_bytes = value;
-    return CUDA_SUCCESS;
-}
-
-static CUresult fake_function_load(CUfunction function)
-{
-    ENTER(function_load);
-    return function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-static CUresult fake_launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                                   unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters,
-                                   void **extra)
-{
-    fake_launch launch = { function->name, { grid_x, grid_y, grid_z }, { block_x, block_y, block_z }, shared_bytes, stream, parameters };
-
-    ENTER(launch);
-    if (extra || !grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z || block_x * block_y * block_z > 1024)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (shared_bytes > 48 * 1024 && (int)shared_bytes > function->shared_bytes)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (fake_driver.on_launch)
-        fake_driver.on_launch(&launch);
-    launch.parameters = NULL;
-    if (fake_driver.launches < FAKE_LAUNCHES)
-        fake_driver.launch[fake_driver.launches] = launch;
-    fake_driver.launches++;
-    return CUDA_SUCCESS;
-}
-
-static CUresult fake_stream_create(CUstream *stream, unsigned flags)
+CUresult fake_cuda_stream_create(CUstream *stream, unsigned flags)
 {
     ENTER(stream_create);
     *stream = (CUstream)&stream_object;
@@ -358,14 +196,14 @@ static CUresult fake_stream_create(CUstream *stream, unsigned flags)
 NO_WORK(stream_destroy, (CUstream stream))
 NO_WORK(stream_synchronize, (CUstream stream))
 
-static CUresult fake_stream_is_capturing(CUstream stream, int *status)
+CUresult fake_cuda_stream_is_capturing(CUstream stream, int *status)
 {
     ENTER(stream_is_capturing);
     *status = fake_driver.capture;
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_event_create(CUevent *event, unsigned flags)
+CUresult fake_cuda_event_create(CUevent *event, unsigned flags)
 {
     ENTER(event_create);
     *event = (CUevent)&event_object;
@@ -376,41 +214,18 @@ NO_WORK(event_destroy, (CUevent event))
 NO_WORK(event_record, (CUevent event, CUstream stream))
 NO_WORK(event_synchronize, (CUevent event))
 
-static CUresult fake_event_elapsed(float *milliseconds, CUevent start, CUevent end)
+CUresult fake_cuda_event_elapsed(float *milliseconds, CUevent start, CUevent end)
 {
     ENTER(event_elapsed);
     *milliseconds = 1;
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_tensor_map_encode_tiled(CUtensorMap *map, int dtype, uint32_t rank, void *address, const uint64_t *dimensions,
-                                             const uint64_t *strides_bytes, const uint32_t *box, const uint32_t *element_strides,
-                                             int interleave, int swizzle, int l2_promotion, int out_of_bounds_fill)
-{
-    ENTER(tensor_map_encode_tiled);
-    if (rank != 2)
-        return CUDA_ERROR_INVALID_VALUE;
-    memset(map, 0x5a, sizeof(*map));
-    fake_driver.map.dtype = dtype;
-    fake_driver.map.rank = rank;
-    fake_driver.map.address = address;
-    fake_driver.map.swizzle = swizzle;
-    fake_driver.map.interleave = interleave;
-    fake_driver.map.l2_promotion = l2_promotion;
-    fake_driver.map.fill = out_of_bounds_fill;
-    fake_driver.map.stride_bytes = strides_bytes[0];
-    memcpy(fake_driver.map.dimensions, dimensions, 2 * sizeof(*dimensions));
-    memcpy(fake_driver.map.box, box, 2 * sizeof(*box));
-    memcpy(fake_driver.map.element_strides, element_strides, 2 * sizeof(*element_strides));
-    return CUDA_SUCCESS;
-}
-
-#define fake_launch fake_launch_kernel /* the table's field is called launch, as the struct is */
 void *fake_driver_symbol(const char *name)
 {
 #define FIND_SYMBOL(field, symbol, parameters) \
     if (strcmp(name, #symbol) == 0)            \
-        return (void *)fake_##field;
+        return (void *)fake_cuda_##field;
     FLP_DRIVER_FUNCTIONS(FIND_SYMBOL)
     FLP_DRIVER_OPTIONAL_FUNCTIONS(FIND_SYMBOL)
 #undef FIND_SYMBOL

@@ -32,8 +32,8 @@ typedef struct {
     atomic_int calls[FAKE_FUNCTIONS]; /* FAKE_...: how often it was called */
     CUresult failure[FAKE_FUNCTIONS]; /* what it returns instead of doing its work, */
     atomic_int failures[FAKE_FUNCTIONS]; /* this many times more; negative: always */
-    int64_t live_bytes, live_blocks;  /* device memory that is not freed */
-    int live_modules;
+    _Atomic(int64_t) live_bytes, live_blocks;  /* device memory that is not freed */
+    atomic_int live_modules;                 /* loaded and not unloaded */
     int launches;                     /* since the reset; the first FAKE_LAUNCHES are kept */
     fake_launch launch[FAKE_LAUNCHES];
     void (*on_launch)(const fake_launch *launch); /* NULL, or called in the launch */

@@ -45,11 +45,25 @@ static void asking_again_for_the_same_context_asks_the_driver_for_no_facts(void 
     assert_int_equal(2 * before, fake_driver.calls[FAKE_device_attribute]);
 }
 
+static void the_context_id_alone_asks_for_no_facts(void **state)
+{
+    unsigned long long id;
+
+    (void)state;
+    fake_driver.current = fake_driver_context(2);
+    assert_succeeds(flp_device_current_id(&id));
+    assert_int_equal(1002, id);
+    assert_int_equal(0, fake_driver.calls[FAKE_device_attribute]);
+}
+
 static void no_current_context_is_the_wrong_context(void **state)
 {
+    unsigned long long id;
+
     (void)state;
     fake_driver.current = NULL;
     assert_fails(FLP_WRONG_CONTEXT, flp_device_current(&device), "no CUDA context is current");
+    assert_fails(FLP_WRONG_CONTEXT, flp_device_current_id(&id), "no CUDA context is current");
 }
 
 static void a_destroyed_context_is_the_wrong_context(void **state)
@@ -147,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_current_device_has_its_context_and_facts, install),
         cmocka_unit_test_setup(asking_again_for_the_same_context_asks_the_driver_for_no_facts, install),
+        cmocka_unit_test_setup(the_context_id_alone_asks_for_no_facts, install),
         cmocka_unit_test_setup(no_current_context_is_the_wrong_context, install),
         cmocka_unit_test_setup(a_destroyed_context_is_the_wrong_context, install),
         cmocka_unit_test_setup(each_failing_question_is_named, install),

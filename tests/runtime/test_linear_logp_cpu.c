@@ -1,61 +1,106 @@
-/* linear_logp on the host: all cases against fp64, and the bits of a row wherever it stands. */
+/* linear_logp on the host: all cases against fp64, called directly and through the public calls. */
 #include "cases.h"
 #include "cpu/linear_logp_cpu.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
-static flp_thread_pool *pools[4]; /* [t]: of t threads */
+static flp_thread_pool *pool;
 
-static int create_pools(void **state)
+static int create_pool(void **state)
 {
     (void)state;
-    for (int threads = 1; threads < 4; threads++)
-        if (flp_thread_pool_create(threads, &pools[threads]) != FLP_OK) return 1;
+    return flp_thread_pool_create(2, &pool) != FLP_OK;
+}
+
+static int destroy_pool(void **state)
+{
+    (void)state;
+    flp_thread_pool_destroy(pool);
     return 0;
 }
 
-static int destroy_pools(void **state)
-{
-    (void)state;
-    for (int threads = 1; threads < 4; threads++) flp_thread_pool_destroy(pools[threads]);
-    return 0;
-}
+enum { NOT_COUNTED = -2 };
+
+typedef flp_status executor(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, int64_t *bad_count, int64_t *bad_first);
 
 /* Returns whether the case held; prints why not. */
-static int run_case(int index)
+static int run_case(int index, executor *execute)
 {
     flp_case c;
     flp_case_data data;
     flp_reference reference;
     flp_linear_logp_args args;
     char message[256];
-    int64_t bad_count = 0, bad_first = -1;
     flp_case_get(index, &c);
     assert_true(flp_case_make_data(&c, &data));
     flp_case_args(&c, &data, NULL, &args);
     assert_true(flp_reference_compute(&c.problem, &args, &reference));
-    assert_int_equal(flp_linear_logp_cpu(pools[2], &c.problem, &args, &bad_count, &bad_first), FLP_OK);
-    int right = flp_case_check(&c, &data, &reference, message, sizeof message);
-    if (!right) print_error("case \"%s\": %s\n", c.name, message);
-    assert_int_equal(bad_count, reference.bad_count);
-    assert_int_equal(bad_first, reference.bad_first);
+    int64_t bad_count = 0, bad_first = -1;
+    flp_status status = execute(&c.problem, &args, &bad_count, &bad_first);
+    int right = status == FLP_OK && flp_case_check(&c, &data, &reference, message, sizeof message);
+    if (!right) print_error("case \"%s\": %s\n", c.name, status == FLP_OK ? message : flp_error_message());
+    if (bad_count != NOT_COUNTED) {
+        assert_int_equal(bad_count, reference.bad_count);
+        assert_int_equal(bad_first, reference.bad_first);
+    }
     flp_reference_free(&reference);
     flp_case_free_data(&data);
     return right;
 }
 
+static void expect_all_cases(executor *execute)
+{
+    int failures = 0;
+    for (int i = 0; i < flp_case_count(); i++) failures += !run_case(i, execute);
+    assert_int_equal(failures, 0);
+}
+
+static flp_status call_directly(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, int64_t *bad_count,
+                                int64_t *bad_first)
+{
+    return flp_linear_logp_cpu(pool, problem, args, bad_count, bad_first);
+}
+
 static void every_case_agrees_with_fp64(void **state)
 {
     (void)state;
-    int failures = 0;
-    for (int i = 0; i < flp_case_count(); i++) failures += !run_case(i);
-    assert_int_equal(failures, 0);
+    expect_all_cases(call_directly);
+}
+
+static flp_context *context;
+
+static flp_status call_through_a_plan(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, int64_t *bad_count,
+                                      int64_t *bad_first)
+{
+    flp_plan *plan;
+    flp_status status = flp_plan_create(context, problem, &plan);
+    if (status != FLP_OK) return status;
+    status = flp_plan_execute(plan, args);
+    if (status == FLP_OK) status = flp_plan_target_errors(plan, bad_count, bad_first);
+    flp_plan_destroy(plan);
+    return status;
+}
+
+/* The context's own plans cannot be asked for their bad targets. */
+static flp_status call_by_dispatch(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, int64_t *bad_count,
+                                   int64_t *bad_first)
+{
+    *bad_count = *bad_first = NOT_COUNTED;
+    return flp_linear_logp(context, problem, args);
+}
+
+static void every_case_agrees_with_fp64_through_the_public_calls(void **state)
+{
+    (void)state;
+    flp_context_options options = {.cache_directory = "", .cpu_threads = 2, .flags = FLP_CONTEXT_NO_GPU};
+    assert_int_equal(flp_context_create(&options, &context), FLP_OK);
+    expect_all_cases(call_through_a_plan);
+    expect_all_cases(call_by_dispatch);
+    flp_context_destroy(context);
 }
 
 /* The figure that the project set out from: the loss, not only the rows, within 1e-5. */
@@ -71,7 +116,7 @@ static void the_seed_case_has_the_loss_of_fp64(void **state)
     assert_true(flp_case_make_data(&c, &data));
     flp_case_args(&c, &data, NULL, &args);
     assert_true(flp_reference_compute(&c.problem, &args, &reference));
-    assert_int_equal(flp_linear_logp_cpu(pools[2], &c.problem, &args, NULL, NULL), FLP_OK);
+    assert_int_equal(flp_linear_logp_cpu(pool, &c.problem, &args, NULL, NULL), FLP_OK);
     double loss = 0, want = 0;
     for (int64_t i = 0; i < args.rows; i++) {
         loss -= args.logp[i];
@@ -79,143 +124,6 @@ static void the_seed_case_has_the_loss_of_fp64(void **state)
     }
     assert_true(fabs(loss - want) <= 1e-5 * want);
     flp_reference_free(&reference);
-    flp_case_free_data(&data);
-}
-
-/* ---- batch invariance ---- */
-
-enum { MOST_ROWS = 300, RESULTS = 3 };
-
-/* Results of one row: logp, lse and argmax as they lie in memory. */
-typedef struct {
-    uint32_t bits[RESULTS];
-} row_result;
-
-typedef struct {
-    flp_case c;
-    flp_case_data data;
-    flp_linear_logp_args args; /* of all rows */
-    row_result alone[MOST_ROWS];
-} invariance;
-
-/* Executes rows from[0 .. rows - 1] of the case as one batch. */
-static void execute(const invariance *test, flp_thread_pool *pool, const int *from, int rows, row_result *results)
-{
-    flp_linear_logp_problem problem = test->c.problem;
-    flp_linear_logp_args args = test->args;
-    size_t bytes = (size_t)problem.hidden * (problem.dtype == FLP_F32 ? 4 : 2);
-    unsigned char *hidden = malloc((size_t)rows * bytes);
-    int64_t *target = malloc((size_t)rows * sizeof *target);
-    float *logp = malloc((size_t)rows * sizeof *logp), *lse = malloc((size_t)rows * sizeof *lse), *temperature = malloc((size_t)rows * sizeof(float));
-    int32_t *argmax = malloc((size_t)rows * sizeof *argmax);
-    for (int i = 0; i < rows; i++) {
-        memcpy(hidden + (size_t)i * bytes, (const unsigned char *)test->args.hidden + (size_t)from[i] * bytes, bytes);
-        target[i] = ((const int64_t *)test->args.target)[from[i]];
-        temperature[i] = test->args.row_temperature[from[i]];
-    }
-    problem.rows = args.rows = rows;
-    args.hidden = hidden;
-    args.target = target;
-    args.row_temperature = temperature;
-    args.logp = logp;
-    args.lse = lse;
-    args.argmax = argmax;
-    assert_int_equal(flp_linear_logp_cpu(pool, &problem, &args, NULL, NULL), FLP_OK);
-    for (int i = 0; i < rows; i++) {
-        memcpy(&results[i].bits[0], &logp[i], 4);
-        memcpy(&results[i].bits[1], &lse[i], 4);
-        memcpy(&results[i].bits[2], &argmax[i], 4);
-    }
-    free(hidden);
-    free(target);
-    free(logp);
-    free(lse);
-    free(temperature);
-    free(argmax);
-}
-
-static int same_bits(const row_result *a, const row_result *b)
-{
-    return memcmp(a->bits, b->bits, sizeof a->bits) == 0;
-}
-
-/* Rows in a batch of `rows`, the one at place p being (first + p * step) mod MOST_ROWS, must have the bits they have alone. */
-static void expect_same_bits(const invariance *test, int threads, int rows, int first, int step)
-{
-    int from[MOST_ROWS] = {0};
-    row_result results[MOST_ROWS];
-    for (int p = 0; p < rows; p++) from[p] = (first + p * step) % MOST_ROWS;
-    execute(test, pools[threads], from, rows, results);
-    for (int p = 0; p < rows; p++)
-        if (!same_bits(&results[p], &test->alone[from[p]]))
-            fail_msg("%s: row %d at place %d of %d rows, %d threads: %08x %08x %d, alone %08x %08x %d", test->c.name, from[p], p, rows,
-                     threads, results[p].bits[0], results[p].bits[1], (int)results[p].bits[2], test->alone[from[p]].bits[0],
-                     test->alone[from[p]].bits[1], (int)test->alone[from[p]].bits[2]);
-}
-
-static void expect_invariance(flp_dtype dtype, flp_weight_layout layout, int hidden, int vocab, double softcap)
-{
-    static const int batches[] = {1, 63, 64, 65, MOST_ROWS};
-    invariance *test = calloc(1, sizeof *test);
-    assert_non_null(test);
-    test->c = (flp_case){.name = "invariance", .rows = FLP_CASE_ROW_TEMPERATURES | FLP_CASE_NAN_ROWS, .bias = FLP_CASE_PLAIN_BIAS,
-                         .ignore_index = -100,
-                         .problem = {.dtype = dtype, .rows = MOST_ROWS, .hidden = hidden, .vocab = vocab, .weight_layout = layout,
-                                     .hidden_stride = hidden, .weight_stride = layout == FLP_VOCAB_HIDDEN ? hidden : vocab,
-                                     .bias_dtype = FLP_BF16, .target_dtype = FLP_I64, .argmax = 1, .softcap = softcap}};
-    snprintf(test->c.name, sizeof test->c.name, "d%d v%d layout %d", hidden, vocab, (int)layout);
-    assert_true(flp_case_make_data(&test->c, &test->data));
-    flp_case_args(&test->c, &test->data, NULL, &test->args);
-    for (int row = 0; row < MOST_ROWS; row++) execute(test, pools[1], &row, 1, &test->alone[row]);
-    for (int threads = 1; threads < 4; threads++) {
-        for (size_t b = 0; b < sizeof batches / sizeof *batches; b++) {
-            expect_same_bits(test, threads, batches[b], 0, 1);
-            expect_same_bits(test, threads, batches[b], 37, 1);
-            expect_same_bits(test, threads, batches[b], 299, 7); /* 7 and 300 have no divisor in common: other neighbours */
-        }
-    }
-    flp_case_free_data(&test->data);
-    free(test);
-}
-
-static void a_row_has_the_same_bits_in_any_batch(void **state)
-{
-    (void)state;
-    /* Products that count as small and those that do not; V of one chunk, of several, with a last one below 16 entries; D
-     * beyond the depth that a BLAS blocks. */
-    expect_invariance(FLP_F32, FLP_VOCAB_HIDDEN, 64, 1000, 0);
-    expect_invariance(FLP_F32, FLP_HIDDEN_VOCAB, 100, 1029, 0);
-    expect_invariance(FLP_BF16, FLP_VOCAB_HIDDEN, 8, 7, 30);
-    expect_invariance(FLP_BF16, FLP_HIDDEN_VOCAB, 700, 257, 0);
-    expect_invariance(FLP_F16, FLP_VOCAB_HIDDEN, 769, 520, 30);
-}
-
-/* More rows than one group holds; the last group is a part. Against the same rows in batches of another size. */
-static void groups_of_rows_do_not_show(void **state)
-{
-    (void)state;
-    enum { ROWS = 2100, D = 24, V = 700 };
-    flp_case c = {.rows = FLP_CASE_IGNORED_ROWS | FLP_CASE_LOGP_ONLY, .ignore_index = -100,
-                  .problem = {.dtype = FLP_F16, .rows = ROWS, .hidden = D, .vocab = V, .hidden_stride = D, .weight_stride = D,
-                              .target_dtype = FLP_I64}};
-    flp_case_data data;
-    flp_linear_logp_args args;
-    float *whole = malloc(ROWS * sizeof *whole);
-    assert_true(flp_case_make_data(&c, &data));
-    flp_case_args(&c, &data, NULL, &args);
-    assert_int_equal(flp_linear_logp_cpu(pools[3], &c.problem, &args, NULL, NULL), FLP_OK);
-    memcpy(whole, args.logp, ROWS * sizeof *whole);
-    flp_case_poison_outputs(&data);
-    for (int64_t first = 0; first < ROWS; first += 199) {
-        flp_linear_logp_args part = args;
-        part.rows = first + 199 < ROWS ? 199 : ROWS - first;
-        part.hidden = (const uint16_t *)args.hidden + first * D;
-        part.target = (const int64_t *)args.target + first;
-        part.logp = args.logp + first;
-        assert_int_equal(flp_linear_logp_cpu(pools[2], &c.problem, &part, NULL, NULL), FLP_OK);
-    }
-    assert_memory_equal(whole, args.logp, ROWS * sizeof *whole);
-    free(whole);
     flp_case_free_data(&data);
 }
 
@@ -227,11 +135,11 @@ static void bad_targets_are_added_to_what_was_counted(void **state)
     flp_linear_logp_problem problem = {.dtype = FLP_F32, .rows = 3, .hidden = 1, .vocab = 2, .hidden_stride = 1, .weight_stride = 1,
                                        .target_dtype = FLP_I64};
     flp_linear_logp_args args = {.rows = 3, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .logp = logp};
-    assert_int_equal(flp_linear_logp_cpu(pools[1], &problem, &args, &count, &first), FLP_OK);
+    assert_int_equal(flp_linear_logp_cpu(pool, &problem, &args, &count, &first), FLP_OK);
     assert_int_equal(count, 12);
     assert_int_equal(first, 1);
     first = 0;
-    assert_int_equal(flp_linear_logp_cpu(pools[1], &problem, &args, &count, &first), FLP_OK);
+    assert_int_equal(flp_linear_logp_cpu(pool, &problem, &args, &count, &first), FLP_OK);
     assert_int_equal(first, 0);
     assert_true(isnan(logp[1]) && isnan(logp[2]) && logp[0] < 0);
 }
@@ -247,11 +155,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_case_agrees_with_fp64),
+        cmocka_unit_test(every_case_agrees_with_fp64_through_the_public_calls),
         cmocka_unit_test(the_seed_case_has_the_loss_of_fp64),
-        cmocka_unit_test(a_row_has_the_same_bits_in_any_batch),
-        cmocka_unit_test(groups_of_rows_do_not_show),
         cmocka_unit_test(bad_targets_are_added_to_what_was_counted),
         cmocka_unit_test(numerics_names_the_arithmetic),
     };
-    return cmocka_run_group_tests(tests, create_pools, destroy_pools);
+    return cmocka_run_group_tests(tests, create_pool, destroy_pool);
 }

@@ -83,7 +83,7 @@ static void safetensors_data_at_any_place_is_aligned_to_its_elements(void **stat
         flp_tensor tensor;
         snprintf(header, sizeof header, "{\"t:0\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[0,8]}}%*s", padding, "");
         write_safetensors("x.safetensors", header, values, sizeof values);
-        char spec[256];
+        char spec[512];
         snprintf(spec, sizeof spec, "%s%s", path_of("x.safetensors"), padding % 2 ? "" : ":t:0");
         assert_int_equal(flp_tensor_file_open(spec, &tensor), FLP_OK);
         assert_int_equal((uintptr_t)tensor.data % sizeof(int32_t), 0);

@@ -1,0 +1,83 @@
+/* cuBLAS by dlopen, with the few declarations that one product takes. */
+#include "baselines.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "cuda/library.h"
+
+/* From cublas_api.h and library_types.h. */
+enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUDA_R_16BF = 14, CUBLAS_COMPUTE_32F = 68, CUBLAS_GEMM_DEFAULT = -1 };
+
+static flp_status check(int result, const char *what)
+{
+    return result == 0 ? FLP_OK : flp_status_fail(FLP_CUDA_FAILED, "%s: cublasStatus_t %d", what, result);
+}
+
+/* libcublas wants libcublasLt, which the loader finds by itself only where its directory is searched. */
+static void *open_in(const flp_library_loader *loader, const char *directory, int major)
+{
+    char path[4096];
+
+    snprintf(path, sizeof(path), "%s%slibcublasLt.so.%d", directory, *directory ? "/" : "", major);
+    loader->open(path);
+    snprintf(path, sizeof(path), "%s%slibcublas.so.%d", directory, *directory ? "/" : "", major);
+    return loader->open(path);
+}
+
+static void *open_library(void)
+{
+    const flp_library_loader *loader = flp_library_loader_get();
+    const char *home = getenv("CUDA_HOME");
+    char home_directory[4000];
+    const char *const directories[] = { "", home_directory, "/usr/local/cuda/lib64" };
+    void *library = NULL;
+
+    snprintf(home_directory, sizeof(home_directory), "%s/lib64", home ? home : "");
+    for (int major = 13; major >= 12 && !library; major--)
+        for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]) && !library; i++)
+            library = open_in(loader, directories[i], major);
+    return library;
+}
+
+flp_status flp_cublas_open(CUstream stream, flp_cublas *cublas)
+{
+    const flp_library_loader *loader = flp_library_loader_get();
+    int (*create)(void **), (*set_stream)(void *, CUstream), (*get_version)(void *, int *);
+    flp_status status;
+
+    *cublas = (flp_cublas){ .library = open_library() };
+    if (!cublas->library)
+        return flp_status_fail(FLP_NO_VARIANT, "neither libcublas.so.13 nor libcublas.so.12 was found: %s", loader->error());
+    create = (int (*)(void **))loader->symbol(cublas->library, "cublasCreate_v2");
+    set_stream = (int (*)(void *, CUstream))loader->symbol(cublas->library, "cublasSetStream_v2");
+    get_version = (int (*)(void *, int *))loader->symbol(cublas->library, "cublasGetVersion_v2");
+    cublas->destroy = (int (*)(void *))loader->symbol(cublas->library, "cublasDestroy_v2");
+    *(void **)&cublas->gemm = loader->symbol(cublas->library, "cublasGemmEx");
+    if (!create || !set_stream || !get_version || !cublas->destroy || !cublas->gemm)
+        return flp_status_fail(FLP_NO_VARIANT, "libcublas lacks a function");
+    status = check(create(&cublas->handle), "cublasCreate");
+    if (status == FLP_OK)
+        status = check(set_stream(cublas->handle, stream), "cublasSetStream");
+    return status == FLP_OK ? check(get_version(cublas->handle, &cublas->version), "cublasGetVersion") : status;
+}
+
+void flp_cublas_close(flp_cublas *cublas)
+{
+    if (cublas->handle)
+        cublas->destroy(cublas->handle);
+    *cublas = (flp_cublas){ 0 };
+}
+
+/* Column-major, as BLAS has it: logits^T [V, N] = weight^T^T [V, D] . hidden^T [D, N]. */
+flp_status flp_cublas_logits(const flp_cublas *cublas, const void *hidden, const void *weight, void *logits, int64_t rows,
+                             int64_t hidden_size, int64_t vocab)
+{
+    const float one = 1, zero = 0;
+
+    return check(cublas->gemm(cublas->handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)vocab, (int)rows, (int)hidden_size, &one, weight, CUDA_R_16BF,
+                              (int)hidden_size, hidden, CUDA_R_16BF, (int)hidden_size, &zero, logits, CUDA_R_16BF, (int)vocab,
+                              CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT), "cublasGemmEx");
+}

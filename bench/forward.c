@@ -1,0 +1,325 @@
+/* Sets one case up, checks it, measures it. */
+#include "forward.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "baselines.h"
+#include "device/gpu_reference.h"
+#include "plan/plan.h"
+#include "plan/problem.h"
+#include "statistics.h"
+
+enum { CHECKED_ROWS = 64, READ_ROWS = 64, NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32 };
+
+/* The promise of the forward. */
+static const double promised_error = 1e-6;
+
+const char *const flp_forward_cases[] = {
+    "n4096:d2048:v131072", "n4096:d2304:v256000", "n8192:d4096:v128256",
+    "n1:d4096:v128256", "n16:d4096:v128256", "n64:d4096:v128256", NULL
+};
+
+typedef struct {
+    flp_gpu *gpu;
+    flp_linear_logp_problem problem;
+    CUstream stream;
+    flp_gpu_kernels kernels;
+    flp_cublas cublas;
+    flp_read_kernel read;
+    flp_gpu_matrix hidden, weight;
+    CUdeviceptr target, logp, logits;
+    int64_t *targets;
+    flp_context *context;
+    flp_plan *plan;
+    flp_linear_logp_args args;
+    int64_t memory_bytes; /* that the library took, by the driver's account */
+} forward;
+
+/* With few rows the weight's bytes are the floor, with many the product is. */
+static int reads_weight(const flp_linear_logp_problem *problem)
+{
+    return problem->rows <= READ_ROWS;
+}
+
+static int64_t weight_bytes(const flp_linear_logp_problem *problem)
+{
+    return problem->vocab * problem->hidden * 2;
+}
+
+flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem)
+{
+    char whole[FLP_PROBLEM_TEXT_BYTES];
+    flp_linear_logp_problem given;
+    flp_status status;
+
+    snprintf(whole, sizeof(whole), "%s%s", strncmp(text, "linear_logp:", 12) == 0 ? "" : "linear_logp:bf16:", text);
+    status = flp_problem_parse(whole, &given);
+    if (status == FLP_OK)
+        status = flp_problem_normalize(&given, problem);
+    if (status != FLP_OK)
+        return status;
+    if (problem->dtype != FLP_BF16 || problem->bias_dtype != FLP_NONE || problem->weight_layout != FLP_VOCAB_HIDDEN || problem->rows < 1 ||
+        problem->hidden_stride != problem->hidden || problem->weight_stride != problem->hidden || problem->hidden % 8 != 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, no bias", text);
+    return FLP_OK;
+}
+
+static flp_status launch_ours(void *data)
+{
+    forward *f = data;
+
+    return flp_plan_execute(f->plan, &f->args);
+}
+
+static flp_status launch_baseline(void *data)
+{
+    forward *f = data;
+
+    if (reads_weight(&f->problem))
+        return flp_read_kernel_launch(f->gpu, &f->read, f->weight.data, weight_bytes(&f->problem), f->stream);
+    return flp_cublas_logits(&f->cublas, flp_gpu_pointer(f->hidden.data), flp_gpu_pointer(f->weight.data), flp_gpu_pointer(f->logits),
+                             f->problem.rows, f->problem.hidden, f->problem.vocab);
+}
+
+/* hidden ~ N(0, 1), weight ~ N(0, 4 / D): logits with a deviation of 2. */
+static flp_status fill_inputs(forward *f)
+{
+    flp_linear_logp_problem *p = &f->problem;
+    flp_status status;
+
+    for (int64_t i = 0; i < p->rows; i++)
+        f->targets[i] = i == 0 ? p->vocab - 1 : (i * 7919 + 13) % p->vocab;
+    status = flp_gpu_kernels_fill(f->gpu, &f->kernels, &f->hidden, HIDDEN_STREAM, 1);
+    if (status == FLP_OK)
+        status = flp_gpu_kernels_fill(f->gpu, &f->kernels, &f->weight, WEIGHT_STREAM, 2 / sqrt((double)p->hidden));
+    return status == FLP_OK ? flp_gpu_copy_in(f->gpu, f->targets, (size_t)p->rows * sizeof(*f->targets), &f->target) : status;
+}
+
+static flp_status make_inputs(forward *f)
+{
+    flp_linear_logp_problem *p = &f->problem;
+    CUdeviceptr hidden = 0, weight = 0;
+    flp_status status = flp_gpu_allocate(f->gpu, (size_t)(p->rows * p->hidden) * 2, &hidden);
+
+    if (status == FLP_OK)
+        status = flp_gpu_allocate(f->gpu, (size_t)weight_bytes(p), &weight);
+    if (status == FLP_OK)
+        status = flp_gpu_allocate(f->gpu, (size_t)p->rows * sizeof(float), &f->logp);
+    f->hidden = flp_gpu_matrix_rows(hidden, p->dtype, p->rows, p->hidden);
+    f->weight = flp_gpu_matrix_rows(weight, p->dtype, p->vocab, p->hidden);
+    f->targets = malloc((size_t)p->rows * sizeof(*f->targets));
+    if (!f->targets)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for targets");
+    return status == FLP_OK ? fill_inputs(f) : status;
+}
+
+/* One launch of it too, so that its own memory is taken before ours is counted. */
+static flp_status make_baseline(forward *f)
+{
+    flp_status status;
+
+    if (reads_weight(&f->problem)) {
+        status = flp_read_kernel_load(f->gpu, &f->read);
+    } else {
+        status = flp_cublas_open(f->stream, &f->cublas);
+        if (status == FLP_OK)
+            status = flp_gpu_allocate(f->gpu, (size_t)(f->problem.rows * f->problem.vocab) * 2, &f->logits);
+    }
+    if (status == FLP_OK)
+        status = launch_baseline(f);
+    return status == FLP_OK ? flp_gpu_synchronize(f->gpu) : status;
+}
+
+static flp_status free_memory(const flp_gpu *gpu, int64_t *bytes)
+{
+    size_t free_bytes = 0, total_bytes;
+    flp_status status = flp_gpu_check(gpu, gpu->driver->memory_info(&free_bytes, &total_bytes), "cuMemGetInfo");
+
+    *bytes = (int64_t)free_bytes;
+    return status;
+}
+
+static flp_status make_ours(forward *f)
+{
+    int64_t before = 0, after = 0;
+    flp_status status = free_memory(f->gpu, &before);
+
+    f->args = (flp_linear_logp_args){ .rows = f->problem.rows, .hidden = flp_gpu_pointer(f->hidden.data),
+                                      .weight = flp_gpu_pointer(f->weight.data), .target = flp_gpu_pointer(f->target), .ignore_index = -100,
+                                      .logp = flp_gpu_pointer(f->logp), .stream = f->stream };
+    if (status == FLP_OK)
+        status = flp_context_create(NULL, &f->context);
+    if (status == FLP_OK)
+        status = flp_plan_create(f->context, &f->problem, &f->plan);
+    if (status == FLP_OK && !flp_plan_on_gpu(f->plan))
+        status = flp_status_fail(FLP_NO_VARIANT, "the plan runs on the CPU: %s", f->plan->choice.reason);
+    if (status == FLP_OK)
+        status = flp_gpu_set(f->gpu, f->logp, 0xff, (size_t)f->problem.rows * sizeof(float));
+    if (status == FLP_OK)
+        status = launch_ours(f);
+    if (status == FLP_OK)
+        status = flp_gpu_synchronize(f->gpu);
+    if (status == FLP_OK)
+        status = free_memory(f->gpu, &after);
+    f->memory_bytes = before - after;
+    return status;
+}
+
+/* *error: || logp - fp64 || / || fp64 || over `count` rows. Allowed: the promise, or what accumulating in fp32 costs where that is more. */
+static flp_status check_rows(forward *f, int count, const int64_t *rows, const float *logp, double *error)
+{
+    flp_gpu_reference_row reference[CHECKED_ROWS];
+    int64_t targets[CHECKED_ROWS];
+    double difference = 0, size = 0, rounding = 0, allowed;
+    flp_status status;
+
+    for (int i = 0; i < count; i++)
+        targets[i] = f->targets[rows[i]];
+    status = flp_gpu_reference_compute(f->gpu, &f->kernels, &f->hidden, &f->weight, count, rows, targets, reference);
+    if (status != FLP_OK)
+        return status;
+    for (int i = 0; i < count; i++) {
+        difference = hypot(difference, logp[rows[i]] - reference[i].logp);
+        size = hypot(size, reference[i].logp);
+        rounding = hypot(rounding, reference[i].rounding);
+    }
+    *error = difference / size;
+    allowed = fmax(promised_error, rounding / size);
+    if (*error <= allowed)
+        return FLP_OK;
+    return flp_status_fail(FLP_INTERNAL, "logp: relative error %.3g against fp64, allowed %.3g", *error, allowed);
+}
+
+static flp_status check(forward *f, double *error, int *checked)
+{
+    const int64_t count = f->problem.rows < CHECKED_ROWS ? f->problem.rows : CHECKED_ROWS;
+    float *logp = malloc((size_t)f->problem.rows * sizeof(*logp));
+    int64_t rows[CHECKED_ROWS];
+    flp_status status = logp ? flp_gpu_download(f->gpu, logp, f->logp, (size_t)f->problem.rows * sizeof(*logp))
+                             : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for logp");
+
+    for (int64_t i = 0; i < count; i++)
+        rows[i] = count == 1 ? 0 : i * (f->problem.rows - 1) / (count - 1);
+    for (int64_t i = 0; i < f->problem.rows && status == FLP_OK; i++)
+        if (!(logp[i] <= 0))
+            status = flp_status_fail(FLP_INTERNAL, "logp[%lld]: got %g", (long long)i, logp[i]);
+    if (status == FLP_OK)
+        status = check_rows(f, (int)count, rows, logp, error);
+    *checked = (int)count;
+    free(logp);
+    return status;
+}
+
+/* ---- what goes into the results */
+
+static json_t *pack_statistics(flp_statistics s)
+{
+    return json_pack("{s:f, s:f, s:f}", "median", s.median, "p10", s.p10, "p90", s.p90);
+}
+
+/* Floating-point operations or bytes, in units of 10^12. */
+static double work(const flp_linear_logp_problem *p)
+{
+    if (reads_weight(p))
+        return (double)weight_bytes(p) * 1e-12;
+    return 2.0 * (double)p->rows * (double)p->hidden * (double)p->vocab * 1e-12;
+}
+
+static json_t *pack_regime(const flp_linear_logp_problem *p, int repeats, double *ours_ms, double *baseline_ms)
+{
+    double *ratios = malloc((size_t)repeats * sizeof(*ratios));
+    flp_statistics ours, baseline, ratio;
+
+    if (!ratios)
+        return NULL;
+    for (int i = 0; i < repeats; i++)
+        ratios[i] = baseline_ms[i] / ours_ms[i];
+    ratio = flp_statistics_of(ratios, repeats);
+    ours = flp_statistics_of(ours_ms, repeats);
+    baseline = flp_statistics_of(baseline_ms, repeats);
+    free(ratios);
+    return json_pack("{s:i, s:o, s:o, s:o, s:f, s:f}", "pairs", repeats, "ours_ms", pack_statistics(ours), "baseline_ms",
+                     pack_statistics(baseline), "ratio", pack_statistics(ratio), "ours_rate", work(p) / ours.median * 1e3, "baseline_rate",
+                     work(p) / baseline.median * 1e3);
+}
+
+static flp_status measure_regime(forward *f, flp_regime regime, const flp_measure_options *options, json_t *regimes)
+{
+    const flp_measured ours = { launch_ours, f }, baseline = { launch_baseline, f };
+    double *samples = malloc(2 * (size_t)options->repeats * sizeof(*samples));
+    flp_status status;
+
+    if (!samples)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for samples");
+    status = flp_measure_pairs(f->gpu, f->stream, regime, options, &ours, &baseline, samples, samples + options->repeats);
+    if (status == FLP_OK && json_object_set_new(regimes, flp_regime_name(regime), pack_regime(&f->problem, options->repeats, samples,
+                                                                                            samples + options->repeats)) != 0)
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");
+    free(samples);
+    return status;
+}
+
+static json_t *pack_case(const forward *f, const char *text, double error, int checked, json_t *regimes)
+{
+    const flp_linear_logp_problem *p = &f->problem;
+
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:s, s:s, s:O}", "problem", text, "path",
+                     flp_choose_name(f->plan->choice.path), "tile", f->plan->tile->manifest.variant, "combine",
+                     f->plan->combine->manifest.variant, "numerics", flp_plan_numerics(f->plan), "workspace_bytes",
+                     (json_int_t)flp_plan_workspace_bytes(f->plan, p->rows), "memory_bytes", (json_int_t)f->memory_bytes, "rows_checked",
+                     (json_int_t)checked, "relative_error", error, "baseline", reads_weight(p) ? "read of the weight" : "cuBLAS logits product",
+                     "unit", reads_weight(p) ? "TB/s" : "TFLOP/s", "regimes", regimes);
+}
+
+static flp_status run(forward *f, const flp_forward_options *options, json_t *regimes, json_t **result)
+{
+    char text[FLP_PROBLEM_TEXT_BYTES];
+    double error = 0;
+    int checked = 0;
+    flp_status status = flp_problem_format(&f->problem, text, sizeof(text));
+
+    if (status == FLP_OK)
+        status = flp_gpu_check(f->gpu, f->gpu->driver->stream_create(&f->stream, NON_BLOCKING), "cuStreamCreate");
+    if (status == FLP_OK)
+        status = flp_gpu_kernels_load(f->gpu, &f->kernels);
+    if (status == FLP_OK)
+        status = make_inputs(f);
+    if (status == FLP_OK)
+        status = make_baseline(f);
+    if (status == FLP_OK)
+        status = make_ours(f);
+    if (status == FLP_OK)
+        status = check(f, &error, &checked);
+    for (int regime = 0; regime < FLP_REGIMES && status == FLP_OK; regime++)
+        if (options->regimes >> regime & 1)
+            status = measure_regime(f, regime, &options->measure, regimes);
+    if (status == FLP_OK && !(*result = pack_case(f, text, error, checked, regimes)))
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");
+    return status;
+}
+
+flp_status flp_forward_run(flp_gpu *gpu, const flp_linear_logp_problem *problem, const flp_forward_options *options, json_t **result)
+{
+    forward f = { .gpu = gpu, .problem = *problem };
+    json_t *regimes = json_object();
+    flp_status status;
+
+    *result = NULL;
+    f.problem.backend = options->backend;
+    status = regimes ? run(&f, options, regimes, result) : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");
+    json_decref(regimes);
+    flp_plan_destroy(f.plan);
+    flp_context_destroy(f.context);
+    flp_read_kernel_unload(gpu, &f.read);
+    flp_cublas_close(&f.cublas);
+    flp_gpu_kernels_unload(gpu, &f.kernels);
+    flp_gpu_free_all(gpu);
+    if (f.stream)
+        gpu->driver->stream_destroy(f.stream);
+    free(f.targets);
+    return status;
+}

@@ -1,0 +1,23 @@
+/* One case of the forward: correctness, memory, and speed beside the baseline in both regimes. */
+#ifndef FLP_BENCH_FORWARD_H
+#define FLP_BENCH_FORWARD_H
+#include <jansson.h>
+
+#include "measure.h"
+
+typedef struct {
+    flp_measure_options measure;
+    unsigned regimes;       /* bit 1 << flp_regime */
+    flp_backend backend;
+} flp_forward_options;
+
+/* The cases that are measured where none are named; ends with NULL. */
+extern const char *const flp_forward_cases[];
+
+/* A canonical problem string, or one without "linear_logp:bf16:" before it. FLP_BAD_ARGUMENT: also what the baselines do not have: another
+ * dtype, a bias, [D, V], strides. */
+flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem);
+
+/* *result: the case's object for the results file. FLP_INTERNAL: a row is further from fp64 than it may be. */
+flp_status flp_forward_run(flp_gpu *gpu, const flp_linear_logp_problem *problem, const flp_forward_options *options, json_t **result);
+#endif

@@ -1,0 +1,30 @@
+/* What the device tests share: the GPU, one context of the library, options, and a watchdog, since a kernel may hang. */
+#ifndef FLP_TESTS_DEVICE_DEVICE_TEST_H
+#define FLP_TESTS_DEVICE_DEVICE_TEST_H
+#include "device/gpu_kernels.h"
+#include "runtime/fake_cmocka.h"
+
+typedef struct {
+    flp_gpu gpu;
+    flp_gpu_kernels kernels; /* module NULL: no NVRTC here */
+    flp_context *context;    /* its cache is $FUSEDLOGP_CACHE_DIR's */
+    int quick;               /* --quick: little enough for a sanitizer */
+    unsigned seconds;        /* --seconds N: what one test may take */
+} flp_device_test_state;
+
+extern flp_device_test_state flp_device_test;
+
+/* Start of main: reads the options (--filter PATTERN, --quick, --seconds N), opens the GPU and makes the context. Returns 0, or
+ * what main should return: 77 where there is no GPU. */
+int flp_device_test_start(int argc, char **argv);
+void flp_device_test_finish(void);
+
+/* Of every test. Setup winds the watchdog up: a test that hangs ends the program with a "not ok". Teardown frees the device memory. */
+int flp_device_test_setup(void **state);
+int flp_device_test_teardown(void **state);
+
+#define flp_device_test_of(function) cmocka_unit_test_setup_teardown(function, flp_device_test_setup, flp_device_test_teardown)
+
+/* Skips the test where our own kernels could not be compiled. */
+void flp_device_test_need_kernels(void);
+#endif

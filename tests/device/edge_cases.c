@@ -1,0 +1,97 @@
+/* The tables of edges: products of a few row counts, vocabularies and hidden sizes. */
+#include "device/edge_cases.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+
+/* Below, at and above the tiles of 64 and 128 rows, and of a cluster's 256. */
+static const int tile_rows[] = { 1, 64, 65, 128, 129, 256, 257, 300 };
+/* ... and of 128 and 256 vocabulary entries. */
+static const int tile_vocabs[] = { 1, 255, 256, 257, 511, 513 };
+/* One stage of 64, a part of one, and more stages than any pipeline has. */
+static const int stage_sizes[] = { 8, 64, 72, 136, 320, 392, 512 };
+/* Around the vocabularies at which a split first holds two tiles: 80 x 128 on the portable path, 160 x 256 on sm_90a; then further. */
+static const int split_vocabs[] = { 10239, 10240, 10241, 10369, 40959, 40960, 40961, 41217, 61697 };
+
+static const flp_dtype dtypes[] = { FLP_BF16, FLP_F16, FLP_BF16, FLP_F32 };
+
+enum {
+    TILES = COUNT(tile_rows) * COUNT(tile_vocabs),
+    STAGES = COUNT(stage_sizes) * 2,
+    SPLITS = COUNT(split_vocabs) * 2,
+};
+
+static const char *dtype_name(flp_dtype dtype)
+{
+    return dtype == FLP_BF16 ? "bf16" : dtype == FLP_F16 ? "f16" : "f32";
+}
+
+static void complete(flp_case *c, const char *family)
+{
+    flp_linear_logp_problem *p = &c->problem;
+
+    p->target_dtype = FLP_I64;
+    p->hidden_stride = p->hidden + c->hidden_gap;
+    p->weight_stride = p->weight_layout == FLP_VOCAB_HIDDEN ? p->hidden : p->vocab + c->vocab_padding;
+    if (c->misalignment)
+        p->pointer_alignment = c->misalignment & -c->misalignment;
+    c->ignore_index = -100;
+    snprintf(c->name, sizeof(c->name), "%s: %s n%" PRId64 " d%" PRId64 " v%" PRId64 "%s%s%s", family, dtype_name(p->dtype), p->rows,
+             p->hidden, p->vocab, p->weight_layout == FLP_HIDDEN_VOCAB ? " [D, V]" : "", p->precision ? " exact" : "",
+             c->misalignment ? " misaligned" : "");
+}
+
+int flp_edge_case_count(void)
+{
+    return TILES + STAGES + SPLITS;
+}
+
+void flp_edge_case_get(int index, flp_case *out)
+{
+    *out = (flp_case){ 0 };
+    if (index < TILES) {
+        int rows = index % COUNT(tile_rows), vocab = index / COUNT(tile_rows);
+        out->problem = (flp_linear_logp_problem){ .dtype = dtypes[(rows + vocab) % COUNT(dtypes)], .rows = tile_rows[rows], .hidden = 64,
+                                                  .vocab = tile_vocabs[vocab], .argmax = 1 };
+        complete(out, "tiles");
+    } else if (index < TILES + STAGES) {
+        index -= TILES;
+        out->problem = (flp_linear_logp_problem){ .dtype = FLP_BF16, .rows = 130, .hidden = stage_sizes[index / 2], .vocab = 600,
+                                                  .weight_layout = index % 2 ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN };
+        complete(out, "stages");
+    } else {
+        index -= TILES + STAGES;
+        out->problem = (flp_linear_logp_problem){ .dtype = FLP_BF16, .rows = index % 2 ? 129 : 33, .hidden = 64,
+                                                  .vocab = split_vocabs[index / 2], .argmax = index % 2 };
+        complete(out, "splits");
+    }
+}
+
+static const flp_case quick[] = {
+    { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 300, .argmax = 1 } },
+    { .problem = { .dtype = FLP_F16, .rows = 100, .hidden = 72, .vocab = 300 } },
+    { .problem = { .dtype = FLP_BF16, .rows = 300, .hidden = 136, .vocab = 1300, .softcap = 30, .argmax = 1 } },
+    { .problem = { .dtype = FLP_BF16, .rows = 150, .hidden = 72, .vocab = 520, .weight_layout = FLP_HIDDEN_VOCAB } },
+    { .problem = { .dtype = FLP_BF16, .rows = 70, .hidden = 64, .vocab = 45000 } },
+    { .bias = FLP_CASE_PLAIN_BIAS, .rows = FLP_CASE_IGNORED_ROWS | FLP_CASE_BAD_TARGETS | FLP_CASE_ROW_TEMPERATURES,
+      .problem = { .dtype = FLP_BF16, .rows = 65, .hidden = 80, .vocab = 600, .bias_dtype = FLP_F32, .argmax = 1 } },
+    /* A later tile that makes its row be done again. */
+    { .bias = FLP_CASE_STEP_2000, .problem = { .dtype = FLP_BF16, .rows = 130, .hidden = 64, .vocab = 1000, .bias_dtype = FLP_F32 } },
+    { .misalignment = 2, .problem = { .dtype = FLP_BF16, .rows = 65, .hidden = 77, .vocab = 300, .argmax = 1 } },
+    { .problem = { .dtype = FLP_F32, .rows = 65, .hidden = 68, .vocab = 300 } },
+    { .problem = { .dtype = FLP_F32, .rows = 65, .hidden = 68, .vocab = 300, .weight_layout = FLP_HIDDEN_VOCAB } },
+    { .problem = { .dtype = FLP_F32, .rows = 65, .hidden = 67, .vocab = 200, .precision = FLP_PRECISION_EXACT } },
+};
+
+int flp_edge_case_quick_count(void)
+{
+    return COUNT(quick);
+}
+
+void flp_edge_case_quick_get(int index, flp_case *out)
+{
+    *out = quick[index];
+    complete(out, "quick");
+}

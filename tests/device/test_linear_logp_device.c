@@ -1,0 +1,186 @@
+/* Every case of the CPU tests, and the edges of the kernels' tiles, on the GPU: the chosen path, then the portable one. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "device/device_case.h"
+#include "device/device_test.h"
+#include "device/edge_cases.h"
+
+static const flp_backend backends[] = { FLP_BACKEND_AUTO, FLP_BACKEND_PORTABLE };
+enum { BACKENDS = 2, MOST_WARMERS = 32, WARM_UP_SECONDS = 900 };
+
+static flp_case *cases;
+static int case_count;
+
+static void collect_cases(void)
+{
+    int shared = flp_device_test.quick ? 0 : flp_case_count();
+    int edges = flp_device_test.quick ? flp_edge_case_quick_count() : flp_edge_case_count();
+
+    case_count = shared + edges;
+    cases = calloc((size_t)case_count, sizeof(*cases));
+    if (!cases)
+        abort();
+    for (int i = 0; i < shared; i++)
+        flp_case_get(i, &cases[i]);
+    for (int i = 0; i < edges; i++)
+        (flp_device_test.quick ? flp_edge_case_quick_get : flp_edge_case_get)(i, &cases[shared + i]);
+}
+
+/* WGMMA takes two-byte types whose rows lie at multiples of 16 bytes. */
+static const char *expected_path(const flp_case *c)
+{
+    const flp_linear_logp_problem *p = &c->problem;
+
+    if (flp_device_test.gpu.facts.compute_capability != 90 || p->dtype == FLP_F32)
+        return "path: portable\n";
+    return (p->hidden_stride * 2) % 16 || (p->weight_stride * 2) % 16 || c->misalignment % 16 ? "path: portable\n" : "path: sm_90a\n";
+}
+
+/* ---- warm-up: the kernels of all cases, compiled side by side; what fails is reported by the test that needs it */
+
+static atomic_int next_plan;
+
+static void *make_plans(void *unused)
+{
+    const flp_gpu *gpu = &flp_device_test.gpu;
+    int i;
+
+    (void)unused;
+    if (gpu->driver->context_set_current(gpu->context) != CUDA_SUCCESS)
+        return NULL;
+    while ((i = atomic_fetch_add(&next_plan, 1)) < case_count * BACKENDS) {
+        flp_linear_logp_problem problem = cases[i / BACKENDS].problem;
+        flp_plan *plan;
+        problem.backend = backends[i % BACKENDS];
+        if (flp_plan_create(flp_device_test.context, &problem, &plan) == FLP_OK)
+            flp_plan_destroy(plan);
+    }
+    return NULL;
+}
+
+static void warm_up(void)
+{
+    pthread_t threads[MOST_WARMERS];
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int count = cores < 1 ? 1 : cores > MOST_WARMERS ? MOST_WARMERS : (int)cores, started = 0;
+    flp_counters counters;
+
+    alarm(WARM_UP_SECONDS);
+    while (started < count && pthread_create(&threads[started], NULL, make_plans, NULL) == 0)
+        started++;
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    flp_context_counters(flp_device_test.context, &counters);
+    fprintf(stderr, "# kernels: %lld compiled, %lld from the disk\n", (long long)counters.compiled, (long long)counters.disk_hits);
+}
+
+/* ---- one case */
+
+static void fetch_and_check(const flp_case *c, const char *call, flp_case_data *data, const flp_device_case *on_device,
+                            const flp_reference *reference)
+{
+    char message[512] = "";
+    int intact;
+
+    assert_succeeds(flp_gpu_synchronize(&flp_device_test.gpu));
+    assert_succeeds(flp_device_case_download(&flp_device_test.gpu, data, on_device, &intact, message, sizeof(message)));
+    if (!intact || !flp_case_check(c, data, reference, message, sizeof(message)))
+        fail_msg("%s, %s: %s", c->name, call, message);
+}
+
+static void check_target_errors(flp_plan *plan, const flp_reference *reference)
+{
+    int64_t count, first;
+
+    assert_succeeds(flp_plan_target_errors(plan, &count, &first));
+    assert_int_equal(reference->bad_count, count);
+    assert_int_equal(reference->bad_first, first);
+    assert_succeeds(flp_plan_target_errors(plan, &count, NULL));
+    assert_int_equal(0, count);
+}
+
+static void check_plan(const flp_case *c, flp_plan *plan, const char *path, flp_case_data *data, const flp_reference *reference)
+{
+    flp_gpu *gpu = &flp_device_test.gpu;
+    const int64_t bytes = flp_plan_workspace_bytes(plan, c->problem.rows);
+    flp_device_case on_device;
+    flp_linear_logp_args args;
+
+    flp_case_poison_outputs(data);
+    assert_succeeds(flp_device_case_upload(gpu, data, flp_device_test.quick, &on_device));
+    assert_succeeds(flp_device_case_add_workspace(gpu, bytes, flp_device_test.quick, &on_device));
+    flp_device_case_args(c, data, &on_device, &args);
+    flp_device_case_use_workspace(&on_device, &args);
+    assert_succeeds(flp_plan_execute(plan, &args));
+    fetch_and_check(c, path, data, &on_device, reference);
+    check_target_errors(plan, reference);
+}
+
+/* The same through dispatch and the shared scratch. */
+static void check_dispatch(const flp_case *c, flp_backend backend, const char *path, flp_case_data *data, const flp_reference *reference)
+{
+    flp_linear_logp_problem problem = c->problem;
+    flp_device_case on_device;
+    flp_linear_logp_args args;
+
+    problem.backend = backend;
+    flp_case_poison_outputs(data);
+    assert_succeeds(flp_device_case_upload(&flp_device_test.gpu, data, flp_device_test.quick, &on_device));
+    flp_device_case_args(c, data, &on_device, &args);
+    assert_succeeds(flp_linear_logp(flp_device_test.context, &problem, &args));
+    fetch_and_check(c, path, data, &on_device, reference);
+}
+
+static void a_case_is_right(void **state)
+{
+    const flp_case *c = *state;
+    flp_case_data data;
+    flp_reference reference;
+    flp_linear_logp_args on_host;
+
+    assert_true(flp_case_make_data(c, &data));
+    flp_case_args(c, &data, NULL, &on_host);
+    assert_true(flp_reference_compute(&c->problem, &on_host, &reference));
+    for (int i = 0; i < BACKENDS; i++) {
+        const char *wanted = backends[i] == FLP_BACKEND_AUTO ? expected_path(c) : "path: portable\n";
+        flp_linear_logp_problem problem = c->problem;
+        flp_plan *plan;
+        problem.backend = backends[i];
+        if (i > 0 && strcmp(wanted, expected_path(c)) == 0)
+            break;
+        assert_succeeds(flp_plan_create(flp_device_test.context, &problem, &plan));
+        assert_contains(flp_plan_describe(plan), wanted);
+        check_plan(c, plan, wanted, &data, &reference);
+        flp_plan_destroy(plan);
+        flp_gpu_free_all(&flp_device_test.gpu);
+        check_dispatch(c, backends[i], wanted, &data, &reference);
+        flp_gpu_free_all(&flp_device_test.gpu);
+    }
+    flp_reference_free(&reference);
+    flp_case_free_data(&data);
+}
+
+int main(int argc, char **argv)
+{
+    int code = flp_device_test_start(argc, argv);
+    struct CMUnitTest *tests;
+
+    if (code != 0)
+        return code;
+    collect_cases();
+    tests = calloc((size_t)case_count, sizeof(*tests));
+    if (!tests)
+        return 1;
+    for (int i = 0; i < case_count; i++)
+        tests[i] = (struct CMUnitTest){ cases[i].name, a_case_is_right, flp_device_test_setup, flp_device_test_teardown, &cases[i] };
+    warm_up();
+    code = _cmocka_run_group_tests("linear_logp on the device", tests, (size_t)case_count, NULL, NULL);
+    flp_device_test_finish();
+    free(tests);
+    free(cases);
+    return code;
+}

@@ -1,0 +1,280 @@
+/* Compiles variants of every kernel family, dtype, layout, option and architecture with NVRTC, without a GPU, and holds ptxas' report
+ * and the cubin to the manifest. TAP, one case a variant; exit status 77 without NVRTC. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/text.h"
+#include "cuda/nvrtc.h"
+#include "gen/cubin_facts.h"
+#include "jit/kernel.h"
+
+#define HOPPER_TILES "{bm64.bv256.s160.c1.p5|bm128.bv256.s160.c1.p4|bm128.bv256.s160.c2.p4}"
+#define PORTABLE_TILES "{bm64|bm128}.bv128.s80.c1.p4"
+#define OPTIONS "{|.bias_f32}{|.softcap}{|.argmax}"
+#define ALL_OPTIONS ".bias_f32.softcap.argmax"
+
+/* {a|b} stands for either. What selection asks for comes first: its tiles with all options, then other legal shapes. */
+static const char *const patterns[] = {
+    "linear_logp.bf16.d4096." HOPPER_TILES OPTIONS ".sm_90a",
+    "linear_logp.f16.d2304." HOPPER_TILES ".dv{|" ALL_OPTIONS "}.sm_90a",
+    "linear_logp.f32.d2304.{bm64.bv128.s160.c1.p4|bm128.bv128.s160.c1.p3}" OPTIONS ".sm_90a",
+    "linear_logp.bf16.d80.bm128.bv256.s160.c2.p4.{bias_bf16|bias_f16}.sm_90a",
+    "linear_logp.bf16.d80.{bm64|bm128}.{bv64.s64|bv128.s512}.c1.p2.sm_90a",
+    "linear_logp.bf16.d80.bm64.{bv64.s4.c2.p6|bv192.s160.c2.p3|bv128.s80.c2.p8.dv|bv192.s80.c1.p4.dv}.sm_90a",
+
+    "linear_logp.{bf16|f16}.d2304." PORTABLE_TILES "{|.dv}.sm_80",
+    "linear_logp.f32.d2304." PORTABLE_TILES "{|.dv}{|.exact}.sm_80",
+    "linear_logp.bf16.d81." PORTABLE_TILES ".dv" ALL_OPTIONS "{|.vec2|.vec4|.vec8}.sm_80",
+    "linear_logp.f32.d81." PORTABLE_TILES ".bias_f32.softcap.argmax{.vec4|.vec8.exact}.sm_80",
+    "linear_logp.bf16.d1.bm64.bv128.s80.c1.p4.{bias_f16|softcap|argmax}.sm_80",
+    "linear_logp.{bf16|f16}.d80.bm128.bv128.s80.c1.p4{|.dv.bias_bf16.argmax.vec2}.sm_90",
+    "linear_logp.f32.d80." PORTABLE_TILES ".dv{|.exact}.sm_90",
+
+    "linear_logp.bf16.d2304.bm128.bv128.s80.c1.p4.{sm_86|sm_87|sm_89|sm_100|sm_103|sm_110|sm_120|sm_121}",
+    "linear_logp.f32.d2304.bm64.bv128.s80.c1.p4.dv.argmax.{sm_86|sm_87|sm_89|sm_100|sm_103|sm_110|sm_120|sm_121}",
+    "linear_logp.f16.d2304.bm64.bv128.s80.c1.p4" ALL_OPTIONS ".vec2.{sm_100a|sm_103a|sm_110a|sm_120a|sm_121a}",
+    "linear_logp.f32.d2304.bm128.bv128.s80.c1.p4.exact.{sm_100a|sm_103a|sm_110a|sm_120a|sm_121a}",
+
+    "linear_logp_combine.bm8{|.argmax}.{sm_80|sm_90|sm_90a|sm_100|sm_120}",
+    "linear_logp_combine.{bm1|bm32}.argmax.sm_90a",
+};
+
+enum { WORKERS = 2, LARGEST_MATRIX = 256 };
+
+typedef enum { WAITING, GOOD, BAD, UNKNOWN_ARCHITECTURE } outcome;
+
+typedef struct {
+    char variant[FLP_VARIANT_BYTES];
+    outcome outcome; /* under the mutex; then what is below is complete */
+    int registers;
+    double milliseconds;
+    flp_text complaints; /* one a line */
+} job;
+
+static struct {
+    job jobs[LARGEST_MATRIX];
+    int count;
+    atomic_int next;
+    flp_kernel_store *store;
+    pthread_mutex_t mutex;
+    pthread_cond_t finished;
+} matrix = { .mutex = PTHREAD_MUTEX_INITIALIZER, .finished = PTHREAD_COND_INITIALIZER };
+
+static void add(const char *variant)
+{
+    if (matrix.count == LARGEST_MATRIX || strlen(variant) >= FLP_VARIANT_BYTES) {
+        fprintf(stderr, "compile_matrix: %s: too long, or more than %d variants\n", variant, LARGEST_MATRIX);
+        abort();
+    }
+    strcpy(matrix.jobs[matrix.count++].variant, variant);
+}
+
+/* Adds head, then each expansion of pattern. */
+static void expand(const char *head, const char *pattern)
+{
+    char text[512];
+    const char *open = strchr(pattern, '{'), *close = open ? strchr(open, '}') : NULL;
+
+    if (!close) {
+        snprintf(text, sizeof(text), "%s%s", head, pattern);
+        add(text);
+        return;
+    }
+    for (const char *choice = open + 1; choice <= close; choice += strcspn(choice, "|}") + 1) {
+        snprintf(text, sizeof(text), "%s%.*s%.*s", head, (int)(open - pattern), pattern, (int)strcspn(choice, "|}"), choice);
+        expand(text, close + 1);
+    }
+}
+
+/* CUDA C++ Programming Guide, technical specifications by compute capability: most shared memory of a thread block. */
+static int shared_limit(const char *arch)
+{
+    static const struct { int capability, kib; } limits[] = {
+        { 80, 163 }, { 86, 99 }, { 87, 163 }, { 89, 99 }, { 90, 227 }, { 100, 227 }, { 103, 227 }, { 110, 227 }, { 120, 99 }, { 121, 99 },
+    };
+    int capability = atoi(arch + strcspn(arch, "0123456789"));
+
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        if (limits[i].capability == capability)
+            return limits[i].kib * 1024;
+    return 0;
+}
+
+/* The number before `unit` in ptxas' report, e.g. "0 bytes spill stores"; -1 where it says none. */
+static long reported(const char *log, const char *unit)
+{
+    const char *at = strstr(log, unit), *digits = at;
+
+    while (digits && digits > log && digits[-1] >= '0' && digits[-1] <= '9')
+        digits--;
+    return digits && digits < at ? strtol(digits, NULL, 10) : -1;
+}
+
+static void check_report(const flp_emitted *emitted, const char *log, job *job)
+{
+    const flp_manifest *manifest = &emitted->manifest;
+    static const char *const memories[] = { " bytes stack frame", " bytes spill stores", " bytes spill loads" };
+    /* setmaxnreg shares out exactly what the block was started with. */
+    int fixed = strstr(emitted->source, "int producer_registers = ") && !strstr(emitted->source, "int producer_registers = 0;");
+
+    for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++)
+        if (reported(log, memories[i]) != 0)
+            flp_text_append(&job->complaints, "%ld%s, wanted 0\n", reported(log, memories[i]), memories[i]);
+    job->registers = (int)reported(log, " registers");
+    if (job->registers < 1 || job->registers > manifest->registers || (fixed && job->registers != manifest->registers))
+        flp_text_append(&job->complaints, "%d registers, wanted %s%d\n", job->registers, fixed ? "" : "at most ", manifest->registers);
+    if (reported(log, " bytes smem") > 0)
+        flp_text_append(&job->complaints, "%ld bytes of static shared memory, wanted 0\n", reported(log, " bytes smem"));
+    if (manifest->shared_bytes > shared_limit(manifest->arch))
+        flp_text_append(&job->complaints, "%d bytes of shared memory, wanted at most %d\n", manifest->shared_bytes, shared_limit(manifest->arch));
+    /* Among them C7508, setmaxnreg ignored, and C7510, wgmma serialised. */
+    if (strstr(log, "warning"))
+        flp_text_append(&job->complaints, "%.*s\n", (int)strcspn(strstr(log, "warning"), "\n"), strstr(log, "warning"));
+}
+
+static void check_cubin(const flp_manifest *manifest, const flp_cubin *cubin, job *job)
+{
+    cubin_facts facts;
+    const char *wrong = cubin_facts_read(cubin->cubin, cubin->cubin_bytes, manifest->kernel, &facts);
+    int tile = manifest->block_vocab > 0, hopper = strcmp(manifest->arch, "sm_90a") == 0, exact = strstr(job->variant, ".exact") != NULL;
+    size_t hgmma_wanted = tile && hopper, hmma_wanted = tile && !hopper && !exact;
+
+    if (wrong) {
+        flp_text_append(&job->complaints, "the cubin %s\n", wrong);
+        return;
+    }
+    if ((facts.hgmma > 0) != hgmma_wanted)
+        flp_text_append(&job->complaints, "%zu HGMMA instructions, wanted %s\n", facts.hgmma, hgmma_wanted ? "some" : "none");
+    if ((facts.hmma > 0) != hmma_wanted)
+        flp_text_append(&job->complaints, "%zu HMMA instructions, wanted %s\n", facts.hmma, hmma_wanted ? "some" : "none");
+    /* A thread multiplies its 32 x 64 / 32 elements at each step of K, and the epilogue adds some. */
+    if (exact && facts.ffma < 64)
+        flp_text_append(&job->complaints, "%zu FFMA instructions, wanted at least 64\n", facts.ffma);
+}
+
+static outcome compile(job *job)
+{
+    flp_emitted emitted;
+    flp_cubin cubin;
+    char *log = NULL;
+    flp_status status = flp_kernel_store_compile(matrix.store, job->variant, &emitted, &cubin, &log);
+    outcome outcome;
+
+    if (status == FLP_COMPILE_FAILED && strstr(flp_error_message(), "invalid value for --gpu-architecture")) {
+        outcome = UNKNOWN_ARCHITECTURE;
+    } else {
+        if (status != FLP_OK) {
+            flp_text_append(&job->complaints, "%s: %s\n", flp_status_text(status), flp_error_message());
+        } else {
+            check_report(&emitted, log, job);
+            check_cubin(&emitted.manifest, &cubin, job);
+        }
+        outcome = job->complaints.length ? BAD : GOOD;
+    }
+    if (status == FLP_OK) {
+        flp_emitted_free(&emitted);
+        flp_cubin_free(&cubin);
+    }
+    free(log);
+    return outcome;
+}
+
+static double now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1e3 + now.tv_nsec * 1e-6;
+}
+
+static void *work(void *unused)
+{
+    int i;
+
+    (void)unused;
+    while ((i = atomic_fetch_add(&matrix.next, 1)) < matrix.count) {
+        double start = now_ms();
+        outcome outcome = compile(&matrix.jobs[i]);
+        pthread_mutex_lock(&matrix.mutex);
+        matrix.jobs[i].milliseconds = now_ms() - start;
+        matrix.jobs[i].outcome = outcome;
+        pthread_cond_broadcast(&matrix.finished);
+        pthread_mutex_unlock(&matrix.mutex);
+    }
+    return NULL;
+}
+
+/* Prints the case; 1 where it failed. */
+static int report(int number, job *job)
+{
+    pthread_mutex_lock(&matrix.mutex);
+    while (job->outcome == WAITING)
+        pthread_cond_wait(&matrix.finished, &matrix.mutex);
+    pthread_mutex_unlock(&matrix.mutex);
+    if (job->outcome == UNKNOWN_ARCHITECTURE)
+        printf("ok %d - %s # SKIP this NVRTC does not know the architecture\n", number, job->variant);
+    else
+        printf("%s %d - %s: %d registers, %.0f ms\n", job->outcome == GOOD ? "ok" : "not ok", number, job->variant, job->registers,
+               job->milliseconds);
+    for (const char *line = job->complaints.data; line && *line; line += strcspn(line, "\n") + 1)
+        printf("#   %.*s\n", (int)strcspn(line, "\n"), line);
+    fflush(stdout);
+    flp_text_free(&job->complaints);
+    return job->outcome == BAD;
+}
+
+/* An architecture that the generator learns must come into the matrix: 1 where one is missing. */
+static int report_coverage(int number)
+{
+    const char *names;
+    char text[1024], *save;
+    int missing = 0;
+
+    if (flp_generator_architectures(flp_kernel_store_generator(matrix.store), &names) != FLP_OK)
+        names = "";
+    snprintf(text, sizeof(text), "%s", names);
+    for (char *name = strtok_r(text, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
+        int found = 0;
+        for (int i = 0; i < matrix.count; i++)
+            found += strcmp(strrchr(matrix.jobs[i].variant, '.') + 1, name) == 0;
+        if (found < 2)
+            printf("#   %s: %d variants, wanted 2\n", name, found);
+        missing += found < 2;
+    }
+    printf("%s %d - every architecture is compiled for at least twice\n", missing || !*names ? "not ok" : "ok", number);
+    return missing || !*names;
+}
+
+int main(void)
+{
+    const flp_context_options options = { .cache_directory = "", .system_cache_directories = "" };
+    pthread_t workers[WORKERS];
+    flp_nvrtc_facts nvrtc;
+    int failed = 0;
+
+    if (flp_nvrtc_find(&nvrtc) != FLP_OK) {
+        printf("1..0 # SKIP %s\n", flp_error_message());
+        return 77;
+    }
+    if (flp_kernel_store_create(&options, &matrix.store) != FLP_OK) {
+        printf("1..1\nnot ok 1 - a kernel store: %s\n", flp_error_message());
+        return 1;
+    }
+    for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+        expand("", patterns[i]);
+    printf("1..%d\n# NVRTC: %s\n", matrix.count + 1, nvrtc.path);
+    for (int i = 0; i < WORKERS; i++)
+        if (pthread_create(&workers[i], NULL, work, NULL) != 0)
+            abort();
+    for (int i = 0; i < matrix.count; i++)
+        failed += report(i + 1, &matrix.jobs[i]);
+    for (int i = 0; i < WORKERS; i++)
+        pthread_join(workers[i], NULL);
+    failed += report_coverage(matrix.count + 1);
+    flp_kernel_store_destroy(matrix.store);
+    return failed > 0;
+}

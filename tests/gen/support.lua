@@ -1,0 +1,84 @@
+-- What the generator's tests share: the generator over the source tree, fresh copies of it, and the runner.
+local luaunit = require "luaunit"
+
+local support = { srcdir = os.getenv("FUSEDLOGP_SRCDIR") or "." }
+
+-- The whole text of a file, or nil.
+function support.read(path)
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  local text = file:read("a")
+  file:close()
+  return text
+end
+
+function support.read_template(path) return support.read(support.srcdir .. "/" .. path) end
+
+-- Lines of a command's output.
+function support.lines_of(command)
+  local lines, pipe = {}, assert(io.popen(command, "r"))
+  for line in pipe:lines() do lines[#lines + 1] = line end
+  luaunit.assertTrue(pipe:close(), command)
+  return lines
+end
+
+-- The files of gen/, by find, below the source tree.
+function support.generator_files()
+  return support.lines_of(("cd '%s' && find gen -name '*.lua' | LC_ALL=C sort"):format(support.srcdir))
+end
+
+local function module_of(path) return (path:gsub("%.lua$", ""):gsub("/", ".")) end
+
+-- gen/fusedlogp.lua loaded anew, with nothing of an earlier load.
+function support.fresh_generator()
+  for _, path in ipairs(support.generator_files()) do package.loaded[module_of(path)] = nil end
+  return require "gen.fusedlogp"
+end
+
+-- A copy of base with changes; the value `support.none` removes a field.
+support.none = {}
+function support.with(base, changes)
+  local copy = {}
+  for name, value in pairs(base) do copy[name] = value end
+  for name, value in pairs(changes) do
+    if value == support.none then copy[name] = nil else copy[name] = value end
+  end
+  return copy
+end
+
+-- nil, and a reason that holds each of the texts.
+function support.assert_refused(texts, result, reason)
+  luaunit.assertNil(result, "accepted; wanted: " .. table.concat(texts, " | "))
+  luaunit.assertIsString(reason)
+  for _, text in ipairs(texts) do luaunit.assertStrContains(reason, text) end
+end
+
+-- Calls body() and returns each `return nil, ...` of a source file that it did not reach, as text. body must require what it tests:
+-- the file is loaded anew, with every such statement on a line of its own.
+function support.refusals_missed(path, body)
+  local text = support.read_template(path):gsub(" return nil, ", "\nreturn nil, ")
+  local module, reached, missed, number = module_of(path), {}, {}, 0
+  package.preload[module] = assert(load(text, "@" .. path))
+  support.fresh_generator()
+  debug.sethook(function(_, line)
+    if debug.getinfo(2, "S").source == "@" .. path then reached[line] = true end
+  end, "l")
+  local ok, message = xpcall(body, debug.traceback)
+  debug.sethook()
+  package.preload[module] = nil
+  support.fresh_generator()
+  if not ok then error(message, 0) end
+
+  for line in (text .. "\n"):gmatch("(.-)\n") do
+    number = number + 1
+    if line:find("^return nil, ") and not reached[number] then missed[#missed + 1] = line end
+  end
+  return table.concat(missed, "\n")
+end
+
+-- Ends a test file: runs it, unless tests/gen/run.lua gathers several.
+function support.run()
+  if not support.gathering then os.exit(luaunit.LuaUnit.run("--output", "tap", "--verbose"), true) end
+end
+
+return support

@@ -1,0 +1,127 @@
+-- gen/budget.lua: what a block takes fits every architecture, and lies where the hardware wants it.
+package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
+local luaunit = require "luaunit"
+local support = require "tests.gen.support"
+local arch = require "gen.arch"
+local emit = require "gen.emit"
+local fusedlogp = require "gen.fusedlogp"
+local variant = require "gen.variant"
+
+TestBudget = {}
+
+-- CUDA C++ Programming Guide, technical specifications by compute capability: most shared memory of a thread block, in KiB.
+local shared_kib = { [80] = 163, [86] = 99, [87] = 163, [89] = 99, [90] = 227, [100] = 227, [103] = 227, [110] = 227, [120] = 99, [121] = 99 }
+local registers_of_a_multiprocessor = 65536
+
+-- Calls visit(spec, numbers, arch) for every variant that a prebuild of any architecture compiles.
+local function each_listed(visit)
+  local count = 0
+  for _, name in ipairs(arch.names) do
+    for _, text in ipairs(assert(fusedlogp.list(name))) do
+      local spec = variant.parse(text)
+      luaunit.assertTrue(emit.check(spec), text)
+      visit(spec, emit.kernel_of(spec).derive(spec), arch.find(spec.arch), text)
+      count = count + 1
+    end
+  end
+  luaunit.assertTrue(count >= 2 * #arch.names)
+end
+
+function TestBudget.test_the_limits_are_the_hardware_s()
+  for _, name in ipairs(arch.names) do
+    local facts = arch.find(name)
+    luaunit.assertEquals({ name, facts.capability }, { name, tonumber(name:match("%d+")) })
+    luaunit.assertEquals({ name, facts.shared_bytes }, { name, shared_kib[facts.capability] * 1024 })
+  end
+end
+
+function TestBudget.test_the_table_and_the_names_agree()
+  local count = 0
+  for name in pairs(arch.table) do
+    count = count + 1
+    luaunit.assertTableContains(arch.names, name)
+  end
+  luaunit.assertEquals(count, #arch.names)
+end
+
+function TestBudget.test_shared_memory_fits()
+  each_listed(function(_, n, facts, text) luaunit.assertTrue(n.shared_bytes <= facts.shared_bytes, text) end)
+end
+
+function TestBudget.test_threads_and_registers_fit()
+  each_listed(function(_, n, _, text)
+    luaunit.assertTrue(n.threads % 32 == 0 and n.threads <= 1024, text)
+    luaunit.assertTrue(n.registers <= 255 and n.blocks_per_multiprocessor >= 1, text)
+    -- A multiprocessor hands registers out to warps in units of 256: 8 a thread.
+    local block = (n.registers + 7) // 8 * 8 * n.threads
+    luaunit.assertTrue(block * n.blocks_per_multiprocessor <= registers_of_a_multiprocessor, text)
+  end)
+end
+
+-- PTX ISA, setmaxnreg: 24 to 256 in steps of 8; the claims of all warpgroups come from the block's own registers.
+function TestBudget.test_warpgroups_share_what_the_block_has()
+  each_listed(function(spec, n, _, text)
+    if (n.producer_registers or 0) == 0 then return end
+    local splitters = n.splitter_registers > 0 and 1 or 0 -- fp32's
+    for _, count in ipairs { n.producer_registers, splitters > 0 and n.splitter_registers or 24, n.consumer_registers } do
+      luaunit.assertTrue(count % 8 == 0 and count >= 24 and count <= 256, text)
+    end
+    luaunit.assertEquals(n.threads, (1 + splitters + n.consumer_groups) * 128)
+    local claimed = n.producer_registers + n.splitter_registers + n.consumer_groups * n.consumer_registers
+    luaunit.assertTrue(claimed * 128 <= n.registers * n.threads, text)
+    luaunit.assertTrue(n.consumer_registers >= spec.bv // 2 + 24, text)
+  end)
+end
+
+-- Any shape that the Hopper kernel accepts, not only those selected.
+local function each_hopper(visit)
+  for _, dtype in ipairs { "bf16", "f16", "f32" } do
+    for _, dv in ipairs { false, true } do
+      for _, bm in ipairs { 64, 128 } do
+        for bv = 64, 256, 64 do
+          for cluster = 1, 2 do
+            local spec = {
+              operator = "linear_logp", dtype = dtype, d = 4096, bm = bm, bv = bv, s = 160, cluster = cluster, stages = 3,
+              dv = dv or nil, arch = "sm_90a",
+            }
+            if emit.check(spec) then visit(spec, emit.kernel_of(spec).derive(spec), variant.format(spec)) end
+          end
+        end
+      end
+    end
+  end
+end
+
+-- CUDA driver API, cuTensorMapEncodeTiled: a box has at most 256 elements a dimension and, with the 128-byte swizzle, rows of 128 bytes.
+function TestBudget.test_tma_boxes_can_be_encoded_and_fill_a_stage()
+  each_hopper(function(spec, n, text)
+    luaunit.assertTrue(n.hidden_box_rows <= 256 and n.weight_box_rows <= 256, text)
+    luaunit.assertEquals({ n.block_hidden * n.element_bytes, n.weight_box_columns * n.element_bytes }, { 128, 128 })
+    luaunit.assertEquals(n.hidden_box_rows, spec.bm)
+    local boxes = spec.bv * n.block_hidden / (n.weight_box_columns * n.weight_box_rows)
+    luaunit.assertEquals({ text, boxes % spec.cluster }, { text, 0.0 })
+  end)
+end
+
+-- The 128-byte swizzle repeats every 1024 bytes, which is what each box's place in a stage must be a multiple of.
+function TestBudget.test_stages_lie_at_multiples_of_the_swizzle()
+  each_hopper(function(spec, n, text)
+    local hidden, box = spec.bm * 128, n.weight_box_columns * n.weight_box_rows * n.element_bytes
+    luaunit.assertEquals({ text, hidden % 1024, box % 1024, n.shared_bytes % 1024 }, { text, 0, 0, 0 })
+    luaunit.assertTrue(n.shared_bytes >= spec.stages * (spec.bm + spec.bv) * 128 + 2 * 8 * spec.stages, text)
+  end)
+end
+
+function TestBudget.test_portable_stages_hold_whole_copies_of_every_thread()
+  for _, dtype in ipairs { "bf16", "f16", "f32" } do
+    for _, bm in ipairs { 64, 128 } do
+      local spec = { operator = "linear_logp", dtype = dtype, d = 80, bm = bm, bv = 128, s = 80, cluster = 1, stages = 4, arch = "sm_80" }
+      local n = emit.kernel_of(spec).derive(spec)
+      luaunit.assertEquals(n.block_hidden * n.element_bytes, 64)
+      luaunit.assertEquals({ bm * 64 // 16 % n.threads, 128 * 64 // 16 % n.threads }, { 0, 0 })
+      luaunit.assertEquals(n.threads, bm // n.warp_rows * (128 // n.warp_columns) * 32)
+    end
+  end
+end
+
+support.run()

@@ -1,0 +1,75 @@
+-- gen/: the same bytes in every run, process and order of hash tables.
+package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
+local luaunit = require "luaunit"
+local support = require "tests.gen.support"
+
+TestDeterminism = {}
+
+-- All that the generator writes for one architecture of each search path and shared-memory limit.
+local function everything(generator, read_template)
+  local parts = {}
+  for _, name in ipairs { "sm_80", "sm_90a", "sm_120a" } do
+    for _, text in ipairs(generator.list(name, nil, { 2304 })) do
+      local result = assert(generator.emit(text, read_template))
+      parts[#parts + 1] = text .. "\n" .. result.source .. result.manifest
+    end
+  end
+  return table.concat(parts)
+end
+
+local function once() return everything(support.fresh_generator(), support.read_template) end
+
+function TestDeterminism.test_a_hundred_fresh_generators_write_the_same()
+  local first = once()
+  luaunit.assertTrue(#first > 1 << 20)
+  for _ = 2, 100 do luaunit.assertTrue(once() == first) end
+end
+
+-- Lua seeds its hashes anew in each process, so that tables with string keys are walked in another order.
+function TestDeterminism.test_other_processes_write_the_same()
+  local first, interpreter = once(), 0
+  while arg[interpreter - 1] do interpreter = interpreter - 1 end
+  for _ = 1, 8 do
+    local pipe = assert(io.popen(("FUSEDLOGP_SRCDIR='%s' '%s' '%s/tests/gen/test_determinism.lua' --write"):format(
+      support.srcdir, arg[interpreter], support.srcdir)))
+    local other = pipe:read("a")
+    luaunit.assertTrue(pipe:close())
+    luaunit.assertTrue(other == first)
+  end
+end
+
+-- Order, files, clocks and chance have no way in: the generator works without them, as in runtime/jit/lua_state.c.
+function TestDeterminism.test_the_generator_works_without_what_differs_between_runs()
+  local taken = { "pairs", "next", "io", "os", "debug", "load", "loadfile", "dofile", "print", "collectgarbage" }
+  local templates = {}
+  local function remembered(path)
+    if templates[path] == nil then templates[path] = support.read_template(path) or false end
+    return templates[path] or nil
+  end
+  local generator = support.fresh_generator()
+  local first, kept, random = everything(generator, remembered), {}, math.random
+  for _, name in ipairs(taken) do kept[name], _G[name] = _G[name], nil end
+  math.random = nil
+  local ok, result = pcall(everything, generator, remembered)
+  math.random = random
+  for _, name in ipairs(taken) do _G[name] = kept[name] end
+  luaunit.assertTrue(ok, result)
+  luaunit.assertTrue(result == first)
+end
+
+function TestDeterminism.test_no_file_walks_a_hash_table()
+  local files = support.generator_files()
+  luaunit.assertTrue(#files >= 10)
+  for _, path in ipairs(files) do
+    local code = support.read_template(path):gsub("%-%-[^\n]*", "")
+    for _, word in ipairs { "pairs", "next", "os", "io", "random" } do
+      luaunit.assertNil(code:find("%f[%w_]" .. word .. "%f[^%w_]%s*[%(%.]"), ("%s uses %s"):format(path, word))
+    end
+  end
+end
+
+if arg[1] == "--write" then -- as the other process
+  io.write(once())
+else
+  support.run()
+end

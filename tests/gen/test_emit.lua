@@ -1,0 +1,197 @@
+-- gen/emit.lua: one self-contained source and its manifest, the same bytes always.
+package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
+local luaunit = require "luaunit"
+local support = require "tests.gen.support"
+local arch = require "gen.arch"
+local emit = require "gen.emit"
+local fusedlogp = require "gen.fusedlogp"
+local variant = require "gen.variant"
+
+TestEmit = {}
+
+-- Every kernel, product, layout and option.
+local samples = {
+  "linear_logp.bf16.d2048.bm128.bv256.s160.c2.p4.sm_90a",
+  "linear_logp.f16.d80.bm64.bv256.s160.c1.p5.dv.bias_f32.softcap.argmax.sm_90a",
+  "linear_logp.bf16.d8.bm64.bv64.s4.c1.p2.bias_bf16.sm_90a",
+  "linear_logp.f32.d512.bm128.bv128.s160.c1.p3.sm_90a",
+  "linear_logp.bf16.d2048.bm128.bv128.s80.c1.p4.sm_80",
+  "linear_logp.f16.d81.bm64.bv128.s80.c1.p4.dv.bias_f16.softcap.argmax.vec2.sm_120a",
+  "linear_logp.f32.d512.bm64.bv128.s80.c1.p4.dv.sm_90",
+  "linear_logp.f32.d512.bm128.bv128.s80.c1.p4.argmax.vec4.exact.sm_86",
+  "linear_logp_combine.bm8.sm_90a",
+  "linear_logp_combine.bm8.argmax.sm_80",
+}
+
+local function emitted(text) return assert(fusedlogp.emit(text, support.read_template)) end
+
+local function each_source(visit)
+  for _, text in ipairs(samples) do visit(emitted(text).source, text) end
+end
+
+-- The named sections that #line directives cut a source into: { name, text }, the banner first.
+local function sections(source)
+  local found = { { name = "banner", text = "" } }
+  for line in source:gmatch("[^\n]*\n") do
+    local name = line:match('^#line 1 "([^"]+)"\n$')
+    if name then found[#found + 1] = { name = name, text = "" }
+    else found[#found].text = found[#found].text .. line end
+  end
+  return found
+end
+
+local function count(text, pattern) return select(2, text:gsub(pattern, "")) end
+
+function TestEmit.test_the_source_is_self_contained()
+  each_source(function(source, text)
+    luaunit.assertNil(source:find("#%s*include"), text)
+    luaunit.assertNil(source:find("#%s*if"), text)
+    luaunit.assertNil(source:find("[^\n\32-\126]"), text)
+    luaunit.assertEquals({ text, source:sub(-1) }, { text, "\n" })
+  end)
+end
+
+function TestEmit.test_the_banner_names_the_variant()
+  each_source(function(source, text) luaunit.assertStrContains(source:match("^[^\n]*"), text) end)
+end
+
+function TestEmit.test_there_is_one_kernel_with_the_manifest_s_name()
+  for _, text in ipairs(samples) do
+    local result = emitted(text)
+    luaunit.assertEquals({ text, count(result.source, 'extern "C"') }, { text, 1 })
+    local name = result.manifest:match("\nkernel ([%w_]+)\n")
+    luaunit.assertEquals(name, "flp_" .. text:gsub("%.", "_"))
+    luaunit.assertEquals({ text, count(result.source, "\n" .. name .. "%(") }, { text, 1 })
+  end
+end
+
+function TestEmit.test_each_template_stands_there_once_whole_from_its_first_folder()
+  for _, text in ipairs(samples) do
+    local spec = variant.parse(text)
+    local seen, source = {}, emitted(text).source
+    for _, section in ipairs(sections(source)) do
+      luaunit.assertNil(seen[section.name], section.name)
+      seen[section.name] = true
+      local file = section.name:match("^templates/[^/]+/([^/]+)%.cuh$")
+      if file then
+        luaunit.assertEquals(section.text:sub(1, #support.read_template(section.name)), support.read_template(section.name))
+        for _, folder in ipairs(arch.find(spec.arch).search) do
+          local path = ("templates/%s/%s.cuh"):format(folder, file)
+          if support.read_template(path) then
+            luaunit.assertEquals(section.name, path)
+            break
+          end
+        end
+      end
+    end
+    luaunit.assertTrue(seen["config"] and seen["entry"] and seen["templates/common/types.cuh"], text)
+  end
+end
+
+-- KEEP IN STEP: wrapper files (tests/structure/asm.sh).
+local wrappers = {
+  ["templates/any/simt.cuh"] = true, ["templates/sm80/cp_async.cuh"] = true, ["templates/sm80/ldmatrix.cuh"] = true,
+  ["templates/sm80/mma.cuh"] = true, ["templates/sm80/tf32.cuh"] = true,
+  ["templates/sm90a/mbarrier.cuh"] = true, ["templates/sm90a/tma.cuh"] = true,
+  ["templates/sm90a/wgmma.cuh"] = true, ["templates/sm90a/cluster.cuh"] = true, ["templates/sm90a/register_budget.cuh"] = true,
+  ["templates/sm90a/named_barrier.cuh"] = true,
+}
+
+function TestEmit.test_assembly_stands_only_in_wrapper_files()
+  local found = 0
+  each_source(function(source, text)
+    for _, section in ipairs(sections(source)) do
+      if section.text:gsub("//[^\n]*", ""):find("%f[%w_]asm%f[^%w_]") then
+        luaunit.assertTrue(wrappers[section.name], ("%s: asm in %s"):format(text, section.name))
+        found = found + 1
+      end
+    end
+  end)
+  luaunit.assertTrue(found >= #samples)
+end
+
+function TestEmit.test_the_wgmma_wrapper_has_the_variant_s_shape_and_type()
+  local function wrapper(text) return emitted(text).source end
+  local source = wrapper("linear_logp.f16.d80.bm64.bv192.s160.c1.p4.dv.sm_90a")
+  luaunit.assertStrContains(source, "wgmma.mma_async.sync.aligned.m64n192k16.f32.f16.f16 ")
+  luaunit.assertStrContains(source, "%96, %97, p, 1, 1, 0, 1;")
+  luaunit.assertEquals(count(source, '"%+f"%(d%[%d+%]%)'), 96)
+  source = wrapper("linear_logp.bf16.d80.bm64.bv64.s160.c1.p4.sm_90a")
+  luaunit.assertStrContains(source, "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 ")
+  luaunit.assertStrContains(source, "%32, %33, p, 1, 1, 0, 0;")
+  luaunit.assertEquals(count(source, '"%+f"%(d%[%d+%]%)'), 32)
+  source = wrapper("linear_logp.f32.d80.bm64.bv128.s160.c1.p4.sm_90a")
+  luaunit.assertStrContains(source, "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 ")
+  luaunit.assertStrContains(source, "%64, %65, p, 1, 1;")
+end
+
+function TestEmit.test_a_kernel_carries_only_the_product_it_uses()
+  local exact = emitted("linear_logp.f32.d512.bm128.bv128.s80.c1.p4.exact.sm_80").source
+  local tensor = emitted("linear_logp.f32.d512.bm128.bv128.s80.c1.p4.sm_80").source
+  luaunit.assertStrContains(exact, '"templates/any/exact_product.cuh"')
+  luaunit.assertNil(exact:find("mma.sync.aligned", 1, true))
+  luaunit.assertStrContains(tensor, '"templates/sm80/tensor_product.cuh"')
+  luaunit.assertStrContains(tensor, "mma.sync.aligned")
+  luaunit.assertNil(tensor:find("exact_product", 1, true))
+end
+
+function TestEmit.test_a_missing_template_is_an_error_that_names_it()
+  local function none() return nil end
+  luaunit.assertErrorMsgContains("template types is in none of sm80, any, common", fusedlogp.emit,
+                                 "linear_logp_combine.bm8.sm_80", none)
+end
+
+-- The header's struct, name by name; the characters that a text field has room for, 0 byte included.
+local function manifest_fields()
+  local header = support.read_template("runtime/jit/manifest.h")
+  local bytes = { FLP_VARIANT_BYTES = tonumber(header:match("#define FLP_VARIANT_BYTES (%d+)")) }
+  local names, room = {}, {}
+  local body = header:match("typedef struct {(.-)}%s*flp_manifest;"):gsub("/%*.-%*/", "")
+  for declaration in body:gmatch("%s*(.-);") do
+    local text, size = declaration:match("^char ([%w_]+)%[([%w_]+)%]$")
+    for name in (text or declaration:gsub("^int ", "")):gmatch("[%w_]+") do names[#names + 1] = name end
+    if text then room[text] = bytes[size] or tonumber(size) end
+  end
+  return names, room
+end
+
+function TestEmit.test_the_manifest_has_the_header_s_fields_in_order()
+  local names = manifest_fields()
+  luaunit.assertEquals(#names, 15)
+  for _, text in ipairs(samples) do
+    local written = {}
+    for line in emitted(text).manifest:gmatch("([^\n]*)\n") do written[#written + 1] = line:match("^([%w_]+) [^ ].*$") end
+    luaunit.assertEquals(written, names)
+  end
+end
+
+function TestEmit.test_the_longest_texts_fit_the_manifest()
+  local _, room = manifest_fields()
+  local longest = "linear_logp.bf16.d2147483647.bm128.bv128.s2147483647.c1.p9.dv.bias_bf16.softcap.argmax.vec8.sm_100"
+  local exact = "linear_logp.f32.d2147483647.bm128.bv128.s2147483647.c1.p6.dv.bias_bf16.softcap.argmax.vec8.exact.sm_110a"
+  local hopper = "linear_logp.bf16.d2147483647.bm128.bv256.s2147483647.c2.p4.dv.bias_bf16.softcap.argmax.sm_90a"
+  for _, text in ipairs { longest, exact, hopper } do
+    for line in emitted(text).manifest:gmatch("([^\n]*)\n") do
+      local name, value = line:match("^([%w_]+) (.*)$")
+      if room[name] then luaunit.assertTrue(#value < room[name], ("%s has %d characters: %s"):format(name, #value, value)) end
+    end
+  end
+end
+
+function TestEmit.test_the_manifest_tells_what_budget_derives()
+  for _, text in ipairs(samples) do
+    local spec, values = variant.parse(text), {}
+    for name, value in emitted(text).manifest:gmatch("([%w_]+) ([^\n]*)\n") do values[name] = value end
+    local n = emit.kernel_of(spec).derive(spec)
+    luaunit.assertEquals({ values.variant, values.arch }, { text, spec.arch })
+    for name, wanted in pairs {
+      threads = n.threads, shared_bytes = n.shared_bytes, registers = n.registers, cluster = spec.cluster or 1, block_rows = spec.bm,
+      block_vocab = spec.bv or 0, block_hidden = n.block_hidden or 0, max_split = spec.s or 0, hidden_box_rows = n.hidden_box_rows or 0,
+      weight_box_columns = n.weight_box_columns or 0, weight_box_rows = n.weight_box_rows or 0,
+    } do
+      luaunit.assertEquals({ text, name, values[name] }, { text, name, tostring(wanted) })
+    end
+  end
+end
+
+support.run()

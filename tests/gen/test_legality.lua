@@ -1,0 +1,117 @@
+-- gen/kernels/*.lua: each rule refuses, with a reason that names the field, its value and what is wanted.
+package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
+local luaunit = require "luaunit"
+local support = require "tests.gen.support"
+local emit = require "gen.emit"
+local fusedlogp = require "gen.fusedlogp"
+local variant = require "gen.variant"
+
+TestLegality = {}
+
+local hopper = {
+  operator = "linear_logp", dtype = "bf16", d = 4096, bm = 128, bv = 256, s = 160, cluster = 2, stages = 4, arch = "sm_90a",
+}
+local portable = {
+  operator = "linear_logp", dtype = "bf16", d = 4096, bm = 128, bv = 128, s = 80, cluster = 1, stages = 4, arch = "sm_80",
+}
+local combine = { operator = "linear_logp_combine", bm = 8, arch = "sm_90a" }
+
+local function assert_all_refused(base, cases)
+  local emit = require "gen.emit"
+  luaunit.assertTrue(emit.check(base))
+  for _, case in ipairs(cases) do support.assert_refused({ case[2], case[3] }, emit.check(support.with(base, case[1]))) end
+end
+
+-- Every refusal of the kernel has a case.
+local function assert_covered(path, base, cases)
+  luaunit.assertEquals(support.refusals_missed(path, function() assert_all_refused(base, cases) end), "")
+end
+
+function TestLegality.test_each_rule_of_the_hopper_kernel_refuses()
+  assert_covered("gen/kernels/linear_logp_hopper.lua", hopper, {
+    { { exact = true }, "exact", "portable kernel" },
+    { { dtype = "f32", dv = true }, "dv", "portable kernel" },
+    { { dtype = "f32", bv = 192 }, "bv = 192", "a multiple of 64 up to 128" },
+    { { vec = 8 }, "vec = 8", "16 bytes" },
+    { { bm = 32 }, "bm = 32", "64 or 128" },
+    { { bm = 192 }, "bm = 192", "64 or 128" },
+    { { bv = 96 }, "bv = 96", "a multiple of 64 up to 256" },
+    { { bv = 320 }, "bv = 320", "a multiple of 64 up to 256" },
+    { { cluster = 3 }, "c = 3", "1 or 2" },
+    { { dv = true, bv = 64 }, "bv = 64", "a multiple of 128" },
+    { { dv = true, bv = 192 }, "c = 2", "a multiple of 128" },
+    { { s = 3 }, "s = 3", "at least 4" },
+    { { stages = 1 }, "p = 1", "at least 2" },
+    { { stages = 5 }, "p = 5", "246784 bytes of shared memory, a block has 232448" },
+  })
+end
+
+function TestLegality.test_each_rule_of_the_portable_kernel_refuses()
+  assert_covered("gen/kernels/linear_logp_portable.lua", portable, {
+    { { cluster = 2 }, "c = 2", "no clusters" },
+    { { bm = 32 }, "bm = 32", "64 or 128" },
+    { { bm = 256 }, "bm = 256", "64 or 128" },
+    { { bv = 256 }, "bv = 256", "128" },
+    { { vec = 1 }, "vec = 1", "2, 4 or 8 bytes" },
+    { { vec = 32 }, "vec = 32", "2, 4 or 8 bytes" },
+    { { vec = 16 }, "vec = 16", "not written" },
+    { { vec = 2, dtype = "f32" }, "vec = 2", "multiples of 4" },
+    { { exact = true }, "exact", "f32 only" },
+    { { s = 3 }, "s = 3", "at least 4" },
+    { { stages = 1 }, "p = 1", "at least 2" },
+    { { stages = 10 }, "p = 10", "167936 bytes of shared memory, a block has 166912" },
+    { { stages = 6, arch = "sm_86" }, "p = 6", "102400 bytes of shared memory, a block has 101376" },
+  })
+end
+
+function TestLegality.test_each_rule_of_the_combine_refuses()
+  assert_covered("gen/kernels/linear_logp_combine.lua", combine, {
+    { { bm = 33 }, "bm = 33", "at most 32" },
+  })
+end
+
+function TestLegality.test_the_limits_themselves_are_legal()
+  local function legal(base, changes)
+    local spec = support.with(base, changes)
+    local ok, reason = emit.check(spec)
+    luaunit.assertTrue(ok, ("%s: %s"):format(variant.format(spec), reason))
+  end
+  for _, bm in ipairs { 64, 128 } do
+    for _, bv in ipairs { 64, 128, 192, 256 } do
+      for cluster = 1, 2 do
+        legal(hopper, { bm = bm, bv = bv, cluster = cluster, stages = 2, s = 4 })
+        if bv % (64 * cluster) == 0 then legal(hopper, { bm = bm, bv = bv, cluster = cluster, dv = true }) end
+      end
+    end
+    for _, vec in ipairs { 2, 4, 8 } do legal(portable, { bm = bm, vec = vec, s = 4, stages = 2 }) end
+  end
+  legal(hopper, { bm = 64, stages = 5 })
+  legal(hopper, { dtype = "f32", bm = 128, bv = 128, stages = 3 })
+  legal(portable, { stages = 9 })
+  legal(portable, { dtype = "f32", exact = true, vec = 4 })
+  legal(combine, { bm = 1 })
+  legal(combine, { bm = 32 })
+end
+
+function TestLegality.test_every_other_field_is_free()
+  for _, base in ipairs { hopper, portable } do
+    for _, d in ipairs { 1, 7, 8, 80, 2304, 2147483647 } do
+      for _, bias in ipairs { "bf16", "f16", "f32" } do
+        luaunit.assertTrue(emit.check(support.with(base, { d = d, bias = bias, dv = true, softcap = true, argmax = true })))
+      end
+    end
+  end
+end
+
+function TestLegality.test_emit_tells_a_malformed_string_from_an_illegal_variant()
+  local result, reason, kind = fusedlogp.emit("linear_logp.bf16", support.read_template)
+  luaunit.assertEquals({ result, kind }, { nil, "malformed" })
+  luaunit.assertStrContains(reason, "linear_logp.bf16: ")
+
+  local text = variant.format(support.with(hopper, { s = 2 }))
+  result, reason, kind = fusedlogp.emit(text, support.read_template)
+  luaunit.assertEquals({ result, kind }, { nil, "illegal" })
+  luaunit.assertEquals(reason, text .. ": s = 2: at least 4")
+end
+
+support.run()

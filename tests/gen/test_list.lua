@@ -1,0 +1,70 @@
+-- gen/list.lua: the useful variants of an architecture.
+package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
+local luaunit = require "luaunit"
+local support = require "tests.gen.support"
+local fusedlogp = require "gen.fusedlogp"
+local variant = require "gen.variant"
+
+TestList = {}
+
+function TestList.test_every_variant_can_be_emitted_and_stands_there_once()
+  for _, name in ipairs(fusedlogp.architectures()) do
+    local seen = {}
+    for _, text in ipairs(fusedlogp.list(name, nil, { 1024, 2304 })) do
+      luaunit.assertNil(seen[text], text)
+      seen[text] = true
+      luaunit.assertNotNil(fusedlogp.emit(text, support.read_template), text)
+    end
+  end
+end
+
+-- On sm_90a only what its own kernels cannot take runs those for sm_90.
+function TestList.test_variants_are_of_the_architecture()
+  for _, name in ipairs(fusedlogp.architectures()) do
+    for _, text in ipairs(fusedlogp.list(name)) do luaunit.assertEquals(variant.parse(text).arch, name, text) end
+  end
+  for _, text in ipairs(fusedlogp.list("sm_90a", nil, { 81 })) do luaunit.assertEquals(variant.parse(text).arch, "sm_90", text) end
+end
+
+function TestList.test_dtypes_and_hidden_sizes_narrow_it()
+  luaunit.assertEquals(fusedlogp.list("sm_90a", { "bf16" }, { 2048 }), {
+    "linear_logp.bf16.d2048.bm64.bv256.s160.c1.p5.sm_90a",
+    "linear_logp_combine.bm8.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s160.c1.p4.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s160.c2.p4.sm_90a",
+    "linear_logp.bf16.d2048.bm64.bv256.s160.c1.p5.argmax.sm_90a",
+    "linear_logp_combine.bm8.argmax.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s160.c1.p4.argmax.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s160.c2.p4.argmax.sm_90a",
+  })
+  luaunit.assertEquals(fusedlogp.list("sm_100a", { "f16" }, { 81 })[1], "linear_logp.f16.d81.bm64.bv128.s80.c1.p4.vec2.sm_100a")
+end
+
+-- What a prebuild compiles is what selection asks for later.
+function TestList.test_a_listed_kernel_is_the_one_that_is_selected()
+  for _, capability in ipairs { 80, 89, 90, 100, 120 } do
+    local listed = {}
+    for _, text in ipairs(fusedlogp.list(capability == 90 and "sm_90a" or "sm_" .. capability)) do listed[text] = true end
+    for _, dtype in ipairs { "bf16", "f16", "f32" } do
+      for _, n in ipairs { 1, 64, 100, 128, 129, 100000 } do
+        for _, option in ipairs { "", ":argmax" } do
+          local problem = ("linear_logp:%s:n%d:d4096:v32000%s"):format(dtype, n, option)
+          for _, text in ipairs(fusedlogp.select(problem, capability, "auto").kernels) do
+            luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
+          end
+        end
+      end
+    end
+  end
+end
+
+function TestList.test_what_is_wrong_is_said()
+  local list = fusedlogp.list
+  support.assert_refused({ "arch = sm_75", "sm_80" }, list("sm_75"))
+  support.assert_refused({ "dtype = f64", "bf16, f16, f32" }, list("sm_80", { "f64" }))
+  support.assert_refused({ "d = 0", "a positive integer" }, list("sm_80", nil, { 0 }))
+  support.assert_refused({ "d = 0.5", "a positive integer" }, list("sm_80", nil, { 0.5 }))
+  support.assert_refused({ "d = wide", "a positive integer" }, list("sm_80", nil, { "wide" }))
+end
+
+support.run()

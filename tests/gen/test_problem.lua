@@ -1,0 +1,74 @@
+-- gen/problem.lua: the problem's string as C writes it.
+package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
+local luaunit = require "luaunit"
+local support = require "tests.gen.support"
+local problem = require "gen.problem"
+
+TestProblem = {}
+
+local plain = "linear_logp:bf16:n4096:d2048:v131072"
+
+function TestProblem.test_a_plain_problem_has_the_defaults()
+  luaunit.assertEquals(problem.parse(plain), {
+    operator = "linear_logp", dtype = "bf16", element_bytes = 2, n = 4096, d = 2048, v = 131072, alignment = 16,
+    hidden_stride = 2048, weight_stride = 2048,
+  })
+end
+
+function TestProblem.test_each_option_sets_its_field()
+  local p = problem.parse("linear_logp:f32:n0:d3:v50257:dv:hs8:ws50264:align4:bias_f16:target_i32:softcap30:argmax:exact:portable")
+  luaunit.assertEquals(p, {
+    operator = "linear_logp", dtype = "f32", element_bytes = 4, n = 0, d = 3, v = 50257, alignment = 4, hidden_stride = 8,
+    weight_stride = 50264, dv = true, bias = "f16", softcap = true, argmax = true, exact = true,
+  })
+end
+
+function TestProblem.test_a_transposed_weight_has_rows_of_the_vocabulary()
+  luaunit.assertEquals(problem.parse(plain .. ":dv").weight_stride, 131072)
+end
+
+function TestProblem.test_the_softcap_is_any_number()
+  for _, number in ipairs { "30", "0.5", "1e-30", "1.5e+20" } do
+    luaunit.assertTrue(problem.parse(plain .. ":softcap" .. number).softcap, number)
+  end
+end
+
+function TestProblem.test_each_backend_is_known()
+  for _, backend in ipairs { "sm_90a", "portable", "cpu" } do luaunit.assertNotNil(problem.parse(plain .. ":" .. backend)) end
+end
+
+function TestProblem.test_sizes_reach_the_largest_int64()
+  local p = problem.parse("linear_logp:bf16:n4294967296:d2147483647:v2147483647:hs9223372036854775807")
+  luaunit.assertEquals({ p.n, p.d, p.v, p.hidden_stride }, { 1 << 32, 2147483647, 2147483647, math.maxinteger })
+end
+
+function TestProblem.test_what_is_wrong_is_said()
+  local cases = {
+    { "", "wanted linear_logp:<dtype>:n<N>:d<D>:v<V>" },
+    { "linear_logp", "wanted linear_logp:<dtype>" },
+    { "logits_logp:bf16:n1:d1:v1", "wanted linear_logp:<dtype>" },
+    { "linear_logp:bf16:d1:n1:v1", "wanted linear_logp:<dtype>" },
+    { "linear_logp:bf16:n-1:d1:v1", "wanted linear_logp:<dtype>" },
+    { "linear_logp:f64:n1:d1:v1", "dtype f64, wanted bf16, f16 or f32" },
+    { plain .. "dv", "unknown part \"dv\"" },
+    { plain .. ":", "unknown part \"\"" },
+    { plain .. ":dv:", "unknown part \"\"" },
+    { plain .. "::dv", "unknown part \"\"" },
+    { plain .. ":fast", "unknown part \"fast\"" },
+    { plain .. ":hs", "unknown part \"hs\"" },
+    { plain .. ":hs-8", "unknown part \"hs-8\"" },
+    { plain .. ":align0", "align0" },
+    { plain .. ":bias_f64", "bias_f64" },
+    { "linear_logp:bf16:n1:d0:v1", "d0" },
+    { "linear_logp:bf16:n1:d1:v0", "v0" },
+    { "linear_logp:bf16:n99999999999999999999:d1:v1", "n99999999999999999999" },
+    { plain .. ":ws99999999999999999999", "ws99999999999999999999" },
+  }
+  local missed = support.refusals_missed("gen/problem.lua", function()
+    local problem = require "gen.problem"
+    for _, case in ipairs(cases) do support.assert_refused({ case[2] }, problem.parse(case[1])) end
+  end)
+  luaunit.assertEquals(missed, "")
+end
+
+support.run()

@@ -1,0 +1,159 @@
+-- gen/select.lua: which kernels answer a problem on a device, and why not faster ones.
+package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
+local luaunit = require "luaunit"
+local support = require "tests.gen.support"
+local emit = require "gen.emit"
+local fusedlogp = require "gen.fusedlogp"
+local variant = require "gen.variant"
+
+TestSelect = {}
+
+local plain = "linear_logp:bf16:n4096:d2048:v131072"
+
+-- The selection and the tile kernel's fields.
+local function selected(problem, capability, backend)
+  local found, reason = fusedlogp.select(problem, capability, backend or "auto")
+  luaunit.assertNotNil(found, ("%s on %d: %s"):format(problem, capability, reason))
+  luaunit.assertEquals(#found.kernels, 2)
+  local tile, combine = variant.parse(found.kernels[1]), variant.parse(found.kernels[2])
+  luaunit.assertTrue(emit.check(tile))
+  luaunit.assertTrue(emit.check(combine))
+  luaunit.assertEquals({ combine.operator, combine.arch, combine.argmax }, { "linear_logp_combine", tile.arch, tile.argmax })
+  return found, tile
+end
+
+function TestSelect.test_hopper_takes_its_own_path()
+  local found, tile = selected(plain, 90)
+  luaunit.assertEquals({ found.path, found.reason, tile.arch }, { "sm_90a", "", "sm_90a" })
+  luaunit.assertEquals(found.kernels, { "linear_logp.bf16.d2048.bm128.bv256.s160.c2.p4.sm_90a", "linear_logp_combine.bm8.sm_90a" })
+end
+
+function TestSelect.test_other_devices_take_the_portable_path_and_say_why()
+  for _, capability in ipairs { 80, 86, 87, 89, 100, 103, 110, 120, 121 } do
+    local found, tile = selected(plain, capability)
+    luaunit.assertEquals({ found.path, tile.arch }, { "portable", "sm_" .. capability })
+    luaunit.assertEquals(found.reason,
+                         ("not sm_90a: compute capability %d.%d has no WGMMA"):format(capability // 10, capability % 10))
+  end
+end
+
+function TestSelect.test_an_unknown_device_has_no_kernel_and_each_path_says_why()
+  for _, capability in ipairs { 70, 75, 88, 130 } do
+    local name = ("compute capability %d.%d"):format(capability // 10, capability % 10)
+    support.assert_refused({ "not sm_90a: " .. name .. " has no WGMMA", "not portable: " .. name .. ": kernels exist for sm_80, " },
+                           fusedlogp.select(plain, capability, "auto"))
+  end
+end
+
+function TestSelect.test_a_backend_is_that_or_nothing()
+  local found = selected(plain, 90, "portable")
+  luaunit.assertEquals({ found.path, found.reason }, { "portable", "" })
+  luaunit.assertEquals(selected(plain, 90, "sm_90a").path, "sm_90a")
+  local result, reason = fusedlogp.select(plain, 80, "sm_90a")
+  luaunit.assertEquals({ result, reason }, { nil, "not sm_90a: compute capability 8.0 has no WGMMA" })
+end
+
+function TestSelect.test_a_malformed_problem_is_refused()
+  support.assert_refused({ "problem \"nonsense\"" }, fusedlogp.select("nonsense", 90, "auto"))
+end
+
+function TestSelect.test_fp32_takes_the_path_that_can_multiply_it()
+  local found, tile = selected("linear_logp:f32:n64:d512:v1024", 90)
+  luaunit.assertEquals({ found.path, tile.arch, tile.exact, tile.bv }, { "sm_90a", "sm_90a", nil, 128 })
+  found, tile = selected("linear_logp:f32:n64:d512:v1024:dv", 90)
+  luaunit.assertEquals({ found.path, tile.arch, tile.exact, tile.dv }, { "portable", "sm_90", nil, true })
+  luaunit.assertEquals(found.reason, "not sm_90a: WGMMA reads tf32 only along D, and the weight is [D, V]")
+  found, tile = selected("linear_logp:f32:n64:d512:v1024:exact", 90)
+  luaunit.assertEquals({ found.path, tile.exact }, { "portable", true })
+  luaunit.assertEquals(found.reason, "not sm_90a: exact fp32 takes no tensor cores")
+end
+
+-- Bytes that base address and both row strides are multiples of: TMA wants 16, the portable kernel copies that many at once.
+local alignments = {
+  { "bf16", ":d2048:v50257", nil },
+  { "bf16", ":d2048:v50257:hs2056", nil },
+  { "bf16", ":d1:v100:hs8:ws8", nil },
+  { "bf16", ":d2044:v50257", 8 },
+  { "bf16", ":d2048:v50257:hs2052", 8 },
+  { "bf16", ":d2048:v50257:ws2050", 4 },
+  { "bf16", ":d2048:v50257:align8", 8 },
+  { "bf16", ":d2048:v50257:align4", 4 },
+  { "f16",  ":d2048:v50257:align2", 2 },
+  { "f16",  ":d2047:v50257", 2 },
+  { "bf16", ":d2048:v50257:dv", 2 },
+  { "bf16", ":d2047:v50264:dv:hs2048", nil },
+  { "bf16", ":d2048:v50257:dv:ws50264", nil },
+  { "f32",  ":d2044:v50257", nil },
+  { "f32",  ":d2046:v50257", 8 },
+  { "f32",  ":d2047:v50257", 4 },
+  { "f32",  ":d2048:v50257:align4", 4 },
+}
+
+function TestSelect.test_alignment_decides_path_and_copies()
+  for _, case in ipairs(alignments) do
+    local found, tile = selected(("linear_logp:%s:n1000%s"):format(case[1], case[2]), 90)
+    luaunit.assertEquals({ case[2], tile.vec }, { case[2], case[3] })
+    luaunit.assertEquals(found.path, case[3] and "portable" or "sm_90a", case[2])
+    if case[3] then
+      luaunit.assertEquals(found.reason, "not sm_90a: TMA wants addresses and row strides in multiples of 16 bytes; here they are multiples of " .. case[3])
+    end
+  end
+end
+
+function TestSelect.test_addresses_between_elements_have_no_kernel()
+  for _, case in ipairs { { "bf16", 1, 2 }, { "f32", 2, 4 } } do
+    support.assert_refused(
+      { ("not portable: addresses and row strides are multiples of %d bytes, elements have %d"):format(case[2], case[3]) },
+      fusedlogp.select(("linear_logp:%s:n1:d8:v8:align%d"):format(case[1], case[2]), 80, "auto"))
+  end
+end
+
+function TestSelect.test_each_option_reaches_the_kernel()
+  for _, capability in ipairs { 80, 90 } do
+    local _, tile = selected("linear_logp:f16:n1:d64:v128:dv:bias_f32:target_i32:softcap30:argmax", capability)
+    luaunit.assertEquals({ tile.dtype, tile.d, tile.dv, tile.bias, tile.softcap, tile.argmax }, { "f16", 64, true, "f32", true, true })
+    _, tile = selected("linear_logp:f16:n1:d64:v128", capability)
+    luaunit.assertEquals({ tile.dv, tile.bias, tile.softcap, tile.argmax }, {})
+  end
+end
+
+local rows = { 0, 1, 2, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1000, 4096, 65536, 1 << 20, 1 << 31, 1 << 40 }
+
+-- What decides a row's bits: the tile's width, the splits and the kernel's identity. N must not.
+local function arithmetic(problem, capability)
+  local found, tile = selected(problem, capability)
+  local numerics = fusedlogp.emit(found.kernels[1], support.read_template).manifest:match("numerics ([^\n]+)")
+  return table.concat({ found.path, tile.bv, tile.s, tile.arch, numerics, found.kernels[2] }, " ")
+end
+
+function TestSelect.test_the_bits_of_a_row_never_depend_on_n()
+  for _, capability in ipairs { 80, 90, 120 } do
+    for _, case in ipairs { { "bf16", "" }, { "f16", ":dv" }, { "f32", "" }, { "f32", ":dv" }, { "f32", ":exact" }, { "bf16", ":align2:argmax" } } do
+      local seen
+      for _, n in ipairs(rows) do
+        local now = arithmetic(("linear_logp:%s:n%d:d2304:v256000%s"):format(case[1], n, case[2]), capability)
+        seen = seen or now
+        luaunit.assertEquals(now, seen)
+      end
+    end
+  end
+end
+
+function TestSelect.test_the_tile_follows_n()
+  local function tile_at(n, capability, dtype)
+    local _, tile = selected(("linear_logp:%s:n%d:d2048:v131072"):format(dtype or "bf16", n), capability)
+    return ("bm%d c%d p%d"):format(tile.bm, tile.cluster, tile.stages)
+  end
+  for _, n in ipairs(rows) do
+    luaunit.assertEquals(tile_at(n, 90), n <= 64 and "bm64 c1 p5" or n <= 128 and "bm128 c1 p4" or "bm128 c2 p4")
+    luaunit.assertEquals(tile_at(n, 90, "f32"), n <= 64 and "bm64 c1 p4" or "bm128 c1 p3")
+    luaunit.assertEquals(tile_at(n, 80), n <= 64 and "bm64 c1 p4" or "bm128 c1 p4")
+  end
+end
+
+function TestSelect.test_the_largest_sizes_have_kernels()
+  for _, capability in ipairs { 80, 90 } do selected("linear_logp:bf16:n1099511627776:d2147483647:v2147483647:align2", capability) end
+  selected("linear_logp:bf16:n1:d2147483640:v2147483647", 90)
+end
+
+support.run()

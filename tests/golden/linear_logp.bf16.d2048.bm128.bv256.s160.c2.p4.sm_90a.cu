@@ -1,0 +1,710 @@
+// fusedlogp linear_logp.bf16.d2048.bm128.bv256.s160.c2.p4.sm_90a
+// Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/common/types.cuh"
+// Element types and short integer names; nothing of CUDA's headers is needed.
+// Config: none
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+struct bf16 { u16 bits; };
+struct f16 { u16 bits; };
+
+struct alignas(64) TensorMap { u64 opaque[16]; };
+
+constexpr float infinity = __builtin_bit_cast(float, 0x7f800000u), not_a_number = __builtin_bit_cast(float, 0x7fffffffu);
+constexpr float log2_e = 1.4426950408889634f;
+constexpr float ln_2 = 0.6931471805599453f;
+
+__host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+#line 1 "config"
+struct Config {
+    using element = bf16;
+    using bias_element = float;
+    static constexpr int hidden_size = 2048;
+    static constexpr int block_rows = 128;
+    static constexpr int block_vocab = 256;
+    static constexpr int block_hidden = 64;
+    static constexpr int cluster = 2;
+    static constexpr int stages = 4;
+    static constexpr bool weight_is_hidden_vocab = false;
+    static constexpr bool has_bias = false;
+    static constexpr bool has_softcap = false;
+    static constexpr bool wants_argmax = false;
+    static constexpr int threads = 384;
+    static constexpr int shared_bytes = 197632;
+    static constexpr int consumer_groups = 2;
+    static constexpr int wgmma_k = 16;
+    static constexpr int producer_registers = 56;
+    static constexpr int consumer_registers = 224;
+    static constexpr int weight_box_columns = 64;
+    static constexpr int weight_box_rows = 128;
+    static constexpr int fragment_columns = 256;
+};
+#line 1 "templates/common/linear_logp_params.cuh"
+// What linear_logp's kernels take. The host half, with every field explained, is runtime/ops/linear_logp_params.h.
+// KEEP IN STEP: linear_logp parameters.
+// Config: none
+struct Split {
+    int tiles;
+    int splits;
+    int big, big_tiles, rest_tiles;
+};
+
+struct LinearLogpParams {
+    const void *hidden, *weight, *bias, *target;
+    const float *row_temperature;
+    float *partial;
+    float *best;
+    float *target_logit;
+    i64 rows, hidden_stride, weight_stride;
+    int vocab, hidden_size;
+    int target_bytes;
+    float scale;
+    float softcap, inverse_softcap;
+    Split split;
+    int group;
+};
+
+struct LinearLogpCombineParams {
+    const float *partial, *best, *target_logit;
+    const void *target;
+    float *logp, *lse;
+    int *argmax;
+    u64 *target_errors;
+    i64 rows, ignore_index;
+    int vocab, target_bytes, splits;
+};
+static_assert(sizeof(LinearLogpParams) == 136 && sizeof(LinearLogpCombineParams) == 96,
+              "runtime/ops/linear_logp_params.h disagrees");
+
+__device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {
+    return bytes == 8 ? ((const i64 *)target)[row] : (i64)((const int *)target)[row];
+}
+#line 1 "templates/any/simt.cuh"
+// Threads, votes, shuffles and single-instruction arithmetic.
+// Config: none
+__device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
+// The warp's number in its block, in a uniform register: the compiler then keeps role branches convergent.
+__device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+// The thread's number, read anew at each call: what is computed from it inside a loop stays there instead of living in registers throughout.
+__device__ __forceinline__ int thread_index_reread() {
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
+__device__ __forceinline__ int lane_index_reread() {
+    int lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+__device__ __forceinline__ void block_barrier() { __syncthreads(); }
+
+template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
+    return __shfl_xor_sync(0xffffffffu, value, lane_mask);
+}
+__device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
+
+// Whether any of the four lanes that share a fragment row says so.
+__device__ __forceinline__ bool quad_any(bool condition) {
+    return (__ballot_sync(0xffffffffu, condition) >> (lane_index() & ~3)) & 15u;
+}
+
+// 2^x: at most 2 ulp off, exact for integers, 0 for -inf and for results below 2^-126.
+__device__ __forceinline__ float exp2_approximate(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+__device__ __forceinline__ float reciprocal_approximate(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// tanh(x) without a branch, relative error below 4e-7: for |x| < 0.6 an odd polynomial (least squares on Chebyshev nodes of that interval,
+// 1.6e-7), beyond it (1 - e) / (1 + e) with e = exp(-2 |x|), where 1 - e loses at most one bit. NaN stays NaN.
+__device__ __forceinline__ float hyperbolic_tangent(float x) {
+    float e = exp2_approximate(-2.8853900817779268f * fabsf(x));
+    float large = copysignf((1 - e) * reciprocal_approximate(1 + e), x);
+    float s = x * x;
+    float p = fmaf(fmaf(fmaf(0.0156079458f, s, -0.0522078414f), s, 0.133130099f), s, -0.333325886f);
+    float small = fmaf(x * s, p, x);
+    return fabsf(x) < 0.6f ? small : large;
+}
+
+__device__ __forceinline__ float to_float(float x) { return x; }
+__device__ __forceinline__ float to_float(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+__device__ __forceinline__ float to_float(f16 x) {
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+    return y;
+}
+
+// Keeps loads below it from being gathered above it, where they would all need registers at once.
+__device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }
+#line 1 "templates/sm90a/mbarrier.cuh"
+// Shared-memory barriers that also count bytes: PTX ISA, "mbarrier".
+// Config: none
+__device__ __forceinline__ u32 shared_address(const void *pointer) { return (u32)__cvta_generic_to_shared(pointer); }
+
+__device__ __forceinline__ void mbarrier_init(u32 barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+// Makes the initialised barriers visible to the cluster and to the copy engine.
+__device__ __forceinline__ void mbarrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+// Arrives once and announces bytes that copies will complete.
+__device__ __forceinline__ void mbarrier_arrive_expect(u32 barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+// Arrives at the barrier with the same address in block `block` of the cluster. The default (block) scope suffices: what a stage's readers
+// release is the end of tensor-core reads, which wgmma's wait has completed, and a cluster-scope release would flush every step.
+__device__ __forceinline__ void mbarrier_arrive_remote(u32 barrier, int block) {
+    asm volatile("{\n.reg .b32 remote;\n"
+                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(barrier), "r"(block) : "memory");
+}
+__device__ __forceinline__ void mbarrier_arrive(u32 barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// Waits until the phase of this parity has completed.
+__device__ __forceinline__ void mbarrier_wait(u32 barrier, int parity) {
+    asm volatile("{\n.reg .pred done;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra again;\n}" ::"r"(barrier), "r"(parity) : "memory");
+}
+#line 1 "templates/sm90a/tma.cuh"
+// Tensor copies by the copy engine: PTX ISA, "cp.async.bulk.tensor".
+// Config: none
+
+// Copies the box at (column, row) of the tensor to shared memory; its bytes complete on the barrier. What lies outside the tensor is
+// filled with zeros and counts in the bytes.
+__device__ __forceinline__ void tma_load(u32 to, const TensorMap *map, int column, int row, u32 barrier) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+                 "l"(map), "r"(column), "r"(row), "r"(barrier)
+                 : "memory");
+}
+// The same box to the same address, and the same bytes on the same barrier, in every block of the cluster whose bit is set.
+__device__ __forceinline__ void tma_load_multicast(u32 to, const TensorMap *map, int column, int row, u32 barrier, u16 blocks) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+                 "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
+                 : "memory");
+}
+__device__ __forceinline__ void tma_prefetch_map(const TensorMap *map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+#line 1 "templates/sm90a/cluster.cuh"
+// Thread block clusters and warpgroup register budgets: PTX ISA, "barrier.cluster", "setmaxnreg".
+// Config: none
+__device__ __forceinline__ int cluster_rank() {
+    u32 rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+__device__ __forceinline__ void cluster_barrier() {
+    asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+// count: a multiple of 8 in 24 .. 256; all warps of the warpgroup execute it.
+template <int count> __device__ __forceinline__ void registers_release() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
+}
+template <int count> __device__ __forceinline__ void registers_claim() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
+}
+#line 1 "templates/sm90a/wgmma.cuh"
+// Warpgroup matrix products from shared memory: PTX ISA, "wgmma". The instruction itself is emitted for the shape in use.
+// Config: none
+
+// A tile in the 128-byte swizzle, at a multiple of 1024 bytes. K-major (rows of 128 bytes along K): the stride is from 8 rows to the
+// next 8, the leading offset is not used. MN-major (rows of 64 elements along M or N): the leading offset is from 64 elements to
+// the next 64, the stride from 8 steps of K to the next 8. Advance the start address to step along K: by 32 bytes K-major, by 2048 MN-major.
+__device__ __forceinline__ u64 wgmma_descriptor(u32 address, int leading_bytes, int stride_bytes) {
+    return (u64)((address & 0x3FFFF) >> 4) | (u64)(leading_bytes >> 4) << 16 | (u64)(stride_bytes >> 4) << 32 | 1ull << 62;
+}
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Waits until at most `pending` committed groups are unfinished.
+template <int pending> __device__ __forceinline__ void wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+}
+// The accumulators are results only behind a wait: no read of them may move before this.
+template <int count> __device__ __forceinline__ void wgmma_results(float (&d)[count]) {
+#pragma unroll
+    for (int i = 0; i < count; i++) asm volatile("" : "+f"(d[i])::"memory");
+}
+// The accumulators (64 x 256 of the warpgroup) += a . b; without accumulate they are overwritten.
+__device__ __forceinline__ void wgmma(float (&d)[128], u64 a, u64 b, int accumulate) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
+                 "%128, %129, p, 1, 1, 0, 0;\n}"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
+                 : "l"(a), "l"(b), "r"(accumulate));
+}
+#line 1 "templates/common/schedule.cuh"
+// Which (row block, split) units a persistent block works through, in which order.
+//
+// A unit's bits do not depend on who computes it, so the order is free: within a group of row blocks, rows run fastest, so
+// that blocks at work together share weight tiles in the L2 while the group's hidden rows stay there. The big splits are
+// dealt round robin; blocks that got one fewer catch up on one-tile units before all go on round robin.
+// Config: block_rows, cluster
+struct Unit {
+    int row_block; // of block_rows * cluster rows
+    int split;
+    int first_tile, tiles;
+};
+
+template <class Config> struct Schedule {
+    const LinearLogpParams &params;
+    int step = 0;
+    __device__ __forceinline__ Schedule(const LinearLogpParams &params) : params(params) {}
+
+    // Few registers hold between units: the rest is cheap to take from the launch again.
+    __device__ __forceinline__ static int worker() { return blockIdx.x / Config::cluster; }
+    __device__ __forceinline__ static int workers() { return gridDim.x / Config::cluster; }
+    __device__ __forceinline__ int row_blocks() const {
+        return (int)((params.rows + Config::block_rows * Config::cluster - 1) / (Config::block_rows * Config::cluster));
+    }
+
+    // index: of a unit among row_blocks x splits units that start at split `base`.
+    __device__ __forceinline__ void locate(int index, int base, int splits, Unit &unit) const {
+        const Split &split = params.split;
+        int group_units = params.group * splits;
+        int g = index / group_units, within = index - g * group_units;
+        int height = min(params.group, row_blocks() - g * params.group);
+        int s = within / height;
+        unit.row_block = g * params.group + within - s * height;
+        unit.split = base + s;
+        int rest_units = split.rest_tiles > 0 ? 1 : 0;
+        int single = unit.split - split.big - rest_units;
+        if (unit.split < split.big) {
+            unit.first_tile = unit.split * split.big_tiles;
+            unit.tiles = split.big_tiles;
+        } else if (single < 0) {
+            unit.first_tile = split.big * split.big_tiles;
+            unit.tiles = split.rest_tiles;
+        } else {
+            unit.first_tile = split.big * split.big_tiles + split.rest_tiles + single;
+            unit.tiles = 1;
+        }
+    }
+
+    __device__ __forceinline__ bool next(Unit &unit) {
+        const Split &split = params.split;
+        int big_units = row_blocks() * split.big, small_units = row_blocks() * (split.splits - split.big);
+        int i = step++;
+        int rounds = big_units / workers(), late = big_units - rounds * workers();
+        int mine = rounds + (worker() < late ? 1 : 0);
+        if (i < mine) {
+            locate(worker() + i * workers(), 0, split.big, unit);
+            return true;
+        }
+        i -= mine;
+        int idle = late > 0 ? workers() - late : 0; // blocks with one big unit fewer than the others
+        int catch_up = idle > 0 && worker() >= late ? split.big_tiles : 0;
+        int index = i < catch_up ? worker() - late + i * idle : idle * split.big_tiles + worker() + (i - catch_up) * workers();
+        // The shared part lies behind the catch-up part: past the end in one is past the end in both.
+        if (index >= small_units) return false;
+        locate(index, split.big, split.splits - split.big, unit);
+        return true;
+    }
+};
+#line 1 "templates/common/row_statistics.cuh"
+// The forward's epilogue: from accumulator tiles to (offset, sum) of each row, the target's logit and the largest logit.
+//
+// A fragment is what wgmma and mma.sync m16n8 both leave in a thread: of 16 rows it holds rows lane / 4 and lane / 4 + 8, and of
+// each 8 columns the two at 2 (lane % 4). fragment[4 j + 0, 1] are the first row's, [4 j + 2, 3] the second row's.
+//
+// The offset k of a row is an integer, so that rescaling by 2^(k - k') is exact. It is taken from the maximum of the unit's first tile and
+// kept: terms far above it are noticed because the tile's sum then leaves the safe range, and only then are this tile's maximum and
+// sum taken anew, from the accumulators that are still there. A row's decision looks at that row alone, so neighbours
+// in the warp never change its bits. Terms far below k round to nothing beside the first tile's, whose sum is at least 1/2.
+//
+// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax
+constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay finite
+
+template <class Config> struct RowStatistics {
+    static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
+    float offset[2], sum[2]; // sum: of this thread's columns only
+    int target[2];           // column in the vocabulary; -1: none here
+    float best[2];
+    int best_index[2];
+    int first_row;           // of the warp's 16
+
+    __device__ __forceinline__ int row(int h) const { return first_row + lane_index_reread() / 4 + 8 * h; }
+
+    __device__ __forceinline__ void begin(const LinearLogpParams &params, int first) {
+        first_row = first;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            i64 t = row(h) < params.rows ? load_target(params.target, params.target_bytes, row(h)) : -1;
+            target[h] = t >= 0 && t < params.vocab ? (int)t : -1;
+            offset[h] = -infinity;
+            sum[h] = 0;
+            best[h] = -infinity;
+            best_index[h] = 0;
+        }
+    }
+
+    // log2(e) / temperature. Taken anew for each tile rather than held in registers all the way through the products.
+    __device__ __forceinline__ void load_scale(const LinearLogpParams &params, float (&scale)[2]) const {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            scale[h] = params.scale;
+            if (params.row_temperature != nullptr && row(h) < params.rows) scale[h] = params.scale / params.row_temperature[row(h)];
+        }
+    }
+
+    __device__ __forceinline__ static int column(int i) { return (i / 4) * 8 + 2 * (lane_index() % 4) + (i & 1); }
+
+    __device__ __forceinline__ void add_bias(const LinearLogpParams &params, float (&z)[count], int first_column) {
+        auto bias = (const typename Config::bias_element *)params.bias;
+#pragma unroll
+        for (int i = 0; i < count; i += 4) {
+#pragma unroll
+            for (int c = 0; c < 2; c++) {
+                int v = first_column + column(i + c);
+                float b = v < params.vocab ? to_float(bias[v]) : 0;
+                z[i + c] += b;
+                z[i + 2 + c] += b;
+            }
+            keep_order();
+        }
+    }
+
+    // Columns past the vocabulary can be neither the maximum nor a term of the sum.
+    __device__ __forceinline__ static void mask(const LinearLogpParams &params, float (&z)[count], int first_column) {
+        if (first_column + Config::fragment_columns <= params.vocab) return;
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            if (first_column + column(i) >= params.vocab) z[i] = -infinity;
+    }
+
+    // A new best is rare after the first tiles, so look for its column only where there is one.
+    __device__ __forceinline__ void find_best(const float (&z)[count], int first_column) {
+        float largest[2];
+        thread_maximum(z, largest);
+        if (!warp_any(largest[0] > best[0] || largest[1] > best[1])) return;
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            int h = (i >> 1) & 1;
+            if (z[i] > best[h]) {
+                best[h] = z[i];
+                best_index[h] = first_column + column(i);
+            }
+        }
+    }
+
+    __device__ __forceinline__ static void thread_maximum(const float (&z)[count], float (&largest)[2]) {
+        largest[0] = largest[1] = -infinity;
+#pragma unroll
+        for (int i = 0; i < count; i++) largest[(i >> 1) & 1] = fmaxf(largest[(i >> 1) & 1], z[i]);
+    }
+
+    __device__ __forceinline__ void pick_target(const LinearLogpParams &params, const float (&z)[count], const float (&scale)[2], int first_column) {
+        int local[2] = {target[0] - first_column, target[1] - first_column};
+        if (!warp_any((unsigned)local[0] < Config::fragment_columns || (unsigned)local[1] < Config::fragment_columns)) return;
+        float logit[2] = {0, 0};
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            if (local[(i >> 1) & 1] == column(i)) logit[(i >> 1) & 1] = z[i];
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            bool mine = (unsigned)local[h] < Config::fragment_columns && local[h] % 8 / 2 == lane_index() % 4;
+            if (mine) params.target_logit[row(h)] = logit[h] * scale[h];
+        }
+    }
+
+    __device__ __forceinline__ void take_maximum(const float (&z)[count], const float (&scale)[2], const bool (&wanted)[2]) {
+        float largest[2];
+        thread_maximum(z, largest);
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 1));
+            largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 2));
+            float k = fmaxf(rintf(largest[h] * scale[h]), offset[h]);
+            if (wanted[h] && k > offset[h]) {
+                if (offset[h] != -infinity) sum[h] *= exp2_approximate(offset[h] - k);
+                offset[h] = k;
+            }
+        }
+    }
+
+    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2]) const {
+        float part[4] = {0, 0, 0, 0};
+        // Without an offset all terms so far are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
+        float k[2] = {offset[0] == -infinity ? 0 : offset[0], offset[1] == -infinity ? 0 : offset[1]};
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            int h = (i >> 1) & 1;
+            part[i & 3] += exp2_approximate(fmaf(z[i], scale[h], -k[h]));
+        }
+        tile_sum[0] = part[0] + part[1];
+        tile_sum[1] = part[2] + part[3];
+    }
+
+    // z: hidden . weight^T of this warp's rows and the columns from first_column on; changed by bias, mask and softcap.
+    // first: this is the unit's first tile.
+    __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&z)[count], int first_column, bool first) {
+        if constexpr (Config::has_bias) add_bias(params, z, first_column);
+        mask(params, z, first_column);
+        if constexpr (Config::wants_argmax) find_best(z, first_column);
+        if constexpr (Config::has_softcap) {
+#pragma unroll
+            for (int i = 0; i < count; i++) z[i] = params.softcap * hyperbolic_tangent(z[i] * params.inverse_softcap);
+            mask(params, z, first_column); // softcap(-inf) is finite
+        }
+        float scale[2];
+        load_scale(params, scale);
+        pick_target(params, z, scale, first_column);
+
+        float tile_sum[2];
+        bool wanted[2] = {true, true};
+        bool refresh = first;
+        do {
+            if (refresh) take_maximum(z, scale, wanted);
+            add_exponentials(z, scale, tile_sum);
+            if (refresh) break;
+#pragma unroll
+            for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || offset[h] == -infinity;
+            refresh = warp_any(wanted[0] || wanted[1]);
+        } while (refresh);
+#pragma unroll
+        for (int h = 0; h < 2; h++) sum[h] += tile_sum[h];
+    }
+
+    // Leaves the row's totals in all four lanes that share it.
+    __device__ __forceinline__ void finish() {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            sum[h] += shuffle_xor(sum[h], 1);
+            sum[h] += shuffle_xor(sum[h], 2);
+            if constexpr (Config::wants_argmax) {
+#pragma unroll
+                for (int lane_mask = 1; lane_mask <= 2; lane_mask *= 2) {
+                    float other = shuffle_xor(best[h], lane_mask);
+                    int other_index = shuffle_xor(best_index[h], lane_mask);
+                    merge_best(h, other, other_index);
+                }
+            }
+        }
+    }
+
+    __device__ __forceinline__ void merge_best(int h, float other, int other_index) {
+        if (other > best[h] || (other == best[h] && other_index < best_index[h])) {
+            best[h] = other;
+            best_index[h] = other_index;
+        }
+    }
+
+    // Into to[0 .. 15] of the warp's rows: for a warp with the same rows and other columns.
+    __device__ __forceinline__ void leave(float (*to)[4]) const {
+        if (lane_index() % 4 != 0) return;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float *entry = to[lane_index() / 4 + 8 * h];
+            entry[0] = offset[h];
+            entry[1] = sum[h];
+            if constexpr (Config::wants_argmax) {
+                entry[2] = best[h];
+                entry[3] = __int_as_float(best_index[h]);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void merge(const float (*from)[4]) {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const float *entry = from[lane_index() / 4 + 8 * h];
+            float k = fmaxf(offset[h], entry[0]);
+            float mine = offset[h] == -infinity ? sum[h] : sum[h] * exp2_approximate(offset[h] - k);
+            float theirs = entry[0] == -infinity ? entry[1] : entry[1] * exp2_approximate(entry[0] - k);
+            offset[h] = k;
+            sum[h] = mine + theirs;
+            if constexpr (Config::wants_argmax) merge_best(h, entry[2], __float_as_int(entry[3]));
+        }
+    }
+
+    __device__ __forceinline__ void store(const LinearLogpParams &params, int split) const {
+        if (lane_index() % 4 != 0) return;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            if (row(h) >= params.rows) continue;
+            i64 at = ((i64)row(h) * params.split.splits + split) * 2;
+            *(float2 *)(params.partial + at) = make_float2(offset[h], sum[h]);
+            if constexpr (Config::wants_argmax) *(float2 *)(params.best + at) = make_float2(best[h], __int_as_float(best_index[h]));
+        }
+    }
+};
+#line 1 "templates/sm90a/tile_product.cuh"
+// The Hopper mainloop: a producer warp streams hidden and weight tiles through a ring of shared-memory stages, consumer warpgroups
+// multiply them with wgmma.
+//
+// full[s]: the stage's bytes have arrived (one arrival, block_bytes + weight bytes). empty[s]: all consumers of all blocks of the cluster are
+// done with it; with multicast a block fills its neighbours' stages too, so it must wait for their consumers as well.
+// Config: element, block_rows, block_vocab, block_hidden, hidden_size, stages, cluster, consumer_groups, weight_is_hidden_vocab, weight_box_*
+template <class Config> struct alignas(1024) Stages {
+    typename Config::element hidden[Config::stages][Config::block_rows * Config::block_hidden];
+    typename Config::element weight[Config::stages][Config::block_vocab * Config::block_hidden];
+    u64 full[Config::stages], empty[Config::stages];
+};
+
+template <class Config> struct Ring {
+    int stage = 0, phase = 0;
+    __device__ __forceinline__ void advance() {
+        if (++stage == Config::stages) {
+            stage = 0;
+            phase ^= 1;
+        }
+    }
+};
+
+template <class Config> struct TileProduct {
+    using Shared = Stages<Config>;
+    static constexpr int element_bytes = sizeof(typename Config::element);
+    static constexpr int hidden_bytes = sizeof(Shared::hidden[0]), weight_bytes = sizeof(Shared::weight[0]);
+    static constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
+    static constexpr int row_bytes = Config::block_hidden * element_bytes;
+    static_assert(row_bytes == 128, "a stage's row is one 128-byte swizzle row");
+    static constexpr int box_bytes = Config::weight_box_columns * Config::weight_box_rows * element_bytes;
+    static constexpr int boxes = weight_bytes / box_bytes, boxes_of_block = boxes / Config::cluster;
+    static_assert(boxes_of_block * Config::cluster * box_bytes == weight_bytes, "blocks of a cluster load equal shares of the weight tile");
+    static constexpr int accumulators = Config::block_vocab / 2;
+
+    Shared &shared;
+    Ring<Config> ring;
+    __device__ __forceinline__ TileProduct(Shared &shared) : shared(shared) {}
+
+    __device__ __forceinline__ u32 full() const { return shared_address(&shared.full[ring.stage]); }
+    __device__ __forceinline__ u32 empty() const { return shared_address(&shared.empty[ring.stage]); }
+
+    // One thread of the block, before the block's (cluster's) first barrier.
+    __device__ __forceinline__ static void init(Shared &shared) {
+        for (int s = 0; s < Config::stages; s++) {
+            mbarrier_init(shared_address(&shared.full[s]), 1);
+            mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups * Config::cluster);
+        }
+        mbarrier_init_fence();
+    }
+
+    // Producer, one thread: loads the tiles of one accumulator tile, row and column being its corner.
+    __device__ __forceinline__ void load(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank) {
+        for (int step = 0; step < steps; step++) {
+            mbarrier_wait(empty(), ring.phase ^ 1);
+            mbarrier_arrive_expect(full(), hidden_bytes + weight_bytes);
+            int k = step * Config::block_hidden;
+            tma_load(shared_address(shared.hidden[ring.stage]), &hidden_map, k, row, full());
+#pragma unroll
+            for (int i = 0; i < boxes_of_block; i++) load_weight_box(weight_map, k, column, rank * boxes_of_block + i);
+            ring.advance();
+        }
+    }
+
+    __device__ __forceinline__ void load_weight_box(const TensorMap &map, int k, int column, int box) {
+        u32 to = shared_address(shared.weight[ring.stage]) + box * box_bytes;
+        int x = Config::weight_is_hidden_vocab ? column + box * Config::weight_box_columns : k;
+        int y = Config::weight_is_hidden_vocab ? k : column + box * Config::weight_box_rows;
+        if constexpr (Config::cluster > 1) tma_load_multicast(to, &map, x, y, full(), (1 << Config::cluster) - 1);
+        else tma_load(to, &map, x, y, full());
+    }
+
+    // Consumer warpgroup `group`: the product of its 64 rows with the tile. A stage is released one step late, when the products that
+    // read it have finished while the next ones run.
+    __device__ __forceinline__ void multiply(float (&d)[accumulators], int group) {
+        u32 previous = 0;
+        for (int step = 0; step < steps; step++) {
+            mbarrier_wait(full(), ring.phase);
+            wgmma_fence();
+            u64 a = wgmma_descriptor(shared_address(shared.hidden[ring.stage]) + group * 64 * row_bytes, 16, 8 * row_bytes);
+            u32 weight = shared_address(shared.weight[ring.stage]);
+            u64 b = Config::weight_is_hidden_vocab ? wgmma_descriptor(weight, box_bytes, 1024) : wgmma_descriptor(weight, 16, 8 * row_bytes);
+#pragma unroll
+            for (int k = 0; k < Config::block_hidden / Config::wgmma_k; k++)
+                wgmma(d, a + k * 2, b + k * (Config::weight_is_hidden_vocab ? 128 : 2), (step | k) != 0);
+            wgmma_commit();
+            wgmma_wait<1>();
+            if (step > 0) release(previous);
+            previous = empty();
+            ring.advance();
+        }
+        wgmma_wait<0>();
+        wgmma_results(d);
+        release(previous);
+    }
+
+    __device__ __forceinline__ void release(u32 barrier) {
+        int thread = threadIdx.x % 128;
+        if constexpr (Config::cluster == 1) {
+            if (thread == 0) mbarrier_arrive(barrier);
+        } else {
+            if (thread < Config::cluster) mbarrier_arrive_remote(barrier, thread);
+        }
+    }
+};
+#line 1 "templates/sm90a/linear_logp.cuh"
+// linear_logp forward on Hopper: persistent clusters, one producer warpgroup, consumer warpgroups of 64 rows each.
+// Config: threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, schedule and row_statistics
+template <class Config>
+__device__ __forceinline__ void linear_logp_load(Stages<Config> &shared, const TensorMap &hidden_map, const TensorMap &weight_map,
+                                                 Schedule<Config> schedule, int rank) {
+    TileProduct<Config> product(shared);
+    Unit unit;
+    while (schedule.next(unit)) {
+        int row = (unit.row_block * Config::cluster + rank) * Config::block_rows;
+        for (int tile = unit.first_tile; tile < unit.first_tile + unit.tiles; tile++)
+            product.load(hidden_map, weight_map, row, tile * Config::block_vocab, rank);
+    }
+}
+
+template <class Config>
+__device__ __forceinline__ void linear_logp_reduce(Stages<Config> &shared, const LinearLogpParams &params, Schedule<Config> schedule,
+                                                   int rank, int group) {
+    TileProduct<Config> product(shared);
+    RowStatistics<Config> statistics;
+    float d[TileProduct<Config>::accumulators];
+    Unit unit;
+    while (schedule.next(unit)) {
+        int row = (unit.row_block * Config::cluster + rank) * Config::block_rows + group * 64 + (warp_index() % 4) * 16;
+        statistics.begin(params, row);
+        for (int tile = unit.first_tile; tile < unit.first_tile + unit.tiles; tile++) {
+            product.multiply(d, group);
+            statistics.absorb(params, d, tile * Config::block_vocab, tile == unit.first_tile);
+        }
+        statistics.finish();
+        statistics.store(params, unit.split);
+    }
+}
+
+template <class Config>
+__device__ __forceinline__ void linear_logp(const TensorMap &hidden_map, const TensorMap &weight_map, const LinearLogpParams &params) {
+    extern __shared__ __align__(1024) u8 dynamic_shared[];
+    auto &shared = *(Stages<Config> *)dynamic_shared;
+    static_assert(sizeof(Stages<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
+    int rank = Config::cluster > 1 ? cluster_rank() : 0;
+    if (threadIdx.x == 0) TileProduct<Config>::init(shared);
+    if constexpr (Config::cluster > 1) cluster_barrier();
+    else block_barrier();
+
+    Schedule<Config> schedule(params);
+    int group = warp_index() / 4;
+    if (group == Config::consumer_groups) {
+        if constexpr (Config::producer_registers > 0) registers_release<Config::producer_registers>();
+        if (threadIdx.x % 128 == 0) linear_logp_load<Config>(shared, hidden_map, weight_map, schedule, rank);
+    } else {
+        if constexpr (Config::consumer_registers > 0) registers_claim<Config::consumer_registers>();
+        linear_logp_reduce<Config>(shared, params, schedule, rank, group);
+    }
+    // A block must not end while its neighbours still copy into it or arrive at its barriers.
+    if constexpr (Config::cluster > 1) cluster_barrier();
+}
+#line 1 "entry"
+extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
+flp_linear_logp_bf16_d2048_bm128_bv256_s160_c2_p4_sm_90a(const __grid_constant__ TensorMap hidden_map, const __grid_constant__ TensorMap weight_map, const __grid_constant__ LinearLogpParams params) {
+    linear_logp<Config>(hidden_map, weight_map, params);
+}

@@ -1,0 +1,760 @@
+// fusedlogp linear_logp.f32.d512.bm64.bv128.s80.c1.p4.dv.sm_80
+// Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/common/types.cuh"
+// Element types and short integer names; nothing of CUDA's headers is needed.
+// Config: none
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+struct bf16 { u16 bits; };
+struct f16 { u16 bits; };
+
+struct alignas(64) TensorMap { u64 opaque[16]; };
+
+constexpr float infinity = __builtin_bit_cast(float, 0x7f800000u), not_a_number = __builtin_bit_cast(float, 0x7fffffffu);
+constexpr float log2_e = 1.4426950408889634f;
+constexpr float ln_2 = 0.6931471805599453f;
+
+__host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+#line 1 "config"
+struct Config {
+    using element = float;
+    using bias_element = float;
+    static constexpr int hidden_size = 512;
+    static constexpr int block_rows = 64;
+    static constexpr int block_vocab = 128;
+    static constexpr int block_hidden = 16;
+    static constexpr int cluster = 1;
+    static constexpr int stages = 4;
+    static constexpr bool weight_is_hidden_vocab = true;
+    static constexpr bool has_bias = false;
+    static constexpr bool has_softcap = false;
+    static constexpr bool wants_argmax = false;
+    static constexpr int threads = 128;
+    static constexpr int shared_bytes = 51200;
+    static constexpr int warp_rows = 32;
+    static constexpr int warp_columns = 64;
+    static constexpr int warps_down = 2;
+    static constexpr int warps_across = 2;
+    static constexpr int vector_bytes = 16;
+    static constexpr int fragment_columns = 64;
+};
+#line 1 "templates/common/linear_logp_params.cuh"
+// What linear_logp's kernels take. The host half, with every field explained, is runtime/ops/linear_logp_params.h.
+// KEEP IN STEP: linear_logp parameters.
+// Config: none
+struct Split {
+    int tiles;
+    int splits;
+    int big, big_tiles, rest_tiles;
+};
+
+struct LinearLogpParams {
+    const void *hidden, *weight, *bias, *target;
+    const float *row_temperature;
+    float *partial;
+    float *best;
+    float *target_logit;
+    i64 rows, hidden_stride, weight_stride;
+    int vocab, hidden_size;
+    int target_bytes;
+    float scale;
+    float softcap, inverse_softcap;
+    Split split;
+    int group;
+};
+
+struct LinearLogpCombineParams {
+    const float *partial, *best, *target_logit;
+    const void *target;
+    float *logp, *lse;
+    int *argmax;
+    u64 *target_errors;
+    i64 rows, ignore_index;
+    int vocab, target_bytes, splits;
+};
+static_assert(sizeof(LinearLogpParams) == 136 && sizeof(LinearLogpCombineParams) == 96,
+              "runtime/ops/linear_logp_params.h disagrees");
+
+__device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {
+    return bytes == 8 ? ((const i64 *)target)[row] : (i64)((const int *)target)[row];
+}
+#line 1 "templates/any/simt.cuh"
+// Threads, votes, shuffles and single-instruction arithmetic.
+// Config: none
+__device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
+// The warp's number in its block, in a uniform register: the compiler then keeps role branches convergent.
+__device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+// The thread's number, read anew at each call: what is computed from it inside a loop stays there instead of living in registers throughout.
+__device__ __forceinline__ int thread_index_reread() {
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
+__device__ __forceinline__ int lane_index_reread() {
+    int lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+__device__ __forceinline__ void block_barrier() { __syncthreads(); }
+
+template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
+    return __shfl_xor_sync(0xffffffffu, value, lane_mask);
+}
+__device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
+
+// Whether any of the four lanes that share a fragment row says so.
+__device__ __forceinline__ bool quad_any(bool condition) {
+    return (__ballot_sync(0xffffffffu, condition) >> (lane_index() & ~3)) & 15u;
+}
+
+// 2^x: at most 2 ulp off, exact for integers, 0 for -inf and for results below 2^-126.
+__device__ __forceinline__ float exp2_approximate(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+__device__ __forceinline__ float reciprocal_approximate(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// tanh(x) without a branch, relative error below 4e-7: for |x| < 0.6 an odd polynomial (least squares on Chebyshev nodes of that interval,
+// 1.6e-7), beyond it (1 - e) / (1 + e) with e = exp(-2 |x|), where 1 - e loses at most one bit. NaN stays NaN.
+__device__ __forceinline__ float hyperbolic_tangent(float x) {
+    float e = exp2_approximate(-2.8853900817779268f * fabsf(x));
+    float large = copysignf((1 - e) * reciprocal_approximate(1 + e), x);
+    float s = x * x;
+    float p = fmaf(fmaf(fmaf(0.0156079458f, s, -0.0522078414f), s, 0.133130099f), s, -0.333325886f);
+    float small = fmaf(x * s, p, x);
+    return fabsf(x) < 0.6f ? small : large;
+}
+
+__device__ __forceinline__ float to_float(float x) { return x; }
+__device__ __forceinline__ float to_float(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+__device__ __forceinline__ float to_float(f16 x) {
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+    return y;
+}
+
+// Keeps loads below it from being gathered above it, where they would all need registers at once.
+__device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }
+#line 1 "templates/sm80/cp_async.cuh"
+// Asynchronous copies from global to shared memory: PTX ISA, "cp.async".
+// Config: none
+__device__ __forceinline__ u32 shared_address(const void *pointer) { return (u32)__cvta_generic_to_shared(pointer); }
+
+// Copies the first `valid` of `bytes` bytes (4, 8 or 16; both addresses aligned to them) and fills the others with zeros.
+template <int bytes> __device__ __forceinline__ void cp_async(u32 to, const void *from, int valid) {
+    if constexpr (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(bytes), "r"(valid) : "memory");
+}
+__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Waits until at most `pending` committed groups of this thread are unfinished.
+template <int pending> __device__ __forceinline__ void cp_async_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+}
+#line 1 "templates/sm80/ldmatrix.cuh"
+// Shared memory to matrix fragments: PTX ISA, "ldmatrix".
+// Config: none
+
+// Four 8 x 8 matrices of 16-bit elements (or 8 x 4 of 32-bit ones): lane l names row l % 8 of matrix l / 8, and receives of each
+// matrix the 32 bits at row l / 4, position l % 4.
+__device__ __forceinline__ void ldmatrix(u32 (&d)[4], u32 row_address) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+                 : "r"(row_address)
+                 : "memory");
+}
+// Each matrix transposed: 16-bit elements only.
+__device__ __forceinline__ void ldmatrix_transposed(u32 (&d)[4], u32 row_address) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+                 : "r"(row_address)
+                 : "memory");
+}
+__device__ __forceinline__ u32 load_shared_word(u32 address) {
+    u32 word;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+    return word;
+}
+__device__ __forceinline__ void store_shared_vector(u32 address, const u32 (&words)[4]) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
+}
+#line 1 "templates/sm80/mma.cuh"
+// Warp matrix products: PTX ISA, "mma.sync", shapes m16n8k16 (16-bit) and m16n8k8 (tf32), fp32 accumulators.
+// Config: none
+__device__ __forceinline__ void mma(bf16, float *d, const u32 (&a)[4], u32 b0, u32 b1) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ __forceinline__ void mma(f16, float *d, const u32 (&a)[4], u32 b0, u32 b1) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ __forceinline__ void mma_tf32(float *d, const u32 (&a)[4], u32 b0, u32 b1) {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+// x = high + low + rest, |rest| <= 2^-22 |x|: two tf32 numbers hold 22 of fp32's 24 bits.
+__device__ __forceinline__ void split_tf32(u32 x, u32 &high, u32 &low) {
+    float value = __uint_as_float(x);
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(value));
+    float rest = value - __uint_as_float(high);
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(low) : "f"(rest));
+}
+#line 1 "templates/sm80/shared_tile.cuh"
+// A stage's two operand tiles in shared memory, and how global memory gets there.
+//
+// A line is one row of the operand as it lies in memory, cut into 16-byte chunks; the chunk's place is its index xor a
+// function of the line, so that the eight lines an ldmatrix reads (or the four steps of K that fp32 fragments read) lie in different banks.
+// Config: element, threads, block_rows, block_vocab, block_hidden, weight_is_hidden_vocab, vector_bytes
+template <class Element, int line_elements, int line_count> struct SharedTile {
+    static constexpr int element_bytes = sizeof(Element);
+    static constexpr int line_bytes = line_elements * element_bytes, chunks = line_bytes / 16;
+    static constexpr int bytes = line_bytes * line_count;
+    static_assert(line_bytes >= 64 && (chunks & (chunks - 1)) == 0, "lines of 64, 128, ... bytes");
+
+    __device__ __forceinline__ static int place(int line, int chunk) {
+        int mix = chunks == 4 ? (line >> 1) & 3 : element_bytes == 4 ? (line & 3) * 2 : line & 7;
+        return line * line_bytes + ((chunk ^ mix) << 4);
+    }
+    // As place(base + line, chunk) for a base that is a multiple of 8, over which the mix repeats: one address serves many bases.
+    __device__ __forceinline__ static int place(int base, int line, int chunk) { return base * line_bytes + place(line, chunk); }
+
+    // from: the tile's corner; lines, columns: how much of the operand lies from there on; the rest becomes zero.
+    template <int threads, int vector_bytes>
+    __device__ __forceinline__ static void load(u32 to, const Element *from, i64 stride, i64 lines, i64 columns) {
+        constexpr int total = chunks * line_count;
+        static_assert(total % threads == 0, "every thread copies as many chunks");
+        int thread = thread_index_reread();
+#pragma unroll
+        for (int i = 0; i < total / threads; i++) {
+            int index = i * threads + thread;
+            int line = index / chunks, chunk = index % chunks;
+            i64 left = line < lines ? (columns - chunk * (16 / element_bytes)) * element_bytes : 0;
+            int valid = left <= 0 ? 0 : left < 16 ? (int)left : 16;
+            // An address is formed, and read, only where something is valid.
+            const u8 *source = (const u8 *)(valid > 0 ? from + line * stride + chunk * (16 / element_bytes) : from);
+            load_chunk<vector_bytes>(to + place(line, chunk), source, valid);
+        }
+    }
+
+    template <int vector_bytes> __device__ __forceinline__ static void load_chunk(u32 to, const u8 *source, int valid) {
+        if constexpr (vector_bytes >= 4) {
+#pragma unroll
+            for (int b = 0; b < 16; b += vector_bytes) {
+                int part = min(max(valid - b, 0), vector_bytes);
+                cp_async<vector_bytes>(to + b, part > 0 ? source + b : source, part);
+            }
+        } else {
+            // Rows at odd multiples of two bytes: no asynchronous copy is that narrow.
+            u32 words[4];
+#pragma unroll
+            for (int w = 0; w < 4; w++) {
+                u32 low = 4 * w < valid ? *(const u16 *)(source + 4 * w) : 0;
+                u32 high = 4 * w + 2 < valid ? *(const u16 *)(source + 4 * w + 2) : 0;
+                words[w] = low | high << 16;
+            }
+            store_shared_vector(to, words);
+        }
+    }
+};
+
+template <class Config> struct Operands {
+    using element = typename Config::element;
+    using Hidden = SharedTile<element, Config::block_hidden, Config::block_rows>;
+    using Weight = SharedTile<element, Config::weight_is_hidden_vocab ? Config::block_vocab : Config::block_hidden,
+                              Config::weight_is_hidden_vocab ? Config::block_hidden : Config::block_vocab>;
+    static constexpr int stage_bytes = Hidden::bytes + Weight::bytes;
+
+    __device__ __forceinline__ static void load(u32 stage, const LinearLogpParams &params, int row, int column, int k) {
+        auto hidden = (const element *)params.hidden;
+        auto weight = (const element *)params.weight;
+        Hidden::template load<Config::threads, Config::vector_bytes>(stage, hidden + (i64)row * params.hidden_stride + k, params.hidden_stride,
+                                                                     params.rows - row, Config::hidden_size - k);
+        u32 to = stage + Hidden::bytes;
+        if constexpr (Config::weight_is_hidden_vocab)
+            Weight::template load<Config::threads, Config::vector_bytes>(to, weight + (i64)k * params.weight_stride + column,
+                                                                         params.weight_stride, Config::hidden_size - k, params.vocab - column);
+        else
+            Weight::template load<Config::threads, Config::vector_bytes>(to, weight + (i64)column * params.weight_stride + k,
+                                                                         params.weight_stride, params.vocab - column, Config::hidden_size - k);
+    }
+};
+#line 1 "templates/sm80/tensor_product.cuh"
+// One stage's product on the tensor cores, from shared tiles to the warp's accumulators.
+// Config: element, warp_rows, warp_columns, block_hidden, weight_is_hidden_vocab
+template <class Config> struct StageProduct {
+    using element = typename Config::element;
+    using Hidden = typename Operands<Config>::Hidden;
+    using Weight = typename Operands<Config>::Weight;
+    static constexpr int row_blocks = Config::warp_rows / 16, column_pairs = Config::warp_columns / 16;
+    static constexpr int step_chunks = 2; // 32 bytes of K: 16 elements of 16 bits, 8 of 32
+    static constexpr bool is_f32 = sizeof(element) == 4;
+
+    // d: [row_blocks][4 x warp_columns / 8]; row, column: the warp's corner in the tile.
+    template <int count>
+    __device__ __forceinline__ static void multiply(float (&d)[row_blocks][count], u32 stage, int row, int column) {
+        int lane = lane_index_reread();
+#pragma unroll
+        for (int chunk = 0; chunk < Hidden::chunks; chunk += step_chunks) {
+            u32 a[row_blocks][4], a_low[row_blocks][4];
+#pragma unroll
+            for (int i = 0; i < row_blocks; i++) {
+                ldmatrix(a[i], stage + Hidden::place(row + 16 * i, lane % 16, chunk + lane / 16));
+                if constexpr (is_f32) split(a[i], a_low[i]);
+            }
+#pragma unroll
+            for (int j = 0; j < column_pairs; j++) {
+                u32 b[4], b_low[4]; // columns 0-7: first and second half of K, columns 8-15 likewise
+                load_weight(b, stage + Hidden::bytes, lane, column + 16 * j, chunk);
+                if constexpr (is_f32) split(b, b_low);
+#pragma unroll
+                for (int i = 0; i < row_blocks; i++)
+#pragma unroll
+                    for (int e = 0; e < 2; e++) {
+                        float *sum = &d[i][8 * j + 4 * e];
+                        if constexpr (is_f32) {
+                            // Small products first; low x low is below fp32's last bit.
+                            mma_tf32(sum, a_low[i], b[2 * e], b[2 * e + 1]);
+                            mma_tf32(sum, a[i], b_low[2 * e], b_low[2 * e + 1]);
+                            mma_tf32(sum, a[i], b[2 * e], b[2 * e + 1]);
+                        } else {
+                            mma(element(), sum, a[i], b[2 * e], b[2 * e + 1]);
+                        }
+                    }
+            }
+        }
+    }
+
+    __device__ __forceinline__ static void split(u32 (&x)[4], u32 (&low)[4]) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) split_tf32(x[i], x[i], low[i]);
+    }
+
+    __device__ __forceinline__ static void load_weight(u32 (&b)[4], u32 tile, int lane, int column, int chunk) {
+        if constexpr (!Config::weight_is_hidden_vocab) {
+            ldmatrix(b, tile + Weight::place(column, lane % 8 + (lane / 16) * 8, chunk + (lane / 8) % 2));
+        } else if constexpr (!is_f32) {
+            ldmatrix_transposed(b, tile + Weight::place(chunk * 8, lane % 16, column / 8 + lane / 16));
+        } else {
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                int n = column + lane / 4 + (i >> 1) * 8;
+                b[i] = load_shared_word(tile + Weight::place(chunk * 4, lane % 4 + (i & 1) * 4, n / 4) + (n % 4) * 4);
+            }
+        }
+    }
+};
+#line 1 "templates/common/schedule.cuh"
+// Which (row block, split) units a persistent block works through, in which order.
+//
+// A unit's bits do not depend on who computes it, so the order is free: within a group of row blocks, rows run fastest, so
+// that blocks at work together share weight tiles in the L2 while the group's hidden rows stay there. The big splits are
+// dealt round robin; blocks that got one fewer catch up on one-tile units before all go on round robin.
+// Config: block_rows, cluster
+struct Unit {
+    int row_block; // of block_rows * cluster rows
+    int split;
+    int first_tile, tiles;
+};
+
+template <class Config> struct Schedule {
+    const LinearLogpParams &params;
+    int step = 0;
+    __device__ __forceinline__ Schedule(const LinearLogpParams &params) : params(params) {}
+
+    // Few registers hold between units: the rest is cheap to take from the launch again.
+    __device__ __forceinline__ static int worker() { return blockIdx.x / Config::cluster; }
+    __device__ __forceinline__ static int workers() { return gridDim.x / Config::cluster; }
+    __device__ __forceinline__ int row_blocks() const {
+        return (int)((params.rows + Config::block_rows * Config::cluster - 1) / (Config::block_rows * Config::cluster));
+    }
+
+    // index: of a unit among row_blocks x splits units that start at split `base`.
+    __device__ __forceinline__ void locate(int index, int base, int splits, Unit &unit) const {
+        const Split &split = params.split;
+        int group_units = params.group * splits;
+        int g = index / group_units, within = index - g * group_units;
+        int height = min(params.group, row_blocks() - g * params.group);
+        int s = within / height;
+        unit.row_block = g * params.group + within - s * height;
+        unit.split = base + s;
+        int rest_units = split.rest_tiles > 0 ? 1 : 0;
+        int single = unit.split - split.big - rest_units;
+        if (unit.split < split.big) {
+            unit.first_tile = unit.split * split.big_tiles;
+            unit.tiles = split.big_tiles;
+        } else if (single < 0) {
+            unit.first_tile = split.big * split.big_tiles;
+            unit.tiles = split.rest_tiles;
+        } else {
+            unit.first_tile = split.big * split.big_tiles + split.rest_tiles + single;
+            unit.tiles = 1;
+        }
+    }
+
+    __device__ __forceinline__ bool next(Unit &unit) {
+        const Split &split = params.split;
+        int big_units = row_blocks() * split.big, small_units = row_blocks() * (split.splits - split.big);
+        int i = step++;
+        int rounds = big_units / workers(), late = big_units - rounds * workers();
+        int mine = rounds + (worker() < late ? 1 : 0);
+        if (i < mine) {
+            locate(worker() + i * workers(), 0, split.big, unit);
+            return true;
+        }
+        i -= mine;
+        int idle = late > 0 ? workers() - late : 0; // blocks with one big unit fewer than the others
+        int catch_up = idle > 0 && worker() >= late ? split.big_tiles : 0;
+        int index = i < catch_up ? worker() - late + i * idle : idle * split.big_tiles + worker() + (i - catch_up) * workers();
+        // The shared part lies behind the catch-up part: past the end in one is past the end in both.
+        if (index >= small_units) return false;
+        locate(index, split.big, split.splits - split.big, unit);
+        return true;
+    }
+};
+#line 1 "templates/common/row_statistics.cuh"
+// The forward's epilogue: from accumulator tiles to (offset, sum) of each row, the target's logit and the largest logit.
+//
+// A fragment is what wgmma and mma.sync m16n8 both leave in a thread: of 16 rows it holds rows lane / 4 and lane / 4 + 8, and of
+// each 8 columns the two at 2 (lane % 4). fragment[4 j + 0, 1] are the first row's, [4 j + 2, 3] the second row's.
+//
+// The offset k of a row is an integer, so that rescaling by 2^(k - k') is exact. It is taken from the maximum of the unit's first tile and
+// kept: terms far above it are noticed because the tile's sum then leaves the safe range, and only then are this tile's maximum and
+// sum taken anew, from the accumulators that are still there. A row's decision looks at that row alone, so neighbours
+// in the warp never change its bits. Terms far below k round to nothing beside the first tile's, whose sum is at least 1/2.
+//
+// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax
+constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay finite
+
+template <class Config> struct RowStatistics {
+    static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
+    float offset[2], sum[2]; // sum: of this thread's columns only
+    int target[2];           // column in the vocabulary; -1: none here
+    float best[2];
+    int best_index[2];
+    int first_row;           // of the warp's 16
+
+    __device__ __forceinline__ int row(int h) const { return first_row + lane_index_reread() / 4 + 8 * h; }
+
+    __device__ __forceinline__ void begin(const LinearLogpParams &params, int first) {
+        first_row = first;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            i64 t = row(h) < params.rows ? load_target(params.target, params.target_bytes, row(h)) : -1;
+            target[h] = t >= 0 && t < params.vocab ? (int)t : -1;
+            offset[h] = -infinity;
+            sum[h] = 0;
+            best[h] = -infinity;
+            best_index[h] = 0;
+        }
+    }
+
+    // log2(e) / temperature. Taken anew for each tile rather than held in registers all the way through the products.
+    __device__ __forceinline__ void load_scale(const LinearLogpParams &params, float (&scale)[2]) const {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            scale[h] = params.scale;
+            if (params.row_temperature != nullptr && row(h) < params.rows) scale[h] = params.scale / params.row_temperature[row(h)];
+        }
+    }
+
+    __device__ __forceinline__ static int column(int i) { return (i / 4) * 8 + 2 * (lane_index() % 4) + (i & 1); }
+
+    __device__ __forceinline__ void add_bias(const LinearLogpParams &params, float (&z)[count], int first_column) {
+        auto bias = (const typename Config::bias_element *)params.bias;
+#pragma unroll
+        for (int i = 0; i < count; i += 4) {
+#pragma unroll
+            for (int c = 0; c < 2; c++) {
+                int v = first_column + column(i + c);
+                float b = v < params.vocab ? to_float(bias[v]) : 0;
+                z[i + c] += b;
+                z[i + 2 + c] += b;
+            }
+            keep_order();
+        }
+    }
+
+    // Columns past the vocabulary can be neither the maximum nor a term of the sum.
+    __device__ __forceinline__ static void mask(const LinearLogpParams &params, float (&z)[count], int first_column) {
+        if (first_column + Config::fragment_columns <= params.vocab) return;
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            if (first_column + column(i) >= params.vocab) z[i] = -infinity;
+    }
+
+    // A new best is rare after the first tiles, so look for its column only where there is one.
+    __device__ __forceinline__ void find_best(const float (&z)[count], int first_column) {
+        float largest[2];
+        thread_maximum(z, largest);
+        if (!warp_any(largest[0] > best[0] || largest[1] > best[1])) return;
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            int h = (i >> 1) & 1;
+            if (z[i] > best[h]) {
+                best[h] = z[i];
+                best_index[h] = first_column + column(i);
+            }
+        }
+    }
+
+    __device__ __forceinline__ static void thread_maximum(const float (&z)[count], float (&largest)[2]) {
+        largest[0] = largest[1] = -infinity;
+#pragma unroll
+        for (int i = 0; i < count; i++) largest[(i >> 1) & 1] = fmaxf(largest[(i >> 1) & 1], z[i]);
+    }
+
+    __device__ __forceinline__ void pick_target(const LinearLogpParams &params, const float (&z)[count], const float (&scale)[2], int first_column) {
+        int local[2] = {target[0] - first_column, target[1] - first_column};
+        if (!warp_any((unsigned)local[0] < Config::fragment_columns || (unsigned)local[1] < Config::fragment_columns)) return;
+        float logit[2] = {0, 0};
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            if (local[(i >> 1) & 1] == column(i)) logit[(i >> 1) & 1] = z[i];
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            bool mine = (unsigned)local[h] < Config::fragment_columns && local[h] % 8 / 2 == lane_index() % 4;
+            if (mine) params.target_logit[row(h)] = logit[h] * scale[h];
+        }
+    }
+
+    __device__ __forceinline__ void take_maximum(const float (&z)[count], const float (&scale)[2], const bool (&wanted)[2]) {
+        float largest[2];
+        thread_maximum(z, largest);
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 1));
+            largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 2));
+            float k = fmaxf(rintf(largest[h] * scale[h]), offset[h]);
+            if (wanted[h] && k > offset[h]) {
+                if (offset[h] != -infinity) sum[h] *= exp2_approximate(offset[h] - k);
+                offset[h] = k;
+            }
+        }
+    }
+
+    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2]) const {
+        float part[4] = {0, 0, 0, 0};
+        // Without an offset all terms so far are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
+        float k[2] = {offset[0] == -infinity ? 0 : offset[0], offset[1] == -infinity ? 0 : offset[1]};
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            int h = (i >> 1) & 1;
+            part[i & 3] += exp2_approximate(fmaf(z[i], scale[h], -k[h]));
+        }
+        tile_sum[0] = part[0] + part[1];
+        tile_sum[1] = part[2] + part[3];
+    }
+
+    // z: hidden . weight^T of this warp's rows and the columns from first_column on; changed by bias, mask and softcap.
+    // first: this is the unit's first tile.
+    __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&z)[count], int first_column, bool first) {
+        if constexpr (Config::has_bias) add_bias(params, z, first_column);
+        mask(params, z, first_column);
+        if constexpr (Config::wants_argmax) find_best(z, first_column);
+        if constexpr (Config::has_softcap) {
+#pragma unroll
+            for (int i = 0; i < count; i++) z[i] = params.softcap * hyperbolic_tangent(z[i] * params.inverse_softcap);
+            mask(params, z, first_column); // softcap(-inf) is finite
+        }
+        float scale[2];
+        load_scale(params, scale);
+        pick_target(params, z, scale, first_column);
+
+        float tile_sum[2];
+        bool wanted[2] = {true, true};
+        bool refresh = first;
+        do {
+            if (refresh) take_maximum(z, scale, wanted);
+            add_exponentials(z, scale, tile_sum);
+            if (refresh) break;
+#pragma unroll
+            for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || offset[h] == -infinity;
+            refresh = warp_any(wanted[0] || wanted[1]);
+        } while (refresh);
+#pragma unroll
+        for (int h = 0; h < 2; h++) sum[h] += tile_sum[h];
+    }
+
+    // Leaves the row's totals in all four lanes that share it.
+    __device__ __forceinline__ void finish() {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            sum[h] += shuffle_xor(sum[h], 1);
+            sum[h] += shuffle_xor(sum[h], 2);
+            if constexpr (Config::wants_argmax) {
+#pragma unroll
+                for (int lane_mask = 1; lane_mask <= 2; lane_mask *= 2) {
+                    float other = shuffle_xor(best[h], lane_mask);
+                    int other_index = shuffle_xor(best_index[h], lane_mask);
+                    merge_best(h, other, other_index);
+                }
+            }
+        }
+    }
+
+    __device__ __forceinline__ void merge_best(int h, float other, int other_index) {
+        if (other > best[h] || (other == best[h] && other_index < best_index[h])) {
+            best[h] = other;
+            best_index[h] = other_index;
+        }
+    }
+
+    // Into to[0 .. 15] of the warp's rows: for a warp with the same rows and other columns.
+    __device__ __forceinline__ void leave(float (*to)[4]) const {
+        if (lane_index() % 4 != 0) return;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float *entry = to[lane_index() / 4 + 8 * h];
+            entry[0] = offset[h];
+            entry[1] = sum[h];
+            if constexpr (Config::wants_argmax) {
+                entry[2] = best[h];
+                entry[3] = __int_as_float(best_index[h]);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void merge(const float (*from)[4]) {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const float *entry = from[lane_index() / 4 + 8 * h];
+            float k = fmaxf(offset[h], entry[0]);
+            float mine = offset[h] == -infinity ? sum[h] : sum[h] * exp2_approximate(offset[h] - k);
+            float theirs = entry[0] == -infinity ? entry[1] : entry[1] * exp2_approximate(entry[0] - k);
+            offset[h] = k;
+            sum[h] = mine + theirs;
+            if constexpr (Config::wants_argmax) merge_best(h, entry[2], __float_as_int(entry[3]));
+        }
+    }
+
+    __device__ __forceinline__ void store(const LinearLogpParams &params, int split) const {
+        if (lane_index() % 4 != 0) return;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            if (row(h) >= params.rows) continue;
+            i64 at = ((i64)row(h) * params.split.splits + split) * 2;
+            *(float2 *)(params.partial + at) = make_float2(offset[h], sum[h]);
+            if constexpr (Config::wants_argmax) *(float2 *)(params.best + at) = make_float2(best[h], __int_as_float(best_index[h]));
+        }
+    }
+};
+#line 1 "templates/sm80/linear_logp.cuh"
+// linear_logp forward on any GPU from sm_80 on: persistent blocks, tiles by cp.async, products by warps of warp_rows x warp_columns.
+//
+// The stream of stages runs ahead over tiles and units alike, so that the pipeline never drains before the block's last tile.
+// Config: threads, stages, warps_down, warps_across, and those of shared_tile, the stage product, schedule and row_statistics
+template <class Config> struct SharedStorage {
+    alignas(128) u8 stages[Config::stages][Operands<Config>::stage_bytes];
+    float merge[Config::warps_across][Config::block_rows][4]; // offset, sum, best, its index
+};
+
+// Position in the stream of stages.
+template <class Config> struct Feed {
+    static constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
+    Schedule<Config> schedule;
+    Unit unit;
+    int tile = 0, step = 0;
+    bool more;
+
+    __device__ __forceinline__ Feed(const Schedule<Config> &from) : schedule(from) { more = schedule.next(unit); }
+
+    __device__ __forceinline__ void load(SharedStorage<Config> &shared, const LinearLogpParams &params, int stage) {
+        if (more) {
+            Operands<Config>::load(shared_address(shared.stages[stage]), params, unit.row_block * Config::block_rows,
+                                   (unit.first_tile + tile) * Config::block_vocab, step * Config::block_hidden);
+            if (++step == steps) {
+                step = 0;
+                if (++tile == unit.tiles) {
+                    tile = 0;
+                    more = schedule.next(unit);
+                }
+            }
+        }
+        cp_async_commit(); // an empty group at the end keeps the count of groups in step
+    }
+};
+
+template <class Config> struct WarpTile {
+    static constexpr int row_blocks = Config::warp_rows / 16;
+    RowStatistics<Config> statistics[row_blocks];
+    int row, column; // corner in the block's tile
+
+    __device__ __forceinline__ WarpTile()
+        : row(warp_index() / Config::warps_across * Config::warp_rows), column(warp_index() % Config::warps_across * Config::warp_columns) {}
+
+    // The warps that share rows leave their statistics in shared memory; the first of them merges in column order.
+    __device__ __forceinline__ void finish(SharedStorage<Config> &shared, const LinearLogpParams &params, int split) {
+        int across = warp_index() % Config::warps_across;
+#pragma unroll
+        for (int i = 0; i < row_blocks; i++) {
+            statistics[i].finish();
+            if (across > 0) statistics[i].leave(shared.merge[across] + row + 16 * i);
+        }
+        block_barrier();
+        if (across == 0) {
+#pragma unroll
+            for (int i = 0; i < row_blocks; i++) {
+                for (int other = 1; other < Config::warps_across; other++) statistics[i].merge(shared.merge[other] + row + 16 * i);
+                statistics[i].store(params, split);
+            }
+        }
+        block_barrier();
+    }
+};
+
+template <class Config> __device__ __forceinline__ void linear_logp(const LinearLogpParams &params) {
+    extern __shared__ __align__(128) u8 dynamic_shared[];
+    auto &shared = *(SharedStorage<Config> *)dynamic_shared;
+    static_assert(sizeof(SharedStorage<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
+    Schedule<Config> schedule(params);
+    Feed<Config> feed(schedule);
+    WarpTile<Config> warp;
+    float d[Config::warp_rows / 16][Config::warp_columns / 2];
+
+    int stage = 0, ahead = Config::stages - 1;
+    for (int s = 0; s < Config::stages - 1; s++) feed.load(shared, params, s);
+    Unit unit;
+    while (schedule.next(unit)) {
+#pragma unroll
+        for (int i = 0; i < Config::warp_rows / 16; i++)
+            warp.statistics[i].begin(params, unit.row_block * Config::block_rows + warp.row + 16 * i);
+        for (int tile = unit.first_tile; tile < unit.first_tile + unit.tiles; tile++) {
+#pragma unroll
+            for (int i = 0; i < Config::warp_rows / 16; i++)
+#pragma unroll
+                for (int j = 0; j < Config::warp_columns / 2; j++) d[i][j] = 0;
+            for (int step = 0; step < Feed<Config>::steps; step++) {
+                cp_async_wait<Config::stages - 2>();
+                block_barrier(); // the stage has arrived for all, and all have left the one that is filled next
+                feed.load(shared, params, ahead);
+                StageProduct<Config>::multiply(d, shared_address(shared.stages[stage]), warp.row, warp.column);
+                stage = stage + 1 == Config::stages ? 0 : stage + 1;
+                ahead = ahead + 1 == Config::stages ? 0 : ahead + 1;
+            }
+#pragma unroll
+            for (int i = 0; i < Config::warp_rows / 16; i++)
+                warp.statistics[i].absorb(params, d[i], tile * Config::block_vocab + warp.column, tile == unit.first_tile);
+        }
+        warp.finish(shared, params, unit.split);
+    }
+}
+#line 1 "entry"
+extern "C" __global__ void __launch_bounds__(128, 2)
+flp_linear_logp_f32_d512_bm64_bv128_s80_c1_p4_dv_sm_80(const __grid_constant__ LinearLogpParams params) {
+    linear_logp<Config>(params);
+}

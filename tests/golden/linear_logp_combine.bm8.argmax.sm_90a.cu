@@ -1,0 +1,192 @@
+// fusedlogp linear_logp_combine.bm8.argmax.sm_90a
+// Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/common/types.cuh"
+// Element types and short integer names; nothing of CUDA's headers is needed.
+// Config: none
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+struct bf16 { u16 bits; };
+struct f16 { u16 bits; };
+
+struct alignas(64) TensorMap { u64 opaque[16]; };
+
+constexpr float infinity = __builtin_bit_cast(float, 0x7f800000u), not_a_number = __builtin_bit_cast(float, 0x7fffffffu);
+constexpr float log2_e = 1.4426950408889634f;
+constexpr float ln_2 = 0.6931471805599453f;
+
+__host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+#line 1 "config"
+struct Config {
+    static constexpr bool wants_argmax = true;
+    static constexpr int threads = 256;
+    static constexpr int shared_bytes = 0;
+};
+#line 1 "templates/common/linear_logp_params.cuh"
+// What linear_logp's kernels take. The host half, with every field explained, is runtime/ops/linear_logp_params.h.
+// KEEP IN STEP: linear_logp parameters.
+// Config: none
+struct Split {
+    int tiles;
+    int splits;
+    int big, big_tiles, rest_tiles;
+};
+
+struct LinearLogpParams {
+    const void *hidden, *weight, *bias, *target;
+    const float *row_temperature;
+    float *partial;
+    float *best;
+    float *target_logit;
+    i64 rows, hidden_stride, weight_stride;
+    int vocab, hidden_size;
+    int target_bytes;
+    float scale;
+    float softcap, inverse_softcap;
+    Split split;
+    int group;
+};
+
+struct LinearLogpCombineParams {
+    const float *partial, *best, *target_logit;
+    const void *target;
+    float *logp, *lse;
+    int *argmax;
+    u64 *target_errors;
+    i64 rows, ignore_index;
+    int vocab, target_bytes, splits;
+};
+static_assert(sizeof(LinearLogpParams) == 136 && sizeof(LinearLogpCombineParams) == 96,
+              "runtime/ops/linear_logp_params.h disagrees");
+
+__device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {
+    return bytes == 8 ? ((const i64 *)target)[row] : (i64)((const int *)target)[row];
+}
+#line 1 "templates/any/simt.cuh"
+// Threads, votes, shuffles and single-instruction arithmetic.
+// Config: none
+__device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
+// The warp's number in its block, in a uniform register: the compiler then keeps role branches convergent.
+__device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+// The thread's number, read anew at each call: what is computed from it inside a loop stays there instead of living in registers throughout.
+__device__ __forceinline__ int thread_index_reread() {
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
+__device__ __forceinline__ int lane_index_reread() {
+    int lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+__device__ __forceinline__ void block_barrier() { __syncthreads(); }
+
+template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
+    return __shfl_xor_sync(0xffffffffu, value, lane_mask);
+}
+__device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
+
+// Whether any of the four lanes that share a fragment row says so.
+__device__ __forceinline__ bool quad_any(bool condition) {
+    return (__ballot_sync(0xffffffffu, condition) >> (lane_index() & ~3)) & 15u;
+}
+
+// 2^x: at most 2 ulp off, exact for integers, 0 for -inf and for results below 2^-126.
+__device__ __forceinline__ float exp2_approximate(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+__device__ __forceinline__ float reciprocal_approximate(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// tanh(x) without a branch, relative error below 4e-7: for |x| < 0.6 an odd polynomial (least squares on Chebyshev nodes of that interval,
+// 1.6e-7), beyond it (1 - e) / (1 + e) with e = exp(-2 |x|), where 1 - e loses at most one bit. NaN stays NaN.
+__device__ __forceinline__ float hyperbolic_tangent(float x) {
+    float e = exp2_approximate(-2.8853900817779268f * fabsf(x));
+    float large = copysignf((1 - e) * reciprocal_approximate(1 + e), x);
+    float s = x * x;
+    float p = fmaf(fmaf(fmaf(0.0156079458f, s, -0.0522078414f), s, 0.133130099f), s, -0.333325886f);
+    float small = fmaf(x * s, p, x);
+    return fabsf(x) < 0.6f ? small : large;
+}
+
+__device__ __forceinline__ float to_float(float x) { return x; }
+__device__ __forceinline__ float to_float(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+__device__ __forceinline__ float to_float(f16 x) {
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+    return y;
+}
+
+// Keeps loads below it from being gathered above it, where they would all need registers at once.
+__device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }
+#line 1 "templates/any/linear_logp_combine.cuh"
+// Merges the splits' statistics of each row into its log-probability: one warp a row.
+//
+// The order is fixed: lane l adds splits l, l + 32, ... in turn, then the lanes merge pairwise. It depends on the number of splits only.
+// Config: threads, wants_argmax
+template <class Config> __device__ __forceinline__ void linear_logp_combine(const LinearLogpCombineParams &params) {
+    i64 row = (i64)blockIdx.x * (Config::threads / 32) + warp_index();
+    if (row >= params.rows) return;
+    auto partial = (const float2 *)params.partial + row * params.splits;
+
+    float k = -infinity;
+    for (int i = lane_index(); i < params.splits; i += 32) k = fmaxf(k, partial[i].x);
+    for (int m = 16; m > 0; m /= 2) k = fmaxf(k, shuffle_xor(k, m));
+    float sum = 0;
+    for (int i = lane_index(); i < params.splits; i += 32) {
+        float2 part = partial[i];
+        sum += part.x == -infinity ? part.y : part.y * exp2_approximate(part.x - k); // y: 0, or NaN, where there is no offset
+    }
+    for (int m = 16; m > 0; m /= 2) sum += shuffle_xor(sum, m);
+    float log2_sum = log2f(sum);
+
+    if constexpr (Config::wants_argmax) {
+        auto best = (const float2 *)params.best + row * params.splits;
+        float largest = -infinity;
+        int index = 0x7fffffff;
+        auto merge = [&](float other, int other_index) {
+            if (other > largest || (other == largest && other_index < index)) {
+                largest = other;
+                index = other_index;
+            }
+        };
+        for (int i = lane_index(); i < params.splits; i += 32) merge(best[i].x, __float_as_int(best[i].y));
+        for (int m = 16; m > 0; m /= 2) {
+            float other = shuffle_xor(largest, m);
+            int other_index = shuffle_xor(index, m);
+            merge(other, other_index);
+        }
+        if (lane_index() == 0 && params.argmax != nullptr) params.argmax[row] = index;
+    }
+
+    if (lane_index() != 0) return;
+    if (params.lse != nullptr) params.lse[row] = (k + log2_sum) * ln_2;
+    i64 target = load_target(params.target, params.target_bytes, row);
+    float logp;
+    if (target == params.ignore_index) {
+        logp = 0;
+    } else if (target < 0 || target >= params.vocab) {
+        logp = not_a_number;
+        atomicAdd(&params.target_errors[0], 1ull);
+        atomicMin(&params.target_errors[1], (u64)row);
+    } else {
+        // The integer goes first: a likely target's logit is close to it, and the difference keeps its small bits.
+        logp = ((params.target_logit[row] - k) - log2_sum) * ln_2;
+        if (logp > 0) logp = 0; // rounding only; NaN stays
+    }
+    params.logp[row] = logp;
+}
+#line 1 "entry"
+extern "C" __global__ void __launch_bounds__(256, 4)
+flp_linear_logp_combine_bm8_argmax_sm_90a(const __grid_constant__ LinearLogpCombineParams params) {
+    linear_logp_combine<Config>(params);
+}

@@ -1,0 +1,168 @@
+/* The size and age of what a cache directory holds, and what people ask of it. */
+#include "fake_cache.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static void the_least_recently_used_go_first(void **state)
+{
+    int64_t bytes;
+
+    (void)state;
+    fake_cache_store_numbered(0, 50000);
+    fake_cache_numbered_path(0, &bytes);
+    fake_cache_open(fake_cache.user, "", 3 * bytes);
+    fake_cache_store_numbered(1, 90000);
+    fake_cache_store_numbered(2, 70000);
+    assert_true(fake_cache_numbered_path(0, NULL)[0] && fake_cache_numbered_path(1, NULL)[0] && fake_cache_numbered_path(2, NULL)[0]);
+    fake_cache_store_numbered(3, 0);
+    assert_true(fake_cache_numbered_path(0, NULL)[0] && !fake_cache_numbered_path(1, NULL)[0] && fake_cache_numbered_path(2, NULL)[0] && fake_cache_numbered_path(3, NULL)[0]);
+    fake_cache_store_numbered(4, 0);
+    assert_true(fake_cache_numbered_path(0, NULL)[0] && !fake_cache_numbered_path(2, NULL)[0] && fake_cache_numbered_path(3, NULL)[0] && fake_cache_numbered_path(4, NULL)[0]);
+}
+
+static void files_of_one_age_go_in_name_order(void **state)
+{
+    char first[256];
+    int64_t bytes;
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        fake_cache_store_numbered(i, 50000);
+    fake_cache_numbered_path(0, &bytes);
+    snprintf(first, sizeof(first), "%s", fake_cache_path());
+    fake_cache_open(fake_cache.user, "", 4 * bytes);
+    fake_cache_store_numbered(4, 0);
+    assert_int_equal(4, fake_directory_count(fake_cache.user, ".flpk"));
+    assert_int_equal(-1, access(first, F_OK));
+}
+
+static void a_hit_makes_an_old_file_young(void **state)
+{
+    char source[16];
+    flp_cubin_key numbered = fake_cache_numbered_key(source, 1);
+    struct stat facts;
+
+    (void)state;
+    fake_cache_store_numbered(1, 7200);
+    assert_true(fake_cache_has(&numbered));
+    assert_int_equal(0, stat(fake_cache_numbered_path(1, NULL), &facts));
+    assert_true(time(NULL) - facts.st_mtim.tv_sec < 60);
+    fake_cache_store_numbered(1, 1800);
+    assert_true(fake_cache_has(&numbered));
+    assert_int_equal(0, stat(fake_cache_numbered_path(1, NULL), &facts));
+    assert_true(time(NULL) - facts.st_mtim.tv_sec >= 1800);
+}
+
+static void what_killed_processes_left_is_removed_when_old(void **state)
+{
+    struct timespec old[2] = { { time(NULL) - 7200, 0 }, { time(NULL) - 7200, 0 } };
+    char directory[256], names[4][300];
+
+    (void)state;
+    assert_succeeds(fake_cache_store());
+    snprintf(directory, sizeof(directory), "%.*s", (int)(strlen(fake_cache.user) + 3), fake_cache_path());
+    for (int i = 0; i < 4; i++) {
+        snprintf(names[i], sizeof(names[i]), "%s/x%d%s", directory, i, i < 2 ? ".flpk.writing-0123456789abcdef" : ".lock");
+        fake_directory_write(names[i], "", 0);
+        if (i % 2 == 0)
+            assert_int_equal(0, utimensat(AT_FDCWD, names[i], old, 0));
+    }
+    assert_succeeds(fake_cache_store());
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(i % 2 ? 0 : -1, access(names[i], F_OK));
+}
+
+static int append_line(void *data, const char *file, const char *variant, int64_t bytes)
+{
+    (void)file;
+    assert_true(bytes > 0);
+    strcat(data, variant ? variant : "damaged");
+    strcat(data, " ");
+    return 0;
+}
+
+static void the_list_shows_variants_and_damage(void **state)
+{
+    char list[256] = "";
+    size_t count;
+    char *bytes;
+
+    (void)state;
+    fake_cache_store_numbered(1, 0);
+    fake_cache_store_numbered(2, 0);
+    bytes = fake_directory_read(fake_cache_numbered_path(1, NULL), &count);
+    bytes[count / 2] ^= 1;
+    fake_directory_write(fake_cache_numbered_path(1, NULL), bytes, count);
+    free(bytes);
+    flp_cubin_cache_visit(fake_cache.cache, append_line, list);
+    assert_contains(list, "v02 ");
+    assert_contains(list, "damaged ");
+    assert_int_equal(strlen("v02 damaged "), strlen(list));
+}
+
+static void the_facts_count_and_clearing_empties(void **state)
+{
+    flp_cubin_cache_facts facts;
+    int64_t bytes;
+
+    (void)state;
+    flp_cubin_cache_describe(fake_cache.cache, &facts);
+    assert_string_equal(fake_cache.user, facts.directory);
+    assert_true(facts.files == 0 && facts.bytes == 0 && facts.writable == 1);
+    fake_cache_store_numbered(1, 0);
+    fake_cache_store_numbered(2, 0);
+    flp_cubin_cache_describe(fake_cache.cache, &facts);
+    assert_int_equal(2, facts.files);
+    fake_cache_numbered_path(1, &bytes);
+    assert_int_equal(2 * bytes, facts.bytes);
+    assert_int_equal(1, facts.writable);
+    assert_int_equal(2, flp_cubin_cache_clear(fake_cache.cache));
+    flp_cubin_cache_describe(fake_cache.cache, &facts);
+    assert_int_equal(0, facts.files);
+    assert_int_equal(0, fake_directory_count(fake_cache.user, ""));
+    fake_directory_write(fake_directory_path(fake_cache.root, "file"), "", 0);
+    fake_cache_open(fake_directory_path(fake_cache.root, "file"), "", 0);
+    flp_cubin_cache_describe(fake_cache.cache, &facts);
+    assert_int_equal(0, facts.writable);
+    fake_cache_open("", "", 0);
+    flp_cubin_cache_describe(fake_cache.cache, &facts);
+    assert_string_equal("", facts.directory);
+    assert_int_equal(0, facts.writable);
+}
+
+static void a_failed_source_is_kept_under_its_variants_name(void **state)
+{
+    char path[4096];
+    size_t count;
+    char *bytes;
+
+    (void)state;
+    assert_succeeds(flp_cubin_cache_keep_source(fake_cache.cache, "tile:bf16/../x", "#error", 6, path));
+    assert_string_equal(fake_directory_path(fake_cache.user, "failed/tile:bf16_.._x.cu"), path);
+    bytes = fake_directory_read(path, &count);
+    assert_string_equal("#error", bytes);
+    free(bytes);
+    fake_cache_open("", "", 0);
+    assert_fails(FLP_IO_FAILED, flp_cubin_cache_keep_source(fake_cache.cache, "x", "#error", 6, path), "none is configured");
+    fake_cache_open("/proc/fusedlogp", "", 0);
+    assert_fails(FLP_IO_FAILED, flp_cubin_cache_keep_source(fake_cache.cache, "x", "#error", 6, path), "/proc/fusedlogp");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CACHE_TEST(the_least_recently_used_go_first),
+        CACHE_TEST(files_of_one_age_go_in_name_order),
+        CACHE_TEST(a_hit_makes_an_old_file_young),
+        CACHE_TEST(what_killed_processes_left_is_removed_when_old),
+        CACHE_TEST(the_list_shows_variants_and_damage),
+        CACHE_TEST(the_facts_count_and_clearing_empties),
+        CACHE_TEST(a_failed_source_is_kept_under_its_variants_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

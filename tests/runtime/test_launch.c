@@ -1,0 +1,59 @@
+/* Grids and groups of row blocks. */
+#include "plan/launch.h"
+
+#include "fake_cmocka.h"
+
+static const flp_manifest tile = { .block_rows = 128, .cluster = 2 }, combine = { .block_rows = 8 };
+
+static void few_units_have_a_block_each(void **state)
+{
+    flp_launch launch = flp_launch_shape(&tile, &combine, 132, 20, 4096, 300);
+
+    (void)state;
+    assert_int_equal(2 * 20 * 2, launch.tile_blocks); /* two row groups of 256 */
+    assert_int_equal(38, launch.combine_blocks);
+    assert_int_equal(2, launch.group);
+}
+
+static void many_units_share_one_block_a_multiprocessor(void **state)
+{
+    (void)state;
+    assert_int_equal(132, flp_launch_shape(&tile, &combine, 132, 160, 4096, 4096).tile_blocks);
+    assert_int_equal(130, flp_launch_shape(&tile, &combine, 131, 160, 4096, 4096).tile_blocks); /* whole clusters */
+    assert_int_equal(2, flp_launch_shape(&tile, &combine, 1, 160, 4096, 4096).tile_blocks);
+}
+
+/* 32 MiB of hidden rows a group. */
+static void groups_fit_the_l2_and_are_even(void **state)
+{
+    (void)state;
+    /* N 4096, D 2304: 18 MiB, all in one. */
+    assert_int_equal(16, flp_launch_shape(&tile, &combine, 132, 160, 2304 * 2, 4096).group);
+    /* N 8192, D 4096: 64 MiB in 32 row groups of 2 MiB, in two halves. */
+    assert_int_equal(16, flp_launch_shape(&tile, &combine, 132, 160, 4096 * 2, 8192).group);
+    /* One more row: 33 row groups in three elevens, not 16, 16 and 1. */
+    assert_int_equal(11, flp_launch_shape(&tile, &combine, 132, 160, 4096 * 2, 8193).group);
+    /* A row group over 32 MiB is still a group. */
+    assert_int_equal(1, flp_launch_shape(&tile, &combine, 132, 160, INT64_C(4) << 30, 8192).group);
+}
+
+static void no_rows_have_no_blocks(void **state)
+{
+    flp_launch launch = flp_launch_shape(&tile, &combine, 132, 160, 4096, 0);
+
+    (void)state;
+    assert_int_equal(0, launch.tile_blocks);
+    assert_int_equal(0, launch.combine_blocks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_units_have_a_block_each),
+        cmocka_unit_test(many_units_share_one_block_a_multiprocessor),
+        cmocka_unit_test(groups_fit_the_l2_and_are_even),
+        cmocka_unit_test(no_rows_have_no_blocks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

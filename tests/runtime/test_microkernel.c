@@ -1,0 +1,113 @@
+/* Every microkernel that this processor runs: exact on whole numbers, and one chain of additions. */
+#include "cases.h"
+#include "cpu/microkernel.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { DEPTH = 37, LANES = 16, MOST_ENTRIES = 12, STRIDE = 40 };
+
+typedef struct {
+    _Alignas(64) float hidden[DEPTH * LANES];
+    _Alignas(64) float products[(MOST_ENTRIES + 1) * LANES];
+    float weight[MOST_ENTRIES * STRIDE], columns[DEPTH * MOST_ENTRIES]; /* [entry][STRIDE], and the same as [k][entry] */
+} operands;
+
+static void fill(operands *o, int whole)
+{
+    for (int i = 0; i < DEPTH * LANES; i++)
+        o->hidden[i] = (float)(whole ? (double)(flp_case_random(1, (uint64_t)i) % 9) - 4 : flp_case_random_normal(1, (uint64_t)i));
+    for (int e = 0; e < MOST_ENTRIES; e++) {
+        for (int k = 0; k < DEPTH; k++) {
+            uint64_t at = (uint64_t)(e * DEPTH + k);
+            float w = (float)(whole ? (double)(flp_case_random(2, at) % 9) - 4 : flp_case_random_normal(2, at));
+            o->weight[e * STRIDE + k] = o->columns[k * MOST_ENTRIES + e] = w;
+        }
+    }
+}
+
+static void whole_numbers_are_exact(void **state)
+{
+    (void)state;
+    static operands o;
+    fill(&o, 1);
+    for (int i = 0; i < flp_microkernel_count; i++) {
+        const flp_microkernel *kernel = &flp_microkernels[i];
+        if (!kernel->is_supported()) continue;
+        for (int times = 0; times < 3; times++) {
+            for (int j = 0; j < (MOST_ENTRIES + 1) * LANES; j++) o.products[j] = 1000;
+            kernel->several(DEPTH, o.hidden, o.weight, STRIDE, 1, o.products, times);
+            for (int e = 0; e <= kernel->entries; e++) {
+                for (int lane = 0; lane < LANES; lane++) {
+                    float want = times || e == kernel->entries ? 1000 : 0;
+                    for (int k = 0; k < DEPTH && e < kernel->entries; k++) want += o.hidden[k * LANES + lane] * o.weight[e * STRIDE + k];
+                    assert_true(o.products[e * LANES + lane] == want);
+                }
+            }
+        }
+    }
+}
+
+static void layouts_and_entry_counts_give_the_same_bits(void **state)
+{
+    (void)state;
+    static operands o;
+    static _Alignas(64) float first[MOST_ENTRIES * LANES];
+    fill(&o, 0);
+    for (int i = 0; i < flp_microkernel_count; i++) {
+        const flp_microkernel *kernel = &flp_microkernels[i];
+        if (!kernel->is_supported()) continue;
+        size_t bytes = (size_t)kernel->entries * LANES * sizeof(float);
+        kernel->several(DEPTH, o.hidden, o.weight, STRIDE, 1, o.products, 0);
+        memcpy(first, o.products, bytes);
+        kernel->several(DEPTH, o.hidden, o.columns, 1, MOST_ENTRIES, o.products, 0);
+        assert_memory_equal(first, o.products, bytes);
+        memset(o.products, 0, bytes);
+        for (int e = 0; e < kernel->entries; e++)
+            kernel->single(DEPTH, o.hidden, o.weight + e * STRIDE, STRIDE, 1, o.products + e * LANES, 0);
+        assert_memory_equal(first, o.products, bytes);
+    }
+}
+
+static void equal_arithmetic_means_equal_bits(void **state)
+{
+    (void)state;
+    static operands o;
+    static _Alignas(64) float first[MOST_ENTRIES * LANES];
+    fill(&o, 0);
+    for (int a = 0; a < flp_microkernel_count; a++) {
+        for (int b = 0; b < a; b++) {
+            const flp_microkernel *one = &flp_microkernels[a], *other = &flp_microkernels[b];
+            if (!one->is_supported() || !other->is_supported() || strcmp(one->arithmetic, other->arithmetic) != 0) continue;
+            for (int e = 0; e < MOST_ENTRIES; e++) {
+                one->single(DEPTH, o.hidden, o.weight + e * STRIDE, STRIDE, 1, first, 0);
+                other->single(DEPTH, o.hidden, o.weight + e * STRIDE, STRIDE, 1, o.products, 0);
+                assert_memory_equal(first, o.products, LANES * sizeof(float));
+            }
+        }
+    }
+}
+
+static void the_best_is_the_first_supported(void **state)
+{
+    (void)state;
+    const flp_microkernel *best = flp_microkernel_best();
+    assert_true(best->is_supported());
+    for (const flp_microkernel *k = flp_microkernels; k < best; k++) assert_false(k->is_supported());
+    assert_true(flp_microkernels[flp_microkernel_count - 1].is_supported());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_numbers_are_exact),
+        cmocka_unit_test(layouts_and_entry_counts_give_the_same_bits),
+        cmocka_unit_test(equal_arithmetic_means_equal_bits),
+        cmocka_unit_test(the_best_is_the_first_supported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

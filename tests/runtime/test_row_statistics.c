@@ -1,0 +1,159 @@
+/* Online statistics and the vector functions under them. */
+#include "cpu/row_statistics.h"
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+static double ulps(float got, double want)
+{
+    int exponent;
+    frexp(want, &exponent);
+    return fabs(got - want) / ldexp(1, exponent - FLT_MANT_DIG);
+}
+
+/* The figures are those that vector_math.h states. */
+static void exp2_is_accurate(void **state)
+{
+    (void)state;
+    for (float x = -126; x < 2; x += 1.3e-4f) assert_true(ulps(flp_float4_exp2(flp_float4_splat(x))[1], exp2(x)) <= 1.25);
+    for (int n = -126; n <= 127; n++) assert_true(flp_float4_exp2(flp_float4_splat((float)n))[0] == ldexpf(1, n));
+}
+
+static void exp2_takes_what_is_not_finite(void **state)
+{
+    (void)state;
+    flp_float4 y = flp_float4_exp2((flp_float4){-INFINITY, NAN, -126.5f, -FLT_MAX});
+    assert_true(y[0] == 0 && isnan(y[1]) && y[2] == 0 && y[3] == 0);
+}
+
+static void tanh_is_accurate_and_odd(void **state)
+{
+    (void)state;
+    for (float x = 1e-30f; x < 20; x *= 1.0003f) {
+        flp_float4 y = flp_float4_tanh((flp_float4){x, -x, x, x});
+        assert_true(ulps(y[0], tanh(x)) <= 2);
+        assert_true(y[1] == -y[0]);
+    }
+    flp_float4 y = flp_float4_tanh((flp_float4){INFINITY, -INFINITY, NAN, 0});
+    assert_true(y[0] == 1 && y[1] == -1 && isnan(y[2]) && y[3] == 0);
+}
+
+enum { COUNT = 100 };
+
+typedef struct {
+    _Alignas(64) float logits[COUNT * FLP_LANES];
+    float bias[COUNT];
+    flp_row_transform transform;
+    flp_row_statistics statistics;
+} fixture;
+
+static void set_up(fixture *f, float (*logit)(int v, int lane))
+{
+    memset(f->bias, 0, sizeof f->bias);
+    f->transform.softcap = 0;
+    for (int lane = 0; lane < FLP_LANES; lane++) f->transform.scale.lane[lane] = 1.44269504f;
+    for (int v = 0; v < COUNT; v++)
+        for (int lane = 0; lane < FLP_LANES; lane++) f->logits[v * FLP_LANES + lane] = logit(v, lane);
+    flp_row_statistics_clear(&f->statistics);
+}
+
+static double lse(const flp_row_statistics *s, int lane)
+{
+    return (s->offset.lane[lane] + log2(s->sum[lane])) * 0.693147180559945309417;
+}
+
+static float slope(int v, int lane)
+{
+    return (float)(v * (lane - 8)) * 0.1f;
+}
+
+static void chunks_of_any_size_add_up(void **state)
+{
+    (void)state;
+    for (int cut = 1; cut < COUNT; cut += 7) {
+        static fixture f;
+        set_up(&f, slope);
+        flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, cut, 0);
+        flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + cut * FLP_LANES, COUNT - cut, cut);
+        for (int lane = 0; lane < FLP_LANES; lane++) {
+            double sum = 0;
+            for (int v = 0; v < COUNT; v++) sum += exp((double)slope(v, lane));
+            /* z2 of up to 103 is rounded to 4e-6. */
+            assert_true(fabs(lse(&f.statistics, lane) - log(sum)) < 8e-6);
+            assert_int_equal(f.statistics.largest_index.lane[lane], lane <= 8 ? 0 : COUNT - 1);
+            assert_true(f.statistics.offset.lane[lane] == rintf(f.statistics.offset.lane[lane]));
+        }
+    }
+}
+
+static float masked(int v, int lane)
+{
+    return lane == 0 || v < 50 ? -INFINITY : (float)lane;
+}
+
+static void masked_entries_add_nothing(void **state)
+{
+    (void)state;
+    static fixture f;
+    set_up(&f, masked);
+    flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, 50, 0);
+    for (int lane = 0; lane < FLP_LANES; lane++) assert_true(f.statistics.sum[lane] == 0 && f.statistics.offset.lane[lane] == -FLT_MAX);
+    flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + 50 * FLP_LANES, 50, 50);
+    assert_true(lse(&f.statistics, 0) == -INFINITY);
+    assert_int_equal(f.statistics.largest_index.lane[0], 0);
+    for (int lane = 1; lane < FLP_LANES; lane++) {
+        assert_true(fabs(lse(&f.statistics, lane) - (lane + log(50))) < 1e-5);
+        assert_int_equal(f.statistics.largest_index.lane[lane], 50);
+    }
+}
+
+static float one_bad_lane(int v, int lane)
+{
+    return v == 40 && lane == 3 ? NAN : v == 40 && lane == 4 ? INFINITY : (float)v;
+}
+
+static void what_is_not_finite_stays_in_its_lane(void **state)
+{
+    (void)state;
+    static fixture f;
+    set_up(&f, one_bad_lane);
+    flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, 60, 0);
+    flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + 60 * FLP_LANES, 40, 60);
+    for (int lane = 0; lane < FLP_LANES; lane++) assert_int_equal(!!isnan(lse(&f.statistics, lane)), lane == 3 || lane == 4);
+    assert_int_equal(f.statistics.largest_index.lane[3], 99);
+}
+
+static void merging_with_nothing_changes_nothing(void **state)
+{
+    (void)state;
+    static fixture f;
+    flp_row_statistics nothing, merged;
+    set_up(&f, slope);
+    flp_row_statistics_clear(&nothing);
+    flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, COUNT, 0);
+    merged = f.statistics;
+    flp_row_statistics_merge(&merged, &nothing);
+    assert_memory_equal(&merged, &f.statistics, sizeof merged);
+    merged = nothing;
+    flp_row_statistics_merge(&merged, &f.statistics);
+    assert_memory_equal(&merged, &f.statistics, sizeof merged);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exp2_is_accurate),
+        cmocka_unit_test(exp2_takes_what_is_not_finite),
+        cmocka_unit_test(tanh_is_accurate_and_odd),
+        cmocka_unit_test(chunks_of_any_size_add_up),
+        cmocka_unit_test(masked_entries_add_nothing),
+        cmocka_unit_test(what_is_not_finite_stays_in_its_lane),
+        cmocka_unit_test(merging_with_nothing_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
