@@ -19,7 +19,7 @@ static const flp_linear_logp_problem problems[2] = {
 static flp_status time_lookups(flp_context *context, flp_backend backend, int distinct, double *nanoseconds)
 {
     flp_linear_logp_problem asked[2] = { problems[0], problems[1] };
-    flp_device device;
+    unsigned long long cuda_context;
     flp_plan *plan;
     flp_status status = FLP_OK;
 
@@ -27,7 +27,7 @@ static flp_status time_lookups(flp_context *context, flp_backend backend, int di
     for (int batch = -1; batch < BATCHES && status == FLP_OK; batch++) { /* the first is not counted: it makes the plans */
         double start = flp_console_seconds();
         for (int i = 0; i < LOOKUPS && status == FLP_OK; i++)
-            status = flp_dispatch_find(context, &asked[i % distinct], ROWS, 256, NULL, &device, &plan);
+            status = flp_dispatch_find(context, &asked[i % distinct], ROWS, 256, NULL, &cuda_context, &plan);
         if (batch >= 0)
             nanoseconds[batch] = (flp_console_seconds() - start) * 1e9 / LOOKUPS;
     }
@@ -41,9 +41,7 @@ static flp_status measure_lookups(flp_context *context, flp_backend backend, con
         flp_status status = time_lookups(context, backend, distinct, nanoseconds);
         if (status != FLP_OK)
             return status;
-        flp_statistics s = flp_statistics_of(nanoseconds, BATCHES);
-        json_object_set_new(result, distinct == 1 ? last_hit : table,
-                            json_pack("{s:f, s:f, s:f}", "median", s.median, "p10", s.p10, "p90", s.p90));
+        json_object_set_new(result, distinct == 1 ? last_hit : table, flp_statistics_pack(nanoseconds, BATCHES));
     }
     return FLP_OK;
 }
@@ -76,7 +74,7 @@ static flp_status measure_calls(flp_gpu *gpu, flp_context *context, json_t *resu
     for (int i = 0; i < 4 && status == FLP_OK; i++) {
         status = flp_gpu_allocate(gpu, bytes[i], &buffers[i]);
         if (status == FLP_OK)
-            status = flp_gpu_set(gpu, buffers[i], 0, bytes[i]);
+            status = flp_gpu_set(gpu, buffers[i], i == 2 ? 0 : 0x3c, bytes[i]); /* targets 0; small numbers */
     }
     if (status != FLP_OK)
         return status;
@@ -86,8 +84,7 @@ static flp_status measure_calls(flp_gpu *gpu, flp_context *context, json_t *resu
     flp_gpu_free_all(gpu);
     if (status != FLP_OK)
         return status;
-    flp_statistics s = flp_statistics_of(nanoseconds, BATCHES);
-    json_object_set_new(result, "call_ns", json_pack("{s:f, s:f, s:f}", "median", s.median, "p10", s.p10, "p90", s.p90));
+    json_object_set_new(result, "call_ns", flp_statistics_pack(nanoseconds, BATCHES));
     return FLP_OK;
 }
 

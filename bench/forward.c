@@ -216,12 +216,7 @@ static flp_status check(forward *f, double *error, int *checked)
 
 /* ---- what goes into the results */
 
-static json_t *pack_statistics(flp_statistics s)
-{
-    return json_pack("{s:f, s:f, s:f}", "median", s.median, "p10", s.p10, "p90", s.p90);
-}
-
-/* Floating-point operations or bytes, in units of 10^12. */
+/* Floating-point operations or bytes of one call, in units of 10^12: divided by seconds it is the rate. */
 static double work(const flp_linear_logp_problem *p)
 {
     if (reads_weight(p))
@@ -229,22 +224,19 @@ static double work(const flp_linear_logp_problem *p)
     return 2.0 * (double)p->rows * (double)p->hidden * (double)p->vocab * 1e-12;
 }
 
-static json_t *pack_regime(const flp_linear_logp_problem *p, int repeats, double *ours_ms, double *baseline_ms)
+static json_t *pack_regime(int repeats, double *ours_ms, double *baseline_ms)
 {
     double *ratios = malloc((size_t)repeats * sizeof(*ratios));
-    flp_statistics ours, baseline, ratio;
+    json_t *packed;
 
     if (!ratios)
         return NULL;
     for (int i = 0; i < repeats; i++)
         ratios[i] = baseline_ms[i] / ours_ms[i];
-    ratio = flp_statistics_of(ratios, repeats);
-    ours = flp_statistics_of(ours_ms, repeats);
-    baseline = flp_statistics_of(baseline_ms, repeats);
+    packed = json_pack("{s:i, s:o, s:o, s:o}", "pairs", repeats, "ratio", flp_statistics_pack(ratios, repeats), "ours_ms",
+                       flp_statistics_pack(ours_ms, repeats), "baseline_ms", flp_statistics_pack(baseline_ms, repeats));
     free(ratios);
-    return json_pack("{s:i, s:o, s:o, s:o, s:f, s:f}", "pairs", repeats, "ours_ms", pack_statistics(ours), "baseline_ms",
-                     pack_statistics(baseline), "ratio", pack_statistics(ratio), "ours_rate", work(p) / ours.median * 1e3, "baseline_rate",
-                     work(p) / baseline.median * 1e3);
+    return packed;
 }
 
 static flp_status measure_regime(forward *f, flp_regime regime, const flp_measure_options *options, json_t *regimes)
@@ -256,8 +248,8 @@ static flp_status measure_regime(forward *f, flp_regime regime, const flp_measur
     if (!samples)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for samples");
     status = flp_measure_pairs(f->gpu, f->stream, regime, options, &ours, &baseline, samples, samples + options->repeats);
-    if (status == FLP_OK && json_object_set_new(regimes, flp_regime_name(regime), pack_regime(&f->problem, options->repeats, samples,
-                                                                                            samples + options->repeats)) != 0)
+    if (status == FLP_OK &&
+        json_object_set_new(regimes, flp_regime_name(regime), pack_regime(options->repeats, samples, samples + options->repeats)) != 0)
         status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");
     free(samples);
     return status;
@@ -267,12 +259,13 @@ static json_t *pack_case(const forward *f, const char *text, double error, int c
 {
     const flp_linear_logp_problem *p = &f->problem;
 
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:s, s:s, s:O}", "problem", text, "path",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path",
                      flp_choose_name(f->plan->choice.path), "tile", f->plan->tile->manifest.variant, "combine",
                      f->plan->combine->manifest.variant, "numerics", flp_plan_numerics(f->plan), "workspace_bytes",
                      (json_int_t)flp_plan_workspace_bytes(f->plan, p->rows), "memory_bytes", (json_int_t)f->memory_bytes, "rows_checked",
                      (json_int_t)checked, "relative_error", error, "baseline", reads_weight(p) ? "read of the weight" : "cuBLAS logits product",
-                     "unit", reads_weight(p) ? "TB/s" : "TFLOP/s", "regimes", regimes);
+                     "cublas_version", f->cublas.version, "unit", reads_weight(p) ? "TB/s" : "TFLOP/s",
+                     "work", work(p), "regimes", regimes);
 }
 
 static flp_status run(forward *f, const flp_forward_options *options, json_t *regimes, json_t **result)

@@ -23,3 +23,10 @@ flp_statistics flp_statistics_of(double *values, int count)
     qsort(values, (size_t)count, sizeof(*values), compare);
     return (flp_statistics){ quantile(values, count, 0.5), quantile(values, count, 0.1), quantile(values, count, 0.9) };
 }
+
+json_t *flp_statistics_pack(double *values, int count)
+{
+    flp_statistics s = flp_statistics_of(values, count);
+
+    return json_pack("{s:f, s:f, s:f}", "median", s.median, "p10", s.p10, "p90", s.p90);
+}

@@ -31,8 +31,10 @@ function budget.hopper(spec)
     n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = f32 and 168 or 255, 0, 0, 0
   elseif f32 then
     n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 128, 56, 96, 176
-  else
+  elseif spec.bias then -- whose loads take registers from the producer
     n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 168, 56, 0, 224
+  else
+    n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 168, 72, 0, 216
   end
   n.blocks_per_multiprocessor = 1
   return n

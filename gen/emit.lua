@@ -1,4 +1,5 @@
 -- Writes one self-contained source and its manifest for a legal variant.
+local accumulation = require "gen.accumulation"
 local arch = require "gen.arch"
 local variant = require "gen.variant"
 
@@ -36,6 +37,7 @@ local function config_lines(spec, kernel, n)
     constant("bool", "weight_is_hidden_vocab", spec.dv or false)
     constant("bool", "has_bias", spec.bias ~= nil)
     constant("bool", "has_softcap", spec.softcap or false)
+    constant("float", "correction", accumulation.correction(spec))
   end
   constant("bool", "wants_argmax", spec.argmax or false)
   constant("int", "threads", n.threads)

@@ -8,7 +8,10 @@
 // sum taken anew, from the accumulators that are still there. A row's decision looks at that row alone, so neighbours
 // in the warp never change its bits. Terms far below k round to nothing beside the first tile's, whose sum is at least 1/2.
 //
-// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax
+// The tensor cores truncate what they accumulate, so a product comes out a little too small; Config::correction puts the mean back
+// (gen/accumulation.lua). It costs no instruction: it rides on the factor that is applied anyway.
+//
+// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax, correction
 constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay finite
 
 template <class Config> struct RowStatistics {
@@ -34,12 +37,13 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    // log2(e) / temperature. Taken anew for each tile rather than held in registers all the way through the products.
+    // log2(e) / temperature, times the correction where no bias or softcap has applied it. Taken anew for each tile rather than held in registers all the way through the products.
     __device__ __forceinline__ void load_scale(const LinearLogpParams &params, float (&scale)[2]) const {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             scale[h] = params.scale;
             if (params.row_temperature != nullptr && row(h) < params.rows) scale[h] = params.scale / params.row_temperature[row(h)];
+            if constexpr (!Config::has_bias && !Config::has_softcap) scale[h] *= Config::correction;
         }
     }
 
@@ -53,8 +57,8 @@ template <class Config> struct RowStatistics {
             for (int c = 0; c < 2; c++) {
                 int v = first_column + column(i + c);
                 float b = v < params.vocab ? to_float(bias[v]) : 0;
-                z[i + c] += b;
-                z[i + 2 + c] += b;
+                z[i + c] = fmaf(z[i + c], Config::correction, b);
+                z[i + 2 + c] = fmaf(z[i + 2 + c], Config::correction, b);
             }
             keep_order();
         }
@@ -138,8 +142,9 @@ template <class Config> struct RowStatistics {
         mask(params, z, first_column);
         if constexpr (Config::wants_argmax) find_best(z, first_column);
         if constexpr (Config::has_softcap) {
+            float inverse = params.inverse_softcap * (Config::has_bias ? 1 : Config::correction);
 #pragma unroll
-            for (int i = 0; i < count; i++) z[i] = params.softcap * hyperbolic_tangent(z[i] * params.inverse_softcap);
+            for (int i = 0; i < count; i++) z[i] = params.softcap * hyperbolic_tangent(z[i] * inverse);
             mask(params, z, first_column); // softcap(-inf) is finite
         }
         float scale[2];

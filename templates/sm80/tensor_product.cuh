@@ -11,36 +11,77 @@ template <class Config> struct StageProduct {
     // d: [row_blocks][4 x warp_columns / 8]; row, column: the warp's corner in the tile.
     template <int count>
     __device__ __forceinline__ static void multiply(float (&d)[row_blocks][count], u32 stage, int row, int column) {
+        if constexpr (is_f32) multiply_split(d, stage, row, column);
+        else multiply_plain(d, stage, row, column);
+    }
+
+    template <int count>
+    __device__ __forceinline__ static void multiply_plain(float (&d)[row_blocks][count], u32 stage, int row, int column) {
         int lane = lane_index_reread();
 #pragma unroll
         for (int chunk = 0; chunk < Hidden::chunks; chunk += step_chunks) {
-            u32 a[row_blocks][4], a_low[row_blocks][4];
+            u32 a[row_blocks][4];
 #pragma unroll
-            for (int i = 0; i < row_blocks; i++) {
-                ldmatrix(a[i], stage + Hidden::place(row + 16 * i, lane % 16, chunk + lane / 16));
-                if constexpr (is_f32) split(a[i], a_low[i]);
-            }
+            for (int i = 0; i < row_blocks; i++) load_hidden(a[i], stage, lane, row + 16 * i, chunk);
 #pragma unroll
             for (int j = 0; j < column_pairs; j++) {
-                u32 b[4], b_low[4]; // columns 0-7: first and second half of K, columns 8-15 likewise
+                u32 b[4]; // columns 0-7: first and second half of K, columns 8-15 likewise
                 load_weight(b, stage + Hidden::bytes, lane, column + 16 * j, chunk);
-                if constexpr (is_f32) split(b, b_low);
 #pragma unroll
-                for (int i = 0; i < row_blocks; i++)
-#pragma unroll
-                    for (int e = 0; e < 2; e++) {
-                        float *sum = &d[i][8 * j + 4 * e];
-                        if constexpr (is_f32) {
-                            // Small products first; low x low is below fp32's last bit.
-                            mma_tf32(sum, a_low[i], b[2 * e], b[2 * e + 1]);
-                            mma_tf32(sum, a[i], b_low[2 * e], b_low[2 * e + 1]);
-                            mma_tf32(sum, a[i], b[2 * e], b[2 * e + 1]);
-                        } else {
-                            mma(element(), sum, a[i], b[2 * e], b[2 * e + 1]);
-                        }
-                    }
+                for (int i = 0; i < row_blocks; i++) {
+                    mma(element(), &d[i][8 * j], a[i], b[0], b[1]);
+                    mma(element(), &d[i][8 * j + 4], a[i], b[2], b[3]);
+                }
             }
         }
+    }
+
+    // The tensor cores truncate what they accumulate. That would cost fp32 its accuracy over a long D, so only a stage's products are summed
+    // there, small ones first (low x low is below fp32's last bit), and the stages by ordinary additions.
+    template <int count>
+    __device__ __forceinline__ static void multiply_split(float (&d)[row_blocks][count], u32 stage, int row, int column) {
+        constexpr int steps = Hidden::chunks / step_chunks;
+        int lane = lane_index_reread();
+        u32 a[steps][row_blocks][4], a_low[steps][row_blocks][4];
+#pragma unroll
+        for (int s = 0; s < steps; s++)
+#pragma unroll
+            for (int i = 0; i < row_blocks; i++) {
+                load_hidden(a[s][i], stage, lane, row + 16 * i, s * step_chunks);
+                split(a[s][i], a_low[s][i]);
+            }
+#pragma unroll
+        for (int j = 0; j < column_pairs; j++) {
+            float sum[row_blocks][8] = {};
+            u32 b[steps][4], b_low[steps][4];
+#pragma unroll
+            for (int s = 0; s < steps; s++) {
+                load_weight(b[s], stage + Hidden::bytes, lane, column + 16 * j, s * step_chunks);
+                split(b[s], b_low[s]);
+            }
+#pragma unroll
+            for (int s = 0; s < steps; s++) multiply_pair(sum, a_low[s], b[s]);
+#pragma unroll
+            for (int s = 0; s < steps; s++) multiply_pair(sum, a[s], b_low[s]);
+#pragma unroll
+            for (int s = 0; s < steps; s++) multiply_pair(sum, a[s], b[s]);
+#pragma unroll
+            for (int i = 0; i < row_blocks; i++)
+#pragma unroll
+                for (int e = 0; e < 8; e++) d[i][8 * j + e] += sum[i][e];
+        }
+    }
+
+    __device__ __forceinline__ static void multiply_pair(float (&sum)[row_blocks][8], const u32 (&a)[row_blocks][4], const u32 (&b)[4]) {
+#pragma unroll
+        for (int i = 0; i < row_blocks; i++) {
+            mma_tf32(&sum[i][0], a[i], b[0], b[1]);
+            mma_tf32(&sum[i][4], a[i], b[2], b[3]);
+        }
+    }
+
+    __device__ __forceinline__ static void load_hidden(u32 (&a)[4], u32 tile, int lane, int row, int chunk) {
+        ldmatrix(a, tile + Hidden::place(row, lane % 16, chunk + lane / 16));
     }
 
     __device__ __forceinline__ static void split(u32 (&x)[4], u32 (&low)[4]) {

@@ -48,11 +48,7 @@ template <class Config> struct TileProduct {
 
     __device__ __forceinline__ u32 full() const { return shared_address(&shared.full[ring.stage]); }
     __device__ __forceinline__ u32 empty() const { return shared_address(&shared.empty[ring.stage]); }
-    // What consumers wait for.
-    __device__ __forceinline__ u32 ready() const {
-        if constexpr (Config::splits_operands) return shared_address(&shared.low.split[ring.stage]);
-        else return full();
-    }
+    __device__ __forceinline__ u32 split() const { return shared_address(&shared.low.split[ring.stage]); }
 
     // One thread of the block, before the block's (cluster's) first barrier.
     __device__ __forceinline__ static void init(Shared &shared) {
@@ -93,25 +89,22 @@ template <class Config> struct TileProduct {
                                               : wgmma_descriptor(shared_address(tile), 16, 8 * row_bytes);
     }
 
-    // Consumer warpgroup `group`: the product of its 64 rows with the tile. A stage is released one step late, when the products that
-    // read it have finished while the next ones run.
+    // Consumer warpgroup `group`: the product of its 64 rows with the tile.
     __device__ __forceinline__ void multiply(float (&d)[accumulators], int group) {
+        if constexpr (Config::splits_operands) multiply_split(d, group);
+        else multiply_plain(d, group);
+    }
+
+    // A stage is released one step late, when the products that read it have finished while the next ones run.
+    __device__ __forceinline__ void multiply_plain(float (&d)[accumulators], int group) {
         u32 previous = 0;
         for (int step = 0; step < steps; step++) {
-            mbarrier_wait(ready(), ring.phase);
+            mbarrier_wait(full(), ring.phase);
             wgmma_fence();
             u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
 #pragma unroll
-            for (int k = 0; k < Config::block_hidden / Config::wgmma_k; k++) {
-                if constexpr (Config::splits_operands) {
-                    // Small products first; low x low is below fp32's last bit.
-                    wgmma(d, hidden_descriptor(shared.low.hidden[ring.stage], group) + k * 2, b + k * 2, (step | k) != 0);
-                    wgmma(d, a + k * 2, weight_descriptor(shared.low.weight[ring.stage]) + k * 2, 1);
-                    wgmma(d, a + k * 2, b + k * 2, 1);
-                } else {
-                    wgmma(d, a + k * 2, b + k * (Config::weight_is_hidden_vocab ? 128 : 2), (step | k) != 0);
-                }
-            }
+            for (int k = 0; k < Config::block_hidden / Config::wgmma_k; k++)
+                wgmma(d, a + k * 2, b + k * (Config::weight_is_hidden_vocab ? 128 : 2), (step | k) != 0);
             wgmma_commit();
             wgmma_wait<1>();
             if (step > 0) release(previous);
@@ -121,6 +114,32 @@ template <class Config> struct TileProduct {
         wgmma_wait<0>();
         wgmma_results(d);
         release(previous);
+    }
+
+    // The tensor cores truncate what they accumulate. That would cost fp32 its accuracy over a long D, so only a stage's products are summed
+    // there, small ones first (low x low is below fp32's last bit), and the stages by ordinary additions.
+    __device__ __forceinline__ void multiply_split(float (&d)[accumulators], int group) {
+        float stage_sum[accumulators];
+        for (int step = 0; step < steps; step++) {
+            mbarrier_wait(split(), ring.phase);
+            wgmma_fence();
+            u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
+            u64 a_low = hidden_descriptor(shared.low.hidden[ring.stage], group), b_low = weight_descriptor(shared.low.weight[ring.stage]);
+            constexpr int count = Config::block_hidden / Config::wgmma_k;
+#pragma unroll
+            for (int k = 0; k < count; k++) wgmma(stage_sum, a_low + k * 2, b + k * 2, k != 0);
+#pragma unroll
+            for (int k = 0; k < count; k++) wgmma(stage_sum, a + k * 2, b_low + k * 2, 1);
+#pragma unroll
+            for (int k = 0; k < count; k++) wgmma(stage_sum, a + k * 2, b + k * 2, 1);
+            wgmma_commit();
+            wgmma_wait<0>();
+            wgmma_results(stage_sum);
+            release(empty());
+#pragma unroll
+            for (int i = 0; i < accumulators; i++) d[i] = step == 0 ? stage_sum[i] : d[i] + stage_sum[i];
+            ring.advance();
+        }
     }
 
     __device__ __forceinline__ void release(u32 barrier) {

@@ -12,15 +12,22 @@ static const int tile_rows[] = { 1, 64, 65, 128, 129, 256, 257, 300 };
 static const int tile_vocabs[] = { 1, 255, 256, 257, 511, 513 };
 /* One stage of 64, a part of one, and more stages than any pipeline has. */
 static const int stage_sizes[] = { 8, 64, 72, 136, 320, 392, 512 };
-/* Around the vocabularies at which a split first holds two tiles: 80 x 128 on the portable path, 160 x 256 on sm_90a; then further. */
-static const int split_vocabs[] = { 10239, 10240, 10241, 10369, 40959, 40960, 40961, 41217, 61697 };
+/* Around the vocabularies at which a split first holds two tiles: 80 x 128 on the portable path, 160 x 128 (fp32) and 160 x 256 on
+ * sm_90a; then further. */
+static const struct {
+    flp_dtype dtype;
+    int vocab;
+} splits[] = {
+    { FLP_BF16, 10239 }, { FLP_BF16, 10240 }, { FLP_BF16, 10241 }, { FLP_BF16, 10369 }, { FLP_F32, 20480 }, { FLP_F32, 20481 },
+    { FLP_F32, 33001 }, { FLP_BF16, 40959 }, { FLP_F16, 40960 }, { FLP_BF16, 40961 }, { FLP_BF16, 41217 }, { FLP_BF16, 61697 },
+};
 
 static const flp_dtype dtypes[] = { FLP_BF16, FLP_F16, FLP_BF16, FLP_F32 };
 
 enum {
     TILES = COUNT(tile_rows) * COUNT(tile_vocabs),
     STAGES = COUNT(stage_sizes) * 2,
-    SPLITS = COUNT(split_vocabs) * 2,
+    SPLITS = COUNT(splits) * 2,
 };
 
 static const char *dtype_name(flp_dtype dtype)
@@ -63,8 +70,8 @@ void flp_edge_case_get(int index, flp_case *out)
         complete(out, "stages");
     } else {
         index -= TILES + STAGES;
-        out->problem = (flp_linear_logp_problem){ .dtype = FLP_BF16, .rows = index % 2 ? 129 : 33, .hidden = 64,
-                                                  .vocab = split_vocabs[index / 2], .argmax = index % 2 };
+        out->problem = (flp_linear_logp_problem){ .dtype = splits[index / 2].dtype, .rows = index % 2 ? 129 : 33, .hidden = 64,
+                                                  .vocab = splits[index / 2].vocab, .argmax = index % 2 };
         complete(out, "splits");
     }
 }

@@ -9,7 +9,7 @@
 
 enum { FILL_BLOCKS = 2048, FILL_THREADS = 256, LOGITS_TILE = 16 };
 
-/* random_bits and random_normal are those of tests/case_data.c. KEEP IN STEP: case random numbers. The product's tile is square, of
+/* random_bits and random_normal are those of tests/case_data.c (test_gpu_kernels compares them). The product's tile is square, of
  * LOGITS_TILE, and its sum runs over k in order. */
 static const char source[] =
     "typedef unsigned long long u64;\n"

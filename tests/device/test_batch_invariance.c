@@ -21,7 +21,8 @@ static const setting settings[] = {
     { "bf16, small vocabulary", "sm_90a", { .dtype = FLP_BF16, .hidden = 200, .vocab = 1003, .softcap = 30, .argmax = 1 } },
     { "bf16 portable", "portable", { .dtype = FLP_BF16, .hidden = 128, .vocab = 50257, .argmax = 1, .backend = FLP_BACKEND_PORTABLE } },
     { "bf16 odd rows", "portable", { .dtype = FLP_BF16, .hidden = 77, .vocab = 3001, .argmax = 1 } },
-    { "f32", "portable", { .dtype = FLP_F32, .hidden = 96, .vocab = 12001, .argmax = 1 } },
+    { "f32", "sm_90a", { .dtype = FLP_F32, .hidden = 96, .vocab = 25001, .argmax = 1 } },
+    { "f32 portable", "portable", { .dtype = FLP_F32, .hidden = 96, .vocab = 12001, .argmax = 1, .backend = FLP_BACKEND_PORTABLE } },
     { "f32 exact", "portable", { .dtype = FLP_F32, .hidden = 96, .vocab = 12001, .argmax = 1, .precision = FLP_PRECISION_EXACT } },
 };
 enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };

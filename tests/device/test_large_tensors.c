@@ -24,7 +24,9 @@ static const shape shapes[] = {
       { .dtype = FLP_BF16, .rows = 200, .hidden = 4096, .vocab = 600000, .backend = FLP_BACKEND_PORTABLE, .argmax = 1 } },
     { "portable, [D, V] past 2^31", "portable",
       { .dtype = FLP_BF16, .rows = 70, .hidden = 4096, .vocab = 600001, .weight_layout = FLP_HIDDEN_VOCAB, .argmax = 1 } },
-    { "portable f32, bytes past 2^32", "portable", { .dtype = FLP_F32, .rows = 70, .hidden = 2048, .vocab = 600000, .argmax = 1 } },
+    { "f32, bytes past 2^32", "sm_90a", { .dtype = FLP_F32, .rows = 70, .hidden = 2048, .vocab = 600000, .argmax = 1 } },
+    { "portable f32, bytes past 2^32", "portable",
+      { .dtype = FLP_F32, .rows = 70, .hidden = 2048, .vocab = 600000, .weight_layout = FLP_HIDDEN_VOCAB, .argmax = 1 } },
     { "hidden rows far apart", "sm_90a", { .dtype = FLP_BF16, .rows = 2200, .hidden = 512, .hidden_stride = 1 << 20, .vocab = 5003 } },
     { "portable, hidden rows far apart", "portable",
       { .dtype = FLP_BF16, .rows = 2200, .hidden = 512, .hidden_stride = 1 << 20, .vocab = 5003, .backend = FLP_BACKEND_PORTABLE } },
@@ -32,7 +34,7 @@ static const shape shapes[] = {
     { "larger than every tile", "sm_90a", { .dtype = FLP_BF16, .rows = 1000, .hidden = 4168, .vocab = 50257, .argmax = 1 } },
     { "larger than every tile, odd rows", "portable",
       { .dtype = FLP_BF16, .rows = 1000, .hidden = 4161, .vocab = 50257, .argmax = 1 } },
-    { "larger than every tile, f32", "portable", { .dtype = FLP_F32, .rows = 500, .hidden = 3000, .vocab = 32003, .argmax = 1 } },
+    { "larger than every tile, f32", "sm_90a", { .dtype = FLP_F32, .rows = 500, .hidden = 3000, .vocab = 32003, .argmax = 1 } },
 };
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 

@@ -30,14 +30,17 @@ static void collect_cases(void)
         (flp_device_test.quick ? flp_edge_case_quick_get : flp_edge_case_get)(i, &cases[shared + i]);
 }
 
-/* WGMMA takes two-byte types whose rows lie at multiples of 16 bytes. */
+/* TMA takes rows at multiples of 16 bytes; WGMMA reads fp32, as tf32, along D only, and has no exact product of it. */
 static const char *expected_path(const flp_case *c)
 {
     const flp_linear_logp_problem *p = &c->problem;
+    const int bytes = p->dtype == FLP_F32 ? 4 : 2;
+    const int multiplies = p->dtype != FLP_F32 || (p->precision == FLP_PRECISION_TENSOR && p->weight_layout == FLP_VOCAB_HIDDEN);
+    const int loads = (p->hidden_stride * bytes) % 16 == 0 && (p->weight_stride * bytes) % 16 == 0 && c->misalignment % 16 == 0;
 
-    if (flp_device_test.gpu.facts.compute_capability != 90 || p->dtype == FLP_F32)
-        return "path: portable\n";
-    return (p->hidden_stride * 2) % 16 || (p->weight_stride * 2) % 16 || c->misalignment % 16 ? "path: portable\n" : "path: sm_90a\n";
+    if (flp_device_test.gpu.facts.compute_capability == 90 && multiplies && loads)
+        return "path: sm_90a\n";
+    return "path: portable\n";
 }
 
 /* ---- warm-up: the kernels of all cases, compiled side by side; what fails is reported by the test that needs it */

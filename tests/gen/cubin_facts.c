@@ -34,8 +34,8 @@ static const char *open_image(const void *cubin, size_t bytes, image *image)
         return "is no ELF file";
     if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != MACHINE_CUDA)
         return "is an ELF file, but not for CUDA";
-    if (!lies_inside(image, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)))
-        return "has a section table that lies outside";
+    if (header->e_shoff % sizeof(uint64_t) || !lies_inside(image, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)))
+        return "has a section table that lies outside, or between words";
     image->sections = (const Elf64_Shdr *)(image->bytes + header->e_shoff);
     image->section_count = header->e_shnum;
     for (size_t i = 0; i < image->section_count; i++)
@@ -51,7 +51,7 @@ static const Elf64_Shdr *find_code(const image *image, const char *kernel)
         const Elf64_Shdr *table = &image->sections[i], *names;
         const Elf64_Sym *symbols = (const Elf64_Sym *)(image->bytes + table->sh_offset);
 
-        if (table->sh_type != SHT_SYMTAB || table->sh_link >= image->section_count)
+        if (table->sh_type != SHT_SYMTAB || table->sh_offset % sizeof(uint64_t) || table->sh_link >= image->section_count)
             continue;
         names = &image->sections[table->sh_link];
         for (size_t s = 0; s < table->sh_size / sizeof(*symbols); s++) {

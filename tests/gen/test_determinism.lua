@@ -68,6 +68,13 @@ function TestDeterminism.test_no_file_walks_a_hash_table()
   end
 end
 
+-- A process may have set a locale with a decimal comma; integers and hexadecimal literals look the same in all.
+function TestDeterminism.test_no_file_formats_a_float()
+  for _, path in ipairs(support.generator_files()) do
+    luaunit.assertNil(support.read_template(path):find("%%%.?%d*[aeEfgG]"), path .. " formats a float")
+  end
+end
+
 if arg[1] == "--write" then -- as the other process
   io.write(once())
 else

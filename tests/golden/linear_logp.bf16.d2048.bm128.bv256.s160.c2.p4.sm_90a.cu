@@ -32,13 +32,16 @@ struct Config {
     static constexpr bool weight_is_hidden_vocab = false;
     static constexpr bool has_bias = false;
     static constexpr bool has_softcap = false;
+    static constexpr float correction = 1.0f + 2048 * 0x1p-30f;
     static constexpr bool wants_argmax = false;
     static constexpr int threads = 384;
     static constexpr int shared_bytes = 197632;
     static constexpr int consumer_groups = 2;
     static constexpr int wgmma_k = 16;
-    static constexpr int producer_registers = 56;
-    static constexpr int consumer_registers = 224;
+    static constexpr bool splits_operands = false;
+    static constexpr int producer_registers = 72;
+    static constexpr int splitter_registers = 0;
+    static constexpr int consumer_registers = 216;
     static constexpr int weight_box_columns = 64;
     static constexpr int weight_box_rows = 128;
     static constexpr int fragment_columns = 256;
@@ -178,6 +181,8 @@ __device__ __forceinline__ void mbarrier_wait(u32 barrier, int parity) {
                  "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
                  "@!done bra again;\n}" ::"r"(barrier), "r"(parity) : "memory");
 }
+// Makes this thread's ordinary writes to shared memory visible to the tensor cores' and the copy engine's reads.
+__device__ __forceinline__ void async_proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 #line 1 "templates/sm90a/tma.cuh"
 // Tensor copies by the copy engine: PTX ISA, "cp.async.bulk.tensor".
 // Config: none
@@ -326,7 +331,10 @@ template <class Config> struct Schedule {
 // sum taken anew, from the accumulators that are still there. A row's decision looks at that row alone, so neighbours
 // in the warp never change its bits. Terms far below k round to nothing beside the first tile's, whose sum is at least 1/2.
 //
-// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax
+// The tensor cores truncate what they accumulate, so a product comes out a little too small; Config::correction puts the mean back
+// (gen/accumulation.lua). It costs no instruction: it rides on the factor that is applied anyway.
+//
+// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax, correction
 constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay finite
 
 template <class Config> struct RowStatistics {
@@ -352,12 +360,13 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    // log2(e) / temperature. Taken anew for each tile rather than held in registers all the way through the products.
+    // log2(e) / temperature, times the correction where no bias or softcap has applied it. Taken anew for each tile rather than held in registers all the way through the products.
     __device__ __forceinline__ void load_scale(const LinearLogpParams &params, float (&scale)[2]) const {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             scale[h] = params.scale;
             if (params.row_temperature != nullptr && row(h) < params.rows) scale[h] = params.scale / params.row_temperature[row(h)];
+            if constexpr (!Config::has_bias && !Config::has_softcap) scale[h] *= Config::correction;
         }
     }
 
@@ -371,8 +380,8 @@ template <class Config> struct RowStatistics {
             for (int c = 0; c < 2; c++) {
                 int v = first_column + column(i + c);
                 float b = v < params.vocab ? to_float(bias[v]) : 0;
-                z[i + c] += b;
-                z[i + 2 + c] += b;
+                z[i + c] = fmaf(z[i + c], Config::correction, b);
+                z[i + 2 + c] = fmaf(z[i + 2 + c], Config::correction, b);
             }
             keep_order();
         }
@@ -456,8 +465,9 @@ template <class Config> struct RowStatistics {
         mask(params, z, first_column);
         if constexpr (Config::wants_argmax) find_best(z, first_column);
         if constexpr (Config::has_softcap) {
+            float inverse = params.inverse_softcap * (Config::has_bias ? 1 : Config::correction);
 #pragma unroll
-            for (int i = 0; i < count; i++) z[i] = params.softcap * hyperbolic_tangent(z[i] * params.inverse_softcap);
+            for (int i = 0; i < count; i++) z[i] = params.softcap * hyperbolic_tangent(z[i] * inverse);
             mask(params, z, first_column); // softcap(-inf) is finite
         }
         float scale[2];
@@ -548,10 +558,20 @@ template <class Config> struct RowStatistics {
 //
 // full[s]: the stage's bytes have arrived (one arrival, block_bytes + weight bytes). empty[s]: all consumers of all blocks of the cluster are
 // done with it; with multicast a block fills its neighbours' stages too, so it must wait for their consumers as well.
-// Config: element, block_rows, block_vocab, block_hidden, hidden_size, stages, cluster, consumer_groups, weight_is_hidden_vocab, weight_box_*
+// split[s], for fp32: a splitter warpgroup has replaced the stage's numbers by their tf32 parts (split_operands.cuh).
+// Config: element, block_rows, block_vocab, block_hidden, hidden_size, stages, cluster, consumer_groups, weight_is_hidden_vocab, weight_box_*,
+// splits_operands
+template <class Config, bool splits> struct LowParts {};
+template <class Config> struct LowParts<Config, true> {
+    float hidden[Config::stages][Config::block_rows * Config::block_hidden];
+    float weight[Config::stages][Config::block_vocab * Config::block_hidden];
+    u64 split[Config::stages];
+};
+
 template <class Config> struct alignas(1024) Stages {
     typename Config::element hidden[Config::stages][Config::block_rows * Config::block_hidden];
     typename Config::element weight[Config::stages][Config::block_vocab * Config::block_hidden];
+    LowParts<Config, Config::splits_operands> low;
     u64 full[Config::stages], empty[Config::stages];
 };
 
@@ -583,12 +603,14 @@ template <class Config> struct TileProduct {
 
     __device__ __forceinline__ u32 full() const { return shared_address(&shared.full[ring.stage]); }
     __device__ __forceinline__ u32 empty() const { return shared_address(&shared.empty[ring.stage]); }
+    __device__ __forceinline__ u32 split() const { return shared_address(&shared.low.split[ring.stage]); }
 
     // One thread of the block, before the block's (cluster's) first barrier.
     __device__ __forceinline__ static void init(Shared &shared) {
         for (int s = 0; s < Config::stages; s++) {
             mbarrier_init(shared_address(&shared.full[s]), 1);
             mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups * Config::cluster);
+            if constexpr (Config::splits_operands) mbarrier_init(shared_address(&shared.low.split[s]), 128);
         }
         mbarrier_init_fence();
     }
@@ -614,16 +636,27 @@ template <class Config> struct TileProduct {
         else tma_load(to, &map, x, y, full());
     }
 
-    // Consumer warpgroup `group`: the product of its 64 rows with the tile. A stage is released one step late, when the products that
-    // read it have finished while the next ones run.
+    __device__ __forceinline__ static u64 hidden_descriptor(const void *tile, int group) {
+        return wgmma_descriptor(shared_address(tile) + group * 64 * row_bytes, 16, 8 * row_bytes);
+    }
+    __device__ __forceinline__ static u64 weight_descriptor(const void *tile) {
+        return Config::weight_is_hidden_vocab ? wgmma_descriptor(shared_address(tile), box_bytes, 1024)
+                                              : wgmma_descriptor(shared_address(tile), 16, 8 * row_bytes);
+    }
+
+    // Consumer warpgroup `group`: the product of its 64 rows with the tile.
     __device__ __forceinline__ void multiply(float (&d)[accumulators], int group) {
+        if constexpr (Config::splits_operands) multiply_split(d, group);
+        else multiply_plain(d, group);
+    }
+
+    // A stage is released one step late, when the products that read it have finished while the next ones run.
+    __device__ __forceinline__ void multiply_plain(float (&d)[accumulators], int group) {
         u32 previous = 0;
         for (int step = 0; step < steps; step++) {
             mbarrier_wait(full(), ring.phase);
             wgmma_fence();
-            u64 a = wgmma_descriptor(shared_address(shared.hidden[ring.stage]) + group * 64 * row_bytes, 16, 8 * row_bytes);
-            u32 weight = shared_address(shared.weight[ring.stage]);
-            u64 b = Config::weight_is_hidden_vocab ? wgmma_descriptor(weight, box_bytes, 1024) : wgmma_descriptor(weight, 16, 8 * row_bytes);
+            u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
 #pragma unroll
             for (int k = 0; k < Config::block_hidden / Config::wgmma_k; k++)
                 wgmma(d, a + k * 2, b + k * (Config::weight_is_hidden_vocab ? 128 : 2), (step | k) != 0);
@@ -638,6 +671,32 @@ template <class Config> struct TileProduct {
         release(previous);
     }
 
+    // The tensor cores truncate what they accumulate. That would cost fp32 its accuracy over a long D, so only a stage's products are summed
+    // there, small ones first (low x low is below fp32's last bit), and the stages by ordinary additions.
+    __device__ __forceinline__ void multiply_split(float (&d)[accumulators], int group) {
+        float stage_sum[accumulators];
+        for (int step = 0; step < steps; step++) {
+            mbarrier_wait(split(), ring.phase);
+            wgmma_fence();
+            u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
+            u64 a_low = hidden_descriptor(shared.low.hidden[ring.stage], group), b_low = weight_descriptor(shared.low.weight[ring.stage]);
+            constexpr int count = Config::block_hidden / Config::wgmma_k;
+#pragma unroll
+            for (int k = 0; k < count; k++) wgmma(stage_sum, a_low + k * 2, b + k * 2, k != 0);
+#pragma unroll
+            for (int k = 0; k < count; k++) wgmma(stage_sum, a + k * 2, b_low + k * 2, 1);
+#pragma unroll
+            for (int k = 0; k < count; k++) wgmma(stage_sum, a + k * 2, b + k * 2, 1);
+            wgmma_commit();
+            wgmma_wait<0>();
+            wgmma_results(stage_sum);
+            release(empty());
+#pragma unroll
+            for (int i = 0; i < accumulators; i++) d[i] = step == 0 ? stage_sum[i] : d[i] + stage_sum[i];
+            ring.advance();
+        }
+    }
+
     __device__ __forceinline__ void release(u32 barrier) {
         int thread = threadIdx.x % 128;
         if constexpr (Config::cluster == 1) {
@@ -648,8 +707,9 @@ template <class Config> struct TileProduct {
     }
 };
 #line 1 "templates/sm90a/linear_logp.cuh"
-// linear_logp forward on Hopper: persistent clusters, one producer warpgroup, consumer warpgroups of 64 rows each.
-// Config: threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, schedule and row_statistics
+// linear_logp forward on Hopper: persistent clusters, one producer warpgroup, consumer warpgroups of 64 rows each, and for
+// fp32 a splitter warpgroup between them.
+// Config: threads, consumer_groups, producer_registers, splitter_registers, consumer_registers, and those of tile_product, schedule and row_statistics
 template <class Config>
 __device__ __forceinline__ void linear_logp_load(Stages<Config> &shared, const TensorMap &hidden_map, const TensorMap &weight_map,
                                                  Schedule<Config> schedule, int rank) {
@@ -681,6 +741,9 @@ __device__ __forceinline__ void linear_logp_reduce(Stages<Config> &shared, const
     }
 }
 
+// The splitter's role: split_operands.cuh, emitted where Config::splits_operands.
+template <class Config> __device__ __forceinline__ void linear_logp_split(Stages<Config> &shared, Schedule<Config> schedule);
+
 template <class Config>
 __device__ __forceinline__ void linear_logp(const TensorMap &hidden_map, const TensorMap &weight_map, const LinearLogpParams &params) {
     extern __shared__ __align__(1024) u8 dynamic_shared[];
@@ -696,6 +759,11 @@ __device__ __forceinline__ void linear_logp(const TensorMap &hidden_map, const T
     if (group == Config::consumer_groups) {
         if constexpr (Config::producer_registers > 0) registers_release<Config::producer_registers>();
         if (threadIdx.x % 128 == 0) linear_logp_load<Config>(shared, hidden_map, weight_map, schedule, rank);
+    } else if (group > Config::consumer_groups) {
+        if constexpr (Config::splits_operands) {
+            if constexpr (Config::splitter_registers > 0) registers_release<Config::splitter_registers>();
+            linear_logp_split<Config>(shared, schedule);
+        }
     } else {
         if constexpr (Config::consumer_registers > 0) registers_claim<Config::consumer_registers>();
         linear_logp_reduce<Config>(shared, params, schedule, rank, group);

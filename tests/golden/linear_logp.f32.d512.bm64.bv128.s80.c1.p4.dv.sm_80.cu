@@ -32,6 +32,7 @@ struct Config {
     static constexpr bool weight_is_hidden_vocab = true;
     static constexpr bool has_bias = false;
     static constexpr bool has_softcap = false;
+    static constexpr float correction = 1.0f;
     static constexpr bool wants_argmax = false;
     static constexpr int threads = 128;
     static constexpr int shared_bytes = 51200;
@@ -207,6 +208,10 @@ __device__ __forceinline__ void mma_tf32(float *d, const u32 (&a)[4], u32 b0, u3
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
+#line 1 "templates/sm80/tf32.cuh"
+// fp32 as two tf32 numbers: PTX ISA, "cvt.rna.tf32".
+// Config: none
+
 // x = high + low + rest, |rest| <= 2^-22 |x|: two tf32 numbers hold 22 of fp32's 24 bits.
 __device__ __forceinline__ void split_tf32(u32 x, u32 &high, u32 &low) {
     float value = __uint_as_float(x);
@@ -307,36 +312,77 @@ template <class Config> struct StageProduct {
     // d: [row_blocks][4 x warp_columns / 8]; row, column: the warp's corner in the tile.
     template <int count>
     __device__ __forceinline__ static void multiply(float (&d)[row_blocks][count], u32 stage, int row, int column) {
+        if constexpr (is_f32) multiply_split(d, stage, row, column);
+        else multiply_plain(d, stage, row, column);
+    }
+
+    template <int count>
+    __device__ __forceinline__ static void multiply_plain(float (&d)[row_blocks][count], u32 stage, int row, int column) {
         int lane = lane_index_reread();
 #pragma unroll
         for (int chunk = 0; chunk < Hidden::chunks; chunk += step_chunks) {
-            u32 a[row_blocks][4], a_low[row_blocks][4];
+            u32 a[row_blocks][4];
 #pragma unroll
-            for (int i = 0; i < row_blocks; i++) {
-                ldmatrix(a[i], stage + Hidden::place(row + 16 * i, lane % 16, chunk + lane / 16));
-                if constexpr (is_f32) split(a[i], a_low[i]);
-            }
+            for (int i = 0; i < row_blocks; i++) load_hidden(a[i], stage, lane, row + 16 * i, chunk);
 #pragma unroll
             for (int j = 0; j < column_pairs; j++) {
-                u32 b[4], b_low[4]; // columns 0-7: first and second half of K, columns 8-15 likewise
+                u32 b[4]; // columns 0-7: first and second half of K, columns 8-15 likewise
                 load_weight(b, stage + Hidden::bytes, lane, column + 16 * j, chunk);
-                if constexpr (is_f32) split(b, b_low);
 #pragma unroll
-                for (int i = 0; i < row_blocks; i++)
-#pragma unroll
-                    for (int e = 0; e < 2; e++) {
-                        float *sum = &d[i][8 * j + 4 * e];
-                        if constexpr (is_f32) {
-                            // Small products first; low x low is below fp32's last bit.
-                            mma_tf32(sum, a_low[i], b[2 * e], b[2 * e + 1]);
-                            mma_tf32(sum, a[i], b_low[2 * e], b_low[2 * e + 1]);
-                            mma_tf32(sum, a[i], b[2 * e], b[2 * e + 1]);
-                        } else {
-                            mma(element(), sum, a[i], b[2 * e], b[2 * e + 1]);
-                        }
-                    }
+                for (int i = 0; i < row_blocks; i++) {
+                    mma(element(), &d[i][8 * j], a[i], b[0], b[1]);
+                    mma(element(), &d[i][8 * j + 4], a[i], b[2], b[3]);
+                }
             }
         }
+    }
+
+    // The tensor cores truncate what they accumulate. That would cost fp32 its accuracy over a long D, so only a stage's products are summed
+    // there, small ones first (low x low is below fp32's last bit), and the stages by ordinary additions.
+    template <int count>
+    __device__ __forceinline__ static void multiply_split(float (&d)[row_blocks][count], u32 stage, int row, int column) {
+        constexpr int steps = Hidden::chunks / step_chunks;
+        int lane = lane_index_reread();
+        u32 a[steps][row_blocks][4], a_low[steps][row_blocks][4];
+#pragma unroll
+        for (int s = 0; s < steps; s++)
+#pragma unroll
+            for (int i = 0; i < row_blocks; i++) {
+                load_hidden(a[s][i], stage, lane, row + 16 * i, s * step_chunks);
+                split(a[s][i], a_low[s][i]);
+            }
+#pragma unroll
+        for (int j = 0; j < column_pairs; j++) {
+            float sum[row_blocks][8] = {};
+            u32 b[steps][4], b_low[steps][4];
+#pragma unroll
+            for (int s = 0; s < steps; s++) {
+                load_weight(b[s], stage + Hidden::bytes, lane, column + 16 * j, s * step_chunks);
+                split(b[s], b_low[s]);
+            }
+#pragma unroll
+            for (int s = 0; s < steps; s++) multiply_pair(sum, a_low[s], b[s]);
+#pragma unroll
+            for (int s = 0; s < steps; s++) multiply_pair(sum, a[s], b_low[s]);
+#pragma unroll
+            for (int s = 0; s < steps; s++) multiply_pair(sum, a[s], b[s]);
+#pragma unroll
+            for (int i = 0; i < row_blocks; i++)
+#pragma unroll
+                for (int e = 0; e < 8; e++) d[i][8 * j + e] += sum[i][e];
+        }
+    }
+
+    __device__ __forceinline__ static void multiply_pair(float (&sum)[row_blocks][8], const u32 (&a)[row_blocks][4], const u32 (&b)[4]) {
+#pragma unroll
+        for (int i = 0; i < row_blocks; i++) {
+            mma_tf32(&sum[i][0], a[i], b[0], b[1]);
+            mma_tf32(&sum[i][4], a[i], b[2], b[3]);
+        }
+    }
+
+    __device__ __forceinline__ static void load_hidden(u32 (&a)[4], u32 tile, int lane, int row, int chunk) {
+        ldmatrix(a, tile + Hidden::place(row, lane % 16, chunk + lane / 16));
     }
 
     __device__ __forceinline__ static void split(u32 (&x)[4], u32 (&low)[4]) {
@@ -437,7 +483,10 @@ template <class Config> struct Schedule {
 // sum taken anew, from the accumulators that are still there. A row's decision looks at that row alone, so neighbours
 // in the warp never change its bits. Terms far below k round to nothing beside the first tile's, whose sum is at least 1/2.
 //
-// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax
+// The tensor cores truncate what they accumulate, so a product comes out a little too small; Config::correction puts the mean back
+// (gen/accumulation.lua). It costs no instruction: it rides on the factor that is applied anyway.
+//
+// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax, correction
 constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay finite
 
 template <class Config> struct RowStatistics {
@@ -463,12 +512,13 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    // log2(e) / temperature. Taken anew for each tile rather than held in registers all the way through the products.
+    // log2(e) / temperature, times the correction where no bias or softcap has applied it. Taken anew for each tile rather than held in registers all the way through the products.
     __device__ __forceinline__ void load_scale(const LinearLogpParams &params, float (&scale)[2]) const {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             scale[h] = params.scale;
             if (params.row_temperature != nullptr && row(h) < params.rows) scale[h] = params.scale / params.row_temperature[row(h)];
+            if constexpr (!Config::has_bias && !Config::has_softcap) scale[h] *= Config::correction;
         }
     }
 
@@ -482,8 +532,8 @@ template <class Config> struct RowStatistics {
             for (int c = 0; c < 2; c++) {
                 int v = first_column + column(i + c);
                 float b = v < params.vocab ? to_float(bias[v]) : 0;
-                z[i + c] += b;
-                z[i + 2 + c] += b;
+                z[i + c] = fmaf(z[i + c], Config::correction, b);
+                z[i + 2 + c] = fmaf(z[i + 2 + c], Config::correction, b);
             }
             keep_order();
         }
@@ -567,8 +617,9 @@ template <class Config> struct RowStatistics {
         mask(params, z, first_column);
         if constexpr (Config::wants_argmax) find_best(z, first_column);
         if constexpr (Config::has_softcap) {
+            float inverse = params.inverse_softcap * (Config::has_bias ? 1 : Config::correction);
 #pragma unroll
-            for (int i = 0; i < count; i++) z[i] = params.softcap * hyperbolic_tangent(z[i] * params.inverse_softcap);
+            for (int i = 0; i < count; i++) z[i] = params.softcap * hyperbolic_tangent(z[i] * inverse);
             mask(params, z, first_column); // softcap(-inf) is finite
         }
         float scale[2];

@@ -77,7 +77,8 @@ static void what_tma_cannot_read_takes_the_portable_path(void **state)
     assert_path("portable", "not sm_90a: TMA");
     problem.hidden_stride = 0;
     problem.dtype = FLP_F32;
-    assert_path("portable", "not sm_90a: fp32");
+    problem.weight_layout = FLP_HIDDEN_VOCAB;
+    assert_path("portable", "not sm_90a: WGMMA reads tf32 only along D");
 }
 
 static void a_driver_without_tensor_maps_leaves_the_portable_path(void **state)
@@ -123,7 +124,8 @@ static void a_backend_that_cannot_answer_is_an_error_with_the_reason(void **stat
     (void)state;
     problem.backend = FLP_BACKEND_SM90A;
     problem.dtype = FLP_F32;
-    assert_fails(FLP_NO_VARIANT, flp_plan_create(context, &problem, &plan), "backend sm_90a: not sm_90a: fp32");
+    problem.precision = FLP_PRECISION_EXACT;
+    assert_fails(FLP_NO_VARIANT, flp_plan_create(context, &problem, &plan), "backend sm_90a: not sm_90a: exact fp32 takes no tensor cores");
     assert_null(plan);
     start_with(0);
     fake_driver.major = 7;

@@ -1,0 +1,132 @@
+/* The plot: an SVG that any browser shows, without a library. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "report.h"
+
+/* In pixels. */
+enum { LEFT = 60, TOP = 50, HEIGHT = 300, BAR = 34, GAP = 8, BETWEEN = 30, BOTTOM = 70, MOST_WIDTH = 4000 };
+
+typedef struct {
+    FILE *file;
+    double largest; /* of the axis, which begins at 0 */
+} canvas;
+
+static double place(const canvas *c, double ratio)
+{
+    return TOP + HEIGHT * (1 - ratio / c->largest);
+}
+
+static double figure(json_t *regime, const char *name)
+{
+    return json_number_value(json_object_get(json_object_get(regime, "ratio"), name));
+}
+
+static void draw_bar(const canvas *c, double x, const char *regime, json_t *figures)
+{
+    double median = figure(figures, "median"), low = figure(figures, "p10"), high = figure(figures, "p90"), middle = x + BAR / 2.0;
+
+    fprintf(c->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"%s\"/>\n", x, place(c, median), BAR,
+            HEIGHT * median / c->largest, strcmp(regime, "burst") == 0 ? "#2a78b5" : "#e08a2c");
+    fprintf(c->file, "<path d=\"M%.1f %.1fV%.1fM%.1f %.1fh12M%.1f %.1fh12\" stroke=\"#222\" fill=\"none\"/>\n", middle, place(c, low),
+            place(c, high), middle - 6, place(c, low), middle - 6, place(c, high));
+    fprintf(c->file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.3f</text>\n", middle, place(c, fmax(median, high)) - 5, median);
+}
+
+/* "linear_logp:bf16:n4096:d2048:v131072": the operator and dtype on one line, the sizes on the next. */
+static void draw_name(const canvas *c, double middle, const char *problem, const char *baseline)
+{
+    const char *sizes = strstr(problem, ":n");
+    int head = sizes ? (int)(sizes - problem) : (int)strlen(problem);
+
+    fprintf(c->file, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.*s</text>\n", middle, TOP + HEIGHT + 18, head, problem);
+    fprintf(c->file, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", middle, TOP + HEIGHT + 34, sizes ? sizes + 1 : "");
+    fprintf(c->file, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" fill=\"#666\">beside %s</text>\n", middle, TOP + HEIGHT + 50, baseline);
+}
+
+static double group_width(json_t *result)
+{
+    size_t bars = json_object_size(json_object_get(result, "regimes"));
+
+    return fmax(170, (double)bars * (BAR + GAP));
+}
+
+static void draw_case(const canvas *c, double x, json_t *result)
+{
+    json_t *regimes = json_object_get(result, "regimes"), *figures;
+    double width = group_width(result), at = x + (width - (double)json_object_size(regimes) * (BAR + GAP) + GAP) / 2;
+    const char *regime;
+
+    json_object_foreach(regimes, regime, figures) {
+        draw_bar(c, at, regime, figures);
+        at += BAR + GAP;
+    }
+    draw_name(c, x + width / 2, json_string_value(json_object_get(result, "problem")), json_string_value(json_object_get(result, "baseline")));
+}
+
+static void draw_frame(const canvas *c, double width, json_t *report)
+{
+    const char *device = json_string_value(json_object_get(json_object_get(report, "device"), "name"));
+    const char *date = json_string_value(json_object_get(report, "date"));
+
+    fprintf(c->file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n",
+            width, TOP + HEIGHT + BOTTOM);
+    fprintf(c->file, "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
+    fprintf(c->file, "<text x=\"%d\" y=\"20\" font-size=\"14\">speed beside the baseline: median and 10 .. 90 %% of the pairs; %s, %s</text>\n",
+            LEFT, device ? device : "no device", date ? date : "no date");
+    fprintf(c->file, "<text x=\"%d\" y=\"38\"><tspan fill=\"#2a78b5\">burst</tspan> <tspan fill=\"#e08a2c\">sustained</tspan></text>\n", LEFT);
+    for (double ratio = 0; ratio <= c->largest + 1e-9; ratio += 0.2)
+        fprintf(c->file, "<path d=\"M%d %.1fH%.1f\" stroke=\"%s\" stroke-width=\"%s\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.1f</text>\n",
+                LEFT, place(c, ratio), width - 10, fabs(ratio - 1) < 1e-9 ? "#c00" : "#ddd", fabs(ratio - 1) < 1e-9 ? "1.5" : "1", LEFT - 6,
+                place(c, ratio) + 4, ratio);
+}
+
+/* 1 where every case has what is drawn; finds the axis' end and the width. */
+static int measure_report(json_t *cases, double *largest, double *width)
+{
+    size_t i;
+    json_t *result, *figures;
+    const char *regime;
+
+    *largest = 1;
+    *width = LEFT + 10;
+    json_array_foreach(cases, i, result) {
+        if (!json_is_string(json_object_get(result, "problem")) || !json_is_string(json_object_get(result, "baseline")))
+            return 0;
+        *width += group_width(result) + BETWEEN;
+        json_object_foreach(json_object_get(result, "regimes"), regime, figures) {
+            if (!json_is_number(json_object_get(json_object_get(figures, "ratio"), "median")))
+                return 0;
+            *largest = fmax(*largest, fmax(figure(figures, "p90"), figure(figures, "median")));
+        }
+    }
+    *largest = ceil(*largest * 5 + 0.25) / 5;
+    return json_array_size(cases) > 0 && *width < MOST_WIDTH;
+}
+
+flp_status flp_report_plot(json_t *report, const char *path)
+{
+    json_t *cases = json_object_get(report, "cases"), *result;
+    double width, x = LEFT + BETWEEN / 2.0;
+    canvas c;
+    size_t i;
+
+    if (!measure_report(cases, &c.largest, &width))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "the results hold no cases, or cases without problem, baseline and ratio");
+    c.file = fopen(path, "w");
+    if (!c.file)
+        return flp_status_fail(FLP_IO_FAILED, "%s: %s", path, strerror(errno));
+    draw_frame(&c, width, report);
+    json_array_foreach(cases, i, result) {
+        draw_case(&c, x, result);
+        x += group_width(result) + BETWEEN;
+    }
+    fprintf(c.file, "</svg>\n");
+    if (fclose(c.file) != 0)
+        return flp_status_fail(FLP_IO_FAILED, "%s: %s", path, strerror(errno));
+    printf("plot: %s\n", path);
+    return FLP_OK;
+}
