@@ -1,4 +1,4 @@
--- Emits the one WGMMA instruction that a kernel uses: PTX ISA, "wgmma.mma_async".
+-- Emits the one WGMMA instruction that a kernel uses, and the wait for its results: PTX ISA, "wgmma.mma_async", "wgmma.wait_group".
 local wgmma = {}
 
 local template = [[
@@ -10,6 +10,11 @@ __device__ __forceinline__ void wgmma(float (&d)[%(count)d], u64 a, u64 b, int a
                  "%%%(a)d, %%%(b)d, p, 1, 1%(transposes)s;\n}"
                  : %(outputs)s
                  : "l"(a), "l"(b), "r"(accumulate));
+}
+
+// Waits for all products: before this the accumulators are no results, and no read of them may move above it.
+__device__ __forceinline__ void wgmma_finish(float (&d)[%(count)d]) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" : %(outputs)s::"memory");
 }
 ]]
 

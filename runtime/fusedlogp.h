@@ -110,7 +110,8 @@ FLP_API void flp_context_counters(const flp_context *context, flp_counters *coun
 typedef enum { FLP_NONE, FLP_BF16, FLP_F16, FLP_F32, FLP_I32, FLP_I64 } flp_dtype;
 typedef enum { FLP_VOCAB_HIDDEN, FLP_HIDDEN_VOCAB } flp_weight_layout; /* weight [V, D] or [D, V] */
 typedef enum {
-    FLP_PRECISION_TENSOR, /* tensor cores; fp32 inputs as three tf32 products, with fp32 accuracy */
+    FLP_PRECISION_TENSOR, /* tensor cores; fp32 inputs as three tf32 products, with fp32 accuracy (an infinite entry of hidden
+                             makes its row NaN, of weight every row) */
     FLP_PRECISION_EXACT   /* fp32 inputs by fp32 multiply-add, no tensor cores */
 } flp_precision;
 typedef enum { FLP_BACKEND_AUTO, FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE, FLP_BACKEND_CPU } flp_backend;

@@ -111,8 +111,7 @@ template <class Config> struct TileProduct {
             previous = empty();
             ring.advance();
         }
-        wgmma_wait<0>();
-        wgmma_results(d);
+        wgmma_finish(d);
         release(previous);
     }
 
@@ -133,8 +132,7 @@ template <class Config> struct TileProduct {
 #pragma unroll
             for (int k = 0; k < count; k++) wgmma(stage_sum, a + k * 2, b + k * 2, 1);
             wgmma_commit();
-            wgmma_wait<0>();
-            wgmma_results(stage_sum);
+            wgmma_finish(stage_sum);
             release(empty());
 #pragma unroll
             for (int i = 0; i < accumulators; i++) d[i] = step == 0 ? stage_sum[i] : d[i] + stage_sum[i];

@@ -1,4 +1,5 @@
-// Warpgroup matrix products from shared memory: PTX ISA, "wgmma". The instruction itself is emitted for the shape in use.
+// Warpgroup matrix products from shared memory: PTX ISA, "wgmma". The instruction itself, and the wait for all of its results, are emitted for
+// the shape in use.
 // Config: none
 
 // A tile in the 128-byte swizzle, at a multiple of 1024 bytes. K-major (rows of 128 bytes along K): the stride is from 8 rows to the
@@ -12,9 +13,4 @@ __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_grou
 // Waits until at most `pending` committed groups are unfinished.
 template <int pending> __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
-}
-// The accumulators are results only behind a wait: no read of them may move before this.
-template <int count> __device__ __forceinline__ void wgmma_results(float (&d)[count]) {
-#pragma unroll
-    for (int i = 0; i < count; i++) asm volatile("" : "+f"(d[i])::"memory");
 }
