@@ -55,4 +55,10 @@ function budget.portable(spec)
   return n
 end
 
+-- Blocks that a multiprocessor holds at once: of each, 1 KiB of shared memory is the system's. A multiprocessor has the opt-in limit of
+-- one block and that 1 KiB.
+function budget.resident_blocks(n, arch)
+  return math.max(1, math.min(n.blocks_per_multiprocessor, (arch.shared_bytes + 1024) // (n.shared_bytes + 1024)))
+end
+
 return budget

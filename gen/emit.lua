@@ -1,6 +1,7 @@
 -- Writes one self-contained source and its manifest for a legal variant.
 local accumulation = require "gen.accumulation"
 local arch = require "gen.arch"
+local budget = require "gen.budget"
 local variant = require "gen.variant"
 
 local emit = {}
@@ -94,10 +95,12 @@ local function manifest_lines(spec, kernel, n, name)
     "shared_bytes " .. n.shared_bytes,
     "registers " .. n.registers,
     "cluster " .. (spec.cluster or 1),
+    "resident_blocks " .. budget.resident_blocks(n, arch.find(spec.arch)),
+    "overlaps " .. (kernel.overlaps and kernel.overlaps(spec) and 1 or 0),
     "block_rows " .. spec.bm,
     "block_vocab " .. (spec.bv or 0),
     "block_hidden " .. (n.block_hidden or 0),
-    "max_split " .. (spec.s or 0),
+    "round_splits " .. (spec.s or 0),
     "hidden_box_rows " .. (n.hidden_box_rows or 0),
     "weight_box_columns " .. (n.weight_box_columns or 0),
     "weight_box_rows " .. (n.weight_box_rows or 0),

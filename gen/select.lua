@@ -20,6 +20,9 @@ local portable_tiles = {
   { rows = math.huge, bm = 128, cluster = 1, stages = 4 },
 }
 
+-- Big splits of the vocabulary: the multiprocessors of an H100 or H200, and of an A100. On other GPUs the same numbers hold, and so do a row's bits.
+local hopper_splits, portable_splits = 132, 108
+
 local function tile_for(tiles, n)
   for _, tile in ipairs(tiles) do
     if n <= tile.rows then return tile end
@@ -57,7 +60,7 @@ function select.hopper(p, capability)
     return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; here they are multiples of %d"):format(bytes or 1)
   end
   local spec = base_spec(p, tile_for(f32 and hopper_f32_tiles or hopper_tiles, p.n))
-  spec.bv, spec.s, spec.arch = f32 and 128 or 256, 160, "sm_90a"
+  spec.bv, spec.s, spec.arch = f32 and 128 or 256, hopper_splits, "sm_90a"
   local legal, reason = emit.check(spec)
   if not legal then return nil, reason end
   return { path = "sm_90a", kernels = { variant.format(spec), variant.format(combine_for(p, "sm_90a")) } }
@@ -71,7 +74,7 @@ function select.portable(p, capability)
     return nil, ("addresses and row strides are multiples of %d bytes, elements have %d"):format(bytes or 1, p.element_bytes)
   end
   local spec = base_spec(p, tile_for(portable_tiles, p.n))
-  spec.bv, spec.s, spec.arch = 128, 80, arch_name
+  spec.bv, spec.s, spec.arch = 128, portable_splits, arch_name
   spec.vec = bytes < 16 and bytes or nil
   spec.exact = p.dtype == "f32" and p.exact or nil
   local legal

@@ -1,5 +1,5 @@
 -- The variant's canonical string: operator, then named fields in one fixed order, then the architecture.
---   linear_logp.bf16.d4096.bm128.bv256.s160.c2.p4.bias_f32.sm_90a
+--   linear_logp.bf16.d4096.bm128.bv256.s132.c2.p4.bias_f32.sm_90a
 --   linear_logp_combine.bm8.sm_90a
 local arch = require "gen.arch"
 

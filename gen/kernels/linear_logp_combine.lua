@@ -1,13 +1,18 @@
 -- Merges the splits of linear_logp: one warp a row.
+local arch = require "gen.arch"
+
 local kernel = {}
 
-kernel.templates = { "types", "linear_logp_params", "simt", "linear_logp_combine" }
+kernel.templates = { "types", "linear_logp_params", "simt", "dependent_launch", "linear_logp_combine" }
 kernel.entry = "linear_logp_combine"
 kernel.parameters = { { "LinearLogpCombineParams", "params" } }
 
 function kernel.derive(spec)
   return { threads = spec.bm * 32, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * spec.bm * 32) }
 end
+
+-- Its launch then overlaps the tile kernel's end: it waits itself, where there is an instruction for that.
+function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
 
 function kernel.check(spec)
   if spec.bm > 32 then return nil, ("bm = %d: rows of a block, one warp each, at most 32"):format(spec.bm) end

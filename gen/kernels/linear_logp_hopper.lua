@@ -5,7 +5,7 @@ local wgmma = require "gen.wgmma"
 local kernel = {}
 
 kernel.templates = {
-  "types", "linear_logp_params", "simt", "mbarrier", "tma", "cluster", "wgmma",
+  "types", "linear_logp_params", "simt", "mbarrier", "tma", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, { only = "f32", "tf32" }, "schedule", "row_statistics", "tile_product",
   { only = "f32", "split_operands" }, "linear_logp",
 }

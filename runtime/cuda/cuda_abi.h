@@ -31,6 +31,7 @@
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)                                                      \
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97)                                             \
     X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                                                    \
+    X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)                                              \
     X(CU_STREAM_NON_BLOCKING, 1)                                                                             \
     X(CU_STREAM_CAPTURE_STATUS_NONE, 0)                                                                      \
     X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                                                                    \
@@ -68,6 +69,20 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct __attribute__((aligned(FLP_CUDA_TENSOR_MAP_ALIGNMENT))) { uint64_t opaque[16]; } CUtensorMap;
+typedef struct {
+    int id;
+    char pad[4];
+    union {
+        char pad[64];
+        int programmaticStreamSerializationAllowed;
+    } value;
+} CUlaunchAttribute;
+typedef struct {
+    unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    CUstream hStream;
+    CUlaunchAttribute *attrs;
+    unsigned numAttrs;
+} CUlaunchConfig;
 #endif
 
 /* X(field, symbol, parameters): the table flp_driver is made of. `symbol` is the name that the
@@ -115,6 +130,7 @@ typedef struct __attribute__((aligned(FLP_CUDA_TENSOR_MAP_ALIGNMENT))) { uint64_
  * (driver 12.4) a lazily loaded kernel is loaded by its first launch. */
 #define FLP_DRIVER_OPTIONAL_FUNCTIONS(X)                                                                     \
     X(function_load, cuFuncLoad, (CUfunction function))                                                      \
+    X(launch_extended, cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)) \
     X(tensor_map_encode_tiled, cuTensorMapEncodeTiled, (CUtensorMap *map, CUtensorMapDataType dtype, uint32_t rank, \
         void *address, const uint64_t *dimensions, const uint64_t *strides_bytes, const uint32_t *box,       \
         const uint32_t *element_strides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,       \

@@ -14,9 +14,11 @@ typedef struct {
     int shared_bytes;                /* dynamic shared memory */
     int registers;                   /* the most a thread may hold (ptxas agrees: a test) */
     int cluster;                     /* blocks of a cluster, along x; the kernel carries it as an attribute */
+    int resident_blocks;             /* blocks that a multiprocessor of the architecture holds at once */
+    int overlaps;                    /* 1: it waits itself for the kernel before it in the stream, and may be launched before that ends */
     int block_rows, block_vocab;     /* BM, BV; 0 where the kernel has no tile */
     int block_hidden;                /* BK: elements of D that one stage holds */
-    int max_split;                   /* n_split's upper bound */
+    int round_splits;                   /* n_split: big splits, as many as a common GPU of the architecture has multiprocessors */
     int hidden_box_rows;             /* TMA boxes: of hidden (block_hidden columns) and of weight as it lies in memory; 0: no TMA */
     int weight_box_columns, weight_box_rows;
     char numerics[96];               /* identity of its arithmetic */

@@ -73,15 +73,32 @@ static flp_status encode_maps(const flp_plan *plan, const flp_linear_logp_args *
     return status == FLP_OK ? status : flp_status_prefix(status, "weight's tensor map");
 }
 
+_Static_assert(sizeof(CUlaunchAttribute) == 72 && sizeof(CUlaunchConfig) == 56, "the driver reads other structures");
+
+/* A kernel that waits itself for the one before it is launched beside that one's end. */
+static CUresult launch_overlapping(const flp_driver *driver, const flp_kernel *kernel, unsigned blocks, void *stream, void **parameters)
+{
+    CUlaunchAttribute overlap = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                  .value.programmaticStreamSerializationAllowed = 1 };
+    const CUlaunchConfig config = { .gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1,
+                                    .blockDimX = (unsigned)kernel->manifest.threads, .blockDimY = 1, .blockDimZ = 1,
+                                    .sharedMemBytes = (unsigned)kernel->manifest.shared_bytes, .hStream = stream,
+                                    .attrs = &overlap, .numAttrs = 1 };
+
+    return driver->launch_extended(&config, kernel->function, parameters, NULL);
+}
+
 static flp_status launch(const flp_driver *driver, const flp_kernel *kernel, unsigned blocks, void *stream, void **parameters)
 {
     const flp_manifest *manifest = &kernel->manifest;
-    CUresult result = driver->launch(kernel->function, blocks, 1, 1, (unsigned)manifest->threads, 1, 1,
-                                     (unsigned)manifest->shared_bytes, stream, parameters, NULL);
+    const int overlaps = manifest->overlaps && driver->launch_extended;
+    CUresult result = overlaps ? launch_overlapping(driver, kernel, blocks, stream, parameters)
+                               : driver->launch(kernel->function, blocks, 1, 1, (unsigned)manifest->threads, 1, 1,
+                                                (unsigned)manifest->shared_bytes, stream, parameters, NULL);
 
     if (result == CUDA_SUCCESS)
         return FLP_OK;
-    return flp_status_prefix(flp_driver_check(driver, result, "cuLaunchKernel"), "%s, %u blocks", manifest->variant, blocks);
+    return flp_status_prefix(flp_driver_check(driver, result, overlaps ? "cuLaunchKernelEx" : "cuLaunchKernel"), "%s, %u blocks", manifest->variant, blocks);
 }
 
 flp_status flp_linear_logp_launch(const flp_plan *plan, const flp_linear_logp_args *args, char *workspace)

@@ -29,9 +29,8 @@ static void append_gpu(flp_text *text, const flp_plan *plan)
     flp_text_append(text, "tile group: %d row blocks\n", launch.group);
     append_kernel(text, "combine", &plan->combine->manifest);
     flp_text_append(text, "combine blocks: %u\n", launch.combine_blocks);
-    flp_text_append(text, "split: %d tiles in %d splits: %d of %d, %d of %d, %d of 1\n", split->tiles, split->splits, split->big,
-                    split->big_tiles, split->rest_tiles > 0, split->rest_tiles,
-                    split->splits - split->big - (split->rest_tiles > 0));
+    flp_text_append(text, "split: %d tiles in %d splits: %d of %d, %d of 1\n", split->tiles, split->splits, split->big,
+                    split->big_tiles, split->splits - split->big);
 }
 
 char *flp_plan_write_description(const flp_plan *plan, const char *problem)

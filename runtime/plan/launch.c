@@ -28,7 +28,7 @@ flp_launch flp_launch_shape(const flp_manifest *tile, const flp_manifest *combin
     const int64_t cluster_rows = (int64_t)tile->block_rows * tile->cluster;
     const int64_t row_groups = divide_up(rows, cluster_rows);
     const int64_t units = row_groups * splits;
-    const int64_t clusters = at_least_one(multiprocessors / tile->cluster);
+    const int64_t clusters = at_least_one((int64_t)multiprocessors * tile->resident_blocks / tile->cluster);
 
     if (rows == 0)
         return (flp_launch){ .group = 1 };

@@ -34,10 +34,10 @@ flp_launch flp_plan_launch(const flp_plan *plan, int64_t rows)
 /* What launches and the split divide by; a kernel in a cache says it of itself. */
 static flp_status check_manifests(const flp_manifest *tile, const flp_manifest *combine)
 {
-    if (tile->threads < 1 || tile->block_rows < 1 || tile->block_vocab < 1 || tile->cluster < 1 || tile->max_split < 4)
-        return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d, block_vocab %d, cluster %d, max_split %d; "
+    if (tile->threads < 1 || tile->block_rows < 1 || tile->block_vocab < 1 || tile->cluster < 1 || tile->round_splits < 4)
+        return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d, block_vocab %d, cluster %d, round_splits %d; "
                                "wanted at least 1, 1, 1, 1, 4", tile->variant, tile->threads, tile->block_rows, tile->block_vocab,
-                               tile->cluster, tile->max_split);
+                               tile->cluster, tile->round_splits);
     if (combine->threads < 1 || combine->block_rows < 1)
         return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d; wanted at least 1, 1", combine->variant,
                                combine->threads, combine->block_rows);
@@ -57,7 +57,7 @@ static flp_status get_kernels(flp_plan *plan)
     return check_manifests(&plan->tile->manifest, &plan->combine->manifest);
 }
 
-/* Both kernels' identities and the split, which the manifest's max_split and V decide. */
+/* Both kernels' identities and the split, which the manifest's round_splits and V decide. */
 static char *write_numerics(const flp_plan *plan)
 {
     const flp_split *split = &plan->split;
@@ -65,8 +65,8 @@ static char *write_numerics(const flp_plan *plan)
 
     if (!flp_plan_on_gpu(plan))
         return flp_text_duplicate(flp_linear_logp_cpu_numerics());
-    flp_text_append(&text, "%s;split.t%d.s%d.b%dx%d.r%d;%s", plan->tile->manifest.numerics, split->tiles, split->splits, split->big,
-                    split->big_tiles, split->rest_tiles, plan->combine->manifest.numerics);
+    flp_text_append(&text, "%s;split.t%d.s%d.b%dx%d;%s", plan->tile->manifest.numerics, split->tiles, split->splits, split->big,
+                    split->big_tiles, plan->combine->manifest.numerics);
     if (text.failed)
         flp_text_free(&text);
     return text.data;
@@ -78,7 +78,7 @@ static flp_status set_up_gpu(flp_plan *plan)
 
     if (status != FLP_OK)
         return status;
-    plan->split = flp_split_compute(plan->problem.vocab, plan->tile->manifest.block_vocab, plan->tile->manifest.max_split);
+    plan->split = flp_split_compute(plan->problem.vocab, plan->tile->manifest.block_vocab, plan->tile->manifest.round_splits);
     return flp_target_errors_create(&plan->target_errors);
 }
 

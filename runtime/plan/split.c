@@ -1,20 +1,13 @@
-/* Cuts the vocabulary into big splits and a tail of single tiles. */
+/* Cuts the vocabulary into rounds of equal splits and a tail of single tiles. */
 #include "plan/split.h"
 
-flp_split flp_split_compute(int64_t vocab, int block_vocab, int max_split)
+flp_split flp_split_compute(int64_t vocab, int block_vocab, int round_splits)
 {
-    const int32_t tiles = (int32_t)((vocab + block_vocab - 1) / block_vocab);
-    const int32_t singles = max_split / 4;
-    int32_t bulk, places, big_tiles, big, rest;
+    const int32_t tiles = (int32_t)((vocab + block_vocab - 1) / block_vocab), big_tiles = tiles / round_splits;
 
-    if (tiles <= max_split)
+    if (big_tiles < 2)
         return (flp_split){ .tiles = tiles, .splits = tiles };
-    bulk = tiles - singles;
-    places = max_split - singles;
-    big_tiles = (bulk - 1) / places + 1;
-    big = bulk / big_tiles;
-    rest = bulk - big * big_tiles;
     return (flp_split){
-        .tiles = tiles, .splits = big + (rest > 0) + singles, .big = big, .big_tiles = big_tiles, .rest_tiles = rest
+        .tiles = tiles, .splits = round_splits + tiles % round_splits, .big = round_splits, .big_tiles = big_tiles
     };
 }

@@ -5,6 +5,7 @@
 template <class Config> __device__ __forceinline__ void linear_logp_combine(const LinearLogpCombineParams &params) {
     i64 row = (i64)blockIdx.x * (Config::threads / 32) + warp_index();
     if (row >= params.rows) return;
+    wait_for_previous_kernel();
     auto partial = (const float2 *)params.partial + row * params.splits;
 
     float k = -infinity;

@@ -4,7 +4,7 @@
 struct Split {
     int tiles;
     int splits;
-    int big, big_tiles, rest_tiles;
+    int big, big_tiles;
 };
 
 struct LinearLogpParams {

@@ -3,10 +3,10 @@
 // A fragment is what wgmma and mma.sync m16n8 both leave in a thread: of 16 rows it holds rows lane / 4 and lane / 4 + 8, and of
 // each 8 columns the two at 2 (lane % 4). fragment[4 j + 0, 1] are the first row's, [4 j + 2, 3] the second row's.
 //
-// The offset k of a row is an integer, so that rescaling by 2^(k - k') is exact. It is taken from the maximum of the unit's first tile and
+// The offset k of a row is an integer, so that rescaling by 2^(k - k') is exact. It is taken from the maximum of the unit's first columns and
 // kept: terms far above it are noticed because the tile's sum then leaves the safe range, and only then are this tile's maximum and
 // sum taken anew, from the accumulators that are still there. A row's decision looks at that row alone, so neighbours
-// in the warp never change its bits. Terms far below k round to nothing beside the first tile's, whose sum is at least 1/2.
+// in the warp never change its bits. Terms far below k round to nothing beside the first columns', whose sum is at least 1/2.
 //
 // The tensor cores truncate what they accumulate, so a product comes out a little too small; Config::correction puts the mean back
 // (gen/accumulation.lua). It costs no instruction: it rides on the factor that is applied anyway.
@@ -16,6 +16,7 @@ constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay
 
 template <class Config> struct RowStatistics {
     static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
+    static constexpr int first_look = count < 32 ? count : 32; // 64 columns give a good enough offset
     float offset[2], sum[2]; // sum: of this thread's columns only
     int target[2];           // column in the vocabulary; -1: none here
     float best[2];
@@ -87,10 +88,11 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    __device__ __forceinline__ static void thread_maximum(const float (&z)[count], float (&largest)[2]) {
+    // Of the first `some` accumulators.
+    template <int some = count> __device__ __forceinline__ static void thread_maximum(const float (&z)[count], float (&largest)[2]) {
         largest[0] = largest[1] = -infinity;
 #pragma unroll
-        for (int i = 0; i < count; i++) largest[(i >> 1) & 1] = fmaxf(largest[(i >> 1) & 1], z[i]);
+        for (int i = 0; i < some; i++) largest[(i >> 1) & 1] = fmaxf(largest[(i >> 1) & 1], z[i]);
     }
 
     __device__ __forceinline__ void pick_target(const LinearLogpParams &params, const float (&z)[count], const float (&scale)[2], int first_column) {
@@ -107,9 +109,9 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    __device__ __forceinline__ void take_maximum(const float (&z)[count], const float (&scale)[2], const bool (&wanted)[2]) {
+    template <int some> __device__ __forceinline__ void take_maximum(const float (&z)[count], const float (&scale)[2], const bool (&wanted)[2]) {
         float largest[2];
-        thread_maximum(z, largest);
+        thread_maximum<some>(z, largest);
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 1));
@@ -153,9 +155,12 @@ template <class Config> struct RowStatistics {
 
         float tile_sum[2];
         bool wanted[2] = {true, true};
-        bool refresh = first;
+        bool refresh = first && first_look == count;
+        if constexpr (first_look < count) {
+            if (first) take_maximum<first_look>(z, scale, wanted);
+        }
         do {
-            if (refresh) take_maximum(z, scale, wanted);
+            if (refresh) take_maximum<count>(z, scale, wanted);
             add_exponentials(z, scale, tile_sum);
             if (refresh) break;
 #pragma unroll

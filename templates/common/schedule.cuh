@@ -5,9 +5,9 @@
 // dealt round robin; blocks that got one fewer catch up on one-tile units before all go on round robin.
 // Config: block_rows, cluster
 struct Unit {
-    int row_block; // of block_rows * cluster rows
-    int split;
-    int first_tile, tiles;
+    int row_block = 0; // of block_rows * cluster rows
+    int split = 0;
+    int first_tile = 0, tiles = 0;
 };
 
 template <class Config> struct Schedule {
@@ -31,18 +31,9 @@ template <class Config> struct Schedule {
         int s = within / height;
         unit.row_block = g * params.group + within - s * height;
         unit.split = base + s;
-        int rest_units = split.rest_tiles > 0 ? 1 : 0;
-        int single = unit.split - split.big - rest_units;
-        if (unit.split < split.big) {
-            unit.first_tile = unit.split * split.big_tiles;
-            unit.tiles = split.big_tiles;
-        } else if (single < 0) {
-            unit.first_tile = split.big * split.big_tiles;
-            unit.tiles = split.rest_tiles;
-        } else {
-            unit.first_tile = split.big * split.big_tiles + split.rest_tiles + single;
-            unit.tiles = 1;
-        }
+        bool is_big = unit.split < split.big;
+        unit.first_tile = is_big ? unit.split * split.big_tiles : split.big * split.big_tiles + unit.split - split.big;
+        unit.tiles = is_big ? split.big_tiles : 1;
     }
 
     __device__ __forceinline__ bool next(Unit &unit) {

@@ -7,26 +7,30 @@ template <class Config> struct SharedStorage {
     float merge[Config::warps_across][Config::block_rows][4]; // offset, sum, best, its index
 };
 
-// Position in the stream of stages.
+// Position in the stream of stages. It lives in registers through the products, so it holds as little as it can.
 template <class Config> struct Feed {
     static constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
     Schedule<Config> schedule;
-    Unit unit;
-    int tile = 0, step = 0;
-    bool more;
+    int row_block, tile, end, step; // end: behind the unit's last tile; 0 at the end of the stream
 
-    __device__ __forceinline__ Feed(const Schedule<Config> &from) : schedule(from) { more = schedule.next(unit); }
+    __device__ __forceinline__ Feed(const Schedule<Config> &from) : schedule(from) { next_unit(); }
+
+    __device__ __forceinline__ void next_unit() {
+        Unit unit;
+        bool more = schedule.next(unit);
+        row_block = unit.row_block;
+        tile = unit.first_tile;
+        end = more ? unit.first_tile + unit.tiles : 0;
+        step = 0;
+    }
 
     __device__ __forceinline__ void load(SharedStorage<Config> &shared, const LinearLogpParams &params, int stage) {
-        if (more) {
-            Operands<Config>::load(shared_address(shared.stages[stage]), params, unit.row_block * Config::block_rows,
-                                   (unit.first_tile + tile) * Config::block_vocab, step * Config::block_hidden);
+        if (end > 0) {
+            Operands<Config>::load(shared_address(shared.stages[stage]), params, row_block * Config::block_rows, tile * Config::block_vocab,
+                                   step * Config::block_hidden);
             if (++step == steps) {
                 step = 0;
-                if (++tile == unit.tiles) {
-                    tile = 0;
-                    more = schedule.next(unit);
-                }
+                if (++tile == end) next_unit();
             }
         }
         cp_async_commit(); // an empty group at the end keeps the count of groups in step
@@ -70,7 +74,7 @@ template <class Config> __device__ __forceinline__ void linear_logp(const Linear
     WarpTile<Config> warp;
     float d[Config::warp_rows / 16][Config::warp_columns / 2];
 
-    int stage = 0, ahead = Config::stages - 1;
+    int stage = 0;
     for (int s = 0; s < Config::stages - 1; s++) feed.load(shared, params, s);
     Unit unit;
     while (schedule.next(unit)) {
@@ -85,10 +89,9 @@ template <class Config> __device__ __forceinline__ void linear_logp(const Linear
             for (int step = 0; step < Feed<Config>::steps; step++) {
                 cp_async_wait<Config::stages - 2>();
                 block_barrier(); // the stage has arrived for all, and all have left the one that is filled next
-                feed.load(shared, params, ahead);
+                feed.load(shared, params, stage == 0 ? Config::stages - 1 : stage - 1);
                 StageProduct<Config>::multiply(d, shared_address(shared.stages[stage]), warp.row, warp.column);
                 stage = stage + 1 == Config::stages ? 0 : stage + 1;
-                ahead = ahead + 1 == Config::stages ? 0 : ahead + 1;
             }
 #pragma unroll
             for (int i = 0; i < Config::warp_rows / 16; i++)

@@ -18,7 +18,7 @@ template <class Config> struct StageProduct {
     template <int count>
     __device__ __forceinline__ static void multiply_plain(float (&d)[row_blocks][count], u32 stage, int row, int column) {
         int lane = lane_index_reread();
-#pragma unroll
+#pragma unroll 1 // two steps' fragments at once would not fit beside the accumulators
         for (int chunk = 0; chunk < Hidden::chunks; chunk += step_chunks) {
             u32 a[row_blocks][4];
 #pragma unroll

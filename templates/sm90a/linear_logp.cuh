@@ -42,6 +42,7 @@ __device__ __forceinline__ void linear_logp(const TensorMap &hidden_map, const T
     static_assert(sizeof(Stages<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
     int rank = Config::cluster > 1 ? cluster_rank() : 0;
     if (threadIdx.x == 0) TileProduct<Config>::init(shared);
+    allow_next_kernel(); // the combine waits for this kernel's end, but not for its own launch
     if constexpr (Config::cluster > 1) cluster_barrier();
     else block_barrier();
 

@@ -12,14 +12,14 @@ static const int tile_rows[] = { 1, 64, 65, 128, 129, 256, 257, 300 };
 static const int tile_vocabs[] = { 1, 255, 256, 257, 511, 513 };
 /* One stage of 64, a part of one, and more stages than any pipeline has. */
 static const int stage_sizes[] = { 8, 64, 72, 136, 320, 392, 512 };
-/* Around the vocabularies at which a split first holds two tiles: 80 x 128 on the portable path, 160 x 128 (fp32) and 160 x 256 on
- * sm_90a; then further. */
+/* Around the vocabularies at which a split first holds two tiles, and further: two rounds of 108 x 128 on the portable path, of
+ * 132 x 128 (fp32) and 132 x 256 on sm_90a. */
 static const struct {
     flp_dtype dtype;
     int vocab;
 } splits[] = {
-    { FLP_BF16, 10239 }, { FLP_BF16, 10240 }, { FLP_BF16, 10241 }, { FLP_BF16, 10369 }, { FLP_F32, 20480 }, { FLP_F32, 20481 },
-    { FLP_F32, 33001 }, { FLP_BF16, 40959 }, { FLP_F16, 40960 }, { FLP_BF16, 40961 }, { FLP_BF16, 41217 }, { FLP_BF16, 61697 },
+    { FLP_BF16, 27519 }, { FLP_BF16, 27520 }, { FLP_BF16, 27648 }, { FLP_BF16, 27649 }, { FLP_F32, 33664 }, { FLP_F32, 33665 },
+    { FLP_F32, 33793 }, { FLP_BF16, 67327 }, { FLP_F16, 67328 }, { FLP_BF16, 67329 }, { FLP_BF16, 67585 }, { FLP_BF16, 101121 },
 };
 
 static const flp_dtype dtypes[] = { FLP_BF16, FLP_F16, FLP_BF16, FLP_F32 };

@@ -12,8 +12,8 @@
 #include "gen/cubin_facts.h"
 #include "jit/kernel.h"
 
-#define HOPPER_TILES "{bm64.bv256.s160.c1.p5|bm128.bv256.s160.c1.p4|bm128.bv256.s160.c2.p4}"
-#define PORTABLE_TILES "{bm64|bm128}.bv128.s80.c1.p4"
+#define HOPPER_TILES "{bm64.bv256.s132.c1.p5|bm128.bv256.s132.c1.p4|bm128.bv256.s132.c2.p4}"
+#define PORTABLE_TILES "{bm64|bm128}.bv128.s108.c1.p4"
 #define OPTIONS "{|.bias_f32}{|.softcap}{|.argmax}"
 #define ALL_OPTIONS ".bias_f32.softcap.argmax"
 
@@ -21,23 +21,23 @@
 static const char *const patterns[] = {
     "linear_logp.bf16.d4096." HOPPER_TILES OPTIONS ".sm_90a",
     "linear_logp.f16.d2304." HOPPER_TILES ".dv{|" ALL_OPTIONS "}.sm_90a",
-    "linear_logp.f32.d2304.{bm64.bv128.s160.c1.p4|bm128.bv128.s160.c1.p3}" OPTIONS ".sm_90a",
-    "linear_logp.bf16.d80.bm128.bv256.s160.c2.p4.{bias_bf16|bias_f16}.sm_90a",
+    "linear_logp.f32.d2304.{bm64.bv128.s132.c1.p4|bm128.bv128.s132.c1.p3}" OPTIONS ".sm_90a",
+    "linear_logp.bf16.d80.bm128.bv256.s132.c2.p4.{bias_bf16|bias_f16}.sm_90a",
     "linear_logp.bf16.d80.{bm64|bm128}.{bv64.s64|bv128.s512}.c1.p2.sm_90a",
-    "linear_logp.bf16.d80.bm64.{bv64.s4.c2.p6|bv192.s160.c2.p3|bv128.s80.c2.p8.dv|bv192.s80.c1.p4.dv}.sm_90a",
+    "linear_logp.bf16.d80.bm64.{bv64.s4.c2.p6|bv192.s132.c2.p3|bv128.s108.c2.p8.dv|bv192.s108.c1.p4.dv}.sm_90a",
 
     "linear_logp.{bf16|f16}.d2304." PORTABLE_TILES "{|.dv}.sm_80",
     "linear_logp.f32.d2304." PORTABLE_TILES "{|.dv}{|.exact}.sm_80",
     "linear_logp.bf16.d81." PORTABLE_TILES ".dv" ALL_OPTIONS "{|.vec2|.vec4|.vec8}.sm_80",
     "linear_logp.f32.d81." PORTABLE_TILES ".bias_f32.softcap.argmax{.vec4|.vec8.exact}.sm_80",
-    "linear_logp.bf16.d1.bm64.bv128.s80.c1.p4.{bias_f16|softcap|argmax}.sm_80",
-    "linear_logp.{bf16|f16}.d80.bm128.bv128.s80.c1.p4{|.dv.bias_bf16.argmax.vec2}.sm_90",
+    "linear_logp.bf16.d1.bm64.bv128.s108.c1.p4.{bias_f16|softcap|argmax}.sm_80",
+    "linear_logp.{bf16|f16}.d80.bm128.bv128.s108.c1.p4{|.dv.bias_bf16.argmax.vec2}.sm_90",
     "linear_logp.f32.d80." PORTABLE_TILES ".dv{|.exact}.sm_90",
 
-    "linear_logp.bf16.d2304.bm128.bv128.s80.c1.p4.{sm_86|sm_87|sm_89|sm_100|sm_103|sm_110|sm_120|sm_121}",
-    "linear_logp.f32.d2304.bm64.bv128.s80.c1.p4.dv.argmax.{sm_86|sm_87|sm_89|sm_100|sm_103|sm_110|sm_120|sm_121}",
-    "linear_logp.f16.d2304.bm64.bv128.s80.c1.p4" ALL_OPTIONS ".vec2.{sm_100a|sm_103a|sm_110a|sm_120a|sm_121a}",
-    "linear_logp.f32.d2304.bm128.bv128.s80.c1.p4.exact.{sm_100a|sm_103a|sm_110a|sm_120a|sm_121a}",
+    "linear_logp.bf16.d2304.bm128.bv128.s108.c1.p4.{sm_86|sm_87|sm_89|sm_100|sm_103|sm_110|sm_120|sm_121}",
+    "linear_logp.f32.d2304.bm64.bv128.s108.c1.p4.dv.argmax.{sm_86|sm_87|sm_89|sm_100|sm_103|sm_110|sm_120|sm_121}",
+    "linear_logp.f16.d2304.bm64.bv128.s108.c1.p4" ALL_OPTIONS ".vec2.{sm_100a|sm_103a|sm_110a|sm_120a|sm_121a}",
+    "linear_logp.f32.d2304.bm128.bv128.s108.c1.p4.exact.{sm_100a|sm_103a|sm_110a|sm_120a|sm_121a}",
 
     "linear_logp_combine.bm8{|.argmax}.{sm_80|sm_90|sm_90a|sm_100|sm_120}",
     "linear_logp_combine.{bm1|bm32}.argmax.sm_90a",

@@ -3,6 +3,7 @@ package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.pa
 local luaunit = require "luaunit"
 local support = require "tests.gen.support"
 local arch = require "gen.arch"
+local budget = require "gen.budget"
 local emit = require "gen.emit"
 local fusedlogp = require "gen.fusedlogp"
 local variant = require "gen.variant"
@@ -11,14 +12,14 @@ TestEmit = {}
 
 -- Every kernel, product, layout and option.
 local samples = {
-  "linear_logp.bf16.d2048.bm128.bv256.s160.c2.p4.sm_90a",
-  "linear_logp.f16.d80.bm64.bv256.s160.c1.p5.dv.bias_f32.softcap.argmax.sm_90a",
+  "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a",
+  "linear_logp.f16.d80.bm64.bv256.s132.c1.p5.dv.bias_f32.softcap.argmax.sm_90a",
   "linear_logp.bf16.d8.bm64.bv64.s4.c1.p2.bias_bf16.sm_90a",
-  "linear_logp.f32.d512.bm128.bv128.s160.c1.p3.sm_90a",
-  "linear_logp.bf16.d2048.bm128.bv128.s80.c1.p4.sm_80",
-  "linear_logp.f16.d81.bm64.bv128.s80.c1.p4.dv.bias_f16.softcap.argmax.vec2.sm_120a",
-  "linear_logp.f32.d512.bm64.bv128.s80.c1.p4.dv.sm_90",
-  "linear_logp.f32.d512.bm128.bv128.s80.c1.p4.argmax.vec4.exact.sm_86",
+  "linear_logp.f32.d512.bm128.bv128.s132.c1.p3.sm_90a",
+  "linear_logp.bf16.d2048.bm128.bv128.s108.c1.p4.sm_80",
+  "linear_logp.f16.d81.bm64.bv128.s108.c1.p4.dv.bias_f16.softcap.argmax.vec2.sm_120a",
+  "linear_logp.f32.d512.bm64.bv128.s108.c1.p4.dv.sm_90",
+  "linear_logp.f32.d512.bm128.bv128.s108.c1.p4.argmax.vec4.exact.sm_86",
   "linear_logp_combine.bm8.sm_90a",
   "linear_logp_combine.bm8.argmax.sm_80",
 }
@@ -93,8 +94,8 @@ local wrappers = {
   ["templates/any/simt.cuh"] = true, ["templates/sm80/cp_async.cuh"] = true, ["templates/sm80/ldmatrix.cuh"] = true,
   ["templates/sm80/mma.cuh"] = true, ["templates/sm80/tf32.cuh"] = true,
   ["templates/sm90a/mbarrier.cuh"] = true, ["templates/sm90a/tma.cuh"] = true,
-  ["templates/sm90a/wgmma.cuh"] = true, ["templates/sm90a/cluster.cuh"] = true, ["templates/sm90a/register_budget.cuh"] = true,
-  ["templates/sm90a/named_barrier.cuh"] = true,
+  ["templates/sm90a/wgmma.cuh"] = true, ["templates/sm90a/cluster.cuh"] = true,
+  ["templates/sm90a/dependent_launch.cuh"] = true,
 }
 
 function TestEmit.test_assembly_stands_only_in_wrapper_files()
@@ -112,22 +113,22 @@ end
 
 function TestEmit.test_the_wgmma_wrapper_has_the_variant_s_shape_and_type()
   local function wrapper(text) return emitted(text).source end
-  local source = wrapper("linear_logp.f16.d80.bm64.bv192.s160.c1.p4.dv.sm_90a")
+  local source = wrapper("linear_logp.f16.d80.bm64.bv192.s132.c1.p4.dv.sm_90a")
   luaunit.assertStrContains(source, "wgmma.mma_async.sync.aligned.m64n192k16.f32.f16.f16 ")
   luaunit.assertStrContains(source, "%96, %97, p, 1, 1, 0, 1;")
   luaunit.assertEquals(count(source, '"%+f"%(d%[%d+%]%)'), 2 * 96) -- the product and the wait name every accumulator
-  source = wrapper("linear_logp.bf16.d80.bm64.bv64.s160.c1.p4.sm_90a")
+  source = wrapper("linear_logp.bf16.d80.bm64.bv64.s132.c1.p4.sm_90a")
   luaunit.assertStrContains(source, "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 ")
   luaunit.assertStrContains(source, "%32, %33, p, 1, 1, 0, 0;")
   luaunit.assertEquals(count(source, '"%+f"%(d%[%d+%]%)'), 2 * 32)
-  source = wrapper("linear_logp.f32.d80.bm64.bv128.s160.c1.p4.sm_90a")
+  source = wrapper("linear_logp.f32.d80.bm64.bv128.s132.c1.p4.sm_90a")
   luaunit.assertStrContains(source, "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 ")
   luaunit.assertStrContains(source, "%64, %65, p, 1, 1;")
 end
 
 function TestEmit.test_a_kernel_carries_only_the_product_it_uses()
-  local exact = emitted("linear_logp.f32.d512.bm128.bv128.s80.c1.p4.exact.sm_80").source
-  local tensor = emitted("linear_logp.f32.d512.bm128.bv128.s80.c1.p4.sm_80").source
+  local exact = emitted("linear_logp.f32.d512.bm128.bv128.s108.c1.p4.exact.sm_80").source
+  local tensor = emitted("linear_logp.f32.d512.bm128.bv128.s108.c1.p4.sm_80").source
   luaunit.assertStrContains(exact, '"templates/any/exact_product.cuh"')
   luaunit.assertNil(exact:find("mma.sync.aligned", 1, true))
   luaunit.assertStrContains(tensor, '"templates/sm80/tensor_product.cuh"')
@@ -157,7 +158,7 @@ end
 
 function TestEmit.test_the_manifest_has_the_header_s_fields_in_order()
   local names = manifest_fields()
-  luaunit.assertEquals(#names, 15)
+  luaunit.assertEquals(#names, 17)
   for _, text in ipairs(samples) do
     local written = {}
     for line in emitted(text).manifest:gmatch("([^\n]*)\n") do written[#written + 1] = line:match("^([%w_]+) [^ ].*$") end
@@ -186,7 +187,9 @@ function TestEmit.test_the_manifest_tells_what_budget_derives()
     luaunit.assertEquals({ values.variant, values.arch }, { text, spec.arch })
     for name, wanted in pairs {
       threads = n.threads, shared_bytes = n.shared_bytes, registers = n.registers, cluster = spec.cluster or 1, block_rows = spec.bm,
-      block_vocab = spec.bv or 0, block_hidden = n.block_hidden or 0, max_split = spec.s or 0, hidden_box_rows = n.hidden_box_rows or 0,
+      resident_blocks = budget.resident_blocks(n, arch.find(spec.arch)),
+      overlaps = (spec.operator == "linear_logp_combine" and spec.arch == "sm_90a") and 1 or 0,
+      block_vocab = spec.bv or 0, block_hidden = n.block_hidden or 0, round_splits = spec.s or 0, hidden_box_rows = n.hidden_box_rows or 0,
       weight_box_columns = n.weight_box_columns or 0, weight_box_rows = n.weight_box_rows or 0,
     } do
       luaunit.assertEquals({ text, name, values[name] }, { text, name, tostring(wanted) })

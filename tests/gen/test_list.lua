@@ -28,16 +28,16 @@ end
 
 function TestList.test_dtypes_and_hidden_sizes_narrow_it()
   luaunit.assertEquals(fusedlogp.list("sm_90a", { "bf16" }, { 2048 }), {
-    "linear_logp.bf16.d2048.bm64.bv256.s160.c1.p5.sm_90a",
+    "linear_logp.bf16.d2048.bm64.bv256.s132.c1.p5.sm_90a",
     "linear_logp_combine.bm8.sm_90a",
-    "linear_logp.bf16.d2048.bm128.bv256.s160.c1.p4.sm_90a",
-    "linear_logp.bf16.d2048.bm128.bv256.s160.c2.p4.sm_90a",
-    "linear_logp.bf16.d2048.bm64.bv256.s160.c1.p5.argmax.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c1.p4.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a",
+    "linear_logp.bf16.d2048.bm64.bv256.s132.c1.p5.argmax.sm_90a",
     "linear_logp_combine.bm8.argmax.sm_90a",
-    "linear_logp.bf16.d2048.bm128.bv256.s160.c1.p4.argmax.sm_90a",
-    "linear_logp.bf16.d2048.bm128.bv256.s160.c2.p4.argmax.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c1.p4.argmax.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.argmax.sm_90a",
   })
-  luaunit.assertEquals(fusedlogp.list("sm_100a", { "f16" }, { 81 })[1], "linear_logp.f16.d81.bm64.bv128.s80.c1.p4.vec2.sm_100a")
+  luaunit.assertEquals(fusedlogp.list("sm_100a", { "f16" }, { 81 })[1], "linear_logp.f16.d81.bm64.bv128.s108.c1.p4.vec2.sm_100a")
 end
 
 -- What a prebuild compiles is what selection asks for later.

@@ -25,7 +25,7 @@ end
 function TestSelect.test_hopper_takes_its_own_path()
   local found, tile = selected(plain, 90)
   luaunit.assertEquals({ found.path, found.reason, tile.arch }, { "sm_90a", "", "sm_90a" })
-  luaunit.assertEquals(found.kernels, { "linear_logp.bf16.d2048.bm128.bv256.s160.c2.p4.sm_90a", "linear_logp_combine.bm8.sm_90a" })
+  luaunit.assertEquals(found.kernels, { "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a", "linear_logp_combine.bm8.sm_90a" })
 end
 
 function TestSelect.test_other_devices_take_the_portable_path_and_say_why()

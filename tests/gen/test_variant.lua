@@ -65,15 +65,15 @@ end
 
 function TestVariant.test_the_strings_are_these()
   luaunit.assertEquals(variant.format {
-    operator = "linear_logp", dtype = "f32", d = 80, bm = 64, bv = 128, s = 80, cluster = 1, stages = 4, dv = true, bias = "f16",
+    operator = "linear_logp", dtype = "f32", d = 80, bm = 64, bv = 128, s = 108, cluster = 1, stages = 4, dv = true, bias = "f16",
     softcap = true, argmax = true, vec = 4, exact = true, arch = "sm_80",
-  }, "linear_logp.f32.d80.bm64.bv128.s80.c1.p4.dv.bias_f16.softcap.argmax.vec4.exact.sm_80")
+  }, "linear_logp.f32.d80.bm64.bv128.s108.c1.p4.dv.bias_f16.softcap.argmax.vec4.exact.sm_80")
   luaunit.assertEquals(variant.format { operator = "linear_logp_combine", bm = 8, arch = "sm_90a" }, "linear_logp_combine.bm8.sm_90a")
 end
 
 local samples = {
-  "linear_logp.bf16.d4096.bm128.bv256.s160.c2.p4.sm_90a",
-  "linear_logp.f32.d80.bm64.bv128.s80.c1.p4.dv.bias_f32.softcap.argmax.vec4.exact.sm_80",
+  "linear_logp.bf16.d4096.bm128.bv256.s132.c2.p4.sm_90a",
+  "linear_logp.f32.d80.bm64.bv128.s108.c1.p4.dv.bias_f32.softcap.argmax.vec4.exact.sm_80",
   "linear_logp_combine.bm8.argmax.sm_120a",
 }
 

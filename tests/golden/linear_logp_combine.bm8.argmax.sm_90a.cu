@@ -32,7 +32,7 @@ struct Config {
 struct Split {
     int tiles;
     int splits;
-    int big, big_tiles, rest_tiles;
+    int big, big_tiles;
 };
 
 struct LinearLogpParams {
@@ -128,6 +128,14 @@ __device__ __forceinline__ float to_float(f16 x) {
 
 // Keeps loads below it from being gathered above it, where they would all need registers at once.
 __device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }
+#line 1 "templates/sm90a/dependent_launch.cuh"
+// Kernels of one stream that overlap: PTX ISA, "griddepcontrol".
+// Config: none
+
+// The next kernel's blocks may start, where there is room, before this kernel has ended.
+__device__ __forceinline__ void allow_next_kernel() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+// Waits until the kernel before has ended and its writes are visible.
+__device__ __forceinline__ void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 #line 1 "templates/any/linear_logp_combine.cuh"
 // Merges the splits' statistics of each row into its log-probability: one warp a row.
 //
@@ -136,6 +144,7 @@ __device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }
 template <class Config> __device__ __forceinline__ void linear_logp_combine(const LinearLogpCombineParams &params) {
     i64 row = (i64)blockIdx.x * (Config::threads / 32) + warp_index();
     if (row >= params.rows) return;
+    wait_for_previous_kernel();
     auto partial = (const float2 *)params.partial + row * params.splits;
 
     float k = -infinity;

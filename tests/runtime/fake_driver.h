@@ -19,6 +19,7 @@ typedef struct {
     unsigned grid[3], block[3], shared_bytes;
     CUstream stream;
     void **parameters; /* valid during on_launch only */
+    int overlaps;      /* launched with programmatic stream serialization */
 } fake_launch;
 
 enum { FAKE_CONTEXTS = 4, FAKE_LAUNCHES = 64 };

@@ -179,16 +179,13 @@ CUresult fake_cuda_function_load(CUfunction function)
     return function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult fake_cuda_launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                                   unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters,
-                                   void **extra)
+static CUresult record_launch(CUfunction function, fake_launch launch)
 {
-    fake_launch launch = { function->name, { grid_x, grid_y, grid_z }, { block_x, block_y, block_z }, shared_bytes, stream, parameters };
+    const unsigned *grid = launch.grid, *block = launch.block;
 
-    ENTER(launch);
-    if (extra || !grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z || block_x * block_y * block_z > 1024)
+    if (!grid[0] || !grid[1] || !grid[2] || !block[0] || !block[1] || !block[2] || block[0] * block[1] * block[2] > 1024)
         return CUDA_ERROR_INVALID_VALUE;
-    if (shared_bytes > 48 * 1024 && (int)shared_bytes > function->shared_bytes)
+    if (launch.shared_bytes > 48 * 1024 && (int)launch.shared_bytes > function->shared_bytes)
         return CUDA_ERROR_INVALID_VALUE;
     if (fake_driver.on_launch)
         fake_driver.on_launch(&launch);
@@ -197,6 +194,34 @@ CUresult fake_cuda_launch(CUfunction function, unsigned grid_x, unsigned grid_y,
         fake_driver.launch[fake_driver.launches] = launch;
     fake_driver.launches++;
     return CUDA_SUCCESS;
+}
+
+CUresult fake_cuda_launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                   unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters,
+                                   void **extra)
+{
+    ENTER(launch);
+    if (extra)
+        return CUDA_ERROR_INVALID_VALUE;
+    return record_launch(function, (fake_launch){ function->name, { grid_x, grid_y, grid_z }, { block_x, block_y, block_z }, shared_bytes,
+                                                  stream, parameters, 0 });
+}
+
+CUresult fake_cuda_launch_extended(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+{
+    int overlaps = 0;
+
+    ENTER(launch_extended);
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            return CUDA_ERROR_INVALID_VALUE;
+        overlaps = config->attrs[i].value.programmaticStreamSerializationAllowed;
+    }
+    if (extra)
+        return CUDA_ERROR_INVALID_VALUE;
+    return record_launch(function, (fake_launch){ function->name, { config->gridDimX, config->gridDimY, config->gridDimZ },
+                                                  { config->blockDimX, config->blockDimY, config->blockDimZ }, config->sharedMemBytes,
+                                                  config->hStream, parameters, overlaps });
 }
 
 CUresult fake_cuda_tensor_map_encode_tiled(CUtensorMap *map, int dtype, uint32_t rank, void *address, const uint64_t *dimensions,

@@ -128,7 +128,7 @@ static void what_it_refuses_has_a_status_and_a_reason(void **state)
     assert_fails(FLP_NO_VARIANT, flp_generator_select(generator, problem, 70, "auto", &selection), "not portable: compute capability 7.0");
     assert_fails(FLP_BAD_ARGUMENT, flp_generator_emit(generator, "nonsense", &emitted), "nonsense");
     assert_null(emitted.source);
-    assert_fails(FLP_NO_VARIANT, flp_generator_emit(generator, "linear_logp.bf16.d64.bm100.bv128.s80.c1.p4.sm_80", &emitted), "bm = 100");
+    assert_fails(FLP_NO_VARIANT, flp_generator_emit(generator, "linear_logp.bf16.d64.bm100.bv128.s108.c1.p4.sm_80", &emitted), "bm = 100");
     assert_fails(FLP_BAD_ARGUMENT, flp_generator_list(generator, "sm_12", NULL, NULL, &variants), "sm_12");
     assert_null(variants);
     assert_fails(FLP_BAD_ARGUMENT, flp_generator_list(generator, "sm_90a", "bf16,fp8", NULL, &variants), "fp8");

@@ -3,7 +3,7 @@
 
 #include "fake_cmocka.h"
 
-static const flp_manifest tile = { .block_rows = 128, .cluster = 2 }, combine = { .block_rows = 8 };
+static const flp_manifest tile = { .block_rows = 128, .cluster = 2, .resident_blocks = 1 }, combine = { .block_rows = 8 };
 
 static void few_units_have_a_block_each(void **state)
 {
@@ -21,6 +21,15 @@ static void many_units_share_one_block_a_multiprocessor(void **state)
     assert_int_equal(132, flp_launch_shape(&tile, &combine, 132, 160, 4096, 4096).tile_blocks);
     assert_int_equal(130, flp_launch_shape(&tile, &combine, 131, 160, 4096, 4096).tile_blocks); /* whole clusters */
     assert_int_equal(2, flp_launch_shape(&tile, &combine, 1, 160, 4096, 4096).tile_blocks);
+}
+
+static void as_many_blocks_as_a_multiprocessor_holds(void **state)
+{
+    const flp_manifest two = { .block_rows = 128, .cluster = 1, .resident_blocks = 2 };
+
+    (void)state;
+    assert_int_equal(264, flp_launch_shape(&two, &combine, 132, 160, 4096, 4096).tile_blocks);
+    assert_int_equal(160, flp_launch_shape(&two, &combine, 132, 160, 4096, 128).tile_blocks);
 }
 
 /* 32 MiB of hidden rows a group. */
@@ -51,6 +60,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_units_have_a_block_each),
         cmocka_unit_test(many_units_share_one_block_a_multiprocessor),
+        cmocka_unit_test(as_many_blocks_as_a_multiprocessor_holds),
         cmocka_unit_test(groups_fit_the_l2_and_are_even),
         cmocka_unit_test(no_rows_have_no_blocks),
     };

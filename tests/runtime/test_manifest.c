@@ -15,10 +15,12 @@ static const char *const lines[] = {
     "shared_bytes 200000",
     "registers 168",
     "cluster 2",
+    "resident_blocks 1",
+    "overlaps 1",
     "block_rows 128",
     "block_vocab 256",
     "block_hidden 64",
-    "max_split 32",
+    "round_splits 32",
     "hidden_box_rows 64",
     "weight_box_columns 64",
     "weight_box_rows 256",
@@ -58,7 +60,7 @@ static void every_field_is_read(void **state)
     assert_int_equal(128, manifest.block_rows);
     assert_int_equal(256, manifest.block_vocab);
     assert_int_equal(64, manifest.block_hidden);
-    assert_int_equal(32, manifest.max_split);
+    assert_int_equal(32, manifest.round_splits);
     assert_int_equal(64, manifest.hidden_box_rows);
     assert_int_equal(64, manifest.weight_box_columns);
     assert_int_equal(256, manifest.weight_box_rows);

@@ -6,44 +6,39 @@
 /* First tile and count of a split, as templates/common/schedule.cuh reads them. */
 static void locate(const flp_split *split, int index, int64_t *first, int64_t *tiles)
 {
-    int rest = split->rest_tiles > 0;
-
     if (index < split->big) {
         *first = (int64_t)index * split->big_tiles;
         *tiles = split->big_tiles;
-    } else if (rest && index == split->big) {
-        *first = (int64_t)split->big * split->big_tiles;
-        *tiles = split->rest_tiles;
     } else {
-        *first = (int64_t)split->big * split->big_tiles + split->rest_tiles + (index - split->big - rest);
+        *first = (int64_t)split->big * split->big_tiles + (index - split->big);
         *tiles = 1;
     }
 }
 
-static void check(int64_t vocab, int block_vocab, int max_split)
+static void check(int64_t vocab, int block_vocab, int round_splits)
 {
-    flp_split split = flp_split_compute(vocab, block_vocab, max_split);
+    flp_split split = flp_split_compute(vocab, block_vocab, round_splits);
     int64_t next = 0;
 
-    if (split.tiles != (vocab + block_vocab - 1) / block_vocab || split.splits < 1 || split.splits > max_split)
-        fail_msg("vocab %lld, block %d, at most %d: %d tiles in %d splits", (long long)vocab, block_vocab, max_split, split.tiles,
+    if (split.tiles != (vocab + block_vocab - 1) / block_vocab || split.splits < 1 || split.splits >= 2 * round_splits)
+        fail_msg("vocab %lld, block %d, rounds of %d: %d tiles in %d splits", (long long)vocab, block_vocab, round_splits, split.tiles,
                  split.splits);
     for (int i = 0; i < split.splits; i++) {
         int64_t first, tiles;
         locate(&split, i, &first, &tiles);
         if (first != next || tiles < 1)
-            fail_msg("vocab %lld, block %d, at most %d: split %d is %lld tiles from %lld, wanted from %lld", (long long)vocab,
-                     block_vocab, max_split, i, (long long)tiles, (long long)first, (long long)next);
+            fail_msg("vocab %lld, block %d, rounds of %d: split %d is %lld tiles from %lld, wanted from %lld", (long long)vocab,
+                     block_vocab, round_splits, i, (long long)tiles, (long long)first, (long long)next);
         next += tiles;
     }
     if (next != split.tiles)
-        fail_msg("vocab %lld, block %d, at most %d: %lld of %d tiles", (long long)vocab, block_vocab, max_split, (long long)next,
+        fail_msg("vocab %lld, block %d, rounds of %d: %lld of %d tiles", (long long)vocab, block_vocab, round_splits, (long long)next,
                  split.tiles);
 }
 
 static void every_tile_lies_in_one_split(void **state)
 {
-    static const int blocks[] = { 1, 64, 128, 256, 320 }, limits[] = { 4, 5, 7, 8, 32, 80, 160 };
+    static const int blocks[] = { 1, 64, 128, 256, 320 }, limits[] = { 1, 4, 5, 7, 8, 32, 108, 132 };
 
     (void)state;
     for (size_t b = 0; b < sizeof(blocks) / sizeof(*blocks); b++)
@@ -56,35 +51,33 @@ static void every_tile_lies_in_one_split(void **state)
         }
 }
 
-static void as_many_tiles_as_splits_are_one_each(void **state)
+static void fewer_than_two_rounds_of_tiles_are_one_each(void **state)
 {
-    flp_split split = flp_split_compute(160 * 256, 256, 160);
+    flp_split split = flp_split_compute(263 * 256, 256, 132);
 
     (void)state;
-    assert_int_equal(160, split.splits);
+    assert_int_equal(263, split.splits);
     assert_int_equal(0, split.big);
-    assert_int_equal(0, split.rest_tiles);
 }
 
-/* 501 tiles, 40 of them single: 461 in at most 120 splits are 4 each, 115 times, and 1. */
-static void a_large_vocabulary_has_big_splits_a_rest_and_a_tail_of_single_tiles(void **state)
+/* 501 tiles: 132 splits of 3, and 105 of 1. */
+static void a_large_vocabulary_has_big_splits_and_a_tail_of_single_tiles(void **state)
 {
-    flp_split split = flp_split_compute(128256, 256, 160);
+    flp_split split = flp_split_compute(128256, 256, 132);
 
     (void)state;
     assert_int_equal(501, split.tiles);
-    assert_int_equal(4, split.big_tiles);
-    assert_int_equal(115, split.big);
-    assert_int_equal(1, split.rest_tiles);
-    assert_int_equal(115 + 1 + 40, split.splits);
+    assert_int_equal(3, split.big_tiles);
+    assert_int_equal(132, split.big);
+    assert_int_equal(132 + 105, split.splits);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_tile_lies_in_one_split),
-        cmocka_unit_test(as_many_tiles_as_splits_are_one_each),
-        cmocka_unit_test(a_large_vocabulary_has_big_splits_a_rest_and_a_tail_of_single_tiles),
+        cmocka_unit_test(fewer_than_two_rounds_of_tiles_are_one_each),
+        cmocka_unit_test(a_large_vocabulary_has_big_splits_and_a_tail_of_single_tiles),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

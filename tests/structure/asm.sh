@@ -6,7 +6,7 @@ templates=$(find templates -name '*.cuh')
 check "there are templates" "$(test -n "$templates" || echo 'templates/ is empty')"
 
 # The wrapper files: each names instructions and nothing else. KEEP IN STEP: wrapper files (tests/gen/test_emit.lua).
-wrappers='templates/sm90a/(mbarrier|tma|wgmma|cluster)\.cuh'
+wrappers='templates/sm90a/(mbarrier|tma|wgmma|cluster|dependent_launch)\.cuh'
 wrappers="$wrappers|templates/sm80/(cp_async|ldmatrix|mma|tf32)\.cuh|templates/any/simt\.cuh"
 check "asm stands only in wrapper files" \
     "$(grep -nE '(^|[^a-zA-Z_])(asm|__asm__)[^a-zA-Z_]' $templates | grep -vE "^($wrappers):" | grep -vE '^[^:]*:[0-9]*: *//')"

@@ -1,4 +1,4 @@
-// fusedlogp linear_logp.f32.d512.bm64.bv128.s80.c1.p4.dv.sm_80
+// fusedlogp linear_logp.f32.d512.bm64.bv128.s108.c1.p4.dv.sm_80
 // Emitted by fusedlogp-gen; the templates below are the source.
 #line 1 "templates/common/types.cuh"
 // Element types and short integer names; nothing of CUDA's headers is needed.
@@ -50,7 +50,7 @@ struct Config {
 struct Split {
     int tiles;
     int splits;
-    int big, big_tiles, rest_tiles;
+    int big, big_tiles;
 };
 
 struct LinearLogpParams {
@@ -319,7 +319,7 @@ template <class Config> struct StageProduct {
     template <int count>
     __device__ __forceinline__ static void multiply_plain(float (&d)[row_blocks][count], u32 stage, int row, int column) {
         int lane = lane_index_reread();
-#pragma unroll
+#pragma unroll 1 // two steps' fragments at once would not fit beside the accumulators
         for (int chunk = 0; chunk < Hidden::chunks; chunk += step_chunks) {
             u32 a[row_blocks][4];
 #pragma unroll
@@ -412,9 +412,9 @@ template <class Config> struct StageProduct {
 // dealt round robin; blocks that got one fewer catch up on one-tile units before all go on round robin.
 // Config: block_rows, cluster
 struct Unit {
-    int row_block; // of block_rows * cluster rows
-    int split;
-    int first_tile, tiles;
+    int row_block = 0; // of block_rows * cluster rows
+    int split = 0;
+    int first_tile = 0, tiles = 0;
 };
 
 template <class Config> struct Schedule {
@@ -438,18 +438,9 @@ template <class Config> struct Schedule {
         int s = within / height;
         unit.row_block = g * params.group + within - s * height;
         unit.split = base + s;
-        int rest_units = split.rest_tiles > 0 ? 1 : 0;
-        int single = unit.split - split.big - rest_units;
-        if (unit.split < split.big) {
-            unit.first_tile = unit.split * split.big_tiles;
-            unit.tiles = split.big_tiles;
-        } else if (single < 0) {
-            unit.first_tile = split.big * split.big_tiles;
-            unit.tiles = split.rest_tiles;
-        } else {
-            unit.first_tile = split.big * split.big_tiles + split.rest_tiles + single;
-            unit.tiles = 1;
-        }
+        bool is_big = unit.split < split.big;
+        unit.first_tile = is_big ? unit.split * split.big_tiles : split.big * split.big_tiles + unit.split - split.big;
+        unit.tiles = is_big ? split.big_tiles : 1;
     }
 
     __device__ __forceinline__ bool next(Unit &unit) {
@@ -478,10 +469,10 @@ template <class Config> struct Schedule {
 // A fragment is what wgmma and mma.sync m16n8 both leave in a thread: of 16 rows it holds rows lane / 4 and lane / 4 + 8, and of
 // each 8 columns the two at 2 (lane % 4). fragment[4 j + 0, 1] are the first row's, [4 j + 2, 3] the second row's.
 //
-// The offset k of a row is an integer, so that rescaling by 2^(k - k') is exact. It is taken from the maximum of the unit's first tile and
+// The offset k of a row is an integer, so that rescaling by 2^(k - k') is exact. It is taken from the maximum of the unit's first columns and
 // kept: terms far above it are noticed because the tile's sum then leaves the safe range, and only then are this tile's maximum and
 // sum taken anew, from the accumulators that are still there. A row's decision looks at that row alone, so neighbours
-// in the warp never change its bits. Terms far below k round to nothing beside the first tile's, whose sum is at least 1/2.
+// in the warp never change its bits. Terms far below k round to nothing beside the first columns', whose sum is at least 1/2.
 //
 // The tensor cores truncate what they accumulate, so a product comes out a little too small; Config::correction puts the mean back
 // (gen/accumulation.lua). It costs no instruction: it rides on the factor that is applied anyway.
@@ -491,6 +482,7 @@ constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay
 
 template <class Config> struct RowStatistics {
     static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
+    static constexpr int first_look = count < 32 ? count : 32; // 64 columns give a good enough offset
     float offset[2], sum[2]; // sum: of this thread's columns only
     int target[2];           // column in the vocabulary; -1: none here
     float best[2];
@@ -562,10 +554,11 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    __device__ __forceinline__ static void thread_maximum(const float (&z)[count], float (&largest)[2]) {
+    // Of the first `some` accumulators.
+    template <int some = count> __device__ __forceinline__ static void thread_maximum(const float (&z)[count], float (&largest)[2]) {
         largest[0] = largest[1] = -infinity;
 #pragma unroll
-        for (int i = 0; i < count; i++) largest[(i >> 1) & 1] = fmaxf(largest[(i >> 1) & 1], z[i]);
+        for (int i = 0; i < some; i++) largest[(i >> 1) & 1] = fmaxf(largest[(i >> 1) & 1], z[i]);
     }
 
     __device__ __forceinline__ void pick_target(const LinearLogpParams &params, const float (&z)[count], const float (&scale)[2], int first_column) {
@@ -582,9 +575,9 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    __device__ __forceinline__ void take_maximum(const float (&z)[count], const float (&scale)[2], const bool (&wanted)[2]) {
+    template <int some> __device__ __forceinline__ void take_maximum(const float (&z)[count], const float (&scale)[2], const bool (&wanted)[2]) {
         float largest[2];
-        thread_maximum(z, largest);
+        thread_maximum<some>(z, largest);
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 1));
@@ -628,9 +621,12 @@ template <class Config> struct RowStatistics {
 
         float tile_sum[2];
         bool wanted[2] = {true, true};
-        bool refresh = first;
+        bool refresh = first && first_look == count;
+        if constexpr (first_look < count) {
+            if (first) take_maximum<first_look>(z, scale, wanted);
+        }
         do {
-            if (refresh) take_maximum(z, scale, wanted);
+            if (refresh) take_maximum<count>(z, scale, wanted);
             add_exponentials(z, scale, tile_sum);
             if (refresh) break;
 #pragma unroll
@@ -714,26 +710,30 @@ template <class Config> struct SharedStorage {
     float merge[Config::warps_across][Config::block_rows][4]; // offset, sum, best, its index
 };
 
-// Position in the stream of stages.
+// Position in the stream of stages. It lives in registers through the products, so it holds as little as it can.
 template <class Config> struct Feed {
     static constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
     Schedule<Config> schedule;
-    Unit unit;
-    int tile = 0, step = 0;
-    bool more;
+    int row_block, tile, end, step; // end: behind the unit's last tile; 0 at the end of the stream
 
-    __device__ __forceinline__ Feed(const Schedule<Config> &from) : schedule(from) { more = schedule.next(unit); }
+    __device__ __forceinline__ Feed(const Schedule<Config> &from) : schedule(from) { next_unit(); }
+
+    __device__ __forceinline__ void next_unit() {
+        Unit unit;
+        bool more = schedule.next(unit);
+        row_block = unit.row_block;
+        tile = unit.first_tile;
+        end = more ? unit.first_tile + unit.tiles : 0;
+        step = 0;
+    }
 
     __device__ __forceinline__ void load(SharedStorage<Config> &shared, const LinearLogpParams &params, int stage) {
-        if (more) {
-            Operands<Config>::load(shared_address(shared.stages[stage]), params, unit.row_block * Config::block_rows,
-                                   (unit.first_tile + tile) * Config::block_vocab, step * Config::block_hidden);
+        if (end > 0) {
+            Operands<Config>::load(shared_address(shared.stages[stage]), params, row_block * Config::block_rows, tile * Config::block_vocab,
+                                   step * Config::block_hidden);
             if (++step == steps) {
                 step = 0;
-                if (++tile == unit.tiles) {
-                    tile = 0;
-                    more = schedule.next(unit);
-                }
+                if (++tile == end) next_unit();
             }
         }
         cp_async_commit(); // an empty group at the end keeps the count of groups in step
@@ -777,7 +777,7 @@ template <class Config> __device__ __forceinline__ void linear_logp(const Linear
     WarpTile<Config> warp;
     float d[Config::warp_rows / 16][Config::warp_columns / 2];
 
-    int stage = 0, ahead = Config::stages - 1;
+    int stage = 0;
     for (int s = 0; s < Config::stages - 1; s++) feed.load(shared, params, s);
     Unit unit;
     while (schedule.next(unit)) {
@@ -792,10 +792,9 @@ template <class Config> __device__ __forceinline__ void linear_logp(const Linear
             for (int step = 0; step < Feed<Config>::steps; step++) {
                 cp_async_wait<Config::stages - 2>();
                 block_barrier(); // the stage has arrived for all, and all have left the one that is filled next
-                feed.load(shared, params, ahead);
+                feed.load(shared, params, stage == 0 ? Config::stages - 1 : stage - 1);
                 StageProduct<Config>::multiply(d, shared_address(shared.stages[stage]), warp.row, warp.column);
                 stage = stage + 1 == Config::stages ? 0 : stage + 1;
-                ahead = ahead + 1 == Config::stages ? 0 : ahead + 1;
             }
 #pragma unroll
             for (int i = 0; i < Config::warp_rows / 16; i++)
@@ -806,6 +805,6 @@ template <class Config> __device__ __forceinline__ void linear_logp(const Linear
 }
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(128, 2)
-flp_linear_logp_f32_d512_bm64_bv128_s80_c1_p4_dv_sm_80(const __grid_constant__ LinearLogpParams params) {
+flp_linear_logp_f32_d512_bm64_bv128_s108_c1_p4_dv_sm_80(const __grid_constant__ LinearLogpParams params) {
     linear_logp<Config>(params);
 }

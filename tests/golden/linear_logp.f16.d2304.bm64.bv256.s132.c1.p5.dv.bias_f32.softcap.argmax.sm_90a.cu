@@ -1,4 +1,4 @@
-// fusedlogp linear_logp.bf16.d2048.bm128.bv256.s160.c2.p4.sm_90a
+// fusedlogp linear_logp.f16.d2304.bm64.bv256.s132.c1.p5.dv.bias_f32.softcap.argmax.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
 #line 1 "templates/common/types.cuh"
 // Element types and short integer names; nothing of CUDA's headers is needed.
@@ -21,29 +21,29 @@ constexpr float ln_2 = 0.6931471805599453f;
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 #line 1 "config"
 struct Config {
-    using element = bf16;
+    using element = f16;
     using bias_element = float;
-    static constexpr int hidden_size = 2048;
-    static constexpr int block_rows = 128;
+    static constexpr int hidden_size = 2304;
+    static constexpr int block_rows = 64;
     static constexpr int block_vocab = 256;
     static constexpr int block_hidden = 64;
-    static constexpr int cluster = 2;
-    static constexpr int stages = 4;
-    static constexpr bool weight_is_hidden_vocab = false;
-    static constexpr bool has_bias = false;
-    static constexpr bool has_softcap = false;
-    static constexpr float correction = 1.0f + 2048 * 0x1p-30f;
-    static constexpr bool wants_argmax = false;
-    static constexpr int threads = 384;
-    static constexpr int shared_bytes = 197632;
-    static constexpr int consumer_groups = 2;
+    static constexpr int cluster = 1;
+    static constexpr int stages = 5;
+    static constexpr bool weight_is_hidden_vocab = true;
+    static constexpr bool has_bias = true;
+    static constexpr bool has_softcap = true;
+    static constexpr float correction = 1.0f + 2304 * 0x1p-30f;
+    static constexpr bool wants_argmax = true;
+    static constexpr int threads = 256;
+    static constexpr int shared_bytes = 205824;
+    static constexpr int consumer_groups = 1;
     static constexpr int wgmma_k = 16;
     static constexpr bool splits_operands = false;
-    static constexpr int producer_registers = 72;
+    static constexpr int producer_registers = 0;
     static constexpr int splitter_registers = 0;
-    static constexpr int consumer_registers = 216;
+    static constexpr int consumer_registers = 0;
     static constexpr int weight_box_columns = 64;
-    static constexpr int weight_box_rows = 128;
+    static constexpr int weight_box_rows = 64;
     static constexpr int fragment_columns = 256;
 };
 #line 1 "templates/common/linear_logp_params.cuh"
@@ -53,7 +53,7 @@ struct Config {
 struct Split {
     int tiles;
     int splits;
-    int big, big_tiles, rest_tiles;
+    int big, big_tiles;
 };
 
 struct LinearLogpParams {
@@ -222,6 +222,14 @@ template <int count> __device__ __forceinline__ void registers_release() {
 template <int count> __device__ __forceinline__ void registers_claim() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
 }
+#line 1 "templates/sm90a/dependent_launch.cuh"
+// Kernels of one stream that overlap: PTX ISA, "griddepcontrol".
+// Config: none
+
+// The next kernel's blocks may start, where there is room, before this kernel has ended.
+__device__ __forceinline__ void allow_next_kernel() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+// Waits until the kernel before has ended and its writes are visible.
+__device__ __forceinline__ void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 #line 1 "templates/sm90a/wgmma.cuh"
 // Warpgroup matrix products from shared memory: PTX ISA, "wgmma". The instruction itself, and the wait for all of its results, are emitted for
 // the shape in use.
@@ -242,9 +250,9 @@ template <int pending> __device__ __forceinline__ void wgmma_wait() {
 // The accumulators (64 x 256 of the warpgroup) += a . b; without accumulate they are overwritten.
 __device__ __forceinline__ void wgmma(float (&d)[128], u64 a, u64 b, int accumulate) {
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
+                 "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 "
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
-                 "%128, %129, p, 1, 1, 0, 0;\n}"
+                 "%128, %129, p, 1, 1, 0, 1;\n}"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
                  : "l"(a), "l"(b), "r"(accumulate));
 }
@@ -261,9 +269,9 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[128]) {
 // dealt round robin; blocks that got one fewer catch up on one-tile units before all go on round robin.
 // Config: block_rows, cluster
 struct Unit {
-    int row_block; // of block_rows * cluster rows
-    int split;
-    int first_tile, tiles;
+    int row_block = 0; // of block_rows * cluster rows
+    int split = 0;
+    int first_tile = 0, tiles = 0;
 };
 
 template <class Config> struct Schedule {
@@ -287,18 +295,9 @@ template <class Config> struct Schedule {
         int s = within / height;
         unit.row_block = g * params.group + within - s * height;
         unit.split = base + s;
-        int rest_units = split.rest_tiles > 0 ? 1 : 0;
-        int single = unit.split - split.big - rest_units;
-        if (unit.split < split.big) {
-            unit.first_tile = unit.split * split.big_tiles;
-            unit.tiles = split.big_tiles;
-        } else if (single < 0) {
-            unit.first_tile = split.big * split.big_tiles;
-            unit.tiles = split.rest_tiles;
-        } else {
-            unit.first_tile = split.big * split.big_tiles + split.rest_tiles + single;
-            unit.tiles = 1;
-        }
+        bool is_big = unit.split < split.big;
+        unit.first_tile = is_big ? unit.split * split.big_tiles : split.big * split.big_tiles + unit.split - split.big;
+        unit.tiles = is_big ? split.big_tiles : 1;
     }
 
     __device__ __forceinline__ bool next(Unit &unit) {
@@ -327,10 +326,10 @@ template <class Config> struct Schedule {
 // A fragment is what wgmma and mma.sync m16n8 both leave in a thread: of 16 rows it holds rows lane / 4 and lane / 4 + 8, and of
 // each 8 columns the two at 2 (lane % 4). fragment[4 j + 0, 1] are the first row's, [4 j + 2, 3] the second row's.
 //
-// The offset k of a row is an integer, so that rescaling by 2^(k - k') is exact. It is taken from the maximum of the unit's first tile and
+// The offset k of a row is an integer, so that rescaling by 2^(k - k') is exact. It is taken from the maximum of the unit's first columns and
 // kept: terms far above it are noticed because the tile's sum then leaves the safe range, and only then are this tile's maximum and
 // sum taken anew, from the accumulators that are still there. A row's decision looks at that row alone, so neighbours
-// in the warp never change its bits. Terms far below k round to nothing beside the first tile's, whose sum is at least 1/2.
+// in the warp never change its bits. Terms far below k round to nothing beside the first columns', whose sum is at least 1/2.
 //
 // The tensor cores truncate what they accumulate, so a product comes out a little too small; Config::correction puts the mean back
 // (gen/accumulation.lua). It costs no instruction: it rides on the factor that is applied anyway.
@@ -340,6 +339,7 @@ constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay
 
 template <class Config> struct RowStatistics {
     static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
+    static constexpr int first_look = count < 32 ? count : 32; // 64 columns give a good enough offset
     float offset[2], sum[2]; // sum: of this thread's columns only
     int target[2];           // column in the vocabulary; -1: none here
     float best[2];
@@ -411,10 +411,11 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    __device__ __forceinline__ static void thread_maximum(const float (&z)[count], float (&largest)[2]) {
+    // Of the first `some` accumulators.
+    template <int some = count> __device__ __forceinline__ static void thread_maximum(const float (&z)[count], float (&largest)[2]) {
         largest[0] = largest[1] = -infinity;
 #pragma unroll
-        for (int i = 0; i < count; i++) largest[(i >> 1) & 1] = fmaxf(largest[(i >> 1) & 1], z[i]);
+        for (int i = 0; i < some; i++) largest[(i >> 1) & 1] = fmaxf(largest[(i >> 1) & 1], z[i]);
     }
 
     __device__ __forceinline__ void pick_target(const LinearLogpParams &params, const float (&z)[count], const float (&scale)[2], int first_column) {
@@ -431,9 +432,9 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    __device__ __forceinline__ void take_maximum(const float (&z)[count], const float (&scale)[2], const bool (&wanted)[2]) {
+    template <int some> __device__ __forceinline__ void take_maximum(const float (&z)[count], const float (&scale)[2], const bool (&wanted)[2]) {
         float largest[2];
-        thread_maximum(z, largest);
+        thread_maximum<some>(z, largest);
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 1));
@@ -477,9 +478,12 @@ template <class Config> struct RowStatistics {
 
         float tile_sum[2];
         bool wanted[2] = {true, true};
-        bool refresh = first;
+        bool refresh = first && first_look == count;
+        if constexpr (first_look < count) {
+            if (first) take_maximum<first_look>(z, scale, wanted);
+        }
         do {
-            if (refresh) take_maximum(z, scale, wanted);
+            if (refresh) take_maximum<count>(z, scale, wanted);
             add_exponentials(z, scale, tile_sum);
             if (refresh) break;
 #pragma unroll
@@ -750,6 +754,7 @@ __device__ __forceinline__ void linear_logp(const TensorMap &hidden_map, const T
     static_assert(sizeof(Stages<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
     int rank = Config::cluster > 1 ? cluster_rank() : 0;
     if (threadIdx.x == 0) TileProduct<Config>::init(shared);
+    allow_next_kernel(); // the combine waits for this kernel's end, but not for its own launch
     if constexpr (Config::cluster > 1) cluster_barrier();
     else block_barrier();
 
@@ -771,7 +776,7 @@ __device__ __forceinline__ void linear_logp(const TensorMap &hidden_map, const T
     if constexpr (Config::cluster > 1) cluster_barrier();
 }
 #line 1 "entry"
-extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
-flp_linear_logp_bf16_d2048_bm128_bv256_s160_c2_p4_sm_90a(const __grid_constant__ TensorMap hidden_map, const __grid_constant__ TensorMap weight_map, const __grid_constant__ LinearLogpParams params) {
+extern "C" __global__ void __launch_bounds__(256, 1)
+flp_linear_logp_f16_d2304_bm64_bv256_s132_c1_p5_dv_bias_f32_softcap_argmax_sm_90a(const __grid_constant__ TensorMap hidden_map, const __grid_constant__ TensorMap weight_map, const __grid_constant__ LinearLogpParams params) {
     linear_logp<Config>(hidden_map, weight_map, params);
 }
