@@ -2,22 +2,44 @@
 //
 // The order is fixed: lane l adds splits l, l + 32, ... in turn, then the lanes merge pairwise. It depends on the number of splits only.
 // Config: threads, wants_argmax
+struct MergedRow {
+    float k, sum;
+};
+
+// Loads come eight at a time: with few rows, the latency of one after the other would be most of the kernel.
+__device__ __forceinline__ MergedRow merge_splits(const float2 *partial, int splits) {
+    constexpr int batch = 8;
+    MergedRow row = {-infinity, 0};
+    for (int first = 0; first < splits; first += 32 * batch) {
+        float2 part[batch];
+#pragma unroll
+        for (int i = 0; i < batch; i++) {
+            int at = first + 32 * i + lane_index();
+            part[i] = at < splits ? partial[at] : make_float2(-infinity, 0);
+        }
+        float k = row.k;
+#pragma unroll
+        for (int i = 0; i < batch; i++) k = fmaxf(k, part[i].x);
+        for (int m = 16; m > 0; m /= 2) k = fmaxf(k, shuffle_xor(k, m));
+        if (row.k != -infinity) row.sum *= exp2_approximate(row.k - k);
+        row.k = k;
+#pragma unroll
+        for (int i = 0; i < batch; i++) // y without an offset is 0 or NaN
+            row.sum += part[i].x == -infinity ? part[i].y : part[i].y * exp2_approximate(part[i].x - k);
+    }
+    for (int m = 16; m > 0; m /= 2) row.sum += shuffle_xor(row.sum, m);
+    return row;
+}
+
 template <class Config> __device__ __forceinline__ void linear_logp_combine(const LinearLogpCombineParams &params) {
     i64 row = (i64)blockIdx.x * (Config::threads / 32) + warp_index();
     if (row >= params.rows) return;
+    i64 target = load_target(params.target, params.target_bytes, row); // an input: it was there before the tile kernel
+    bool is_known = target >= 0 && target < params.vocab;
     wait_for_previous_kernel();
-    auto partial = (const float2 *)params.partial + row * params.splits;
-
-    float k = -infinity;
-    for (int i = lane_index(); i < params.splits; i += 32) k = fmaxf(k, partial[i].x);
-    for (int m = 16; m > 0; m /= 2) k = fmaxf(k, shuffle_xor(k, m));
-    float sum = 0;
-    for (int i = lane_index(); i < params.splits; i += 32) {
-        float2 part = partial[i];
-        sum += part.x == -infinity ? part.y : part.y * exp2_approximate(part.x - k); // y: 0, or NaN, where there is no offset
-    }
-    for (int m = 16; m > 0; m /= 2) sum += shuffle_xor(sum, m);
-    float log2_sum = log2f(sum);
+    float target_logit = is_known ? params.target_logit[row] : 0;
+    MergedRow merged = merge_splits((const float2 *)params.partial + row * params.splits, params.splits);
+    float log2_sum = log2f(merged.sum);
 
     if constexpr (Config::wants_argmax) {
         auto best = (const float2 *)params.best + row * params.splits;
@@ -39,18 +61,17 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
     }
 
     if (lane_index() != 0) return;
-    if (params.lse != nullptr) params.lse[row] = (k + log2_sum) * ln_2;
-    i64 target = load_target(params.target, params.target_bytes, row);
+    if (params.lse != nullptr) params.lse[row] = (merged.k + log2_sum) * ln_2;
     float logp;
     if (target == params.ignore_index) {
         logp = 0;
-    } else if (target < 0 || target >= params.vocab) {
+    } else if (!is_known) {
         logp = not_a_number;
         atomicAdd(&params.target_errors[0], 1ull);
         atomicMin(&params.target_errors[1], (u64)row);
     } else {
         // The integer goes first: a likely target's logit is close to it, and the difference keeps its small bits.
-        logp = ((params.target_logit[row] - k) - log2_sum) * ln_2;
+        logp = ((target_logit - merged.k) - log2_sum) * ln_2;
         if (logp > 0) logp = 0; // rounding only; NaN stays
     }
     params.logp[row] = logp;

@@ -10,12 +10,12 @@
 enum { INSTRUCTION_BYTES = 16, OPCODE_MASK = 0xfff, OPCODE_HGMMA = 0x9f0, OPCODE_HMMA = 0x23c, OPCODE_FFMA = 0x223 };
 /* The destination is in bits 16 to 23. */
 enum { NO_REGISTER = 0xff };
-enum { MACHINE_CUDA = 190 };
+enum { MACHINE_CUDA = 190, MOST_SECTIONS = 256 };
 
 typedef struct {
     const char *bytes;
     size_t count;
-    const Elf64_Shdr *sections;
+    Elf64_Shdr sections[MOST_SECTIONS]; /* copies: NVRTC does not align what it writes */
     size_t section_count;
 } image;
 
@@ -26,18 +26,19 @@ static int lies_inside(const image *image, uint64_t offset, uint64_t size)
 
 static const char *open_image(const void *cubin, size_t bytes, image *image)
 {
-    const Elf64_Ehdr *header = cubin;
+    Elf64_Ehdr header;
 
     image->bytes = cubin;
     image->count = bytes;
-    if (bytes < sizeof(*header) || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+    if (bytes < sizeof(header) || memcmp(cubin, ELFMAG, SELFMAG) != 0)
         return "is no ELF file";
-    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != MACHINE_CUDA)
+    memcpy(&header, cubin, sizeof(header));
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != MACHINE_CUDA)
         return "is an ELF file, but not for CUDA";
-    if (header->e_shoff % sizeof(uint64_t) || !lies_inside(image, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)))
-        return "has a section table that lies outside, or between words";
-    image->sections = (const Elf64_Shdr *)(image->bytes + header->e_shoff);
-    image->section_count = header->e_shnum;
+    if (header.e_shnum > MOST_SECTIONS || !lies_inside(image, header.e_shoff, (uint64_t)header.e_shnum * sizeof(Elf64_Shdr)))
+        return "has a section table that lies outside, or too many sections";
+    memcpy(image->sections, image->bytes + header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr));
+    image->section_count = header.e_shnum;
     for (size_t i = 0; i < image->section_count; i++)
         if (image->sections[i].sh_type != SHT_NOBITS && !lies_inside(image, image->sections[i].sh_offset, image->sections[i].sh_size))
             return "has a section that lies outside";
@@ -49,17 +50,17 @@ static const Elf64_Shdr *find_code(const image *image, const char *kernel)
 {
     for (size_t i = 0; i < image->section_count; i++) {
         const Elf64_Shdr *table = &image->sections[i], *names;
-        const Elf64_Sym *symbols = (const Elf64_Sym *)(image->bytes + table->sh_offset);
 
-        if (table->sh_type != SHT_SYMTAB || table->sh_offset % sizeof(uint64_t) || table->sh_link >= image->section_count)
+        if (table->sh_type != SHT_SYMTAB || table->sh_link >= image->section_count)
             continue;
         names = &image->sections[table->sh_link];
-        for (size_t s = 0; s < table->sh_size / sizeof(*symbols); s++) {
-            const Elf64_Sym *symbol = &symbols[s];
-            if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && ELF64_ST_BIND(symbol->st_info) == STB_GLOBAL &&
-                symbol->st_name < names->sh_size && symbol->st_shndx < image->section_count &&
-                strcmp(image->bytes + names->sh_offset + symbol->st_name, kernel) == 0)
-                return &image->sections[symbol->st_shndx];
+        for (size_t s = 0; s < table->sh_size / sizeof(Elf64_Sym); s++) {
+            Elf64_Sym symbol;
+            memcpy(&symbol, image->bytes + table->sh_offset + s * sizeof(symbol), sizeof(symbol));
+            if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL &&
+                symbol.st_name < names->sh_size && symbol.st_shndx < image->section_count &&
+                strcmp(image->bytes + names->sh_offset + symbol.st_name, kernel) == 0)
+                return &image->sections[symbol.st_shndx];
         }
     }
     return NULL;

@@ -655,8 +655,10 @@ template <class Config> struct TileProduct {
         else multiply_plain(d, group);
     }
 
-    // A stage is released one step late, when the products that read it have finished while the next ones run.
+    // With two consumer warpgroups a stage is released one step late, when the products that read it have finished while the next ones run.
+    // One warpgroup has few rows and waits for memory anyway: there the stage is released, and loaded again, as soon as may be.
     __device__ __forceinline__ void multiply_plain(float (&d)[accumulators], int group) {
+        constexpr bool late = Config::consumer_groups > 1;
         u32 previous = 0;
         for (int step = 0; step < steps; step++) {
             mbarrier_wait(full(), ring.phase);
@@ -666,13 +668,14 @@ template <class Config> struct TileProduct {
             for (int k = 0; k < Config::block_hidden / Config::wgmma_k; k++)
                 wgmma(d, a + k * 2, b + k * (Config::weight_is_hidden_vocab ? 128 : 2), (step | k) != 0);
             wgmma_commit();
-            wgmma_wait<1>();
-            if (step > 0) release(previous);
+            wgmma_wait<late ? 1 : 0>();
+            if (late && step > 0) release(previous);
+            if (!late) release(empty());
             previous = empty();
             ring.advance();
         }
         wgmma_finish(d);
-        release(previous);
+        if (late) release(previous);
     }
 
     // The tensor cores truncate what they accumulate. That would cost fp32 its accuracy over a long D, so only a stage's products are summed
