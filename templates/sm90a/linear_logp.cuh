@@ -1,6 +1,7 @@
 // linear_logp forward on Hopper: persistent clusters, one producer warpgroup, consumer warpgroups of 64 rows each, and for
 // fp32 a splitter warpgroup between them.
-// Config: threads, consumer_groups, producer_registers, splitter_registers, consumer_registers, and those of tile_product, schedule and row_statistics
+// Config: threads, consumer_groups, producer_registers, splitter_registers, consumer_registers, and those of tile_product, schedule and
+// row_statistics
 template <class Config>
 __device__ __forceinline__ void linear_logp_load(Stages<Config> &shared, const TensorMap &hidden_map, const TensorMap &weight_map,
                                                  Schedule<Config> schedule, int rank) {

@@ -361,7 +361,8 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    // log2(e) / temperature, times the correction where no bias or softcap has applied it. Taken anew for each tile rather than held in registers all the way through the products.
+    // log2(e) / temperature, times the correction where no bias or softcap has applied it. Taken anew for each tile rather than held in
+    // registers all the way through the products.
     __device__ __forceinline__ void load_scale(const LinearLogpParams &params, float (&scale)[2]) const {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -715,7 +716,8 @@ template <class Config> struct TileProduct {
 #line 1 "templates/sm90a/linear_logp.cuh"
 // linear_logp forward on Hopper: persistent clusters, one producer warpgroup, consumer warpgroups of 64 rows each, and for
 // fp32 a splitter warpgroup between them.
-// Config: threads, consumer_groups, producer_registers, splitter_registers, consumer_registers, and those of tile_product, schedule and row_statistics
+// Config: threads, consumer_groups, producer_registers, splitter_registers, consumer_registers, and those of tile_product, schedule and
+// row_statistics
 template <class Config>
 __device__ __forceinline__ void linear_logp_load(Stages<Config> &shared, const TensorMap &hidden_map, const TensorMap &weight_map,
                                                  Schedule<Config> schedule, int rank) {

@@ -504,7 +504,8 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    // log2(e) / temperature, times the correction where no bias or softcap has applied it. Taken anew for each tile rather than held in registers all the way through the products.
+    // log2(e) / temperature, times the correction where no bias or softcap has applied it. Taken anew for each tile rather than held in
+    // registers all the way through the products.
     __device__ __forceinline__ void load_scale(const LinearLogpParams &params, float (&scale)[2]) const {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
