@@ -48,7 +48,8 @@ flp_status flp_cublas_open(CUstream stream, flp_cublas *cublas)
     int (*create)(void **), (*set_stream)(void *, CUstream), (*get_version)(void *, int *);
     flp_status status;
 
-    *cublas = (flp_cublas){ .library = open_library() };
+    *cublas = (flp_cublas){ 0 };
+    cublas->library = open_library();
     if (!cublas->library)
         return flp_status_fail(FLP_NO_VARIANT, "neither libcublas.so.13 nor libcublas.so.12 was found: %s", loader->error());
     create = (int (*)(void **))loader->symbol(cublas->library, "cublasCreate_v2");

@@ -5,8 +5,6 @@ local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
 
 local function align(bytes, to) return (bytes + to - 1) // to * to end
 
-function budget.element_bytes(dtype) return element_bytes[dtype] end
-
 -- Hopper: a stage's rows are one 128-byte swizzle row; two barriers a stage; the block is aligned to the swizzle's 1024 bytes. fp32 has a
 -- splitter warpgroup, a second part of every number and a third barrier.
 function budget.hopper(spec)

@@ -33,7 +33,7 @@ end
 function kernel.config(spec, n)
   return {
     { "int", "warp_rows", n.warp_rows }, { "int", "warp_columns", n.warp_columns },
-    { "int", "warps_down", n.warps_down }, { "int", "warps_across", n.warps_across },
+    { "int", "warps_across", n.warps_across },
     { "int", "vector_bytes", spec.vec or 16 }, { "int", "fragment_columns", n.warp_columns },
   }
 end

@@ -1,7 +1,7 @@
 // linear_logp forward on any GPU from sm_80 on: persistent blocks, tiles by cp.async, products by warps of warp_rows x warp_columns.
 //
 // The stream of stages runs ahead over tiles and units alike, so that the pipeline never drains before the block's last tile.
-// Config: threads, stages, warps_down, warps_across, and those of shared_tile, the stage product, schedule and row_statistics
+// Config: threads, stages, warps_across, and those of shared_tile, the stage product, schedule and row_statistics
 template <class Config> struct SharedStorage {
     alignas(128) u8 stages[Config::stages][Operands<Config>::stage_bytes];
     float merge[Config::warps_across][Config::block_rows][4]; // offset, sum, best, its index

@@ -15,6 +15,3 @@ __device__ __forceinline__ void tma_load_multicast(u32 to, const TensorMap *map,
                  "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
                  : "memory");
 }
-__device__ __forceinline__ void tma_prefetch_map(const TensorMap *map) {
-    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
-}

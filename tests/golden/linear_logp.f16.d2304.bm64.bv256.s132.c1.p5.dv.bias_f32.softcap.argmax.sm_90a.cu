@@ -15,7 +15,6 @@ struct f16 { u16 bits; };
 struct alignas(64) TensorMap { u64 opaque[16]; };
 
 constexpr float infinity = __builtin_bit_cast(float, 0x7f800000u), not_a_number = __builtin_bit_cast(float, 0x7fffffffu);
-constexpr float log2_e = 1.4426950408889634f;
 constexpr float ln_2 = 0.6931471805599453f;
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
@@ -200,9 +199,6 @@ __device__ __forceinline__ void tma_load_multicast(u32 to, const TensorMap *map,
                  "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
                  "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
                  : "memory");
-}
-__device__ __forceinline__ void tma_prefetch_map(const TensorMap *map) {
-    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 #line 1 "templates/sm90a/cluster.cuh"
 // Thread block clusters and warpgroup register budgets: PTX ISA, "barrier.cluster", "setmaxnreg".

@@ -15,7 +15,6 @@ struct f16 { u16 bits; };
 struct alignas(64) TensorMap { u64 opaque[16]; };
 
 constexpr float infinity = __builtin_bit_cast(float, 0x7f800000u), not_a_number = __builtin_bit_cast(float, 0x7fffffffu);
-constexpr float log2_e = 1.4426950408889634f;
 constexpr float ln_2 = 0.6931471805599453f;
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
@@ -38,7 +37,6 @@ struct Config {
     static constexpr int shared_bytes = 51200;
     static constexpr int warp_rows = 32;
     static constexpr int warp_columns = 64;
-    static constexpr int warps_down = 2;
     static constexpr int warps_across = 2;
     static constexpr int vector_bytes = 16;
     static constexpr int fragment_columns = 64;
@@ -705,7 +703,7 @@ template <class Config> struct RowStatistics {
 // linear_logp forward on any GPU from sm_80 on: persistent blocks, tiles by cp.async, products by warps of warp_rows x warp_columns.
 //
 // The stream of stages runs ahead over tiles and units alike, so that the pipeline never drains before the block's last tile.
-// Config: threads, stages, warps_down, warps_across, and those of shared_tile, the stage product, schedule and row_statistics
+// Config: threads, stages, warps_across, and those of shared_tile, the stage product, schedule and row_statistics
 template <class Config> struct SharedStorage {
     alignas(128) u8 stages[Config::stages][Operands<Config>::stage_bytes];
     float merge[Config::warps_across][Config::block_rows][4]; // offset, sum, best, its index
