@@ -21,6 +21,9 @@ function budget.hopper(spec)
     -- A box has at most 256 rows; with multicast each block of the cluster loads its share of the tile.
     n.weight_box_columns, n.weight_box_rows = n.block_hidden, math.min(spec.bv // spec.cluster, 256)
   end
+  -- With few rows the kernel lives off memory, which is faster (5 %) when the two 128-byte pieces of a 256-byte line of the weight are
+  -- asked for together (and another 2 % with an even number of stages); with many rows it is better to fill each stage as soon as it is free.
+  n.steps_together = n.consumer_groups == 1 and not f32 and 2 or 1
   local stage_bytes = (spec.bm + spec.bv) * 128 * (f32 and 2 or 1)
   n.shared_bytes = align(spec.stages * stage_bytes + (f32 and 24 or 16) * spec.stages, 1024)
   -- A register cap at entry lets setmaxnreg move registers from the other warpgroups to the consumers. With one consumer warpgroup

@@ -7,7 +7,7 @@ local select = {}
 
 -- Rows of a problem up to which a tile is taken. KEEP IN STEP: row buckets (runtime/plan/dispatch.c).
 local hopper_tiles = {
-  { rows = 64,        bm = 64,  cluster = 1, stages = 5 },
+  { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
   { rows = 128,       bm = 128, cluster = 1, stages = 4 },
   { rows = math.huge, bm = 128, cluster = 2, stages = 4 },
 }

@@ -1,13 +1,13 @@
--- Emits the one WGMMA instruction that a kernel uses, and the wait for its results: PTX ISA, "wgmma.mma_async", "wgmma.wait_group".
+-- Emits the product of one stage, as the WGMMA instructions that step along its K, and the wait for its results: PTX ISA,
+-- "wgmma.mma_async", "wgmma.wait_group". One statement holds them all: compilers take their time over each one's operands.
 local wgmma = {}
 
 local template = [[
-// The accumulators (64 x %(n)d of the warpgroup) += a . b; without accumulate they are overwritten.
-__device__ __forceinline__ void wgmma(float (&d)[%(count)d], u64 a, u64 b, int accumulate) {
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %%%(flag)d, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n%(n)dk%(k)d.f32.%(type)s.%(type)s "
-                 "{%(registers)s}, "
-                 "%%%(a)d, %%%(b)d, p, 1, 1%(transposes)s;\n}"
+// The accumulators (64 x %(n)d of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten.
+__device__ __forceinline__ void wgmma_stage(float (&d)[%(count)d], u64 a, u64 b, int accumulate) {
+    asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %%%(flag)d, 0;\n"
+%(instructions)s
+                 "}"
                  : %(outputs)s
                  : "l"(a), "l"(b), "r"(accumulate));
 }
@@ -18,6 +18,30 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[%(count)d]) {
 }
 ]]
 
+local instruction = [[
+                 "add.s64 a, %%%(a)d, %(a_offset)d;\nadd.s64 b, %%%(b)d, %(b_offset)d;\n"
+                 "wgmma.mma_async.sync.aligned.m64n%(n)dk%(k)d.f32.%(type)s.%(type)s "
+                 "{%(registers)s}, a, b, %(scale_d)s, 1, 1%(transposes)s;\n"]]
+
+local function fill(text, values)
+  text = text:gsub("%%%((%w+[_%w]*)%)[ds]", function(name) return tostring(values[name]) end)
+  return (text:gsub("%%%%", "%%"))
+end
+
+-- A stage holds 128 bytes of K. Operands along K (K-major) are 32 bytes from one instruction to the next; across K they are 16 rows of 128 bytes,
+-- both in the descriptor's units of 16 bytes.
+local instruction_count = 4
+local function step(is_mn_major) return is_mn_major and 128 or 2 end
+
+local function instructions(values)
+  local lines = {}
+  for i = 0, instruction_count - 1 do
+    values.a_offset, values.b_offset, values.scale_d = i * values.a_step, i * values.b_step, i == 0 and "p" or "1"
+    lines[#lines + 1] = fill(instruction, values)
+  end
+  return table.concat(lines, "\n")
+end
+
 function wgmma.wrapper(spec)
   local count, f32 = spec.bv // 2, spec.dtype == "f32"
   local registers, outputs = {}, {}
@@ -25,13 +49,16 @@ function wgmma.wrapper(spec)
     registers[#registers + 1] = "%" .. i
     outputs[#outputs + 1] = ('"+f"(d[%d])'):format(i)
   end
+  local b_transposed = spec.dv or false
   local values = {
     n = spec.bv, k = f32 and 8 or 16, count = count, type = f32 and "tf32" or spec.dtype, a = count, b = count + 1, flag = count + 2,
     registers = table.concat(registers, ", "), outputs = table.concat(outputs, ", "),
-    transposes = f32 and "" or spec.dv and ", 0, 1" or ", 0, 0", -- which operand is MN-major; tf32 has no choice
+    instruction_count = instruction_count, a_step = step(false), b_step = step(b_transposed),
+    -- Which operands are MN-major; tf32 has no choice.
+    transposes = f32 and "" or (", 0, %d"):format(b_transposed and 1 or 0),
   }
-  local text = template:gsub("%%%((%w+[_%w]*)%)[ds]", function(name) return tostring(values[name]) end)
-  return (text:gsub("%%%%", "%%"))
+  values.instructions = instructions(values)
+  return fill(template, values)
 end
 
 return wgmma

@@ -39,7 +39,7 @@ end
 
 function kernel.config(spec, n)
   return {
-    { "int", "consumer_groups", n.consumer_groups }, { "int", "wgmma_k", n.wgmma_k },
+    { "int", "consumer_groups", n.consumer_groups }, { "int", "steps_together", n.steps_together },
     { "bool", "splits_operands", spec.dtype == "f32" }, { "int", "producer_registers", n.producer_registers },
     { "int", "splitter_registers", n.splitter_registers }, { "int", "consumer_registers", n.consumer_registers },
     { "int", "weight_box_columns", n.weight_box_columns }, { "int", "weight_box_rows", n.weight_box_rows },

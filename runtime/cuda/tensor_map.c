@@ -73,7 +73,7 @@ static flp_status encode(const flp_driver *driver, const flp_tensor_map_spec *sp
     return flp_driver_check(driver,
                             driver->tensor_map_encode_tiled(map, type, 2, address.plain, dimensions, strides_bytes, box,
                                                             element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                                            CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                                            CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                                             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
                             "cuTensorMapEncodeTiled");
 }

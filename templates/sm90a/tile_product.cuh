@@ -4,8 +4,8 @@
 // full[s]: the stage's bytes have arrived (one arrival, block_bytes + weight bytes). empty[s]: all consumers of all blocks of the cluster are
 // done with it; with multicast a block fills its neighbours' stages too, so it must wait for their consumers as well.
 // split[s], for fp32: a splitter warpgroup has replaced the stage's numbers by their tf32 parts (split_operands.cuh).
-// Config: element, block_rows, block_vocab, block_hidden, hidden_size, stages, cluster, consumer_groups, weight_is_hidden_vocab, weight_box_*,
-// splits_operands
+// Config: element, block_rows, block_vocab, block_hidden, hidden_size, stages, steps_together, cluster, consumer_groups,
+// weight_is_hidden_vocab, weight_box_*, splits_operands
 template <class Config, bool splits> struct LowParts {};
 template <class Config> struct LowParts<Config, true> {
     float hidden[Config::stages][Config::block_rows * Config::block_hidden];
@@ -60,10 +60,20 @@ template <class Config> struct TileProduct {
         mbarrier_init_fence();
     }
 
+    // Of this step and of those that are filled together with it.
+    __device__ __forceinline__ void wait_for_free_stages() const {
+        Ring<Config> ahead = ring;
+#pragma unroll
+        for (int i = 0; i < Config::steps_together; i++) {
+            mbarrier_wait(shared_address(&shared.empty[ahead.stage]), ahead.phase ^ 1);
+            ahead.advance();
+        }
+    }
+
     // Producer, one thread: loads the tiles of one accumulator tile, row and column being its corner.
     __device__ __forceinline__ void load(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank) {
         for (int step = 0; step < steps; step++) {
-            mbarrier_wait(empty(), ring.phase ^ 1);
+            if (step % Config::steps_together == 0) wait_for_free_stages();
             mbarrier_arrive_expect(full(), hidden_bytes + weight_bytes);
             int k = step * Config::block_hidden;
             tma_load(shared_address(shared.hidden[ring.stage]), &hidden_map, k, row, full());
@@ -104,9 +114,7 @@ template <class Config> struct TileProduct {
             mbarrier_wait(full(), ring.phase);
             wgmma_fence();
             u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
-#pragma unroll
-            for (int k = 0; k < Config::block_hidden / Config::wgmma_k; k++)
-                wgmma(d, a + k * 2, b + k * (Config::weight_is_hidden_vocab ? 128 : 2), (step | k) != 0);
+            wgmma_stage(d, a, b, step != 0);
             wgmma_commit();
             wgmma_wait<late ? 1 : 0>();
             if (late && step > 0) release(previous);
@@ -127,13 +135,9 @@ template <class Config> struct TileProduct {
             wgmma_fence();
             u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
             u64 a_low = hidden_descriptor(shared.low.hidden[ring.stage], group), b_low = weight_descriptor(shared.low.weight[ring.stage]);
-            constexpr int count = Config::block_hidden / Config::wgmma_k;
-#pragma unroll
-            for (int k = 0; k < count; k++) wgmma(stage_sum, a_low + k * 2, b + k * 2, k != 0);
-#pragma unroll
-            for (int k = 0; k < count; k++) wgmma(stage_sum, a + k * 2, b_low + k * 2, 1);
-#pragma unroll
-            for (int k = 0; k < count; k++) wgmma(stage_sum, a + k * 2, b + k * 2, 1);
+            wgmma_stage(stage_sum, a_low, b, 0);
+            wgmma_stage(stage_sum, a, b_low, 1);
+            wgmma_stage(stage_sum, a, b, 1);
             wgmma_commit();
             wgmma_finish(stage_sum);
             release(empty());

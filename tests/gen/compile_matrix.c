@@ -12,7 +12,7 @@
 #include "gen/cubin_facts.h"
 #include "jit/kernel.h"
 
-#define HOPPER_TILES "{bm64.bv256.s132.c1.p5|bm128.bv256.s132.c1.p4|bm128.bv256.s132.c2.p4}"
+#define HOPPER_TILES "{bm64.bv256.s132.c1.p4|bm128.bv256.s132.c1.p4|bm128.bv256.s132.c2.p4}"
 #define PORTABLE_TILES "{bm64|bm128}.bv128.s108.c1.p4"
 #define OPTIONS "{|.bias_f32}{|.softcap}{|.argmax}"
 #define ALL_OPTIONS ".bias_f32.softcap.argmax"

@@ -13,7 +13,7 @@ TestEmit = {}
 -- Every kernel, product, layout and option.
 local samples = {
   "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a",
-  "linear_logp.f16.d80.bm64.bv256.s132.c1.p5.dv.bias_f32.softcap.argmax.sm_90a",
+  "linear_logp.f16.d80.bm64.bv256.s132.c1.p4.dv.bias_f32.softcap.argmax.sm_90a",
   "linear_logp.bf16.d8.bm64.bv64.s4.c1.p2.bias_bf16.sm_90a",
   "linear_logp.f32.d512.bm128.bv128.s132.c1.p3.sm_90a",
   "linear_logp.bf16.d2048.bm128.bv128.s108.c1.p4.sm_80",
@@ -115,15 +115,17 @@ function TestEmit.test_the_wgmma_wrapper_has_the_variant_s_shape_and_type()
   local function wrapper(text) return emitted(text).source end
   local source = wrapper("linear_logp.f16.d80.bm64.bv192.s132.c1.p4.dv.sm_90a")
   luaunit.assertStrContains(source, "wgmma.mma_async.sync.aligned.m64n192k16.f32.f16.f16 ")
-  luaunit.assertStrContains(source, "%96, %97, p, 1, 1, 0, 1;")
+  luaunit.assertStrContains(source, "a, b, p, 1, 1, 0, 1;")
+  luaunit.assertStrContains(source, "add.s64 a, %96, 6;\\nadd.s64 b, %97, 384;") -- the fourth step: along K of hidden, across K of the weight
+  luaunit.assertEquals(count(source, "a, b, 1, 1, 1, 0, 1;"), 3) -- and steps two to four always accumulate
   luaunit.assertEquals(count(source, '"%+f"%(d%[%d+%]%)'), 2 * 96) -- the product and the wait name every accumulator
   source = wrapper("linear_logp.bf16.d80.bm64.bv64.s132.c1.p4.sm_90a")
   luaunit.assertStrContains(source, "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 ")
-  luaunit.assertStrContains(source, "%32, %33, p, 1, 1, 0, 0;")
+  luaunit.assertStrContains(source, "a, b, p, 1, 1, 0, 0;")
   luaunit.assertEquals(count(source, '"%+f"%(d%[%d+%]%)'), 2 * 32)
   source = wrapper("linear_logp.f32.d80.bm64.bv128.s132.c1.p4.sm_90a")
   luaunit.assertStrContains(source, "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 ")
-  luaunit.assertStrContains(source, "%64, %65, p, 1, 1;")
+  luaunit.assertStrContains(source, "a, b, p, 1, 1;")
 end
 
 function TestEmit.test_a_kernel_carries_only_the_product_it_uses()

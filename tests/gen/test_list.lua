@@ -28,11 +28,11 @@ end
 
 function TestList.test_dtypes_and_hidden_sizes_narrow_it()
   luaunit.assertEquals(fusedlogp.list("sm_90a", { "bf16" }, { 2048 }), {
-    "linear_logp.bf16.d2048.bm64.bv256.s132.c1.p5.sm_90a",
+    "linear_logp.bf16.d2048.bm64.bv256.s132.c1.p4.sm_90a",
     "linear_logp_combine.bm8.sm_90a",
     "linear_logp.bf16.d2048.bm128.bv256.s132.c1.p4.sm_90a",
     "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a",
-    "linear_logp.bf16.d2048.bm64.bv256.s132.c1.p5.argmax.sm_90a",
+    "linear_logp.bf16.d2048.bm64.bv256.s132.c1.p4.argmax.sm_90a",
     "linear_logp_combine.bm8.argmax.sm_90a",
     "linear_logp.bf16.d2048.bm128.bv256.s132.c1.p4.argmax.sm_90a",
     "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.argmax.sm_90a",

@@ -145,7 +145,7 @@ function TestSelect.test_the_tile_follows_n()
     return ("bm%d c%d p%d"):format(tile.bm, tile.cluster, tile.stages)
   end
   for _, n in ipairs(rows) do
-    luaunit.assertEquals(tile_at(n, 90), n <= 64 and "bm64 c1 p5" or n <= 128 and "bm128 c1 p4" or "bm128 c2 p4")
+    luaunit.assertEquals(tile_at(n, 90), n <= 64 and "bm64 c1 p4" or n <= 128 and "bm128 c1 p4" or "bm128 c2 p4")
     luaunit.assertEquals(tile_at(n, 90, "f32"), n <= 64 and "bm64 c1 p4" or "bm128 c1 p3")
     luaunit.assertEquals(tile_at(n, 80), n <= 64 and "bm64 c1 p4" or "bm128 c1 p4")
   end

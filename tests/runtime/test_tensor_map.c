@@ -40,7 +40,7 @@ static void a_good_spec_is_encoded_as_the_kernels_expect(void **state)
     assert_int_equal(1, fake_driver.map.element_strides[1]);
     assert_int_equal(CU_TENSOR_MAP_SWIZZLE_128B, fake_driver.map.swizzle);
     assert_int_equal(CU_TENSOR_MAP_INTERLEAVE_NONE, fake_driver.map.interleave);
-    assert_int_equal(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, fake_driver.map.l2_promotion);
+    assert_int_equal(CU_TENSOR_MAP_L2_PROMOTION_L2_128B, fake_driver.map.l2_promotion);
     assert_int_equal(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, fake_driver.map.fill);
 }
 
