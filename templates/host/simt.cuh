@@ -1,0 +1,63 @@
+// Threads, votes, shuffles and single-instruction arithmetic: the twin of any/simt.cuh.
+// Config: none
+__device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
+__device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+__device__ __forceinline__ int thread_index_reread() { return threadIdx.x; }
+__device__ __forceinline__ int lane_index_reread() { return threadIdx.x % 32; }
+__device__ __forceinline__ void block_barrier() { __syncthreads(); }
+__device__ __forceinline__ void warp_barrier() { __syncwarp(); }
+extern "C" void flp_host_barrier_arrive(int number, int threads);
+__device__ __forceinline__ void barrier_wait(int barrier, int threads) { flp_host_barrier(barrier, threads); }
+__device__ __forceinline__ void barrier_arrive(int barrier, int threads) { flp_host_barrier_arrive(barrier, threads); }
+
+template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
+    return __shfl_xor_sync(0xffffffffu, value, lane_mask);
+}
+__device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
+__device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
+
+// Whether any of the four lanes that share a fragment row says so.
+__device__ __forceinline__ bool quad_any(bool condition) {
+    return (__ballot_sync(0xffffffffu, condition) >> (lane_index() & ~3)) & 15u;
+}
+
+// 2^x: at most 2 ulp off, exact for integers, 0 for -inf and for results below 2^-126.
+__device__ __forceinline__ float exp2_approximate(float x) {
+    float y = exp2f(x);
+    return y < 0x1p-126f ? 0 : y;
+}
+
+__device__ __forceinline__ float reciprocal_approximate(float x) {
+    return 1 / x;
+}
+
+// tanh(x) without a branch, relative error below 4e-7: for |x| < 0.6 an odd polynomial (least squares on Chebyshev nodes of that interval,
+// 1.6e-7), beyond it (1 - e) / (1 + e) with e = exp(-2 |x|), where 1 - e loses at most one bit. NaN stays NaN.
+// slope: 1 - tanh(x)^2, from e, since the difference has few bits where the tangent is near 1.
+__device__ __forceinline__ float hyperbolic_tangent(float x, float &slope) {
+    float e = exp2_approximate(-2.8853900817779268f * fabsf(x)), inverse = reciprocal_approximate(1 + e);
+    float large = copysignf((1 - e) * inverse, x);
+    slope = 4 * e * inverse * inverse;
+    float s = x * x;
+    float p = fmaf(fmaf(fmaf(0.0156079458f, s, -0.0522078414f), s, 0.133130099f), s, -0.333325886f);
+    float small = fmaf(x * s, p, x);
+    return fabsf(x) < 0.6f ? small : large;
+}
+__device__ __forceinline__ float hyperbolic_tangent(float x) {
+    float slope;
+    return hyperbolic_tangent(x, slope);
+}
+
+__device__ __forceinline__ float to_float(float x) { return x; }
+__device__ __forceinline__ float to_float(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+__device__ __forceinline__ float to_float(f16 x) {
+    u32 exponent = x.bits >> 10 & 31, fraction = x.bits & 1023;
+    float size = exponent == 31  ? __uint_as_float(0x7f800000u | fraction << 13)
+                 : exponent == 0 ? (float)fraction * 0x1p-24f
+                                 : __uint_as_float((exponent + 112) << 23 | fraction << 13);
+    return x.bits >> 15 ? -size : size;
+}
+
+__device__ __forceinline__ void keep_order() {}
+__device__ __forceinline__ void settle(float &) {}
+__device__ __forceinline__ void forget(u32 &) {}

@@ -1,0 +1,139 @@
+/* The same inputs through a kernel on the GPU and through the host machine: what the machine models is what the GPU does.
+ *
+ * The largest logit's index is the same. The other numbers are each within their roundings of fp64 (flp_reference.rounding, of which a row may be
+ * eight times off), so that two of them differ by at most sqrt(2) of that: the machine sums a product exactly and truncates once, where
+ * tensor cores align and truncate, and takes exp2 from the C library. */
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "device/device_case.h"
+#include "device/device_test.h"
+#include "device/edge_cases.h"
+#include "host/host_linear_logp.h"
+#include "host/host_suite.h"
+
+enum { MOST_CASES = 32 };
+static const double deviations = 8;
+
+static flp_context *host;
+static flp_case cases[MOST_CASES];
+static flp_case_data on_gpu[MOST_CASES];
+static int case_count;
+
+/* Ties and sums that are exact on both. */
+static const flp_case exact[] = {
+    { .name = "whole numbers", .values = FLP_CASE_INTEGERS, .problem = { .dtype = FLP_BF16, .argmax = 1, .entropy = 1 } },
+    { .name = "whole numbers, f32", .values = FLP_CASE_INTEGERS, .problem = { .dtype = FLP_F32, .argmax = 1, .entropy = 1 } },
+    { .name = "whole numbers, columns", .values = FLP_CASE_INTEGERS,
+      .problem = { .dtype = FLP_F16, .weight_layout = FLP_HIDDEN_VOCAB, .argmax = 1 } },
+};
+
+static void collect_cases(void)
+{
+    for (int i = 0; i < flp_edge_case_quick_count() && i < MOST_CASES - 3; i++) {
+        flp_edge_case_quick_get(i, &cases[case_count]);
+        /* A large vocabulary takes the host machine minutes. */
+        case_count += cases[case_count].problem.vocab < 4000;
+    }
+    for (int i = 0; i < 3; i++, case_count++) {
+        cases[case_count] = exact[i];
+        flp_case_complete(i, &cases[case_count]);
+    }
+}
+
+static void run_on_gpu(const flp_case *c, flp_case_data *data)
+{
+    flp_gpu *gpu = &flp_device_test.gpu;
+    flp_device_case on_device;
+    flp_linear_logp_args args;
+    char message[256] = "";
+    int intact;
+
+    assert_true(flp_case_make_data(c, data));
+    assert_succeeds(flp_device_case_upload(gpu, data, 0, &on_device));
+    flp_device_case_args(c, data, &on_device, &args);
+    assert_succeeds(flp_linear_logp(flp_device_test.context, &c->problem, &args));
+    assert_succeeds(flp_gpu_synchronize(gpu));
+    assert_succeeds(flp_device_case_download(gpu, data, &on_device, &intact, message, sizeof(message)));
+    assert_true(intact);
+    flp_gpu_free_all(gpu);
+}
+
+/* All of the GPU's results first: the library loads one driver at a time. */
+static int set_up(void **state)
+{
+    const int capability = flp_device_test.gpu.facts.compute_capability == 90 ? 90 : 80;
+
+    (void)state;
+    for (int i = 0; i < case_count; i++)
+        run_on_gpu(&cases[i], &on_gpu[i]);
+    flp_device_test_finish();
+    host = flp_host_suite_start(capability);
+    return host == NULL;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    for (int i = 0; i < case_count; i++)
+        flp_case_free_data(&on_gpu[i]);
+    flp_context_destroy(host);
+    return 0;
+}
+
+static const void *values_of(const flp_case_data *data, flp_case_role role)
+{
+    return data->buffer[role].base ? data->buffer[role].base + data->buffer[role].offset : NULL;
+}
+
+static void compare(const char *name, flp_case_role role, const flp_case_data *gpu, const flp_case_data *machine, const double *rounding, int64_t rows)
+{
+    const float *a = values_of(gpu, role), *b = values_of(machine, role);
+
+    for (int64_t i = 0; a && i < rows; i++) {
+        const double allowed = sqrt(2) * deviations * rounding[i];
+        if (a[i] != b[i] && !(isnan(a[i]) && isnan(b[i])) && !(fabs((double)a[i] - b[i]) <= allowed))
+            fail_msg("%s[%lld]: the GPU has %.9g, the host machine %.9g, allowed %.3g", name, (long long)i, a[i], b[i], allowed);
+    }
+}
+
+static void both_compute_the_same(void **state)
+{
+    const int index = (int)((const flp_case *)*state - cases);
+    const flp_case *c = &cases[index];
+    const int64_t rows = c->problem.rows;
+    flp_case_data data;
+    flp_reference reference;
+    flp_linear_logp_args args;
+    char message[8192] = "";
+
+    alarm(flp_device_test.seconds);
+    assert_true(flp_case_make_data(c, &data));
+    flp_case_args(c, &data, NULL, &args);
+    assert_true(flp_reference_compute(&c->problem, &args, &reference));
+    flp_host_suite_begin((uint64_t)index);
+    if (!flp_host_linear_logp_run_data(host, c, &data, &reference, message, sizeof(message)))
+        fail_msg("%s, on the host machine: %s", c->name, message);
+    compare("logp", FLP_CASE_LOGP, &on_gpu[index], &data, reference.rounding, rows);
+    compare("lse", FLP_CASE_LSE, &on_gpu[index], &data, reference.rounding, rows);
+    compare("entropy", FLP_CASE_ENTROPY, &on_gpu[index], &data, reference.entropy_rounding, rows);
+    if (c->problem.argmax)
+        assert_memory_equal(values_of(&on_gpu[index], FLP_CASE_ARGMAX), values_of(&data, FLP_CASE_ARGMAX), (size_t)rows * sizeof(int32_t));
+    flp_reference_free(&reference);
+    flp_case_free_data(&data);
+}
+
+int main(int argc, char **argv)
+{
+    struct CMUnitTest tests[MOST_CASES];
+    int code;
+
+    collect_cases();
+    code = flp_device_test_start(argc, argv);
+    if (code != 0)
+        return code;
+    for (int i = 0; i < case_count; i++)
+        tests[i] = (struct CMUnitTest){ cases[i].name, both_compute_the_same, NULL, NULL, &cases[i] };
+    return _cmocka_run_group_tests("the GPU and the host machine", tests, (size_t)case_count, set_up, tear_down);
+}

@@ -1,0 +1,223 @@
+/* Emits, changes, compiles and loads kernels for the host machine. */
+#include "host/host_kernels.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cross_entropy_cases.h" /* whose token loss a kernel may be of */
+#include "jit/generator.h"
+
+/* The thread sanitizer's calls at each access are what the machine watches; its library is not linked. Templates of CUDA may name, where it
+ * is never instantiated, what a kernel does not carry. */
+static const char default_flags[] = "-O1 -g";
+static const char compile_options[] = "-std=gnu++17 -fsanitize=thread -fPIC -fpermissive -fno-exceptions -ffp-contract=off -w";
+
+typedef struct made_kernel {
+    char name[FLP_VARIANT_BYTES];
+    flp_host_kernel kernel;
+    char failure[1024]; /* "": none */
+    struct made_kernel *next;
+} made_kernel;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static made_kernel *made;
+static flp_generator *generator;
+static const flp_host_mutation *mutation;
+static int mutated;
+
+static const char *setting(const char *name, const char *otherwise)
+{
+    const char *value = getenv(name);
+
+    return value && value[0] ? value : otherwise;
+}
+
+void flp_host_kernels_mutate(const flp_host_mutation *wanted)
+{
+    mutation = wanted;
+    mutated = 0;
+}
+
+int flp_host_kernels_mutated(void)
+{
+    return mutated;
+}
+
+static int fail(made_kernel *one, const char *format, const char *what)
+{
+    snprintf(one->failure, sizeof(one->failure), format, what);
+    return 0;
+}
+
+/* 1 where the source is fit to compile: unchanged, or changed in its one place. */
+static int mutate(made_kernel *one, flp_text *source)
+{
+    char *place = mutation ? strstr(source->data, mutation->from) : NULL;
+    flp_text changed = { 0 };
+
+    if (!place)
+        return 1;
+    if (strstr(place + 1, mutation->from))
+        return fail(one, "\"%s\" stands in the source more than once", mutation->from);
+    flp_text_append_bytes(&changed, source->data, (size_t)(place - source->data));
+    flp_text_append(&changed, "%s%s", mutation->to, place + strlen(mutation->from));
+    flp_text_free(source);
+    *source = changed;
+    mutated++;
+    return !changed.failed;
+}
+
+/* path: without its ending. Another process may do the same: files are renamed when they are whole. */
+static int compile(made_kernel *one, const char *path, const flp_text *source)
+{
+    static const char script[] =
+        "part='%s.%ld' path='%s'\n"
+        "%s %s %s -c -o \"$part.o\" \"$path.cpp\" 2>\"$part.log\" && %s -shared -o \"$part.so\" \"$part.o\" -lm 2>>\"$part.log\" &&\n"
+        "mv \"$part.so\" \"$path.so\" && rm -f \"$part.log\" \"$part.o\" || { grep -m 3 error \"$part.log\" >&2; exit 1; }";
+    const char *compiler = setting("CXX", "c++");
+    flp_text file = { 0 }, command = { 0 };
+    int done;
+
+    flp_text_append(&file, "%s.cpp", path);
+    flp_text_append(&command, script, path, (long)getpid(), path, compiler, compile_options, setting("FUSEDLOGP_HOST_CXXFLAGS", default_flags), compiler);
+    if (file.failed || command.failed)
+        abort();
+    done = flp_file_publish(AT_FDCWD, file.data, source->data, source->length) == FLP_OK && system(command.data) == 0;
+    flp_text_free(&command);
+    if (!done)
+        fail(one, "%s does not compile; the .log files beside it say why", file.data);
+    flp_text_free(&file);
+    return done;
+}
+
+static int load(made_kernel *one, const char *object, const flp_manifest *manifest)
+{
+    flp_host_kernel *kernel = &one->kernel;
+    char symbol[FLP_VARIANT_BYTES + 32];
+    void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+
+    *kernel = (flp_host_kernel){ .threads = manifest->threads, .shared_bytes = manifest->shared_bytes, .registers = manifest->registers,
+                                 .cluster = manifest->cluster };
+    if (library) {
+        snprintf(symbol, sizeof(symbol), "%s_parameter_bytes", manifest->kernel);
+        *(void **)&kernel->body = dlsym(library, manifest->kernel);
+        kernel->parameter_bytes = dlsym(library, symbol);
+    }
+    return kernel->body && kernel->parameter_bytes ? 1 : fail(one, "%s", dlerror());
+}
+
+/* The name of a shared object says what it was made from and how. */
+static int make_object(made_kernel *one, const flp_text *source, const flp_manifest *manifest)
+{
+    const char *directory = setting("FUSEDLOGP_HOST_KERNELS", "tests/host/kernels");
+    flp_text key = { 0 }, path = { 0 }, object = { 0 };
+    char digest[FLP_DIGEST_TEXT_BYTES];
+    int done;
+
+    flp_text_append(&key, "%s %s %s\n%s", setting("CXX", "c++"), compile_options, setting("FUSEDLOGP_HOST_CXXFLAGS", default_flags), source->data);
+    flp_digest_format(key.data, key.length, digest);
+    flp_text_append(&path, "%s/%.20s", directory, digest);
+    flp_text_append(&object, "%s.so", path.data);
+    if (key.failed || object.failed)
+        abort();
+    if (flp_file_make_directories(directory, 0777) != FLP_OK)
+        done = fail(one, "%s", flp_error_message());
+    else
+        done = (access(object.data, R_OK) == 0 || compile(one, path.data, source)) && load(one, object.data, manifest);
+    flp_text_free(&key);
+    flp_text_free(&path);
+    flp_text_free(&object);
+    return done;
+}
+
+static void build(const char *variant, made_kernel *one)
+{
+    flp_text name = { 0 }, source = { 0 };
+    flp_emitted emitted;
+
+    flp_text_append(&name, "%s@host", variant);
+    if (name.failed || flp_generator_emit(generator, name.data, &emitted) != FLP_OK) {
+        fail(one, "%s", flp_error_message());
+    } else {
+        flp_text_append_bytes(&source, emitted.source, emitted.source_bytes);
+        if (mutate(one, &source))
+            make_object(one, &source, &emitted.manifest);
+        flp_emitted_free(&emitted);
+    }
+    flp_text_free(&name);
+    flp_text_free(&source);
+}
+
+/* "linear_logp.bf16.sm_90a" is flp_linear_logp_bf16_sm_90a. */
+static void name_of(const char *variant, char *name, size_t bytes)
+{
+    snprintf(name, bytes, "flp_%s", variant);
+    for (char *at = name; *at; at++)
+        if (*at == '.')
+            *at = '_';
+}
+
+static made_kernel *find(const char *name)
+{
+    made_kernel *one;
+
+    pthread_mutex_lock(&mutex);
+    one = made;
+    while (one && strcmp(one->name, name) != 0)
+        one = one->next;
+    pthread_mutex_unlock(&mutex);
+    return one;
+}
+
+void flp_host_kernels_make(const char *variant)
+{
+    made_kernel *one = calloc(1, sizeof(*one));
+    int has_generator;
+
+    if (!one)
+        abort();
+    name_of(variant, one->name, sizeof(one->name));
+    if (find(one->name)) {
+        free(one);
+        return;
+    }
+    pthread_mutex_lock(&mutex);
+    has_generator = generator || (flp_generator_create(&generator) == FLP_OK &&
+                                  flp_generator_define_token_loss(generator, flp_cross_entropy_case_loss_name, flp_cross_entropy_case_loss) == FLP_OK);
+    pthread_mutex_unlock(&mutex);
+    if (!has_generator)
+        snprintf(one->failure, sizeof(one->failure), "%s", flp_error_message());
+    else
+        build(variant, one);
+    pthread_mutex_lock(&mutex);
+    one->next = made;
+    made = one;
+    pthread_mutex_unlock(&mutex);
+}
+
+const flp_host_kernel *flp_host_kernels_find(const char *kernel_name, const char **failure)
+{
+    const made_kernel *one = find(kernel_name);
+
+    *failure = one ? one->failure : "it was not compiled for the host";
+    return one && !one->failure[0] ? &one->kernel : NULL;
+}
+
+void flp_host_kernels_forget(void)
+{
+    pthread_mutex_lock(&mutex);
+    while (made) {
+        made_kernel *next = made->next;
+        free(made);
+        made = next;
+    }
+    pthread_mutex_unlock(&mutex);
+}

@@ -1,0 +1,105 @@
+/* linear_cross_entropy on the host device: the cases of tests/cross_entropy_cases.h. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cross_entropy_cases.h"
+#include "host/host_suite.h"
+
+static flp_cross_entropy_case *cases;
+static char (*names)[128];
+static int case_count;
+
+static int is_small(const flp_cross_entropy_case *c)
+{
+    const flp_linear_logp_problem *p = &c->problem.backward.forward;
+
+    return (double)p->rows * (double)p->hidden * (double)p->vocab < 2e7;
+}
+
+static int count(void)
+{
+    if (cases)
+        return case_count;
+    cases = calloc((size_t)flp_cross_entropy_case_count(), sizeof(*cases));
+    names = calloc((size_t)flp_cross_entropy_case_count(), sizeof(*names));
+    if (!cases || !names)
+        abort();
+    for (int i = 0; i < flp_cross_entropy_case_count(); i++) {
+        flp_cross_entropy_case_get(i, &cases[case_count]);
+        snprintf(names[case_count], sizeof(names[0]), "cross-entropy: %s", cases[case_count].gradient.name);
+        case_count += is_small(&cases[case_count]);
+    }
+    return case_count;
+}
+
+static const char *name(int index)
+{
+    return names[index];
+}
+
+static flp_status make_plan(flp_context *context, const flp_cross_entropy_case *c, flp_plan **plan)
+{
+    flp_status status = flp_token_loss_define(context, flp_cross_entropy_case_loss_name, flp_cross_entropy_case_loss);
+
+    *plan = NULL;
+    return status == FLP_OK ? flp_linear_cross_entropy_plan_create(context, &c->problem, plan) : status;
+}
+
+static void compile(flp_context *context, int index)
+{
+    flp_plan *plan;
+
+    if (make_plan(context, &cases[index], &plan) == FLP_OK)
+        flp_plan_destroy(plan);
+}
+
+static void list_buffers(const flp_cross_entropy_case_data *data, flp_host_memory *memory)
+{
+    for (int role = 0; role < FLP_CASE_BUFFERS; role++)
+        flp_host_memory_add(memory, data->gradient.forward.buffer[role].base, data->gradient.forward.buffer[role].offset,
+                            data->gradient.forward.buffer[role].data_bytes);
+    for (int role = 0; role < FLP_GRADIENT_BUFFERS; role++)
+        flp_host_memory_add(memory, data->gradient.own[role].base, data->gradient.own[role].offset, data->gradient.own[role].data_bytes);
+    for (int role = 0; role < FLP_CROSS_ENTROPY_BUFFERS; role++)
+        flp_host_memory_add(memory, data->own[role].base, data->own[role].offset, data->own[role].data_bytes);
+}
+
+/* The derivatives by the logits are kept in the dtype of the inputs. */
+static double dlogit_roundoff(flp_dtype dtype)
+{
+    return dtype == FLP_BF16 ? 0x1p-8 : dtype == FLP_F16 ? 0x1p-11 : 0;
+}
+
+static int execute(flp_context *context, const flp_cross_entropy_case *c, const flp_linear_cross_entropy_args *args, char *message, size_t bytes)
+{
+    flp_plan *plan;
+    flp_status status = make_plan(context, c, &plan);
+    int done;
+
+    if (status == FLP_OK)
+        status = flp_linear_cross_entropy_execute(plan, args);
+    done = flp_host_suite_succeeded(status, message, bytes);
+    flp_plan_destroy(plan);
+    return done;
+}
+
+static int run(flp_context *context, int index, char *message, size_t bytes)
+{
+    const flp_cross_entropy_case *c = &cases[index];
+    flp_host_memory memory = { 0 };
+    flp_cross_entropy_case_data data;
+    flp_cross_entropy_case_call call;
+    int done;
+
+    if (!flp_cross_entropy_case_make_data(c, &data))
+        abort();
+    flp_cross_entropy_case_args(c, &data, NULL, NULL, NULL, &call);
+    list_buffers(&data, &memory);
+    done = execute(context, c, &call.args, message, bytes) &&
+           flp_cross_entropy_case_check(c, &data, dlogit_roundoff(c->problem.backward.forward.dtype), message, bytes);
+    flp_host_memory_remove(&memory);
+    flp_cross_entropy_case_free_data(&data);
+    return done;
+}
+
+const flp_host_family flp_host_linear_cross_entropy = { count, name, compile, run };

@@ -1,0 +1,8 @@
+/* linear_logp's backward on the host device: one case of tests/gradient_cases.h. */
+#ifndef FLP_TESTS_HOST_LINEAR_LOGP_BACKWARD_H
+#define FLP_TESTS_HOST_LINEAR_LOGP_BACKWARD_H
+#include "gradient_cases.h"
+
+/* As flp_host_linear_logp_run. */
+int flp_host_linear_logp_backward_run(flp_context *context, const flp_gradient_case *c, char *message, size_t bytes);
+#endif

@@ -1,0 +1,157 @@
+/* Gathers the families' cases, compiles their kernels side by side, and runs them. */
+#include "host/host_suite.h"
+
+#include <fnmatch.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "host/host_device.h"
+#include "host/machine/machine_api.h"
+#include "runtime/fake_cmocka.h"
+
+static const flp_host_family *const families[] = {
+    &flp_host_linear_logp, &flp_host_linear_logp_backward, &flp_host_linear_cross_entropy, &flp_host_logits_logp, &flp_host_weighted_sum
+};
+enum { FAMILIES = sizeof(families) / sizeof(*families), MOST_COMPILERS = 16 };
+
+typedef struct {
+    const flp_host_family *family;
+    int index;
+    uint64_t seed;
+} suite_case;
+
+static flp_context *context;
+static suite_case *cases;
+static int case_count;
+static atomic_int next_case;
+
+flp_context *flp_host_suite_start(int compute_capability)
+{
+    const flp_context_options options = { .cache_directory = "", .cpu_threads = 1 };
+    flp_context *made = NULL;
+
+    flp_host_device_install(compute_capability);
+    return flp_context_create(&options, &made) == FLP_OK ? made : NULL;
+}
+
+void flp_host_memory_add(flp_host_memory *memory, unsigned char *base, size_t offset, size_t data_bytes)
+{
+    if (!base)
+        return;
+    if (memory->count == FLP_HOST_MEMORY_BUFFERS)
+        abort();
+    memory->start[memory->count++] = base + offset;
+    flp_host_machine_add_memory(base + offset, data_bytes);
+}
+
+void flp_host_memory_remove(flp_host_memory *memory)
+{
+    while (memory->count > 0)
+        flp_host_machine_remove_memory(memory->start[--memory->count]);
+}
+
+void flp_host_suite_begin(uint64_t seed)
+{
+    flp_host_device.seed = seed;
+    flp_host_device.failure[0] = 0;
+}
+
+int flp_host_suite_succeeded(flp_status status, char *message, size_t bytes)
+{
+    if (flp_host_device.failure[0])
+        snprintf(message, bytes, "%s", flp_host_device.failure);
+    else if (status != FLP_OK)
+        snprintf(message, bytes, "%s", flp_error_message());
+    return status == FLP_OK && !flp_host_device.failure[0];
+}
+
+/* $FUSEDLOGP_HOST_CASES: a pattern of the shell that the names of the cases match; unset: all. */
+static int is_wanted(const char *name)
+{
+    const char *pattern = getenv("FUSEDLOGP_HOST_CASES");
+
+    return !pattern || !pattern[0] || fnmatch(pattern, name, 0) == 0;
+}
+
+/* The first family runs whole, of the others one case in `share`. */
+static int is_in_share(int family, int index, int share)
+{
+    return family == 0 || (index + family) % share == 0;
+}
+
+static void collect_cases(int share)
+{
+    uint64_t seed = 0; /* a case's does not depend on which others run */
+    int all = 0;
+
+    for (int i = 0; i < FAMILIES; i++)
+        all += families[i]->count();
+    cases = calloc((size_t)all, sizeof(*cases));
+    if (!cases)
+        abort();
+    for (int i = 0; i < FAMILIES; i++)
+        for (int j = 0; j < families[i]->count(); j++, seed++)
+            if (is_in_share(i, j, share) && is_wanted(families[i]->name(j)))
+                cases[case_count++] = (suite_case){ families[i], j, seed };
+}
+
+static void *compile_cases(void *unused)
+{
+    int i;
+
+    while ((i = atomic_fetch_add(&next_case, 1)) < case_count)
+        cases[i].family->compile(context, cases[i].index);
+    return unused;
+}
+
+static void compile_all(void)
+{
+    pthread_t threads[MOST_COMPILERS];
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int wanted = cores < 1 ? 1 : cores > MOST_COMPILERS ? MOST_COMPILERS : (int)cores, started = 0;
+
+    while (started < wanted && pthread_create(&threads[started], NULL, compile_cases, NULL) == 0)
+        started++;
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* One interleaving, another for each case; or those of the seeds 0 .. $FUSEDLOGP_HOST_SEEDS - 1. */
+static void a_case_is_right(void **state)
+{
+    const suite_case *c = *state;
+    const char *text = getenv("FUSEDLOGP_HOST_SEEDS");
+    const uint64_t seeds = text ? strtoull(text, NULL, 10) : 0;
+    char message[8192] = "";
+
+    for (uint64_t i = 0; i < (seeds ? seeds : 1); i++) {
+        uint64_t seed = seeds ? i : c->seed;
+        flp_host_suite_begin(seed);
+        if (!c->family->run(context, c->index, message, sizeof(message)))
+            fail_msg("%s, seed %llu: %s", c->family->name(c->index), (unsigned long long)seed, message);
+    }
+}
+
+int flp_host_suite_run(const char *name, int compute_capability, int share)
+{
+    struct CMUnitTest *tests;
+    int code;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    collect_cases(share);
+    tests = calloc((size_t)case_count, sizeof(*tests));
+    context = flp_host_suite_start(compute_capability);
+    if (!tests || !context)
+        abort();
+    for (int i = 0; i < case_count; i++)
+        tests[i] = (struct CMUnitTest){ cases[i].family->name(cases[i].index), a_case_is_right, NULL, NULL, &cases[i] };
+    compile_all();
+    code = _cmocka_run_group_tests(name, tests, (size_t)case_count, NULL, NULL);
+    flp_context_destroy(context);
+    free(tests);
+    free(cases);
+    return code;
+}

@@ -1,0 +1,44 @@
+/* The kernels of every operator on the host device. A family is an operator's cases; a new one is a file host_<operator>.c and a line in
+ * host_suite.c. */
+#ifndef FLP_TESTS_HOST_SUITE_H
+#define FLP_TESTS_HOST_SUITE_H
+#include "fusedlogp.h"
+
+typedef struct {
+    int (*count)(void);
+    const char *(*name)(int index); /* of the case; lives on */
+    /* Makes the case's plan, so that its kernels are compiled. What fails is reported by run. Called by several threads. */
+    void (*compile)(flp_context *context, int index);
+    /* Executes the case and checks what it wrote. 1, or 0 and a message. */
+    int (*run)(flp_context *context, int index, char *message, size_t bytes);
+} flp_host_family;
+
+extern const flp_host_family flp_host_linear_logp;          /* host_linear_logp.c */
+extern const flp_host_family flp_host_linear_logp_backward; /* host_linear_logp_backward.c */
+extern const flp_host_family flp_host_linear_cross_entropy; /* host_linear_cross_entropy.c */
+extern const flp_host_family flp_host_logits_logp;          /* host_logits_logp.c */
+extern const flp_host_family flp_host_weighted_sum;         /* host_weighted_sum.c */
+
+/* The cases of all families on a device of the compute capability, as a group of cmocka tests; what main returns. share: of the families
+ * behind linear_logp's one case in so many. */
+int flp_host_suite_run(const char *name, int compute_capability, int share);
+
+/* A context on a fresh device, which keeps no kernels on the disk; NULL where the library refuses, with its message. */
+flp_context *flp_host_suite_start(int compute_capability);
+
+/* A case's buffers while they are the device's memory, each known to the byte. */
+enum { FLP_HOST_MEMORY_BUFFERS = 32 };
+typedef struct {
+    void *start[FLP_HOST_MEMORY_BUFFERS];
+    int count;
+} flp_host_memory;
+
+/* base NULL: there is no such buffer. */
+void flp_host_memory_add(flp_host_memory *memory, unsigned char *base, size_t offset, size_t data_bytes);
+void flp_host_memory_remove(flp_host_memory *memory);
+
+/* Before a case's execution: interleavings from the seed on, and no failure yet. */
+void flp_host_suite_begin(uint64_t seed);
+/* Behind it: 1, or 0 and the rule that a kernel broke, or what the library says. */
+int flp_host_suite_succeeded(flp_status status, char *message, size_t bytes);
+#endif

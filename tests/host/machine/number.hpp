@@ -1,0 +1,44 @@
+// The number formats of tensor operands, as exact doubles, and the tensor cores' rounding.
+#ifndef FLP_TESTS_HOST_MACHINE_NUMBER_HPP
+#define FLP_TESTS_HOST_MACHINE_NUMBER_HPP
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace host {
+
+inline float float_of_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+inline double decode_bf16(uint16_t bits) { return float_of_bits((uint32_t)bits << 16); }
+
+inline double decode_f16(uint16_t bits)
+{
+    // fp32's exponent is biased by 112 more; subnormal numbers come out right as well.
+    float size = (bits & 0x7c00) == 0x7c00 ? ((bits & 0x3ff) ? NAN : INFINITY) : float_of_bits((uint32_t)(bits & 0x7fff) << 13) * 0x1p112f;
+    return bits >> 15 ? -size : size;
+}
+
+// The tensor cores read the upper 19 bits of a tf32 operand.
+inline double decode_tf32(uint32_t bits) { return float_of_bits(bits & 0xffffe000u); }
+
+// Accumulation rounds towards zero (Fasi, Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA tensor cores, 2021).
+inline float truncate_to_float(double sum)
+{
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    bits &= ~((UINT64_C(1) << 29) - 1);
+    memcpy(&sum, &bits, sizeof bits);
+    return (float)sum;
+}
+
+enum class Element { bf16 = 0, f16 = 1, tf32 = 2 };
+
+inline int element_bytes(Element type) { return type == Element::tf32 ? 4 : 2; }
+
+} // namespace host
+#endif

@@ -1,0 +1,183 @@
+/* The host machine finds what is wrong: kernels with one mistake each, and the rule that has to be named. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "host/host_device.h"
+#include "host/host_kernels.h"
+#include "host/host_linear_logp.h"
+#include "host/host_linear_logp_backward.h"
+#include "host/host_suite.h"
+#include "runtime/fake_cmocka.h"
+
+/* Kernels of each family, small; bf16 but where it says f32. */
+typedef enum {
+    FEW_ROWS,      /* sm_90a, one consumer warpgroup */
+    ONE_TILE,      /* the same, with fewer steps than stages */
+    MORE_ROWS,     /* sm_90a, two */
+    CLUSTER,       /* sm_90a, two blocks a cluster, multicast */
+    COLUMNS,       /* sm_90a, weight [D, V] */
+    SPLIT,         /* sm_90a, f32 as two tf32 parts */
+    NEGATIVE,      /* sm_90a, all logits negative, argmax */
+    PORTABLE,      /* sm_80 */
+    PORTABLE_NEGATIVE,
+    PORTABLE_COLUMNS,
+    GRADIENTS      /* sm_90a, the backward's products and what they store */
+} kernel_case;
+
+static const struct {
+    int compute_capability;
+    flp_case c;
+    int is_backward;
+} kernel_cases[] = {
+    [FEW_ROWS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 392, .vocab = 600 } } },
+    [ONE_TILE] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 200 } } },
+    [MORE_ROWS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 100, .hidden = 392, .vocab = 600 } } },
+    [CLUSTER] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 200, .hidden = 392, .vocab = 600 } } },
+    [COLUMNS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 200, .vocab = 600, .weight_layout = FLP_HIDDEN_VOCAB } } },
+    [SPLIT] = { 90, { .problem = { .dtype = FLP_F32, .rows = 33, .hidden = 200, .vocab = 300 } } },
+    [NEGATIVE] = { 90, { .bias = FLP_CASE_NEGATIVE, .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 300,
+                                                                 .bias_dtype = FLP_F32, .argmax = 1 } } },
+    [PORTABLE] = { 80, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 200, .vocab = 600 } } },
+    [PORTABLE_NEGATIVE] = { 80, { .bias = FLP_CASE_NEGATIVE, .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 301,
+                                                                          .bias_dtype = FLP_F32, .argmax = 1 } } },
+    [PORTABLE_COLUMNS] = { 80, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 304, .weight_layout = FLP_HIDDEN_VOCAB } } },
+    [GRADIENTS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 200, .vocab = 300 } }, 1 },
+};
+
+typedef struct {
+    const char *name;
+    kernel_case where;
+    flp_host_mutation mutation;
+    const char *rules[2]; /* a part of the message: by the interleaving, one or the other */
+} mistake;
+
+static const mistake mistakes[] = {
+    { "too few bytes announced", FEW_ROWS, { "mbarrier_arrive_expect(full(), hidden_bytes + weight_bytes)",
+                                             "mbarrier_arrive_expect(full(), hidden_bytes + weight_bytes - 16)" },
+      { "16 bytes more have come than expect_tx announced" } },
+    { "too many bytes announced", MORE_ROWS, { "mbarrier_arrive_expect(full(), hidden_bytes + weight_bytes)",
+                                               "mbarrier_arrive_expect(full(), hidden_bytes + weight_bytes + 16)" },
+      { "16 bytes that were announced by expect_tx have not come" } },
+    { "a stage released while products read it", MORE_ROWS, { "if (late && step > 0) release(previous);", "if (late) release(empty());" },
+      { "WGMMA: ", "deadlock" } },
+    { "a stage filled without waiting for its readers", FEW_ROWS, { "mbarrier_wait(shared_address(&shared.empty[ahead.stage]), ahead.phase ^ 1);", "" },
+      { "WGMMA: the copy engine's write", "mbarrier: one arrival more than the 1 of a phase" } },
+    { "a stage released to one block of the cluster only", CLUSTER, { "if (thread < Config::cluster) mbarrier_arrive_remote",
+                                                                      "if (thread < 1) mbarrier_arrive_remote" },
+      { "deadlock" } },
+    { "a stage multiplied before it has arrived", FEW_ROWS, { "mbarrier_wait(full(), ring.phase);", "" }, { "WGMMA: A at offset" } },
+    { "a descriptor with another swizzle", FEW_ROWS, { "return wgmma_descriptor(shared_address(tile) + group * 64 * row_bytes, 16, 8 * row_bytes);",
+                                                       "return wgmma_descriptor(shared_address(tile) + group * 64 * row_bytes, 16, 8 * row_bytes) ^ 3ull << 62;" },
+      { "WGMMA: the descriptor of A says swizzle mode 2" } },
+    { "a descriptor with another stride", COLUMNS, { "wgmma_descriptor(shared_address(tile), box_bytes, 1024)",
+                                                     "wgmma_descriptor(shared_address(tile), box_bytes, 2048)" },
+      { "WGMMA: the descriptor of B takes the element" } },
+    { "a step along K of the wrong size", MORE_ROWS, { "b + i * 2, ",
+                                                       "b + i * 4, " },
+      { "WGMMA: the descriptor of B" } },
+    { "products that are not committed", ONE_TILE, { "wgmma_commit();\n            wgmma_wait<late", "wgmma_wait<late" },
+      { "touched before its products were committed and waited for" } },
+    { "results read before the last wait", MORE_ROWS, { "wgmma_finish(d);\n        if (late && steps", "if (late && steps" },
+      { "touched before its products were committed and waited for" } },
+    { "no fence before the products", FEW_ROWS, { "mbarrier_wait(full(), ring.phase);\n            wgmma_fence();", "mbarrier_wait(full(), ring.phase);" },
+      { "WGMMA: no wgmma.fence" } },
+    { "no fence behind the barriers' initialisation", FEW_ROWS, { "mbarrier_init_fence();\n    }", "}" }, { "no fence.mbarrier_init" } },
+    { "no barrier behind the barriers' initialisation", FEW_ROWS, { "else block_barrier();\n\n    Schedule", "\n    Schedule" },
+      { "mbarrier: " } },
+    { "one arrival too many wanted", FEW_ROWS, { "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups * Config::cluster)",
+                                                 "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups * Config::cluster + 1)" },
+      { "lacks 1 of 2 arrivals" } },
+    { "one arrival too many made", MORE_ROWS, { "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups * Config::cluster)",
+                                                "mbarrier_init(shared_address(&shared.empty[s]), 1)" },
+      { "WGMMA: ", "deadlock" } },
+    { "multicast to a block that is not there", CLUSTER, { "full(), (1 << Config::cluster) - 1)", "full(), 1 << Config::cluster)" },
+      { "TMA: multicast to blocks 0x4 of a cluster of 2" } },
+    { "a block that ends before its neighbours", CLUSTER, { "if constexpr (Config::cluster > 1) cluster_barrier();\n}", "}" }, { "cluster: " } },
+    { "too many registers claimed", MORE_ROWS, { "static constexpr int consumer_registers = 216;", "static constexpr int consumer_registers = 224;" },
+      { "setmaxnreg.inc to 224 registers" } },
+    { "no fence between ordinary writes and products", SPLIT, { "async_proxy_fence();", "" }, { "proxy fence: " } },
+    { "parts that are not waited for", SPLIT, { "mbarrier_wait(split(), ring.phase);", "mbarrier_wait(full(), ring.phase);" }, { "WGMMA: " } },
+    { "a tail mask off by one", NEGATIVE, { "first_column + column(i) >= params.vocab) z[i]", "first_column + column(i) > params.vocab) z[i]" },
+      { "logp: error" } },
+    { "a tail mask off by one, portable", PORTABLE_NEGATIVE, { "first_column + column(i) >= params.vocab) z[i]",
+                                                               "first_column + column(i) > params.vocab) z[i]" },
+      { "logp: error" } },
+    { "a row behind the last one", FEW_ROWS, { "if (row >= params.rows) return;", "if (row > params.rows) return;" },
+      { "global memory: a read of 8 bytes at offset 264 of an allocation of 264 bytes" } },
+    { "the kernel before not waited for", FEW_ROWS, { "wait_for_previous_kernel();\n    float", "float" }, { "dependent launch: a read of" } },
+    { "a shuffle that leaves lanes out", PORTABLE, { "__shfl_xor_sync(0xffffffffu, value, lane_mask)", "__shfl_xor_sync(0x0fffffffu, value, lane_mask)" },
+      { "shfl.sync: lane" } },
+    { "a stage read before its copies are waited for", PORTABLE, { "cp_async_wait<Config::stages - 2>();", "cp_async_wait<Config::stages - 1>();" },
+      { "cp.async: ldmatrix at offset" } },
+    { "a stage read without a barrier", PORTABLE, { "block_barrier(); // the stage has arrived", "// the stage has arrived" },
+      { "cp.async: ldmatrix at offset", "uninitialised shared memory: ldmatrix" } },
+    { "copies that are not committed", PORTABLE, { "        cp_async_commit(); // an empty", "        // an empty" }, { "cp.async: ldmatrix at offset" } },
+    { "a fragment's rows off their alignment", PORTABLE, { "ldmatrix(a, tile + Hidden::place(", "ldmatrix(a, tile + 8 + Hidden::place(" },
+      { "ldmatrix: row address" } },
+    { "statistics merged without a barrier", PORTABLE, { "        block_barrier();\n        if (across == 0) {", "        if (across == 0) {" }, { "shared memory: a read" } },
+    { "a copy that reaches behind its tensor", PORTABLE_COLUMNS, { "from + k * stride + outer, stride, inner - k, outer_size - outer);",
+                                                                   "from + k * stride + outer, stride, inner - k, outer_size - outer + 8);" },
+      { "global memory: a read of 16 bytes at offset" } },
+    { "a buffer laid while the copy engine reads it", GRADIENTS, { "if (lane_index() == 0) bulk_wait_read<1>();", "" }, { "TMA: st.shared at offset" } },
+    { "no fence between ordinary writes and the copy engine", GRADIENTS, { "            async_proxy_fence();\n            __syncwarp();", "            __syncwarp();" },
+      { "proxy fence: the copy engine reads offset" } },
+    { "a block that ends before its stores", GRADIENTS, { "if (lane_index() == 0) bulk_wait<0>();", "" }, { "cluster: block 0 ends" } },
+    { "lanes that leave a shuffle to one of them", GRADIENTS, { "if (lane_index() == 0) shared[warp] = __popc(votes);",
+                                                                "if (lane_index() == 0) shared[warp_index()] = __popc(votes);" },
+      { "deadlock", "shfl.sync" } },
+};
+enum { MISTAKES = sizeof(mistakes) / sizeof(*mistakes), SEEDS = 4 };
+
+static int run_gradients(flp_context *context, const flp_case *forward, char *message, size_t bytes)
+{
+    const flp_linear_logp_problem *p = &forward->problem;
+    const flp_gradient_case c = { .forward = *forward, .problem = { .forward = *p, .grad_hidden = p->dtype, .grad_weight = p->dtype,
+                                                                    .grad_hidden_stride = p->hidden, .grad_weight_stride = p->hidden } };
+
+    return flp_host_linear_logp_backward_run(context, &c, message, bytes);
+}
+
+/* With and without the mistake, in the same interleavings. */
+static int run(const mistake *one, const flp_host_mutation *mutation, uint64_t seed, char *message, size_t bytes)
+{
+    flp_case c = kernel_cases[one->where].c;
+    flp_context *context = flp_host_suite_start(kernel_cases[one->where].compute_capability);
+    int done;
+
+    assert_non_null(context);
+    snprintf(c.name, sizeof(c.name), "%s", one->name);
+    flp_host_linear_logp_complete(&c);
+    flp_host_kernels_forget();
+    flp_host_kernels_mutate(mutation);
+    flp_host_suite_begin(seed);
+    done = (kernel_cases[one->where].is_backward ? run_gradients : flp_host_linear_logp_run)(context, &c, message, bytes);
+    if (mutation)
+        assert_int_not_equal(0, flp_host_kernels_mutated());
+    flp_host_kernels_mutate(NULL);
+    flp_context_destroy(context);
+    return done;
+}
+
+static void a_mistake_is_found(void **state)
+{
+    const mistake *one = *state;
+
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        char message[8192] = "";
+        if (!run(one, NULL, seed, message, sizeof(message)))
+            fail_msg("without the mistake, seed %d: %s", (int)seed, message);
+        if (run(one, &one->mutation, seed, message, sizeof(message)))
+            fail_msg("not found, seed %d", (int)seed);
+        if (!one->rules[1] || !strstr(message, one->rules[1]))
+            assert_contains(message, one->rules[0]);
+    }
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[MISTAKES];
+
+    for (int i = 0; i < MISTAKES; i++)
+        tests[i] = (struct CMUnitTest){ mistakes[i].name, a_mistake_is_found, NULL, NULL, (void *)(uintptr_t)&mistakes[i] };
+    return _cmocka_run_group_tests("mistakes", tests, MISTAKES, NULL, NULL);
+}

@@ -1,0 +1,8 @@
+/* The portable kernels, as an Ampere GPU runs them, on the host machine. Behind linear_logp's, most are the same templates as on Hopper: there
+ * a third of the cases will do. */
+#include "host/host_suite.h"
+
+int main(void)
+{
+    return flp_host_suite_run("sm_80@host", 80, 3);
+}
