@@ -1,0 +1,38 @@
+-- weighted_sum's grad_x: the outer product of g and w.
+local cxx = require "gen.cxx"
+local weighted_sum = require "gen.kernels.weighted_sum"
+
+local kernel = {}
+
+kernel.templates = {
+  "types", "weighted_sum_params", "simt", "convert", "streaming", "vector", "column_block", "weighted_sum_outer",
+}
+kernel.entry = "weighted_sum_outer"
+kernel.parameters = { { "WeightedSumOuterParams", "params" } }
+
+local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
+
+-- Rows of a thread: two, and more where stores are narrow, so that a block still has enough to write.
+local wide = { rows = 2, registers = 40, blocks = 6 }
+local narrow = { rows = 8, registers = 64, blocks = 4 }
+
+function kernel.derive(spec)
+  local shape = (spec.vec or 16) >= 8 and wide or narrow
+  return {
+    threads = 256, shared_bytes = 0, registers = shape.registers, blocks_per_multiprocessor = shape.blocks, block_rows = shape.rows,
+    block_hidden = (spec.vec or 16) // element_bytes[spec.dtype],
+  }
+end
+
+kernel.check = weighted_sum.check_vector
+
+function kernel.config(spec, n)
+  return {
+    { "using", "element", cxx.types[spec.dtype] }, { "using", "weight_element", cxx.types[spec.weight] },
+    { "using", "gradient_element", cxx.types[spec.g] }, { "int", "unroll", n.block_rows }, { "int", "vector_bytes", spec.vec or 16 },
+  }
+end
+
+function kernel.numerics(spec) return ("weighted_sum_outer.r1.%s.w_%s.g_%s"):format(spec.dtype, spec.weight, spec.g) end
+
+return kernel

@@ -1,0 +1,34 @@
+-- weighted_sum's grad_w: the sums of one tile of rows.
+local cxx = require "gen.cxx"
+local weighted_sum = require "gen.kernels.weighted_sum"
+
+local kernel = {}
+
+kernel.templates = {
+  "types", "weighted_sum_params", "simt", "convert", "streaming", "vector", "dependent_launch", "column_block", "weighted_sum_tile",
+}
+kernel.entry = "weighted_sum_tile"
+kernel.parameters = { { "WeightedSumTileParams", "params" } }
+
+local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
+
+-- A multiprocessor's one block has 64 KiB of x under way, 8 loads a thread.
+function kernel.derive(spec)
+  local columns = 16 // element_bytes[spec.dtype]
+  return {
+    threads = 512, shared_bytes = columns * 256 * 4, registers = 128, blocks_per_multiprocessor = 1, block_hidden = columns,
+  }
+end
+
+kernel.check = weighted_sum.check_vector
+
+function kernel.config(spec)
+  return {
+    { "using", "element", cxx.types[spec.dtype] }, { "using", "gradient_element", cxx.types[spec.g] },
+    { "using", "weight_gradient_element", cxx.types[spec.gw] }, { "int", "unroll", 8 }, { "int", "vector_bytes", spec.vec or 16 },
+  }
+end
+
+function kernel.numerics(spec) return ("weighted_sum_tile.r1.%s.g_%s.gw_%s"):format(spec.dtype, spec.g, spec.gw) end
+
+return kernel

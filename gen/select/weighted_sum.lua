@@ -1,0 +1,50 @@
+-- weighted_sum: from a problem and a device to variants. The team, which decides a row's bits, looks at D and the dtypes alone.
+local arch = require "gen.arch"
+local emit = require "gen.emit"
+local kernel = require "gen.kernels.weighted_sum"
+local variant = require "gen.variant"
+
+local weighted_sum = {}
+
+-- Largest access that the address and the row stride in elements allow; nil below an element.
+function weighted_sum.vector_bytes(alignment, stride, element_bytes)
+  for _, bytes in ipairs { 16, 8, 4, 2 } do
+    if bytes >= element_bytes and alignment % bytes == 0 and (stride * element_bytes) % bytes == 0 then return bytes end
+  end
+end
+
+-- Four vectors of a row for each thread, as far as a block has threads.
+local function team_for(p)
+  local vectors = (p.d * p.element_bytes + 15) // 16
+  local team = 1
+  while team < kernel.threads and team * 4 < vectors do team = team * 2 end
+  return team
+end
+
+function weighted_sum.hopper() return nil, "weighted_sum has one kernel for all GPUs: it reads as fast as the memory" end
+
+function weighted_sum.portable(p, capability)
+  local arch_name, reason = arch.portable_for(capability)
+  if not arch_name then return nil, reason end
+  local bytes = weighted_sum.vector_bytes(p.alignment, p.x_stride, p.element_bytes)
+  if not bytes then return nil, ("x is aligned to %d bytes, elements have %d"):format(p.alignment, p.element_bytes) end
+  local spec = {
+    operator = "weighted_sum", dtype = p.dtype, weight = p.weight, y = p.y, team = team_for(p), vec = bytes < 16 and bytes or nil,
+    arch = arch_name,
+  }
+  local legal
+  legal, reason = emit.check(spec)
+  if not legal then return nil, reason end
+  return { path = "portable", kernels = { variant.format(spec) } }
+end
+
+-- One of each team that the hidden sizes of language models take.
+function weighted_sum.prebuilt(dtype, hidden_sizes)
+  local problems = {}
+  for _, d in ipairs(hidden_sizes or { 512, 1024, 2048, 4096, 8192, 16384 }) do
+    problems[#problems + 1] = ("weighted_sum:%s:n4096:d%d"):format(dtype, d)
+  end
+  return problems
+end
+
+return weighted_sum

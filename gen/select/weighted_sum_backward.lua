@@ -1,0 +1,62 @@
+-- weighted_sum_backward: from a problem and a device to variants, for grad_x one, for grad_w two.
+local arch = require "gen.arch"
+local emit = require "gen.emit"
+local variant = require "gen.variant"
+local vector_bytes = require "gen.select.weighted_sum".vector_bytes
+
+local weighted_sum_backward = {}
+
+local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
+
+local function narrow(bytes) return bytes < 16 and bytes or nil end
+
+-- grad_x is aligned to its elements in any case.
+local function outer_for(p, arch_name)
+  local element = element_bytes[p.grad_x]
+  local bytes = vector_bytes(math.max(p.alignment, element), p.grad_x_stride, element)
+  return { operator = "weighted_sum_outer", dtype = p.grad_x, weight = p.weight, g = p.g, vec = narrow(bytes), arch = arch_name }
+end
+
+local function kernels_for(p, arch_name)
+  local specs = {}
+  if p.grad_x then specs[#specs + 1] = outer_for(p, arch_name) end
+  if p.grad_w then
+    local bytes = vector_bytes(p.alignment, p.x_stride, p.element_bytes)
+    if not bytes then return nil, ("x is aligned to %d bytes, elements have %d"):format(p.alignment, p.element_bytes) end
+    specs[#specs + 1] = { operator = "weighted_sum_tile", dtype = p.dtype, g = p.g, gw = p.grad_w, vec = narrow(bytes), arch = arch_name }
+    specs[#specs + 1] = { operator = "weighted_sum_combine", gw = p.grad_w, arch = arch_name }
+  end
+  local names = {}
+  for i, spec in ipairs(specs) do
+    local legal, reason = emit.check(spec)
+    if not legal then return nil, reason end
+    names[i] = variant.format(spec)
+  end
+  return names
+end
+
+local function selected(path, names, reason)
+  if not names then return nil, reason end
+  return { path = path, kernels = names }
+end
+
+-- The same kernels as elsewhere, but that the combine is launched beside the end of the tiles.
+function weighted_sum_backward.hopper(p, capability)
+  if capability ~= 90 then
+    return nil, ("compute capability %d.%d: its overlapping launches are those of 9.0"):format(capability // 10, capability % 10)
+  end
+  if not p.grad_w then return nil, "grad_x alone has one kernel for all GPUs: it writes as fast as the memory" end
+  return selected("sm_90a", kernels_for(p, "sm_90a"))
+end
+
+function weighted_sum_backward.portable(p, capability)
+  local arch_name, reason = arch.portable_for(capability)
+  if not arch_name then return nil, reason end
+  return selected("portable", kernels_for(p, arch_name))
+end
+
+function weighted_sum_backward.prebuilt(dtype)
+  return { ("weighted_sum_backward:%s:n4096:d4096:gx_%s:gw_%s"):format(dtype, dtype, dtype) }
+end
+
+return weighted_sum_backward

@@ -1,0 +1,100 @@
+/* weighted_sum as an operator: what its plans hold, need and say. */
+#include "plan/weighted_sum_plan.h"
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "cpu/weighted_sum_cpu.h"
+#include "plan/prepare.h"
+#include "plan/weighted_sum_problem.h"
+
+/* Where there are rows enough: blocks that are short, in the order of memory, still long enough to be worth their start. */
+enum { ROWS_PER_BLOCK = 32, WAVES = 16 /* blocks for each that the device holds at once, at most */ };
+
+static int64_t divide_up(int64_t count, int64_t by)
+{
+    return (count + by - 1) / by;
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+unsigned flp_weighted_sum_plan_blocks(const flp_weighted_sum_plan *plan, int64_t rows)
+{
+    const flp_manifest *manifest = &plan->common.kernels[0]->manifest;
+    const int64_t resident = (int64_t)plan->common.device.facts.multiprocessors * manifest->resident_blocks;
+    const int64_t teams = divide_up(rows, manifest->block_rows);
+    const int64_t blocks = clamp(divide_up(rows, ROWS_PER_BLOCK), resident, WAVES * resident);
+
+    return (unsigned)clamp(blocks, 1, teams < 1 ? 1 : teams);
+}
+
+static flp_status set_up(flp_plan *common)
+{
+    flp_status status = flp_plan_check_kernels(common, 1, "the sum");
+    const flp_manifest *manifest;
+
+    if (status != FLP_OK)
+        return status;
+    manifest = &common->kernels[0]->manifest;
+    if (manifest->block_rows >= 1 && manifest->resident_blocks >= 1)
+        return FLP_OK;
+    return flp_status_fail(FLP_INTERNAL, "manifest of %s: block_rows %d, resident_blocks %d; wanted at least 1", manifest->variant,
+                           manifest->block_rows, manifest->resident_blocks);
+}
+
+static int64_t workspace_bytes(const flp_plan *plan, int64_t rows)
+{
+    (void)plan;
+    (void)rows;
+    return 0;
+}
+
+static void write_numerics(const flp_plan *common, flp_text *text)
+{
+    if (flp_plan_on_gpu(common))
+        flp_text_append(text, "%s", common->kernels[0]->manifest.numerics);
+    else
+        flp_text_append(text, "%s", flp_weighted_sum_cpu_numerics());
+}
+
+static void describe(const flp_plan *common, flp_text *text)
+{
+    const flp_weighted_sum_plan *plan = flp_weighted_sum_plan_of(common);
+    const flp_manifest *manifest = &common->kernels[0]->manifest;
+
+    flp_plan_describe_kernel(text, "sum", manifest);
+    flp_text_append(text, "sum team: %d threads a row, %d rows a block at a time\n", manifest->threads / manifest->block_rows,
+                    manifest->block_rows);
+    flp_text_append(text, "sum blocks: %u\n", flp_weighted_sum_plan_blocks(plan, plan->problem.rows));
+}
+
+const flp_operator flp_weighted_sum_operator = {
+    .name = "weighted_sum",
+    .problem_bytes = sizeof(flp_weighted_sum_problem),
+    .rows_at = offsetof(flp_weighted_sum_problem, rows),
+    .pointer_alignment_at = offsetof(flp_weighted_sum_problem, pointer_alignment),
+    .backend_at = offsetof(flp_weighted_sum_problem, backend),
+    .syntax = &flp_weighted_sum_problem_syntax,
+    .normalize = flp_weighted_sum_problem_normalize,
+    .pack = flp_weighted_sum_problem_pack,
+    .plan_bytes = sizeof(flp_weighted_sum_plan),
+    .problem_at = offsetof(flp_weighted_sum_plan, problem),
+    .set_up = set_up,
+    .workspace_bytes = workspace_bytes,
+    .describe = describe,
+    .write_numerics = write_numerics,
+};
+_Static_assert(sizeof(flp_weighted_sum_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");
+
+flp_status flp_weighted_sum_plan_create(flp_context *context, const flp_weighted_sum_problem *problem, flp_plan **plan)
+{
+    return flp_plan_make(context, &flp_weighted_sum_operator, problem, plan);
+}
+
+flp_status flp_weighted_sum_prepare(flp_context *context, const flp_weighted_sum_problem *problem, void *stream)
+{
+    return flp_prepare_problem(context, &flp_weighted_sum_operator, problem, stream);
+}

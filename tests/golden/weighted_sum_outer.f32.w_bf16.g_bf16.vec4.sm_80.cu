@@ -1,0 +1,368 @@
+// fusedlogp weighted_sum_outer.f32.w_bf16.g_bf16.vec4.sm_80
+// Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/common/types.cuh"
+// Element types and short integer names; nothing of CUDA's headers is needed.
+// Config: none
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+struct bf16 { u16 bits; };
+struct f16 { u16 bits; };
+
+struct alignas(64) TensorMap { u64 opaque[16]; };
+
+constexpr float infinity = __builtin_bit_cast(float, 0x7f800000u), not_a_number = __builtin_bit_cast(float, 0x7fffffffu);
+constexpr float ln_2 = 0.6931471805599453f;
+
+__host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+#line 1 "config"
+struct Config {
+    using element = float;
+    using weight_element = bf16;
+    using gradient_element = bf16;
+    static constexpr int unroll = 8;
+    static constexpr int vector_bytes = 4;
+    static constexpr int threads = 256;
+    static constexpr int shared_bytes = 0;
+};
+#line 1 "templates/common/weighted_sum_params.cuh"
+// What weighted_sum's kernels take. The host half, with every field explained, is runtime/ops/weighted_sum_params.h.
+// KEEP IN STEP: weighted_sum parameters.
+// Config: none
+struct WeightedSumParams {
+    const void *x, *w;
+    void *y;
+    i64 rows, x_stride;
+    int columns;
+};
+
+struct WeightedSumOuterParams {
+    const void *g, *w;
+    void *grad_x;
+    i64 rows, grad_x_stride;
+    int columns, slab, slabs, lanes;
+};
+
+struct WeightedSumTileParams {
+    const void *x, *g;
+    float *partial;
+    void *grad_w;
+    i64 rows, x_stride, tile_rows;
+    int tiles, columns, slab, slabs, lanes, accumulate;
+};
+
+struct WeightedSumCombineParams {
+    const float *partial;
+    void *grad_w;
+    int tiles, columns, partial_stride, accumulate;
+};
+static_assert(sizeof(WeightedSumParams) == 48 && sizeof(WeightedSumOuterParams) == 56 && sizeof(WeightedSumTileParams) == 80 &&
+                  sizeof(WeightedSumCombineParams) == 32,
+              "runtime/ops/weighted_sum_params.h disagrees");
+#line 1 "templates/any/simt.cuh"
+// Threads, votes, shuffles and single-instruction arithmetic.
+// Config: none
+__device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
+// The warp's number in its block, in a uniform register: the compiler then keeps role branches convergent.
+__device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+// The thread's number, read anew at each call: what is computed from it inside a loop stays there instead of living in registers throughout.
+__device__ __forceinline__ int thread_index_reread() {
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
+__device__ __forceinline__ int lane_index_reread() {
+    int lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+__device__ __forceinline__ void block_barrier() { __syncthreads(); }
+__device__ __forceinline__ void warp_barrier() { __syncwarp(); }
+// Barrier 1 .. 15 of the block, which `threads` of them, whole warps, reach: one waits for the others, which go on.
+__device__ __forceinline__ void barrier_wait(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
+__device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
+    return __shfl_xor_sync(0xffffffffu, value, lane_mask);
+}
+__device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
+__device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
+
+// Whether any of the four lanes that share a fragment row says so.
+__device__ __forceinline__ bool quad_any(bool condition) {
+    return (__ballot_sync(0xffffffffu, condition) >> (lane_index() & ~3)) & 15u;
+}
+
+// 2^x: at most 2 ulp off, exact for integers, 0 for -inf and for results below 2^-126.
+__device__ __forceinline__ float exp2_approximate(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+__device__ __forceinline__ float reciprocal_approximate(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// tanh(x) without a branch, relative error below 4e-7: for |x| < 0.6 an odd polynomial (least squares on Chebyshev nodes of that interval,
+// 1.6e-7), beyond it (1 - e) / (1 + e) with e = exp(-2 |x|), where 1 - e loses at most one bit. NaN stays NaN.
+// slope: 1 - tanh(x)^2, from e, since the difference has few bits where the tangent is near 1.
+__device__ __forceinline__ float hyperbolic_tangent(float x, float &slope) {
+    float e = exp2_approximate(-2.8853900817779268f * fabsf(x)), inverse = reciprocal_approximate(1 + e);
+    float large = copysignf((1 - e) * inverse, x);
+    slope = 4 * e * inverse * inverse;
+    float s = x * x;
+    float p = fmaf(fmaf(fmaf(0.0156079458f, s, -0.0522078414f), s, 0.133130099f), s, -0.333325886f);
+    float small = fmaf(x * s, p, x);
+    return fabsf(x) < 0.6f ? small : large;
+}
+__device__ __forceinline__ float hyperbolic_tangent(float x) {
+    float slope;
+    return hyperbolic_tangent(x, slope);
+}
+
+__device__ __forceinline__ float to_float(float x) { return x; }
+__device__ __forceinline__ float to_float(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+__device__ __forceinline__ float to_float(f16 x) {
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+    return y;
+}
+
+// Keeps loads below it from being gathered above it, where they would all need registers at once.
+__device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }
+
+// The value is computed by here, not moved to where it is used: what it is computed from then leaves the registers.
+__device__ __forceinline__ void settle(float &value) { asm volatile("" : "+f"(value)); }
+
+// What is derived from the word is computed anew behind this, instead of being kept in registers.
+__device__ __forceinline__ void forget(u32 &word) { asm volatile("" : "+r"(word)); }
+#line 1 "templates/any/convert.cuh"
+// Rounds fp32 to the 16-bit types, to nearest even, two at a time: PTX ISA, "cvt".
+// Config: none
+
+// Two elements as they lie in memory: `low` at the lower address.
+template <class T> __device__ __forceinline__ u32 round_pair(float low, float high);
+template <> __device__ __forceinline__ u32 round_pair<bf16>(float low, float high) {
+    u32 pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+template <> __device__ __forceinline__ u32 round_pair<f16>(float low, float high) {
+    u32 pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+__device__ __forceinline__ void store_rounded(float value, float *to) { *to = value; }
+__device__ __forceinline__ void store_rounded(float value, bf16 *to) { to->bits = (u16)round_pair<bf16>(value, 0); }
+__device__ __forceinline__ void store_rounded(float value, f16 *to) { to->bits = (u16)round_pair<f16>(value, 0); }
+#line 1 "templates/any/streaming.cuh"
+// Loads of what is read once: they leave no copy in the L1 cache. PTX ISA, "ld.global.nc", "L1::no_allocate".
+// Config: none
+struct alignas(16) Vector {
+    u32 words[4];
+};
+
+// from: a multiple of 16 bytes, in memory that nobody writes to during the kernel.
+__device__ __forceinline__ Vector load_once(const void *from) {
+    Vector vector;
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(vector.words[0]), "=r"(vector.words[1]), "=r"(vector.words[2]), "=r"(vector.words[3])
+        : "l"(from));
+    return vector;
+}
+#line 1 "templates/common/vector.cuh"
+// Vectors: 16 bytes of a row, read and written by the widest access that the addresses allow.
+// Config: none
+struct alignas(8) HalfVector {
+    u32 words[2];
+};
+
+template <class Element> constexpr int vector_elements = 16 / (int)sizeof(Element);
+
+// Of memory that is read once. bytes: what every address is a multiple of, 16, 8, 4 or 2.
+template <int bytes> __device__ __forceinline__ Vector load_words(const void *from) {
+    static_assert(bytes == 16 || bytes == 8 || bytes == 4 || bytes == 2, "an access of the hardware");
+    Vector vector;
+    if constexpr (bytes == 16) {
+        vector = load_once(from);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if constexpr (bytes == 8)
+                vector.words[i] = ((const HalfVector *)from)[i / 2].words[i % 2];
+            else if constexpr (bytes == 4)
+                vector.words[i] = ((const u32 *)from)[i];
+            else
+                vector.words[i] = ((const u16 *)from)[2 * i] | (u32)((const u16 *)from)[2 * i + 1] << 16;
+        }
+    }
+    return vector;
+}
+
+// The first `valid` elements, zeros behind them: nothing else is read.
+template <class Element> __device__ __forceinline__ Vector load_some(const Element *from, int valid) {
+    Vector vector;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if constexpr (sizeof(Element) == 4) {
+            vector.words[i] = i < valid ? ((const u32 *)from)[i] : 0;
+        } else {
+            u32 low = 2 * i < valid ? ((const u16 *)from)[2 * i] : 0, high = 2 * i + 1 < valid ? ((const u16 *)from)[2 * i + 1] : 0;
+            vector.words[i] = low | high << 16;
+        }
+    }
+    return vector;
+}
+
+// Whatever the address: it is asked here, for all threads alike. valid: how many elements there are from here on.
+template <class Element> __device__ __forceinline__ Vector load_anywhere(const Element *from, int valid) {
+    if (valid >= vector_elements<Element> && (u64)from % 16 == 0) return *(const Vector *)from;
+    if (valid <= 0) return Vector{{0, 0, 0, 0}};
+    return load_some(from, valid);
+}
+
+template <class Element> __device__ __forceinline__ void widen(const Vector &vector, float (&values)[vector_elements<Element>]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if constexpr (sizeof(Element) == 4) {
+            values[i] = __uint_as_float(vector.words[i]);
+        } else {
+            values[2 * i] = to_float(Element{(u16)vector.words[i]});
+            values[2 * i + 1] = to_float(Element{(u16)(vector.words[i] >> 16)});
+        }
+    }
+}
+
+// Rounded to the nearest.
+template <class Element> __device__ __forceinline__ Vector narrow(const float (&values)[vector_elements<Element>]) {
+    Vector vector;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if constexpr (sizeof(Element) == 4) vector.words[i] = __float_as_uint(values[i]);
+        else vector.words[i] = round_pair<Element>(values[2 * i], values[2 * i + 1]);
+    }
+    return vector;
+}
+
+// The first `valid` elements of it, whatever the address.
+template <class Element> __device__ __forceinline__ void store_anywhere(const Vector &vector, Element *to, int valid) {
+    constexpr int elements = vector_elements<Element>;
+    if (valid >= elements && (u64)to % 16 == 0) {
+        *(Vector *)to = vector;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < elements; i++) {
+        if (i >= valid) return;
+        if constexpr (sizeof(Element) == 4) ((u32 *)to)[i] = vector.words[i];
+        else ((u16 *)to)[i] = (u16)(vector.words[i / 2] >> 16 * (i % 2));
+    }
+}
+
+// `count` elements, those from `valid` on as zeros, whatever the address.
+template <class Element, int count>
+__device__ __forceinline__ void load_floats(const Element *from, int valid, float (&values)[count]) {
+    constexpr int elements = vector_elements<Element>;
+    if constexpr (count % elements == 0) {
+#pragma unroll
+        for (int i = 0; i < count; i += elements) {
+            float part[elements];
+            widen<Element>(load_anywhere(from + i, valid - i), part);
+#pragma unroll
+            for (int j = 0; j < elements; j++) values[i + j] = part[j];
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < count; i++) values[i] = i < valid ? to_float(from[i]) : 0;
+    }
+}
+#line 1 "templates/common/column_block.cuh"
+// Which columns and rows a thread of weighted_sum's backward works on: one vector's columns, and every lanes-th row of the block's.
+// Config: threads
+template <class Config> struct ColumnBlock {
+    int vector;  // of the row
+    int lane;    // among the threads of the same columns
+    int row_block;
+    bool is_used; // the slab's width does not divide the threads, nor the row
+
+    // Blocks that start together share rows: the slabs of a row follow one another.
+    __device__ __forceinline__ ColumnBlock(int vectors, int slab, int slabs, int lanes) {
+        int place = threadIdx.x % slab, number = blockIdx.x % slabs;
+        vector = number * slab + place;
+        lane = threadIdx.x / slab;
+        row_block = blockIdx.x / slabs;
+        is_used = lane < lanes && vector < vectors;
+    }
+};
+#line 1 "templates/any/weighted_sum_outer.cuh"
+// grad_x = outer(g, w): a thread holds a vector's part of w and writes it times g into a few rows.
+//
+// Blocks are short and in the order of memory: at any time the device writes to one narrow window of it. (Long-lived blocks with a part
+// of the rows each write 5 to 15 % slower.)
+// Config: element, weight_element, gradient_element, threads, unroll, vector_bytes
+
+// bytes / sizeof(Element) elements at an address that is a multiple of bytes; those from `valid` on are not written.
+template <class Element, int bytes> __device__ __forceinline__ void store_floats(const float *values, int valid, Element *to) {
+    constexpr int count = bytes / (int)sizeof(Element);
+    if (valid < count) {
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            if (i < valid) store_rounded(values[i], to + i);
+        return;
+    }
+    if constexpr (count == 1) {
+        store_rounded(values[0], to);
+    } else {
+        u32 words[bytes / 4];
+#pragma unroll
+        for (int i = 0; i < bytes / 4; i++) {
+            if constexpr (sizeof(Element) == 4) words[i] = __float_as_uint(values[i]);
+            else words[i] = round_pair<Element>(values[2 * i], values[2 * i + 1]);
+        }
+        if constexpr (bytes == 16) *(Vector *)to = Vector{{words[0], words[1], words[2], words[3]}};
+        else if constexpr (bytes == 8) *(HalfVector *)to = HalfVector{{words[0], words[1]}};
+        else *(u32 *)to = words[0];
+    }
+}
+
+template <class Config> __device__ __forceinline__ void weighted_sum_outer(const WeightedSumOuterParams &params) {
+    using Element = typename Config::element;
+    constexpr int count = Config::vector_bytes / (int)sizeof(Element);
+    ColumnBlock<Config> block(ceil_div(params.columns, count), params.slab, params.slabs, params.lanes);
+    if (!block.is_used) return;
+    int valid = params.columns - block.vector * count;
+    float w[count];
+    load_floats((const typename Config::weight_element *)params.w + block.vector * count, valid, w);
+
+    int first = block.row_block * params.lanes * Config::unroll + block.lane; // rows stay below 2^29
+    auto g = (const typename Config::gradient_element *)params.g;
+    float scale[Config::unroll];
+#pragma unroll
+    for (int i = 0; i < Config::unroll; i++) {
+        int row = first + i * params.lanes;
+        scale[i] = row < params.rows ? to_float(g[row]) : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < Config::unroll; i++) {
+        int row = first + i * params.lanes;
+        if (row >= params.rows) return;
+        float product[count];
+#pragma unroll
+        for (int j = 0; j < count; j++) product[j] = scale[i] * w[j];
+        store_floats<Element, Config::vector_bytes>(product, valid, (Element *)params.grad_x + (i64)row * params.grad_x_stride + (i64)block.vector * count);
+    }
+}
+#line 1 "entry"
+extern "C" __global__ void __launch_bounds__(256, 4)
+flp_weighted_sum_outer_f32_w_bf16_g_bf16_vec4_sm_80(const __grid_constant__ WeightedSumOuterParams params) {
+    weighted_sum_outer<Config>(params);
+}

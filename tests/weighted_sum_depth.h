@@ -1,0 +1,12 @@
+/* How many roundings a kernel of weighted_sum puts on the way of a product into its sum: what the checks of weighted_sum_cases.h want. */
+#ifndef FLP_TESTS_WEIGHTED_SUM_DEPTH_H
+#define FLP_TESTS_WEIGHTED_SUM_DEPTH_H
+#include <stdint.h>
+
+#include "fusedlogp.h"
+
+/* Of y, by a plan of weighted_sum on a GPU path. */
+int64_t flp_weighted_sum_depth(const flp_plan *plan);
+/* Of grad_w, by a plan of weighted_sum_backward on a GPU path. */
+int64_t flp_weighted_gradient_depth(const flp_plan *plan, int64_t rows);
+#endif
