@@ -1,0 +1,14 @@
+/* One case of logits_logp, either direction: correctness, and speed beside reading or copying the same bytes in both regimes. */
+#ifndef FLP_BENCH_LOGITS_H
+#define FLP_BENCH_LOGITS_H
+#include "forward.h"
+
+/* The cases that are measured where none are named; ends with NULL. */
+extern const char *const flp_logits_cases[];
+
+/* 1 where text begins as a problem of logits_logp or logits_logp_backward. */
+int flp_logits_is_case(const char *text);
+
+/* *result: the case's object for the results file. FLP_BAD_ARGUMENT: text, or fp16. FLP_INTERNAL: a row is further from fp64 than it may be. */
+flp_status flp_logits_run(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **result);
+#endif

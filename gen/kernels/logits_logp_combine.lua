@@ -1,0 +1,25 @@
+-- Merges the segments of rows that several blocks of logits_logp have read.
+local arch = require "gen.arch"
+local config = require "gen.kernels.logits_logp_config"
+
+local kernel = {}
+
+kernel.templates = config.templates { "logits_logp_combine" }
+kernel.entry = "logits_logp_combine"
+kernel.parameters = { { "LogitsLogpParams", "params" } }
+kernel.check = config.check
+kernel.config = config.entries
+
+function kernel.derive(spec)
+  return {
+    threads = spec.w * 32, shared_bytes = 0, registers = 64, block_vocab = config.segment_columns(spec),
+    blocks_per_multiprocessor = math.max(1, 1024 // (spec.w * 32)),
+  }
+end
+
+-- Its launch then overlaps the end of the kernel before it: it waits itself, where there is an instruction for that.
+function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+
+function kernel.numerics(spec) return config.numerics("logits_logp_combine", spec) end
+
+return kernel

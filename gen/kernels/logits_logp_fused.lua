@@ -1,0 +1,31 @@
+-- Results and gradients of rows of logits in one read and one write: teams of a block's warps take a row each.
+local arch = require "gen.arch"
+local config = require "gen.kernels.logits_logp_config"
+
+local kernel = {}
+
+kernel.templates = config.templates { "logits_shared", "logits_gradient", "logits_logp_fused" }
+kernel.entry = "logits_logp_fused"
+kernel.parameters = { { "LogitsLogpParams", "params" } }
+
+-- Segments of a warp that stay in shared memory: three blocks then fill a multiprocessor's. The portable kernel runs where there is less.
+local function kept_segments(spec) return arch.find(spec.arch).matrix == "wgmma" and 2 or 1 end
+
+function kernel.config(spec)
+  local entries = config.entries(spec)
+  entries[#entries + 1] = { "int", "kept_segments", kept_segments(spec) }
+  return entries
+end
+
+function kernel.check(spec)
+  if spec.argmax then return nil, "argmax: a gradient has none" end
+  return config.check(spec)
+end
+
+function kernel.derive(spec)
+  return config.launch(spec, config.shared_bytes(spec, 2) + spec.w * kept_segments(spec) * 4096, 96)
+end
+
+function kernel.numerics(spec) return config.numerics("logits_logp_fused", spec) end
+
+return kernel

@@ -1,0 +1,46 @@
+-- Results and gradients of long rows of logits in one read and one write: a cluster of blocks takes a row, which stays in its shared memory.
+local config = require "gen.kernels.logits_logp_config"
+
+local kernel = {}
+
+kernel.templates = config.templates {
+  "mbarrier", "cluster", "cluster_exchange", "bulk_copy", "logits_shared", "logits_gradient", "logits_logp_fused_cluster",
+}
+kernel.entry = "logits_logp_fused_cluster"
+kernel.parameters = { { "LogitsLogpParams", "params" } }
+
+-- Segments that a block has room for: with the sums of four rows they fill a multiprocessor's shared memory. Rows that it knows of.
+kernel.slots = 50
+local records = 8
+local record_bytes = 48
+
+function kernel.config(spec)
+  local entries = config.entries(spec)
+  entries[#entries + 1] = { "int", "slots", kernel.slots }
+  entries[#entries + 1] = { "int", "records", records }
+  return entries
+end
+
+local clusters = { [1] = true, [2] = true, [4] = true, [8] = true }
+
+function kernel.check(spec, device)
+  if device.matrix ~= "wgmma" then return nil, ("%s has no clusters"):format(spec.arch) end
+  if spec.argmax then return nil, "argmax: a gradient has none" end
+  if spec.vec then return nil, ("vec = %d: bulk copies want 16 bytes"):format(spec.vec) end
+  if not clusters[spec.cluster] then return nil, ("c = %d: 1, 2, 4 or 8"):format(spec.cluster) end
+  return config.check(spec)
+end
+
+-- block_rows: a cluster has one row at a time, however short. Registers are given to four warps at a time.
+function kernel.derive(spec)
+  local threads = spec.w * 32
+  return {
+    threads = threads, registers = math.min(255, 65536 // ((spec.w + 3) // 4 * 128) // 8 * 8), block_rows = 1, block_vocab = config.segment_columns(spec),
+    shared_bytes = (kernel.slots * 4096 + config.shared_bytes(spec, 4) + records * record_bytes + 8 * (kernel.slots + 3 * records + 4) + 15) // 16 * 16,
+    blocks_per_multiprocessor = 1,
+  }
+end
+
+function kernel.numerics(spec) return config.numerics("logits_logp_fused", spec) end
+
+return kernel

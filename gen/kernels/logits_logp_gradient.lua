@@ -1,0 +1,24 @@
+-- Gradients of logits whose lse is known: a warp takes a segment at a time.
+local arch = require "gen.arch"
+local config = require "gen.kernels.logits_logp_config"
+
+local kernel = {}
+
+kernel.templates = config.templates { "logits_gradient", "logits_logp_gradient" }
+kernel.entry = "logits_logp_gradient"
+kernel.parameters = { { "LogitsLogpParams", "params" } }
+kernel.config = config.entries
+
+function kernel.check(spec)
+  if spec.argmax then return nil, "argmax: a gradient has none" end
+  return config.check(spec)
+end
+
+function kernel.derive(spec) return config.launch(spec, 0) end
+
+-- Its launch then overlaps the end of the kernel before it: it waits itself, where there is an instruction for that.
+function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+
+function kernel.numerics(spec) return config.numerics("logits_logp_gradient", spec) end
+
+return kernel

@@ -1,0 +1,59 @@
+-- logits_logp: its kernels depend on dtype, options and alignment only, so that a row's bits never depend on N.
+local arch = require "gen.arch"
+local config = require "gen.kernels.logits_logp_config"
+local emit = require "gen.emit"
+local variant = require "gen.variant"
+
+local logits_logp = {}
+
+-- Largest load that base address and row strides allow; nil where it is less than an element.
+function logits_logp.vector_bytes(p, strides)
+  for _, bytes in ipairs { 16, 8, 4, 2 } do
+    local fits = p.alignment % bytes == 0 and bytes >= math.min(p.element_bytes, 4)
+    for _, stride in ipairs(strides) do fits = fits and stride * p.element_bytes % bytes == 0 end
+    if fits then return bytes end
+  end
+end
+
+-- The names of specs, given without what all have; nil and the reason where one is not legal.
+function logits_logp.names(p, arch_name, bytes, specs)
+  local names = {}
+  for i, spec in ipairs(specs) do
+    spec.dtype, spec.arch, spec.softcap, spec.entropy = p.dtype, arch_name, p.softcap, p.entropy
+    if spec.operator ~= "logits_logp_combine" and bytes < 16 then spec.vec = bytes end
+    spec.w = spec.w or config.block_warps(spec)
+    local legal, reason = emit.check(spec)
+    if not legal then return nil, reason end
+    names[i] = variant.format(spec)
+  end
+  return names
+end
+
+local function kernels(p, path, arch_name)
+  local bytes = logits_logp.vector_bytes(p, { p.logits_stride })
+  if not bytes then return nil, ("addresses are multiples of %d bytes, elements have %d"):format(p.alignment, p.element_bytes) end
+  local names, reason = logits_logp.names(p, arch_name, bytes, {
+    { operator = "logits_logp", argmax = p.argmax }, { operator = "logits_logp_combine", argmax = p.argmax, w = 8 },
+  })
+  if not names then return nil, reason end
+  return { path = path, kernels = names }
+end
+
+function logits_logp.hopper(p, capability)
+  if capability ~= 90 then return nil, ("compute capability %d.%d is not 9.0"):format(capability // 10, capability % 10) end
+  return kernels(p, "sm_90a", "sm_90a")
+end
+
+function logits_logp.portable(p, capability)
+  local arch_name, reason = arch.portable_for(capability)
+  if not arch_name then return nil, reason end
+  return kernels(p, "portable", arch_name)
+end
+
+-- Problems whose kernels a prebuild makes.
+function logits_logp.prebuilt(dtype)
+  return { ("logits_logp:%s:n4096:v131072"):format(dtype), ("logits_logp:%s:n4096:v131072:argmax"):format(dtype),
+           ("logits_logp:%s:n4096:v131072:entropy"):format(dtype) }
+end
+
+return logits_logp

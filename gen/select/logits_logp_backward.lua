@@ -1,0 +1,55 @@
+-- logits_logp_backward: the gradient kernel, and where the forward is fused into it, the kernel that does both and the forward's.
+local arch = require "gen.arch"
+local cluster_kernel = require "gen.kernels.logits_logp_fused_cluster"
+local logits_logp = require "gen.select.logits_logp"
+
+local backward = {}
+
+local cluster_warps = 16 -- of a block, that share a row
+local segment_bytes = 4096
+
+-- Rows of whole clusters: so many blocks that a warp has a segment of each row, as far as 8 go. Of shorter rows, or where the copy engine cannot
+-- read them, a block takes several.
+local function fused(p, arch_name)
+  local segments = (p.v * p.element_bytes + segment_bytes - 1) // segment_bytes
+  local aligned = logits_logp.vector_bytes(p, { p.logits_stride, p.grad_stride }) == 16
+  if arch_name ~= "sm_90a" or not aligned or segments <= cluster_warps // 2 or segments > 8 * cluster_kernel.slots then
+    return { operator = "logits_logp_fused", w = 4 }
+  end
+  local cluster = 1
+  while cluster < 8 and segments > cluster * cluster_warps do cluster = cluster * 2 end
+  -- One warp more keeps the rows. Of 16 bits there is more arithmetic a byte, so more warps; options want registers.
+  local warps = p.softcap and 12 or p.entropy and 16 or p.element_bytes == 2 and 20 or cluster_warps + 1
+  return { operator = "logits_logp_fused_cluster", w = warps, cluster = cluster }
+end
+
+local function kernels(p, path, arch_name)
+  local bytes = logits_logp.vector_bytes(p, { p.logits_stride, p.grad_stride })
+  if not bytes then return nil, ("addresses are multiples of %d bytes, elements have %d"):format(p.alignment, p.element_bytes) end
+  local specs = { { operator = "logits_logp_gradient" } }
+  if p.fused then
+    specs[2] = fused(p, arch_name)
+    specs[3], specs[4] = { operator = "logits_logp" }, { operator = "logits_logp_combine", w = 8 }
+  end
+  local names, reason = logits_logp.names(p, arch_name, bytes, specs)
+  if not names then return nil, reason end
+  return { path = path, kernels = names }
+end
+
+function backward.hopper(p, capability)
+  if capability ~= 90 then return nil, ("compute capability %d.%d is not 9.0"):format(capability // 10, capability % 10) end
+  return kernels(p, "sm_90a", "sm_90a")
+end
+
+function backward.portable(p, capability)
+  local arch_name, reason = arch.portable_for(capability)
+  if not arch_name then return nil, reason end
+  return kernels(p, "portable", arch_name)
+end
+
+function backward.prebuilt(dtype)
+  return { ("logits_logp_backward:%s:n4096:v131072"):format(dtype), ("logits_logp_backward:%s:n4096:v131072:fused"):format(dtype),
+           ("logits_logp_backward:%s:n4096:v32768:fused"):format(dtype) }
+end
+
+return backward

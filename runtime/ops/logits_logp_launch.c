@@ -1,0 +1,123 @@
+/* logits_logp on a GPU path: fills the kernels' parameters and launches them. */
+#include "ops/logits_logp_launch.h"
+
+#include <math.h>
+
+#include "cpu/convert.h"
+#include "ops/launch.h"
+#include "ops/logits_logp_params.h"
+#include "plan/logits_logp_backward_plan.h"
+#include "plan/logits_logp_plan.h"
+
+static void fill_params(const flp_plan *plan, const flp_logits_logp_call *call, flp_logits_logp_params *params)
+{
+    *params = (flp_logits_logp_params){
+        .logits = call->logits, .target = call->target, .row_index = call->row_index, .row_temperature = call->row_temperature,
+        .rows = call->rows, .logits_stride = call->logits_stride, .logits_rows = call->logits_rows, .ignore_index = call->ignore_index,
+        .vocab = (int32_t)call->vocab, .target_bytes = flp_dtype_bytes(call->target_dtype), .scatter = call->scatter,
+        .scale = (float)(M_LOG2E / call->temperature), .softcap = (float)call->softcap,
+        .inverse_softcap = call->softcap == 0 ? 0 : (float)(1 / call->softcap),
+        .logp = call->logp, .lse = call->lse, .entropy = call->entropy, .argmax = call->argmax,
+        .target_errors = (unsigned long long *)(uintptr_t)plan->target_errors,
+        .g_logp = call->g_logp, .g_lse = call->g_lse, .g_entropy = call->g_entropy,
+        .given_lse = call->given_lse, .given_entropy = call->given_entropy,
+        .grad_logits = call->grad_logits, .grad_stride = call->grad_stride
+    };
+}
+
+static float *inside(char *workspace, int64_t offset)
+{
+    return offset < 0 ? NULL : (float *)(void *)(workspace + offset);
+}
+
+static flp_status launch(const flp_kernel *kernel, unsigned blocks, const flp_logits_logp_work *work, flp_logits_logp_params *params)
+{
+    void *parameters[] = { params };
+    const flp_driver *driver;
+    flp_status status = flp_driver_get(&driver);
+
+    return status == FLP_OK ? flp_launch_kernel(driver, kernel, blocks, work->stream, parameters) : status;
+}
+
+/* The rows and, where blocks share them, the combine: a warp each. */
+static flp_status launch_forward(const flp_kernel *rows, const flp_kernel *combine, const flp_logits_logp_shape *shape,
+                                 const flp_logits_logp_work *work, flp_logits_logp_params *params)
+{
+    const int64_t warps = combine->manifest.threads / 32;
+    flp_status status;
+
+    params->segments = shape->segments;
+    params->parts = shape->parts;
+    params->team_log2 = shape->team_log2;
+    status = launch(rows, shape->blocks, work, params);
+    if (status != FLP_OK || shape->parts == 1)
+        return status;
+    return launch(combine, (unsigned)((params->rows + warps - 1) / warps), work, params);
+}
+
+static void place_scratch(const flp_logits_logp_scratch *scratch, char *workspace, flp_logits_logp_params *params)
+{
+    params->partial = inside(workspace, scratch->partial);
+    params->best = inside(workspace, scratch->best);
+    params->moment = inside(workspace, scratch->moment);
+    params->normaliser = inside(workspace, scratch->normaliser);
+}
+
+flp_status flp_logits_logp_launch(const flp_plan *common, const void *given, char *workspace)
+{
+    const flp_logits_logp_plan *plan = flp_logits_logp_plan_of(common);
+    const flp_logits_logp_work *work = given;
+    const flp_logits_logp_shape shape = flp_logits_logp_plan_shape(plan, work->call.rows);
+    flp_logits_logp_params params;
+
+    fill_params(common, &work->call, &params);
+    if (shape.parts > 1) {
+        const flp_logits_logp_scratch scratch =
+            flp_logits_logp_scratch_lay_out(work->call.rows, shape.segments, plan->problem.argmax, plan->problem.entropy, 0);
+        place_scratch(&scratch, workspace, &params);
+    }
+    return launch_forward(plan->rows, plan->combine, &shape, work, &params);
+}
+
+static flp_status launch_gradient(const flp_logits_logp_backward_plan *plan, const flp_logits_logp_work *work,
+                                  flp_logits_logp_params *params)
+{
+    const flp_logits_logp_shape shape = flp_logits_logp_shape_gradient(
+        &plan->gradient->manifest, plan->common.device.facts.multiprocessors, plan->problem.vocab, work->call.rows);
+
+    params->segments = shape.segments;
+    return launch(plan->gradient, shape.blocks, work, params);
+}
+
+/* Too few rows for the fused kernel: the forward leaves what the gradient kernel needs of each row. */
+static flp_status launch_in_steps(const flp_logits_logp_backward_plan *plan, const flp_logits_logp_work *work, char *workspace,
+                                  flp_logits_logp_params *params)
+{
+    const flp_logits_logp_shape shape = flp_logits_logp_shape_forward(
+        &plan->rows->manifest, plan->common.device.facts.multiprocessors, plan->problem.vocab, work->call.rows);
+    const flp_logits_logp_scratch scratch =
+        flp_logits_logp_scratch_lay_out(work->call.rows, shape.segments, 0, plan->problem.entropy, 1);
+    flp_status status;
+
+    place_scratch(&scratch, workspace, params);
+    status = launch_forward(plan->rows, plan->combine, &shape, work, params);
+    return status == FLP_OK ? launch_gradient(plan, work, params) : status;
+}
+
+flp_status flp_logits_logp_launch_backward(const flp_plan *common, const void *given, char *workspace)
+{
+    const flp_logits_logp_backward_plan *plan = flp_logits_logp_backward_plan_of(common);
+    const flp_logits_logp_work *work = given;
+    const flp_logits_logp_shape fused = flp_logits_logp_backward_plan_fused(plan, work->call.rows);
+    flp_logits_logp_params params;
+
+    fill_params(common, &work->call, &params);
+    if (!plan->fused)
+        return launch_gradient(plan, work, &params);
+    if (fused.blocks == 0)
+        return launch_in_steps(plan, work, workspace, &params);
+    params.segments = fused.segments;
+    params.parts = 1;
+    params.team_log2 = fused.team_log2;
+    return launch(plan->fused, fused.blocks, work, &params);
+}

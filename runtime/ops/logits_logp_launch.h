@@ -1,0 +1,16 @@
+/* logits_logp on a GPU path, both directions. */
+#ifndef FLP_OPS_LOGITS_LOGP_LAUNCH_H
+#define FLP_OPS_LOGITS_LOGP_LAUNCH_H
+#include "cpu/logits_logp_cpu.h"
+#include "plan/plan.h"
+
+/* What a launch needs: flp_execute_launch's args. */
+typedef struct {
+    flp_logits_logp_call call;
+    CUstream stream;
+} flp_logits_logp_work;
+
+/* Two flp_execute_launch. work->call is checked and has rows > 0. */
+flp_status flp_logits_logp_launch(const flp_plan *plan, const void *work, char *workspace);
+flp_status flp_logits_logp_launch_backward(const flp_plan *plan, const void *work, char *workspace);
+#endif

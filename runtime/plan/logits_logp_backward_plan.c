@@ -1,0 +1,110 @@
+/* logits_logp_backward as an operator: what its plans hold, need and say. */
+#include "plan/logits_logp_backward_plan.h"
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "cpu/logits_logp_cpu.h"
+#include "plan/logits_logp_plan.h"
+#include "plan/logits_logp_problem.h"
+#include "plan/prepare.h"
+
+flp_logits_logp_shape flp_logits_logp_backward_plan_fused(const flp_logits_logp_backward_plan *plan, int64_t rows)
+{
+    if (!plan->fused)
+        return (flp_logits_logp_shape){ .blocks = 0 };
+    return flp_logits_logp_shape_fused(&plan->fused->manifest, plan->fused->clusters, plan->problem.vocab, rows);
+}
+
+static flp_status set_up(flp_plan *common)
+{
+    flp_logits_logp_backward_plan *plan = (flp_logits_logp_backward_plan *)(void *)common;
+    const int count = plan->problem.fused ? 4 : 1;
+    flp_status status = flp_plan_check_kernels(common, count, "a gradient kernel, and where it is fused the fused one and the forward's two");
+
+    for (int i = 0; i < count && status == FLP_OK; i++)
+        status = flp_logits_logp_plan_check_manifest(&common->kernels[i]->manifest);
+    if (status != FLP_OK)
+        return status;
+    plan->gradient = common->kernels[0];
+    if (plan->problem.fused) {
+        plan->fused = common->kernels[1];
+        plan->rows = common->kernels[2];
+        plan->combine = common->kernels[3];
+    }
+    return FLP_OK;
+}
+
+/* Few rows are not fused: the most that any number up to `rows` takes. */
+static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
+{
+    const flp_logits_logp_backward_plan *plan = flp_logits_logp_backward_plan_of(common);
+    int64_t low = 0, high = rows;
+
+    if (!plan->problem.fused)
+        return 0;
+    while (low < high) {
+        int64_t middle = low + (high - low + 1) / 2;
+        if (flp_logits_logp_backward_plan_fused(plan, middle).blocks == 0)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low == 0 ? 0 : flp_logits_logp_scratch_lay_out(low, flp_logits_logp_backward_plan_fused(plan, low).segments, 0,
+                                                          plan->problem.entropy, 1).bytes;
+}
+
+static void write_numerics(const flp_plan *common, flp_text *text)
+{
+    const flp_logits_logp_backward_plan *plan = flp_logits_logp_backward_plan_of(common);
+
+    if (!flp_plan_on_gpu(common))
+        flp_text_append(text, "%s", flp_logits_logp_cpu_numerics());
+    else if (plan->fused)
+        flp_text_append(text, "%s;%s", plan->rows->manifest.numerics, plan->gradient->manifest.numerics);
+    else
+        flp_text_append(text, "%s", plan->gradient->manifest.numerics);
+}
+
+static void describe(const flp_plan *common, flp_text *text)
+{
+    const flp_logits_logp_backward_plan *plan = flp_logits_logp_backward_plan_of(common);
+    const flp_logits_logp_shape shape = flp_logits_logp_backward_plan_fused(plan, plan->problem.rows ? plan->problem.rows : 1);
+
+    if (plan->fused) {
+        flp_plan_describe_kernel(text, "fused", &plan->fused->manifest);
+        flp_text_append(text, "fused cluster: %d\n", plan->fused->manifest.cluster);
+        flp_text_append(text, "fused blocks: %u\n", shape.blocks);
+        flp_plan_describe_kernel(text, "rows", &plan->rows->manifest);
+        flp_plan_describe_kernel(text, "combine", &plan->combine->manifest);
+    }
+    flp_plan_describe_kernel(text, "gradient", &plan->gradient->manifest);
+}
+
+const flp_operator flp_logits_logp_backward_operator = {
+    .name = "logits_logp_backward",
+    .problem_bytes = sizeof(flp_logits_logp_backward_problem),
+    .rows_at = offsetof(flp_logits_logp_backward_problem, rows),
+    .pointer_alignment_at = offsetof(flp_logits_logp_backward_problem, pointer_alignment),
+    .backend_at = offsetof(flp_logits_logp_backward_problem, backend),
+    .syntax = &flp_logits_logp_backward_problem_syntax,
+    .normalize = flp_logits_logp_backward_problem_normalize,
+    .pack = flp_logits_logp_backward_problem_pack,
+    .plan_bytes = sizeof(flp_logits_logp_backward_plan),
+    .problem_at = offsetof(flp_logits_logp_backward_plan, problem),
+    .set_up = set_up,
+    .workspace_bytes = workspace_bytes,
+    .describe = describe,
+    .write_numerics = write_numerics,
+};
+_Static_assert(sizeof(flp_logits_logp_backward_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");
+
+flp_status flp_logits_logp_backward_plan_create(flp_context *context, const flp_logits_logp_backward_problem *problem, flp_plan **plan)
+{
+    return flp_plan_make(context, &flp_logits_logp_backward_operator, problem, plan);
+}
+
+flp_status flp_logits_logp_backward_prepare(flp_context *context, const flp_logits_logp_backward_problem *problem, void *stream)
+{
+    return flp_prepare_problem(context, &flp_logits_logp_backward_operator, problem, stream);
+}

@@ -1,0 +1,101 @@
+/* The shapes of logits_logp's launches, and their scratch. */
+#include "plan/logits_logp_shape.h"
+
+#include "plan/workspace.h"
+
+enum {
+    UNITS_PER_BLOCK = 2, /* rows or parts that a resident block gets where rows are few: evens out the end */
+    WARP = 32
+};
+
+static int64_t divide_up(int64_t count, int64_t by)
+{
+    return (count + by - 1) / by;
+}
+
+static int64_t smaller(int64_t left, int64_t right)
+{
+    return left < right ? left : right;
+}
+
+static int64_t resident(const flp_manifest *kernel, int multiprocessors)
+{
+    return (int64_t)multiprocessors * kernel->resident_blocks;
+}
+
+/* The warps of a block that share a row: as many as it has segments, in powers of two. */
+static int choose_team(const flp_manifest *kernel, int64_t segments)
+{
+    int log2 = 0;
+
+    while ((1 << log2) < segments && (2 << log2) <= kernel->threads / WARP)
+        log2++;
+    return log2;
+}
+
+static int64_t count_segments(const flp_manifest *kernel, int64_t vocab)
+{
+    return divide_up(vocab, kernel->block_vocab);
+}
+
+static int64_t teams(const flp_manifest *kernel, int team_log2)
+{
+    return kernel->threads / WARP >> team_log2;
+}
+
+flp_logits_logp_shape flp_logits_logp_shape_forward(const flp_manifest *kernel, int multiprocessors, int64_t vocab, int64_t rows)
+{
+    const int64_t segments = count_segments(kernel, vocab), blocks = resident(kernel, multiprocessors);
+    const int team_log2 = choose_team(kernel, segments);
+    int64_t parts = 1;
+
+    if (rows < UNITS_PER_BLOCK * blocks && teams(kernel, team_log2) == 1)
+        parts = smaller(divide_up(UNITS_PER_BLOCK * blocks, rows), segments);
+    if (parts == 1 && segments > FLP_LOGITS_LOGP_SHARED_SEGMENTS)
+        parts = 2;
+    parts = divide_up(segments, divide_up(segments, parts)); /* none of them empty */
+    return (flp_logits_logp_shape){
+        .segments = (int32_t)segments, .parts = (int32_t)parts, .team_log2 = team_log2,
+        .blocks = (unsigned)smaller(divide_up(rows * parts, teams(kernel, team_log2)), blocks)
+    };
+}
+
+flp_logits_logp_shape flp_logits_logp_shape_fused(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows)
+{
+    const int64_t segments = count_segments(kernel, vocab);
+    const int team_log2 = choose_team(kernel, segments);
+    const int64_t rows_of_unit = kernel->block_rows ? kernel->block_rows : teams(kernel, team_log2), units = divide_up(rows, rows_of_unit);
+    const int fits = segments <= FLP_LOGITS_LOGP_SHARED_SEGMENTS;
+
+    /* Fewer rows leave multiprocessors idle; they fit the L2, so that reading them twice costs little. */
+    if (!fits || (2 * units < clusters && rows_of_unit == 1 && segments > kernel->threads / WARP))
+        return (flp_logits_logp_shape){ .segments = (int32_t)segments, .parts = 1 };
+    return (flp_logits_logp_shape){
+        .segments = (int32_t)segments, .parts = 1, .team_log2 = team_log2, .blocks = (unsigned)(smaller(units, clusters) * kernel->cluster)
+    };
+}
+
+flp_logits_logp_shape flp_logits_logp_shape_gradient(const flp_manifest *kernel, int multiprocessors, int64_t vocab, int64_t rows)
+{
+    const int64_t segments = count_segments(kernel, vocab);
+
+    return (flp_logits_logp_shape){
+        .segments = (int32_t)segments, .parts = 1,
+        .blocks = (unsigned)smaller(divide_up(rows * segments, kernel->threads / WARP), resident(kernel, multiprocessors))
+    };
+}
+
+flp_logits_logp_scratch flp_logits_logp_scratch_lay_out(int64_t rows, int segments, int argmax, int entropy, int normaliser)
+{
+    const int64_t number = sizeof(float), sums = rows * segments;
+    flp_logits_logp_scratch scratch = { .best = -1, .moment = -1, .normaliser = -1 };
+
+    scratch.partial = flp_workspace_take(&scratch.bytes, sums * 2 * number);
+    if (argmax)
+        scratch.best = flp_workspace_take(&scratch.bytes, sums * 2 * number);
+    if (entropy)
+        scratch.moment = flp_workspace_take(&scratch.bytes, sums * number);
+    if (normaliser)
+        scratch.normaliser = flp_workspace_take(&scratch.bytes, rows * 4 * number);
+    return scratch;
+}

@@ -1,0 +1,85 @@
+// logp, lse, entropy and argmax of rows of logits in one read: a team of warps takes a row, or a part of one.
+//
+// With one part a row, the segments' sums meet in shared memory and the team's warps merge a row each in turn, for which the others do not wait;
+// with more, they go to scratch for logits_logp_combine. Both merge them in the same order. Memory does not wait either: before a warp leaves the
+// sums of a segment, the logits of its next one are under way.
+// Config: as for a segment; threads, shared_segments
+template <class Config> struct LogitsUnits {
+    using Segment = Segment<Config>;
+    struct Unit {
+        int number;     // of the row
+        int first, end; // of its segments this warp's are first, first + size, ... below end
+    };
+    const LogitsLogpParams &params;
+    int size, team, member; // warps that share a unit; which of the block's teams, which of the team
+    int count, step;        // units: rows, or with few rows parts of one
+    int part_segments;
+
+    __device__ __forceinline__ explicit LogitsUnits(const LogitsLogpParams &params)
+        : params(params), size(1 << params.team_log2), team(warp_index() >> params.team_log2), member(warp_index() & (size - 1)),
+          count((int)params.rows * params.parts), step(gridDim.x * (Config::threads / 32 >> params.team_log2)),
+          part_segments(params.parts == 1 ? params.segments : (params.segments + params.parts - 1) / params.parts) {}
+
+    __device__ __forceinline__ Unit at(int unit) const {
+        if (unit >= count) return {(int)params.rows - 1, 0, 0};
+        if (params.parts == 1) return {unit, member, params.segments};
+        int number = unit / params.parts, first = (unit - number * params.parts) * part_segments;
+        return {number, first + member, min(first + part_segments, params.segments)};
+    }
+    // Of few rows an ignored one costs less than to wait for its target.
+    __device__ __forceinline__ void leave_out_ignored(Unit &unit, const LogitsRow<Config> &row) const {
+        if (params.parts > 1 ? row.source < 0 : !row.is_read(params)) unit.end = 0;
+    }
+    __device__ __forceinline__ void load(Segment &segment, const typename Config::element *logits, int s) const {
+        segment.load(logits + (i64)s * Segment::columns, min(params.vocab - s * Segment::columns, Segment::columns));
+    }
+};
+
+template <class Config> __device__ __forceinline__ void logits_logp(const LogitsLogpParams &params) {
+    auto &shared = shared_storage<Config, SharedStorage<Config, Config::threads / 32>>();
+    using Segment = Segment<Config>;
+    LogitsUnits<Config> units(params);
+    bool is_whole = params.parts == 1;
+    int first = blockIdx.x * (units.step / gridDim.x);
+    typename LogitsUnits<Config>::Unit unit = units.at(first + units.team);
+    LogitsRow<Config> row = LogitsRow<Config>::find(params, unit.number);
+    typename LogitsRow<Config>::TargetWords words = row.load_target(params);
+    Segment segment;
+    allow_next_kernel();
+    if (is_whole) row.take_target(params, words);
+    units.leave_out_ignored(unit, row);
+    if (unit.first < unit.end) units.load(segment, row.logits(params), unit.first);
+    for (int turn = 0; first < units.count; first += units.step, turn++) {
+        auto next_unit = units.at(first + units.step + units.team);
+        LogitsRow<Config> next = LogitsRow<Config>::find(params, next_unit.number);
+        words = next.load_target(params);
+        int set = turn & (units.size - 1), place = units.team * units.size + set;
+        bool finishes = is_whole && units.member == set;
+        float target_logit = finishes && lane_index() == 0 ? load_target_logit(params, row) : 0;
+        LogitsSlots slots = is_whole ? shared_slots(shared, place, 0) : scratch_slots<Config>(params, unit.number);
+        int s = unit.first;
+        for (bool is_last = false; !is_last; s += units.size) {
+            LogitsSums sums = {0, 0, 0, 0, 0};
+            if (s < unit.end) sums = segment.statistics(row.scale(params), s * Segment::columns);
+            is_last = s + units.size >= unit.end;
+            if (is_last) {
+                if (is_whole) next.take_target(params, words);
+                units.leave_out_ignored(next_unit, next);
+            }
+            if (!is_last || next_unit.first < next_unit.end)
+                units.load(segment, is_last ? next.logits(params) : row.logits(params), is_last ? next_unit.first : s + units.size);
+            if (s < unit.end) leave<Config>(sums, slots, s);
+        }
+        if (is_whole) {
+            if (units.size == 1) warp_barrier();
+            else if (finishes) barrier_wait(1 + place, 32 * units.size);
+            else barrier_arrive(1 + place, 32 * units.size);
+            if (finishes && first + units.team < units.count) {
+                finish_row(params, row, unit.number, slots, target_logit, true);
+                warp_barrier(); // all lanes have read the sums: the next row's may take their place
+            }
+        }
+        row = next;
+        unit = next_unit;
+    }
+}

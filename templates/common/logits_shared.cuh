@@ -1,0 +1,21 @@
+// Shared memory in which the segments of a block's rows leave their sums.
+// Config: shared_segments, shared_bytes, has_entropy, wants_argmax
+// sets: of rows at a time.
+template <class Config, int sets> struct alignas(16) SharedStorage {
+    static constexpr int moments = Config::has_entropy ? Config::shared_segments : 1, bests = Config::wants_argmax ? Config::shared_segments : 1;
+    float2 partial[sets][Config::shared_segments];
+    float2 best[sets][bests];
+    float moment[sets][moments];
+};
+
+template <class Config, int sets>
+__device__ __forceinline__ LogitsSlots shared_slots(SharedStorage<Config, sets> &shared, int set, int first) {
+    return {shared.partial[set] + first, shared.best[set] + (Config::wants_argmax ? first : 0),
+            shared.moment[set] + (Config::has_entropy ? first : 0)};
+}
+
+template <class Config, class Storage> __device__ __forceinline__ Storage &shared_storage() {
+    extern __shared__ __align__(16) u8 dynamic_shared[];
+    static_assert(sizeof(Storage) == Config::shared_bytes, "gen/kernels/logits_logp_config.lua disagrees");
+    return *(Storage *)dynamic_shared;
+}

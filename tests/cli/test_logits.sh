@@ -1,0 +1,29 @@
+# fusedlogp score --logits: the logits are there already.
+. "$(dirname "$0")/setup.sh"
+make_tensors
+score() { fusedlogp score --backend cpu "$@"; }
+logits="--logits logits-f32.npy --target target-i32.npy"
+
+# Allowed: the library's promise; the logits themselves are exact.
+score $logits --quiet --out plain.out.csv --lse lse.csv --argmax argmax.csv
+check "log-probabilities: fp64 within 1e-6" "$(differences plain.csv plain.out.csv 1e-6)"
+score --logits biased-f32.npy --target target-i64.npy --vocab 90 --temperature 0.7 --softcap 3 --quiet --out options.out.csv
+check "temperature, softcap, padded rows" "$(differences options.csv options.out.csv 1e-6)"
+score --logits logits-f32.npy --target ignoring-i64.npy --ignore-index -7 --quiet --out ignoring.out.csv
+check "an ignored row is 0 and the others are as before" "$(differences ignoring.csv ignoring.out.csv 1e-6)"
+score $logits --chunk-rows 5 --quiet --out chunks.csv
+check "chunks change no bit" "$(cmp plain.out.csv chunks.csv 2>&1)"
+score --hidden hidden-f32.npy --weight weight-f32.npy --target target-i32.npy --quiet --argmax argmax.head.csv
+check "the most probable tokens are those of hidden and weight" "$(cmp argmax.head.csv argmax.csv 2>&1)"
+check "lse has a line a row" "$([ "$(head -1 lse.csv),$(wc -l <lse.csv)" = "row,lse,38" ] || cat lse.csv)"
+score $logits --json >summary.json
+check "the summary names the problem" "$([ "$(json_value summary.json problem)" = logits_logp:f32:n37:v101:align4:target_i32:cpu ] || cat summary.json)"
+
+check_fails "logits beside a weight" 2 "--logits: wanted without --weight" score $logits --weight weight-f32.npy
+check_fails "logits and --exact" 2 "--logits: wanted without --exact" score $logits --exact
+check_fails "logits without targets" 2 "--target is missing" score --logits logits-f32.npy
+check_fails "a vector of logits" 4 "--logits: got f32 [101], wanted 2 dimensions" score --logits bias-f32.npy --target target-i32.npy
+check_fails "too few targets" 4 "--target: got 36 rows, wanted 37 as --logits has" score --logits logits-f32.npy --target fewer-i32.npy
+check_fails "a vocabulary beyond the rows" 4 "--vocab: got 102, wanted 1 to the row's 101" score $logits --vocab 102
+check_fails "a target beyond --vocab" 4 "wanted 0 to 9 or" score $logits --vocab 10
+finish

@@ -1,0 +1,120 @@
+-- logits_logp in both directions: which kernels answer a problem, and each rule of theirs.
+package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
+local luaunit = require "luaunit"
+local support = require "tests.gen.support"
+local fusedlogp = require "gen.fusedlogp"
+local variant = require "gen.variant"
+
+TestLogitsLogp = {}
+
+local function kernels(problem, capability, backend)
+  local found, reason = fusedlogp.select(problem, capability or 90, backend or "auto")
+  luaunit.assertNotNil(found, ("%s: %s"):format(problem, reason))
+  return found.kernels, found
+end
+
+function TestLogitsLogp.test_the_forward_has_a_kernel_for_the_rows_and_a_combine()
+  luaunit.assertEquals(kernels "logits_logp:bf16:n4096:v131072", { "logits_logp.bf16.w8.sm_90a", "logits_logp_combine.bf16.w8.sm_90a" })
+  luaunit.assertEquals(kernels("logits_logp:f16:n4096:v131072:softcap30:argmax:entropy", 89), {
+    "logits_logp.f16.w4.softcap.argmax.entropy.sm_89", "logits_logp_combine.f16.w8.softcap.argmax.entropy.sm_89",
+  })
+end
+
+-- A row's bits follow from its kernels' identity, which knows neither N nor V nor how the logits lie.
+function TestLogitsLogp.test_the_kernels_follow_from_no_size()
+  for _, n in ipairs { 0, 1, 64, 4096, 1 << 28 } do
+    for _, v in ipairs { 1, 768, 50264, 131072, 2147483640 } do
+      luaunit.assertEquals(kernels(("logits_logp:f32:n%d:v%d:ls2147483648"):format(n, v)), kernels "logits_logp:f32:n1:v8")
+    end
+  end
+end
+
+function TestLogitsLogp.test_the_widest_load_that_addresses_and_strides_allow()
+  local cases = {
+    { ":v8", nil }, { ":v4", 8 }, { ":v2", 4 }, { ":v1", 2 }, { ":v8:align8", 8 }, { ":v8:align2", 2 }, { ":v1:ls8", nil }, { ":v8:ls12", 8 },
+  }
+  for _, case in ipairs(cases) do
+    luaunit.assertEquals(variant.parse(kernels("logits_logp:bf16:n1" .. case[1])[1]).vec, case[2], case[1])
+  end
+  luaunit.assertEquals(variant.parse(kernels("logits_logp_backward:bf16:n1:v8:gs12")[1]).vec, 8)
+  support.assert_refused({ "multiples of 2 bytes, elements have 4" }, fusedlogp.select("logits_logp:f32:n1:v8:align2", 90, "auto"))
+end
+
+function TestLogitsLogp.test_a_backward_that_knows_lse_is_one_kernel()
+  luaunit.assertEquals(kernels "logits_logp_backward:bf16:n4096:v131072", { "logits_logp_gradient.bf16.w8.sm_90a" })
+end
+
+-- So many blocks that each warp has one segment of 4 KiB; a row that one block holds half full, or that the copy engine cannot read, has no
+-- cluster.
+function TestLogitsLogp.test_a_fused_row_takes_a_cluster_that_holds_it()
+  local cases = {
+    { "bf16:n4096:v1024", "logits_logp_fused.bf16.w4" }, { "bf16:n4096:v16384", "logits_logp_fused.bf16.w4" },
+    { "bf16:n4096:v16392", "logits_logp_fused_cluster.bf16.c1.w20" }, { "bf16:n4096:v32768", "logits_logp_fused_cluster.bf16.c1.w20" },
+    { "bf16:n4096:v32776", "logits_logp_fused_cluster.bf16.c2.w20" }, { "bf16:n4096:v131072", "logits_logp_fused_cluster.bf16.c4.w20" },
+    { "f32:n4096:v151936", "logits_logp_fused_cluster.f32.c8.w17" }, { "f32:n4096:v409600", "logits_logp_fused_cluster.f32.c8.w17" },
+    { "f32:n4096:v409604", "logits_logp_fused.f32.w4" }, { "bf16:n4096:v131073", "logits_logp_fused.bf16.w4.vec2" },
+    { "bf16:n4096:v131072:gs131073", "logits_logp_fused.bf16.w4.vec2" },
+  }
+  for _, case in ipairs(cases) do
+    local list = kernels("logits_logp_backward:" .. case[1] .. ":fused")
+    luaunit.assertEquals(#list, 4)
+    luaunit.assertEquals(list[2], case[2] .. ".sm_90a", case[1])
+  end
+  luaunit.assertEquals(kernels("logits_logp_backward:bf16:n4096:v131072:fused", 90, "portable")[2], "logits_logp_fused.bf16.w4.sm_90")
+end
+
+-- Fused or in steps, a row's results have the bits of the forward.
+function TestLogitsLogp.test_a_fused_backward_has_the_forwards_kernels_too()
+  local forward, fused = kernels "logits_logp:bf16:n1:v131072:entropy", kernels "logits_logp_backward:bf16:n1:v131072:entropy:fused"
+  luaunit.assertEquals({ fused[3], fused[4] }, forward)
+end
+
+function TestLogitsLogp.test_why_a_path_is_not_taken_is_said()
+  for _, problem in ipairs { "logits_logp:bf16:n1:v8", "logits_logp_backward:bf16:n1:v8" } do
+    local _, found = kernels(problem, 80)
+    luaunit.assertEquals({ found.path, found.reason }, { "portable", "not sm_90a: compute capability 8.0 is not 9.0" })
+    support.assert_refused({ "not portable: compute capability 7.5" }, fusedlogp.select(problem, 75, "auto"))
+  end
+end
+
+local rows = { operator = "logits_logp", dtype = "bf16", w = 8, arch = "sm_90a" }
+local cluster = { operator = "logits_logp_fused_cluster", dtype = "bf16", cluster = 4, w = 17, arch = "sm_90a" }
+
+local function assert_all_refused(base, cases)
+  local emit = require "gen.emit"
+  luaunit.assertTrue(emit.check(base))
+  for _, case in ipairs(cases) do support.assert_refused({ case[2], case[3] }, emit.check(support.with(base, case[1]))) end
+end
+
+local function assert_covered(path, base, cases)
+  luaunit.assertEquals(support.refusals_missed(path, function() assert_all_refused(base, cases) end), "")
+end
+
+function TestLogitsLogp.test_each_rule_refuses()
+  assert_covered("gen/kernels/logits_logp_config.lua", rows, {
+    { { vec = 16 }, "vec = 16", "2, 4 or 8" }, { { vec = 2, dtype = "f32" }, "vec = 2", "multiples of 4" }, { { w = 33 }, "w = 33", "at most 32" },
+  })
+  for _, operator in ipairs { "logits_logp_gradient", "logits_logp_fused" } do
+    assert_covered(("gen/kernels/%s.lua"):format(operator), support.with(rows, { operator = operator }), {
+      { { argmax = true }, "argmax", "a gradient has none" },
+    })
+  end
+  assert_covered("gen/kernels/logits_logp_fused_cluster.lua", cluster, {
+    { { arch = "sm_80" }, "sm_80", "no clusters" }, { { argmax = true }, "argmax", "a gradient has none" },
+    { { vec = 8 }, "vec = 8", "16 bytes" }, { { cluster = 3 }, "c = 3", "1, 2, 4 or 8" },
+  })
+end
+
+-- What a prebuild compiles is what selection asks for later.
+function TestLogitsLogp.test_a_listed_kernel_is_the_one_that_is_selected()
+  local listed = {}
+  for _, text in ipairs(fusedlogp.list("sm_90a", nil, nil, support.read_template)) do listed[text] = true end
+  for _, dtype in ipairs { "bf16", "f16", "f32" } do
+    for _, problem in ipairs { "logits_logp:%s:n100:v50264", "logits_logp:%s:n1:v8:argmax", "logits_logp:%s:n1:v8:entropy",
+                               "logits_logp_backward:%s:n1:v8", "logits_logp_backward:%s:n4096:v131072:fused" } do
+      for _, text in ipairs(kernels(problem:format(dtype))) do luaunit.assertTrue(listed[text], text) end
+    end
+  end
+end
+
+support.run()

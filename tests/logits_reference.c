@@ -1,0 +1,225 @@
+/* logits_logp in fp64, both directions, and the check of what a path has written. Shares no code with the library. */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "logits_cases.h"
+
+static const double unit = 0x1p-24;
+
+static const void *data_of(const flp_logits_data *data, flp_logits_role role)
+{
+    return data->buffer[role].base ? data->buffer[role].base + data->buffer[role].offset : NULL;
+}
+
+static double upstream(const flp_logits_data *data, flp_logits_role role, int64_t row)
+{
+    const float *values = data_of(data, role);
+
+    return values ? values[row] : 0;
+}
+
+static int64_t target_of(const flp_logits_case *c, const flp_logits_data *data, int64_t row)
+{
+    const void *target = data_of(data, FLP_LOGITS_TARGET);
+
+    return c->problem.target_dtype == FLP_I32 ? ((const int32_t *)target)[row] : ((const int64_t *)target)[row];
+}
+
+typedef struct {
+    const flp_logits_case *c;
+    const double *logits; /* [vocab], before the softcap */
+    double temperature;
+    double largest;       /* |z| */
+    double lse, entropy, spread; /* spread: sum p |log p + H|, the entropy's sensitivity */
+} row_facts;
+
+static double scaled(const row_facts *row, int64_t v)
+{
+    const double c = row->c->problem.softcap;
+
+    return (c > 0 ? c * tanh(row->logits[v] / c) : row->logits[v]) / row->temperature;
+}
+
+static void sum_row(row_facts *row)
+{
+    double largest = -INFINITY, sum = 0;
+
+    row->entropy = row->spread = row->largest = 0;
+    for (int64_t v = 0; v < row->c->problem.vocab; v++) {
+        const double z = scaled(row, v);
+        if (isnan(z) || z > largest)
+            largest = isnan(largest) ? largest : z;
+        if (isfinite(z) && fabs(z) > row->largest)
+            row->largest = fabs(z);
+    }
+    for (int64_t v = 0; v < row->c->problem.vocab; v++)
+        sum += exp(scaled(row, v) - largest);
+    row->lse = largest == -INFINITY ? -INFINITY : largest == INFINITY ? NAN : largest + log(sum);
+    if (!isfinite(row->lse)) {
+        row->entropy = NAN;
+        return;
+    }
+    for (int64_t v = 0; v < row->c->problem.vocab; v++) {
+        const double log_p = scaled(row, v) - row->lse;
+        if (exp(log_p) > 0)
+            row->entropy -= exp(log_p) * log_p;
+    }
+    for (int64_t v = 0; v < row->c->problem.vocab; v++) {
+        const double log_p = scaled(row, v) - row->lse;
+        if (exp(log_p) > 0)
+            row->spread += exp(log_p) * fabs(log_p + row->entropy);
+    }
+}
+
+/* The first of the largest; -1 where a NaN or +inf makes it any. */
+static int64_t find_argmax(const row_facts *row)
+{
+    int64_t best = 0;
+
+    for (int64_t v = 0; v < row->c->problem.vocab; v++) {
+        if (isnan(row->logits[v]) || row->logits[v] == INFINITY)
+            return -1;
+        if (row->logits[v] > row->logits[best])
+            best = v;
+    }
+    return best;
+}
+
+/* What fp32 may cost, u = 2^-24. A z of up to M is off by 3 u M: the scale's rounding, the product's, and the given lse's; with a softcap by
+ * 8 u M more, tanh's 4e-7. The sums' terms are positive: additions of depth 16 a lane, 2 of its parts, 5 of lanes, 4 a batch of segments and
+ * 5 lanes again, with 4 u of exp2 and of log2 each: 40 u. The entropy costs these times its own sensitivity, and the moments' sum. */
+static double find_rounding(const row_facts *row)
+{
+    return unit * ((row->c->problem.softcap > 0 ? 12 : 4) * row->largest + 40);
+}
+
+static double find_entropy_rounding(const row_facts *row)
+{
+    return find_rounding(row) * row->spread + unit * 40 * (1 + row->entropy + fmin(row->largest, 64));
+}
+
+static void differentiate(const row_facts *row, const flp_logits_data *data, int64_t place, int64_t target, flp_logits_wanted *wanted)
+{
+    const double g = upstream(data, FLP_LOGITS_G_LOGP, place), g_lse = upstream(data, FLP_LOGITS_G_LSE, place);
+    const double g_entropy = upstream(data, FLP_LOGITS_G_ENTROPY, place), cap = row->c->problem.softcap;
+    const int64_t vocab = row->c->problem.vocab;
+
+    for (int64_t v = 0; v < vocab; v++) {
+        double *gradient = &wanted->gradient[place * vocab + v], *rounding = &wanted->gradient_rounding[place * vocab + v];
+        const double log_p = scaled(row, v) - row->lse, p = exp(log_p), t = cap > 0 ? tanh(row->logits[v] / cap) : 0;
+        const double outer = (1 - t * t) / row->temperature, surprise = p > 0 ? row->entropy + log_p : 0;
+        const double size = p * (fabs(g) + fabs(g_lse) + fabs(g_entropy) * (row->entropy + (p > 0 ? fabs(log_p) : 0) + 1));
+        *gradient = (g * (v == target) + p * (g_lse - g - (g_entropy != 0 ? g_entropy * surprise : 0))) * outer;
+        /* p and all its factors; tanh's error in 1 - t^2; powers below 2^-126 are 0. */
+        *rounding = (find_rounding(row) + 20 * unit) * (size + fabs(g) * (v == target)) / row->temperature +
+                    p * fabs(g_entropy) * wanted->entropy_rounding[place] / row->temperature + 1e-36;
+    }
+}
+
+static void compute_row(const flp_logits_case *c, const flp_logits_data *data, int64_t source, int64_t place, double *logits,
+                        flp_logits_wanted *wanted)
+{
+    const float *temperatures = data_of(data, FLP_LOGITS_ROW_TEMPERATURE);
+    const int64_t target = target_of(c, data, source), vocab = c->problem.vocab;
+    const int ignored = target == c->ignore_index, known = !ignored && target >= 0 && target < vocab;
+    row_facts row = { .c = c, .logits = logits, .temperature = c->temperature > 0 ? c->temperature : 1 };
+
+    if (c->rows & FLP_LOGITS_ROW_TEMPERATURES)
+        row.temperature = temperatures[source];
+    for (int64_t v = 0; v < vocab; v++)
+        logits[v] = flp_reference_decode(c->problem.dtype, data_of(data, FLP_LOGITS_LOGITS), source * c->problem.logits_stride + v);
+    sum_row(&row);
+    wanted->lse[place] = row.lse;
+    wanted->entropy[place] = row.entropy;
+    wanted->rounding[place] = find_rounding(&row);
+    wanted->entropy_rounding[place] = find_entropy_rounding(&row);
+    wanted->argmax[place] = find_argmax(&row);
+    wanted->logp[place] = ignored ? 0 : known && isfinite(row.lse) ? scaled(&row, target) - row.lse : NAN;
+    wanted->bad_count += !ignored && !known;
+    if (known)
+        differentiate(&row, data, place, target, wanted);
+}
+
+/* An index that names no row: a bad target without logits. */
+static void compute_nothing(int64_t place, flp_logits_wanted *wanted)
+{
+    wanted->bad_count++;
+    if (place < 0)
+        return;
+    wanted->lse[place] = wanted->entropy[place] = wanted->logp[place] = NAN;
+    wanted->argmax[place] = -1;
+}
+
+static int allocate(const flp_logits_case *c, flp_logits_wanted *wanted)
+{
+    const size_t rows = (size_t)wanted->rows + 1, all = (size_t)(wanted->rows * c->problem.vocab) + 1;
+
+    wanted->written = calloc(rows, 1);
+    wanted->logp = calloc(rows, sizeof(double));
+    wanted->lse = calloc(rows, sizeof(double));
+    wanted->entropy = calloc(rows, sizeof(double));
+    wanted->rounding = calloc(rows, sizeof(double));
+    wanted->entropy_rounding = calloc(rows, sizeof(double));
+    wanted->argmax = calloc(rows, sizeof(int64_t));
+    wanted->gradient = calloc(all, sizeof(double));
+    wanted->gradient_rounding = calloc(all, sizeof(double));
+    return wanted->written && wanted->logp && wanted->lse && wanted->entropy && wanted->rounding && wanted->entropy_rounding &&
+           wanted->argmax && wanted->gradient && wanted->gradient_rounding;
+}
+
+static void give_results(const flp_logits_wanted *wanted, flp_logits_data *data)
+{
+    float *lse = (float *)data_of(data, FLP_LOGITS_GIVEN_LSE), *entropy = (float *)data_of(data, FLP_LOGITS_GIVEN_ENTROPY);
+
+    for (int64_t i = 0; i < wanted->rows; i++) {
+        lse[i] = (float)wanted->lse[i];
+        if (entropy)
+            entropy[i] = (float)wanted->entropy[i];
+    }
+}
+
+int flp_logits_case_compute(const flp_logits_case *c, flp_logits_data *data, flp_logits_wanted *wanted)
+{
+    const int64_t *row_index = c->rows & FLP_LOGITS_INDEXED ? data_of(data, FLP_LOGITS_ROW_INDEX) : NULL;
+    double *logits = calloc((size_t)c->problem.vocab, sizeof(*logits));
+
+    *wanted = (flp_logits_wanted){ .rows = c->rows & FLP_LOGITS_SCATTERED ? c->all_rows : c->problem.rows, .bad_first = -1 };
+    if (!logits || !allocate(c, wanted)) {
+        free(logits);
+        flp_logits_wanted_free(wanted);
+        return 0;
+    }
+    for (int64_t i = 0; i < c->problem.rows; i++) {
+        const int64_t source = row_index ? row_index[i] : i, bad_before = wanted->bad_count;
+        const int exists = source >= 0 && source < c->all_rows;
+        const int64_t place = c->rows & FLP_LOGITS_SCATTERED ? (exists ? source : -1) : i;
+        if (exists)
+            compute_row(c, data, source, place, logits, wanted);
+        else
+            compute_nothing(place, wanted);
+        if (place >= 0)
+            wanted->written[place] = 1;
+        if (wanted->bad_count > bad_before && wanted->bad_first < 0)
+            wanted->bad_first = i;
+    }
+    give_results(wanted, data);
+    free(logits);
+    return 1;
+}
+
+void flp_logits_wanted_free(flp_logits_wanted *wanted)
+{
+    free(wanted->written);
+    free(wanted->logp);
+    free(wanted->lse);
+    free(wanted->entropy);
+    free(wanted->rounding);
+    free(wanted->entropy_rounding);
+    free(wanted->argmax);
+    free(wanted->gradient);
+    free(wanted->gradient_rounding);
+    *wanted = (flp_logits_wanted){ 0 };
+}

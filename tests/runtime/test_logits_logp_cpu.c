@@ -1,0 +1,134 @@
+/* logits_logp on the host, both directions: all cases against fp64 through the public calls; and bits that do not follow the neighbours. */
+#include <string.h>
+
+#include "fake_cmocka.h"
+#include "logits_cases.h"
+
+static flp_context *context;
+
+static int start(void **state)
+{
+    const flp_context_options options = { .cache_directory = "", .cpu_threads = 2, .flags = FLP_CONTEXT_NO_GPU };
+
+    (void)state;
+    return flp_context_create(&options, &context) != FLP_OK;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    flp_context_destroy(context);
+    return 0;
+}
+
+static flp_status execute(const flp_logits_case *c, const flp_logits_data *data, flp_logits_form form, flp_plan **plan)
+{
+    flp_logits_logp_backward_problem problem;
+    flp_logits_logp_backward_args backward;
+    flp_logits_logp_args args;
+    flp_status status;
+
+    if (form == FLP_LOGITS_FORWARD) {
+        flp_logits_case_forward(c, data, NULL, &args);
+        status = flp_logits_logp_plan_create(context, &c->problem, plan);
+        return status == FLP_OK ? flp_logits_logp_execute(*plan, &args) : status;
+    }
+    flp_logits_case_backward(c, data, NULL, form, &problem, &backward);
+    status = flp_logits_logp_backward_plan_create(context, &problem, plan);
+    return status == FLP_OK ? flp_logits_logp_backward_execute(*plan, &backward) : status;
+}
+
+static void put_logits_in_place(flp_logits_data *data)
+{
+    memcpy(data->buffer[FLP_LOGITS_GRAD].base + data->buffer[FLP_LOGITS_GRAD].offset,
+           data->buffer[FLP_LOGITS_LOGITS].base + data->buffer[FLP_LOGITS_LOGITS].offset, data->buffer[FLP_LOGITS_LOGITS].data_bytes);
+}
+
+/* Returns whether the form held; prints why not. */
+static int run_form(const flp_logits_case *c, flp_logits_data *data, const flp_logits_wanted *wanted, flp_logits_form form)
+{
+    char message[256] = "";
+    int64_t count, first;
+    flp_plan *plan = NULL;
+    flp_status status;
+    int right;
+
+    flp_logits_case_poison(data);
+    if (form == FLP_LOGITS_IN_PLACE)
+        put_logits_in_place(data);
+    status = execute(c, data, form, &plan);
+    right = status == FLP_OK && flp_logits_case_check(c, data, wanted, form, message, sizeof(message));
+    if (!right)
+        print_error("case \"%s\", form %d: %s\n", c->name, form, status == FLP_OK ? message : flp_error_message());
+    if (plan) {
+        assert_succeeds(flp_plan_target_errors(plan, &count, &first));
+        assert_int_equal(wanted->bad_count, count);
+        assert_int_equal(wanted->bad_first, first);
+    }
+    flp_plan_destroy(plan);
+    return right;
+}
+
+static void every_case_agrees_with_fp64(void **state)
+{
+    int failures = 0;
+
+    (void)state;
+    for (int i = 0; i < flp_logits_case_count(); i++) {
+        flp_logits_case c;
+        flp_logits_data data;
+        flp_logits_wanted wanted;
+        flp_logits_case_get(i, &c);
+        assert_true(flp_logits_case_make(&c, &data));
+        assert_true(flp_logits_case_compute(&c, &data, &wanted));
+        for (int form = 0; form < FLP_LOGITS_FORMS; form++)
+            if (flp_logits_case_has(&c, (flp_logits_form)form))
+                failures += !run_form(&c, &data, &wanted, (flp_logits_form)form);
+        flp_logits_wanted_free(&wanted);
+        flp_logits_case_free(&data);
+    }
+    assert_int_equal(0, failures);
+}
+
+/* Row `row` of 5003 logits by itself, and among 20 others. */
+static void a_rows_bits_do_not_follow_its_neighbours(void **state)
+{
+    flp_logits_case c = { .name = "21 rows", .problem = { .dtype = FLP_BF16, .rows = 21, .vocab = 50257, .entropy = 1, .backend = FLP_BACKEND_CPU } };
+    flp_logits_data data;
+    flp_logits_logp_args args;
+    float together[21][2], alone[2];
+
+    (void)state;
+    c.all_rows = 21;
+    c.problem.target_dtype = FLP_I64;
+    c.problem.logits_stride = c.problem.vocab;
+    assert_true(flp_logits_case_make(&c, &data));
+    flp_logits_case_forward(&c, &data, NULL, &args);
+    args.lse = NULL;
+    assert_succeeds(flp_logits_logp(context, &c.problem, &args));
+    for (int i = 0; i < 21; i++) {
+        together[i][0] = args.logp[i];
+        together[i][1] = args.entropy[i];
+    }
+    args.rows = 1;
+    for (int i = 0; i < 21; i++) {
+        flp_logits_logp_args one = args;
+        one.logits = (const uint16_t *)args.logits + (int64_t)i * c.problem.vocab;
+        one.target = (const int64_t *)args.target + i;
+        one.logp = &alone[0];
+        one.entropy = &alone[1];
+        assert_succeeds(flp_logits_logp(context, &c.problem, &one));
+        assert_memory_equal(together[i], alone, sizeof(alone));
+    }
+    flp_logits_case_free(&data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_case_agrees_with_fp64, start, stop),
+        cmocka_unit_test_setup_teardown(a_rows_bits_do_not_follow_its_neighbours, start, stop),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
