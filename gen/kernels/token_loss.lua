@@ -1,0 +1,31 @@
+-- The rows' losses between linear_logp and its backward: one block.
+local arch = require "gen.arch"
+local token_loss = require "gen.token_loss"
+
+local kernel = {}
+
+local function loss_text(spec, read_template)
+  return '#line 1 "loss"\n' .. assert(token_loss.cuda(spec.loss, read_template))
+end
+
+kernel.templates = { "types", "linear_logp_params", "token_loss_params", "simt", "dependent_launch", { emit = loss_text }, "token_loss" }
+kernel.entry = "token_loss"
+kernel.parameters = { { "TokenLossParams", "params" } }
+
+local threads, registers = 1024, 64
+
+function kernel.derive()
+  return { threads = threads, shared_bytes = 8 * threads, registers = registers, blocks_per_multiprocessor = 65536 // (registers * threads) }
+end
+
+-- It waits itself for the kernel before, where there is an instruction for that.
+function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+
+-- Of a loss that nobody has defined the source cannot be written.
+function kernel.check() return true end
+
+function kernel.config() return {} end
+
+function kernel.numerics(spec) return "token_loss.r1." .. token_loss.identity(spec.loss) end
+
+return kernel

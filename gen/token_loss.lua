@@ -1,0 +1,245 @@
+-- Token losses: one definition in Lua gives the loss of a token and its derivatives, as CUDA and as a program for the CPU path.
+--
+-- A definition is a chunk that returns { inputs = { names }, parameters = { { name, default } }, loss = function(t) ... end }. loss is called
+-- once, with t.logp, t.lse, t.entropy, t.uniform and t.class_weight, the inputs and the parameters as expressions, and returns one made of
+-- them by + - * / ^ and the functions of gen/expression.lua. KEEP IN STEP: token loss program (runtime/cpu/token_program.c).
+local expression = require "gen.expression"
+
+local token_loss = {}
+
+local load = load -- of text; what the sandbox has left of it
+local most = 8 -- inputs, and parameters
+local name_pattern, name_length = "^[a-z][a-z0-9_]*$", 31
+
+-- What a loss may depend on. Those that have a derivative come first: the gradients that the kernels take.
+token_loss.statistics = { "logp", "lse", "entropy", "uniform", "class_weight" }
+token_loss.differentiable = { "logp", "lse", "entropy", "uniform" }
+
+-- By name, for the life of the generator; and the names that are the user's, in the order of their definitions.
+local defined = {}
+token_loss.own = {}
+
+local function check_name(what, name)
+  if type(name) == "string" and #name <= name_length and name:find(name_pattern) then return end
+  error(("%s: got %s, wanted letters a to z, digits and _, a letter first, at most %d characters"):format(what, tostring(name), name_length), 0)
+end
+
+local function check_inputs(inputs)
+  if type(inputs) ~= "table" or #inputs > most then error(("inputs: wanted a list of at most %d names"):format(most), 0) end
+  for _, name in ipairs(inputs) do check_name("inputs", name) end
+  return inputs
+end
+
+local function check_parameters(list)
+  if type(list) ~= "table" or #list > most then error(("parameters: wanted a list of at most %d pairs { name, number }"):format(most), 0) end
+  local parameters = {}
+  for i, pair in ipairs(list) do
+    local name, value = table.unpack(type(pair) == "table" and pair or {})
+    check_name("parameters", name)
+    if type(value) ~= "number" or value ~= value or value == math.huge or value == -math.huge then
+      error(("parameters: %s is %s, wanted a finite number"):format(name, tostring(value)), 0)
+    end
+    parameters[i] = { name = name, default = value + 0.0 }
+  end
+  return parameters
+end
+
+-- The expressions that loss() gets.
+local function variables_of(graph, inputs, parameters)
+  local variables, names = {}, {}
+  local function add(kind, name)
+    if variables[name] then error(("%s: the name stands for something already"):format(name), 0) end
+    variables[name] = expression.variable(graph, kind, name)
+    names[#names + 1] = name
+  end
+  for _, name in ipairs(token_loss.statistics) do add("statistic", name) end
+  for _, name in ipairs(inputs) do add("input", name) end
+  for _, parameter in ipairs(parameters) do add("parameter", parameter.name) end
+  return setmetatable({}, {
+    __index = function(_, name)
+      return variables[name] or error(("t.%s: there are %s"):format(tostring(name), table.concat(names, ", ")), 0)
+    end,
+    __newindex = function(_, name) error(("t.%s: cannot be assigned"):format(tostring(name)), 0) end,
+  })
+end
+
+-- { name, identity, inputs, parameters, uses = { statistic = true }, nodes, loss, derivatives = { logp = node or nil } }
+local function compile(name, definition)
+  if type(definition) ~= "table" or type(definition.loss) ~= "function" then
+    error("wanted a table with a function `loss`, and perhaps `inputs` and `parameters`", 0)
+  end
+  local inputs, parameters = check_inputs(definition.inputs or {}), check_parameters(definition.parameters or {})
+  local graph = expression.new_graph()
+  local t = variables_of(graph, inputs, parameters)
+  local loss = definition.loss(t)
+  if type(loss) == "number" then loss = expression.constant(graph, loss) end
+  if not expression.is_node(loss) then error(("loss: returned a %s, wanted an expression"):format(type(loss)), 0) end
+
+  local variables, results = {}, { loss }
+  for i, statistic in ipairs(token_loss.differentiable) do variables[i] = t[statistic] end
+  local compiled = { name = name, identity = name, inputs = inputs, parameters = parameters, uses = {}, loss = loss, derivatives = {} }
+  local derivatives = expression.differentiate(loss, variables)
+  for i, statistic in ipairs(token_loss.differentiable) do
+    compiled.derivatives[statistic] = derivatives[i]
+    results[#results + 1] = derivatives[i] -- of nil nothing
+  end
+  compiled.nodes = expression.schedule(graph, results)
+  for _, node in ipairs(compiled.nodes) do
+    if node.kind == "statistic" then compiled.uses[node.name] = true end
+  end
+  return compiled
+end
+
+-- All that a definition can call.
+local environment = setmetatable({}, {
+  __index = expression.functions,
+  __newindex = function(_, name) error(("global %s: there are no globals to assign"):format(tostring(name)), 0) end,
+  __metatable = false,
+})
+
+local function evaluate(name, text)
+  local chunk, reason = load(text, "=" .. name, "t", environment)
+  if not chunk then return nil, reason end
+  local ok, compiled = pcall(function() return compile(name, chunk()) end)
+  if ok then return compiled end
+  return nil, tostring(compiled)
+end
+
+-- FNV-1a: two definitions of one name, in two programs, are told apart.
+local function hash(text)
+  local value = 0xcbf29ce484222325
+  for i = 1, #text do value = (value ~ text:byte(i)) * 0x100000001b3 end
+  return ("%016x"):format(value)
+end
+
+local function ready_made_text(name, read_template) return read_template(("gen/token_losses/%s.lua"):format(name)) end
+
+-- Makes a definition known by a name; true, or nil and what is wrong with it. The same again changes nothing.
+function token_loss.define(name, text, read_template)
+  local ok, reason = pcall(check_name, "name", name)
+  if not ok then return nil, reason end
+  local known = defined[name] and defined[name].text or ready_made_text(name, read_template)
+  if known == text then return true end
+  if known then return nil, ("token loss %s: it is defined already, otherwise"):format(name) end
+  local compiled
+  compiled, reason = evaluate(name, text)
+  if not compiled then return nil, ("token loss %s: %s"):format(name, reason) end
+  compiled.identity = name .. "-" .. hash(text)
+  defined[name] = { text = text, compiled = compiled }
+  token_loss.own[#token_loss.own + 1] = name
+  return true
+end
+
+-- What a name stands for, or nil and that it stands for nothing.
+function token_loss.find(name, read_template)
+  if not defined[name] then
+    local text = name:find(name_pattern) and ready_made_text(name, read_template)
+    if not text then return nil, ("token loss %s: there is none of that name"):format(name) end
+    local compiled, reason = evaluate(name, text)
+    if not compiled then error(("token loss %s: %s"):format(name, reason)) end
+    defined[name] = { text = text, compiled = compiled }
+  end
+  return defined[name].compiled
+end
+
+-- A parsed problem with what its token loss stands for, or nil and why not; as problem.parse gives them.
+function token_loss.resolve(read_template, p, reason)
+  if not p or not p.token_loss then return p, reason end
+  p.loss, reason = token_loss.find(p.token_loss, read_template)
+  return p.loss and p, reason
+end
+
+-- What a kernel's numerics says of a loss that has been found.
+function token_loss.identity(name) return defined[name] and defined[name].compiled.identity or name end
+
+-- ---- the program: a line an operation, on the values of the lines before ----
+
+local function places_of(nodes)
+  local places = {}
+  for i, node in ipairs(nodes) do places[node.place] = i - 1 end
+  return function(node) return places[expression.plain(node).place] end
+end
+
+local function bits(number) return ("%d"):format((string.unpack("<i8", string.pack("<d", number)))) end
+
+local function index_of(list, name)
+  for i, entry in ipairs(list) do
+    if (type(entry) == "table" and entry.name or entry) == name then return i - 1 end
+  end
+end
+
+local function operation_line(compiled, node, place_of)
+  if node.kind == "constant" then return "constant " .. bits(node.value) end
+  if node.kind == "statistic" then return node.name end
+  if node.kind == "input" then return "input " .. index_of(compiled.inputs, node.name) end
+  if node.kind == "parameter" then return "parameter " .. index_of(compiled.parameters, node.name) end
+  local words = { node.kind }
+  for _, operand in ipairs(node.operands) do words[#words + 1] = place_of(operand) end
+  return table.concat(words, " ")
+end
+
+function token_loss.program(name, read_template)
+  local compiled, reason = token_loss.find(name, read_template)
+  if not compiled then return nil, reason end
+  local place_of, lines = places_of(compiled.nodes), {}
+  local function add(format, ...) lines[#lines + 1] = format:format(...) end
+  add("identity %s", compiled.identity)
+  for _, input in ipairs(compiled.inputs) do add("input %s", input) end
+  for _, parameter in ipairs(compiled.parameters) do add("parameter %s %s", parameter.name, bits(parameter.default)) end
+  for _, node in ipairs(compiled.nodes) do add("value %s", operation_line(compiled, node, place_of)) end
+  add("result loss %d", place_of(compiled.loss))
+  for _, statistic in ipairs(token_loss.differentiable) do
+    if compiled.derivatives[statistic] then add("result %s %d", statistic, place_of(compiled.derivatives[statistic])) end
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- ---- CUDA ----
+
+local function float_text(value)
+  local whole = math.tointeger(value)
+  if whole and whole > -1000000 and whole < 1000000 then return ("%d.0f"):format(whole) end
+  return ("__uint_as_float(0x%08xu)"):format((string.unpack("<I4", string.pack("<f", value))))
+end
+
+local formats = {
+  add = "%s + %s", sub = "%s - %s", mul = "%s * %s", div = "%s / %s", neg = "-%s", exp = "expf(%s)", log = "logf(%s)",
+  min = "token_minimum(%s, %s)", max = "token_maximum(%s, %s)", select = "%s < %s ? %s : %s",
+}
+
+local function cuda_value(compiled, node, place_of)
+  if node.kind == "constant" then return float_text(node.value) end
+  if node.kind == "statistic" then return "row." .. node.name end
+  if node.kind == "input" then return ("row.input[%d]"):format(index_of(compiled.inputs, node.name)) end
+  if node.kind == "parameter" then return ("parameter[%d]"):format(index_of(compiled.parameters, node.name)) end
+  local operands = {}
+  for i, operand in ipairs(node.operands) do operands[i] = "v" .. place_of(operand) end
+  return formats[node.kind]:format(table.unpack(operands))
+end
+
+-- A struct TokenLoss for templates/any/token_loss.cuh.
+function token_loss.cuda(name, read_template)
+  local compiled, reason = token_loss.find(name, read_template)
+  if not compiled then return nil, reason end
+  local place_of = places_of(compiled.nodes)
+  local lines = {
+    "// The token loss " .. name .. " and its derivatives.",
+    "struct TokenLoss {",
+    ("    static constexpr int inputs = %d;"):format(#compiled.inputs),
+    "    __device__ __forceinline__ static TokenLossResult evaluate(const TokenLossRow &row, const float *parameter) {",
+  }
+  for i, node in ipairs(compiled.nodes) do
+    lines[#lines + 1] = ("        float v%d = %s;"):format(i - 1, cuda_value(compiled, node, place_of))
+  end
+  local results = { "v" .. place_of(compiled.loss) }
+  for _, statistic in ipairs(token_loss.differentiable) do
+    local derivative = compiled.derivatives[statistic]
+    results[#results + 1] = derivative and "v" .. place_of(derivative) or "0"
+  end
+  lines[#lines + 1] = ("        return {%s};"):format(table.concat(results, ", "))
+  lines[#lines + 1] = "    }"
+  lines[#lines + 1] = "};"
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return token_loss

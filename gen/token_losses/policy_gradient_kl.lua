@@ -1,0 +1,12 @@
+-- policy_gradient with kl_scale times an estimate of the divergence from a reference model, exp(d) - d - 1 with d = reference_logp - logp: it
+-- is never negative, and right in the mean.
+return {
+  inputs = { "advantages", "old_logp", "reference_logp" },
+  parameters = { { "clip_low", 0.2 }, { "clip_high", 0.2 }, { "kl_scale", 0.05 } },
+  loss = function(t)
+    local ratio = exp(t.logp - t.old_logp)
+    local clipped = clamp(ratio, 1 - t.clip_low, 1 + t.clip_high)
+    local difference = t.reference_logp - t.logp
+    return -min(ratio * t.advantages, clipped * t.advantages) + t.kl_scale * (exp(difference) - difference - 1)
+  end,
+}

@@ -1,0 +1,7 @@
+-- cross_entropy against a target that spreads label_smoothing of its weight evenly over the vocabulary.
+return {
+  parameters = { { "lse_square_scale", 0 }, { "label_smoothing", 0 } },
+  loss = function(t)
+    return (t.label_smoothing - 1) * t.class_weight * t.logp + t.label_smoothing * t.uniform + t.lse_square_scale * t.lse ^ 2
+  end,
+}

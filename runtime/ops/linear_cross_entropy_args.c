@@ -1,0 +1,168 @@
+/* Checks the arguments of linear_cross_entropy against the plan's problem and token loss. */
+#include "ops/linear_cross_entropy_args.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "cpu/convert.h"
+#include "ops/arguments.h"
+#include "ops/linear_logp_backward_args.h"
+
+flp_linear_logp_backward_args flp_linear_cross_entropy_args_shared(const flp_linear_cross_entropy_args *args)
+{
+    return (flp_linear_logp_backward_args){
+        .rows = args->rows, .hidden = args->hidden, .weight = args->weight, .bias = args->bias, .target = args->target,
+        .ignore_index = args->ignore_index, .temperature = args->temperature, .row_temperature = args->row_temperature,
+        .grad_hidden = args->grad_hidden, .grad_weight = args->grad_weight, .grad_bias = args->grad_bias,
+        .workspace = args->workspace, .workspace_bytes = args->workspace_bytes, .stream = args->stream, .flags = args->flags,
+    };
+}
+
+static flp_status check_scalars(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args)
+{
+    const double smoothing = args->label_smoothing, scale = args->lse_square_scale;
+
+    if (!(smoothing >= 0 && smoothing <= 1))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "label_smoothing: got %g, wanted 0 .. 1", smoothing);
+    if (smoothing != 0 && !problem->label_smoothing)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "label_smoothing: got %g, wanted 0: the problem's label_smoothing is 0", smoothing);
+    if (!isfinite(scale))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "lse_square_scale: got %g, wanted a finite number", scale);
+    if (scale != 0 && problem->token_loss[0])
+        return flp_status_fail(FLP_BAD_ARGUMENT, "lse_square_scale: got %g, wanted 0: %s says what the loss is", scale, problem->token_loss);
+    return FLP_OK;
+}
+
+/* An array that the problem asks for, and no other one. */
+static flp_status check_either(const char *argument, const void *address, int alignment, int wanted, int64_t rows, const char *reason)
+{
+    if (!wanted)
+        return flp_arguments_check_absent(argument, address, reason);
+    return rows > 0 ? flp_arguments_check_address(argument, address, alignment) : FLP_OK;
+}
+
+static flp_status check_weights(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args)
+{
+    flp_status status = check_either("class_weights", args->class_weights, flp_dtype_bytes(problem->class_weights),
+                                     problem->class_weights != FLP_NONE, args->rows, "class_weights is FLP_NONE");
+
+    if (status == FLP_OK)
+        status = check_either("token_weights", args->token_weights, sizeof(float), problem->token_weights, args->rows, "token_weights is 0");
+    return status == FLP_OK ? flp_arguments_check_optional("g_loss", args->g_loss, sizeof(float)) : status;
+}
+
+static flp_status check_outputs(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args)
+{
+    const int is_written = problem->reduction != FLP_REDUCE_NONE || args->rows > 0;
+    flp_status status = is_written ? flp_arguments_check_address("loss", args->loss, sizeof(float)) : FLP_OK;
+
+    if (status == FLP_OK)
+        status = flp_arguments_check_optional("logp", args->logp, sizeof(float));
+    if (status == FLP_OK)
+        status = flp_arguments_check_optional("lse", args->lse, sizeof(float));
+    if (status == FLP_OK && problem->entropy)
+        return flp_arguments_check_optional("entropy", args->entropy, sizeof(float));
+    return status == FLP_OK ? flp_arguments_check_absent("entropy", args->entropy, "entropy is 0") : status;
+}
+
+/* ---- the token loss' names ---- */
+
+static int find(const char (*names)[FLP_TOKEN_LOSS_NAME_BYTES], int count, const char *name)
+{
+    for (int i = 0; name && i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* one: what the array is an array of. */
+static flp_status refuse_name(const char *argument, const char *name, const char *loss, const char *one)
+{
+    return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got \"%.40s\", which is no %s of %s", argument, name ? name : "NULL", one, loss);
+}
+
+static flp_status check_list(const char *argument, const void *list, int count)
+{
+    if (count >= 0 && (list || count == 0))
+        return FLP_OK;
+    return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %s and a count of %d", argument, list ? "an array" : "NULL", count);
+}
+
+static flp_status resolve_inputs(const flp_token_program *program, const char *loss, flp_cross_entropy_call *call)
+{
+    const flp_linear_cross_entropy_args *args = call->args;
+    flp_status status = check_list("token_inputs", args->token_inputs, args->token_input_count);
+
+    for (int i = 0; status == FLP_OK && i < args->token_input_count; i++) {
+        const flp_token_input *given = &args->token_inputs[i];
+        const int at = find(program->input, program->inputs, given->name);
+        if (at < 0)
+            return refuse_name("token_inputs", given->name, loss, "input");
+        call->input[at] = given->values;
+        status = args->rows > 0 ? flp_arguments_check_address(given->name, given->values, sizeof(float)) : FLP_OK;
+    }
+    for (int i = 0; status == FLP_OK && args->rows > 0 && i < program->inputs; i++)
+        if (!call->input[i])
+            status = flp_status_fail(FLP_BAD_ARGUMENT, "token_inputs: got no \"%s\", which %s takes", program->input[i], loss);
+    return status;
+}
+
+static flp_status set_parameter(const flp_token_program *program, const char *loss, const flp_token_parameter *given,
+                                flp_cross_entropy_call *call)
+{
+    const int at = find(program->parameter, program->parameters, given->name);
+
+    if (at < 0)
+        return refuse_name("token_parameters", given->name, loss, "parameter");
+    if (!isfinite(given->value))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %g, wanted a finite number", given->name, given->value);
+    call->parameter[at] = given->value;
+    return FLP_OK;
+}
+
+/* Those of the cross-entropy are arguments of their own. */
+static flp_status set_own_parameters(const flp_token_program *program, flp_cross_entropy_call *call)
+{
+    const flp_linear_cross_entropy_args *args = call->args;
+    const flp_token_parameter own[] = { { "lse_square_scale", args->lse_square_scale }, { "label_smoothing", args->label_smoothing } };
+    flp_status status = FLP_OK;
+
+    if (args->token_parameter_count != 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "token_parameters: got %d, wanted none: token_loss is empty", args->token_parameter_count);
+    for (int i = 0; status == FLP_OK && i < program->parameters; i++)
+        status = set_parameter(program, "the cross-entropy", &own[i], call);
+    return status;
+}
+
+static flp_status resolve_parameters(const flp_linear_cross_entropy_problem *problem, const flp_token_program *program,
+                                     flp_cross_entropy_call *call)
+{
+    const flp_linear_cross_entropy_args *args = call->args;
+    flp_status status = check_list("token_parameters", args->token_parameters, args->token_parameter_count);
+
+    memcpy(call->parameter, program->default_value, sizeof(call->parameter));
+    if (status == FLP_OK && !problem->token_loss[0])
+        return set_own_parameters(program, call);
+    for (int i = 0; status == FLP_OK && i < args->token_parameter_count; i++)
+        status = set_parameter(program, problem->token_loss, &args->token_parameters[i], call);
+    return status;
+}
+
+flp_status flp_linear_cross_entropy_args_resolve(const flp_linear_cross_entropy_problem *normal, const flp_token_program *program,
+                                                 const flp_linear_cross_entropy_args *args, flp_cross_entropy_call *call)
+{
+    const flp_linear_logp_backward_args shared = flp_linear_cross_entropy_args_shared(args);
+    flp_status status = flp_linear_logp_backward_args_check_shared(&normal->backward, &shared);
+
+    *call = (flp_cross_entropy_call){ .args = args, .program = program };
+    if (status == FLP_OK)
+        status = check_scalars(normal, args);
+    if (status == FLP_OK)
+        status = check_weights(normal, args);
+    if (status == FLP_OK)
+        status = check_outputs(normal, args);
+    if (status == FLP_OK)
+        status = resolve_inputs(program, normal->token_loss[0] ? normal->token_loss : "the cross-entropy", call);
+    return status == FLP_OK ? resolve_parameters(normal, program, call) : status;
+}

@@ -1,0 +1,14 @@
+/* The rules for the arguments of linear_cross_entropy, and its token loss' names resolved. */
+#ifndef FLP_OPS_LINEAR_CROSS_ENTROPY_ARGS_H
+#define FLP_OPS_LINEAR_CROSS_ENTROPY_ARGS_H
+#include "cpu/linear_cross_entropy_cpu.h"
+#include "fusedlogp.h"
+
+/* Everything but the targets' values and the workspace; of args with rows = 0 the scalars and what is written all the same. Fills in call,
+ * which borrows args. FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */
+flp_status flp_linear_cross_entropy_args_resolve(const flp_linear_cross_entropy_problem *normal, const flp_token_program *program,
+                                                 const flp_linear_cross_entropy_args *args, flp_cross_entropy_call *call);
+
+/* What both passes are given. */
+flp_linear_logp_backward_args flp_linear_cross_entropy_args_shared(const flp_linear_cross_entropy_args *args);
+#endif

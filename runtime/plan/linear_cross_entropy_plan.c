@@ -1,0 +1,149 @@
+/* linear_cross_entropy as an operator: the plans of its two passes, and the loss between them. */
+#include "plan/linear_cross_entropy_plan.h"
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "cpu/linear_cross_entropy_cpu.h"
+#include "plan/linear_cross_entropy_problem.h"
+#include "plan/prepare.h"
+#include "plan/token_loss.h"
+
+enum { FORWARD_KERNELS = 2 };
+
+static flp_linear_cross_entropy_plan *own(flp_plan *common)
+{
+    return (flp_linear_cross_entropy_plan *)(void *)common;
+}
+
+static flp_status begin(flp_plan *common)
+{
+    flp_linear_cross_entropy_plan *plan = own(common);
+
+    return flp_token_loss_load(common->context, flp_linear_cross_entropy_problem_loss(&plan->problem), &plan->program);
+}
+
+/* ---- the passes' plans ---- */
+
+/* A pass has `count` of the kernels, from `first` on. */
+static flp_status set_up_pass(const flp_plan *common, const flp_operator *operator, int first, int count, flp_plan *pass)
+{
+    pass->context = common->context;
+    pass->operator = operator;
+    pass->device = common->device;
+    pass->choice.path = common->choice.path;
+    pass->choice.selection.count = count;
+    for (int i = 0; i < count; i++)
+        pass->kernels[i] = common->kernels[first + i];
+    return operator->set_up(pass);
+}
+
+static flp_status set_up_forward(flp_linear_cross_entropy_plan *plan)
+{
+    plan->forward.problem = plan->problem.backward.forward;
+    plan->forward.problem.entropy = plan->problem.entropy || plan->program.uses[FLP_TOKEN_ENTROPY];
+    plan->forward.common.target_errors = plan->common.target_errors;
+    return set_up_pass(&plan->common, &flp_linear_logp_operator, 0, FORWARD_KERNELS, &plan->forward.common);
+}
+
+/* Bad targets are counted in the forward already. */
+static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
+{
+    plan->backward.problem = plan->problem.backward;
+    plan->backward.problem.g_lse = 1;
+    plan->backward.problem.g_entropy = plan->program.derivative[FLP_TOKEN_ENTROPY] >= 0;
+    return set_up_pass(&plan->common, &flp_linear_logp_backward_operator, FORWARD_KERNELS + 1,
+                       plan->common.choice.selection.count - FORWARD_KERNELS - 1, &plan->backward.common);
+}
+
+/* KEEP IN STEP: cross-entropy kernels (gen/select/linear_cross_entropy.lua). */
+static flp_status set_up(flp_plan *common)
+{
+    flp_linear_cross_entropy_plan *plan = own(common);
+    const int gradients = flp_linear_cross_entropy_problem_has_gradients(&plan->problem);
+    flp_status status;
+
+    if (common->choice.selection.count <= FORWARD_KERNELS)
+        return flp_plan_check_kernels(common, FORWARD_KERNELS + 1, "a tile kernel, a combine and the loss");
+    plan->token_loss = common->kernels[FORWARD_KERNELS];
+    if (plan->token_loss->manifest.threads < 1)
+        return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d; wanted at least 1", plan->token_loss->manifest.variant,
+                               plan->token_loss->manifest.threads);
+    status = set_up_forward(plan);
+    return status == FLP_OK && gradients ? set_up_backward(plan) : status;
+}
+
+/* ---- what is said of it ---- */
+
+flp_linear_cross_entropy_workspace flp_linear_cross_entropy_plan_lay_out(const flp_linear_cross_entropy_plan *plan, int64_t rows)
+{
+    const int gradients = flp_linear_cross_entropy_problem_has_gradients(&plan->problem);
+
+    return flp_linear_cross_entropy_workspace_lay_out(
+        rows, plan->program.uses[FLP_TOKEN_UNIFORM] ? plan->forward.split.splits : 0,
+        flp_linear_logp_operator.workspace_bytes(&plan->forward.common, rows),
+        gradients ? flp_linear_logp_backward_operator.workspace_bytes(&plan->backward.common, rows) : 0);
+}
+
+static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
+{
+    return flp_linear_cross_entropy_plan_lay_out(flp_linear_cross_entropy_plan_of(common), rows).bytes;
+}
+
+static void describe(const flp_plan *common, flp_text *text)
+{
+    const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
+
+    flp_linear_logp_operator.describe(&plan->forward.common, text);
+    flp_plan_describe_kernel(text, "loss", &plan->token_loss->manifest);
+    if (flp_linear_cross_entropy_problem_has_gradients(&plan->problem)) {
+        flp_linear_logp_backward_operator.describe(&plan->backward.common, text);
+        flp_text_append(text, "flops before these: 2 N V D\n");
+    }
+}
+
+static void write_numerics(const flp_plan *common, flp_text *text)
+{
+    const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
+
+    if (!flp_plan_on_gpu(common)) {
+        flp_text_append(text, "%s;loss_%s", flp_linear_cross_entropy_cpu_numerics(), plan->program.identity);
+        return;
+    }
+    flp_linear_logp_operator.write_numerics(&plan->forward.common, text);
+    flp_text_append(text, ";%s", plan->token_loss->manifest.numerics);
+    if (flp_linear_cross_entropy_problem_has_gradients(&plan->problem)) {
+        flp_text_append(text, ";");
+        flp_linear_logp_backward_operator.write_numerics(&plan->backward.common, text);
+    }
+}
+
+const flp_operator flp_linear_cross_entropy_operator = {
+    .name = "linear_cross_entropy",
+    .problem_bytes = sizeof(flp_linear_cross_entropy_problem),
+    .rows_at = offsetof(flp_linear_cross_entropy_problem, backward.forward.rows),
+    .pointer_alignment_at = offsetof(flp_linear_cross_entropy_problem, backward.forward.pointer_alignment),
+    .backend_at = offsetof(flp_linear_cross_entropy_problem, backward.forward.backend),
+    .syntax = &flp_linear_cross_entropy_problem_syntax,
+    .normalize = flp_linear_cross_entropy_problem_normalize,
+    .pack = flp_linear_cross_entropy_problem_pack,
+    .stays_on_gpu = 1,
+    .plan_bytes = sizeof(flp_linear_cross_entropy_plan),
+    .problem_at = offsetof(flp_linear_cross_entropy_plan, problem),
+    .begin = begin,
+    .set_up = set_up,
+    .workspace_bytes = workspace_bytes,
+    .describe = describe,
+    .write_numerics = write_numerics,
+};
+_Static_assert(sizeof(flp_linear_cross_entropy_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");
+
+flp_status flp_linear_cross_entropy_plan_create(flp_context *context, const flp_linear_cross_entropy_problem *problem, flp_plan **plan)
+{
+    return flp_plan_make(context, &flp_linear_cross_entropy_operator, problem, plan);
+}
+
+flp_status flp_linear_cross_entropy_prepare(flp_context *context, const flp_linear_cross_entropy_problem *problem, void *stream)
+{
+    return flp_prepare_problem(context, &flp_linear_cross_entropy_operator, problem, stream);
+}

@@ -1,0 +1,29 @@
+/* The plan of linear_cross_entropy. */
+#ifndef FLP_PLAN_LINEAR_CROSS_ENTROPY_PLAN_H
+#define FLP_PLAN_LINEAR_CROSS_ENTROPY_PLAN_H
+#include "cpu/token_program.h"
+#include "plan/linear_cross_entropy_workspace.h"
+#include "plan/linear_logp_backward_plan.h"
+#include "plan/linear_logp_plan.h"
+
+typedef struct {
+    flp_plan common;
+    flp_linear_cross_entropy_problem problem; /* with its defaults filled in */
+    flp_token_program program;
+    /* GPU paths: the plans of the two passes, which own nothing, and what lies between them. backward: only with gradients. */
+    flp_linear_logp_plan forward;
+    flp_linear_logp_backward_plan backward;
+    const flp_kernel *token_loss;
+} flp_linear_cross_entropy_plan;
+
+extern const flp_operator flp_linear_cross_entropy_operator;
+
+/* plan: one of linear_cross_entropy. */
+static inline const flp_linear_cross_entropy_plan *flp_linear_cross_entropy_plan_of(const flp_plan *plan)
+{
+    return (const flp_linear_cross_entropy_plan *)(const void *)plan;
+}
+
+/* A GPU path. */
+flp_linear_cross_entropy_workspace flp_linear_cross_entropy_plan_lay_out(const flp_linear_cross_entropy_plan *plan, int64_t rows);
+#endif

@@ -1,0 +1,102 @@
+// The loss of each row by TokenLoss, which stands before this, its derivatives for the backward, and the reduced loss. One block.
+//
+// What is summed up over rows or classes is in fp64 and in a fixed order: each thread its own rows in turn, then the threads pairwise.
+// Config: threads
+template <class Config> struct TokenLosses {
+    const TokenLossParams &params;
+    double *shared; // [threads]
+
+    __device__ __forceinline__ i64 target(int i) const { return load_target(params.target, params.target_bytes, i); }
+    __device__ __forceinline__ bool in_vocabulary(i64 t) const { return t >= 0 && t < params.vocab; }
+    __device__ __forceinline__ float token_weight(int i) const { return params.token_weights ? params.token_weights[i] : 1; }
+    __device__ __forceinline__ float class_weight(i64 v) const {
+        if (!params.class_weights) return 1;
+        if (params.class_weight_dtype == 1) return to_float(((const bf16 *)params.class_weights)[v]);
+        if (params.class_weight_dtype == 2) return to_float(((const f16 *)params.class_weights)[v]);
+        return ((const float *)params.class_weights)[v];
+    }
+
+    // The sum of all threads' values, in every thread.
+    __device__ __forceinline__ double add_threads(double value) const {
+        shared[threadIdx.x] = value;
+        for (int half = Config::threads / 2; half > 0; half /= 2) {
+            block_barrier();
+            if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
+        }
+        block_barrier();
+        double sum = shared[0];
+        block_barrier();
+        return sum;
+    }
+
+    __device__ __forceinline__ double mean_class_weight() const {
+        if (!params.class_weights) return 1;
+        double sum = 0;
+        for (int v = threadIdx.x; v < params.vocab; v += Config::threads) sum += class_weight(v);
+        return add_threads(sum) / params.vocab;
+    }
+
+    // What the sum of losses is multiplied by.
+    __device__ __forceinline__ double reduction_factor() const {
+        if (!params.divides) return 1;
+        double sum = 0;
+        for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
+            i64 t = target(i);
+            if (t != params.ignore_index && in_vocabulary(t)) sum += (double)token_weight(i) * class_weight(t);
+        }
+        sum = add_threads(sum);
+        return sum == 0 ? 0 : 1 / sum;
+    }
+
+    __device__ __forceinline__ TokenLossRow row(int i, i64 t, float class_mean) const {
+        TokenLossRow row = {};
+        row.logp = params.logp[i];
+        row.lse = params.lse[i];
+        row.class_weight = class_weight(t);
+        if (params.entropy) row.entropy = params.entropy[i];
+        if (params.logit_sum) row.uniform = class_mean * row.lse - params.logit_sum[i] / (float)params.vocab;
+#pragma unroll
+        for (int k = 0; k < TokenLoss::inputs; k++) row.input[k] = params.input[k][i];
+        return row;
+    }
+
+    __device__ __forceinline__ void store(int i, float factor, float class_mean, const TokenLossResult &result) const {
+        if (!params.g_logp) return;
+        params.g_logp[i] = factor * result.by_logp;
+        params.g_lse[i] = factor * (result.by_lse + result.by_uniform * class_mean);
+        if (params.g_entropy) params.g_entropy[i] = factor * result.by_entropy;
+        if (params.g_sum) params.g_sum[i] = -factor * result.by_uniform / (float)params.vocab;
+    }
+
+    // Row i's weighted loss. factor: what the losses' sum is multiplied by.
+    __device__ __forceinline__ float loss(int i, double factor, float class_mean) const {
+        i64 t = target(i);
+        if (t == params.ignore_index) return 0;
+        if (!in_vocabulary(t)) return not_a_number;
+        TokenLossResult result = TokenLoss::evaluate(row(i, t, class_mean), params.parameter);
+        float weight = token_weight(i), g_loss = params.g_loss ? params.g_loss[params.reduces ? 0 : i] : 1;
+        store(i, (float)(factor * weight * g_loss), class_mean, result);
+        return weight * result.loss;
+    }
+
+    __device__ __forceinline__ void run() const {
+        double factor = reduction_factor(), sum = 0;
+        float class_mean = params.logit_sum ? (float)mean_class_weight() : 1;
+        for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
+            float value = loss(i, factor, class_mean);
+            if (params.reduces) sum += value;
+            else params.loss[i] = value;
+        }
+        if (!params.reduces) return;
+        sum = add_threads(sum);
+        if (threadIdx.x == 0) *params.loss = (float)(factor * sum);
+    }
+};
+
+template <class Config> __device__ __forceinline__ void token_loss(const TokenLossParams &params) {
+    extern __shared__ __align__(16) u8 dynamic_shared[];
+    auto &shared = *(double (*)[Config::threads])dynamic_shared;
+    static_assert(sizeof(shared) == Config::shared_bytes, "gen/kernels/token_loss.lua disagrees");
+    wait_for_previous_kernel();
+    TokenLosses<Config>{params, shared}.run();
+}

@@ -1,0 +1,181 @@
+-- gen/token_loss.lua and gen/expression.lua: one definition gives a loss and its derivatives.
+package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
+local luaunit = require "luaunit"
+local support = require "tests.gen.support"
+
+TestTokenLoss = {}
+
+function TestTokenLoss:setUp() self.generator = support.fresh_generator() end
+
+local function define(self, name, loss, inputs, parameters)
+  local text = ("return { inputs = { %s }, parameters = { %s }, loss = function(t) return %s end }"):format(inputs or "", parameters or "", loss)
+  return self.generator.define_token_loss(name, text, support.read_template)
+end
+
+local operations = {
+  add = function(a, b) return a + b end, sub = function(a, b) return a - b end, mul = function(a, b) return a * b end,
+  div = function(a, b) return a / b end, neg = function(a) return -a end, exp = math.exp, log = math.log, min = math.min, max = math.max,
+  select = function(a, b, x, y) return a < b and x or y end,
+}
+
+-- Runs a program on a table of statistics; inputs and parameters by name too.
+local function run(program, values)
+  local inputs, parameters, computed, results = {}, {}, {}, {}
+  for line in program:gmatch("[^\n]+") do
+    local words = {}
+    for word in line:gmatch("%S+") do words[#words + 1] = word end
+    local kind, operands = words[2], {}
+    for i = 3, #words do operands[#operands + 1] = words[1] == "value" and computed[tonumber(words[i]) + 1] end
+    if words[1] == "input" then inputs[#inputs + 1] = values[words[2]]
+    elseif words[1] == "parameter" then parameters[#parameters + 1] = values[words[2]] or (string.unpack("<d", string.pack("<i8", words[3])))
+    elseif words[1] == "result" then results[words[2]] = computed[tonumber(words[3]) + 1]
+    elseif kind == "constant" then computed[#computed + 1] = (string.unpack("<d", string.pack("<i8", words[3])))
+    elseif kind == "input" then computed[#computed + 1] = inputs[tonumber(words[3]) + 1]
+    elseif kind == "parameter" then computed[#computed + 1] = parameters[tonumber(words[3]) + 1]
+    else computed[#computed + 1] = operations[kind] and operations[kind](table.unpack(operands)) or values[kind] end
+  end
+  return results
+end
+
+local statistics = { "logp", "lse", "entropy", "uniform" }
+
+-- The program's derivatives against central differences of its loss.
+local function check_derivatives(self, name, values)
+  local program = assert(self.generator.token_loss(name, support.read_template))
+  local results, step = run(program, values), 1e-6
+  for _, statistic in ipairs(statistics) do
+    local up = run(program, support.with(values, { [statistic] = values[statistic] + step })).loss
+    local down = run(program, support.with(values, { [statistic] = values[statistic] - step })).loss
+    luaunit.assertAlmostEquals(results[statistic] or 0, (up - down) / (2 * step), 1e-7, name .. " by " .. statistic)
+  end
+  return results.loss
+end
+
+local point = {
+  logp = -1.25, lse = 3.5, entropy = 1.75, uniform = 2.25, class_weight = 0.5, advantages = 1.5, old_logp = -1.3, reference_logp = -1.1,
+  clip_low = 0.2, clip_high = 0.2, kl_scale = 0.05, lse_square_scale = 0.01, label_smoothing = 0.1,
+}
+
+function TestTokenLoss:test_the_ready_made_losses_are_their_formulas()
+  local ratio, difference = math.exp(0.05), 0.15
+  local cases = {
+    { "cross_entropy", 0.5 * 1.25 + 0.01 * 3.5 ^ 2 },
+    { "smoothed_cross_entropy", 0.9 * 0.5 * 1.25 + 0.1 * 2.25 + 0.01 * 3.5 ^ 2 },
+    { "policy_gradient", -ratio * 1.5 },
+    { "policy_gradient_kl", -ratio * 1.5 + 0.05 * (math.exp(difference) - difference - 1) },
+  }
+  for _, case in ipairs(cases) do luaunit.assertAlmostEquals(check_derivatives(self, case[1], point), case[2], 1e-12, case[1]) end
+end
+
+-- Beyond the clip the loss is level where that limits the gain, and only there.
+function TestTokenLoss:test_the_ratio_is_clipped_where_it_would_gain()
+  local program = self.generator.token_loss("policy_gradient", support.read_template)
+  local function slope(logp, advantage) return run(program, support.with(point, { logp = logp, advantages = advantage })).logp end
+  luaunit.assertEquals(slope(-0.8, 1), 0)
+  luaunit.assertEquals(slope(-1.8, -1), 0)
+  luaunit.assertAlmostEquals(slope(-0.8, -1), math.exp(0.5), 1e-12)
+  luaunit.assertAlmostEquals(slope(-1.8, 1), -math.exp(-0.5), 1e-12)
+end
+
+function TestTokenLoss:test_every_function_differentiates()
+  local losses = {
+    "t.logp + t.lse - t.entropy * t.uniform / t.lse", "-exp(t.logp * t.lse)", "log(t.lse) / t.uniform", "t.lse ^ 3 - 2 ^ 3",
+    "min(t.logp, t.lse) + max(t.entropy, t.uniform)", "min(t.lse, t.logp) * max(t.uniform, t.entropy)", "abs(t.logp) + abs(t.lse)",
+    "clamp(t.logp, -2, -1) + clamp(t.lse, 0, 1) + clamp(t.entropy, 2, 3)", "where(less(t.logp, t.lse), t.entropy ^ 2, t.uniform)",
+    "where(less(t.lse, t.logp), t.entropy ^ 2, t.uniform)", "1 / (1 + exp(-t.logp))", "t.logp * t.logp * t.logp - t.logp", "3",
+    "(t.logp - t.old_logp) * t.class_weight * t.scale", "max(1, 2) * t.logp", "t.logp * 0 + t.lse",
+  }
+  for i, loss in ipairs(losses) do
+    local name = "loss_" .. i
+    luaunit.assertTrue(define(self, name, loss, '"old_logp"', '{ "scale", 0.25 }'))
+    check_derivatives(self, name, point)
+  end
+end
+
+function TestTokenLoss:test_what_is_detached_has_no_derivative()
+  define(self, "detached", "detach(exp(t.logp)) * t.logp")
+  local results = run(self.generator.token_loss("detached"), point)
+  luaunit.assertAlmostEquals(results.loss, math.exp(-1.25) * -1.25, 1e-12)
+  luaunit.assertAlmostEquals(results.logp, math.exp(-1.25), 1e-12)
+end
+
+-- Of two equal numbers min and max take the first, and so do their derivatives.
+function TestTokenLoss:test_equal_numbers_share_no_derivative()
+  define(self, "equal", "min(t.logp, t.lse) + max(2 * t.logp, 2 * t.lse)")
+  local results = run(self.generator.token_loss("equal"), support.with(point, { lse = point.logp }))
+  luaunit.assertEquals({ results.logp, results.lse or 0 }, { 3.0, 0.0 })
+end
+
+function TestTokenLoss:test_what_is_shared_is_computed_once()
+  define(self, "shared", "exp(t.logp - 1) + exp(t.logp - 1) * t.lse")
+  local _, count = self.generator.token_loss("shared"):gsub("value exp", "")
+  luaunit.assertEquals(count, 1)
+end
+
+function TestTokenLoss:test_a_statistic_that_is_not_used_is_not_read()
+  for _, name in ipairs { "entropy", "uniform", "lse", "class_weight" } do
+    luaunit.assertNil(self.generator.token_loss("policy_gradient", support.read_template):find(name))
+  end
+end
+
+function TestTokenLoss:test_a_kernel_holds_the_definition()
+  define(self, "halved", "-0.5 * t.logp + 0.1")
+  local source = self.generator.emit("token_loss.loss_halved.sm_90a", support.read_template).source
+  luaunit.assertStrContains(source, "// The token loss halved and its derivatives.")
+  luaunit.assertStrContains(source, ("__uint_as_float(0x%08xu)"):format(0x3dcccccd)) -- 0.1f
+end
+
+-- One name for two losses, in two programs: the numerics say which.
+function TestTokenLoss:test_definitions_have_an_identity()
+  local function numerics(loss)
+    local generator = support.fresh_generator()
+    assert(generator.define_token_loss("mine", ("return { loss = function(t) return %s end }"):format(loss), support.read_template))
+    local manifest = generator.emit("token_loss.loss_mine.sm_80", support.read_template).manifest
+    local identity = manifest:match("numerics token_loss.r1.(mine%-%x+)\n")
+    luaunit.assertStrContains(generator.token_loss("mine"), "identity " .. identity .. "\n")
+    return identity
+  end
+  luaunit.assertEquals(numerics("t.logp"), numerics("t.logp"))
+  luaunit.assertNotEquals(numerics("t.logp"), numerics("-t.logp"))
+  luaunit.assertStrContains(self.generator.token_loss("policy_gradient", support.read_template), "identity policy_gradient\n")
+end
+
+function TestTokenLoss:test_what_is_wrong_is_said()
+  local function refused(text, part) support.assert_refused({ part }, self.generator.define_token_loss("wrong", text, support.read_template)) end
+  refused("return {", "wrong:1:")
+  refused("return 1", "wanted a table with a function `loss`")
+  refused("return { loss = 1 }", "wanted a table with a function `loss`")
+  refused("return { loss = function(t) return end }", "loss: returned a nil")
+  refused("return { loss = function(t) return 'x' end }", "loss: returned a string")
+  refused("return { loss = function(t) return t.reward end }", "t.reward: there are logp, lse")
+  refused("return { loss = function(t) t.x = 1 end }", "t.x: cannot be assigned")
+  refused("x = 1", "global x: there are no globals to assign")
+  refused("return { loss = function(t) return io.open('x') end }", "global 'io'")
+  refused("return { loss = function(t) return t.logp + 'x' end }", "got a string, wanted a number or an expression")
+  refused("return { loss = function(t) return max('x', 1) end }", "got a string, wanted a number or an expression")
+  refused("return { loss = function(t) return t.logp + {} end }", "got a table, wanted a number or an expression")
+  refused("return { loss = function(t) return exp() end }", "exp: got 0 values, wanted 1")
+  refused("return { loss = function(t) return t.logp / 0 end }", "the number inf is not finite")
+  refused("return { loss = function(t) return t.logp ^ 0.5 end }", "wanted a whole number n of 1 .. 8")
+  refused("return { loss = function(t) return t.logp < 0 end }", "wanted where(less(a, b), x, y)")
+  refused("return { loss = function(t) return where(t.logp, 1, 2) end }", "where: got no less(a, b)")
+  refused("return { inputs = { 'logp' }, loss = function(t) return 1 end }", "logp: the name stands for something already")
+  refused("return { inputs = { 'Name' }, loss = function(t) return 1 end }", "inputs: got Name, wanted letters")
+  refused("return { inputs = 'a', loss = function(t) return 1 end }", "inputs: wanted a list of at most 8 names")
+  refused("return { parameters = { 'a' }, loss = function(t) return 1 end }", "parameters: got nil")
+  refused("return { parameters = { { 'a' } }, loss = function(t) return 1 end }", "parameters: a is nil, wanted a finite number")
+  refused("return { parameters = { { 'a', 1 / 0 } }, loss = function(t) return 1 end }", "parameters: a is inf")
+  refused("return { parameters = 1, loss = function(t) return 1 end }", "wanted a list of at most 8 pairs")
+  support.assert_refused({ "name: got a b" }, self.generator.define_token_loss("a b", "return 1", support.read_template))
+  support.assert_refused({ "token loss none: there is none of that name" }, self.generator.token_loss("none", support.read_template))
+  support.assert_refused({ "there is none of that name" }, self.generator.select("linear_cross_entropy:bf16:n1:d8:v8:loss_none", 90, "auto", support.read_template))
+end
+
+function TestTokenLoss:test_a_name_stands_for_one_definition()
+  luaunit.assertTrue(define(self, "mine", "t.logp"))
+  luaunit.assertTrue(define(self, "mine", "t.logp"))
+  support.assert_refused({ "token loss mine: it is defined already, otherwise" }, define(self, "mine", "t.lse"))
+  support.assert_refused({ "defined already" }, define(self, "cross_entropy", "t.lse"))
+end
+
+support.run()

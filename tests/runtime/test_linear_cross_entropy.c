@@ -1,0 +1,446 @@
+/* Plans and calls of linear_cross_entropy: what is refused, where it runs, and what it leaves behind. The numbers are for
+ * test_linear_cross_entropy_cpu.c. */
+#include "plan/linear_cross_entropy_plan.h"
+
+#include <malloc.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "fake_call.h"
+#include "fake_cmocka.h"
+#include "fake_driver.h"
+#include "fake_library.h"
+
+enum { ROWS = 4, HIDDEN = 8, VOCAB = 16 };
+
+static _Alignas(256) uint16_t hidden[ROWS * HIDDEN], weight[VOCAB * HIDDEN], grad_hidden[ROWS * HIDDEN], grad_weight[VOCAB * HIDDEN];
+static _Alignas(256) float bias[VOCAB], grad_bias[VOCAB], classes[VOCAB], tokens[ROWS], logp[ROWS], lse[ROWS], entropy[ROWS], loss[ROWS];
+static _Alignas(256) int64_t target[ROWS];
+static flp_context *context;
+static flp_linear_cross_entropy_problem problem;
+static flp_linear_cross_entropy_args args;
+static flp_plan *plan;
+static void *workspace;
+
+static void make_plan(void)
+{
+    flp_plan_destroy(plan);
+    assert_succeeds(flp_linear_cross_entropy_plan_create(context, &problem, &plan));
+    free(workspace);
+    args.workspace_bytes = (size_t)flp_plan_workspace_bytes(plan, problem.backward.forward.rows);
+    args.workspace = workspace = args.workspace_bytes ? aligned_alloc(256, args.workspace_bytes) : NULL;
+    memset(fake_driver.calls, 0, sizeof(fake_driver.calls));
+    fake_driver.launches = 0;
+}
+
+/* No weight, so that every p is 1 / VOCAB. */
+static int start(void **state)
+{
+    (void)state;
+    context = fake_call_start(0);
+    problem = (flp_linear_cross_entropy_problem){
+        .backward = { .forward = { .dtype = FLP_BF16, .rows = ROWS, .hidden = HIDDEN, .vocab = VOCAB, .bias_dtype = FLP_F32 },
+                      .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_F32 },
+        .class_weights = FLP_F32, .token_weights = 1, .entropy = 1
+    };
+    args = (flp_linear_cross_entropy_args){
+        .rows = ROWS, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100, .class_weights = classes,
+        .token_weights = tokens, .loss = loss, .logp = logp, .lse = lse, .entropy = entropy, .grad_hidden = grad_hidden,
+        .grad_weight = grad_weight, .grad_bias = grad_bias
+    };
+    memset(target, 0, sizeof(target));
+    for (int v = 0; v < VOCAB; v++)
+        classes[v] = 1;
+    for (int i = 0; i < ROWS; i++)
+        tokens[i] = 1;
+    return 0;
+}
+
+static int start_on_gpu(void **state)
+{
+    start(state);
+    make_plan();
+    return plan->choice.path != FLP_BACKEND_SM90A;
+}
+
+static int start_on_cpu(void **state)
+{
+    start(state);
+    problem.backward.forward.backend = FLP_BACKEND_CPU;
+    make_plan();
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    flp_plan_destroy(plan);
+    plan = NULL;
+    flp_context_destroy(context);
+    free(workspace);
+    workspace = NULL;
+    return fake_driver.live_blocks || fake_driver.live_modules;
+}
+
+/* ---- plans ---- */
+
+static void plans_of_other_operators_are_told_apart(void **state)
+{
+    const flp_linear_logp_args forward = fake_call_args(1);
+
+    (void)state;
+    make_plan();
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_execute(plan, &forward), "plan: got one of linear_cross_entropy, wanted one of linear_logp");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy_execute(NULL, &args), "plan: got NULL, wanted one of linear_cross_entropy");
+}
+
+/* The CPU path would read what the GPU holds. */
+static void a_gpu_without_kernels_is_never_left_for_the_cpu(void **state)
+{
+    (void)state;
+    fake_driver.major = 7;
+    fake_driver.minor = 5;
+    assert_fails(FLP_NO_VARIANT, flp_linear_cross_entropy_plan_create(context, &problem, &plan), "backend auto");
+    assert_null(plan);
+    problem.backward.forward.backend = FLP_BACKEND_CPU;
+    assert_succeeds(flp_linear_cross_entropy(context, &problem, &args));
+    assert_int_equal(0, fake_driver.launches);
+}
+
+static void a_plan_describes_itself(void **state)
+{
+    static const char *const parts[] = {
+        "problem: linear_cross_entropy:bf16:n4:d8:v16:bias_f32:entropy:gh_bf16:gw_bf16:gb_f32:classes_f32:tokens\n", "path: sm_90a\n",
+        "tile kernel: linear_logp.bf16.d8.", ".entropy.sm_90a\n", "loss kernel: token_loss.loss_cross_entropy.sm_90a\n",
+        "grad_weight product kernel: matrix_product.", "chunk: 256 ", "workspace bytes: "
+    };
+
+    (void)state;
+    make_plan();
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        assert_contains(flp_plan_describe(plan), parts[i]);
+    assert_contains(flp_plan_numerics(plan), ";token_loss.r1.cross_entropy;");
+    problem.backward.forward.backend = FLP_BACKEND_CPU;
+    make_plan();
+    assert_contains(flp_plan_describe(plan), "path: cpu\n");
+    assert_contains(flp_plan_numerics(plan), "linear_cross_entropy:cpu");
+    assert_contains(flp_plan_numerics(plan), ";loss_cross_entropy");
+    assert_int_equal(0, flp_plan_workspace_bytes(plan, ROWS));
+}
+
+/* What a loss does not use is not computed. */
+static void the_loss_decides_what_the_passes_compute(void **state)
+{
+    static const char with_entropy[] = "return { loss = function(t) return -t.logp - 0.01 * t.entropy end }";
+
+    (void)state;
+    problem.entropy = 0;
+    make_plan();
+    assert_null(strstr(flp_plan_describe(plan), ".entropy"));
+    assert_succeeds(flp_token_loss_define(context, "with_entropy", with_entropy));
+    strcpy(problem.token_loss, "with_entropy");
+    make_plan();
+    assert_contains(flp_plan_describe(plan), "combine kernel: linear_logp_combine.bm8.entropy.sm_90a\n");
+    assert_contains(flp_plan_describe(plan), "loss kernel: token_loss.loss_with_entropy.sm_90a\n");
+    problem.backward.grad_hidden = problem.backward.grad_weight = problem.backward.grad_bias = FLP_NONE;
+    make_plan();
+    assert_null(strstr(flp_plan_describe(plan), "matrix_product"));
+}
+
+static void token_losses_are_known_by_name(void **state)
+{
+    static const char definition[] = "return { loss = function(t) return -2 * t.logp end }";
+
+    (void)state;
+    strcpy(problem.token_loss, "doubled");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy_plan_create(context, &problem, &plan), "token loss doubled: there is none of that name");
+    assert_succeeds(flp_token_loss_define(context, "doubled", definition));
+    assert_succeeds(flp_token_loss_define(context, "doubled", definition));
+    assert_fails(FLP_BAD_ARGUMENT, flp_token_loss_define(context, "doubled", "return { loss = function(t) return -t.logp end }"),
+                 "token loss doubled: it is defined already, otherwise");
+    assert_fails(FLP_BAD_ARGUMENT, flp_token_loss_define(context, "policy_gradient", definition), "defined already");
+    assert_fails(FLP_BAD_ARGUMENT, flp_token_loss_define(context, "Doubled", definition), "name: got Doubled, wanted letters a to z");
+    assert_fails(FLP_BAD_ARGUMENT, flp_token_loss_define(context, "other", "return {"), "token loss other: ");
+    assert_fails(FLP_BAD_ARGUMENT, flp_token_loss_define(NULL, "other", definition), "context: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_token_loss_define(context, NULL, definition), "name: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_token_loss_define(context, "other", NULL), "definition: got NULL");
+    make_plan();
+}
+
+/* ---- arguments ---- */
+
+#define REFUSED(change, part)                                                                       \
+    do {                                                                                            \
+        const flp_linear_cross_entropy_args saved = args;                                           \
+        change;                                                                                     \
+        assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy_execute(plan, &args), part);        \
+        args = saved;                                                                               \
+    } while (0)
+
+static void every_argument_is_checked_and_named(void **state)
+{
+    (void)state;
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy_execute(plan, NULL), "args: got NULL");
+    REFUSED(args.rows = ROWS + 1, "rows: got 5, wanted 0 .. 4");
+    REFUSED(args.hidden = NULL, "hidden: got NULL");
+    REFUSED(args.weight = weight + 4, "weight: got 0x");
+    REFUSED(args.bias = NULL, "bias: got NULL");
+    REFUSED(args.target = (char *)target + 4, "wanted a multiple of 8 bytes");
+    REFUSED(args.temperature = -1, "temperature: got -1");
+    REFUSED(args.class_weights = NULL, "class_weights: got NULL");
+    REFUSED(args.token_weights = NULL, "token_weights: got NULL");
+    REFUSED(args.token_weights = (float *)((char *)tokens + 2), "wanted a multiple of 4 bytes");
+    REFUSED(args.g_loss = (float *)((char *)tokens + 2), "g_loss: got 0x");
+    REFUSED(args.label_smoothing = 1.5, "label_smoothing: got 1.5, wanted 0 .. 1");
+    REFUSED(args.label_smoothing = NAN, "label_smoothing: got ");
+    REFUSED(args.label_smoothing = 0.1, "label_smoothing: got 0.1, wanted 0: the problem's label_smoothing is 0");
+    REFUSED(args.lse_square_scale = INFINITY, "lse_square_scale: got inf, wanted a finite number");
+    REFUSED(args.loss = NULL, "loss: got NULL");
+    REFUSED(args.logp = (float *)((char *)logp + 2), "logp: got 0x");
+    REFUSED(args.lse = (float *)((char *)lse + 2), "lse: got 0x");
+    REFUSED(args.entropy = (float *)((char *)entropy + 2), "entropy: got 0x");
+    REFUSED(args.grad_hidden = NULL, "grad_hidden: got NULL");
+    REFUSED(args.grad_weight = grad_weight + 4, "wanted a multiple of 16 bytes");
+    REFUSED(args.grad_bias = NULL, "grad_bias: got NULL");
+    REFUSED(args.flags = 2, "flags: got 0x2");
+    REFUSED(args.token_input_count = 1, "token_inputs: got NULL and a count of 1");
+    REFUSED(args.token_parameter_count = -1, "token_parameters: got NULL and a count of -1");
+    assert_int_equal(0, fake_driver.launches);
+}
+
+static void what_was_not_asked_for_is_refused(void **state)
+{
+    (void)state;
+    problem.class_weights = FLP_NONE;
+    problem.token_weights = problem.entropy = 0;
+    problem.backward.grad_weight = FLP_NONE;
+    make_plan();
+    args.class_weights = args.grad_weight = NULL;
+    args.token_weights = NULL;
+    args.entropy = NULL;
+    REFUSED(args.class_weights = classes, "wanted NULL: the problem's class_weights is FLP_NONE");
+    REFUSED(args.token_weights = tokens, "wanted NULL: the problem's token_weights is 0");
+    REFUSED(args.entropy = entropy, "wanted NULL: the problem's entropy is 0");
+    REFUSED(args.grad_weight = grad_weight, "wanted NULL: the problem's grad_weight is FLP_NONE");
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+}
+
+static void token_inputs_and_parameters_go_by_their_names(void **state)
+{
+    flp_token_input inputs[3] = { { "old_logp", logp }, { "advantages", tokens }, { "rewards", tokens } };
+    flp_token_parameter parameters[2] = { { "clip_low", 0.1 }, { "clip_lower", 0.1 } };
+
+    (void)state;
+    strcpy(problem.token_loss, "policy_gradient");
+    make_plan();
+    args.logp = NULL;
+    args.token_inputs = inputs;
+    args.token_input_count = 2;
+    args.token_parameters = parameters;
+    args.token_parameter_count = 1;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    REFUSED(args.token_input_count = 1, "token_inputs: got no \"advantages\", which policy_gradient takes");
+    REFUSED(args.token_input_count = 3, "token_inputs: got \"rewards\", which is no input of policy_gradient");
+    REFUSED(args.token_parameter_count = 2, "token_parameters: got \"clip_lower\", which is no parameter of policy_gradient");
+    REFUSED(parameters[0].value = NAN, "clip_low: got ");
+    parameters[0].value = 0.1;
+    REFUSED(args.lse_square_scale = 1, "lse_square_scale: got 1, wanted 0: policy_gradient says what the loss is");
+    inputs[1].values = NULL;
+    REFUSED((void)0, "advantages: got NULL");
+}
+
+static void the_cross_entropy_has_no_token_parameters(void **state)
+{
+    const flp_token_parameter parameter = { "lse_square_scale", 0.1 };
+    const flp_token_input input = { "advantages", tokens };
+
+    (void)state;
+    REFUSED((args.token_parameters = &parameter, args.token_parameter_count = 1), "token_parameters: got 1, wanted none: token_loss is empty");
+    REFUSED((args.token_inputs = &input, args.token_input_count = 1), "token_inputs: got \"advantages\", which is no input of the cross-entropy");
+}
+
+static void checking_targets_names_the_first_bad_row(void **state)
+{
+    (void)state;
+    args.flags = FLP_CHECK_TARGETS;
+    target[1] = -100;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    target[2] = VOCAB;
+    loss[0] = 77;
+    assert_fails(FLP_BAD_TARGET, flp_linear_cross_entropy_execute(plan, &args), "target: row 2 got 16");
+    assert_true(loss[0] == 77);
+}
+
+/* ---- on the CPU ---- */
+
+/* Every p is 1 / 16: the mean is log(16), and dlogit the mean of p - [v = target]. */
+static void the_cpu_path_computes_at_once(void **state)
+{
+    int64_t count, first;
+
+    (void)state;
+    target[3] = -100;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    assert_true(fabs(loss[0] - log(VOCAB)) <= 1e-6);
+    for (int v = 0; v < VOCAB; v++)
+        assert_true(fabs(grad_bias[v] - (1.0 / VOCAB - (v == 0))) <= 1e-6);
+    target[2] = VOCAB;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    assert_true(isnan(loss[0]));
+    assert_true(fabs(grad_bias[0] - (1.0 / VOCAB - 1)) <= 1e-6); /* the mean of the other two */
+    assert_succeeds(flp_plan_target_errors(plan, &count, &first));
+    assert_int_equal(1, count);
+    assert_int_equal(2, first);
+    assert_int_equal(0, fake_driver.launches);
+}
+
+static void no_rows_write_zeros_and_need_no_inputs(void **state)
+{
+    const flp_linear_cross_entropy_args empty = { .loss = loss, .grad_weight = grad_weight, .grad_bias = grad_bias };
+
+    (void)state;
+    for (int call = 0; call < 2; call++) {
+        memset(grad_weight, 0xff, sizeof(grad_weight));
+        memset(grad_bias, 0xff, sizeof(grad_bias));
+        loss[0] = 7;
+        assert_succeeds(call ? flp_linear_cross_entropy(context, &problem, &empty) : flp_linear_cross_entropy_execute(plan, &empty));
+        assert_true(loss[0] == 0);
+        for (int i = 0; i < VOCAB * HIDDEN; i++)
+            assert_int_equal(0, grad_weight[i]);
+        for (int v = 0; v < VOCAB; v++)
+            assert_true(grad_bias[v] == 0);
+    }
+}
+
+/* ---- on a GPU ---- */
+
+static void all_launches_are_on_the_stream(void **state)
+{
+    (void)state;
+    args.stream = fake_call_memory();
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    assert_in_range(fake_driver.launches, 9, FAKE_LAUNCHES);
+    for (int i = 0; i < fake_driver.launches; i++)
+        assert_ptr_equal(args.stream, fake_driver.launch[i].stream);
+    assert_int_equal(0, fake_driver.calls[FAKE_stream_synchronize]);
+    assert_int_equal(0, fake_driver.calls[FAKE_context_synchronize]);
+}
+
+static void without_gradients_the_loss_is_the_last_launch(void **state)
+{
+    (void)state;
+    problem.backward.grad_hidden = problem.backward.grad_weight = problem.backward.grad_bias = FLP_NONE;
+    make_plan();
+    args.grad_hidden = args.grad_weight = args.grad_bias = NULL;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    assert_int_equal(3, fake_driver.launches);
+}
+
+static void the_workspace_is_checked(void **state)
+{
+    (void)state;
+    REFUSED(args.workspace_bytes -= 1, "workspace_bytes: got");
+    assert_int_equal(0, fake_driver.launches);
+    args.workspace = NULL;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args)); /* the context's shared scratch */
+}
+
+static void another_cuda_context_is_refused(void **state)
+{
+    (void)state;
+    fake_driver.current = fake_driver_context(1);
+    assert_fails(FLP_WRONG_CONTEXT, flp_linear_cross_entropy_execute(plan, &args), "number 1001, the plan belongs to number 1000");
+    args.rows = 0; /* there are zeros to write */
+    assert_fails(FLP_WRONG_CONTEXT, flp_linear_cross_entropy_execute(plan, &args), "number 1001");
+    assert_int_equal(0, fake_driver.launches);
+}
+
+static size_t heap_bytes(void)
+{
+    return mallinfo2().uordblks;
+}
+
+static void executing_in_a_workspace_allocates_nothing_and_can_be_captured(void **state)
+{
+    size_t before;
+
+    (void)state;
+    fake_driver.capture = 1;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    before = heap_bytes();
+    for (int i = 0; i < 20; i++)
+        assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    assert_int_equal(before, heap_bytes());
+    assert_int_equal(0, fake_driver.calls[FAKE_memory_allocate]);
+}
+
+static void a_failed_launch_names_the_kernel_and_is_the_last(void **state)
+{
+    (void)state;
+    fake_driver_fail(FAKE_launch, CUDA_ERROR_LAUNCH_FAILED, -1);
+    fake_driver_fail(FAKE_launch_extended, CUDA_ERROR_LAUNCH_FAILED, -1);
+    assert_fails(FLP_CUDA_FAILED, flp_linear_cross_entropy_execute(plan, &args), "linear_logp.");
+    assert_int_equal(1, fake_driver.calls[FAKE_launch] + fake_driver.calls[FAKE_launch_extended]);
+}
+
+static void calls_without_a_plan_share_one(void **state)
+{
+    flp_counters counters;
+
+    (void)state;
+    assert_succeeds(flp_linear_cross_entropy(context, &problem, &args));
+    args.rows = 1;
+    assert_succeeds(flp_linear_cross_entropy(context, &problem, &args));
+    args.rows = 0;
+    assert_succeeds(flp_linear_cross_entropy(context, &problem, &args));
+    flp_context_counters(context, &counters);
+    assert_int_equal(2, counters.plans); /* with the test's own */
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy(NULL, &problem, &args), "context: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy(context, NULL, &args), "problem: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy(context, &problem, NULL), "args: got NULL");
+}
+
+static void a_prepared_problem_can_be_captured(void **state)
+{
+    (void)state;
+    args.workspace = NULL;
+    fake_driver.capture = 1;
+    assert_fails(FLP_CAPTURING, flp_linear_cross_entropy(context, &problem, &args), "call flp_linear_cross_entropy_prepare before");
+    fake_driver.capture = 0;
+    assert_succeeds(flp_linear_cross_entropy_prepare(context, &problem, NULL));
+    fake_driver.capture = 1;
+    assert_succeeds(flp_linear_cross_entropy(context, &problem, &args));
+}
+
+#define TEST(name, where) cmocka_unit_test_setup_teardown(name, where, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(plans_of_other_operators_are_told_apart, start),
+        TEST(a_gpu_without_kernels_is_never_left_for_the_cpu, start),
+        TEST(a_plan_describes_itself, start),
+        TEST(the_loss_decides_what_the_passes_compute, start),
+        TEST(token_losses_are_known_by_name, start),
+        TEST(every_argument_is_checked_and_named, start_on_cpu),
+        TEST(every_argument_is_checked_and_named, start_on_gpu),
+        TEST(what_was_not_asked_for_is_refused, start_on_cpu),
+        TEST(token_inputs_and_parameters_go_by_their_names, start_on_cpu),
+        TEST(token_inputs_and_parameters_go_by_their_names, start_on_gpu),
+        TEST(the_cross_entropy_has_no_token_parameters, start_on_cpu),
+        TEST(checking_targets_names_the_first_bad_row, start_on_cpu),
+        TEST(checking_targets_names_the_first_bad_row, start_on_gpu),
+        TEST(the_cpu_path_computes_at_once, start_on_cpu),
+        TEST(no_rows_write_zeros_and_need_no_inputs, start_on_cpu),
+        TEST(all_launches_are_on_the_stream, start_on_gpu),
+        TEST(without_gradients_the_loss_is_the_last_launch, start_on_gpu),
+        TEST(the_workspace_is_checked, start_on_gpu),
+        TEST(another_cuda_context_is_refused, start_on_gpu),
+        TEST(executing_in_a_workspace_allocates_nothing_and_can_be_captured, start_on_gpu),
+        TEST(a_failed_launch_names_the_kernel_and_is_the_last, start_on_gpu),
+        TEST(calls_without_a_plan_share_one, start_on_gpu),
+        TEST(a_prepared_problem_can_be_captured, start_on_gpu),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* linear_cross_entropy on the host: all cases against fp64, through a plan and without one; threads; and what it shares with its parts. */
+#include "cpu/linear_cross_entropy_cpu.h"
+#include "cross_entropy_cases.h"
+#include <math.h>
+#include <stdlib.h>
+#include "fake_cmocka.h"
+
+static flp_context *contexts[4]; /* [t]: of t threads */
+
+static int start(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads < 4; threads++) {
+        flp_context_options options = {.cache_directory = "", .cpu_threads = threads, .flags = FLP_CONTEXT_NO_GPU};
+        if (flp_context_create(&options, &contexts[threads]) != FLP_OK ||
+            flp_token_loss_define(contexts[threads], flp_cross_entropy_case_loss_name, flp_cross_entropy_case_loss) != FLP_OK)
+            return 1;
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads < 4; threads++) flp_context_destroy(contexts[threads]);
+    return 0;
+}
+
+static void find_case(const char *name, flp_cross_entropy_case *c)
+{
+    for (int i = 0; i < flp_cross_entropy_case_count(); i++) {
+        flp_cross_entropy_case_get(i, c);
+        if (strcmp(c->gradient.name, name) == 0) return;
+    }
+    fail_msg("there is no case \"%s\"", name);
+}
+
+typedef flp_status executor(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args);
+
+static flp_status call_through_a_plan(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args)
+{
+    flp_plan *plan;
+    flp_status status = flp_linear_cross_entropy_plan_create(contexts[2], problem, &plan);
+    if (status != FLP_OK) return status;
+    status = flp_linear_cross_entropy_execute(plan, args);
+    flp_plan_destroy(plan);
+    return status;
+}
+
+static flp_status call_by_dispatch(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args)
+{
+    return flp_linear_cross_entropy(contexts[2], problem, args);
+}
+
+/* Returns whether the case held; prints why not. */
+static int execute(const flp_cross_entropy_case *c, flp_cross_entropy_case_data *data, executor *executor)
+{
+    flp_cross_entropy_case_call call;
+    char message[256];
+    flp_cross_entropy_case_restore_outputs(data);
+    flp_cross_entropy_case_args(c, data, NULL, NULL, NULL, &call);
+    flp_status status = executor(&c->problem, &call.args);
+    int right = status == FLP_OK && flp_cross_entropy_case_check(c, data, 0, message, sizeof message);
+    if (!right) print_error("case \"%s\": %s\n", c->gradient.name, status == FLP_OK ? message : flp_error_message());
+    return right;
+}
+
+static void every_case_agrees_with_fp64(void **state)
+{
+    (void)state;
+    int failures = 0;
+    for (int i = 0; i < flp_cross_entropy_case_count(); i++) {
+        flp_cross_entropy_case c;
+        flp_cross_entropy_case_data data;
+        flp_cross_entropy_case_get(i, &c);
+        assert_true(flp_cross_entropy_case_make_data(&c, &data));
+        failures += !execute(&c, &data, call_through_a_plan);
+        failures += !execute(&c, &data, call_by_dispatch);
+        flp_cross_entropy_case_free_data(&data);
+    }
+    assert_int_equal(failures, 0);
+}
+
+/* Within 1e-4 of fp64 in each number, 1e-5 in norm. */
+static void expect_close(const flp_gradient *wanted, const float *got, int64_t row_factor, int64_t column_factor, int64_t columns)
+{
+    double errors = 0, squares = 0;
+    for (int64_t i = 0; i < wanted->count; i++) {
+        double want = wanted->value[i / columns * row_factor + i % columns * column_factor], error = fabs(got[i] - want);
+        assert_true(error <= 1e-4);
+        errors += error * error;
+        squares += want * want;
+    }
+    assert_true(squares > 0 && sqrt(errors) <= 1e-5 * sqrt(squares));
+}
+
+/* The figures that the project set out from. */
+static void the_seed_case_has_the_loss_and_the_gradients_of_fp64(void **state)
+{
+    static const char *const names[] = {"seed case", "seed case, sum"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        flp_cross_entropy_case c;
+        flp_cross_entropy_case_data data;
+        flp_cross_entropy_case_call call;
+        find_case(names[i], &c);
+        assert_true(flp_cross_entropy_case_make_data(&c, &data));
+        flp_cross_entropy_case_args(&c, &data, NULL, NULL, NULL, &call);
+        assert_succeeds(flp_linear_cross_entropy(contexts[2], &c.problem, &call.args));
+        assert_true(fabs(call.args.loss[0] - data.reference.total) <= 1e-5 * data.reference.total);
+        expect_close(&data.gradients.hidden, call.args.grad_hidden, 512, 1, 512);
+        expect_close(&data.gradients.weight, call.args.grad_weight, 1, 512, 1024);
+        flp_cross_entropy_case_free_data(&data);
+    }
+}
+
+/* ---- bits ---- */
+
+static unsigned char *copy_of(const flp_case_buffer *buffer)
+{
+    unsigned char *copy = malloc(buffer->bytes);
+    memcpy(copy, buffer->base, buffer->bytes);
+    return copy;
+}
+
+static void loss_and_gradients_repeat_on_any_number_of_threads(void **state)
+{
+    flp_cross_entropy_case c;
+    flp_cross_entropy_case_data data;
+    flp_cross_entropy_case_call call;
+    (void)state;
+    find_case("token weights, class weights, smoothing, z-loss", &c);
+    assert_true(flp_cross_entropy_case_make_data(&c, &data));
+    flp_cross_entropy_case_args(&c, &data, NULL, NULL, NULL, &call);
+    assert_succeeds(flp_linear_cross_entropy(contexts[1], &c.problem, &call.args));
+    unsigned char *loss = copy_of(&data.own[FLP_CROSS_ENTROPY_LOSS]), *first[FLP_GRADIENT_BUFFERS];
+    for (int role = FLP_GRADIENT_HIDDEN; role <= FLP_GRADIENT_BIAS; role++) first[role] = copy_of(&data.gradient.own[role]);
+    for (int run = 0; run < 20; run++) {
+        flp_cross_entropy_case_restore_outputs(&data);
+        assert_succeeds(flp_linear_cross_entropy(contexts[1 + run % 3], &c.problem, &call.args));
+        assert_memory_equal(loss, data.own[FLP_CROSS_ENTROPY_LOSS].base, data.own[FLP_CROSS_ENTROPY_LOSS].bytes);
+        for (int role = FLP_GRADIENT_HIDDEN; role <= FLP_GRADIENT_BIAS; role++)
+            assert_memory_equal(first[role], data.gradient.own[role].base, data.gradient.own[role].bytes);
+    }
+    for (int role = FLP_GRADIENT_HIDDEN; role <= FLP_GRADIENT_BIAS; role++) free(first[role]);
+    free(loss);
+    flp_cross_entropy_case_free_data(&data);
+}
+
+/* What the loss adds to the two passes is between them: the outputs and gradients have the bits of separate calls. */
+static void the_gradients_are_those_of_separate_calls(void **state)
+{
+    flp_cross_entropy_case c;
+    flp_cross_entropy_case_data data;
+    flp_cross_entropy_case_call call;
+    (void)state;
+    find_case("sum", &c);
+    c.with_g_loss = 0;
+    assert_true(flp_cross_entropy_case_make_data(&c, &data));
+    flp_cross_entropy_case_args(&c, &data, NULL, NULL, NULL, &call);
+    assert_succeeds(flp_linear_cross_entropy(contexts[2], &c.problem, &call.args));
+    unsigned char *weight = copy_of(&data.gradient.own[FLP_GRADIENT_WEIGHT]), *hidden = copy_of(&data.gradient.own[FLP_GRADIENT_HIDDEN]);
+
+    int64_t rows = call.args.rows;
+    float *logp = malloc((size_t)rows * 3 * sizeof *logp), *lse = logp + rows, *ones = logp + 2 * rows;
+    flp_linear_logp_args forward;
+    flp_linear_logp_backward_args backward;
+    flp_case_args(&c.gradient.forward, &data.gradient.forward, NULL, &forward);
+    forward.logp = logp;
+    forward.lse = lse;
+    forward.entropy = NULL;
+    forward.argmax = NULL;
+    assert_succeeds(flp_linear_logp(contexts[2], &c.problem.backward.forward, &forward));
+    for (int64_t i = 0; i < rows; i++) ones[i] = -1;
+    flp_cross_entropy_case_restore_outputs(&data);
+    flp_gradient_case_args(&c.gradient, &data.gradient, NULL, NULL, &backward);
+    backward.lse = lse;
+    backward.g_logp = ones;
+    backward.g_lse = backward.g_entropy = backward.entropy = NULL;
+    assert_succeeds(flp_linear_logp_backward(contexts[2], &c.problem.backward, &backward));
+    assert_memory_equal(weight, data.gradient.own[FLP_GRADIENT_WEIGHT].base, data.gradient.own[FLP_GRADIENT_WEIGHT].bytes);
+    assert_memory_equal(hidden, data.gradient.own[FLP_GRADIENT_HIDDEN].base, data.gradient.own[FLP_GRADIENT_HIDDEN].bytes);
+    free(logp);
+    free(weight);
+    free(hidden);
+    flp_cross_entropy_case_free_data(&data);
+}
+
+static void numerics_names_the_arithmetic(void **state)
+{
+    (void)state;
+    assert_ptr_equal(flp_linear_cross_entropy_cpu_numerics(), flp_linear_cross_entropy_cpu_numerics());
+    assert_contains(flp_linear_cross_entropy_cpu_numerics(), "linear_cross_entropy:cpu1:linear_logp:cpu");
+    assert_contains(flp_linear_cross_entropy_cpu_numerics(), ";linear_logp_backward:cpu");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_case_agrees_with_fp64),
+        cmocka_unit_test(the_seed_case_has_the_loss_and_the_gradients_of_fp64),
+        cmocka_unit_test(loss_and_gradients_repeat_on_any_number_of_threads),
+        cmocka_unit_test(the_gradients_are_those_of_separate_calls),
+        cmocka_unit_test(numerics_names_the_arithmetic),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
