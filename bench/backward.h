@@ -1,0 +1,16 @@
+/* One case of the forward and its backward: correctness, memory, and speed beside cuBLAS's bare products in both regimes. */
+#ifndef FLP_BENCH_BACKWARD_H
+#define FLP_BENCH_BACKWARD_H
+#include "forward.h"
+
+/* The cases that are measured where none are named; ends with NULL. */
+extern const char *const flp_backward_cases[];
+
+/* 1 where text begins as a problem of linear_logp_backward. */
+int flp_backward_is_case(const char *text);
+
+/* *results: an array for the results file: the backward beside three products (logits, grad_hidden, grad_weight), and forward and backward
+ * beside four. FLP_BAD_ARGUMENT: text, or what the baselines do not have: another dtype than bf16, a bias, [D, V], strides. FLP_INTERNAL: a
+ * gradient is further from fp64 than it may be. */
+flp_status flp_backward_run(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **results);
+#endif

@@ -1,0 +1,22 @@
+-- grad_hidden: rounded once, back in its rows.
+local arch = require "gen.arch"
+local cxx = require "gen.cxx"
+
+local kernel = {}
+
+kernel.templates = { "types", "linear_logp_backward_params", "simt", "convert", "streaming", "vector", "dependent_launch", "linear_logp_backward_finish" }
+kernel.entry = "linear_logp_backward_finish"
+kernel.parameters = { { "BackwardFinishParams", "params" } }
+
+function kernel.derive() return { threads = 256, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * 256) } end
+
+-- It waits itself for the kernel before, where there is an instruction for that.
+function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+
+function kernel.check() return true end
+
+function kernel.config(spec) return { { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false } } end
+
+function kernel.numerics() return "linear_logp_backward_finish.r1" end
+
+return kernel

@@ -1,0 +1,22 @@
+-- The rows of hidden that count, close together.
+local arch = require "gen.arch"
+local cxx = require "gen.cxx"
+
+local kernel = {}
+
+kernel.templates = { "types", "linear_logp_backward_params", "simt", "convert", "streaming", "vector", "dependent_launch", "linear_logp_backward_gather" }
+kernel.entry = "linear_logp_backward_gather"
+kernel.parameters = { { "BackwardGatherParams", "params" } }
+
+function kernel.derive() return { threads = 256, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * 256) } end
+
+-- It waits itself for the kernel before, where there is an instruction for that.
+function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+
+function kernel.check() return true end
+
+function kernel.config(spec) return { { "using", "element", cxx.types[spec.dtype] } } end
+
+function kernel.numerics() return "linear_logp_backward_gather.r1" end
+
+return kernel

@@ -1,0 +1,24 @@
+-- Which rows of linear_logp's backward count, and with what factors: one block.
+local arch = require "gen.arch"
+
+local kernel = {}
+
+kernel.templates = { "types", "linear_logp_params", "linear_logp_backward_params", "simt", "dependent_launch", "linear_logp_backward_rows" }
+kernel.entry = "linear_logp_backward_rows"
+kernel.parameters = { { "BackwardRowsParams", "params" } }
+
+function kernel.derive()
+  local threads = 1024
+  return { threads = threads, shared_bytes = threads // 32 * 8, registers = 64, blocks_per_multiprocessor = 65536 // (64 * threads) }
+end
+
+-- It waits itself for the kernel before, where there is an instruction for that.
+function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+
+function kernel.check() return true end
+
+function kernel.config() return {  } end
+
+function kernel.numerics() return "linear_logp_backward_rows.r1" end
+
+return kernel

@@ -1,0 +1,51 @@
+-- The derivative by a chunk of the logits on sm_90a: linear_logp's mainloop, another epilogue, a store.
+local budget = require "gen.budget"
+local cxx = require "gen.cxx"
+local forward = require "gen.kernels.linear_logp_hopper"
+local tile_config = require "gen.kernels.tile_config"
+local wgmma = require "gen.wgmma"
+
+local kernel = {}
+
+kernel.templates = {
+  "types", "linear_logp_backward_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
+  { emit = wgmma.wrapper }, "product_tiles", "tile_product", "tile_store", "logit_gradients", "linear_logp_grad_logits",
+}
+kernel.entry = "linear_logp_grad_logits"
+kernel.parameters = {
+  { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "TensorMap", "out_map" }, { "LogitGradientsParams", "params" },
+}
+
+function kernel.derive(spec) return budget.with_tile_store(budget.hopper(spec)) end
+
+function kernel.overlaps() return true end
+
+function kernel.check(spec, arch)
+  if spec.dtype == "f32" then return nil, "f32: the gradients' products read it across D, and WGMMA reads tf32 only along D" end
+  if spec.bias and spec.softcap and spec.entropy and spec.classes then
+    return nil, "bias, softcap, entropy and classes: a thread has too few registers for all of them; the portable kernel has them"
+  end
+  local tile = { -- the forward's rules, but for the splits
+    dtype = spec.dtype, d = spec.d, bm = spec.bm, bv = spec.bv, cluster = spec.cluster, stages = spec.stages, s = 4,
+    dv = spec.dv, bias = spec.bias, softcap = spec.softcap, entropy = spec.entropy, vec = spec.vec, exact = spec.exact,
+  }
+  local legal, reason = forward.check(tile, arch)
+  if not legal then return nil, reason end
+  local shared = kernel.derive(spec).shared_bytes
+  if shared > arch.shared_bytes then
+    return nil, ("p = %d: %d bytes of shared memory, a block has %d"):format(spec.stages, shared, arch.shared_bytes)
+  end
+  return true
+end
+
+function kernel.config(spec, n)
+  return tile_config.join(tile_config.tile(spec, n, false, spec.dv), tile_config.options(spec), tile_config.hopper(spec, n, 1), {
+    { "using", "out_element", cxx.types[spec.dtype] }, { "bool", "adds", false },
+  })
+end
+
+function kernel.numerics(spec)
+  return ("linear_logp_grad_logits.r1.wgmma_m64n%dk16.%s.%s"):format(spec.bv, spec.dtype, spec.arch)
+end
+
+return kernel

@@ -1,0 +1,28 @@
+-- The derivative by a chunk of the logits from sm_80 on: linear_logp's mainloop, another epilogue, a store.
+local budget = require "gen.budget"
+local cxx = require "gen.cxx"
+local portable_tile = require "gen.kernels.portable_tile"
+local tile_config = require "gen.kernels.tile_config"
+
+local kernel = {}
+
+kernel.templates = portable_tile.templates("linear_logp_backward_params", {
+  "convert", "product_tiles", "product_walk", "tile_store", "logit_gradients", "linear_logp_grad_logits",
+})
+kernel.entry = "linear_logp_grad_logits"
+kernel.parameters = { { "LogitGradientsParams", "params" } }
+kernel.derive = budget.portable_product
+
+function kernel.check(spec, arch) return portable_tile.check(spec, arch, kernel.derive(spec).shared_bytes) end
+
+function kernel.config(spec, n)
+  return tile_config.join(portable_tile.config(spec, n, false, spec.dv), tile_config.options(spec), {
+    { "using", "out_element", cxx.types[spec.dtype] }, { "bool", "adds", false },
+  })
+end
+
+function kernel.numerics(spec)
+  return ("linear_logp_grad_logits.r1.%s.%s.%s"):format(portable_tile.product(spec), spec.dtype, spec.arch)
+end
+
+return kernel

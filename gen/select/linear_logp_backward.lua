@@ -1,0 +1,111 @@
+-- linear_logp_backward: from a problem and a device to variants. Kernels, in this order: rows, gather, logit gradients; where grad_hidden is
+-- wanted its product and its finish; where grad_weight is wanted its product; where grad_bias is wanted its sums.
+-- KEEP IN STEP: backward kernels (runtime/plan/linear_logp_backward_plan.c).
+local arch = require "gen.arch"
+local emit = require "gen.emit"
+local variant = require "gen.variant"
+
+local backward = {}
+
+local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
+
+-- Rows of a problem up to which a tile is taken.
+local hopper_tiles = {
+  { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
+  { rows = 128,       bm = 128, cluster = 1, stages = 4 },
+  { rows = math.huge, bm = 128, cluster = 2, stages = 4 },
+}
+local portable_tiles = {
+  { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
+  { rows = math.huge, bm = 128, cluster = 1, stages = 4 },
+}
+
+local function tile_for(tiles, n)
+  for _, tile in ipairs(tiles) do
+    if n <= tile.rows then return tile end
+  end
+end
+
+-- The largest copy that the address and a row of so many elements allow.
+local function vector_bytes(p, stride, bytes)
+  for _, vector in ipairs { 16, 8, 4, 2 } do
+    if p.alignment % vector == 0 and (stride * bytes) % vector == 0 then return vector end
+  end
+end
+
+local function on(tile, spec)
+  spec.bm, spec.bv, spec.cluster, spec.stages, spec.arch = tile.bm, tile.bv, tile.cluster, tile.stages, tile.arch
+  return spec
+end
+
+-- tile: of the kernels that have N rows; wide: of those that have V rows; weight_vec: nil for 16 bytes.
+local function specs(p, tile, wide, weight_vec)
+  local dtype, exact, arch_name = p.dtype, p.exact, tile.arch
+  local list = {
+    { operator = "linear_logp_backward_rows", arch = arch_name },
+    { operator = "linear_logp_backward_gather", dtype = dtype, arch = arch_name },
+    on(tile, { operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias, softcap = p.softcap,
+               entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.classes, vec = weight_vec, exact = exact }),
+  }
+  local function add(spec) list[#list + 1] = spec end
+  if p.grad_hidden then
+    add(on(tile, { operator = "matrix_product", dtype = dtype, kn = not p.dv or nil, out = "f32", adds = true, vec = weight_vec, exact = exact }))
+    add { operator = "linear_logp_backward_finish", out = p.grad_hidden, adds = p.acc_hidden, arch = arch_name }
+  end
+  if p.grad_weight then
+    add(on(wide, { operator = "matrix_product", dtype = dtype, km = true, kn = true, out = p.grad_weight, adds = p.acc_weight, exact = exact }))
+  end
+  if p.grad_bias then
+    add { operator = "linear_logp_backward_bias", dtype = dtype, out = p.grad_bias, adds = p.acc_bias, arch = arch_name }
+  end
+  return list
+end
+
+local function selection(path, list)
+  local kernels = {}
+  for i, spec in ipairs(list) do
+    local legal, reason = emit.check(spec)
+    if not legal then return nil, reason end
+    kernels[i] = variant.format(spec)
+  end
+  return { path = path, kernels = kernels }
+end
+
+function backward.hopper(p, capability)
+  if capability ~= 90 then return nil, ("compute capability %d.%d has no WGMMA"):format(capability // 10, capability % 10) end
+  if p.dtype == "f32" then return nil, "the gradients' products read fp32 across D, and WGMMA reads tf32 only along D" end
+  local bytes = vector_bytes(p, p.weight_stride, p.element_bytes)
+  if bytes ~= 16 then
+    return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; weight's are multiples of %d"):format(bytes or 1)
+  end
+  bytes = p.grad_weight and vector_bytes(p, p.grad_weight_stride, element_bytes[p.grad_weight]) or 16
+  if bytes ~= 16 then
+    return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; grad_weight's are multiples of %d"):format(bytes or 1)
+  end
+  local few, many = tile_for(hopper_tiles, p.n), hopper_tiles[#hopper_tiles]
+  local function tile(of) return { bm = of.bm, bv = 256, cluster = of.cluster, stages = of.stages, arch = "sm_90a" } end
+  return selection("sm_90a", specs(p, tile(few), tile(many)))
+end
+
+function backward.portable(p, capability)
+  local arch_name, reason = arch.portable_for(capability)
+  if not arch_name then return nil, reason end
+  local bytes = vector_bytes(p, p.weight_stride, p.element_bytes)
+  if not bytes or bytes < math.min(p.element_bytes, 4) then
+    return nil, ("addresses and row strides are multiples of %d bytes, elements have %d"):format(bytes or 1, p.element_bytes)
+  end
+  local few, many = tile_for(portable_tiles, p.n), portable_tiles[#portable_tiles]
+  local function tile(of) return { bm = of.bm, bv = 128, cluster = 1, stages = of.stages, arch = arch_name } end
+  return selection("portable", specs(p, tile(few), tile(many), bytes < 16 and bytes or nil))
+end
+
+-- Problems whose kernels a prebuild makes: those of training. hidden_sizes: nil for the common ones.
+function backward.prebuilt(dtype, hidden_sizes)
+  local problems = {}
+  for _, d in ipairs(hidden_sizes or { 2048, 4096 }) do
+    problems[#problems + 1] = ("linear_logp_backward:%s:n4096:d%d:v131072:gh_%s:gw_%s"):format(dtype, d, dtype, dtype)
+  end
+  return problems
+end
+
+return backward

@@ -1,0 +1,27 @@
+/* From logits to the loss' derivatives by them: sixteen rows side by side, one a vector lane. */
+#ifndef FLP_CPU_LOGIT_GRADIENT_H
+#define FLP_CPU_LOGIT_GRADIENT_H
+#include "cpu/row_statistics.h"
+
+/* dlogit = slope ([v = target] direct + p (spread - tilt log2(p)) + level w[v]),  p = 2^(z2 - offset - fraction),  slope = 1 - (softcap(logit) / c)^2.
+ * The log2(e) lse of a row is offset + fraction: the integer goes first, so that the difference keeps its small bits. */
+typedef struct {
+    flp_row_transform transform;
+    flp_lanes offset, fraction;
+    flp_lanes direct, spread, tilt, level;
+    flp_int_lanes target;
+} flp_logit_gradient;
+
+/* What one row's loss depends on: g_logp, g_lse, g_entropy, its derivative by sum_v w[v] z[v], and its temperature, lse, entropy and target. */
+typedef struct {
+    double g_logp, g_lse, g_entropy, g_sum, temperature, lse, entropy;
+    int32_t target;
+} flp_logit_gradient_row;
+
+void flp_logit_gradient_set(flp_logit_gradient *gradient, int lane, const flp_logit_gradient_row *row);
+
+/* Replaces the logits [count][16] of vocabulary entries first, first + 1 ..., 16-byte aligned, by their derivatives. bias [count] is
+ * added before. level_weights: w [count], or NULL where there are no such terms. */
+void flp_logit_gradient_apply(const flp_logit_gradient *gradient, const float *bias, const float *level_weights, float *logits, int count,
+                              int32_t first);
+#endif

@@ -1,0 +1,94 @@
+/* linear_logp's backward: check, find memory, run on the plan's path. */
+#include "base/status.h"
+#include "cpu/linear_logp_backward_cpu.h"
+#include "ops/arguments.h"
+#include "ops/execute.h"
+#include "ops/linear_logp_backward_args.h"
+#include "ops/linear_logp_backward_launch.h"
+#include "ops/targets.h"
+#include "plan/dispatch.h"
+#include "plan/linear_logp_backward_plan.h"
+#include "plan/target_errors.h"
+
+static flp_status run_on_cpu(flp_plan *plan, const flp_linear_logp_backward_args *args)
+{
+    flp_linear_logp_backward_args filled = *args;
+    int64_t bad_count = 0, bad_first = INT64_MAX;
+    flp_status status;
+
+    filled.temperature = flp_arguments_temperature(args->temperature);
+    status = flp_linear_logp_backward_cpu(plan->context->pool, &flp_linear_logp_backward_plan_of(plan)->problem, &filled, NULL, &bad_count,
+                                          &bad_first);
+    flp_target_errors_add(plan, bad_count, bad_first);
+    return status;
+}
+
+static flp_status check_targets(const flp_plan *plan, const flp_linear_logp_backward_args *args)
+{
+    const flp_linear_logp_problem *forward = &flp_linear_logp_backward_plan_of(plan)->problem.forward;
+    const flp_targets targets = { .target = args->target, .dtype = forward->target_dtype, .rows = args->rows, .vocab = forward->vocab,
+                                  .ignore_index = args->ignore_index, .stream = args->stream };
+
+    return flp_targets_check(plan, &targets);
+}
+
+static flp_status run_on_gpu(const flp_plan *plan, const flp_linear_logp_backward_args *args)
+{
+    const flp_execute_call call = { args->rows, args->workspace, args->workspace_bytes, args->stream };
+
+    return flp_execute_on_gpu(plan, &call, flp_linear_logp_backward_launch, args);
+}
+
+/* cuda_context: the id of the current one; not looked at on the CPU path. */
+static flp_status execute(flp_plan *plan, const flp_linear_logp_backward_args *args, unsigned long long cuda_context)
+{
+    flp_status status = flp_linear_logp_backward_args_check(&flp_linear_logp_backward_plan_of(plan)->problem, args);
+
+    if (status == FLP_OK && flp_plan_on_gpu(plan))
+        status = flp_plan_check_context(plan, cuda_context);
+    if (status == FLP_OK && args->rows > 0 && args->flags & FLP_CHECK_TARGETS)
+        status = check_targets(plan, args);
+    if (status != FLP_OK)
+        return status;
+    return flp_plan_on_gpu(plan) ? run_on_gpu(plan, args) : run_on_cpu(plan, args);
+}
+
+/* Without rows too there are zeros to write: the context counts. */
+flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp_linear_logp_backward_args *args)
+{
+    unsigned long long cuda_context;
+    flp_status status = flp_execute_begin(plan, &flp_linear_logp_backward_operator, args, 1, &cuda_context);
+
+    return status == FLP_OK ? execute(plan, args, cuda_context) : status;
+}
+
+static uintptr_t addresses(const flp_linear_logp_backward_args *args)
+{
+    return (uintptr_t)args->hidden | (uintptr_t)args->weight | (uintptr_t)args->grad_hidden | (uintptr_t)args->grad_weight;
+}
+
+static flp_status check_call(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args)
+{
+    flp_status status = flp_arguments_check_call_rows(args->rows);
+
+    return status == FLP_OK ? flp_linear_logp_backward_args_check_elements(problem, args) : status;
+}
+
+/* No rows take the plan of one: somebody has to write the zeros. */
+flp_status flp_linear_logp_backward(flp_context *context, const flp_linear_logp_backward_problem *problem,
+                                    const flp_linear_logp_backward_args *args)
+{
+    flp_dispatch_call call;
+    unsigned long long cuda_context;
+    flp_plan *plan;
+    flp_status status;
+
+    if (!context || !problem || !args)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", !context ? "context" : !problem ? "problem" : "args");
+    status = check_call(problem, args);
+    if (status != FLP_OK)
+        return status;
+    call = (flp_dispatch_call){ args->rows > 0 ? args->rows : 1, addresses(args), args->stream };
+    status = flp_dispatch_find(context, &flp_linear_logp_backward_operator, problem, &call, &cuda_context, &plan);
+    return status == FLP_OK ? execute(plan, args, cuda_context) : status;
+}

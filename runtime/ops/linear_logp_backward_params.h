@@ -1,0 +1,72 @@
+/* What linear_logp's backward kernels take. The device half is templates/common/linear_logp_backward_params.cuh.
+ * KEEP IN STEP: linear_logp backward parameters. */
+#ifndef FLP_OPS_LINEAR_LOGP_BACKWARD_PARAMS_H
+#define FLP_OPS_LINEAR_LOGP_BACKWARD_PARAMS_H
+#include <stdint.h>
+
+enum { FLP_ROW_GRADIENT_BYTES = 32 }; /* RowGradient of the device half */
+
+/* Which rows count, and with what factors: one block. Rows that count stand close together in all that follows. */
+typedef struct {
+    const void *target;
+    const float *row_temperature, *lse, *entropy, *g_logp, *g_lse, *g_entropy, *g_sum; /* [rows]; entropy, g_lse, g_entropy, g_sum, row_temperature: or NULL.
+                                                                                     g_sum: by sum_v w[v] z[v] */
+    void *gradient;              /* [rows rounded up to 256] RowGradient of those that count; zeros up to a multiple of 256 */
+    int32_t *row, *place, *count; /* [rows] where a counting row stands in hidden; [rows] the inverse, -1: it does not count; how many do */
+    float *factor, *inverse_factor; /* a power of two that the derivatives are multiplied by, and what takes it back */
+    unsigned long long *target_errors; /* or NULL: bad targets are not counted */
+    int64_t ignore_index;
+    int32_t rows, vocab, target_bytes;
+    float inverse_temperature;   /* where row_temperature is NULL */
+    int32_t scales;              /* 1: the derivatives are stored in fp16; else the factor is 1 */
+    int32_t unused;
+} flp_backward_rows_params;
+
+/* The rows of hidden that count, close together: any number of blocks. */
+typedef struct {
+    const void *hidden;
+    void *compact;               /* [rows][compact_stride] */
+    float *sums;                 /* [rows][hidden_size], zeroed; or NULL */
+    int64_t hidden_stride, compact_stride; /* elements */
+    const int32_t *row, *count;
+    int32_t rows, hidden_size;
+} flp_backward_gather_params;
+
+/* The derivative by the logits of a chunk of the vocabulary. On sm_90a (hidden map, weight map, out map, this), on the portable
+ * path (this). Launched as matrix_product. */
+typedef struct {
+    const void *hidden, *weight, *bias; /* hidden: the compact rows */
+    void *out;                   /* [rows][out_stride] elements of hidden's dtype, of the columns from first_column on */
+    int64_t hidden_stride, weight_stride, out_stride;
+    const void *gradient;
+    const int32_t *row_count;
+    int32_t rows, vocab, first_column, columns;
+    float softcap, inverse_softcap;
+    int32_t group;
+    int32_t unused;
+    const void *class_weights;   /* w [vocab] of the variant's dtype; NULL: 1 */
+} flp_logit_gradients_params;
+
+/* grad_bias of a chunk: a block for each 32 columns. */
+typedef struct {
+    const void *gradients;
+    void *out;
+    int64_t stride;
+    const int32_t *row_count;
+    const float *factor;
+    int32_t rows, columns;
+} flp_backward_bias_params;
+
+/* grad_hidden from its sums: any number of blocks. */
+typedef struct {
+    const float *sums;
+    void *out;
+    int64_t out_stride;
+    const int32_t *place;
+    int32_t rows, hidden_size;
+} flp_backward_finish_params;
+
+_Static_assert(sizeof(flp_backward_rows_params) == 152 && sizeof(flp_backward_gather_params) == 64 &&
+               sizeof(flp_logit_gradients_params) == 112 && sizeof(flp_backward_bias_params) == 48 &&
+               sizeof(flp_backward_finish_params) == 40, "templates/common/linear_logp_backward_params.cuh disagrees");
+#endif

@@ -1,0 +1,130 @@
+/* linear_logp's backward as an operator: what its plans hold, need and say. */
+#include "plan/linear_logp_backward_plan.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "base/status.h"
+#include "cpu/linear_logp_backward_cpu.h"
+#include "plan/linear_logp_backward_problem.h"
+#include "plan/linear_logp_backward_workspace.h"
+#include "plan/prepare.h"
+
+/* What launches divide by; a kernel in a cache says it of itself. */
+static flp_status check_manifest(const flp_manifest *manifest, int has_tile)
+{
+    if (manifest->threads >= 1 && manifest->cluster >= 1 && (!has_tile || (manifest->block_rows >= 1 && manifest->block_vocab >= 1)))
+        return FLP_OK;
+    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, cluster %d, block_rows %d, block_vocab %d; wanted at least 1",
+                           manifest->variant, manifest->threads, manifest->cluster, manifest->block_rows, manifest->block_vocab);
+}
+
+/* The next kernel of the selection where it is wanted. */
+static flp_status take(const flp_plan *common, int wanted, int has_tile, int *index, const flp_kernel **kernel)
+{
+    *kernel = NULL;
+    if (!wanted)
+        return FLP_OK;
+    *kernel = common->kernels[(*index)++];
+    return check_manifest(&(*kernel)->manifest, has_tile);
+}
+
+/* KEEP IN STEP: backward kernels (gen/select/linear_logp_backward.lua). */
+static flp_status set_up(flp_plan *common)
+{
+    flp_linear_logp_backward_plan *plan = (flp_linear_logp_backward_plan *)(void *)common;
+    const int hidden = plan->problem.grad_hidden != FLP_NONE, weight = plan->problem.grad_weight != FLP_NONE;
+    const int bias = plan->problem.grad_bias != FLP_NONE;
+    const struct {
+        int wanted, has_tile;
+        const flp_kernel **kernel;
+    } roles[] = {
+        { 1, 0, &plan->rows }, { 1, 0, &plan->gather }, { 1, 1, &plan->logits }, { hidden, 1, &plan->hidden_product },
+        { hidden, 0, &plan->finish }, { weight, 1, &plan->weight_product }, { bias, 0, &plan->bias },
+    };
+    int index = 0;
+    flp_status status = flp_plan_check_kernels(common, 3 + 2 * hidden + weight + bias,
+                                               "rows, gather, logit gradients, and those of the gradients asked for");
+
+    for (size_t i = 0; status == FLP_OK && i < sizeof(roles) / sizeof(roles[0]); i++)
+        status = take(common, roles[i].wanted, roles[i].has_tile, &index, roles[i].kernel);
+    return status;
+}
+
+static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
+{
+    return flp_linear_logp_backward_workspace_lay_out(&flp_linear_logp_backward_plan_of(common)->problem, rows).bytes;
+}
+
+static void describe_optional(flp_text *text, const char *role, const flp_kernel *kernel)
+{
+    if (kernel)
+        flp_plan_describe_kernel(text, role, &kernel->manifest);
+}
+
+static void describe(const flp_plan *common, flp_text *text)
+{
+    const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
+    const flp_linear_logp_backward_problem *problem = &plan->problem;
+    const flp_linear_logp_backward_workspace layout = flp_linear_logp_backward_workspace_lay_out(problem, problem->forward.rows);
+    const int products = 1 + (problem->grad_hidden != FLP_NONE) + (problem->grad_weight != FLP_NONE);
+
+    flp_plan_describe_kernel(text, "rows", &plan->rows->manifest);
+    flp_plan_describe_kernel(text, "gather", &plan->gather->manifest);
+    flp_plan_describe_kernel(text, "logit gradients", &plan->logits->manifest);
+    describe_optional(text, "grad_hidden product", plan->hidden_product);
+    describe_optional(text, "grad_hidden", plan->finish);
+    describe_optional(text, "grad_weight product", plan->weight_product);
+    describe_optional(text, "grad_bias", plan->bias);
+    flp_text_append(text, "chunk: %" PRId64 " vocabulary entries, %" PRId64 " chunks\n", layout.columns,
+                    (problem->forward.vocab + layout.columns - 1) / layout.columns);
+    flp_text_append(text, "flops: %d N V D, the logits computed anew\n", 2 * products);
+}
+
+/* grad_hidden is summed up chunk by chunk. */
+static void write_numerics(const flp_plan *common, flp_text *text)
+{
+    const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
+
+    if (!flp_plan_on_gpu(common)) {
+        flp_text_append(text, "%s", flp_linear_logp_backward_cpu_numerics());
+        return;
+    }
+    flp_text_append(text, "%s", plan->logits->manifest.numerics);
+    if (plan->hidden_product)
+        flp_text_append(text, ";%s;chunk%" PRId64, plan->hidden_product->manifest.numerics,
+                        flp_linear_logp_backward_workspace_lay_out(&plan->problem, plan->problem.forward.rows).columns);
+    if (plan->weight_product)
+        flp_text_append(text, ";%s", plan->weight_product->manifest.numerics);
+    if (plan->bias)
+        flp_text_append(text, ";%s", plan->bias->manifest.numerics);
+}
+
+const flp_operator flp_linear_logp_backward_operator = {
+    .name = "linear_logp_backward",
+    .problem_bytes = sizeof(flp_linear_logp_backward_problem),
+    .rows_at = offsetof(flp_linear_logp_backward_problem, forward.rows),
+    .pointer_alignment_at = offsetof(flp_linear_logp_backward_problem, forward.pointer_alignment),
+    .backend_at = offsetof(flp_linear_logp_backward_problem, forward.backend),
+    .syntax = &flp_linear_logp_backward_problem_syntax,
+    .normalize = flp_linear_logp_backward_problem_normalize,
+    .pack = flp_linear_logp_backward_problem_pack,
+    .stays_on_gpu = 1,
+    .plan_bytes = sizeof(flp_linear_logp_backward_plan),
+    .problem_at = offsetof(flp_linear_logp_backward_plan, problem),
+    .set_up = set_up,
+    .workspace_bytes = workspace_bytes,
+    .describe = describe,
+    .write_numerics = write_numerics,
+};
+_Static_assert(sizeof(flp_linear_logp_backward_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");
+
+flp_status flp_linear_logp_backward_plan_create(flp_context *context, const flp_linear_logp_backward_problem *problem, flp_plan **plan)
+{
+    return flp_plan_make(context, &flp_linear_logp_backward_operator, problem, plan);
+}
+
+flp_status flp_linear_logp_backward_prepare(flp_context *context, const flp_linear_logp_backward_problem *problem, void *stream)
+{
+    return flp_prepare_problem(context, &flp_linear_logp_backward_operator, problem, stream);
+}

@@ -1,0 +1,26 @@
+// grad_bias of a chunk of the vocabulary: sums of the logits' derivatives over the rows, each warp every `warps`-th row, the warps' sums in
+// their order. A block has 32 columns.
+// Config: element, out_element, adds, threads
+template <class Config> __device__ __forceinline__ void linear_logp_backward_bias(const BackwardBiasParams &params) {
+    using element = typename Config::element;
+    using Out = typename Config::out_element;
+    constexpr int warps = Config::threads / 32;
+    extern __shared__ __align__(16) u8 dynamic_shared[];
+    auto &part = *(float (*)[warps][32])dynamic_shared;
+    static_assert(sizeof(part) == Config::shared_bytes, "gen/kernels/linear_logp_backward_bias.lua disagrees");
+    wait_for_previous_kernel();
+    int column = blockIdx.x * 32 + lane_index(), rows = counted(params.row_count, params.rows);
+    bool is_column = column < params.columns;
+    auto from = (const element *)params.gradients + (is_column ? column : 0);
+    float sum = 0;
+#pragma unroll 8
+    for (int r = warp_index(); r < rows; r += warps) sum += to_float(from[r * params.stride]);
+    part[warp_index()][lane_index()] = sum;
+    block_barrier();
+    if (warp_index() != 0 || !is_column) return;
+    for (int w = 1; w < warps; w++) sum += part[w][lane_index()];
+    sum *= *params.factor;
+    Out *to = (Out *)params.out + column;
+    if constexpr (Config::adds) sum += to_float(*to);
+    store_rounded(sum, to);
+}

@@ -1,0 +1,22 @@
+// Copies the rows of hidden that count close together and zeroes what the products of grad_hidden are added to. Behind the last such row
+// come zeros up to a whole block of rows: the products' last step reads them, and 0 times NaN would not be 0.
+// Config: element, threads
+template <class Config> __device__ __forceinline__ void linear_logp_backward_gather(const BackwardGatherParams &params) {
+    using element = typename Config::element;
+    constexpr int elements = vector_elements<element>;
+    auto hidden = (const element *)params.hidden;
+    auto compact = (element *)params.compact;
+    wait_for_previous_kernel();
+    int count = *params.count, filled = min((count + 255) / 256 * 256, params.rows), vectors = ceil_div(params.hidden_size, elements);
+    for (int r = blockIdx.x; r < filled; r += gridDim.x) {
+        const element *from = hidden + (r < count ? params.row[r] : 0) * params.hidden_stride;
+        for (int v = threadIdx.x; v < vectors; v += Config::threads) {
+            int d = v * elements, valid = r < count ? params.hidden_size - d : 0;
+            store_anywhere(load_anywhere(from + d, valid), compact + r * params.compact_stride + d, params.hidden_size - d);
+        }
+        if (!params.sums) continue;
+        float *sums = params.sums + (i64)r * params.hidden_size;
+        for (int d = 4 * threadIdx.x; d < params.hidden_size; d += 4 * Config::threads)
+            store_anywhere(Vector{{0, 0, 0, 0}}, sums + d, params.hidden_size - d);
+    }
+}

@@ -1,0 +1,70 @@
+// What linear_logp's backward kernels take. The host half, with every field explained, is runtime/ops/linear_logp_backward_params.h.
+// KEEP IN STEP: linear_logp backward parameters.
+// Config: none
+
+// Of one row that counts: dz[v] = level w[v] + p[v] (spread + tilt log2(p[v])) + [v = target] direct, p[v] = 2^(scale z[v] - lse2).
+struct RowGradient {
+    float scale, lse2, spread, tilt, direct;
+    int target;
+    float level;
+    int unused;
+};
+
+struct BackwardRowsParams {
+    const void *target;
+    const float *row_temperature, *lse, *entropy, *g_logp, *g_lse, *g_entropy, *g_sum;
+    RowGradient *gradient;
+    int *row, *place, *count;
+    float *factor, *inverse_factor;
+    u64 *target_errors;
+    i64 ignore_index;
+    int rows, vocab, target_bytes;
+    float inverse_temperature;
+    int scales;
+    int unused;
+};
+
+struct BackwardGatherParams {
+    const void *hidden;
+    void *compact;
+    float *sums;
+    i64 hidden_stride, compact_stride;
+    const int *row, *count;
+    int rows, hidden_size;
+};
+
+struct LogitGradientsParams {
+    const void *hidden, *weight, *bias;
+    void *out;
+    i64 hidden_stride, weight_stride, out_stride;
+    const RowGradient *gradient;
+    const int *row_count;
+    int rows, vocab;
+    int first_column, columns;
+    float softcap, inverse_softcap;
+    int group;
+    int unused;
+    const void *class_weights;
+};
+struct BackwardBiasParams {
+    const void *gradients;
+    void *out;
+    i64 stride;
+    const int *row_count;
+    const float *factor;
+    int rows, columns;
+};
+
+struct BackwardFinishParams {
+    const float *sums;
+    void *out;
+    i64 out_stride;
+    const int *place;
+    int rows, hidden_size;
+};
+static_assert(sizeof(RowGradient) == 32 && sizeof(BackwardRowsParams) == 152 && sizeof(BackwardGatherParams) == 64 &&
+              sizeof(LogitGradientsParams) == 112 && sizeof(BackwardBiasParams) == 48 && sizeof(BackwardFinishParams) == 40,
+              "runtime/ops/linear_logp_backward_params.h disagrees");
+
+// How many rows there are, where the device alone knows it.
+__device__ __forceinline__ int counted(const int *count, int most) { return count ? min(*count, most) : most; }

@@ -1,0 +1,103 @@
+// The backward's epilogue: from accumulator tiles to the loss' derivative by each logit.
+//
+// Columns past the vocabulary come out as 0: their products are 0 (or the bias of nothing) and their gradients are set.
+// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_entropy, wants_logit_sum, has_class_weights, class_element, correction
+template <class Config> struct LogitGradients {
+    static constexpr int count = Config::fragment_columns / 2; // accumulators
+    // The longer the formula, the fewer of them find registers at a time.
+    static constexpr int length = Config::has_softcap + Config::wants_entropy + Config::wants_logit_sum;
+    static constexpr int piece = length <= 1 || !Config::wants_entropy ? 16 : length == 2 ? 8 : 4;
+    static_assert(count % piece == 0, "whole pieces");
+    RowGradient row[2];
+
+    __device__ __forceinline__ void begin(const LogitGradientsParams &params, int first_row) {
+#pragma unroll
+        for (int h = 0; h < 2; h++) row[h] = params.gradient[first_row + lane_index_reread() / 4 + 8 * h];
+    }
+
+    // Accumulator i's column, from the first one on. All comparisons are of this constant with a distance: the columns themselves would
+    // need as many registers.
+    __device__ __forceinline__ static constexpr int offset(int i) { return (i / 4) * 8 + (i & 1); }
+
+    // z: hidden . weight^T of this warp's rows and the columns from first_column on; becomes the derivative.
+    __device__ __forceinline__ void transform(const LogitGradientsParams &params, float (&z)[count], int first_column) const {
+        int column = first_column + 2 * (lane_index() % 4); // the thread's first
+#pragma unroll
+        for (int i = 0; i < count; i += piece) transform_piece(params, &z[i], column + offset(i));
+    }
+
+    // The branches at its end are where the compiler cannot interleave one piece with the next: over all accumulators it takes three
+    // times as long, and more registers than there are.
+    __device__ __forceinline__ void transform_piece(const LogitGradientsParams &params, float *z, int column) const {
+        int target[2] = {row[0].target - column, row[1].target - column};
+        constexpr float correction = Config::has_bias || Config::has_softcap ? 1 : Config::correction;
+        float scale[2] = {row[0].scale * correction, row[1].scale * correction};
+        if constexpr (Config::has_bias) add_bias(params, z, column);
+#pragma unroll
+        for (int i = 0; i < piece; i++) {
+            int h = (i >> 1) & 1;
+            if constexpr (Config::has_softcap) z[i] = capped(params, z[i], scale[h], row[h], target[h] == offset(i), column + offset(i));
+            else z[i] = with_level(params, spread_over(z[i], scale[h], row[h]), row[h], column + offset(i));
+        }
+        if constexpr (!Config::has_softcap) add_direct(z, target);
+        mask(z, params.vocab - column);
+    }
+
+    __device__ __forceinline__ static void add_bias(const LogitGradientsParams &params, float *z, int column) {
+        auto bias = (const typename Config::bias_element *)params.bias + column;
+        int left = params.vocab - column;
+#pragma unroll
+        for (int i = 0; i < piece; i += 4) {
+#pragma unroll
+            for (int c = 0; c < 2; c++) {
+                float b = offset(i + c) < left ? to_float(bias[offset(i + c)]) : 0;
+                z[i + c] = fmaf(z[i + c], Config::correction, b);
+                z[i + 2 + c] = fmaf(z[i + 2 + c], Config::correction, b);
+            }
+        }
+    }
+
+    // p (spread + tilt log2(p)), which is 0 where p is: 2^x is from x = -126 down.
+    __device__ __forceinline__ static float spread_over(float z, float scale, const RowGradient &row) {
+        float x = fmaf(z, scale, -row.lse2), factor = row.spread;
+        if constexpr (Config::wants_entropy) factor = fmaf(row.tilt, fmaxf(x, -150.0f), factor);
+        return exp2_approximate(x) * factor;
+    }
+
+    // And what a loss of all logits adds, by the weight of column v's class.
+    __device__ __forceinline__ static float with_level(const LogitGradientsParams &params, float derivative, const RowGradient &row, int v) {
+        if constexpr (!Config::wants_logit_sum) return derivative;
+        float weight = 1;
+        if constexpr (Config::has_class_weights)
+            weight = v < params.vocab ? to_float(((const typename Config::class_element *)params.class_weights)[v]) : 0;
+        return fmaf(row.level, weight, derivative);
+    }
+
+    // The whole derivative by a logit that goes through the softcap, whose slope is 1 - tanh^2.
+    __device__ __forceinline__ static float capped(const LogitGradientsParams &params, float z, float scale, const RowGradient &row, bool is_target,
+                                                   int v) {
+        float slope, t = hyperbolic_tangent(z * (params.inverse_softcap * (Config::has_bias ? 1 : Config::correction)), slope);
+        float direct = is_target ? row.direct : 0;
+        return (with_level(params, spread_over(params.softcap * t, scale, row), row, v) + direct) * slope;
+    }
+
+    // The target's own term: few warps meet one.
+    __device__ __forceinline__ void add_direct(float *z, const int (&target)[2]) const {
+        if (!warp_any((unsigned)target[0] <= offset(piece - 1) || (unsigned)target[1] <= offset(piece - 1))) return;
+#pragma unroll
+        for (int i = 0; i < piece; i++) {
+            int h = (i >> 1) & 1;
+            if (target[h] == offset(i)) z[i] += row[h].direct;
+        }
+    }
+
+    // Columns past the vocabulary, whose products are of nothing; and behind the last row that counts, rows without a target: 0 whatever the
+    // bias holds.
+    __device__ __forceinline__ void mask(float *z, int left) const {
+        bool is_row[2] = {row[0].target >= 0, row[1].target >= 0};
+        if (!warp_any(left <= offset(piece - 1) || !is_row[0] || !is_row[1])) return;
+#pragma unroll
+        for (int i = 0; i < piece; i++)
+            if (!is_row[(i >> 1) & 1] || offset(i) >= left) z[i] = 0;
+    }
+};

@@ -1,0 +1,17 @@
+// What matrix_product takes. The host half, with every field explained, is runtime/ops/matrix_product_params.h.
+// KEEP IN STEP: matrix product parameters.
+// Config: none
+struct MatrixProductParams {
+    const void *left, *right;
+    void *out;
+    i64 left_stride, right_stride, out_stride;
+    const int *row_count, *inner_count;
+    const float *factor; // the product is multiplied by it first; NULL: 1
+    int rows, columns, inner;
+    int group;
+    int waits_late, unused;
+};
+static_assert(sizeof(MatrixProductParams) == 96, "runtime/ops/matrix_product_params.h disagrees");
+
+// How many there are, where the device alone knows it.
+__device__ __forceinline__ int counted(const int *count, int most) { return count ? min(*count, most) : most; }

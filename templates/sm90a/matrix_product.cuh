@@ -1,0 +1,46 @@
+// out (+)= left . right on Hopper: the forward's mainloop with a store behind it.
+//
+// left is [rows, inner] or, transposed, [inner, rows]; right is [columns, inner] or [inner, columns]; out [rows, columns].
+// Config: threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, product_tiles and tile_store
+template <class Config>
+__device__ __forceinline__ void matrix_product(const TensorMap &left_map, const TensorMap &right_map, const TensorMap &out_map,
+                                               const MatrixProductParams &params) {
+    extern __shared__ __align__(1024) u8 dynamic_shared[];
+    auto &shared = *(ProductShared<Config> *)dynamic_shared;
+    static_assert(sizeof(ProductShared<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
+    int rank = Config::cluster > 1 ? cluster_rank() : 0;
+    if (threadIdx.x == 0) TileProduct<Config>::init(shared.stages);
+    if constexpr (Config::cluster > 1) cluster_barrier();
+    else block_barrier();
+    if (!params.waits_late) wait_for_previous_kernel();
+    allow_next_kernel();
+
+    int rows = counted(params.row_count, params.rows), inner = counted(params.inner_count, params.inner);
+    int steps = ceil_div(inner, Config::block_hidden);
+    ProductTiles<Config> tiles(rows, params.columns, params.group);
+    TileProduct<Config> product(shared.stages);
+    int row_block, column_tile, group = warp_index() / 4;
+    if (group == Config::consumer_groups) {
+        if constexpr (Config::producer_registers > 0) registers_release<Config::producer_registers>();
+        if (threadIdx.x % 128 == 0)
+            while (tiles.next(row_block, column_tile))
+                product.load(left_map, right_map, (row_block * Config::cluster + rank) * Config::block_rows, column_tile * Config::block_vocab,
+                             rank, steps);
+    } else {
+        if constexpr (Config::consumer_registers > 0) registers_claim<Config::consumer_registers>();
+        using Out = typename Config::out_element;
+        OutMatrix<Out> old = {(const Out *)params.out, params.out_stride, rows, params.columns};
+        float d[TileProduct<Config>::accumulators];
+        while (tiles.next(row_block, column_tile)) {
+            product.multiply(d, group, steps);
+            scale_product(d, params.factor, steps);
+            int row = (row_block * Config::cluster + rank) * Config::block_rows + group * 64 + (warp_index() % 4) * 16;
+            TileStore<Config>::store(shared.out, out_map, old, d, row, column_tile * Config::block_vocab);
+        }
+        TileStore<Config>::finish();
+    }
+    // What comes next waits for this kernel, and with it for the one before.
+    if (params.waits_late) wait_for_previous_kernel();
+    // A block must not end while its neighbours still copy into it or arrive at its barriers.
+    if constexpr (Config::cluster > 1) cluster_barrier();
+}

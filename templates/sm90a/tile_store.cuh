@@ -1,0 +1,84 @@
+// From accumulators to a matrix in memory through the copy engine: a warp lays 16 rows of 128 bytes at a time into one of its two
+// buffers, in the 128-byte swizzle, and the engine writes them (or, fp32, adds them) while the next are laid. What lies outside the matrix is
+// cut off. What is added to 16-bit elements is added here, before the one rounding.
+// Config: out_element, fragment_columns, consumer_groups, adds
+template <class Out> struct OutMatrix {
+    const Out *data;
+    i64 stride;
+    int rows, columns;
+};
+
+template <class Config> struct TileStore {
+    using Out = typename Config::out_element;
+    static constexpr int box_columns = 128 / sizeof(Out), box_bytes = 16 * 128;
+    static constexpr int boxes = Config::fragment_columns / box_columns;
+    static constexpr bool engine_adds = Config::adds && sizeof(Out) == 4, adds_first = Config::adds && sizeof(Out) == 2;
+
+    struct alignas(1024) Shared {
+        u8 box[Config::consumer_groups * 4][2][box_bytes];
+    };
+
+    // row, column: the corner of the warp's 16 rows in the matrix; old: the matrix, read only where adds_first.
+    template <int count>
+    __device__ __forceinline__ static void store(Shared &shared, const TensorMap &map, const OutMatrix<Out> &old, float (&d)[count], int row,
+                                                 int column) {
+        static_assert(count == Config::fragment_columns / 2, "two rows of two columns of eight");
+        u32 buffer = shared_address(shared.box[warp_index()]);
+        if constexpr (adds_first) add(old, d, row, column);
+#pragma unroll
+        for (int box = 0; box < boxes; box++) {
+            u32 to = buffer + (box % 2) * box_bytes;
+            if (lane_index() == 0) bulk_wait_read<1>(); // the engine has read what this buffer held
+            __syncwarp();
+            lay(to, d, box);
+            async_proxy_fence();
+            __syncwarp();
+            if (lane_index() == 0) {
+                if constexpr (engine_adds) tma_add(&map, to, column + box * box_columns, row);
+                else tma_store(&map, to, column + box * box_columns, row);
+                bulk_commit();
+            }
+        }
+    }
+
+    template <int count> __device__ __forceinline__ static void add(const OutMatrix<Out> &old, float (&d)[count], int row, int column) {
+        int lane = lane_index(), c = column + 2 * (lane % 4);
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            int r = row + lane / 4 + 8 * h;
+            if (r >= old.rows) continue;
+            const Out *from = old.data + r * old.stride + c;
+#pragma unroll
+            for (int i = 0; i < count; i += 4) {
+                if (c + 2 * i < old.columns) d[i + 2 * h] += to_float(from[2 * i]);
+                if (c + 2 * i + 1 < old.columns) d[i + 2 * h + 1] += to_float(from[2 * i + 1]);
+            }
+        }
+    }
+
+    // fragment: what wgmma leaves in a thread (row_statistics.cuh).
+    template <int count> __device__ __forceinline__ static void lay(u32 to, const float (&d)[count], int box) {
+        int lane = lane_index(), line = lane / 4, pair = lane % 4;
+#pragma unroll
+        for (int j = 0; j < box_columns / 8; j++) {
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const float *x = &d[(box * (box_columns / 8) + j) * 4 + 2 * h];
+                int byte = (8 * j + 2 * pair) * (int)sizeof(Out);
+                u32 at = to + (line + 8 * h) * 128 + (((byte / 16) ^ line) * 16) + byte % 16;
+                if constexpr (sizeof(Out) == 4) store_shared_pair(at, x[0], x[1]);
+                else store_shared_word(at, round_pair<Out>(x[0], x[1]));
+            }
+        }
+    }
+
+    // Before the block ends, its shared memory must have been read and its writes be done.
+    __device__ __forceinline__ static void finish() {
+        if (lane_index() == 0) bulk_wait<0>();
+    }
+};
+
+template <class Config> struct ProductShared {
+    Stages<Config> stages;
+    typename TileStore<Config>::Shared out;
+};

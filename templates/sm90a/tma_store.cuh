@@ -1,0 +1,29 @@
+// Tensor copies from shared memory by the copy engine: PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor".
+// Config: none
+
+// Writes the box at (column, row) of the tensor; what lies outside the tensor is not written. The bytes must have been made visible by
+// async_proxy_fence.
+__device__ __forceinline__ void tma_store(const TensorMap *map, u32 from, int column, int row) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(column), "r"(row), "r"(from)
+                 : "memory");
+}
+// Adds the box to what the tensor holds, each element once: with one writer the result has one value.
+__device__ __forceinline__ void tma_add(const TensorMap *map, u32 from, int column, int row) {
+    asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(column), "r"(row), "r"(from)
+                 : "memory");
+}
+__device__ __forceinline__ void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+// Waits until at most `pending` committed groups of this thread still read shared memory.
+template <int pending> __device__ __forceinline__ void bulk_wait_read() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
+}
+// ... have not yet written.
+template <int pending> __device__ __forceinline__ void bulk_wait() {
+    asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory");
+}
+__device__ __forceinline__ void store_shared_word(u32 address, u32 word) {
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+}
+__device__ __forceinline__ void store_shared_pair(u32 address, float x, float y) {
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(x), "f"(y) : "memory");
+}

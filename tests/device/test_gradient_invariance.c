@@ -1,0 +1,136 @@
+/* The bits of the gradients: a row of grad_hidden follows neither the rows beside it nor their number, and everything repeats. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/device_test.h"
+#include "gradient_cases.h"
+
+enum { HIDDEN = 256, VOCAB = 11000, MOST_ROWS = 1000, REPEATS = 20, HIDDEN_STREAM = 41, WEIGHT_STREAM, G_STREAM };
+
+static flp_gpu *const gpu = &flp_device_test.gpu;
+
+/* Everything on the device, bf16; rows of the whole batch. */
+typedef struct {
+    flp_gpu_matrix hidden, weight;
+    CUdeviceptr target, lse, g, grad_hidden, grad_weight;
+} batch;
+
+static batch make_batch(void)
+{
+    static int64_t target[MOST_ROWS];
+    static float g[MOST_ROWS], lse[MOST_ROWS];
+    CUdeviceptr hidden, weight;
+    batch b;
+
+    for (int i = 0; i < MOST_ROWS; i++) {
+        target[i] = i % 5 == 3 ? -100 : (i * 7919 + 13) % VOCAB;
+        g[i] = (float)flp_case_random_normal(G_STREAM, (uint64_t)i);
+        lse[i] = 11.3f; /* near that of logits ~ N(0, 4); any number will do, the formula is the same */
+    }
+    assert_succeeds(flp_gpu_allocate(gpu, MOST_ROWS * HIDDEN * 2, &hidden));
+    assert_succeeds(flp_gpu_allocate(gpu, (size_t)VOCAB * HIDDEN * 2, &weight));
+    b.hidden = flp_gpu_matrix_rows(hidden, FLP_BF16, MOST_ROWS, HIDDEN);
+    b.weight = flp_gpu_matrix_rows(weight, FLP_BF16, VOCAB, HIDDEN);
+    assert_succeeds(flp_gpu_kernels_fill(gpu, &flp_device_test.kernels, &b.hidden, HIDDEN_STREAM, 1));
+    assert_succeeds(flp_gpu_kernels_fill(gpu, &flp_device_test.kernels, &b.weight, WEIGHT_STREAM, 0.125));
+    assert_succeeds(flp_gpu_copy_in(gpu, target, sizeof(target), &b.target));
+    assert_succeeds(flp_gpu_copy_in(gpu, lse, sizeof(lse), &b.lse));
+    assert_succeeds(flp_gpu_copy_in(gpu, g, sizeof(g), &b.g));
+    assert_succeeds(flp_gpu_allocate(gpu, MOST_ROWS * HIDDEN * 2, &b.grad_hidden));
+    assert_succeeds(flp_gpu_allocate(gpu, (size_t)VOCAB * HIDDEN * 2, &b.grad_weight));
+    return b;
+}
+
+/* The gradients of `rows` rows from `first` on. */
+static void run(const batch *b, flp_backend backend, int first, int rows, uint16_t *grad_hidden, uint16_t *grad_weight)
+{
+    const flp_linear_logp_backward_problem problem = {
+        .forward = { .dtype = FLP_BF16, .rows = rows, .hidden = HIDDEN, .vocab = VOCAB, .target_dtype = FLP_I64, .backend = backend },
+        .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16,
+    };
+    const flp_linear_logp_backward_args args = {
+        .rows = rows, .hidden = flp_gpu_pointer(b->hidden.data + (CUdeviceptr)first * HIDDEN * 2), .weight = flp_gpu_pointer(b->weight.data),
+        .target = flp_gpu_pointer(b->target + (CUdeviceptr)first * 8), .ignore_index = -100, .lse = flp_gpu_pointer(b->lse + (CUdeviceptr)first * 4),
+        .g_logp = flp_gpu_pointer(b->g + (CUdeviceptr)first * 4), .grad_hidden = flp_gpu_pointer(b->grad_hidden),
+        .grad_weight = flp_gpu_pointer(b->grad_weight),
+    };
+
+    assert_succeeds(flp_gpu_set(gpu, b->grad_hidden, 0xff, MOST_ROWS * HIDDEN * 2));
+    assert_succeeds(flp_gpu_set(gpu, b->grad_weight, 0xff, (size_t)VOCAB * HIDDEN * 2));
+    assert_succeeds(flp_linear_logp_backward(flp_device_test.context, &problem, &args));
+    assert_succeeds(flp_gpu_synchronize(gpu));
+    assert_succeeds(flp_gpu_download(gpu, grad_hidden, b->grad_hidden, (size_t)rows * HIDDEN * 2));
+    assert_succeeds(flp_gpu_download(gpu, grad_weight, b->grad_weight, (size_t)VOCAB * HIDDEN * 2));
+}
+
+static void check_rows(flp_backend backend)
+{
+    static const int counts[] = { 1, 63, 64, 65, 129, 300 };
+    static uint16_t all[MOST_ROWS * HIDDEN], part[MOST_ROWS * HIDDEN], weight[VOCAB * HIDDEN];
+    const batch b = make_batch();
+
+    run(&b, backend, 0, MOST_ROWS, all, weight);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        for (int first = 0; first <= 400; first += 200) {
+            run(&b, backend, first, counts[i], part, weight);
+            assert_memory_equal(part, all + first * HIDDEN, (size_t)counts[i] * HIDDEN * 2);
+        }
+}
+
+static void check_repeats(flp_backend backend)
+{
+    static uint16_t hidden[2][MOST_ROWS * HIDDEN], weight[2][VOCAB * HIDDEN];
+    const batch b = make_batch();
+
+    run(&b, backend, 0, MOST_ROWS, hidden[0], weight[0]);
+    for (int i = 1; i < REPEATS; i++) {
+        run(&b, backend, 0, MOST_ROWS, hidden[1], weight[1]);
+        assert_memory_equal(hidden[0], hidden[1], sizeof(hidden[0]));
+        assert_memory_equal(weight[0], weight[1], sizeof(weight[0]));
+    }
+}
+
+static void a_row_of_grad_hidden_has_the_same_bits_in_every_batch(void **state)
+{
+    (void)state;
+    flp_device_test_need_kernels();
+    check_rows(FLP_BACKEND_AUTO);
+}
+
+static void a_row_of_grad_hidden_has_the_same_bits_in_every_batch_on_the_portable_path(void **state)
+{
+    (void)state;
+    flp_device_test_need_kernels();
+    check_rows(FLP_BACKEND_PORTABLE);
+}
+
+static void gradients_repeat_bit_for_bit(void **state)
+{
+    (void)state;
+    flp_device_test_need_kernels();
+    check_repeats(FLP_BACKEND_AUTO);
+}
+
+static void gradients_repeat_bit_for_bit_on_the_portable_path(void **state)
+{
+    (void)state;
+    flp_device_test_need_kernels();
+    check_repeats(FLP_BACKEND_PORTABLE);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        flp_device_test_of(a_row_of_grad_hidden_has_the_same_bits_in_every_batch),
+        flp_device_test_of(a_row_of_grad_hidden_has_the_same_bits_in_every_batch_on_the_portable_path),
+        flp_device_test_of(gradients_repeat_bit_for_bit),
+        flp_device_test_of(gradients_repeat_bit_for_bit_on_the_portable_path),
+    };
+    int code = flp_device_test_start(argc, argv);
+
+    if (code != 0)
+        return code;
+    code = cmocka_run_group_tests_name("gradients' bits", tests, NULL, NULL);
+    flp_device_test_finish();
+    return code;
+}

@@ -1,0 +1,186 @@
+/* Every case of the CPU tests of the backward, and the edges of its kernels' tiles, on the GPU: the chosen path, then the portable one. */
+#include <stdlib.h>
+
+#include "device/device_case.h"
+#include "device/device_test.h"
+#include "device/gradient_edge_cases.h"
+#include "device/warm_up.h"
+
+static const flp_backend backends[] = { FLP_BACKEND_AUTO, FLP_BACKEND_PORTABLE };
+enum { BACKENDS = 2 };
+
+static const char *const names[] = {
+    [FLP_GRADIENT_LSE] = "lse", [FLP_GRADIENT_ENTROPY] = "entropy", [FLP_GRADIENT_G_LOGP] = "g_logp", [FLP_GRADIENT_G_LSE] = "g_lse",
+    [FLP_GRADIENT_G_ENTROPY] = "g_entropy", [FLP_GRADIENT_HIDDEN] = "grad_hidden", [FLP_GRADIENT_WEIGHT] = "grad_weight",
+    [FLP_GRADIENT_BIAS] = "grad_bias",
+};
+
+static flp_gradient_case *cases;
+static int case_count;
+
+static void collect_cases(void)
+{
+    const int shared = flp_device_test.quick ? 0 : flp_gradient_case_count();
+    const int edges = flp_device_test.quick ? flp_gradient_edge_case_quick_count() : flp_gradient_edge_case_count();
+
+    case_count = shared + edges;
+    cases = calloc((size_t)case_count, sizeof(*cases));
+    if (!cases)
+        abort();
+    for (int i = 0; i < shared; i++)
+        flp_gradient_case_get(i, &cases[i]);
+    for (int i = 0; i < edges; i++)
+        (flp_device_test.quick ? flp_gradient_edge_case_quick_get : flp_gradient_edge_case_get)(i, &cases[shared + i]);
+}
+
+static void make_plan(int index)
+{
+    flp_linear_logp_backward_problem problem = cases[index / BACKENDS].problem;
+    flp_plan *plan;
+
+    problem.forward.backend = backends[index % BACKENDS];
+    if (flp_linear_logp_backward_plan_create(flp_device_test.context, &problem, &plan) == FLP_OK)
+        flp_plan_destroy(plan);
+}
+
+/* The unit roundoff of what dlogit is kept in. */
+static double dlogit_roundoff(const flp_gradient_case *c)
+{
+    return c->problem.forward.dtype == FLP_BF16 ? 0x1p-8 : c->problem.forward.dtype == FLP_F16 ? 0x1p-11 : 0;
+}
+
+/* TMA takes rows at multiples of 16 bytes, and writes them so too; the products read fp32 across D, which WGMMA does not. */
+static int takes_sm_90a(const flp_gradient_case *c)
+{
+    const flp_linear_logp_backward_problem *p = &c->problem;
+    const int weight_gradient_bytes = p->grad_weight == FLP_F32 ? 4 : 2;
+
+    return flp_device_test.gpu.facts.compute_capability == 90 && p->forward.dtype != FLP_F32 && p->forward.weight_stride * 2 % 16 == 0 &&
+           (p->grad_weight == FLP_NONE || p->grad_weight_stride * weight_gradient_bytes % 16 == 0) && c->forward.misalignment % 16 == 0;
+}
+
+/* ---- one case */
+
+typedef struct {
+    flp_device_case_buffer forward[FLP_CASE_BUFFERS], own[FLP_GRADIENT_BUFFERS], workspace;
+} device_copy;
+
+static void upload(const flp_gradient_case_data *data, device_copy *copy)
+{
+    flp_gpu *gpu = &flp_device_test.gpu;
+
+    for (int role = 0; role < FLP_CASE_BUFFERS; role++)
+        assert_succeeds(flp_device_case_upload_buffer(gpu, &data->forward.buffer[role], flp_device_test.quick, &copy->forward[role]));
+    for (int role = 0; role < FLP_GRADIENT_BUFFERS; role++)
+        assert_succeeds(flp_device_case_upload_buffer(gpu, &data->own[role], flp_device_test.quick, &copy->own[role]));
+}
+
+static void point_to(const flp_gradient_case *c, const flp_gradient_case_data *data, const device_copy *copy, flp_linear_logp_backward_args *args)
+{
+    void *forward[FLP_CASE_BUFFERS], *own[FLP_GRADIENT_BUFFERS];
+
+    for (int role = 0; role < FLP_CASE_BUFFERS; role++)
+        forward[role] = flp_gpu_pointer(copy->forward[role].base);
+    for (int role = 0; role < FLP_GRADIENT_BUFFERS; role++)
+        own[role] = flp_gpu_pointer(copy->own[role].base);
+    flp_gradient_case_args(c, data, forward, own, args);
+}
+
+static void fetch_and_check(const flp_gradient_case *c, const char *call, const device_copy *copy, flp_gradient_case_data *data,
+                            const flp_gradient_reference *reference)
+{
+    const flp_gpu *gpu = &flp_device_test.gpu;
+    char message[512] = "";
+    int intact = 1;
+
+    assert_succeeds(flp_gpu_synchronize(gpu));
+    for (int role = 0; role < FLP_CASE_BUFFERS; role++)
+        assert_succeeds(flp_device_case_download_buffer(gpu, "an input of the forward", &data->forward.buffer[role], &copy->forward[role], 1,
+                                                        &intact, message, sizeof(message)));
+    for (int role = 0; role < FLP_GRADIENT_BUFFERS; role++)
+        assert_succeeds(flp_device_case_download_buffer(gpu, names[role], &data->own[role], &copy->own[role], role < FLP_GRADIENT_HIDDEN,
+                                                        &intact, message, sizeof(message)));
+    assert_succeeds(flp_device_case_download_buffer(gpu, "workspace", NULL, &copy->workspace, 0, &intact, message, sizeof(message)));
+    if (!intact || !flp_gradient_case_check(c, data, reference, dlogit_roundoff(c), message, sizeof(message)))
+        fail_msg("%s, %s: %s", c->name, call, message);
+}
+
+/* In a workspace of exactly the bytes that the plan says. */
+static void check_plan(const flp_gradient_case *c, flp_plan *plan, const char *path, flp_gradient_case_data *data,
+                       const flp_gradient_reference *reference)
+{
+    const int64_t bytes = flp_plan_workspace_bytes(plan, c->problem.forward.rows);
+    device_copy copy = { 0 };
+    flp_linear_logp_backward_args args;
+
+    flp_gradient_case_restore_outputs(data);
+    upload(data, &copy);
+    assert_succeeds(flp_device_case_make_workspace(&flp_device_test.gpu, bytes, flp_device_test.quick, &copy.workspace));
+    point_to(c, data, &copy, &args);
+    args.workspace = flp_gpu_pointer(copy.workspace.base);
+    args.workspace_bytes = (size_t)bytes;
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+    fetch_and_check(c, path, &copy, data, reference);
+}
+
+/* The same through dispatch and the shared scratch. */
+static void check_dispatch(const flp_gradient_case *c, flp_backend backend, const char *path, flp_gradient_case_data *data,
+                           const flp_gradient_reference *reference)
+{
+    flp_linear_logp_backward_problem problem = c->problem;
+    device_copy copy = { 0 };
+    flp_linear_logp_backward_args args;
+
+    problem.forward.backend = backend;
+    problem.memory_budget = 0;
+    flp_gradient_case_restore_outputs(data);
+    upload(data, &copy);
+    point_to(c, data, &copy, &args);
+    assert_succeeds(flp_linear_logp_backward(flp_device_test.context, &problem, &args));
+    fetch_and_check(c, path, &copy, data, reference);
+}
+
+static void a_case_is_right(void **state)
+{
+    const flp_gradient_case *c = *state;
+    const char *const paths[] = { takes_sm_90a(c) ? "path: sm_90a\n" : "path: portable\n", "path: portable\n" };
+    flp_gradient_case_data data;
+    flp_gradient_reference reference;
+
+    assert_true(flp_gradient_case_make_data(c, &data, &reference));
+    for (int i = 0; i < (takes_sm_90a(c) ? BACKENDS : 1); i++) {
+        flp_linear_logp_backward_problem problem = c->problem;
+        flp_plan *plan;
+        problem.forward.backend = backends[i];
+        assert_succeeds(flp_linear_logp_backward_plan_create(flp_device_test.context, &problem, &plan));
+        assert_contains(flp_plan_describe(plan), paths[i]);
+        check_plan(c, plan, paths[i], &data, &reference);
+        flp_plan_destroy(plan);
+        flp_gpu_free_all(&flp_device_test.gpu);
+        check_dispatch(c, backends[i], paths[i], &data, &reference);
+        flp_gpu_free_all(&flp_device_test.gpu);
+    }
+    flp_gradient_reference_free(&reference);
+    flp_gradient_case_free_data(&data);
+}
+
+int main(int argc, char **argv)
+{
+    int code = flp_device_test_start(argc, argv);
+    struct CMUnitTest *tests;
+
+    if (code != 0)
+        return code;
+    collect_cases();
+    tests = calloc((size_t)case_count, sizeof(*tests));
+    if (!tests)
+        return 1;
+    for (int i = 0; i < case_count; i++)
+        tests[i] = (struct CMUnitTest){ cases[i].name, a_case_is_right, flp_device_test_setup, flp_device_test_teardown, &cases[i] };
+    flp_device_warm_up(case_count * BACKENDS, make_plan);
+    code = _cmocka_run_group_tests("linear_logp's backward on the device", tests, (size_t)case_count, NULL, NULL);
+    flp_device_test_finish();
+    free(tests);
+    free(cases);
+    return code;
+}

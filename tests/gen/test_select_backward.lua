@@ -1,0 +1,180 @@
+-- gen/select/linear_logp_backward.lua: which kernels answer linear_logp's backward on a device, and why not faster ones.
+package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
+local luaunit = require "luaunit"
+local support = require "tests.gen.support"
+local emit = require "gen.emit"
+local fusedlogp = require "gen.fusedlogp"
+local variant = require "gen.variant"
+
+TestSelectBackward = {}
+
+local plain = "linear_logp_backward:bf16:n4096:d2048:v131072"
+
+-- The selection, and its kernels' specs.
+local function selected(problem, capability, backend)
+  local found, reason = fusedlogp.select(problem, capability, backend or "auto")
+  luaunit.assertNotNil(found, ("%s on %d: %s"):format(problem, capability, reason))
+  local specs = {}
+  for i, text in ipairs(found.kernels) do
+    specs[i] = variant.parse(text)
+    luaunit.assertTrue(emit.check(specs[i]), text)
+    luaunit.assertEquals(specs[i].arch, specs[1].arch)
+  end
+  return found, specs
+end
+
+local function operators(specs)
+  local names = {}
+  for i, spec in ipairs(specs) do names[i] = (spec.operator:gsub("^linear_logp_", ""):gsub("^backward_", "")) end
+  return table.concat(names, " ")
+end
+
+-- KEEP IN STEP: backward kernels (runtime/plan/linear_logp_backward_plan.c).
+function TestSelectBackward.test_each_gradient_brings_its_kernels_in_the_plan_s_order()
+  local always = "rows gather grad_logits"
+  for _, capability in ipairs { 80, 90 } do
+    for options, wanted in pairs {
+      [":gh_f32"] = always .. " matrix_product finish",
+      [":gw_bf16"] = always .. " matrix_product",
+      [":bias_f32:gb_f32"] = always .. " bias",
+      [":bias_f32:gh_bf16:gw_bf16:gb_f16"] = always .. " matrix_product finish matrix_product bias",
+    } do
+      luaunit.assertEquals(operators(select(2, selected(plain .. options, capability))), wanted)
+    end
+  end
+end
+
+function TestSelectBackward.test_hopper_takes_its_own_kernels()
+  local found = selected(plain .. ":gh_bf16:gw_f32:acc_weight", 90)
+  luaunit.assertEquals({ found.path, found.reason }, { "sm_90a", "" })
+  luaunit.assertEquals(found.kernels, {
+    "linear_logp_backward_rows.sm_90a",
+    "linear_logp_backward_gather.bf16.sm_90a",
+    "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.kn.out_f32.adds.sm_90a",
+    "linear_logp_backward_finish.out_bf16.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.km.kn.out_f32.adds.sm_90a",
+  })
+end
+
+function TestSelectBackward.test_other_devices_take_the_portable_kernels_and_say_why()
+  for _, capability in ipairs { 80, 86, 87, 89, 100, 103, 110, 120, 121 } do
+    local found, specs = selected(plain .. ":gh_bf16:gw_bf16", capability)
+    luaunit.assertEquals({ found.path, specs[1].arch }, { "portable", "sm_" .. capability })
+    luaunit.assertEquals(found.reason,
+                         ("not sm_90a: compute capability %d.%d has no WGMMA"):format(capability // 10, capability % 10))
+  end
+  support.assert_refused({ "not sm_90a: compute capability 7.5", "not portable: compute capability 7.5: kernels exist for" },
+                         fusedlogp.select(plain .. ":gh_bf16", 75, "auto"))
+end
+
+-- The gradients' products read across D, where WGMMA reads no tf32, in either layout of the weight.
+function TestSelectBackward.test_fp32_on_hopper_takes_the_portable_kernels()
+  for _, options in ipairs { "", ":dv", ":exact", ":dv:exact" } do
+    local found, specs = selected("linear_logp_backward:f32:n100:d512:v1024:gh_f32:gw_f32" .. options, 90)
+    luaunit.assertEquals({ found.path, specs[1].arch }, { "portable", "sm_90" })
+    luaunit.assertEquals(found.reason,
+                         "not sm_90a: the gradients' products read fp32 across D, and WGMMA reads tf32 only along D")
+    for _, i in ipairs { 3, 4, 6 } do luaunit.assertEquals(specs[i].exact, options:find("exact") and true or nil) end
+  end
+end
+
+-- Bytes that the weight's address and rows are multiples of. The other operands of a product are the backward's own and always lie well.
+local alignments = {
+  { "bf16", ":d2048:v50257", nil },
+  { "bf16", ":d2047:v50257:ws2048", nil },
+  { "bf16", ":d2048:v50257:hs2049", nil }, -- hidden's rows are gathered first
+  { "bf16", ":d2044:v50257", 8 },
+  { "bf16", ":d2048:v50257:ws2050", 4 },
+  { "bf16", ":d2048:v50257:align4", 4 },
+  { "f16",  ":d2047:v50257", 2 },
+  { "bf16", ":d2048:v50257:dv", 2 },
+  { "bf16", ":d2048:v50257:dv:ws50264", nil },
+  { "f32",  ":d2046:v50257", 8 },
+  { "f32",  ":d2047:v50257", 4 },
+}
+
+function TestSelectBackward.test_the_weight_s_alignment_decides_path_and_copies()
+  for _, case in ipairs(alignments) do
+    local problem = ("linear_logp_backward:%s:n1000%s:gh_f32"):format(case[1], case[2])
+    local found, specs = selected(problem, 90)
+    luaunit.assertEquals({ problem, specs[3].vec, specs[4].vec }, { problem, case[3], case[3] })
+    luaunit.assertEquals(found.path, (case[3] or case[1] == "f32") and "portable" or "sm_90a", problem)
+    if case[3] and case[1] ~= "f32" then
+      luaunit.assertEquals(found.reason,
+                           "not sm_90a: TMA wants addresses and row strides in multiples of 16 bytes; weight's are multiples of " .. case[3])
+    end
+  end
+end
+
+-- grad_weight is written by TMA on Hopper; the portable kernel writes any rows, and still reads with the widest copies.
+function TestSelectBackward.test_grad_weight_s_alignment_decides_the_path()
+  for options, bytes in pairs { [":gw_bf16:gws2050"] = 4, [":gw_f32:gws2049"] = 4, [":gw_f32:gws2050"] = 8 } do
+    local found, specs = selected(plain .. options, 90)
+    luaunit.assertEquals({ found.path, specs[3].vec, specs[4].vec }, { "portable" })
+    luaunit.assertEquals(found.reason,
+                         "not sm_90a: TMA wants addresses and row strides in multiples of 16 bytes; grad_weight's are multiples of " .. bytes)
+  end
+  luaunit.assertEquals(selected(plain .. ":gw_f32:gws2052", 90).path, "sm_90a")
+end
+
+function TestSelectBackward.test_addresses_between_elements_have_no_kernel()
+  for _, case in ipairs { { "bf16", 1, 2 }, { "f32", 2, 4 } } do
+    support.assert_refused(
+      { ("not portable: addresses and row strides are multiples of %d bytes, elements have %d"):format(case[2], case[3]) },
+      fusedlogp.select(("linear_logp_backward:%s:n1:d8:v8:gh_f32:align%d"):format(case[1], case[2]), 80, "auto"))
+  end
+end
+
+function TestSelectBackward.test_each_option_reaches_its_kernel()
+  for _, capability in ipairs { 80, 90 } do
+    local _, specs = selected("linear_logp_backward:f16:n1:d64:v128:dv:bias_f32:softcap30:gh_bf16:gw_f32:gb_f16:acc_hidden:acc_weight:acc_bias" ..
+                              ":g_lse:g_entropy", capability)
+    local gather, logits, hidden, finish, weight, bias = table.unpack(specs, 2)
+    luaunit.assertEquals({ gather.dtype, logits.dtype, hidden.dtype, weight.dtype, bias.dtype }, { "f16", "f16", "f16", "f16", "f16" })
+    luaunit.assertEquals({ logits.d, logits.dv, logits.bias, logits.softcap, logits.entropy }, { 64, true, "f32", true, true })
+    -- sums += dlogit . weight^T, where the weight is [D, V]; and grad_weight [D, V] += hidden^T . dlogit
+    luaunit.assertEquals({ hidden.km or false, hidden.kn or false, hidden.out, hidden.adds }, { false, false, "f32", true })
+    luaunit.assertEquals({ weight.km, weight.kn, weight.out, weight.adds }, { true, true, "f32", true })
+    luaunit.assertEquals({ finish.out, finish.adds, bias.out, bias.adds }, { "bf16", true, "f16", true })
+    _, specs = selected("linear_logp_backward:f16:n1:d64:v128:bias_f32:gh_f16:gw_f16:gb_f16", capability)
+    gather, logits, hidden, finish, weight, bias = table.unpack(specs, 2)
+    luaunit.assertEquals({ hidden.km or false, hidden.kn, hidden.adds }, { false, true, true }) -- sums += dlogit . weight
+    luaunit.assertEquals({ logits.softcap, logits.entropy, finish.adds, weight.adds, bias.adds }, {})
+  end
+end
+
+-- grad_hidden of a row must have the same bits in every batch: the arithmetic of its kernels may not look at N.
+function TestSelectBackward.test_the_bits_of_grad_hidden_never_depend_on_n()
+  for _, capability in ipairs { 80, 90 } do
+    for _, dtype in ipairs { "bf16", "f32" } do
+      local seen
+      for _, n in ipairs { 1, 64, 65, 128, 129, 4096, 1 << 31 } do
+        local found = selected(("linear_logp_backward:%s:n%d:d2304:v256000:gh_f32"):format(dtype, n), capability)
+        local now = found.path
+        for _, i in ipairs { 3, 4 } do
+          now = now .. " " .. fusedlogp.emit(found.kernels[i], support.read_template).manifest:match("numerics ([^\n]+)")
+        end
+        seen = seen or now
+        luaunit.assertEquals(now, seen)
+      end
+    end
+  end
+end
+
+-- Few rows take small tiles; grad_weight's product has as many rows as the vocabulary, whatever N.
+function TestSelectBackward.test_tiles_follow_the_rows_of_what_is_written()
+  local function tiles_at(n, capability)
+    local _, specs = selected(("linear_logp_backward:bf16:n%d:d2048:v131072:gh_bf16:gw_bf16"):format(n), capability)
+    local texts = {}
+    for i, at in ipairs { 3, 4, 6 } do texts[i] = ("bm%d c%d"):format(specs[at].bm, specs[at].cluster) end
+    return texts
+  end
+  luaunit.assertEquals(tiles_at(64, 90), { "bm64 c1", "bm64 c1", "bm128 c2" })
+  luaunit.assertEquals(tiles_at(128, 90), { "bm128 c1", "bm128 c1", "bm128 c2" })
+  luaunit.assertEquals(tiles_at(129, 90), { "bm128 c2", "bm128 c2", "bm128 c2" })
+  luaunit.assertEquals(tiles_at(64, 80), { "bm64 c1", "bm64 c1", "bm128 c1" })
+  luaunit.assertEquals(tiles_at(65, 80), { "bm128 c1", "bm128 c1", "bm128 c1" })
+end
+
+support.run()

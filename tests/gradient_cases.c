@@ -1,0 +1,155 @@
+/* The table of cases of linear_logp's backward: a grid of shapes in every dtype and layout, and one row for each edge. */
+#include "gradient_cases.h"
+#include <stdio.h>
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+
+static const flp_dtype dtypes[] = {FLP_BF16, FLP_F16, FLP_F32};
+static const char *const dtype_names[] = {"bf16", "f16", "f32"};
+
+/* Below, at and above tiles and chunks in each direction; more rows than a group of the CPU path, more entries than a block of it. */
+static const struct {
+    int rows, hidden, vocab;
+} shapes[] = {
+    {1, 8, 1}, {65, 1, 7}, {64, 64, 256}, {33, 100, 257}, {17, 512, 301}, {129, 20, 505}, {1100, 3, 253}, {9, 5, 4100},
+};
+
+#define F32_ALL .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32
+#define BF16_ALL .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_BF16
+#define ACCUMULATE_ALL .accumulate = FLP_ACCUMULATE_HIDDEN | FLP_ACCUMULATE_WEIGHT | FLP_ACCUMULATE_BIAS
+#define BIAS .bias = FLP_CASE_PLAIN_BIAS
+#define COLUMNS .weight_layout = FLP_HIDDEN_VOCAB
+
+/* Fields that are 0 take what flp_case_complete fills in. Where no gradient is named, hidden's and weight's are wanted in the dtype of the
+ * inputs, and bias' in its own, where there is one. */
+static const flp_gradient_case edges[] = {
+    {.name = "no rows", .forward = {BIAS, .problem = {.rows = -1}}},
+    {.name = "no rows, accumulating", .forward = {BIAS, .problem = {.rows = -1}}, .problem = {F32_ALL, ACCUMULATE_ALL}},
+    {.name = "seed case", .forward = {.rows = FLP_CASE_IGNORED_ROWS, .problem = {.dtype = FLP_F32, .rows = 64, .hidden = 512, .vocab = 1024, COLUMNS}},
+     .upstream = FLP_UPSTREAM_MEAN},
+
+    {.name = "hidden alone", .problem = {.grad_hidden = FLP_F32}},
+    {.name = "weight alone", .problem = {.grad_weight = FLP_F32}},
+    {.name = "bias alone", .forward = {BIAS}, .problem = {.grad_bias = FLP_F32}},
+    {.name = "all but bias", .forward = {BIAS}, .problem = {.grad_hidden = FLP_BF16, .grad_weight = FLP_F32}},
+    {.name = "all but weight", .forward = {BIAS}, .problem = {.grad_hidden = FLP_F32, .grad_bias = FLP_F16}},
+    {.name = "all but hidden", .forward = {BIAS}, .problem = {.grad_weight = FLP_F16, .grad_bias = FLP_BF16}},
+
+    {.name = "accumulate all in f32", .forward = {BIAS}, .problem = {F32_ALL, ACCUMULATE_ALL}},
+    {.name = "accumulate all in bf16", .forward = {BIAS, .problem = {COLUMNS}}, .problem = {BF16_ALL, ACCUMULATE_ALL}},
+    {.name = "accumulate hidden, some ignored", .forward = {.rows = FLP_CASE_IGNORED_ROWS},
+     .problem = {.grad_hidden = FLP_F16, .grad_weight = FLP_F16, .accumulate = FLP_ACCUMULATE_HIDDEN}},
+    {.name = "accumulate weight", .problem = {.grad_hidden = FLP_BF16, .grad_weight = FLP_F32, .accumulate = FLP_ACCUMULATE_WEIGHT}},
+    {.name = "accumulate bias", .forward = {BIAS}, .problem = {BF16_ALL, .accumulate = FLP_ACCUMULATE_BIAS}},
+
+    {.name = "rows apart", .forward = {.hidden_gap = 24, .weight_gap = 40}, .grad_hidden_gap = 8, .grad_weight_gap = 3},
+    {.name = "columns apart", .forward = {.weight_gap = 7, .problem = {COLUMNS}}, .grad_hidden_gap = 1, .grad_weight_gap = 16},
+    {.name = "rows apart, as the inputs", .forward = {.hidden_gap = 3, .weight_gap = 5}, .grad_hidden_gap = -1, .grad_weight_gap = -1},
+    {.name = "2 bytes off", .forward = {.misalignment = 2, .problem = {.dtype = FLP_BF16}}},
+    {.name = "4 bytes off", .forward = {.misalignment = 4, .problem = {.dtype = FLP_F32, COLUMNS}}},
+    {.name = "4 bytes off, 16 bits", .forward = {.misalignment = 4, .problem = {.dtype = FLP_BF16}}},
+    {.name = "padded vocabulary", .forward = {.vocab_padding = 24}},
+    {.name = "padded vocabulary, columns", .forward = {.vocab_padding = 24, .problem = {COLUMNS}}, .grad_weight_gap = -1},
+    {.name = "padded vocabulary, targets behind it", .forward = {.vocab_padding = 24, .rows = FLP_CASE_BAD_TARGETS}},
+
+    {.name = "logits up", .forward = {.bias = FLP_CASE_UP}},
+    {.name = "logits down", .forward = {.bias = FLP_CASE_DOWN}, .problem = {F32_ALL}},
+    {.name = "all negative", .forward = {.bias = FLP_CASE_NEGATIVE}},
+    {.name = "later entries 200 higher", .forward = {.bias = FLP_CASE_STEP_200}},
+    {.name = "first entries masked", .forward = {.bias = FLP_CASE_FIRST_MASKED}},
+    {.name = "last entries masked", .forward = {.bias = FLP_CASE_LAST_MASKED}, .problem = {F32_ALL, .g_entropy = 1}},
+    {.name = "one entry left", .forward = {.bias = FLP_CASE_ONE_LEFT}, .problem = {F32_ALL, .g_lse = 1}},
+    {.name = "all masked", .forward = {.bias = FLP_CASE_ALL_MASKED}},
+    {.name = "one entry +inf", .forward = {.bias = FLP_CASE_PLUS_INFINITY}},
+    {.name = "masked and capped", .forward = {.bias = FLP_CASE_FIRST_MASKED, .problem = {.softcap = 30}}},
+    {.name = "all equal", .forward = {.values = FLP_CASE_ZEROS}, .problem = {.grad_hidden = FLP_F32, .grad_weight = FLP_F32, .g_entropy = 1}},
+    {.name = "bias bf16", .forward = {BIAS, .problem = {.dtype = FLP_F32, .bias_dtype = FLP_BF16}}},
+    {.name = "bias f16", .forward = {BIAS, .problem = {.dtype = FLP_BF16, .bias_dtype = FLP_F16}}},
+
+    {.name = "softcap 30", .forward = {.problem = {.softcap = 30}}},
+    {.name = "softcap 1", .forward = {.problem = {.softcap = 1}}, .problem = {.grad_hidden = FLP_F32, .grad_weight = FLP_F32}},
+    /* Slopes of 1e-5: too small for derivatives in fp16, whose scale follows the upstream gradients. */
+    {.name = "softcap 8, all far above it", .forward = {.bias = FLP_CASE_NEGATIVE, .problem = {.dtype = FLP_BF16, .softcap = 8}}, .problem = {F32_ALL}},
+    {.name = "temperature 0.1", .forward = {.temperature = 0.1}},
+    {.name = "temperature 7", .forward = {.temperature = 7}, .problem = {.grad_hidden = FLP_F32, .grad_weight = FLP_F32}},
+    {.name = "row temperatures", .forward = {.rows = FLP_CASE_ROW_TEMPERATURES}},
+    {.name = "row temperatures, softcap, bias", .forward = {BIAS, .rows = FLP_CASE_ROW_TEMPERATURES, .problem = {.softcap = 5}},
+     .problem = {F32_ALL, .g_lse = 1, .g_entropy = 1}},
+
+    {.name = "int32 targets", .forward = {.problem = {.target_dtype = FLP_I32}}},
+    {.name = "ignored rows hold NaN", .forward = {BIAS, .rows = FLP_CASE_IGNORED_ROWS | FLP_CASE_IGNORED_NAN}, .problem = {F32_ALL, .g_lse = 1, .g_entropy = 1}},
+    {.name = "all ignored", .forward = {BIAS, .rows = FLP_CASE_ALL_IGNORED | FLP_CASE_IGNORED_NAN}},
+    {.name = "bad targets", .forward = {.rows = FLP_CASE_BAD_TARGETS | FLP_CASE_IGNORED_NAN}, .problem = {.grad_hidden = FLP_F32, .grad_weight = FLP_F32, .g_lse = 1}},
+    {.name = "bad targets, int32", .forward = {.rows = FLP_CASE_BAD_TARGETS, .problem = {.target_dtype = FLP_I32}}},
+    {.name = "NaN and inf rows", .forward = {.rows = FLP_CASE_NAN_ROWS}},
+    {.name = "targets all equal", .forward = {BIAS, .rows = FLP_CASE_EQUAL_TARGETS}},
+
+    {.name = "upstream zeros", .upstream = FLP_UPSTREAM_ZEROS, .problem = {.grad_hidden = FLP_BF16, .grad_weight = FLP_F32, .g_entropy = 1}},
+    {.name = "upstream mean", .upstream = FLP_UPSTREAM_MEAN},
+    {.name = "upstream sparse", .upstream = FLP_UPSTREAM_SPARSE},
+    {.name = "of lse", .problem = {.grad_hidden = FLP_F32, .grad_weight = FLP_F32, .g_lse = 1}},
+    {.name = "of entropy", .problem = {.grad_hidden = FLP_F32, .grad_weight = FLP_F32, .g_entropy = 1}},
+    {.name = "of lse and entropy", .forward = {BIAS}, .problem = {BF16_ALL, .g_lse = 1, .g_entropy = 1}},
+    {.name = "of entropy, logits up", .forward = {.bias = FLP_CASE_UP}, .problem = {F32_ALL, .g_entropy = 1}},
+    {.name = "exact fp32", .forward = {.problem = {.dtype = FLP_F32, .precision = FLP_PRECISION_EXACT}}},
+    {.name = "exact fp32, columns", .forward = {.problem = {.dtype = FLP_F32, .precision = FLP_PRECISION_EXACT, COLUMNS}}},
+    {.name = "many rows and entries", .forward = {.rows = FLP_CASE_IGNORED_ROWS, .problem = {.rows = 1700, .hidden = 3, .vocab = 4200, .softcap = 30}}},
+    {.name = "everything at once",
+     .forward = {.rows = FLP_CASE_ROW_TEMPERATURES | FLP_CASE_IGNORED_ROWS | FLP_CASE_IGNORED_NAN, .bias = FLP_CASE_FIRST_MASKED, .hidden_gap = 8,
+                 .vocab_padding = 16, .problem = {.rows = 129, .hidden = 48, .vocab = 1003, .target_dtype = FLP_I32, .softcap = 20, COLUMNS}},
+     .problem = {F32_ALL, ACCUMULATE_ALL, .g_lse = 1, .g_entropy = 1}, .grad_hidden_gap = 2, .grad_weight_gap = 5},
+};
+
+enum { LAYOUTS = 2, GRID = COUNT(shapes) * COUNT(dtypes) * LAYOUTS };
+
+int flp_gradient_case_count(void)
+{
+    return GRID + COUNT(edges);
+}
+
+/* The gradients' dtypes take turns too. */
+static void get_grid_case(int index, flp_gradient_case *out)
+{
+    int layout = index % LAYOUTS, dtype = index / LAYOUTS % COUNT(dtypes), shape = index / LAYOUTS / COUNT(dtypes);
+    *out = (flp_gradient_case){
+        .forward = {.bias = index % 3 ? FLP_CASE_PLAIN_BIAS : FLP_CASE_NO_BIAS,
+                    .problem = {.dtype = dtypes[dtype], .rows = shapes[shape].rows, .hidden = shapes[shape].hidden, .vocab = shapes[shape].vocab,
+                                .weight_layout = layout ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN}},
+        .problem = {.grad_hidden = dtypes[(dtype + shape) % 3], .grad_weight = dtypes[(dtype + layout) % 3], .g_lse = shape % 2,
+                    .g_entropy = shape / 2 % 2}};
+    if (index % 3) out->problem.grad_bias = dtypes[(index + shape) % 3];
+    snprintf(out->name, sizeof out->name, "%s n%d d%d v%d %s", dtype_names[dtype], shapes[shape].rows, shapes[shape].hidden,
+             shapes[shape].vocab, layout ? "[D, V]" : "[V, D]");
+}
+
+/* gap -1: the stride is 0, that of the input. */
+static int64_t stride_of(flp_dtype dtype, int gap, int64_t columns, int64_t like)
+{
+    return dtype == FLP_NONE ? 0 : gap < 0 ? like : columns + gap;
+}
+
+void flp_gradient_case_complete(int index, flp_gradient_case *c)
+{
+    flp_linear_logp_backward_problem *p = &c->problem;
+    flp_case_complete(index, &c->forward);
+    c->forward.problem.entropy = 0;
+    p->forward = c->forward.problem;
+    if (!p->grad_hidden && !p->grad_weight && !p->grad_bias) {
+        p->grad_hidden = p->grad_weight = p->forward.dtype;
+        p->grad_bias = p->forward.bias_dtype;
+    }
+    if (p->forward.bias_dtype == FLP_NONE) p->grad_bias = FLP_NONE;
+    if (p->grad_bias == FLP_NONE) p->accumulate &= ~(unsigned)FLP_ACCUMULATE_BIAS;
+    int64_t columns = p->forward.weight_layout == FLP_VOCAB_HIDDEN ? p->forward.hidden : p->forward.vocab;
+    p->grad_hidden_stride = stride_of(p->grad_hidden, c->grad_hidden_gap, p->forward.hidden, p->forward.hidden_stride);
+    p->grad_weight_stride = stride_of(p->grad_weight, c->grad_weight_gap, columns, p->forward.weight_stride);
+}
+
+void flp_gradient_case_get(int index, flp_gradient_case *out)
+{
+    if (index < GRID)
+        get_grid_case(index, out);
+    else
+        *out = edges[index - GRID];
+    flp_gradient_case_complete(index, out);
+}

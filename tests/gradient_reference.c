@@ -1,0 +1,166 @@
+/* The naive fp64 backward of linear_logp: each row's dlogit by the definition, then three sums. */
+#include "gradient_reference.h"
+#include <math.h>
+#include <stdlib.h>
+
+static const double u = 0x1p-24;
+
+typedef struct {
+    const flp_linear_logp_backward_problem *problem;
+    const flp_linear_logp_backward_args *args;
+    const flp_gradient_upstream *upstream; /* or NULL */
+    const flp_reference *forward;
+    double *dlogit, *error; /* [V] of a row, and what it may be off by */
+    const double *class_weights;
+    double *weight;         /* [V][D] */
+    double *hidden;         /* [D] of a row */
+} work;
+
+static int64_t target_at(const work *w, int64_t row)
+{
+    if (w->problem->forward.target_dtype == FLP_I32) return ((const int32_t *)w->args->target)[row];
+    return ((const int64_t *)w->args->target)[row];
+}
+
+static double temperature_of(const work *w, int64_t row)
+{
+    if (w->args->row_temperature != NULL) return w->args->row_temperature[row];
+    return w->args->temperature > 0 ? w->args->temperature : 1;
+}
+
+/* Of one row. */
+typedef struct {
+    double logp, lse, entropy, sum, error;
+} upstream_row;
+
+static double value_at(const double *values, int64_t i, double otherwise)
+{
+    return values != NULL ? values[i] : otherwise;
+}
+
+static upstream_row upstream_of(const work *w, int64_t i)
+{
+    const flp_linear_logp_backward_args *args = w->args;
+    const flp_gradient_upstream *given = w->upstream;
+    if (given == NULL)
+        return (upstream_row){.logp = args->g_logp[i], .lse = args->g_lse ? args->g_lse[i] : 0, .entropy = args->g_entropy ? args->g_entropy[i] : 0};
+    return (upstream_row){value_at(given->g_logp, i, 0), value_at(given->g_lse, i, 0), value_at(given->g_entropy, i, 0), value_at(given->g_sum, i, 0),
+                          value_at(given->error, i, 0)};
+}
+
+/* Row i's dlogit and its error. */
+static void differentiate(work *w, int64_t i)
+{
+    const flp_linear_logp_problem *forward = &w->problem->forward;
+    double lse = w->forward->lse[i], entropy = w->forward->entropy[i], rounding = w->forward->rounding[i], temperature = temperature_of(w, i);
+    const upstream_row g = upstream_of(w, i);
+    int64_t target = target_at(w, i);
+    for (int64_t v = 0; v < forward->vocab; v++) {
+        double logit = w->forward->logits[i * forward->vocab + v], cap = forward->softcap, t = cap > 0 ? tanh(logit / cap) : 0;
+        double z = (cap > 0 ? cap * t : logit) / temperature, p = exp(z - lse), log_p = p == 0 ? 0 : z - lse;
+        double slope = cap > 0 ? 1 / (cosh(logit / cap) * cosh(logit / cap)) : 1;
+        double spread = g.lse - g.logp - (g.entropy != 0 ? g.entropy * (log_p + entropy) : 0);
+        double direct = v == target ? g.logp : 0, level = g.sum != 0 ? g.sum * value_at(w->class_weights, v, 1) : 0;
+        double of_p = p * (fabs(spread) * (rounding + 8 * u) + fabs(g.entropy) * (2 * rounding + 4 * u * (fabs(log_p) + fabs(entropy))));
+        double of_g = g.error * (p + (v == target)) + 4 * u * fabs(level);
+        double of_slope = cap > 0 ? 2 * fabs(t) / cap * rounding * temperature + 8 * u : 0;
+        w->dlogit[v] = (direct + p * spread + level) / temperature * slope;
+        w->error[v] = ((of_p + of_g + 2 * u * fabs(direct)) * slope + fabs(direct + p * spread + level) * slope * of_slope) / temperature;
+    }
+}
+
+static void add_term(flp_gradient *gradient, int64_t at, double dlogit, double error, double input, double depth)
+{
+    double term = dlogit * input;
+    gradient->value[at] += term;
+    gradient->rounding[at] += error * fabs(input) + u * sqrt(depth) * fabs(term);
+    gradient->square[at] += term * term;
+}
+
+static void add_row(work *w, int64_t i, flp_gradient_reference *reference)
+{
+    const flp_linear_logp_problem *forward = &w->problem->forward;
+    int64_t depth = forward->hidden;
+    for (int64_t d = 0; d < depth; d++) w->hidden[d] = flp_reference_decode(forward->dtype, w->args->hidden, i * forward->hidden_stride + d);
+    for (int64_t v = 0; v < forward->vocab; v++) {
+        double dlogit = w->dlogit[v], error = w->error[v];
+        for (int64_t d = 0; d < depth; d++) {
+            add_term(&reference->hidden, i * depth + d, dlogit, error, w->weight[v * depth + d], (double)forward->vocab);
+            add_term(&reference->weight, v * depth + d, dlogit, error, w->hidden[d], (double)w->args->rows);
+        }
+        add_term(&reference->bias, v, dlogit, error, 1, (double)w->args->rows);
+    }
+}
+
+static void decode_weight(work *w)
+{
+    const flp_linear_logp_problem *forward = &w->problem->forward;
+    for (int64_t v = 0; v < forward->vocab; v++) {
+        for (int64_t d = 0; d < forward->hidden; d++) {
+            int64_t at = forward->weight_layout == FLP_VOCAB_HIDDEN ? v * forward->weight_stride + d : d * forward->weight_stride + v;
+            w->weight[v * forward->hidden + d] = flp_reference_decode(forward->dtype, w->args->weight, at);
+        }
+    }
+}
+
+static double *allocate(int64_t count)
+{
+    return calloc((size_t)(count > 0 ? count : 1), sizeof(double));
+}
+
+static int allocate_gradient(int64_t count, flp_gradient *gradient)
+{
+    *gradient = (flp_gradient){count, allocate(count), allocate(count), allocate(count)};
+    return gradient->value && gradient->rounding && gradient->square;
+}
+
+static void finish(flp_gradient *gradient)
+{
+    for (int64_t i = 0; i < gradient->count; i++) gradient->square[i] = sqrt(gradient->square[i]);
+}
+
+int flp_gradient_reference_compute(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,
+                                   const flp_gradient_upstream *upstream, const flp_reference *forward, flp_gradient_reference *reference)
+{
+    int64_t depth = problem->forward.hidden, vocab = problem->forward.vocab;
+    work w = {.problem = problem, .args = args, .upstream = upstream, .forward = forward, .class_weights = upstream ? upstream->class_weights : NULL,
+               .dlogit = allocate(vocab), .error = allocate(vocab),
+              .weight = allocate(vocab * depth), .hidden = allocate(depth)};
+    *reference = (flp_gradient_reference){0};
+    int complete = allocate_gradient(args->rows * depth, &reference->hidden) && allocate_gradient(vocab * depth, &reference->weight) &&
+                   allocate_gradient(vocab, &reference->bias) && w.dlogit && w.error && w.weight && w.hidden;
+    if (complete) {
+        decode_weight(&w);
+        for (int64_t i = 0; i < args->rows; i++) {
+            int64_t target = target_at(&w, i);
+            if (target == args->ignore_index || target < 0 || target >= vocab) continue;
+            differentiate(&w, i);
+            add_row(&w, i, reference);
+        }
+        finish(&reference->hidden);
+        finish(&reference->weight);
+        finish(&reference->bias);
+    } else {
+        flp_gradient_reference_free(reference);
+    }
+    free(w.dlogit);
+    free(w.error);
+    free(w.weight);
+    free(w.hidden);
+    return complete;
+}
+
+static void free_gradient(flp_gradient *gradient)
+{
+    free(gradient->value);
+    free(gradient->rounding);
+    free(gradient->square);
+}
+
+void flp_gradient_reference_free(flp_gradient_reference *reference)
+{
+    free_gradient(&reference->hidden);
+    free_gradient(&reference->weight);
+    free_gradient(&reference->bias);
+    *reference = (flp_gradient_reference){0};
+}

@@ -1,0 +1,382 @@
+/* Plans and calls of linear_logp's backward: what is refused, where it runs, and what it leaves behind. The numbers are for
+ * test_linear_logp_backward_cpu.c and the device tests. */
+#include "plan/linear_logp_backward_plan.h"
+
+#include <malloc.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "fake_call.h"
+#include "fake_cmocka.h"
+#include "fake_driver.h"
+#include "fake_library.h"
+
+enum { ROWS = 4, HIDDEN = 8, VOCAB = 16 };
+
+static _Alignas(256) uint16_t hidden[ROWS * HIDDEN], weight[VOCAB * HIDDEN], grad_hidden[ROWS * HIDDEN], grad_weight[VOCAB * HIDDEN];
+static _Alignas(256) float bias[VOCAB], grad_bias[VOCAB], lse[ROWS], entropy[ROWS], g[ROWS];
+static _Alignas(256) int64_t target[ROWS];
+static flp_context *context;
+static flp_linear_logp_backward_problem problem;
+static flp_linear_logp_backward_args args;
+static flp_plan *plan;
+static void *workspace;
+
+static void make_plan(void)
+{
+    flp_plan_destroy(plan);
+    assert_succeeds(flp_linear_logp_backward_plan_create(context, &problem, &plan));
+    free(workspace);
+    args.workspace_bytes = (size_t)flp_plan_workspace_bytes(plan, problem.forward.rows);
+    args.workspace = workspace = args.workspace_bytes ? aligned_alloc(256, args.workspace_bytes) : NULL;
+    memset(fake_driver.calls, 0, sizeof(fake_driver.calls));
+    fake_driver.launches = 0;
+}
+
+/* No weight, so that every p is 1 / VOCAB. */
+static int start(void **state)
+{
+    (void)state;
+    context = fake_call_start(0);
+    problem = (flp_linear_logp_backward_problem){
+        .forward = { .dtype = FLP_BF16, .rows = ROWS, .hidden = HIDDEN, .vocab = VOCAB, .bias_dtype = FLP_F32 },
+        .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_F32, .g_lse = 1, .g_entropy = 1
+    };
+    args = (flp_linear_logp_backward_args){
+        .rows = ROWS, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100, .lse = lse,
+        .entropy = entropy, .g_logp = g, .g_lse = g, .g_entropy = g, .grad_hidden = grad_hidden, .grad_weight = grad_weight,
+        .grad_bias = grad_bias
+    };
+    for (int i = 0; i < ROWS; i++) {
+        lse[i] = entropy[i] = (float)log(VOCAB);
+        g[i] = 1;
+        target[i] = 0;
+    }
+    return 0;
+}
+
+static int start_on_gpu(void **state)
+{
+    start(state);
+    make_plan();
+    return plan->choice.path != FLP_BACKEND_SM90A;
+}
+
+static int start_on_cpu(void **state)
+{
+    start(state);
+    problem.forward.backend = FLP_BACKEND_CPU;
+    make_plan();
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    flp_plan_destroy(plan);
+    plan = NULL;
+    flp_context_destroy(context);
+    free(workspace);
+    workspace = NULL;
+    return fake_driver.live_blocks || fake_driver.live_modules;
+}
+
+/* ---- plans ---- */
+
+static void plans_of_other_operators_are_told_apart(void **state)
+{
+    const flp_linear_logp_args forward = fake_call_args(1);
+
+    (void)state;
+    make_plan();
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_execute(plan, &forward), "plan: got one of linear_logp_backward, wanted one of linear_logp");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_execute(NULL, &args), "plan: got NULL, wanted one of linear_logp_backward");
+}
+
+/* The CPU path would read what the GPU holds. */
+static void a_gpu_without_kernels_is_never_left_for_the_cpu(void **state)
+{
+    (void)state;
+    fake_driver.major = 7;
+    fake_driver.minor = 5;
+    assert_fails(FLP_NO_VARIANT, flp_linear_logp_backward_plan_create(context, &problem, &plan), "backend auto");
+    assert_null(plan);
+    assert_fails(FLP_NO_VARIANT, flp_linear_logp_backward(context, &problem, &args), "backend auto");
+    problem.forward.backend = FLP_BACKEND_CPU;
+    assert_succeeds(flp_linear_logp_backward(context, &problem, &args));
+    assert_int_equal(0, fake_driver.launches);
+}
+
+static void a_plan_describes_itself(void **state)
+{
+    static const char *const parts[] = {
+        "problem: linear_logp_backward:bf16:n4:d8:v16:bias_f32:gh_bf16:gw_bf16:gb_f32:g_lse:g_entropy\n", "path: sm_90a\n", "chunk: 256 ",
+        "workspace bytes: "
+    };
+
+    (void)state;
+    make_plan();
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        assert_contains(flp_plan_describe(plan), parts[i]);
+    assert_contains(flp_plan_describe(plan), flp_plan_numerics(plan));
+    problem.forward.backend = FLP_BACKEND_CPU;
+    make_plan();
+    assert_contains(flp_plan_describe(plan), "path: cpu\n");
+    assert_contains(flp_plan_numerics(plan), "linear_logp_backward:cpu");
+    assert_int_equal(0, flp_plan_workspace_bytes(plan, ROWS));
+}
+
+/* ---- arguments ---- */
+
+#define REFUSED(change, part)                                                                       \
+    do {                                                                                            \
+        const flp_linear_logp_backward_args saved = args;                                           \
+        change;                                                                                     \
+        assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_execute(plan, &args), part);        \
+        args = saved;                                                                               \
+    } while (0)
+
+static void every_argument_is_checked_and_named(void **state)
+{
+    (void)state;
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_execute(plan, NULL), "args: got NULL");
+    REFUSED(args.rows = ROWS + 1, "rows: got 5, wanted 0 .. 4");
+    REFUSED(args.hidden = NULL, "hidden: got NULL");
+    REFUSED(args.hidden = hidden + 4, "hidden: got 0x");
+    REFUSED(args.weight = NULL, "weight: got NULL");
+    REFUSED(args.bias = NULL, "bias: got NULL");
+    REFUSED(args.target = NULL, "target: got NULL");
+    REFUSED(args.target = (char *)target + 4, "wanted a multiple of 8 bytes");
+    REFUSED(args.temperature = -1, "temperature: got -1");
+    REFUSED((args.temperature = 2, args.row_temperature = g), "temperature: got 2 beside row_temperature");
+    REFUSED(args.lse = NULL, "lse: got NULL");
+    REFUSED(args.g_logp = NULL, "g_logp: got NULL");
+    REFUSED(args.g_logp = (float *)((char *)g + 2), "wanted a multiple of 4 bytes");
+    REFUSED(args.g_lse = NULL, "g_lse: got NULL");
+    REFUSED(args.g_entropy = NULL, "g_entropy: got NULL");
+    REFUSED(args.entropy = NULL, "entropy: got NULL");
+    REFUSED(args.grad_hidden = NULL, "grad_hidden: got NULL");
+    REFUSED(args.grad_hidden = grad_hidden + 4, "grad_hidden: got 0x");
+    REFUSED(args.grad_weight = NULL, "grad_weight: got NULL");
+    REFUSED(args.grad_weight = grad_weight + 4, "wanted a multiple of 16 bytes");
+    REFUSED(args.grad_bias = NULL, "grad_bias: got NULL");
+    REFUSED(args.grad_bias = (char *)grad_bias + 2, "wanted a multiple of 4 bytes");
+    REFUSED(args.flags = 2, "flags: got 0x2");
+    assert_int_equal(0, fake_driver.launches);
+}
+
+static void what_was_not_asked_for_is_refused(void **state)
+{
+    (void)state;
+    problem.forward.bias_dtype = problem.grad_bias = problem.grad_weight = FLP_NONE;
+    problem.g_lse = problem.g_entropy = 0;
+    make_plan();
+    args.bias = args.grad_bias = args.grad_weight = NULL;
+    args.g_lse = args.g_entropy = args.entropy = NULL;
+    REFUSED(args.bias = bias, "wanted NULL: the problem's bias_dtype is FLP_NONE");
+    REFUSED(args.g_lse = g, "wanted NULL: the problem's g_lse is 0");
+    REFUSED(args.g_entropy = g, "wanted NULL: the problem's g_entropy is 0");
+    REFUSED(args.entropy = g, "wanted NULL: the problem's g_entropy is 0");
+    REFUSED(args.grad_weight = grad_weight, "wanted NULL: the problem's grad_weight is FLP_NONE");
+    REFUSED(args.grad_bias = grad_bias, "wanted NULL: the problem's grad_bias is FLP_NONE");
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+}
+
+/* An fp32 gradient of bf16 inputs lies at multiples of 4 bytes at least. */
+static void gradients_are_aligned_to_their_own_elements(void **state)
+{
+    static _Alignas(16) float wide[ROWS * HIDDEN + 1];
+
+    (void)state;
+    problem.forward.pointer_alignment = 2;
+    problem.grad_hidden = FLP_F32;
+    make_plan();
+    args.grad_hidden = wide;
+    REFUSED(args.grad_hidden = (char *)wide + 2, "grad_hidden: got 0x");
+    args.grad_hidden = (char *)wide + 4;
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+    args.grad_hidden = (char *)wide + 2;
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward(context, &problem, &args), "grad_hidden: got 0x");
+}
+
+static void checking_targets_names_the_first_bad_row(void **state)
+{
+    (void)state;
+    args.flags = FLP_CHECK_TARGETS;
+    target[1] = -100;
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+    target[2] = VOCAB;
+    grad_bias[3] = 77;
+    assert_fails(FLP_BAD_TARGET, flp_linear_logp_backward_execute(plan, &args), "target: row 2 got 16");
+    assert_true(grad_bias[3] == 77);
+}
+
+/* ---- on the CPU ---- */
+
+/* g_logp, g_lse and g_entropy are 1: dlogit = [v = target] - 1 / V + 1 / V - 0. */
+static void the_cpu_path_computes_at_once(void **state)
+{
+    int64_t count, first;
+
+    (void)state;
+    target[2] = VOCAB;
+    target[3] = -100;
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+    /* Two rows count; log(16) is off by a rounding of fp32. */
+    for (int v = 0; v < VOCAB; v++)
+        assert_true(fabs(grad_bias[v] - (v == 0 ? 2 : 0)) <= 1e-6);
+    assert_succeeds(flp_plan_target_errors(plan, &count, &first));
+    assert_int_equal(1, count);
+    assert_int_equal(2, first);
+    assert_int_equal(0, fake_driver.launches);
+}
+
+static void no_rows_write_zeros_and_need_no_inputs(void **state)
+{
+    const flp_linear_logp_backward_args empty = { .grad_weight = grad_weight, .grad_bias = grad_bias };
+
+    (void)state;
+    for (int call = 0; call < 2; call++) {
+        memset(grad_weight, 0xff, sizeof(grad_weight));
+        memset(grad_bias, 0xff, sizeof(grad_bias));
+        assert_succeeds(call ? flp_linear_logp_backward(context, &problem, &empty) : flp_linear_logp_backward_execute(plan, &empty));
+        for (int i = 0; i < VOCAB * HIDDEN; i++)
+            assert_int_equal(0, grad_weight[i]);
+        for (int v = 0; v < VOCAB; v++)
+            assert_true(grad_bias[v] == 0);
+    }
+}
+
+static void no_rows_leave_what_is_added_to(void **state)
+{
+    const flp_linear_logp_backward_args empty = { .grad_weight = grad_weight, .grad_bias = grad_bias };
+
+    (void)state;
+    problem.accumulate = FLP_ACCUMULATE_BIAS;
+    make_plan();
+    for (int v = 0; v < VOCAB; v++)
+        grad_bias[v] = (float)v;
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &empty));
+    for (int v = 0; v < VOCAB; v++)
+        assert_true(grad_bias[v] == (float)v);
+}
+
+/* ---- on a GPU ---- */
+
+static void all_launches_are_on_the_stream(void **state)
+{
+    (void)state;
+    args.stream = fake_call_memory();
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+    assert_in_range(fake_driver.launches, 1, FAKE_LAUNCHES);
+    for (int i = 0; i < fake_driver.launches; i++)
+        assert_ptr_equal(args.stream, fake_driver.launch[i].stream);
+    assert_int_equal(0, fake_driver.calls[FAKE_stream_synchronize]);
+    assert_int_equal(0, fake_driver.calls[FAKE_context_synchronize]);
+}
+
+static void the_workspace_is_checked(void **state)
+{
+    (void)state;
+    REFUSED(args.workspace_bytes -= 1, "workspace_bytes: got");
+    REFUSED(args.workspace = (char *)args.workspace + 128, "workspace: got 0x");
+    assert_int_equal(0, fake_driver.launches);
+    args.workspace = NULL;
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &args)); /* the context's shared scratch */
+}
+
+static void another_cuda_context_is_refused(void **state)
+{
+    (void)state;
+    fake_driver.current = fake_driver_context(1);
+    assert_fails(FLP_WRONG_CONTEXT, flp_linear_logp_backward_execute(plan, &args), "number 1001, the plan belongs to number 1000");
+    args.rows = 0; /* there are zeros to write */
+    assert_fails(FLP_WRONG_CONTEXT, flp_linear_logp_backward_execute(plan, &args), "number 1001");
+    assert_int_equal(0, fake_driver.launches);
+}
+
+static size_t heap_bytes(void)
+{
+    return mallinfo2().uordblks;
+}
+
+static void executing_in_a_workspace_allocates_nothing_and_can_be_captured(void **state)
+{
+    size_t before;
+
+    (void)state;
+    fake_driver.capture = 1;
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+    before = heap_bytes();
+    for (int i = 0; i < 20; i++)
+        assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+    assert_int_equal(before, heap_bytes());
+    assert_int_equal(0, fake_driver.calls[FAKE_memory_allocate]);
+}
+
+static void a_failed_launch_names_the_kernel_and_is_the_last(void **state)
+{
+    (void)state;
+    fake_driver_fail(FAKE_launch, CUDA_ERROR_LAUNCH_FAILED, -1);
+    fake_driver_fail(FAKE_launch_extended, CUDA_ERROR_LAUNCH_FAILED, -1);
+    assert_fails(FLP_CUDA_FAILED, flp_linear_logp_backward_execute(plan, &args), "linear_logp_backward_rows.");
+    assert_int_equal(1, fake_driver.calls[FAKE_launch] + fake_driver.calls[FAKE_launch_extended]);
+}
+
+static void calls_without_a_plan_share_one(void **state)
+{
+    flp_counters counters;
+
+    (void)state;
+    assert_succeeds(flp_linear_logp_backward(context, &problem, &args));
+    args.rows = 1;
+    assert_succeeds(flp_linear_logp_backward(context, &problem, &args));
+    args.rows = 0;
+    assert_succeeds(flp_linear_logp_backward(context, &problem, &args));
+    flp_context_counters(context, &counters);
+    assert_int_equal(2, counters.plans); /* with the test's own */
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward(NULL, &problem, &args), "context: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward(context, NULL, &args), "problem: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward(context, &problem, NULL), "args: got NULL");
+}
+
+static void a_prepared_problem_can_be_captured(void **state)
+{
+    (void)state;
+    args.workspace = NULL;
+    fake_driver.capture = 1;
+    assert_fails(FLP_CAPTURING, flp_linear_logp_backward(context, &problem, &args), "call flp_linear_logp_backward_prepare before");
+    fake_driver.capture = 0;
+    assert_succeeds(flp_linear_logp_backward_prepare(context, &problem, NULL));
+    fake_driver.capture = 1;
+    assert_succeeds(flp_linear_logp_backward(context, &problem, &args));
+}
+
+#define TEST(name, where) cmocka_unit_test_setup_teardown(name, where, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(plans_of_other_operators_are_told_apart, start),
+        TEST(a_gpu_without_kernels_is_never_left_for_the_cpu, start),
+        TEST(a_plan_describes_itself, start),
+        TEST(every_argument_is_checked_and_named, start_on_cpu),
+        TEST(every_argument_is_checked_and_named, start_on_gpu),
+        TEST(what_was_not_asked_for_is_refused, start_on_cpu),
+        TEST(gradients_are_aligned_to_their_own_elements, start_on_cpu),
+        TEST(checking_targets_names_the_first_bad_row, start_on_cpu),
+        TEST(checking_targets_names_the_first_bad_row, start_on_gpu),
+        TEST(the_cpu_path_computes_at_once, start_on_cpu),
+        TEST(no_rows_write_zeros_and_need_no_inputs, start_on_cpu),
+        TEST(no_rows_leave_what_is_added_to, start_on_cpu),
+        TEST(all_launches_are_on_the_stream, start_on_gpu),
+        TEST(the_workspace_is_checked, start_on_gpu),
+        TEST(another_cuda_context_is_refused, start_on_gpu),
+        TEST(executing_in_a_workspace_allocates_nothing_and_can_be_captured, start_on_gpu),
+        TEST(a_failed_launch_names_the_kernel_and_is_the_last, start_on_gpu),
+        TEST(calls_without_a_plan_share_one, start_on_gpu),
+        TEST(a_prepared_problem_can_be_captured, start_on_gpu),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
