@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "cli/console.h"
 #include "plan/dispatch.h"
+#include "plan/linear_logp_plan.h"
 #include "start.h"
 #include "statistics.h"
 
@@ -18,6 +19,7 @@ static const flp_linear_logp_problem problems[2] = {
 /* distinct: 1, or 2 to change the problem at each lookup. */
 static flp_status time_lookups(flp_context *context, flp_backend backend, int distinct, double *nanoseconds)
 {
+    const flp_dispatch_call call = { .rows = ROWS, .addresses = 256 };
     flp_linear_logp_problem asked[2] = { problems[0], problems[1] };
     unsigned long long cuda_context;
     flp_plan *plan;
@@ -27,7 +29,7 @@ static flp_status time_lookups(flp_context *context, flp_backend backend, int di
     for (int batch = -1; batch < BATCHES && status == FLP_OK; batch++) { /* the first is not counted: it makes the plans */
         double start = flp_console_seconds();
         for (int i = 0; i < LOOKUPS && status == FLP_OK; i++)
-            status = flp_dispatch_find(context, &asked[i % distinct], ROWS, 256, NULL, &cuda_context, &plan);
+            status = flp_dispatch_find(context, &flp_linear_logp_operator, &asked[i % distinct], &call, &cuda_context, &plan);
         if (batch >= 0)
             nanoseconds[batch] = (flp_console_seconds() - start) * 1e9 / LOOKUPS;
     }

@@ -9,9 +9,9 @@
 #include "base/status.h"
 #include "baselines.h"
 #include "device/gpu_reference.h"
-#include "plan/plan.h"
-#include "plan/problem.h"
-#include "statistics.h"
+#include "plan/linear_logp_plan.h"
+#include "plan/linear_logp_problem.h"
+#include "regimes.h"
 
 enum { CHECKED_ROWS = 64, READ_ROWS = 64, NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32 };
 
@@ -57,9 +57,9 @@ flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem)
     flp_status status;
 
     snprintf(whole, sizeof(whole), "%s%s", strncmp(text, "linear_logp:", 12) == 0 ? "" : "linear_logp:bf16:", text);
-    status = flp_problem_parse(whole, &given);
+    status = flp_linear_logp_problem_parse(whole, &given);
     if (status == FLP_OK)
-        status = flp_problem_normalize(&given, problem);
+        status = flp_linear_logp_problem_normalize(&given, problem);
     if (status != FLP_OK)
         return status;
     if (problem->dtype != FLP_BF16 || problem->bias_dtype != FLP_NONE || problem->weight_layout != FLP_VOCAB_HIDDEN || problem->rows < 1 ||
@@ -72,7 +72,7 @@ static flp_status launch_ours(void *data)
 {
     forward *f = data;
 
-    return flp_plan_execute(f->plan, &f->args);
+    return flp_linear_logp_execute(f->plan, &f->args);
 }
 
 static flp_status launch_baseline(void *data)
@@ -154,7 +154,7 @@ static flp_status make_ours(forward *f)
     if (status == FLP_OK)
         status = flp_context_create(NULL, &f->context);
     if (status == FLP_OK)
-        status = flp_plan_create(f->context, &f->problem, &f->plan);
+        status = flp_linear_logp_plan_create(f->context, &f->problem, &f->plan);
     if (status == FLP_OK && !flp_plan_on_gpu(f->plan))
         status = flp_status_fail(FLP_NO_VARIANT, "the plan runs on the CPU: %s", f->plan->choice.reason);
     if (status == FLP_OK)
@@ -224,44 +224,13 @@ static double work(const flp_linear_logp_problem *p)
     return 2.0 * (double)p->rows * (double)p->hidden * (double)p->vocab * 1e-12;
 }
 
-static json_t *pack_regime(int repeats, double *ours_ms, double *baseline_ms)
-{
-    double *ratios = malloc((size_t)repeats * sizeof(*ratios));
-    json_t *packed;
-
-    if (!ratios)
-        return NULL;
-    for (int i = 0; i < repeats; i++)
-        ratios[i] = baseline_ms[i] / ours_ms[i];
-    packed = json_pack("{s:i, s:o, s:o, s:o}", "pairs", repeats, "ratio", flp_statistics_pack(ratios, repeats), "ours_ms",
-                       flp_statistics_pack(ours_ms, repeats), "baseline_ms", flp_statistics_pack(baseline_ms, repeats));
-    free(ratios);
-    return packed;
-}
-
-static flp_status measure_regime(forward *f, flp_regime regime, const flp_measure_options *options, json_t *regimes)
-{
-    const flp_measured ours = { launch_ours, f }, baseline = { launch_baseline, f };
-    double *samples = malloc(2 * (size_t)options->repeats * sizeof(*samples));
-    flp_status status;
-
-    if (!samples)
-        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for samples");
-    status = flp_measure_pairs(f->gpu, f->stream, regime, options, &ours, &baseline, samples, samples + options->repeats);
-    if (status == FLP_OK &&
-        json_object_set_new(regimes, flp_regime_name(regime), pack_regime(options->repeats, samples, samples + options->repeats)) != 0)
-        status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");
-    free(samples);
-    return status;
-}
-
 static json_t *pack_case(const forward *f, const char *text, double error, int checked, json_t *regimes)
 {
     const flp_linear_logp_problem *p = &f->problem;
 
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path",
-                     flp_choose_name(f->plan->choice.path), "tile", f->plan->tile->manifest.variant, "combine",
-                     f->plan->combine->manifest.variant, "numerics", flp_plan_numerics(f->plan), "workspace_bytes",
+                     flp_choose_name(f->plan->choice.path), "tile", flp_linear_logp_plan_of(f->plan)->tile->manifest.variant, "combine",
+                     flp_linear_logp_plan_of(f->plan)->combine->manifest.variant, "numerics", flp_plan_numerics(f->plan), "workspace_bytes",
                      (json_int_t)flp_plan_workspace_bytes(f->plan, p->rows), "memory_bytes", (json_int_t)f->memory_bytes, "rows_checked",
                      (json_int_t)checked, "relative_error", error, "baseline", reads_weight(p) ? "read of the weight" : "cuBLAS logits product",
                      "cublas_version", f->cublas.version, "unit", reads_weight(p) ? "TB/s" : "TFLOP/s",
@@ -270,10 +239,11 @@ static json_t *pack_case(const forward *f, const char *text, double error, int c
 
 static flp_status run(forward *f, const flp_forward_options *options, json_t *regimes, json_t **result)
 {
+    const flp_measured ours = { launch_ours, f }, baseline = { launch_baseline, f };
     char text[FLP_PROBLEM_TEXT_BYTES];
     double error = 0;
     int checked = 0;
-    flp_status status = flp_problem_format(&f->problem, text, sizeof(text));
+    flp_status status = flp_linear_logp_problem_format(&f->problem, text, sizeof(text));
 
     if (status == FLP_OK)
         status = flp_gpu_check(f->gpu, f->gpu->driver->stream_create(&f->stream, NON_BLOCKING), "cuStreamCreate");
@@ -287,9 +257,8 @@ static flp_status run(forward *f, const flp_forward_options *options, json_t *re
         status = make_ours(f);
     if (status == FLP_OK)
         status = check(f, &error, &checked);
-    for (int regime = 0; regime < FLP_REGIMES && status == FLP_OK; regime++)
-        if (options->regimes >> regime & 1)
-            status = measure_regime(f, regime, &options->measure, regimes);
+    if (status == FLP_OK)
+        status = flp_regimes_measure(f->gpu, f->stream, options->regimes, &options->measure, &ours, &baseline, regimes);
     if (status == FLP_OK && !(*result = pack_case(f, text, error, checked, regimes)))
         status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");
     return status;

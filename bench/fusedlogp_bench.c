@@ -3,12 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backward.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/console.h"
 #include "forward.h"
+#include "logits.h"
 #include "report.h"
 #include "start.h"
+#include "weighted_sum.h"
 
 enum { CASES = 256, REPEATS, REGIME, IDLE, WARM_UP, BACKEND, LIST, JSON, SVG, COMMIT, NO_START };
 enum { MOST_CASES = 64 };
@@ -28,7 +31,7 @@ typedef struct {
 static const char start_problem[] = "linear_logp:bf16:n4096:d2048:v131072";
 
 static const struct argp_option table[] = {
-    { "cases", CASES, "LIST", 0, "problems, comma-separated, with or without linear_logp:bf16: before them (default: --list)", 1 },
+    { "cases", CASES, "LIST", 0, "problems, comma-separated, linear_logp:bf16: where no operator stands before (default: --list)", 1 },
     { "regime", REGIME, "NAME", 0, "burst, sustained or both (default)", 1 },
     { "repeats", REPEATS, "N", 0, "pairs of each case and regime (default: 40)", 1 },
     { "idle-ms", IDLE, "N", 0, "burst: idle time before each operation (default: 30)", 1 },
@@ -99,24 +102,51 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
+/* *result: an object, or an array of one for each baseline. */
+static flp_status run_case(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **result)
+{
+    flp_linear_logp_problem problem;
+    flp_status status;
+
+    if (flp_backward_is_case(text))
+        return flp_backward_run(gpu, text, options, result);
+    if (flp_logits_is_case(text))
+        return flp_logits_run(gpu, text, options, result);
+    if (flp_weighted_sum_is_case(text))
+        return flp_weighted_sum_run(gpu, text, options, result);
+    status = flp_forward_parse(text, &problem);
+    return status == FLP_OK ? flp_forward_run(gpu, &problem, options, result) : status;
+}
+
+static void take_result(json_t *cases, json_t *result)
+{
+    json_t *part;
+    size_t i;
+
+    if (json_is_array(result)) {
+        json_array_foreach(result, i, part)
+            take_result(cases, json_incref(part));
+        json_decref(result);
+        return;
+    }
+    flp_report_print_case(result, json_array_size(cases) == 0);
+    json_array_append_new(cases, result);
+}
+
 /* A case that fails leaves the others to be measured. Returns an exit code. */
 static int run_cases(flp_gpu *gpu, const bench_options *options, json_t *report)
 {
     int code = FLP_EXIT_OK;
 
     for (int i = 0; i < options->case_count; i++) {
-        flp_linear_logp_problem problem;
         json_t *result = NULL;
-        flp_status status = flp_forward_parse(options->cases[i], &problem);
-        if (status == FLP_OK)
-            status = flp_forward_run(gpu, &problem, &options->forward, &result);
+        flp_status status = run_case(gpu, options->cases[i], &options->forward, &result);
         if (status != FLP_OK) {
             flp_console_error("%s: %s", options->cases[i], flp_error_message());
             code = FLP_EXIT_FAILED;
             continue;
         }
-        flp_report_print_case(result, json_array_size(json_object_get(report, "cases")) == 0);
-        json_array_append_new(json_object_get(report, "cases"), result);
+        take_result(json_object_get(report, "cases"), result);
     }
     return code;
 }
@@ -201,8 +231,11 @@ static flp_status run_plot(const bench_options *options)
 
 static void take_default_cases(bench_options *options)
 {
-    for (int i = 0; flp_forward_cases[i]; i++)
-        options->cases[options->case_count++] = flp_forward_cases[i];
+    const char *const *const lists[] = { flp_forward_cases, flp_backward_cases, flp_logits_cases, flp_weighted_sum_cases };
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        for (const char *const *name = lists[i]; *name; name++)
+            options->cases[options->case_count++] = *name;
 }
 
 static int list_cases(const bench_options *options)
@@ -230,8 +263,8 @@ int main(int argc, char **argv)
 {
     static const struct argp arguments = {
         table, parse, "\njit\nplot RESULTS.json OUT.svg",
-        "Measures the forward beside cuBLAS's bare logits product (N > 64) or one read of the weight (N <= 64), in interleaved pairs, and what "
-        "starting costs. jit: the part of starting that needs no GPU.\v"
+        "Measures each operator beside its baselines in interleaved pairs, linear_logp and its backward beside cuBLAS's bare products (N <= 64: one "
+        "read of the weight), the others beside reading, writing or copying the same bytes, and what starting costs. jit: the part of starting that needs no GPU.\v"
         "burst: the device idles before each operation, which then runs once untimed and once timed. sustained: back to back.", 0, 0, 0
     };
     bench_options options = { .forward = { .measure = { .repeats = 40, .idle_ms = 30, .warm_up_ms = 1500 }, .regimes = 3 } };

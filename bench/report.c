@@ -88,7 +88,7 @@ void flp_report_print_case(json_t *result, int header)
                work / number(figures, "ours_ms", "median") * 1e3, work / number(figures, "baseline_ms", "median") * 1e3,
                text(result, "unit"), number(figures, "ratio", "median"), number(figures, "ratio", "p10"), number(figures, "ratio", "p90"));
     printf("    %s; baseline: %s; error against fp64 %.2e over %.0f rows; workspace %.2f MiB, taken from the device %.2f MiB\n",
-           text(result, "tile"), text(result, "baseline"), number(result, "relative_error", NULL), number(result, "rows_checked", NULL),
+           *text(result, "tile") ? text(result, "tile") : text(result, "kernel"), text(result, "baseline"), number(result, "relative_error", NULL), number(result, "rows_checked", NULL),
            number(result, "workspace_bytes", NULL) / mebi, number(result, "memory_bytes", NULL) / mebi);
     fflush(stdout);
 }

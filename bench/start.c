@@ -167,11 +167,11 @@ static flp_status start_plan(const char *directory, const flp_linear_logp_proble
     flp_status status = flp_context_create(&options, &context);
 
     if (status == FLP_OK)
-        status = flp_plan_create(context, problem, &plan);
+        status = flp_linear_logp_plan_create(context, problem, &plan);
     *taken_ms = milliseconds() - start;
     start = milliseconds();
     if (status == FLP_OK && again_ms)
-        status = flp_plan_create(context, problem, &second);
+        status = flp_linear_logp_plan_create(context, problem, &second);
     if (again_ms)
         *again_ms = milliseconds() - start;
     flp_plan_destroy(second);
@@ -201,7 +201,7 @@ flp_status flp_start_measure_plan(const char *problem, json_t **result)
 {
     double cold[COLD_STARTS], warm[WARM_STARTS], again[WARM_STARTS];
     flp_linear_logp_problem parsed;
-    flp_status status = flp_problem_parse(problem, &parsed);
+    flp_status status = flp_linear_logp_problem_parse(problem, &parsed);
 
     if (status == FLP_OK)
         status = measure_plan(&parsed, cold, warm, again);

@@ -29,9 +29,22 @@ arch.table = {
   sm_121a = { capability = 121, shared_bytes = 101376, matrix = "mma",   search = portable },
 }
 
+-- Of "sm_90a@host", "sm_90a": the architecture whose kernels the host machine runs. Else nil.
+function arch.real_of(name) return tostring(name):match("^(.*)@host$") end
+
+-- NAME@host emits NAME's kernels as C++: the twins of the wrapper files come first.
+local function host_of(real)
+  local host = {
+    is_host = true, capability = real.capability, shared_bytes = real.shared_bytes, matrix = real.matrix, search = { "host" },
+  }
+  for _, folder in ipairs(real.search) do host.search[#host.search + 1] = folder end
+  return host
+end
+
 function arch.find(name)
-  local found = arch.table[name]
-  if found then return found end
+  local real = arch.real_of(name)
+  local found = arch.table[real or name]
+  if found then return real and host_of(found) or found end
   return nil, ("arch = %s: known are %s"):format(tostring(name), table.concat(arch.names, ", "))
 end
 

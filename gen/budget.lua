@@ -14,7 +14,7 @@ function budget.hopper(spec)
   n.consumer_groups = spec.bm // 64
   n.threads = (n.consumer_groups + (f32 and 2 or 1)) * 128
   n.wgmma_k = 32 // n.element_bytes
-  n.hidden_box_rows = spec.bm
+  n.hidden_box_rows = spec.km and n.block_hidden or spec.bm
   if spec.dv then
     n.weight_box_columns, n.weight_box_rows = 128 // n.element_bytes, n.block_hidden
   else
@@ -41,19 +41,41 @@ function budget.hopper(spec)
   return n
 end
 
+-- A kernel that stores its tiles through the copy engine: two buffers of 16 rows of 128 bytes for each consumer warp (tile_store.cuh).
+function budget.with_tile_store(n)
+  n.shared_bytes = n.shared_bytes + n.consumer_groups * 4 * 2 * 2048
+  return n
+end
+
 -- Portable: a stage's hidden rows are 64 bytes; warps of 32 x 64 in two columns.
-function budget.portable(spec)
+local function portable_tile(spec)
   local n = { element_bytes = element_bytes[spec.dtype], warp_rows = 32, warp_columns = 64 }
   n.block_hidden = 64 // n.element_bytes
   n.warps_down, n.warps_across = spec.bm // n.warp_rows, spec.bv // n.warp_columns
   n.threads = n.warps_down * n.warps_across * 32
-  local stage_bytes = (spec.bm + spec.bv) * 64
-  n.shared_bytes = align(spec.stages * stage_bytes + n.warps_across * spec.bm * 16, 128)
-  -- Two blocks on a multiprocessor hide each other's latency; what needs more registers gets those of one.
-  local lean = spec.dtype ~= "f32" and not (spec.vec or spec.bias or spec.softcap or spec.argmax)
+  n.shared_bytes = spec.stages * (spec.bm + spec.bv) * 64
+  return n
+end
+
+-- Two blocks on a multiprocessor hide each other's latency; what needs more registers gets those of one.
+local function share_registers(n, lean)
   n.registers = lean and 128 or 255
   n.blocks_per_multiprocessor = math.max(1, 65536 // ((n.registers + 1) // 8 * 8 * n.threads))
   return n
+end
+
+-- Of a row that several warps share: offset, sum, largest, its place, and what is asked for beside them.
+local function merged_bytes(spec) return 16 + (spec.entropy and 4 or 0) + (spec.logit_sum and 4 or 0) end
+
+function budget.portable(spec)
+  local n = portable_tile(spec)
+  n.shared_bytes = align(n.shared_bytes + n.warps_across * spec.bm * merged_bytes(spec), 128) -- what the warps of a row merge
+  return share_registers(n, spec.dtype ~= "f32" and not (spec.vec or spec.bias or spec.softcap or spec.argmax or spec.entropy or spec.logit_sum))
+end
+
+-- A kernel that stores its tiles. Copies of two bytes go through registers.
+function budget.portable_product(spec)
+  return share_registers(portable_tile(spec), spec.dtype ~= "f32" and spec.vec ~= 2 and not (spec.softcap and spec.entropy))
 end
 
 -- Blocks that a multiprocessor holds at once: of each, 1 KiB of shared memory is the system's. A multiprocessor has the opt-in limit of

@@ -1,5 +1,4 @@
 -- Writes one self-contained source and its manifest for a legal variant.
-local accumulation = require "gen.accumulation"
 local arch = require "gen.arch"
 local budget = require "gen.budget"
 local variant = require "gen.variant"
@@ -8,10 +7,26 @@ local emit = {}
 
 local kernels = {
   linear_logp = { wgmma = require "gen.kernels.linear_logp_hopper", mma = require "gen.kernels.linear_logp_portable" },
+  linear_logp_grad_logits = {
+    wgmma = require "gen.kernels.linear_logp_grad_logits_hopper", mma = require "gen.kernels.linear_logp_grad_logits_portable",
+  },
+  linear_logp_backward_rows = require "gen.kernels.linear_logp_backward_rows",
+  linear_logp_backward_gather = require "gen.kernels.linear_logp_backward_gather",
+  linear_logp_backward_bias = require "gen.kernels.linear_logp_backward_bias",
+  linear_logp_backward_finish = require "gen.kernels.linear_logp_backward_finish",
+  matrix_product = { wgmma = require "gen.kernels.matrix_product_hopper", mma = require "gen.kernels.matrix_product_portable" },
   linear_logp_combine = require "gen.kernels.linear_logp_combine",
+  logits_logp = require "gen.kernels.logits_logp",
+  logits_logp_combine = require "gen.kernels.logits_logp_combine",
+  logits_logp_gradient = require "gen.kernels.logits_logp_gradient",
+  logits_logp_fused = require "gen.kernels.logits_logp_fused",
+  logits_logp_fused_cluster = require "gen.kernels.logits_logp_fused_cluster",
+  token_loss = require "gen.kernels.token_loss",
+  weighted_sum = require "gen.kernels.weighted_sum",
+  weighted_sum_outer = require "gen.kernels.weighted_sum_outer",
+  weighted_sum_tile = require "gen.kernels.weighted_sum_tile",
+  weighted_sum_combine = require "gen.kernels.weighted_sum_combine",
 }
-
-local cxx_types = { bf16 = "bf16", f16 = "f16", f32 = "float" }
 
 function emit.kernel_of(spec)
   local found = kernels[spec.operator]
@@ -23,27 +38,16 @@ function emit.check(spec)
   return emit.kernel_of(spec).check(spec, arch.find(spec.arch))
 end
 
+-- kernel.config: { kind, name, value } each; kind "using" names a type.
 local function config_lines(spec, kernel, n)
   local lines = { "struct Config {" }
-  local function constant(kind, name, value) lines[#lines + 1] = ("    static constexpr %s %s = %s;"):format(kind, name, tostring(value)) end
-  if spec.dtype then
-    lines[#lines + 1] = ("    using element = %s;"):format(cxx_types[spec.dtype])
-    lines[#lines + 1] = ("    using bias_element = %s;"):format(cxx_types[spec.bias or "f32"])
-    constant("int", "hidden_size", spec.d)
-    constant("int", "block_rows", spec.bm)
-    constant("int", "block_vocab", spec.bv)
-    constant("int", "block_hidden", n.block_hidden)
-    constant("int", "cluster", spec.cluster)
-    constant("int", "stages", spec.stages)
-    constant("bool", "weight_is_hidden_vocab", spec.dv or false)
-    constant("bool", "has_bias", spec.bias ~= nil)
-    constant("bool", "has_softcap", spec.softcap or false)
-    constant("float", "correction", accumulation.correction(spec))
+  local function add(kind, name, value)
+    local line = kind == "using" and "    using %s = %s;" or "    static constexpr " .. kind .. " %s = %s;"
+    lines[#lines + 1] = line:format(name, tostring(value))
   end
-  constant("bool", "wants_argmax", spec.argmax or false)
-  constant("int", "threads", n.threads)
-  constant("int", "shared_bytes", n.shared_bytes)
-  for _, entry in ipairs(kernel.config(spec, n)) do constant(entry[1], entry[2], entry[3]) end
+  for _, entry in ipairs(kernel.config(spec, n)) do add(entry[1], entry[2], entry[3]) end
+  add("int", "threads", n.threads)
+  add("int", "shared_bytes", n.shared_bytes)
   lines[#lines + 1] = "};"
   return table.concat(lines, "\n") .. "\n"
 end
@@ -61,6 +65,8 @@ local conditions = {
   tensor = function(spec) return not spec.exact end,
   exact  = function(spec) return spec.exact end,
   f32    = function(spec) return spec.dtype == "f32" and not spec.exact end,
+  single = function(spec) return spec.cluster == 1 end,
+  clustered = function(spec) return spec.cluster > 1 end,
 }
 
 local function wanted(spec, entry)
@@ -68,13 +74,25 @@ local function wanted(spec, entry)
 end
 
 local function template_text(spec, entry, search, read_template)
-  if type(entry) == "table" and entry.emit then return entry.emit(spec) end
+  if type(entry) == "table" and entry.emit then return entry.emit(spec, read_template) end
   if type(entry) == "table" and not wanted(spec, entry) then return "" end
   local path, text = find_template(type(entry) == "table" and entry[1] or entry, search, read_template)
   return ('#line 1 "%s"\n%s'):format(path, text)
 end
 
+-- The host machine passes parameters as a launch does: by pointers, with their sizes beside the kernel.
+local function host_entry_point(kernel, name)
+  local arguments, sizes = {}, {}
+  for i, parameter in ipairs(kernel.parameters) do
+    arguments[i] = ("*(const %s *)parameters[%d]"):format(parameter[1], i - 1)
+    sizes[i] = ("sizeof(%s), "):format(parameter[1])
+  end
+  return ('#line 1 "entry"\nextern "C" __attribute__((no_sanitize("thread"))) void %s(void **parameters) {\n    %s<Config>(%s);\n}\nextern "C" const unsigned %s_parameter_bytes[] = {%s0};\n'):format(
+    name, kernel.entry, table.concat(arguments, ", "), name, table.concat(sizes))
+end
+
 local function entry_point(spec, kernel, n, name)
+  if arch.find(spec.arch).is_host then return host_entry_point(kernel, name) end
   local parameters, arguments = {}, {}
   for _, parameter in ipairs(kernel.parameters) do
     parameters[#parameters + 1] = ("const __grid_constant__ %s %s"):format(parameter[1], parameter[2])
@@ -97,8 +115,8 @@ local function manifest_lines(spec, kernel, n, name)
     "cluster " .. (spec.cluster or 1),
     "resident_blocks " .. budget.resident_blocks(n, arch.find(spec.arch)),
     "overlaps " .. (kernel.overlaps and kernel.overlaps(spec) and 1 or 0),
-    "block_rows " .. spec.bm,
-    "block_vocab " .. (spec.bv or 0),
+    "block_rows " .. (spec.bm or n.block_rows or 0),
+    "block_vocab " .. (spec.bv or n.block_vocab or 0),
     "block_hidden " .. (n.block_hidden or 0),
     "round_splits " .. (spec.s or 0),
     "hidden_box_rows " .. (n.hidden_box_rows or 0),
@@ -113,10 +131,11 @@ end
 function emit.source(spec, read_template)
   local kernel = emit.kernel_of(spec)
   local n = kernel.derive(spec)
-  local name = "flp_" .. variant.format(spec):gsub("%.", "_")
+  local name = "flp_" .. variant.format(spec):gsub("[.@]", "_")
   local search = arch.find(spec.arch).search
   local parts = { ("// fusedlogp %s\n// Emitted by fusedlogp-gen; the templates below are the source.\n"):format(variant.format(spec)) }
   local config = config_lines(spec, kernel, n)
+  if arch.find(spec.arch).is_host then parts[#parts + 1] = template_text(spec, "cuda", search, read_template) end
   for i, entry in ipairs(kernel.templates) do
     parts[#parts + 1] = template_text(spec, entry, search, read_template)
     if i == 1 then parts[#parts + 1] = '#line 1 "config"\n' .. config end -- behind the types it names

@@ -1,16 +1,17 @@
--- The generator's face to C: select, emit, list, architectures.
+-- The generator's face to C: select, emit, list, architectures, define_token_loss, token_loss.
 local arch = require "gen.arch"
 local emit = require "gen.emit"
 local list = require "gen.list"
 local problem = require "gen.problem"
 local select = require "gen.select"
+local token_loss = require "gen.token_loss"
 local variant = require "gen.variant"
 
 local fusedlogp = {}
 
--- { path, reason, kernels }, or nil and the reason.
-function fusedlogp.select(problem_text, capability, backend)
-  local p, reason = problem.parse(problem_text)
+-- { path, reason, kernels }, or nil and the reason. read_template: as emit's.
+function fusedlogp.select(problem_text, capability, backend, read_template)
+  local p, reason = token_loss.resolve(read_template, problem.parse(problem_text))
   if not p then return nil, reason end
   return select.kernels(p, capability, backend)
 end
@@ -26,6 +27,10 @@ function fusedlogp.emit(variant_text, read_template)
 end
 
 fusedlogp.list = list.variants
+
+-- true, or nil and the reason; the program's text, or nil and the reason.
+fusedlogp.define_token_loss = token_loss.define
+fusedlogp.token_loss = token_loss.program
 
 function fusedlogp.architectures() return arch.names end
 

@@ -8,7 +8,8 @@ local variant = {}
 local largest_number = 2147483647 -- what C holds it in
 local dtypes = { bf16 = true, f16 = true, f32 = true }
 
--- Fields in the order they are written. number: a prefix and a positive integer; flag: a word; choice: a prefix and one of a set.
+-- Fields in the order they are written. number: a prefix and a positive integer; flag: a word; choice: a prefix and one of a set;
+-- word: a prefix and a name.
 local fields = {
   { name = "dtype",   choice = dtypes, prefix = "" },
   { name = "d",       number = "d" },
@@ -17,18 +18,49 @@ local fields = {
   { name = "s",       number = "s" },
   { name = "cluster", number = "c" },
   { name = "stages",  number = "p" },
+  { name = "w",       number = "w" },
+  { name = "weight",  choice = dtypes, prefix = "w_" },
+  { name = "y",       choice = dtypes, prefix = "y_" },
+  { name = "g",       choice = dtypes, prefix = "g_" },
+  { name = "gw",      choice = dtypes, prefix = "gw_" },
+  { name = "team",    number = "t" },
   { name = "dv",      flag = "dv" },
+  { name = "km",      flag = "km" },
+  { name = "kn",      flag = "kn" },
   { name = "bias",    choice = dtypes, prefix = "bias_" },
   { name = "softcap", flag = "softcap" },
   { name = "argmax",  flag = "argmax" },
+  { name = "entropy", flag = "entropy" },
+  { name = "logit_sum", flag = "logit_sum" },
+  { name = "classes", choice = dtypes, prefix = "classes_" },
+  { name = "out",     choice = dtypes, prefix = "out_" },
+  { name = "adds",    flag = "adds" },
   { name = "vec",     number = "vec" },
   { name = "exact",   flag = "exact" },
+  { name = "loss",    word = "loss_" },
 }
 
 variant.operators = {
   linear_logp = { required = { "dtype", "d", "bm", "bv", "s", "cluster", "stages" },
-                  optional = { "dv", "bias", "softcap", "argmax", "vec", "exact" } },
-  linear_logp_combine = { required = { "bm" }, optional = { "argmax" } },
+                  optional = { "dv", "bias", "softcap", "argmax", "entropy", "logit_sum", "classes", "vec", "exact" } },
+  linear_logp_grad_logits = { required = { "dtype", "d", "bm", "bv", "cluster", "stages" },
+                              optional = { "dv", "bias", "softcap", "entropy", "logit_sum", "classes", "vec", "exact" } },
+  linear_logp_backward_rows = { required = {}, optional = {} },
+  linear_logp_backward_gather = { required = { "dtype" }, optional = {} },
+  linear_logp_backward_bias = { required = { "dtype", "out" }, optional = { "adds" } },
+  linear_logp_backward_finish = { required = { "out" }, optional = { "adds" } },
+  matrix_product = { required = { "dtype", "bm", "bv", "cluster", "stages", "out" }, optional = { "km", "kn", "adds", "vec", "exact" } },
+  linear_logp_combine = { required = { "bm" }, optional = { "argmax", "entropy", "logit_sum" } },
+  token_loss = { required = { "loss" }, optional = {} },
+  logits_logp = { required = { "dtype", "w" }, optional = { "softcap", "argmax", "entropy", "vec" } },
+  logits_logp_combine = { required = { "dtype", "w" }, optional = { "softcap", "argmax", "entropy" } },
+  logits_logp_gradient = { required = { "dtype", "w" }, optional = { "softcap", "entropy", "vec" } },
+  logits_logp_fused = { required = { "dtype", "w" }, optional = { "softcap", "entropy", "vec" } },
+  logits_logp_fused_cluster = { required = { "dtype", "cluster", "w" }, optional = { "softcap", "entropy" } },
+  weighted_sum = { required = { "dtype", "weight", "y", "team" }, optional = { "vec" } },
+  weighted_sum_outer = { required = { "dtype", "weight", "g" }, optional = { "vec" } },
+  weighted_sum_tile = { required = { "dtype", "g", "gw" }, optional = { "vec" } },
+  weighted_sum_combine = { required = { "gw" }, optional = {} },
 }
 
 local function contains(list, name)
@@ -41,6 +73,7 @@ end
 local function field_text(field, value)
   if field.flag then return field.flag end
   if field.number then return ("%s%d"):format(field.number, value) end
+  if field.word then return field.word .. value end
   return field.prefix .. value
 end
 
@@ -61,6 +94,7 @@ local function field_value(field, part)
     local value = digits and math.tointeger(tonumber(digits))
     return value and value <= largest_number and value or nil
   end
+  if field.word then return part:match("^" .. field.word .. "([a-z][a-z0-9_]*)$") end
   local word = part:sub(1, #field.prefix) == field.prefix and part:sub(#field.prefix + 1)
   return word and field.choice[word] and word or nil
 end

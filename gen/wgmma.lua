@@ -1,5 +1,7 @@
 -- Emits the product of one stage, as the WGMMA instructions that step along its K, and the wait for its results: PTX ISA,
 -- "wgmma.mma_async", "wgmma.wait_group". One statement holds them all: compilers take their time over each one's operands.
+local arch = require "gen.arch"
+
 local wgmma = {}
 
 local template = [[
@@ -22,6 +24,16 @@ local instruction = [[
                  "add.s64 a, %%%(a)d, %(a_offset)d;\nadd.s64 b, %%%(b)d, %(b_offset)d;\n"
                  "wgmma.mma_async.sync.aligned.m64n%(n)dk%(k)d.f32.%(type)s.%(type)s "
                  "{%(registers)s}, a, b, %(scale_d)s, 1, 1%(transposes)s;\n"]]
+
+-- Its twin for the host machine.
+local host_template = [[
+__device__ __forceinline__ void wgmma_stage(float (&d)[%(count)d], u64 a, u64 b, int accumulate) {
+    for (int i = 0; i < %(instruction_count)d; i++)
+        flp_host_wgmma(d, %(n)d, %(k)d, %(host_type)d, a + i * %(a_step)d, b + i * %(b_step)d, accumulate || i > 0, %(host_transposes)s);
+}
+__device__ __forceinline__ void wgmma_finish(float (&)[%(count)d]) { flp_host_wgmma_wait(0); }
+]]
+local host_types = { bf16 = 0, f16 = 1, tf32 = 2 } -- KEEP IN STEP: the host machine's functions (templates/host/mma.cuh)
 
 local function fill(text, values)
   text = text:gsub("%%%((%w+[_%w]*)%)[ds]", function(name) return tostring(values[name]) end)
@@ -49,16 +61,18 @@ function wgmma.wrapper(spec)
     registers[#registers + 1] = "%" .. i
     outputs[#outputs + 1] = ('"+f"(d[%d])'):format(i)
   end
-  local b_transposed = spec.dv or false
+  local a_transposed, b_transposed = spec.km or false, spec.dv or false
   local values = {
     n = spec.bv, k = f32 and 8 or 16, count = count, type = f32 and "tf32" or spec.dtype, a = count, b = count + 1, flag = count + 2,
     registers = table.concat(registers, ", "), outputs = table.concat(outputs, ", "),
-    instruction_count = instruction_count, a_step = step(false), b_step = step(b_transposed),
+    instruction_count = instruction_count, a_step = step(a_transposed), b_step = step(b_transposed),
     -- Which operands are MN-major; tf32 has no choice.
-    transposes = f32 and "" or (", 0, %d"):format(b_transposed and 1 or 0),
+    transposes = f32 and "" or (", %d, %d"):format(a_transposed and 1 or 0, b_transposed and 1 or 0),
+    host_transposes = ("%s, %s"):format(a_transposed, b_transposed),
   }
+  values.host_type = host_types[values.type]
   values.instructions = instructions(values)
-  return fill(template, values)
+  return fill(arch.find(spec.arch).is_host and host_template or template, values)
 end
 
 return wgmma

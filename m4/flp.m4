@@ -43,3 +43,27 @@ AC_DEFUN([FLP_CUDA_HEADERS], [
   CPPFLAGS=$flp_saved_cppflags
   AC_SUBST([CUDA_CPPFLAGS])
 ])
+
+dnl FLP_HOST_MACHINE: whether the C++ compiler can build the machine that runs kernels on the host, and the kernels. The machine watches
+dnl accesses through the calls that the thread sanitizer inserts; the memory that they reach is under the address sanitizer.
+AC_DEFUN([FLP_HOST_MACHINE], [
+  AC_LANG_PUSH([C++])
+  AC_MSG_CHECKING([whether $CXX builds the host machine])
+  have_host_machine=no
+  flp_saved_cxxflags=$CXXFLAGS
+  CXXFLAGS="$CXXFLAGS -std=gnu++17 -fsanitize=thread"
+  AC_COMPILE_IFELSE([AC_LANG_PROGRAM([], [static_assert(__builtin_bit_cast(int, 1.0f) != 0, "");])], [have_host_machine=yes])
+  CXXFLAGS="$flp_saved_cxxflags -std=gnu++17 -fsanitize=address"
+  AS_IF([test $have_host_machine = yes],
+    [AC_LINK_IFELSE([AC_LANG_PROGRAM([[
+      #include <sanitizer/asan_interface.h>
+      #include <ucontext.h>
+    ]], [[ucontext_t context; return getcontext(&context) + (__asan_region_is_poisoned(0, 1) != 0);]])], [], [have_host_machine=no])])
+  CXXFLAGS=$flp_saved_cxxflags
+  AC_MSG_RESULT([$have_host_machine])
+  AC_LANG_POP([C++])
+  AS_IF([test $have_host_machine = no], [AC_MSG_WARN([no C++17 compiler with sanitizers: the tests in tests/host are skipped])])
+  WARNING_CXXFLAGS="-Wall -Wextra"
+  AS_IF([test "x$enable_werror" = xyes], [WARNING_CXXFLAGS="$WARNING_CXXFLAGS -Werror"])
+  AC_SUBST([WARNING_CXXFLAGS])
+])

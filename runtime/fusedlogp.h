@@ -105,23 +105,61 @@ typedef struct {
 
 FLP_API void flp_context_counters(const flp_context *context, flp_counters *counters);
 
-/* ---- problem ------------------------------------------------------------------------------------------------ */
+/* ---- operators ---------------------------------------------------------------------------------------------- */
+
+/* Each operator X has the same set:
+ *     flp_X_problem         what is asked, without data; zero it, then set what differs
+ *     flp_X_args            the data of one call; zero it, then set
+ *     flp_X_problem_format  its canonical string, and flp_X_problem_parse the inverse
+ *     flp_X_plan_create     chooses a path and gets its kernels
+ *     flp_X_execute         runs a plan
+ *     flp_X                 both in one call
+ *     flp_X_prepare         makes now what later calls of flp_X need
+ * What is said of these at linear_logp holds for every operator. */
 
 typedef enum { FLP_NONE, FLP_BF16, FLP_F16, FLP_F32, FLP_I32, FLP_I64 } flp_dtype;
+typedef enum { FLP_BACKEND_AUTO, FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE, FLP_BACKEND_CPU } flp_backend;
+
+typedef enum {
+    FLP_CHECK_TARGETS = 1u, /* look at every target first; a bad one is FLP_BAD_TARGET. Waits for the stream. */
+    FLP_SCATTER = 2u        /* logits_logp with a row_index: results lie at [row_index[i]], not at [i] */
+} flp_execute_flags;
+
+/* ---- plan --------------------------------------------------------------------------------------------------- */
+
+typedef struct flp_plan flp_plan; /* of one operator: giving it to another's flp_X_execute is FLP_BAD_ARGUMENT */
+
+FLP_API void flp_plan_destroy(flp_plan *plan); /* NULL is allowed */
+
+/* Bytes of workspace that executing rows <= problem.rows takes; -1 where rows is out of range. */
+FLP_API int64_t flp_plan_workspace_bytes(const flp_plan *plan, int64_t rows);
+
+/* The identity of the arithmetic: two plans with equal strings give a row the same bits. Lives as long as the plan. */
+FLP_API const char *flp_plan_numerics(const flp_plan *plan);
+
+/* Problem, path and why, variants, launches, workspace: lines "key: value". Lives as long as the plan. */
+FLP_API const char *flp_plan_describe(const flp_plan *plan);
+
+/* Out-of-range targets that executions of this plan met since the last call of this function. Waits for the device;
+ * first_row is -1 where count is 0. Either pointer may be NULL. */
+FLP_API flp_status flp_plan_target_errors(flp_plan *plan, int64_t *count, int64_t *first_row);
+
+/* ---- linear_logp -------------------------------------------------------------------------------------------- */
+
 typedef enum { FLP_VOCAB_HIDDEN, FLP_HIDDEN_VOCAB } flp_weight_layout; /* weight [V, D] or [D, V] */
 typedef enum {
     FLP_PRECISION_TENSOR, /* tensor cores; fp32 inputs as three tf32 products, with fp32 accuracy (an infinite entry of hidden
                              makes its row NaN, of weight every row) */
     FLP_PRECISION_EXACT   /* fp32 inputs by fp32 multiply-add, no tensor cores */
 } flp_precision;
-typedef enum { FLP_BACKEND_AUTO, FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE, FLP_BACKEND_CPU } flp_backend;
 
 /* What is asked, without data. Zero it, then set what differs.
  *
  *     z[i][v] = softcap(sum_d hidden[i][d] weight[v][d] + bias[v]) / temperature[i],  softcap(z) = c tanh(z / c)
  *     lse[i]  = log(sum_v exp(z[i][v])),   logp[i] = z[i][target[i]] - lse[i],   argmax[i] = first v of the largest z
+ *     entropy[i] = -sum_v p[i][v] log(p[i][v]),  p[i][v] = exp(z[i][v] - lse[i])
  *
- * One canonical string: flp_problem_format. */
+ * One canonical string: flp_linear_logp_problem_format. */
 typedef struct {
     flp_dtype dtype;                 /* of hidden and weight: FLP_BF16, FLP_F16 or FLP_F32 */
     int64_t rows;                    /* the largest N that will be executed; >= 0 */
@@ -135,40 +173,23 @@ typedef struct {
     flp_dtype target_dtype;          /* FLP_I32 or FLP_I64; FLP_NONE: FLP_I64 */
     double softcap;                  /* c > 0; 0: none */
     int argmax;                      /* 1: args.argmax is written */
+    int entropy;                     /* 1: args.entropy is written; the other outputs keep their bits */
     flp_precision precision;
     flp_backend backend;             /* AUTO: sm_90a, then portable, then CPU; another: that or FLP_NO_VARIANT */
 } flp_linear_logp_problem;
 
 /* Writes e.g. "linear_logp:bf16:n4096:d2048:v131072" with a 0 byte into text [bytes].
  * FLP_BAD_ARGUMENT: the problem is not acceptable (the message says which field), or bytes is too small. */
-FLP_API flp_status flp_problem_format(const flp_linear_logp_problem *problem, char *text, size_t bytes);
+FLP_API flp_status flp_linear_logp_problem_format(const flp_linear_logp_problem *problem, char *text, size_t bytes);
 
 /* The inverse. FLP_BAD_ARGUMENT: which part of text, and what was wanted. */
-FLP_API flp_status flp_problem_parse(const char *text, flp_linear_logp_problem *problem);
-
-/* ---- plan --------------------------------------------------------------------------------------------------- */
-
-typedef struct flp_plan flp_plan;
+FLP_API flp_status flp_linear_logp_problem_parse(const char *text, flp_linear_logp_problem *problem);
 
 /* Chooses the path, gets the kernels (memory, disk, else NVRTC) and loads them into the CUDA context that is current
  * in this thread. The plan is freed with flp_plan_destroy, before its context.
  * FLP_BAD_ARGUMENT, FLP_NO_VARIANT, FLP_WRONG_CONTEXT (a GPU path was asked for and no CUDA context is current),
  * FLP_NO_NVRTC, FLP_COMPILE_FAILED, FLP_CAPTURING, FLP_CUDA_FAILED, FLP_OUT_OF_MEMORY. Nothing is left behind. */
-FLP_API flp_status flp_plan_create(flp_context *context, const flp_linear_logp_problem *problem, flp_plan **plan);
-FLP_API void flp_plan_destroy(flp_plan *plan); /* NULL is allowed */
-
-/* Bytes of workspace that executing rows <= problem.rows takes; -1 where rows is out of range. */
-FLP_API int64_t flp_plan_workspace_bytes(const flp_plan *plan, int64_t rows);
-
-/* The identity of the arithmetic: two plans with equal strings give a row the same bits. Lives as long as the plan. */
-FLP_API const char *flp_plan_numerics(const flp_plan *plan);
-
-/* Problem, path and why, variants, launches, workspace: lines "key: value". Lives as long as the plan. */
-FLP_API const char *flp_plan_describe(const flp_plan *plan);
-
-typedef enum {
-    FLP_CHECK_TARGETS = 1u /* look at every target first; a bad one is FLP_BAD_TARGET. Waits for the stream. */
-} flp_execute_flags;
+FLP_API flp_status flp_linear_logp_plan_create(flp_context *context, const flp_linear_logp_problem *problem, flp_plan **plan);
 
 /* On a GPU path every pointer is a device pointer (of the plan's CUDA context) and borrowed until the stream has
  * passed the call; on the CPU path a host pointer, borrowed during the call. Zero it, then set. */
@@ -178,12 +199,13 @@ typedef struct {
     const void *weight;             /* [V, D] or [D, V] */
     const void *bias;               /* [V]; NULL where bias_dtype is FLP_NONE */
     const void *target;             /* [N] */
-    int64_t ignore_index;           /* a row with this target gives logp 0 (lse and argmax are written as usual);
+    int64_t ignore_index;           /* a row with this target gives logp 0 (the other outputs are written as usual);
                                        to ignore none, set a value that no target has */
     double temperature;             /* > 0; 0: 1 */
     const float *row_temperature;   /* [N] f32, > 0, or NULL; instead of temperature */
     float *logp;                    /* [N] f32 */
     float *lse;                     /* [N] f32 or NULL */
+    float *entropy;                 /* [N] f32 or NULL, in nats; needs problem.entropy */
     int32_t *argmax;                /* [N] or NULL; needs problem.argmax */
     void *workspace;                /* device memory, 256-byte aligned; NULL: the context's shared scratch */
     size_t workspace_bytes;
@@ -191,28 +213,351 @@ typedef struct {
     unsigned flags;                 /* flp_execute_flags */
 } flp_linear_logp_args;
 
-/* Computes logp (and lse, argmax). GPU path: enqueues on the stream and returns; allocates nothing when a workspace is
+/* Computes logp (and lse, entropy, argmax). GPU path: enqueues on the stream and returns; allocates nothing when a workspace is
  * passed; may be captured. CPU path: done on return.
  * A target that is neither ignore_index nor in 0 .. V - 1 makes its row NaN; see flp_plan_target_errors. In an ignored
- * row logp is 0 whatever hidden holds; lse and argmax are those of its hidden.
+ * row logp is 0 whatever hidden holds; lse, entropy and argmax are those of its hidden. A NaN or +inf logit makes its row's
+ * logp, lse and entropy NaN.
  * FLP_BAD_ARGUMENT names the argument; FLP_BAD_TARGET the row and value; then nothing has been enqueued. */
-FLP_API flp_status flp_plan_execute(flp_plan *plan, const flp_linear_logp_args *args);
-
-/* Out-of-range targets that executions of this plan met since the last call of this function. Waits for the device;
- * first_row is -1 where count is 0. Either pointer may be NULL. */
-FLP_API flp_status flp_plan_target_errors(flp_plan *plan, int64_t *count, int64_t *first_row);
-
-/* ---- dispatch ----------------------------------------------------------------------------------------------- */
+FLP_API flp_status flp_linear_logp_execute(flp_plan *plan, const flp_linear_logp_args *args);
 
 /* Plan and execute in one call: the context keeps the plan of each problem (rows rounded up to its bucket), and a known
  * one is found without lock, allocation or system call. problem.rows and problem.pointer_alignment are ignored: both are
- * taken from args. Errors as flp_plan_create and flp_plan_execute; a problem that is new while its stream is captured is
- * FLP_CAPTURING: call flp_prepare first. */
+ * taken from args. Errors as flp_linear_logp_plan_create and flp_linear_logp_execute; a problem that is new while its
+ * stream is captured is FLP_CAPTURING: call flp_linear_logp_prepare first. */
 FLP_API flp_status flp_linear_logp(flp_context *context, const flp_linear_logp_problem *problem,
                                    const flp_linear_logp_args *args);
 
 /* Makes the plans that flp_linear_logp would for any N up to problem.rows, and reserves the shared scratch of stream. */
-FLP_API flp_status flp_prepare(flp_context *context, const flp_linear_logp_problem *problem, void *stream);
+FLP_API flp_status flp_linear_logp_prepare(flp_context *context, const flp_linear_logp_problem *problem, void *stream);
+
+/* ---- linear_logp_backward ----------------------------------------------------------------------------------- */
+
+typedef enum { /* gradients that are added to what stands there, in fp32 before their one rounding */
+    FLP_ACCUMULATE_HIDDEN = 1u,
+    FLP_ACCUMULATE_WEIGHT = 2u,
+    FLP_ACCUMULATE_BIAS = 4u
+} flp_accumulate;
+
+/* The gradients of a loss by linear_logp's hidden, weight and bias, from its gradients by logp, lse and entropy:
+ *
+ *     a[i][v] = g_logp[i] ([v = target[i]] - p[i][v]) + g_lse[i] p[i][v] - g_entropy[i] p[i][v] (log(p[i][v]) + entropy[i])
+ *     dlogit[i][v] = a[i][v] / temperature[i] (1 - (softcap(logit) / c)^2),   p[i][v] = exp(z[i][v] - lse[i])
+ *     grad_hidden = dlogit . weight,   grad_weight = dlogit^T . hidden,   grad_bias[v] = sum_i dlogit[i][v]
+ *
+ * The logits are computed anew. On a GPU path dlogit is rounded to the dtype of the inputs (fp16: scaled by a power of two first; what lies
+ * below 2^-29 of the call's largest upstream gradient loses digits). Sums are in fp32, each gradient is rounded once, and all repeat bit for
+ * bit; a row of grad_hidden depends neither on N nor on other rows. */
+typedef struct {
+    flp_linear_logp_problem forward;   /* as linear_logp was given it, but for argmax and entropy, which are 0. pointer_alignment
+                                          counts for grad_hidden and grad_weight too */
+    flp_dtype grad_hidden, grad_weight, grad_bias; /* FLP_BF16, FLP_F16 or FLP_F32; FLP_NONE: not wanted. At least one is */
+    int64_t grad_hidden_stride;        /* elements from row to row; 0: hidden's */
+    int64_t grad_weight_stride;        /* 0: weight's. grad_weight lies as weight; behind the real vocabulary it is left alone */
+    unsigned accumulate;               /* flp_accumulate */
+    int g_lse, g_entropy;              /* 1: args brings it */
+    int64_t memory_budget;             /* bytes of workspace that a GPU path may take for problem.rows (without a plan: for N
+                                          rounded up to its bucket): more memory, fewer flops. 0: at most 256 MiB at N 8192,
+                                          D 4096, in proportion to N. FLP_BAD_ARGUMENT says the least */
+} flp_linear_logp_backward_problem;
+
+/* Pointers as flp_linear_logp_args'; the outputs overlap nothing. */
+typedef struct {
+    int64_t rows;                   /* N, 0 .. problem.rows; 0 writes grad_weight and grad_bias (zeros) all the same */
+    const void *hidden, *weight, *bias, *target; /* linear_logp's */
+    int64_t ignore_index;           /* a row with this target has no part in any gradient, whatever its hidden, g_logp, g_lse
+                                       and g_entropy hold; its row of grad_hidden is 0 */
+    double temperature;             /* linear_logp's, as row_temperature */
+    const float *row_temperature;
+    const float *lse;               /* [N] f32: linear_logp's */
+    const float *entropy;           /* [N] f32: linear_logp's, where problem.g_entropy is 1; else NULL */
+    const float *g_logp;            /* [N] f32 */
+    const float *g_lse, *g_entropy; /* [N] f32; NULL where the problem's are 0 */
+    void *grad_hidden;              /* [N, D]; NULL where not wanted, as the next two */
+    void *grad_weight;              /* [V, D] or [D, V], as weight */
+    void *grad_bias;                /* [V] */
+    void *workspace;                /* as linear_logp's, as the rest */
+    size_t workspace_bytes;
+    void *stream;
+    unsigned flags;
+} flp_linear_logp_backward_args;
+
+FLP_API flp_status flp_linear_logp_backward_problem_format(const flp_linear_logp_backward_problem *problem, char *text, size_t bytes);
+FLP_API flp_status flp_linear_logp_backward_problem_parse(const char *text, flp_linear_logp_backward_problem *problem);
+
+/* On a GPU that has no kernels for it, a problem of FLP_BACKEND_AUTO is FLP_NO_VARIANT: the CPU path would read host memory. */
+FLP_API flp_status flp_linear_logp_backward_plan_create(flp_context *context, const flp_linear_logp_backward_problem *problem,
+                                                        flp_plan **plan);
+
+/* A target that is neither ignore_index nor in 0 .. V - 1 is counted as linear_logp does (flp_plan_target_errors), and its row
+ * treated as an ignored one. */
+FLP_API flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp_linear_logp_backward_args *args);
+FLP_API flp_status flp_linear_logp_backward(flp_context *context, const flp_linear_logp_backward_problem *problem,
+                                            const flp_linear_logp_backward_args *args);
+FLP_API flp_status flp_linear_logp_backward_prepare(flp_context *context, const flp_linear_logp_backward_problem *problem,
+                                                    void *stream);
+
+/* ---- linear_cross_entropy ----------------------------------------------------------------------------------- */
+
+/* How the rows' losses become the loss. Rows count but for ignored ones; t is token_weights, w class_weights, both 1 where there are none. */
+typedef enum {
+    FLP_REDUCE_MEAN, /* sum_i t[i] l[i] / sum_i t[i] w[target[i]]; 0 where the divisor is 0 */
+    FLP_REDUCE_SUM,  /* sum_i t[i] l[i] */
+    FLP_REDUCE_NONE  /* t[i] l[i] of each row */
+} flp_reduction;
+
+enum { FLP_TOKEN_LOSS_NAME_BYTES = 32 };
+
+/* The loss of a language model's head, and in the same call its gradients by hidden, weight and bias. Of each row, with linear_logp's z,
+ * logp, lse and p:
+ *
+ *     uniform[i] = -sum_v w[v] log(p[i][v]) / V
+ *     l[i] = -(1 - label_smoothing) w[target[i]] logp[i] + label_smoothing uniform[i] + lse_square_scale lse[i]^2
+ *
+ * or what a token loss makes of these. Gradients as linear_logp_backward's, which says how they are rounded. */
+typedef struct {
+    flp_linear_logp_backward_problem backward; /* g_lse and g_entropy are 0. Without any gradient, the loss alone is computed; memory_budget
+                                                  is that of the gradients' part of the workspace */
+    flp_reduction reduction;
+    int label_smoothing;     /* 1: args.label_smoothing is used */
+    flp_dtype class_weights; /* FLP_NONE: 1; else FLP_BF16, FLP_F16 or FLP_F32 */
+    int token_weights;       /* 1: args.token_weights is used */
+    int entropy;             /* 1: args.entropy is written */
+    char token_loss[FLP_TOKEN_LOSS_NAME_BYTES]; /* "": the above. "policy_gradient", "policy_gradient_kl", or a name that
+                                                   flp_token_loss_define was given */
+} flp_linear_cross_entropy_problem;
+
+typedef struct {
+    const char *name;
+    const float *values;     /* [N] f32, where the other inputs are */
+} flp_token_input;
+
+typedef struct {
+    const char *name;
+    double value;
+} flp_token_parameter;
+
+/* Pointers as flp_linear_logp_args'; the outputs overlap nothing. */
+typedef struct {
+    int64_t rows;                   /* N, 0 .. problem.rows; 0 writes the loss, grad_weight and grad_bias (zeros) all the same */
+    const void *hidden, *weight, *bias, *target; /* linear_logp's */
+    int64_t ignore_index;           /* a row with this target has no part in loss or gradients, whatever its inputs hold; with
+                                       FLP_REDUCE_NONE its loss is 0 */
+    double temperature;             /* linear_logp's, as row_temperature */
+    const float *row_temperature;
+    const void *class_weights;      /* [V]; NULL where the problem's is FLP_NONE */
+    const float *token_weights;     /* [N] f32; NULL where the problem's is 0 */
+    double label_smoothing;         /* 0 .. 1; 0 where the problem's is 0 */
+    double lse_square_scale;        /* z-loss; 0 with a token loss */
+    const flp_token_input *token_inputs; /* [token_input_count] each that the token loss takes, in any order; borrowed during the call */
+    int token_input_count;
+    const flp_token_parameter *token_parameters; /* [token_parameter_count] those that differ from the token loss' defaults */
+    int token_parameter_count;
+    const float *g_loss;            /* f32 [1], [N] with FLP_REDUCE_NONE: the gradient by loss; NULL: 1 */
+    float *loss;                    /* f32 [1], [N] with FLP_REDUCE_NONE */
+    float *logp, *lse, *entropy;    /* [N] f32 or NULL: linear_logp's; entropy needs problem.entropy */
+    void *grad_hidden, *grad_weight, *grad_bias; /* linear_logp_backward's */
+    void *workspace;                /* as linear_logp's, as the rest */
+    size_t workspace_bytes;
+    void *stream;
+    unsigned flags;
+} flp_linear_cross_entropy_args;
+
+/* e.g. "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_f32:acc_weight" */
+FLP_API flp_status flp_linear_cross_entropy_problem_format(const flp_linear_cross_entropy_problem *problem, char *text, size_t bytes);
+FLP_API flp_status flp_linear_cross_entropy_problem_parse(const char *text, flp_linear_cross_entropy_problem *problem);
+
+/* As flp_linear_logp_backward_plan_create. FLP_BAD_ARGUMENT too: the context knows no token loss of that name. */
+FLP_API flp_status flp_linear_cross_entropy_plan_create(flp_context *context, const flp_linear_cross_entropy_problem *problem,
+                                                        flp_plan **plan);
+
+/* A target that is neither ignore_index nor in 0 .. V - 1 is counted as linear_logp does; it makes its row's loss NaN, and with it the mean
+ * or the sum, and has no part in the gradients or the mean's divisor. */
+FLP_API flp_status flp_linear_cross_entropy_execute(flp_plan *plan, const flp_linear_cross_entropy_args *args);
+FLP_API flp_status flp_linear_cross_entropy(flp_context *context, const flp_linear_cross_entropy_problem *problem,
+                                            const flp_linear_cross_entropy_args *args);
+FLP_API flp_status flp_linear_cross_entropy_prepare(flp_context *context, const flp_linear_cross_entropy_problem *problem, void *stream);
+
+/* Makes a token loss of the caller's own known to the context, by a name of letters a to z, digits and _, a letter first. The definition is
+ * Lua and gives the loss alone; its derivatives follow from it:
+ *
+ *     return {
+ *       inputs = { "advantages" },                      -- [N] f32 each, by args.token_inputs; at most 8
+ *       parameters = { { "entropy_scale", 0.01 } },     -- numbers and their defaults, by args.token_parameters; at most 8
+ *       loss = function(t) return -t.advantages * t.logp - t.entropy_scale * t.entropy end,
+ *     }
+ *
+ * t.logp, t.lse, t.entropy, t.uniform and t.class_weight (of the target) are a row's statistics: what a loss does not use is not computed.
+ * There are + - * / and ^ with a whole number, exp, log, min, max, abs, clamp(x, low, high), where(less(a, b), x, y), and detach(x), whose
+ * derivative is 0. The same name with the same definition again changes nothing.
+ * FLP_BAD_ARGUMENT: what is wrong with the definition, or that the name stands for another. FLP_OUT_OF_MEMORY. */
+FLP_API flp_status flp_token_loss_define(flp_context *context, const char *name, const char *definition);
+
+/* ---- weighted_sum ------------------------------------------------------------------------------------------- */
+
+/* y[i] = sum_d x[i][d] w[d], in fp32, in an order that depends on D and the dtypes alone: a row's bits depend neither on N, nor on its
+ * place or its neighbours, nor on the GPU, nor on the alignment of x. x of any leading shape is [rows, D] with rows the product. */
+typedef struct {
+    flp_dtype dtype;       /* of x: FLP_BF16, FLP_F16 or FLP_F32 */
+    int64_t rows;          /* the largest N that will be executed; >= 0 */
+    int64_t columns;       /* D, 1 .. 2^31 - 1 */
+    int64_t x_stride;      /* elements from row to row of x; 0: D */
+    int pointer_alignment; /* bytes that x is aligned to; 0: 16. Less, or such a row stride: narrower loads, which are slower */
+    flp_dtype w_dtype;     /* FLP_NONE: dtype */
+    flp_dtype y_dtype;     /* FLP_NONE: dtype */
+    flp_backend backend;
+} flp_weighted_sum_problem;
+
+/* Pointers as flp_linear_logp_args'. w and y are aligned to their elements. */
+typedef struct {
+    int64_t rows;          /* N, 0 .. problem.rows */
+    const void *x;         /* [N, D] */
+    const void *w;         /* [D] */
+    void *y;               /* [N] */
+    void *stream;
+} flp_weighted_sum_args;
+
+/* e.g. "weighted_sum:bf16:n65536:d4096" */
+FLP_API flp_status flp_weighted_sum_problem_format(const flp_weighted_sum_problem *problem, char *text, size_t bytes);
+FLP_API flp_status flp_weighted_sum_problem_parse(const char *text, flp_weighted_sum_problem *problem);
+FLP_API flp_status flp_weighted_sum_plan_create(flp_context *context, const flp_weighted_sum_problem *problem, flp_plan **plan);
+FLP_API flp_status flp_weighted_sum_execute(flp_plan *plan, const flp_weighted_sum_args *args);
+FLP_API flp_status flp_weighted_sum(flp_context *context, const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args);
+FLP_API flp_status flp_weighted_sum_prepare(flp_context *context, const flp_weighted_sum_problem *problem, void *stream);
+
+/* ---- weighted_sum_backward ---------------------------------------------------------------------------------- */
+
+/* The gradients by x and w, from the gradient g by y:
+ *
+ *     grad_x[i][d] = g[i] w[d],   grad_w[d] = sum_i g[i] x[i][d]
+ *
+ * x is read once, and only for grad_w. Products and sums are in fp32, each gradient is rounded once, and all repeat bit for bit; the order
+ * of grad_w's sums depends on N, D and the dtypes alone. */
+typedef struct {
+    flp_weighted_sum_problem forward; /* as weighted_sum was given it; y_dtype is g's. pointer_alignment counts for grad_x too */
+    flp_dtype grad_x, grad_w;         /* FLP_BF16, FLP_F16 or FLP_F32; FLP_NONE: not wanted. At least one is */
+    int64_t grad_x_stride;            /* elements from row to row; 0: x's */
+    int accumulate;                   /* 1: grad_w is added to what stands there, in fp32 before its one rounding */
+} flp_weighted_sum_backward_problem;
+
+typedef struct {
+    int64_t rows;           /* N, 0 .. problem.rows; 0 writes grad_w (zeros) all the same */
+    const void *g;          /* [N] */
+    const void *x;          /* [N, D]; not read, and may be NULL, where grad_w is not wanted */
+    const void *w;          /* [D]; likewise where grad_x is not wanted */
+    void *grad_x;           /* [N, D]; NULL where not wanted. May be x itself, with its stride and dtype; overlaps nothing else */
+    void *grad_w;           /* [D]; NULL where not wanted */
+    void *workspace;        /* as linear_logp's */
+    size_t workspace_bytes;
+    void *stream;
+} flp_weighted_sum_backward_args;
+
+FLP_API flp_status flp_weighted_sum_backward_problem_format(const flp_weighted_sum_backward_problem *problem, char *text, size_t bytes);
+FLP_API flp_status flp_weighted_sum_backward_problem_parse(const char *text, flp_weighted_sum_backward_problem *problem);
+FLP_API flp_status flp_weighted_sum_backward_plan_create(flp_context *context, const flp_weighted_sum_backward_problem *problem,
+                                                         flp_plan **plan);
+FLP_API flp_status flp_weighted_sum_backward_execute(flp_plan *plan, const flp_weighted_sum_backward_args *args);
+FLP_API flp_status flp_weighted_sum_backward(flp_context *context, const flp_weighted_sum_backward_problem *problem,
+                                             const flp_weighted_sum_backward_args *args);
+FLP_API flp_status flp_weighted_sum_backward_prepare(flp_context *context, const flp_weighted_sum_backward_problem *problem,
+                                                     void *stream);
+
+/* ---- logits_logp -------------------------------------------------------------------------------------------- */
+
+/* What linear_logp gives, of logits that are there: one read of them.
+ *
+ *     z[i][v]    = softcap(logits[i][v]) / temperature[i],    lse[i] = log(sum_v exp(z[i][v])),   logp[i] = z[i][target[i]] - lse[i]
+ *     entropy[i] = -sum_v p[i][v] log p[i][v],  p = softmax(z),    argmax[i] = first v of the largest logit */
+typedef struct {
+    flp_dtype dtype;       /* of logits: FLP_BF16, FLP_F16 or FLP_F32 */
+    int64_t rows;          /* the largest number of rows that will be executed; >= 0 */
+    int64_t vocab;         /* V, 1 .. 2^31 - 1: the real vocabulary; a row may be longer */
+    int64_t logits_stride; /* elements from row to row; 0: V */
+    int pointer_alignment; /* bytes that logits is aligned to; 0: 16. Less, like such a stride, costs speed and no bits */
+    flp_dtype target_dtype; /* FLP_I32 or FLP_I64; FLP_NONE: FLP_I64 */
+    double softcap;        /* c > 0; 0: none */
+    int argmax;            /* 1: args.argmax is written */
+    int entropy;           /* 1: args.entropy is written */
+    flp_backend backend;
+} flp_logits_logp_problem;
+
+FLP_API flp_status flp_logits_logp_problem_format(const flp_logits_logp_problem *problem, char *text, size_t bytes);
+FLP_API flp_status flp_logits_logp_problem_parse(const char *text, flp_logits_logp_problem *problem);
+FLP_API flp_status flp_logits_logp_plan_create(flp_context *context, const flp_logits_logp_problem *problem, flp_plan **plan);
+
+/* Without row_index, all arrays have `rows` rows. With it, row i of the call is row row_index[i] of logits, target and row_temperature,
+ * which have logits_rows rows; results have `rows` rows, or with FLP_SCATTER lie at row_index[i] and leave the others alone. */
+typedef struct {
+    int64_t rows;                 /* 0 .. problem.rows */
+    const void *logits;           /* [N, V] */
+    const void *target;           /* [N] */
+    const int64_t *row_index;     /* [rows] or NULL: all. 64 bits, as a search for the valid rows gives them; without repetition */
+    int64_t logits_rows;          /* with row_index: N, 0 .. 2^28. An index outside is as a bad target, and names nothing */
+    int64_t ignore_index;         /* as for linear_logp. Of many rows, an ignored one is not read where only logp is wanted */
+    double temperature;           /* > 0; 0: 1 */
+    const float *row_temperature; /* [N] f32, > 0, or NULL; instead of temperature */
+    float *logp;                  /* f32, each of these four NULL where it is not wanted */
+    float *lse;
+    float *entropy;               /* needs problem.entropy */
+    int32_t *argmax;              /* needs problem.argmax */
+    void *workspace;              /* device memory, 256-byte aligned; NULL: the context's shared scratch */
+    size_t workspace_bytes;
+    void *stream;
+    unsigned flags;               /* flp_execute_flags */
+} flp_logits_logp_args;
+
+FLP_API flp_status flp_logits_logp_execute(flp_plan *plan, const flp_logits_logp_args *args);
+FLP_API flp_status flp_logits_logp(flp_context *context, const flp_logits_logp_problem *problem, const flp_logits_logp_args *args);
+FLP_API flp_status flp_logits_logp_prepare(flp_context *context, const flp_logits_logp_problem *problem, void *stream);
+
+/* The gradient of sum_i (g_logp[i] logp[i] + g_lse[i] lse[i] + g_entropy[i] entropy[i]) with respect to logits, one read and one write:
+ *
+ *     dz[i][v] = g_logp (v = target) + p[v] (g_lse - g_logp - g_entropy (entropy + log p[v])),   grad_logits = dz dz/dlogits
+ *
+ * The row of an ignored or bad target is zeros, whatever its logits hold. */
+typedef struct {
+    flp_dtype dtype;       /* of logits and grad_logits */
+    int64_t rows, vocab;
+    int64_t logits_stride, grad_stride; /* elements from row to row; 0: V */
+    int pointer_alignment; /* of logits and grad_logits */
+    flp_dtype target_dtype;
+    double softcap;
+    int entropy;           /* 1: g_entropy is read */
+    int fused;             /* 1: lse is not known yet: the forward in the same pass, whose results are written too */
+    flp_backend backend;
+} flp_logits_logp_backward_problem;
+
+FLP_API flp_status flp_logits_logp_backward_problem_format(const flp_logits_logp_backward_problem *problem, char *text, size_t bytes);
+FLP_API flp_status flp_logits_logp_backward_problem_parse(const char *text, flp_logits_logp_backward_problem *problem);
+FLP_API flp_status flp_logits_logp_backward_plan_create(flp_context *context, const flp_logits_logp_backward_problem *problem,
+                                                        flp_plan **plan);
+
+/* With row_index the upstream gradients and grad_logits lie as results do. */
+typedef struct {
+    int64_t rows;
+    const void *logits, *target;
+    const int64_t *row_index;
+    int64_t logits_rows;
+    int64_t ignore_index;
+    double temperature;           /* that of the forward, as the next */
+    const float *row_temperature;
+    const float *g_logp;          /* f32 */
+    const float *g_lse;           /* f32 or NULL: zeros */
+    const float *g_entropy;       /* f32 or NULL: zeros; needs problem.entropy */
+    float *lse;                   /* read; fused: written, or NULL */
+    float *entropy;               /* read where problem.entropy is set; fused: written, or NULL */
+    float *logp;                  /* fused: written, or NULL; else NULL */
+    void *grad_logits;            /* may be logits, with the same stride (and, with row_index, FLP_SCATTER); else the two are apart */
+    void *workspace;
+    size_t workspace_bytes;
+    void *stream;
+    unsigned flags;
+} flp_logits_logp_backward_args;
+
+FLP_API flp_status flp_logits_logp_backward_execute(flp_plan *plan, const flp_logits_logp_backward_args *args);
+FLP_API flp_status flp_logits_logp_backward(flp_context *context, const flp_logits_logp_backward_problem *problem,
+                                            const flp_logits_logp_backward_args *args);
+FLP_API flp_status flp_logits_logp_backward_prepare(flp_context *context, const flp_logits_logp_backward_problem *problem, void *stream);
 
 /* ---- facts -------------------------------------------------------------------------------------------------- */
 

@@ -46,19 +46,19 @@ static double norm(const double *values, int64_t count)
     return sqrt(sum);
 }
 
-static int check_values(const char *name, const float *got, const double *want, const flp_reference *reference, const report *to)
+static int check_values(const char *name, const float *got, const double *want, const double *rounding, int64_t rows, const report *to)
 {
     flp_reference_error error;
-    flp_reference_compare(got, want, reference->rows, &error);
+    flp_reference_compare(got, want, rows, &error);
     int64_t i = error.unlike_at;
     if (i >= 0) return reject(to, "%s[%" PRId64 "]: got %.9g, wanted %.9g", name, i, got[i], want[i]);
-    double allowed = fmax(promised * norm(want, reference->rows), norm(reference->rounding, reference->rows));
+    double allowed = fmax(promised * norm(want, rows), norm(rounding, rows));
     i = error.largest_at;
     if (error.norm > allowed)
         return reject(to, "%s: error %.3g in norm (%.3g relative), allowed %.3g; worst [%" PRId64 "]: got %.9g, wanted %.9g", name,
                       error.norm, error.relative, allowed, i, got[i], want[i]);
-    for (i = 0; i < reference->rows; i++) {
-        double bound = deviations * (reference->rounding[i] + ldexp(fabs(want[i]), -24));
+    for (i = 0; i < rows; i++) {
+        double bound = deviations * (rounding[i] + ldexp(fabs(want[i]), -24));
         if (isfinite(want[i]) && fabs(got[i] - want[i]) > bound)
             return reject(to, "%s[%" PRId64 "]: got %.9g, wanted %.9g within %.3g", name, i, got[i], want[i], bound);
     }
@@ -76,6 +76,16 @@ static int check_sign(const flp_case *c, const flp_case_data *data, const float 
         if (target == args.ignore_index && logp[i] != 0)
             return reject(to, "logp[%" PRId64 "]: got %.9g, wanted 0: the row is ignored", i, logp[i]);
     }
+    return 1;
+}
+
+/* Of finite logits 0 .. log(V), whose own rounding to fp32 is allowed; with V = 1, that of the two logarithms whose difference it is. */
+static int check_range(const flp_case *c, const float *entropy, int64_t rows, const report *to)
+{
+    float largest = (float)log((double)c->problem.vocab) * (1 + 0x1p-20f) + 0x1p-22f;
+    for (int64_t i = 0; i < rows; i++)
+        if (entropy[i] < 0 || entropy[i] > largest)
+            return reject(to, "entropy[%" PRId64 "]: got %.9g, wanted 0 .. log(V) = %.9g", i, entropy[i], largest);
     return 1;
 }
 
@@ -102,13 +112,19 @@ static int check_argmax(const flp_case *c, const int32_t *got, const flp_referen
 
 int flp_case_check(const flp_case *c, const flp_case_data *data, const flp_reference *reference, char *message, size_t bytes)
 {
-    static const char *const names[] = {[FLP_CASE_LOGP] = "logp", [FLP_CASE_LSE] = "lse", [FLP_CASE_ARGMAX] = "argmax"};
+    static const char *const names[] = {[FLP_CASE_LOGP] = "logp", [FLP_CASE_LSE] = "lse", [FLP_CASE_ENTROPY] = "entropy",
+                                        [FLP_CASE_ARGMAX] = "argmax"};
+    const double *rounding = reference->rounding;
+    int64_t rows = reference->rows;
     report to = {message, bytes};
     for (int role = FLP_CASE_LOGP; role <= FLP_CASE_ARGMAX; role++)
         if (data->buffer[role].base != NULL && !check_guards(names[role], &data->buffer[role], &to)) return 0;
     flp_linear_logp_args args;
     flp_case_args(c, data, NULL, &args);
-    if (!check_values("logp", args.logp, reference->logp, reference, &to) || !check_sign(c, data, args.logp, &to)) return 0;
-    if (args.lse != NULL && !check_values("lse", args.lse, reference->lse, reference, &to)) return 0;
+    if (!check_values("logp", args.logp, reference->logp, rounding, rows, &to) || !check_sign(c, data, args.logp, &to)) return 0;
+    if (args.lse != NULL && !check_values("lse", args.lse, reference->lse, rounding, rows, &to)) return 0;
+    if (args.entropy != NULL && (!check_values("entropy", args.entropy, reference->entropy, reference->entropy_rounding, rows, &to) ||
+                                 !check_range(c, args.entropy, rows, &to)))
+        return 0;
     return args.argmax == NULL || check_argmax(c, args.argmax, reference, &to);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD_BYTES = 256, INPUT_FILL = 0xff, OUTPUT_FILL = 0xc5 };
+enum { GUARD_BYTES = 256 };
 enum { HIDDEN_STREAM = 1, WEIGHT_STREAM, BIAS_STREAM, TARGET_STREAM, TEMPERATURE_STREAM };
 
 /* SplitMix64 of a counter: two rounds, so that neighbouring streams and indices have nothing in common. */
@@ -39,7 +39,7 @@ static int64_t element_bytes(flp_dtype dtype)
     return dtype == FLP_I64 ? 8 : dtype == FLP_F32 || dtype == FLP_I32 ? 4 : 2;
 }
 
-static int allocate(flp_case_buffer *buffer, int64_t data_bytes, int misalignment, int fill)
+int flp_case_allocate(flp_case_buffer *buffer, int64_t data_bytes, int misalignment, int fill)
 {
     buffer->offset = GUARD_BYTES + (size_t)misalignment;
     buffer->data_bytes = (size_t)data_bytes;
@@ -54,16 +54,17 @@ static int allocate_all(const flp_case *c, flp_case_data *data)
     const flp_linear_logp_problem *p = &c->problem;
     flp_case_buffer *b = data->buffer;
     int64_t weight_rows = p->weight_layout == FLP_VOCAB_HIDDEN ? p->vocab + c->vocab_padding : p->hidden;
-    int complete = allocate(&b[FLP_CASE_HIDDEN], p->rows * p->hidden_stride * element_bytes(p->dtype), c->misalignment, INPUT_FILL) &&
-                   allocate(&b[FLP_CASE_WEIGHT], weight_rows * p->weight_stride * element_bytes(p->dtype), c->misalignment, INPUT_FILL) &&
-                   allocate(&b[FLP_CASE_TARGET], p->rows * element_bytes(p->target_dtype), 0, INPUT_FILL) &&
-                   allocate(&b[FLP_CASE_LOGP], p->rows * 4, 0, OUTPUT_FILL);
+    int complete = flp_case_allocate(&b[FLP_CASE_HIDDEN], p->rows * p->hidden_stride * element_bytes(p->dtype), c->misalignment, FLP_CASE_INPUT_FILL) &&
+                   flp_case_allocate(&b[FLP_CASE_WEIGHT], weight_rows * p->weight_stride * element_bytes(p->dtype), c->misalignment, FLP_CASE_INPUT_FILL) &&
+                   flp_case_allocate(&b[FLP_CASE_TARGET], p->rows * element_bytes(p->target_dtype), 0, FLP_CASE_INPUT_FILL) &&
+                   flp_case_allocate(&b[FLP_CASE_LOGP], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
     if (p->bias_dtype != FLP_NONE)
-        complete = complete && allocate(&b[FLP_CASE_BIAS], p->vocab * element_bytes(p->bias_dtype), 0, INPUT_FILL);
+        complete = complete && flp_case_allocate(&b[FLP_CASE_BIAS], p->vocab * element_bytes(p->bias_dtype), 0, FLP_CASE_INPUT_FILL);
     if (c->rows & FLP_CASE_ROW_TEMPERATURES)
-        complete = complete && allocate(&b[FLP_CASE_ROW_TEMPERATURE], p->rows * 4, 0, INPUT_FILL);
-    if (!(c->rows & FLP_CASE_LOGP_ONLY)) complete = complete && allocate(&b[FLP_CASE_LSE], p->rows * 4, 0, OUTPUT_FILL);
-    if (p->argmax) complete = complete && allocate(&b[FLP_CASE_ARGMAX], p->rows * 4, 0, OUTPUT_FILL);
+        complete = complete && flp_case_allocate(&b[FLP_CASE_ROW_TEMPERATURE], p->rows * 4, 0, FLP_CASE_INPUT_FILL);
+    if (!(c->rows & FLP_CASE_LOGP_ONLY)) complete = complete && flp_case_allocate(&b[FLP_CASE_LSE], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
+    if (p->entropy) complete = complete && flp_case_allocate(&b[FLP_CASE_ENTROPY], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
+    if (p->argmax) complete = complete && flp_case_allocate(&b[FLP_CASE_ARGMAX], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
     return complete;
 }
 
@@ -136,6 +137,7 @@ static int64_t target_value(const flp_case *c, int64_t row)
 {
     if (is_ignored(c, row)) return c->ignore_index;
     if ((c->rows & FLP_CASE_BAD_TARGETS) && row % 3 != 0) return bad_target(c, row / 3 * 2 + row % 3 - 1);
+    if (c->rows & FLP_CASE_EQUAL_TARGETS) return c->problem.vocab / 2;
     if (row == 1) return c->problem.vocab - 1;
     return row == 0 ? 0 : (int64_t)(flp_case_random(TARGET_STREAM, (uint64_t)row) % (uint64_t)c->problem.vocab);
 }
@@ -179,7 +181,7 @@ void flp_case_free_data(flp_case_data *data)
 void flp_case_poison_outputs(flp_case_data *data)
 {
     for (int role = FLP_CASE_LOGP; role <= FLP_CASE_ARGMAX; role++)
-        if (data->buffer[role].base != NULL) memset(data->buffer[role].base, OUTPUT_FILL, data->buffer[role].bytes);
+        if (data->buffer[role].base != NULL) memset(data->buffer[role].base, FLP_CASE_OUTPUT_FILL, data->buffer[role].bytes);
 }
 
 void flp_case_args(const flp_case *c, const flp_case_data *data, void *const *bases, flp_linear_logp_args *args)
@@ -193,5 +195,5 @@ void flp_case_args(const flp_case *c, const flp_case_data *data, void *const *ba
         .rows = c->problem.rows, .hidden = at[FLP_CASE_HIDDEN], .weight = at[FLP_CASE_WEIGHT], .bias = at[FLP_CASE_BIAS],
         .target = at[FLP_CASE_TARGET], .ignore_index = c->ignore_index, .temperature = c->temperature,
         .row_temperature = at[FLP_CASE_ROW_TEMPERATURE], .logp = at[FLP_CASE_LOGP], .lse = at[FLP_CASE_LSE],
-        .argmax = at[FLP_CASE_ARGMAX]};
+        .entropy = at[FLP_CASE_ENTROPY], .argmax = at[FLP_CASE_ARGMAX]};
 }

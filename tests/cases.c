@@ -20,10 +20,11 @@ static const struct {
 /* Fields that are 0 take rows 65, hidden 64, vocab 1000, the dtypes in turn, int64 targets, ignore_index -100. */
 static const flp_case edges[] = {
     {.name = "no rows", .problem = {.rows = -1, .argmax = 1}},
-    {.name = "seed case", .problem = {.dtype = FLP_F32, .rows = 64, .hidden = 512, .vocab = 1024, .weight_layout = FLP_HIDDEN_VOCAB}},
+    {.name = "seed case", .problem = {.dtype = FLP_F32, .rows = 64, .hidden = 512, .vocab = 1024, .weight_layout = FLP_HIDDEN_VOCAB, .entropy = 1}},
     {.name = "logp only", .rows = FLP_CASE_LOGP_ONLY},
     {.name = "logp only, some ignored", .rows = FLP_CASE_LOGP_ONLY | FLP_CASE_IGNORED_ROWS | FLP_CASE_IGNORED_NAN},
-    {.name = "exact fp32", .problem = {.dtype = FLP_F32, .precision = FLP_PRECISION_EXACT, .argmax = 1}},
+    {.name = "logp and entropy", .rows = FLP_CASE_LOGP_ONLY | FLP_CASE_IGNORED_ROWS | FLP_CASE_BAD_TARGETS, .problem = {.entropy = 1}},
+    {.name = "exact fp32", .problem = {.dtype = FLP_F32, .precision = FLP_PRECISION_EXACT, .argmax = 1, .entropy = 1}},
 
     {.name = "hidden rows apart", .hidden_gap = 24, .problem = {.argmax = 1}},
     {.name = "hidden rows apart by an odd number", .hidden_gap = 3},
@@ -46,57 +47,57 @@ static const flp_case edges[] = {
     {.name = "bias f16", .bias = FLP_CASE_PLAIN_BIAS, .problem = {.dtype = FLP_BF16, .bias_dtype = FLP_F16}},
     {.name = "bias f32", .bias = FLP_CASE_PLAIN_BIAS, .problem = {.dtype = FLP_F16, .argmax = 1}},
     {.name = "bias, many tiles", .bias = FLP_CASE_PLAIN_BIAS, .problem = {.vocab = 5003, .argmax = 1}},
-    {.name = "logits up", .bias = FLP_CASE_UP, .problem = {.argmax = 1}},
-    {.name = "logits down", .bias = FLP_CASE_DOWN, .problem = {.argmax = 1}},
-    {.name = "all negative", .bias = FLP_CASE_NEGATIVE, .problem = {.argmax = 1}},
-    {.name = "later tiles 200 higher", .bias = FLP_CASE_STEP_200, .problem = {.argmax = 1}},
+    {.name = "logits up", .bias = FLP_CASE_UP, .problem = {.argmax = 1, .entropy = 1}},
+    {.name = "logits down", .bias = FLP_CASE_DOWN, .problem = {.argmax = 1, .entropy = 1}},
+    {.name = "all negative", .bias = FLP_CASE_NEGATIVE, .problem = {.argmax = 1, .entropy = 1}},
+    {.name = "later tiles 200 higher", .bias = FLP_CASE_STEP_200, .problem = {.argmax = 1, .entropy = 1}},
     {.name = "later tiles 2000 higher", .bias = FLP_CASE_STEP_2000, .problem = {.argmax = 1}},
-    {.name = "later tiles 2000 higher, many tiles", .bias = FLP_CASE_STEP_2000, .problem = {.vocab = 5003}},
-    {.name = "later tiles 2000 higher, hot", .bias = FLP_CASE_STEP_2000, .temperature = 7},
-    {.name = "first tiles masked", .bias = FLP_CASE_FIRST_MASKED, .problem = {.argmax = 1}},
+    {.name = "later tiles 2000 higher, many tiles", .bias = FLP_CASE_STEP_2000, .problem = {.vocab = 5003, .entropy = 1}},
+    {.name = "later tiles 2000 higher, hot", .bias = FLP_CASE_STEP_2000, .temperature = 7, .problem = {.entropy = 1}},
+    {.name = "first tiles masked", .bias = FLP_CASE_FIRST_MASKED, .problem = {.argmax = 1, .entropy = 1}},
     {.name = "first tiles masked, many tiles", .bias = FLP_CASE_FIRST_MASKED, .problem = {.vocab = 5003, .argmax = 1}},
     {.name = "last tiles masked", .bias = FLP_CASE_LAST_MASKED, .problem = {.argmax = 1}},
-    {.name = "last tiles masked, many tiles", .bias = FLP_CASE_LAST_MASKED, .problem = {.vocab = 5003, .argmax = 1}},
-    {.name = "one entry left", .bias = FLP_CASE_ONE_LEFT, .problem = {.argmax = 1}},
-    {.name = "all masked", .bias = FLP_CASE_ALL_MASKED, .problem = {.argmax = 1}},
-    {.name = "one entry +inf", .bias = FLP_CASE_PLUS_INFINITY, .problem = {.argmax = 1}},
-    {.name = "one entry NaN", .bias = FLP_CASE_BIAS_NAN, .problem = {.argmax = 1}},
-    {.name = "masked and capped", .bias = FLP_CASE_FIRST_MASKED, .problem = {.softcap = 30, .argmax = 1}},
+    {.name = "last tiles masked, many tiles", .bias = FLP_CASE_LAST_MASKED, .problem = {.vocab = 5003, .argmax = 1, .entropy = 1}},
+    {.name = "one entry left", .bias = FLP_CASE_ONE_LEFT, .problem = {.argmax = 1, .entropy = 1}},
+    {.name = "all masked", .bias = FLP_CASE_ALL_MASKED, .problem = {.argmax = 1, .entropy = 1}},
+    {.name = "one entry +inf", .bias = FLP_CASE_PLUS_INFINITY, .problem = {.argmax = 1, .entropy = 1}},
+    {.name = "one entry NaN", .bias = FLP_CASE_BIAS_NAN, .problem = {.argmax = 1, .entropy = 1}},
+    {.name = "masked and capped", .bias = FLP_CASE_FIRST_MASKED, .problem = {.softcap = 30, .argmax = 1, .entropy = 1}},
 
-    {.name = "all equal", .values = FLP_CASE_ZEROS, .problem = {.argmax = 1}},
+    {.name = "all equal", .values = FLP_CASE_ZEROS, .problem = {.argmax = 1, .entropy = 1}},
     {.name = "all equal, many tiles", .values = FLP_CASE_ZEROS, .problem = {.vocab = 5003, .argmax = 1}},
     {.name = "ties", .values = FLP_CASE_INTEGERS, .problem = {.argmax = 1}},
-    {.name = "ties, many tiles", .values = FLP_CASE_INTEGERS, .problem = {.hidden = 8, .vocab = 5003, .argmax = 1}},
+    {.name = "ties, many tiles", .values = FLP_CASE_INTEGERS, .problem = {.hidden = 8, .vocab = 5003, .argmax = 1, .entropy = 1}},
     {.name = "ties, capped", .values = FLP_CASE_INTEGERS, .problem = {.softcap = 1, .argmax = 1}},
 
-    {.name = "softcap 30", .problem = {.softcap = 30, .argmax = 1}},
-    {.name = "softcap 1", .problem = {.softcap = 1, .argmax = 1}},
+    {.name = "softcap 30", .problem = {.softcap = 30, .argmax = 1, .entropy = 1}},
+    {.name = "softcap 1", .problem = {.softcap = 1, .argmax = 1, .entropy = 1}},
     {.name = "softcap 30, cold", .temperature = 0.1, .problem = {.softcap = 30}},
     {.name = "temperature 0.1", .temperature = 0.1},
     {.name = "temperature 1", .temperature = 1},
-    {.name = "temperature 7", .temperature = 7, .problem = {.argmax = 1}},
-    {.name = "row temperatures", .rows = FLP_CASE_ROW_TEMPERATURES, .problem = {.argmax = 1}},
-    {.name = "row temperatures, softcap, bias", .rows = FLP_CASE_ROW_TEMPERATURES, .bias = FLP_CASE_PLAIN_BIAS, .problem = {.softcap = 5}},
+    {.name = "temperature 7", .temperature = 7, .problem = {.argmax = 1, .entropy = 1}},
+    {.name = "row temperatures", .rows = FLP_CASE_ROW_TEMPERATURES, .problem = {.argmax = 1, .entropy = 1}},
+    {.name = "row temperatures, softcap, bias", .rows = FLP_CASE_ROW_TEMPERATURES, .bias = FLP_CASE_PLAIN_BIAS, .problem = {.softcap = 5, .entropy = 1}},
 
     {.name = "int32 targets", .problem = {.target_dtype = FLP_I32}},
     {.name = "some ignored", .rows = FLP_CASE_IGNORED_ROWS},
     {.name = "some ignored, int32", .rows = FLP_CASE_IGNORED_ROWS, .problem = {.target_dtype = FLP_I32}},
-    {.name = "ignored rows hold NaN", .rows = FLP_CASE_IGNORED_ROWS | FLP_CASE_IGNORED_NAN, .problem = {.argmax = 1}},
+    {.name = "ignored rows hold NaN", .rows = FLP_CASE_IGNORED_ROWS | FLP_CASE_IGNORED_NAN, .problem = {.argmax = 1, .entropy = 1}},
     {.name = "all ignored", .rows = FLP_CASE_ALL_IGNORED},
     {.name = "ignore index in the vocabulary", .rows = FLP_CASE_IGNORED_ROWS, .ignore_index = 7},
     {.name = "ignore index beyond int32 matches no int32", .ignore_index = (1ll << 32) + 7, .problem = {.vocab = 8, .target_dtype = FLP_I32}},
-    {.name = "bad targets", .rows = FLP_CASE_BAD_TARGETS, .problem = {.argmax = 1}},
+    {.name = "bad targets", .rows = FLP_CASE_BAD_TARGETS, .problem = {.argmax = 1, .entropy = 1}},
     {.name = "bad targets, int32", .rows = FLP_CASE_BAD_TARGETS, .problem = {.target_dtype = FLP_I32}},
     {.name = "bad targets, none ignored", .rows = FLP_CASE_BAD_TARGETS, .ignore_index = INT64_MIN},
     {.name = "bad targets, logp only", .rows = FLP_CASE_BAD_TARGETS | FLP_CASE_LOGP_ONLY},
-    {.name = "NaN and inf rows", .rows = FLP_CASE_NAN_ROWS, .problem = {.argmax = 1}},
+    {.name = "NaN and inf rows", .rows = FLP_CASE_NAN_ROWS, .problem = {.argmax = 1, .entropy = 1}},
     /* Not fp32: its tf32 parts turn an infinite entry of hidden into NaN, which the cap would show. */
     {.name = "NaN and inf rows, softcap", .rows = FLP_CASE_NAN_ROWS, .problem = {.dtype = FLP_BF16, .softcap = 30}},
     {.name = "NaN and inf rows, many tiles", .rows = FLP_CASE_NAN_ROWS, .problem = {.vocab = 5003}},
     {.name = "NaN and inf rows, columns", .rows = FLP_CASE_NAN_ROWS, .problem = {.weight_layout = FLP_HIDDEN_VOCAB}},
     {.name = "everything at once", .rows = FLP_CASE_ROW_TEMPERATURES | FLP_CASE_IGNORED_ROWS | FLP_CASE_NAN_ROWS,
      .bias = FLP_CASE_FIRST_MASKED, .hidden_gap = 8, .vocab_padding = 16,
-     .problem = {.rows = 129, .hidden = 128, .vocab = 1003, .target_dtype = FLP_I32, .softcap = 20, .argmax = 1}},
+     .problem = {.rows = 129, .hidden = 128, .vocab = 1003, .target_dtype = FLP_I32, .softcap = 20, .argmax = 1, .entropy = 1}},
 };
 
 enum { LAYOUTS = 2, GRID = COUNT(shapes) * COUNT(dtypes) * LAYOUTS };
@@ -110,13 +111,13 @@ static void get_grid_case(int index, flp_case *out)
 {
     int layout = index % LAYOUTS, dtype = index / LAYOUTS % COUNT(dtypes), shape = index / LAYOUTS / COUNT(dtypes);
     *out = (flp_case){.problem = {.dtype = dtypes[dtype], .rows = shapes[shape].rows, .hidden = shapes[shape].hidden,
-                                  .vocab = shapes[shape].vocab, .argmax = shape % 2,
+                                  .vocab = shapes[shape].vocab, .argmax = shape % 2, .entropy = shape / 2 % 2,
                                   .weight_layout = layout ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN}};
     snprintf(out->name, sizeof out->name, "%s n%d d%d v%d %s", dtype_names[dtype], shapes[shape].rows, shapes[shape].hidden,
              shapes[shape].vocab, layout ? "[D, V]" : "[V, D]");
 }
 
-static void fill_defaults(int index, flp_case *c)
+void flp_case_complete(int index, flp_case *c)
 {
     flp_linear_logp_problem *p = &c->problem;
     p->rows = p->rows == 0 ? 65 : p->rows < 0 ? 0 : p->rows;
@@ -137,5 +138,5 @@ void flp_case_get(int index, flp_case *out)
         get_grid_case(index, out);
     else
         *out = edges[index - GRID];
-    fill_defaults(index, out);
+    flp_case_complete(index, out);
 }

@@ -5,7 +5,7 @@
  *     flp_case_make_data(&c, &data);
  *     flp_case_args(&c, &data, NULL, &args);             host pointers; or a device copy of each buffer's base
  *     flp_reference_compute(&c.problem, &args, &reference);
- *     ... execute, bring LOGP, LSE and ARGMAX back to data ...
+ *     ... execute, bring LOGP, LSE, ENTROPY and ARGMAX back to data ...
  *     flp_case_check(&c, &data, &reference, message, sizeof message); */
 #ifndef FLP_TESTS_CASES_H
 #define FLP_TESTS_CASES_H
@@ -40,7 +40,8 @@ enum { /* what some of the rows hold */
     FLP_CASE_NAN_ROWS = 8,         /* a NaN in every fifth row of hidden, +inf in every other fifth */
     FLP_CASE_IGNORED_NAN = 16,     /* an ignored row's hidden is NaN */
     FLP_CASE_ROW_TEMPERATURES = 32,
-    FLP_CASE_LOGP_ONLY = 64        /* lse is not asked for */
+    FLP_CASE_LOGP_ONLY = 64,       /* lse is not asked for */
+    FLP_CASE_EQUAL_TARGETS = 128   /* all targets are entry V / 2 */
 };
 
 typedef struct {
@@ -58,13 +59,15 @@ typedef struct {
 
 int flp_case_count(void);
 void flp_case_get(int index, flp_case *out);
+/* Fills in the fields that are 0: rows 65 (0 for -1), hidden 64, vocab 1000, strides ...; the dtypes take turns by index. */
+void flp_case_complete(int index, flp_case *c);
 
 /* Every buffer: `offset` guard bytes, the data, guard bytes up to `bytes`. An input's guards and gaps hold 0xff (NaN, -1), an
  * output is all 0xc5 before a path writes it. base is 256-byte aligned and NULL where the case has no such buffer; a copy
  * on another machine keeps the alignment that the case wants. */
 typedef enum {
     FLP_CASE_HIDDEN, FLP_CASE_WEIGHT, FLP_CASE_BIAS, FLP_CASE_TARGET, FLP_CASE_ROW_TEMPERATURE,
-    FLP_CASE_LOGP, FLP_CASE_LSE, FLP_CASE_ARGMAX, FLP_CASE_BUFFERS
+    FLP_CASE_LOGP, FLP_CASE_LSE, FLP_CASE_ENTROPY, FLP_CASE_ARGMAX, FLP_CASE_BUFFERS
 } flp_case_role;
 
 typedef struct {
@@ -85,6 +88,10 @@ void flp_case_args(const flp_case *c, const flp_case_data *data, void *const *ba
 
 /* 1 where the outputs in data are right, else 0 and a message. See case_check.c for the tolerances. */
 int flp_case_check(const flp_case *c, const flp_case_data *data, const flp_reference *reference, char *message, size_t bytes);
+
+/* A buffer filled with that byte; 0 when out of memory. */
+int flp_case_allocate(flp_case_buffer *buffer, int64_t data_bytes, int misalignment, int fill);
+enum { FLP_CASE_INPUT_FILL = 0xff, FLP_CASE_OUTPUT_FILL = 0xc5 };
 
 /* Deterministic numbers: the same on every machine. */
 uint64_t flp_case_random(uint64_t stream, uint64_t index);

@@ -112,6 +112,19 @@ static double log_sum_exp(const double *z, int64_t count)
     return largest + log(sum);
 }
 
+/* -sum p log p, and *tilt = sum p |log p + H|; a term of p = 0 is 0. */
+static double entropy_of(const double *z, int64_t count, double lse, double *tilt)
+{
+    double entropy = 0;
+    *tilt = 0;
+    if (!isfinite(lse)) return NAN;
+    for (int64_t v = 0; v < count; v++)
+        if (z[v] > -INFINITY) entropy -= exp(z[v] - lse) * (z[v] - lse);
+    for (int64_t v = 0; v < count; v++)
+        if (z[v] > -INFINITY) *tilt += exp(z[v] - lse) * fabs(z[v] - lse + entropy);
+    return entropy;
+}
+
 static int64_t target_at(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, int64_t row)
 {
     if (problem->target_dtype == FLP_I32) return ((const int32_t *)args->target)[row];
@@ -135,8 +148,10 @@ static void finish_row(const flp_linear_logp_problem *problem, const flp_linear_
     }
     reference->argmax[row] = usable ? best : -1;
     reference->lse[row] = log_sum_exp(z, problem->vocab);
-    reference->rounding[row] =
-        ldexp((0.41 * sqrt((double)problem->hidden) * size + 3 * largest_finite) / temperature + 8, -24);
+    double logit_rounding = (0.41 * sqrt((double)problem->hidden) * size + 3 * largest_finite) / temperature, tilt;
+    reference->rounding[row] = ldexp(logit_rounding + 8, -24);
+    reference->entropy[row] = entropy_of(z, problem->vocab, reference->lse[row], &tilt);
+    reference->entropy_rounding[row] = ldexp(logit_rounding * tilt + 8 * (1 + reference->entropy[row]), -24);
     if (target == args->ignore_index) {
         reference->logp[row] = 0;
     } else if (target < 0 || target >= problem->vocab) {
@@ -159,11 +174,13 @@ int flp_reference_compute(const flp_linear_logp_problem *problem, const flp_line
     reference->logits = allocate(rows * vocab);
     reference->logp = allocate(rows);
     reference->lse = allocate(rows);
+    reference->entropy = allocate(rows);
     reference->rounding = allocate(rows);
+    reference->entropy_rounding = allocate(rows);
     reference->argmax = calloc((size_t)rows + 1, sizeof *reference->argmax);
     double *hidden = allocate(rows * depth), *weight = allocate(depth), *size = allocate(rows), *z = allocate(vocab);
-    int complete = reference->logits && reference->logp && reference->lse && reference->rounding && reference->argmax && hidden &&
-                   weight && size && z;
+    int complete = reference->logits && reference->logp && reference->lse && reference->entropy && reference->rounding &&
+                   reference->entropy_rounding && reference->argmax && hidden && weight && size && z;
     if (complete) {
         for (int64_t i = 0; i < rows; i++)
             for (int64_t d = 0; d < depth; d++)
@@ -185,7 +202,9 @@ void flp_reference_free(flp_reference *reference)
     free(reference->logits);
     free(reference->logp);
     free(reference->lse);
+    free(reference->entropy);
     free(reference->rounding);
+    free(reference->entropy_rounding);
     free(reference->argmax);
     *reference = (flp_reference){0};
 }

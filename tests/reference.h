@@ -7,8 +7,10 @@ typedef struct {
     int64_t rows, vocab;
     double *logits;      /* [rows][vocab], before softcap and temperature */
     double *logp, *lse;  /* [rows]; a +inf logit makes both NaN, nothing but -inf lse -inf and logp NaN */
+    double *entropy;     /* [rows]; NaN where lse is not finite */
     int64_t *argmax;     /* [rows]: smallest index of the largest logit; -1: the row holds NaN or +inf, any index will do */
     double *rounding;    /* [rows]: what rounding to fp32 may cost logp and lse, see flp_reference_compute */
+    double *entropy_rounding;
     int64_t bad_count, bad_first; /* out-of-range targets; -1 where there is none */
 } flp_reference;
 
@@ -20,6 +22,8 @@ typedef struct {
  * |logit| of the row. Partial sums that wander to S over D additions, each rounded with a deviation of u / sqrt(3) of it,
  * end u S sqrt(D / 6) = 0.41 u sqrt(D) S off. Adding the bias, the scale's own rounding and multiplying by it take one u
  * of the logit each; exp2 and log2 of the sum 4 u each.
+ * The entropy's derivative by z[v] is -p (log p + H): entropy_rounding[i] is rounding[i] with sum_v p |log p + H| as a factor of the part that
+ * the logits cost, and with 8 (1 + H) for exp2, log2 and the products p log p.
  * Returns 0 when out of memory. Free with flp_reference_free. */
 int flp_reference_compute(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, flp_reference *reference);
 void flp_reference_free(flp_reference *reference);

@@ -3,7 +3,7 @@ local arch = require "gen.arch"
 
 local kernel = {}
 
-kernel.templates = { "types", "linear_logp_params", "simt", "dependent_launch", "linear_logp_combine" }
+kernel.templates = { "types", "linear_logp_params", "simt", "moment", "dependent_launch", "linear_logp_combine" }
 kernel.entry = "linear_logp_combine"
 kernel.parameters = { { "LinearLogpCombineParams", "params" } }
 
@@ -19,7 +19,12 @@ function kernel.check(spec)
   return true
 end
 
-function kernel.config() return {} end
+function kernel.config(spec)
+  return {
+    { "bool", "wants_argmax", spec.argmax or false }, { "bool", "wants_entropy", spec.entropy or false },
+    { "bool", "wants_logit_sum", spec.logit_sum or false },
+  }
+end
 
 function kernel.numerics() return "linear_logp_combine.r1" end
 

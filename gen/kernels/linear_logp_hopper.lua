@@ -1,12 +1,13 @@
 -- linear_logp on sm_90a: TMA and WGMMA.
 local budget = require "gen.budget"
+local tile_config = require "gen.kernels.tile_config"
 local wgmma = require "gen.wgmma"
 
 local kernel = {}
 
 kernel.templates = {
   "types", "linear_logp_params", "simt", "mbarrier", "tma", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, { only = "f32", "tf32" }, "schedule", "row_statistics", "tile_product",
+  { emit = wgmma.wrapper }, { only = "f32", "tf32" }, "schedule", "moment", "row_statistics", "tile_product",
   { only = "f32", "split_operands" }, "linear_logp",
 }
 kernel.entry = "linear_logp"
@@ -38,13 +39,7 @@ function kernel.check(spec, arch)
 end
 
 function kernel.config(spec, n)
-  return {
-    { "int", "consumer_groups", n.consumer_groups }, { "int", "steps_together", n.steps_together },
-    { "bool", "splits_operands", spec.dtype == "f32" }, { "int", "producer_registers", n.producer_registers },
-    { "int", "splitter_registers", n.splitter_registers }, { "int", "consumer_registers", n.consumer_registers },
-    { "int", "weight_box_columns", n.weight_box_columns }, { "int", "weight_box_rows", n.weight_box_rows },
-    { "int", "fragment_columns", spec.bv },
-  }
+  return tile_config.join(tile_config.tile(spec, n, false, spec.dv), tile_config.options(spec), tile_config.hopper(spec, n, n.steps_together))
 end
 
 function kernel.numerics(spec)

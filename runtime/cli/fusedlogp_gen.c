@@ -6,12 +6,13 @@
 #include "cli/console.h"
 #include "cli/gen.h"
 
-enum { ARCH = 256, DTYPE, HIDDEN, OUT, EMIT, LIST, JOBS, JSON, QUIET };
+enum { ARCH = 256, DTYPE, HIDDEN, TOKEN_LOSS, OUT, EMIT, LIST, JOBS, JSON, QUIET };
 
 static const struct argp_option table[] = {
-    {"arch", ARCH, "ARCH", 0, "architecture, e.g. sm_90a; may be given several times", 1},
+    {"arch", ARCH, "ARCH", 0, "architecture, e.g. sm_90a; may be given several times; sm_90a@host with --emit and --list: plain C++", 1},
     {"dtype", DTYPE, "LIST", 0, "dtypes, comma-separated: bf16,f16,f32 (default: all)", 1},
     {"d", HIDDEN, "LIST", 0, "hidden sizes, comma-separated (default: the usual ones)", 1},
+    {"token-loss", TOKEN_LOSS, "FILE.lua", 0, "also the kernels of this token loss, which the file's name names; may be given several times", 1},
     {"out", OUT, "DIR", 0, "kernel directory (default: the user's cache)", 2},
     {"emit", EMIT, "DIR", 0, "write sources and manifests to DIR and compile nothing", 2},
     {"list", LIST, 0, 0, "print the variants and compile nothing", 2},
@@ -46,6 +47,14 @@ static void choose_action(struct argp_state *state, flp_gen_options *options, fl
     options->action = action;
 }
 
+static void check_prebuild(struct argp_state *state, const flp_gen_options *options)
+{
+    const char *arch = NULL;
+    if (options->archs == NULL) argp_error(state, "--arch is missing (--list shows what there is)");
+    while ((arch = argz_next(options->archs, options->archs_bytes, arch)) != NULL)
+        if (strstr(arch, "@host") != NULL) argp_error(state, "--arch %s: its kernels are C++ sources, which --emit writes; nothing is prebuilt", arch);
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     flp_gen_options *options = state->input;
@@ -55,6 +64,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         break;
     case DTYPE: extend_list(state, &options->dtypes, argument); break;
     case HIDDEN: extend_list(state, &options->hidden_sizes, argument); break;
+    case TOKEN_LOSS:
+        if (argz_add(&options->token_losses, &options->token_losses_bytes, argument) != 0) argp_failure(state, FLP_EXIT_FAILED, 0, "out of memory");
+        break;
     case OUT: options->out = argument; break;
     case EMIT: options->emit = argument; choose_action(state, options, FLP_GEN_EMIT); break;
     case LIST: choose_action(state, options, FLP_GEN_LIST); break;
@@ -66,8 +78,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         parse_words(state, options);
         break;
     case ARGP_KEY_END:
-        if (options->action == FLP_GEN_PREBUILD && options->archs == NULL)
-            argp_error(state, "--arch is missing (--list shows what there is)");
+        if (options->action == FLP_GEN_PREBUILD) check_prebuild(state, options);
         break;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -91,6 +102,7 @@ int main(int argc, char **argv)
     free(options.archs);
     free(options.dtypes);
     free(options.hidden_sizes);
+    free(options.token_losses);
     /* Every argument of this program that the library refuses came from the command line. */
     return flp_console_finish(code == FLP_EXIT_BAD_INPUT ? FLP_EXIT_USAGE : code);
 }

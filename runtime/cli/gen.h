@@ -10,6 +10,7 @@ typedef struct {
     flp_gen_action action;
     char *archs; size_t archs_bytes; /* argz */
     char *dtypes, *hidden_sizes;     /* comma-separated, or NULL: all */
+    char *token_losses; size_t token_losses_bytes; /* argz: files */
     const char *out, *emit;          /* directories or NULL */
     int jobs;                        /* 0: one a core */
     int json, quiet;
@@ -21,7 +22,8 @@ typedef struct {
     char *lines; /* what name points into */
 } flp_gen_variants;
 
-/* The useful variants of options->archs (all that are known where none is named), in the generator's order.
+/* Defines options->token_losses, each by its file's name, whose kernels are then useful. FLP_BAD_ARGUMENT: what is wrong with one.
+ * The useful variants of options->archs (all that are known where none is named), in the generator's order.
  * FLP_BAD_ARGUMENT: an architecture, dtype or hidden size that the generator does not take. FLP_OUT_OF_MEMORY. */
 flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_generator *generator, flp_gen_variants *variants);
 void flp_gen_variants_free(flp_gen_variants *variants);

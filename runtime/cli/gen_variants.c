@@ -47,11 +47,35 @@ static int is_listed(const flp_gen_variants *variants, const char *name)
     return 0;
 }
 
+/* policy.lua defines `policy`. */
+static flp_status define(flp_generator *generator, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t length = strlen(base);
+    if (length > 4 && strcmp(base + length - 4, ".lua") == 0) length -= 4;
+    char *text = NULL, *name = strndup(base, length);
+    flp_status status = name ? flp_file_read(AT_FDCWD, path, &text, &length) : flp_status_fail(FLP_OUT_OF_MEMORY, "%s", path);
+    if (status == FLP_OK) status = flp_generator_define_token_loss(generator, name, text);
+    free(name);
+    free(text);
+    return status == FLP_OK ? status : flp_status_prefix(status, "--token-loss %s", path);
+}
+
+static flp_status define_all(const flp_gen_options *options, flp_generator *generator)
+{
+    const char *path = NULL;
+    flp_status status = FLP_OK;
+    while (status == FLP_OK && (path = argz_next(options->token_losses, options->token_losses_bytes, path)) != NULL)
+        status = define(generator, path);
+    return status;
+}
+
 flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_generator *generator, flp_gen_variants *variants)
 {
     flp_text lines = {0};
     memset(variants, 0, sizeof *variants);
-    flp_status status = append_all(options, generator, &lines);
+    flp_status status = define_all(options, generator);
+    if (status == FLP_OK) status = append_all(options, generator, &lines);
     if (status == FLP_OK && lines.failed) status = flp_status_fail(FLP_OUT_OF_MEMORY, "the list of variants");
     if (status == FLP_OK && lines.length == 0) status = flp_status_fail(FLP_NO_VARIANT, "no kernel for these architectures, dtypes and hidden sizes");
     if (status != FLP_OK) {
@@ -119,7 +143,8 @@ static flp_status emit(const char *directory, flp_generator *generator, const ch
     flp_emitted emitted;
     flp_status status = flp_generator_emit(generator, variant, &emitted);
     if (status != FLP_OK) return flp_status_prefix(status, "%s", variant);
-    status = publish(directory, variant, ".cu", emitted.source, emitted.source_bytes);
+    /* For the host a kernel is plain C++. */
+    status = publish(directory, variant, strstr(variant, "@host") ? ".cpp" : ".cu", emitted.source, emitted.source_bytes);
     if (status == FLP_OK) status = publish(directory, variant, ".manifest", emitted.manifest_text, strlen(emitted.manifest_text));
     flp_emitted_free(&emitted);
     return status;

@@ -5,7 +5,7 @@
 #include "fusedlogp.h"
 
 typedef struct {
-    const char *hidden, *weight, *target, *bias; /* tensor files; bias may be NULL */
+    const char *hidden, *weight, *logits, *target, *bias; /* tensor files; hidden and weight, or logits; bias may be NULL */
     const char *out, *lse, *argmax;              /* result files or NULL */
     flp_weight_layout layout;
     int64_t vocab;         /* 0: as weight has it */
@@ -23,6 +23,7 @@ void flp_score_options_parse(int argc, char **argv, flp_score_options *options);
 
 typedef struct {
     flp_tensor hidden, weight, bias, target;
+    int has_logits; /* hidden holds logits: problem.hidden is the length of their rows, and there is no weight */
     flp_linear_logp_problem problem; /* rows: all of them */
     int64_t tokens;                  /* rows that are not ignored */
 } flp_score_inputs;
@@ -33,6 +34,12 @@ flp_status flp_score_inputs_open(const flp_score_options *options, flp_score_inp
 void flp_score_inputs_close(flp_score_inputs *inputs);
 /* The target of a row, of either width. */
 int64_t flp_score_inputs_target(const flp_score_inputs *inputs, int64_t row);
+
+/* A plan for problem, which is the inputs' or a chunk of it, and its canonical string. */
+flp_status flp_score_plan_create(flp_context *context, const flp_score_inputs *inputs, const flp_linear_logp_problem *problem,
+                                 char *text, size_t bytes, flp_plan **plan);
+/* args->hidden: logits, where the inputs are. */
+flp_status flp_score_execute(const flp_score_inputs *inputs, flp_plan *plan, const flp_linear_logp_args *args);
 
 typedef struct {
     float *logp, *lse; /* [rows]; lse NULL where not asked for */

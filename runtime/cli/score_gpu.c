@@ -119,7 +119,7 @@ flp_status flp_score_gpu_execute(flp_score_gpu *gpu, const flp_score_inputs *inp
 
     flp_status status = upload(gpu, FLP_SCORE_HIDDEN, args->hidden, (size_t)(rows * hidden_row_bytes(inputs)));
     if (status == FLP_OK) status = upload(gpu, FLP_SCORE_TARGET, args->target, (size_t)(rows * flp_dtype_bytes(inputs->problem.target_dtype)));
-    if (status == FLP_OK) status = flp_plan_execute(plan, &on_device);
+    if (status == FLP_OK) status = flp_score_execute(inputs, plan, &on_device);
     if (status == FLP_OK) status = download(gpu, FLP_SCORE_LOGP, args->logp, rows);
     if (status == FLP_OK) status = download(gpu, FLP_SCORE_LSE, args->lse, rows);
     if (status == FLP_OK) status = download(gpu, FLP_SCORE_ARGMAX, args->argmax, rows);

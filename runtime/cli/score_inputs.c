@@ -24,11 +24,28 @@ static flp_status open_tensor(const char *option, const char *spec, int kind, in
 
 static flp_status open_all(const flp_score_options *options, flp_score_inputs *inputs)
 {
-    flp_status status = open_tensor("hidden", options->hidden, FLOATS, 2, &inputs->hidden);
-    if (status == FLP_OK) status = open_tensor("weight", options->weight, FLOATS, 2, &inputs->weight);
+    inputs->has_logits = options->logits != NULL;
+    flp_status status = inputs->has_logits ? open_tensor("logits", options->logits, FLOATS, 2, &inputs->hidden)
+                                           : open_tensor("hidden", options->hidden, FLOATS, 2, &inputs->hidden);
+    if (status == FLP_OK && !inputs->has_logits) status = open_tensor("weight", options->weight, FLOATS, 2, &inputs->weight);
     if (status == FLP_OK) status = open_tensor("target", options->target, INTEGERS, 1, &inputs->target);
     if (status == FLP_OK && options->bias != NULL) status = open_tensor("bias", options->bias, FLOATS, 1, &inputs->bias);
     return status;
+}
+
+/* vocab: as the weight or the logits have it. */
+static flp_status check_vocab(const flp_score_inputs *inputs, int64_t wanted, int64_t vocab)
+{
+    if (wanted >= 1 && wanted <= vocab && wanted <= INT32_MAX) return FLP_OK;
+    return flp_status_fail(FLP_BAD_ARGUMENT, "--vocab: got %" PRId64 ", wanted 1 to the %s's %" PRId64 " (2147483647 at most)", wanted,
+                           inputs->has_logits ? "row" : "weight", vocab);
+}
+
+static flp_status check_rows(const flp_score_inputs *inputs)
+{
+    if (inputs->target.shape[0] == inputs->hidden.shape[0]) return FLP_OK;
+    return flp_status_fail(FLP_BAD_ARGUMENT, "--target: got %" PRId64 " rows, wanted %" PRId64 " as --%s has", inputs->target.shape[0],
+                           inputs->hidden.shape[0], inputs->has_logits ? "logits" : "hidden");
 }
 
 static flp_status check_shapes(const flp_score_options *options, const flp_score_inputs *inputs, int64_t columns, int64_t vocab)
@@ -36,6 +53,7 @@ static flp_status check_shapes(const flp_score_options *options, const flp_score
     const flp_tensor *hidden = &inputs->hidden, *weight = &inputs->weight;
     int64_t wanted_vocab = options->vocab ? options->vocab : vocab;
     char shape[256], other[256];
+    flp_status status;
     if (hidden->dtype != weight->dtype)
         return flp_status_fail(FLP_BAD_ARGUMENT, "--weight: got %s, wanted %s as --hidden has", flp_dtype_name(weight->dtype),
                                flp_dtype_name(hidden->dtype));
@@ -43,12 +61,9 @@ static flp_status check_shapes(const flp_score_options *options, const flp_score
         return flp_status_fail(FLP_BAD_ARGUMENT, "--weight: got %s in layout %s, which does not fit --hidden, %s",
                                flp_tensor_file_describe(weight, shape, sizeof shape), options->layout == FLP_VOCAB_HIDDEN ? "vd" : "dv",
                                flp_tensor_file_describe(hidden, other, sizeof other));
-    if (wanted_vocab < 1 || wanted_vocab > vocab || wanted_vocab > INT32_MAX)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "--vocab: got %" PRId64 ", wanted 1 to the weight's %" PRId64 " (2147483647 at most)",
-                               wanted_vocab, vocab);
-    if (inputs->target.shape[0] != hidden->shape[0])
-        return flp_status_fail(FLP_BAD_ARGUMENT, "--target: got %" PRId64 " rows, wanted %" PRId64 " as --hidden has",
-                               inputs->target.shape[0], hidden->shape[0]);
+    status = check_vocab(inputs, wanted_vocab, vocab);
+    if (status == FLP_OK) status = check_rows(inputs);
+    if (status != FLP_OK) return status;
     /* A padded bias is as welcome as a padded weight. */
     if (options->bias != NULL && inputs->bias.shape[0] != wanted_vocab && inputs->bias.shape[0] != vocab)
         return flp_status_fail(FLP_BAD_ARGUMENT, "--bias: got %" PRId64 " values, wanted %" PRId64, inputs->bias.shape[0], wanted_vocab);
@@ -74,11 +89,25 @@ static flp_status check_targets(const flp_score_options *options, flp_score_inpu
     return FLP_OK;
 }
 
+static flp_status complete_logits(const flp_score_options *options, flp_score_inputs *inputs)
+{
+    int64_t columns = inputs->hidden.shape[1], vocab = options->vocab ? options->vocab : columns;
+    flp_status status = check_vocab(inputs, vocab, columns);
+    if (status == FLP_OK) status = check_rows(inputs);
+    if (status != FLP_OK) return status;
+    inputs->problem = (flp_linear_logp_problem){
+        .dtype = inputs->hidden.dtype, .rows = inputs->hidden.shape[0], .hidden = columns, .vocab = vocab, .hidden_stride = columns,
+        .target_dtype = inputs->target.dtype, .softcap = options->softcap, .argmax = options->argmax != NULL,
+        .backend = options->backend};
+    return check_targets(options, inputs);
+}
+
 flp_status flp_score_inputs_open(const flp_score_options *options, flp_score_inputs *inputs)
 {
     memset(inputs, 0, sizeof *inputs);
     flp_status status = open_all(options, inputs);
     if (status != FLP_OK) return status;
+    if (inputs->has_logits) return complete_logits(options, inputs);
     int by_vocab = options->layout == FLP_VOCAB_HIDDEN;
     int64_t columns = inputs->weight.shape[by_vocab], vocab = inputs->weight.shape[!by_vocab];
     status = check_shapes(options, inputs, columns, vocab);

@@ -5,7 +5,7 @@
 #include "cli/score.h"
 
 enum {
-    HIDDEN = 256, WEIGHT, TARGET, BIAS, LAYOUT, VOCAB, TEMPERATURE, SOFTCAP, IGNORE_INDEX, OUT, LSE, ARGMAX,
+    HIDDEN = 256, WEIGHT, LOGITS, TARGET, BIAS, LAYOUT, VOCAB, TEMPERATURE, SOFTCAP, IGNORE_INDEX, OUT, LSE, ARGMAX,
     BACKEND, EXACT, DEVICE, THREADS, CHUNK_ROWS, JSON, QUIET
 };
 
@@ -13,10 +13,11 @@ static const struct argp_option table[] = {
     {0, 0, 0, 0, "Tensors (FILE.npy, FILE.safetensors:NAME, or FILE.safetensors with one tensor):", 1},
     {"hidden", HIDDEN, "TENSOR", 0, "hidden states [N, D], bf16, fp16 or fp32", 0},
     {"weight", WEIGHT, "TENSOR", 0, "the head's weight [V, D] (or [D, V], see --layout), same dtype", 0},
+    {"logits", LOGITS, "TENSOR", 0, "instead of hidden and weight: the logits [N, V], bf16, fp16 or fp32", 0},
     {"target", TARGET, "TENSOR", 0, "token ids [N], int32 or int64", 0},
     {"bias", BIAS, "TENSOR", 0, "the head's bias [V], bf16, fp16 or fp32 (default: none)", 0},
     {"layout", LAYOUT, "vd|dv", 0, "how the weight lies in memory (default: vd)", 0},
-    {"vocab", VOCAB, "V", 0, "real vocabulary where the weight is padded (default: the weight's)", 0},
+    {"vocab", VOCAB, "V", 0, "real vocabulary where weight or logits are padded (default: theirs)", 0},
     {0, 0, 0, 0, "Arithmetic:", 2},
     {"temperature", TEMPERATURE, "X", 0, "divide the logits by X (default: 1)", 0},
     {"softcap", SOFTCAP, "C", 0, "replace a logit z by C tanh(z / C) (default: none)", 0},
@@ -41,6 +42,17 @@ static const char *result_path(struct argp_state *state, const char *option, con
     return path;
 }
 
+/* hidden and weight, or logits, which leave the head's options nothing to say. */
+static void check_tensors(struct argp_state *state, const flp_score_options *options)
+{
+    const char *other = options->hidden ? "hidden" : options->weight ? "weight" : options->bias ? "bias" :
+                        options->layout != FLP_VOCAB_HIDDEN ? "layout" : options->precision != FLP_PRECISION_TENSOR ? "exact" : NULL;
+    if (options->logits != NULL && other != NULL) argp_error(state, "--logits: wanted without --%s", other);
+    if (options->logits == NULL && (options->hidden == NULL || options->weight == NULL))
+        argp_error(state, "--%s is missing", options->hidden == NULL ? "hidden" : "weight");
+    if (options->target == NULL) argp_error(state, "--target is missing");
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     static const char *const layouts[] = {"vd", "dv", NULL};
@@ -49,6 +61,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case HIDDEN: options->hidden = argument; break;
     case WEIGHT: options->weight = argument; break;
+    case LOGITS: options->logits = argument; break;
     case TARGET: options->target = argument; break;
     case BIAS: options->bias = argument; break;
     case LAYOUT: options->layout = flp_console_choice(state, "layout", argument, layouts) ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN; break;
@@ -68,8 +81,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case QUIET: options->quiet = 1; break;
     case ARGP_KEY_ARG: argp_error(state, "'%s': wanted options only", argument); break;
     case ARGP_KEY_END:
-        if (options->hidden == NULL || options->weight == NULL || options->target == NULL)
-            argp_error(state, "--%s is missing", options->hidden == NULL ? "hidden" : options->weight == NULL ? "weight" : "target");
+        check_tensors(state, options);
         break;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -81,7 +93,7 @@ void flp_score_options_parse(int argc, char **argv, flp_score_options *options)
     static const struct argp arguments = {
         table, parse, 0,
         "Computes the log-probability of every target token under softmax(hidden . weight^T + bias) without storing the "
-        "logits, and prints their mean and the perplexity.",
+        "logits, or under softmax(logits), and prints their mean and the perplexity.",
         0, 0, 0};
     memset(options, 0, sizeof *options);
     options->ignore_index = -100;

@@ -73,8 +73,8 @@ static flp_status plan_once(const flp_score_options *options, const flp_score_in
         problem.rows = chunk < problem.rows ? chunk : problem.rows;
         problem.pointer_alignment = host_alignment(inputs);
     }
-    if (status == FLP_OK) status = flp_plan_create(now->context, &problem, &now->plan);
-    if (status == FLP_OK) status = flp_problem_format(&problem, result->problem, sizeof result->problem);
+    if (status == FLP_OK)
+        status = flp_score_plan_create(now->context, inputs, &problem, result->problem, sizeof result->problem, &now->plan);
     if (status != FLP_OK) return status;
     result->chunk_rows = problem.rows;
     const char *description = flp_plan_describe(now->plan);
@@ -112,7 +112,7 @@ static flp_status execute_chunk(const flp_score_options *options, const flp_scor
         .ignore_index = options->ignore_index, .temperature = options->temperature,
         .logp = result->logp + first, .lse = result->lse ? result->lse + first : NULL,
         .argmax = result->argmax ? result->argmax + first : NULL};
-    return now->gpu.driver ? flp_score_gpu_execute(&now->gpu, inputs, now->plan, &args) : flp_plan_execute(now->plan, &args);
+    return now->gpu.driver ? flp_score_gpu_execute(&now->gpu, inputs, now->plan, &args) : flp_score_execute(inputs, now->plan, &args);
 }
 
 static flp_status execute_all(const flp_score_options *options, const flp_score_inputs *inputs, session *now, flp_score_result *result)

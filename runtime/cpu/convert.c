@@ -116,6 +116,19 @@ void flp_convert_to_f32(flp_dtype dtype, const void *from, float *to, size_t cou
     }
 }
 
+void flp_convert_from_f32(flp_dtype dtype, const float *from, void *to, size_t count)
+{
+    unsigned char *bytes = to;
+    if (dtype == FLP_F32) {
+        memcpy(to, from, count * sizeof *from);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint16_t bits = dtype == FLP_BF16 ? flp_convert_f32_to_bf16(from[i]) : flp_convert_f32_to_f16(from[i]);
+        memcpy(bytes + 2 * i, &bits, sizeof bits);
+    }
+}
+
 static const struct {
     const char *name;
     int bytes;

@@ -11,6 +11,8 @@ uint16_t flp_convert_f32_to_bf16(float value); /* round to nearest even; NaN sta
 uint16_t flp_convert_f32_to_f16(float value);
 /* count elements of dtype from a base that need not be aligned to them. */
 void flp_convert_to_f32(flp_dtype dtype, const void *from, float *to, size_t count);
+/* The inverse: rounds to nearest even. `to` need not be aligned. */
+void flp_convert_from_f32(flp_dtype dtype, const float *from, void *to, size_t count);
 int flp_dtype_bytes(flp_dtype dtype);         /* 0 for FLP_NONE */
 const char *flp_dtype_name(flp_dtype dtype);  /* "bf16", "f16", "f32", "i32", "i64", "none" */
 /* FLP_NONE for an unknown name. */

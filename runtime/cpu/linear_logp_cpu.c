@@ -1,28 +1,28 @@
 /* linear_logp on the host: groups of rows, and for each of them units of (rows, split of the vocabulary) on the pool. */
 #include "cpu/linear_logp_cpu.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 #include "cpu/logit_chunk.h"
+#include "cpu/row_set.h"
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     GROUP_ROWS = 1024, /* that share one conversion of the weight; their hidden is held in fp32 */
     GROUP_SETS = GROUP_ROWS / FLP_LANES,
     MOST_SPLITS = 64,     /* a fixed number: how the chunks are summed decides a row's bits */
-    UNITS_PER_THREAD = 4, /* wanted: evens out the end of a run */
-    GATHER_DEPTH = 256
+    UNITS_PER_THREAD = 4  /* wanted: evens out the end of a run */
 };
 
-static const double log2_e = 1.44269504088896340736, ln_2 = 0.693147180559945309417;
+static const double ln_2 = 0.693147180559945309417;
 
 typedef struct {
     const flp_linear_logp_problem *problem;
     const flp_linear_logp_args *args;
+    flp_linear_logp_more more;
+    flp_row_inputs inputs;
     flp_thread_pool *pool;
 
     const flp_microkernel *kernel;
@@ -38,6 +38,8 @@ typedef struct {
 
     float *hidden;                     /* [GROUP_SETS][D][16] */
     flp_row_statistics *statistics;    /* [splits][GROUP_SETS] */
+    double *sums;                      /* [splits][GROUP_SETS][16]: sum_v w[v] z2[v]; NULL where uniform is not wanted */
+    double class_weight_sum;
     float *scratch;                    /* for each thread: weight panel, logits of the group, bias */
 } job;
 
@@ -47,17 +49,6 @@ enum {
     SCRATCH_FLOATS = FLP_CHUNK_PANEL_FLOATS + LOGIT_FLOATS + BIAS_FLOATS
 };
 
-static int64_t target_at(const job *work, int64_t row)
-{
-    if (work->problem->target_dtype == FLP_I32) return ((const int32_t *)work->args->target)[row];
-    return ((const int64_t *)work->args->target)[row];
-}
-
-static int is_in_vocabulary(const job *work, int64_t target)
-{
-    return target >= 0 && target < work->problem->vocab;
-}
-
 /* ---- before a group: which rows, their hidden as fp32 ---- */
 
 /* Takes rows from `next` on until the group is full; returns the first one not looked at. A row whose logits nobody reads
@@ -65,14 +56,14 @@ static int is_in_vocabulary(const job *work, int64_t target)
 static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t *bad_first)
 {
     const flp_linear_logp_args *args = work->args;
-    int always = args->lse != NULL || args->argmax != NULL;
+    int always = !work->more.skips_ignored && (args->lse != NULL || args->entropy != NULL || args->argmax != NULL);
     work->rows = 0;
     for (; next < args->rows && work->rows < GROUP_ROWS; next++) {
-        int64_t target = target_at(work, next);
+        int64_t target = flp_row_target(work->problem, &work->inputs, next);
         int wanted = always;
         if (target == args->ignore_index) {
             args->logp[next] = 0;
-        } else if (is_in_vocabulary(work, target)) {
+        } else if (flp_row_in_vocabulary(work->problem, target)) {
             wanted = 1;
         } else {
             args->logp[next] = NAN;
@@ -86,52 +77,35 @@ static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t
     return next;
 }
 
-/* hidden[k][lane] of a set, from the row `from`; zeros where it is NULL. */
-static void gather_row(flp_dtype dtype, const unsigned char *from, int64_t depth, float *to)
-{
-    float line[GATHER_DEPTH] = {0};
-    for (int64_t begin = 0; begin < depth; begin += GATHER_DEPTH) {
-        int64_t count = depth - begin < GATHER_DEPTH ? depth - begin : GATHER_DEPTH;
-        if (from != NULL) flp_convert_to_f32(dtype, from + begin * flp_dtype_bytes(dtype), line, (size_t)count);
-        for (int64_t k = 0; k < count; k++) to[(begin + k) * FLP_LANES] = line[k];
-    }
-}
-
 static void gather_set(void *data, int64_t set, int thread)
 {
     (void)thread;
     job *work = data;
-    const flp_linear_logp_problem *problem = work->problem;
-    const flp_linear_logp_args *args = work->args;
-    int64_t row_bytes = problem->hidden_stride * flp_dtype_bytes(problem->dtype);
-    flp_row_transform *transform = &work->transform[set];
-    transform->softcap = (float)problem->softcap;
-    for (int lane = 0; lane < FLP_LANES; lane++) {
-        int64_t slot = set * FLP_LANES + lane;
-        int64_t row = slot < work->rows ? work->row[slot] : -1;
-        const unsigned char *from = row < 0 ? NULL : (const unsigned char *)args->hidden + row * row_bytes;
-        gather_row(problem->dtype, from, problem->hidden, work->hidden + set * problem->hidden * FLP_LANES + lane);
-        double temperature = args->temperature > 0 ? args->temperature : 1;
-        if (args->row_temperature != NULL) temperature = row < 0 ? 1 : args->row_temperature[row];
-        transform->scale.lane[lane] = (float)(log2_e / temperature);
-    }
+    const int64_t *row = work->row + set * FLP_LANES;
+    int left = work->rows - (int)set * FLP_LANES, count = left < FLP_LANES ? left : FLP_LANES;
+    flp_row_set_gather(work->problem, &work->inputs, row, count, work->hidden + set * work->problem->hidden * FLP_LANES);
+    flp_row_set_transform(work->problem, &work->inputs, row, count, &work->transform[set]);
+    work->transform[set].wants_moment = work->args->entropy != NULL;
 }
 
 /* ---- a unit: some blocks of rows and one split of the vocabulary ---- */
 
-static void load_bias(const job *work, int64_t first, int width, float *bias)
+/* logits: z2. */
+static void add_sums(const float *class_weights, const float *logits, int width, double *sums)
 {
-    flp_dtype dtype = work->problem->bias_dtype;
-    if (dtype == FLP_NONE)
-        memset(bias, 0, (size_t)width * sizeof *bias);
-    else
-        flp_convert_to_f32(dtype, (const unsigned char *)work->args->bias + first * flp_dtype_bytes(dtype), bias, (size_t)width);
+    for (int v = 0; v < width; v++) {
+        double weight = class_weights != NULL ? class_weights[v] : 1;
+        for (int lane = 0; lane < FLP_LANES; lane++) sums[lane] += weight * logits[v * FLP_LANES + lane];
+    }
 }
 
 /* Statistics of one set of rows and one chunk, and those rows' targets that lie in it. */
 static void add_logits(job *work, int split, int set, int64_t first, int width, const float *bias, float *logits)
 {
     flp_row_statistics_add(&work->statistics[split * GROUP_SETS + set], &work->transform[set], bias, logits, width, (int32_t)first);
+    if (work->sums != NULL)
+        add_sums(work->more.class_weights != NULL ? work->more.class_weights + first : NULL, logits, width,
+                 work->sums + (split * GROUP_SETS + set) * FLP_LANES);
     for (int lane = 0; lane < FLP_LANES && set * FLP_LANES + lane < work->rows; lane++) {
         int slot = set * FLP_LANES + lane;
         int64_t target = work->target[slot];
@@ -149,10 +123,11 @@ static void run_unit(void *data, int64_t index, int thread)
     float *logits = panel + FLP_CHUNK_PANEL_FLOATS, *bias = logits + LOGIT_FLOATS;
 
     for (int set = first_set; set < end_set; set++) flp_row_statistics_clear(&work->statistics[split * GROUP_SETS + set]);
+    for (int i = first_set * FLP_LANES; work->sums != NULL && i < end_set * FLP_LANES; i++) work->sums[split * GROUP_SETS * FLP_LANES + i] = 0;
     for (int64_t c = split * work->chunks / work->splits; c < (split + 1) * work->chunks / work->splits; c++) {
         int64_t first = c * FLP_CHUNK_COLUMNS, left = problem->vocab - first;
         int width = left < FLP_CHUNK_COLUMNS ? (int)left : FLP_CHUNK_COLUMNS;
-        load_bias(work, first, width, bias);
+        flp_logit_chunk_load_bias(problem, work->args->bias, first, width, bias);
         flp_logit_chunk_compute(work->kernel, problem, work->args->weight, first, width,
                                 work->hidden + first_set * problem->hidden * FLP_LANES, end_set - first_set, panel, logits);
         for (int set = first_set; set < end_set; set++)
@@ -161,6 +136,13 @@ static void run_unit(void *data, int64_t index, int thread)
 }
 
 /* ---- after the units: splits in index order, then the outputs ---- */
+
+static float uniform_of(const job *work, int slot, double lse2)
+{
+    double sum = 0;
+    for (int split = 0; split < work->splits; split++) sum += work->sums[split * GROUP_SETS * FLP_LANES + slot];
+    return (float)((work->class_weight_sum * lse2 - sum) * ln_2 / (double)work->problem->vocab);
+}
 
 static void finish_set(void *data, int64_t index, int thread)
 {
@@ -176,8 +158,13 @@ static void finish_set(void *data, int64_t index, int thread)
         int64_t row = work->row[slot], target = work->target[slot];
         double offset = total.offset.lane[lane], log2_sum = log2(total.sum[lane]);
         if (args->lse != NULL) args->lse[row] = (float)((offset + log2_sum) * ln_2);
+        if (work->sums != NULL) work->more.uniform[row] = uniform_of(work, slot, offset + log2_sum);
+        if (args->entropy != NULL) {
+            double entropy = (log2_sum - total.moment[lane] / total.sum[lane]) * ln_2;
+            args->entropy[row] = entropy < 0 ? 0 : (float)entropy; /* below 0 by rounding only; NaN stays */
+        }
         if (args->argmax != NULL) args->argmax[row] = total.largest_index.lane[lane];
-        if (target == args->ignore_index || !is_in_vocabulary(work, target)) continue;
+        if (target == args->ignore_index || !flp_row_in_vocabulary(work->problem, target)) continue;
         double logp = ((work->target_logit[slot] - offset) - log2_sum) * ln_2;
         args->logp[row] = logp > 0 ? 0 : (float)logp; /* above 0 by rounding only; NaN stays */
     }
@@ -202,6 +189,13 @@ static void *allocate(int64_t count, size_t bytes)
     return aligned_alloc(64, ((size_t)count * bytes + 63) / 64 * 64);
 }
 
+static double class_weight_sum(const job *work)
+{
+    double sum = 0;
+    for (int64_t v = 0; v < work->problem->vocab; v++) sum += work->more.class_weights != NULL ? work->more.class_weights[v] : 1;
+    return sum;
+}
+
 static flp_status prepare(job *work)
 {
     int64_t sets = (work->args->rows + FLP_LANES - 1) / FLP_LANES;
@@ -213,21 +207,27 @@ static flp_status prepare(job *work)
     work->hidden = allocate(sets * work->problem->hidden * FLP_LANES, sizeof(float));
     work->statistics = allocate((int64_t)work->splits * GROUP_SETS, sizeof(flp_row_statistics));
     work->scratch = allocate((int64_t)threads * SCRATCH_FLOATS, sizeof(float));
-    if (work->hidden == NULL || work->statistics == NULL || work->scratch == NULL)
+    if (work->more.uniform != NULL) {
+        work->sums = allocate((int64_t)work->splits * GROUP_SETS * FLP_LANES, sizeof *work->sums);
+        work->class_weight_sum = class_weight_sum(work);
+    }
+    if (work->hidden == NULL || work->statistics == NULL || work->scratch == NULL || (work->more.uniform != NULL && work->sums == NULL))
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path: %" PRId64 " rows of %" PRId64 " floats, %d threads",
                                sets * FLP_LANES, work->problem->hidden, threads);
     return FLP_OK;
 }
 
 flp_status flp_linear_logp_cpu(flp_thread_pool *pool, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args,
-                               int64_t *bad_count, int64_t *bad_first)
+                               const flp_linear_logp_more *more, int64_t *bad_count, int64_t *bad_first)
 {
     if (args->rows == 0) return FLP_OK;
     job *work = calloc(1, sizeof *work);
     if (work == NULL) return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path");
     work->problem = problem;
     work->args = args;
+    work->inputs = (flp_row_inputs){args->hidden, args->target, args->ignore_index, args->temperature, args->row_temperature};
     work->pool = pool;
+    if (more != NULL) work->more = *more;
     flp_status status = prepare(work);
     for (int64_t next = 0; status == FLP_OK && next < args->rows;) {
         next = collect_rows(work, next, bad_count, bad_first);
@@ -235,6 +235,7 @@ flp_status flp_linear_logp_cpu(flp_thread_pool *pool, const flp_linear_logp_prob
     }
     free(work->hidden);
     free(work->statistics);
+    free(work->sums);
     free(work->scratch);
     free(work);
     return status;

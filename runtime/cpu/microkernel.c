@@ -86,3 +86,13 @@ const flp_microkernel *flp_microkernel_best(void)
     while (!kernel->is_supported()) kernel++;
     return kernel;
 }
+
+void flp_microkernel_multiply(const flp_microkernel *kernel, int entries, int64_t depth, const float *hidden, const float *weight,
+                              int64_t entry_stride, int64_t depth_stride, float *products, int accumulate)
+{
+    int e = 0;
+    for (; e + kernel->entries <= entries; e += kernel->entries)
+        kernel->several(depth, hidden, weight + e * entry_stride, entry_stride, depth_stride, products + e * FLP_LANES, accumulate);
+    for (; e < entries; e++)
+        kernel->single(depth, hidden, weight + e * entry_stride, entry_stride, depth_stride, products + e * FLP_LANES, accumulate);
+}

@@ -27,4 +27,8 @@ extern const int flp_microkernel_count;
 
 /* The first that is supported. */
 const flp_microkernel *flp_microkernel_best(void);
+
+/* Any number of entries. */
+void flp_microkernel_multiply(const flp_microkernel *kernel, int entries, int64_t depth, const float *hidden, const float *weight,
+                              int64_t entry_stride, int64_t depth_stride, float *products, int accumulate);
 #endif

@@ -11,6 +11,7 @@ void flp_row_statistics_clear(flp_row_statistics *statistics)
 {
     for (int lane = 0; lane < FLP_LANES; lane++) {
         statistics->sum[lane] = 0;
+        statistics->moment[lane] = 0;
         statistics->offset.lane[lane] = -FLT_MAX;
         statistics->largest.lane[lane] = -INFINITY;
         statistics->largest_index.lane[lane] = 0;
@@ -53,21 +54,30 @@ static void find_offset(flp_row_statistics *part, const flp_row_transform *trans
     }
 }
 
-/* Inlined twice: with a constant softcap of 0 no tanh is left in the loop. */
+/* x 2^x, which is 0 at -inf and wherever 2^x is. */
+static inline flp_float4 moment_term(flp_float4 x, flp_float4 power)
+{
+    return power * flp_float4_select(x < -127.0f, flp_float4_splat(-127.0f), x);
+}
+
+/* Inlined for each kind: with a constant softcap of 0 no tanh is left in the loop, without a moment nothing of that. */
 static inline __attribute__((always_inline)) void add_powers(flp_row_statistics *part, const flp_lanes *scale, float softcap,
-                                                             float *logits, int count)
+                                                             int wants_moment, float *logits, int count)
 {
     for (int begin = 0; begin < count; begin += TERMS_IN_FLOAT) {
         int end = begin + TERMS_IN_FLOAT < count ? begin + TERMS_IN_FLOAT : count;
-        flp_lanes sum = {.lane = {0}};
+        flp_lanes sum = {.lane = {0}}, moment = {.lane = {0}};
         for (int v = begin; v < end; v++) {
             flp_float4 *row = (flp_float4 *)(logits + v * FLP_LANES);
             for (int i = 0; i < FLP_LANE_VECTORS; i++) {
                 row[i] = scale_logit(row[i], scale->vector[i], softcap);
-                sum.vector[i] += flp_float4_exp2(row[i] - part->offset.vector[i]);
+                flp_float4 x = row[i] - part->offset.vector[i], power = flp_float4_exp2(x);
+                sum.vector[i] += power;
+                if (wants_moment) moment.vector[i] += moment_term(x, power);
             }
         }
         for (int lane = 0; lane < FLP_LANES; lane++) part->sum[lane] += sum.lane[lane];
+        for (int lane = 0; wants_moment && lane < FLP_LANES; lane++) part->moment[lane] += moment.lane[lane];
     }
 }
 
@@ -78,10 +88,14 @@ void flp_row_statistics_add(flp_row_statistics *statistics, const flp_row_transf
     flp_row_statistics_clear(&part);
     add_bias(&part, bias, logits, count, first);
     find_offset(&part, transform);
-    if (transform->softcap > 0)
-        add_powers(&part, &transform->scale, transform->softcap, logits, count);
+    if (transform->softcap > 0 && transform->wants_moment)
+        add_powers(&part, &transform->scale, transform->softcap, 1, logits, count);
+    else if (transform->softcap > 0)
+        add_powers(&part, &transform->scale, transform->softcap, 0, logits, count);
+    else if (transform->wants_moment)
+        add_powers(&part, &transform->scale, 0, 1, logits, count);
     else
-        add_powers(&part, &transform->scale, 0, logits, count);
+        add_powers(&part, &transform->scale, 0, 0, logits, count);
     flp_row_statistics_merge(statistics, &part);
 }
 
@@ -96,8 +110,12 @@ void flp_row_statistics_merge(flp_row_statistics *statistics, const flp_row_stat
     for (int lane = 0; lane < FLP_LANES; lane++) {
         float old = statistics->offset.lane[lane], new = later->offset.lane[lane];
         float offset = old > new ? old : new;
-        statistics->sum[lane] = statistics->sum[lane] * (old == offset ? 1 : power_of_two(old - offset)) +
-                                later->sum[lane] * (new == offset ? 1 : power_of_two(new - offset));
+        double old_factor = old == offset ? 1 : power_of_two(old - offset);
+        double new_factor = new == offset ? 1 : power_of_two(new - offset);
+        /* sum (x + d) 2^(x + d) = 2^d (sum x 2^x + d sum 2^x) */
+        statistics->moment[lane] = old_factor * (statistics->moment[lane] + ((double)old - offset) * statistics->sum[lane]) +
+                                   new_factor * (later->moment[lane] + ((double)new - offset) * later->sum[lane]);
+        statistics->sum[lane] = statistics->sum[lane] * old_factor + later->sum[lane] * new_factor;
         statistics->offset.lane[lane] = offset;
         if (later->largest.lane[lane] > statistics->largest.lane[lane]) {
             statistics->largest.lane[lane] = later->largest.lane[lane];

@@ -20,6 +20,7 @@ typedef union {
 /* sum_v exp(z[v]) = sum * 2^offset. The offset is an integer, so that changing it rounds nothing. */
 typedef struct {
     double sum[FLP_LANES];
+    double moment[FLP_LANES];    /* sum_v (z2[v] - offset) 2^(z2[v] - offset), for the entropy; only where the transform asks for it */
     flp_lanes offset;            /* -FLT_MAX: nothing but -inf seen */
     flp_lanes largest;           /* logit before softcap and temperature; NaN never wins */
     flp_int_lanes largest_index; /* the smallest index of that value; 0: nothing but -inf and NaN seen */
@@ -29,6 +30,7 @@ typedef struct {
 typedef struct {
     flp_lanes scale; /* log2(e) / temperature */
     float softcap;
+    int wants_moment;
 } flp_row_transform;
 
 void flp_row_statistics_clear(flp_row_statistics *statistics);

@@ -31,6 +31,7 @@
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)                                                      \
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97)                                             \
     X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                                                    \
+    X(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4)                                                              \
     X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)                                              \
     X(CU_STREAM_NON_BLOCKING, 1)                                                                             \
     X(CU_STREAM_CAPTURE_STATUS_NONE, 0)                                                                      \
@@ -74,6 +75,9 @@ typedef struct {
     char pad[4];
     union {
         char pad[64];
+        struct {
+            unsigned x, y, z;
+        } clusterDim;
         int programmaticStreamSerializationAllowed;
     } value;
 } CUlaunchAttribute;
@@ -126,10 +130,11 @@ typedef struct {
     X(event_record, cuEventRecord, (CUevent event, CUstream stream))                                         \
     X(event_synchronize, cuEventSynchronize, (CUevent event))                                                \
     X(event_elapsed, cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end))
-/* Their fields are NULL where the driver has them not. Without cuTensorMapEncodeTiled no sm_90a path is offered; without cuFuncLoad
+/* Their fields are NULL where the driver has them not. Without cuOccupancyMaxActiveClusters a cluster counts as its blocks. Without cuTensorMapEncodeTiled no sm_90a path is offered; without cuFuncLoad
  * (driver 12.4) a lazily loaded kernel is loaded by its first launch. */
 #define FLP_DRIVER_OPTIONAL_FUNCTIONS(X)                                                                     \
     X(function_load, cuFuncLoad, (CUfunction function))                                                      \
+    X(active_clusters, cuOccupancyMaxActiveClusters, (int *clusters, CUfunction function, const CUlaunchConfig *config)) \
     X(launch_extended, cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)) \
     X(tensor_map_encode_tiled, cuTensorMapEncodeTiled, (CUtensorMap *map, CUtensorMapDataType dtype, uint32_t rank, \
         void *address, const uint64_t *dimensions, const uint64_t *strides_bytes, const uint32_t *box,       \

@@ -26,7 +26,7 @@ struct flp_generator {
 typedef struct {
     const flp_source_tree *tree;
     flp_status status;
-    const char *text, *backend, *dtypes, *hidden_sizes; /* inputs: problem, variant or architecture first */
+    const char *text, *backend, *dtypes, *hidden_sizes, *definition; /* inputs: problem, variant, architecture or name first */
     int compute_capability;
     flp_selection *selection; /* outputs */
     flp_emitted *emitted;
@@ -101,7 +101,8 @@ static int select_body(lua_State *lua)
     lua_pushstring(lua, request->text);
     lua_pushinteger(lua, request->compute_capability);
     lua_pushstring(lua, request->backend);
-    lua_call(lua, 3, 2);
+    flp_lua_state_push_reader(lua, request->tree);
+    lua_call(lua, 4, 2);
     if (refused(lua, request, result, FLP_NO_VARIANT))
         return 0;
     lua_settop(lua, result);
@@ -198,11 +199,42 @@ static int list_body(lua_State *lua)
     lua_pushstring(lua, request->text);
     push_items(lua, request->dtypes);
     push_items(lua, request->hidden_sizes);
-    lua_call(lua, 3, 2);
+    flp_lua_state_push_reader(lua, request->tree);
+    lua_call(lua, 4, 2);
     if (refused(lua, request, result, FLP_BAD_ARGUMENT))
         return 0;
     lua_settop(lua, result);
     join(lua, '\n', request);
+    return 0;
+}
+
+static int define_body(lua_State *lua)
+{
+    request *request = begin(lua, "define_token_loss");
+    const int result = lua_gettop(lua);
+
+    lua_pushstring(lua, request->text);
+    lua_pushstring(lua, request->definition);
+    flp_lua_state_push_reader(lua, request->tree);
+    lua_call(lua, 3, 2);
+    refused(lua, request, result, FLP_BAD_ARGUMENT);
+    return 0;
+}
+
+static int token_loss_body(lua_State *lua)
+{
+    request *request = begin(lua, "token_loss");
+    const int result = lua_gettop(lua);
+    const char *program;
+    size_t length;
+
+    lua_pushstring(lua, request->text);
+    flp_lua_state_push_reader(lua, request->tree);
+    lua_call(lua, 2, 2);
+    if (refused(lua, request, result, FLP_BAD_ARGUMENT))
+        return 0;
+    program = luaL_checklstring(lua, result, &length);
+    request->lines = duplicate(program, length, request);
     return 0;
 }
 
@@ -299,6 +331,24 @@ flp_status flp_generator_list(flp_generator *generator, const char *arch, const 
     if (status != FLP_OK)
         free(request.lines);
     *variants = status == FLP_OK ? request.lines : NULL;
+    return status;
+}
+
+flp_status flp_generator_define_token_loss(flp_generator *generator, const char *name, const char *definition)
+{
+    request request = { .text = name, .definition = definition };
+
+    return run(generator, define_body, &request);
+}
+
+flp_status flp_generator_token_loss(flp_generator *generator, const char *name, char **program)
+{
+    request request = { .text = name };
+    flp_status status = run(generator, token_loss_body, &request);
+
+    if (status != FLP_OK)
+        free(request.lines);
+    *program = status == FLP_OK ? request.lines : NULL;
     return status;
 }
 

@@ -10,12 +10,12 @@ typedef struct flp_generator flp_generator; /* one Lua state; calls are serialis
 flp_status flp_generator_create(flp_generator **generator);
 void flp_generator_destroy(flp_generator *generator);
 
-#define FLP_SELECTION_KERNELS 4
+#define FLP_SELECTION_KERNELS 12 /* the most that a plan has */
 typedef struct {
     char path[16];    /* "sm_90a" or "portable" */
     char reason[512]; /* why no faster path; "" for the first choice */
     int count;
-    char variant[FLP_SELECTION_KERNELS][FLP_VARIANT_BYTES]; /* [0] the tile kernel, [1] the combine */
+    char variant[FLP_SELECTION_KERNELS][FLP_VARIANT_BYTES]; /* what each is, the operator knows */
 } flp_selection;
 
 /* problem: canonical string; backend: "auto", "sm_90a" or "portable".
@@ -36,6 +36,10 @@ void flp_emitted_free(flp_emitted *emitted);
 /* The useful variants of an architecture: malloc'ed, one a line. dtypes, hidden_sizes: comma-separated, NULL: all. */
 flp_status flp_generator_list(flp_generator *generator, const char *arch, const char *dtypes, const char *hidden_sizes,
                               char **variants);
+/* Makes a token loss known by a name, for the generator's life. FLP_BAD_ARGUMENT: what is wrong with it, or that the name stands for another. */
+flp_status flp_generator_define_token_loss(flp_generator *generator, const char *name, const char *definition);
+/* The program of a token loss, malloc'ed: see cpu/token_program.h. FLP_BAD_ARGUMENT: there is none of that name. */
+flp_status flp_generator_token_loss(flp_generator *generator, const char *name, char **program);
 /* Architectures it knows, separated by spaces; lives as long as the generator. */
 flp_status flp_generator_architectures(flp_generator *generator, const char **names);
 /* SHA-256 (hex) over gen/ and templates/. */

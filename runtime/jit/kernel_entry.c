@@ -142,6 +142,23 @@ static flp_status find_function(const flp_driver *driver, CUmodule module, const
     return status == FLP_OK ? FLP_OK : flp_status_prefix(status, "kernel %s", manifest->variant);
 }
 
+/* Clusters keep to parts of the device, which they do not fill where their size does not divide that of a part. */
+static int count_clusters(const flp_driver *driver, const flp_device *device, CUfunction function, const flp_manifest *manifest)
+{
+    const int blocks = device->facts.multiprocessors * manifest->resident_blocks;
+    CUlaunchAttribute dimension = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                    .value.clusterDim = { (unsigned)manifest->cluster, 1, 1 } };
+    const CUlaunchConfig config = { .gridDimX = (unsigned)manifest->cluster, .gridDimY = 1, .gridDimZ = 1,
+                                    .blockDimX = (unsigned)manifest->threads, .blockDimY = 1, .blockDimZ = 1,
+                                    .sharedMemBytes = (unsigned)manifest->shared_bytes, .attrs = &dimension, .numAttrs = 1 };
+    int clusters;
+
+    if (manifest->cluster > 1 && driver->active_clusters && driver->active_clusters(&clusters, function, &config) == CUDA_SUCCESS &&
+        clusters >= 1)
+        return clusters;
+    return blocks / manifest->cluster > 1 ? blocks / manifest->cluster : 1;
+}
+
 static loaded_kernel *find(const flp_kernel_entry *entry, const flp_device *device)
 {
     loaded_kernel *kernel = entry->kernels;
@@ -166,6 +183,7 @@ static flp_status load(flp_kernel_entry *entry, const flp_device *device, loaded
         return status;
     }
     kernel->kernel.manifest = entry->image.manifest;
+    kernel->kernel.clusters = count_clusters(driver, device, kernel->kernel.function, &entry->image.manifest);
     kernel->context = device->context;
     kernel->context_id = device->context_id;
     kernel->next = entry->kernels;

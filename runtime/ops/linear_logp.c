@@ -1,13 +1,14 @@
 /* linear_logp: check, find memory, run on the plan's path. */
-#include <inttypes.h>
-
 #include "base/status.h"
 #include "cpu/linear_logp_cpu.h"
+#include "ops/arguments.h"
+#include "ops/execute.h"
 #include "ops/linear_logp_args.h"
 #include "ops/linear_logp_launch.h"
+#include "ops/targets.h"
 #include "plan/dispatch.h"
-#include "plan/problem.h"
-#include "plan/scratch.h"
+#include "plan/linear_logp_plan.h"
+#include "plan/linear_logp_problem.h"
 #include "plan/target_errors.h"
 
 static flp_status run_on_cpu(flp_plan *plan, const flp_linear_logp_args *args)
@@ -16,61 +17,49 @@ static flp_status run_on_cpu(flp_plan *plan, const flp_linear_logp_args *args)
     int64_t bad_count = 0, bad_first = INT64_MAX;
     flp_status status;
 
-    filled.temperature = flp_linear_logp_args_temperature(args);
-    status = flp_linear_logp_cpu(plan->context->pool, &plan->problem, &filled, &bad_count, &bad_first);
+    filled.temperature = flp_arguments_temperature(args->temperature);
+    status = flp_linear_logp_cpu(plan->context->pool, &flp_linear_logp_plan_of(plan)->problem, &filled, NULL, &bad_count, &bad_first);
     flp_target_errors_add(plan, bad_count, bad_first);
-    return status;
-}
-
-static flp_status run_with_scratch(const flp_plan *plan, const flp_linear_logp_args *args, int64_t bytes)
-{
-    const int64_t grown = flp_plan_workspace_bytes(plan, plan->problem.rows);
-    flp_scratch_loan loan;
-    flp_status status = flp_scratch_lend(plan->context->scratch, &plan->device, args->stream, bytes, grown, &loan);
-
-    if (status != FLP_OK)
-        return status;
-    status = flp_linear_logp_launch(plan, args, loan.address);
-    flp_scratch_return(&loan);
     return status;
 }
 
 static flp_status run_on_gpu(const flp_plan *plan, const flp_linear_logp_args *args)
 {
-    const int64_t bytes = flp_plan_workspace_bytes(plan, args->rows);
-    flp_status status;
+    const flp_execute_call call = { args->rows, args->workspace, args->workspace_bytes, args->stream };
 
-    if (!args->workspace)
-        return run_with_scratch(plan, args, bytes);
-    status = flp_linear_logp_args_check_workspace(args, bytes);
-    return status == FLP_OK ? flp_linear_logp_launch(plan, args, args->workspace) : status;
+    return flp_execute_on_gpu(plan, &call, flp_linear_logp_launch, args);
+}
+
+static flp_status check_targets(const flp_plan *plan, const flp_linear_logp_args *args)
+{
+    const flp_linear_logp_problem *problem = &flp_linear_logp_plan_of(plan)->problem;
+    const flp_targets targets = { .target = args->target, .dtype = problem->target_dtype, .rows = args->rows, .vocab = problem->vocab,
+                                  .ignore_index = args->ignore_index, .stream = args->stream };
+
+    return flp_targets_check(plan, &targets);
 }
 
 /* cuda_context: the id of the current one; not looked at on the CPU path. */
 static flp_status execute(flp_plan *plan, const flp_linear_logp_args *args, unsigned long long cuda_context)
 {
-    flp_status status = flp_linear_logp_args_check(&plan->problem, args);
+    flp_status status = flp_linear_logp_args_check(&flp_linear_logp_plan_of(plan)->problem, args);
 
     if (status != FLP_OK || args->rows == 0)
         return status;
     if (flp_plan_on_gpu(plan))
         status = flp_plan_check_context(plan, cuda_context);
     if (status == FLP_OK && args->flags & FLP_CHECK_TARGETS)
-        status = flp_linear_logp_args_check_targets(plan, args);
+        status = check_targets(plan, args);
     if (status != FLP_OK)
         return status;
     return flp_plan_on_gpu(plan) ? run_on_gpu(plan, args) : run_on_cpu(plan, args);
 }
 
-flp_status flp_plan_execute(flp_plan *plan, const flp_linear_logp_args *args)
+flp_status flp_linear_logp_execute(flp_plan *plan, const flp_linear_logp_args *args)
 {
-    unsigned long long cuda_context = 0;
-    flp_status status = FLP_OK;
+    unsigned long long cuda_context;
+    flp_status status = flp_execute_begin(plan, &flp_linear_logp_operator, args, args ? args->rows : 0, &cuda_context);
 
-    if (!plan || !args)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", plan ? "args" : "plan");
-    if (flp_plan_on_gpu(plan) && args->rows != 0)
-        status = flp_device_current_id(&cuda_context);
     return status == FLP_OK ? execute(plan, args, cuda_context) : status;
 }
 
@@ -82,19 +71,20 @@ static flp_status check_empty_call(const flp_linear_logp_problem *problem, const
 
     empty.rows = 0;
     empty.pointer_alignment = 0;
-    status = flp_problem_normalize(&empty, &normal);
+    status = flp_linear_logp_problem_normalize(&empty, &normal);
     return status == FLP_OK ? flp_linear_logp_args_check(&normal, args) : status;
 }
 
 static flp_status check_call(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args)
 {
-    if (args->rows < 0 || args->rows > FLP_PROBLEM_ROWS_MAX)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", wanted 0 .. %" PRId64, args->rows, FLP_PROBLEM_ROWS_MAX);
-    return flp_linear_logp_args_check_elements(problem, args);
+    flp_status status = flp_arguments_check_call_rows(args->rows);
+
+    return status == FLP_OK ? flp_linear_logp_args_check_elements(problem, args) : status;
 }
 
 flp_status flp_linear_logp(flp_context *context, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args)
 {
+    flp_dispatch_call call;
     unsigned long long cuda_context;
     flp_plan *plan;
     flp_status status;
@@ -104,8 +94,9 @@ flp_status flp_linear_logp(flp_context *context, const flp_linear_logp_problem *
     if (args->rows == 0)
         return check_empty_call(problem, args);
     status = check_call(problem, args);
-    if (status == FLP_OK)
-        status = flp_dispatch_find(context, problem, args->rows, (uintptr_t)args->hidden | (uintptr_t)args->weight, args->stream,
-                                   &cuda_context, &plan);
+    if (status != FLP_OK)
+        return status;
+    call = (flp_dispatch_call){ args->rows, (uintptr_t)args->hidden | (uintptr_t)args->weight, args->stream };
+    status = flp_dispatch_find(context, &flp_linear_logp_operator, problem, &call, &cuda_context, &plan);
     return status == FLP_OK ? execute(plan, args, cuda_context) : status;
 }

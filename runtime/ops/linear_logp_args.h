@@ -1,7 +1,7 @@
 /* The rules for linear_logp's arguments, checked before anything is enqueued. */
 #ifndef FLP_OPS_LINEAR_LOGP_ARGS_H
 #define FLP_OPS_LINEAR_LOGP_ARGS_H
-#include "plan/plan.h"
+#include "fusedlogp.h"
 
 /* Everything but the targets' values and the workspace; of args with rows = 0 only the scalars.
  * FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */
@@ -9,14 +9,4 @@ flp_status flp_linear_logp_args_check(const flp_linear_logp_problem *normal, con
 
 /* hidden and weight lie at multiples of an element: the least that a plan's pointer_alignment can be. */
 flp_status flp_linear_logp_args_check_elements(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args);
-
-/* args->workspace, where it is given, for `wanted` bytes. */
-flp_status flp_linear_logp_args_check_workspace(const flp_linear_logp_args *args, int64_t wanted);
-
-/* 1, or the temperature that all rows share. */
-double flp_linear_logp_args_temperature(const flp_linear_logp_args *args);
-
-/* Looks at every target: on a GPU path copies them to the host, which waits for the stream (FLP_CAPTURING where it is captured).
- * FLP_BAD_TARGET: the first row whose target is neither ignored nor in the vocabulary, and its value. */
-flp_status flp_linear_logp_args_check_targets(const flp_plan *plan, const flp_linear_logp_args *args);
 #endif

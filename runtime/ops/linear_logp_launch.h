@@ -3,7 +3,16 @@
 #define FLP_OPS_LINEAR_LOGP_LAUNCH_H
 #include "plan/plan.h"
 
-/* Enqueues both kernels on args->stream. args has been checked and has rows > 0; workspace: device memory as
- * flp_workspace_lay_out lays it out. FLP_CUDA_FAILED names the kernel. */
-flp_status flp_linear_logp_launch(const flp_plan *plan, const flp_linear_logp_args *args, char *workspace);
+/* What linear_cross_entropy wants beside linear_logp's outputs, of variants that sum up logits. */
+typedef struct {
+    const void *class_weights; /* w [V]; NULL: 1 */
+    float *logit_sums;         /* [rows][splits], scratch */
+    float *logit_sum;          /* [rows]: sum_v w[v] z[v] */
+} flp_linear_logp_launch_more;
+
+flp_status flp_linear_logp_launch_with(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                       char *workspace);
+
+/* An flp_execute_launch. args: flp_linear_logp_args, checked, with rows > 0; workspace as flp_linear_logp_workspace_lay_out lays it out. */
+flp_status flp_linear_logp_launch(const flp_plan *plan, const void *args, char *workspace);
 #endif

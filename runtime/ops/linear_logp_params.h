@@ -20,6 +20,9 @@ typedef struct {
     float softcap, inverse_softcap;
     flp_split split;
     int32_t group;        /* clusters' row blocks that are walked together through the vocabulary, for the L2 */
+    float *moment;        /* [rows][splits]: sum of (z2 - k) 2^(z2 - k); NULL without entropy */
+    float *logit_sums;    /* [rows][splits]: sum of w[v] z2[v]; NULL where it is not wanted */
+    const void *class_weights; /* w [vocab] of the variant's dtype; NULL: 1 */
 } flp_linear_logp_params;
 
 /* Combine: ceil(rows / manifest.block_rows) blocks. */
@@ -31,8 +34,12 @@ typedef struct {
     unsigned long long *target_errors; /* [2]: how many targets were out of range, the first such row (initially 0 and 2^64 - 1) */
     int64_t rows, ignore_index;
     int32_t vocab, target_bytes, splits;
+    const float *moment;
+    float *entropy;                    /* may be NULL */
+    const float *logit_sums;
+    float *logit_sum;                  /* [rows]: sum_v w[v] z[v]; not written without logit_sums */
 } flp_linear_logp_combine_params;
 
-_Static_assert(sizeof(flp_linear_logp_params) == 136 && sizeof(flp_linear_logp_combine_params) == 96,
+_Static_assert(sizeof(flp_linear_logp_params) == 160 && sizeof(flp_linear_logp_combine_params) == 128,
                "templates/common/linear_logp_params.cuh disagrees");
 #endif

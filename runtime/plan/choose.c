@@ -60,14 +60,12 @@ static flp_status take_selection(flp_choice *choice, const char *missing)
         choice->path = FLP_BACKEND_PORTABLE;
     else
         return flp_status_fail(FLP_INTERNAL, "the generator chose the path \"%s\"", selection->path);
-    if (selection->count != 2)
-        return flp_status_fail(FLP_INTERNAL, "the generator chose %d kernels, wanted a tile kernel and a combine", selection->count);
     snprintf(choice->reason, sizeof(choice->reason), "%s", missing ? missing : selection->reason[0] ? selection->reason : "first choice");
     return FLP_OK;
 }
 
-static flp_status choose_on_device(flp_context *context, flp_backend asked, const char *text, const flp_device *device,
-                                   flp_choice *choice)
+static flp_status choose_on_device(flp_context *context, flp_backend asked, int stays_on_gpu, const char *text,
+                                   const flp_device *device, flp_choice *choice)
 {
     const char *backend, *missing;
     flp_status status = find_backend(asked, &backend, &missing);
@@ -77,17 +75,16 @@ static flp_status choose_on_device(flp_context *context, flp_backend asked, cons
                                       &choice->selection);
     if (status == FLP_OK)
         return take_selection(choice, missing);
-    if (status != FLP_NO_VARIANT || asked != FLP_BACKEND_AUTO)
+    if (status != FLP_NO_VARIANT || asked != FLP_BACKEND_AUTO || stays_on_gpu)
         return refuse(status, asked);
     choose_cpu(choice, "%s%s%s", missing ? missing : "", missing ? "; " : "", flp_error_message());
     flp_log_warning("%s runs on the CPU beside %s: %s", text, device->facts.name, choice->reason);
     return FLP_OK;
 }
 
-flp_status flp_choose_path(flp_context *context, const flp_linear_logp_problem *normal, const char *text, flp_device *device,
+flp_status flp_choose_path(flp_context *context, flp_backend asked, int stays_on_gpu, const char *text, flp_device *device,
                            flp_choice *choice)
 {
-    const flp_backend asked = normal->backend;
     flp_status status;
 
     *choice = (flp_choice){ 0 };
@@ -106,5 +103,5 @@ flp_status flp_choose_path(flp_context *context, const flp_linear_logp_problem *
         return flp_status_prefix(status, "backend %s: a GPU is there, make its CUDA context current or ask for the CPU", names[asked]);
     if (status != FLP_OK)
         return refuse(status, asked);
-    return choose_on_device(context, asked, text, device, choice);
+    return choose_on_device(context, asked, stays_on_gpu, text, device, choice);
 }

@@ -11,10 +11,10 @@ typedef struct {
 
 const char *flp_choose_name(flp_backend path); /* "sm_90a", "portable" or "cpu" */
 
-/* sm_90a, then portable, then CPU, unless normal->backend names one. text: the canonical string of normal. On a GPU path *device
- * is the one of the CUDA context that is current here.
+/* sm_90a, then portable, then CPU, unless asked names one. text: the problem's canonical string. On a GPU path *device
+ * is the one of the CUDA context that is current here. stays_on_gpu: the operator's.
  * A device without a current CUDA context is FLP_WRONG_CONTEXT and never the CPU path.
- * FLP_NO_VARIANT: normal->backend cannot answer it; FLP_NO_DRIVER: ... because no driver is there; FLP_FORKED. */
-flp_status flp_choose_path(flp_context *context, const flp_linear_logp_problem *normal, const char *text, flp_device *device,
+ * FLP_NO_VARIANT: asked cannot answer it; FLP_NO_DRIVER: ... because no driver is there; FLP_FORKED. */
+flp_status flp_choose_path(flp_context *context, flp_backend asked, int stays_on_gpu, const char *text, flp_device *device,
                            flp_choice *choice);
 #endif

@@ -1,4 +1,4 @@
-/* Finds the plan of a problem: the path of every flp_linear_logp, so a hit takes no lock, memory or system call. */
+/* Finds the plan of a problem: the path of every call without a plan, so a hit takes no lock, memory or system call. */
 #include "plan/dispatch.h"
 
 #include <stdlib.h>
@@ -10,19 +10,11 @@
 
 enum { TABLE_BUCKETS = 256 };
 
-/* What tells problems apart, defaults filled in, without padding: compared and hashed as words. */
-typedef struct {
-    uint64_t cuda_context; /* its id; 0: none is asked for */
-    int64_t hidden, vocab, hidden_stride, weight_stride;
-    double softcap;
-    uint64_t choices; /* the enumerations, the alignment and the bucket, 7 bits each */
-} dispatch_key;
-
-enum { KEY_WORDS = sizeof(dispatch_key) / sizeof(uint64_t) };
-_Static_assert(sizeof(dispatch_key) == 7 * sizeof(uint64_t), "a dispatch key has padding");
+enum { KEY_WORDS = sizeof(flp_dispatch_key) / sizeof(uint64_t) };
+_Static_assert(sizeof(flp_dispatch_key) == (4 + FLP_DISPATCH_SIZES) * sizeof(uint64_t), "a dispatch key has padding");
 
 typedef struct entry {
-    dispatch_key key;
+    flp_dispatch_key key;
     flp_plan *plan;
     struct entry *next;
 } entry;
@@ -36,7 +28,7 @@ struct flp_dispatch {
 /* This thread's last hit; a context of another serial may be a destroyed one. */
 static _Thread_local struct {
     uint64_t context_serial;
-    dispatch_key key;
+    flp_dispatch_key key;
     flp_plan *plan;
 } last;
 
@@ -77,35 +69,28 @@ static unsigned bucket_log2(int64_t rows)
     return 64 - (unsigned)__builtin_clzll((unsigned long long)rows - 1);
 }
 
-/* 1 where the problem fits a key; another one is not acceptable, and making its plan says why. */
-static int pack(const flp_linear_logp_problem *problem, uint64_t cuda_context, int64_t rows, uintptr_t addresses, dispatch_key *key)
+static unsigned alignment_log2(uintptr_t addresses)
 {
-    const unsigned fields[] = {
-        (unsigned)problem->dtype, (unsigned)problem->weight_layout, (unsigned)problem->bias_dtype,
-        (unsigned)(problem->target_dtype ? problem->target_dtype : FLP_I64), (unsigned)problem->argmax, (unsigned)problem->precision,
-        (unsigned)problem->backend, (unsigned)__builtin_ctzll(addresses | 16), bucket_log2(rows)
-    };
-    const int64_t weight_columns = problem->weight_layout == FLP_HIDDEN_VOCAB ? problem->vocab : problem->hidden;
-    unsigned all = 0;
-
-    *key = (dispatch_key){
-        .cuda_context = cuda_context, .hidden = problem->hidden, .vocab = problem->vocab, .softcap = problem->softcap,
-        .hidden_stride = problem->hidden_stride ? problem->hidden_stride : problem->hidden,
-        .weight_stride = problem->weight_stride ? problem->weight_stride : weight_columns
-    };
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-        all |= fields[i];
-        key->choices = key->choices << 7 | fields[i];
-    }
-    return all < 128;
+    return (unsigned)__builtin_ctzll(addresses | 16);
 }
 
-static int same_key(const dispatch_key *left, const dispatch_key *right)
+/* 1 where the problem fits a key; another one is not acceptable, and making its plan says why. */
+static int pack(const flp_operator *operator, const void *problem, const flp_dispatch_call *call, uint64_t cuda_context,
+                flp_dispatch_key *key)
+{
+    *key = (flp_dispatch_key){
+        .operator = (uintptr_t)operator, .cuda_context = cuda_context,
+        .call = bucket_log2(call->rows) << 8 | alignment_log2(call->addresses)
+    };
+    return operator->pack(problem, key);
+}
+
+static int same_key(const flp_dispatch_key *left, const flp_dispatch_key *right)
 {
     return memcmp(left, right, sizeof(*left)) == 0;
 }
 
-static unsigned table_index(const dispatch_key *key)
+static unsigned table_index(const flp_dispatch_key *key)
 {
     uint64_t words[KEY_WORDS], mixed = 0;
 
@@ -115,7 +100,7 @@ static unsigned table_index(const dispatch_key *key)
     return (unsigned)(mixed >> 56);
 }
 
-static flp_plan *look_up(flp_dispatch *dispatch, const dispatch_key *key)
+static flp_plan *look_up(flp_dispatch *dispatch, const flp_dispatch_key *key)
 {
     entry *at = atomic_load_explicit(&dispatch->buckets[table_index(key)], memory_order_acquire);
 
@@ -125,7 +110,7 @@ static flp_plan *look_up(flp_dispatch *dispatch, const dispatch_key *key)
 }
 
 /* Keeps *plan, or destroys it in favour of what another thread has put there meanwhile. */
-static flp_status insert(flp_dispatch *dispatch, const dispatch_key *key, flp_plan **plan)
+static flp_status insert(flp_dispatch *dispatch, const flp_dispatch_key *key, flp_plan **plan)
 {
     _Atomic(entry *) *bucket = &dispatch->buckets[table_index(key)];
     entry *made = malloc(sizeof(*made));
@@ -150,20 +135,22 @@ static flp_status insert(flp_dispatch *dispatch, const dispatch_key *key, flp_pl
     return FLP_OK;
 }
 
-static flp_status make(flp_context *context, const flp_linear_logp_problem *problem, const dispatch_key *key, int64_t rows,
-                       uintptr_t addresses, CUstream stream, flp_plan **plan)
+static flp_status make(flp_context *context, const flp_operator *operator, const void *problem, const flp_dispatch_call *call,
+                       const flp_dispatch_key *key, flp_plan **plan)
 {
-    flp_linear_logp_problem bounded = *problem;
+    flp_problem_storage bounded;
     int capturing = 0;
-    flp_status status = key->cuda_context ? flp_device_is_capturing(stream, &capturing) : FLP_OK;
+    flp_status status = key->cuda_context ? flp_device_is_capturing(call->stream, &capturing) : FLP_OK;
 
     if (status == FLP_OK && capturing)
-        status = flp_status_fail(FLP_CAPTURING, "the problem is new and the stream is captured: call flp_prepare before the capture");
+        status = flp_status_fail(FLP_CAPTURING, "the problem is new and the stream is captured: call flp_%s_prepare before the capture",
+                                 operator->name);
     if (status != FLP_OK)
         return status;
-    bounded.rows = INT64_C(1) << bucket_log2(rows);
-    bounded.pointer_alignment = 1 << __builtin_ctzll(addresses | 16);
-    status = flp_plan_create(context, &bounded, plan);
+    memcpy(&bounded, problem, operator->problem_bytes);
+    *flp_operator_rows(operator, &bounded) = INT64_C(1) << bucket_log2(call->rows);
+    *flp_operator_pointer_alignment(operator, &bounded) = 1 << alignment_log2(call->addresses);
+    status = flp_plan_make(context, operator, &bounded, plan);
     return status == FLP_OK ? insert(context->dispatch, key, plan) : status;
 }
 
@@ -184,17 +171,17 @@ static flp_status find_cuda_context(flp_context *context, flp_backend backend, u
     return FLP_OK;
 }
 
-flp_status flp_dispatch_find(flp_context *context, const flp_linear_logp_problem *problem, int64_t rows, uintptr_t addresses,
-                             CUstream stream, unsigned long long *cuda_context, flp_plan **plan)
+flp_status flp_dispatch_find(flp_context *context, const flp_operator *operator, const void *problem, const flp_dispatch_call *call,
+                             unsigned long long *cuda_context, flp_plan **plan)
 {
-    dispatch_key key;
-    flp_linear_logp_problem normal;
-    flp_status status = find_cuda_context(context, problem->backend, cuda_context);
+    flp_dispatch_key key;
+    flp_problem_storage normal;
+    flp_status status = find_cuda_context(context, flp_operator_backend(operator, problem), cuda_context);
 
     if (status != FLP_OK)
         return status;
-    if (!pack(problem, *cuda_context, rows, addresses, &key)) {
-        status = flp_problem_normalize(problem, &normal);
+    if (!pack(operator, problem, call, *cuda_context, &key)) {
+        status = operator->normalize(problem, &normal);
         return status != FLP_OK ? status : flp_status_fail(FLP_INTERNAL, "an acceptable problem does not fit a dispatch key");
     }
     if (last.context_serial == context->serial && same_key(&last.key, &key)) {
@@ -203,7 +190,7 @@ flp_status flp_dispatch_find(flp_context *context, const flp_linear_logp_problem
     }
     *plan = look_up(context->dispatch, &key);
     if (!*plan)
-        status = make(context, problem, &key, rows, addresses, stream, plan);
+        status = make(context, operator, problem, call, &key, plan);
     if (status != FLP_OK)
         return status;
     last.context_serial = context->serial;

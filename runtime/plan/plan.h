@@ -1,34 +1,46 @@
-/* The plan: a problem, the path that answers it, its kernels and its memory. */
+/* The plan: a problem, the path that answers it, its kernels and its memory. What is one operator's own lies behind this in a
+ * structure of that operator (plan/linear_logp_plan.h). */
 #ifndef FLP_PLAN_PLAN_H
 #define FLP_PLAN_PLAN_H
 #include <pthread.h>
 
 #include "plan/choose.h"
 #include "plan/context.h"
-#include "plan/launch.h"
-#include "plan/split.h"
+#include "plan/operator.h"
 
 struct flp_plan {
     flp_context *context;
-    flp_linear_logp_problem problem; /* with its defaults filled in */
+    const flp_operator *operator;
     flp_choice choice;
-    flp_device device;               /* GPU paths only, as the kernels */
-    const flp_kernel *tile, *combine;
-    flp_split split;
-    CUdeviceptr target_errors;       /* GPU paths: two 64-bit words, see plan/target_errors.h */
-    pthread_mutex_t bad_mutex;       /* CPU path: guards the next two */
+    flp_device device;                                /* GPU paths only, as the kernels */
+    const flp_kernel *kernels[FLP_SELECTION_KERNELS]; /* choice.selection.count, in the selection's order */
+    CUdeviceptr target_errors;                        /* GPU paths: two 64-bit words, see plan/target_errors.h */
+    pthread_mutex_t bad_mutex;                        /* CPU path: guards the next two */
     int64_t bad_count, bad_first;
     char *numerics, *description;
 };
 
+/* flp_X_plan_create. */
+flp_status flp_plan_make(flp_context *context, const flp_operator *operator, const void *problem, flp_plan **plan);
+
 /* 1 on a GPU path. */
 int flp_plan_on_gpu(const flp_plan *plan);
+
+/* The problem with its defaults filled in, a structure of the operator's; its rows. */
+const void *flp_plan_problem(const flp_plan *plan);
+int64_t flp_plan_rows(const flp_plan *plan);
+
+/* FLP_BAD_ARGUMENT: the plan is one of another operator, or NULL. */
+flp_status flp_plan_check_operator(const flp_plan *plan, const flp_operator *operator);
 
 /* cuda_context: the id of the current one. FLP_WRONG_CONTEXT: the plan's kernels were loaded into another. */
 flp_status flp_plan_check_context(const flp_plan *plan, unsigned long long cuda_context);
 
-/* The launches for so many rows; GPU paths only. */
-flp_launch flp_plan_launch(const flp_plan *plan, int64_t rows);
+/* For an operator's set_up: FLP_INTERNAL where the generator chose another number of kernels. roles: what they are, for the message. */
+flp_status flp_plan_check_kernels(const flp_plan *plan, int count, const char *roles);
+
+/* For an operator's describe: the lines of one kernel, each beginning with its role. plan/describe.c */
+void flp_plan_describe_kernel(flp_text *text, const char *role, const flp_manifest *manifest);
 
 /* The text of flp_plan_describe, malloc'ed; NULL when out of memory. problem: its canonical string. plan/describe.c */
 char *flp_plan_write_description(const flp_plan *plan, const char *problem);

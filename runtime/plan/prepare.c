@@ -1,8 +1,9 @@
-/* flp_prepare: all that a later flp_linear_logp would have to make, before a capture or the first request. */
+/* All that later calls of a problem would have to make, before a capture or the first request. */
+#include "plan/prepare.h"
+
 #include "base/status.h"
 #include "plan/dispatch.h"
 #include "plan/plan.h"
-#include "plan/problem.h"
 #include "plan/scratch.h"
 
 static int64_t smaller(int64_t left, int64_t right)
@@ -10,31 +11,34 @@ static int64_t smaller(int64_t left, int64_t right)
     return left < right ? left : right;
 }
 
-/* Every bucket of rows up to normal->rows, and the scratch of the most demanding one. */
-static flp_status prepare_buckets(flp_context *context, const flp_linear_logp_problem *normal, CUstream stream)
+/* Every bucket of rows up to the normal problem's, and the scratch of the most demanding one. */
+static flp_status prepare_buckets(flp_context *context, const flp_operator *operator, void *normal, CUstream stream)
 {
+    const int64_t most = *flp_operator_rows(operator, normal);
+    const uintptr_t alignment = (uintptr_t)*flp_operator_pointer_alignment(operator, normal);
     unsigned long long cuda_context;
     flp_plan *plan = NULL;
     int64_t bytes = 0;
 
-    for (int64_t rows = 1; rows <= normal->rows; rows = plan->problem.rows + 1) {
-        flp_status status = flp_dispatch_find(context, normal, rows, (uintptr_t)normal->pointer_alignment, stream, &cuda_context, &plan);
+    for (int64_t rows = 1; rows <= most; rows = flp_plan_rows(plan) + 1) {
+        const flp_dispatch_call call = { .rows = rows, .addresses = alignment, .stream = stream };
+        flp_status status = flp_dispatch_find(context, operator, normal, &call, &cuda_context, &plan);
         int64_t wanted;
         if (status != FLP_OK)
             return status;
-        wanted = flp_plan_workspace_bytes(plan, smaller(plan->problem.rows, normal->rows));
+        wanted = flp_plan_workspace_bytes(plan, smaller(flp_plan_rows(plan), most));
         bytes = wanted > bytes ? wanted : bytes;
     }
     return bytes ? flp_scratch_reserve(context->scratch, &plan->device, stream, bytes) : FLP_OK;
 }
 
-flp_status flp_prepare(flp_context *context, const flp_linear_logp_problem *problem, void *stream)
+flp_status flp_prepare_problem(flp_context *context, const flp_operator *operator, const void *problem, CUstream stream)
 {
-    flp_linear_logp_problem normal;
+    flp_problem_storage normal;
     flp_status status;
 
     if (!context)
         return flp_status_fail(FLP_BAD_ARGUMENT, "context: got NULL, wanted a context");
-    status = flp_problem_normalize(problem, &normal);
-    return status == FLP_OK ? prepare_buckets(context, &normal, stream) : status;
+    status = operator->normalize(problem, &normal);
+    return status == FLP_OK ? prepare_buckets(context, operator, &normal, stream) : status;
 }

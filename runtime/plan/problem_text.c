@@ -1,5 +1,6 @@
-/* A problem's canonical string: gen/problem.lua reads it, the programs, tests and records name problems by it.
- * KEEP IN STEP: problem string. */
+/* Writes and reads canonical strings by an operator's table of parts. KEEP IN STEP: problem string. */
+#include "plan/problem_text.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,58 +8,87 @@
 #include "base/text.h"
 #include "cpu/convert.h"
 #include "plan/number.h"
-#include "plan/problem.h"
+#include "plan/operator.h"
 
-#define OPERATOR "linear_logp"
-
-static const char *const backend_names[] = {
-    [FLP_BACKEND_AUTO] = "auto", [FLP_BACKEND_SM90A] = "sm_90a", [FLP_BACKEND_PORTABLE] = "portable", [FLP_BACKEND_CPU] = "cpu"
-};
-
-/* What differs from the default, always in this order. */
-static void append_options(const flp_linear_logp_problem *normal, flp_text *text)
+static size_t field_bytes(flp_part_kind kind)
 {
-    int transposed = normal->weight_layout == FLP_HIDDEN_VOCAB;
-    char softcap[FLP_NUMBER_BYTES];
-
-    if (transposed)
-        flp_text_append(text, ":dv");
-    if (normal->hidden_stride != normal->hidden)
-        flp_text_append(text, ":hs%" PRId64, normal->hidden_stride);
-    if (normal->weight_stride != (transposed ? normal->vocab : normal->hidden))
-        flp_text_append(text, ":ws%" PRId64, normal->weight_stride);
-    if (normal->pointer_alignment != 16)
-        flp_text_append(text, ":align%d", normal->pointer_alignment);
-    if (normal->bias_dtype != FLP_NONE)
-        flp_text_append(text, ":bias_%s", flp_dtype_name(normal->bias_dtype));
-    if (normal->target_dtype == FLP_I32)
-        flp_text_append(text, ":target_i32");
-    if (normal->softcap != 0) {
-        flp_number_format(normal->softcap, softcap);
-        flp_text_append(text, ":softcap%s", softcap);
-    }
-    if (normal->argmax)
-        flp_text_append(text, ":argmax");
-    if (normal->precision == FLP_PRECISION_EXACT)
-        flp_text_append(text, ":exact");
-    if (normal->backend != FLP_BACKEND_AUTO)
-        flp_text_append(text, ":%s", backend_names[normal->backend]);
+    if (kind == FLP_PART_NAME)
+        return FLP_TOKEN_LOSS_NAME_BYTES;
+    return kind == FLP_PART_SIZE ? sizeof(int64_t) : kind == FLP_PART_NUMBER ? sizeof(double) : sizeof(int);
 }
 
-flp_status flp_problem_format(const flp_linear_logp_problem *problem, char *text, size_t bytes)
+/* ---- writing ---- */
+
+static void append_part(const flp_problem_part *part, const char *problem, flp_text *text)
 {
-    flp_linear_logp_problem normal;
+    const void *field = problem + part->at;
+    char number[FLP_NUMBER_BYTES];
+
+    flp_text_append(text, ":%s", part->word);
+    switch (part->kind) {
+    case FLP_PART_WORD:
+    case FLP_PART_BIT:
+        break;
+    case FLP_PART_SIZE:
+        flp_text_append(text, "%" PRId64, *(const int64_t *)field);
+        break;
+    case FLP_PART_INT:
+        flp_text_append(text, "%d", *(const int *)field);
+        break;
+    case FLP_PART_NUMBER:
+        flp_number_format(*(const double *)field, number);
+        flp_text_append(text, "%s", number);
+        break;
+    case FLP_PART_DTYPE:
+        flp_text_append(text, "%s", flp_dtype_name(*(const flp_dtype *)field));
+        break;
+    case FLP_PART_NAME:
+        flp_text_append(text, "%s", (const char *)field);
+        break;
+    }
+}
+
+/* Whether the field differs from what a zero there stands for beside this problem's other fields. */
+static int is_chosen(const flp_operator *operator, const flp_problem_part *part, const char *normal)
+{
+    const size_t bytes = field_bytes(part->kind);
+    flp_problem_storage without, filled;
+
+    if (part->kind == FLP_PART_BIT)
+        return (*(const unsigned *)(const void *)(normal + part->at) & (unsigned)part->value) != 0;
+    if (part->kind == FLP_PART_WORD && *(const int *)(const void *)(normal + part->at) != part->value)
+        return 0;
+    memcpy(without.bytes, normal, operator->problem_bytes);
+    memset(without.bytes + part->at, 0, bytes);
+    if (operator->normalize(&without, &filled) != FLP_OK)
+        return 1; /* another field needs it */
+    return memcmp(filled.bytes + part->at, normal + part->at, bytes) != 0;
+}
+
+static void append_problem(const flp_operator *operator, const char *normal, flp_text *text)
+{
+    const flp_problem_syntax *syntax = operator->syntax;
+
+    flp_text_append(text, "%s:%s", operator->name, flp_dtype_name(*(const flp_dtype *)(const void *)(normal + syntax->dtype_at)));
+    for (const flp_problem_part *part = syntax->sizes; part->word; part++)
+        append_part(part, normal, text);
+    for (const flp_problem_part *part = syntax->options; part->word; part++)
+        if (is_chosen(operator, part, normal))
+            append_part(part, normal, text);
+}
+
+flp_status flp_problem_text_write(const flp_operator *operator, const void *problem, char *text, size_t bytes)
+{
+    flp_problem_storage normal;
     flp_text built = { 0 };
     flp_status status;
 
     if (!text)
         return flp_status_fail(FLP_BAD_ARGUMENT, "text: got NULL, wanted a buffer");
-    status = flp_problem_normalize(problem, &normal);
+    status = operator->normalize(problem, &normal);
     if (status != FLP_OK)
         return status;
-    flp_text_append(&built, OPERATOR ":%s:n%" PRId64 ":d%" PRId64 ":v%" PRId64, flp_dtype_name(normal.dtype), normal.rows,
-                    normal.hidden, normal.vocab);
-    append_options(&normal, &built);
+    append_problem(operator, normal.bytes, &built);
     if (built.failed)
         status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a problem's string");
     else if (built.length >= bytes)
@@ -70,144 +100,173 @@ flp_status flp_problem_format(const flp_linear_logp_problem *problem, char *text
     return status;
 }
 
-/* The rest of part behind prefix, or NULL. */
-static const char *behind(const char *part, const char *prefix)
-{
-    size_t length = strlen(prefix);
+/* ---- reading ---- */
 
-    return strncmp(part, prefix, length) == 0 ? part + length : NULL;
-}
-
-static int parse_backend(const char *part, flp_backend *backend)
+/* 1 where text is this part with a well-formed value; whether that is acceptable is for the operator's normalize. */
+static int read_part(const flp_problem_part *part, const char *text, char *problem)
 {
-    for (int i = FLP_BACKEND_SM90A; i <= FLP_BACKEND_CPU; i++)
-        if (strcmp(part, backend_names[i]) == 0) {
-            *backend = (flp_backend)i;
-            return 1;
-        }
+    const size_t length = strlen(part->word);
+    const char *value = text + length;
+    void *field = problem + part->at;
+    int64_t integer;
+
+    if (strncmp(text, part->word, length) != 0)
+        return 0;
+    switch (part->kind) {
+    case FLP_PART_WORD:
+        if (*value)
+            return 0;
+        *(int *)field = part->value;
+        return 1;
+    case FLP_PART_BIT:
+        if (*value)
+            return 0;
+        *(unsigned *)field |= (unsigned)part->value;
+        return 1;
+    case FLP_PART_SIZE:
+        return flp_number_parse_integer(value, field);
+    case FLP_PART_INT:
+        if (!flp_number_parse_integer(value, &integer) || integer > INT32_MAX)
+            return 0;
+        *(int *)field = (int)integer;
+        return 1;
+    case FLP_PART_NUMBER:
+        return flp_number_parse(value, field);
+    case FLP_PART_DTYPE:
+        return (*(flp_dtype *)field = flp_dtype_parse(value)) != FLP_NONE;
+    case FLP_PART_NAME:
+        if (strlen(value) >= FLP_TOKEN_LOSS_NAME_BYTES)
+            return 0;
+        memcpy(field, value, strlen(value) + 1);
+        return 1;
+    }
     return 0;
 }
 
-/* 1 where part is an option with a well-formed value; whether the value is acceptable is for flp_problem_normalize. */
-static int parse_option(const char *part, flp_linear_logp_problem *problem)
+static void append_wanted(const flp_problem_part *part, flp_text *text)
 {
-    const char *value;
-    int64_t alignment;
-
-    if ((value = behind(part, "hs")))
-        return flp_number_parse_integer(value, &problem->hidden_stride);
-    if ((value = behind(part, "ws")))
-        return flp_number_parse_integer(value, &problem->weight_stride);
-    if ((value = behind(part, "bias_")))
-        return (problem->bias_dtype = flp_dtype_parse(value)) != FLP_NONE;
-    if ((value = behind(part, "softcap")))
-        return flp_number_parse(value, &problem->softcap);
-    if ((value = behind(part, "align"))) {
-        if (!flp_number_parse_integer(value, &alignment) || alignment > INT32_MAX)
-            return 0;
-        problem->pointer_alignment = (int)alignment;
-        return 1;
-    }
-    if (strcmp(part, "dv") == 0)
-        problem->weight_layout = FLP_HIDDEN_VOCAB;
-    else if (strcmp(part, "target_i32") == 0)
-        problem->target_dtype = FLP_I32;
-    else if (strcmp(part, "argmax") == 0)
-        problem->argmax = 1;
-    else if (strcmp(part, "exact") == 0)
-        problem->precision = FLP_PRECISION_EXACT;
+    if (part->value_name)
+        flp_text_append(text, "%s<%s>", part->word, part->value_name);
     else
-        return parse_backend(part, &problem->backend);
-    return 1;
+        flp_text_append(text, "%s", part->word);
 }
 
-static int parse_size(const char *part, const char *prefix, int64_t *size)
+static flp_status refuse(int index, const char *got, flp_text *wanted)
 {
-    const char *digits = behind(part, prefix);
+    flp_status status = flp_status_fail(FLP_BAD_ARGUMENT, "part %d: got \"%s\", wanted %s", index + 1, got,
+                                        wanted->failed ? "another" : wanted->data);
 
-    return digits && flp_number_parse_integer(digits, size);
+    flp_text_free(wanted);
+    return status;
 }
 
-/* index: the part's place, 0 for the operator. */
-static flp_status parse_part(const char *part, int index, flp_linear_logp_problem *problem)
+static flp_status read_option(const flp_problem_part *options, int index, const char *text, char *problem)
 {
-    static const char *const wanted[] = { OPERATOR, "bf16, f16 or f32", "n<rows>", "d<hidden>", "v<vocab>" };
-    int good;
+    flp_text wanted = { 0 };
 
-    switch (index) {
-    case 0:
-        good = strcmp(part, OPERATOR) == 0;
-        break;
-    case 1:
-        good = (problem->dtype = flp_dtype_parse(part)) != FLP_NONE;
-        break;
-    case 2:
-        good = parse_size(part, "n", &problem->rows);
-        break;
-    case 3:
-        good = parse_size(part, "d", &problem->hidden);
-        break;
-    case 4:
-        good = parse_size(part, "v", &problem->vocab);
-        break;
-    default:
-        if (parse_option(part, problem))
+    for (const flp_problem_part *part = options; part->word; part++) {
+        if (read_part(part, text, problem))
             return FLP_OK;
-        return flp_status_fail(FLP_BAD_ARGUMENT,
-                               "part %d: got \"%s\", wanted dv, hs<stride>, ws<stride>, align<bytes>, bias_<dtype>, target_i32, "
-                               "softcap<number>, argmax, exact, sm_90a, portable or cpu", index + 1, part);
+        flp_text_append(&wanted, part == options ? "" : part[1].word ? ", " : " or ");
+        append_wanted(part, &wanted);
     }
-    return good ? FLP_OK : flp_status_fail(FLP_BAD_ARGUMENT, "part %d: got \"%s\", wanted %s", index + 1, part, wanted[index]);
+    return refuse(index, text, &wanted);
 }
 
-static flp_status parse_parts(const char *text, flp_linear_logp_problem *problem)
+/* The operator and the dtype, then the sizes. index: the part's place, 0 for the operator. */
+static flp_status read_head(const flp_operator *operator, int index, const char *text, char *problem)
 {
+    const flp_problem_syntax *syntax = operator->syntax;
+    flp_text wanted = { 0 };
+
+    if (index == 0) {
+        if (strcmp(text, operator->name) == 0)
+            return FLP_OK;
+        flp_text_append(&wanted, "%s", operator->name);
+    } else if (index == 1) {
+        flp_dtype dtype = flp_dtype_parse(text);
+        memcpy(problem + syntax->dtype_at, &dtype, sizeof(dtype));
+        if (dtype != FLP_NONE)
+            return FLP_OK;
+        flp_text_append(&wanted, "bf16, f16 or f32");
+    } else {
+        if (read_part(&syntax->sizes[index - 2], text, problem))
+            return FLP_OK;
+        append_wanted(&syntax->sizes[index - 2], &wanted);
+    }
+    return refuse(index, text, &wanted);
+}
+
+static int count_sizes(const flp_problem_syntax *syntax)
+{
+    int count = 0;
+
+    while (syntax->sizes[count].word)
+        count++;
+    return count;
+}
+
+static flp_status refuse_short(const flp_operator *operator, int parts)
+{
+    flp_text wanted = { 0 };
+    flp_status status;
+
+    flp_text_append(&wanted, "%s:<dtype>", operator->name);
+    for (const flp_problem_part *part = operator->syntax->sizes; part->word; part++) {
+        flp_text_append(&wanted, ":");
+        append_wanted(part, &wanted);
+    }
+    status = flp_status_fail(FLP_BAD_ARGUMENT, "got %d parts, wanted at least %s", parts, wanted.failed ? "more" : wanted.data);
+    flp_text_free(&wanted);
+    return status;
+}
+
+static flp_status read_parts(const flp_operator *operator, const char *text, char *problem)
+{
+    const int head = 2 + count_sizes(operator->syntax);
     char part[64];
-    flp_status status = FLP_OK;
     int index = 0;
 
-    for (const char *at = text;; index++) {
-        size_t length = strcspn(at, ":");
+    for (const char *at = text;; index++, at++) {
+        const size_t length = strcspn(at, ":");
+        flp_status status;
         if (length >= sizeof(part))
             return flp_status_fail(FLP_BAD_ARGUMENT, "part %d: got \"%.40s...\", wanted fewer than %zu characters", index + 1, at,
                                    sizeof(part));
         memcpy(part, at, length);
         part[length] = 0;
-        status = parse_part(part, index, problem);
+        status = index < head ? read_head(operator, index, part, problem) : read_option(operator->syntax->options, index, part, problem);
+        if (status != FLP_OK)
+            return status;
         at += length;
-        if (status != FLP_OK || *at == 0)
-            break;
-        at++;
+        if (*at == 0)
+            return index + 1 >= head ? FLP_OK : refuse_short(operator, index + 1);
     }
-    if (status == FLP_OK && index < 4)
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "got %d parts, wanted at least " OPERATOR ":<dtype>:n<rows>:d<hidden>:v<vocab>",
-                                 index + 1);
-    return status;
 }
 
 /* A problem has one string: what formats differently (another order, leading zeros, a default spelled out) is refused. */
-static flp_status check_canonical(const char *text, const flp_linear_logp_problem *problem)
+static flp_status check_canonical(const flp_operator *operator, const char *text, const void *problem)
 {
     char canonical[FLP_PROBLEM_TEXT_BYTES];
-    flp_status status = flp_problem_format(problem, canonical, sizeof(canonical));
+    flp_status status = flp_problem_text_write(operator, problem, canonical, sizeof(canonical));
 
     if (status == FLP_OK && strcmp(text, canonical) != 0)
         status = flp_status_fail(FLP_BAD_ARGUMENT, "wanted the canonical \"%s\"", canonical);
     return status;
 }
 
-flp_status flp_problem_parse(const char *text, flp_linear_logp_problem *problem)
+flp_status flp_problem_text_read(const flp_operator *operator, const char *text, void *problem)
 {
-    flp_linear_logp_problem parsed = { 0 };
+    flp_problem_storage parsed = { .bytes = { 0 } };
     flp_status status;
 
     if (!text || !problem)
         return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", text ? "problem" : "text");
-    status = parse_parts(text, &parsed);
+    status = read_parts(operator, text, parsed.bytes);
     if (status == FLP_OK)
-        status = check_canonical(text, &parsed);
+        status = check_canonical(operator, text, &parsed);
     if (status != FLP_OK)
         return flp_status_prefix(status, "problem \"%.200s\"", text);
-    *problem = parsed;
+    memcpy(problem, &parsed, operator->problem_bytes);
     return FLP_OK;
 }

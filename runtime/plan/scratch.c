@@ -157,7 +157,7 @@ static flp_status provide(flp_scratch_buffer *buffer, int64_t bytes, int64_t gro
     if (buffer->bytes < bytes) {
         if (capturing)
             return flp_status_fail(FLP_CAPTURING, "the stream is captured and its scratch has %" PRId64 " bytes, wanted %" PRId64
-                                                  ": call flp_prepare before the capture, or pass a workspace",
+                                                  ": prepare the problem before the capture, or pass a workspace",
                                    buffer->bytes, bytes);
         status = release(buffer);
         if (status == FLP_OK)

@@ -1,32 +1,33 @@
 // One stage's product by fp32 multiply-add, with the accumulators where mma.sync would leave them.
-// Config: element (float), warp_rows, warp_columns, block_hidden, weight_is_hidden_vocab
+// Config: element (float), warp_rows, warp_columns, and those of shared_tile
 template <class Config> struct StageProduct {
     using Hidden = typename Operands<Config>::Hidden;
     using Weight = typename Operands<Config>::Weight;
     static_assert(sizeof(typename Config::element) == 4, "16-bit products are exact on the tensor cores");
     static constexpr int row_blocks = Config::warp_rows / 16;
 
+    // Of a row (or column) and a step of K; swaps: the tile's lines are steps of K.
+    template <class Tile, bool swaps> __device__ __forceinline__ static float at(u32 tile, int outer, int k) {
+        int line = swaps ? k : outer, element = swaps ? outer : k;
+        return __uint_as_float(load_shared_word(tile + Tile::place(line, element / 4) + (element % 4) * 4));
+    }
+
     template <int count>
     __device__ __forceinline__ static void multiply(float (&d)[row_blocks][count], u32 stage, int row, int column) {
         int lane = lane_index();
-        auto at = [](u32 address) { return __uint_as_float(load_shared_word(address)); };
 #pragma unroll 2
         for (int k = 0; k < Config::block_hidden; k++) {
             float a[row_blocks][2];
 #pragma unroll
             for (int i = 0; i < row_blocks; i++)
 #pragma unroll
-                for (int h = 0; h < 2; h++) a[i][h] = at(stage + Hidden::place(row + 16 * i + 8 * h + lane / 4, k / 4) + (k % 4) * 4);
+                for (int h = 0; h < 2; h++) a[i][h] = at<Hidden, Config::hidden_is_transposed>(stage, row + 16 * i + 8 * h + lane / 4, k);
 #pragma unroll
             for (int j = 0; j < count / 4; j++) {
                 float b[2];
 #pragma unroll
-                for (int c = 0; c < 2; c++) {
-                    int n = column + 8 * j + 2 * (lane % 4) + c;
-                    u32 tile = stage + Hidden::bytes;
-                    b[c] = Config::weight_is_hidden_vocab ? at(tile + Weight::place(k, n / 4) + (n % 4) * 4)
-                                                          : at(tile + Weight::place(n, k / 4) + (k % 4) * 4);
-                }
+                for (int c = 0; c < 2; c++)
+                    b[c] = at<Weight, Config::weight_is_hidden_vocab>(stage + Hidden::bytes, column + 8 * j + 2 * (lane % 4) + c, k);
 #pragma unroll
                 for (int i = 0; i < row_blocks; i++)
 #pragma unroll

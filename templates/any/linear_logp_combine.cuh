@@ -1,33 +1,44 @@
 // Merges the splits' statistics of each row into its log-probability: one warp a row.
 //
 // The order is fixed: lane l adds splits l, l + 32, ... in turn, then the lanes merge pairwise. It depends on the number of splits only.
-// Config: threads, wants_argmax
+// Config: threads, wants_argmax, wants_entropy, wants_logit_sum
 struct MergedRow {
-    float k, sum;
+    float k, sum, moment;
 };
 
 // Loads come eight at a time: with few rows, the latency of one after the other would be most of the kernel.
-__device__ __forceinline__ MergedRow merge_splits(const float2 *partial, int splits) {
+template <class Config> __device__ __forceinline__ MergedRow merge_splits(const float2 *partial, const float *moment, int splits) {
     constexpr int batch = 8;
-    MergedRow row = {-infinity, 0};
+    MergedRow row = {-infinity, 0, 0};
     for (int first = 0; first < splits; first += 32 * batch) {
         float2 part[batch];
+        float part_moment[batch];
 #pragma unroll
         for (int i = 0; i < batch; i++) {
             int at = first + 32 * i + lane_index();
             part[i] = at < splits ? partial[at] : make_float2(-infinity, 0);
+            if constexpr (Config::wants_entropy) part_moment[i] = at < splits ? moment[at] : 0;
         }
         float k = row.k;
 #pragma unroll
         for (int i = 0; i < batch; i++) k = fmaxf(k, part[i].x);
         for (int m = 16; m > 0; m /= 2) k = fmaxf(k, shuffle_xor(k, m));
+        if constexpr (Config::wants_entropy) {
+            if (row.k != -infinity) row.moment = move_moment(row.moment, row.sum, row.k - k);
+#pragma unroll
+            for (int i = 0; i < batch; i++)
+                row.moment += part[i].x == -infinity ? part_moment[i] : move_moment(part_moment[i], part[i].y, part[i].x - k);
+        }
         if (row.k != -infinity) row.sum *= exp2_approximate(row.k - k);
         row.k = k;
 #pragma unroll
         for (int i = 0; i < batch; i++) // y without an offset is 0 or NaN
             row.sum += part[i].x == -infinity ? part[i].y : part[i].y * exp2_approximate(part[i].x - k);
     }
-    for (int m = 16; m > 0; m /= 2) row.sum += shuffle_xor(row.sum, m);
+    for (int m = 16; m > 0; m /= 2) {
+        row.sum += shuffle_xor(row.sum, m);
+        if constexpr (Config::wants_entropy) row.moment += shuffle_xor(row.moment, m);
+    }
     return row;
 }
 
@@ -38,7 +49,8 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
     bool is_known = target >= 0 && target < params.vocab;
     wait_for_previous_kernel();
     float target_logit = is_known ? params.target_logit[row] : 0;
-    MergedRow merged = merge_splits((const float2 *)params.partial + row * params.splits, params.splits);
+    const float *moment = Config::wants_entropy ? params.moment + row * params.splits : nullptr;
+    MergedRow merged = merge_splits<Config>((const float2 *)params.partial + row * params.splits, moment, params.splits);
     float log2_sum = log2f(merged.sum);
 
     if constexpr (Config::wants_argmax) {
@@ -60,8 +72,20 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
         if (lane_index() == 0 && params.argmax != nullptr) params.argmax[row] = index;
     }
 
+    float logit_sum = 0;
+    if constexpr (Config::wants_logit_sum) {
+        for (int i = lane_index(); i < params.splits; i += 32) logit_sum += params.logit_sums[row * params.splits + i];
+        for (int m = 16; m > 0; m /= 2) logit_sum += shuffle_xor(logit_sum, m);
+    }
+
     if (lane_index() != 0) return;
+    if constexpr (Config::wants_logit_sum) params.logit_sum[row] = logit_sum * ln_2;
     if (params.lse != nullptr) params.lse[row] = (merged.k + log2_sum) * ln_2;
+    if constexpr (Config::wants_entropy) {
+        float entropy = (log2_sum - merged.moment / merged.sum) * ln_2;
+        if (entropy < 0) entropy = 0; // rounding only; NaN stays
+        if (params.entropy != nullptr) params.entropy[row] = entropy;
+    }
     float logp;
     if (target == params.ignore_index) {
         logp = 0;

@@ -15,11 +15,18 @@ __device__ __forceinline__ int lane_index_reread() {
     return lane;
 }
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
+__device__ __forceinline__ void warp_barrier() { __syncwarp(); }
+// Barrier 1 .. 15 of the block, which `threads` of them, whole warps, reach: one waits for the others, which go on.
+__device__ __forceinline__ void barrier_wait(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
+__device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
 
 template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
     return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
 __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
+__device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
 // Whether any of the four lanes that share a fragment row says so.
 __device__ __forceinline__ bool quad_any(bool condition) {
@@ -41,13 +48,19 @@ __device__ __forceinline__ float reciprocal_approximate(float x) {
 
 // tanh(x) without a branch, relative error below 4e-7: for |x| < 0.6 an odd polynomial (least squares on Chebyshev nodes of that interval,
 // 1.6e-7), beyond it (1 - e) / (1 + e) with e = exp(-2 |x|), where 1 - e loses at most one bit. NaN stays NaN.
-__device__ __forceinline__ float hyperbolic_tangent(float x) {
-    float e = exp2_approximate(-2.8853900817779268f * fabsf(x));
-    float large = copysignf((1 - e) * reciprocal_approximate(1 + e), x);
+// slope: 1 - tanh(x)^2, from e, since the difference has few bits where the tangent is near 1.
+__device__ __forceinline__ float hyperbolic_tangent(float x, float &slope) {
+    float e = exp2_approximate(-2.8853900817779268f * fabsf(x)), inverse = reciprocal_approximate(1 + e);
+    float large = copysignf((1 - e) * inverse, x);
+    slope = 4 * e * inverse * inverse;
     float s = x * x;
     float p = fmaf(fmaf(fmaf(0.0156079458f, s, -0.0522078414f), s, 0.133130099f), s, -0.333325886f);
     float small = fmaf(x * s, p, x);
     return fabsf(x) < 0.6f ? small : large;
+}
+__device__ __forceinline__ float hyperbolic_tangent(float x) {
+    float slope;
+    return hyperbolic_tangent(x, slope);
 }
 
 __device__ __forceinline__ float to_float(float x) { return x; }
@@ -60,3 +73,9 @@ __device__ __forceinline__ float to_float(f16 x) {
 
 // Keeps loads below it from being gathered above it, where they would all need registers at once.
 __device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }
+
+// The value is computed by here, not moved to where it is used: what it is computed from then leaves the registers.
+__device__ __forceinline__ void settle(float &value) { asm volatile("" : "+f"(value)); }
+
+// What is derived from the word is computed anew behind this, instead of being kept in registers.
+__device__ __forceinline__ void forget(u32 &word) { asm volatile("" : "+r"(word)); }

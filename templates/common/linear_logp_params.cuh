@@ -20,6 +20,9 @@ struct LinearLogpParams {
     float softcap, inverse_softcap;
     Split split;
     int group;
+    float *moment;
+    float *logit_sums;
+    const void *class_weights;
 };
 
 struct LinearLogpCombineParams {
@@ -30,8 +33,12 @@ struct LinearLogpCombineParams {
     u64 *target_errors;
     i64 rows, ignore_index;
     int vocab, target_bytes, splits;
+    const float *moment;
+    float *entropy;
+    const float *logit_sums;
+    float *logit_sum;
 };
-static_assert(sizeof(LinearLogpParams) == 136 && sizeof(LinearLogpCombineParams) == 96,
+static_assert(sizeof(LinearLogpParams) == 160 && sizeof(LinearLogpCombineParams) == 128,
               "runtime/ops/linear_logp_params.h disagrees");
 
 __device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {

@@ -11,13 +11,19 @@
 // The tensor cores truncate what they accumulate, so a product comes out a little too small; Config::correction puts the mean back
 // (gen/accumulation.lua). It costs no instruction: it rides on the factor that is applied anyway.
 //
-// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax, correction
+// For the entropy, the moment sum (z2 - k) 2^(z2 - k) goes along with the sum of 2^(z2 - k).
+//
+// For label smoothing, the logits themselves are summed up, each by the weight of its class.
+//
+// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax, wants_entropy, wants_logit_sum, has_class_weights,
+// class_element, correction
 constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay finite
 
 template <class Config> struct RowStatistics {
     static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
     static constexpr int first_look = count < 32 ? count : 32; // 64 columns give a good enough offset
-    float offset[2], sum[2]; // sum: of this thread's columns only
+    static constexpr int merge_floats = 4 + Config::wants_entropy + Config::wants_logit_sum;
+    float offset[2], sum[2], moment[2], logit_sum[2]; // but for offset of this thread's columns only
     int target[2];           // column in the vocabulary; -1: none here
     float best[2];
     int best_index[2];
@@ -33,6 +39,8 @@ template <class Config> struct RowStatistics {
             target[h] = t >= 0 && t < params.vocab ? (int)t : -1;
             offset[h] = -infinity;
             sum[h] = 0;
+            if constexpr (Config::wants_entropy) moment[h] = 0;
+            if constexpr (Config::wants_logit_sum) logit_sum[h] = 0;
             best[h] = -infinity;
             best_index[h] = 0;
         }
@@ -119,23 +127,50 @@ template <class Config> struct RowStatistics {
             largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 2));
             float k = fmaxf(rintf(largest[h] * scale[h]), offset[h]);
             if (wanted[h] && k > offset[h]) {
+                if constexpr (Config::wants_entropy) {
+                    if (offset[h] != -infinity) moment[h] = move_moment(moment[h], sum[h], offset[h] - k);
+                }
                 if (offset[h] != -infinity) sum[h] *= exp2_approximate(offset[h] - k);
                 offset[h] = k;
             }
         }
     }
 
-    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2]) const {
+    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2],
+                                                     float (&tile_moment)[2]) const {
         float part[4] = {0, 0, 0, 0};
+        float moment_part[4] = {0, 0, 0, 0};
         // Without an offset all terms so far are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
         float k[2] = {offset[0] == -infinity ? 0 : offset[0], offset[1] == -infinity ? 0 : offset[1]};
 #pragma unroll
         for (int i = 0; i < count; i++) {
             int h = (i >> 1) & 1;
-            part[i & 3] += exp2_approximate(fmaf(z[i], scale[h], -k[h]));
+            float x = fmaf(z[i], scale[h], -k[h]), power = exp2_approximate(x);
+            part[i & 3] += power;
+            if constexpr (Config::wants_entropy) {
+                // 2^x is 0 below -126, and x may be -inf there.
+                moment_part[i & 3] = fmaf(power, fmaxf(x, -126.0f), moment_part[i & 3]);
+                settle(moment_part[i & 3]);
+            }
         }
-        tile_sum[0] = part[0] + part[1];
-        tile_sum[1] = part[2] + part[3];
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            tile_sum[h] = part[2 * h] + part[2 * h + 1];
+            if constexpr (Config::wants_entropy) tile_moment[h] = moment_part[2 * h] + moment_part[2 * h + 1];
+        }
+    }
+
+    __device__ __forceinline__ void add_logits(const LinearLogpParams &params, const float (&z)[count], const float (&scale)[2], int first_column) {
+        auto weights = (const typename Config::class_element *)params.class_weights;
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            int v = first_column + column(i), h = (i >> 1) & 1;
+            if (v >= params.vocab) continue;
+            float z2 = z[i] * scale[h];
+            if constexpr (Config::has_class_weights) z2 *= to_float(weights[v]);
+            logit_sum[h] += z2;
+            settle(logit_sum[h]);
+        }
     }
 
     // z: hidden . weight^T of this warp's rows and the columns from first_column on; changed by bias, mask and softcap.
@@ -153,8 +188,9 @@ template <class Config> struct RowStatistics {
         float scale[2];
         load_scale(params, scale);
         pick_target(params, z, scale, first_column);
+        if constexpr (Config::wants_logit_sum) add_logits(params, z, scale, first_column);
 
-        float tile_sum[2];
+        float tile_sum[2], tile_moment[2];
         bool wanted[2] = {true, true};
         bool refresh = first && first_look == count;
         if constexpr (first_look < count) {
@@ -162,14 +198,17 @@ template <class Config> struct RowStatistics {
         }
         do {
             if (refresh) take_maximum<count>(z, scale, wanted);
-            add_exponentials(z, scale, tile_sum);
+            add_exponentials(z, scale, tile_sum, tile_moment);
             if (refresh) break;
 #pragma unroll
             for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || offset[h] == -infinity;
             refresh = warp_any(wanted[0] || wanted[1]);
         } while (refresh);
 #pragma unroll
-        for (int h = 0; h < 2; h++) sum[h] += tile_sum[h];
+        for (int h = 0; h < 2; h++) {
+            sum[h] += tile_sum[h];
+            if constexpr (Config::wants_entropy) moment[h] += tile_moment[h];
+        }
     }
 
     // Leaves the row's totals in all four lanes that share it.
@@ -178,6 +217,14 @@ template <class Config> struct RowStatistics {
         for (int h = 0; h < 2; h++) {
             sum[h] += shuffle_xor(sum[h], 1);
             sum[h] += shuffle_xor(sum[h], 2);
+            if constexpr (Config::wants_entropy) {
+                moment[h] += shuffle_xor(moment[h], 1);
+                moment[h] += shuffle_xor(moment[h], 2);
+            }
+            if constexpr (Config::wants_logit_sum) {
+                logit_sum[h] += shuffle_xor(logit_sum[h], 1);
+                logit_sum[h] += shuffle_xor(logit_sum[h], 2);
+            }
             if constexpr (Config::wants_argmax) {
 #pragma unroll
                 for (int lane_mask = 1; lane_mask <= 2; lane_mask *= 2) {
@@ -197,7 +244,7 @@ template <class Config> struct RowStatistics {
     }
 
     // Into to[0 .. 15] of the warp's rows: for a warp with the same rows and other columns.
-    __device__ __forceinline__ void leave(float (*to)[4]) const {
+    __device__ __forceinline__ void leave(float (*to)[merge_floats]) const {
         if (lane_index() % 4 != 0) return;
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -208,16 +255,23 @@ template <class Config> struct RowStatistics {
                 entry[2] = best[h];
                 entry[3] = __int_as_float(best_index[h]);
             }
+            if constexpr (Config::wants_entropy) entry[4] = moment[h];
+            if constexpr (Config::wants_logit_sum) entry[merge_floats - 1] = logit_sum[h];
         }
     }
 
-    __device__ __forceinline__ void merge(const float (*from)[4]) {
+    __device__ __forceinline__ void merge(const float (*from)[merge_floats]) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             const float *entry = from[lane_index() / 4 + 8 * h];
             float k = fmaxf(offset[h], entry[0]);
             float mine = offset[h] == -infinity ? sum[h] : sum[h] * exp2_approximate(offset[h] - k);
             float theirs = entry[0] == -infinity ? entry[1] : entry[1] * exp2_approximate(entry[0] - k);
+            if constexpr (Config::wants_entropy) {
+                float moved = offset[h] == -infinity ? moment[h] : move_moment(moment[h], sum[h], offset[h] - k);
+                moment[h] = moved + (entry[0] == -infinity ? entry[4] : move_moment(entry[4], entry[1], entry[0] - k));
+            }
+            if constexpr (Config::wants_logit_sum) logit_sum[h] += entry[merge_floats - 1];
             offset[h] = k;
             sum[h] = mine + theirs;
             if constexpr (Config::wants_argmax) merge_best(h, entry[2], __float_as_int(entry[3]));
@@ -231,6 +285,8 @@ template <class Config> struct RowStatistics {
             if (row(h) >= params.rows) continue;
             i64 at = ((i64)row(h) * params.split.splits + split) * 2;
             *(float2 *)(params.partial + at) = make_float2(offset[h], sum[h]);
+            if constexpr (Config::wants_entropy) params.moment[at / 2] = moment[h];
+            if constexpr (Config::wants_logit_sum) params.logit_sums[at / 2] = logit_sum[h];
             if constexpr (Config::wants_argmax) *(float2 *)(params.best + at) = make_float2(best[h], __int_as_float(best_index[h]));
         }
     }

@@ -1,19 +1,22 @@
-// linear_logp forward on any GPU from sm_80 on: persistent blocks, tiles by cp.async, products by warps of warp_rows x warp_columns.
-//
-// The stream of stages runs ahead over tiles and units alike, so that the pipeline never drains before the block's last tile.
-// Config: threads, stages, warps_across, and those of shared_tile, the stage product, schedule and row_statistics
+// linear_logp forward on any GPU from sm_80 on: persistent blocks, the portable mainloop, statistics of each row.
+// Config: hidden_size, warps_across, and those of tile_product, schedule and row_statistics
 template <class Config> struct SharedStorage {
-    alignas(128) u8 stages[Config::stages][Operands<Config>::stage_bytes];
-    float merge[Config::warps_across][Config::block_rows][4]; // offset, sum, best, its index
+    Stages<Config> stages;
+    float merge[Config::warps_across][Config::block_rows][RowStatistics<Config>::merge_floats]; // offset, sum, best, its index, moment
 };
 
-// Position in the stream of stages. It lives in registers through the products, so it holds as little as it can.
-template <class Config> struct Feed {
-    static constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
+// The tiles of the block's units, one after the other.
+template <class Config> struct UnitTiles {
     Schedule<Config> schedule;
-    int row_block, tile, end, step; // end: behind the unit's last tile; 0 at the end of the stream
+    int row_block, tile, end; // end: behind the unit's last tile; 0 behind the last unit
 
-    __device__ __forceinline__ Feed(const Schedule<Config> &from) : schedule(from) { next_unit(); }
+    __device__ __forceinline__ UnitTiles(const Schedule<Config> &from) : schedule(from) { next_unit(); }
+    __device__ __forceinline__ bool at_end() const { return end == 0; }
+    __device__ __forceinline__ int row() const { return row_block * Config::block_rows; }
+    __device__ __forceinline__ int column() const { return tile * Config::block_vocab; }
+    __device__ __forceinline__ void next() {
+        if (++tile == end) next_unit();
+    }
 
     __device__ __forceinline__ void next_unit() {
         Unit unit;
@@ -21,32 +24,27 @@ template <class Config> struct Feed {
         row_block = unit.row_block;
         tile = unit.first_tile;
         end = more ? unit.first_tile + unit.tiles : 0;
-        step = 0;
-    }
-
-    __device__ __forceinline__ void load(SharedStorage<Config> &shared, const LinearLogpParams &params, int stage) {
-        if (end > 0) {
-            Operands<Config>::load(shared_address(shared.stages[stage]), params, row_block * Config::block_rows, tile * Config::block_vocab,
-                                   step * Config::block_hidden);
-            if (++step == steps) {
-                step = 0;
-                if (++tile == end) next_unit();
-            }
-        }
-        cp_async_commit(); // an empty group at the end keeps the count of groups in step
     }
 };
 
-template <class Config> struct WarpTile {
+// The statistics of a warp's rows.
+template <class Config> struct WarpStatistics {
     static constexpr int row_blocks = Config::warp_rows / 16;
     RowStatistics<Config> statistics[row_blocks];
-    int row, column; // corner in the block's tile
 
-    __device__ __forceinline__ WarpTile()
-        : row(warp_index() / Config::warps_across * Config::warp_rows), column(warp_index() % Config::warps_across * Config::warp_columns) {}
+    __device__ __forceinline__ void begin(const LinearLogpParams &params, int row) {
+#pragma unroll
+        for (int i = 0; i < row_blocks; i++) statistics[i].begin(params, row + 16 * i);
+    }
 
-    // The warps that share rows leave their statistics in shared memory; the first of them merges in column order.
-    __device__ __forceinline__ void finish(SharedStorage<Config> &shared, const LinearLogpParams &params, int split) {
+    template <int count>
+    __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&d)[row_blocks][count], int column, bool first) {
+#pragma unroll
+        for (int i = 0; i < row_blocks; i++) statistics[i].absorb(params, d[i], column, first);
+    }
+
+    // The warps that share rows leave their statistics in shared memory; the first of them merges in column order. row: in the tile.
+    __device__ __forceinline__ void finish(SharedStorage<Config> &shared, const LinearLogpParams &params, int row, int split) {
         int across = warp_index() % Config::warps_across;
 #pragma unroll
         for (int i = 0; i < row_blocks; i++) {
@@ -69,34 +67,24 @@ template <class Config> __device__ __forceinline__ void linear_logp(const Linear
     extern __shared__ __align__(128) u8 dynamic_shared[];
     auto &shared = *(SharedStorage<Config> *)dynamic_shared;
     static_assert(sizeof(SharedStorage<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
+    using element = typename Config::element;
+    const OperandMatrices<element> matrices = {(const element *)params.hidden, (const element *)params.weight, params.hidden_stride,
+                                               params.weight_stride, params.rows, params.vocab, Config::hidden_size};
+    constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
     Schedule<Config> schedule(params);
-    Feed<Config> feed(schedule);
-    WarpTile<Config> warp;
-    float d[Config::warp_rows / 16][Config::warp_columns / 2];
+    Feed<Config, UnitTiles<Config>> feed(schedule);
+    TileProduct<Config> product(shared.stages);
+    WarpStatistics<Config> warp;
+    float d[product.row_blocks][product.accumulators];
 
-    int stage = 0;
-    for (int s = 0; s < Config::stages - 1; s++) feed.load(shared, params, s);
+    product.start(feed, matrices, steps);
     Unit unit;
     while (schedule.next(unit)) {
-#pragma unroll
-        for (int i = 0; i < Config::warp_rows / 16; i++)
-            warp.statistics[i].begin(params, unit.row_block * Config::block_rows + warp.row + 16 * i);
+        warp.begin(params, unit.row_block * Config::block_rows + product.row);
         for (int tile = unit.first_tile; tile < unit.first_tile + unit.tiles; tile++) {
-#pragma unroll
-            for (int i = 0; i < Config::warp_rows / 16; i++)
-#pragma unroll
-                for (int j = 0; j < Config::warp_columns / 2; j++) d[i][j] = 0;
-            for (int step = 0; step < Feed<Config>::steps; step++) {
-                cp_async_wait<Config::stages - 2>();
-                block_barrier(); // the stage has arrived for all, and all have left the one that is filled next
-                feed.load(shared, params, stage == 0 ? Config::stages - 1 : stage - 1);
-                StageProduct<Config>::multiply(d, shared_address(shared.stages[stage]), warp.row, warp.column);
-                stage = stage + 1 == Config::stages ? 0 : stage + 1;
-            }
-#pragma unroll
-            for (int i = 0; i < Config::warp_rows / 16; i++)
-                warp.statistics[i].absorb(params, d[i], tile * Config::block_vocab + warp.column, tile == unit.first_tile);
+            product.multiply(d, feed, matrices, steps);
+            warp.absorb(params, d, tile * Config::block_vocab + product.column, tile == unit.first_tile);
         }
-        warp.finish(shared, params, unit.split);
+        warp.finish(shared, params, product.row, unit.split);
     }
 }

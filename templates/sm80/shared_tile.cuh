@@ -2,7 +2,7 @@
 //
 // A line is one row of the operand as it lies in memory, cut into 16-byte chunks; the chunk's place is its index xor a
 // function of the line, so that the eight lines an ldmatrix reads (or the four steps of K that fp32 fragments read) lie in different banks.
-// Config: element, threads, block_rows, block_vocab, block_hidden, weight_is_hidden_vocab, vector_bytes
+// Config: element, threads, block_rows, block_vocab, block_hidden, hidden_is_transposed, weight_is_hidden_vocab, vector_bytes
 template <class Element, int line_elements, int line_count> struct SharedTile {
     static constexpr int element_bytes = sizeof(Element);
     static constexpr int line_bytes = line_elements * element_bytes, chunks = line_bytes / 16;
@@ -55,24 +55,37 @@ template <class Element, int line_elements, int line_count> struct SharedTile {
     }
 };
 
+// The two matrices of a product: hidden is the left one, weight the right one, inner the size that is summed over. Nothing is read
+// outside them: there the tiles are zero.
+template <class Element> struct OperandMatrices {
+    const Element *hidden, *weight;
+    i64 hidden_stride, weight_stride;
+    i64 rows;
+    int columns, inner;
+};
+
 template <class Config> struct Operands {
     using element = typename Config::element;
-    using Hidden = SharedTile<element, Config::block_hidden, Config::block_rows>;
-    using Weight = SharedTile<element, Config::weight_is_hidden_vocab ? Config::block_vocab : Config::block_hidden,
-                              Config::weight_is_hidden_vocab ? Config::block_hidden : Config::block_vocab>;
+    using Matrices = OperandMatrices<element>;
+    static constexpr bool swaps_hidden = Config::hidden_is_transposed, swaps_weight = Config::weight_is_hidden_vocab;
+    using Hidden = SharedTile<element, swaps_hidden ? Config::block_rows : Config::block_hidden,
+                              swaps_hidden ? Config::block_hidden : Config::block_rows>;
+    using Weight = SharedTile<element, swaps_weight ? Config::block_vocab : Config::block_hidden,
+                              swaps_weight ? Config::block_hidden : Config::block_vocab>;
     static constexpr int stage_bytes = Hidden::bytes + Weight::bytes;
+    static constexpr int chunks = Config::block_hidden * (int)sizeof(element) / 16; // of the inner size
 
-    __device__ __forceinline__ static void load(u32 stage, const LinearLogpParams &params, int row, int column, int k) {
-        auto hidden = (const element *)params.hidden;
-        auto weight = (const element *)params.weight;
-        Hidden::template load<Config::threads, Config::vector_bytes>(stage, hidden + (i64)row * params.hidden_stride + k, params.hidden_stride,
-                                                                     params.rows - row, Config::hidden_size - k);
-        u32 to = stage + Hidden::bytes;
-        if constexpr (Config::weight_is_hidden_vocab)
-            Weight::template load<Config::threads, Config::vector_bytes>(to, weight + (i64)k * params.weight_stride + column,
-                                                                         params.weight_stride, Config::hidden_size - k, params.vocab - column);
+    // Lines run along the inner size, or, swapped, across it. outer: the row or column of the tile's corner, of outer_size.
+    template <class Tile, bool swaps>
+    __device__ __forceinline__ static void load_tile(u32 to, const element *from, i64 stride, i64 outer, i64 outer_size, int k, int inner) {
+        if constexpr (swaps)
+            Tile::template load<Config::threads, Config::vector_bytes>(to, from + k * stride + outer, stride, inner - k, outer_size - outer);
         else
-            Weight::template load<Config::threads, Config::vector_bytes>(to, weight + (i64)column * params.weight_stride + k,
-                                                                         params.weight_stride, params.vocab - column, Config::hidden_size - k);
+            Tile::template load<Config::threads, Config::vector_bytes>(to, from + outer * stride + k, stride, outer_size - outer, inner - k);
+    }
+
+    __device__ __forceinline__ static void load(u32 stage, const Matrices &of, int row, int column, int k) {
+        load_tile<Hidden, swaps_hidden>(stage, of.hidden, of.hidden_stride, row, of.rows, k, of.inner);
+        load_tile<Weight, swaps_weight>(stage + Hidden::bytes, of.weight, of.weight_stride, column, of.columns, k, of.inner);
     }
 };

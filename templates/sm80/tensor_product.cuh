@@ -1,5 +1,5 @@
 // One stage's product on the tensor cores, from shared tiles to the warp's accumulators.
-// Config: element, warp_rows, warp_columns, block_hidden, weight_is_hidden_vocab
+// Config: element, warp_rows, warp_columns, and those of shared_tile
 template <class Config> struct StageProduct {
     using element = typename Config::element;
     using Hidden = typename Operands<Config>::Hidden;
@@ -19,7 +19,7 @@ template <class Config> struct StageProduct {
     __device__ __forceinline__ static void multiply_plain(float (&d)[row_blocks][count], u32 stage, int row, int column) {
         int lane = lane_index_reread();
 #pragma unroll 1 // two steps' fragments at once would not fit beside the accumulators
-        for (int chunk = 0; chunk < Hidden::chunks; chunk += step_chunks) {
+        for (int chunk = 0; chunk < Operands<Config>::chunks; chunk += step_chunks) {
             u32 a[row_blocks][4];
 #pragma unroll
             for (int i = 0; i < row_blocks; i++) load_hidden(a[i], stage, lane, row + 16 * i, chunk);
@@ -40,7 +40,7 @@ template <class Config> struct StageProduct {
     // there, small ones first (low x low is below fp32's last bit), and the stages by ordinary additions.
     template <int count>
     __device__ __forceinline__ static void multiply_split(float (&d)[row_blocks][count], u32 stage, int row, int column) {
-        constexpr int steps = Hidden::chunks / step_chunks;
+        constexpr int steps = Operands<Config>::chunks / step_chunks;
         int lane = lane_index_reread();
         u32 a[steps][row_blocks][4], a_low[steps][row_blocks][4];
 #pragma unroll
@@ -80,8 +80,22 @@ template <class Config> struct StageProduct {
         }
     }
 
+    // chunk: of the inner size.
     __device__ __forceinline__ static void load_hidden(u32 (&a)[4], u32 tile, int lane, int row, int chunk) {
-        ldmatrix(a, tile + Hidden::place(row, lane % 16, chunk + lane / 16));
+        if constexpr (!Config::hidden_is_transposed) {
+            ldmatrix(a, tile + Hidden::place(row, lane % 16, chunk + lane / 16));
+        } else if constexpr (!is_f32) {
+            ldmatrix_transposed(a, tile + Hidden::place(chunk * 8, lane % 8 + (lane / 16) * 8, row / 8 + (lane / 8) % 2));
+        } else {
+#pragma unroll
+            for (int i = 0; i < 4; i++) a[i] = load_across<Hidden>(tile, lane, row + (i & 1) * 8, chunk, i >> 1);
+        }
+    }
+
+    // fp32 in a tile whose lines are steps of the inner size: this lane's row (or column), and its step of those four in half `half`.
+    template <class Tile> __device__ __forceinline__ static u32 load_across(u32 tile, int lane, int outer, int chunk, int half) {
+        int n = outer + lane / 4;
+        return load_shared_word(tile + Tile::place(chunk * 4, lane % 4 + half * 4, n / 4) + (n % 4) * 4);
     }
 
     __device__ __forceinline__ static void split(u32 (&x)[4], u32 (&low)[4]) {
@@ -96,10 +110,7 @@ template <class Config> struct StageProduct {
             ldmatrix_transposed(b, tile + Weight::place(chunk * 8, lane % 16, column / 8 + lane / 16));
         } else {
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                int n = column + lane / 4 + (i >> 1) * 8;
-                b[i] = load_shared_word(tile + Weight::place(chunk * 4, lane % 4 + (i & 1) * 4, n / 4) + (n % 4) * 4);
-            }
+            for (int i = 0; i < 4; i++) b[i] = load_across<Weight>(tile, lane, column + (i >> 1) * 8, chunk, i & 1);
         }
     }
 };

@@ -4,7 +4,7 @@
 // full[s]: the stage's bytes have arrived (one arrival, block_bytes + weight bytes). empty[s]: all consumers of all blocks of the cluster are
 // done with it; with multicast a block fills its neighbours' stages too, so it must wait for their consumers as well.
 // split[s], for fp32: a splitter warpgroup has replaced the stage's numbers by their tf32 parts (split_operands.cuh).
-// Config: element, block_rows, block_vocab, block_hidden, hidden_size, stages, steps_together, cluster, consumer_groups,
+// Config: element, block_rows, block_vocab, block_hidden, hidden_size, hidden_is_transposed, stages, steps_together, cluster, consumer_groups,
 // weight_is_hidden_vocab, weight_box_*, splits_operands
 template <class Config, bool splits> struct LowParts {};
 template <class Config> struct LowParts<Config, true> {
@@ -71,15 +71,27 @@ template <class Config> struct TileProduct {
     }
 
     // Producer, one thread: loads the tiles of one accumulator tile, row and column being its corner.
-    __device__ __forceinline__ void load(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank) {
+    __device__ __forceinline__ void load(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank,
+                                         int steps = TileProduct::steps) {
         for (int step = 0; step < steps; step++) {
             if (step % Config::steps_together == 0) wait_for_free_stages();
             mbarrier_arrive_expect(full(), hidden_bytes + weight_bytes);
             int k = step * Config::block_hidden;
-            tma_load(shared_address(shared.hidden[ring.stage]), &hidden_map, k, row, full());
+            load_hidden(hidden_map, k, row);
 #pragma unroll
             for (int i = 0; i < boxes_of_block; i++) load_weight_box(weight_map, k, column, rank * boxes_of_block + i);
             ring.advance();
+        }
+    }
+
+    __device__ __forceinline__ void load_hidden(const TensorMap &map, int k, int row) {
+        u32 to = shared_address(shared.hidden[ring.stage]);
+        if constexpr (Config::hidden_is_transposed) {
+#pragma unroll
+            for (int group = 0; group < Config::block_rows / 64; group++)
+                tma_load(to + group * 64 * row_bytes, &map, row + group * 64, k, full());
+        } else {
+            tma_load(to, &map, k, row, full());
         }
     }
 
@@ -92,7 +104,7 @@ template <class Config> struct TileProduct {
     }
 
     __device__ __forceinline__ static u64 hidden_descriptor(const void *tile, int group) {
-        return wgmma_descriptor(shared_address(tile) + group * 64 * row_bytes, 16, 8 * row_bytes);
+        return wgmma_descriptor(shared_address(tile) + group * 64 * row_bytes, 16, 8 * row_bytes); // of one box: no leading offset either way
     }
     __device__ __forceinline__ static u64 weight_descriptor(const void *tile) {
         return Config::weight_is_hidden_vocab ? wgmma_descriptor(shared_address(tile), box_bytes, 1024)
@@ -100,14 +112,14 @@ template <class Config> struct TileProduct {
     }
 
     // Consumer warpgroup `group`: the product of its 64 rows with the tile.
-    __device__ __forceinline__ void multiply(float (&d)[accumulators], int group) {
+    __device__ __forceinline__ void multiply(float (&d)[accumulators], int group, int steps = TileProduct::steps) {
         if constexpr (Config::splits_operands) multiply_split(d, group);
-        else multiply_plain(d, group);
+        else multiply_plain(d, group, steps);
     }
 
     // With two consumer warpgroups a stage is released one step late, when the products that read it have finished while the next ones run.
     // One warpgroup has few rows and waits for memory anyway: there the stage is released, and loaded again, as soon as may be.
-    __device__ __forceinline__ void multiply_plain(float (&d)[accumulators], int group) {
+    __device__ __forceinline__ void multiply_plain(float (&d)[accumulators], int group, int steps) {
         constexpr bool late = Config::consumer_groups > 1;
         u32 previous = 0;
         for (int step = 0; step < steps; step++) {
@@ -123,7 +135,7 @@ template <class Config> struct TileProduct {
             ring.advance();
         }
         wgmma_finish(d);
-        if (late) release(previous);
+        if (late && steps > 0) release(previous);
     }
 
     // The tensor cores truncate what they accumulate. That would cost fp32 its accuracy over a long D, so only a stage's products are summed

@@ -15,6 +15,7 @@ static const struct { const char *file, *npy, *safetensors; } kinds[] = {
     {"bf16", "<V2", "BF16"}, {"f16", "<f2", "F16"}, {"f32", "<f4", "F32"}, {"i32", "<i4", "I32"}, {"i64", "<i8", "I64"}};
 
 static double hidden[ROWS * HIDDEN], weight[VOCAB * HIDDEN], turned[HIDDEN * VOCAB], bias[VOCAB], target[ROWS];
+static double logits[ROWS * VOCAB], biased[ROWS * VOCAB]; /* hidden . weight^T: multiples of 1/256, which f32 holds exactly */
 
 static FILE *create(const char *folder, const char *name, const char *suffix, const char *extension)
 {
@@ -114,15 +115,14 @@ static void write_reference(const char *folder, const char *name, int with_bias,
     FILE *file = create(folder, name, "", ".csv");
     fprintf(file, "row,target,logp\n");
     for (int row = 0; row < ROWS; row++) {
-        double logits[VOCAB], sum = 0;
+        double scaled[VOCAB], sum = 0;
         for (int v = 0; v < vocab; v++) {
-            double z = with_bias ? bias[v] : 0;
-            for (int d = 0; d < HIDDEN; d++) z += hidden[row * HIDDEN + d] * weight[v * HIDDEN + d];
-            logits[v] = (softcap > 0 ? softcap * tanh(z / softcap) : z) / temperature;
-            sum += exp(logits[v]);
+            double z = (with_bias ? biased : logits)[row * VOCAB + v];
+            scaled[v] = (softcap > 0 ? softcap * tanh(z / softcap) : z) / temperature;
+            sum += exp(scaled[v]);
         }
         int wanted = (int)target[row];
-        fprintf(file, "%d,%d,%.17g\n", row, wanted, wanted == IGNORE_INDEX ? 0.0 : logits[wanted] - log(sum));
+        fprintf(file, "%d,%d,%.17g\n", row, wanted, wanted == IGNORE_INDEX ? 0.0 : scaled[wanted] - log(sum));
     }
     finish(file);
 }
@@ -136,6 +136,11 @@ static void fill(void)
         for (int d = 0; d < HIDDEN; d++) turned[d * VOCAB + v] = weight[v * HIDDEN + d] = ((int)(NEXT(33)) - 16) / 16.0;
     for (int v = 0; v < VOCAB; v++) bias[v] = ((int)(NEXT(65)) - 32) / 16.0;
     for (int i = 0; i < ROWS; i++) target[i] = NEXT(REAL_VOCAB);
+    for (int i = 0; i < ROWS * VOCAB; i++) {
+        logits[i] = 0;
+        for (int d = 0; d < HIDDEN; d++) logits[i] += hidden[i / VOCAB * HIDDEN + d] * weight[i % VOCAB * HIDDEN + d];
+        biased[i] = logits[i] + bias[i % VOCAB];
+    }
     #undef NEXT
 }
 
@@ -153,6 +158,8 @@ int main(int argc, char **argv)
         write_npy(folder, "bias", type, bias, VOCAB, 0);
         write_safetensors(folder, type);
     }
+    write_npy(folder, "logits", F32, logits, ROWS, VOCAB);
+    write_npy(folder, "biased", F32, biased, ROWS, VOCAB);
     write_npy(folder, "short", F32, bias, VOCAB - 1, 0);
     write_npy(folder, "narrow", F32, hidden, ROWS, HIDDEN - 1);
     write_npy(folder, "target", I32, target, ROWS, 0);

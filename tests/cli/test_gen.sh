@@ -23,6 +23,22 @@ check "--emit writes source and manifest of each" "$(while read -r variant; do
 check "... and nothing else" "$([ "$(ls sources/deep | wc -l)" = $((2 * $(wc -l <one.txt))) ] || ls sources/deep)"
 fusedlogp_gen --emit again $one --quiet
 check "... the same twice" "$(diff -r sources/deep again 2>&1)"
+
+host="--arch sm_90a@host --dtype bf16 --d 2048"
+fusedlogp_gen --list $host >host.txt
+check "--list has the same variants for the host" "$(sed 's/$/@host/' one.txt | diff - host.txt)"
+fusedlogp_gen --emit host $host --quiet
+check "--emit writes C++ for the host" "$(while read -r variant; do [ -s "host/$variant.cpp" ] || echo "$variant"; done <host.txt)"
+check_fails "the host's kernels are not prebuilt" 2 "sm_90a@host" fusedlogp_gen $host --out kernels
+printf 'return { inputs = { "a" }, loss = function(t) return -t.a * t.logp - 0.01 * t.entropy end }\n' >mine.lua
+printf 'return { loss = function(t) return t.reward end }\n' >wrong.lua
+fusedlogp_gen --list $one --token-loss ./mine.lua >mine.txt
+check "--token-loss lists the kernels of that loss too" "$(grep -qx 'token_loss.loss_mine.sm_90a' mine.txt && grep -q 'entropy' mine.txt || cat mine.txt)"
+check "... beside all the others" "$(grep -vxFf mine.txt one.txt)"
+fusedlogp_gen --emit mine $one --token-loss mine.lua --quiet
+check "... and writes the loss into its kernel" "$(grep -q 'row.input\[0\]' mine/token_loss.loss_mine.sm_90a.cu || ls mine)"
+check_fails "a token loss that is wrong is told" 2 "t.reward: there are logp" fusedlogp_gen --list $one --token-loss wrong.lua
+check_fails "a token loss that is not there is told" 1 "none.lua" fusedlogp_gen --list $one --token-loss none.lua
 touch file
 check_fails "--emit into what is no folder" 1 "file" fusedlogp_gen --emit file/sources $one
 check_fails "--out into what is no folder" 1 "cannot be written" fusedlogp_gen --out file/kernels $one

@@ -11,7 +11,8 @@ enum { BAND_FILL = 0xb7, WORKSPACE_FILL = 0xff };
 
 static const char *const names[] = {
     [FLP_CASE_HIDDEN] = "hidden", [FLP_CASE_WEIGHT] = "weight", [FLP_CASE_BIAS] = "bias", [FLP_CASE_TARGET] = "target",
-    [FLP_CASE_ROW_TEMPERATURE] = "row_temperature", [FLP_CASE_LOGP] = "logp", [FLP_CASE_LSE] = "lse", [FLP_CASE_ARGMAX] = "argmax",
+    [FLP_CASE_ROW_TEMPERATURE] = "row_temperature", [FLP_CASE_LOGP] = "logp", [FLP_CASE_LSE] = "lse", [FLP_CASE_ENTROPY] = "entropy",
+    [FLP_CASE_ARGMAX] = "argmax",
 };
 
 static flp_status allocate(flp_gpu *gpu, size_t bytes, int tight, flp_device_case_buffer *buffer)
@@ -31,27 +32,37 @@ static size_t copied_bytes(const flp_case_buffer *host, int tight)
     return tight ? host->offset + host->data_bytes : host->bytes;
 }
 
+flp_status flp_device_case_upload_buffer(flp_gpu *gpu, const flp_case_buffer *host, int tight, flp_device_case_buffer *buffer)
+{
+    flp_status status;
+
+    *buffer = (flp_device_case_buffer){ 0 };
+    if (!host->base)
+        return FLP_OK;
+    status = allocate(gpu, copied_bytes(host, tight), tight, buffer);
+    return status == FLP_OK ? flp_gpu_upload(gpu, buffer->base, host->base, buffer->bytes) : status;
+}
+
 flp_status flp_device_case_upload(flp_gpu *gpu, const flp_case_data *data, int tight, flp_device_case *on_device)
 {
     flp_status status = FLP_OK;
 
     *on_device = (flp_device_case){ 0 };
-    for (int role = 0; role < FLP_CASE_BUFFERS && status == FLP_OK; role++) {
-        const flp_case_buffer *host = &data->buffer[role];
-        if (!host->base)
-            continue;
-        status = allocate(gpu, copied_bytes(host, tight), tight, &on_device->buffer[role]);
-        if (status == FLP_OK)
-            status = flp_gpu_upload(gpu, on_device->buffer[role].base, host->base, on_device->buffer[role].bytes);
-    }
+    for (int role = 0; role < FLP_CASE_BUFFERS && status == FLP_OK; role++)
+        status = flp_device_case_upload_buffer(gpu, &data->buffer[role], tight, &on_device->buffer[role]);
     return status;
+}
+
+flp_status flp_device_case_make_workspace(flp_gpu *gpu, int64_t bytes, int tight, flp_device_case_buffer *workspace)
+{
+    flp_status status = allocate(gpu, (size_t)bytes, tight, workspace);
+
+    return status == FLP_OK ? flp_gpu_set(gpu, workspace->base, WORKSPACE_FILL, (size_t)bytes) : status;
 }
 
 flp_status flp_device_case_add_workspace(flp_gpu *gpu, int64_t bytes, int tight, flp_device_case *on_device)
 {
-    flp_status status = allocate(gpu, (size_t)bytes, tight, &on_device->workspace);
-
-    return status == FLP_OK ? flp_gpu_set(gpu, on_device->workspace.base, WORKSPACE_FILL, (size_t)bytes) : status;
+    return flp_device_case_make_workspace(gpu, bytes, tight, &on_device->workspace);
 }
 
 void flp_device_case_args(const flp_case *c, const flp_case_data *data, const flp_device_case *on_device, flp_linear_logp_args *args)
@@ -122,21 +133,26 @@ static flp_status check_input(const flp_gpu *gpu, const char *name, const flp_ca
     return status;
 }
 
+flp_status flp_device_case_download_buffer(const flp_gpu *gpu, const char *name, const flp_case_buffer *host,
+                                           const flp_device_case_buffer *buffer, int is_input, int *intact, char *message, size_t bytes)
+{
+    flp_status status = check_bands(gpu, name, buffer, intact, message, bytes);
+
+    if (status != FLP_OK || !buffer->band || !host)
+        return status;
+    if (is_input)
+        return check_input(gpu, name, host, buffer, intact, message, bytes);
+    return flp_gpu_download(gpu, host->base, buffer->base, buffer->bytes);
+}
+
 flp_status flp_device_case_download(const flp_gpu *gpu, flp_case_data *data, const flp_device_case *on_device, int *intact,
                                     char *message, size_t message_bytes)
 {
     flp_status status = FLP_OK;
 
     *intact = 1;
-    for (int role = 0; role < FLP_CASE_BUFFERS && status == FLP_OK; role++) {
-        const flp_device_case_buffer *buffer = &on_device->buffer[role];
-        if (!buffer->band)
-            continue;
-        status = check_bands(gpu, names[role], buffer, intact, message, message_bytes);
-        if (status == FLP_OK && role < FLP_CASE_LOGP)
-            status = check_input(gpu, names[role], &data->buffer[role], buffer, intact, message, message_bytes);
-        else if (status == FLP_OK)
-            status = flp_gpu_download(gpu, data->buffer[role].base, buffer->base, buffer->bytes);
-    }
+    for (int role = 0; role < FLP_CASE_BUFFERS && status == FLP_OK; role++)
+        status = flp_device_case_download_buffer(gpu, names[role], &data->buffer[role], &on_device->buffer[role], role < FLP_CASE_LOGP,
+                                                 intact, message, message_bytes);
     return status == FLP_OK ? check_bands(gpu, "workspace", &on_device->workspace, intact, message, message_bytes) : status;
 }

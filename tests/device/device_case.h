@@ -16,6 +16,17 @@ typedef struct {
     flp_device_case_buffer buffer[FLP_CASE_BUFFERS], workspace;
 } flp_device_case;
 
+/* One buffer of a case, guards included; nothing where the host has none. */
+flp_status flp_device_case_upload_buffer(flp_gpu *gpu, const flp_case_buffer *host, int tight, flp_device_case_buffer *buffer);
+
+/* *intact = 0 and a message where a band was written, or an input; brings an output back to host. NULL: a workspace, of which only the
+ * bands count. */
+flp_status flp_device_case_download_buffer(const flp_gpu *gpu, const char *name, const flp_case_buffer *host,
+                                           const flp_device_case_buffer *buffer, int is_input, int *intact, char *message, size_t bytes);
+
+/* `bytes` bytes, all 0xff, between bands. */
+flp_status flp_device_case_make_workspace(flp_gpu *gpu, int64_t bytes, int tight, flp_device_case_buffer *workspace);
+
 /* Copies the case's buffers, guards included. tight: a buffer's allocation ends with its last element and has no band behind it, so
  * that a sanitizer sees the first byte too far. Memory: flp_gpu_free_all. */
 flp_status flp_device_case_upload(flp_gpu *gpu, const flp_case_data *data, int tight, flp_device_case *on_device);

@@ -54,9 +54,9 @@ void flp_fixture_set_up(flp_fixture *f)
     flp_edge_case_quick_get(CASE, &f->c);
     assert_true(flp_case_make_data(&f->c, &f->data));
     assert_succeeds(flp_gpu_check(gpu, gpu->driver->stream_create(&f->stream, FLP_FIXTURE_NON_BLOCKING), "cuStreamCreate"));
-    assert_succeeds(flp_plan_create(flp_device_test.context, &f->c.problem, &f->plan));
+    assert_succeeds(flp_linear_logp_plan_create(flp_device_test.context, &f->c.problem, &f->plan));
     upload(f);
-    assert_succeeds(flp_plan_execute(f->plan, &f->args));
+    assert_succeeds(flp_linear_logp_execute(f->plan, &f->args));
     flp_fixture_fetch(f, f->expected);
     flp_fixture_poison(f);
 }

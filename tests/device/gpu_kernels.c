@@ -7,7 +7,7 @@
 #include "cpu/convert.h"
 #include "cuda/nvrtc.h"
 
-enum { FILL_BLOCKS = 2048, FILL_THREADS = 256, LOGITS_TILE = 16 };
+enum { FILL_BLOCKS = 2048, FILL_THREADS = 256, LOGITS_TILE = 16, PRODUCT_THREADS = 64 };
 
 /* random_bits and random_normal are those of tests/case_data.c (test_gpu_kernels compares them). The product's tile is square, of
  * LOGITS_TILE, and its sum runs over k in order. */
@@ -61,6 +61,18 @@ static const char source[] =
     "    __syncthreads();\n"
     "  }\n"
     "  if (i < count && v < weight.rows) out[i * weight.rows + v] = sum;\n"
+    "}\n"
+    "extern \"C\" __global__ void product(const double *left, Matrix right, double *sums, double *squares) {\n"
+    "  long long c = (long long)blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y;\n"
+    "  if (c >= right.columns) return;\n"
+    "  double sum = 0, square = 0;\n"
+    "  for (long long k = 0; k < right.rows; k++) {\n"
+    "    double term = left[i * right.rows + k] * element(right, k, c);\n"
+    "    sum += term;\n"
+    "    square += term * term;\n"
+    "  }\n"
+    "  sums[i * right.columns + c] = sum;\n"
+    "  squares[i * right.columns + c] = square;\n"
     "}\n";
 
 /* As the kernels take it. */
@@ -104,14 +116,15 @@ flp_status flp_gpu_kernels_compile(const flp_gpu *gpu, const char *text, int cou
 
 flp_status flp_gpu_kernels_load(const flp_gpu *gpu, flp_gpu_kernels *kernels)
 {
-    static const char *const names[] = { "fill", "logits" };
-    CUfunction functions[2] = { 0 };
+    static const char *const names[] = { "fill", "logits", "product" };
+    CUfunction functions[3] = { 0 };
     flp_status status;
 
     *kernels = (flp_gpu_kernels){ 0 };
-    status = flp_gpu_kernels_compile(gpu, source, 2, names, &kernels->module, functions);
+    status = flp_gpu_kernels_compile(gpu, source, 3, names, &kernels->module, functions);
     kernels->fill = functions[0];
     kernels->logits = functions[1];
+    kernels->product = functions[2];
     return status;
 }
 
@@ -157,5 +170,19 @@ flp_status flp_gpu_kernels_logits(const flp_gpu *gpu, const flp_gpu_kernels *ker
     if (status == FLP_OK)
         status = flp_gpu_check(gpu, gpu->driver->launch(kernels->logits, blocks_v, blocks_i, 1, LOGITS_TILE, LOGITS_TILE, 1, 0, NULL,
                                                         parameters, NULL), "logits");
+    return status == FLP_OK ? flp_gpu_synchronize(gpu) : status;
+}
+
+flp_status flp_gpu_kernels_product(const flp_gpu *gpu, const flp_gpu_kernels *kernels, CUdeviceptr left, const flp_gpu_matrix *right,
+                                   int64_t count, CUdeviceptr sums, CUdeviceptr squares)
+{
+    matrix_parameter r = parameter_of(right);
+    void *parameters[] = { &left, &r, &sums, &squares };
+    const unsigned blocks = (unsigned)((right->columns + PRODUCT_THREADS - 1) / PRODUCT_THREADS);
+    flp_status status = check_dtype(right);
+
+    if (status == FLP_OK)
+        status = flp_gpu_check(gpu, gpu->driver->launch(kernels->product, blocks, (unsigned)count, 1, PRODUCT_THREADS, 1, 1, 0, NULL,
+                                                        parameters, NULL), "product");
     return status == FLP_OK ? flp_gpu_synchronize(gpu) : status;
 }

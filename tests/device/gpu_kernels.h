@@ -1,11 +1,11 @@
-/* Two small kernels of our own: random matrices, which the host can compute again, and logits in fp64. */
+/* Small kernels of our own: random matrices, which the host can compute again, and products in fp64. */
 #ifndef FLP_TESTS_DEVICE_GPU_KERNELS_H
 #define FLP_TESTS_DEVICE_GPU_KERNELS_H
 #include "device/gpu.h"
 
 typedef struct {
     CUmodule module;
-    CUfunction fill, logits;
+    CUfunction fill, logits, product;
 } flp_gpu_kernels;
 
 /* Compiles them for the device. FLP_NO_NVRTC. Unload with flp_gpu_kernels_unload. */
@@ -33,4 +33,9 @@ flp_status flp_gpu_kernels_fill(const flp_gpu *gpu, const flp_gpu_kernels *kerne
 /* logits[i][v] = hidden[row_index[i]] . weight[v] in fp64; logits, row_index: device memory. */
 flp_status flp_gpu_kernels_logits(const flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *hidden,
                                   const flp_gpu_matrix *weight, CUdeviceptr row_index, int64_t count, CUdeviceptr logits);
+
+/* sums[i][c] = sum over k of left[i][k] right[k][c] in fp64, squares: of the terms' squares; left [count, right.rows] fp64. All device
+ * memory. */
+flp_status flp_gpu_kernels_product(const flp_gpu *gpu, const flp_gpu_kernels *kernels, CUdeviceptr left, const flp_gpu_matrix *right,
+                                   int64_t count, CUdeviceptr sums, CUdeviceptr squares);
 #endif

@@ -143,7 +143,7 @@ static void every_batch_has_the_same_numerics(void **state)
         flp_linear_logp_problem problem = of->problem;
         flp_plan *plan;
         problem.rows = rows[i];
-        assert_succeeds(flp_plan_create(flp_device_test.context, &problem, &plan));
+        assert_succeeds(flp_linear_logp_plan_create(flp_device_test.context, &problem, &plan));
         if (gpu()->facts.compute_capability == 90)
             assert_contains(flp_plan_describe(plan), of->path);
         if (i == 0)

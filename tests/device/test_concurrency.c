@@ -90,14 +90,14 @@ static void a_plan_belongs_to_its_cuda_context(void **state)
     (void)state;
     flp_fixture_set_up(&f);
     gpu->driver->context_set_current(NULL);
-    assert_fails(FLP_WRONG_CONTEXT, flp_plan_execute(f.plan, &f.args), "current");
+    assert_fails(FLP_WRONG_CONTEXT, flp_linear_logp_execute(f.plan, &f.args), "current");
     assert_fails(FLP_WRONG_CONTEXT, flp_linear_logp(flp_device_test.context, &f.c.problem, &f.args), "current");
     assert_succeeds(flp_gpu_check(gpu, gpu->context_create(&other, 0, gpu->device), "cuCtxCreate"));
-    assert_fails(FLP_WRONG_CONTEXT, flp_plan_execute(f.plan, &f.args), "plan belongs to");
+    assert_fails(FLP_WRONG_CONTEXT, flp_linear_logp_execute(f.plan, &f.args), "plan belongs to");
     assert_succeeds(flp_gpu_check(gpu, gpu->context_destroy(other), "cuCtxDestroy"));
     gpu->driver->context_set_current(gpu->context);
     flp_fixture_expect_nothing_written(&f);
-    assert_succeeds(flp_plan_execute(f.plan, &f.args));
+    assert_succeeds(flp_linear_logp_execute(f.plan, &f.args));
     flp_fixture_expect_result(&f);
     flp_fixture_tear_down(&f);
 }
@@ -121,7 +121,7 @@ static void another_cuda_context_gives_the_same_bits(void **state)
     assert_succeeds(flp_gpu_check(gpu, gpu->context_destroy(other), "cuCtxDestroy"));
     gpu->live_count = kept; /* the other context's memory went with it */
     gpu->driver->context_set_current(gpu->context);
-    assert_succeeds(flp_plan_execute(f.plan, &f.args));
+    assert_succeeds(flp_linear_logp_execute(f.plan, &f.args));
     flp_fixture_expect_result(&f);
     flp_fixture_tear_down(&f);
 }

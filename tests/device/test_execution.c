@@ -38,7 +38,7 @@ static void a_captured_plan_replays(void **state)
     (void)state;
     flp_fixture_set_up(&f);
     begin_capture(&f);
-    assert_succeeds(flp_plan_execute(f.plan, &f.args));
+    assert_succeeds(flp_linear_logp_execute(f.plan, &f.args));
     expect_replays(&f, end_capture(&f));
     flp_fixture_tear_down(&f);
 }
@@ -50,7 +50,7 @@ static void a_prepared_problem_is_captured_with_the_shared_scratch(void **state)
     (void)state;
     flp_fixture_set_up(&f);
     f.args.workspace = NULL;
-    assert_succeeds(flp_prepare(flp_device_test.context, &f.c.problem, f.stream));
+    assert_succeeds(flp_linear_logp_prepare(flp_device_test.context, &f.c.problem, f.stream));
     begin_capture(&f);
     assert_succeeds(flp_linear_logp(flp_device_test.context, &f.c.problem, &f.args));
     expect_replays(&f, end_capture(&f));
@@ -66,9 +66,9 @@ static void an_unprepared_problem_cannot_be_captured(void **state)
     flp_fixture_set_up(&f);
     assert_succeeds(flp_context_create(NULL, &fresh));
     begin_capture(&f);
-    assert_fails(FLP_CAPTURING, flp_linear_logp(fresh, &f.c.problem, &f.args), "flp_prepare");
+    assert_fails(FLP_CAPTURING, flp_linear_logp(fresh, &f.c.problem, &f.args), "flp_linear_logp_prepare");
     /* The capture goes on as if nothing had been called. */
-    assert_succeeds(flp_plan_execute(f.plan, &f.args));
+    assert_succeeds(flp_linear_logp_execute(f.plan, &f.args));
     expect_replays(&f, end_capture(&f));
     flp_context_destroy(fresh);
     flp_fixture_tear_down(&f);
@@ -82,9 +82,9 @@ static void scratch_that_was_not_reserved_cannot_be_captured(void **state)
     flp_fixture_set_up(&f);
     f.args.workspace = NULL;
     begin_capture(&f);
-    assert_fails(FLP_CAPTURING, flp_plan_execute(f.plan, &f.args), "workspace");
+    assert_fails(FLP_CAPTURING, flp_linear_logp_execute(f.plan, &f.args), "workspace");
     flp_device_case_use_workspace(&f.on_device, &f.args);
-    assert_succeeds(flp_plan_execute(f.plan, &f.args));
+    assert_succeeds(flp_linear_logp_execute(f.plan, &f.args));
     expect_replays(&f, end_capture(&f));
     flp_fixture_tear_down(&f);
 }
@@ -97,9 +97,9 @@ static void checking_targets_cannot_be_captured(void **state)
     flp_fixture_set_up(&f);
     f.args.flags = FLP_CHECK_TARGETS;
     begin_capture(&f);
-    assert_fails(FLP_CAPTURING, flp_plan_execute(f.plan, &f.args), "FLP_CHECK_TARGETS");
+    assert_fails(FLP_CAPTURING, flp_linear_logp_execute(f.plan, &f.args), "FLP_CHECK_TARGETS");
     f.args.flags = 0;
-    assert_succeeds(flp_plan_execute(f.plan, &f.args));
+    assert_succeeds(flp_linear_logp_execute(f.plan, &f.args));
     expect_replays(&f, end_capture(&f));
     flp_fixture_tear_down(&f);
 }
@@ -118,12 +118,12 @@ static void a_checked_bad_target_enqueues_nothing(void **state)
     (void)state;
     flp_fixture_set_up(&f);
     f.args.flags = FLP_CHECK_TARGETS;
-    assert_succeeds(flp_plan_execute(f.plan, &f.args));
+    assert_succeeds(flp_linear_logp_execute(f.plan, &f.args));
     flp_fixture_expect_result(&f);
     flp_fixture_poison(&f);
     set_target(&f, 211, 1300);
     set_target(&f, 299, -5);
-    assert_fails(FLP_BAD_TARGET, flp_plan_execute(f.plan, &f.args), "row 211 got 1300");
+    assert_fails(FLP_BAD_TARGET, flp_linear_logp_execute(f.plan, &f.args), "row 211 got 1300");
     flp_fixture_expect_nothing_written(&f);
     flp_fixture_tear_down(&f);
 }
@@ -139,11 +139,11 @@ static void bad_targets_are_counted_until_asked(void **state)
     set_target(&f, 211, 1300);
     set_target(&f, 299, INT64_MIN);
     begin_capture(&f);
-    assert_succeeds(flp_plan_execute(f.plan, &f.args));
+    assert_succeeds(flp_linear_logp_execute(f.plan, &f.args));
     exec = end_capture(&f);
     for (int i = 0; i < 2; i++)
         assert_succeeds(flp_gpu_check(gpu, gpu->graph_launch(exec, f.stream), "cuGraphLaunch"));
-    assert_succeeds(flp_plan_execute(f.plan, &f.args));
+    assert_succeeds(flp_linear_logp_execute(f.plan, &f.args));
     assert_succeeds(flp_plan_target_errors(f.plan, &count, &first));
     assert_int_equal(6, count);
     assert_int_equal(211, first);
@@ -165,10 +165,10 @@ static void a_wrong_workspace_is_refused(void **state)
     flp_fixture_set_up(&f);
     workspace = f.args.workspace;
     f.args.workspace_bytes--;
-    assert_fails(FLP_BAD_ARGUMENT, flp_plan_execute(f.plan, &f.args), "workspace_bytes");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_execute(f.plan, &f.args), "workspace_bytes");
     f.args.workspace_bytes++;
     f.args.workspace = workspace + 16;
-    assert_fails(FLP_BAD_ARGUMENT, flp_plan_execute(f.plan, &f.args), "workspace");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_execute(f.plan, &f.args), "workspace");
     flp_fixture_expect_nothing_written(&f);
     flp_fixture_tear_down(&f);
 }
@@ -181,7 +181,7 @@ static void no_rows_touch_nothing(void **state)
     (void)state;
     flp_fixture_set_up(&f);
     empty.stream = f.stream;
-    assert_succeeds(flp_plan_execute(f.plan, &empty));
+    assert_succeeds(flp_linear_logp_execute(f.plan, &empty));
     assert_succeeds(flp_linear_logp(flp_device_test.context, &f.c.problem, &empty));
     flp_fixture_expect_nothing_written(&f);
     flp_fixture_tear_down(&f);

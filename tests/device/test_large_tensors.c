@@ -100,10 +100,10 @@ static void execute(const shape *s, const flp_gpu_matrix *hidden, const flp_gpu_
     args = (flp_linear_logp_args){ .rows = p->rows, .hidden = flp_gpu_pointer(hidden->data), .weight = flp_gpu_pointer(weight->data),
                                    .target = flp_gpu_pointer(target), .ignore_index = -100, .logp = flp_gpu_pointer(outputs[0]),
                                    .lse = flp_gpu_pointer(outputs[1]), .argmax = p->argmax ? flp_gpu_pointer(outputs[2]) : NULL };
-    assert_succeeds(flp_plan_create(flp_device_test.context, p, &plan));
+    assert_succeeds(flp_linear_logp_plan_create(flp_device_test.context, p, &plan));
     if (gpu()->facts.compute_capability == 90)
         assert_contains(flp_plan_describe(plan), s->path);
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_succeeds(flp_gpu_synchronize(gpu()));
     flp_plan_destroy(plan);
     *out = (results){ malloc(bytes), malloc(bytes), malloc(bytes) };

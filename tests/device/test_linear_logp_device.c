@@ -1,16 +1,13 @@
 /* Every case of the CPU tests, and the edges of the kernels' tiles, on the GPU: the chosen path, then the portable one. */
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "device/device_case.h"
 #include "device/device_test.h"
 #include "device/edge_cases.h"
+#include "device/warm_up.h"
 
 static const flp_backend backends[] = { FLP_BACKEND_AUTO, FLP_BACKEND_PORTABLE };
-enum { BACKENDS = 2, MOST_WARMERS = 32, WARM_UP_SECONDS = 900 };
+enum { BACKENDS = 2 };
 
 static flp_case *cases;
 static int case_count;
@@ -43,42 +40,14 @@ static const char *expected_path(const flp_case *c)
     return "path: portable\n";
 }
 
-/* ---- warm-up: the kernels of all cases, compiled side by side; what fails is reported by the test that needs it */
-
-static atomic_int next_plan;
-
-static void *make_plans(void *unused)
+static void make_plan(int index)
 {
-    const flp_gpu *gpu = &flp_device_test.gpu;
-    int i;
+    flp_linear_logp_problem problem = cases[index / BACKENDS].problem;
+    flp_plan *plan;
 
-    (void)unused;
-    if (gpu->driver->context_set_current(gpu->context) != CUDA_SUCCESS)
-        return NULL;
-    while ((i = atomic_fetch_add(&next_plan, 1)) < case_count * BACKENDS) {
-        flp_linear_logp_problem problem = cases[i / BACKENDS].problem;
-        flp_plan *plan;
-        problem.backend = backends[i % BACKENDS];
-        if (flp_plan_create(flp_device_test.context, &problem, &plan) == FLP_OK)
-            flp_plan_destroy(plan);
-    }
-    return NULL;
-}
-
-static void warm_up(void)
-{
-    pthread_t threads[MOST_WARMERS];
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int count = cores < 1 ? 1 : cores > MOST_WARMERS ? MOST_WARMERS : (int)cores, started = 0;
-    flp_counters counters;
-
-    alarm(WARM_UP_SECONDS);
-    while (started < count && pthread_create(&threads[started], NULL, make_plans, NULL) == 0)
-        started++;
-    for (int i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    flp_context_counters(flp_device_test.context, &counters);
-    fprintf(stderr, "# kernels: %lld compiled, %lld from the disk\n", (long long)counters.compiled, (long long)counters.disk_hits);
+    problem.backend = backends[index % BACKENDS];
+    if (flp_linear_logp_plan_create(flp_device_test.context, &problem, &plan) == FLP_OK)
+        flp_plan_destroy(plan);
 }
 
 /* ---- one case */
@@ -118,7 +87,7 @@ static void check_plan(const flp_case *c, flp_plan *plan, const char *path, flp_
     assert_succeeds(flp_device_case_add_workspace(gpu, bytes, flp_device_test.quick, &on_device));
     flp_device_case_args(c, data, &on_device, &args);
     flp_device_case_use_workspace(&on_device, &args);
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     fetch_and_check(c, path, data, &on_device, reference);
     check_target_errors(plan, reference);
 }
@@ -155,7 +124,7 @@ static void a_case_is_right(void **state)
         problem.backend = backends[i];
         if (i > 0 && strcmp(wanted, expected_path(c)) == 0)
             break;
-        assert_succeeds(flp_plan_create(flp_device_test.context, &problem, &plan));
+        assert_succeeds(flp_linear_logp_plan_create(flp_device_test.context, &problem, &plan));
         assert_contains(flp_plan_describe(plan), wanted);
         check_plan(c, plan, wanted, &data, &reference);
         flp_plan_destroy(plan);
@@ -180,7 +149,7 @@ int main(int argc, char **argv)
         return 1;
     for (int i = 0; i < case_count; i++)
         tests[i] = (struct CMUnitTest){ cases[i].name, a_case_is_right, flp_device_test_setup, flp_device_test_teardown, &cases[i] };
-    warm_up();
+    flp_device_warm_up(case_count * BACKENDS, make_plan);
     code = _cmocka_run_group_tests("linear_logp on the device", tests, (size_t)case_count, NULL, NULL);
     flp_device_test_finish();
     free(tests);

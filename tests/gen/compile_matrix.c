@@ -1,11 +1,13 @@
 /* Compiles variants of every kernel family, dtype, layout, option and architecture with NVRTC, without a GPU, and holds ptxas' report
- * and the cubin to the manifest. TAP, one case a variant; exit status 77 without NVRTC. */
+ * and the cubin to the manifest. TAP, one case a variant; exit status 77 without NVRTC. $FUSEDLOGP_COMPILE_EVERY: n compiles every n-th
+ * variant only. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "cuda/nvrtc.h"
@@ -14,6 +16,8 @@
 
 #define HOPPER_TILES "{bm64.bv256.s132.c1.p4|bm128.bv256.s132.c1.p4|bm128.bv256.s132.c2.p4}"
 #define PORTABLE_TILES "{bm64|bm128}.bv128.s108.c1.p4"
+#define HOPPER_PRODUCT_TILES "{bm64.bv256.c1.p4|bm128.bv256.c1.p4|bm128.bv256.c2.p4}"
+#define PORTABLE_PRODUCT_TILES "{bm64|bm128}.bv128.c1.p4"
 #define OPTIONS "{|.bias_f32}{|.softcap}{|.argmax}"
 #define ALL_OPTIONS ".bias_f32.softcap.argmax"
 
@@ -22,6 +26,9 @@ static const char *const patterns[] = {
     "linear_logp.bf16.d4096." HOPPER_TILES OPTIONS ".sm_90a",
     "linear_logp.f16.d2304." HOPPER_TILES ".dv{|" ALL_OPTIONS "}.sm_90a",
     "linear_logp.f32.d2304.{bm64.bv128.s132.c1.p4|bm128.bv128.s132.c1.p3}" OPTIONS ".sm_90a",
+    "linear_logp.bf16.d4096." HOPPER_TILES "{|.bias_f32|.softcap|.argmax|" ALL_OPTIONS "}.entropy.sm_90a",
+    "linear_logp.f16.d2304." HOPPER_TILES ".dv{|" ALL_OPTIONS "}.entropy.sm_90a",
+    "linear_logp.f32.d2304.{bm64.bv128.s132.c1.p4|bm128.bv128.s132.c1.p3}{|" ALL_OPTIONS "}.entropy.sm_90a",
     "linear_logp.bf16.d80.bm128.bv256.s132.c2.p4.{bias_bf16|bias_f16}.sm_90a",
     "linear_logp.bf16.d80.{bm64|bm128}.{bv64.s64|bv128.s512}.c1.p2.sm_90a",
     "linear_logp.bf16.d80.bm64.{bv64.s4.c2.p6|bv192.s132.c2.p3|bv128.s108.c2.p8.dv|bv192.s108.c1.p4.dv}.sm_90a",
@@ -31,6 +38,8 @@ static const char *const patterns[] = {
     "linear_logp.bf16.d81." PORTABLE_TILES ".dv" ALL_OPTIONS "{|.vec2|.vec4|.vec8}.sm_80",
     "linear_logp.f32.d81." PORTABLE_TILES ".bias_f32.softcap.argmax{.vec4|.vec8.exact}.sm_80",
     "linear_logp.bf16.d1.bm64.bv128.s108.c1.p4.{bias_f16|softcap|argmax}.sm_80",
+    "linear_logp.bf16.d81." PORTABLE_TILES ".dv{|" ALL_OPTIONS "}.entropy{|.vec2}.sm_80",
+    "linear_logp.f32.d2304." PORTABLE_TILES "{|.dv" ALL_OPTIONS "}.entropy{|.exact}.sm_80",
     "linear_logp.{bf16|f16}.d80.bm128.bv128.s108.c1.p4{|.dv.bias_bf16.argmax.vec2}.sm_90",
     "linear_logp.f32.d80." PORTABLE_TILES ".dv{|.exact}.sm_90",
 
@@ -39,11 +48,59 @@ static const char *const patterns[] = {
     "linear_logp.f16.d2304.bm64.bv128.s108.c1.p4" ALL_OPTIONS ".vec2.{sm_100a|sm_103a|sm_110a|sm_120a|sm_121a}",
     "linear_logp.f32.d2304.bm128.bv128.s108.c1.p4.exact.{sm_100a|sm_103a|sm_110a|sm_120a|sm_121a}",
 
+    "linear_logp_grad_logits.bf16.d4096." HOPPER_PRODUCT_TILES "{|.bias_f32}{|.softcap}{|.entropy}.sm_90a",
+    "linear_logp_grad_logits.f16.d80.{bm64.bv256.c1.p4|bm128.bv256.c2.p4}.dv{|.bias_f16.softcap.entropy}.sm_90a",
+    "linear_logp_grad_logits.bf16.d2304." PORTABLE_PRODUCT_TILES "{|.bias_f32}{|.softcap}{|.entropy}.sm_80",
+    "linear_logp_grad_logits.f16.d81.bm128.bv128.c1.p4.dv.bias_bf16.softcap.entropy{|.vec4|.vec2}.{sm_80|sm_90}",
+    "linear_logp_grad_logits.f32.d2304." PORTABLE_PRODUCT_TILES "{|.dv.bias_f32.softcap.entropy}{|.exact}.sm_80",
+    "linear_logp_grad_logits.f32.d2304.bm128.bv128.c1.p4.{dv.vec4|bias_bf16.entropy}.sm_90",
+    "linear_logp_grad_logits.bf16.d4096.bm128.bv128.c1.p4{|.softcap.entropy}.{sm_86|sm_89|sm_100|sm_120}",
+
+    "matrix_product.bf16." HOPPER_PRODUCT_TILES "{|.kn}.out_f32.adds.sm_90a",
+    "matrix_product.{bf16|f16}.bm128.bv256.c2.p4.km.kn{.out_bf16|.out_f16.adds|.out_f32}.sm_90a",
+    "matrix_product.bf16." PORTABLE_PRODUCT_TILES "{|.kn}.out_f32.adds{|.vec4|.vec2}.sm_80",
+    "matrix_product.{bf16|f16}.bm128.bv128.c1.p4.km.kn{.out_bf16.adds|.out_f32}.{sm_80|sm_90}",
+    "matrix_product.f32." PORTABLE_PRODUCT_TILES "{|.kn|.km.kn}.out_f32.adds{|.exact}.sm_80",
+    "matrix_product.f32.bm128.bv128.c1.p4.{kn.out_f32.adds|km.kn.out_bf16}.{sm_86|sm_90|sm_100|sm_120}",
+
+    "linear_logp_backward_{rows|gather.bf16|bias.f16.out_f32.adds|finish.out_bf16.adds}.{sm_80|sm_90a}",
+
     "linear_logp_combine.bm8{|.argmax}.{sm_80|sm_90|sm_90a|sm_100|sm_120}",
+    "linear_logp_combine.bm8{|.argmax}.entropy.{sm_80|sm_90a}",
+    "linear_logp.bf16.d4096." HOPPER_TILES "{|.bias_f32.softcap.entropy}.logit_sum{|.classes_f32|.classes_bf16}.sm_90a",
+    "linear_logp.f16.d2304." HOPPER_TILES ".dv{|.bias_f32.softcap}.logit_sum.classes_f16.sm_90a",
+    "linear_logp.f32.d2304.{bm64.bv128.s132.c1.p4|bm128.bv128.s132.c1.p3}{|.bias_f32.softcap.entropy}.logit_sum.classes_f32.sm_90a",
+    "linear_logp.{bf16|f32}.d2304." PORTABLE_TILES "{|.bias_f32.softcap.entropy}.logit_sum{|.classes_f32}.sm_80",
+    "linear_logp_grad_logits.bf16.d4096." HOPPER_PRODUCT_TILES "{|.bias_f32.softcap}{|.entropy}.logit_sum.sm_90a",
+    "linear_logp_grad_logits.bf16.d4096." HOPPER_PRODUCT_TILES "{.entropy|.bias_f32.softcap|.softcap.entropy}.logit_sum.classes_f32.sm_90a",
+    "linear_logp_grad_logits.{bf16|f32}.d2304." PORTABLE_PRODUCT_TILES "{|.bias_f32.softcap.entropy}.logit_sum{|.classes_f32}.sm_80",
+    "linear_logp_combine.bm8{|.argmax.entropy}.logit_sum.{sm_80|sm_90a}",
+    "token_loss.{loss_cross_entropy|loss_smoothed_cross_entropy|loss_policy_gradient|loss_policy_gradient_kl}.{sm_80|sm_90a|sm_120}",
+
     "linear_logp_combine.{bm1|bm32}.argmax.sm_90a",
+
+    "logits_logp.{bf16|f32}.{w8|w8.entropy|w4.argmax|w4.softcap.argmax.entropy}.{sm_80|sm_90a}",
+    "logits_logp.f16.{w8.vec2|w4.softcap.vec4|w4.argmax.entropy.vec8|w4.softcap.argmax.entropy.vec2}.{sm_80|sm_90a}",
+    "logits_logp_combine.f16.w8{|.softcap}{|.argmax}{|.entropy}.sm_90a",
+    "logits_logp_gradient.{bf16|f32}.{w8|w8.entropy|w4.softcap.entropy}.{sm_80|sm_90a}",
+    "logits_logp_gradient.f16.{w8.vec2|w4.softcap.entropy.vec2}.{sm_90|sm_90a}",
+    "logits_logp_fused.{bf16|f32}.w4{|.softcap}{|.entropy}.{sm_80|sm_90a}",
+    "logits_logp_fused.{bf16|f16}.w4{|.softcap.entropy}.vec2.{sm_80|sm_90a}",
+    "logits_logp_fused_cluster.{bf16|f16}.{c1|c4}.{w20|w16.entropy|w12.softcap|w12.softcap.entropy}.sm_90a",
+    "logits_logp_fused_cluster.f32.{c2|c8}.{w17|w16.entropy|w12.softcap|w12.softcap.entropy}.sm_90a",
+
+    "weighted_sum.{bf16.w_bf16.y_bf16|f32.w_f32.y_f32}.{t1|t16|t256}.{sm_80|sm_90}",
+    "weighted_sum.f16.{w_f16|w_f32}.y_f32.t64{|.vec8|.vec4|.vec2}.{sm_80|sm_90}",
+    "weighted_sum.f32.{w_bf16|w_f32}.y_bf16.t64{|.vec8|.vec4}.sm_90",
+    "weighted_sum.bf16.w_f32.y_bf16.{t1|t16|t128|t256}.{sm_90|sm_100}",
+    "weighted_sum_outer.{bf16.w_bf16|f16.w_f32}.g_f32{|.vec8|.vec4|.vec2}.sm_90",
+    "weighted_sum_outer.f32.w_bf16.g_bf16{|.vec8|.vec4}.{sm_80|sm_90a}",
+    "weighted_sum_tile.{bf16.g_bf16.gw_bf16|f16.g_f32.gw_f32}{|.vec8|.vec4|.vec2}.sm_90a",
+    "weighted_sum_tile.f32.{g_f32.gw_f32|g_bf16.gw_bf16}{|.vec8|.vec4}.{sm_80|sm_90a}",
+    "weighted_sum_combine.{gw_bf16|gw_f32}.{sm_80|sm_90a}",
 };
 
-enum { WORKERS = 2, LARGEST_MATRIX = 256 };
+enum { MOST_WORKERS = 32, LARGEST_MATRIX = 1024 };
 
 typedef enum { WAITING, GOOD, BAD, UNKNOWN_ARCHITECTURE } outcome;
 
@@ -140,7 +197,7 @@ static void check_cubin(const flp_manifest *manifest, const flp_cubin *cubin, jo
 {
     cubin_facts facts;
     const char *wrong = cubin_facts_read(cubin->cubin, cubin->cubin_bytes, manifest->kernel, &facts);
-    int tile = manifest->block_vocab > 0, hopper = strcmp(manifest->arch, "sm_90a") == 0, exact = strstr(job->variant, ".exact") != NULL;
+    int tile = strstr(job->variant, ".bv") != NULL, hopper = strcmp(manifest->arch, "sm_90a") == 0, exact = strstr(job->variant, ".exact") != NULL;
     size_t hgmma_wanted = tile && hopper, hmma_wanted = tile && !hopper && !exact;
 
     if (wrong) {
@@ -227,6 +284,25 @@ static int report(int number, job *job)
     return job->outcome == BAD;
 }
 
+/* What one expansion yields stands together, so every n-th has something of each. */
+static int thin(void)
+{
+    const char *text = getenv("FUSEDLOGP_COMPILE_EVERY");
+    const int every = text && atoi(text) > 1 ? atoi(text) : 1;
+
+    for (int i = 0; i * every < matrix.count; i++)
+        matrix.jobs[i] = matrix.jobs[i * every];
+    matrix.count = (matrix.count + every - 1) / every;
+    return every;
+}
+
+static int worker_count(void)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return cores < 2 ? 2 : cores > MOST_WORKERS ? MOST_WORKERS : (int)cores;
+}
+
 /* An architecture that the generator learns must come into the matrix: 1 where one is missing. */
 static int report_coverage(int number)
 {
@@ -252,9 +328,10 @@ static int report_coverage(int number)
 int main(void)
 {
     const flp_context_options options = { .cache_directory = "", .system_cache_directories = "" };
-    pthread_t workers[WORKERS];
+    const int count = worker_count();
+    pthread_t workers[MOST_WORKERS];
     flp_nvrtc_facts nvrtc;
-    int failed = 0;
+    int failed = 0, every;
 
     if (flp_nvrtc_find(&nvrtc) != FLP_OK) {
         printf("1..0 # SKIP %s\n", flp_error_message());
@@ -266,15 +343,17 @@ int main(void)
     }
     for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
         expand("", patterns[i]);
-    printf("1..%d\n# NVRTC: %s\n", matrix.count + 1, nvrtc.path);
-    for (int i = 0; i < WORKERS; i++)
+    every = thin();
+    printf("1..%d\n# NVRTC: %s; one variant in %d\n", matrix.count + (every == 1), nvrtc.path, every);
+    for (int i = 0; i < count; i++)
         if (pthread_create(&workers[i], NULL, work, NULL) != 0)
             abort();
     for (int i = 0; i < matrix.count; i++)
         failed += report(i + 1, &matrix.jobs[i]);
-    for (int i = 0; i < WORKERS; i++)
+    for (int i = 0; i < count; i++)
         pthread_join(workers[i], NULL);
-    failed += report_coverage(matrix.count + 1);
+    if (every == 1)
+        failed += report_coverage(matrix.count + 1);
     flp_kernel_store_destroy(matrix.store);
     return failed > 0;
 }

@@ -17,7 +17,7 @@ local registers_of_a_multiprocessor = 65536
 local function each_listed(visit)
   local count = 0
   for _, name in ipairs(arch.names) do
-    for _, text in ipairs(assert(fusedlogp.list(name))) do
+    for _, text in ipairs(assert(fusedlogp.list(name, nil, nil, support.read_template))) do
       local spec = variant.parse(text)
       luaunit.assertTrue(emit.check(spec), text)
       visit(spec, emit.kernel_of(spec).derive(spec), arch.find(spec.arch), text)
@@ -112,15 +112,42 @@ function TestBudget.test_stages_lie_at_multiples_of_the_swizzle()
   end)
 end
 
+-- What is stored passes through two boxes of 16 rows of 128 bytes for each consumer warp, each a whole swizzle atom.
+function TestBudget.test_a_hopper_kernel_that_stores_has_room_for_it()
+  each_hopper(function(spec, n, text)
+    local product = support.with(spec, { operator = "matrix_product", d = support.none, s = support.none, km = true, kn = spec.dv, dv = support.none,
+                                         out = "f32" })
+    if not emit.check(product) then return end
+    local m = emit.kernel_of(product).derive(product)
+    luaunit.assertEquals({ text, m.shared_bytes - n.shared_bytes }, { text, m.threads // 128 * 4 * 2 * 16 * 128 - 4 * 2 * 16 * 128 })
+    luaunit.assertEquals(m.shared_bytes % 1024, 0)
+    -- Left across the inner size: boxes of 64 rows by a stage's steps.
+    luaunit.assertEquals({ text, m.hidden_box_rows * m.element_bytes }, { text, 128 })
+  end)
+end
+
 function TestBudget.test_portable_stages_hold_whole_copies_of_every_thread()
-  for _, dtype in ipairs { "bf16", "f16", "f32" } do
-    for _, bm in ipairs { 64, 128 } do
-      local spec = { operator = "linear_logp", dtype = dtype, d = 80, bm = bm, bv = 128, s = 80, cluster = 1, stages = 4, arch = "sm_80" }
-      local n = emit.kernel_of(spec).derive(spec)
-      luaunit.assertEquals(n.block_hidden * n.element_bytes, 64)
-      luaunit.assertEquals({ bm * 64 // 16 % n.threads, 128 * 64 // 16 % n.threads }, { 0, 0 })
-      luaunit.assertEquals(n.threads, bm // n.warp_rows * (128 // n.warp_columns) * 32)
+  for _, operator in ipairs { "linear_logp", "linear_logp_grad_logits", "matrix_product" } do
+    for _, dtype in ipairs { "bf16", "f16", "f32" } do
+      for _, bm in ipairs { 64, 128 } do
+        local spec = { operator = operator, dtype = dtype, d = 80, bm = bm, bv = 128, s = 80, cluster = 1, stages = 4, arch = "sm_80" }
+        local n = emit.kernel_of(spec).derive(spec)
+        luaunit.assertEquals(n.block_hidden * n.element_bytes, 64)
+        luaunit.assertEquals({ bm * 64 // 16 % n.threads, 128 * 64 // 16 % n.threads }, { 0, 0 })
+        luaunit.assertEquals(n.threads, bm // n.warp_rows * (128 // n.warp_columns) * 32)
+        luaunit.assertTrue(n.shared_bytes >= 4 * (bm + 128) * 64)
+      end
     end
+  end
+end
+
+-- The lean kernels of 16 bits keep two blocks of 256 threads on a multiprocessor; others may take all the registers there are.
+function TestBudget.test_two_lean_portable_blocks_share_the_registers()
+  local spec = { operator = "matrix_product", dtype = "bf16", bm = 128, bv = 128, cluster = 1, stages = 4, out = "f32", arch = "sm_80" }
+  for _, case in ipairs { { {}, 128, 2 }, { { vec = 4 }, 128, 2 }, { { vec = 2 }, 255, 1 }, { { dtype = "f32" }, 255, 1 } } do
+    local changed = support.with(spec, case[1])
+    local n = emit.kernel_of(changed).derive(changed)
+    luaunit.assertEquals({ n.registers, n.blocks_per_multiprocessor }, { case[2], case[3] })
   end
 end
 

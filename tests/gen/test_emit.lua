@@ -15,6 +15,8 @@ local samples = {
   "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a",
   "linear_logp.f16.d80.bm64.bv256.s132.c1.p4.dv.bias_f32.softcap.argmax.sm_90a",
   "linear_logp.bf16.d8.bm64.bv64.s4.c1.p2.bias_bf16.sm_90a",
+  "linear_logp.bf16.d80.bm64.bv256.s132.c1.p4.argmax.entropy.sm_90a",
+  "linear_logp.f32.d80.bm64.bv128.s108.c1.p4.entropy.sm_80",
   "linear_logp.f32.d512.bm128.bv128.s132.c1.p3.sm_90a",
   "linear_logp.bf16.d2048.bm128.bv128.s108.c1.p4.sm_80",
   "linear_logp.f16.d81.bm64.bv128.s108.c1.p4.dv.bias_f16.softcap.argmax.vec2.sm_120a",
@@ -22,6 +24,25 @@ local samples = {
   "linear_logp.f32.d512.bm128.bv128.s108.c1.p4.argmax.vec4.exact.sm_86",
   "linear_logp_combine.bm8.sm_90a",
   "linear_logp_combine.bm8.argmax.sm_80",
+  "linear_logp_combine.bm8.entropy.sm_90a",
+  "logits_logp.bf16.w8.sm_90a",
+  "logits_logp.f16.w4.softcap.argmax.entropy.vec2.sm_80",
+  "logits_logp_combine.f32.w8.argmax.entropy.sm_90a",
+  "logits_logp_gradient.f32.w4.softcap.entropy.vec4.sm_120",
+  "logits_logp_fused.bf16.w4.entropy.sm_80",
+  "logits_logp_fused_cluster.bf16.c1.w20.sm_90a",
+  "logits_logp_fused_cluster.f32.c8.w12.softcap.entropy.sm_90a",
+  "linear_logp_backward_rows.sm_90a",
+  "linear_logp_backward_gather.bf16.sm_80",
+  "linear_logp_backward_bias.f32.out_bf16.adds.sm_90",
+  "linear_logp_backward_finish.out_f16.sm_90a",
+  "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.sm_90a",
+  "linear_logp_grad_logits.f16.d80.bm64.bv256.c1.p4.dv.bias_f32.softcap.entropy.sm_90a",
+  "linear_logp_grad_logits.f16.d81.bm64.bv128.c1.p4.dv.bias_bf16.softcap.entropy.vec2.sm_80",
+  "linear_logp_grad_logits.f32.d80.bm128.bv128.c1.p4.exact.sm_90",
+  "matrix_product.bf16.bm128.bv256.c2.p4.km.kn.out_bf16.adds.sm_90a",
+  "matrix_product.f16.bm64.bv128.c1.p4.kn.out_f32.adds.vec2.sm_80",
+  "matrix_product.f32.bm128.bv128.c1.p4.km.out_bf16.exact.sm_120",
 }
 
 local function emitted(text) return assert(fusedlogp.emit(text, support.read_template)) end
@@ -91,10 +112,12 @@ end
 
 -- KEEP IN STEP: wrapper files (tests/structure/asm.sh).
 local wrappers = {
-  ["templates/any/simt.cuh"] = true, ["templates/sm80/cp_async.cuh"] = true, ["templates/sm80/ldmatrix.cuh"] = true,
+  ["templates/any/simt.cuh"] = true, ["templates/any/convert.cuh"] = true, ["templates/any/streaming.cuh"] = true,
+  ["templates/sm80/cp_async.cuh"] = true, ["templates/sm80/ldmatrix.cuh"] = true,
   ["templates/sm80/mma.cuh"] = true, ["templates/sm80/tf32.cuh"] = true,
-  ["templates/sm90a/mbarrier.cuh"] = true, ["templates/sm90a/tma.cuh"] = true,
+  ["templates/sm90a/mbarrier.cuh"] = true, ["templates/sm90a/tma.cuh"] = true, ["templates/sm90a/tma_store.cuh"] = true,
   ["templates/sm90a/wgmma.cuh"] = true, ["templates/sm90a/cluster.cuh"] = true,
+  ["templates/sm90a/cluster_exchange.cuh"] = true, ["templates/sm90a/bulk_copy.cuh"] = true,
   ["templates/sm90a/dependent_launch.cuh"] = true,
 }
 
@@ -170,9 +193,9 @@ end
 
 function TestEmit.test_the_longest_texts_fit_the_manifest()
   local _, room = manifest_fields()
-  local longest = "linear_logp.bf16.d2147483647.bm128.bv128.s2147483647.c1.p9.dv.bias_bf16.softcap.argmax.vec8.sm_100"
-  local exact = "linear_logp.f32.d2147483647.bm128.bv128.s2147483647.c1.p6.dv.bias_bf16.softcap.argmax.vec8.exact.sm_110a"
-  local hopper = "linear_logp.bf16.d2147483647.bm128.bv256.s2147483647.c2.p4.dv.bias_bf16.softcap.argmax.sm_90a"
+  local longest = "linear_logp.bf16.d2147483647.bm128.bv128.s2147483647.c1.p9.dv.bias_bf16.softcap.argmax.entropy.vec8.sm_100"
+  local exact = "linear_logp.f32.d2147483647.bm128.bv128.s2147483647.c1.p6.dv.bias_bf16.softcap.argmax.entropy.vec8.exact.sm_110a"
+  local hopper = "linear_logp.bf16.d2147483647.bm128.bv256.s2147483647.c2.p4.dv.bias_bf16.softcap.argmax.entropy.sm_90a"
   for _, text in ipairs { longest, exact, hopper } do
     for line in emitted(text).manifest:gmatch("([^\n]*)\n") do
       local name, value = line:match("^([%w_]+) (.*)$")
@@ -183,15 +206,15 @@ end
 
 function TestEmit.test_the_manifest_tells_what_budget_derives()
   for _, text in ipairs(samples) do
-    local spec, values = variant.parse(text), {}
-    for name, value in emitted(text).manifest:gmatch("([%w_]+) ([^\n]*)\n") do values[name] = value end
+    local spec, values, result = variant.parse(text), {}, emitted(text)
+    for name, value in result.manifest:gmatch("([%w_]+) ([^\n]*)\n") do values[name] = value end
     local n = emit.kernel_of(spec).derive(spec)
     luaunit.assertEquals({ values.variant, values.arch }, { text, spec.arch })
     for name, wanted in pairs {
-      threads = n.threads, shared_bytes = n.shared_bytes, registers = n.registers, cluster = spec.cluster or 1, block_rows = spec.bm,
+      threads = n.threads, shared_bytes = n.shared_bytes, registers = n.registers, cluster = spec.cluster or 1, block_rows = spec.bm or n.block_rows or 0,
       resident_blocks = budget.resident_blocks(n, arch.find(spec.arch)),
-      overlaps = (spec.operator == "linear_logp_combine" and spec.arch == "sm_90a") and 1 or 0,
-      block_vocab = spec.bv or 0, block_hidden = n.block_hidden or 0, round_splits = spec.s or 0, hidden_box_rows = n.hidden_box_rows or 0,
+      overlaps = spec.arch == "sm_90a" and result.source:find("wait_for_previous_kernel();", 1, true) and 1 or 0,
+      block_vocab = spec.bv or n.block_vocab or 0, block_hidden = n.block_hidden or 0, round_splits = spec.s or 0, hidden_box_rows = n.hidden_box_rows or 0,
       weight_box_columns = n.weight_box_columns or 0, weight_box_rows = n.weight_box_rows or 0,
     } do
       luaunit.assertEquals({ text, name, values[name] }, { text, name, tostring(wanted) })

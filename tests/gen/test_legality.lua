@@ -16,6 +16,12 @@ local portable = {
 }
 local combine = { operator = "linear_logp_combine", bm = 8, arch = "sm_90a" }
 
+-- The backward's tile kernels, on a forward's tile.
+local function product_on(forward)
+  return support.with(forward, { operator = "matrix_product", d = support.none, s = support.none, out = "f32" })
+end
+local function gradients_on(forward) return support.with(forward, { operator = "linear_logp_grad_logits", s = support.none }) end
+
 local function assert_all_refused(base, cases)
   local emit = require "gen.emit"
   luaunit.assertTrue(emit.check(base))
@@ -46,8 +52,33 @@ function TestLegality.test_each_rule_of_the_hopper_kernel_refuses()
   })
 end
 
-function TestLegality.test_each_rule_of_the_portable_kernel_refuses()
-  assert_covered("gen/kernels/linear_logp_portable.lua", portable, {
+function TestLegality.test_each_rule_of_the_hopper_product_refuses()
+  assert_covered("gen/kernels/matrix_product_hopper.lua", product_on(hopper), {
+    { { dtype = "f32" }, "f32", "only along the inner size" },
+    { { vec = 8 }, "vec = 8", "16 bytes" },
+    { { bm = 192 }, "bm = 192", "64 or 128" },
+    { { bv = 192 }, "bv = 192", "128 or 256" },
+    { { bv = 384 }, "bv = 384", "128 or 256" },
+    { { cluster = 3 }, "c = 3", "1 or 2" },
+    { { stages = 1 }, "p = 1", "at least 2" },
+    { { stages = 5 }, "p = 5", "279552 bytes of shared memory, a block has 232448" },
+  })
+end
+
+function TestLegality.test_each_rule_of_the_hopper_gradients_refuses()
+  assert_covered("gen/kernels/linear_logp_grad_logits_hopper.lua", gradients_on(hopper), {
+    { { dtype = "f32" }, "f32", "only along D" },
+    { { exact = true }, "exact", "portable kernel" },
+    { { bias = "f32", softcap = true, entropy = true, classes = "f32" }, "too few registers", "portable kernel" },
+    { { bv = 96 }, "bv = 96", "a multiple of 64 up to 256" },
+    { { stages = 5 }, "p = 5", "246784 bytes of shared memory, a block has 232448" },
+    { { bv = 192, stages = 5 }, "p = 5", "238592 bytes of shared memory, a block has 232448" }, -- with what is stored
+  })
+end
+
+-- Rules that the portable tile kernels share. stages, bytes: one stage more than fit, and what they take.
+local function portable_rules(stages, bytes)
+  return {
     { { cluster = 2 }, "c = 2", "no clusters" },
     { { bm = 32 }, "bm = 32", "64 or 128" },
     { { bm = 256 }, "bm = 256", "64 or 128" },
@@ -57,9 +88,20 @@ function TestLegality.test_each_rule_of_the_portable_kernel_refuses()
     { { vec = 16 }, "vec = 16", "not written" },
     { { vec = 2, dtype = "f32" }, "vec = 2", "multiples of 4" },
     { { exact = true }, "exact", "f32 only" },
-    { { s = 3 }, "s = 3", "at least 4" },
     { { stages = 1 }, "p = 1", "at least 2" },
-    { { stages = 10 }, "p = 10", "167936 bytes of shared memory, a block has 166912" },
+    { { stages = stages }, "p = " .. stages, bytes .. " bytes of shared memory, a block has 166912" },
+  }
+end
+
+function TestLegality.test_each_rule_of_the_portable_tile_refuses()
+  assert_covered("gen/kernels/portable_tile.lua", portable, portable_rules(10, 167936))
+  assert_all_refused(product_on(portable), portable_rules(11, 180224))
+  assert_all_refused(gradients_on(portable), portable_rules(11, 180224))
+end
+
+function TestLegality.test_each_rule_of_the_portable_kernel_refuses()
+  assert_covered("gen/kernels/linear_logp_portable.lua", portable, {
+    { { s = 3 }, "s = 3", "at least 4" },
     { { stages = 6, arch = "sm_86" }, "p = 6", "102400 bytes of shared memory, a block has 101376" },
   })
 end
@@ -83,12 +125,20 @@ function TestLegality.test_the_limits_themselves_are_legal()
         if bv % (64 * cluster) == 0 then legal(hopper, { bm = bm, bv = bv, cluster = cluster, dv = true }) end
       end
     end
-    for _, vec in ipairs { 2, 4, 8 } do legal(portable, { bm = bm, vec = vec, s = 4, stages = 2 }) end
+    for _, vec in ipairs { 2, 4, 8 } do
+      legal(portable, { bm = bm, vec = vec, s = 4, stages = 2 })
+      legal(product_on(portable), { bm = bm, vec = vec, stages = 2, km = true, kn = true, adds = true })
+      legal(gradients_on(portable), { bm = bm, vec = vec, stages = 2, dv = true })
+    end
   end
   legal(hopper, { bm = 64, stages = 5 })
   legal(hopper, { dtype = "f32", bm = 128, bv = 128, stages = 3 })
   legal(portable, { stages = 9 })
   legal(portable, { dtype = "f32", exact = true, vec = 4 })
+  legal(product_on(hopper), { km = true, kn = true, out = "bf16", adds = true, bv = 128, stages = 6 })
+  legal(gradients_on(hopper), { dv = true, bias = "f32", softcap = true, entropy = true })
+  legal(product_on(portable), { stages = 10 })
+  legal(gradients_on(portable), { dtype = "f32", exact = true, stages = 10 })
   legal(combine, { bm = 1 })
   legal(combine, { bm = 32 })
 end

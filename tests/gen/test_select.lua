@@ -18,7 +18,8 @@ local function selected(problem, capability, backend)
   local tile, combine = variant.parse(found.kernels[1]), variant.parse(found.kernels[2])
   luaunit.assertTrue(emit.check(tile))
   luaunit.assertTrue(emit.check(combine))
-  luaunit.assertEquals({ combine.operator, combine.arch, combine.argmax }, { "linear_logp_combine", tile.arch, tile.argmax })
+  luaunit.assertEquals({ combine.operator, combine.arch, combine.argmax, combine.entropy },
+                       { "linear_logp_combine", tile.arch, tile.argmax, tile.entropy })
   return found, tile
 end
 
@@ -110,10 +111,11 @@ end
 
 function TestSelect.test_each_option_reaches_the_kernel()
   for _, capability in ipairs { 80, 90 } do
-    local _, tile = selected("linear_logp:f16:n1:d64:v128:dv:bias_f32:target_i32:softcap30:argmax", capability)
-    luaunit.assertEquals({ tile.dtype, tile.d, tile.dv, tile.bias, tile.softcap, tile.argmax }, { "f16", 64, true, "f32", true, true })
+    local _, tile = selected("linear_logp:f16:n1:d64:v128:dv:bias_f32:target_i32:softcap30:argmax:entropy", capability)
+    luaunit.assertEquals({ tile.dtype, tile.d, tile.dv, tile.bias, tile.softcap, tile.argmax, tile.entropy },
+                         { "f16", 64, true, "f32", true, true, true })
     _, tile = selected("linear_logp:f16:n1:d64:v128", capability)
-    luaunit.assertEquals({ tile.dv, tile.bias, tile.softcap, tile.argmax }, {})
+    luaunit.assertEquals({ tile.dv, tile.bias, tile.softcap, tile.argmax, tile.entropy }, {})
   end
 end
 
@@ -154,6 +156,36 @@ end
 function TestSelect.test_the_largest_sizes_have_kernels()
   for _, capability in ipairs { 80, 90 } do selected("linear_logp:bf16:n1099511627776:d2147483647:v2147483647:align2", capability) end
   selected("linear_logp:bf16:n1:d2147483640:v2147483647", 90)
+end
+
+-- Its passes are linear_logp and its backward, asked for what the loss uses; between them stands the loss.
+function TestSelect.test_the_cross_entropy_is_both_passes_and_a_loss()
+  local function kernels(options, capability)
+    local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072" .. options, capability or 90, "auto", support.read_template))
+    return table.concat(found.kernels, " ")
+  end
+  local function passes(forward, loss, backward)
+    local function of(problem) return table.concat(fusedlogp.select(problem, 90, "auto").kernels, " ") end
+    local text = of("linear_logp:bf16:n4096:d2048:v131072" .. forward) .. " token_loss.loss_" .. loss .. ".sm_90a"
+    return backward and text .. " " .. of("linear_logp_backward:bf16:n4096:d2048:v131072" .. backward) or text
+  end
+  luaunit.assertEquals(kernels "", passes("", "cross_entropy"))
+  luaunit.assertEquals(kernels ":entropy:gh_bf16:gw_f32:acc_weight:classes_f32", passes(":entropy", "cross_entropy", ":gh_bf16:gw_f32:acc_weight"))
+  luaunit.assertEquals(kernels ":gw_bf16:loss_policy_gradient", passes("", "policy_gradient", ":gw_bf16"))
+  local smoothed = kernels ":gh_bf16:smoothing:classes_f32"
+  luaunit.assertStrContains(smoothed, "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.logit_sum.classes_f32.sm_90a linear_logp_combine.bm8.logit_sum.sm_90a")
+  luaunit.assertStrContains(smoothed, "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.logit_sum.classes_f32.sm_90a")
+  luaunit.assertStrContains(kernels(":gh_bf16", 80), "token_loss.loss_cross_entropy.sm_80 linear_logp_backward_rows.sm_80")
+end
+
+-- Where one pass has no kernels on a path, neither takes it.
+function TestSelect.test_both_passes_take_one_path()
+  local found = fusedlogp.select("linear_cross_entropy:f32:n4096:d2048:v131072:gh_f32", 90, "auto", support.read_template)
+  luaunit.assertEquals(found.path, "portable")
+  luaunit.assertStrContains(found.reason, "WGMMA reads tf32 only along D")
+  for _, kernel in ipairs(found.kernels) do luaunit.assertEquals(variant.parse(kernel).arch, "sm_90") end
+  support.assert_refused({ "not sm_90a", "not portable" },
+                         fusedlogp.select("linear_cross_entropy:f32:n1:d8:v8:gh_f32", 75, "auto", support.read_template))
 end
 
 support.run()

@@ -20,11 +20,11 @@ local function each_spec(visit)
       for _, tile in ipairs(tiles) do
         for _, bias in ipairs { false, "bf16", "f16", "f32" } do
           for _, vec in ipairs { false, 2, 8 } do
-            for bits = 0, 15 do
+            for bits = 0, 31 do
               visit {
                 operator = "linear_logp", dtype = dtype, d = d, bm = tile[1], bv = tile[2], s = tile[3], cluster = tile[4],
                 stages = tile[5], dv = flag(bits & 1 ~= 0), bias = flag(bias), softcap = flag(bits & 2 ~= 0),
-                argmax = flag(bits & 4 ~= 0), vec = flag(vec), exact = flag(bits & 8 ~= 0),
+                argmax = flag(bits & 4 ~= 0), vec = flag(vec), exact = flag(bits & 8 ~= 0), entropy = flag(bits & 16 ~= 0),
                 arch = arch.names[(bits + 5 * i + d) % #arch.names + 1],
               }
             end
@@ -51,14 +51,16 @@ function TestVariant.test_parse_is_the_inverse_of_format()
     luaunit.assertTrue(parsed and same(parsed, spec), ("%s: %s"):format(text, reason or "another spec"))
     count = count + 1
   end)
-  luaunit.assertEquals(count, 3 * 3 * 3 * 4 * 3 * 16)
+  luaunit.assertEquals(count, 3 * 3 * 3 * 4 * 3 * 32)
 end
 
 function TestVariant.test_the_combine_has_its_own_fields()
   for _, argmax in ipairs(switch) do
-    for _, name in ipairs(arch.names) do
-      local spec = { operator = "linear_logp_combine", bm = 8, argmax = argmax or nil, arch = name }
-      luaunit.assertEquals(variant.parse(variant.format(spec)), spec)
+    for _, entropy in ipairs(switch) do
+      for _, name in ipairs(arch.names) do
+        local spec = { operator = "linear_logp_combine", bm = 8, argmax = argmax or nil, entropy = entropy or nil, arch = name }
+        luaunit.assertEquals(variant.parse(variant.format(spec)), spec)
+      end
     end
   end
 end
@@ -66,8 +68,8 @@ end
 function TestVariant.test_the_strings_are_these()
   luaunit.assertEquals(variant.format {
     operator = "linear_logp", dtype = "f32", d = 80, bm = 64, bv = 128, s = 108, cluster = 1, stages = 4, dv = true, bias = "f16",
-    softcap = true, argmax = true, vec = 4, exact = true, arch = "sm_80",
-  }, "linear_logp.f32.d80.bm64.bv128.s108.c1.p4.dv.bias_f16.softcap.argmax.vec4.exact.sm_80")
+    softcap = true, argmax = true, entropy = true, vec = 4, exact = true, arch = "sm_80",
+  }, "linear_logp.f32.d80.bm64.bv128.s108.c1.p4.dv.bias_f16.softcap.argmax.entropy.vec4.exact.sm_80")
   luaunit.assertEquals(variant.format { operator = "linear_logp_combine", bm = 8, arch = "sm_90a" }, "linear_logp_combine.bm8.sm_90a")
 end
 
@@ -75,6 +77,9 @@ local samples = {
   "linear_logp.bf16.d4096.bm128.bv256.s132.c2.p4.sm_90a",
   "linear_logp.f32.d80.bm64.bv128.s108.c1.p4.dv.bias_f32.softcap.argmax.vec4.exact.sm_80",
   "linear_logp_combine.bm8.argmax.sm_120a",
+  "linear_logp_grad_logits.f16.d80.bm64.bv128.c1.p4.dv.bias_f32.softcap.entropy.vec2.sm_80",
+  "matrix_product.f32.bm128.bv128.c1.p4.km.kn.out_bf16.adds.vec4.exact.sm_90",
+  "linear_logp_backward_bias.bf16.out_f32.adds.sm_90a",
 }
 
 -- What parse accepts must be exactly what format writes, so an accepted mutant formats to itself.

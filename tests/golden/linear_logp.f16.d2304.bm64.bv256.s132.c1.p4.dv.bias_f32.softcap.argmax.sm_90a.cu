@@ -21,20 +21,23 @@ __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / 
 #line 1 "config"
 struct Config {
     using element = f16;
-    using bias_element = float;
-    static constexpr int hidden_size = 2304;
     static constexpr int block_rows = 64;
     static constexpr int block_vocab = 256;
     static constexpr int block_hidden = 64;
     static constexpr int cluster = 1;
     static constexpr int stages = 4;
+    static constexpr bool hidden_is_transposed = false;
     static constexpr bool weight_is_hidden_vocab = true;
+    static constexpr int hidden_size = 2304;
     static constexpr bool has_bias = true;
+    using bias_element = float;
     static constexpr bool has_softcap = true;
     static constexpr float correction = 1.0f + 2304 * 0x1p-30f;
     static constexpr bool wants_argmax = true;
-    static constexpr int threads = 256;
-    static constexpr int shared_bytes = 164864;
+    static constexpr bool wants_entropy = false;
+    static constexpr bool wants_logit_sum = false;
+    static constexpr bool has_class_weights = false;
+    using class_element = float;
     static constexpr int consumer_groups = 1;
     static constexpr int steps_together = 2;
     static constexpr bool splits_operands = false;
@@ -44,6 +47,8 @@ struct Config {
     static constexpr int weight_box_columns = 64;
     static constexpr int weight_box_rows = 64;
     static constexpr int fragment_columns = 256;
+    static constexpr int threads = 256;
+    static constexpr int shared_bytes = 164864;
 };
 #line 1 "templates/common/linear_logp_params.cuh"
 // What linear_logp's kernels take. The host half, with every field explained, is runtime/ops/linear_logp_params.h.
@@ -68,6 +73,9 @@ struct LinearLogpParams {
     float softcap, inverse_softcap;
     Split split;
     int group;
+    float *moment;
+    float *logit_sums;
+    const void *class_weights;
 };
 
 struct LinearLogpCombineParams {
@@ -78,8 +86,12 @@ struct LinearLogpCombineParams {
     u64 *target_errors;
     i64 rows, ignore_index;
     int vocab, target_bytes, splits;
+    const float *moment;
+    float *entropy;
+    const float *logit_sums;
+    float *logit_sum;
 };
-static_assert(sizeof(LinearLogpParams) == 136 && sizeof(LinearLogpCombineParams) == 96,
+static_assert(sizeof(LinearLogpParams) == 160 && sizeof(LinearLogpCombineParams) == 128,
               "runtime/ops/linear_logp_params.h disagrees");
 
 __device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {
@@ -103,11 +115,18 @@ __device__ __forceinline__ int lane_index_reread() {
     return lane;
 }
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
+__device__ __forceinline__ void warp_barrier() { __syncwarp(); }
+// Barrier 1 .. 15 of the block, which `threads` of them, whole warps, reach: one waits for the others, which go on.
+__device__ __forceinline__ void barrier_wait(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
+__device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
 
 template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
     return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
 __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
+__device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
 // Whether any of the four lanes that share a fragment row says so.
 __device__ __forceinline__ bool quad_any(bool condition) {
@@ -129,13 +148,19 @@ __device__ __forceinline__ float reciprocal_approximate(float x) {
 
 // tanh(x) without a branch, relative error below 4e-7: for |x| < 0.6 an odd polynomial (least squares on Chebyshev nodes of that interval,
 // 1.6e-7), beyond it (1 - e) / (1 + e) with e = exp(-2 |x|), where 1 - e loses at most one bit. NaN stays NaN.
-__device__ __forceinline__ float hyperbolic_tangent(float x) {
-    float e = exp2_approximate(-2.8853900817779268f * fabsf(x));
-    float large = copysignf((1 - e) * reciprocal_approximate(1 + e), x);
+// slope: 1 - tanh(x)^2, from e, since the difference has few bits where the tangent is near 1.
+__device__ __forceinline__ float hyperbolic_tangent(float x, float &slope) {
+    float e = exp2_approximate(-2.8853900817779268f * fabsf(x)), inverse = reciprocal_approximate(1 + e);
+    float large = copysignf((1 - e) * inverse, x);
+    slope = 4 * e * inverse * inverse;
     float s = x * x;
     float p = fmaf(fmaf(fmaf(0.0156079458f, s, -0.0522078414f), s, 0.133130099f), s, -0.333325886f);
     float small = fmaf(x * s, p, x);
     return fabsf(x) < 0.6f ? small : large;
+}
+__device__ __forceinline__ float hyperbolic_tangent(float x) {
+    float slope;
+    return hyperbolic_tangent(x, slope);
 }
 
 __device__ __forceinline__ float to_float(float x) { return x; }
@@ -148,6 +173,12 @@ __device__ __forceinline__ float to_float(f16 x) {
 
 // Keeps loads below it from being gathered above it, where they would all need registers at once.
 __device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }
+
+// The value is computed by here, not moved to where it is used: what it is computed from then leaves the registers.
+__device__ __forceinline__ void settle(float &value) { asm volatile("" : "+f"(value)); }
+
+// What is derived from the word is computed anew behind this, instead of being kept in registers.
+__device__ __forceinline__ void forget(u32 &word) { asm volatile("" : "+r"(word)); }
 #line 1 "templates/sm90a/mbarrier.cuh"
 // Shared-memory barriers that also count bytes: PTX ISA, "mbarrier".
 // Config: none
@@ -326,6 +357,14 @@ template <class Config> struct Schedule {
         return true;
     }
 };
+#line 1 "templates/common/moment.cuh"
+// The entropy's moment sum x 2^x, x = z2 - k, when the offset k changes.
+// Config: none
+
+// Of terms whose offset rises by -change >= 0: sum (x + change) 2^(x + change). A change so large that the terms vanish must not overflow.
+__device__ __forceinline__ float move_moment(float moment, float sum, float change) {
+    return exp2_approximate(change) * fmaf(sum, fmaxf(change, -300.0f), moment);
+}
 #line 1 "templates/common/row_statistics.cuh"
 // The forward's epilogue: from accumulator tiles to (offset, sum) of each row, the target's logit and the largest logit.
 //
@@ -340,13 +379,19 @@ template <class Config> struct Schedule {
 // The tensor cores truncate what they accumulate, so a product comes out a little too small; Config::correction puts the mean back
 // (gen/accumulation.lua). It costs no instruction: it rides on the factor that is applied anyway.
 //
-// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax, correction
+// For the entropy, the moment sum (z2 - k) 2^(z2 - k) goes along with the sum of 2^(z2 - k).
+//
+// For label smoothing, the logits themselves are summed up, each by the weight of its class.
+//
+// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax, wants_entropy, wants_logit_sum, has_class_weights,
+// class_element, correction
 constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay finite
 
 template <class Config> struct RowStatistics {
     static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
     static constexpr int first_look = count < 32 ? count : 32; // 64 columns give a good enough offset
-    float offset[2], sum[2]; // sum: of this thread's columns only
+    static constexpr int merge_floats = 4 + Config::wants_entropy + Config::wants_logit_sum;
+    float offset[2], sum[2], moment[2], logit_sum[2]; // but for offset of this thread's columns only
     int target[2];           // column in the vocabulary; -1: none here
     float best[2];
     int best_index[2];
@@ -362,6 +407,8 @@ template <class Config> struct RowStatistics {
             target[h] = t >= 0 && t < params.vocab ? (int)t : -1;
             offset[h] = -infinity;
             sum[h] = 0;
+            if constexpr (Config::wants_entropy) moment[h] = 0;
+            if constexpr (Config::wants_logit_sum) logit_sum[h] = 0;
             best[h] = -infinity;
             best_index[h] = 0;
         }
@@ -448,23 +495,50 @@ template <class Config> struct RowStatistics {
             largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 2));
             float k = fmaxf(rintf(largest[h] * scale[h]), offset[h]);
             if (wanted[h] && k > offset[h]) {
+                if constexpr (Config::wants_entropy) {
+                    if (offset[h] != -infinity) moment[h] = move_moment(moment[h], sum[h], offset[h] - k);
+                }
                 if (offset[h] != -infinity) sum[h] *= exp2_approximate(offset[h] - k);
                 offset[h] = k;
             }
         }
     }
 
-    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2]) const {
+    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2],
+                                                     float (&tile_moment)[2]) const {
         float part[4] = {0, 0, 0, 0};
+        float moment_part[4] = {0, 0, 0, 0};
         // Without an offset all terms so far are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
         float k[2] = {offset[0] == -infinity ? 0 : offset[0], offset[1] == -infinity ? 0 : offset[1]};
 #pragma unroll
         for (int i = 0; i < count; i++) {
             int h = (i >> 1) & 1;
-            part[i & 3] += exp2_approximate(fmaf(z[i], scale[h], -k[h]));
+            float x = fmaf(z[i], scale[h], -k[h]), power = exp2_approximate(x);
+            part[i & 3] += power;
+            if constexpr (Config::wants_entropy) {
+                // 2^x is 0 below -126, and x may be -inf there.
+                moment_part[i & 3] = fmaf(power, fmaxf(x, -126.0f), moment_part[i & 3]);
+                settle(moment_part[i & 3]);
+            }
         }
-        tile_sum[0] = part[0] + part[1];
-        tile_sum[1] = part[2] + part[3];
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            tile_sum[h] = part[2 * h] + part[2 * h + 1];
+            if constexpr (Config::wants_entropy) tile_moment[h] = moment_part[2 * h] + moment_part[2 * h + 1];
+        }
+    }
+
+    __device__ __forceinline__ void add_logits(const LinearLogpParams &params, const float (&z)[count], const float (&scale)[2], int first_column) {
+        auto weights = (const typename Config::class_element *)params.class_weights;
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            int v = first_column + column(i), h = (i >> 1) & 1;
+            if (v >= params.vocab) continue;
+            float z2 = z[i] * scale[h];
+            if constexpr (Config::has_class_weights) z2 *= to_float(weights[v]);
+            logit_sum[h] += z2;
+            settle(logit_sum[h]);
+        }
     }
 
     // z: hidden . weight^T of this warp's rows and the columns from first_column on; changed by bias, mask and softcap.
@@ -482,8 +556,9 @@ template <class Config> struct RowStatistics {
         float scale[2];
         load_scale(params, scale);
         pick_target(params, z, scale, first_column);
+        if constexpr (Config::wants_logit_sum) add_logits(params, z, scale, first_column);
 
-        float tile_sum[2];
+        float tile_sum[2], tile_moment[2];
         bool wanted[2] = {true, true};
         bool refresh = first && first_look == count;
         if constexpr (first_look < count) {
@@ -491,14 +566,17 @@ template <class Config> struct RowStatistics {
         }
         do {
             if (refresh) take_maximum<count>(z, scale, wanted);
-            add_exponentials(z, scale, tile_sum);
+            add_exponentials(z, scale, tile_sum, tile_moment);
             if (refresh) break;
 #pragma unroll
             for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || offset[h] == -infinity;
             refresh = warp_any(wanted[0] || wanted[1]);
         } while (refresh);
 #pragma unroll
-        for (int h = 0; h < 2; h++) sum[h] += tile_sum[h];
+        for (int h = 0; h < 2; h++) {
+            sum[h] += tile_sum[h];
+            if constexpr (Config::wants_entropy) moment[h] += tile_moment[h];
+        }
     }
 
     // Leaves the row's totals in all four lanes that share it.
@@ -507,6 +585,14 @@ template <class Config> struct RowStatistics {
         for (int h = 0; h < 2; h++) {
             sum[h] += shuffle_xor(sum[h], 1);
             sum[h] += shuffle_xor(sum[h], 2);
+            if constexpr (Config::wants_entropy) {
+                moment[h] += shuffle_xor(moment[h], 1);
+                moment[h] += shuffle_xor(moment[h], 2);
+            }
+            if constexpr (Config::wants_logit_sum) {
+                logit_sum[h] += shuffle_xor(logit_sum[h], 1);
+                logit_sum[h] += shuffle_xor(logit_sum[h], 2);
+            }
             if constexpr (Config::wants_argmax) {
 #pragma unroll
                 for (int lane_mask = 1; lane_mask <= 2; lane_mask *= 2) {
@@ -526,7 +612,7 @@ template <class Config> struct RowStatistics {
     }
 
     // Into to[0 .. 15] of the warp's rows: for a warp with the same rows and other columns.
-    __device__ __forceinline__ void leave(float (*to)[4]) const {
+    __device__ __forceinline__ void leave(float (*to)[merge_floats]) const {
         if (lane_index() % 4 != 0) return;
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -537,16 +623,23 @@ template <class Config> struct RowStatistics {
                 entry[2] = best[h];
                 entry[3] = __int_as_float(best_index[h]);
             }
+            if constexpr (Config::wants_entropy) entry[4] = moment[h];
+            if constexpr (Config::wants_logit_sum) entry[merge_floats - 1] = logit_sum[h];
         }
     }
 
-    __device__ __forceinline__ void merge(const float (*from)[4]) {
+    __device__ __forceinline__ void merge(const float (*from)[merge_floats]) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             const float *entry = from[lane_index() / 4 + 8 * h];
             float k = fmaxf(offset[h], entry[0]);
             float mine = offset[h] == -infinity ? sum[h] : sum[h] * exp2_approximate(offset[h] - k);
             float theirs = entry[0] == -infinity ? entry[1] : entry[1] * exp2_approximate(entry[0] - k);
+            if constexpr (Config::wants_entropy) {
+                float moved = offset[h] == -infinity ? moment[h] : move_moment(moment[h], sum[h], offset[h] - k);
+                moment[h] = moved + (entry[0] == -infinity ? entry[4] : move_moment(entry[4], entry[1], entry[0] - k));
+            }
+            if constexpr (Config::wants_logit_sum) logit_sum[h] += entry[merge_floats - 1];
             offset[h] = k;
             sum[h] = mine + theirs;
             if constexpr (Config::wants_argmax) merge_best(h, entry[2], __float_as_int(entry[3]));
@@ -560,6 +653,8 @@ template <class Config> struct RowStatistics {
             if (row(h) >= params.rows) continue;
             i64 at = ((i64)row(h) * params.split.splits + split) * 2;
             *(float2 *)(params.partial + at) = make_float2(offset[h], sum[h]);
+            if constexpr (Config::wants_entropy) params.moment[at / 2] = moment[h];
+            if constexpr (Config::wants_logit_sum) params.logit_sums[at / 2] = logit_sum[h];
             if constexpr (Config::wants_argmax) *(float2 *)(params.best + at) = make_float2(best[h], __int_as_float(best_index[h]));
         }
     }
@@ -571,7 +666,7 @@ template <class Config> struct RowStatistics {
 // full[s]: the stage's bytes have arrived (one arrival, block_bytes + weight bytes). empty[s]: all consumers of all blocks of the cluster are
 // done with it; with multicast a block fills its neighbours' stages too, so it must wait for their consumers as well.
 // split[s], for fp32: a splitter warpgroup has replaced the stage's numbers by their tf32 parts (split_operands.cuh).
-// Config: element, block_rows, block_vocab, block_hidden, hidden_size, stages, steps_together, cluster, consumer_groups,
+// Config: element, block_rows, block_vocab, block_hidden, hidden_size, hidden_is_transposed, stages, steps_together, cluster, consumer_groups,
 // weight_is_hidden_vocab, weight_box_*, splits_operands
 template <class Config, bool splits> struct LowParts {};
 template <class Config> struct LowParts<Config, true> {
@@ -638,15 +733,27 @@ template <class Config> struct TileProduct {
     }
 
     // Producer, one thread: loads the tiles of one accumulator tile, row and column being its corner.
-    __device__ __forceinline__ void load(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank) {
+    __device__ __forceinline__ void load(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank,
+                                         int steps = TileProduct::steps) {
         for (int step = 0; step < steps; step++) {
             if (step % Config::steps_together == 0) wait_for_free_stages();
             mbarrier_arrive_expect(full(), hidden_bytes + weight_bytes);
             int k = step * Config::block_hidden;
-            tma_load(shared_address(shared.hidden[ring.stage]), &hidden_map, k, row, full());
+            load_hidden(hidden_map, k, row);
 #pragma unroll
             for (int i = 0; i < boxes_of_block; i++) load_weight_box(weight_map, k, column, rank * boxes_of_block + i);
             ring.advance();
+        }
+    }
+
+    __device__ __forceinline__ void load_hidden(const TensorMap &map, int k, int row) {
+        u32 to = shared_address(shared.hidden[ring.stage]);
+        if constexpr (Config::hidden_is_transposed) {
+#pragma unroll
+            for (int group = 0; group < Config::block_rows / 64; group++)
+                tma_load(to + group * 64 * row_bytes, &map, row + group * 64, k, full());
+        } else {
+            tma_load(to, &map, k, row, full());
         }
     }
 
@@ -659,7 +766,7 @@ template <class Config> struct TileProduct {
     }
 
     __device__ __forceinline__ static u64 hidden_descriptor(const void *tile, int group) {
-        return wgmma_descriptor(shared_address(tile) + group * 64 * row_bytes, 16, 8 * row_bytes);
+        return wgmma_descriptor(shared_address(tile) + group * 64 * row_bytes, 16, 8 * row_bytes); // of one box: no leading offset either way
     }
     __device__ __forceinline__ static u64 weight_descriptor(const void *tile) {
         return Config::weight_is_hidden_vocab ? wgmma_descriptor(shared_address(tile), box_bytes, 1024)
@@ -667,14 +774,14 @@ template <class Config> struct TileProduct {
     }
 
     // Consumer warpgroup `group`: the product of its 64 rows with the tile.
-    __device__ __forceinline__ void multiply(float (&d)[accumulators], int group) {
+    __device__ __forceinline__ void multiply(float (&d)[accumulators], int group, int steps = TileProduct::steps) {
         if constexpr (Config::splits_operands) multiply_split(d, group);
-        else multiply_plain(d, group);
+        else multiply_plain(d, group, steps);
     }
 
     // With two consumer warpgroups a stage is released one step late, when the products that read it have finished while the next ones run.
     // One warpgroup has few rows and waits for memory anyway: there the stage is released, and loaded again, as soon as may be.
-    __device__ __forceinline__ void multiply_plain(float (&d)[accumulators], int group) {
+    __device__ __forceinline__ void multiply_plain(float (&d)[accumulators], int group, int steps) {
         constexpr bool late = Config::consumer_groups > 1;
         u32 previous = 0;
         for (int step = 0; step < steps; step++) {
@@ -690,7 +797,7 @@ template <class Config> struct TileProduct {
             ring.advance();
         }
         wgmma_finish(d);
-        if (late) release(previous);
+        if (late && steps > 0) release(previous);
     }
 
     // The tensor cores truncate what they accumulate. That would cost fp32 its accuracy over a long D, so only a stage's products are summed

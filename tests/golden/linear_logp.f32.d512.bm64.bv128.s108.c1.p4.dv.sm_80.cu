@@ -21,25 +21,30 @@ __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / 
 #line 1 "config"
 struct Config {
     using element = float;
-    using bias_element = float;
-    static constexpr int hidden_size = 512;
     static constexpr int block_rows = 64;
     static constexpr int block_vocab = 128;
     static constexpr int block_hidden = 16;
     static constexpr int cluster = 1;
     static constexpr int stages = 4;
+    static constexpr bool hidden_is_transposed = false;
     static constexpr bool weight_is_hidden_vocab = true;
-    static constexpr bool has_bias = false;
-    static constexpr bool has_softcap = false;
-    static constexpr float correction = 1.0f;
-    static constexpr bool wants_argmax = false;
-    static constexpr int threads = 128;
-    static constexpr int shared_bytes = 51200;
     static constexpr int warp_rows = 32;
     static constexpr int warp_columns = 64;
     static constexpr int warps_across = 2;
     static constexpr int vector_bytes = 16;
     static constexpr int fragment_columns = 64;
+    static constexpr int hidden_size = 512;
+    static constexpr bool has_bias = false;
+    using bias_element = float;
+    static constexpr bool has_softcap = false;
+    static constexpr float correction = 1.0f;
+    static constexpr bool wants_argmax = false;
+    static constexpr bool wants_entropy = false;
+    static constexpr bool wants_logit_sum = false;
+    static constexpr bool has_class_weights = false;
+    using class_element = float;
+    static constexpr int threads = 128;
+    static constexpr int shared_bytes = 51200;
 };
 #line 1 "templates/common/linear_logp_params.cuh"
 // What linear_logp's kernels take. The host half, with every field explained, is runtime/ops/linear_logp_params.h.
@@ -64,6 +69,9 @@ struct LinearLogpParams {
     float softcap, inverse_softcap;
     Split split;
     int group;
+    float *moment;
+    float *logit_sums;
+    const void *class_weights;
 };
 
 struct LinearLogpCombineParams {
@@ -74,8 +82,12 @@ struct LinearLogpCombineParams {
     u64 *target_errors;
     i64 rows, ignore_index;
     int vocab, target_bytes, splits;
+    const float *moment;
+    float *entropy;
+    const float *logit_sums;
+    float *logit_sum;
 };
-static_assert(sizeof(LinearLogpParams) == 136 && sizeof(LinearLogpCombineParams) == 96,
+static_assert(sizeof(LinearLogpParams) == 160 && sizeof(LinearLogpCombineParams) == 128,
               "runtime/ops/linear_logp_params.h disagrees");
 
 __device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {
@@ -99,11 +111,18 @@ __device__ __forceinline__ int lane_index_reread() {
     return lane;
 }
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
+__device__ __forceinline__ void warp_barrier() { __syncwarp(); }
+// Barrier 1 .. 15 of the block, which `threads` of them, whole warps, reach: one waits for the others, which go on.
+__device__ __forceinline__ void barrier_wait(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
+__device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
 
 template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
     return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
 __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
+__device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
 // Whether any of the four lanes that share a fragment row says so.
 __device__ __forceinline__ bool quad_any(bool condition) {
@@ -125,13 +144,19 @@ __device__ __forceinline__ float reciprocal_approximate(float x) {
 
 // tanh(x) without a branch, relative error below 4e-7: for |x| < 0.6 an odd polynomial (least squares on Chebyshev nodes of that interval,
 // 1.6e-7), beyond it (1 - e) / (1 + e) with e = exp(-2 |x|), where 1 - e loses at most one bit. NaN stays NaN.
-__device__ __forceinline__ float hyperbolic_tangent(float x) {
-    float e = exp2_approximate(-2.8853900817779268f * fabsf(x));
-    float large = copysignf((1 - e) * reciprocal_approximate(1 + e), x);
+// slope: 1 - tanh(x)^2, from e, since the difference has few bits where the tangent is near 1.
+__device__ __forceinline__ float hyperbolic_tangent(float x, float &slope) {
+    float e = exp2_approximate(-2.8853900817779268f * fabsf(x)), inverse = reciprocal_approximate(1 + e);
+    float large = copysignf((1 - e) * inverse, x);
+    slope = 4 * e * inverse * inverse;
     float s = x * x;
     float p = fmaf(fmaf(fmaf(0.0156079458f, s, -0.0522078414f), s, 0.133130099f), s, -0.333325886f);
     float small = fmaf(x * s, p, x);
     return fabsf(x) < 0.6f ? small : large;
+}
+__device__ __forceinline__ float hyperbolic_tangent(float x) {
+    float slope;
+    return hyperbolic_tangent(x, slope);
 }
 
 __device__ __forceinline__ float to_float(float x) { return x; }
@@ -144,6 +169,12 @@ __device__ __forceinline__ float to_float(f16 x) {
 
 // Keeps loads below it from being gathered above it, where they would all need registers at once.
 __device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }
+
+// The value is computed by here, not moved to where it is used: what it is computed from then leaves the registers.
+__device__ __forceinline__ void settle(float &value) { asm volatile("" : "+f"(value)); }
+
+// What is derived from the word is computed anew behind this, instead of being kept in registers.
+__device__ __forceinline__ void forget(u32 &word) { asm volatile("" : "+r"(word)); }
 #line 1 "templates/sm80/cp_async.cuh"
 // Asynchronous copies from global to shared memory: PTX ISA, "cp.async".
 // Config: none
@@ -222,7 +253,7 @@ __device__ __forceinline__ void split_tf32(u32 x, u32 &high, u32 &low) {
 //
 // A line is one row of the operand as it lies in memory, cut into 16-byte chunks; the chunk's place is its index xor a
 // function of the line, so that the eight lines an ldmatrix reads (or the four steps of K that fp32 fragments read) lie in different banks.
-// Config: element, threads, block_rows, block_vocab, block_hidden, weight_is_hidden_vocab, vector_bytes
+// Config: element, threads, block_rows, block_vocab, block_hidden, hidden_is_transposed, weight_is_hidden_vocab, vector_bytes
 template <class Element, int line_elements, int line_count> struct SharedTile {
     static constexpr int element_bytes = sizeof(Element);
     static constexpr int line_bytes = line_elements * element_bytes, chunks = line_bytes / 16;
@@ -275,30 +306,43 @@ template <class Element, int line_elements, int line_count> struct SharedTile {
     }
 };
 
+// The two matrices of a product: hidden is the left one, weight the right one, inner the size that is summed over. Nothing is read
+// outside them: there the tiles are zero.
+template <class Element> struct OperandMatrices {
+    const Element *hidden, *weight;
+    i64 hidden_stride, weight_stride;
+    i64 rows;
+    int columns, inner;
+};
+
 template <class Config> struct Operands {
     using element = typename Config::element;
-    using Hidden = SharedTile<element, Config::block_hidden, Config::block_rows>;
-    using Weight = SharedTile<element, Config::weight_is_hidden_vocab ? Config::block_vocab : Config::block_hidden,
-                              Config::weight_is_hidden_vocab ? Config::block_hidden : Config::block_vocab>;
+    using Matrices = OperandMatrices<element>;
+    static constexpr bool swaps_hidden = Config::hidden_is_transposed, swaps_weight = Config::weight_is_hidden_vocab;
+    using Hidden = SharedTile<element, swaps_hidden ? Config::block_rows : Config::block_hidden,
+                              swaps_hidden ? Config::block_hidden : Config::block_rows>;
+    using Weight = SharedTile<element, swaps_weight ? Config::block_vocab : Config::block_hidden,
+                              swaps_weight ? Config::block_hidden : Config::block_vocab>;
     static constexpr int stage_bytes = Hidden::bytes + Weight::bytes;
+    static constexpr int chunks = Config::block_hidden * (int)sizeof(element) / 16; // of the inner size
 
-    __device__ __forceinline__ static void load(u32 stage, const LinearLogpParams &params, int row, int column, int k) {
-        auto hidden = (const element *)params.hidden;
-        auto weight = (const element *)params.weight;
-        Hidden::template load<Config::threads, Config::vector_bytes>(stage, hidden + (i64)row * params.hidden_stride + k, params.hidden_stride,
-                                                                     params.rows - row, Config::hidden_size - k);
-        u32 to = stage + Hidden::bytes;
-        if constexpr (Config::weight_is_hidden_vocab)
-            Weight::template load<Config::threads, Config::vector_bytes>(to, weight + (i64)k * params.weight_stride + column,
-                                                                         params.weight_stride, Config::hidden_size - k, params.vocab - column);
+    // Lines run along the inner size, or, swapped, across it. outer: the row or column of the tile's corner, of outer_size.
+    template <class Tile, bool swaps>
+    __device__ __forceinline__ static void load_tile(u32 to, const element *from, i64 stride, i64 outer, i64 outer_size, int k, int inner) {
+        if constexpr (swaps)
+            Tile::template load<Config::threads, Config::vector_bytes>(to, from + k * stride + outer, stride, inner - k, outer_size - outer);
         else
-            Weight::template load<Config::threads, Config::vector_bytes>(to, weight + (i64)column * params.weight_stride + k,
-                                                                         params.weight_stride, params.vocab - column, Config::hidden_size - k);
+            Tile::template load<Config::threads, Config::vector_bytes>(to, from + outer * stride + k, stride, outer_size - outer, inner - k);
+    }
+
+    __device__ __forceinline__ static void load(u32 stage, const Matrices &of, int row, int column, int k) {
+        load_tile<Hidden, swaps_hidden>(stage, of.hidden, of.hidden_stride, row, of.rows, k, of.inner);
+        load_tile<Weight, swaps_weight>(stage + Hidden::bytes, of.weight, of.weight_stride, column, of.columns, k, of.inner);
     }
 };
 #line 1 "templates/sm80/tensor_product.cuh"
 // One stage's product on the tensor cores, from shared tiles to the warp's accumulators.
-// Config: element, warp_rows, warp_columns, block_hidden, weight_is_hidden_vocab
+// Config: element, warp_rows, warp_columns, and those of shared_tile
 template <class Config> struct StageProduct {
     using element = typename Config::element;
     using Hidden = typename Operands<Config>::Hidden;
@@ -318,7 +362,7 @@ template <class Config> struct StageProduct {
     __device__ __forceinline__ static void multiply_plain(float (&d)[row_blocks][count], u32 stage, int row, int column) {
         int lane = lane_index_reread();
 #pragma unroll 1 // two steps' fragments at once would not fit beside the accumulators
-        for (int chunk = 0; chunk < Hidden::chunks; chunk += step_chunks) {
+        for (int chunk = 0; chunk < Operands<Config>::chunks; chunk += step_chunks) {
             u32 a[row_blocks][4];
 #pragma unroll
             for (int i = 0; i < row_blocks; i++) load_hidden(a[i], stage, lane, row + 16 * i, chunk);
@@ -339,7 +383,7 @@ template <class Config> struct StageProduct {
     // there, small ones first (low x low is below fp32's last bit), and the stages by ordinary additions.
     template <int count>
     __device__ __forceinline__ static void multiply_split(float (&d)[row_blocks][count], u32 stage, int row, int column) {
-        constexpr int steps = Hidden::chunks / step_chunks;
+        constexpr int steps = Operands<Config>::chunks / step_chunks;
         int lane = lane_index_reread();
         u32 a[steps][row_blocks][4], a_low[steps][row_blocks][4];
 #pragma unroll
@@ -379,8 +423,22 @@ template <class Config> struct StageProduct {
         }
     }
 
+    // chunk: of the inner size.
     __device__ __forceinline__ static void load_hidden(u32 (&a)[4], u32 tile, int lane, int row, int chunk) {
-        ldmatrix(a, tile + Hidden::place(row, lane % 16, chunk + lane / 16));
+        if constexpr (!Config::hidden_is_transposed) {
+            ldmatrix(a, tile + Hidden::place(row, lane % 16, chunk + lane / 16));
+        } else if constexpr (!is_f32) {
+            ldmatrix_transposed(a, tile + Hidden::place(chunk * 8, lane % 8 + (lane / 16) * 8, row / 8 + (lane / 8) % 2));
+        } else {
+#pragma unroll
+            for (int i = 0; i < 4; i++) a[i] = load_across<Hidden>(tile, lane, row + (i & 1) * 8, chunk, i >> 1);
+        }
+    }
+
+    // fp32 in a tile whose lines are steps of the inner size: this lane's row (or column), and its step of those four in half `half`.
+    template <class Tile> __device__ __forceinline__ static u32 load_across(u32 tile, int lane, int outer, int chunk, int half) {
+        int n = outer + lane / 4;
+        return load_shared_word(tile + Tile::place(chunk * 4, lane % 4 + half * 4, n / 4) + (n % 4) * 4);
     }
 
     __device__ __forceinline__ static void split(u32 (&x)[4], u32 (&low)[4]) {
@@ -395,10 +453,67 @@ template <class Config> struct StageProduct {
             ldmatrix_transposed(b, tile + Weight::place(chunk * 8, lane % 16, column / 8 + lane / 16));
         } else {
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                int n = column + lane / 4 + (i >> 1) * 8;
-                b[i] = load_shared_word(tile + Weight::place(chunk * 4, lane % 4 + (i & 1) * 4, n / 4) + (n % 4) * 4);
+            for (int i = 0; i < 4; i++) b[i] = load_across<Weight>(tile, lane, column + (i >> 1) * 8, chunk, i & 1);
+        }
+    }
+};
+#line 1 "templates/sm80/tile_product.cuh"
+// The portable mainloop: cp.async streams hidden and weight tiles through a ring of shared-memory stages, warps of warp_rows x
+// warp_columns multiply them.
+//
+// A feed runs ahead of the products over all tiles of the block, so that the pipeline never drains before the last one. It takes the tiles
+// from a walk: at_end(), row() and column() of the tile's corner, and next().
+// Config: threads, stages, block_hidden, warps_across, and those of shared_tile and the stage product
+template <class Config> struct alignas(128) Stages {
+    u8 stage[Config::stages][Operands<Config>::stage_bytes];
+};
+
+// Position in the stream of stages. It lives in registers through the products, so it holds as little as it can.
+template <class Config, class Walk> struct Feed {
+    Walk walk;
+    int step = 0;
+    __device__ __forceinline__ Feed(const Walk &walk) : walk(walk) {}
+
+    __device__ __forceinline__ void load(u32 stage, const OperandMatrices<typename Config::element> &of, int steps) {
+        if (!walk.at_end()) {
+            Operands<Config>::load(stage, of, walk.row(), walk.column(), step * Config::block_hidden);
+            if (++step == steps) {
+                step = 0;
+                walk.next();
             }
+        }
+        cp_async_commit(); // an empty group at the end keeps the count of groups in step
+    }
+};
+
+template <class Config> struct TileProduct {
+    using Matrices = OperandMatrices<typename Config::element>;
+    static constexpr int row_blocks = Config::warp_rows / 16, accumulators = Config::warp_columns / 2;
+    Stages<Config> &shared;
+    int stage = 0;
+    int row, column; // the warp's corner in the tile
+
+    __device__ __forceinline__ TileProduct(Stages<Config> &shared)
+        : shared(shared), row(warp_index() / Config::warps_across * Config::warp_rows),
+          column(warp_index() % Config::warps_across * Config::warp_columns) {}
+
+    template <class Walk> __device__ __forceinline__ void start(Feed<Config, Walk> &feed, const Matrices &of, int steps) {
+        for (int s = 0; s < Config::stages - 1; s++) feed.load(shared_address(shared.stage[s]), of, steps);
+    }
+
+    // The warp's part of the next tile, 16 rows each.
+    template <class Walk>
+    __device__ __forceinline__ void multiply(float (&d)[row_blocks][accumulators], Feed<Config, Walk> &feed, const Matrices &of, int steps) {
+#pragma unroll
+        for (int i = 0; i < row_blocks; i++)
+#pragma unroll
+            for (int j = 0; j < accumulators; j++) d[i][j] = 0;
+        for (int step = 0; step < steps; step++) {
+            cp_async_wait<Config::stages - 2>();
+            block_barrier(); // the stage has arrived for all, and all have left the one that is filled next
+            feed.load(shared_address(shared.stage[stage == 0 ? Config::stages - 1 : stage - 1]), of, steps);
+            StageProduct<Config>::multiply(d, shared_address(shared.stage[stage]), row, column);
+            stage = stage + 1 == Config::stages ? 0 : stage + 1;
         }
     }
 };
@@ -461,6 +576,14 @@ template <class Config> struct Schedule {
         return true;
     }
 };
+#line 1 "templates/common/moment.cuh"
+// The entropy's moment sum x 2^x, x = z2 - k, when the offset k changes.
+// Config: none
+
+// Of terms whose offset rises by -change >= 0: sum (x + change) 2^(x + change). A change so large that the terms vanish must not overflow.
+__device__ __forceinline__ float move_moment(float moment, float sum, float change) {
+    return exp2_approximate(change) * fmaf(sum, fmaxf(change, -300.0f), moment);
+}
 #line 1 "templates/common/row_statistics.cuh"
 // The forward's epilogue: from accumulator tiles to (offset, sum) of each row, the target's logit and the largest logit.
 //
@@ -475,13 +598,19 @@ template <class Config> struct Schedule {
 // The tensor cores truncate what they accumulate, so a product comes out a little too small; Config::correction puts the mean back
 // (gen/accumulation.lua). It costs no instruction: it rides on the factor that is applied anyway.
 //
-// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax, correction
+// For the entropy, the moment sum (z2 - k) 2^(z2 - k) goes along with the sum of 2^(z2 - k).
+//
+// For label smoothing, the logits themselves are summed up, each by the weight of its class.
+//
+// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax, wants_entropy, wants_logit_sum, has_class_weights,
+// class_element, correction
 constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay finite
 
 template <class Config> struct RowStatistics {
     static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
     static constexpr int first_look = count < 32 ? count : 32; // 64 columns give a good enough offset
-    float offset[2], sum[2]; // sum: of this thread's columns only
+    static constexpr int merge_floats = 4 + Config::wants_entropy + Config::wants_logit_sum;
+    float offset[2], sum[2], moment[2], logit_sum[2]; // but for offset of this thread's columns only
     int target[2];           // column in the vocabulary; -1: none here
     float best[2];
     int best_index[2];
@@ -497,6 +626,8 @@ template <class Config> struct RowStatistics {
             target[h] = t >= 0 && t < params.vocab ? (int)t : -1;
             offset[h] = -infinity;
             sum[h] = 0;
+            if constexpr (Config::wants_entropy) moment[h] = 0;
+            if constexpr (Config::wants_logit_sum) logit_sum[h] = 0;
             best[h] = -infinity;
             best_index[h] = 0;
         }
@@ -583,23 +714,50 @@ template <class Config> struct RowStatistics {
             largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 2));
             float k = fmaxf(rintf(largest[h] * scale[h]), offset[h]);
             if (wanted[h] && k > offset[h]) {
+                if constexpr (Config::wants_entropy) {
+                    if (offset[h] != -infinity) moment[h] = move_moment(moment[h], sum[h], offset[h] - k);
+                }
                 if (offset[h] != -infinity) sum[h] *= exp2_approximate(offset[h] - k);
                 offset[h] = k;
             }
         }
     }
 
-    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2]) const {
+    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2],
+                                                     float (&tile_moment)[2]) const {
         float part[4] = {0, 0, 0, 0};
+        float moment_part[4] = {0, 0, 0, 0};
         // Without an offset all terms so far are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
         float k[2] = {offset[0] == -infinity ? 0 : offset[0], offset[1] == -infinity ? 0 : offset[1]};
 #pragma unroll
         for (int i = 0; i < count; i++) {
             int h = (i >> 1) & 1;
-            part[i & 3] += exp2_approximate(fmaf(z[i], scale[h], -k[h]));
+            float x = fmaf(z[i], scale[h], -k[h]), power = exp2_approximate(x);
+            part[i & 3] += power;
+            if constexpr (Config::wants_entropy) {
+                // 2^x is 0 below -126, and x may be -inf there.
+                moment_part[i & 3] = fmaf(power, fmaxf(x, -126.0f), moment_part[i & 3]);
+                settle(moment_part[i & 3]);
+            }
         }
-        tile_sum[0] = part[0] + part[1];
-        tile_sum[1] = part[2] + part[3];
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            tile_sum[h] = part[2 * h] + part[2 * h + 1];
+            if constexpr (Config::wants_entropy) tile_moment[h] = moment_part[2 * h] + moment_part[2 * h + 1];
+        }
+    }
+
+    __device__ __forceinline__ void add_logits(const LinearLogpParams &params, const float (&z)[count], const float (&scale)[2], int first_column) {
+        auto weights = (const typename Config::class_element *)params.class_weights;
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            int v = first_column + column(i), h = (i >> 1) & 1;
+            if (v >= params.vocab) continue;
+            float z2 = z[i] * scale[h];
+            if constexpr (Config::has_class_weights) z2 *= to_float(weights[v]);
+            logit_sum[h] += z2;
+            settle(logit_sum[h]);
+        }
     }
 
     // z: hidden . weight^T of this warp's rows and the columns from first_column on; changed by bias, mask and softcap.
@@ -617,8 +775,9 @@ template <class Config> struct RowStatistics {
         float scale[2];
         load_scale(params, scale);
         pick_target(params, z, scale, first_column);
+        if constexpr (Config::wants_logit_sum) add_logits(params, z, scale, first_column);
 
-        float tile_sum[2];
+        float tile_sum[2], tile_moment[2];
         bool wanted[2] = {true, true};
         bool refresh = first && first_look == count;
         if constexpr (first_look < count) {
@@ -626,14 +785,17 @@ template <class Config> struct RowStatistics {
         }
         do {
             if (refresh) take_maximum<count>(z, scale, wanted);
-            add_exponentials(z, scale, tile_sum);
+            add_exponentials(z, scale, tile_sum, tile_moment);
             if (refresh) break;
 #pragma unroll
             for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || offset[h] == -infinity;
             refresh = warp_any(wanted[0] || wanted[1]);
         } while (refresh);
 #pragma unroll
-        for (int h = 0; h < 2; h++) sum[h] += tile_sum[h];
+        for (int h = 0; h < 2; h++) {
+            sum[h] += tile_sum[h];
+            if constexpr (Config::wants_entropy) moment[h] += tile_moment[h];
+        }
     }
 
     // Leaves the row's totals in all four lanes that share it.
@@ -642,6 +804,14 @@ template <class Config> struct RowStatistics {
         for (int h = 0; h < 2; h++) {
             sum[h] += shuffle_xor(sum[h], 1);
             sum[h] += shuffle_xor(sum[h], 2);
+            if constexpr (Config::wants_entropy) {
+                moment[h] += shuffle_xor(moment[h], 1);
+                moment[h] += shuffle_xor(moment[h], 2);
+            }
+            if constexpr (Config::wants_logit_sum) {
+                logit_sum[h] += shuffle_xor(logit_sum[h], 1);
+                logit_sum[h] += shuffle_xor(logit_sum[h], 2);
+            }
             if constexpr (Config::wants_argmax) {
 #pragma unroll
                 for (int lane_mask = 1; lane_mask <= 2; lane_mask *= 2) {
@@ -661,7 +831,7 @@ template <class Config> struct RowStatistics {
     }
 
     // Into to[0 .. 15] of the warp's rows: for a warp with the same rows and other columns.
-    __device__ __forceinline__ void leave(float (*to)[4]) const {
+    __device__ __forceinline__ void leave(float (*to)[merge_floats]) const {
         if (lane_index() % 4 != 0) return;
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -672,16 +842,23 @@ template <class Config> struct RowStatistics {
                 entry[2] = best[h];
                 entry[3] = __int_as_float(best_index[h]);
             }
+            if constexpr (Config::wants_entropy) entry[4] = moment[h];
+            if constexpr (Config::wants_logit_sum) entry[merge_floats - 1] = logit_sum[h];
         }
     }
 
-    __device__ __forceinline__ void merge(const float (*from)[4]) {
+    __device__ __forceinline__ void merge(const float (*from)[merge_floats]) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             const float *entry = from[lane_index() / 4 + 8 * h];
             float k = fmaxf(offset[h], entry[0]);
             float mine = offset[h] == -infinity ? sum[h] : sum[h] * exp2_approximate(offset[h] - k);
             float theirs = entry[0] == -infinity ? entry[1] : entry[1] * exp2_approximate(entry[0] - k);
+            if constexpr (Config::wants_entropy) {
+                float moved = offset[h] == -infinity ? moment[h] : move_moment(moment[h], sum[h], offset[h] - k);
+                moment[h] = moved + (entry[0] == -infinity ? entry[4] : move_moment(entry[4], entry[1], entry[0] - k));
+            }
+            if constexpr (Config::wants_logit_sum) logit_sum[h] += entry[merge_floats - 1];
             offset[h] = k;
             sum[h] = mine + theirs;
             if constexpr (Config::wants_argmax) merge_best(h, entry[2], __float_as_int(entry[3]));
@@ -695,27 +872,32 @@ template <class Config> struct RowStatistics {
             if (row(h) >= params.rows) continue;
             i64 at = ((i64)row(h) * params.split.splits + split) * 2;
             *(float2 *)(params.partial + at) = make_float2(offset[h], sum[h]);
+            if constexpr (Config::wants_entropy) params.moment[at / 2] = moment[h];
+            if constexpr (Config::wants_logit_sum) params.logit_sums[at / 2] = logit_sum[h];
             if constexpr (Config::wants_argmax) *(float2 *)(params.best + at) = make_float2(best[h], __int_as_float(best_index[h]));
         }
     }
 };
 #line 1 "templates/sm80/linear_logp.cuh"
-// linear_logp forward on any GPU from sm_80 on: persistent blocks, tiles by cp.async, products by warps of warp_rows x warp_columns.
-//
-// The stream of stages runs ahead over tiles and units alike, so that the pipeline never drains before the block's last tile.
-// Config: threads, stages, warps_across, and those of shared_tile, the stage product, schedule and row_statistics
+// linear_logp forward on any GPU from sm_80 on: persistent blocks, the portable mainloop, statistics of each row.
+// Config: hidden_size, warps_across, and those of tile_product, schedule and row_statistics
 template <class Config> struct SharedStorage {
-    alignas(128) u8 stages[Config::stages][Operands<Config>::stage_bytes];
-    float merge[Config::warps_across][Config::block_rows][4]; // offset, sum, best, its index
+    Stages<Config> stages;
+    float merge[Config::warps_across][Config::block_rows][RowStatistics<Config>::merge_floats]; // offset, sum, best, its index, moment
 };
 
-// Position in the stream of stages. It lives in registers through the products, so it holds as little as it can.
-template <class Config> struct Feed {
-    static constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
+// The tiles of the block's units, one after the other.
+template <class Config> struct UnitTiles {
     Schedule<Config> schedule;
-    int row_block, tile, end, step; // end: behind the unit's last tile; 0 at the end of the stream
+    int row_block, tile, end; // end: behind the unit's last tile; 0 behind the last unit
 
-    __device__ __forceinline__ Feed(const Schedule<Config> &from) : schedule(from) { next_unit(); }
+    __device__ __forceinline__ UnitTiles(const Schedule<Config> &from) : schedule(from) { next_unit(); }
+    __device__ __forceinline__ bool at_end() const { return end == 0; }
+    __device__ __forceinline__ int row() const { return row_block * Config::block_rows; }
+    __device__ __forceinline__ int column() const { return tile * Config::block_vocab; }
+    __device__ __forceinline__ void next() {
+        if (++tile == end) next_unit();
+    }
 
     __device__ __forceinline__ void next_unit() {
         Unit unit;
@@ -723,32 +905,27 @@ template <class Config> struct Feed {
         row_block = unit.row_block;
         tile = unit.first_tile;
         end = more ? unit.first_tile + unit.tiles : 0;
-        step = 0;
-    }
-
-    __device__ __forceinline__ void load(SharedStorage<Config> &shared, const LinearLogpParams &params, int stage) {
-        if (end > 0) {
-            Operands<Config>::load(shared_address(shared.stages[stage]), params, row_block * Config::block_rows, tile * Config::block_vocab,
-                                   step * Config::block_hidden);
-            if (++step == steps) {
-                step = 0;
-                if (++tile == end) next_unit();
-            }
-        }
-        cp_async_commit(); // an empty group at the end keeps the count of groups in step
     }
 };
 
-template <class Config> struct WarpTile {
+// The statistics of a warp's rows.
+template <class Config> struct WarpStatistics {
     static constexpr int row_blocks = Config::warp_rows / 16;
     RowStatistics<Config> statistics[row_blocks];
-    int row, column; // corner in the block's tile
 
-    __device__ __forceinline__ WarpTile()
-        : row(warp_index() / Config::warps_across * Config::warp_rows), column(warp_index() % Config::warps_across * Config::warp_columns) {}
+    __device__ __forceinline__ void begin(const LinearLogpParams &params, int row) {
+#pragma unroll
+        for (int i = 0; i < row_blocks; i++) statistics[i].begin(params, row + 16 * i);
+    }
 
-    // The warps that share rows leave their statistics in shared memory; the first of them merges in column order.
-    __device__ __forceinline__ void finish(SharedStorage<Config> &shared, const LinearLogpParams &params, int split) {
+    template <int count>
+    __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&d)[row_blocks][count], int column, bool first) {
+#pragma unroll
+        for (int i = 0; i < row_blocks; i++) statistics[i].absorb(params, d[i], column, first);
+    }
+
+    // The warps that share rows leave their statistics in shared memory; the first of them merges in column order. row: in the tile.
+    __device__ __forceinline__ void finish(SharedStorage<Config> &shared, const LinearLogpParams &params, int row, int split) {
         int across = warp_index() % Config::warps_across;
 #pragma unroll
         for (int i = 0; i < row_blocks; i++) {
@@ -771,35 +948,25 @@ template <class Config> __device__ __forceinline__ void linear_logp(const Linear
     extern __shared__ __align__(128) u8 dynamic_shared[];
     auto &shared = *(SharedStorage<Config> *)dynamic_shared;
     static_assert(sizeof(SharedStorage<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
+    using element = typename Config::element;
+    const OperandMatrices<element> matrices = {(const element *)params.hidden, (const element *)params.weight, params.hidden_stride,
+                                               params.weight_stride, params.rows, params.vocab, Config::hidden_size};
+    constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
     Schedule<Config> schedule(params);
-    Feed<Config> feed(schedule);
-    WarpTile<Config> warp;
-    float d[Config::warp_rows / 16][Config::warp_columns / 2];
+    Feed<Config, UnitTiles<Config>> feed(schedule);
+    TileProduct<Config> product(shared.stages);
+    WarpStatistics<Config> warp;
+    float d[product.row_blocks][product.accumulators];
 
-    int stage = 0;
-    for (int s = 0; s < Config::stages - 1; s++) feed.load(shared, params, s);
+    product.start(feed, matrices, steps);
     Unit unit;
     while (schedule.next(unit)) {
-#pragma unroll
-        for (int i = 0; i < Config::warp_rows / 16; i++)
-            warp.statistics[i].begin(params, unit.row_block * Config::block_rows + warp.row + 16 * i);
+        warp.begin(params, unit.row_block * Config::block_rows + product.row);
         for (int tile = unit.first_tile; tile < unit.first_tile + unit.tiles; tile++) {
-#pragma unroll
-            for (int i = 0; i < Config::warp_rows / 16; i++)
-#pragma unroll
-                for (int j = 0; j < Config::warp_columns / 2; j++) d[i][j] = 0;
-            for (int step = 0; step < Feed<Config>::steps; step++) {
-                cp_async_wait<Config::stages - 2>();
-                block_barrier(); // the stage has arrived for all, and all have left the one that is filled next
-                feed.load(shared, params, stage == 0 ? Config::stages - 1 : stage - 1);
-                StageProduct<Config>::multiply(d, shared_address(shared.stages[stage]), warp.row, warp.column);
-                stage = stage + 1 == Config::stages ? 0 : stage + 1;
-            }
-#pragma unroll
-            for (int i = 0; i < Config::warp_rows / 16; i++)
-                warp.statistics[i].absorb(params, d[i], tile * Config::block_vocab + warp.column, tile == unit.first_tile);
+            product.multiply(d, feed, matrices, steps);
+            warp.absorb(params, d, tile * Config::block_vocab + product.column, tile == unit.first_tile);
         }
-        warp.finish(shared, params, unit.split);
+        warp.finish(shared, params, product.row, unit.split);
     }
 }
 #line 1 "entry"

@@ -21,6 +21,8 @@ __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / 
 #line 1 "config"
 struct Config {
     static constexpr bool wants_argmax = true;
+    static constexpr bool wants_entropy = false;
+    static constexpr bool wants_logit_sum = false;
     static constexpr int threads = 256;
     static constexpr int shared_bytes = 0;
 };
@@ -47,6 +49,9 @@ struct LinearLogpParams {
     float softcap, inverse_softcap;
     Split split;
     int group;
+    float *moment;
+    float *logit_sums;
+    const void *class_weights;
 };
 
 struct LinearLogpCombineParams {
@@ -57,8 +62,12 @@ struct LinearLogpCombineParams {
     u64 *target_errors;
     i64 rows, ignore_index;
     int vocab, target_bytes, splits;
+    const float *moment;
+    float *entropy;
+    const float *logit_sums;
+    float *logit_sum;
 };
-static_assert(sizeof(LinearLogpParams) == 136 && sizeof(LinearLogpCombineParams) == 96,
+static_assert(sizeof(LinearLogpParams) == 160 && sizeof(LinearLogpCombineParams) == 128,
               "runtime/ops/linear_logp_params.h disagrees");
 
 __device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {
@@ -82,11 +91,18 @@ __device__ __forceinline__ int lane_index_reread() {
     return lane;
 }
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
+__device__ __forceinline__ void warp_barrier() { __syncwarp(); }
+// Barrier 1 .. 15 of the block, which `threads` of them, whole warps, reach: one waits for the others, which go on.
+__device__ __forceinline__ void barrier_wait(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
+__device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
 
 template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
     return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
 __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
+__device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
 // Whether any of the four lanes that share a fragment row says so.
 __device__ __forceinline__ bool quad_any(bool condition) {
@@ -108,13 +124,19 @@ __device__ __forceinline__ float reciprocal_approximate(float x) {
 
 // tanh(x) without a branch, relative error below 4e-7: for |x| < 0.6 an odd polynomial (least squares on Chebyshev nodes of that interval,
 // 1.6e-7), beyond it (1 - e) / (1 + e) with e = exp(-2 |x|), where 1 - e loses at most one bit. NaN stays NaN.
-__device__ __forceinline__ float hyperbolic_tangent(float x) {
-    float e = exp2_approximate(-2.8853900817779268f * fabsf(x));
-    float large = copysignf((1 - e) * reciprocal_approximate(1 + e), x);
+// slope: 1 - tanh(x)^2, from e, since the difference has few bits where the tangent is near 1.
+__device__ __forceinline__ float hyperbolic_tangent(float x, float &slope) {
+    float e = exp2_approximate(-2.8853900817779268f * fabsf(x)), inverse = reciprocal_approximate(1 + e);
+    float large = copysignf((1 - e) * inverse, x);
+    slope = 4 * e * inverse * inverse;
     float s = x * x;
     float p = fmaf(fmaf(fmaf(0.0156079458f, s, -0.0522078414f), s, 0.133130099f), s, -0.333325886f);
     float small = fmaf(x * s, p, x);
     return fabsf(x) < 0.6f ? small : large;
+}
+__device__ __forceinline__ float hyperbolic_tangent(float x) {
+    float slope;
+    return hyperbolic_tangent(x, slope);
 }
 
 __device__ __forceinline__ float to_float(float x) { return x; }
@@ -127,6 +149,20 @@ __device__ __forceinline__ float to_float(f16 x) {
 
 // Keeps loads below it from being gathered above it, where they would all need registers at once.
 __device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }
+
+// The value is computed by here, not moved to where it is used: what it is computed from then leaves the registers.
+__device__ __forceinline__ void settle(float &value) { asm volatile("" : "+f"(value)); }
+
+// What is derived from the word is computed anew behind this, instead of being kept in registers.
+__device__ __forceinline__ void forget(u32 &word) { asm volatile("" : "+r"(word)); }
+#line 1 "templates/common/moment.cuh"
+// The entropy's moment sum x 2^x, x = z2 - k, when the offset k changes.
+// Config: none
+
+// Of terms whose offset rises by -change >= 0: sum (x + change) 2^(x + change). A change so large that the terms vanish must not overflow.
+__device__ __forceinline__ float move_moment(float moment, float sum, float change) {
+    return exp2_approximate(change) * fmaf(sum, fmaxf(change, -300.0f), moment);
+}
 #line 1 "templates/sm90a/dependent_launch.cuh"
 // Kernels of one stream that overlap: PTX ISA, "griddepcontrol".
 // Config: none
@@ -139,33 +175,44 @@ __device__ __forceinline__ void wait_for_previous_kernel() { asm volatile("gridd
 // Merges the splits' statistics of each row into its log-probability: one warp a row.
 //
 // The order is fixed: lane l adds splits l, l + 32, ... in turn, then the lanes merge pairwise. It depends on the number of splits only.
-// Config: threads, wants_argmax
+// Config: threads, wants_argmax, wants_entropy, wants_logit_sum
 struct MergedRow {
-    float k, sum;
+    float k, sum, moment;
 };
 
 // Loads come eight at a time: with few rows, the latency of one after the other would be most of the kernel.
-__device__ __forceinline__ MergedRow merge_splits(const float2 *partial, int splits) {
+template <class Config> __device__ __forceinline__ MergedRow merge_splits(const float2 *partial, const float *moment, int splits) {
     constexpr int batch = 8;
-    MergedRow row = {-infinity, 0};
+    MergedRow row = {-infinity, 0, 0};
     for (int first = 0; first < splits; first += 32 * batch) {
         float2 part[batch];
+        float part_moment[batch];
 #pragma unroll
         for (int i = 0; i < batch; i++) {
             int at = first + 32 * i + lane_index();
             part[i] = at < splits ? partial[at] : make_float2(-infinity, 0);
+            if constexpr (Config::wants_entropy) part_moment[i] = at < splits ? moment[at] : 0;
         }
         float k = row.k;
 #pragma unroll
         for (int i = 0; i < batch; i++) k = fmaxf(k, part[i].x);
         for (int m = 16; m > 0; m /= 2) k = fmaxf(k, shuffle_xor(k, m));
+        if constexpr (Config::wants_entropy) {
+            if (row.k != -infinity) row.moment = move_moment(row.moment, row.sum, row.k - k);
+#pragma unroll
+            for (int i = 0; i < batch; i++)
+                row.moment += part[i].x == -infinity ? part_moment[i] : move_moment(part_moment[i], part[i].y, part[i].x - k);
+        }
         if (row.k != -infinity) row.sum *= exp2_approximate(row.k - k);
         row.k = k;
 #pragma unroll
         for (int i = 0; i < batch; i++) // y without an offset is 0 or NaN
             row.sum += part[i].x == -infinity ? part[i].y : part[i].y * exp2_approximate(part[i].x - k);
     }
-    for (int m = 16; m > 0; m /= 2) row.sum += shuffle_xor(row.sum, m);
+    for (int m = 16; m > 0; m /= 2) {
+        row.sum += shuffle_xor(row.sum, m);
+        if constexpr (Config::wants_entropy) row.moment += shuffle_xor(row.moment, m);
+    }
     return row;
 }
 
@@ -176,7 +223,8 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
     bool is_known = target >= 0 && target < params.vocab;
     wait_for_previous_kernel();
     float target_logit = is_known ? params.target_logit[row] : 0;
-    MergedRow merged = merge_splits((const float2 *)params.partial + row * params.splits, params.splits);
+    const float *moment = Config::wants_entropy ? params.moment + row * params.splits : nullptr;
+    MergedRow merged = merge_splits<Config>((const float2 *)params.partial + row * params.splits, moment, params.splits);
     float log2_sum = log2f(merged.sum);
 
     if constexpr (Config::wants_argmax) {
@@ -198,8 +246,20 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
         if (lane_index() == 0 && params.argmax != nullptr) params.argmax[row] = index;
     }
 
+    float logit_sum = 0;
+    if constexpr (Config::wants_logit_sum) {
+        for (int i = lane_index(); i < params.splits; i += 32) logit_sum += params.logit_sums[row * params.splits + i];
+        for (int m = 16; m > 0; m /= 2) logit_sum += shuffle_xor(logit_sum, m);
+    }
+
     if (lane_index() != 0) return;
+    if constexpr (Config::wants_logit_sum) params.logit_sum[row] = logit_sum * ln_2;
     if (params.lse != nullptr) params.lse[row] = (merged.k + log2_sum) * ln_2;
+    if constexpr (Config::wants_entropy) {
+        float entropy = (log2_sum - merged.moment / merged.sum) * ln_2;
+        if (entropy < 0) entropy = 0; // rounding only; NaN stays
+        if (params.entropy != nullptr) params.entropy[row] = entropy;
+    }
     float logp;
     if (target == params.ignore_index) {
         logp = 0;

@@ -207,6 +207,18 @@ CUresult fake_cuda_launch(CUfunction function, unsigned grid_x, unsigned grid_y,
                                                   stream, parameters, 0 });
 }
 
+/* As on a device of which every eighth multiprocessor is in no cluster. */
+CUresult fake_cuda_active_clusters(int *clusters, CUfunction function, const CUlaunchConfig *config)
+{
+    const CUlaunchAttribute *cluster = config->attrs;
+
+    ENTER(active_clusters);
+    if (!function || config->numAttrs != 1 || cluster->id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+        return CUDA_ERROR_INVALID_VALUE;
+    *clusters = fake_driver.multiprocessors / 8 * 7 / (int)cluster->value.clusterDim.x;
+    return CUDA_SUCCESS;
+}
+
 CUresult fake_cuda_launch_extended(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
 {
     int overlaps = 0;

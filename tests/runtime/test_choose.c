@@ -40,7 +40,7 @@ static void assert_path(const char *path, const char *reason)
 {
     char lines[1200];
 
-    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
     snprintf(lines, sizeof(lines), "\npath: %s\nreason: %s", path, reason);
     assert_contains(flp_plan_describe(plan), lines);
     flp_plan_destroy(plan);
@@ -89,7 +89,7 @@ static void a_driver_without_tensor_maps_leaves_the_portable_path(void **state)
     problem.backend = FLP_BACKEND_PORTABLE;
     assert_path("portable", "first choice\n");
     problem.backend = FLP_BACKEND_SM90A;
-    assert_fails(FLP_NO_VARIANT, flp_plan_create(context, &problem, &plan), "backend sm_90a: the CUDA driver has no cuTensorMapEncodeTiled");
+    assert_fails(FLP_NO_VARIANT, flp_linear_logp_plan_create(context, &problem, &plan), "backend sm_90a: the CUDA driver has no cuTensorMapEncodeTiled");
 }
 
 static void a_device_without_kernels_takes_the_cpu_with_a_warning(void **state)
@@ -115,7 +115,7 @@ static void a_context_without_gpu_never_touches_the_driver(void **state)
     problem.backend = FLP_BACKEND_CPU;
     assert_path("cpu", "asked for\n");
     problem.backend = FLP_BACKEND_PORTABLE;
-    assert_fails(FLP_NO_VARIANT, flp_plan_create(context, &problem, &plan), "backend portable: the context has FLP_CONTEXT_NO_GPU");
+    assert_fails(FLP_NO_VARIANT, flp_linear_logp_plan_create(context, &problem, &plan), "backend portable: the context has FLP_CONTEXT_NO_GPU");
     assert_string_equal("", fake_library.opened);
 }
 
@@ -125,24 +125,24 @@ static void a_backend_that_cannot_answer_is_an_error_with_the_reason(void **stat
     problem.backend = FLP_BACKEND_SM90A;
     problem.dtype = FLP_F32;
     problem.precision = FLP_PRECISION_EXACT;
-    assert_fails(FLP_NO_VARIANT, flp_plan_create(context, &problem, &plan), "backend sm_90a: not sm_90a: exact fp32 takes no tensor cores");
+    assert_fails(FLP_NO_VARIANT, flp_linear_logp_plan_create(context, &problem, &plan), "backend sm_90a: not sm_90a: exact fp32 takes no tensor cores");
     assert_null(plan);
     start_with(0);
     fake_driver.major = 7;
     problem.backend = FLP_BACKEND_PORTABLE;
-    assert_fails(FLP_NO_VARIANT, flp_plan_create(context, &problem, &plan), "backend portable: not portable: compute capability 7.0");
+    assert_fails(FLP_NO_VARIANT, flp_linear_logp_plan_create(context, &problem, &plan), "backend portable: not portable: compute capability 7.0");
     start_with(0);
     fake_library.driver = 0;
-    assert_fails(FLP_NO_DRIVER, flp_plan_create(context, &problem, &plan), "backend portable: neither libcuda.so.1");
+    assert_fails(FLP_NO_DRIVER, flp_linear_logp_plan_create(context, &problem, &plan), "backend portable: neither libcuda.so.1");
 }
 
 static void a_device_without_a_current_context_is_an_error_and_not_the_cpu(void **state)
 {
     (void)state;
     fake_driver.current = NULL;
-    assert_fails(FLP_WRONG_CONTEXT, flp_plan_create(context, &problem, &plan), "backend auto: a GPU is there");
+    assert_fails(FLP_WRONG_CONTEXT, flp_linear_logp_plan_create(context, &problem, &plan), "backend auto: a GPU is there");
     problem.backend = FLP_BACKEND_SM90A;
-    assert_fails(FLP_WRONG_CONTEXT, flp_plan_create(context, &problem, &plan), "no CUDA context is current");
+    assert_fails(FLP_WRONG_CONTEXT, flp_linear_logp_plan_create(context, &problem, &plan), "no CUDA context is current");
     problem.backend = FLP_BACKEND_CPU;
     assert_path("cpu", "asked for\n");
 }

@@ -104,6 +104,27 @@ static void arrays_convert_like_single_elements(void **state)
     free(wide);
 }
 
+static void arrays_narrow_like_single_elements(void **state)
+{
+    (void)state;
+    static const float values[] = {0, -0.0f, 1, 1.0009766f, 3.1415927f, -65519, 1e-7f, 3.4e38f, -INFINITY};
+    enum { COUNT = sizeof values / sizeof *values };
+    unsigned char narrow[2 * COUNT + 2];
+    memset(narrow, 0xc5, sizeof narrow);
+    for (int dtype = FLP_BF16; dtype <= FLP_F16; dtype++) {
+        flp_convert_from_f32((flp_dtype)dtype, values, narrow + 1, COUNT); /* not aligned to the elements */
+        for (int i = 0; i < COUNT; i++) {
+            uint16_t got, want = dtype == FLP_BF16 ? flp_convert_f32_to_bf16(values[i]) : flp_convert_f32_to_f16(values[i]);
+            memcpy(&got, narrow + 1 + 2 * i, sizeof got);
+            assert_int_equal(got, want);
+        }
+        assert_true(narrow[0] == 0xc5 && narrow[2 * COUNT + 1] == 0xc5);
+    }
+    float copy[COUNT];
+    flp_convert_from_f32(FLP_F32, values, copy, COUNT);
+    assert_memory_equal(values, copy, sizeof copy);
+}
+
 static void no_element_behind_the_last_is_written(void **state)
 {
     (void)state;
@@ -153,6 +174,7 @@ int main(void)
         cmocka_unit_test(what_is_too_large_becomes_infinite),
         cmocka_unit_test(nan_stays_nan),
         cmocka_unit_test(arrays_convert_like_single_elements),
+        cmocka_unit_test(arrays_narrow_like_single_elements),
         cmocka_unit_test(no_element_behind_the_last_is_written),
         cmocka_unit_test(fp32_is_copied),
         cmocka_unit_test(names_and_sizes_belong_together),

@@ -1,4 +1,4 @@
-/* flp_linear_logp and flp_prepare: which calls share a plan, and that a known one costs nothing. */
+/* flp_linear_logp and flp_linear_logp_prepare: which calls share a plan, and that a known one costs nothing. */
 #include "plan/dispatch.h"
 
 #include <malloc.h>
@@ -11,7 +11,7 @@
 #include "fake_driver.h"
 #include "fake_library.h"
 #include "fake_nvrtc.h"
-#include "plan/plan.h"
+#include "plan/linear_logp_plan.h"
 #include "plan/problem.h"
 
 static flp_context *context;
@@ -71,7 +71,8 @@ static flp_plan *find(int64_t rows)
     unsigned long long cuda_context;
     flp_plan *plan;
 
-    assert_succeeds(flp_dispatch_find(context, &problem, rows, 16, NULL, &cuda_context, &plan));
+    assert_succeeds(flp_dispatch_find(context, &flp_linear_logp_operator, &problem, &(flp_dispatch_call){ .rows = rows, .addresses = 16 }, &cuda_context,
+                                       &plan));
     return plan;
 }
 
@@ -86,7 +87,7 @@ static void rows_share_a_plan_within_their_bucket(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        assert_int_equal(cases[i].bucket, find(cases[i].rows)->problem.rows);
+        assert_int_equal(cases[i].bucket, flp_plan_rows(find(cases[i].rows)));
         assert_ptr_equal(find(cases[i].bucket), find(cases[i].rows));
     }
     assert_int_equal(7, plans());
@@ -133,6 +134,7 @@ static void every_field_tells_problems_apart(void **state)
     OTHER_PLAN(problem.target_dtype = FLP_I32);
     OTHER_PLAN(problem.softcap = 30);
     OTHER_PLAN(problem.argmax = 1);
+    OTHER_PLAN(problem.entropy = 1);
     OTHER_PLAN((problem.dtype = FLP_F32, problem.precision = FLP_PRECISION_EXACT));
     OTHER_PLAN(problem.dtype = FLP_F32);
     OTHER_PLAN(problem.backend = FLP_BACKEND_PORTABLE);
@@ -150,8 +152,9 @@ static void the_addresses_decide_the_alignment(void **state)
     args.hidden = (const char *)args.hidden + 8;
     args.rows = 200;
     assert_succeeds(flp_linear_logp(context, &problem, &args));
-    assert_succeeds(flp_dispatch_find(context, &problem, 200, 8, NULL, &cuda_context, &plan));
-    assert_int_equal(8, plan->problem.pointer_alignment);
+    assert_succeeds(flp_dispatch_find(context, &flp_linear_logp_operator, &problem, &(flp_dispatch_call){ .rows = 200, .addresses = 8 }, &cuda_context,
+                                       &plan));
+    assert_int_equal(8, flp_linear_logp_plan_of(plan)->problem.pointer_alignment);
     assert_int_equal(FLP_BACKEND_PORTABLE, plan->choice.path);
     assert_int_equal(1, plans());
 }
@@ -223,8 +226,8 @@ static void threads_that_start_together_end_with_one_plan_a_bucket(void **state)
     /* A thread that lost the race has destroyed its plan: three are left, with the shared scratch. */
     assert_int_equal(3 + 1, fake_driver.live_blocks);
     made = plans();
-    assert_int_equal(64, find(1)->problem.rows);
-    assert_int_equal(1024, find(300)->problem.rows);
+    assert_int_equal(64, flp_plan_rows(find(1)));
+    assert_int_equal(1024, flp_plan_rows(find(300)));
     assert_int_equal(made, plans());
 }
 
@@ -232,11 +235,11 @@ static void a_new_problem_is_refused_while_its_stream_is_captured(void **state)
 {
     (void)state;
     fake_driver.capture = 1;
-    assert_fails(FLP_CAPTURING, flp_linear_logp(context, &problem, &args), "call flp_prepare before the capture");
-    assert_fails(FLP_CAPTURING, flp_prepare(context, &problem, NULL), "the stream is captured");
+    assert_fails(FLP_CAPTURING, flp_linear_logp(context, &problem, &args), "call flp_linear_logp_prepare before the capture");
+    assert_fails(FLP_CAPTURING, flp_linear_logp_prepare(context, &problem, NULL), "the stream is captured");
     assert_int_equal(0, plans());
     fake_driver.capture = 0;
-    assert_succeeds(flp_prepare(context, &problem, NULL));
+    assert_succeeds(flp_linear_logp_prepare(context, &problem, NULL));
     fake_driver.capture = 1;
     assert_succeeds(flp_linear_logp(context, &problem, &args));
     assert_int_equal(2, fake_driver.launches);
@@ -249,7 +252,7 @@ static void prepare_makes_all_that_later_calls_need(void **state)
 
     (void)state;
     problem.hidden_stride = 0;
-    assert_succeeds(flp_prepare(context, &problem, NULL));
+    assert_succeeds(flp_linear_logp_prepare(context, &problem, NULL));
     made = plans();
     assert_int_equal(3, made);
     allocations = fake_driver.calls[FAKE_memory_allocate];
@@ -260,19 +263,19 @@ static void prepare_makes_all_that_later_calls_need(void **state)
     assert_int_equal(allocations, fake_driver.calls[FAKE_memory_allocate]);
     assert_int_equal(compiles, fake_nvrtc.compiles);
     problem.rows = 0;
-    assert_succeeds(flp_prepare(context, &problem, NULL));
+    assert_succeeds(flp_linear_logp_prepare(context, &problem, NULL));
     assert_int_equal(made, plans());
 }
 
 static void prepare_reports_what_a_plan_would(void **state)
 {
     (void)state;
-    assert_fails(FLP_BAD_ARGUMENT, flp_prepare(NULL, &problem, NULL), "context: got NULL");
-    assert_fails(FLP_BAD_ARGUMENT, flp_prepare(context, NULL, NULL), "problem: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_prepare(NULL, &problem, NULL), "context: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_prepare(context, NULL, NULL), "problem: got NULL");
     fake_library.nvrtc = 0;
-    assert_fails(FLP_NO_NVRTC, flp_prepare(context, &problem, NULL), "linear_logp");
+    assert_fails(FLP_NO_NVRTC, flp_linear_logp_prepare(context, &problem, NULL), "linear_logp");
     problem.rows = -1;
-    assert_fails(FLP_BAD_ARGUMENT, flp_prepare(context, &problem, NULL), "rows: got -1");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_prepare(context, &problem, NULL), "rows: got -1");
 }
 
 static void a_plan_that_failed_is_tried_again(void **state)

@@ -11,7 +11,7 @@
 #include "fake_cmocka.h"
 #include "fake_driver.h"
 #include "fake_library.h"
-#include "plan/plan.h"
+#include "plan/linear_logp_plan.h"
 
 static flp_context *context;
 static flp_linear_logp_problem problem;
@@ -36,7 +36,7 @@ static void keep_parameters(const fake_launch *launch)
 static void make_plan(void)
 {
     flp_plan_destroy(plan);
-    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
     maps = plan->choice.path == FLP_BACKEND_SM90A ? 2 : 0;
     free(workspace);
     args.workspace_bytes = (size_t)flp_plan_workspace_bytes(plan, problem.rows);
@@ -73,29 +73,29 @@ static void two_kernels_are_launched_on_the_stream(void **state)
 
     (void)state;
     args.stream = fake_call_memory();
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_int_equal(2, fake_driver.launches);
-    assert_string_equal(plan->tile->manifest.kernel, first->kernel);
-    assert_string_equal(plan->combine->manifest.kernel, second->kernel);
+    assert_string_equal(flp_linear_logp_plan_of(plan)->tile->manifest.kernel, first->kernel);
+    assert_string_equal(flp_linear_logp_plan_of(plan)->combine->manifest.kernel, second->kernel);
     assert_ptr_equal(args.stream, first->stream);
     assert_ptr_equal(args.stream, second->stream);
-    assert_int_equal(plan->tile->manifest.threads, first->block[0]);
-    assert_int_equal(plan->tile->manifest.shared_bytes, first->shared_bytes);
-    assert_int_equal(plan->combine->manifest.threads, second->block[0]);
+    assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.threads, first->block[0]);
+    assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.shared_bytes, first->shared_bytes);
+    assert_int_equal(flp_linear_logp_plan_of(plan)->combine->manifest.threads, second->block[0]);
     /* More units than the device holds clusters: one persistent block a multiprocessor. */
     assert_int_equal(132, first->grid[0]);
-    assert_int_equal((300 + plan->combine->manifest.block_rows - 1) / plan->combine->manifest.block_rows, second->grid[0]);
+    assert_int_equal((300 + flp_linear_logp_plan_of(plan)->combine->manifest.block_rows - 1) / flp_linear_logp_plan_of(plan)->combine->manifest.block_rows, second->grid[0]);
     assert_int_equal(0, fake_driver.calls[FAKE_stream_synchronize]);
 }
 
 static void the_combine_overlaps_the_tile_kernels_end_where_the_driver_can(void **state)
 {
     (void)state;
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_int_equal(0, fake_driver.launch[0].overlaps);
     assert_int_equal(1, fake_driver.launch[1].overlaps);
     fake_driver_fail(FAKE_launch_extended, CUDA_ERROR_LAUNCH_FAILED, 1);
-    assert_fails(FLP_CUDA_FAILED, flp_plan_execute(plan, &args), "cuLaunchKernelEx");
+    assert_fails(FLP_CUDA_FAILED, flp_linear_logp_execute(plan, &args), "cuLaunchKernelEx");
 }
 
 static void an_older_driver_launches_the_combine_behind_the_tile_kernel(void **state)
@@ -105,7 +105,7 @@ static void an_older_driver_launches_the_combine_behind_the_tile_kernel(void **s
     context = fake_call_start(0);
     fake_library.missing = "cuLaunchKernelEx";
     make_plan();
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_int_equal(2, fake_driver.launches);
     assert_int_equal(0, fake_driver.launch[1].overlaps);
 }
@@ -114,6 +114,7 @@ static void the_kernels_get_the_problem_and_the_arguments(void **state)
 {
     (void)state;
     problem.argmax = 1;
+    problem.entropy = 1;
     problem.softcap = 30;
     problem.bias_dtype = FLP_F32;
     problem.target_dtype = FLP_I32;
@@ -121,9 +122,10 @@ static void the_kernels_get_the_problem_and_the_arguments(void **state)
     args.bias = fake_call_memory();
     args.lse = fake_call_memory();
     args.argmax = fake_call_memory();
+    args.entropy = fake_call_memory();
     args.temperature = 0.5;
     args.rows = 299;
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_ptr_equal(args.hidden, tile.hidden);
     assert_ptr_equal(args.weight, tile.weight);
     assert_ptr_equal(args.bias, tile.bias);
@@ -137,14 +139,15 @@ static void the_kernels_get_the_problem_and_the_arguments(void **state)
     assert_int_equal(4, tile.target_bytes);
     assert_true(tile.scale == (float)(M_LOG2E / 0.5));
     assert_true(tile.softcap == 30 && tile.inverse_softcap == (float)(1.0 / 30));
-    assert_memory_equal(&plan->split, &tile.split, sizeof(tile.split));
+    assert_memory_equal(&flp_linear_logp_plan_of(plan)->split, &tile.split, sizeof(tile.split));
     assert_ptr_equal(args.logp, combine.logp);
     assert_ptr_equal(args.lse, combine.lse);
     assert_ptr_equal(args.argmax, combine.argmax);
+    assert_ptr_equal(args.entropy, combine.entropy);
     assert_ptr_equal(args.target, combine.target);
     assert_int_equal(299, combine.rows);
     assert_int_equal(-100, combine.ignore_index);
-    assert_int_equal(plan->split.splits, combine.splits);
+    assert_int_equal(flp_linear_logp_plan_of(plan)->split.splits, combine.splits);
     assert_int_equal(FAKE_CALL_VOCAB, combine.vocab);
     assert_ptr_equal((void *)(uintptr_t)plan->target_errors, combine.target_errors);
 }
@@ -155,18 +158,22 @@ static void the_workspace_is_cut_into_aligned_regions(void **state)
     int64_t pairs;
 
     (void)state;
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_ptr_equal(base, tile.partial);
     assert_null(tile.best);
+    assert_null(tile.moment);
     problem.argmax = 1;
+    problem.entropy = 1;
     make_plan();
     base = workspace;
     args.rows = 3;
-    pairs = (3 * plan->split.splits * 8 + 255) / 256 * 256;
-    assert_succeeds(flp_plan_execute(plan, &args));
+    pairs = (3 * flp_linear_logp_plan_of(plan)->split.splits * 8 + 255) / 256 * 256;
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_ptr_equal(base, tile.partial);
     assert_ptr_equal(base + pairs, tile.best);
-    assert_ptr_equal(base + 2 * pairs, tile.target_logit);
+    assert_ptr_equal(base + 2 * pairs, tile.moment);
+    assert_ptr_equal(base + 2 * pairs + (3 * flp_linear_logp_plan_of(plan)->split.splits * 4 + 255) / 256 * 256, tile.target_logit);
+    assert_ptr_equal(tile.moment, combine.moment);
     assert_ptr_equal(tile.partial, combine.partial);
     assert_ptr_equal(tile.best, combine.best);
     assert_ptr_equal(tile.target_logit, combine.target_logit);
@@ -175,21 +182,21 @@ static void the_workspace_is_cut_into_aligned_regions(void **state)
 static void the_tensor_maps_end_at_the_real_sizes(void **state)
 {
     (void)state;
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_int_equal(2, fake_driver.calls[FAKE_tensor_map_encode_tiled]);
     /* The weight's is the last. */
     assert_ptr_equal(args.weight, fake_driver.map.address);
     assert_int_equal(FAKE_CALL_HIDDEN, fake_driver.map.dimensions[0]);
     assert_int_equal(FAKE_CALL_VOCAB, fake_driver.map.dimensions[1]);
-    assert_int_equal(plan->tile->manifest.weight_box_rows, fake_driver.map.box[1]);
+    assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.weight_box_rows, fake_driver.map.box[1]);
     problem.weight_layout = FLP_HIDDEN_VOCAB;
     problem.weight_stride = FAKE_CALL_VOCAB + 16;
     make_plan();
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_int_equal(FAKE_CALL_VOCAB, fake_driver.map.dimensions[0]);
     assert_int_equal(FAKE_CALL_HIDDEN, fake_driver.map.dimensions[1]);
     assert_int_equal((FAKE_CALL_VOCAB + 16) * 2, fake_driver.map.stride_bytes);
-    assert_int_equal(plan->tile->manifest.weight_box_columns, fake_driver.map.box[0]);
+    assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.weight_box_columns, fake_driver.map.box[0]);
 }
 
 static void the_portable_kernel_gets_no_tensor_maps(void **state)
@@ -197,7 +204,7 @@ static void the_portable_kernel_gets_no_tensor_maps(void **state)
     (void)state;
     problem.backend = FLP_BACKEND_PORTABLE;
     make_plan();
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_int_equal(0, fake_driver.calls[FAKE_tensor_map_encode_tiled]);
     assert_int_equal(300, tile.rows);
     assert_int_equal(FAKE_CALL_VOCAB, tile.vocab);
@@ -208,7 +215,7 @@ static void row_temperatures_take_the_place_of_the_temperature(void **state)
     (void)state;
     args.row_temperature = fake_call_memory();
     args.temperature = 1;
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_ptr_equal(args.row_temperature, tile.row_temperature);
     assert_true(tile.scale == (float)M_LOG2E);
 }
@@ -217,15 +224,15 @@ static void row_temperatures_take_the_place_of_the_temperature(void **state)
     do {                                                                                        \
         const flp_linear_logp_args saved = args;                                                \
         change;                                                                                 \
-        assert_fails(FLP_BAD_ARGUMENT, flp_plan_execute(plan, &args), part);                    \
+        assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_execute(plan, &args), part);                    \
         args = saved;                                                                           \
     } while (0)
 
 static void every_argument_is_checked_and_named(void **state)
 {
     (void)state;
-    assert_fails(FLP_BAD_ARGUMENT, flp_plan_execute(NULL, &args), "plan: got NULL");
-    assert_fails(FLP_BAD_ARGUMENT, flp_plan_execute(plan, NULL), "args: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_execute(NULL, &args), "plan: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_execute(plan, NULL), "args: got NULL");
     REFUSED(args.rows = 301, "rows: got 301, wanted 0 .. 300");
     REFUSED(args.rows = -1, "rows: got -1");
     REFUSED(args.hidden = NULL, "hidden: got NULL");
@@ -245,6 +252,8 @@ static void every_argument_is_checked_and_named(void **state)
     REFUSED(args.logp = (float *)((char *)fake_call_memory() + 1), "logp: got 0x");
     REFUSED(args.lse = (float *)((char *)fake_call_memory() + 1), "lse: got 0x");
     REFUSED(args.argmax = fake_call_memory(), "wanted NULL: the problem's argmax is 0");
+    REFUSED(args.entropy = fake_call_memory(), "wanted NULL: the problem's entropy is 0");
+    REFUSED(args.entropy = (float *)((char *)fake_call_memory() + 1), "entropy: got 0x");
     REFUSED(args.workspace_bytes -= 1, "workspace_bytes: got");
     REFUSED(args.workspace = (char *)args.workspace + 128, "workspace: got 0x");
     REFUSED(args.flags = 2, "flags: got 0x2");
@@ -263,11 +272,11 @@ static void no_rows_is_no_launch_and_needs_no_addresses(void **state)
     flp_linear_logp_args empty = { 0 };
 
     (void)state;
-    assert_succeeds(flp_plan_execute(plan, &empty));
+    assert_succeeds(flp_linear_logp_execute(plan, &empty));
     assert_succeeds(flp_linear_logp(context, &problem, &empty));
     assert_int_equal(0, fake_driver.launches);
     empty.flags = 4;
-    assert_fails(FLP_BAD_ARGUMENT, flp_plan_execute(plan, &empty), "flags: got 0x4");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_execute(plan, &empty), "flags: got 0x4");
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp(context, &problem, &empty), "flags: got 0x4");
     problem.vocab = 0;
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp(context, &problem, &empty), "vocab: got 0");
@@ -277,9 +286,9 @@ static void another_cuda_context_is_refused(void **state)
 {
     (void)state;
     fake_driver.current = fake_driver_context(1);
-    assert_fails(FLP_WRONG_CONTEXT, flp_plan_execute(plan, &args), "number 1001, the plan belongs to number 1000");
+    assert_fails(FLP_WRONG_CONTEXT, flp_linear_logp_execute(plan, &args), "number 1001, the plan belongs to number 1000");
     fake_driver.current = NULL;
-    assert_fails(FLP_WRONG_CONTEXT, flp_plan_execute(plan, &args), "no CUDA context is current");
+    assert_fails(FLP_WRONG_CONTEXT, flp_linear_logp_execute(plan, &args), "no CUDA context is current");
     assert_int_equal(0, fake_driver.launches);
 }
 
@@ -287,13 +296,13 @@ static void a_failed_launch_names_the_kernel(void **state)
 {
     (void)state;
     fake_driver_fail(FAKE_launch, CUDA_ERROR_LAUNCH_FAILED, 1);
-    assert_fails(FLP_CUDA_FAILED, flp_plan_execute(plan, &args), "132 blocks: cuLaunchKernel");
-    assert_contains(flp_error_message(), plan->tile->manifest.variant);
+    assert_fails(FLP_CUDA_FAILED, flp_linear_logp_execute(plan, &args), "132 blocks: cuLaunchKernel");
+    assert_contains(flp_error_message(), flp_linear_logp_plan_of(plan)->tile->manifest.variant);
     assert_int_equal(1, fake_driver.calls[FAKE_launch]); /* no combine of what was not computed */
     fake_driver_fail(FAKE_tensor_map_encode_tiled, CUDA_ERROR_INVALID_VALUE, 1);
-    assert_fails(FLP_CUDA_FAILED, flp_plan_execute(plan, &args), "hidden's tensor map: cuTensorMapEncodeTiled");
+    assert_fails(FLP_CUDA_FAILED, flp_linear_logp_execute(plan, &args), "hidden's tensor map: cuTensorMapEncodeTiled");
     assert_int_equal(1, fake_driver.calls[FAKE_launch]);
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
 }
 
 /* What glibc's allocator handed out in the whole process. */
@@ -308,10 +317,10 @@ static void executing_in_a_workspace_allocates_nothing_and_can_be_captured(void 
 
     (void)state;
     fake_driver.capture = 1;
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     before = heap_bytes();
     for (int i = 0; i < 20; i++)
-        assert_succeeds(flp_plan_execute(plan, &args));
+        assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_int_equal(before, heap_bytes());
     assert_int_equal(0, fake_driver.calls[FAKE_memory_allocate]);
     assert_int_equal(0, fake_driver.calls[FAKE_stream_synchronize]);
@@ -327,16 +336,16 @@ static void checking_targets_names_the_first_bad_row_and_launches_nothing(void *
     args.flags = FLP_CHECK_TARGETS;
     target[0] = FAKE_CALL_VOCAB - 1;
     target[5] = -100; /* ignored */
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_int_equal(2, fake_driver.launches);
     target[299] = INT64_C(1) << 32; /* 0 in its low half */
-    assert_fails(FLP_BAD_TARGET, flp_plan_execute(plan, &args), "target: row 299 got 4294967296, wanted 0 .. 69999 or the ignore_index -100");
+    assert_fails(FLP_BAD_TARGET, flp_linear_logp_execute(plan, &args), "target: row 299 got 4294967296, wanted 0 .. 69999 or the ignore_index -100");
     target[7] = FAKE_CALL_VOCAB;
-    assert_fails(FLP_BAD_TARGET, flp_plan_execute(plan, &args), "target: row 7 got 70000");
+    assert_fails(FLP_BAD_TARGET, flp_linear_logp_execute(plan, &args), "target: row 7 got 70000");
     target[6] = -1;
-    assert_fails(FLP_BAD_TARGET, flp_plan_execute(plan, &args), "target: row 6 got -1");
+    assert_fails(FLP_BAD_TARGET, flp_linear_logp_execute(plan, &args), "target: row 6 got -1");
     args.flags = 0;
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_int_equal(4, fake_driver.launches);
 }
 
@@ -354,9 +363,9 @@ static void targets_are_checked_to_the_last(void **state)
     args.target = targets;
     args.flags = FLP_CHECK_TARGETS;
     targets[MANY - 1] = INT32_MIN;
-    assert_fails(FLP_BAD_TARGET, flp_plan_execute(plan, &args), "target: row 10000 got -2147483648");
+    assert_fails(FLP_BAD_TARGET, flp_linear_logp_execute(plan, &args), "target: row 10000 got -2147483648");
     targets[MANY - 1] = 0;
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
 }
 
 static void checking_targets_cannot_be_captured(void **state)
@@ -364,10 +373,10 @@ static void checking_targets_cannot_be_captured(void **state)
     (void)state;
     args.flags = FLP_CHECK_TARGETS;
     fake_driver.capture = 1;
-    assert_fails(FLP_CAPTURING, flp_plan_execute(plan, &args), "FLP_CHECK_TARGETS waits for the stream");
+    assert_fails(FLP_CAPTURING, flp_linear_logp_execute(plan, &args), "FLP_CHECK_TARGETS waits for the stream");
     fake_driver.capture = 0;
     fake_driver_fail(FAKE_copy_to_host, CUDA_ERROR_LAUNCH_FAILED, 1);
-    assert_fails(FLP_CUDA_FAILED, flp_plan_execute(plan, &args), "cuMemcpyDtoHAsync of target");
+    assert_fails(FLP_CUDA_FAILED, flp_linear_logp_execute(plan, &args), "cuMemcpyDtoHAsync of target");
     assert_int_equal(0, fake_driver.launches);
 }
 
@@ -383,7 +392,7 @@ static void the_cpu_path_computes_at_once(void **state)
     target[1] = FAKE_CALL_VOCAB;
     target[2] = -100;
     target[3] = -1;
-    assert_succeeds(flp_plan_execute(plan, &args));
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
     /* Rounding of a float near 11. */
     assert_true(fabs(args.logp[0] + log(FAKE_CALL_VOCAB)) <= 16 * FLT_EPSILON);
     assert_true(isnan(args.logp[1]) && args.logp[2] == 0 && isnan(args.logp[3]));
@@ -394,7 +403,7 @@ static void the_cpu_path_computes_at_once(void **state)
     assert_int_equal(0, count);
     assert_int_equal(-1, first);
     args.flags = FLP_CHECK_TARGETS;
-    assert_fails(FLP_BAD_TARGET, flp_plan_execute(plan, &args), "target: row 1 got 70000");
+    assert_fails(FLP_BAD_TARGET, flp_linear_logp_execute(plan, &args), "target: row 1 got 70000");
     assert_int_equal(0, fake_driver.launches);
 }
 

@@ -62,7 +62,7 @@ static void expect_all_cases(executor *execute)
 static flp_status call_directly(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, int64_t *bad_count,
                                 int64_t *bad_first)
 {
-    return flp_linear_logp_cpu(pool, problem, args, bad_count, bad_first);
+    return flp_linear_logp_cpu(pool, problem, args, NULL, bad_count, bad_first);
 }
 
 static void every_case_agrees_with_fp64(void **state)
@@ -77,9 +77,9 @@ static flp_status call_through_a_plan(const flp_linear_logp_problem *problem, co
                                       int64_t *bad_first)
 {
     flp_plan *plan;
-    flp_status status = flp_plan_create(context, problem, &plan);
+    flp_status status = flp_linear_logp_plan_create(context, problem, &plan);
     if (status != FLP_OK) return status;
-    status = flp_plan_execute(plan, args);
+    status = flp_linear_logp_execute(plan, args);
     if (status == FLP_OK) status = flp_plan_target_errors(plan, bad_count, bad_first);
     flp_plan_destroy(plan);
     return status;
@@ -116,7 +116,7 @@ static void the_seed_case_has_the_loss_of_fp64(void **state)
     assert_true(flp_case_make_data(&c, &data));
     flp_case_args(&c, &data, NULL, &args);
     assert_true(flp_reference_compute(&c.problem, &args, &reference));
-    assert_int_equal(flp_linear_logp_cpu(pool, &c.problem, &args, NULL, NULL), FLP_OK);
+    assert_int_equal(flp_linear_logp_cpu(pool, &c.problem, &args, NULL, NULL, NULL), FLP_OK);
     double loss = 0, want = 0;
     for (int64_t i = 0; i < args.rows; i++) {
         loss -= args.logp[i];
@@ -135,11 +135,11 @@ static void bad_targets_are_added_to_what_was_counted(void **state)
     flp_linear_logp_problem problem = {.dtype = FLP_F32, .rows = 3, .hidden = 1, .vocab = 2, .hidden_stride = 1, .weight_stride = 1,
                                        .target_dtype = FLP_I64};
     flp_linear_logp_args args = {.rows = 3, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .logp = logp};
-    assert_int_equal(flp_linear_logp_cpu(pool, &problem, &args, &count, &first), FLP_OK);
+    assert_int_equal(flp_linear_logp_cpu(pool, &problem, &args, NULL, &count, &first), FLP_OK);
     assert_int_equal(count, 12);
     assert_int_equal(first, 1);
     first = 0;
-    assert_int_equal(flp_linear_logp_cpu(pool, &problem, &args, &count, &first), FLP_OK);
+    assert_int_equal(flp_linear_logp_cpu(pool, &problem, &args, NULL, &count, &first), FLP_OK);
     assert_int_equal(first, 0);
     assert_true(isnan(logp[1]) && isnan(logp[2]) && logp[0] < 0);
 }

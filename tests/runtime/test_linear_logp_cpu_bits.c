@@ -26,9 +26,9 @@ static int destroy_pools(void **state)
     return 0;
 }
 
-enum { MOST_ROWS = 300, RESULTS = 3 };
+enum { MOST_ROWS = 300, RESULTS = 4 };
 
-/* Results of one row: logp, lse and argmax as they lie in memory. */
+/* Results of one row: logp, lse, argmax and entropy as they lie in memory. */
 typedef struct {
     uint32_t bits[RESULTS];
 } row_result;
@@ -48,7 +48,7 @@ static void execute(const invariance *test, flp_thread_pool *pool, const int *fr
     size_t bytes = (size_t)problem.hidden * (problem.dtype == FLP_F32 ? 4 : 2);
     unsigned char *hidden = malloc((size_t)rows * bytes);
     int64_t *target = malloc((size_t)rows * sizeof *target);
-    float *logp = malloc((size_t)rows * sizeof *logp), *lse = malloc((size_t)rows * sizeof *lse), *temperature = malloc((size_t)rows * sizeof(float));
+    float *logp = malloc((size_t)rows * sizeof *logp), *lse = malloc((size_t)rows * sizeof *lse), *entropy = malloc((size_t)rows * sizeof *entropy), *temperature = malloc((size_t)rows * sizeof(float));
     int32_t *argmax = malloc((size_t)rows * sizeof *argmax);
     for (int i = 0; i < rows; i++) {
         memcpy(hidden + (size_t)i * bytes, (const unsigned char *)test->args.hidden + (size_t)from[i] * bytes, bytes);
@@ -62,16 +62,19 @@ static void execute(const invariance *test, flp_thread_pool *pool, const int *fr
     args.logp = logp;
     args.lse = lse;
     args.argmax = argmax;
-    assert_int_equal(flp_linear_logp_cpu(pool, &problem, &args, NULL, NULL), FLP_OK);
+    args.entropy = entropy;
+    assert_int_equal(flp_linear_logp_cpu(pool, &problem, &args, NULL, NULL, NULL), FLP_OK);
     for (int i = 0; i < rows; i++) {
         memcpy(&results[i].bits[0], &logp[i], 4);
         memcpy(&results[i].bits[1], &lse[i], 4);
         memcpy(&results[i].bits[2], &argmax[i], 4);
+        memcpy(&results[i].bits[3], &entropy[i], 4);
     }
     free(hidden);
     free(target);
     free(logp);
     free(lse);
+    free(entropy);
     free(temperature);
     free(argmax);
 }
@@ -90,9 +93,10 @@ static void expect_same_bits(const invariance *test, int threads, int rows, int 
     execute(test, pools[threads], from, rows, results);
     for (int p = 0; p < rows; p++)
         if (!same_bits(&results[p], &test->alone[from[p]]))
-            fail_msg("%s: row %d at place %d of %d rows, %d threads: %08x %08x %d, alone %08x %08x %d", test->c.name, from[p], p, rows,
-                     threads, results[p].bits[0], results[p].bits[1], (int)results[p].bits[2], test->alone[from[p]].bits[0],
-                     test->alone[from[p]].bits[1], (int)test->alone[from[p]].bits[2]);
+            fail_msg("%s: row %d at place %d of %d rows, %d threads: %08x %08x %d %08x, alone %08x %08x %d %08x", test->c.name, from[p], p, rows,
+                     threads, results[p].bits[0], results[p].bits[1], (int)results[p].bits[2], results[p].bits[3],
+                     test->alone[from[p]].bits[0], test->alone[from[p]].bits[1], (int)test->alone[from[p]].bits[2],
+                     test->alone[from[p]].bits[3]);
 }
 
 static void expect_invariance(flp_dtype dtype, flp_weight_layout layout, int hidden, int vocab, double softcap)
@@ -132,6 +136,30 @@ static void a_row_has_the_same_bits_in_any_batch(void **state)
     expect_invariance(FLP_F32, FLP_VOCAB_HIDDEN, 4, 16500, 0);
 }
 
+static void asking_for_the_entropy_changes_no_other_bits(void **state)
+{
+    (void)state;
+    enum { ROWS = 70, D = 24, V = 700 };
+    for (int softcap = 0; softcap <= 30; softcap += 30) {
+        flp_case c = {.ignore_index = -100,
+                      .problem = {.dtype = FLP_BF16, .rows = ROWS, .hidden = D, .vocab = V, .hidden_stride = D, .weight_stride = D,
+                                  .target_dtype = FLP_I64, .softcap = softcap}};
+        flp_case_data data;
+        flp_linear_logp_args args;
+        float logp[ROWS], lse[ROWS], entropy[ROWS];
+        assert_true(flp_case_make_data(&c, &data));
+        flp_case_args(&c, &data, NULL, &args);
+        assert_int_equal(flp_linear_logp_cpu(pools[2], &c.problem, &args, NULL, NULL, NULL), FLP_OK);
+        memcpy(logp, args.logp, sizeof logp);
+        memcpy(lse, args.lse, sizeof lse);
+        args.entropy = entropy;
+        assert_int_equal(flp_linear_logp_cpu(pools[2], &c.problem, &args, NULL, NULL, NULL), FLP_OK);
+        assert_memory_equal(logp, args.logp, sizeof logp);
+        assert_memory_equal(lse, args.lse, sizeof lse);
+        flp_case_free_data(&data);
+    }
+}
+
 /* More rows than one group holds; the last group is a part. Against the same rows in batches of another size. */
 static void groups_of_rows_do_not_show(void **state)
 {
@@ -145,7 +173,7 @@ static void groups_of_rows_do_not_show(void **state)
     float *whole = malloc(ROWS * sizeof *whole);
     assert_true(flp_case_make_data(&c, &data));
     flp_case_args(&c, &data, NULL, &args);
-    assert_int_equal(flp_linear_logp_cpu(pools[3], &c.problem, &args, NULL, NULL), FLP_OK);
+    assert_int_equal(flp_linear_logp_cpu(pools[3], &c.problem, &args, NULL, NULL, NULL), FLP_OK);
     memcpy(whole, args.logp, ROWS * sizeof *whole);
     flp_case_poison_outputs(&data);
     for (int64_t first = 0; first < ROWS; first += 199) {
@@ -154,7 +182,7 @@ static void groups_of_rows_do_not_show(void **state)
         part.hidden = (const uint16_t *)args.hidden + first * D;
         part.target = (const int64_t *)args.target + first;
         part.logp = args.logp + first;
-        assert_int_equal(flp_linear_logp_cpu(pools[2], &c.problem, &part, NULL, NULL), FLP_OK);
+        assert_int_equal(flp_linear_logp_cpu(pools[2], &c.problem, &part, NULL, NULL, NULL), FLP_OK);
     }
     assert_memory_equal(whole, args.logp, ROWS * sizeof *whole);
     free(whole);
@@ -165,6 +193,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_has_the_same_bits_in_any_batch),
+        cmocka_unit_test(asking_for_the_entropy_changes_no_other_bits),
         cmocka_unit_test(groups_of_rows_do_not_show),
     };
     return cmocka_run_group_tests(tests, create_pools, destroy_pools);

@@ -1,5 +1,5 @@
 /* Plans: what stops them, what they say of themselves, what they leave behind. */
-#include "plan/plan.h"
+#include "plan/linear_logp_plan.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -43,11 +43,11 @@ static void start_with(unsigned flags)
 static void missing_pointers_are_named(void **state)
 {
     (void)state;
-    assert_fails(FLP_BAD_ARGUMENT, flp_plan_create(NULL, &problem, &plan), "context: got NULL");
-    assert_fails(FLP_BAD_ARGUMENT, flp_plan_create(context, NULL, &plan), "problem: got NULL");
-    assert_fails(FLP_BAD_ARGUMENT, flp_plan_create(context, &problem, NULL), "plan: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_plan_create(NULL, &problem, &plan), "context: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_plan_create(context, NULL, &plan), "problem: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_plan_create(context, &problem, NULL), "plan: got NULL");
     problem.vocab = 0;
-    assert_fails(FLP_BAD_ARGUMENT, flp_plan_create(context, &problem, &plan), "vocab: got 0");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_plan_create(context, &problem, &plan), "vocab: got 0");
     assert_null(plan);
     assert_fails(FLP_BAD_ARGUMENT, flp_plan_target_errors(NULL, NULL, NULL), "plan: got NULL");
     assert_int_equal(-1, flp_plan_workspace_bytes(NULL, 0));
@@ -55,7 +55,7 @@ static void missing_pointers_are_named(void **state)
 
 static void creation_fails(flp_status status, const char *part)
 {
-    assert_fails(status, flp_plan_create(context, &problem, &plan), part);
+    assert_fails(status, flp_linear_logp_plan_create(context, &problem, &plan), part);
     assert_null(plan);
     assert_int_equal(0, fake_driver.live_blocks);
 }
@@ -96,11 +96,11 @@ static void a_plan_describes_itself_line_by_line(void **state)
     };
 
     (void)state;
-    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
         assert_contains(flp_plan_describe(plan), parts[i]);
     assert_contains(flp_plan_describe(plan), flp_plan_numerics(plan));
-    assert_contains(flp_plan_describe(plan), plan->tile->manifest.variant);
+    assert_contains(flp_plan_describe(plan), flp_linear_logp_plan_of(plan)->tile->manifest.variant);
 }
 
 /* The numerics of a plan for so many rows on a device of so many multiprocessors, malloc'ed. */
@@ -112,7 +112,7 @@ static char *numerics_of(int64_t rows, int multiprocessors, int64_t vocab)
     fake_driver.multiprocessors = multiprocessors;
     problem.rows = rows;
     problem.vocab = vocab;
-    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
     numerics = strdup(flp_plan_numerics(plan));
     flp_plan_destroy(plan);
     plan = NULL;
@@ -134,14 +134,14 @@ static void the_numerics_depend_on_the_vocabulary_and_not_on_rows_or_device_size
     free(other);
 }
 
-/* partial [N][splits][2] and best likewise, target_logit [N], f32, each rounded up to 256 bytes. */
+/* partial [N][splits][2] and best likewise, moment [N][splits], target_logit [N], f32, each rounded up to 256 bytes. */
 static void the_workspace_is_its_regions_and_nothing_else(void **state)
 {
     int64_t splits;
 
     (void)state;
-    assert_succeeds(flp_plan_create(context, &problem, &plan));
-    splits = plan->split.splits;
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+    splits = flp_linear_logp_plan_of(plan)->split.splits;
     assert_int_equal(0, flp_plan_workspace_bytes(plan, 0));
     assert_int_equal((splits * 8 + 255) / 256 * 256 + 256, flp_plan_workspace_bytes(plan, 1));
     assert_int_equal((300 * splits * 8 + 255) / 256 * 256 + 1280, flp_plan_workspace_bytes(plan, 300));
@@ -150,11 +150,15 @@ static void the_workspace_is_its_regions_and_nothing_else(void **state)
     flp_plan_destroy(plan);
     problem.argmax = 1;
     problem.rows = FLP_PROBLEM_ROWS_MAX;
-    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
     assert_int_equal(FLP_PROBLEM_ROWS_MAX * (splits * 16 + 4), flp_plan_workspace_bytes(plan, problem.rows));
     flp_plan_destroy(plan);
+    problem.entropy = 1;
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+    assert_int_equal(FLP_PROBLEM_ROWS_MAX * (splits * 20 + 4), flp_plan_workspace_bytes(plan, problem.rows));
+    flp_plan_destroy(plan);
     problem.backend = FLP_BACKEND_CPU;
-    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
     assert_int_equal(0, flp_plan_workspace_bytes(plan, 300));
 }
 
@@ -164,7 +168,7 @@ static void target_errors_are_read_once(void **state)
     uint64_t *words;
 
     (void)state;
-    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
     words = (uint64_t *)(uintptr_t)plan->target_errors;
     assert_true(words[0] == 0 && words[1] == UINT64_MAX);
     assert_succeeds(flp_plan_target_errors(plan, &count, &first));
@@ -187,7 +191,7 @@ static void target_errors_are_read_once(void **state)
 static void a_plan_is_destroyed_from_any_context(void **state)
 {
     (void)state;
-    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
     assert_int_equal(1, fake_driver.live_blocks);
     fake_driver.current = fake_driver_context(2);
     flp_plan_destroy(plan);
@@ -203,7 +207,7 @@ static void a_destroyed_context_has_freed_the_plans_memory_itself(void **state)
     CUdeviceptr left;
 
     (void)state;
-    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
     left = plan->target_errors;
     fake_driver_fail(FAKE_context_id, CUDA_ERROR_CONTEXT_IS_DESTROYED, 1);
     flp_plan_destroy(plan);
@@ -218,13 +222,13 @@ static void counters_say_what_was_made(void **state)
     flp_counters counters;
 
     (void)state;
-    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
     flp_context_counters(context, &counters);
     assert_int_equal(2, counters.compiled);
     assert_int_equal(2, counters.loaded);
     assert_int_equal(1, counters.plans);
     flp_plan_destroy(plan);
-    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
     flp_context_counters(context, &counters);
     assert_int_equal(2, counters.compiled);
     assert_int_equal(2, counters.plans);
@@ -236,15 +240,15 @@ static int in_child(void)
     const flp_linear_logp_args args = fake_call_args(1);
     flp_plan *other;
 
-    if (flp_plan_create(context, &problem, &other) != FLP_FORKED)
+    if (flp_linear_logp_plan_create(context, &problem, &other) != FLP_FORKED)
         return 1;
     if (!strstr(flp_error_message(), "forked"))
         return 2;
-    if (flp_plan_execute(plan, &args) != FLP_FORKED)
+    if (flp_linear_logp_execute(plan, &args) != FLP_FORKED)
         return 3;
     flp_plan_destroy(plan);
     problem.backend = FLP_BACKEND_CPU;
-    return flp_plan_create(context, &problem, &other) == FLP_OK ? 0 : 4;
+    return flp_linear_logp_plan_create(context, &problem, &other) == FLP_OK ? 0 : 4;
 }
 
 static void a_forked_child_is_told_so(void **state)
@@ -253,7 +257,7 @@ static void a_forked_child_is_told_so(void **state)
     pid_t child;
 
     (void)state;
-    assert_succeeds(flp_plan_create(context, &problem, &plan));
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
     child = fork();
     if (child == 0)
         _exit(in_child());

@@ -1,5 +1,5 @@
 /* The problem's rules and its canonical string. */
-#include "plan/problem.h"
+#include "plan/linear_logp_problem.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@ static void assert_formats(flp_linear_logp_problem problem, const char *wanted)
 {
     char text[FLP_PROBLEM_TEXT_BYTES];
 
-    assert_succeeds(flp_problem_format(&problem, text, sizeof(text)));
+    assert_succeeds(flp_linear_logp_problem_format(&problem, text, sizeof(text)));
     assert_string_equal(wanted, text);
 }
 
@@ -44,11 +44,11 @@ static void all_options_stand_in_one_order(void **state)
     flp_linear_logp_problem problem = {
         .dtype = FLP_F32, .rows = 1, .hidden = 8, .vocab = 50257, .weight_layout = FLP_HIDDEN_VOCAB, .hidden_stride = 9,
         .weight_stride = 50304, .pointer_alignment = 4, .bias_dtype = FLP_F16, .target_dtype = FLP_I32, .softcap = 30.1,
-        .argmax = 1, .precision = FLP_PRECISION_EXACT, .backend = FLP_BACKEND_PORTABLE
+        .argmax = 1, .entropy = 1, .precision = FLP_PRECISION_EXACT, .backend = FLP_BACKEND_PORTABLE
     };
 
     (void)state;
-    assert_formats(problem, "linear_logp:f32:n1:d8:v50257:dv:hs9:ws50304:align4:bias_f16:target_i32:softcap30.1:argmax:exact:portable");
+    assert_formats(problem, "linear_logp:f32:n1:d8:v50257:dv:hs9:ws50304:align4:bias_f16:target_i32:softcap30.1:argmax:entropy:exact:portable");
 }
 
 static void assert_same(const flp_linear_logp_problem *left, const flp_linear_logp_problem *right)
@@ -65,6 +65,7 @@ static void assert_same(const flp_linear_logp_problem *left, const flp_linear_lo
     assert_int_equal(left->target_dtype, right->target_dtype);
     assert_true(left->softcap == right->softcap);
     assert_int_equal(left->argmax, right->argmax);
+    assert_int_equal(left->entropy, right->entropy);
     assert_int_equal(left->precision, right->precision);
     assert_int_equal(left->backend, right->backend);
 }
@@ -74,10 +75,10 @@ static void assert_round_trip(const flp_linear_logp_problem *problem)
     char text[FLP_PROBLEM_TEXT_BYTES];
     flp_linear_logp_problem parsed, wanted, got;
 
-    assert_succeeds(flp_problem_format(problem, text, sizeof(text)));
-    assert_succeeds(flp_problem_parse(text, &parsed));
-    assert_succeeds(flp_problem_normalize(problem, &wanted));
-    assert_succeeds(flp_problem_normalize(&parsed, &got));
+    assert_succeeds(flp_linear_logp_problem_format(problem, text, sizeof(text)));
+    assert_succeeds(flp_linear_logp_problem_parse(text, &parsed));
+    assert_succeeds(flp_linear_logp_problem_normalize(problem, &wanted));
+    assert_succeeds(flp_linear_logp_problem_normalize(&parsed, &got));
     assert_same(&wanted, &got);
 }
 
@@ -87,13 +88,13 @@ static void parse_is_the_inverse_of_format(void **state)
     static const flp_dtype biases[] = { FLP_NONE, FLP_BF16, FLP_F16, FLP_F32 };
 
     (void)state;
-    for (int bits = 0; bits < 1 << 10; bits++) {
+    for (int bits = 0; bits < 1 << 11; bits++) {
         flp_linear_logp_problem problem = {
             .dtype = bits & 1 ? FLP_F32 : FLP_F16, .rows = bits, .hidden = 80 + bits, .vocab = 7 + bits,
             .weight_layout = bits & 2 ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN, .hidden_stride = bits & 4 ? 5000 : 0,
             .weight_stride = bits & 8 ? 6000 : 0, .pointer_alignment = bits & 16 ? 8 : 0,
             .bias_dtype = biases[bits >> 5 & 3], .target_dtype = bits & 128 ? FLP_I32 : FLP_NONE,
-            .softcap = bits & 256 ? 1.0 / (bits + 3) : 0, .argmax = bits >> 9 & 1,
+            .softcap = bits & 256 ? 1.0 / (bits + 3) : 0, .argmax = bits >> 9 & 1, .entropy = bits >> 10,
             .precision = bits & 1 && bits & 4 ? FLP_PRECISION_EXACT : FLP_PRECISION_TENSOR,
             .backend = (flp_backend)(bits % 4)
         };
@@ -116,7 +117,7 @@ static void a_softcap_is_the_shortest_text_that_reads_back(void **state)
         flp_linear_logp_problem problem = plain();
         char text[FLP_PROBLEM_TEXT_BYTES];
         problem.softcap = cases[i].value;
-        assert_succeeds(flp_problem_format(&problem, text, sizeof(text)));
+        assert_succeeds(flp_linear_logp_problem_format(&problem, text, sizeof(text)));
         assert_string_equal(cases[i].part, strrchr(text, ':'));
         assert_round_trip(&problem);
     }
@@ -140,7 +141,7 @@ static void the_string_does_not_follow_the_locale(void **state)
     do {                                                                                            \
         flp_linear_logp_problem problem = plain(), normal;                                          \
         change;                                                                                     \
-        assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&problem, &normal), part);             \
+        assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_problem_normalize(&problem, &normal), part);             \
     } while (0)
 
 static void every_field_is_checked_and_named(void **state)
@@ -174,11 +175,12 @@ static void every_field_is_checked_and_named(void **state)
     REFUSED(problem.softcap = INFINITY, "softcap: got inf");
     REFUSED(problem.softcap = FLT_MIN / 2, "softcap: got");
     REFUSED(problem.argmax = 2, "argmax: got 2, wanted 0 or 1");
+    REFUSED(problem.entropy = -1, "entropy: got -1, wanted 0 or 1");
     REFUSED(problem.precision = (flp_precision)2, "precision: got 2");
     REFUSED(problem.precision = FLP_PRECISION_EXACT, "precision: got FLP_PRECISION_EXACT with dtype bf16");
     REFUSED(problem.backend = (flp_backend)4, "backend: got 4");
     REFUSED(problem.backend = (flp_backend)-1, "backend: got -1");
-    assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(NULL, NULL), "problem: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_problem_normalize(NULL, NULL), "problem: got NULL");
 }
 
 static void the_largest_sizes_are_accepted(void **state)
@@ -188,7 +190,7 @@ static void the_largest_sizes_are_accepted(void **state)
     }, normal;
 
     (void)state;
-    assert_succeeds(flp_problem_normalize(&problem, &normal));
+    assert_succeeds(flp_linear_logp_problem_normalize(&problem, &normal));
     assert_int_equal(INT32_MAX, normal.weight_stride);
 }
 
@@ -198,11 +200,11 @@ static void format_wants_room_and_says_how_much(void **state)
     char text[37];
 
     (void)state;
-    assert_fails(FLP_BAD_ARGUMENT, flp_problem_format(&problem, text, 36), "bytes: got 36, wanted at least 37");
-    assert_succeeds(flp_problem_format(&problem, text, 37));
-    assert_fails(FLP_BAD_ARGUMENT, flp_problem_format(&problem, NULL, 0), "text: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_problem_format(&problem, text, 36), "bytes: got 36, wanted at least 37");
+    assert_succeeds(flp_linear_logp_problem_format(&problem, text, 37));
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_problem_format(&problem, NULL, 0), "text: got NULL");
     problem.vocab = 0;
-    assert_fails(FLP_BAD_ARGUMENT, flp_problem_format(&problem, text, sizeof(text)), "vocab: got 0");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_problem_format(&problem, text, sizeof(text)), "vocab: got 0");
 }
 
 static void parse_says_which_part_is_wrong(void **state)
@@ -238,11 +240,11 @@ static void parse_says_which_part_is_wrong(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-        assert_fails(FLP_BAD_ARGUMENT, flp_problem_parse(cases[i].text, &problem), cases[i].part);
+        assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_problem_parse(cases[i].text, &problem), cases[i].part);
     snprintf(long_part, sizeof(long_part), "linear_logp:%0150d", 0);
-    assert_fails(FLP_BAD_ARGUMENT, flp_problem_parse(long_part, &problem), "wanted fewer than 64 characters");
-    assert_fails(FLP_BAD_ARGUMENT, flp_problem_parse(NULL, &problem), "text: got NULL");
-    assert_fails(FLP_BAD_ARGUMENT, flp_problem_parse("", NULL), "problem: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_problem_parse(long_part, &problem), "wanted fewer than 64 characters");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_problem_parse(NULL, &problem), "text: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_problem_parse("", NULL), "problem: got NULL");
     assert_int_equal(77, problem.rows); /* a failure leaves the caller's struct alone */
 }
 

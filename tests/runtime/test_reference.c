@@ -54,6 +54,23 @@ static void the_plain_formula(void **state)
     flp_reference_free(&r);
 }
 
+/* One row of two equal logits and a masked one, one of two logits 4 apart. */
+static void the_entropy_is_that_of_the_probabilities(void **state)
+{
+    (void)state;
+    static const float bias[3] = {1, 0, -INFINITY};
+    flp_linear_logp_problem p = small_problem();
+    flp_linear_logp_args a = small_args();
+    flp_reference r;
+    p.bias_dtype = FLP_F32;
+    a.bias = bias;
+    assert_true(flp_reference_compute(&p, &a, &r));
+    assert_close(r.entropy[0], log(2));
+    double odds = exp(-4), q = odds / (1 + odds); /* logits 0 and 4 */
+    assert_close(r.entropy[1], -q * log(q) - (1 - q) * log(1 - q));
+    flp_reference_free(&r);
+}
+
 static void columns_give_what_rows_give(void **state)
 {
     (void)state;
@@ -177,6 +194,7 @@ static void make_right(judged *j, const char *name)
     for (int64_t row = 0; row < j->args.rows; row++) {
         j->args.logp[row] = (float)j->reference.logp[row];
         j->args.lse[row] = (float)j->reference.lse[row];
+        if (j->args.entropy != NULL) j->args.entropy[row] = (float)j->reference.entropy[row];
         if (j->args.argmax != NULL) j->args.argmax[row] = (int32_t)(j->reference.argmax[row] < 0 ? 0 : j->reference.argmax[row]);
     }
 }
@@ -231,6 +249,22 @@ static void wrong_outputs_are_seen(void **state)
     drop(&j);
 }
 
+static void a_wrong_entropy_is_seen(void **state)
+{
+    (void)state;
+    judged j;
+    make_right(&j, "temperature 7");
+    float entropy = j.args.entropy[9];
+    j.args.entropy[9] = entropy * (1 + 1e-4f);
+    assert_false(is_right(&j));
+    assert_non_null(strstr(j.message, "entropy"));
+    j.args.entropy[9] = -1e-9f;
+    assert_false(is_right(&j));
+    j.args.entropy[9] = entropy;
+    assert_true(is_right(&j));
+    drop(&j);
+}
+
 static void a_write_behind_an_output_is_seen(void **state)
 {
     (void)state;
@@ -269,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plain_formula),
+        cmocka_unit_test(the_entropy_is_that_of_the_probabilities),
         cmocka_unit_test(columns_give_what_rows_give),
         cmocka_unit_test(bias_then_softcap_then_temperature),
         cmocka_unit_test(ignored_and_bad_targets),
@@ -277,6 +312,7 @@ int main(void)
         cmocka_unit_test(comparing_measures_the_error),
         cmocka_unit_test(right_outputs_pass),
         cmocka_unit_test(wrong_outputs_are_seen),
+        cmocka_unit_test(a_wrong_entropy_is_seen),
         cmocka_unit_test(a_write_behind_an_output_is_seen),
         cmocka_unit_test(an_untouched_output_is_seen),
         cmocka_unit_test(names_of_cases_are_unique),

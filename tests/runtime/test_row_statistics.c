@@ -56,6 +56,7 @@ static void set_up(fixture *f, float (*logit)(int v, int lane))
 {
     memset(f->bias, 0, sizeof f->bias);
     f->transform.softcap = 0;
+    f->transform.wants_moment = 0;
     for (int lane = 0; lane < FLP_LANES; lane++) f->transform.scale.lane[lane] = 1.44269504f;
     for (int v = 0; v < COUNT; v++)
         for (int lane = 0; lane < FLP_LANES; lane++) f->logits[v * FLP_LANES + lane] = logit(v, lane);
@@ -65,6 +66,11 @@ static void set_up(fixture *f, float (*logit)(int v, int lane))
 static double lse(const flp_row_statistics *s, int lane)
 {
     return (s->offset.lane[lane] + log2(s->sum[lane])) * 0.693147180559945309417;
+}
+
+static double entropy(const flp_row_statistics *s, int lane)
+{
+    return (log2(s->sum[lane]) - s->moment[lane] / s->sum[lane]) * 0.693147180559945309417;
 }
 
 static float slope(int v, int lane)
@@ -91,6 +97,25 @@ static void chunks_of_any_size_add_up(void **state)
     }
 }
 
+/* The first entries' offset lies up to 100 above or below the last ones'. */
+static void the_moment_of_chunks_gives_the_entropy(void **state)
+{
+    (void)state;
+    for (int cut = 1; cut < COUNT; cut += 7) {
+        static fixture f;
+        set_up(&f, slope);
+        f.transform.wants_moment = 1;
+        flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, cut, 0);
+        flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + cut * FLP_LANES, COUNT - cut, cut);
+        for (int lane = 0; lane < FLP_LANES; lane++) {
+            double sum = 0, weighted = 0;
+            for (int v = 0; v < COUNT; v++) sum += exp((double)slope(v, lane));
+            for (int v = 0; v < COUNT; v++) weighted += exp((double)slope(v, lane)) / sum * slope(v, lane);
+            assert_true(fabs(entropy(&f.statistics, lane) - (log(sum) - weighted)) < 8e-6);
+        }
+    }
+}
+
 static float masked(int v, int lane)
 {
     return lane == 0 || v < 50 ? -INFINITY : (float)lane;
@@ -110,6 +135,18 @@ static void masked_entries_add_nothing(void **state)
         assert_true(fabs(lse(&f.statistics, lane) - (lane + log(50))) < 1e-5);
         assert_int_equal(f.statistics.largest_index.lane[lane], 50);
     }
+}
+
+static void masked_entries_do_not_show_in_the_entropy(void **state)
+{
+    (void)state;
+    static fixture f;
+    set_up(&f, masked);
+    f.transform.wants_moment = 1;
+    flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, 70, 0);
+    flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + 70 * FLP_LANES, 30, 70);
+    assert_true(isnan(entropy(&f.statistics, 0)));
+    for (int lane = 1; lane < FLP_LANES; lane++) assert_true(fabs(entropy(&f.statistics, lane) - log(50)) < 1e-6);
 }
 
 static float one_bad_lane(int v, int lane)
@@ -151,7 +188,9 @@ int main(void)
         cmocka_unit_test(exp2_takes_what_is_not_finite),
         cmocka_unit_test(tanh_is_accurate_and_odd),
         cmocka_unit_test(chunks_of_any_size_add_up),
+        cmocka_unit_test(the_moment_of_chunks_gives_the_entropy),
         cmocka_unit_test(masked_entries_add_nothing),
+        cmocka_unit_test(masked_entries_do_not_show_in_the_entropy),
         cmocka_unit_test(what_is_not_finite_stays_in_its_lane),
         cmocka_unit_test(merging_with_nothing_changes_nothing),
     };

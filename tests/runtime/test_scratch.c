@@ -129,7 +129,7 @@ static void it_does_not_grow_during_a_capture(void **state)
     assert_succeeds(flp_scratch_reserve(scratch, &device, stream(0), 1000));
     fake_driver.capture = 1;
     borrow(stream(0), 1000);
-    assert_fails(FLP_CAPTURING, flp_scratch_lend(scratch, &device, stream(0), 1001, 1001, &loan), "flp_prepare");
+    assert_fails(FLP_CAPTURING, flp_scratch_lend(scratch, &device, stream(0), 1001, 1001, &loan), "prepare the problem before the capture");
 }
 
 /* A graph may replay with the address it was captured with. */

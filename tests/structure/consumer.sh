@@ -28,10 +28,16 @@ compile() { # OUTPUT FLAG...
 answers() { # the example's own check of its numbers decides
     env LD_LIBRARY_PATH="$root$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$1"
 }
+answers_training() {
+    env LD_LIBRARY_PATH="$root$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$work/train_lm" "$top_srcdir/examples/data" "$work/model" 1
+}
 
 if [ -n "${soname:-}" ]; then
     check_runs "the example builds against the shared library" compile "$work/shared" $(flags "$root$libdir" --cflags --libs)
     check_runs "... and runs" answers "$work/shared"
+    check_runs "so does the one that trains" ${CC:-cc} ${CFLAGS:-} "$top_srcdir/examples/train_lm.c" -o "$work/train_lm" \
+        $(flags "$root$libdir" --cflags --libs) -lm
+    check_runs "... a step" answers_training
 fi
 mkdir "$work/static"
 cp "$root$libdir/libfusedlogp.a" "$work/static"

@@ -17,6 +17,7 @@ for file in $(find tests -name '*.[ch]' ! -name 'test_*'); do
     if [ -n "$(unlisted "$file")" ] && [ -n "$(unlisted "${file%.c}")" ]; then echo "$file is not in Makefile.am"; fi
 done >"$work/helpers"
 check "every helper of the tests is listed" "$(cat "$work/helpers")"
+check "every file of the host machine is listed" "$(unlisted $(find tests/host -name '*.[ch]pp'))"
 check "every Lua test is listed" "$(unlisted $(find tests/gen -name 'test_*.lua'))"
 check "every shell test is listed" "$(unlisted $(find tests/structure tests/cli -name '*.sh'))"
 finish

@@ -1,0 +1,102 @@
+-- linear_logp: from a problem and a device to variants. BV and the splits, which decide a row's bits, never look at N or the device's size.
+local arch = require "gen.arch"
+local emit = require "gen.emit"
+local variant = require "gen.variant"
+
+local linear_logp = {}
+
+-- Rows of a problem up to which a tile is taken. KEEP IN STEP: row buckets (runtime/plan/dispatch.c).
+local hopper_tiles = {
+  { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
+  { rows = 128,       bm = 128, cluster = 1, stages = 4 },
+  { rows = math.huge, bm = 128, cluster = 2, stages = 4 },
+}
+local hopper_f32_tiles = {
+  { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
+  { rows = math.huge, bm = 128, cluster = 1, stages = 3 },
+}
+local portable_tiles = {
+  { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
+  { rows = math.huge, bm = 128, cluster = 1, stages = 4 },
+}
+
+-- Big splits of the vocabulary: the multiprocessors of an H100 or H200, and of an A100. On other GPUs the same numbers hold, and so do a row's bits.
+local hopper_splits, portable_splits = 132, 108
+
+local function tile_for(tiles, n)
+  for _, tile in ipairs(tiles) do
+    if n <= tile.rows then return tile end
+  end
+end
+
+local function base_spec(p, tile)
+  return {
+    operator = "linear_logp", dtype = p.dtype, d = p.d, bm = tile.bm, cluster = tile.cluster, stages = tile.stages,
+    dv = p.dv, bias = p.bias, softcap = p.softcap, argmax = p.argmax, entropy = p.entropy, logit_sum = p.logit_sum,
+    classes = p.logit_sum and p.classes,
+  }
+end
+
+local function combine_for(p, arch_name)
+  return { operator = "linear_logp_combine", bm = 8, argmax = p.argmax, entropy = p.entropy, logit_sum = p.logit_sum, arch = arch_name }
+end
+
+-- Largest copy that base address and both row strides allow.
+local function vector_bytes(p)
+  for _, bytes in ipairs { 16, 8, 4, 2 } do
+    if p.alignment % bytes == 0 and (p.hidden_stride * p.element_bytes) % bytes == 0
+      and (p.weight_stride * p.element_bytes) % bytes == 0 then
+      return bytes
+    end
+  end
+end
+
+function linear_logp.hopper(p, capability)
+  if capability ~= 90 then return nil, ("compute capability %d.%d has no WGMMA"):format(capability // 10, capability % 10) end
+  local f32 = p.dtype == "f32"
+  if f32 and p.exact then return nil, "exact fp32 takes no tensor cores" end
+  if f32 and p.dv then return nil, "WGMMA reads tf32 only along D, and the weight is [D, V]" end
+  local bytes = vector_bytes(p)
+  if bytes ~= 16 then
+    return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; here they are multiples of %d"):format(bytes or 1)
+  end
+  local spec = base_spec(p, tile_for(f32 and hopper_f32_tiles or hopper_tiles, p.n))
+  spec.bv, spec.s, spec.arch = f32 and 128 or 256, hopper_splits, "sm_90a"
+  local legal, reason = emit.check(spec)
+  if not legal then return nil, reason end
+  return { path = "sm_90a", kernels = { variant.format(spec), variant.format(combine_for(p, "sm_90a")) } }
+end
+
+function linear_logp.portable(p, capability)
+  local arch_name, reason = arch.portable_for(capability)
+  if not arch_name then return nil, reason end
+  local bytes = vector_bytes(p)
+  if not bytes or bytes < math.min(p.element_bytes, 4) then
+    return nil, ("addresses and row strides are multiples of %d bytes, elements have %d"):format(bytes or 1, p.element_bytes)
+  end
+  local spec = base_spec(p, tile_for(portable_tiles, p.n))
+  spec.bv, spec.s, spec.arch = 128, portable_splits, arch_name
+  spec.vec = bytes < 16 and bytes or nil
+  spec.exact = p.dtype == "f32" and p.exact or nil
+  local legal
+  legal, reason = emit.check(spec)
+  if not legal then return nil, reason end
+  return { path = "portable", kernels = { variant.format(spec), variant.format(combine_for(p, arch_name)) } }
+end
+
+local common_hidden_sizes = { 1024, 1536, 2048, 2304, 2560, 3072, 3584, 4096, 5120, 7168, 8192 }
+
+-- Problems whose kernels a prebuild makes. hidden_sizes: nil for the common ones.
+function linear_logp.prebuilt(dtype, hidden_sizes)
+  local problems = {}
+  for _, d in ipairs(hidden_sizes or common_hidden_sizes) do
+    for _, option in ipairs { "", ":argmax" } do
+      for _, rows in ipairs { 64, 128, 4096 } do -- one for each tile
+        problems[#problems + 1] = ("linear_logp:%s:n%d:d%d:v131072%s"):format(dtype, rows, d, option)
+      end
+    end
+  end
+  return problems
+end
+
+return linear_logp

@@ -1,0 +1,73 @@
+/* Rules that the arguments of all operators share. */
+#include "ops/arguments.h"
+
+#include <inttypes.h>
+
+#include "base/status.h"
+#include "plan/problem.h"
+#include "plan/workspace.h"
+
+flp_status flp_arguments_check_address(const char *argument, const void *address, int wanted)
+{
+    if (!address)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL, wanted an address", argument);
+    if ((uintptr_t)address % (unsigned)wanted)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %p, wanted a multiple of %d bytes", argument, address, wanted);
+    return FLP_OK;
+}
+
+flp_status flp_arguments_check_optional(const char *argument, const void *address, int wanted)
+{
+    return address ? flp_arguments_check_address(argument, address, wanted) : FLP_OK;
+}
+
+flp_status flp_arguments_check_absent(const char *argument, const void *address, const char *field)
+{
+    if (!address)
+        return FLP_OK;
+    return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %p, wanted NULL: the problem's %s", argument, address, field);
+}
+
+flp_status flp_arguments_check_rows(int64_t rows, int64_t most)
+{
+    if (rows >= 0 && rows <= most)
+        return FLP_OK;
+    return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", wanted 0 .. %" PRId64 ", the plan's rows", rows, most);
+}
+
+flp_status flp_arguments_check_call_rows(int64_t rows)
+{
+    return flp_problem_check_rows(rows);
+}
+
+flp_status flp_arguments_check_flags(unsigned flags)
+{
+    if (!(flags & ~(unsigned)FLP_CHECK_TARGETS))
+        return FLP_OK;
+    return flp_status_fail(FLP_BAD_ARGUMENT, "flags: got 0x%x, wanted no bits but 0x%x", flags, FLP_CHECK_TARGETS);
+}
+
+double flp_arguments_temperature(double temperature)
+{
+    return temperature == 0 ? 1 : temperature;
+}
+
+/* log2(e) / temperature stays a normal float. */
+flp_status flp_arguments_check_temperature(double temperature, const float *row_temperature)
+{
+    const double shared = flp_arguments_temperature(temperature);
+
+    if (!(shared >= 0x1p-125 && shared <= 0x1p125))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "temperature: got %g, wanted 0 (for 1) or 2^-125 .. 2^125", temperature);
+    if (row_temperature && shared != 1)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "temperature: got %g beside row_temperature, wanted 0 or 1", temperature);
+    return FLP_OK;
+}
+
+flp_status flp_arguments_check_workspace(const void *workspace, size_t bytes, int64_t wanted, int64_t rows)
+{
+    if (bytes < (uint64_t)wanted)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "workspace_bytes: got %zu, wanted at least %" PRId64 " for %" PRId64 " rows", bytes,
+                               wanted, rows);
+    return flp_arguments_check_address("workspace", workspace, FLP_WORKSPACE_ALIGNMENT);
+}

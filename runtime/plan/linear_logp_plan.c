@@ -1,0 +1,112 @@
+/* linear_logp as an operator: what its plans hold, need and say. */
+#include "plan/linear_logp_plan.h"
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "cpu/linear_logp_cpu.h"
+#include "plan/linear_logp_problem.h"
+#include "plan/linear_logp_workspace.h"
+#include "plan/prepare.h"
+
+flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *plan, int64_t rows)
+{
+    return flp_linear_logp_shape_compute(&plan->tile->manifest, &plan->combine->manifest, plan->common.device.facts.multiprocessors,
+                                         plan->split.splits,
+                                         plan->problem.hidden * flp_linear_logp_problem_element_bytes(&plan->problem), rows);
+}
+
+/* What launches and the split divide by; a kernel in a cache says it of itself. */
+static flp_status check_manifests(const flp_manifest *tile, const flp_manifest *combine)
+{
+    if (tile->threads < 1 || tile->block_rows < 1 || tile->block_vocab < 1 || tile->cluster < 1 || tile->round_splits < 4)
+        return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d, block_vocab %d, cluster %d, round_splits %d; "
+                               "wanted at least 1, 1, 1, 1, 4", tile->variant, tile->threads, tile->block_rows, tile->block_vocab,
+                               tile->cluster, tile->round_splits);
+    if (combine->threads < 1 || combine->block_rows < 1)
+        return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d; wanted at least 1, 1", combine->variant,
+                               combine->threads, combine->block_rows);
+    return FLP_OK;
+}
+
+static flp_status set_up(flp_plan *common)
+{
+    flp_linear_logp_plan *plan = (flp_linear_logp_plan *)(void *)common;
+    flp_status status = flp_plan_check_kernels(common, 2, "a tile kernel and a combine");
+
+    if (status != FLP_OK)
+        return status;
+    plan->tile = common->kernels[0];
+    plan->combine = common->kernels[1];
+    status = check_manifests(&plan->tile->manifest, &plan->combine->manifest);
+    if (status == FLP_OK)
+        plan->split = flp_split_compute(plan->problem.vocab, plan->tile->manifest.block_vocab, plan->tile->manifest.round_splits);
+    return status;
+}
+
+static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
+{
+    const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
+
+    return flp_linear_logp_workspace_lay_out(&plan->problem, plan->split.splits, rows).bytes;
+}
+
+/* Both kernels' identities and the split, which the manifest's round_splits and V decide. */
+static void write_numerics(const flp_plan *common, flp_text *text)
+{
+    const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
+    const flp_split *split = &plan->split;
+
+    if (flp_plan_on_gpu(common))
+        flp_text_append(text, "%s;split.t%d.s%d.b%dx%d;%s", plan->tile->manifest.numerics, split->tiles, split->splits, split->big,
+                        split->big_tiles, plan->combine->manifest.numerics);
+    else
+        flp_text_append(text, "%s", flp_linear_logp_cpu_numerics());
+}
+
+static void describe(const flp_plan *common, flp_text *text)
+{
+    const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
+    const flp_manifest *tile = &plan->tile->manifest;
+    const flp_split *split = &plan->split;
+    const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, plan->problem.rows);
+
+    flp_plan_describe_kernel(text, "tile", tile);
+    flp_text_append(text, "tile block: %d rows x %d vocabulary entries, %d of the hidden size a stage\n", tile->block_rows,
+                    tile->block_vocab, tile->block_hidden);
+    flp_text_append(text, "tile cluster: %d\n", tile->cluster);
+    flp_text_append(text, "tile blocks: %u\n", shape.tile_blocks);
+    flp_text_append(text, "tile group: %d row blocks\n", shape.group);
+    flp_plan_describe_kernel(text, "combine", &plan->combine->manifest);
+    flp_text_append(text, "combine blocks: %u\n", shape.combine_blocks);
+    flp_text_append(text, "split: %d tiles in %d splits: %d of %d, %d of 1\n", split->tiles, split->splits, split->big,
+                    split->big_tiles, split->splits - split->big);
+}
+
+const flp_operator flp_linear_logp_operator = {
+    .name = "linear_logp",
+    .problem_bytes = sizeof(flp_linear_logp_problem),
+    .rows_at = offsetof(flp_linear_logp_problem, rows),
+    .pointer_alignment_at = offsetof(flp_linear_logp_problem, pointer_alignment),
+    .backend_at = offsetof(flp_linear_logp_problem, backend),
+    .syntax = &flp_linear_logp_problem_syntax,
+    .normalize = flp_linear_logp_problem_normalize,
+    .pack = flp_linear_logp_problem_pack,
+    .plan_bytes = sizeof(flp_linear_logp_plan),
+    .problem_at = offsetof(flp_linear_logp_plan, problem),
+    .set_up = set_up,
+    .workspace_bytes = workspace_bytes,
+    .describe = describe,
+    .write_numerics = write_numerics,
+};
+_Static_assert(sizeof(flp_linear_logp_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");
+
+flp_status flp_linear_logp_plan_create(flp_context *context, const flp_linear_logp_problem *problem, flp_plan **plan)
+{
+    return flp_plan_make(context, &flp_linear_logp_operator, problem, plan);
+}
+
+flp_status flp_linear_logp_prepare(flp_context *context, const flp_linear_logp_problem *problem, void *stream)
+{
+    return flp_prepare_problem(context, &flp_linear_logp_operator, problem, stream);
+}

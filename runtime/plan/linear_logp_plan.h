@@ -1,0 +1,25 @@
+/* linear_logp's plan: two kernels and the split of the vocabulary. */
+#ifndef FLP_PLAN_LINEAR_LOGP_PLAN_H
+#define FLP_PLAN_LINEAR_LOGP_PLAN_H
+#include "plan/linear_logp_shape.h"
+#include "plan/plan.h"
+#include "plan/split.h"
+
+typedef struct {
+    flp_plan common;
+    flp_linear_logp_problem problem; /* with its defaults filled in */
+    const flp_kernel *tile, *combine; /* GPU paths, as the split */
+    flp_split split;
+} flp_linear_logp_plan;
+
+extern const flp_operator flp_linear_logp_operator;
+
+/* plan: one of linear_logp. */
+static inline const flp_linear_logp_plan *flp_linear_logp_plan_of(const flp_plan *plan)
+{
+    return (const flp_linear_logp_plan *)(const void *)plan;
+}
+
+/* The launches for so many rows; GPU paths only. */
+flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *plan, int64_t rows);
+#endif

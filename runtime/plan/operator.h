@@ -1,0 +1,56 @@
+/* What the shared machinery (plans, dispatch, problem strings) must know of one operator and direction. The problem of each is a
+ * struct of its own; what is shared sees it as bytes and finds the fields that all have by their offsets. */
+#ifndef FLP_PLAN_OPERATOR_H
+#define FLP_PLAN_OPERATOR_H
+#include <stddef.h>
+
+#include "base/text.h"
+#include "plan/dispatch_key.h"
+#include "plan/problem_text.h"
+
+typedef struct flp_operator {
+    const char *name; /* as its canonical strings begin */
+
+    size_t problem_bytes;                         /* at most FLP_PROBLEM_BYTES */
+    size_t rows_at, pointer_alignment_at, backend_at; /* in the problem: int64_t, int, flp_backend */
+    const flp_problem_syntax *syntax;
+    /* Checks every field and fills in the defaults. FLP_BAD_ARGUMENT names the field, what it got and what was wanted. */
+    flp_status (*normalize)(const void *problem, void *normal);
+    /* Writes what tells problems apart, defaults filled in: sizes and choices of the key. 0: an enumeration is out of range. */
+    int (*pack)(const void *problem, flp_dispatch_key *key);
+
+    /* 1: FLP_BACKEND_AUTO on a GPU without kernels for it is FLP_NO_VARIANT rather than the CPU path, which takes host pointers. */
+    int stays_on_gpu;
+
+    size_t plan_bytes, problem_at; /* its plan begins with flp_plan; the normal problem's offset in it */
+    /* All paths, with the normal problem, before one is chosen. NULL: there is nothing to do. */
+    flp_status (*begin)(flp_plan *plan);
+    /* GPU paths, once the kernels are there: checks that they are those wanted and derives what launches need. */
+    flp_status (*set_up)(flp_plan *plan);
+    int64_t (*workspace_bytes)(const flp_plan *plan, int64_t rows); /* GPU paths */
+    void (*describe)(const flp_plan *plan, flp_text *text);         /* GPU paths: kernels and shapes as lines "key: value" */
+    void (*write_numerics)(const flp_plan *plan, flp_text *text);
+} flp_operator;
+
+/* Room for the problem of any operator. */
+enum { FLP_PROBLEM_BYTES = 256 };
+typedef union {
+    max_align_t aligned;
+    char bytes[FLP_PROBLEM_BYTES];
+} flp_problem_storage;
+
+static inline int64_t *flp_operator_rows(const flp_operator *operator, void *problem)
+{
+    return (int64_t *)(void *)((char *)problem + operator->rows_at);
+}
+
+static inline int *flp_operator_pointer_alignment(const flp_operator *operator, void *problem)
+{
+    return (int *)(void *)((char *)problem + operator->pointer_alignment_at);
+}
+
+static inline flp_backend flp_operator_backend(const flp_operator *operator, const void *problem)
+{
+    return *(const flp_backend *)(const void *)((const char *)problem + operator->backend_at);
+}
+#endif

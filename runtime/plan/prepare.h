@@ -1,0 +1,9 @@
+/* All that later calls of a problem would have to make, before a capture or the first request. */
+#ifndef FLP_PLAN_PREPARE_H
+#define FLP_PLAN_PREPARE_H
+#include "plan/context.h"
+#include "plan/operator.h"
+
+/* flp_X_prepare: the plans that dispatch makes for any N up to the problem's rows, and the shared scratch of stream for them. */
+flp_status flp_prepare_problem(flp_context *context, const flp_operator *operator, const void *problem, CUstream stream);
+#endif
