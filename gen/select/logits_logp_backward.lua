@@ -19,7 +19,8 @@ local function fused(p, arch_name)
   local cluster = 1
   while cluster < 8 and segments > cluster * cluster_warps do cluster = cluster * 2 end
   -- One warp more keeps the rows. Of 16 bits there is more arithmetic a byte, so more warps; options want registers.
-  local warps = p.softcap and 12 or p.entropy and 16 or p.element_bytes == 2 and 20 or cluster_warps + 1
+  local narrow = p.element_bytes == 2
+  local warps = p.softcap and (narrow and 8 or 12) or p.entropy and 16 or narrow and 20 or cluster_warps + 1
   return { operator = "logits_logp_fused_cluster", w = warps, cluster = cluster }
 end
 

@@ -86,7 +86,7 @@ static const char *const patterns[] = {
     "logits_logp_gradient.f16.{w8.vec2|w4.softcap.entropy.vec2}.{sm_90|sm_90a}",
     "logits_logp_fused.{bf16|f32}.w4{|.softcap}{|.entropy}.{sm_80|sm_90a}",
     "logits_logp_fused.{bf16|f16}.w4{|.softcap.entropy}.vec2.{sm_80|sm_90a}",
-    "logits_logp_fused_cluster.{bf16|f16}.{c1|c4}.{w20|w16.entropy|w12.softcap|w12.softcap.entropy}.sm_90a",
+    "logits_logp_fused_cluster.{bf16|f16}.{c1|c4}.{w20|w16.entropy|w8.softcap|w8.softcap.entropy}.sm_90a",
     "logits_logp_fused_cluster.f32.{c2|c8}.{w17|w16.entropy|w12.softcap|w12.softcap.entropy}.sm_90a",
 
     "weighted_sum.{bf16.w_bf16.y_bf16|f32.w_f32.y_f32}.{t1|t16|t256}.{sm_80|sm_90}",
