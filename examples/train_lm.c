@@ -126,6 +126,14 @@ static parameter make_parameter(size_t count, float deviation)
     return made;
 }
 
+static void free_parameter(parameter *p)
+{
+    free(p->value);
+    free(p->gradient);
+    free(p->first);
+    free(p->second);
+}
+
 static void update(parameter *p, double rate, int step)
 {
     const float size = (float)(rate * sqrt(1 - pow(0.99, step)) / (1 - pow(0.9, step)));
@@ -158,6 +166,15 @@ static model make_model(const text *train, int vocab)
     for (int v = 0; v < vocab; v++) made.bias.value[v] = logf(made.bias.value[v] / (float)train->count);
     if (flp_context_create(NULL, &made.context) != FLP_OK) fail("flp_context_create", flp_error_message());
     return made;
+}
+
+static void free_model(model *m)
+{
+    free_parameter(&m->embedding);
+    free_parameter(&m->mix);
+    free_parameter(&m->head);
+    free_parameter(&m->bias);
+    flp_context_destroy(m->context);
 }
 
 /* hidden of word `at`, from those before it. */
@@ -290,6 +307,9 @@ int main(int argc, char **argv)
     }
     printf("held-out perplexity %.4f; the bigram head's is %.4f\n", held_out_perplexity(&m, &held_out, hidden), bigram_perplexity(argv[1]));
     write_tensors(argv[2], &m, &held_out, hidden);
-    flp_context_destroy(m.context);
+    free_model(&m);
+    free(hidden);
+    free(train.word);
+    free(held_out.word);
     return 0;
 }
