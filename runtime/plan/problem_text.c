@@ -164,9 +164,10 @@ static flp_status read_option(const flp_problem_part *options, int index, const 
 {
     flp_text wanted = { 0 };
 
-    for (const flp_problem_part *part = options; part->word; part++) {
+    for (const flp_problem_part *part = options; part->word; part++)
         if (read_part(part, text, problem))
             return FLP_OK;
+    for (const flp_problem_part *part = options; part->word; part++) {
         flp_text_append(&wanted, part == options ? "" : part[1].word ? ", " : " or ");
         append_wanted(part, &wanted);
     }
