@@ -11,7 +11,8 @@ case ${1:-} in
     *) sed -n '3s/^# //p' "$0" >&2; exit 2 ;;
 esac
 logs=${OUT:-build-device}
-program=build-device/test_linear_logp_device
+# Those that have a --quick part for the sanitizers.
+programs='test_linear_logp_device test_linear_logp_backward_device test_linear_cross_entropy_device test_logits_logp_device test_weighted_sum_device'
 FUSEDLOGP_CACHE_DIR=${FUSEDLOGP_CACHE_DIR-$PWD/build-device/cache}
 export FUSEDLOGP_CACHE_DIR
 # A copied tree may come with other modes, and the library refuses a directory that others may write to.
@@ -32,16 +33,23 @@ run_tests() {
     note "tests: exit status $status; $(tail -n 1 "$logs/tests.log")"
 }
 
-sanitize() { # TOOL
-    timeout 200 "$sanitizer" --tool "$1" --error-exitcode 99 --print-limit 10 "$program" --quick --seconds 190 >"$logs/$1.log" 2>&1
+sanitize() { # TOOL PROGRAM
+    log=$logs/$1-$2.log
+    timeout 200 "$sanitizer" --tool "$1" --error-exitcode 99 --print-limit 10 "build-device/$2" --quick --seconds 190 >"$log" 2>&1
     status=$?
     if [ $status = 0 ]; then
-        note "$1: clean; $(grep -c '  OK \]' "$logs/$1.log") tests"
+        note "$1, $2: clean; $(grep -c '  OK \]' "$log") tests"
     else
         failed=1
-        grep -v '  OK \]' "$logs/$1.log" | head -n 30
-        note "$1: exit status $status (99: the tool found errors, 124: out of time); $(tail -n 1 "$logs/$1.log")"
+        grep -v '  OK \]' "$log" | head -n 30
+        note "$1, $2: exit status $status (99: the tool found errors, 124: out of time); $(tail -n 1 "$log")"
     fi
+}
+
+# The kernels first, without the tool, so that it meets none of NVRTC's work.
+sanitize_program() { # PROGRAM
+    timeout 100 "build-device/$1" --quick >"$logs/quick-$1.log" 2>&1 || { failed=1; note "$1: quick tests fail: $(tail -n 1 "$logs/quick-$1.log")"; }
+    for tool in memcheck racecheck synccheck; do sanitize $tool "$1"; done
 }
 
 find_sanitizer() {
@@ -54,9 +62,7 @@ find_sanitizer() {
 if [ $sanitizers = yes ]; then
     sanitizer=$(find_sanitizer)
     if [ -n "$sanitizer" ]; then
-        # The kernels first, without the tool, so that it meets none of NVRTC's work.
-        timeout 100 "$program" --quick >"$logs/quick.log" 2>&1 || { failed=1; note "quick tests fail: $(tail -n 1 "$logs/quick.log")"; }
-        for tool in memcheck racecheck synccheck; do sanitize $tool; done
+        for program in $programs; do sanitize_program "$program"; done
     else
         failed=1
         note "compute-sanitizer was not found"
