@@ -17,7 +17,7 @@
 
 /* The thread sanitizer's calls at each access are what the machine watches; its library is not linked. Templates of CUDA may name, where it
  * is never instantiated, what a kernel does not carry. */
-static const char default_flags[] = "-O1 -g";
+static const char default_flags[] = "-O1 -g1";
 static const char compile_options[] = "-std=gnu++17 -fsanitize=thread -fPIC -fpermissive -fno-exceptions -ffp-contract=off -w";
 
 typedef struct made_kernel {
