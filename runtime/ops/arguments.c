@@ -35,6 +35,13 @@ flp_status flp_arguments_check_rows(int64_t rows, int64_t most)
     return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", wanted 0 .. %" PRId64 ", the plan's rows", rows, most);
 }
 
+flp_status flp_arguments_check_call(const void *context, const void *problem, const void *args)
+{
+    if (context && problem && args)
+        return FLP_OK;
+    return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", !context ? "context" : !problem ? "problem" : "args");
+}
+
 flp_status flp_arguments_check_call_rows(int64_t rows)
 {
     return flp_problem_check_rows(rows);

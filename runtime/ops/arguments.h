@@ -3,6 +3,9 @@
 #define FLP_OPS_ARGUMENTS_H
 #include "fusedlogp.h"
 
+/* What a call without a plan is given: none of them NULL. */
+flp_status flp_arguments_check_call(const void *context, const void *problem, const void *args);
+
 /* wanted: alignment in bytes. NULL is refused, or taken as optional. */
 flp_status flp_arguments_check_address(const char *argument, const void *address, int wanted);
 flp_status flp_arguments_check_optional(const char *argument, const void *address, int wanted);

@@ -89,8 +89,9 @@ flp_status flp_linear_cross_entropy(flp_context *context, const flp_linear_cross
     flp_plan *plan;
     flp_status status;
 
-    if (!context || !problem || !args)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", !context ? "context" : !problem ? "problem" : "args");
+    status = flp_arguments_check_call(context, problem, args);
+    if (status != FLP_OK)
+        return status;
     status = check_call(problem, args);
     if (status != FLP_OK)
         return status;

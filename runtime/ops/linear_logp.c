@@ -89,8 +89,9 @@ flp_status flp_linear_logp(flp_context *context, const flp_linear_logp_problem *
     flp_plan *plan;
     flp_status status;
 
-    if (!context || !problem || !args)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", !context ? "context" : !problem ? "problem" : "args");
+    status = flp_arguments_check_call(context, problem, args);
+    if (status != FLP_OK)
+        return status;
     if (args->rows == 0)
         return check_empty_call(problem, args);
     status = check_call(problem, args);

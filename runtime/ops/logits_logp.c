@@ -1,5 +1,6 @@
 /* logits_logp: check, find a plan, run. */
 #include "base/status.h"
+#include "ops/arguments.h"
 #include "ops/execute.h"
 #include "ops/logits_logp_args.h"
 #include "ops/logits_logp_launch.h"
@@ -47,8 +48,9 @@ flp_status flp_logits_logp(flp_context *context, const flp_logits_logp_problem *
     flp_plan *plan;
     flp_status status;
 
-    if (!context || !problem || !args)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", !context ? "context" : !problem ? "problem" : "args");
+    status = flp_arguments_check_call(context, problem, args);
+    if (status != FLP_OK)
+        return status;
     if (args->rows == 0)
         return check_empty_call(problem, args);
     status = flp_logits_logp_run_check_call(problem->dtype, args->rows, args->logits, NULL);

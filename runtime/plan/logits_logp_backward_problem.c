@@ -29,14 +29,23 @@ static const flp_problem_part options[] = {
 };
 const flp_problem_syntax flp_logits_logp_backward_problem_syntax = { AT(dtype), sizes, options };
 
-static flp_status fill_strides(flp_logits_logp_backward_problem *normal)
+/* The part that it shares with the forward follows the forward's rules. */
+static flp_status normalize_forward(flp_logits_logp_backward_problem *normal)
 {
-    const int bytes = flp_dtype_bytes(normal->dtype);
-    flp_status status = flp_problem_fill_stride("logits_stride", FLP_PROBLEM_ROWS_MAX, normal->vocab, bytes, &normal->logits_stride);
+    const flp_logits_logp_problem given = {
+        .dtype = normal->dtype, .rows = normal->rows, .vocab = normal->vocab, .logits_stride = normal->logits_stride,
+        .pointer_alignment = normal->pointer_alignment, .target_dtype = normal->target_dtype, .softcap = normal->softcap,
+        .entropy = normal->entropy, .backend = normal->backend,
+    };
+    flp_logits_logp_problem forward;
+    flp_status status = flp_logits_logp_problem_normalize(&given, &forward);
 
-    if (status == FLP_OK)
-        status = flp_problem_fill_stride("grad_stride", FLP_PROBLEM_ROWS_MAX, normal->vocab, bytes, &normal->grad_stride);
-    return status;
+    if (status != FLP_OK)
+        return status;
+    normal->logits_stride = forward.logits_stride;
+    normal->pointer_alignment = forward.pointer_alignment;
+    normal->target_dtype = forward.target_dtype;
+    return FLP_OK;
 }
 
 flp_status flp_logits_logp_backward_problem_normalize(const void *given, void *filled)
@@ -48,24 +57,12 @@ flp_status flp_logits_logp_backward_problem_normalize(const void *given, void *f
     if (!problem)
         return flp_status_fail(FLP_BAD_ARGUMENT, "problem: got NULL, wanted a pointer to flp_logits_logp_backward_problem");
     *normal = *problem;
-    status = flp_problem_check_float("dtype", problem->dtype);
-    if (status == FLP_OK)
-        status = flp_problem_fill_target_dtype(&normal->target_dtype);
-    if (status == FLP_OK)
-        status = flp_problem_check_rows(problem->rows);
-    if (status == FLP_OK)
-        status = flp_problem_check_extent("vocab", problem->vocab);
-    if (status == FLP_OK)
-        status = flp_problem_check_softcap(problem->softcap);
-    if (status == FLP_OK)
-        status = flp_problem_check_flag("entropy", problem->entropy);
+    status = normalize_forward(normal);
     if (status == FLP_OK)
         status = flp_problem_check_flag("fused", problem->fused);
     if (status == FLP_OK)
-        status = flp_problem_check_backend(problem->backend);
-    if (status == FLP_OK)
-        status = flp_problem_fill_alignment(flp_dtype_bytes(problem->dtype), &normal->pointer_alignment);
-    return status == FLP_OK ? fill_strides(normal) : status;
+        status = flp_problem_fill_stride("grad_stride", FLP_PROBLEM_ROWS_MAX, normal->vocab, flp_dtype_bytes(normal->dtype), &normal->grad_stride);
+    return status;
 }
 
 int flp_logits_logp_backward_problem_pack(const void *given, flp_dispatch_key *key)
