@@ -26,10 +26,11 @@ struct alignas(8) float2 { float x, y; };
 struct alignas(16) float4 { float x, y, z, w; };
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
-inline float2 make_float2(float x, float y) { return {x, y}; }
-inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
-inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
-inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+// Inlined without optimisation too: a store of what a call returns is one that the compiler does not report to the machine.
+__attribute__((always_inline)) inline float2 make_float2(float x, float y) { return {x, y}; }
+__attribute__((always_inline)) inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+__attribute__((always_inline)) inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+__attribute__((always_inline)) inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
 template <class T> constexpr T min(T a, T b) { return b < a ? b : a; }
 template <class T> constexpr T max(T a, T b) { return a < b ? b : a; }

@@ -2,6 +2,7 @@
 // Config: none
 __device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
 __device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+__device__ __forceinline__ int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 __device__ __forceinline__ int thread_index_reread() { return threadIdx.x; }
 __device__ __forceinline__ int lane_index_reread() { return threadIdx.x % 32; }
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }

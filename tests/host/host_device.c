@@ -140,6 +140,7 @@ void flp_host_device_install(int compute_capability)
     fake_driver.major = compute_capability / 10;
     fake_driver.minor = compute_capability % 10;
     fake_driver.multiprocessors = 3; /* odd, so that clusters and rounds do not come out even */
+    fake_driver.clusters = 1;
     if (compute_capability == 80)
         fake_driver.shared_bytes = 166912;
     fake_driver.on_launch = launch;

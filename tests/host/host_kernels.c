@@ -2,7 +2,7 @@
 #include "host/host_kernels.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,9 @@
 
 /* The thread sanitizer's calls at each access are what the machine watches; its library is not linked. Templates of CUDA may name, where it
  * is never instantiated, what a kernel does not carry. */
-static const char default_flags[] = "-O1 -g1";
-static const char compile_options[] = "-std=gnu++17 -fsanitize=thread -fPIC -fpermissive -fno-exceptions -ffp-contract=off -w";
+static const char default_flags[] = "-Og -g1";
+static const char compile_options[] = "-std=gnu++17 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fPIC -fpermissive -fno-exceptions "
+                                      "-ffp-contract=off -w -shared -nostdlib";
 
 typedef struct made_kernel {
     char name[FLP_VARIANT_BYTES];
@@ -75,26 +76,46 @@ static int mutate(made_kernel *one, flp_text *source)
     return !changed.failed;
 }
 
-/* path: without its ending. Another process may do the same: files are renamed when they are whole. */
-static int compile(made_kernel *one, const char *path, const flp_text *source)
+static int write_source(const char *part, const flp_text *source)
 {
-    static const char script[] =
-        "part='%s.%ld' path='%s'\n"
-        "%s %s %s -c -o \"$part.o\" \"$path.cpp\" 2>\"$part.log\" && %s -shared -o \"$part.so\" \"$part.o\" -lm 2>>\"$part.log\" &&\n"
-        "mv \"$part.so\" \"$path.so\" && rm -f \"$part.log\" \"$part.o\" || { grep -m 3 error \"$part.log\" >&2; exit 1; }";
-    const char *compiler = setting("CXX", "c++");
-    flp_text file = { 0 }, command = { 0 };
+    char name[PATH_MAX];
+    FILE *file;
     int done;
 
-    flp_text_append(&file, "%s.cpp", path);
-    flp_text_append(&command, script, path, (long)getpid(), path, compiler, compile_options, setting("FUSEDLOGP_HOST_CXXFLAGS", default_flags), compiler);
-    if (file.failed || command.failed)
+    snprintf(name, sizeof(name), "%s.cpp", part);
+    file = fopen(name, "w");
+    done = file && fwrite(source->data, 1, source->length, file) == source->length;
+    return file && fclose(file) == 0 && done;
+}
+
+/* Gives part's file with the ending to path; path NULL: to nobody. */
+static int hand_over(const char *part, const char *path, const char *ending)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+
+    snprintf(from, sizeof(from), "%s%s", part, ending);
+    snprintf(to, sizeof(to), "%s%s", path ? path : "", ending);
+    return (path ? rename(from, to) : unlink(from)) == 0;
+}
+
+/* path: without its ending. Another process may do the same: files are renamed when they are whole. One call of the compiler does it all, and
+ * the program's own libraries serve: there are a thousand kernels. */
+static int compile(made_kernel *one, const char *path, const flp_text *source)
+{
+    static const char script[] = "part='%s'; %s %s %s -o \"$part.so\" \"$part.cpp\" 2>\"$part.log\" || { grep -m 3 error \"$part.log\" >&2; exit 1; }";
+    flp_text part = { 0 }, command = { 0 };
+    int done;
+
+    flp_text_append(&part, "%s.%ld", path, (long)getpid());
+    flp_text_append(&command, script, part.data, setting("CXX", "c++"), compile_options, setting("FUSEDLOGP_HOST_CXXFLAGS", default_flags));
+    if (part.failed || command.failed)
         abort();
-    done = flp_file_publish(AT_FDCWD, file.data, source->data, source->length) == FLP_OK && system(command.data) == 0;
-    flp_text_free(&command);
+    done = write_source(part.data, source) && system(command.data) == 0 && hand_over(part.data, path, ".cpp") && hand_over(part.data, path, ".so") &&
+           hand_over(part.data, NULL, ".log");
     if (!done)
-        fail(one, "%s does not compile; the .log files beside it say why", file.data);
-    flp_text_free(&file);
+        fail(one, "%s.cpp does not compile; the .log files beside it say why", part.data);
+    flp_text_free(&part);
+    flp_text_free(&command);
     return done;
 }
 

@@ -1,6 +1,6 @@
 /* Kernels for the host machine: emitted for VARIANT@host, compiled by the C++ compiler, kept as shared objects in the build directory.
  *
- * Environment: CXX (c++), FUSEDLOGP_HOST_CXXFLAGS (-O1 -g1), FUSEDLOGP_HOST_KERNELS, the directory (tests/host/kernels of the build). */
+ * Environment: CXX (c++), FUSEDLOGP_HOST_CXXFLAGS (-Og -g1), FUSEDLOGP_HOST_KERNELS, the directory (tests/host/kernels of the build). */
 #ifndef FLP_TESTS_HOST_KERNELS_H
 #define FLP_TESTS_HOST_KERNELS_H
 #include "host/machine/machine_api.h"

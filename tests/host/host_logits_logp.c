@@ -6,8 +6,8 @@
 #include "host/host_suite.h"
 #include "logits_cases.h"
 
-/* More rows than blocks run side by side: a block, or a cluster, takes one row after the other. */
-static const flp_logits_case many_rows[] = {
+/* More rows than blocks run side by side: a block, or a cluster, takes one row after the other. And one row, which a cluster shares. */
+static const flp_logits_case more[] = {
     { .name = "many rows of one warp", .problem = { .dtype = FLP_BF16, .rows = 301, .vocab = 100, .argmax = 1 } },
     { .name = "many rows of two warps", .rows = FLP_LOGITS_IGNORED, .problem = { .dtype = FLP_F16, .rows = 61, .vocab = 3000, .entropy = 1 } },
     { .name = "many rows of one block", .rows = FLP_LOGITS_IGNORED | FLP_LOGITS_UNEVEN,
@@ -15,6 +15,12 @@ static const flp_logits_case many_rows[] = {
     { .name = "many rows of two blocks", .rows = FLP_LOGITS_UNEVEN, .problem = { .dtype = FLP_F32, .rows = 11, .vocab = 16384, .entropy = 1 } },
     { .name = "many rows of four blocks", .problem = { .dtype = FLP_BF16, .rows = 9, .vocab = 50257 } },
     { .name = "many rows of eight blocks", .rows = FLP_LOGITS_IGNORED, .problem = { .dtype = FLP_F32, .rows = 7, .vocab = 70000 } },
+    { .name = "one row", .rows = FLP_LOGITS_UNEVEN, .problem = { .dtype = FLP_BF16, .rows = 1, .vocab = 20488, .argmax = 1, .entropy = 1 } },
+    { .name = "one row, more segments than warps", .problem = { .dtype = FLP_F32, .rows = 1, .vocab = 140000, .argmax = 1 } },
+    { .name = "one row, ignored", .rows = FLP_LOGITS_INDEXED | FLP_LOGITS_IGNORED, .problem = { .dtype = FLP_F16, .rows = 1, .vocab = 12001, .entropy = 1 } },
+    { .name = "one row, bad target", .rows = FLP_LOGITS_INDEXED | FLP_LOGITS_BAD_TARGETS | FLP_LOGITS_ROW_TEMPERATURES,
+      .problem = { .dtype = FLP_BF16, .rows = 1, .vocab = 12000, .softcap = 30 } },
+    { .name = "one row, bad index", .rows = FLP_LOGITS_INDEXED | FLP_LOGITS_BAD_INDICES, .problem = { .dtype = FLP_F32, .rows = 1, .vocab = 9000, .argmax = 1 } },
 };
 
 typedef struct {
@@ -46,7 +52,7 @@ static void take(const flp_logits_case *c)
 
 static int count(void)
 {
-    const int shared = flp_logits_case_count(), own = (int)(sizeof(many_rows) / sizeof(*many_rows));
+    const int shared = flp_logits_case_count(), own = (int)(sizeof(more) / sizeof(*more));
 
     if (runs)
         return run_count;
@@ -60,7 +66,7 @@ static int count(void)
             if (!is_small(&c))
                 continue;
         } else {
-            c = many_rows[i - shared];
+            c = more[i - shared];
             flp_logits_case_complete(i, &c);
         }
         take(&c);

@@ -1,10 +1,6 @@
 // Ordinary accesses. Kernels are compiled for the thread sanitizer, whose calls end here: every load and store is seen.
 #include "host/machine/access.hpp"
 
-#include <sanitizer/asan_interface.h>
-#include <cstdlib>
-#include <cstring>
-
 #include "host/machine/global_memory.hpp"
 #include "host/machine/kernel_api.hpp"
 #include "host/machine/machine.hpp"
@@ -12,34 +8,7 @@
 
 namespace host {
 
-static constexpr size_t red_zone = 4096;
-
-SharedMemory::~SharedMemory()
-{
-    destroy();
-}
-
-// Red zones on both sides, and bytes that make no sense as numbers: the base is 1024-byte aligned as a kernel may ask.
-void SharedMemory::create(size_t bytes)
-{
-    const size_t zone = red_zone + (1024 - bytes % 1024) % 1024;
-
-    memory_ = (unsigned char *)aligned_alloc(1024, red_zone + bytes + zone);
-    base_ = memory_ + red_zone;
-    bytes_ = bytes;
-    memset(base_, 0xff, bytes);
-    words_.assign((bytes + 3) / 4, Word());
-    __asan_poison_memory_region(memory_, red_zone);
-    __asan_poison_memory_region(base_ + bytes, zone);
-}
-
-void SharedMemory::destroy()
-{
-    if (!memory_) return;
-    __asan_unpoison_memory_region(memory_, red_zone + bytes_ + red_zone);
-    free(memory_);
-    memory_ = nullptr;
-}
+static constexpr size_t red_zone = SharedStorage::red_zone;
 
 void check_range(const Thread &thread, const Block &block, uint32_t address, size_t bytes, const char *what)
 {

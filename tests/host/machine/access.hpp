@@ -3,6 +3,7 @@
 #define FLP_TESTS_HOST_MACHINE_ACCESS_HPP
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "host/machine/shared_memory.hpp"
@@ -22,6 +23,18 @@ bool may_overwrite(const Thread &thread, const Word &word, uint8_t mask);
 std::string describe_address(const Block &block, uint32_t address);
 void check_range(const Thread &thread, const Block &block, uint32_t address, size_t bytes, const char *what);
 void record_read(Word &word, Epoch epoch, const Clock &clock);
+
+// What an instruction moves, mostly 4, 8 or 16 bytes: memcpy with a size that is not constant goes through the address sanitizer.
+inline void copy_register(void *to, const void *from, int bytes)
+{
+    switch (bytes) {
+    case 2: memcpy(to, from, 2); break;
+    case 4: memcpy(to, from, 4); break;
+    case 8: memcpy(to, from, 8); break;
+    case 16: memcpy(to, from, 16); break;
+    default: memcpy(to, from, (size_t)bytes);
+    }
+}
 
 } // namespace host
 #endif

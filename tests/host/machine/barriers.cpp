@@ -9,7 +9,7 @@ namespace host {
 
 static void complete(BarrierState &barrier)
 {
-    for (Thread *thread : barrier.waiting) thread->clock.join(barrier.clock);
+    for (Thread *thread : barrier.waiting) thread->clock.join_after_arrival(barrier.clock, thread->now());
     barrier.arrived = 0;
     machine.wake_all(barrier.waiting);
 }
@@ -30,7 +30,7 @@ static void arrive(BarrierState &barrier, int wanted, bool waits)
 {
     Thread &self = *machine.current;
 
-    if (barrier.arrived == 0) barrier.clock = self.clock;
+    if (barrier.arrived == 0) barrier.clock.assign(self.clock);
     else barrier.clock.join(self.clock);
     self.step();
     barrier.wanted = wanted;

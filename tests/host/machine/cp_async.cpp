@@ -9,6 +9,8 @@
 
 using namespace host;
 
+static const unsigned char poison[16] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
+
 FLP_HOST_API void flp_host_cp_async(uint32_t to, const void *from, int bytes, int valid)
 {
     FLP_HOST_ENTER();
@@ -25,7 +27,7 @@ FLP_HOST_API void flp_host_cp_async(uint32_t to, const void *from, int bytes, in
         if (!may_overwrite(self, word, 15)) refuse_overwrite(self, block, word, 15, at, "cp.async");
         word.content = Content::copying_thread;
     }
-    memset(block.shared.at(to), 0xff, (size_t)bytes);
+    copy_register(block.shared.at(to), poison, bytes);
     self.copies.push_back({to, (const unsigned char *)from, bytes, valid, self.copy_group});
 }
 
@@ -38,8 +40,10 @@ static void finish(Thread &thread, const PendingCopy &copy)
 {
     SharedMemory &shared = thread.block->shared;
 
-    memset(shared.at(copy.to), 0, (size_t)copy.bytes);
-    memcpy(shared.at(copy.to), copy.from, (size_t)copy.valid);
+    unsigned char value[16] = {};
+
+    if (copy.valid > 0) copy_register(value, copy.from, copy.valid);
+    copy_register(shared.at(copy.to), value, copy.bytes);
     for (uint32_t at = copy.to; at < copy.to + (uint32_t)copy.bytes; at += 4) {
         Word &word = shared.word(at);
         for (Epoch &read : word.reads) read = Epoch();
@@ -53,9 +57,11 @@ FLP_HOST_API void flp_host_cp_async_wait(int pending)
 {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
-    size_t done = 0;
+    size_t &done = self.copies_arrived;
 
     // A copy that was not committed belongs to the group that the next commit closes.
     while (done < self.copies.size() && self.copies[done].group + (uint64_t)pending < self.copy_group) finish(self, self.copies[done++]);
+    if (done < 64 && done < self.copies.size()) return;
     self.copies.erase(self.copies.begin(), self.copies.begin() + (long)done);
+    done = 0;
 }

@@ -4,8 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <string>
-#include <unordered_map>
+#include <memory>
 
 #include "host/machine/clock.hpp"
 
@@ -29,23 +28,33 @@ public:
     void engine_write(const Thread &thread, const void *at, size_t bytes, Epoch epoch, bool adds);
 
 private:
-    struct Allocation {
-        size_t bytes;
-        const char *what;
-    };
+    // Of a word: the last write in the launch of that number. 0: none.
     struct Writer {
         Epoch epoch;
-        uint32_t cluster;
+        uint32_t cluster, launch;
         uint8_t mask;
-        bool is_atomic;
+        bool is_atomic, has_predecessor; // the launch before wrote it too
     };
-    void check_bounds(const Thread &thread, const void *at, size_t bytes, const char *verb);
-    void check_writer(const Thread &thread, const void *at, size_t bytes, bool is_atomic, const char *verb);
-    void record(Epoch epoch, const void *at, size_t bytes, bool is_atomic);
+    struct Allocation {
+        uintptr_t start = 0;
+        size_t bytes = 0;
+        const char *what = "";
+        Writer *writers = nullptr; // from the first write on: of each word, pages that nobody wrote cost nothing
 
-    std::map<uintptr_t, Allocation> allocations_;
-    uintptr_t last_start_ = 0, last_bytes_ = 0;
-    std::unordered_map<uintptr_t, Writer> writers_, previous_writers_; // by address / 4
+        Allocation(uintptr_t begin, size_t size, const char *name) : start(begin), bytes(size), what(name) {}
+        Allocation(const Allocation &) = delete;
+        ~Allocation();
+        bool holds(uintptr_t at, size_t count) const { return at - start < bytes && count <= bytes - (at - start); }
+        size_t words() const { return (start + bytes + 3) / 4 - start / 4; }
+    };
+    Allocation &find(const Thread &thread, const void *at, size_t bytes, const char *verb);
+    void check_writer(const Thread &thread, const Allocation &in, const void *at, size_t bytes, bool is_atomic, const char *verb) const;
+    void record(Epoch epoch, Allocation &in, const void *at, size_t bytes, bool is_atomic);
+
+    std::map<uintptr_t, std::unique_ptr<Allocation>> allocations_;
+    Allocation *recent_[4] = {}; // that accesses were found in
+    unsigned next_recent_ = 0;
+    uint32_t launch_ = 1;
 };
 
 extern GlobalMemory global_memory;

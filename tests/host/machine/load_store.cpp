@@ -1,6 +1,4 @@
 // Loads and stores that kernels name by instruction.
-#include <cstring>
-
 #include "host/machine/access.hpp"
 #include "host/machine/global_memory.hpp"
 #include "host/machine/kernel_api.hpp"
@@ -17,7 +15,7 @@ FLP_HOST_API void flp_host_load_shared(uint32_t address, void *to, int bytes)
 
     if (address % (uint32_t)bytes != 0) machine.fail(format("ld.shared: address %u, wanted a multiple of %d", address, bytes));
     read_shared(self, *self.block, address, (size_t)bytes, "ld.shared");
-    memcpy(to, self.block->shared.at(address), (size_t)bytes);
+    copy_register(to, self.block->shared.at(address), bytes);
 }
 
 FLP_HOST_API void flp_host_store_shared(uint32_t address, const void *from, int bytes)
@@ -27,7 +25,7 @@ FLP_HOST_API void flp_host_store_shared(uint32_t address, const void *from, int 
 
     if (address % (uint32_t)bytes != 0) machine.fail(format("st.shared: address %u, wanted a multiple of %d", address, bytes));
     write_shared(self, *self.block, address, (size_t)bytes, "st.shared");
-    memcpy(self.block->shared.at(address), from, (size_t)bytes);
+    copy_register(self.block->shared.at(address), from, bytes);
 }
 
 FLP_HOST_API void flp_host_load_constant(const void *from, void *to, int bytes)
@@ -36,5 +34,5 @@ FLP_HOST_API void flp_host_load_constant(const void *from, void *to, int bytes)
 
     if ((uintptr_t)from % (uintptr_t)bytes != 0) machine.fail(format("ld.global.nc: address %p, wanted a multiple of %d", from, bytes));
     global_memory.read_constant(*machine.current, from, (size_t)bytes);
-    memcpy(to, from, (size_t)bytes);
+    copy_register(to, from, bytes);
 }

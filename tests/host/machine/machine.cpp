@@ -21,7 +21,7 @@ uint32_t Machine::random(uint32_t below)
     uint64_t z = random_state_ += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % below);
+    return (uint32_t)(((z ^ z >> 31) & UINT32_MAX) * below >> 32);
 }
 
 uint16_t Machine::new_agent()
@@ -149,6 +149,7 @@ void Machine::start_block(Block &block)
         thread.registers = kernel.registers;
         thread.previous_kernel_awaited = !running->overlaps;
         thread.copies.clear();
+        thread.copies_arrived = 0;
         thread.copy_group = 0;
         thread.wgmma = WgmmaThread();
         thread.bulk = BulkThread();
@@ -183,9 +184,7 @@ void Machine::start_cluster(unsigned first)
         for (WgmmaGroup &group : block->groups) group.agent = (uint16_t)agents_++;
     for (size_t i = 0; i < used_; i++) {
         Thread &thread = *pool_[i];
-        thread.clock = Clock();
-        thread.clock.clusters = 0;
-        thread.clock.seen.assign(agents_ + spare_agents * blocks.size(), 0);
+        thread.clock.reset(agents_ + spare_agents * blocks.size());
         thread.step();
     }
 }

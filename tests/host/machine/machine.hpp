@@ -38,7 +38,7 @@ struct PendingCopy {
 struct BulkThread {
     uint16_t reads = 0, writes = 0; // agents: 0 until the thread's first copy
     uint64_t committed = 0, completed = 0; // groups
-    std::deque<int> pending;        // copies of each group that is not complete; the last entry is still open
+    std::vector<int> pending;       // copies of each group that is not complete; the last entry is still open
     bool waits = false;
 };
 
@@ -53,7 +53,8 @@ struct Thread {
     Waiting waits_for;                             // while it is blocked
     int registers = 0;                             // setmaxnreg
     bool previous_kernel_awaited = false;
-    std::vector<PendingCopy> copies;
+    std::vector<PendingCopy> copies;               // of which the first ones have arrived
+    size_t copies_arrived = 0;
     uint64_t copy_group = 0;                       // that the next commit closes
     WgmmaThread wgmma;
     BulkThread bulk;

@@ -36,6 +36,14 @@ inline float truncate_to_float(double sum)
     return (float)sum;
 }
 
+// Eight columns of a product; the compiler splits them where a machine's vectors are shorter.
+typedef double Doubles __attribute__((vector_size(64), may_alias));
+
+// sum[row] += a[row * row_step + i * k_step] * b[i * b_step] over the k values of i, in order, for the rows whose bit is set: where b is
+// finite a row of zeros, which tiles are full of at small N, adds nothing.
+void add_products(Doubles *sum, uint64_t rows, const double *a, int row_step, int k_step, const Doubles *b, int b_step, int k);
+bool is_finite(const Doubles *b, int count);
+
 enum class Element { bf16 = 0, f16 = 1, tf32 = 2 };
 
 inline int element_bytes(Element type) { return type == Element::tf32 ? 4 : 2; }

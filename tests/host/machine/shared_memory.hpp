@@ -3,6 +3,7 @@
 #define FLP_TESTS_HOST_MACHINE_SHARED_MEMORY_HPP
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "host/machine/clock.hpp"
@@ -29,6 +30,29 @@ struct Word {
     int32_t column = 0, row = 0; // its place in the tensor that the copy engine took it from
 };
 
+// The most that a block may have, between red zones, and its words: kept from block to block, since making them takes longer than many a
+// kernel. A group of words is as new where its number is not the present user's.
+struct SharedStorage {
+    static constexpr size_t most_bytes = 228 << 10, red_zone = 4096, group_words = 64;
+    static constexpr size_t memory_bytes = red_zone + most_bytes + 1024 + red_zone;
+
+    unsigned char *memory;
+    std::vector<Word> words;
+    std::vector<uint32_t> users; // of each group
+    uint32_t user = 0;
+
+    SharedStorage();
+    ~SharedStorage();
+    Word &word(size_t index)
+    {
+        if (users[index / group_words] != user) renew(index / group_words);
+        return words[index];
+    }
+
+private:
+    void renew(size_t group);
+};
+
 class SharedMemory {
 public:
     // Addresses in shared memory start behind what the system keeps for itself.
@@ -44,12 +68,12 @@ public:
     bool holds(uint32_t address, size_t count) const { return address >= first_address && address - first_address + count <= bytes_; }
     uint32_t address_of(const void *pointer) const { return first_address + (uint32_t)((uintptr_t)pointer - (uintptr_t)base_); }
     unsigned char *at(uint32_t address) const { return base_ + (address - first_address); }
-    Word &word(uint32_t address) { return words_[(address - first_address) / 4]; }
+    Word &word(uint32_t address) { return storage_->word((address - first_address) / 4); }
 
 private:
-    unsigned char *memory_ = nullptr, *base_ = nullptr;
+    std::unique_ptr<SharedStorage> storage_;
+    unsigned char *base_ = nullptr;
     size_t bytes_ = 0;
-    std::vector<Word> words_;
 };
 
 } // namespace host

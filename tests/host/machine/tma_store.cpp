@@ -82,7 +82,7 @@ static void complete_groups(Thread &thread)
     BulkThread &bulk = thread.bulk;
 
     while (bulk.completed < bulk.committed && bulk.pending.front() == 0) {
-        bulk.pending.pop_front();
+        bulk.pending.erase(bulk.pending.begin());
         bulk.completed++;
     }
     if (bulk.waits) {

@@ -89,14 +89,16 @@ static void vote(Collective &all)
 // The only one that orders memory among the lanes.
 static void order(Collective &all)
 {
-    Clock joined;
+    static Clock joined; // keeps its memory
 
+    joined.assign(machine.current->clock);
     for (void *thread : all.lane)
         if (thread) joined.join(((Thread *)thread)->clock);
     for (void *thread : all.lane)
         if (thread) {
-            ((Thread *)thread)->clock.join(joined);
-            ((Thread *)thread)->step();
+            Thread &lane = *(Thread *)thread;
+            lane.clock.join_after_arrival(joined, lane.now());
+            lane.step();
         }
 }
 
@@ -122,6 +124,14 @@ static void deal_rows(Collective &all, bool transposed)
     }
 }
 
+// What stmatrix gives each lane to write: row lane % 8 of matrix lane / 8, four bytes each of the lanes that hold them.
+static void collect_rows(Collective &all)
+{
+    for (int lane = 0; lane < 32; lane++)
+        for (int part = 0; part < 4; part++)
+            memcpy(((Fragments *)all.lane[lane])->row + 4 * part, &((Fragments *)all.lane[lane % 8 * 4 + part])->d[lane / 8], 4);
+}
+
 struct Mma {
     Element type;
     float *d;
@@ -129,32 +139,32 @@ struct Mma {
     uint32_t b[2];
 };
 
-static double decode(Element type, uint32_t bits, int half)
+template <Element type> static double decode(uint32_t bits, int half)
 {
     if (type == Element::tf32) return decode_tf32(bits);
     return type == Element::bf16 ? decode_bf16((uint16_t)(bits >> 16 * half)) : decode_f16((uint16_t)(bits >> 16 * half));
 }
 
 // The registers of PTX's figures for m16n8k16 and m16n8k8: a lane holds rows lane / 4 (+ 8) and the columns at lane % 4 (+ half of K).
-static void multiply(Collective &all)
+template <Element type> static void multiply(Collective &all)
 {
-    double a[16][16], b[16][8], d[16][8];
-    const Element type = ((Mma *)all.lane[0])->type;
     const int each = type == Element::tf32 ? 1 : 2, k_count = 8 * each;
+    double a[16][16];
+    Doubles b[16], d[16];
+    uint64_t rows = 0; // that are not all zero
 
     for (int lane = 0; lane < 32; lane++) {
         auto *mine = (Mma *)all.lane[lane];
         const int g = lane / 4, q = lane % 4;
         if (mine->type != type) machine.fail("mma.sync: lanes execute different types");
         for (int i = 0; i < 4; i++)
-            for (int h = 0; h < each; h++) a[g + i % 2 * 8][q * each + h + i / 2 * 4 * each] = decode(type, mine->a[i], h);
+            for (int h = 0; h < each; h++) a[g + i % 2 * 8][q * each + h + i / 2 * 4 * each] = decode<type>(mine->a[i], h);
+        rows |= (uint64_t)((mine->a[0] | mine->a[2]) != 0) << g | (uint64_t)((mine->a[1] | mine->a[3]) != 0) << (g + 8);
         for (int i = 0; i < 2; i++)
-            for (int h = 0; h < each; h++) b[q * each + h + i * 4 * each][g] = decode(type, mine->b[i], h);
+            for (int h = 0; h < each; h++) b[q * each + h + i * 4 * each][g] = decode<type>(mine->b[i], h);
         for (int i = 0; i < 4; i++) d[g + i / 2 * 8][q * 2 + i % 2] = mine->d[i];
     }
-    for (int m = 0; m < 16; m++)
-        for (int k = 0; k < k_count; k++)
-            for (int n = 0; n < 8; n++) d[m][n] += a[m][k] * b[k][n];
+    add_products(d, is_finite(b, k_count) ? rows : 0xffff, a[0], 16, 1, b, 1, k_count);
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 4; i++) ((Mma *)all.lane[lane])->d[i] = truncate_to_float(d[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2]);
 }
@@ -198,9 +208,21 @@ FLP_HOST_API void flp_host_ldmatrix(uint32_t *d, uint32_t address, bool transpos
     else collect("ldmatrix", ~0u, &mine, [](Collective &all) { deal_rows(all, false); });
 }
 
+FLP_HOST_API void flp_host_stmatrix(uint32_t address, uint32_t *d)
+{
+    FLP_HOST_ENTER();
+    Thread &self = *machine.current;
+    Fragments mine = {d, {}};
+
+    if (address % 16 != 0) machine.fail(format("stmatrix: row address %u, wanted a multiple of 16", address));
+    collect("stmatrix", ~0u, &mine, collect_rows);
+    write_shared(self, *self.block, address, 16, "stmatrix");
+    memcpy(self.block->shared.at(address), mine.row, 16);
+}
+
 FLP_HOST_API void flp_host_mma(int type, float *d, const uint32_t *a, uint32_t b0, uint32_t b1)
 {
     FLP_HOST_ENTER();
     Mma mine = {(Element)type, d, a, {b0, b1}};
-    collect("mma.sync", ~0u, &mine, multiply);
+    collect("mma.sync", ~0u, &mine, type == 0 ? multiply<Element::bf16> : type == 1 ? multiply<Element::f16> : multiply<Element::tf32>);
 }

@@ -153,41 +153,56 @@ WgmmaProduct wgmma_read_operands(const Thread &thread, const WgmmaGroup &group, 
 }
 
 // To [k][rows], so that the inner loop of the product runs along N.
-static void decode(const std::vector<const unsigned char *> &chunks, const WgmmaShape &shape, int rows, bool transposed, double *to)
+template <Element type> static void decode(const std::vector<const unsigned char *> &chunks, const WgmmaShape &shape, int rows, bool transposed, double *to)
 {
-    const int each = 16 / element_bytes(shape.type), inner_count = transposed ? rows : shape.k;
+    const int each = 16 / element_bytes(type), inner_count = transposed ? rows : shape.k;
 
     for (size_t i = 0; i < chunks.size(); i++) {
         const int outer = (int)i * each / inner_count, inner = (int)i * each % inner_count;
         for (int e = 0; e < each; e++) {
             const int row = transposed ? inner + e : outer, k = transposed ? outer : inner + e;
             double &place = to[k * rows + row];
-            if (shape.type == Element::tf32) {
+            if (type == Element::tf32) {
                 uint32_t bits;
                 memcpy(&bits, chunks[i] + 4 * e, 4);
                 place = decode_tf32(bits);
             } else {
                 uint16_t bits;
                 memcpy(&bits, chunks[i] + 2 * e, 2);
-                place = shape.type == Element::bf16 ? decode_bf16(bits) : decode_f16(bits);
+                place = type == Element::bf16 ? decode_bf16(bits) : decode_f16(bits);
             }
         }
     }
 }
 
-void wgmma_multiply(const WgmmaProduct &product)
+template <Element type> static void multiply(const WgmmaProduct &product)
 {
     const int n = product.shape.n, k = product.shape.k;
-    double a[16 * 64], b[16 * 256], sum[256];
+    double a[16 * 64];
+    Doubles b[16 * 256 / 8];
+    uint64_t rows = 0; // that are not all zero
 
-    decode(product.a, product.shape, 64, product.shape.transposed_a, a);
-    decode(product.b, product.shape, n, product.shape.transposed_b, b);
-    for (int row = 0; row < 64; row++) {
-        float *value = &product.accumulators->value[(size_t)row * (size_t)n];
-        for (int j = 0; j < n; j++) sum[j] = product.accumulates ? value[j] : 0;
-        for (int i = 0; i < k; i++)
-            for (int j = 0; j < n; j++) sum[j] += a[i * 64 + row] * b[i * n + j];
-        for (int j = 0; j < n; j++) value[j] = truncate_to_float(sum[j]);
+    decode<type>(product.a, product.shape, 64, product.shape.transposed_a, a);
+    decode<type>(product.b, product.shape, n, product.shape.transposed_b, (double *)b);
+    for (int i = 0; i < 64 * k; i++) rows |= (uint64_t)(a[i] != 0) << i % 64;
+    if (!is_finite(b, k * n / 8)) rows = ~UINT64_C(0);
+    for (int column = 0; column < n; column += 8) {
+        float *value = &product.accumulators->value[(size_t)column];
+        Doubles sum[64] = {};
+        for (int row = 0; product.accumulates && row < 64; row++)
+            for (int j = 0; j < 8; j++) sum[row][j] = value[row * n + j];
+        add_products(sum, rows, a, 1, 64, &b[column / 8], n / 8, k);
+        for (int row = 0; row < 64; row++)
+            for (int j = 0; j < 8; j++) value[row * n + j] = truncate_to_float(sum[row][j]);
+    }
+}
+
+void wgmma_multiply(const WgmmaProduct &product)
+{
+    switch (product.shape.type) {
+    case Element::bf16: return multiply<Element::bf16>(product);
+    case Element::f16: return multiply<Element::f16>(product);
+    case Element::tf32: return multiply<Element::tf32>(product);
     }
 }
 
