@@ -18,6 +18,7 @@ static const double promised_error = 1e-6;
 
 const char *const flp_logits_cases[] = {
     "logits_logp:bf16:n4096:v131072", "logits_logp:bf16:n8192:v32768", "logits_logp:bf16:n1:v262144", "logits_logp:f32:n4096:v151936",
+    "logits_logp:bf16:n16:v131072", "logits_logp:bf16:n8192:v50257", "logits_logp:bf16:n65536:v1024",
     "logits_logp_backward:bf16:n4096:v131072:fused", "logits_logp_backward:bf16:n8192:v32768:fused",
     "logits_logp_backward:f32:n4096:v151936:fused", "logits_logp_backward:bf16:n4096:v131072", NULL
 };

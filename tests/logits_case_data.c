@@ -125,7 +125,7 @@ static int64_t index_value(const flp_logits_case *c, int64_t i)
 {
     const int64_t outside[] = { -1, c->all_rows, INT64_MIN, (1ll << 32) + 1 };
 
-    if (c->rows & FLP_LOGITS_BAD_INDICES && i % 4 == 1)
+    if (c->rows & FLP_LOGITS_BAD_INDICES && (i % 4 == 1 || c->problem.rows == 1))
         return outside[i / 4 % 4];
     return (i * (c->all_rows % 5 ? 5 : 7) + 2) % c->all_rows;
 }

@@ -83,6 +83,9 @@ static const flp_logits_case edges[] = {
 
     { .name = "more segments than a block holds", .problem = { .dtype = FLP_BF16, .rows = 2, .vocab = 1100003, .argmax = 1, .entropy = 1 } },
     { .name = "more segments than a block holds, f32", .problem = { .dtype = FLP_F32, .rows = 2, .vocab = 530000 } },
+
+    { .name = "far beyond the softcap, f32", .rows = FLP_LOGITS_UNEVEN, .problem = { .dtype = FLP_F32, .softcap = 0.25, .entropy = 1 } },
+    { .name = "far beyond the softcap, bf16", .problem = { .dtype = FLP_BF16, .softcap = 0.25 } },
 };
 
 enum { SHAPES = COUNT(shapes) * COUNT(dtypes) };

@@ -28,7 +28,7 @@ enum {
     FLP_LOGITS_ROW_TEMPERATURES = 4,
     FLP_LOGITS_INDEXED = 8,       /* about half of the rows, in no order */
     FLP_LOGITS_SCATTERED = 16,
-    FLP_LOGITS_BAD_INDICES = 32,  /* some of the indices name no row */
+    FLP_LOGITS_BAD_INDICES = 32,  /* some of the indices, or the only one, name no row */
     FLP_LOGITS_LOGP_ONLY = 64,
     FLP_LOGITS_UNEVEN = 128       /* g_lse and g_entropy too; zeros among g_logp */
 };

@@ -109,13 +109,16 @@ static void differentiate(const row_facts *row, const flp_logits_data *data, int
 
     for (int64_t v = 0; v < vocab; v++) {
         double *gradient = &wanted->gradient[place * vocab + v], *rounding = &wanted->gradient_rounding[place * vocab + v];
-        const double log_p = scaled(row, v) - row->lse, p = exp(log_p), t = cap > 0 ? tanh(row->logits[v] / cap) : 0;
-        const double outer = (1 - t * t) / row->temperature, surprise = p > 0 ? row->entropy + log_p : 0;
+        const double log_p = scaled(row, v) - row->lse, p = exp(log_p), x = cap > 0 ? row->logits[v] / cap : 0;
+        const double outer = 1 / (cosh(x) * cosh(x)) / row->temperature, surprise = p > 0 ? row->entropy + log_p : 0;
+        const double factor = fabs(g) + fabs(g_lse) + fabs(g_entropy) * (row->entropy + 90);
         const double size = p * (fabs(g) + fabs(g_lse) + fabs(g_entropy) * (row->entropy + (p > 0 ? fabs(log_p) : 0) + 1));
         *gradient = (g * (v == target) + p * (g_lse - g - (g_entropy != 0 ? g_entropy * surprise : 0))) * outer;
-        /* p and all its factors; tanh's error in 1 - t^2; powers below 2^-126 are 0. */
-        *rounding = (find_rounding(row) + 20 * unit) * (size + fabs(g) * (v == target)) / row->temperature +
-                    p * fabs(g_entropy) * wanted->entropy_rounding[place] / row->temperature + 1e-36;
+        const double slope_rounding = cap > 0 ? unit * (8 * fmin(fabs(x), 64) + 16) : 0;
+        /* p and all its factors; the softcap's slope, 4 e / (1 + e)^2 with e = exp(-2 |x|), whose exponent is off by 4 u of its size, and 16 u
+         * for exp2, two quotients and three products. Powers and products below 2^-126 are 0, at which -log p is less than 90. */
+        *rounding = (find_rounding(row) + slope_rounding + 20 * unit) * (size + fabs(g) * (v == target)) * outer +
+                    p * fabs(g_entropy) * wanted->entropy_rounding[place] * outer + 0x1p-125 * (1 + factor / row->temperature);
     }
 }
 

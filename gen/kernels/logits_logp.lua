@@ -3,13 +3,14 @@ local config = require "gen.kernels.logits_logp_config"
 
 local kernel = {}
 
-kernel.templates = config.templates { "logits_shared", "logits_logp" }
+kernel.templates = config.templates { "mbarrier", "logits_shared", "logits_logp" }
 kernel.entry = "logits_logp"
 kernel.parameters = { { "LogitsLogpParams", "params" } }
 kernel.check = config.check
 kernel.config = config.entries
 
-function kernel.derive(spec) return config.launch(spec, config.shared_bytes(spec, spec.w)) end
+-- Each warp has the sums of a row, and the barrier at which they meet.
+function kernel.derive(spec) return config.launch(spec, (config.shared_bytes(spec, spec.w) + spec.w * 8 + 15) // 16 * 16) end
 
 function kernel.numerics(spec) return config.numerics("logits_logp", spec) end
 

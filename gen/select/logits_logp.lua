@@ -15,12 +15,16 @@ function logits_logp.vector_bytes(p, strides)
   end
 end
 
+-- Kernels that read rows at any address alike.
+local shifts = { logits_logp = true, logits_logp_cluster = true }
+
 -- The names of specs, given without what all have; nil and the reason where one is not legal.
 function logits_logp.names(p, arch_name, bytes, specs)
   local names = {}
   for i, spec in ipairs(specs) do
     spec.dtype, spec.arch, spec.softcap, spec.entropy = p.dtype, arch_name, p.softcap, p.entropy
-    if spec.operator ~= "logits_logp_combine" and bytes < 16 then spec.vec = bytes end
+    if spec.operator ~= "logits_logp_combine" and bytes < 16 then spec.vec = shifts[spec.operator] and p.element_bytes or bytes end
+    spec.half = spec.operator == "logits_logp" and p.v <= config.half_columns(spec)
     spec.w = spec.w or config.block_warps(spec)
     local legal, reason = emit.check(spec)
     if not legal then return nil, reason end
@@ -29,12 +33,19 @@ function logits_logp.names(p, arch_name, bytes, specs)
   return names
 end
 
+-- The forward's kernels, which a fused backward has too; where there are clusters, one for few rows.
+function logits_logp.forward(p, arch_name)
+  local specs = { { operator = "logits_logp", argmax = p.argmax }, { operator = "logits_logp_combine", argmax = p.argmax, w = 8 } }
+  if arch.find(arch_name).matrix == "wgmma" then
+    specs[3] = { operator = "logits_logp_cluster", argmax = p.argmax, cluster = config.row_cluster }
+  end
+  return specs
+end
+
 local function kernels(p, path, arch_name)
   local bytes = logits_logp.vector_bytes(p, { p.logits_stride })
   if not bytes then return nil, ("addresses are multiples of %d bytes, elements have %d"):format(p.alignment, p.element_bytes) end
-  local names, reason = logits_logp.names(p, arch_name, bytes, {
-    { operator = "logits_logp", argmax = p.argmax }, { operator = "logits_logp_combine", argmax = p.argmax, w = 8 },
-  })
+  local names, reason = logits_logp.names(p, arch_name, bytes, logits_logp.forward(p, arch_name))
   if not names then return nil, reason end
   return { path = path, kernels = names }
 end

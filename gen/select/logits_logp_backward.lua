@@ -30,7 +30,7 @@ local function kernels(p, path, arch_name)
   local specs = { { operator = "logits_logp_gradient" } }
   if p.fused then
     specs[2] = fused(p, arch_name)
-    specs[3], specs[4] = { operator = "logits_logp" }, { operator = "logits_logp_combine", w = 8 }
+    for _, spec in ipairs(logits_logp.forward(p, arch_name)) do specs[#specs + 1] = spec end
   end
   local names, reason = logits_logp.names(p, arch_name, bytes, specs)
   if not names then return nil, reason end

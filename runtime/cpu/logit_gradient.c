@@ -17,14 +17,6 @@ void flp_logit_gradient_set(flp_logit_gradient *gradient, int lane, const flp_lo
     gradient->target.lane[lane] = row->target;
 }
 
-/* 1 - tanh(y)^2 without the cancellation where the tanh is near 1. */
-static inline flp_float4 slope_of_tanh(flp_float4 y)
-{
-    flp_float4 magnitude = (flp_float4)((flp_int4)y & 0x7fffffff);
-    flp_float4 q = flp_float4_exp2(magnitude * -2.88539008178f);
-    return 4.0f * q / ((1.0f + q) * (1.0f + q));
-}
-
 /* Inlined for each kind: with a constant softcap of 0 no tanh is left in the loop, with a constant NULL no level. */
 static inline __attribute__((always_inline)) void apply(const flp_logit_gradient *gradient, float softcap, const float *bias,
                                                         const float *level_weights, float *logits, int count, int32_t first)
@@ -35,7 +27,7 @@ static inline __attribute__((always_inline)) void apply(const flp_logit_gradient
             flp_float4 z = row[i] + bias[v], slope = flp_float4_splat(1);
             if (softcap > 0) {
                 flp_float4 y = z * (1 / softcap);
-                slope = slope_of_tanh(y);
+                slope = flp_float4_tanh_slope(y);
                 z = softcap * flp_float4_tanh(y);
             }
             flp_float4 x = z * gradient->transform.scale.vector[i] - gradient->offset.vector[i];

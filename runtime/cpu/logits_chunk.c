@@ -142,10 +142,8 @@ void flp_logits_chunk_differentiate(flp_dtype dtype, const void *from, int count
         flp_float4 gradient = power * (factors->power + factors->moment * distance);
         if (target >= at && target < at + LANES)
             gradient[target - at] += factors->target;
-        if (transform->softcap > 0) {
-            flp_float4 t = flp_float4_tanh(logits.vector[at / LANES] * (1 / transform->softcap));
-            gradient *= (1 - t) * (1 + t);
-        }
+        if (transform->softcap > 0)
+            gradient *= flp_float4_tanh_slope(logits.vector[at / LANES] * (1 / transform->softcap));
         for (int lane = 0; lane < LANES && at + lane < count; lane++)
             store(dtype, gradient[lane], gradients, at + lane);
     }

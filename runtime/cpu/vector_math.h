@@ -59,4 +59,12 @@ static inline flp_float4 flp_float4_tanh(flp_float4 x)
     flp_float4 far = 1.0f - 2.0f / (flp_float4_exp2(clamped * 2.88539008178f) + 1.0f);
     return flp_float4_select(a < 0.625f, near, (flp_float4)((flp_int4)far | sign));
 }
+
+/* 1 - tanh(x)^2 without the cancellation where the tanh is near 1. */
+static inline flp_float4 flp_float4_tanh_slope(flp_float4 x)
+{
+    flp_float4 magnitude = (flp_float4)((flp_int4)x & 0x7fffffff);
+    flp_float4 e = flp_float4_exp2(magnitude * -2.88539008178f);
+    return 4.0f * e / ((1.0f + e) * (1.0f + e));
+}
 #endif

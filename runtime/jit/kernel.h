@@ -16,7 +16,7 @@ void flp_kernel_store_counters(flp_kernel_store *store, flp_counters *counters);
 typedef struct {
     CUfunction function;
     flp_manifest manifest;
-    int clusters; /* that the device holds at once; blocks where a cluster is one */
+    int clusters; /* that the device holds at once; blocks where a cluster is one. 0: clusters of more than 8 blocks are too large for it */
 } flp_kernel;
 
 /* count kernels for the current CUDA context; what has to be compiled is compiled side by side, one thread each. Kernels live as

@@ -9,7 +9,8 @@
 #include "base/text.h"
 
 /* What a kernel may use without asking for more. */
-enum { DEFAULT_SHARED_BYTES = 48 * 1024 };
+/* What a kernel may have of shared memory, and of blocks in a cluster, without asking. */
+enum { DEFAULT_SHARED_BYTES = 48 * 1024, PORTABLE_CLUSTER = 8 };
 
 typedef struct flp_kernel_loaded {
     flp_kernel kernel;
@@ -136,6 +137,9 @@ static flp_status find_function(const flp_driver *driver, CUmodule module, const
                                   driver->function_set_attribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                                                  manifest->shared_bytes),
                                   "cuFuncSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES)");
+    if (status == FLP_OK && manifest->cluster > PORTABLE_CLUSTER)
+        status = flp_driver_check(driver, driver->function_set_attribute(*function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+                                  "cuFuncSetAttribute(NON_PORTABLE_CLUSTER_SIZE_ALLOWED)");
     /* A kernel that is loaded only by its first launch could not be captured, and would wait for one that is running. */
     if (status == FLP_OK && driver->function_load)
         status = flp_driver_check(driver, driver->function_load(*function), "cuFuncLoad");
@@ -156,6 +160,8 @@ static int count_clusters(const flp_driver *driver, const flp_device *device, CU
     if (manifest->cluster > 1 && driver->active_clusters && driver->active_clusters(&clusters, function, &config) == CUDA_SUCCESS &&
         clusters >= 1)
         return clusters;
+    if (manifest->cluster > PORTABLE_CLUSTER)
+        return 0; /* not said to be held by this device */
     return blocks / manifest->cluster > 1 ? blocks / manifest->cluster : 1;
 }
 

@@ -39,20 +39,20 @@ static flp_status launch(const flp_kernel *kernel, unsigned blocks, const flp_lo
     return status == FLP_OK ? flp_launch_kernel(driver, kernel, blocks, work->stream, parameters) : status;
 }
 
-/* The rows and, where blocks share them, the combine: a warp each. */
-static flp_status launch_forward(const flp_kernel *rows, const flp_kernel *combine, const flp_logits_logp_shape *shape,
-                                 const flp_logits_logp_work *work, flp_logits_logp_params *params)
+/* The rows and, where blocks share them through scratch, the combine: a warp each. */
+static flp_status launch_forward(const flp_logits_logp_forward *forward, const flp_logits_logp_pass *pass, const flp_logits_logp_work *work,
+                                 flp_logits_logp_params *params)
 {
-    const int64_t warps = combine->manifest.threads / 32;
+    const int64_t warps = forward->combine->manifest.threads / 32;
     flp_status status;
 
-    params->segments = shape->segments;
-    params->parts = shape->parts;
-    params->team_log2 = shape->team_log2;
-    status = launch(rows, shape->blocks, work, params);
-    if (status != FLP_OK || shape->parts == 1)
+    params->segments = pass->shape.segments;
+    params->parts = pass->shape.parts;
+    params->team_log2 = pass->shape.team_log2;
+    status = launch(pass->kernel, pass->shape.blocks, work, params);
+    if (status != FLP_OK || pass->shape.parts == 1)
         return status;
-    return launch(combine, (unsigned)((params->rows + warps - 1) / warps), work, params);
+    return launch(forward->combine, (unsigned)((params->rows + warps - 1) / warps), work, params);
 }
 
 static void place_scratch(const flp_logits_logp_scratch *scratch, char *workspace, flp_logits_logp_params *params)
@@ -67,16 +67,16 @@ flp_status flp_logits_logp_launch(const flp_plan *common, const void *given, cha
 {
     const flp_logits_logp_plan *plan = flp_logits_logp_plan_of(common);
     const flp_logits_logp_work *work = given;
-    const flp_logits_logp_shape shape = flp_logits_logp_plan_shape(plan, work->call.rows);
+    const flp_logits_logp_pass pass = flp_logits_logp_plan_pass(plan, work->call.rows);
     flp_logits_logp_params params;
 
     fill_params(common, &work->call, &params);
-    if (shape.parts > 1) {
+    if (pass.shape.parts > 1) {
         const flp_logits_logp_scratch scratch =
-            flp_logits_logp_scratch_lay_out(work->call.rows, shape.segments, plan->problem.argmax, plan->problem.entropy, 0);
+            flp_logits_logp_scratch_lay_out(work->call.rows, pass.shape.segments, plan->problem.argmax, plan->problem.entropy, 0);
         place_scratch(&scratch, workspace, &params);
     }
-    return launch_forward(plan->rows, plan->combine, &shape, work, &params);
+    return launch_forward(&plan->forward, &pass, work, &params);
 }
 
 static flp_status launch_gradient(const flp_logits_logp_backward_plan *plan, const flp_logits_logp_work *work,
@@ -93,14 +93,14 @@ static flp_status launch_gradient(const flp_logits_logp_backward_plan *plan, con
 static flp_status launch_in_steps(const flp_logits_logp_backward_plan *plan, const flp_logits_logp_work *work, char *workspace,
                                   flp_logits_logp_params *params)
 {
-    const flp_logits_logp_shape shape = flp_logits_logp_shape_forward(
-        &plan->rows->manifest, plan->common.device.facts.multiprocessors, plan->problem.vocab, work->call.rows);
+    const flp_logits_logp_pass pass = flp_logits_logp_forward_choose(&plan->forward, plan->common.device.facts.multiprocessors,
+                                                                     plan->problem.vocab, work->call.rows);
     const flp_logits_logp_scratch scratch =
-        flp_logits_logp_scratch_lay_out(work->call.rows, shape.segments, 0, plan->problem.entropy, 1);
+        flp_logits_logp_scratch_lay_out(work->call.rows, pass.shape.segments, 0, plan->problem.entropy, 1);
     flp_status status;
 
     place_scratch(&scratch, workspace, params);
-    status = launch_forward(plan->rows, plan->combine, &shape, work, params);
+    status = launch_forward(&plan->forward, &pass, work, params);
     return status == FLP_OK ? launch_gradient(plan, work, params) : status;
 }
 

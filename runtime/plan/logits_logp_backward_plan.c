@@ -5,7 +5,6 @@
 
 #include "base/status.h"
 #include "cpu/logits_logp_cpu.h"
-#include "plan/logits_logp_plan.h"
 #include "plan/logits_logp_problem.h"
 #include "plan/prepare.h"
 
@@ -19,20 +18,20 @@ flp_logits_logp_shape flp_logits_logp_backward_plan_fused(const flp_logits_logp_
 static flp_status set_up(flp_plan *common)
 {
     flp_logits_logp_backward_plan *plan = (flp_logits_logp_backward_plan *)(void *)common;
-    const int count = plan->problem.fused ? 4 : 1;
-    flp_status status = flp_plan_check_kernels(common, count, "a gradient kernel, and where it is fused the fused one and the forward's two");
+    const int count = plan->problem.fused ? 2 + flp_logits_logp_forward_count(common) : 1;
+    flp_status status = flp_plan_check_kernels(common, count, "a gradient kernel, and where it is fused the fused one and the forward's");
 
-    for (int i = 0; i < count && status == FLP_OK; i++)
-        status = flp_logits_logp_plan_check_manifest(&common->kernels[i]->manifest);
+    if (status == FLP_OK)
+        status = flp_logits_logp_forward_check_manifest(&common->kernels[0]->manifest);
+    if (status == FLP_OK && plan->problem.fused)
+        status = flp_logits_logp_forward_check_manifest(&common->kernels[1]->manifest);
     if (status != FLP_OK)
         return status;
     plan->gradient = common->kernels[0];
-    if (plan->problem.fused) {
-        plan->fused = common->kernels[1];
-        plan->rows = common->kernels[2];
-        plan->combine = common->kernels[3];
-    }
-    return FLP_OK;
+    if (!plan->problem.fused)
+        return FLP_OK;
+    plan->fused = common->kernels[1];
+    return flp_logits_logp_forward_take(common, 2, &plan->forward);
 }
 
 /* Few rows are not fused: the most that any number up to `rows` takes. */
@@ -61,7 +60,7 @@ static void write_numerics(const flp_plan *common, flp_text *text)
     if (!flp_plan_on_gpu(common))
         flp_text_append(text, "%s", flp_logits_logp_cpu_numerics());
     else if (plan->fused)
-        flp_text_append(text, "%s;%s", plan->rows->manifest.numerics, plan->gradient->manifest.numerics);
+        flp_text_append(text, "%s;%s", plan->forward.rows->manifest.numerics, plan->gradient->manifest.numerics);
     else
         flp_text_append(text, "%s", plan->gradient->manifest.numerics);
 }
@@ -75,8 +74,7 @@ static void describe(const flp_plan *common, flp_text *text)
         flp_plan_describe_kernel(text, "fused", &plan->fused->manifest);
         flp_text_append(text, "fused cluster: %d\n", plan->fused->manifest.cluster);
         flp_text_append(text, "fused blocks: %u\n", shape.blocks);
-        flp_plan_describe_kernel(text, "rows", &plan->rows->manifest);
-        flp_plan_describe_kernel(text, "combine", &plan->combine->manifest);
+        flp_logits_logp_forward_describe(&plan->forward, text);
     }
     flp_plan_describe_kernel(text, "gradient", &plan->gradient->manifest);
 }

@@ -1,14 +1,14 @@
 /* logits_logp_backward's plan: the gradient kernel, and where the forward is fused into it, the kernel that does both and those of the forward. */
 #ifndef FLP_PLAN_LOGITS_LOGP_BACKWARD_PLAN_H
 #define FLP_PLAN_LOGITS_LOGP_BACKWARD_PLAN_H
-#include "plan/logits_logp_shape.h"
-#include "plan/plan.h"
+#include "plan/logits_logp_forward.h"
 
 typedef struct {
     flp_plan common;
     flp_logits_logp_backward_problem problem; /* with its defaults filled in */
     const flp_kernel *gradient;               /* GPU paths, as all */
-    const flp_kernel *fused, *rows, *combine; /* problem.fused; else NULL */
+    const flp_kernel *fused;                  /* problem.fused; else NULL, and no forward */
+    flp_logits_logp_forward forward;
 } flp_logits_logp_backward_plan;
 
 extern const flp_operator flp_logits_logp_backward_operator;

@@ -8,47 +8,25 @@
 #include "plan/logits_logp_problem.h"
 #include "plan/prepare.h"
 
-flp_logits_logp_shape flp_logits_logp_plan_shape(const flp_logits_logp_plan *plan, int64_t rows)
+flp_logits_logp_pass flp_logits_logp_plan_pass(const flp_logits_logp_plan *plan, int64_t rows)
 {
-    return flp_logits_logp_shape_forward(&plan->rows->manifest, plan->common.device.facts.multiprocessors, plan->problem.vocab, rows);
-}
-
-flp_status flp_logits_logp_plan_check_manifest(const flp_manifest *manifest)
-{
-    if (manifest->threads >= 32 && manifest->block_vocab >= 1 && manifest->cluster >= 1)
-        return FLP_OK;
-    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_vocab %d, cluster %d; wanted at least 32, 1, 1",
-                           manifest->variant, manifest->threads, manifest->block_vocab, manifest->cluster);
+    return flp_logits_logp_forward_choose(&plan->forward, plan->common.device.facts.multiprocessors, plan->problem.vocab, rows);
 }
 
 static flp_status set_up(flp_plan *common)
 {
     flp_logits_logp_plan *plan = (flp_logits_logp_plan *)(void *)common;
-    flp_status status = flp_plan_check_kernels(common, 2, "one for the rows and a combine");
+    flp_status status = flp_plan_check_kernels(common, flp_logits_logp_forward_count(common), "the forward's");
 
-    if (status != FLP_OK)
-        return status;
-    plan->rows = common->kernels[0];
-    plan->combine = common->kernels[1];
-    status = flp_logits_logp_plan_check_manifest(&plan->rows->manifest);
-    return status == FLP_OK ? flp_logits_logp_plan_check_manifest(&plan->combine->manifest) : status;
+    return status == FLP_OK ? flp_logits_logp_forward_take(common, 0, &plan->forward) : status;
 }
 
-/* Fewer rows may be cut into parts where more are not: the most that any number up to `rows` takes. */
 static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
 {
     const flp_logits_logp_plan *plan = flp_logits_logp_plan_of(common);
-    int64_t low = 0, high = rows;
+    const int64_t cut = flp_logits_logp_forward_cut_rows(&plan->forward, common->device.facts.multiprocessors, plan->problem.vocab, rows);
 
-    /* Rows are cut while they are few: the last number for which they are. */
-    while (low < high) {
-        int64_t middle = low + (high - low + 1) / 2;
-        if (flp_logits_logp_plan_shape(plan, middle).parts > 1)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low == 0 ? 0 : flp_logits_logp_scratch_lay_out(low, flp_logits_logp_plan_shape(plan, low).segments, plan->problem.argmax,
+    return cut == 0 ? 0 : flp_logits_logp_scratch_lay_out(cut, flp_logits_logp_plan_pass(plan, cut).shape.segments, plan->problem.argmax,
                                                           plan->problem.entropy, 0).bytes;
 }
 
@@ -57,7 +35,7 @@ static void write_numerics(const flp_plan *common, flp_text *text)
     const flp_logits_logp_plan *plan = flp_logits_logp_plan_of(common);
 
     if (flp_plan_on_gpu(common))
-        flp_text_append(text, "%s", plan->rows->manifest.numerics);
+        flp_text_append(text, "%s", plan->forward.rows->manifest.numerics);
     else
         flp_text_append(text, "%s", flp_logits_logp_cpu_numerics());
 }
@@ -65,13 +43,11 @@ static void write_numerics(const flp_plan *common, flp_text *text)
 static void describe(const flp_plan *common, flp_text *text)
 {
     const flp_logits_logp_plan *plan = flp_logits_logp_plan_of(common);
-    const flp_logits_logp_shape shape = flp_logits_logp_plan_shape(plan, plan->problem.rows ? plan->problem.rows : 1);
+    const flp_logits_logp_pass pass = flp_logits_logp_plan_pass(plan, plan->problem.rows ? plan->problem.rows : 1);
 
-    flp_plan_describe_kernel(text, "rows", &plan->rows->manifest);
-    flp_text_append(text, "rows blocks: %u\n", shape.blocks);
-    flp_text_append(text, "rows segments: %d of %d logits, %d warps a row, in %d parts\n", shape.segments,
-                    plan->rows->manifest.block_vocab, 1 << shape.team_log2, shape.parts);
-    flp_plan_describe_kernel(text, "combine", &plan->combine->manifest);
+    flp_logits_logp_forward_describe(&plan->forward, text);
+    flp_text_append(text, "launch: %s, %u blocks; %d segments a row of %d logits, in %d parts\n", pass.kernel->manifest.variant,
+                    pass.shape.blocks, pass.shape.segments, pass.kernel->manifest.block_vocab, pass.shape.parts);
 }
 
 const flp_operator flp_logits_logp_operator = {

@@ -1,13 +1,12 @@
-/* logits_logp's plan: a kernel that reads the rows, and one that merges those that several blocks have read. */
+/* logits_logp's plan. */
 #ifndef FLP_PLAN_LOGITS_LOGP_PLAN_H
 #define FLP_PLAN_LOGITS_LOGP_PLAN_H
-#include "plan/logits_logp_shape.h"
-#include "plan/plan.h"
+#include "plan/logits_logp_forward.h"
 
 typedef struct {
     flp_plan common;
     flp_logits_logp_problem problem; /* with its defaults filled in */
-    const flp_kernel *rows, *combine; /* GPU paths */
+    flp_logits_logp_forward forward;  /* GPU paths */
 } flp_logits_logp_plan;
 
 extern const flp_operator flp_logits_logp_operator;
@@ -19,8 +18,5 @@ static inline const flp_logits_logp_plan *flp_logits_logp_plan_of(const flp_plan
 }
 
 /* The launches for so many rows; GPU paths only. */
-flp_logits_logp_shape flp_logits_logp_plan_shape(const flp_logits_logp_plan *plan, int64_t rows);
-
-/* What both directions demand of a kernel's manifest. FLP_INTERNAL. */
-flp_status flp_logits_logp_plan_check_manifest(const flp_manifest *manifest);
+flp_logits_logp_pass flp_logits_logp_plan_pass(const flp_logits_logp_plan *plan, int64_t rows);
 #endif

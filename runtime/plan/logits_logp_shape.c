@@ -43,7 +43,7 @@ static int64_t teams(const flp_manifest *kernel, int team_log2)
     return kernel->threads / WARP >> team_log2;
 }
 
-flp_logits_logp_shape flp_logits_logp_shape_forward(const flp_manifest *kernel, int multiprocessors, int64_t vocab, int64_t rows)
+flp_logits_logp_shape flp_logits_logp_shape_rows(const flp_manifest *kernel, int multiprocessors, int64_t vocab, int64_t rows)
 {
     const int64_t segments = count_segments(kernel, vocab), blocks = resident(kernel, multiprocessors);
     const int team_log2 = choose_team(kernel, segments);
@@ -58,6 +58,14 @@ flp_logits_logp_shape flp_logits_logp_shape_forward(const flp_manifest *kernel, 
         .segments = (int32_t)segments, .parts = (int32_t)parts, .team_log2 = team_log2,
         .blocks = (unsigned)smaller(divide_up(rows * parts, teams(kernel, team_log2)), blocks)
     };
+}
+
+flp_logits_logp_shape flp_logits_logp_shape_few(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows)
+{
+    const int64_t segments = count_segments(kernel, vocab);
+    const int fits = segments <= FLP_LOGITS_LOGP_SHARED_SEGMENTS && rows <= clusters;
+
+    return (flp_logits_logp_shape){ .segments = (int32_t)segments, .parts = 1, .blocks = fits ? (unsigned)(rows * kernel->cluster) : 0 };
 }
 
 flp_logits_logp_shape flp_logits_logp_shape_fused(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows)

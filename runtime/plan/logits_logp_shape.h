@@ -3,7 +3,7 @@
 #define FLP_PLAN_LOGITS_LOGP_SHAPE_H
 #include "jit/manifest.h"
 
-/* Segments whose sums a block of logits_logp or logits_logp_fused holds: longer rows meet in scratch. KEEP IN STEP: shared segments
+/* Segments whose sums a block of the forward or the fused kernels holds: longer rows meet in scratch. KEEP IN STEP: shared segments
  * (gen/kernels/logits_logp_config.lua). */
 enum { FLP_LOGITS_LOGP_SHARED_SEGMENTS = 512 };
 
@@ -14,8 +14,10 @@ typedef struct {
     unsigned blocks;
 } flp_logits_logp_shape;
 
-/* Of the forward kernel; rows >= 1. */
-flp_logits_logp_shape flp_logits_logp_shape_forward(const flp_manifest *kernel, int multiprocessors, int64_t vocab, int64_t rows);
+/* Of the forward's kernels; rows >= 1. rows: of any number of them. few: a cluster each, of which the device holds `clusters` at once; blocks 0:
+ * rows are more, or too long. */
+flp_logits_logp_shape flp_logits_logp_shape_rows(const flp_manifest *kernel, int multiprocessors, int64_t vocab, int64_t rows);
+flp_logits_logp_shape flp_logits_logp_shape_few(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows);
 /* Of the fused kernel, of which the device holds `clusters` (blocks, where a cluster is one) at once; blocks 0: rows are too few or too long for
  * it, and the forward, the combine and the gradient kernel do it. */
 flp_logits_logp_shape flp_logits_logp_shape_fused(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows);

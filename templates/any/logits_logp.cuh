@@ -4,6 +4,12 @@
 // with more, they go to scratch for logits_logp_combine. Both merge them in the same order. Memory does not wait either: before a warp leaves the
 // sums of a segment, the logits of its next one are under way.
 // Config: as for a segment; threads, shared_segments
+template <class Config> struct RowsStorage {
+    static constexpr int warps = Config::threads / 32;
+    SharedStorage<Config, warps> sums;
+    u64 met[warps]; // all sums of a row
+};
+
 template <class Config> struct LogitsUnits {
     using Segment = Segment<Config>;
     struct Unit {
@@ -31,12 +37,12 @@ template <class Config> struct LogitsUnits {
         if (params.parts > 1 ? row.source < 0 : !row.is_read(params)) unit.end = 0;
     }
     __device__ __forceinline__ void load(Segment &segment, const typename Config::element *logits, int s) const {
-        segment.load(logits + (i64)s * Segment::columns, min(params.vocab - s * Segment::columns, Segment::columns));
+        segment.load(logits, s, params.vocab);
     }
 };
 
 template <class Config> __device__ __forceinline__ void logits_logp(const LogitsLogpParams &params) {
-    auto &shared = shared_storage<Config, SharedStorage<Config, Config::threads / 32>>();
+    auto &shared = shared_storage<Config, RowsStorage<Config>>();
     using Segment = Segment<Config>;
     LogitsUnits<Config> units(params);
     bool is_whole = params.parts == 1;
@@ -46,6 +52,8 @@ template <class Config> __device__ __forceinline__ void logits_logp(const Logits
     typename LogitsRow<Config>::TargetWords words = row.load_target(params);
     Segment segment;
     allow_next_kernel();
+    if (threadIdx.x < RowsStorage<Config>::warps) mbarrier_init(shared_address(&shared.met[threadIdx.x]), units.size);
+    block_barrier();
     if (is_whole) row.take_target(params, words);
     units.leave_out_ignored(unit, row);
     if (unit.first < unit.end) units.load(segment, row.logits(params), unit.first);
@@ -56,7 +64,7 @@ template <class Config> __device__ __forceinline__ void logits_logp(const Logits
         int set = turn & (units.size - 1), place = units.team * units.size + set;
         bool finishes = is_whole && units.member == set;
         float target_logit = finishes && lane_index() == 0 ? load_target_logit(params, row) : 0;
-        LogitsSlots slots = is_whole ? shared_slots(shared, place, 0) : scratch_slots<Config>(params, unit.number);
+        LogitsSlots slots = is_whole ? shared_slots(shared.sums, place, 0) : scratch_slots<Config>(params, unit.number);
         int s = unit.first;
         for (bool is_last = false; !is_last; s += units.size) {
             LogitsSums sums = {0, 0, 0, 0, 0};
@@ -71,9 +79,8 @@ template <class Config> __device__ __forceinline__ void logits_logp(const Logits
             if (s < unit.end) leave<Config>(sums, slots, s);
         }
         if (is_whole) {
-            if (units.size == 1) warp_barrier();
-            else if (finishes) barrier_wait(1 + place, 32 * units.size);
-            else barrier_arrive(1 + place, 32 * units.size);
+            if (lane_index() == 0) mbarrier_arrive(shared_address(&shared.met[place]));
+            if (finishes) mbarrier_wait(shared_address(&shared.met[place]), turn >> params.team_log2 & 1);
             if (finishes && first + units.team < units.count) {
                 finish_row(params, row, unit.number, slots, target_logit, true);
                 warp_barrier(); // all lanes have read the sums: the next row's may take their place

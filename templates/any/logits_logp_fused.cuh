@@ -22,11 +22,8 @@ template <class Config> struct OwnSegments {
         return first < params.segments ? first + (params.segments - 1 - first) / stride * stride : -1;
     }
 
-    __device__ __forceinline__ static int width(const LogitsLogpParams &params, int s) {
-        return min(params.vocab - s * Segment::columns, Segment::columns);
-    }
     __device__ __forceinline__ void load(const LogitsLogpParams &params, const LogitsRow<Config> &row, int s) {
-        segment.load(row.logits(params) + (i64)s * Segment::columns, width(params, s));
+        segment.load(row.logits(params), s, params.vocab);
     }
     // After the sums: what is not the last one gives its registers to the next.
     __device__ __forceinline__ void keep(const LogitsLogpParams &params, int s) {

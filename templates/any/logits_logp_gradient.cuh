@@ -21,7 +21,7 @@ template <class Config> __device__ __forceinline__ void logits_logp_gradient(con
         if (s == 0 && lane_index() == 0 && params.normaliser == nullptr) count_bad_target(params, row, number); // else the forward has
         if (row.place < 0) continue;
         Segment segment;
-        if (row.target >= 0) segment.load(row.logits(params) + (i64)s * Segment::columns, min(params.vocab - s * Segment::columns, Segment::columns));
+        if (row.target >= 0) segment.load(row.logits(params), s, params.vocab);
         float target_logit = owns_target(row, s, params.segments) ? load_target_logit(params, row) : 0;
         LogitsNormaliser normaliser = {0, 0, 0};
         if (row.target >= 0) normaliser = load_normaliser(params, row, number);

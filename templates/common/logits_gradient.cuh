@@ -46,12 +46,6 @@ template <class Config> __device__ __forceinline__ float gradient_of(float z, co
     return exp2_approximate(d) * slope;
 }
 
-template <class Config> __device__ __forceinline__ float softcap_derivative(float z, const LogitsScale &scale) {
-    if constexpr (!Config::has_softcap) return 1;
-    float t = z * scale.inverse_softcap;
-    return (1 - t) * (1 + t);
-}
-
 // The segment's logits become gradients, all but the target's, which write_target writes behind it.
 template <class Config>
 __device__ __forceinline__ void to_gradients(Segment<Config> &segment, const LogitsScale &scale, const LogitsFactors &factors) {
@@ -63,8 +57,8 @@ __device__ __forceinline__ void to_gradients(Segment<Config> &segment, const Log
         widen<Element>(segment.data[j], z);
 #pragma unroll
         for (int i = 0; i < elements; i++) {
-            z[i] = soften<Config>(z[i], scale);
-            z[i] = gradient_of<Config>(z[i], scale, factors) * softcap_derivative<Config>(z[i], scale);
+            float slope, capped = soften<Config>(z[i], scale, slope);
+            z[i] = gradient_of<Config>(capped, scale, factors) * slope;
         }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -116,8 +110,8 @@ template <class Config> __device__ __forceinline__ void store_segment(const Segm
 // By the lane that has stored the target's segment at that column; logit: the target's, from before.
 template <class Config>
 __device__ __forceinline__ void write_target(float logit, const LogitsScale &scale, const LogitsFactors &factors, typename Config::element *to) {
-    float z = soften<Config>(logit, scale);
-    store_rounded((gradient_of<Config>(z, scale, factors) + factors.target) * softcap_derivative<Config>(z, scale), to);
+    float slope, z = soften<Config>(logit, scale, slope);
+    store_rounded((gradient_of<Config>(z, scale, factors) + factors.target) * slope, to);
 }
 
 // Whether this lane of a warp with the segments first, first + stride, ... holds the target's column.

@@ -62,9 +62,15 @@ template <class Config> struct LogitsRow {
     __device__ __forceinline__ explicit LogitsRow(int number) : place(number), source(number), target(bad) {}
 };
 
-template <class Config> __device__ __forceinline__ float soften(float logit, const LogitsScale &scale) {
-    if constexpr (Config::has_softcap) return scale.softcap * hyperbolic_tangent(logit * scale.inverse_softcap);
+// slope: the softcap's derivative.
+template <class Config> __device__ __forceinline__ float soften(float logit, const LogitsScale &scale, float &slope) {
+    slope = 1;
+    if constexpr (Config::has_softcap) return scale.softcap * hyperbolic_tangent(logit * scale.inverse_softcap, slope);
     return logit;
+}
+template <class Config> __device__ __forceinline__ float soften(float logit, const LogitsScale &scale) {
+    float slope;
+    return soften<Config>(logit, scale, slope);
 }
 
 // A row's sums: 2^offset times sum of 2^(z2 - offset), and of that times (z2 - offset).

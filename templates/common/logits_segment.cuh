@@ -12,9 +12,11 @@ template <class Element> constexpr u32 minus_infinity_word = 0xff800000u; // f32
 template <> constexpr u32 minus_infinity_word<bf16> = 0xff80ff80u;
 template <> constexpr u32 minus_infinity_word<f16> = 0xfc00fc00u;
 
-// The first `valid` elements of a vector; behind them, anything.
-template <class Config> __device__ __forceinline__ Vector load_logits(const typename Config::element *from, int valid) {
-    if (valid < vector_elements<typename Config::element>) return load_some(from, max(valid, 0));
+// Rows at any address, which are read in vectors all the same. Where gradients may come to lie over the logits, they are not: a vector would reach
+// into the next row's.
+template <class Config> constexpr bool is_shifted = Config::vector_bytes < 16 && !Config::rewrites;
+
+template <class Config> __device__ __forceinline__ Vector load_logits(const typename Config::element *from) {
     if constexpr (Config::rewrites && Config::vector_bytes == 16) return *(const Vector *)from; // gradients may come to lie there
     else return load_words<Config::vector_bytes>(from);
 }
@@ -24,22 +26,67 @@ template <class Config> struct Segment {
     static constexpr int elements = vector_elements<Element>, vectors = Config::segment_vectors;
     static constexpr int columns = 32 * elements * vectors;
     Vector data[vectors];
-    int left; // columns up to the vocabulary's end, at most all
+    int left;   // columns up to the vocabulary's end, at most all
+    u32 behind; // is_shifted: as shift_vectors wants it
+    int shift;  // is_shifted: bytes that the segment begins behind a multiple of 16
 
     __device__ __forceinline__ static int column(int j) { return (j * 32 + lane_index()) * elements; }
 
-    // from: the segment's first logit. Columns behind the vocabulary are -inf and are not read.
-    __device__ __forceinline__ void load(const Element *from, int columns_left) {
-        left = columns_left;
+    // Of a row that begins at logits. Columns behind the vocabulary are -inf and are not read.
+    __device__ __forceinline__ void load(const Element *logits, int index, int vocab) {
+        const Element *from = logits + (i64)index * columns;
+        int rest = vocab - index * columns;
+        left = min(rest, columns);
+        if constexpr (is_shifted<Config>) {
+            load_aligned(from, index == 0, rest);
+            return;
+        }
         if (left >= columns) {
 #pragma unroll
-            for (int j = 0; j < vectors; j++) data[j] = load_logits<Config>(from + column(j), elements);
+            for (int j = 0; j < vectors; j++) data[j] = load_logits<Config>(from + column(j));
             return;
         }
 #pragma unroll
         for (int j = 0; j < vectors; j++) {
-            data[j] = load_logits<Config>(from + column(j), left - column(j));
+            int valid = left - column(j);
+            if (valid >= elements) {
+                data[j] = load_logits<Config>(from + column(j));
+            } else {
+                data[j] = Vector{{0, 0, 0, 0}};
+                if (valid > 0) data[j] = load_some(from + column(j), valid); // few rows end within a vector
+                cut(data[j], valid);
+            }
+        }
+    }
+
+    // The vectors in which the segment lies; of those at a row's ends, the row's elements. rest: columns of the row from here on.
+    __device__ __forceinline__ void load_aligned(const Element *from, bool is_first, int rest) {
+        shift = (int)((u64)from % 16);
+        int before = shift / (int)sizeof(Element), low = is_first ? before : 0, high = before + rest;
+        const Element *aligned = from - before;
+        if (low == 0 && high >= columns + elements) {
+#pragma unroll
+            for (int j = 0; j < vectors; j++) data[j] = load_once(aligned + column(j));
+            behind = ((const u32 *)(aligned + columns))[lane_index() % 4];
+            return;
+        }
+#pragma unroll
+        for (int j = 0; j < vectors; j++) {
+            int at = column(j);
+            data[j] = at >= low && at + elements <= high ? load_once(aligned + at) : load_between(aligned + at, low - at, high - at);
+        }
+        behind = load_word_between(aligned + columns, lane_index() % 4, 0, high - columns);
+    }
+
+    // Before the first look at the logits.
+    __device__ __forceinline__ void put_together() {
+        shift_vectors(data, behind, shift);
+        if (left >= columns) return;
+#pragma unroll
+        for (int j = 0; j < vectors; j++) {
             cut(data[j], left - column(j));
+#pragma unroll
+            for (int i = 0; i < 4; i++) forget(data[j].words[i]); // one vector after the other: conditions for all at once want registers
         }
     }
 
@@ -135,6 +182,7 @@ template <class Config> struct Segment {
     // In all lanes.
     __device__ __forceinline__ LogitsSums statistics(const LogitsScale &scale, int first) {
         LogitsSums sums;
+        if constexpr (is_shifted<Config>) put_together();
         sums.offset = find_offset<1>(scale);
         bool is_exact = false;
         do {

@@ -13,28 +13,44 @@ local function kernels(problem, capability, backend)
   return found.kernels, found
 end
 
-function TestLogitsLogp.test_the_forward_has_a_kernel_for_the_rows_and_a_combine()
-  luaunit.assertEquals(kernels "logits_logp:bf16:n4096:v131072", { "logits_logp.bf16.w8.sm_90a", "logits_logp_combine.bf16.w8.sm_90a" })
+function TestLogitsLogp.test_the_forward_has_a_kernel_for_the_rows_a_combine_and_where_there_are_clusters_one_for_few_rows()
+  luaunit.assertEquals(kernels "logits_logp:bf16:n4096:v131072", {
+    "logits_logp.bf16.w8.sm_90a", "logits_logp_combine.bf16.w8.sm_90a", "logits_logp_cluster.bf16.c16.w8.sm_90a",
+  })
   luaunit.assertEquals(kernels("logits_logp:f16:n4096:v131072:softcap30:argmax:entropy", 89), {
     "logits_logp.f16.w4.softcap.argmax.entropy.sm_89", "logits_logp_combine.f16.w8.softcap.argmax.entropy.sm_89",
   })
 end
 
 -- A row's bits follow from its kernels' identity, which knows neither N nor V nor how the logits lie.
-function TestLogitsLogp.test_the_kernels_follow_from_no_size()
+function TestLogitsLogp.test_the_kernels_follow_from_no_size_but_that_of_rows_of_half_a_segment()
   for _, n in ipairs { 0, 1, 64, 4096, 1 << 28 } do
-    for _, v in ipairs { 1, 768, 50264, 131072, 2147483640 } do
-      luaunit.assertEquals(kernels(("logits_logp:f32:n%d:v%d:ls2147483648"):format(n, v)), kernels "logits_logp:f32:n1:v8")
+    for _, v in ipairs { 513, 50264, 131072, 2147483640 } do
+      luaunit.assertEquals(kernels(("logits_logp:f32:n%d:v%d:ls2147483648"):format(n, v)), kernels "logits_logp:f32:n1:v1024")
+    end
+    for _, v in ipairs { 1, 512 } do
+      luaunit.assertEquals(kernels(("logits_logp:f32:n%d:v%d:ls2147483648"):format(n, v))[1], "logits_logp.f32.w8.half.sm_90a")
     end
   end
 end
 
+function TestLogitsLogp.test_kernels_of_one_dtype_have_one_identity()
+  local function numerics(text) return fusedlogp.emit(text, support.read_template).manifest:match("\nnumerics ([^\n]+)") end
+  local wanted = numerics "logits_logp.bf16.w8.sm_90a"
+  for _, text in ipairs { "logits_logp.bf16.w8.half.sm_90a", "logits_logp.bf16.w4.vec2.sm_80", "logits_logp_cluster.bf16.c16.w8.sm_90a" } do
+    luaunit.assertEquals(numerics(text), wanted, text)
+  end
+end
+
+-- The forward reads whole vectors wherever a row begins.
 function TestLogitsLogp.test_the_widest_load_that_addresses_and_strides_allow()
   local cases = {
     { ":v8", nil }, { ":v4", 8 }, { ":v2", 4 }, { ":v1", 2 }, { ":v8:align8", 8 }, { ":v8:align2", 2 }, { ":v1:ls8", nil }, { ":v8:ls12", 8 },
   }
   for _, case in ipairs(cases) do
-    luaunit.assertEquals(variant.parse(kernels("logits_logp:bf16:n1" .. case[1])[1]).vec, case[2], case[1])
+    local forward, backward = kernels("logits_logp:bf16:n1" .. case[1]), kernels("logits_logp_backward:bf16:n1" .. case[1]:gsub("ls(%d+)", "ls%1:gs%1"))
+    for _, i in ipairs { 1, 3 } do luaunit.assertEquals(variant.parse(forward[i]).vec, case[2] and 2, case[1]) end
+    luaunit.assertEquals(variant.parse(backward[1]).vec, case[2], case[1])
   end
   luaunit.assertEquals(variant.parse(kernels("logits_logp_backward:bf16:n1:v8:gs12")[1]).vec, 8)
   support.assert_refused({ "multiples of 2 bytes, elements have 4" }, fusedlogp.select("logits_logp:f32:n1:v8:align2", 90, "auto"))
@@ -57,7 +73,7 @@ function TestLogitsLogp.test_a_fused_row_takes_a_cluster_that_holds_it()
   }
   for _, case in ipairs(cases) do
     local list = kernels("logits_logp_backward:" .. case[1] .. ":fused")
-    luaunit.assertEquals(#list, 4)
+    luaunit.assertEquals(#list, 5)
     luaunit.assertEquals(list[2], case[2] .. ".sm_90a", case[1])
   end
   luaunit.assertEquals(kernels("logits_logp_backward:bf16:n4096:v131072:fused", 90, "portable")[2], "logits_logp_fused.bf16.w4.sm_90")
@@ -66,7 +82,7 @@ end
 -- Fused or in steps, a row's results have the bits of the forward.
 function TestLogitsLogp.test_a_fused_backward_has_the_forwards_kernels_too()
   local forward, fused = kernels "logits_logp:bf16:n1:v131072:entropy", kernels "logits_logp_backward:bf16:n1:v131072:entropy:fused"
-  luaunit.assertEquals({ fused[3], fused[4] }, forward)
+  luaunit.assertEquals({ fused[3], fused[4], fused[5] }, forward)
 end
 
 function TestLogitsLogp.test_why_a_path_is_not_taken_is_said()
@@ -78,6 +94,7 @@ function TestLogitsLogp.test_why_a_path_is_not_taken_is_said()
 end
 
 local rows = { operator = "logits_logp", dtype = "bf16", w = 8, arch = "sm_90a" }
+local few = { operator = "logits_logp_cluster", dtype = "bf16", cluster = 16, w = 8, arch = "sm_90a" }
 local cluster = { operator = "logits_logp_fused_cluster", dtype = "bf16", cluster = 4, w = 17, arch = "sm_90a" }
 
 local function assert_all_refused(base, cases)
@@ -99,6 +116,9 @@ function TestLogitsLogp.test_each_rule_refuses()
       { { argmax = true }, "argmax", "a gradient has none" },
     })
   end
+  assert_covered("gen/kernels/logits_logp_cluster.lua", few, {
+    { { arch = "sm_80" }, "sm_80", "no clusters" }, { { cluster = 1 }, "c = 1", "2, 4, 8 or 16" },
+  })
   assert_covered("gen/kernels/logits_logp_fused_cluster.lua", cluster, {
     { { arch = "sm_80" }, "sm_80", "no clusters" }, { { argmax = true }, "argmax", "a gradient has none" },
     { { vec = 8 }, "vec = 8", "16 bytes" }, { { cluster = 3 }, "c = 3", "1, 2, 4 or 8" },
@@ -110,7 +130,7 @@ function TestLogitsLogp.test_a_listed_kernel_is_the_one_that_is_selected()
   local listed = {}
   for _, text in ipairs(fusedlogp.list("sm_90a", nil, nil, support.read_template)) do listed[text] = true end
   for _, dtype in ipairs { "bf16", "f16", "f32" } do
-    for _, problem in ipairs { "logits_logp:%s:n100:v50264", "logits_logp:%s:n1:v8:argmax", "logits_logp:%s:n1:v8:entropy",
+    for _, problem in ipairs { "logits_logp:%s:n100:v50264", "logits_logp:%s:n1:v2000:argmax", "logits_logp:%s:n1:v2000:entropy",
                                "logits_logp_backward:%s:n1:v8", "logits_logp_backward:%s:n4096:v131072:fused" } do
       for _, text in ipairs(kernels(problem:format(dtype))) do luaunit.assertTrue(listed[text], text) end
     end

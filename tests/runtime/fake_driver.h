@@ -29,6 +29,7 @@ typedef struct {
     int major, minor, multiprocessors, shared_bytes;
     size_t memory_bytes;
     _Atomic(CUcontext) current;       /* of every thread */
+    int clusters;                     /* what cuOccupancyMaxActiveClusters says; 0: by the multiprocessors */
     int capture;                      /* what cuStreamIsCapturing says */
     atomic_int calls[FAKE_FUNCTIONS]; /* FAKE_...: how often it was called */
     CUresult failure[FAKE_FUNCTIONS]; /* what it returns instead of doing its work, */
@@ -38,13 +39,13 @@ typedef struct {
     int launches;                     /* since the reset; the first FAKE_LAUNCHES are kept */
     fake_launch launch[FAKE_LAUNCHES];
     void (*on_launch)(const fake_launch *launch); /* NULL, or called in the launch */
-    struct {                          /* of the last cuTensorMapEncodeTiled */
+    struct {                          /* of the last cuTensorMapEncodeTiled and the one before */
         int dtype, swizzle, interleave, l2_promotion, fill;
         unsigned rank;
         void *address;
         uint64_t dimensions[2], stride_bytes;
         uint32_t box[2], element_strides[2];
-    } map;
+    } map, map_before;
 } fake_driver_state;
 
 extern fake_driver_state fake_driver;

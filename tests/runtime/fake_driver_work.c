@@ -167,6 +167,8 @@ CUresult fake_cuda_module_function(CUfunction *function, CUmodule module, const 
 CUresult fake_cuda_function_set_attribute(CUfunction function, int attribute, int value)
 {
     ENTER(function_set_attribute);
+    if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)
+        return CUDA_SUCCESS;
     if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value > fake_driver.shared_bytes)
         return CUDA_ERROR_INVALID_VALUE;
     function->shared_bytes = value;
@@ -215,7 +217,7 @@ CUresult fake_cuda_active_clusters(int *clusters, CUfunction function, const CUl
     ENTER(active_clusters);
     if (!function || config->numAttrs != 1 || cluster->id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
         return CUDA_ERROR_INVALID_VALUE;
-    *clusters = fake_driver.multiprocessors / 8 * 7 / (int)cluster->value.clusterDim.x;
+    *clusters = fake_driver.clusters ? fake_driver.clusters : fake_driver.multiprocessors / 8 * 7 / (int)cluster->value.clusterDim.x;
     return CUDA_SUCCESS;
 }
 
@@ -244,6 +246,7 @@ CUresult fake_cuda_tensor_map_encode_tiled(CUtensorMap *map, int dtype, uint32_t
     if (rank != 2)
         return CUDA_ERROR_INVALID_VALUE;
     memset(map, 0x5a, sizeof(*map));
+    fake_driver.map_before = fake_driver.map;
     fake_driver.map.dtype = dtype;
     fake_driver.map.rank = rank;
     fake_driver.map.address = address;

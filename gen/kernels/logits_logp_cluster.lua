@@ -1,0 +1,28 @@
+-- logits_logp of few rows: a cluster of blocks takes a row.
+local config = require "gen.kernels.logits_logp_config"
+
+local kernel = {}
+
+kernel.templates = config.templates { "mbarrier", "cluster", "cluster_exchange", "logits_shared", "logits_logp_cluster" }
+kernel.entry = "logits_logp_cluster"
+kernel.parameters = { { "LogitsLogpParams", "params" } }
+kernel.config = config.entries
+
+local clusters = { [2] = true, [4] = true, [8] = true, [16] = true }
+
+function kernel.check(spec, device)
+  if device.matrix ~= "wgmma" then return nil, ("%s has no clusters"):format(spec.arch) end
+  if not clusters[spec.cluster] then return nil, ("c = %d: 2, 4, 8 or 16"):format(spec.cluster) end
+  return config.check(spec)
+end
+
+-- The sums of one row, and the barrier at which they meet. block_rows: of a cluster.
+function kernel.derive(spec)
+  local n = config.launch(spec, (config.shared_bytes(spec, 1) + 8 + 15) // 16 * 16)
+  n.block_rows = 1
+  return n
+end
+
+function kernel.numerics(spec) return config.numerics("logits_logp", spec) end
+
+return kernel

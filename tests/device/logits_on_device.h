@@ -1,0 +1,28 @@
+/* One case of logits_logp in device memory: copies of its buffers, executions, and what they have written. Failures fail the test. */
+#ifndef FLP_TESTS_DEVICE_LOGITS_ON_DEVICE_H
+#define FLP_TESTS_DEVICE_LOGITS_ON_DEVICE_H
+#include "device/device_test.h"
+#include "logits_cases.h"
+
+/* Begins as { .c = case }. */
+typedef struct {
+    flp_logits_case c;
+    flp_logits_data data;
+    flp_logits_wanted wanted;
+    CUdeviceptr base[FLP_LOGITS_ROLES];
+    void *bases[FLP_LOGITS_ROLES];
+} flp_logits_on_device;
+
+void flp_logits_on_device_set_up(flp_logits_on_device *on);
+void flp_logits_on_device_tear_down(flp_logits_on_device *on);
+
+/* Poisons the results; in place the logits take the place of the gradients. */
+void flp_logits_on_device_prepare(flp_logits_on_device *on, flp_logits_form form);
+/* A plan of this backend, whose description contains `path`, and its bad targets; fetches. */
+void flp_logits_on_device_execute(flp_logits_on_device *on, flp_logits_form form, flp_backend backend, const char *path);
+/* Waits, and brings the results back: what the copies hold, the guards with it. */
+void flp_logits_on_device_fetch(flp_logits_on_device *on);
+
+/* Where the buffer's data begin. */
+void *flp_logits_on_device_bits(const flp_logits_on_device *on, flp_logits_role role);
+#endif
