@@ -5,32 +5,17 @@ local variant = require "gen.variant"
 
 local emit = {}
 
-local kernels = {
-  linear_logp = { wgmma = require "gen.kernels.linear_logp_hopper", mma = require "gen.kernels.linear_logp_portable" },
-  linear_logp_grad_logits = {
-    wgmma = require "gen.kernels.linear_logp_grad_logits_hopper", mma = require "gen.kernels.linear_logp_grad_logits_portable",
-  },
-  linear_logp_backward_rows = require "gen.kernels.linear_logp_backward_rows",
-  linear_logp_backward_gather = require "gen.kernels.linear_logp_backward_gather",
-  linear_logp_backward_bias = require "gen.kernels.linear_logp_backward_bias",
-  linear_logp_backward_finish = require "gen.kernels.linear_logp_backward_finish",
-  matrix_product = { wgmma = require "gen.kernels.matrix_product_hopper", mma = require "gen.kernels.matrix_product_portable" },
-  linear_logp_combine = require "gen.kernels.linear_logp_combine",
-  logits_logp = require "gen.kernels.logits_logp",
-  logits_logp_combine = require "gen.kernels.logits_logp_combine",
-  logits_logp_gradient = require "gen.kernels.logits_logp_gradient",
-  logits_logp_fused = require "gen.kernels.logits_logp_fused",
-  logits_logp_fused_cluster = require "gen.kernels.logits_logp_fused_cluster",
-  token_loss = require "gen.kernels.token_loss",
-  weighted_sum = require "gen.kernels.weighted_sum",
-  weighted_sum_outer = require "gen.kernels.weighted_sum_outer",
-  weighted_sum_tile = require "gen.kernels.weighted_sum_tile",
-  weighted_sum_combine = require "gen.kernels.weighted_sum_combine",
+-- Kernels that differ by the architecture's matrix instruction; the others' modules have their own names.
+local by_matrix = {
+  linear_logp = { wgmma = "linear_logp_hopper", mma = "linear_logp_portable" },
+  linear_logp_grad_logits = { wgmma = "linear_logp_grad_logits_hopper", mma = "linear_logp_grad_logits_portable" },
+  matrix_product = { wgmma = "matrix_product_hopper", mma = "matrix_product_portable" },
 }
 
+-- Loads the kernel's module when it is first asked for: a process that finds its kernels on the disk is done before all of them were read.
 function emit.kernel_of(spec)
-  local found = kernels[spec.operator]
-  return found.entry and found or found[arch.find(spec.arch).matrix]
+  local choice = by_matrix[spec.operator]
+  return require("gen.kernels." .. (choice and choice[arch.find(spec.arch).matrix] or spec.operator))
 end
 
 -- true, or nil and the reason.

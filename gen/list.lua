@@ -16,7 +16,7 @@ local function known(value, set, what)
 end
 
 local function selected(arch_name, p)
-  local capability, operator = arch.find(arch_name).capability, select.operators[p.operator]
+  local capability, operator = arch.find(arch_name).capability, select.operator(p.operator)
   local choose = arch.find(arch_name).matrix == "wgmma" and operator.hopper or operator.portable
   local found, reason = choose(p, capability)
   if not found then return nil, reason end
@@ -48,7 +48,7 @@ function list.variants(arch_name, dtypes, hidden_sizes, read_template)
   local fallback = ("sm_%d%s"):format(arch.find(arch_name).capability, arch.real_of(arch_name) and "@host" or "")
   for _, operator in ipairs(select.names) do
     for _, dtype in ipairs(dtypes) do
-      for _, text in ipairs(select.operators[operator].prebuilt(dtype, hidden_sizes)) do
+      for _, text in ipairs(select.operator(operator).prebuilt(dtype, hidden_sizes)) do
         local p = token_loss.resolve(read_template, problem.parse(text))
         local found = selected(arch_name, p) or selected(fallback, p)
         for _, name in ipairs(found and found.kernels or {}) do

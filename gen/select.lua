@@ -1,21 +1,15 @@
 -- From a problem and a device to variants: each operator has a module with hopper, portable and prebuilt.
 local select = {}
 
-select.operators = {
-  linear_logp = require "gen.select.linear_logp",
-  linear_logp_backward = require "gen.select.linear_logp_backward",
-  linear_cross_entropy = require "gen.select.linear_cross_entropy",
-  logits_logp = require "gen.select.logits_logp",
-  logits_logp_backward = require "gen.select.logits_logp_backward",
-  weighted_sum = require "gen.select.weighted_sum",
-  weighted_sum_backward = require "gen.select.weighted_sum_backward",
-}
+-- The operator's module, loaded when it is first asked for (as in gen/emit.lua).
+function select.operator(name) return require("gen.select." .. name) end
+
 -- In the order that prebuilds list them.
 select.names = { "linear_logp", "linear_logp_backward", "linear_cross_entropy", "logits_logp", "logits_logp_backward", "weighted_sum", "weighted_sum_backward" }
 
 -- backend: "auto", "sm_90a" or "portable". Fastest first; the reason says why not.
 function select.kernels(p, capability, backend)
-  local operator, reasons = select.operators[p.operator], {}
+  local operator, reasons = select.operator(p.operator), {}
   for _, path in ipairs { { "sm_90a", operator.hopper }, { "portable", operator.portable } } do
     if backend == "auto" or backend == path[1] then
       local found, reason = path[2](p, capability)

@@ -22,9 +22,6 @@ function kernel.overlaps() return true end
 
 function kernel.check(spec, arch)
   if spec.dtype == "f32" then return nil, "f32: the gradients' products read it across D, and WGMMA reads tf32 only along D" end
-  if spec.bias and spec.softcap and spec.entropy and spec.classes then
-    return nil, "bias, softcap, entropy and classes: a thread has too few registers for all of them; the portable kernel has them"
-  end
   local tile = { -- the forward's rules, but for the splits
     dtype = spec.dtype, d = spec.d, bm = spec.bm, bv = spec.bv, cluster = spec.cluster, stages = spec.stages, s = 4,
     dv = spec.dv, bias = spec.bias, softcap = spec.softcap, entropy = spec.entropy, vec = spec.vec, exact = spec.exact,

@@ -23,7 +23,21 @@ typedef struct {
     float *moment;        /* [rows][splits]: sum of (z2 - k) 2^(z2 - k); NULL without entropy */
     float *logit_sums;    /* [rows][splits]: sum of w[v] z2[v]; NULL where it is not wanted */
     const void *class_weights; /* w [vocab] of the variant's dtype; NULL: 1 */
+    const int32_t *row, *row_count; /* of compact variants: [rows] where a row stands in target and row_temperature; how many rows there are, <= rows */
+    /* Of linear_logp_stash: */
+    float *offset;              /* [rows]: the integer k of the row's stash, 2^(z2 - k) */
+    int32_t *overflow;          /* [rows]: 1: the row has terms too large for that */
+    int32_t *block_overflow;    /* [1 + row blocks]: 1: some row has; some row of the block has */
+    int32_t phase;              /* flp_stash_phase */
+    int32_t stash_columns;      /* what is kept: those before; a multiple of the tile's */
 } flp_linear_logp_params;
+
+/* What a launch of linear_logp_stash does. */
+typedef enum {
+    FLP_STASH_OFFSETS, /* from the vocabulary's first tile, the offsets; the flags are cleared */
+    FLP_STASH_KEEP,    /* all of the forward */
+    FLP_STASH_AGAIN    /* once more for blocks of which a row overflowed: the combine has corrected its offset */
+} flp_stash_phase;
 
 /* Combine: ceil(rows / manifest.block_rows) blocks. */
 typedef struct {
@@ -38,8 +52,13 @@ typedef struct {
     float *entropy;                    /* may be NULL */
     const float *logit_sums;
     float *logit_sum;                  /* [rows]: sum_v w[v] z[v]; not written without logit_sums */
+    const int32_t *place;              /* [rows]: where the row stands in partial and so on, -1: nowhere, it has no part; NULL: at its own place */
+    float *offset;                     /* with overflow and block_overflow those of linear_logp_stash, or NULL */
+    int32_t *overflow, *block_overflow;
+    int32_t block_rows;                /* of one block_overflow */
+    int32_t blanks_others;             /* 1: rows that have no part get lse, entropy and logit_sum 0 */
 } flp_linear_logp_combine_params;
 
-_Static_assert(sizeof(flp_linear_logp_params) == 160 && sizeof(flp_linear_logp_combine_params) == 128,
+_Static_assert(sizeof(flp_linear_logp_params) == 208 && sizeof(flp_linear_logp_combine_params) == 168,
                "templates/common/linear_logp_params.cuh disagrees");
 #endif

@@ -23,6 +23,10 @@ struct LinearLogpParams {
     float *moment;
     float *logit_sums;
     const void *class_weights;
+    const int *row, *row_count;
+    float *offset;
+    int *overflow, *block_overflow;
+    int phase, stash_columns;
 };
 
 struct LinearLogpCombineParams {
@@ -37,9 +41,28 @@ struct LinearLogpCombineParams {
     float *entropy;
     const float *logit_sums;
     float *logit_sum;
+    const int *place;
+    float *offset;
+    int *overflow, *block_overflow;
+    int block_rows, blanks_others;
 };
-static_assert(sizeof(LinearLogpParams) == 160 && sizeof(LinearLogpCombineParams) == 128,
+static_assert(sizeof(LinearLogpParams) == 208 && sizeof(LinearLogpCombineParams) == 168,
               "runtime/ops/linear_logp_params.h disagrees");
+
+// What a launch of linear_logp_stash does.
+constexpr int stash_offsets = 0, stash_keep = 1, stash_again = 2;
+
+// Where the rows lie close together (Config::is_compact), the device alone knows how many there are, and `row` says where each stands in what the
+// caller gave.
+template <class Config> __device__ __forceinline__ i64 row_count(const LinearLogpParams &params) {
+    if constexpr (Config::is_compact) return *params.row_count;
+    else return params.rows;
+}
+
+template <class Config> __device__ __forceinline__ int source_row(const LinearLogpParams &params, int row) {
+    if constexpr (Config::is_compact) return params.row[row];
+    else return row;
+}
 
 __device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {
     return bytes == 8 ? ((const i64 *)target)[row] : (i64)((const int *)target)[row];

@@ -4,9 +4,7 @@
 // Config: fragment_columns, has_bias, bias_element, has_softcap, wants_entropy, wants_logit_sum, has_class_weights, class_element, correction
 template <class Config> struct LogitGradients {
     static constexpr int count = Config::fragment_columns / 2; // accumulators
-    // The longer the formula, the fewer of them find registers at a time.
-    static constexpr int length = Config::has_softcap + Config::wants_entropy + Config::wants_logit_sum;
-    static constexpr int piece = length <= 1 || !Config::wants_entropy ? 16 : length == 2 ? 8 : 4;
+    static constexpr int piece = 16; // shorter ones' branches become predicates, and all pieces one again
     static_assert(count % piece == 0, "whole pieces");
     RowGradient row[2];
 

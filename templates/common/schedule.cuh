@@ -3,7 +3,7 @@
 // A unit's bits do not depend on who computes it, so the order is free: within a group of row blocks, rows run fastest, so
 // that blocks at work together share weight tiles in the L2 while the group's hidden rows stay there. The big splits are
 // dealt round robin; blocks that got one fewer catch up on one-tile units before all go on round robin.
-// Config: block_rows, cluster
+// Config: is_compact, block_rows, cluster
 struct Unit {
     int row_block = 0; // of block_rows * cluster rows
     int split = 0;
@@ -19,7 +19,7 @@ template <class Config> struct Schedule {
     __device__ __forceinline__ static int worker() { return blockIdx.x / Config::cluster; }
     __device__ __forceinline__ static int workers() { return gridDim.x / Config::cluster; }
     __device__ __forceinline__ int row_blocks() const {
-        return (int)((params.rows + Config::block_rows * Config::cluster - 1) / (Config::block_rows * Config::cluster));
+        return (int)((row_count<Config>(params) + Config::block_rows * Config::cluster - 1) / (Config::block_rows * Config::cluster));
     }
 
     // index: of a unit among row_blocks x splits units that start at split `base`.

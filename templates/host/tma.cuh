@@ -4,6 +4,9 @@ extern "C" void flp_host_tma_load(u32 to, const void *map, int column, int row, 
 __device__ __forceinline__ void tma_load(u32 to, const TensorMap *map, int column, int row, u32 barrier) {
     flp_host_tma_load(to, map, column, row, barrier, 0);
 }
+__device__ __forceinline__ void tma_load_once(u32 to, const TensorMap *map, int column, int row, u32 barrier) {
+    flp_host_tma_load(to, map, column, row, barrier, 0);
+}
 __device__ __forceinline__ void tma_load_multicast(u32 to, const TensorMap *map, int column, int row, u32 barrier, u16 blocks) {
     flp_host_tma_load(to, map, column, row, barrier, blocks);
 }

@@ -69,7 +69,7 @@ template <class Config> __device__ __forceinline__ void linear_logp(const Linear
     static_assert(sizeof(SharedStorage<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
     using element = typename Config::element;
     const OperandMatrices<element> matrices = {(const element *)params.hidden, (const element *)params.weight, params.hidden_stride,
-                                               params.weight_stride, params.rows, params.vocab, Config::hidden_size};
+                                               params.weight_stride, row_count<Config>(params), params.vocab, Config::hidden_size};
     constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
     Schedule<Config> schedule(params);
     Feed<Config, UnitTiles<Config>> feed(schedule);

@@ -5,7 +5,7 @@
 template <class Config>
 __device__ __forceinline__ void linear_logp_load(Stages<Config> &shared, const TensorMap &hidden_map, const TensorMap &weight_map,
                                                  Schedule<Config> schedule, int rank) {
-    TileProduct<Config> product(shared);
+    TileProduct<Config> product(shared, TileProduct<Config>::box_rows(schedule.params.rows));
     Unit unit;
     while (schedule.next(unit)) {
         int row = (unit.row_block * Config::cluster + rank) * Config::block_rows;
@@ -23,10 +23,11 @@ __device__ __forceinline__ void linear_logp_reduce(Stages<Config> &shared, const
     Unit unit;
     while (schedule.next(unit)) {
         int row = (unit.row_block * Config::cluster + rank) * Config::block_rows + group * 64 + (warp_index() % 4) * 16;
+        bool has_rows = Config::consumer_groups > 1 || row < row_count<Config>(params); // else the warp only takes its part in the products
         statistics.begin(params, row);
         for (int tile = unit.first_tile; tile < unit.first_tile + unit.tiles; tile++) {
             product.multiply(d, group);
-            statistics.absorb(params, d, tile * Config::block_vocab, tile == unit.first_tile);
+            if (has_rows) statistics.absorb(params, d, tile * Config::block_vocab, tile == unit.first_tile);
         }
         statistics.finish();
         statistics.store(params, unit.split);
@@ -43,6 +44,7 @@ __device__ __forceinline__ void linear_logp(const TensorMap &hidden_map, const T
     static_assert(sizeof(Stages<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
     int rank = Config::cluster > 1 ? cluster_rank() : 0;
     if (threadIdx.x == 0) TileProduct<Config>::init(shared);
+    TileProduct<Config>::clear_hidden(shared, params.rows);
     allow_next_kernel(); // the combine waits for this kernel's end, but not for its own launch
     if constexpr (Config::cluster > 1) cluster_barrier();
     else block_barrier();

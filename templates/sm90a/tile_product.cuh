@@ -5,7 +5,7 @@
 // done with it; with multicast a block fills its neighbours' stages too, so it must wait for their consumers as well.
 // split[s], for fp32: a splitter warpgroup has replaced the stage's numbers by their tf32 parts (split_operands.cuh).
 // Config: element, block_rows, block_vocab, block_hidden, hidden_size, hidden_is_transposed, stages, steps_together, cluster, consumer_groups,
-// weight_is_hidden_vocab, weight_box_*, splits_operands
+// weight_is_hidden_vocab, weight_is_read_once, weight_box_*, splits_operands
 template <class Config, bool splits> struct LowParts {};
 template <class Config> struct LowParts<Config, true> {
     float hidden[Config::stages][Config::block_rows * Config::block_hidden];
@@ -33,7 +33,7 @@ template <class Config> struct Ring {
 template <class Config> struct TileProduct {
     using Shared = Stages<Config>;
     static constexpr int element_bytes = sizeof(typename Config::element);
-    static constexpr int hidden_bytes = sizeof(Shared::hidden[0]), weight_bytes = sizeof(Shared::weight[0]);
+    static constexpr int weight_bytes = sizeof(Shared::weight[0]);
     static constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
     static constexpr int row_bytes = Config::block_hidden * element_bytes;
     static_assert(row_bytes == 128, "a stage's row is one 128-byte swizzle row");
@@ -44,7 +44,8 @@ template <class Config> struct TileProduct {
 
     Shared &shared;
     Ring<Config> ring;
-    __device__ __forceinline__ TileProduct(Shared &shared) : shared(shared) {}
+    int hidden_rows; // that a copy brings
+    __device__ __forceinline__ TileProduct(Shared &shared, int hidden_rows = Config::block_rows) : shared(shared), hidden_rows(hidden_rows) {}
 
     __device__ __forceinline__ u32 full() const { return shared_address(&shared.full[ring.stage]); }
     __device__ __forceinline__ u32 empty() const { return shared_address(&shared.empty[ring.stage]); }
@@ -60,6 +61,18 @@ template <class Config> struct TileProduct {
         mbarrier_init_fence();
     }
 
+    // Rows of hidden's box where it has no more than there are. KEEP IN STEP: hidden's box (runtime/ops/linear_logp_launch.c).
+    __device__ __forceinline__ static int box_rows(i64 rows) { return rows < Config::block_rows ? (int)rows : Config::block_rows; }
+
+    // All threads, before the block's first barrier: makes the rows 0 that such a box leaves alone. The copy engine would do so with rows outside
+    // the tensor, but takes its time: 63 of 64 are a tenth of a kernel that lives off memory.
+    __device__ __forceinline__ static void clear_hidden(Shared &shared, i64 rows) {
+        if (box_rows(rows) == Config::block_rows) return;
+        auto words = (uint4 *)shared.hidden;
+        for (int i = threadIdx.x; i < (int)(sizeof(shared.hidden) / sizeof(uint4)); i += Config::threads) words[i] = make_uint4(0, 0, 0, 0);
+        async_proxy_fence();
+    }
+
     // Of this step and of those that are filled together with it.
     __device__ __forceinline__ void wait_for_free_stages() const {
         Ring<Config> ahead = ring;
@@ -73,9 +86,10 @@ template <class Config> struct TileProduct {
     // Producer, one thread: loads the tiles of one accumulator tile, row and column being its corner.
     __device__ __forceinline__ void load(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank,
                                          int steps = TileProduct::steps) {
+#pragma unroll 1
         for (int step = 0; step < steps; step++) {
             if (step % Config::steps_together == 0) wait_for_free_stages();
-            mbarrier_arrive_expect(full(), hidden_bytes + weight_bytes);
+            mbarrier_arrive_expect(full(), hidden_rows * row_bytes + weight_bytes);
             int k = step * Config::block_hidden;
             load_hidden(hidden_map, k, row);
 #pragma unroll
@@ -100,6 +114,7 @@ template <class Config> struct TileProduct {
         int x = Config::weight_is_hidden_vocab ? column + box * Config::weight_box_columns : k;
         int y = Config::weight_is_hidden_vocab ? k : column + box * Config::weight_box_rows;
         if constexpr (Config::cluster > 1) tma_load_multicast(to, &map, x, y, full(), (1 << Config::cluster) - 1);
+        else if constexpr (Config::weight_is_read_once) tma_load_once(to, &map, x, y, full());
         else tma_load(to, &map, x, y, full());
     }
 
@@ -122,7 +137,9 @@ template <class Config> struct TileProduct {
     __device__ __forceinline__ void multiply_plain(float (&d)[accumulators], int group, int steps) {
         constexpr bool late = Config::consumer_groups > 1;
         u32 previous = 0;
+#pragma unroll 1 // copies of a statement with so many registers are a third of the compile
         for (int step = 0; step < steps; step++) {
+            if constexpr (late) ring.stage = uniform(ring.stage); // and so the descriptors, which else move there one by one
             mbarrier_wait(full(), ring.phase);
             wgmma_fence();
             u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
@@ -142,6 +159,7 @@ template <class Config> struct TileProduct {
     // there, small ones first (low x low is below fp32's last bit), and the stages by ordinary additions.
     __device__ __forceinline__ void multiply_split(float (&d)[accumulators], int group) {
         float stage_sum[accumulators];
+#pragma unroll 1
         for (int step = 0; step < steps; step++) {
             mbarrier_wait(split(), ring.phase);
             wgmma_fence();

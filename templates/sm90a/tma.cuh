@@ -8,6 +8,14 @@ __device__ __forceinline__ void tma_load(u32 to, const TensorMap *map, int colum
                  "l"(map), "r"(column), "r"(row), "r"(barrier)
                  : "memory");
 }
+// For what is read once: the first to go from the L2 again, so that what others keep there stays.
+__device__ __forceinline__ void tma_load_once(u32 to, const TensorMap *map, int column, int row, u32 barrier) {
+    asm volatile("{\n.reg .b64 policy;\n"
+                 "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+                 "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3}], [%4], policy;\n}" ::"r"(to),
+                 "l"(map), "r"(column), "r"(row), "r"(barrier)
+                 : "memory");
+}
 // The same box to the same address, and the same bytes on the same barrier, in every block of the cluster whose bit is set.
 __device__ __forceinline__ void tma_load_multicast(u32 to, const TensorMap *map, int column, int row, u32 barrier, u16 blocks) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "

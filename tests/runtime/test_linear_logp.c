@@ -199,6 +199,18 @@ static void the_tensor_maps_end_at_the_real_sizes(void **state)
     assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.weight_box_columns, fake_driver.map.box[0]);
 }
 
+static void hidden_comes_in_boxes_of_no_more_rows_than_there_are(void **state)
+{
+    (void)state;
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
+    assert_ptr_equal(args.hidden, fake_driver.map_before.address);
+    assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.hidden_box_rows, fake_driver.map_before.box[1]);
+    args.rows = 3;
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
+    assert_int_equal(3, fake_driver.map_before.dimensions[1]);
+    assert_int_equal(3, fake_driver.map_before.box[1]);
+}
+
 static void the_portable_kernel_gets_no_tensor_maps(void **state)
 {
     (void)state;
@@ -418,6 +430,7 @@ int main(void)
         TEST(the_kernels_get_the_problem_and_the_arguments),
         TEST(the_workspace_is_cut_into_aligned_regions),
         TEST(the_tensor_maps_end_at_the_real_sizes),
+        TEST(hidden_comes_in_boxes_of_no_more_rows_than_there_are),
         TEST(the_portable_kernel_gets_no_tensor_maps),
         TEST(row_temperatures_take_the_place_of_the_temperature),
         TEST(every_argument_is_checked_and_named),
