@@ -10,7 +10,7 @@ extern const char *const flp_backward_cases[];
 int flp_backward_is_case(const char *text);
 
 /* *results: an array for the results file: the backward beside three products (logits, grad_hidden, grad_weight), and forward and backward
- * beside four. FLP_BAD_ARGUMENT: text, or what the baselines do not have: another dtype than bf16, a bias, [D, V], strides. FLP_INTERNAL: a
+ * beside four; with_forward these alone, where the stash holds all the vocabulary beside three. FLP_BAD_ARGUMENT: text, or what the baselines do not have: another dtype than bf16, a bias, [D, V], strides. FLP_INTERNAL: a
  * gradient is further from fp64 than it may be. */
 flp_status flp_backward_run(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **results);
 #endif

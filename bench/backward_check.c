@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "cpu/convert.h"
 #include "reference.h"
 
 enum { CHECKED = FLP_BACKWARD_CHECKED };
@@ -22,7 +23,8 @@ typedef struct {
     int64_t rows[CHECKED];
     double *derivatives;               /* [CHECKED, with.rows] */
     double *sums, *squares;            /* [CHECKED, columns]: the gradient; the sum of its terms' squares */
-    uint16_t *got;                     /* [columns] */
+    flp_dtype dtype;                   /* of the gradient */
+    void *got;                         /* [columns] */
 } gradient;
 
 static double derivative(const flp_backward_answer *answer, int64_t row, int64_t entry, double logit)
@@ -89,8 +91,8 @@ static norms compare_row(const gradient *g, int i)
     for (int64_t c = 0; c < g->with.columns; c++) {
         const double want = g->sums[i * g->with.columns + c];
         sums.size += want * want;
-        sums.difference += pow(flp_reference_decode(FLP_BF16, g->got, c) - want, 2);
-        sums.rounded += pow(rounding_error(want), 2);
+        sums.difference += pow(flp_reference_decode(g->dtype, g->got, c) - want, 2);
+        sums.rounded += g->dtype == FLP_BF16 ? pow(rounding_error(want), 2) : 0;
         sums.estimate += derivative_rounding * derivative_rounding * g->squares[i * g->with.columns + c];
     }
     return sums;
@@ -101,10 +103,11 @@ static flp_status compare(gradient *g, double *error, double *rounding)
 {
     const CUdeviceptr all = g->by_hidden ? g->answer->grad_hidden : g->answer->grad_weight;
     const int64_t columns = g->with.columns;
+    const size_t bytes = (size_t)flp_dtype_bytes(g->dtype);
     double difference = 0, rounded = 0, estimate = 0, allowed;
 
     for (int i = 0; i < CHECKED; i++) {
-        flp_status status = flp_gpu_download(g->answer->gpu, g->got, all + (uint64_t)(g->rows[i] * columns) * 2, (size_t)columns * 2);
+        flp_status status = flp_gpu_download(g->answer->gpu, g->got, all + (uint64_t)(g->rows[i] * columns) * bytes, (size_t)columns * bytes);
         norms sums;
         if (status != FLP_OK)
             return status;
@@ -141,7 +144,7 @@ static flp_status check(gradient *g, double *error, double *rounding)
     g->derivatives = malloc(CHECKED * (size_t)g->with.rows * sizeof(double));
     g->sums = malloc(CHECKED * columns * sizeof(double));
     g->squares = malloc(CHECKED * columns * sizeof(double));
-    g->got = malloc(columns * sizeof(uint16_t));
+    g->got = malloc(columns * (size_t)flp_dtype_bytes(g->dtype));
     if (!g->derivatives || !g->sums || !g->squares || !g->got)
         status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the gradients' check");
     if (status == FLP_OK)
@@ -157,8 +160,8 @@ static flp_status check(gradient *g, double *error, double *rounding)
 
 flp_status flp_backward_check(const flp_backward_answer *answer, flp_backward_errors *errors)
 {
-    gradient hidden = { .answer = answer, .by_hidden = 1, .from = answer->hidden, .with = answer->weight };
-    gradient weight = { .answer = answer, .by_hidden = 0, .from = answer->weight, .with = answer->hidden };
+    gradient hidden = { .answer = answer, .by_hidden = 1, .dtype = FLP_BF16, .from = answer->hidden, .with = answer->weight };
+    gradient weight = { .answer = answer, .by_hidden = 0, .dtype = answer->weight_dtype, .from = answer->weight, .with = answer->hidden };
     flp_status status = check(&hidden, &errors->hidden, &errors->hidden_rounding);
 
     return status == FLP_OK ? check(&weight, &errors->weight, &errors->weight_rounding) : status;

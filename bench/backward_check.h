@@ -10,7 +10,8 @@ typedef struct {
     flp_gpu *gpu;
     const flp_gpu_kernels *kernels;
     flp_gpu_matrix hidden, weight;
-    CUdeviceptr grad_hidden, grad_weight; /* bf16, dense */
+    CUdeviceptr grad_hidden, grad_weight; /* bf16; weight_dtype; dense */
+    flp_dtype weight_dtype;
     const int64_t *targets;
     const float *g, *lse;                 /* [N]: of the loss by logp; the forward's */
 } flp_backward_answer;

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/console.h"
+#include "cross_entropy.h"
 #include "forward.h"
 #include "logits.h"
 #include "report.h"
@@ -110,6 +111,8 @@ static flp_status run_case(flp_gpu *gpu, const char *text, const flp_forward_opt
 
     if (flp_backward_is_case(text))
         return flp_backward_run(gpu, text, options, result);
+    if (flp_cross_entropy_is_bench_case(text))
+        return flp_cross_entropy_bench_run(gpu, text, options, result);
     if (flp_logits_is_case(text))
         return flp_logits_run(gpu, text, options, result);
     if (flp_weighted_sum_is_case(text))
@@ -231,7 +234,7 @@ static flp_status run_plot(const bench_options *options)
 
 static void take_default_cases(bench_options *options)
 {
-    const char *const *const lists[] = { flp_forward_cases, flp_backward_cases, flp_logits_cases, flp_weighted_sum_cases };
+    const char *const *const lists[] = { flp_forward_cases, flp_backward_cases, flp_cross_entropy_bench_cases, flp_logits_cases, flp_weighted_sum_cases };
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         for (const char *const *name = lists[i]; *name; name++)

@@ -28,6 +28,9 @@ local dv, exact = { "^dv$", "dv", yes }, { "^exact$", "exact", yes }
 local hidden_stride, weight_stride = { "^hs(%d+)$", "hidden_stride", positive }, { "^ws(%d+)$", "weight_stride", positive }
 local bias = { "^bias_([a-z0-9]+)$", "bias", float_dtype }
 
+-- Hints of plans: the forward leaves a stash, of the whole vocabulary, and grad_hidden is one product.
+local stash, direct = { "^stash$", "stash", yes }, { "^direct$", "direct", yes }
+
 local function complete_linear_logp(p)
   p.hidden_stride = p.hidden_stride or p.d
   p.weight_stride = p.weight_stride or (p.dv and p.v or p.d)
@@ -55,7 +58,8 @@ local operators = {
       { "^g_lse$",          "g_lse",              yes },
       { "^g_entropy$",      "g_entropy",          yes },
       { "^budget(%d+)$",    "memory_budget",      positive },
-      sm_90a, portable, cpu,
+      { "^forward$",        "forward",            yes },
+      stash, direct, sm_90a, portable, cpu,
     },
     complete = function(p)
       complete_linear_logp(p)
@@ -82,7 +86,7 @@ local operators = {
       { "^classes_([a-z0-9]+)$", "classes",            float_dtype },
       { "^tokens$",              nil,                  yes },
       { "^loss_([a-z0-9_]+)$",   "token_loss",         itself },
-      sm_90a, portable, cpu,
+      stash, direct, sm_90a, portable, cpu,
     },
     complete = function(p)
       complete_linear_logp(p)

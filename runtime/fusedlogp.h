@@ -259,6 +259,7 @@ typedef struct {
     int64_t memory_budget;             /* bytes of workspace that a GPU path may take for problem.rows (without a plan: for N
                                           rounded up to its bucket): more memory, fewer flops. 0: at most 256 MiB at N 8192,
                                           D 4096, in proportion to N. FLP_BAD_ARGUMENT says the least */
+    int with_forward;                  /* 1: the plan runs linear_logp too, before: flp_linear_logp_backward_execute_forward */
 } flp_linear_logp_backward_problem;
 
 /* Pointers as flp_linear_logp_args'; the outputs overlap nothing. */
@@ -292,6 +293,15 @@ FLP_API flp_status flp_linear_logp_backward_plan_create(flp_context *context, co
 /* A target that is neither ignore_index nor in 0 .. V - 1 is counted as linear_logp does (flp_plan_target_errors), and its row
  * treated as an ignored one. */
 FLP_API flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp_linear_logp_backward_args *args);
+
+/* linear_logp, of a plan whose problem has with_forward = 1, and then, with the same rows, hidden, weight, bias, target, ignore_index, temperature
+ * and workspace, flp_linear_logp_backward_execute. Between the two the workspace is left alone: it tells the backward which rows count, so
+ * that ignored ones cost nothing in either, and, as memory_budget has room, what of the logits it need not compute anew (where
+ * linear_cross_entropy would leave it too, unless g_entropy is 1): with room for [N, V] in bf16, nothing of them. lse is wanted. entropy where g_entropy is 1, else NULL; argmax is NULL.
+ * lse and entropy are 0 in rows that are ignored or whose target is bad. On a GPU path the workspace is the caller's.
+ * Errors as flp_linear_logp_execute; FLP_BAD_ARGUMENT too: the plan has no forward, or there is no workspace. */
+FLP_API flp_status flp_linear_logp_backward_execute_forward(flp_plan *plan, const flp_linear_logp_args *args);
+
 FLP_API flp_status flp_linear_logp_backward(flp_context *context, const flp_linear_logp_backward_problem *problem,
                                             const flp_linear_logp_backward_args *args);
 FLP_API flp_status flp_linear_logp_backward_prepare(flp_context *context, const flp_linear_logp_backward_problem *problem,
@@ -317,7 +327,11 @@ enum { FLP_TOKEN_LOSS_NAME_BYTES = 32 };
  * or what a token loss makes of these. Gradients as linear_logp_backward's, which says how they are rounded. */
 typedef struct {
     flp_linear_logp_backward_problem backward; /* g_lse and g_entropy are 0. Without any gradient, the loss alone is computed; memory_budget
-                                                  is that of the gradients' part of the workspace */
+                                                  is that of the gradients' part of the workspace. On sm_90a, with inputs in bf16 and without
+                                                  softcap, label smoothing or a token loss of entropy or uniform, room for [N, V] in bf16 (or for
+                                                  an eighth of V or more beside the default) saves computing these logits twice; so does,
+                                                  where grad_weight is f32 and accumulated (and grad_bias so too or none), room for 512 rows or
+                                                  more: then the rows go through in chunks. The values change within their rounding. */
     flp_reduction reduction;
     int label_smoothing;     /* 1: args.label_smoothing is used */
     flp_dtype class_weights; /* FLP_NONE: 1; else FLP_BF16, FLP_F16 or FLP_F32 */
@@ -355,7 +369,8 @@ typedef struct {
     int token_parameter_count;
     const float *g_loss;            /* f32 [1], [N] with FLP_REDUCE_NONE: the gradient by loss; NULL: 1 */
     float *loss;                    /* f32 [1], [N] with FLP_REDUCE_NONE */
-    float *logp, *lse, *entropy;    /* [N] f32 or NULL: linear_logp's; entropy needs problem.entropy */
+    float *logp, *lse, *entropy;    /* [N] f32 or NULL: linear_logp's, but that lse and entropy are 0 in rows that are ignored or whose target is bad;
+                                       entropy needs problem.entropy */
     void *grad_hidden, *grad_weight, *grad_bias; /* linear_logp_backward's */
     void *workspace;                /* as linear_logp's, as the rest */
     size_t workspace_bytes;

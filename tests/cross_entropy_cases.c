@@ -18,6 +18,8 @@ const char flp_cross_entropy_case_loss[] =
 #define IGNORED .rows = FLP_CASE_IGNORED_ROWS | FLP_CASE_IGNORED_NAN
 #define SUM .problem.reduction = FLP_REDUCE_SUM
 #define NONE .problem.reduction = FLP_REDUCE_NONE
+#define BF16 .problem = {.dtype = FLP_BF16}
+#define STASH .memory_budget = 1 << 26
 #define SMOOTHING .problem.label_smoothing = 1, .label_smoothing = 0.1
 #define CLASSES .problem.class_weights = FLP_F32
 #define TOKENS .problem.token_weights = 1
@@ -75,6 +77,27 @@ static const flp_cross_entropy_case cases[] = {
     {.gradient = {.name = "token weights", .forward = {IGNORED}}, TOKENS},
     {.gradient = {.name = "token weights, class weights, smoothing, z-loss", .forward = {BIAS, IGNORED}}, TOKENS, CLASSES, SMOOTHING,
      .lse_square_scale = 1e-3, .with_g_loss = 1},
+
+    /* With room for a stash on the paths that have one. */
+    {.gradient = {.name = "stash", .forward = {BIAS, IGNORED, BF16}, .problem = {STASH}}, .outputs = 1},
+    {.gradient = {.name = "stash, columns, fp32 gradients", .forward = {.problem = {.dtype = FLP_BF16, .vocab = 1003, .weight_layout = FLP_HIDDEN_VOCAB}},
+                  .problem = {.grad_hidden = FLP_F32, .grad_weight = FLP_F32, STASH}}, SUM, TOKENS},
+    {.gradient = {.name = "stash, more rows than a block", .forward = {IGNORED, .problem = {.dtype = FLP_BF16, .rows = 300, .hidden = 40, .vocab = 700}},
+                  .problem = {STASH}}, TOKENS, .lse_square_scale = 1e-2},
+    {.gradient = {.name = "stash, later entries far above", .forward = {.bias = FLP_CASE_STEP_200, BF16}, .problem = {STASH}}, NONE},
+    {.gradient = {.name = "stash, one row of a block far above", .forward = {.rows = FLP_CASE_ROW_TEMPERATURES, .bias = FLP_CASE_STEP_200, BF16},
+                  .problem = {STASH}}, TOKENS},
+    {.gradient = {.name = "stash, first entries masked", .forward = {.bias = FLP_CASE_FIRST_MASKED, BF16}, .problem = {STASH}}},
+    {.gradient = {.name = "stash, NaN and inf rows", .forward = {.rows = FLP_CASE_NAN_ROWS, BF16}, .problem = {STASH}}, NONE},
+    {.gradient = {.name = "stash, entropy beside it", .forward = {.rows = FLP_CASE_BAD_TARGETS, BF16}, .problem = {STASH}}, NONE, .problem.entropy = 1,
+     .outputs = 1},
+    {.gradient = {.name = "stash, no rows", .forward = {BIAS, .problem = {.dtype = FLP_BF16, .rows = -1}}, .problem = {STASH}}},
+    {.gradient = {.name = "stash of a part", .forward = {BIAS, IGNORED, .problem = {.dtype = FLP_BF16, .rows = 40, .hidden = 24, .vocab = 16000}},
+                  .problem = {.memory_budget = 700000}}, TOKENS},
+    {.gradient = {.name = "stash, rows in chunks", .forward = {BIAS, IGNORED, .problem = {.dtype = FLP_BF16, .rows = 1100, .hidden = 8, .vocab = 1500}},
+                  .problem = {.grad_hidden = FLP_BF16, .grad_weight = FLP_F32, .grad_bias = FLP_F32,
+                              .accumulate = FLP_ACCUMULATE_WEIGHT | FLP_ACCUMULATE_BIAS, .memory_budget = 2000000}}, TOKENS, .outputs = 1},
+    {.gradient = {.name = "stash, policy gradient", .forward = {IGNORED, BF16}, .problem = {STASH}}, .problem.token_loss = "policy_gradient_kl", NONE},
 
     {.gradient = {.name = "policy gradient", .forward = {IGNORED}, .problem = {.grad_hidden = FLP_F32, .grad_weight = FLP_F32}},
      .problem.token_loss = "policy_gradient"},

@@ -84,6 +84,12 @@ static int64_t target_of(const flp_linear_cross_entropy_problem *problem, const 
     return problem->backward.forward.target_dtype == FLP_I32 ? ((const int32_t *)args->target)[i] : ((const int64_t *)args->target)[i];
 }
 
+int flp_cross_entropy_reference_has_part(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args, int64_t i)
+{
+    int64_t target = target_of(problem, args, i);
+    return target != args->ignore_index && target >= 0 && target < problem->backward.forward.vocab;
+}
+
 static double temperature_of(const flp_linear_cross_entropy_args *args, int64_t i)
 {
     return args->row_temperature != NULL ? args->row_temperature[i] : args->temperature > 0 ? args->temperature : 1;
@@ -124,7 +130,7 @@ static void compute_row(const flp_linear_cross_entropy_problem *problem, const f
 {
     const flp_linear_logp_problem *p = &problem->backward.forward;
     int64_t target = target_of(problem, args, i);
-    if (target == args->ignore_index || target < 0 || target >= p->vocab) {
+    if (!flp_cross_entropy_reference_has_part(problem, args, i)) {
         to->loss[i] = target == args->ignore_index ? 0 : NAN;
         return;
     }

@@ -12,6 +12,9 @@ typedef struct {
     double *class_weights;     /* [V] */
 } flp_cross_entropy_reference;
 
+/* 1: row i is neither ignored nor its target bad. */
+int flp_cross_entropy_reference_has_part(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args, int64_t i);
+
 /* problem: strides and target dtype filled in; args: host pointers, token inputs and parameters among them, of which only the inputs are
  * read. forward: flp_reference_compute's. 0 when out of memory. */
 int flp_cross_entropy_reference_compute(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args,

@@ -152,3 +152,12 @@ void flp_gradient_case_args(const flp_gradient_case *c, const flp_gradient_case_
         .g_lse = at[FLP_GRADIENT_G_LSE], .g_entropy = at[FLP_GRADIENT_G_ENTROPY], .grad_hidden = at[FLP_GRADIENT_HIDDEN],
         .grad_weight = at[FLP_GRADIENT_WEIGHT], .grad_bias = at[FLP_GRADIENT_BIAS]};
 }
+
+flp_linear_logp_args flp_gradient_case_forward_args(const flp_gradient_case *c, const flp_linear_logp_backward_args *args, float *outputs)
+{
+    return (flp_linear_logp_args){
+        .rows = args->rows, .hidden = args->hidden, .weight = args->weight, .bias = args->bias, .target = args->target,
+        .ignore_index = args->ignore_index, .temperature = args->temperature, .row_temperature = args->row_temperature,
+        .logp = outputs, .lse = outputs + args->rows, .entropy = c->problem.g_entropy ? outputs + 2 * args->rows : NULL,
+        .workspace = args->workspace, .workspace_bytes = args->workspace_bytes, .stream = args->stream};
+}

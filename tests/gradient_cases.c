@@ -14,6 +14,7 @@ static const struct {
     {1, 8, 1}, {65, 1, 7}, {64, 64, 256}, {33, 100, 257}, {17, 512, 301}, {129, 20, 505}, {1100, 3, 253}, {9, 5, 4100},
 };
 
+#define FORWARD .with_forward = 1
 #define F32_ALL .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32
 #define BF16_ALL .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_BF16
 #define ACCUMULATE_ALL .accumulate = FLP_ACCUMULATE_HIDDEN | FLP_ACCUMULATE_WEIGHT | FLP_ACCUMULATE_BIAS
@@ -94,6 +95,20 @@ static const flp_gradient_case edges[] = {
     {.name = "exact fp32", .forward = {.problem = {.dtype = FLP_F32, .precision = FLP_PRECISION_EXACT}}},
     {.name = "exact fp32, columns", .forward = {.problem = {.dtype = FLP_F32, .precision = FLP_PRECISION_EXACT, COLUMNS}}},
     {.name = "many rows and entries", .forward = {.rows = FLP_CASE_IGNORED_ROWS, .problem = {.rows = 1700, .hidden = 3, .vocab = 4200, .softcap = 30}}},
+    {.name = "forward too", .forward = {BIAS, .rows = FLP_CASE_IGNORED_ROWS | FLP_CASE_IGNORED_NAN, .problem = {.dtype = FLP_BF16}}, .problem = {FORWARD}},
+    {.name = "forward too, no rows", .forward = {.problem = {.dtype = FLP_BF16, .rows = -1}}, .problem = {FORWARD}},
+    {.name = "forward too, bad targets", .forward = {.rows = FLP_CASE_BAD_TARGETS, .problem = {.dtype = FLP_BF16}}, .problem = {FORWARD}},
+    {.name = "forward too, f16", .forward = {BIAS, .rows = FLP_CASE_IGNORED_ROWS, .problem = {.dtype = FLP_F16}}, .problem = {FORWARD}},
+    {.name = "forward too, f32", .forward = {.rows = FLP_CASE_IGNORED_ROWS, .problem = {.dtype = FLP_F32}}, .problem = {FORWARD}},
+    {.name = "forward too, of lse and entropy", .forward = {.rows = FLP_CASE_BAD_TARGETS, .problem = {.dtype = FLP_BF16}},
+     .problem = {F32_ALL, FORWARD, .g_lse = 1, .g_entropy = 1}},
+    {.name = "forward too, softcap", .forward = {BIAS, .problem = {.dtype = FLP_BF16, .softcap = 5}}, .problem = {FORWARD}},
+    {.name = "forward too, of lse, columns, fp32 gradients", .forward = {.rows = FLP_CASE_ROW_TEMPERATURES, .bias = FLP_CASE_STEP_200,
+     .problem = {.dtype = FLP_BF16, COLUMNS}}, .problem = {F32_ALL, FORWARD, .g_lse = 1}},
+    {.name = "forward too, in chunks, hidden alone", .forward = {.rows = FLP_CASE_IGNORED_ROWS, .problem = {.dtype = FLP_BF16, .rows = 40, .hidden = 24, .vocab = 5000}},
+     .problem = {.grad_hidden = FLP_BF16, FORWARD, .memory_budget = 200000}},
+    {.name = "forward too, in chunks, wide rows", .forward = {BIAS, .rows = FLP_CASE_IGNORED_ROWS, .problem = {.dtype = FLP_BF16, .rows = 300, .hidden = 40, .vocab = 1100}},
+     .problem = {BF16_ALL, FORWARD, .memory_budget = 700000}, .grad_hidden_gap = 8},
     {.name = "everything at once",
      .forward = {.rows = FLP_CASE_ROW_TEMPERATURES | FLP_CASE_IGNORED_ROWS | FLP_CASE_IGNORED_NAN, .bias = FLP_CASE_FIRST_MASKED, .hidden_gap = 8,
                  .vocab_padding = 16, .problem = {.rows = 129, .hidden = 48, .vocab = 1003, .target_dtype = FLP_I32, .softcap = 20, COLUMNS}},

@@ -52,6 +52,9 @@ void flp_gradient_case_restore_outputs(flp_gradient_case_data *data); /* for ano
 void flp_gradient_case_args(const flp_gradient_case *c, const flp_gradient_case_data *data, void *const *forward, void *const *own,
                             flp_linear_logp_backward_args *args);
 
+/* The forward's that belong to args, for a problem with_forward. outputs: [3][rows], its logp, lse and entropy. */
+flp_linear_logp_args flp_gradient_case_forward_args(const flp_gradient_case *c, const flp_linear_logp_backward_args *args, float *outputs);
+
 /* 1 where the gradients in data are right, else 0 and a message. dlogit_roundoff: the unit roundoff of the dtype that the path keeps dlogit
  * in, 0 for fp32. See gradient_check.c for the tolerances. */
 int flp_gradient_case_check(const flp_gradient_case *c, const flp_gradient_case_data *data, const flp_gradient_reference *reference,

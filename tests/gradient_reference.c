@@ -69,26 +69,43 @@ static void differentiate(work *w, int64_t i)
     }
 }
 
-static void add_term(flp_gradient *gradient, int64_t at, double dlogit, double error, double input, double depth)
+/* roundoff: of the sum that the term goes into. */
+static inline void add_term(flp_gradient *gradient, int64_t at, double dlogit, double error, double input, double roundoff)
 {
     double term = dlogit * input;
     gradient->value[at] += term;
-    gradient->rounding[at] += error * fabs(input) + u * sqrt(depth) * fabs(term);
+    gradient->rounding[at] += error * fabs(input) + roundoff * fabs(term);
     gradient->square[at] += term * term;
 }
 
 static void add_row(work *w, int64_t i, flp_gradient_reference *reference)
 {
     const flp_linear_logp_problem *forward = &w->problem->forward;
+    const double over_vocab = u * sqrt((double)forward->vocab), over_rows = u * sqrt((double)w->args->rows);
     int64_t depth = forward->hidden;
     for (int64_t d = 0; d < depth; d++) w->hidden[d] = flp_reference_decode(forward->dtype, w->args->hidden, i * forward->hidden_stride + d);
     for (int64_t v = 0; v < forward->vocab; v++) {
         double dlogit = w->dlogit[v], error = w->error[v];
         for (int64_t d = 0; d < depth; d++) {
-            add_term(&reference->hidden, i * depth + d, dlogit, error, w->weight[v * depth + d], (double)forward->vocab);
-            add_term(&reference->weight, v * depth + d, dlogit, error, w->hidden[d], (double)w->args->rows);
+            add_term(&reference->hidden, i * depth + d, dlogit, error, w->weight[v * depth + d], over_vocab);
+            add_term(&reference->weight, v * depth + d, dlogit, error, w->hidden[d], over_rows);
         }
-        add_term(&reference->bias, v, dlogit, error, 1, (double)w->args->rows);
+        add_term(&reference->bias, v, dlogit, error, 1, over_rows);
+    }
+}
+
+/* Beside a stash the derivatives of a row but for its target's share one more rounding, that of the row's factor, and grad_weight's products see
+ * hidden times that factor, rounded. */
+static void add_stash_roundings(work *w, int64_t i, flp_gradient_reference *reference)
+{
+    int64_t depth = w->problem->forward.hidden, target = target_at(w, i);
+    for (int64_t d = 0; d < depth; d++) {
+        double rest = reference->hidden.value[i * depth + d] - w->dlogit[target] * w->weight[target * depth + d];
+        reference->hidden.square[i * depth + d] += rest * rest;
+    }
+    for (int64_t v = 0; v < w->problem->forward.vocab; v++) {
+        for (int64_t d = 0; d < depth; d++) reference->weight.square[v * depth + d] += 2 * w->dlogit[v] * w->dlogit[v] * w->hidden[d] * w->hidden[d];
+        reference->bias.square[v] += w->dlogit[v] * w->dlogit[v];
     }
 }
 
@@ -136,6 +153,7 @@ int flp_gradient_reference_compute(const flp_linear_logp_backward_problem *probl
             if (target == args->ignore_index || target < 0 || target >= vocab) continue;
             differentiate(&w, i);
             add_row(&w, i, reference);
+            if ((upstream != NULL || problem->with_forward) && problem->forward.dtype == FLP_BF16) add_stash_roundings(&w, i, reference);
         }
         finish(&reference->hidden);
         finish(&reference->weight);

@@ -15,7 +15,12 @@ function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
 
 function kernel.check() return true end
 
-function kernel.config(spec) return { { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false } } end
+-- dtype: of the sums, fp32 where it is not said.
+function kernel.config(spec)
+  return {
+    { "using", "sum_element", cxx.types[spec.dtype or "f32"] }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
+  }
+end
 
 function kernel.numerics() return "linear_logp_backward_finish.r1" end
 

@@ -20,7 +20,7 @@ function config.options(spec)
     { "bool", "has_softcap", spec.softcap or false }, { "float", "correction", accumulation.correction(spec) },
     { "bool", "wants_argmax", spec.argmax or false }, { "bool", "wants_entropy", spec.entropy or false },
     { "bool", "wants_logit_sum", spec.logit_sum or false }, { "bool", "has_class_weights", spec.classes ~= nil },
-    { "using", "class_element", cxx.types[spec.classes or "f32"] },
+    { "using", "class_element", cxx.types[spec.classes or "f32"] }, { "bool", "is_compact", spec.compact or false },
   }
 end
 
@@ -33,10 +33,11 @@ function config.tile(spec, n, swaps_hidden, swaps_weight)
   }
 end
 
--- Of Hopper's mainloop. steps_together: stages that are filled at once.
+-- Of Hopper's mainloop. steps_together: stages that are filled at once; several where few rows read the weight, once.
 function config.hopper(spec, n, steps_together)
   return {
     { "int", "consumer_groups", n.consumer_groups }, { "int", "steps_together", steps_together },
+    { "bool", "weight_is_read_once", steps_together > 1 },
     { "bool", "splits_operands", spec.dtype == "f32" }, { "int", "producer_registers", n.producer_registers },
     { "int", "splitter_registers", n.splitter_registers }, { "int", "consumer_registers", n.consumer_registers },
     { "int", "weight_box_columns", n.weight_box_columns }, { "int", "weight_box_rows", n.weight_box_rows },

@@ -14,14 +14,16 @@ end
 
 -- path: the name of both modules' function.
 local function choose(p, capability, path)
-  local loss = p.loss
-  local asked = pass(p, { entropy = p.entropy or loss.uses.entropy or false, logit_sum = loss.uses.uniform })
-  local forward, reason = linear_logp[path](asked, capability)
+  local loss, has_gradients = p.loss, p.grad_hidden or p.grad_weight or p.grad_bias
+  local asked = { entropy = p.entropy or loss.uses.entropy or false, logit_sum = loss.uses.uniform }
+  local forward, reason
+  if has_gradients then forward, reason = backward.compact_forward(p, capability, path, asked)
+  else forward, reason = linear_logp[path](pass(p, asked), capability) end
   if not forward then return nil, reason end
   local kernels = { table.unpack(forward.kernels) }
   local arch_name = kernels[1]:match("[^.]*$")
   kernels[#kernels + 1] = variant.format { operator = "token_loss", loss = p.token_loss, arch = arch_name }
-  if p.grad_hidden or p.grad_weight or p.grad_bias then
+  if has_gradients then
     local gradients
     asked = pass(p, { g_entropy = loss.derivatives.entropy ~= nil, entropy = false, logit_sum = loss.derivatives.uniform ~= nil })
     gradients, reason = backward[path](asked, capability)
@@ -42,6 +44,7 @@ function cross_entropy.prebuilt(dtype, hidden_sizes)
   for _, d in ipairs(hidden_sizes or { 2048, 4096 }) do
     local problem = ("linear_cross_entropy:%s:n4096:d%d:v131072:gh_%s:gw_%s"):format(dtype, d, dtype, dtype)
     problems[#problems + 1] = problem
+    if dtype == "bf16" then problems[#problems + 1] = problem .. ":stash:direct" end -- with room for a stash
     for _, name in ipairs(token_loss.own) do problems[#problems + 1] = problem .. ":loss_" .. name end
   end
   return problems

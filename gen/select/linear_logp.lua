@@ -31,9 +31,9 @@ end
 
 local function base_spec(p, tile)
   return {
-    operator = "linear_logp", dtype = p.dtype, d = p.d, bm = tile.bm, cluster = tile.cluster, stages = tile.stages,
+    operator = p.stash and "linear_logp_stash" or "linear_logp", dtype = p.dtype, d = p.d, bm = tile.bm, cluster = tile.cluster, stages = tile.stages,
     dv = p.dv, bias = p.bias, softcap = p.softcap, argmax = p.argmax, entropy = p.entropy, logit_sum = p.logit_sum,
-    classes = p.logit_sum and p.classes,
+    classes = p.logit_sum and p.classes, compact = p.compact and not p.stash,
   }
 end
 

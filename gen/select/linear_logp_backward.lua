@@ -1,8 +1,9 @@
--- linear_logp_backward: from a problem and a device to variants. Kernels, in this order: rows, gather, logit gradients; where grad_hidden is
+-- linear_logp_backward: from a problem and a device to variants. Kernels, in this order: of one with the forward, linear_logp's two; rows, gather, logit gradients; where grad_hidden is
 -- wanted its product and its finish; where grad_weight is wanted its product; where grad_bias is wanted its sums.
 -- KEEP IN STEP: backward kernels (runtime/plan/linear_logp_backward_plan.c).
 local arch = require "gen.arch"
 local emit = require "gen.emit"
+local linear_logp = require "gen.select.linear_logp"
 local variant = require "gen.variant"
 
 local backward = {}
@@ -38,8 +39,8 @@ local function on(tile, spec)
   return spec
 end
 
--- tile: of the kernels that have N rows; wide: of those that have V rows; weight_vec: nil for 16 bytes.
-local function specs(p, tile, wide, weight_vec)
+-- tile: of the kernels that have N rows; wide: of those that have V rows; weight_vec: nil for 16 bytes; bulk: true on sm_90a.
+local function specs(p, tile, wide, weight_vec, bulk)
   local dtype, exact, arch_name = p.dtype, p.exact, tile.arch
   local list = {
     { operator = "linear_logp_backward_rows", arch = arch_name },
@@ -49,8 +50,11 @@ local function specs(p, tile, wide, weight_vec)
   }
   local function add(spec) list[#list + 1] = spec end
   if p.grad_hidden then
-    add(on(tile, { operator = "matrix_product", dtype = dtype, kn = not p.dv or nil, out = "f32", adds = true, vec = weight_vec, exact = exact }))
-    add { operator = "linear_logp_backward_finish", out = p.grad_hidden, adds = p.acc_hidden, arch = arch_name }
+    -- direct: of one product of the whole vocabulary, which leaves rows that count close together; else of sums.
+    local direct = p.direct and bulk
+    add(on(tile, { operator = "matrix_product", dtype = dtype, kn = not p.dv or nil, out = direct and p.grad_hidden or "f32", adds = not direct or nil,
+                   vec = weight_vec, exact = exact }))
+    add { operator = "linear_logp_backward_finish", dtype = direct and p.grad_hidden, out = p.grad_hidden, adds = p.acc_hidden, arch = arch_name }
   end
   if p.grad_weight then
     add(on(wide, { operator = "matrix_product", dtype = dtype, km = true, kn = true, out = p.grad_weight, adds = p.acc_weight, exact = exact }))
@@ -61,14 +65,29 @@ local function specs(p, tile, wide, weight_vec)
   return list
 end
 
-local function selection(path, list)
+-- linear_logp's kernels for the rows that count, brought together, whose rows are 16-byte aligned. path: "hopper" or "portable"; changes: to p.
+function backward.compact_forward(p, capability, path, changes)
+  local vector = 16 // p.element_bytes
+  changes.compact, changes.hidden_stride = true, (p.d + vector - 1) // vector * vector
+  changes.stash = path == "hopper" and p.stash
+  return linear_logp[path](setmetatable(changes, { __index = p }), capability)
+end
+
+local function selection(p, capability, path, list)
   local kernels = {}
-  for i, spec in ipairs(list) do
-    local legal, reason = emit.check(spec)
-    if not legal then return nil, reason end
-    kernels[i] = variant.format(spec)
+  local forward, reason = { path = path == "hopper" and "sm_90a" or path, kernels = {} }, nil
+  if p.forward then
+    forward, reason = backward.compact_forward(p, capability, path, { entropy = p.g_entropy or false })
+    if not forward then return nil, reason end
   end
-  return { path = path, kernels = kernels }
+  for _, name in ipairs(forward.kernels) do kernels[#kernels + 1] = name end
+  for _, spec in ipairs(list) do
+    local legal
+    legal, reason = emit.check(spec)
+    if not legal then return nil, reason end
+    kernels[#kernels + 1] = variant.format(spec)
+  end
+  return { path = forward.path, kernels = kernels }
 end
 
 function backward.hopper(p, capability)
@@ -84,7 +103,7 @@ function backward.hopper(p, capability)
   end
   local few, many = tile_for(hopper_tiles, p.n), hopper_tiles[#hopper_tiles]
   local function tile(of) return { bm = of.bm, bv = 256, cluster = of.cluster, stages = of.stages, arch = "sm_90a" } end
-  return selection("sm_90a", specs(p, tile(few), tile(many)))
+  return selection(p, capability, "hopper", specs(p, tile(few), tile(many), nil, true))
 end
 
 function backward.portable(p, capability)
@@ -96,7 +115,7 @@ function backward.portable(p, capability)
   end
   local few, many = tile_for(portable_tiles, p.n), portable_tiles[#portable_tiles]
   local function tile(of) return { bm = of.bm, bv = 128, cluster = 1, stages = of.stages, arch = arch_name } end
-  return selection("portable", specs(p, tile(few), tile(many), bytes < 16 and bytes or nil))
+  return selection(p, capability, "portable", specs(p, tile(few), tile(many), bytes < 16 and bytes or nil))
 end
 
 -- Problems whose kernels a prebuild makes: those of training. hidden_sizes: nil for the common ones.

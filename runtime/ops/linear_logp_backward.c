@@ -1,10 +1,12 @@
 /* linear_logp's backward: check, find memory, run on the plan's path. */
 #include "base/status.h"
 #include "cpu/linear_logp_backward_cpu.h"
+#include "cpu/linear_logp_cpu.h"
 #include "ops/arguments.h"
 #include "ops/execute.h"
 #include "ops/linear_logp_backward_args.h"
 #include "ops/linear_logp_backward_launch.h"
+#include "ops/linear_logp_args.h"
 #include "ops/targets.h"
 #include "plan/dispatch.h"
 #include "plan/linear_logp_backward_plan.h"
@@ -39,6 +41,82 @@ static flp_status run_on_gpu(const flp_plan *plan, const flp_linear_logp_backwar
     return flp_execute_on_gpu(plan, &call, flp_linear_logp_backward_launch, args);
 }
 
+/* ---- the forward of a plan that has one ---- */
+
+/* As on the GPU, in rows without a part lse and entropy are 0. */
+static void blank_others(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args)
+{
+    for (int64_t i = 0; i < args->rows; i++) {
+        const int64_t target = problem->target_dtype == FLP_I32 ? ((const int32_t *)args->target)[i] : ((const int64_t *)args->target)[i];
+        if (target != args->ignore_index && target >= 0 && target < problem->vocab)
+            continue;
+        args->lse[i] = 0;
+        if (args->entropy)
+            args->entropy[i] = 0;
+    }
+}
+
+static flp_status run_forward_on_cpu(flp_plan *plan, const flp_linear_logp_args *args)
+{
+    const flp_linear_logp_problem *problem = &flp_linear_logp_backward_plan_of(plan)->forward.problem;
+    const flp_linear_logp_more more = { .skips_ignored = 1 };
+    flp_linear_logp_args filled = *args;
+    int64_t bad_count = 0, bad_first = INT64_MAX;
+    flp_status status;
+
+    filled.temperature = flp_arguments_temperature(args->temperature);
+    status = flp_linear_logp_cpu(plan->context->pool, problem, &filled, &more, &bad_count, &bad_first);
+    flp_target_errors_add(plan, bad_count, bad_first);
+    if (status == FLP_OK)
+        blank_others(problem, args);
+    return status;
+}
+
+static flp_status check_forward(const flp_plan *plan, const flp_linear_logp_args *args)
+{
+    const flp_linear_logp_backward_plan *own = flp_linear_logp_backward_plan_of(plan);
+    flp_status status;
+
+    if (!own->problem.with_forward)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "plan: got one of a problem whose with_forward is 0, wanted 1");
+    status = flp_linear_logp_args_check(&own->forward.problem, args);
+    if (status == FLP_OK && args->rows > 0 && flp_plan_on_gpu(plan) && !args->workspace)
+        status = flp_status_fail(FLP_BAD_ARGUMENT, "workspace: got NULL, wanted memory that is left alone until the backward");
+    return status == FLP_OK && args->rows > 0 ? flp_arguments_check_address("lse", args->lse, sizeof(float)) : status;
+}
+
+/* Its targets are checked here: the backward's are the same. */
+static flp_status check_forward_targets(const flp_plan *plan, const flp_linear_logp_args *args)
+{
+    const flp_linear_logp_backward_args shared = { .rows = args->rows, .target = args->target, .ignore_index = args->ignore_index,
+                                                   .stream = args->stream };
+
+    return args->flags & FLP_CHECK_TARGETS ? check_targets(plan, &shared) : FLP_OK;
+}
+
+flp_status flp_linear_logp_backward_execute_forward(flp_plan *plan, const flp_linear_logp_args *args)
+{
+    unsigned long long cuda_context;
+    flp_status status = flp_execute_begin(plan, &flp_linear_logp_backward_operator, args, args ? args->rows : 0, &cuda_context);
+    flp_execute_call call;
+
+    if (status == FLP_OK)
+        status = check_forward(plan, args);
+    if (status != FLP_OK || args->rows == 0)
+        return status;
+    if (flp_plan_on_gpu(plan))
+        status = flp_plan_check_context(plan, cuda_context);
+    if (status == FLP_OK)
+        status = check_forward_targets(plan, args);
+    if (status != FLP_OK)
+        return status;
+    call = (flp_execute_call){ args->rows, args->workspace, args->workspace_bytes, args->stream };
+    return flp_plan_on_gpu(plan) ? flp_execute_on_gpu(plan, &call, flp_linear_logp_backward_launch_forward, args)
+                                 : run_forward_on_cpu(plan, args);
+}
+
+/* ---- the backward ---- */
+
 /* cuda_context: the id of the current one; not looked at on the CPU path. */
 static flp_status execute(flp_plan *plan, const flp_linear_logp_backward_args *args, unsigned long long cuda_context)
 {
@@ -46,6 +124,8 @@ static flp_status execute(flp_plan *plan, const flp_linear_logp_backward_args *a
 
     if (status == FLP_OK && flp_plan_on_gpu(plan))
         status = flp_plan_check_context(plan, cuda_context);
+    if (status == FLP_OK && flp_linear_logp_backward_plan_of(plan)->problem.with_forward && args->rows > 0 && flp_plan_on_gpu(plan) && !args->workspace)
+        status = flp_status_fail(FLP_BAD_ARGUMENT, "workspace: got NULL, wanted that of the forward");
     if (status == FLP_OK && args->rows > 0 && args->flags & FLP_CHECK_TARGETS)
         status = check_targets(plan, args);
     if (status != FLP_OK)
@@ -71,6 +151,8 @@ static flp_status check_call(const flp_linear_logp_backward_problem *problem, co
 {
     flp_status status = flp_arguments_check_call_rows(args->rows);
 
+    if (status == FLP_OK && problem->with_forward)
+        status = flp_status_fail(FLP_BAD_ARGUMENT, "problem.with_forward: got %d, wanted 0: it takes a plan", problem->with_forward);
     return status == FLP_OK ? flp_linear_logp_backward_args_check_elements(problem, args) : status;
 }
 

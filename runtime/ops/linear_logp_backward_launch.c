@@ -30,7 +30,15 @@ typedef struct {
     char *compact;
     const int32_t *count;
     float *factor, *inverse_factor;
+    float *row_factor; /* NULL: there is no stash */
 } execution;
+
+/* A chunk of the vocabulary: its derivatives, or what times row_factor they are. */
+typedef struct {
+    int64_t first, columns;
+    const float *row_factor; /* NULL: 1 */
+    int waits_late;          /* grad_hidden's product: see matrix_product_params.h */
+} chunk;
 
 static void *inside(const execution *run, int64_t offset)
 {
@@ -47,13 +55,14 @@ static execution begin(const flp_plan *common, const flp_linear_logp_backward_ar
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
     execution run = {
         .plan = plan, .problem = &plan->problem, .forward = &plan->problem.forward, .args = args, .workspace = workspace,
-        .layout = flp_linear_logp_backward_workspace_lay_out(&plan->problem, args->rows),
+        .layout = flp_linear_logp_backward_plan_lay_out(plan, args->rows),
     };
 
     run.count = inside(&run, run.layout.counts);
     run.factor = (float *)inside(&run, run.layout.counts) + 1;
     run.inverse_factor = run.factor + 1;
     run.compact = run.layout.compact >= 0 ? inside(&run, run.layout.compact) : args->rows > 0 ? args->grad_hidden : workspace;
+    run.row_factor = run.layout.stash_columns > 0 ? inside(&run, run.layout.row_factor) : NULL;
     return run;
 }
 
@@ -64,29 +73,67 @@ static unsigned moving_blocks(const execution *run)
     return (unsigned)(run->args->rows < 1 ? 1 : run->args->rows < most ? run->args->rows : most);
 }
 
-static flp_status prepare_rows(const execution *run)
+static void use_stash(const execution *run, flp_backward_rows_params *params)
+{
+    params->row_factor = run->row_factor;
+    params->stash = inside(run, run->layout.dlogit);
+    params->stash_stride = run->layout.stash_columns;
+    params->stash_columns = (int32_t)run->layout.stash_columns;
+    params->stash_offset = inside(run, run->layout.offset);
+    params->target_logit = inside(run, run->layout.target_logit);
+}
+
+static flp_status launch_rows(const execution *run, int places, unsigned blocks)
 {
     const flp_linear_logp_backward_args *args = run->args;
     flp_backward_rows_params params = {
         .target = args->target, .row_temperature = args->row_temperature, .lse = args->lse, .entropy = args->entropy,
-        .g_logp = args->g_logp, .g_lse = args->g_lse, .g_entropy = args->g_entropy, .g_sum = run->more->g_sum,
+        .g_logp = args->g_logp, .g_lse = args->g_lse, .g_entropy = args->g_entropy, .g_sum = run->more ? run->more->g_sum : NULL,
         .gradient = inside(run, run->layout.gradient), .row = inside(run, run->layout.row), .place = inside(run, run->layout.place),
         .count = inside(run, run->layout.counts), .factor = run->factor, .inverse_factor = run->inverse_factor,
-        .target_errors = (unsigned long long *)(uintptr_t)run->plan->common.target_errors, .ignore_index = args->ignore_index,
+        .target_errors = run->problem->with_forward ? NULL : (unsigned long long *)(uintptr_t)run->plan->common.target_errors, .ignore_index = args->ignore_index,
         .rows = (int32_t)args->rows, .vocab = (int32_t)run->forward->vocab, .target_bytes = flp_dtype_bytes(run->forward->target_dtype),
         .inverse_temperature = (float)(1 / flp_arguments_temperature(args->temperature)), .scales = run->forward->dtype == FLP_F16,
+        .places = places, .differentiates = !places,
     };
     void *parameters[] = { &params };
 
-    return flp_launch_kernel(run->driver, run->plan->rows, 1, args->stream, parameters);
+    if (run->row_factor)
+        use_stash(run, &params);
+    return flp_launch_kernel(run->driver, run->plan->rows, blocks, args->stream, parameters);
 }
 
-static flp_status gather_rows(const execution *run)
+static flp_status place_rows(const execution *run)
+{
+    return launch_rows(run, 1, 1);
+}
+
+static flp_status differentiate_rows(const execution *run)
+{
+    const int64_t threads = run->plan->rows->manifest.threads;
+
+    return launch_rows(run, 0, (unsigned)(run->args->rows < 1 ? 1 : (run->args->rows + threads - 1) / threads));
+}
+
+/* with_sums: these are zeroed too. */
+static flp_status gather_rows(const execution *run, int with_sums)
 {
     flp_backward_gather_params params = {
-        .hidden = run->args->hidden, .compact = run->compact, .sums = run->layout.sums < 0 ? NULL : inside(run, run->layout.sums),
+        .hidden = run->args->hidden, .compact = run->compact, .sums = with_sums && run->layout.sums >= 0 ? inside(run, run->layout.sums) : NULL,
         .hidden_stride = run->forward->hidden_stride, .compact_stride = run->layout.compact_stride,
         .row = inside(run, run->layout.row), .count = run->count, .rows = (int32_t)run->args->rows, .hidden_size = (int32_t)run->forward->hidden,
+    };
+    void *parameters[] = { &params };
+
+    return flp_launch_kernel(run->driver, run->plan->gather, moving_blocks(run), run->args->stream, parameters);
+}
+
+/* The compact rows as grad_weight's product of a stash wants them. */
+static flp_status scale_rows(const execution *run)
+{
+    flp_backward_gather_params params = {
+        .hidden = run->compact, .compact = run->compact, .hidden_stride = run->layout.compact_stride, .compact_stride = run->layout.compact_stride,
+        .count = run->count, .rows = (int32_t)run->args->rows, .hidden_size = (int32_t)run->forward->hidden, .row_factor = run->row_factor,
     };
     void *parameters[] = { &params };
 
@@ -100,10 +147,9 @@ static flp_matrix compact_matrix(const execution *run)
     return (flp_matrix){ run->compact, run->forward->dtype, run->args->rows, run->forward->hidden, run->layout.compact_stride };
 }
 
-/* The chunk's derivatives. */
-static flp_matrix dlogit_matrix(const execution *run, int64_t columns)
+static flp_matrix dlogit_matrix(const execution *run, const chunk *part)
 {
-    return (flp_matrix){ inside(run, run->layout.dlogit), run->forward->dtype, run->args->rows, columns, run->layout.columns };
+    return (flp_matrix){ inside(run, run->layout.dlogit), run->forward->dtype, run->args->rows, part->columns, run->layout.columns };
 }
 
 /* The part of weight, or of grad_weight, that belongs to the vocabulary entries from first on. */
@@ -116,7 +162,7 @@ static flp_matrix chunk_of(const execution *run, const void *data, flp_dtype dty
 
 /* ---- the launches of a chunk ---- */
 
-static flp_status compute_dlogit(const execution *run, int64_t first, int64_t columns)
+static flp_status compute_dlogit(const execution *run, const chunk *part)
 {
     const flp_linear_logp_problem *forward = run->forward;
     const int transposed = forward->weight_layout == FLP_HIDDEN_VOCAB;
@@ -124,14 +170,14 @@ static flp_status compute_dlogit(const execution *run, int64_t first, int64_t co
         .hidden = run->compact, .weight = run->args->weight, .bias = run->args->bias, .out = inside(run, run->layout.dlogit),
         .hidden_stride = run->layout.compact_stride, .weight_stride = forward->weight_stride, .out_stride = run->layout.columns,
         .gradient = inside(run, run->layout.gradient), .row_count = run->count, .class_weights = run->more->class_weights,
-        .rows = (int32_t)run->args->rows, .vocab = (int32_t)forward->vocab, .first_column = (int32_t)first, .columns = (int32_t)columns,
+        .rows = (int32_t)run->args->rows, .vocab = (int32_t)forward->vocab, .first_column = (int32_t)part->first, .columns = (int32_t)part->columns,
         .softcap = (float)forward->softcap, .inverse_softcap = forward->softcap == 0 ? 0 : (float)(1 / forward->softcap),
     };
     const flp_tile_launch launch = {
         .left = compact_matrix(run),
         .right = { run->args->weight, forward->dtype, transposed ? forward->hidden : forward->vocab,
                    transposed ? forward->vocab : forward->hidden, forward->weight_stride },
-        .out = dlogit_matrix(run, columns), .rows = run->args->rows, .columns = columns,
+        .out = dlogit_matrix(run, part), .rows = run->args->rows, .columns = part->columns,
         .row_bytes = forward->hidden * flp_dtype_bytes(forward->dtype), .params = &params, .group = &params.group,
     };
 
@@ -155,15 +201,23 @@ static flp_status run_product(const execution *run, const flp_kernel *kernel, fl
     return flp_tile_launch_run(&run->plan->common, kernel, launch, run->args->stream);
 }
 
-/* sums += dlogit . weight. What it reads was there before the product of grad_weight began. */
-static flp_status add_to_sums(const execution *run, int64_t first, int64_t columns)
+static int is_direct(const execution *run)
+{
+    return run->plan->hidden_product && run->layout.sums < 0;
+}
+
+/* sums += dlogit . weight. What it reads was there before the product of grad_weight began. Or grad_hidden = that of the whole vocabulary, in
+ * place of the rows that grad_weight's product has read. */
+static flp_status add_to_sums(const execution *run, const chunk *part)
 {
     const flp_linear_logp_problem *forward = run->forward;
-    flp_matrix_product_params params = { .row_count = run->count, .inner = (int32_t)columns, .waits_late = run->plan->weight_product != NULL };
+    const flp_matrix sums = { inside(run, run->layout.sums), FLP_F32, run->args->rows, forward->hidden, forward->hidden };
+    flp_matrix_product_params params = { .row_count = run->count, .inner = (int32_t)part->columns,
+                                         .waits_late = run->plan->weight_product ? part->waits_late : 0, .row_factor = part->row_factor };
     flp_tile_launch launch = {
-        .left = dlogit_matrix(run, columns),
-        .right = chunk_of(run, run->args->weight, forward->dtype, forward->weight_stride, first, columns),
-        .out = { inside(run, run->layout.sums), FLP_F32, run->args->rows, forward->hidden, forward->hidden },
+        .left = dlogit_matrix(run, part),
+        .right = chunk_of(run, run->args->weight, forward->dtype, forward->weight_stride, part->first, part->columns),
+        .out = is_direct(run) ? compact_matrix(run) : sums,
         .rows = run->args->rows, .columns = forward->hidden,
     };
 
@@ -171,52 +225,101 @@ static flp_status add_to_sums(const execution *run, int64_t first, int64_t colum
 }
 
 /* grad_weight (+)= dlogit^T . hidden, or the transpose of it where the weight is [D, V]. */
-static flp_status write_grad_weight(const execution *run, int64_t first, int64_t columns)
+static flp_status write_grad_weight(const execution *run, const chunk *part)
 {
     const int transposed = run->forward->weight_layout == FLP_HIDDEN_VOCAB;
-    const flp_matrix dlogit = dlogit_matrix(run, columns), compact = compact_matrix(run);
+    const flp_matrix dlogit = dlogit_matrix(run, part), rows = compact_matrix(run);
     flp_matrix_product_params params = { .inner_count = run->count, .inner = (int32_t)run->args->rows };
     flp_tile_launch launch = {
-        .left = transposed ? compact : dlogit, .right = transposed ? dlogit : compact,
-        .out = chunk_of(run, run->args->grad_weight, run->problem->grad_weight, run->problem->grad_weight_stride, first, columns),
-        .rows = transposed ? run->forward->hidden : columns, .columns = transposed ? columns : run->forward->hidden,
+        .left = transposed ? rows : dlogit, .right = transposed ? dlogit : rows,
+        .out = chunk_of(run, run->args->grad_weight, run->problem->grad_weight, run->problem->grad_weight_stride, part->first, part->columns),
+        .rows = transposed ? run->forward->hidden : part->columns, .columns = transposed ? part->columns : run->forward->hidden,
     };
 
     return run_product(run, run->plan->weight_product, &launch, &params);
 }
 
-static flp_status write_grad_bias(const execution *run, int64_t first, int64_t columns)
+static flp_status write_grad_bias(const execution *run, const chunk *part)
 {
     flp_backward_bias_params params = {
         .gradients = inside(run, run->layout.dlogit),
-        .out = (void *)(uintptr_t)advance(run->args->grad_bias, first, run->problem->grad_bias),
+        .out = (void *)(uintptr_t)advance(run->args->grad_bias, part->first, run->problem->grad_bias),
         .stride = run->layout.columns, .row_count = run->count, .factor = run->inverse_factor,
-        .rows = (int32_t)run->args->rows, .columns = (int32_t)columns,
+        .rows = (int32_t)run->args->rows, .columns = (int32_t)part->columns, .row_factor = part->row_factor,
     };
     void *parameters[] = { &params };
-    const unsigned blocks = (unsigned)((columns + BIAS_COLUMNS - 1) / BIAS_COLUMNS);
+    const unsigned blocks = (unsigned)((part->columns + BIAS_COLUMNS - 1) / BIAS_COLUMNS);
 
     return flp_launch_kernel(run->driver, run->plan->bias, blocks, run->args->stream, parameters);
+}
+
+/* What does not read grad_hidden's sums. */
+static flp_status run_weight_products(const execution *run, const chunk *part)
+{
+    flp_status status = run->plan->bias ? write_grad_bias(run, part) : FLP_OK;
+
+    return status == FLP_OK && run->plan->weight_product ? write_grad_weight(run, part) : status;
+}
+
+static flp_status run_hidden_product(const execution *run, const chunk *part)
+{
+    return run->plan->hidden_product && run->args->rows > 0 ? add_to_sums(run, part) : FLP_OK;
+}
+
+/* The first chunk, whose terms the forward has left. grad_weight's product takes the rows by their factors; what follows needs them as they
+ * were. */
+static flp_status run_stash(const execution *run)
+{
+    const int64_t vocab = run->forward->vocab, columns = run->layout.columns < vocab ? run->layout.columns : vocab;
+    const chunk part = { 0, columns, run->row_factor, is_direct(run) ? 2 : 0 };
+    flp_status status = run->args->rows > 0 ? scale_rows(run) : FLP_OK;
+
+    if (status == FLP_OK)
+        status = run_weight_products(run, &part);
+    if (status == FLP_OK && run->args->rows > 0 && !is_direct(run))
+        status = gather_rows(run, 1);
+    return status == FLP_OK ? run_hidden_product(run, &part) : status;
 }
 
 static flp_status run_chunk(const execution *run, int64_t first)
 {
     const int64_t left = run->forward->vocab - first, columns = left < run->layout.columns ? left : run->layout.columns;
-    flp_status status = run->args->rows > 0 ? compute_dlogit(run, first, columns) : FLP_OK;
+    const chunk part = { first, columns, NULL, 1 };
+    flp_status status = run->args->rows > 0 ? compute_dlogit(run, &part) : FLP_OK;
 
-    if (status == FLP_OK && run->plan->bias)
-        status = write_grad_bias(run, first, columns);
-    if (status == FLP_OK && run->plan->weight_product)
-        status = write_grad_weight(run, first, columns);
-    if (status == FLP_OK && run->plan->hidden_product && run->args->rows > 0)
-        status = add_to_sums(run, first, columns);
+    if (status == FLP_OK)
+        status = run_weight_products(run, &part);
+    return status == FLP_OK ? run_hidden_product(run, &part) : status;
+}
+
+static flp_status run_chunks(const execution *run)
+{
+    flp_status status = run->row_factor ? run_stash(run) : FLP_OK;
+
+    for (int64_t first = run->layout.stash_columns; status == FLP_OK && first < run->forward->vocab; first += run->layout.columns)
+        status = run_chunk(run, first);
     return status;
+}
+
+/* Out of grad_hidden into the stash, which nobody reads any more. */
+static flp_status stage_rows(const execution *run)
+{
+    flp_backward_gather_params params = {
+        .hidden = run->compact, .compact = inside(run, run->layout.dlogit), .hidden_stride = run->layout.compact_stride,
+        .compact_stride = run->forward->hidden, .count = run->count, .rows = (int32_t)run->args->rows,
+        .hidden_size = (int32_t)run->forward->hidden, .skips_whole = 1,
+    };
+    void *parameters[] = { &params };
+
+    return flp_launch_kernel(run->driver, run->plan->gather, moving_blocks(run), run->args->stream, parameters);
 }
 
 static flp_status finish_grad_hidden(const execution *run)
 {
+    const int direct = is_direct(run);
     flp_backward_finish_params params = {
-        .sums = inside(run, run->layout.sums), .out = run->args->grad_hidden, .out_stride = run->problem->grad_hidden_stride,
+        .sums = inside(run, direct ? run->layout.dlogit : run->layout.sums), .sums_stride = run->forward->hidden, .count = direct ? run->count : NULL,
+        .out = run->args->grad_hidden, .out_stride = run->problem->grad_hidden_stride,
         .place = inside(run, run->layout.place), .rows = (int32_t)run->args->rows, .hidden_size = (int32_t)run->forward->hidden,
     };
     void *parameters[] = { &params };
@@ -224,27 +327,103 @@ static flp_status finish_grad_hidden(const execution *run)
     return flp_launch_kernel(run->driver, run->plan->finish, moving_blocks(run), run->args->stream, parameters);
 }
 
-flp_status flp_linear_logp_backward_launch_with(const flp_plan *common, const flp_linear_logp_backward_args *args,
+/* With a stash grad_hidden's sums are zeroed later: their room may hold what the forward needs. */
+static flp_status gather_first(const execution *run)
+{
+    return run->args->rows > 0 ? gather_rows(run, run->row_factor == NULL) : FLP_OK;
+}
+
+/* The rows that count have been placed and gathered. */
+static flp_status launch_rest(const execution *run)
+{
+    flp_status status = differentiate_rows(run);
+
+    if (status == FLP_OK)
+        status = run_chunks(run);
+    if (status == FLP_OK && is_direct(run) && run->args->rows > 0)
+        status = stage_rows(run);
+    if (status == FLP_OK && run->plan->finish && run->args->rows > 0)
+        status = finish_grad_hidden(run);
+    return status;
+}
+
+static flp_compact_rows compact_rows(const execution *run)
+{
+    return (flp_compact_rows){ run->compact, run->layout.compact_stride, inside(run, run->layout.row), inside(run, run->layout.place), run->count };
+}
+
+flp_status flp_linear_logp_backward_launch_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, char *workspace,
+                                                flp_compact_rows *compact)
+{
+    execution run = begin(plan, args, workspace);
+    flp_status status = flp_driver_get(&run.driver);
+
+    *compact = compact_rows(&run);
+    if (status == FLP_OK)
+        status = place_rows(&run);
+    return status == FLP_OK ? gather_first(&run) : status;
+}
+
+flp_stash flp_linear_logp_backward_stash(const flp_plan *plan, int64_t rows, char *workspace)
+{
+    const flp_linear_logp_backward_workspace layout = flp_linear_logp_backward_plan_lay_out(flp_linear_logp_backward_plan_of(plan), rows);
+
+    if (layout.stash_columns == 0)
+        return (flp_stash){ .columns = 0 };
+    return (flp_stash){
+        .terms = workspace + layout.dlogit, .columns = layout.stash_columns, .offset = (float *)(void *)(workspace + layout.offset),
+        .target_logit = (float *)(void *)(workspace + layout.target_logit), .overflow = (int32_t *)(void *)(workspace + layout.overflow),
+        .block_overflow = (int32_t *)(void *)(workspace + layout.block_overflow),
+    };
+}
+
+flp_status flp_linear_logp_backward_launch_rest(const flp_plan *plan, const flp_linear_logp_backward_args *args,
                                                 const flp_backward_launch_more *more, char *workspace)
 {
-    execution run = begin(common, args, workspace);
+    execution run = begin(plan, args, workspace);
     flp_status status = flp_driver_get(&run.driver);
 
     run.more = more;
+    if (status == FLP_OK && args->rows == 0)
+        status = place_rows(&run);
+    return status == FLP_OK ? launch_rest(&run) : status;
+}
+
+/* The compact rows lie where they need not stay: the backward's place for them may be grad_hidden. */
+flp_status flp_linear_logp_backward_launch_forward(const flp_plan *common, const void *data, char *workspace)
+{
+    const flp_linear_logp_args *args = data;
+    const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
+    const flp_linear_logp_backward_args shared = { .rows = args->rows, .hidden = args->hidden, .target = args->target,
+                                                   .ignore_index = args->ignore_index, .stream = args->stream };
+    const flp_stash stash = flp_linear_logp_backward_stash(common, args->rows, workspace);
+    execution run = begin(common, &shared, workspace);
+    flp_compact_rows compact;
+    const flp_linear_logp_launch_more more = { .compact = &compact, .stash = plan->stashes ? &stash : NULL, .blanks_others = 1 };
+    flp_status status = flp_driver_get(&run.driver);
+
+    run.compact = inside(&run, flp_linear_logp_backward_plan_forward_rows(&run.layout));
+    run.layout.compact_stride = run.layout.forward_stride;
+    compact = compact_rows(&run);
     if (status == FLP_OK)
-        status = prepare_rows(&run);
-    if (status == FLP_OK && run.args->rows > 0)
-        status = gather_rows(&run);
-    for (int64_t first = 0; status == FLP_OK && first < run.forward->vocab; first += run.layout.columns)
-        status = run_chunk(&run, first);
-    if (status == FLP_OK && run.plan->finish && run.args->rows > 0)
-        status = finish_grad_hidden(&run);
-    return status;
+        status = place_rows(&run);
+    if (status == FLP_OK)
+        status = gather_rows(&run, 0);
+    return status == FLP_OK ? flp_linear_logp_launch_with(&plan->forward.common, args, &more,
+                                                          inside(&run, flp_linear_logp_backward_plan_forward_scratch(plan, &run.layout, args->rows)))
+                            : status;
 }
 
 flp_status flp_linear_logp_backward_launch(const flp_plan *plan, const void *args, char *workspace)
 {
     const flp_backward_launch_more none = { 0 };
+    execution run = begin(plan, args, workspace);
+    flp_status status = flp_driver_get(&run.driver);
 
-    return flp_linear_logp_backward_launch_with(plan, args, &none, workspace);
+    run.more = &none;
+    if (status == FLP_OK && (!run.problem->with_forward || run.args->rows == 0))
+        status = place_rows(&run);
+    if (status == FLP_OK)
+        status = gather_first(&run);
+    return status == FLP_OK ? launch_rest(&run) : status;
 }

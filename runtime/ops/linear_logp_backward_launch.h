@@ -2,6 +2,7 @@
 #ifndef FLP_OPS_LINEAR_LOGP_BACKWARD_LAUNCH_H
 #define FLP_OPS_LINEAR_LOGP_BACKWARD_LAUNCH_H
 #include "ops/execute.h"
+#include "ops/linear_logp_launch.h"
 
 /* What a loss of sum_v w[v] z[v], linear_cross_entropy's, adds, to variants that take it. */
 typedef struct {
@@ -9,9 +10,19 @@ typedef struct {
     const float *g_sum;        /* [rows]: the derivative by that sum */
 } flp_backward_launch_more;
 
-flp_status flp_linear_logp_backward_launch_with(const flp_plan *plan, const flp_linear_logp_backward_args *args,
+/* In two halves, for a forward between them: first the rows that count, close together; of args, rows, hidden, target, ignore_index,
+ * grad_hidden and stream are read. rows > 0. */
+flp_status flp_linear_logp_backward_launch_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, char *workspace,
+                                                flp_compact_rows *compact);
+/* Where a forward has to leave its stash; columns is 0 where the plan has no room for one. */
+flp_stash flp_linear_logp_backward_stash(const flp_plan *plan, int64_t rows, char *workspace);
+/* Then, in the same workspace, the gradients. Without rows, both halves. */
+flp_status flp_linear_logp_backward_launch_rest(const flp_plan *plan, const flp_linear_logp_backward_args *args,
                                                 const flp_backward_launch_more *more, char *workspace);
 
-/* An flp_execute_launch; args: flp_linear_logp_backward_args, rows >= 0. */
+/* An flp_execute_launch of a plan with a forward: that. args: flp_linear_logp_args, rows > 0. */
+flp_status flp_linear_logp_backward_launch_forward(const flp_plan *plan, const void *args, char *workspace);
+
+/* An flp_execute_launch; args: flp_linear_logp_backward_args, rows >= 0. Of a plan with a forward, what is left to do. */
 flp_status flp_linear_logp_backward_launch(const flp_plan *plan, const void *args, char *workspace);
 #endif

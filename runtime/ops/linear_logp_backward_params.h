@@ -6,7 +6,7 @@
 
 enum { FLP_ROW_GRADIENT_BYTES = 32 }; /* RowGradient of the device half */
 
-/* Which rows count, and with what factors: one block. Rows that count stand close together in all that follows. */
+/* Which rows count: one block; with what factors: any number of blocks. Rows that count stand close together in all that follows. */
 typedef struct {
     const void *target;
     const float *row_temperature, *lse, *entropy, *g_logp, *g_lse, *g_entropy, *g_sum; /* [rows]; entropy, g_lse, g_entropy, g_sum, row_temperature: or NULL.
@@ -19,7 +19,13 @@ typedef struct {
     int32_t rows, vocab, target_bytes;
     float inverse_temperature;   /* where row_temperature is NULL */
     int32_t scales;              /* 1: the derivatives are stored in fp16; else the factor is 1 */
-    int32_t unused;
+    int32_t places;              /* 1: row, place and count are written; 0: they have been */
+    int32_t differentiates;      /* 1: gradient, factor and inverse_factor are written, which lse, entropy and g_* are read for */
+    int32_t stash_columns;       /* with row_factor: those of stash, which holds the first of the vocabulary */
+    float *row_factor;           /* [rows]: what each row's part of the stash is multiplied by to be derivatives; NULL: there is none */
+    void *stash;                 /* bf16 [rows][stash_stride] of 2^(z2 - k): the target's entry is replaced by that of its derivative */
+    int64_t stash_stride;
+    const float *stash_offset, *target_logit; /* [rows]: k; z2 of the target */
 } flp_backward_rows_params;
 
 /* The rows of hidden that count, close together: any number of blocks. */
@@ -28,8 +34,11 @@ typedef struct {
     void *compact;               /* [rows][compact_stride] */
     float *sums;                 /* [rows][hidden_size], zeroed; or NULL */
     int64_t hidden_stride, compact_stride; /* elements */
-    const int32_t *row, *count;
+    const int32_t *row, *count;  /* row: NULL: the rows lie close together already; compact may then be hidden */
     int32_t rows, hidden_size;
+    const float *row_factor;     /* [rows]: each is multiplied by; NULL: 1 */
+    int32_t skips_whole;         /* 1: where all rows count, there is nothing to do */
+    int32_t unused;
 } flp_backward_gather_params;
 
 /* The derivative by the logits of a chunk of the vocabulary. On sm_90a (hidden map, weight map, out map, this), on the portable
@@ -55,18 +64,20 @@ typedef struct {
     const int32_t *row_count;
     const float *factor;
     int32_t rows, columns;
+    const float *row_factor;     /* [rows]; NULL: 1 */
 } flp_backward_bias_params;
 
 /* grad_hidden from its sums: any number of blocks. */
 typedef struct {
-    const float *sums;
+    const void *sums;            /* [rows][sums_stride] of the variant's dtype */
     void *out;
-    int64_t out_stride;
+    int64_t sums_stride, out_stride;
     const int32_t *place;
+    const int32_t *count;        /* where this is all rows, there is nothing to do: they are in their places; or NULL */
     int32_t rows, hidden_size;
 } flp_backward_finish_params;
 
-_Static_assert(sizeof(flp_backward_rows_params) == 152 && sizeof(flp_backward_gather_params) == 64 &&
-               sizeof(flp_logit_gradients_params) == 112 && sizeof(flp_backward_bias_params) == 48 &&
-               sizeof(flp_backward_finish_params) == 40, "templates/common/linear_logp_backward_params.cuh disagrees");
+_Static_assert(sizeof(flp_backward_rows_params) == 200 && sizeof(flp_backward_gather_params) == 80 &&
+               sizeof(flp_logit_gradients_params) == 112 && sizeof(flp_backward_bias_params) == 56 &&
+               sizeof(flp_backward_finish_params) == 56, "templates/common/linear_logp_backward_params.cuh disagrees");
 #endif

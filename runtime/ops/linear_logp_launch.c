@@ -1,4 +1,4 @@
-/* linear_logp on a GPU path: fills the kernels' parameters, encodes the tensor maps, launches twice. */
+/* linear_logp on a GPU path: fills the kernels' parameters, encodes the tensor maps, launches the tile kernel and the combine. */
 #include "ops/linear_logp_launch.h"
 
 #include <math.h>
@@ -12,6 +12,15 @@
 #include "plan/linear_logp_plan.h"
 #include "plan/linear_logp_problem.h"
 #include "plan/linear_logp_workspace.h"
+
+enum { STASH_BOX_COLUMNS = 64, STASH_BOX_ROWS = 16 }; /* KEEP IN STEP: templates/sm90a/tile_store.cuh */
+
+/* One launch's parameters. maps: hidden's, weight's, the stash'. */
+typedef struct {
+    CUtensorMap maps[3];
+    flp_linear_logp_params tile;
+    flp_linear_logp_combine_params combine;
+} launch_parameters;
 
 static float *inside(char *workspace, int64_t offset)
 {
@@ -53,15 +62,23 @@ static void fill_combine_params(const flp_linear_logp_plan *plan, const flp_line
     };
 }
 
+/* No more rows than there are: filling what lies outside the tensor costs the copy engine time. KEEP IN STEP: hidden's box
+ * (templates/sm90a/tile_product.cuh). */
+static int hidden_box_rows(const flp_manifest *tile, int64_t rows)
+{
+    return rows < tile->hidden_box_rows ? (int)rows : tile->hidden_box_rows;
+}
+
 /* hidden {D, N} and weight as it lies in memory: {D, V} or {V, D}. The map ends at the real vocabulary, so that padding reads as zeros. */
-static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, CUtensorMap *hidden, CUtensorMap *weight)
+static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_params *params, CUtensorMap *maps)
 {
     const flp_linear_logp_problem *problem = &plan->problem;
     const flp_manifest *tile = &plan->tile->manifest;
     const int transposed = problem->weight_layout == FLP_HIDDEN_VOCAB, bytes = flp_linear_logp_problem_element_bytes(problem);
     const flp_tensor_map_spec hidden_spec = {
-        .address = args->hidden, .dtype = problem->dtype, .columns = problem->hidden, .rows = args->rows,
-        .row_bytes = problem->hidden_stride * bytes, .box_columns = tile->block_hidden, .box_rows = tile->hidden_box_rows,
+        .address = params->hidden, .dtype = problem->dtype, .columns = problem->hidden, .rows = args->rows,
+        .row_bytes = params->hidden_stride * bytes, .box_columns = tile->block_hidden,
+        .box_rows = hidden_box_rows(tile, args->rows),
     };
     const flp_tensor_map_spec weight_spec = {
         .address = args->weight, .dtype = problem->dtype,
@@ -69,40 +86,114 @@ static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear
         .row_bytes = problem->weight_stride * bytes,
         .box_columns = tile->weight_box_columns, .box_rows = tile->weight_box_rows,
     };
-    flp_status status = flp_tensor_map_encode(&hidden_spec, hidden);
+    flp_status status = flp_tensor_map_encode(&hidden_spec, &maps[0]);
 
     if (status != FLP_OK)
         return flp_status_prefix(status, "hidden's tensor map");
-    status = flp_tensor_map_encode(&weight_spec, weight);
+    status = flp_tensor_map_encode(&weight_spec, &maps[1]);
     return status == FLP_OK ? status : flp_status_prefix(status, "weight's tensor map");
+}
+
+static flp_status encode_stash_map(const flp_linear_logp_plan *plan, const flp_stash *stash, int64_t rows, CUtensorMap *map)
+{
+    const flp_tensor_map_spec spec = {
+        .address = stash->terms, .dtype = plan->problem.dtype, .columns = stash->columns, .rows = rows,
+        .row_bytes = stash->columns * flp_dtype_bytes(plan->problem.dtype), .box_columns = STASH_BOX_COLUMNS, .box_rows = STASH_BOX_ROWS,
+    };
+    flp_status status = flp_tensor_map_encode(&spec, map);
+
+    return status == FLP_OK ? status : flp_status_prefix(status, "the stash' tensor map");
+}
+
+static void use_compact_rows(const flp_compact_rows *compact, launch_parameters *parameters)
+{
+    parameters->tile.hidden = compact->hidden;
+    parameters->tile.hidden_stride = compact->stride;
+    parameters->tile.row = compact->row;
+    parameters->tile.row_count = compact->count;
+    parameters->combine.place = compact->place;
+}
+
+static void use_stash(const flp_linear_logp_plan *plan, const flp_stash *stash, launch_parameters *parameters)
+{
+    const flp_manifest *manifest = &plan->tile->manifest;
+
+    parameters->tile.offset = parameters->combine.offset = stash->offset;
+    parameters->tile.overflow = parameters->combine.overflow = stash->overflow;
+    parameters->tile.block_overflow = parameters->combine.block_overflow = stash->block_overflow;
+    parameters->combine.block_rows = manifest->block_rows * manifest->cluster;
+    parameters->tile.target_logit = stash->target_logit;
+    parameters->combine.target_logit = stash->target_logit;
+    parameters->tile.stash_columns = (int32_t)stash->columns;
+}
+
+/* ---- launches ---- */
+
+static flp_status launch_tiles(const flp_plan *common, const flp_driver *driver, unsigned blocks, launch_parameters *parameters, CUstream stream)
+{
+    void *with_stash[] = { &parameters->maps[0], &parameters->maps[1], &parameters->maps[2], &parameters->tile };
+    void *with_maps[] = { &parameters->maps[0], &parameters->maps[1], &parameters->tile };
+    void *alone[] = { &parameters->tile };
+    void **list = parameters->tile.offset ? with_stash : common->choice.path == FLP_BACKEND_SM90A ? with_maps : alone;
+
+    return flp_launch_kernel(driver, flp_linear_logp_plan_of(common)->tile, blocks, stream, list);
+}
+
+static flp_status launch_phase(const flp_plan *common, const flp_driver *driver, unsigned blocks, flp_stash_phase phase,
+                               launch_parameters *parameters, CUstream stream)
+{
+    const flp_split all = parameters->tile.split;
+    flp_status status;
+
+    parameters->tile.phase = phase;
+    if (phase == FLP_STASH_OFFSETS)
+        parameters->tile.split = (flp_split){ .tiles = 1, .splits = 1, .big = 1, .big_tiles = 1 };
+    status = launch_tiles(common, driver, blocks, parameters, stream);
+    parameters->tile.split = all;
+    return status;
+}
+
+static flp_status fill(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                       char *workspace, int32_t group, launch_parameters *parameters)
+{
+    const flp_linear_logp_workspace layout = flp_linear_logp_workspace_lay_out(&plan->problem, plan->split.splits, args->rows);
+    flp_status status = FLP_OK;
+
+    fill_tile_params(plan, args, &layout, workspace, group, &parameters->tile);
+    parameters->tile.logit_sums = more->logit_sums;
+    parameters->tile.class_weights = more->class_weights;
+    fill_combine_params(plan, args, &parameters->tile, &parameters->combine);
+    parameters->combine.logit_sum = more->logit_sum;
+    parameters->combine.blanks_others = more->blanks_others;
+    if (more->compact)
+        use_compact_rows(more->compact, parameters);
+    if (more->stash)
+        use_stash(plan, more->stash, parameters);
+    if (plan->common.choice.path == FLP_BACKEND_SM90A)
+        status = encode_maps(plan, args, &parameters->tile, parameters->maps);
+    return status == FLP_OK && more->stash ? encode_stash_map(plan, more->stash, args->rows, &parameters->maps[2]) : status;
 }
 
 flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                        char *workspace)
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
-    const flp_linear_logp_workspace layout = flp_linear_logp_workspace_lay_out(&plan->problem, plan->split.splits, args->rows);
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, args->rows);
-    const int with_maps = common->choice.path == FLP_BACKEND_SM90A;
+    launch_parameters parameters;
+    void *combine_parameters[] = { &parameters.combine };
     const flp_driver *driver;
-    CUtensorMap hidden_map, weight_map;
-    flp_linear_logp_params tile;
-    flp_linear_logp_combine_params combine;
-    void *tile_parameters[] = { &hidden_map, &weight_map, &tile }, *combine_parameters[] = { &combine };
     flp_status status = flp_driver_get(&driver);
 
-    if (status == FLP_OK && with_maps)
-        status = encode_maps(plan, args, &hidden_map, &weight_map);
-    if (status != FLP_OK)
-        return status;
-    fill_tile_params(plan, args, &layout, workspace, shape.group, &tile);
-    tile.logit_sums = more->logit_sums;
-    tile.class_weights = more->class_weights;
-    fill_combine_params(plan, args, &tile, &combine);
-    combine.logit_sum = more->logit_sum;
-    status = flp_launch_kernel(driver, plan->tile, shape.tile_blocks, args->stream, with_maps ? tile_parameters : tile_parameters + 2);
+    if (status == FLP_OK)
+        status = fill(plan, args, more, workspace, shape.group, &parameters);
+    if (status == FLP_OK && more->stash)
+        status = launch_phase(common, driver, shape.tile_blocks, FLP_STASH_OFFSETS, &parameters, args->stream);
+    if (status == FLP_OK)
+        status = launch_phase(common, driver, shape.tile_blocks, FLP_STASH_KEEP, &parameters, args->stream);
     if (status == FLP_OK)
         status = flp_launch_kernel(driver, plan->combine, shape.combine_blocks, args->stream, combine_parameters);
+    if (status == FLP_OK && more->stash)
+        status = launch_phase(common, driver, shape.tile_blocks, FLP_STASH_AGAIN, &parameters, args->stream);
     return status;
 }
 

@@ -3,11 +3,29 @@
 #define FLP_OPS_LINEAR_LOGP_LAUNCH_H
 #include "plan/plan.h"
 
-/* What linear_cross_entropy wants beside linear_logp's outputs, of variants that sum up logits. */
+/* The rows that have a part, close together, of which the device alone knows how many they are. */
 typedef struct {
-    const void *class_weights; /* w [V]; NULL: 1 */
+    const void *hidden;        /* [rows][stride], 16-byte aligned */
+    int64_t stride;
+    const int32_t *row, *place, *count; /* [rows], [rows], [1]: where a row stands in the call's arrays; the inverse, -1: nowhere */
+} flp_compact_rows;
+
+/* The terms 2^(z2 - k) of the vocabulary's first entries, of compact rows, by linear_logp_stash. */
+typedef struct {
+    void *terms;               /* [rows][columns] of hidden's dtype */
+    int64_t columns;
+    float *offset, *target_logit; /* [rows]: k; z2 of the target */
+    int32_t *overflow, *block_overflow; /* [rows], [rows + 1]: scratch */
+} flp_stash;
+
+/* What linear_cross_entropy wants beside linear_logp's outputs. */
+typedef struct {
+    const void *class_weights; /* of variants that sum up logits: w [V]; NULL: 1 */
     float *logit_sums;         /* [rows][splits], scratch */
     float *logit_sum;          /* [rows]: sum_v w[v] z[v] */
+    const flp_compact_rows *compact; /* of compact variants, else NULL */
+    const flp_stash *stash;    /* of linear_logp_stash, else NULL */
+    int blanks_others;         /* 1: rows without a part get lse, entropy and logit_sum 0 */
 } flp_linear_logp_launch_more;
 
 flp_status flp_linear_logp_launch_with(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,

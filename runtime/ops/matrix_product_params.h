@@ -15,9 +15,10 @@ typedef struct {
     int32_t rows, columns, inner;
     int32_t group;            /* clusters' row blocks that are walked together, for the L2 */
     int32_t waits_late;       /* 1: the kernel before reads what this one reads, and waited for it; this one then fills the
-                                 multiprocessors that the other leaves idle at its end */
+                                 multiprocessors that the other leaves idle at its end. 2: it reads what this one writes, too */
     int32_t unused;
+    const float *row_factor;  /* [rows] on the device: each row of the product is multiplied by its own, sm_90a alone; NULL: 1 */
 } flp_matrix_product_params;
 
-_Static_assert(sizeof(flp_matrix_product_params) == 96, "templates/common/matrix_product_params.cuh disagrees");
+_Static_assert(sizeof(flp_matrix_product_params) == 104, "templates/common/matrix_product_params.cuh disagrees");
 #endif

@@ -1,6 +1,7 @@
 /* linear_cross_entropy as an operator: the plans of its two passes, and the loss between them. */
 #include "plan/linear_cross_entropy_plan.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -23,36 +24,49 @@ static flp_status begin(flp_plan *common)
     return flp_token_loss_load(common->context, flp_linear_cross_entropy_problem_loss(&plan->problem), &plan->program);
 }
 
-/* ---- the passes' plans ---- */
-
-/* A pass has `count` of the kernels, from `first` on. */
-static flp_status set_up_pass(const flp_plan *common, const flp_operator *operator, int first, int count, flp_plan *pass)
+/* Chunks of rows where these alone have room for a stash of the whole vocabulary. */
+static int64_t row_chunk(const flp_linear_logp_backward_problem *normal)
 {
-    pass->context = common->context;
-    pass->operator = operator;
-    pass->device = common->device;
-    pass->choice.path = common->choice.path;
-    pass->choice.selection.count = count;
-    for (int i = 0; i < count; i++)
-        pass->kernels[i] = common->kernels[first + i];
-    return operator->set_up(pass);
+    const int64_t columns = flp_linear_logp_backward_workspace_lay_out(normal, 1, normal->forward.rows).columns;
+
+    return columns >= normal->forward.vocab ? 0 : flp_linear_logp_backward_row_chunk(normal);
 }
+
+/* A stash times a factor of its row is the derivative, unless the loss has terms that are not alike for all of the vocabulary. */
+static const char *hint(const flp_plan *common)
+{
+    const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
+    flp_linear_logp_backward_problem chunk = plan->problem.backward;
+    const int *derivative = plan->program.derivative;
+
+    if (!flp_linear_cross_entropy_problem_has_gradients(&plan->problem) || derivative[FLP_TOKEN_ENTROPY] >= 0 || derivative[FLP_TOKEN_UNIFORM] >= 0)
+        return "";
+    if (row_chunk(&chunk) > 0)
+        chunk.forward.rows = row_chunk(&chunk);
+    return flp_linear_logp_backward_stash_hint(&chunk);
+}
+
+/* ---- the passes' plans ---- */
 
 static flp_status set_up_forward(flp_linear_cross_entropy_plan *plan)
 {
     plan->forward.problem = plan->problem.backward.forward;
     plan->forward.problem.entropy = plan->problem.entropy || plan->program.uses[FLP_TOKEN_ENTROPY];
     plan->forward.common.target_errors = plan->common.target_errors;
-    return set_up_pass(&plan->common, &flp_linear_logp_operator, 0, FORWARD_KERNELS, &plan->forward.common);
+    return flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, 0, FORWARD_KERNELS, &plan->forward.common);
 }
 
 /* Bad targets are counted in the forward already. */
 static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
 {
     plan->backward.problem = plan->problem.backward;
+    plan->backward.stashes = flp_linear_logp_plan_stashes(&plan->forward);
+    plan->row_chunk = plan->backward.stashes ? row_chunk(&plan->backward.problem) : 0;
+    if (plan->row_chunk > 0)
+        plan->backward.problem.forward.rows = plan->row_chunk;
     plan->backward.problem.g_lse = 1;
     plan->backward.problem.g_entropy = plan->program.derivative[FLP_TOKEN_ENTROPY] >= 0;
-    return set_up_pass(&plan->common, &flp_linear_logp_backward_operator, FORWARD_KERNELS + 1,
+    return flp_plan_set_up_pass(&plan->common, &flp_linear_logp_backward_operator, FORWARD_KERNELS + 1,
                        plan->common.choice.selection.count - FORWARD_KERNELS - 1, &plan->backward.common);
 }
 
@@ -77,12 +91,15 @@ static flp_status set_up(flp_plan *common)
 
 flp_linear_cross_entropy_workspace flp_linear_cross_entropy_plan_lay_out(const flp_linear_cross_entropy_plan *plan, int64_t rows)
 {
-    const int gradients = flp_linear_cross_entropy_problem_has_gradients(&plan->problem);
+    const int splits = plan->program.uses[FLP_TOKEN_UNIFORM] ? plan->forward.split.splits : 0;
+    const int64_t chunk = plan->row_chunk > 0 && plan->row_chunk < rows ? plan->row_chunk : rows;
+    const int64_t forward = flp_linear_logp_operator.workspace_bytes(&plan->forward.common, chunk);
+    flp_linear_logp_backward_workspace backward;
 
-    return flp_linear_cross_entropy_workspace_lay_out(
-        rows, plan->program.uses[FLP_TOKEN_UNIFORM] ? plan->forward.split.splits : 0,
-        flp_linear_logp_operator.workspace_bytes(&plan->forward.common, rows),
-        gradients ? flp_linear_logp_backward_operator.workspace_bytes(&plan->backward.common, rows) : 0);
+    if (!flp_linear_cross_entropy_problem_has_gradients(&plan->problem))
+        return flp_linear_cross_entropy_workspace_lay_out(chunk, splits, forward, 0, 0);
+    backward = flp_linear_logp_backward_plan_lay_out(&plan->backward, chunk);
+    return flp_linear_cross_entropy_workspace_lay_out(chunk, splits, forward, backward.bytes, backward.scratch);
 }
 
 static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
@@ -99,6 +116,8 @@ static void describe(const flp_plan *common, flp_text *text)
     if (flp_linear_cross_entropy_problem_has_gradients(&plan->problem)) {
         flp_linear_logp_backward_operator.describe(&plan->backward.common, text);
         flp_text_append(text, "flops before these: 2 N V D\n");
+        if (plan->row_chunk > 0)
+            flp_text_append(text, "rows: %" PRId64 " at a time\n", plan->row_chunk);
     }
 }
 
@@ -131,6 +150,7 @@ const flp_operator flp_linear_cross_entropy_operator = {
     .plan_bytes = sizeof(flp_linear_cross_entropy_plan),
     .problem_at = offsetof(flp_linear_cross_entropy_plan, problem),
     .begin = begin,
+    .hint = hint,
     .set_up = set_up,
     .workspace_bytes = workspace_bytes,
     .describe = describe,

@@ -14,6 +14,7 @@ typedef struct {
     flp_linear_logp_plan forward;
     flp_linear_logp_backward_plan backward;
     const flp_kernel *token_loss;
+    int64_t row_chunk; /* > 0: so many rows at a time go through all of it, for room for a stash */
 } flp_linear_cross_entropy_plan;
 
 extern const flp_operator flp_linear_cross_entropy_operator;

@@ -88,6 +88,8 @@ static flp_status normalize_backward(const flp_linear_cross_entropy_problem *pro
 {
     const flp_linear_logp_backward_problem *backward = &problem->backward;
 
+    if (backward->with_forward)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "backward.with_forward: got %d, wanted 0: it is in the same call", backward->with_forward);
     if (backward->g_lse || backward->g_entropy)
         return flp_status_fail(FLP_BAD_ARGUMENT, "backward.g_lse, backward.g_entropy: got %d, %d, wanted 0, 0: the loss decides",
                                backward->g_lse, backward->g_entropy);

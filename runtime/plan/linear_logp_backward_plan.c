@@ -5,10 +5,13 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "cpu/convert.h"
 #include "cpu/linear_logp_backward_cpu.h"
 #include "plan/linear_logp_backward_problem.h"
 #include "plan/linear_logp_backward_workspace.h"
 #include "plan/prepare.h"
+
+enum { FORWARD_KERNELS = 2 };
 
 /* What launches divide by; a kernel in a cache says it of itself. */
 static flp_status check_manifest(const flp_manifest *manifest, int has_tile)
@@ -29,10 +32,46 @@ static flp_status take(const flp_plan *common, int wanted, int has_tile, int *in
     return check_manifest(&(*kernel)->manifest, has_tile);
 }
 
+const char *flp_linear_logp_backward_stash_hint(const flp_linear_logp_backward_problem *normal)
+{
+    if (normal->forward.dtype != FLP_BF16 || normal->forward.softcap != 0)
+        return "";
+    return flp_linear_logp_backward_is_direct(normal) ? ":stash:direct" : ":stash";
+}
+
+static const char *hint(const flp_plan *common)
+{
+    const flp_linear_logp_backward_problem *problem = &flp_linear_logp_backward_plan_of(common)->problem;
+
+    return problem->with_forward && !problem->g_entropy ? flp_linear_logp_backward_stash_hint(problem) : "";
+}
+
+/* The forward's problem, on every path. */
+static flp_status begin(flp_plan *common)
+{
+    flp_linear_logp_backward_plan *plan = (flp_linear_logp_backward_plan *)(void *)common;
+
+    plan->forward.problem = plan->problem.forward;
+    plan->forward.problem.entropy = plan->problem.g_entropy;
+    return FLP_OK;
+}
+
+static flp_status set_up_forward(flp_linear_logp_backward_plan *plan)
+{
+    flp_status status;
+
+    plan->forward.common.target_errors = plan->common.target_errors;
+    status = flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, 0, FORWARD_KERNELS, &plan->forward.common);
+    if (status == FLP_OK)
+        plan->stashes = flp_linear_logp_plan_stashes(&plan->forward);
+    return status;
+}
+
 /* KEEP IN STEP: backward kernels (gen/select/linear_logp_backward.lua). */
 static flp_status set_up(flp_plan *common)
 {
     flp_linear_logp_backward_plan *plan = (flp_linear_logp_backward_plan *)(void *)common;
+    const int first = plan->problem.with_forward ? FORWARD_KERNELS : 0;
     const int hidden = plan->problem.grad_hidden != FLP_NONE, weight = plan->problem.grad_weight != FLP_NONE;
     const int bias = plan->problem.grad_bias != FLP_NONE;
     const struct {
@@ -42,18 +81,49 @@ static flp_status set_up(flp_plan *common)
         { 1, 0, &plan->rows }, { 1, 0, &plan->gather }, { 1, 1, &plan->logits }, { hidden, 1, &plan->hidden_product },
         { hidden, 0, &plan->finish }, { weight, 1, &plan->weight_product }, { bias, 0, &plan->bias },
     };
-    int index = 0;
-    flp_status status = flp_plan_check_kernels(common, 3 + 2 * hidden + weight + bias,
-                                               "rows, gather, logit gradients, and those of the gradients asked for");
+    int index = first;
+    flp_status status = flp_plan_check_kernels(common, first + 3 + 2 * hidden + weight + bias,
+                                               "(the forward's two,) rows, gather, logit gradients, and those of the gradients asked for");
+
+    if (status == FLP_OK && first > 0)
+        status = set_up_forward(plan);
 
     for (size_t i = 0; status == FLP_OK && i < sizeof(roles) / sizeof(roles[0]); i++)
         status = take(common, roles[i].wanted, roles[i].has_tile, &index, roles[i].kernel);
     return status;
 }
 
+flp_linear_logp_backward_workspace flp_linear_logp_backward_plan_lay_out(const flp_linear_logp_backward_plan *plan, int64_t rows)
+{
+    return flp_linear_logp_backward_workspace_lay_out(&plan->problem, plan->stashes, rows);
+}
+
+int64_t flp_linear_logp_backward_plan_forward_rows(const flp_linear_logp_backward_workspace *layout)
+{
+    return layout->compact >= 0 ? layout->compact : layout->scratch;
+}
+
+int64_t flp_linear_logp_backward_plan_forward_scratch(const flp_linear_logp_backward_plan *plan, const flp_linear_logp_backward_workspace *layout,
+                                                      int64_t rows)
+{
+    int64_t bytes = layout->scratch;
+
+    if (layout->compact < 0)
+        flp_workspace_take(&bytes, rows * layout->forward_stride * flp_dtype_bytes(plan->problem.forward.dtype));
+    return bytes;
+}
+
 static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
 {
-    return flp_linear_logp_backward_workspace_lay_out(&flp_linear_logp_backward_plan_of(common)->problem, rows).bytes;
+    const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
+    const flp_linear_logp_backward_workspace layout = flp_linear_logp_backward_plan_lay_out(plan, rows);
+    int64_t forward;
+
+    if (!plan->problem.with_forward)
+        return layout.bytes;
+    forward = flp_linear_logp_backward_plan_forward_scratch(plan, &layout, rows) +
+              flp_linear_logp_operator.workspace_bytes(&plan->forward.common, rows);
+    return forward > layout.bytes ? forward : layout.bytes;
 }
 
 static void describe_optional(flp_text *text, const char *role, const flp_kernel *kernel)
@@ -66,9 +136,13 @@ static void describe(const flp_plan *common, flp_text *text)
 {
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
     const flp_linear_logp_backward_problem *problem = &plan->problem;
-    const flp_linear_logp_backward_workspace layout = flp_linear_logp_backward_workspace_lay_out(problem, problem->forward.rows);
+    const flp_linear_logp_backward_workspace layout = flp_linear_logp_backward_plan_lay_out(plan, problem->forward.rows);
+    const int64_t stashed = layout.stash_columns < problem->forward.vocab ? layout.stash_columns : problem->forward.vocab;
+    const int64_t computed = problem->forward.vocab - stashed;
     const int products = 1 + (problem->grad_hidden != FLP_NONE) + (problem->grad_weight != FLP_NONE);
 
+    if (problem->with_forward)
+        flp_linear_logp_operator.describe(&plan->forward.common, text);
     flp_plan_describe_kernel(text, "rows", &plan->rows->manifest);
     flp_plan_describe_kernel(text, "gather", &plan->gather->manifest);
     flp_plan_describe_kernel(text, "logit gradients", &plan->logits->manifest);
@@ -78,22 +152,35 @@ static void describe(const flp_plan *common, flp_text *text)
     describe_optional(text, "grad_bias", plan->bias);
     flp_text_append(text, "chunk: %" PRId64 " vocabulary entries, %" PRId64 " chunks\n", layout.columns,
                     (problem->forward.vocab + layout.columns - 1) / layout.columns);
-    flp_text_append(text, "flops: %d N V D, the logits computed anew\n", 2 * products);
+    if (stashed > 0)
+        flp_text_append(text, "stash: %" PRId64 " vocabulary entries, %" PRId64 " bytes\n", stashed,
+                        problem->forward.rows * layout.stash_columns * flp_dtype_bytes(problem->forward.dtype));
+    if (stashed == 0)
+        flp_text_append(text, "flops: %d N V D, the logits computed anew\n", 2 * products);
+    else
+        flp_text_append(text, "flops: %.2f N V D, the logits of %" PRId64 " vocabulary entries computed anew\n",
+                        2 * (products - 1) + 2 * (double)computed / (double)problem->forward.vocab, computed);
 }
 
 /* grad_hidden is summed up chunk by chunk. */
 static void write_numerics(const flp_plan *common, flp_text *text)
 {
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
+    const flp_linear_logp_backward_workspace layout = flp_linear_logp_backward_plan_lay_out(plan, plan->problem.forward.rows);
 
     if (!flp_plan_on_gpu(common)) {
         flp_text_append(text, "%s", flp_linear_logp_backward_cpu_numerics());
         return;
     }
+    if (plan->problem.with_forward) {
+        flp_linear_logp_operator.write_numerics(&plan->forward.common, text);
+        flp_text_append(text, ";");
+    }
     flp_text_append(text, "%s", plan->logits->manifest.numerics);
     if (plan->hidden_product)
-        flp_text_append(text, ";%s;chunk%" PRId64, plan->hidden_product->manifest.numerics,
-                        flp_linear_logp_backward_workspace_lay_out(&plan->problem, plan->problem.forward.rows).columns);
+        flp_text_append(text, ";%s;chunk%" PRId64, plan->hidden_product->manifest.numerics, layout.columns);
+    if (layout.stash_columns > 0)
+        flp_text_append(text, ";stash");
     if (plan->weight_product)
         flp_text_append(text, ";%s", plan->weight_product->manifest.numerics);
     if (plan->bias)
@@ -112,6 +199,8 @@ const flp_operator flp_linear_logp_backward_operator = {
     .stays_on_gpu = 1,
     .plan_bytes = sizeof(flp_linear_logp_backward_plan),
     .problem_at = offsetof(flp_linear_logp_backward_plan, problem),
+    .begin = begin,
+    .hint = hint,
     .set_up = set_up,
     .workspace_bytes = workspace_bytes,
     .describe = describe,

@@ -1,6 +1,8 @@
 /* The plan of linear_logp's backward. */
 #ifndef FLP_PLAN_LINEAR_LOGP_BACKWARD_PLAN_H
 #define FLP_PLAN_LINEAR_LOGP_BACKWARD_PLAN_H
+#include "plan/linear_logp_backward_workspace.h"
+#include "plan/linear_logp_plan.h"
 #include "plan/plan.h"
 
 typedef struct {
@@ -8,7 +10,21 @@ typedef struct {
     flp_linear_logp_backward_problem problem; /* with its defaults filled in */
     /* GPU paths; NULL where the gradient is not wanted. */
     const flp_kernel *rows, *gather, *logits, *hidden_product, *finish, *weight_product, *bias;
+    int stashes; /* 1: the forward, the plan's own or linear_cross_entropy's, leaves a stash */
+    flp_linear_logp_plan forward; /* where the problem's with_forward is 1; owns nothing */
 } flp_linear_logp_backward_plan;
+
+/* Where the plan's own forward has its compact rows, in bytes: then comes its own workspace. They take what the backward fills last. */
+int64_t flp_linear_logp_backward_plan_forward_rows(const flp_linear_logp_backward_workspace *layout);
+int64_t flp_linear_logp_backward_plan_forward_scratch(const flp_linear_logp_backward_plan *plan, const flp_linear_logp_backward_workspace *layout,
+                                                      int64_t rows);
+
+/* What the generator must know where derivatives can come from a stash: ":stash", ":stash:direct", or "" where the inputs forbid one, which holds
+ * 2^(z2 - k) and takes the range of bf16. */
+const char *flp_linear_logp_backward_stash_hint(const flp_linear_logp_backward_problem *normal);
+
+/* Where everything lies for so many rows. */
+flp_linear_logp_backward_workspace flp_linear_logp_backward_plan_lay_out(const flp_linear_logp_backward_plan *plan, int64_t rows);
 
 extern const flp_operator flp_linear_logp_backward_operator;
 

@@ -39,6 +39,7 @@ static const flp_problem_part options[] = {
     { "g_lse", FLP_PART_WORD, AT(g_lse), .value = 1 },
     { "g_entropy", FLP_PART_WORD, AT(g_entropy), .value = 1 },
     { "budget", FLP_PART_SIZE, AT(memory_budget), .value_name = "bytes" },
+    { "forward", FLP_PART_WORD, AT(with_forward), .value = 1 },
     { "sm_90a", FLP_PART_WORD, AT(forward.backend), .value = FLP_BACKEND_SM90A },
     { "portable", FLP_PART_WORD, AT(forward.backend), .value = FLP_BACKEND_PORTABLE },
     { "cpu", FLP_PART_WORD, AT(forward.backend), .value = FLP_BACKEND_CPU },
@@ -88,6 +89,8 @@ static flp_status check_options(const flp_linear_logp_backward_problem *problem)
 
     if (status == FLP_OK)
         status = flp_problem_check_flag("g_entropy", problem->g_entropy);
+    if (status == FLP_OK)
+        status = flp_problem_check_flag("with_forward", problem->with_forward);
     if (status == FLP_OK && problem->accumulate & ~possible)
         status = flp_status_fail(FLP_BAD_ARGUMENT, "accumulate: got 0x%x, wanted no bits but 0x%x, of the gradients asked for",
                                  problem->accumulate, possible);
@@ -159,7 +162,8 @@ static int pack_flags(const flp_linear_logp_backward_problem *problem, unsigned 
     const unsigned g_lse = (unsigned)problem->g_lse, g_entropy = (unsigned)problem->g_entropy;
 
     *flags = layout | precision << 1 | g_lse << 2 | g_entropy << 3 | problem->accumulate << 4;
-    return layout <= 1 && precision <= 1 && g_lse <= 1 && g_entropy <= 1 && problem->accumulate <= 7 && !forward->argmax && !forward->entropy;
+    return layout <= 1 && precision <= 1 && g_lse <= 1 && g_entropy <= 1 && problem->accumulate <= 7 && !forward->argmax && !forward->entropy &&
+           !problem->with_forward;
 }
 
 int flp_linear_logp_backward_problem_pack(const void *given, flp_dispatch_key *key)

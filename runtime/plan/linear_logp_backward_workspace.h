@@ -4,19 +4,26 @@
 #include "fusedlogp.h"
 #include "plan/workspace.h"
 
-/* The vocabulary goes by in chunks: for each, dlogit of all rows lies here. Offsets in bytes, each a multiple of FLP_WORKSPACE_ALIGNMENT;
- * -1: not there. Rows that count (not ignored, no bad target) stand close together in gradient, compact, sums and dlogit. */
+/* The vocabulary goes by in chunks: for each, dlogit of all rows lies here. Where the forward leaves a stash, the terms 2^(z2 - k), it is that
+ * of the first chunk, in dlogit's place: this one is not computed anew. Offsets in bytes, each a multiple of FLP_WORKSPACE_ALIGNMENT; -1: not
+ * there. Rows that count (not ignored, no bad target) stand close together in gradient, compact, sums and dlogit. */
 typedef struct {
     int64_t columns;   /* of a chunk: a multiple of FLP_BACKWARD_COLUMNS, the same for any number of rows. The sums of grad_hidden are
                           added up chunk by chunk, so it decides their bits */
+    int64_t stash_columns; /* columns, or 0: there is no stash, and nothing for it */
     int64_t gradient;  /* [rows rounded up to 256][32 bytes]: what each row's derivatives need */
     int64_t row, place; /* [rows] i32: where a counting row stands in hidden, and the inverse */
     int64_t counts;    /* one i32: how many rows count; then two f32: dlogit's factor and its inverse */
     int64_t compact;   /* [rows][compact_stride] of hidden's dtype; -1: in grad_hidden, which is written last */
-    int64_t sums;      /* [rows][D] f32: grad_hidden's, -1 where not wanted */
+    int64_t offset, target_logit, row_factor; /* for the stash: [rows] f32: k; z2 of the target; what a row's terms times it are derivatives */
+    int64_t overflow, block_overflow; /* [rows], [rows + 1] i32 */
     int64_t dlogit;    /* [rows][columns] of hidden's dtype */
+    int64_t scratch;   /* from here on, nothing is written before the forward has ended */
+    int64_t sums;      /* [rows][D] f32: grad_hidden's, -1 where not wanted, or where it is one product of a stash of the whole vocabulary, in
+                          grad_hidden's own dtype: written there, rows close together, then by way of the stash to their places */
     int64_t bytes;     /* of all */
     int64_t compact_stride; /* elements */
+    int64_t forward_stride; /* of compact rows that are not in grad_hidden */
 } flp_linear_logp_backward_workspace;
 
 enum {
@@ -28,6 +35,14 @@ enum {
 int64_t flp_linear_logp_backward_least_budget(const flp_linear_logp_backward_problem *normal);
 int64_t flp_linear_logp_backward_default_budget(const flp_linear_logp_backward_problem *normal);
 
-/* Within the budget for rows <= the problem's. */
-flp_linear_logp_backward_workspace flp_linear_logp_backward_workspace_lay_out(const flp_linear_logp_backward_problem *normal, int64_t rows);
+/* Within the budget for rows <= the problem's. stashes: 1: the forward leaves a stash. */
+flp_linear_logp_backward_workspace flp_linear_logp_backward_workspace_lay_out(const flp_linear_logp_backward_problem *normal, int stashes,
+                                                                              int64_t rows);
+
+/* 1: with a stash there is no need of sums. */
+int flp_linear_logp_backward_is_direct(const flp_linear_logp_backward_problem *normal);
+
+/* How many rows at a time have room for a stash of the whole vocabulary, where grad_weight is added to in fp32 and so may be completed chunk
+ * of rows by chunk of rows; 0: too few, or all. */
+int64_t flp_linear_logp_backward_row_chunk(const flp_linear_logp_backward_problem *normal);
 #endif

@@ -2,12 +2,20 @@
 #include "plan/linear_logp_plan.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "cpu/linear_logp_cpu.h"
 #include "plan/linear_logp_problem.h"
 #include "plan/linear_logp_workspace.h"
 #include "plan/prepare.h"
+
+int flp_linear_logp_plan_stashes(const flp_linear_logp_plan *plan)
+{
+    static const char prefix[] = "linear_logp_stash.";
+
+    return strncmp(plan->tile->manifest.variant, prefix, sizeof(prefix) - 1) == 0;
+}
 
 flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *plan, int64_t rows)
 {

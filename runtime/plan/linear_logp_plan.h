@@ -20,6 +20,9 @@ static inline const flp_linear_logp_plan *flp_linear_logp_plan_of(const flp_plan
     return (const flp_linear_logp_plan *)(const void *)plan;
 }
 
+/* 1: the tile kernel is linear_logp_stash; GPU paths only. */
+int flp_linear_logp_plan_stashes(const flp_linear_logp_plan *plan);
+
 /* The launches for so many rows; GPU paths only. */
 flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *plan, int64_t rows);
 #endif

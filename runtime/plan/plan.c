@@ -1,6 +1,7 @@
 /* Creates plans of any operator: path, kernels, memory, and what is said of them. */
 #include "plan/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -53,6 +54,18 @@ flp_status flp_plan_check_kernels(const flp_plan *plan, int count, const char *r
                            plan->operator->name, count, roles);
 }
 
+flp_status flp_plan_set_up_pass(const flp_plan *plan, const flp_operator *operator, int first, int count, flp_plan *pass)
+{
+    pass->context = plan->context;
+    pass->operator = operator;
+    pass->device = plan->device;
+    pass->choice.path = plan->choice.path;
+    pass->choice.selection.count = count;
+    for (int i = 0; i < count; i++)
+        pass->kernels[i] = plan->kernels[first + i];
+    return operator->set_up(pass);
+}
+
 static flp_status set_up_gpu(flp_plan *plan)
 {
     const flp_selection *selection = &plan->choice.selection;
@@ -73,6 +86,16 @@ static char *write_numerics(const flp_plan *plan)
     return text.data;
 }
 
+static flp_status choose_path(flp_plan *plan, const char *text)
+{
+    const flp_operator *operator = plan->operator;
+    char with_hint[FLP_PROBLEM_TEXT_BYTES + 32];
+
+    snprintf(with_hint, sizeof(with_hint), "%s%s", text, operator->hint ? operator->hint(plan) : "");
+    return flp_choose_path(plan->context, flp_operator_backend(operator, flp_plan_problem(plan)), operator->stays_on_gpu, with_hint,
+                           &plan->device, &plan->choice);
+}
+
 static flp_status set_up(const void *problem, flp_plan *plan)
 {
     const flp_operator *operator = plan->operator;
@@ -84,8 +107,7 @@ static flp_status set_up(const void *problem, flp_plan *plan)
     if (status == FLP_OK)
         status = flp_problem_text_write(operator, flp_plan_problem(plan), text, sizeof(text));
     if (status == FLP_OK)
-        status = flp_choose_path(plan->context, flp_operator_backend(operator, flp_plan_problem(plan)), operator->stays_on_gpu, text,
-                                 &plan->device, &plan->choice);
+        status = choose_path(plan, text);
     if (status == FLP_OK && flp_plan_on_gpu(plan))
         status = set_up_gpu(plan);
     if (status != FLP_OK)

@@ -37,6 +37,9 @@ flp_status flp_plan_check_operator(const flp_plan *plan, const flp_operator *ope
 flp_status flp_plan_check_context(const flp_plan *plan, unsigned long long cuda_context);
 
 /* For an operator's set_up: FLP_INTERNAL where the generator chose another number of kernels. roles: what they are, for the message. */
+/* For a plan within another: pass, of which the problem is filled in, gets what the two share, and `count` of the other's kernels from `first` on,
+ * and is set up. It owns nothing. */
+flp_status flp_plan_set_up_pass(const flp_plan *plan, const flp_operator *operator, int first, int count, flp_plan *pass);
 flp_status flp_plan_check_kernels(const flp_plan *plan, int count, const char *roles);
 
 /* For an operator's describe: the lines of one kernel, each beginning with its role. plan/describe.c */

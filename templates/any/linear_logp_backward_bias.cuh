@@ -14,7 +14,10 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_bia
     auto from = (const element *)params.gradients + (is_column ? column : 0);
     float sum = 0;
 #pragma unroll 8
-    for (int r = warp_index(); r < rows; r += warps) sum += to_float(from[r * params.stride]);
+    for (int r = warp_index(); r < rows; r += warps) {
+        float derivative = to_float(from[r * params.stride]);
+        sum = params.row_factor ? fmaf(derivative, params.row_factor[r], sum) : sum + derivative;
+    }
     part[warp_index()][lane_index()] = sum;
     block_barrier();
     if (warp_index() != 0 || !is_column) return;

@@ -1,18 +1,31 @@
 // Copies the rows of hidden that count close together and zeroes what the products of grad_hidden are added to. Behind the last such row
 // come zeros up to a whole block of rows: the products' last step reads them, and 0 times NaN would not be 0.
 // Config: element, threads
+template <class T> __device__ __forceinline__ Vector multiply(const Vector &vector, float factor) {
+    float values[vector_elements<T>];
+    widen<T>(vector, values);
+#pragma unroll
+    for (int i = 0; i < vector_elements<T>; i++) values[i] *= factor;
+    return narrow<T>(values);
+}
+
 template <class Config> __device__ __forceinline__ void linear_logp_backward_gather(const BackwardGatherParams &params) {
     using element = typename Config::element;
     constexpr int elements = vector_elements<element>;
     auto hidden = (const element *)params.hidden;
     auto compact = (element *)params.compact;
     wait_for_previous_kernel();
+    if (params.skips_whole && *params.count == params.rows) return;
     int count = *params.count, filled = min((count + 255) / 256 * 256, params.rows), vectors = ceil_div(params.hidden_size, elements);
     for (int r = blockIdx.x; r < filled; r += gridDim.x) {
-        const element *from = hidden + (r < count ? params.row[r] : 0) * params.hidden_stride;
+        i64 source = r >= count ? 0 : params.row ? params.row[r] : r;
+        const element *from = hidden + source * params.hidden_stride;
+        float factor = r < count && params.row_factor ? params.row_factor[r] : 1;
         for (int v = threadIdx.x; v < vectors; v += Config::threads) {
             int d = v * elements, valid = r < count ? params.hidden_size - d : 0;
-            store_anywhere(load_anywhere(from + d, valid), compact + r * params.compact_stride + d, params.hidden_size - d);
+            Vector vector = load_anywhere(from + d, valid);
+            if (params.row_factor) vector = multiply<element>(vector, factor);
+            store_anywhere(vector, compact + r * params.compact_stride + d, params.hidden_size - d);
         }
         if (!params.sums) continue;
         float *sums = params.sums + (i64)r * params.hidden_size;

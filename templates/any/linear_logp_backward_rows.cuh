@@ -1,4 +1,5 @@
-// Prepares linear_logp's backward: which rows count, in what order, and what each row's logits must be multiplied by. One block.
+// Prepares linear_logp's backward: which rows count, in what order (places), and what each row's logits must be multiplied by (differentiates).
+// One block places; any number of blocks differentiate.
 //
 // A row counts when its target is neither ignored nor outside the vocabulary. Rows that count stand close together in what follows, so
 // the others cost nothing and whatever their hidden holds goes nowhere. Where the derivatives are stored in fp16 (scales), they are
@@ -84,27 +85,52 @@ template <class Config> struct BackwardRows {
         atomicMin(&params.target_errors[1], (u64)i);
     }
 
-    __device__ __forceinline__ void place_rows(float factor, int (&shared)[warps]) const {
+    // Which rows count, close together in the order in which they stand.
+    __device__ __forceinline__ void place_rows(int (&shared)[warps]) const {
         int done = 0, total;
         for (int first = 0; first < params.rows; first += Config::threads) {
             int i = first + threadIdx.x;
             bool is_row = i < params.rows, counted = is_row && counts(i);
             int at = done + count_before(counted, shared, total);
-            if (counted) {
-                params.gradient[at] = gradient(i, factor);
-                params.row[at] = i;
-            } else if (is_row && target(i) != params.ignore_index) {
-                note_error(i);
-            }
+            if (counted) params.row[at] = i;
+            else if (is_row && target(i) != params.ignore_index) note_error(i);
             if (is_row) params.place[i] = counted ? at : -1;
             done += total;
         }
+        if (threadIdx.x == 0) *params.count = done;
+        block_barrier();
+    }
+
+    __device__ __forceinline__ void differentiate(float factor) const {
+        int count = *params.count, stride = gridDim.x * Config::threads, first = blockIdx.x * Config::threads + threadIdx.x;
+        for (int at = first; at < count; at += stride) {
+            RowGradient row = gradient(params.row[at], factor);
+            if (params.row_factor) complete_stash(at, row);
+            params.gradient[at] = row;
+        }
         // The tile kernels work on whole blocks of rows.
-        for (int i = done + threadIdx.x; i < (done + 255) / 256 * 256; i += Config::threads) params.gradient[i] = RowGradient{0, 0, 0, 0, 0, -1};
-        if (threadIdx.x != 0) return;
-        *params.count = done;
+        for (int at = count + first; at < (count + 255) / 256 * 256; at += stride) params.gradient[at] = RowGradient{0, 0, 0, 0, 0, -1};
+        if (first != 0) return;
         *params.factor = factor;
         *params.inverse_factor = 1 / factor;
+    }
+
+    // With a stash of e[v] = 2^(z2[v] - k), a row's derivatives are w (e[v] + [v = target] q): w is the row's factor, and the target's entry takes
+    // q in. Of all entries the target's is the largest, and a bf16; so w is chosen for that one to need no rounding, whose error the others share
+    // less.
+    __device__ __forceinline__ void complete_stash(int at, const RowGradient &row) const {
+        float k = params.stash_offset[at];
+        // Where hardly anything is left but the target's part, q must stay a number: p times 2^-40 of it is below any rounding.
+        float least = fabsf(row.direct) * 0x1p-40f, spread = fabsf(row.spread) < least ? copysignf(least, row.spread) : row.spread;
+        float factor = spread * exp2f(k - row.lse2);
+        if (row.target < params.stash_columns) {
+            float entry = exp2f(params.target_logit[at] - k);
+            if (factor != 0) entry += row.direct / factor;
+            bf16 stored = {(u16)round_pair<bf16>(entry, 0)};
+            if (to_float(stored) != 0) factor *= entry / to_float(stored);
+            params.stash[at * params.stash_stride + row.target] = stored;
+        }
+        params.row_factor[at] = factor;
     }
 };
 
@@ -119,5 +145,6 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_row
     static_assert(sizeof(shared) == Config::shared_bytes, "gen/kernels/linear_logp_backward_rows.lua disagrees");
     wait_for_previous_kernel();
     BackwardRows<Config> rows = {params};
-    rows.place_rows(rows.choose_factor(shared.largest), shared.votes);
+    if (params.places) rows.place_rows(shared.votes);
+    if (params.differentiates) rows.differentiate(rows.choose_factor(shared.largest));
 }

@@ -40,9 +40,10 @@ template <class Config> struct TokenLosses {
     __device__ __forceinline__ double reduction_factor() const {
         if (!params.divides) return 1;
         double sum = 0;
-        for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
-            i64 t = target(i);
-            if (t != params.ignore_index && in_vocabulary(t)) sum += (double)token_weight(i) * class_weight(t);
+        for (int i = threadIdx.x; i < params.all_rows; i += Config::threads) {
+            i64 t = load_target(params.all_targets, params.target_bytes, i);
+            float weight = params.all_token_weights ? params.all_token_weights[i] : 1;
+            if (t != params.ignore_index && in_vocabulary(t)) sum += (double)weight * class_weight(t);
         }
         sum = add_threads(sum);
         return sum == 0 ? 0 : 1 / sum;
@@ -89,7 +90,7 @@ template <class Config> struct TokenLosses {
         }
         if (!params.reduces) return;
         sum = add_threads(sum);
-        if (threadIdx.x == 0) *params.loss = (float)(factor * sum);
+        if (threadIdx.x == 0) *params.loss = (params.adds ? *params.loss : 0) + (float)(factor * sum);
     }
 };
 

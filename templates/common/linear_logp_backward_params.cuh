@@ -21,7 +21,11 @@ struct BackwardRowsParams {
     int rows, vocab, target_bytes;
     float inverse_temperature;
     int scales;
-    int unused;
+    int places, differentiates, stash_columns;
+    float *row_factor;
+    bf16 *stash;
+    i64 stash_stride;
+    const float *stash_offset, *target_logit;
 };
 
 struct BackwardGatherParams {
@@ -31,6 +35,8 @@ struct BackwardGatherParams {
     i64 hidden_stride, compact_stride;
     const int *row, *count;
     int rows, hidden_size;
+    const float *row_factor;
+    int skips_whole, unused;
 };
 
 struct LogitGradientsParams {
@@ -53,17 +59,18 @@ struct BackwardBiasParams {
     const int *row_count;
     const float *factor;
     int rows, columns;
+    const float *row_factor;
 };
 
 struct BackwardFinishParams {
-    const float *sums;
+    const void *sums;
     void *out;
-    i64 out_stride;
-    const int *place;
+    i64 sums_stride, out_stride;
+    const int *place, *count;
     int rows, hidden_size;
 };
-static_assert(sizeof(RowGradient) == 32 && sizeof(BackwardRowsParams) == 152 && sizeof(BackwardGatherParams) == 64 &&
-              sizeof(LogitGradientsParams) == 112 && sizeof(BackwardBiasParams) == 48 && sizeof(BackwardFinishParams) == 40,
+static_assert(sizeof(RowGradient) == 32 && sizeof(BackwardRowsParams) == 200 && sizeof(BackwardGatherParams) == 80 &&
+              sizeof(LogitGradientsParams) == 112 && sizeof(BackwardBiasParams) == 56 && sizeof(BackwardFinishParams) == 56,
               "runtime/ops/linear_logp_backward_params.h disagrees");
 
 // How many rows there are, where the device alone knows it.

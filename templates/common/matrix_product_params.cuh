@@ -10,8 +10,11 @@ struct MatrixProductParams {
     int rows, columns, inner;
     int group;
     int waits_late, unused;
+    const float *row_factor;
 };
-static_assert(sizeof(MatrixProductParams) == 96, "runtime/ops/matrix_product_params.h disagrees");
+static_assert(sizeof(MatrixProductParams) == 104, "runtime/ops/matrix_product_params.h disagrees");
+
+constexpr int writes_what_was_read = 2; // waits_late
 
 // How many there are, where the device alone knows it.
 __device__ __forceinline__ int counted(const int *count, int most) { return count ? min(*count, most) : most; }

@@ -15,8 +15,11 @@ struct TokenLossParams {
     int rows, vocab, target_bytes;
     int class_weight_dtype;
     int reduces, divides;
+    const void *all_targets;
+    const float *all_token_weights;
+    int all_rows, adds;
 };
-static_assert(sizeof(TokenLossParams) == 232, "runtime/ops/linear_cross_entropy_params.h disagrees");
+static_assert(sizeof(TokenLossParams) == 256, "runtime/ops/linear_cross_entropy_params.h disagrees");
 
 // What a token loss sees of its row, and what it makes of it.
 struct TokenLossRow {

@@ -35,6 +35,8 @@ __device__ __forceinline__ void matrix_product(const TensorMap &left_map, const 
             product.multiply(d, group, steps);
             scale_product(d, params.factor, steps);
             int row = (row_block * Config::cluster + rank) * Config::block_rows + group * 64 + (warp_index() % 4) * 16;
+            scale_rows(d, params.row_factor, row, rows);
+            if (params.waits_late == writes_what_was_read) wait_for_previous_kernel();
             TileStore<Config>::store(shared.out, out_map, old, d, row, column_tile * Config::block_vocab);
         }
         TileStore<Config>::finish();

@@ -23,14 +23,20 @@ template <class Config> struct TileStore {
     __device__ __forceinline__ static void store(Shared &shared, const TensorMap &map, const OutMatrix<Out> &old, float (&d)[count], int row,
                                                  int column) {
         static_assert(count == Config::fragment_columns / 2, "two rows of two columns of eight");
-        u32 buffer = shared_address(shared.box[warp_index()]);
         if constexpr (adds_first) add(old, d, row, column);
+        store_values(shared, map, row, column, [&](int i) { return d[i]; });
+    }
+
+    // value(i): what takes accumulator i's place, asked for once each and in their order.
+    template <class Value>
+    __device__ __forceinline__ static void store_values(Shared &shared, const TensorMap &map, int row, int column, Value value) {
+        u32 buffer = shared_address(shared.box[warp_index()]);
 #pragma unroll
         for (int box = 0; box < boxes; box++) {
             u32 to = buffer + (box % 2) * box_bytes;
             if (lane_index() == 0) bulk_wait_read<1>(); // the engine has read what this buffer held
             __syncwarp();
-            lay(to, d, box);
+            lay(to, value, box);
             async_proxy_fence();
             __syncwarp();
             if (lane_index() == 0) {
@@ -56,19 +62,39 @@ template <class Config> struct TileStore {
         }
     }
 
-    // fragment: what wgmma leaves in a thread (row_statistics.cuh).
-    template <int count> __device__ __forceinline__ static void lay(u32 to, const float (&d)[count], int box) {
+    // A fragment (row_statistics.cuh) of 16 rows and box_columns columns, from accumulator 4 (box_columns / 8) box on.
+    template <class Value> __device__ __forceinline__ static void lay(u32 to, Value value, int box) {
+        if constexpr (sizeof(Out) == 4) lay_pairs(to, value, box);
+        else lay_matrices(to, value, box);
+    }
+
+    template <class Value> __device__ __forceinline__ static void lay_pairs(u32 to, Value value, int box) {
         int lane = lane_index(), line = lane / 4, pair = lane % 4;
 #pragma unroll
         for (int j = 0; j < box_columns / 8; j++) {
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                const float *x = &d[(box * (box_columns / 8) + j) * 4 + 2 * h];
-                int byte = (8 * j + 2 * pair) * (int)sizeof(Out);
-                u32 at = to + (line + 8 * h) * 128 + (((byte / 16) ^ line) * 16) + byte % 16;
-                if constexpr (sizeof(Out) == 4) store_shared_pair(at, x[0], x[1]);
-                else store_shared_word(at, round_pair<Out>(x[0], x[1]));
+                int i = (box * (box_columns / 8) + j) * 4 + 2 * h, byte = (8 * j + 2 * pair) * 4;
+                float first = value(i), second = value(i + 1);
+                store_shared_pair(to + (line + 8 * h) * 128 + (((byte / 16) ^ line) * 16) + byte % 16, first, second);
             }
+        }
+    }
+
+    // Sixteen columns at a time: two rows of two 8 x 8 matrices. This lane's row of them is lane % 8 of matrix lane / 8.
+    template <class Value> __device__ __forceinline__ static void lay_matrices(u32 to, Value value, int box) {
+        int lane = lane_index(), line = lane % 8, h = lane / 8 % 2, side = lane / 16;
+        u32 row = to + (line + 8 * h) * 128;
+#pragma unroll
+        for (int j = 0; j < box_columns / 8; j += 2) {
+            u32 d[4];
+#pragma unroll
+            for (int part = 0; part < 4; part++) {
+                int i = (box * (box_columns / 8) + j + part / 2) * 4 + 2 * (part % 2);
+                float first = value(i), second = value(i + 1);
+                d[part] = round_pair<Out>(first, second);
+            }
+            store_shared_matrices(row + ((j + side) ^ line) * 16, d);
         }
     }
 

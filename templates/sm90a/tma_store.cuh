@@ -1,4 +1,5 @@
-// Tensor copies from shared memory by the copy engine: PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor".
+// Fragments to shared memory, and tensor copies from there by the copy engine: PTX ISA, "stmatrix", "cp.async.bulk.tensor",
+// "cp.reduce.async.bulk.tensor".
 // Config: none
 
 // Writes the box at (column, row) of the tensor; what lies outside the tensor is not written. The bytes must have been made visible by
@@ -21,8 +22,11 @@ template <int pending> __device__ __forceinline__ void bulk_wait_read() {
 template <int pending> __device__ __forceinline__ void bulk_wait() {
     asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory");
 }
-__device__ __forceinline__ void store_shared_word(u32 address, u32 word) {
-    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+// Four 8 x 8 matrices of 16-bit elements: lane l names where row l % 8 of matrix l / 8 goes, and gives of each matrix the 32 bits at row
+// l / 4, position l % 4 ("stmatrix").
+__device__ __forceinline__ void store_shared_matrices(u32 row_address, const u32 (&d)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row_address), "r"(d[0]), "r"(d[1]), "r"(d[2]), "r"(d[3])
+                 : "memory");
 }
 __device__ __forceinline__ void store_shared_pair(u32 address, float x, float y) {
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(x), "f"(y) : "memory");

@@ -1,5 +1,6 @@
 /* Every case of the CPU tests of linear_cross_entropy on the GPU: the chosen path, then the portable one; through a plan and without. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cross_entropy_cases.h"
 #include "device/device_case.h"
@@ -14,12 +15,13 @@ static int case_count;
 
 static void collect_cases(void)
 {
-    case_count = flp_device_test.quick ? QUICK_CASES : flp_cross_entropy_case_count();
-    cases = calloc((size_t)case_count, sizeof(*cases));
+    cases = calloc((size_t)flp_cross_entropy_case_count(), sizeof(*cases));
     if (!cases)
         abort();
-    for (int i = 0; i < case_count; i++)
-        flp_cross_entropy_case_get(i, &cases[i]);
+    for (int i = 0; i < flp_cross_entropy_case_count(); i++) {
+        flp_cross_entropy_case_get(i, &cases[case_count]);
+        case_count += !flp_device_test.quick || i < QUICK_CASES || strncmp(cases[case_count].gradient.name, "stash", 5) == 0;
+    }
 }
 
 static void make_plan(int index)

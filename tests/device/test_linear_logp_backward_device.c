@@ -20,17 +20,17 @@ static int case_count;
 
 static void collect_cases(void)
 {
-    const int shared = flp_device_test.quick ? 0 : flp_gradient_case_count();
-    const int edges = flp_device_test.quick ? flp_gradient_edge_case_quick_count() : flp_gradient_edge_case_count();
+    const int quick = flp_device_test.quick, edges = quick ? flp_gradient_edge_case_quick_count() : flp_gradient_edge_case_count();
 
-    case_count = shared + edges;
-    cases = calloc((size_t)case_count, sizeof(*cases));
+    cases = calloc((size_t)(flp_gradient_case_count() + edges), sizeof(*cases));
     if (!cases)
         abort();
-    for (int i = 0; i < shared; i++)
-        flp_gradient_case_get(i, &cases[i]);
+    for (int i = 0; i < flp_gradient_case_count(); i++) {
+        flp_gradient_case_get(i, &cases[case_count]);
+        case_count += !quick || cases[case_count].problem.with_forward;
+    }
     for (int i = 0; i < edges; i++)
-        (flp_device_test.quick ? flp_gradient_edge_case_quick_get : flp_gradient_edge_case_get)(i, &cases[shared + i]);
+        (quick ? flp_gradient_edge_case_quick_get : flp_gradient_edge_case_get)(i, &cases[case_count++]);
 }
 
 static void make_plan(int index)
@@ -105,6 +105,16 @@ static void fetch_and_check(const flp_gradient_case *c, const char *call, const 
         fail_msg("%s, %s: %s", c->name, call, message);
 }
 
+static void execute_forward(const flp_gradient_case *c, flp_plan *plan, const flp_linear_logp_backward_args *args)
+{
+    flp_linear_logp_args forward;
+    CUdeviceptr outputs;
+
+    assert_succeeds(flp_gpu_allocate(&flp_device_test.gpu, (size_t)(3 * args->rows + 1) * sizeof(float), &outputs));
+    forward = flp_gradient_case_forward_args(c, args, flp_gpu_pointer(outputs));
+    assert_succeeds(flp_linear_logp_backward_execute_forward(plan, &forward));
+}
+
 /* In a workspace of exactly the bytes that the plan says. */
 static void check_plan(const flp_gradient_case *c, flp_plan *plan, const char *path, flp_gradient_case_data *data,
                        const flp_gradient_reference *reference)
@@ -119,6 +129,8 @@ static void check_plan(const flp_gradient_case *c, flp_plan *plan, const char *p
     point_to(c, data, &copy, &args);
     args.workspace = flp_gpu_pointer(copy.workspace.base);
     args.workspace_bytes = (size_t)bytes;
+    if (c->problem.with_forward)
+        execute_forward(c, plan, &args);
     assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
     fetch_and_check(c, path, &copy, data, reference);
 }
@@ -133,6 +145,7 @@ static void check_dispatch(const flp_gradient_case *c, flp_backend backend, cons
 
     problem.forward.backend = backend;
     problem.memory_budget = 0;
+    problem.with_forward = 0;
     flp_gradient_case_restore_outputs(data);
     upload(data, &copy);
     point_to(c, data, &copy, &args);

@@ -158,7 +158,8 @@ function TestSelect.test_the_largest_sizes_have_kernels()
   selected("linear_logp:bf16:n1:d2147483640:v2147483647", 90)
 end
 
--- Its passes are linear_logp and its backward, asked for what the loss uses; between them stands the loss.
+-- Its passes are linear_logp, with gradients of rows that the backward has brought together, and its backward, asked for what the loss uses;
+-- between them stands the loss.
 function TestSelect.test_the_cross_entropy_is_both_passes_and_a_loss()
   local function kernels(options, capability)
     local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072" .. options, capability or 90, "auto", support.read_template))
@@ -167,15 +168,37 @@ function TestSelect.test_the_cross_entropy_is_both_passes_and_a_loss()
   local function passes(forward, loss, backward)
     local function of(problem) return table.concat(fusedlogp.select(problem, 90, "auto").kernels, " ") end
     local text = of("linear_logp:bf16:n4096:d2048:v131072" .. forward) .. " token_loss.loss_" .. loss .. ".sm_90a"
-    return backward and text .. " " .. of("linear_logp_backward:bf16:n4096:d2048:v131072" .. backward) or text
+    if not backward then return text end
+    return text:gsub("%.sm_90a", ".compact.sm_90a", 1) .. " " .. of("linear_logp_backward:bf16:n4096:d2048:v131072" .. backward)
   end
   luaunit.assertEquals(kernels "", passes("", "cross_entropy"))
   luaunit.assertEquals(kernels ":entropy:gh_bf16:gw_f32:acc_weight:classes_f32", passes(":entropy", "cross_entropy", ":gh_bf16:gw_f32:acc_weight"))
   luaunit.assertEquals(kernels ":gw_bf16:loss_policy_gradient", passes("", "policy_gradient", ":gw_bf16"))
   local smoothed = kernels ":gh_bf16:smoothing:classes_f32"
-  luaunit.assertStrContains(smoothed, "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.logit_sum.classes_f32.sm_90a linear_logp_combine.bm8.logit_sum.sm_90a")
+  luaunit.assertStrContains(smoothed, "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.logit_sum.classes_f32.compact.sm_90a linear_logp_combine.bm8.logit_sum.sm_90a")
   luaunit.assertStrContains(smoothed, "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.logit_sum.classes_f32.sm_90a")
   luaunit.assertStrContains(kernels(":gh_bf16", 80), "token_loss.loss_cross_entropy.sm_80 linear_logp_backward_rows.sm_80")
+end
+
+-- A plan with room for a stash says so; where no kernel leaves one, it gets what it gets without.
+function TestSelect.test_the_cross_entropy_with_room_for_a_stash()
+  local function kernels(options, capability)
+    local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16" .. options, capability, "auto", support.read_template))
+    return table.concat(found.kernels, " ")
+  end
+  local stash = "linear_logp_stash.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a linear_logp_combine.bm8.sm_90a "
+  local sums = "matrix_product.bf16.bm128.bv256.c2.p4.kn.out_f32.adds.sm_90a linear_logp_backward_finish.out_bf16.sm_90a"
+  local direct = "matrix_product.bf16.bm128.bv256.c2.p4.kn.out_bf16.sm_90a linear_logp_backward_finish.bf16.out_bf16.sm_90a"
+  luaunit.assertStrContains(kernels(":stash", 90), stash)
+  luaunit.assertStrContains(kernels(":stash", 90), sums)
+  luaunit.assertStrContains(kernels(":stash:direct", 90), direct)
+  luaunit.assertEquals(kernels(":stash:direct", 80), kernels("", 80))
+end
+
+-- Rows that have been brought together are aligned, whatever hidden's own are.
+function TestSelect.test_compact_rows_need_no_alignment_of_hiddens_rows()
+  local found = fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:hs2049:gh_bf16", 90, "auto", support.read_template)
+  luaunit.assertEquals(found.path, "sm_90a")
 end
 
 -- Where one pass has no kernels on a path, neither takes it.

@@ -38,8 +38,10 @@ struct Config {
     static constexpr bool wants_logit_sum = false;
     static constexpr bool has_class_weights = false;
     using class_element = float;
+    static constexpr bool is_compact = false;
     static constexpr int consumer_groups = 1;
     static constexpr int steps_together = 2;
+    static constexpr bool weight_is_read_once = true;
     static constexpr bool splits_operands = false;
     static constexpr int producer_registers = 0;
     static constexpr int splitter_registers = 0;
@@ -76,6 +78,10 @@ struct LinearLogpParams {
     float *moment;
     float *logit_sums;
     const void *class_weights;
+    const int *row, *row_count;
+    float *offset;
+    int *overflow, *block_overflow;
+    int phase, stash_columns;
 };
 
 struct LinearLogpCombineParams {
@@ -90,9 +96,28 @@ struct LinearLogpCombineParams {
     float *entropy;
     const float *logit_sums;
     float *logit_sum;
+    const int *place;
+    float *offset;
+    int *overflow, *block_overflow;
+    int block_rows, blanks_others;
 };
-static_assert(sizeof(LinearLogpParams) == 160 && sizeof(LinearLogpCombineParams) == 128,
+static_assert(sizeof(LinearLogpParams) == 208 && sizeof(LinearLogpCombineParams) == 168,
               "runtime/ops/linear_logp_params.h disagrees");
+
+// What a launch of linear_logp_stash does.
+constexpr int stash_offsets = 0, stash_keep = 1, stash_again = 2;
+
+// Where the rows lie close together (Config::is_compact), the device alone knows how many there are, and `row` says where each stands in what the
+// caller gave.
+template <class Config> __device__ __forceinline__ i64 row_count(const LinearLogpParams &params) {
+    if constexpr (Config::is_compact) return *params.row_count;
+    else return params.rows;
+}
+
+template <class Config> __device__ __forceinline__ int source_row(const LinearLogpParams &params, int row) {
+    if constexpr (Config::is_compact) return params.row[row];
+    else return row;
+}
 
 __device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {
     return bytes == 8 ? ((const i64 *)target)[row] : (i64)((const int *)target)[row];
@@ -103,6 +128,8 @@ __device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 ro
 __device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
 // The warp's number in its block, in a uniform register: the compiler then keeps role branches convergent.
 __device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+// A number that all lanes have, in a uniform register.
+__device__ __forceinline__ int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 // The thread's number, read anew at each call: what is computed from it inside a loop stays there instead of living in registers throughout.
 __device__ __forceinline__ int thread_index_reread() {
     int thread;
@@ -224,6 +251,14 @@ __device__ __forceinline__ void tma_load(u32 to, const TensorMap *map, int colum
                  "l"(map), "r"(column), "r"(row), "r"(barrier)
                  : "memory");
 }
+// For what is read once: the first to go from the L2 again, so that what others keep there stays.
+__device__ __forceinline__ void tma_load_once(u32 to, const TensorMap *map, int column, int row, u32 barrier) {
+    asm volatile("{\n.reg .b64 policy;\n"
+                 "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+                 "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3}], [%4], policy;\n}" ::"r"(to),
+                 "l"(map), "r"(column), "r"(row), "r"(barrier)
+                 : "memory");
+}
 // The same box to the same address, and the same bytes on the same barrier, in every block of the cluster whose bit is set.
 __device__ __forceinline__ void tma_load_multicast(u32 to, const TensorMap *map, int column, int row, u32 barrier, u16 blocks) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
@@ -304,7 +339,7 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[128]) {
 // A unit's bits do not depend on who computes it, so the order is free: within a group of row blocks, rows run fastest, so
 // that blocks at work together share weight tiles in the L2 while the group's hidden rows stay there. The big splits are
 // dealt round robin; blocks that got one fewer catch up on one-tile units before all go on round robin.
-// Config: block_rows, cluster
+// Config: is_compact, block_rows, cluster
 struct Unit {
     int row_block = 0; // of block_rows * cluster rows
     int split = 0;
@@ -320,7 +355,7 @@ template <class Config> struct Schedule {
     __device__ __forceinline__ static int worker() { return blockIdx.x / Config::cluster; }
     __device__ __forceinline__ static int workers() { return gridDim.x / Config::cluster; }
     __device__ __forceinline__ int row_blocks() const {
-        return (int)((params.rows + Config::block_rows * Config::cluster - 1) / (Config::block_rows * Config::cluster));
+        return (int)((row_count<Config>(params) + Config::block_rows * Config::cluster - 1) / (Config::block_rows * Config::cluster));
     }
 
     // index: of a unit among row_blocks x splits units that start at split `base`.
@@ -383,13 +418,17 @@ __device__ __forceinline__ float move_moment(float moment, float sum, float chan
 //
 // For label smoothing, the logits themselves are summed up, each by the weight of its class.
 //
-// Config: fragment_columns, has_bias, bias_element, has_softcap, wants_argmax, wants_entropy, wants_logit_sum, has_class_weights,
+// Config: is_compact, fragment_columns, has_bias, bias_element, has_softcap, wants_argmax, wants_entropy, wants_logit_sum, has_class_weights,
 // class_element, correction
 constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay finite
 
 template <class Config> struct RowStatistics {
     static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
     static constexpr int first_look = count < 32 ? count : 32; // 64 columns give a good enough offset
+    // What options do to the logits, and take from them, goes by pieces. The branches in each are where the compiler cannot interleave one
+    // piece with the next: over all accumulators it takes long, and more registers than there are.
+    static constexpr bool by_pieces = Config::has_bias || Config::has_softcap || Config::wants_argmax || Config::wants_logit_sum;
+    static constexpr int piece = by_pieces ? 32 : count;
     static constexpr int merge_floats = 4 + Config::wants_entropy + Config::wants_logit_sum;
     float offset[2], sum[2], moment[2], logit_sum[2]; // but for offset of this thread's columns only
     int target[2];           // column in the vocabulary; -1: none here
@@ -403,7 +442,7 @@ template <class Config> struct RowStatistics {
         first_row = first;
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            i64 t = row(h) < params.rows ? load_target(params.target, params.target_bytes, row(h)) : -1;
+            i64 t = row(h) < row_count<Config>(params) ? load_target(params.target, params.target_bytes, source_row<Config>(params, row(h))) : -1;
             target[h] = t >= 0 && t < params.vocab ? (int)t : -1;
             offset[h] = -infinity;
             sum[h] = 0;
@@ -420,21 +459,26 @@ template <class Config> struct RowStatistics {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             scale[h] = params.scale;
-            if (params.row_temperature != nullptr && row(h) < params.rows) scale[h] = params.scale / params.row_temperature[row(h)];
+            if (params.row_temperature != nullptr && row(h) < row_count<Config>(params))
+                scale[h] = params.scale / params.row_temperature[source_row<Config>(params, row(h))];
             if constexpr (!Config::has_bias && !Config::has_softcap) scale[h] *= Config::correction;
         }
     }
 
-    __device__ __forceinline__ static int column(int i) { return (i / 4) * 8 + 2 * (lane_index() % 4) + (i & 1); }
+    // Accumulator i's column, from the thread's first one on. Comparisons are of this constant with a distance: the columns themselves would
+    // take as many instructions and registers.
+    __device__ __forceinline__ static constexpr int place(int i) { return (i / 4) * 8 + (i & 1); }
+    __device__ __forceinline__ static int thread_column(int first_column) { return first_column + 2 * (lane_index() % 4); }
 
-    __device__ __forceinline__ void add_bias(const LinearLogpParams &params, float (&z)[count], int first_column) {
-        auto bias = (const typename Config::bias_element *)params.bias;
+    // Of some accumulators, as what follows: first_column is the warp's first there.
+    template <int some = count> __device__ __forceinline__ static void add_bias(const LinearLogpParams &params, float *z, int first_column) {
+        auto bias = (const typename Config::bias_element *)params.bias + thread_column(first_column);
+        int left = params.vocab - thread_column(first_column);
 #pragma unroll
-        for (int i = 0; i < count; i += 4) {
+        for (int i = 0; i < some; i += 4) {
 #pragma unroll
             for (int c = 0; c < 2; c++) {
-                int v = first_column + column(i + c);
-                float b = v < params.vocab ? to_float(bias[v]) : 0;
+                float b = place(i + c) < left ? to_float(bias[place(i + c)]) : 0;
                 z[i + c] = fmaf(z[i + c], Config::correction, b);
                 z[i + 2 + c] = fmaf(z[i + 2 + c], Config::correction, b);
             }
@@ -443,45 +487,45 @@ template <class Config> struct RowStatistics {
     }
 
     // Columns past the vocabulary can be neither the maximum nor a term of the sum.
-    __device__ __forceinline__ static void mask(const LinearLogpParams &params, float (&z)[count], int first_column) {
-        if (first_column + Config::fragment_columns <= params.vocab) return;
+    template <int some = count> __device__ __forceinline__ static void mask(const LinearLogpParams &params, float *z, int first_column) {
+        if (first_column + 2 * some <= params.vocab) return;
+        int left = params.vocab - thread_column(first_column);
 #pragma unroll
-        for (int i = 0; i < count; i++)
-            if (first_column + column(i) >= params.vocab) z[i] = -infinity;
+        for (int i = 0; i < some; i++)
+            if (place(i) >= left) z[i] = -infinity;
     }
 
     // A new best is rare after the first tiles, so look for its column only where there is one.
-    __device__ __forceinline__ void find_best(const float (&z)[count], int first_column) {
+    template <int some> __device__ __forceinline__ void find_best(const float *z, int first_column) {
         float largest[2];
-        thread_maximum(z, largest);
+        thread_maximum<some>(z, largest);
         if (!warp_any(largest[0] > best[0] || largest[1] > best[1])) return;
 #pragma unroll
-        for (int i = 0; i < count; i++) {
+        for (int i = 0; i < some; i++) {
             int h = (i >> 1) & 1;
             if (z[i] > best[h]) {
                 best[h] = z[i];
-                best_index[h] = first_column + column(i);
+                best_index[h] = thread_column(first_column) + place(i);
             }
         }
     }
 
-    // Of the first `some` accumulators.
-    template <int some = count> __device__ __forceinline__ static void thread_maximum(const float (&z)[count], float (&largest)[2]) {
+    template <int some> __device__ __forceinline__ static void thread_maximum(const float *z, float (&largest)[2]) {
         largest[0] = largest[1] = -infinity;
 #pragma unroll
         for (int i = 0; i < some; i++) largest[(i >> 1) & 1] = fmaxf(largest[(i >> 1) & 1], z[i]);
     }
 
     __device__ __forceinline__ void pick_target(const LinearLogpParams &params, const float (&z)[count], const float (&scale)[2], int first_column) {
-        int local[2] = {target[0] - first_column, target[1] - first_column};
+        int local[2] = {target[0] - thread_column(first_column), target[1] - thread_column(first_column)};
         if (!warp_any((unsigned)local[0] < Config::fragment_columns || (unsigned)local[1] < Config::fragment_columns)) return;
         float logit[2] = {0, 0};
 #pragma unroll
         for (int i = 0; i < count; i++)
-            if (local[(i >> 1) & 1] == column(i)) logit[(i >> 1) & 1] = z[i];
+            if (local[(i >> 1) & 1] == place(i)) logit[(i >> 1) & 1] = z[i];
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            bool mine = (unsigned)local[h] < Config::fragment_columns && local[h] % 8 / 2 == lane_index() % 4;
+            bool mine = (unsigned)local[h] < Config::fragment_columns && local[h] % 8 < 2;
             if (mine) params.target_logit[row(h)] = logit[h] * scale[h];
         }
     }
@@ -528,35 +572,43 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    __device__ __forceinline__ void add_logits(const LinearLogpParams &params, const float (&z)[count], const float (&scale)[2], int first_column) {
-        auto weights = (const typename Config::class_element *)params.class_weights;
+    template <int some>
+    __device__ __forceinline__ void add_logits(const LinearLogpParams &params, const float *z, const float (&scale)[2], int first_column) {
+        int v = thread_column(first_column), left = params.vocab - v;
 #pragma unroll
-        for (int i = 0; i < count; i++) {
-            int v = first_column + column(i), h = (i >> 1) & 1;
-            if (v >= params.vocab) continue;
+        for (int i = 0; i < some; i++) {
+            int h = (i >> 1) & 1;
+            if (place(i) >= left) continue;
             float z2 = z[i] * scale[h];
-            if constexpr (Config::has_class_weights) z2 *= to_float(weights[v]);
+            if constexpr (Config::has_class_weights) z2 *= to_float(((const typename Config::class_element *)params.class_weights)[v + place(i)]);
             logit_sum[h] += z2;
             settle(logit_sum[h]);
         }
     }
 
-    // z: hidden . weight^T of this warp's rows and the columns from first_column on; changed by bias, mask and softcap.
-    // first: this is the unit's first tile.
-    __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&z)[count], int first_column, bool first) {
-        if constexpr (Config::has_bias) add_bias(params, z, first_column);
-        mask(params, z, first_column);
-        if constexpr (Config::wants_argmax) find_best(z, first_column);
+    // Changes some logits by bias, mask and softcap, and takes from them what is asked beside their exponentials.
+    template <int some>
+    __device__ __forceinline__ void transform(const LinearLogpParams &params, float *z, const float (&scale)[2], int first_column) {
+        if constexpr (Config::has_bias) add_bias<some>(params, z, first_column);
+        mask<some>(params, z, first_column);
+        if constexpr (Config::wants_argmax) find_best<some>(z, first_column);
         if constexpr (Config::has_softcap) {
             float inverse = params.inverse_softcap * (Config::has_bias ? 1 : Config::correction);
 #pragma unroll
-            for (int i = 0; i < count; i++) z[i] = params.softcap * hyperbolic_tangent(z[i] * inverse);
-            mask(params, z, first_column); // softcap(-inf) is finite
+            for (int i = 0; i < some; i++) z[i] = params.softcap * hyperbolic_tangent(z[i] * inverse);
+            mask<some>(params, z, first_column); // softcap(-inf) is finite
         }
+        if constexpr (Config::wants_logit_sum) add_logits<some>(params, z, scale, first_column);
+    }
+
+    // z: hidden . weight^T of this warp's rows and the columns from first_column on; changed by bias, mask and softcap.
+    // first: this is the unit's first tile.
+    __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&z)[count], int first_column, bool first) {
         float scale[2];
         load_scale(params, scale);
+#pragma unroll
+        for (int i = 0; i < count; i += piece) transform<piece>(params, &z[i], scale, first_column + place(i));
         pick_target(params, z, scale, first_column);
-        if constexpr (Config::wants_logit_sum) add_logits(params, z, scale, first_column);
 
         float tile_sum[2], tile_moment[2];
         bool wanted[2] = {true, true};
@@ -650,7 +702,7 @@ template <class Config> struct RowStatistics {
         if (lane_index() % 4 != 0) return;
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            if (row(h) >= params.rows) continue;
+            if (row(h) >= row_count<Config>(params)) continue;
             i64 at = ((i64)row(h) * params.split.splits + split) * 2;
             *(float2 *)(params.partial + at) = make_float2(offset[h], sum[h]);
             if constexpr (Config::wants_entropy) params.moment[at / 2] = moment[h];
@@ -667,7 +719,7 @@ template <class Config> struct RowStatistics {
 // done with it; with multicast a block fills its neighbours' stages too, so it must wait for their consumers as well.
 // split[s], for fp32: a splitter warpgroup has replaced the stage's numbers by their tf32 parts (split_operands.cuh).
 // Config: element, block_rows, block_vocab, block_hidden, hidden_size, hidden_is_transposed, stages, steps_together, cluster, consumer_groups,
-// weight_is_hidden_vocab, weight_box_*, splits_operands
+// weight_is_hidden_vocab, weight_is_read_once, weight_box_*, splits_operands
 template <class Config, bool splits> struct LowParts {};
 template <class Config> struct LowParts<Config, true> {
     float hidden[Config::stages][Config::block_rows * Config::block_hidden];
@@ -695,7 +747,7 @@ template <class Config> struct Ring {
 template <class Config> struct TileProduct {
     using Shared = Stages<Config>;
     static constexpr int element_bytes = sizeof(typename Config::element);
-    static constexpr int hidden_bytes = sizeof(Shared::hidden[0]), weight_bytes = sizeof(Shared::weight[0]);
+    static constexpr int weight_bytes = sizeof(Shared::weight[0]);
     static constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
     static constexpr int row_bytes = Config::block_hidden * element_bytes;
     static_assert(row_bytes == 128, "a stage's row is one 128-byte swizzle row");
@@ -706,7 +758,8 @@ template <class Config> struct TileProduct {
 
     Shared &shared;
     Ring<Config> ring;
-    __device__ __forceinline__ TileProduct(Shared &shared) : shared(shared) {}
+    int hidden_rows; // that a copy brings
+    __device__ __forceinline__ TileProduct(Shared &shared, int hidden_rows = Config::block_rows) : shared(shared), hidden_rows(hidden_rows) {}
 
     __device__ __forceinline__ u32 full() const { return shared_address(&shared.full[ring.stage]); }
     __device__ __forceinline__ u32 empty() const { return shared_address(&shared.empty[ring.stage]); }
@@ -722,6 +775,18 @@ template <class Config> struct TileProduct {
         mbarrier_init_fence();
     }
 
+    // Rows of hidden's box where it has no more than there are. KEEP IN STEP: hidden's box (runtime/ops/linear_logp_launch.c).
+    __device__ __forceinline__ static int box_rows(i64 rows) { return rows < Config::block_rows ? (int)rows : Config::block_rows; }
+
+    // All threads, before the block's first barrier: makes the rows 0 that such a box leaves alone. The copy engine would do so with rows outside
+    // the tensor, but takes its time: 63 of 64 are a tenth of a kernel that lives off memory.
+    __device__ __forceinline__ static void clear_hidden(Shared &shared, i64 rows) {
+        if (box_rows(rows) == Config::block_rows) return;
+        auto words = (uint4 *)shared.hidden;
+        for (int i = threadIdx.x; i < (int)(sizeof(shared.hidden) / sizeof(uint4)); i += Config::threads) words[i] = make_uint4(0, 0, 0, 0);
+        async_proxy_fence();
+    }
+
     // Of this step and of those that are filled together with it.
     __device__ __forceinline__ void wait_for_free_stages() const {
         Ring<Config> ahead = ring;
@@ -735,9 +800,10 @@ template <class Config> struct TileProduct {
     // Producer, one thread: loads the tiles of one accumulator tile, row and column being its corner.
     __device__ __forceinline__ void load(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank,
                                          int steps = TileProduct::steps) {
+#pragma unroll 1
         for (int step = 0; step < steps; step++) {
             if (step % Config::steps_together == 0) wait_for_free_stages();
-            mbarrier_arrive_expect(full(), hidden_bytes + weight_bytes);
+            mbarrier_arrive_expect(full(), hidden_rows * row_bytes + weight_bytes);
             int k = step * Config::block_hidden;
             load_hidden(hidden_map, k, row);
 #pragma unroll
@@ -762,6 +828,7 @@ template <class Config> struct TileProduct {
         int x = Config::weight_is_hidden_vocab ? column + box * Config::weight_box_columns : k;
         int y = Config::weight_is_hidden_vocab ? k : column + box * Config::weight_box_rows;
         if constexpr (Config::cluster > 1) tma_load_multicast(to, &map, x, y, full(), (1 << Config::cluster) - 1);
+        else if constexpr (Config::weight_is_read_once) tma_load_once(to, &map, x, y, full());
         else tma_load(to, &map, x, y, full());
     }
 
@@ -784,7 +851,9 @@ template <class Config> struct TileProduct {
     __device__ __forceinline__ void multiply_plain(float (&d)[accumulators], int group, int steps) {
         constexpr bool late = Config::consumer_groups > 1;
         u32 previous = 0;
+#pragma unroll 1 // copies of a statement with so many registers are a third of the compile
         for (int step = 0; step < steps; step++) {
+            if constexpr (late) ring.stage = uniform(ring.stage); // and so the descriptors, which else move there one by one
             mbarrier_wait(full(), ring.phase);
             wgmma_fence();
             u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
@@ -804,6 +873,7 @@ template <class Config> struct TileProduct {
     // there, small ones first (low x low is below fp32's last bit), and the stages by ordinary additions.
     __device__ __forceinline__ void multiply_split(float (&d)[accumulators], int group) {
         float stage_sum[accumulators];
+#pragma unroll 1
         for (int step = 0; step < steps; step++) {
             mbarrier_wait(split(), ring.phase);
             wgmma_fence();
@@ -838,7 +908,7 @@ template <class Config> struct TileProduct {
 template <class Config>
 __device__ __forceinline__ void linear_logp_load(Stages<Config> &shared, const TensorMap &hidden_map, const TensorMap &weight_map,
                                                  Schedule<Config> schedule, int rank) {
-    TileProduct<Config> product(shared);
+    TileProduct<Config> product(shared, TileProduct<Config>::box_rows(schedule.params.rows));
     Unit unit;
     while (schedule.next(unit)) {
         int row = (unit.row_block * Config::cluster + rank) * Config::block_rows;
@@ -856,10 +926,11 @@ __device__ __forceinline__ void linear_logp_reduce(Stages<Config> &shared, const
     Unit unit;
     while (schedule.next(unit)) {
         int row = (unit.row_block * Config::cluster + rank) * Config::block_rows + group * 64 + (warp_index() % 4) * 16;
+        bool has_rows = Config::consumer_groups > 1 || row < row_count<Config>(params); // else the warp only takes its part in the products
         statistics.begin(params, row);
         for (int tile = unit.first_tile; tile < unit.first_tile + unit.tiles; tile++) {
             product.multiply(d, group);
-            statistics.absorb(params, d, tile * Config::block_vocab, tile == unit.first_tile);
+            if (has_rows) statistics.absorb(params, d, tile * Config::block_vocab, tile == unit.first_tile);
         }
         statistics.finish();
         statistics.store(params, unit.split);
@@ -876,6 +947,7 @@ __device__ __forceinline__ void linear_logp(const TensorMap &hidden_map, const T
     static_assert(sizeof(Stages<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
     int rank = Config::cluster > 1 ? cluster_rank() : 0;
     if (threadIdx.x == 0) TileProduct<Config>::init(shared);
+    TileProduct<Config>::clear_hidden(shared, params.rows);
     allow_next_kernel(); // the combine waits for this kernel's end, but not for its own launch
     if constexpr (Config::cluster > 1) cluster_barrier();
     else block_barrier();

@@ -52,6 +52,10 @@ struct LinearLogpParams {
     float *moment;
     float *logit_sums;
     const void *class_weights;
+    const int *row, *row_count;
+    float *offset;
+    int *overflow, *block_overflow;
+    int phase, stash_columns;
 };
 
 struct LinearLogpCombineParams {
@@ -66,9 +70,28 @@ struct LinearLogpCombineParams {
     float *entropy;
     const float *logit_sums;
     float *logit_sum;
+    const int *place;
+    float *offset;
+    int *overflow, *block_overflow;
+    int block_rows, blanks_others;
 };
-static_assert(sizeof(LinearLogpParams) == 160 && sizeof(LinearLogpCombineParams) == 128,
+static_assert(sizeof(LinearLogpParams) == 208 && sizeof(LinearLogpCombineParams) == 168,
               "runtime/ops/linear_logp_params.h disagrees");
+
+// What a launch of linear_logp_stash does.
+constexpr int stash_offsets = 0, stash_keep = 1, stash_again = 2;
+
+// Where the rows lie close together (Config::is_compact), the device alone knows how many there are, and `row` says where each stands in what the
+// caller gave.
+template <class Config> __device__ __forceinline__ i64 row_count(const LinearLogpParams &params) {
+    if constexpr (Config::is_compact) return *params.row_count;
+    else return params.rows;
+}
+
+template <class Config> __device__ __forceinline__ int source_row(const LinearLogpParams &params, int row) {
+    if constexpr (Config::is_compact) return params.row[row];
+    else return row;
+}
 
 __device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {
     return bytes == 8 ? ((const i64 *)target)[row] : (i64)((const int *)target)[row];
@@ -79,6 +102,8 @@ __device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 ro
 __device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
 // The warp's number in its block, in a uniform register: the compiler then keeps role branches convergent.
 __device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+// A number that all lanes have, in a uniform register.
+__device__ __forceinline__ int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 // The thread's number, read anew at each call: what is computed from it inside a loop stays there instead of living in registers throughout.
 __device__ __forceinline__ int thread_index_reread() {
     int thread;
@@ -216,19 +241,48 @@ template <class Config> __device__ __forceinline__ MergedRow merge_splits(const 
     return row;
 }
 
+// Of a row whose target is ignored or bad.
+__device__ __forceinline__ float logp_without_part(const LinearLogpCombineParams &params, i64 row, i64 target) {
+    if (target == params.ignore_index) return 0;
+    atomicAdd(&params.target_errors[0], 1ull);
+    atomicMin(&params.target_errors[1], (u64)row);
+    return not_a_number;
+}
+
+template <class Config> __device__ __forceinline__ void blank_row(const LinearLogpCombineParams &params, i64 row, i64 target) {
+    params.logp[row] = logp_without_part(params, row, target);
+    if (params.lse != nullptr) params.lse[row] = 0;
+    if constexpr (Config::wants_entropy)
+        if (params.entropy != nullptr) params.entropy[row] = 0;
+    if constexpr (Config::wants_logit_sum) params.logit_sum[row] = 0;
+}
+
+// linear_logp_stash is run again where a row has terms too large for its offset. From its log-sum-exp, none is.
+__device__ __forceinline__ void correct_offset(const LinearLogpCombineParams &params, i64 place, float lse2) {
+    if (params.overflow == nullptr || !params.overflow[place]) return;
+    params.offset[place] = rintf(lse2);
+    atomicExch(&params.block_overflow[0], 1);
+    atomicExch(&params.block_overflow[1 + place / params.block_rows], 1);
+}
+
 template <class Config> __device__ __forceinline__ void linear_logp_combine(const LinearLogpCombineParams &params) {
     i64 row = (i64)blockIdx.x * (Config::threads / 32) + warp_index();
     if (row >= params.rows) return;
     i64 target = load_target(params.target, params.target_bytes, row); // an input: it was there before the tile kernel
-    bool is_known = target >= 0 && target < params.vocab;
+    bool is_known = target >= 0 && target < params.vocab, has_part = is_known && target != params.ignore_index;
     wait_for_previous_kernel();
-    float target_logit = is_known ? params.target_logit[row] : 0;
-    const float *moment = Config::wants_entropy ? params.moment + row * params.splits : nullptr;
-    MergedRow merged = merge_splits<Config>((const float2 *)params.partial + row * params.splits, moment, params.splits);
+    if (!has_part && params.blanks_others) {
+        if (lane_index() == 0) blank_row<Config>(params, row, target);
+        return;
+    }
+    i64 place = params.place ? params.place[row] : row;
+    float target_logit = is_known ? params.target_logit[place] : 0;
+    const float *moment = Config::wants_entropy ? params.moment + place * params.splits : nullptr;
+    MergedRow merged = merge_splits<Config>((const float2 *)params.partial + place * params.splits, moment, params.splits);
     float log2_sum = log2f(merged.sum);
 
     if constexpr (Config::wants_argmax) {
-        auto best = (const float2 *)params.best + row * params.splits;
+        auto best = (const float2 *)params.best + place * params.splits;
         float largest = -infinity;
         int index = 0x7fffffff;
         auto merge = [&](float other, int other_index) {
@@ -248,11 +302,12 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
 
     float logit_sum = 0;
     if constexpr (Config::wants_logit_sum) {
-        for (int i = lane_index(); i < params.splits; i += 32) logit_sum += params.logit_sums[row * params.splits + i];
+        for (int i = lane_index(); i < params.splits; i += 32) logit_sum += params.logit_sums[place * params.splits + i];
         for (int m = 16; m > 0; m /= 2) logit_sum += shuffle_xor(logit_sum, m);
     }
 
     if (lane_index() != 0) return;
+    correct_offset(params, place, merged.k + log2_sum);
     if constexpr (Config::wants_logit_sum) params.logit_sum[row] = logit_sum * ln_2;
     if (params.lse != nullptr) params.lse[row] = (merged.k + log2_sum) * ln_2;
     if constexpr (Config::wants_entropy) {
@@ -261,16 +316,12 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
         if (params.entropy != nullptr) params.entropy[row] = entropy;
     }
     float logp;
-    if (target == params.ignore_index) {
-        logp = 0;
-    } else if (!is_known) {
-        logp = not_a_number;
-        atomicAdd(&params.target_errors[0], 1ull);
-        atomicMin(&params.target_errors[1], (u64)row);
-    } else {
+    if (has_part) {
         // The integer goes first: a likely target's logit is close to it, and the difference keeps its small bits.
         logp = ((target_logit - merged.k) - log2_sum) * ln_2;
         if (logp > 0) logp = 0; // rounding only; NaN stays
+    } else {
+        logp = logp_without_part(params, row, target);
     }
     params.logp[row] = logp;
 }

@@ -43,6 +43,7 @@ struct Config {
     static constexpr bool wants_logit_sum = false;
     static constexpr bool has_class_weights = false;
     using class_element = float;
+    static constexpr bool is_compact = false;
     using out_element = f16;
     static constexpr bool adds = false;
     static constexpr int threads = 128;
@@ -72,7 +73,11 @@ struct BackwardRowsParams {
     int rows, vocab, target_bytes;
     float inverse_temperature;
     int scales;
-    int unused;
+    int places, differentiates, stash_columns;
+    float *row_factor;
+    bf16 *stash;
+    i64 stash_stride;
+    const float *stash_offset, *target_logit;
 };
 
 struct BackwardGatherParams {
@@ -82,6 +87,8 @@ struct BackwardGatherParams {
     i64 hidden_stride, compact_stride;
     const int *row, *count;
     int rows, hidden_size;
+    const float *row_factor;
+    int skips_whole, unused;
 };
 
 struct LogitGradientsParams {
@@ -104,17 +111,18 @@ struct BackwardBiasParams {
     const int *row_count;
     const float *factor;
     int rows, columns;
+    const float *row_factor;
 };
 
 struct BackwardFinishParams {
-    const float *sums;
+    const void *sums;
     void *out;
-    i64 out_stride;
-    const int *place;
+    i64 sums_stride, out_stride;
+    const int *place, *count;
     int rows, hidden_size;
 };
-static_assert(sizeof(RowGradient) == 32 && sizeof(BackwardRowsParams) == 152 && sizeof(BackwardGatherParams) == 64 &&
-              sizeof(LogitGradientsParams) == 112 && sizeof(BackwardBiasParams) == 48 && sizeof(BackwardFinishParams) == 40,
+static_assert(sizeof(RowGradient) == 32 && sizeof(BackwardRowsParams) == 200 && sizeof(BackwardGatherParams) == 80 &&
+              sizeof(LogitGradientsParams) == 112 && sizeof(BackwardBiasParams) == 56 && sizeof(BackwardFinishParams) == 56,
               "runtime/ops/linear_logp_backward_params.h disagrees");
 
 // How many rows there are, where the device alone knows it.
@@ -125,6 +133,8 @@ __device__ __forceinline__ int counted(const int *count, int most) { return coun
 __device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
 // The warp's number in its block, in a uniform register: the compiler then keeps role branches convergent.
 __device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+// A number that all lanes have, in a uniform register.
+__device__ __forceinline__ int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 // The thread's number, read anew at each call: what is computed from it inside a loop stays there instead of living in registers throughout.
 __device__ __forceinline__ int thread_index_reread() {
     int thread;
@@ -654,9 +664,7 @@ template <class Config> struct TileStore {
 // Config: fragment_columns, has_bias, bias_element, has_softcap, wants_entropy, wants_logit_sum, has_class_weights, class_element, correction
 template <class Config> struct LogitGradients {
     static constexpr int count = Config::fragment_columns / 2; // accumulators
-    // The longer the formula, the fewer of them find registers at a time.
-    static constexpr int length = Config::has_softcap + Config::wants_entropy + Config::wants_logit_sum;
-    static constexpr int piece = length <= 1 || !Config::wants_entropy ? 16 : length == 2 ? 8 : 4;
+    static constexpr int piece = 16; // shorter ones' branches become predicates, and all pieces one again
     static_assert(count % piece == 0, "whole pieces");
     RowGradient row[2];
 

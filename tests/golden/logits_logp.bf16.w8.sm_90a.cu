@@ -30,7 +30,7 @@ struct Config {
     static constexpr bool wants_argmax = false;
     static constexpr bool rewrites = false;
     static constexpr int threads = 256;
-    static constexpr int shared_bytes = 32864;
+    static constexpr int shared_bytes = 32928;
 };
 #line 1 "templates/common/logits_logp_params.cuh"
 // What logits_logp's kernels take. The host half, with every field explained, is runtime/ops/logits_logp_params.h.
@@ -59,6 +59,8 @@ static_assert(sizeof(LogitsLogpParams) == 232, "runtime/ops/logits_logp_params.h
 __device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
 // The warp's number in its block, in a uniform register: the compiler then keeps role branches convergent.
 __device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+// A number that all lanes have, in a uniform register.
+__device__ __forceinline__ int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 // The thread's number, read anew at each call: what is computed from it inside a loop stays there instead of living in registers throughout.
 __device__ __forceinline__ int thread_index_reread() {
     int thread;
@@ -284,6 +286,58 @@ __device__ __forceinline__ void load_floats(const Element *from, int valid, floa
         for (int i = 0; i < count; i++) values[i] = i < valid ? to_float(from[i]) : 0;
     }
 }
+#line 1 "templates/common/shifted_vectors.cuh"
+// Vectors of a row that begins at any element: loads at multiples of 16 bytes, of which shuffles then make the vectors that lie across two.
+// Config: none
+
+// Of the aligned word `word` at from, elements `low` .. `high` - 1, counted from `from`; zeros beside them, and nothing else is read.
+template <class Element> __device__ __forceinline__ u32 load_word_between(const Element *from, int word, int low, int high) {
+    if constexpr (sizeof(Element) == 4) return word >= low && word < high ? ((const u32 *)from)[word] : 0;
+    u32 first = 2 * word >= low && 2 * word < high ? ((const u16 *)from)[2 * word] : 0;
+    u32 second = 2 * word + 1 >= low && 2 * word + 1 < high ? ((const u16 *)from)[2 * word + 1] : 0;
+    return first | second << 16;
+}
+
+template <class Element> __device__ __forceinline__ Vector load_between(const Element *from, int low, int high) {
+    Vector vector;
+#pragma unroll
+    for (int i = 0; i < 4; i++) vector.words[i] = load_word_between(from, i, low, high);
+    return vector;
+}
+
+// A lane's words `word` .. of its vector and the next lane's; behind the last lane's lies the first lane's next one.
+template <int vectors, int word> __device__ __forceinline__ void shift_words(Vector (&data)[vectors], u32 behind, int bits) {
+    bool is_first = lane_index() == 0, is_last = lane_index() == 31;
+    int next_lane = (lane_index() + 1) % 32;
+#pragma unroll
+    for (int j = 0; j < vectors; j++) {
+        u32 words[8];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            words[i] = data[j].words[i];
+            if (i > word) continue;
+            u32 sent = is_first && j + 1 < vectors ? data[(j + 1) % vectors].words[i] : words[i];
+            words[4 + i] = __shfl_sync(0xffffffffu, sent, next_lane);
+            if (j + 1 == vectors) {
+                u32 last = __shfl_sync(0xffffffffu, behind, i);
+                if (is_last) words[4 + i] = last;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) data[j].words[i] = (u32)(((u64)words[word + i + 1] << 32 | words[word + i]) >> bits);
+    }
+}
+
+// Lane l holds the aligned vectors l, 32 + l, ..., and lanes 0 .. 3 in `behind` a word each of the one behind them all. They become what lies
+// `bytes`, 0 .. 15, further on. bytes: of all lanes.
+template <int vectors> __device__ __forceinline__ void shift_vectors(Vector (&data)[vectors], u32 behind, int bytes) {
+    int bits = bytes % 4 * 8;
+    if (bytes == 0) return;
+    if (bytes < 4) shift_words<vectors, 0>(data, behind, bits);
+    else if (bytes < 8) shift_words<vectors, 1>(data, behind, bits);
+    else if (bytes < 12) shift_words<vectors, 2>(data, behind, bits);
+    else shift_words<vectors, 3>(data, behind, bits);
+}
 #line 1 "templates/common/logits_row.cuh"
 // One row of logits_logp: where it lies, what is wanted of it, and its results.
 // Config: element, has_softcap, has_entropy, wants_argmax
@@ -349,9 +403,15 @@ template <class Config> struct LogitsRow {
     __device__ __forceinline__ explicit LogitsRow(int number) : place(number), source(number), target(bad) {}
 };
 
-template <class Config> __device__ __forceinline__ float soften(float logit, const LogitsScale &scale) {
-    if constexpr (Config::has_softcap) return scale.softcap * hyperbolic_tangent(logit * scale.inverse_softcap);
+// slope: the softcap's derivative.
+template <class Config> __device__ __forceinline__ float soften(float logit, const LogitsScale &scale, float &slope) {
+    slope = 1;
+    if constexpr (Config::has_softcap) return scale.softcap * hyperbolic_tangent(logit * scale.inverse_softcap, slope);
     return logit;
+}
+template <class Config> __device__ __forceinline__ float soften(float logit, const LogitsScale &scale) {
+    float slope;
+    return soften<Config>(logit, scale, slope);
 }
 
 // A row's sums: 2^offset times sum of 2^(z2 - offset), and of that times (z2 - offset).
@@ -416,9 +476,11 @@ template <class Element> constexpr u32 minus_infinity_word = 0xff800000u; // f32
 template <> constexpr u32 minus_infinity_word<bf16> = 0xff80ff80u;
 template <> constexpr u32 minus_infinity_word<f16> = 0xfc00fc00u;
 
-// The first `valid` elements of a vector; behind them, anything.
-template <class Config> __device__ __forceinline__ Vector load_logits(const typename Config::element *from, int valid) {
-    if (valid < vector_elements<typename Config::element>) return load_some(from, max(valid, 0));
+// Rows at any address, which are read in vectors all the same. Where gradients may come to lie over the logits, they are not: a vector would reach
+// into the next row's.
+template <class Config> constexpr bool is_shifted = Config::vector_bytes < 16 && !Config::rewrites;
+
+template <class Config> __device__ __forceinline__ Vector load_logits(const typename Config::element *from) {
     if constexpr (Config::rewrites && Config::vector_bytes == 16) return *(const Vector *)from; // gradients may come to lie there
     else return load_words<Config::vector_bytes>(from);
 }
@@ -428,22 +490,67 @@ template <class Config> struct Segment {
     static constexpr int elements = vector_elements<Element>, vectors = Config::segment_vectors;
     static constexpr int columns = 32 * elements * vectors;
     Vector data[vectors];
-    int left; // columns up to the vocabulary's end, at most all
+    int left;   // columns up to the vocabulary's end, at most all
+    u32 behind; // is_shifted: as shift_vectors wants it
+    int shift;  // is_shifted: bytes that the segment begins behind a multiple of 16
 
     __device__ __forceinline__ static int column(int j) { return (j * 32 + lane_index()) * elements; }
 
-    // from: the segment's first logit. Columns behind the vocabulary are -inf and are not read.
-    __device__ __forceinline__ void load(const Element *from, int columns_left) {
-        left = columns_left;
+    // Of a row that begins at logits. Columns behind the vocabulary are -inf and are not read.
+    __device__ __forceinline__ void load(const Element *logits, int index, int vocab) {
+        const Element *from = logits + (i64)index * columns;
+        int rest = vocab - index * columns;
+        left = min(rest, columns);
+        if constexpr (is_shifted<Config>) {
+            load_aligned(from, index == 0, rest);
+            return;
+        }
         if (left >= columns) {
 #pragma unroll
-            for (int j = 0; j < vectors; j++) data[j] = load_logits<Config>(from + column(j), elements);
+            for (int j = 0; j < vectors; j++) data[j] = load_logits<Config>(from + column(j));
             return;
         }
 #pragma unroll
         for (int j = 0; j < vectors; j++) {
-            data[j] = load_logits<Config>(from + column(j), left - column(j));
+            int valid = left - column(j);
+            if (valid >= elements) {
+                data[j] = load_logits<Config>(from + column(j));
+            } else {
+                data[j] = Vector{{0, 0, 0, 0}};
+                if (valid > 0) data[j] = load_some(from + column(j), valid); // few rows end within a vector
+                cut(data[j], valid);
+            }
+        }
+    }
+
+    // The vectors in which the segment lies; of those at a row's ends, the row's elements. rest: columns of the row from here on.
+    __device__ __forceinline__ void load_aligned(const Element *from, bool is_first, int rest) {
+        shift = (int)((u64)from % 16);
+        int before = shift / (int)sizeof(Element), low = is_first ? before : 0, high = before + rest;
+        const Element *aligned = from - before;
+        if (low == 0 && high >= columns + elements) {
+#pragma unroll
+            for (int j = 0; j < vectors; j++) data[j] = load_once(aligned + column(j));
+            behind = ((const u32 *)(aligned + columns))[lane_index() % 4];
+            return;
+        }
+#pragma unroll
+        for (int j = 0; j < vectors; j++) {
+            int at = column(j);
+            data[j] = at >= low && at + elements <= high ? load_once(aligned + at) : load_between(aligned + at, low - at, high - at);
+        }
+        behind = load_word_between(aligned + columns, lane_index() % 4, 0, high - columns);
+    }
+
+    // Before the first look at the logits.
+    __device__ __forceinline__ void put_together() {
+        shift_vectors(data, behind, shift);
+        if (left >= columns) return;
+#pragma unroll
+        for (int j = 0; j < vectors; j++) {
             cut(data[j], left - column(j));
+#pragma unroll
+            for (int i = 0; i < 4; i++) forget(data[j].words[i]); // one vector after the other: conditions for all at once want registers
         }
     }
 
@@ -539,6 +646,7 @@ template <class Config> struct Segment {
     // In all lanes.
     __device__ __forceinline__ LogitsSums statistics(const LogitsScale &scale, int first) {
         LogitsSums sums;
+        if constexpr (is_shifted<Config>) put_together();
         sums.offset = find_offset<1>(scale);
         bool is_exact = false;
         do {
@@ -653,6 +761,40 @@ __device__ __forceinline__ LogitsNormaliser finish_row(const LogitsLogpParams &p
 template <class Config> __device__ __forceinline__ float load_target_logit(const LogitsLogpParams &params, const LogitsRow<Config> &row) {
     return row.target >= 0 ? to_float(row.logits(params)[row.target]) : 0;
 }
+#line 1 "templates/sm90a/mbarrier.cuh"
+// Shared-memory barriers that also count bytes: PTX ISA, "mbarrier".
+// Config: none
+__device__ __forceinline__ u32 shared_address(const void *pointer) { return (u32)__cvta_generic_to_shared(pointer); }
+
+__device__ __forceinline__ void mbarrier_init(u32 barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+// Makes the initialised barriers visible to the cluster and to the copy engine.
+__device__ __forceinline__ void mbarrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+// Arrives once and announces bytes that copies will complete.
+__device__ __forceinline__ void mbarrier_arrive_expect(u32 barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+// Arrives at the barrier with the same address in block `block` of the cluster. The default (block) scope suffices: what a stage's readers
+// release is the end of tensor-core reads, which wgmma's wait has completed, and a cluster-scope release would flush every step.
+__device__ __forceinline__ void mbarrier_arrive_remote(u32 barrier, int block) {
+    asm volatile("{\n.reg .b32 remote;\n"
+                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(barrier), "r"(block) : "memory");
+}
+__device__ __forceinline__ void mbarrier_arrive(u32 barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// Waits until the phase of this parity has completed.
+__device__ __forceinline__ void mbarrier_wait(u32 barrier, int parity) {
+    asm volatile("{\n.reg .pred done;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra again;\n}" ::"r"(barrier), "r"(parity) : "memory");
+}
+// Makes this thread's ordinary writes to shared memory visible to the tensor cores' and the copy engine's reads.
+__device__ __forceinline__ void async_proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 #line 1 "templates/common/logits_shared.cuh"
 // Shared memory in which the segments of a block's rows leave their sums.
 // Config: shared_segments, shared_bytes, has_entropy, wants_argmax
@@ -682,6 +824,12 @@ template <class Config, class Storage> __device__ __forceinline__ Storage &share
 // with more, they go to scratch for logits_logp_combine. Both merge them in the same order. Memory does not wait either: before a warp leaves the
 // sums of a segment, the logits of its next one are under way.
 // Config: as for a segment; threads, shared_segments
+template <class Config> struct RowsStorage {
+    static constexpr int warps = Config::threads / 32;
+    SharedStorage<Config, warps> sums;
+    u64 met[warps]; // all sums of a row
+};
+
 template <class Config> struct LogitsUnits {
     using Segment = Segment<Config>;
     struct Unit {
@@ -709,12 +857,12 @@ template <class Config> struct LogitsUnits {
         if (params.parts > 1 ? row.source < 0 : !row.is_read(params)) unit.end = 0;
     }
     __device__ __forceinline__ void load(Segment &segment, const typename Config::element *logits, int s) const {
-        segment.load(logits + (i64)s * Segment::columns, min(params.vocab - s * Segment::columns, Segment::columns));
+        segment.load(logits, s, params.vocab);
     }
 };
 
 template <class Config> __device__ __forceinline__ void logits_logp(const LogitsLogpParams &params) {
-    auto &shared = shared_storage<Config, SharedStorage<Config, Config::threads / 32>>();
+    auto &shared = shared_storage<Config, RowsStorage<Config>>();
     using Segment = Segment<Config>;
     LogitsUnits<Config> units(params);
     bool is_whole = params.parts == 1;
@@ -724,6 +872,8 @@ template <class Config> __device__ __forceinline__ void logits_logp(const Logits
     typename LogitsRow<Config>::TargetWords words = row.load_target(params);
     Segment segment;
     allow_next_kernel();
+    if (threadIdx.x < RowsStorage<Config>::warps) mbarrier_init(shared_address(&shared.met[threadIdx.x]), units.size);
+    block_barrier();
     if (is_whole) row.take_target(params, words);
     units.leave_out_ignored(unit, row);
     if (unit.first < unit.end) units.load(segment, row.logits(params), unit.first);
@@ -734,7 +884,7 @@ template <class Config> __device__ __forceinline__ void logits_logp(const Logits
         int set = turn & (units.size - 1), place = units.team * units.size + set;
         bool finishes = is_whole && units.member == set;
         float target_logit = finishes && lane_index() == 0 ? load_target_logit(params, row) : 0;
-        LogitsSlots slots = is_whole ? shared_slots(shared, place, 0) : scratch_slots<Config>(params, unit.number);
+        LogitsSlots slots = is_whole ? shared_slots(shared.sums, place, 0) : scratch_slots<Config>(params, unit.number);
         int s = unit.first;
         for (bool is_last = false; !is_last; s += units.size) {
             LogitsSums sums = {0, 0, 0, 0, 0};
@@ -749,9 +899,8 @@ template <class Config> __device__ __forceinline__ void logits_logp(const Logits
             if (s < unit.end) leave<Config>(sums, slots, s);
         }
         if (is_whole) {
-            if (units.size == 1) warp_barrier();
-            else if (finishes) barrier_wait(1 + place, 32 * units.size);
-            else barrier_arrive(1 + place, 32 * units.size);
+            if (lane_index() == 0) mbarrier_arrive(shared_address(&shared.met[place]));
+            if (finishes) mbarrier_wait(shared_address(&shared.met[place]), turn >> params.team_log2 & 1);
             if (finishes && first + units.team < units.count) {
                 finish_row(params, row, unit.number, slots, target_logit, true);
                 warp_barrier(); // all lanes have read the sums: the next row's may take their place

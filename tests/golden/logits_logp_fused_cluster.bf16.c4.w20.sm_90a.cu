@@ -61,6 +61,8 @@ static_assert(sizeof(LogitsLogpParams) == 232, "runtime/ops/logits_logp_params.h
 __device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
 // The warp's number in its block, in a uniform register: the compiler then keeps role branches convergent.
 __device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+// A number that all lanes have, in a uniform register.
+__device__ __forceinline__ int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 // The thread's number, read anew at each call: what is computed from it inside a loop stays there instead of living in registers throughout.
 __device__ __forceinline__ int thread_index_reread() {
     int thread;
@@ -286,6 +288,58 @@ __device__ __forceinline__ void load_floats(const Element *from, int valid, floa
         for (int i = 0; i < count; i++) values[i] = i < valid ? to_float(from[i]) : 0;
     }
 }
+#line 1 "templates/common/shifted_vectors.cuh"
+// Vectors of a row that begins at any element: loads at multiples of 16 bytes, of which shuffles then make the vectors that lie across two.
+// Config: none
+
+// Of the aligned word `word` at from, elements `low` .. `high` - 1, counted from `from`; zeros beside them, and nothing else is read.
+template <class Element> __device__ __forceinline__ u32 load_word_between(const Element *from, int word, int low, int high) {
+    if constexpr (sizeof(Element) == 4) return word >= low && word < high ? ((const u32 *)from)[word] : 0;
+    u32 first = 2 * word >= low && 2 * word < high ? ((const u16 *)from)[2 * word] : 0;
+    u32 second = 2 * word + 1 >= low && 2 * word + 1 < high ? ((const u16 *)from)[2 * word + 1] : 0;
+    return first | second << 16;
+}
+
+template <class Element> __device__ __forceinline__ Vector load_between(const Element *from, int low, int high) {
+    Vector vector;
+#pragma unroll
+    for (int i = 0; i < 4; i++) vector.words[i] = load_word_between(from, i, low, high);
+    return vector;
+}
+
+// A lane's words `word` .. of its vector and the next lane's; behind the last lane's lies the first lane's next one.
+template <int vectors, int word> __device__ __forceinline__ void shift_words(Vector (&data)[vectors], u32 behind, int bits) {
+    bool is_first = lane_index() == 0, is_last = lane_index() == 31;
+    int next_lane = (lane_index() + 1) % 32;
+#pragma unroll
+    for (int j = 0; j < vectors; j++) {
+        u32 words[8];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            words[i] = data[j].words[i];
+            if (i > word) continue;
+            u32 sent = is_first && j + 1 < vectors ? data[(j + 1) % vectors].words[i] : words[i];
+            words[4 + i] = __shfl_sync(0xffffffffu, sent, next_lane);
+            if (j + 1 == vectors) {
+                u32 last = __shfl_sync(0xffffffffu, behind, i);
+                if (is_last) words[4 + i] = last;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) data[j].words[i] = (u32)(((u64)words[word + i + 1] << 32 | words[word + i]) >> bits);
+    }
+}
+
+// Lane l holds the aligned vectors l, 32 + l, ..., and lanes 0 .. 3 in `behind` a word each of the one behind them all. They become what lies
+// `bytes`, 0 .. 15, further on. bytes: of all lanes.
+template <int vectors> __device__ __forceinline__ void shift_vectors(Vector (&data)[vectors], u32 behind, int bytes) {
+    int bits = bytes % 4 * 8;
+    if (bytes == 0) return;
+    if (bytes < 4) shift_words<vectors, 0>(data, behind, bits);
+    else if (bytes < 8) shift_words<vectors, 1>(data, behind, bits);
+    else if (bytes < 12) shift_words<vectors, 2>(data, behind, bits);
+    else shift_words<vectors, 3>(data, behind, bits);
+}
 #line 1 "templates/common/logits_row.cuh"
 // One row of logits_logp: where it lies, what is wanted of it, and its results.
 // Config: element, has_softcap, has_entropy, wants_argmax
@@ -351,9 +405,15 @@ template <class Config> struct LogitsRow {
     __device__ __forceinline__ explicit LogitsRow(int number) : place(number), source(number), target(bad) {}
 };
 
-template <class Config> __device__ __forceinline__ float soften(float logit, const LogitsScale &scale) {
-    if constexpr (Config::has_softcap) return scale.softcap * hyperbolic_tangent(logit * scale.inverse_softcap);
+// slope: the softcap's derivative.
+template <class Config> __device__ __forceinline__ float soften(float logit, const LogitsScale &scale, float &slope) {
+    slope = 1;
+    if constexpr (Config::has_softcap) return scale.softcap * hyperbolic_tangent(logit * scale.inverse_softcap, slope);
     return logit;
+}
+template <class Config> __device__ __forceinline__ float soften(float logit, const LogitsScale &scale) {
+    float slope;
+    return soften<Config>(logit, scale, slope);
 }
 
 // A row's sums: 2^offset times sum of 2^(z2 - offset), and of that times (z2 - offset).
@@ -418,9 +478,11 @@ template <class Element> constexpr u32 minus_infinity_word = 0xff800000u; // f32
 template <> constexpr u32 minus_infinity_word<bf16> = 0xff80ff80u;
 template <> constexpr u32 minus_infinity_word<f16> = 0xfc00fc00u;
 
-// The first `valid` elements of a vector; behind them, anything.
-template <class Config> __device__ __forceinline__ Vector load_logits(const typename Config::element *from, int valid) {
-    if (valid < vector_elements<typename Config::element>) return load_some(from, max(valid, 0));
+// Rows at any address, which are read in vectors all the same. Where gradients may come to lie over the logits, they are not: a vector would reach
+// into the next row's.
+template <class Config> constexpr bool is_shifted = Config::vector_bytes < 16 && !Config::rewrites;
+
+template <class Config> __device__ __forceinline__ Vector load_logits(const typename Config::element *from) {
     if constexpr (Config::rewrites && Config::vector_bytes == 16) return *(const Vector *)from; // gradients may come to lie there
     else return load_words<Config::vector_bytes>(from);
 }
@@ -430,22 +492,67 @@ template <class Config> struct Segment {
     static constexpr int elements = vector_elements<Element>, vectors = Config::segment_vectors;
     static constexpr int columns = 32 * elements * vectors;
     Vector data[vectors];
-    int left; // columns up to the vocabulary's end, at most all
+    int left;   // columns up to the vocabulary's end, at most all
+    u32 behind; // is_shifted: as shift_vectors wants it
+    int shift;  // is_shifted: bytes that the segment begins behind a multiple of 16
 
     __device__ __forceinline__ static int column(int j) { return (j * 32 + lane_index()) * elements; }
 
-    // from: the segment's first logit. Columns behind the vocabulary are -inf and are not read.
-    __device__ __forceinline__ void load(const Element *from, int columns_left) {
-        left = columns_left;
+    // Of a row that begins at logits. Columns behind the vocabulary are -inf and are not read.
+    __device__ __forceinline__ void load(const Element *logits, int index, int vocab) {
+        const Element *from = logits + (i64)index * columns;
+        int rest = vocab - index * columns;
+        left = min(rest, columns);
+        if constexpr (is_shifted<Config>) {
+            load_aligned(from, index == 0, rest);
+            return;
+        }
         if (left >= columns) {
 #pragma unroll
-            for (int j = 0; j < vectors; j++) data[j] = load_logits<Config>(from + column(j), elements);
+            for (int j = 0; j < vectors; j++) data[j] = load_logits<Config>(from + column(j));
             return;
         }
 #pragma unroll
         for (int j = 0; j < vectors; j++) {
-            data[j] = load_logits<Config>(from + column(j), left - column(j));
+            int valid = left - column(j);
+            if (valid >= elements) {
+                data[j] = load_logits<Config>(from + column(j));
+            } else {
+                data[j] = Vector{{0, 0, 0, 0}};
+                if (valid > 0) data[j] = load_some(from + column(j), valid); // few rows end within a vector
+                cut(data[j], valid);
+            }
+        }
+    }
+
+    // The vectors in which the segment lies; of those at a row's ends, the row's elements. rest: columns of the row from here on.
+    __device__ __forceinline__ void load_aligned(const Element *from, bool is_first, int rest) {
+        shift = (int)((u64)from % 16);
+        int before = shift / (int)sizeof(Element), low = is_first ? before : 0, high = before + rest;
+        const Element *aligned = from - before;
+        if (low == 0 && high >= columns + elements) {
+#pragma unroll
+            for (int j = 0; j < vectors; j++) data[j] = load_once(aligned + column(j));
+            behind = ((const u32 *)(aligned + columns))[lane_index() % 4];
+            return;
+        }
+#pragma unroll
+        for (int j = 0; j < vectors; j++) {
+            int at = column(j);
+            data[j] = at >= low && at + elements <= high ? load_once(aligned + at) : load_between(aligned + at, low - at, high - at);
+        }
+        behind = load_word_between(aligned + columns, lane_index() % 4, 0, high - columns);
+    }
+
+    // Before the first look at the logits.
+    __device__ __forceinline__ void put_together() {
+        shift_vectors(data, behind, shift);
+        if (left >= columns) return;
+#pragma unroll
+        for (int j = 0; j < vectors; j++) {
             cut(data[j], left - column(j));
+#pragma unroll
+            for (int i = 0; i < 4; i++) forget(data[j].words[i]); // one vector after the other: conditions for all at once want registers
         }
     }
 
@@ -541,6 +648,7 @@ template <class Config> struct Segment {
     // In all lanes.
     __device__ __forceinline__ LogitsSums statistics(const LogitsScale &scale, int first) {
         LogitsSums sums;
+        if constexpr (is_shifted<Config>) put_together();
         sums.offset = find_offset<1>(scale);
         bool is_exact = false;
         do {
@@ -811,12 +919,6 @@ template <class Config> __device__ __forceinline__ float gradient_of(float z, co
     return exp2_approximate(d) * slope;
 }
 
-template <class Config> __device__ __forceinline__ float softcap_derivative(float z, const LogitsScale &scale) {
-    if constexpr (!Config::has_softcap) return 1;
-    float t = z * scale.inverse_softcap;
-    return (1 - t) * (1 + t);
-}
-
 // The segment's logits become gradients, all but the target's, which write_target writes behind it.
 template <class Config>
 __device__ __forceinline__ void to_gradients(Segment<Config> &segment, const LogitsScale &scale, const LogitsFactors &factors) {
@@ -828,8 +930,8 @@ __device__ __forceinline__ void to_gradients(Segment<Config> &segment, const Log
         widen<Element>(segment.data[j], z);
 #pragma unroll
         for (int i = 0; i < elements; i++) {
-            z[i] = soften<Config>(z[i], scale);
-            z[i] = gradient_of<Config>(z[i], scale, factors) * softcap_derivative<Config>(z[i], scale);
+            float slope, capped = soften<Config>(z[i], scale, slope);
+            z[i] = gradient_of<Config>(capped, scale, factors) * slope;
         }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -881,8 +983,8 @@ template <class Config> __device__ __forceinline__ void store_segment(const Segm
 // By the lane that has stored the target's segment at that column; logit: the target's, from before.
 template <class Config>
 __device__ __forceinline__ void write_target(float logit, const LogitsScale &scale, const LogitsFactors &factors, typename Config::element *to) {
-    float z = soften<Config>(logit, scale);
-    store_rounded((gradient_of<Config>(z, scale, factors) + factors.target) * softcap_derivative<Config>(z, scale), to);
+    float slope, z = soften<Config>(logit, scale, slope);
+    store_rounded((gradient_of<Config>(z, scale, factors) + factors.target) * slope, to);
 }
 
 // Whether this lane of a warp with the segments first, first + stride, ... holds the target's column.

@@ -30,6 +30,7 @@ struct Config {
     static constexpr bool weight_is_hidden_vocab = true;
     static constexpr int consumer_groups = 2;
     static constexpr int steps_together = 1;
+    static constexpr bool weight_is_read_once = false;
     static constexpr bool splits_operands = false;
     static constexpr int producer_registers = 72;
     static constexpr int splitter_registers = 0;
@@ -56,8 +57,11 @@ struct MatrixProductParams {
     int rows, columns, inner;
     int group;
     int waits_late, unused;
+    const float *row_factor;
 };
-static_assert(sizeof(MatrixProductParams) == 96, "runtime/ops/matrix_product_params.h disagrees");
+static_assert(sizeof(MatrixProductParams) == 104, "runtime/ops/matrix_product_params.h disagrees");
+
+constexpr int writes_what_was_read = 2; // waits_late
 
 // How many there are, where the device alone knows it.
 __device__ __forceinline__ int counted(const int *count, int most) { return count ? min(*count, most) : most; }
@@ -67,6 +71,8 @@ __device__ __forceinline__ int counted(const int *count, int most) { return coun
 __device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
 // The warp's number in its block, in a uniform register: the compiler then keeps role branches convergent.
 __device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+// A number that all lanes have, in a uniform register.
+__device__ __forceinline__ int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 // The thread's number, read anew at each call: what is computed from it inside a loop stays there instead of living in registers throughout.
 __device__ __forceinline__ int thread_index_reread() {
     int thread;
@@ -208,6 +214,14 @@ __device__ __forceinline__ void tma_load(u32 to, const TensorMap *map, int colum
                  "l"(map), "r"(column), "r"(row), "r"(barrier)
                  : "memory");
 }
+// For what is read once: the first to go from the L2 again, so that what others keep there stays.
+__device__ __forceinline__ void tma_load_once(u32 to, const TensorMap *map, int column, int row, u32 barrier) {
+    asm volatile("{\n.reg .b64 policy;\n"
+                 "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+                 "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3}], [%4], policy;\n}" ::"r"(to),
+                 "l"(map), "r"(column), "r"(row), "r"(barrier)
+                 : "memory");
+}
 // The same box to the same address, and the same bytes on the same barrier, in every block of the cluster whose bit is set.
 __device__ __forceinline__ void tma_load_multicast(u32 to, const TensorMap *map, int column, int row, u32 barrier, u16 blocks) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
@@ -216,7 +230,8 @@ __device__ __forceinline__ void tma_load_multicast(u32 to, const TensorMap *map,
                  : "memory");
 }
 #line 1 "templates/sm90a/tma_store.cuh"
-// Tensor copies from shared memory by the copy engine: PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor".
+// Fragments to shared memory, and tensor copies from there by the copy engine: PTX ISA, "stmatrix", "cp.async.bulk.tensor",
+// "cp.reduce.async.bulk.tensor".
 // Config: none
 
 // Writes the box at (column, row) of the tensor; what lies outside the tensor is not written. The bytes must have been made visible by
@@ -239,8 +254,11 @@ template <int pending> __device__ __forceinline__ void bulk_wait_read() {
 template <int pending> __device__ __forceinline__ void bulk_wait() {
     asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory");
 }
-__device__ __forceinline__ void store_shared_word(u32 address, u32 word) {
-    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+// Four 8 x 8 matrices of 16-bit elements: lane l names where row l % 8 of matrix l / 8 goes, and gives of each matrix the 32 bits at row
+// l / 4, position l % 4 ("stmatrix").
+__device__ __forceinline__ void store_shared_matrices(u32 row_address, const u32 (&d)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row_address), "r"(d[0]), "r"(d[1]), "r"(d[2]), "r"(d[3])
+                 : "memory");
 }
 __device__ __forceinline__ void store_shared_pair(u32 address, float x, float y) {
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(x), "f"(y) : "memory");
@@ -342,7 +360,7 @@ template <class Config> struct ProductTiles {
 // done with it; with multicast a block fills its neighbours' stages too, so it must wait for their consumers as well.
 // split[s], for fp32: a splitter warpgroup has replaced the stage's numbers by their tf32 parts (split_operands.cuh).
 // Config: element, block_rows, block_vocab, block_hidden, hidden_size, hidden_is_transposed, stages, steps_together, cluster, consumer_groups,
-// weight_is_hidden_vocab, weight_box_*, splits_operands
+// weight_is_hidden_vocab, weight_is_read_once, weight_box_*, splits_operands
 template <class Config, bool splits> struct LowParts {};
 template <class Config> struct LowParts<Config, true> {
     float hidden[Config::stages][Config::block_rows * Config::block_hidden];
@@ -370,7 +388,7 @@ template <class Config> struct Ring {
 template <class Config> struct TileProduct {
     using Shared = Stages<Config>;
     static constexpr int element_bytes = sizeof(typename Config::element);
-    static constexpr int hidden_bytes = sizeof(Shared::hidden[0]), weight_bytes = sizeof(Shared::weight[0]);
+    static constexpr int weight_bytes = sizeof(Shared::weight[0]);
     static constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
     static constexpr int row_bytes = Config::block_hidden * element_bytes;
     static_assert(row_bytes == 128, "a stage's row is one 128-byte swizzle row");
@@ -381,7 +399,8 @@ template <class Config> struct TileProduct {
 
     Shared &shared;
     Ring<Config> ring;
-    __device__ __forceinline__ TileProduct(Shared &shared) : shared(shared) {}
+    int hidden_rows; // that a copy brings
+    __device__ __forceinline__ TileProduct(Shared &shared, int hidden_rows = Config::block_rows) : shared(shared), hidden_rows(hidden_rows) {}
 
     __device__ __forceinline__ u32 full() const { return shared_address(&shared.full[ring.stage]); }
     __device__ __forceinline__ u32 empty() const { return shared_address(&shared.empty[ring.stage]); }
@@ -397,6 +416,18 @@ template <class Config> struct TileProduct {
         mbarrier_init_fence();
     }
 
+    // Rows of hidden's box where it has no more than there are. KEEP IN STEP: hidden's box (runtime/ops/linear_logp_launch.c).
+    __device__ __forceinline__ static int box_rows(i64 rows) { return rows < Config::block_rows ? (int)rows : Config::block_rows; }
+
+    // All threads, before the block's first barrier: makes the rows 0 that such a box leaves alone. The copy engine would do so with rows outside
+    // the tensor, but takes its time: 63 of 64 are a tenth of a kernel that lives off memory.
+    __device__ __forceinline__ static void clear_hidden(Shared &shared, i64 rows) {
+        if (box_rows(rows) == Config::block_rows) return;
+        auto words = (uint4 *)shared.hidden;
+        for (int i = threadIdx.x; i < (int)(sizeof(shared.hidden) / sizeof(uint4)); i += Config::threads) words[i] = make_uint4(0, 0, 0, 0);
+        async_proxy_fence();
+    }
+
     // Of this step and of those that are filled together with it.
     __device__ __forceinline__ void wait_for_free_stages() const {
         Ring<Config> ahead = ring;
@@ -410,9 +441,10 @@ template <class Config> struct TileProduct {
     // Producer, one thread: loads the tiles of one accumulator tile, row and column being its corner.
     __device__ __forceinline__ void load(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank,
                                          int steps = TileProduct::steps) {
+#pragma unroll 1
         for (int step = 0; step < steps; step++) {
             if (step % Config::steps_together == 0) wait_for_free_stages();
-            mbarrier_arrive_expect(full(), hidden_bytes + weight_bytes);
+            mbarrier_arrive_expect(full(), hidden_rows * row_bytes + weight_bytes);
             int k = step * Config::block_hidden;
             load_hidden(hidden_map, k, row);
 #pragma unroll
@@ -437,6 +469,7 @@ template <class Config> struct TileProduct {
         int x = Config::weight_is_hidden_vocab ? column + box * Config::weight_box_columns : k;
         int y = Config::weight_is_hidden_vocab ? k : column + box * Config::weight_box_rows;
         if constexpr (Config::cluster > 1) tma_load_multicast(to, &map, x, y, full(), (1 << Config::cluster) - 1);
+        else if constexpr (Config::weight_is_read_once) tma_load_once(to, &map, x, y, full());
         else tma_load(to, &map, x, y, full());
     }
 
@@ -459,7 +492,9 @@ template <class Config> struct TileProduct {
     __device__ __forceinline__ void multiply_plain(float (&d)[accumulators], int group, int steps) {
         constexpr bool late = Config::consumer_groups > 1;
         u32 previous = 0;
+#pragma unroll 1 // copies of a statement with so many registers are a third of the compile
         for (int step = 0; step < steps; step++) {
+            if constexpr (late) ring.stage = uniform(ring.stage); // and so the descriptors, which else move there one by one
             mbarrier_wait(full(), ring.phase);
             wgmma_fence();
             u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
@@ -479,6 +514,7 @@ template <class Config> struct TileProduct {
     // there, small ones first (low x low is below fp32's last bit), and the stages by ordinary additions.
     __device__ __forceinline__ void multiply_split(float (&d)[accumulators], int group) {
         float stage_sum[accumulators];
+#pragma unroll 1
         for (int step = 0; step < steps; step++) {
             mbarrier_wait(split(), ring.phase);
             wgmma_fence();
@@ -531,14 +567,20 @@ template <class Config> struct TileStore {
     __device__ __forceinline__ static void store(Shared &shared, const TensorMap &map, const OutMatrix<Out> &old, float (&d)[count], int row,
                                                  int column) {
         static_assert(count == Config::fragment_columns / 2, "two rows of two columns of eight");
-        u32 buffer = shared_address(shared.box[warp_index()]);
         if constexpr (adds_first) add(old, d, row, column);
+        store_values(shared, map, row, column, [&](int i) { return d[i]; });
+    }
+
+    // value(i): what takes accumulator i's place, asked for once each and in their order.
+    template <class Value>
+    __device__ __forceinline__ static void store_values(Shared &shared, const TensorMap &map, int row, int column, Value value) {
+        u32 buffer = shared_address(shared.box[warp_index()]);
 #pragma unroll
         for (int box = 0; box < boxes; box++) {
             u32 to = buffer + (box % 2) * box_bytes;
             if (lane_index() == 0) bulk_wait_read<1>(); // the engine has read what this buffer held
             __syncwarp();
-            lay(to, d, box);
+            lay(to, value, box);
             async_proxy_fence();
             __syncwarp();
             if (lane_index() == 0) {
@@ -564,19 +606,39 @@ template <class Config> struct TileStore {
         }
     }
 
-    // fragment: what wgmma leaves in a thread (row_statistics.cuh).
-    template <int count> __device__ __forceinline__ static void lay(u32 to, const float (&d)[count], int box) {
+    // A fragment (row_statistics.cuh) of 16 rows and box_columns columns, from accumulator 4 (box_columns / 8) box on.
+    template <class Value> __device__ __forceinline__ static void lay(u32 to, Value value, int box) {
+        if constexpr (sizeof(Out) == 4) lay_pairs(to, value, box);
+        else lay_matrices(to, value, box);
+    }
+
+    template <class Value> __device__ __forceinline__ static void lay_pairs(u32 to, Value value, int box) {
         int lane = lane_index(), line = lane / 4, pair = lane % 4;
 #pragma unroll
         for (int j = 0; j < box_columns / 8; j++) {
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                const float *x = &d[(box * (box_columns / 8) + j) * 4 + 2 * h];
-                int byte = (8 * j + 2 * pair) * (int)sizeof(Out);
-                u32 at = to + (line + 8 * h) * 128 + (((byte / 16) ^ line) * 16) + byte % 16;
-                if constexpr (sizeof(Out) == 4) store_shared_pair(at, x[0], x[1]);
-                else store_shared_word(at, round_pair<Out>(x[0], x[1]));
+                int i = (box * (box_columns / 8) + j) * 4 + 2 * h, byte = (8 * j + 2 * pair) * 4;
+                float first = value(i), second = value(i + 1);
+                store_shared_pair(to + (line + 8 * h) * 128 + (((byte / 16) ^ line) * 16) + byte % 16, first, second);
             }
+        }
+    }
+
+    // Sixteen columns at a time: two rows of two 8 x 8 matrices. This lane's row of them is lane % 8 of matrix lane / 8.
+    template <class Value> __device__ __forceinline__ static void lay_matrices(u32 to, Value value, int box) {
+        int lane = lane_index(), line = lane % 8, h = lane / 8 % 2, side = lane / 16;
+        u32 row = to + (line + 8 * h) * 128;
+#pragma unroll
+        for (int j = 0; j < box_columns / 8; j += 2) {
+            u32 d[4];
+#pragma unroll
+            for (int part = 0; part < 4; part++) {
+                int i = (box * (box_columns / 8) + j + part / 2) * 4 + 2 * (part % 2);
+                float first = value(i), second = value(i + 1);
+                d[part] = round_pair<Out>(first, second);
+            }
+            store_shared_matrices(row + ((j + side) ^ line) * 16, d);
         }
     }
 
@@ -600,6 +662,19 @@ template <int count> __device__ __forceinline__ void scale_product(float (&d)[co
     if (by == 1 && steps > 0) return;
 #pragma unroll
     for (int i = 0; i < count; i++) d[i] = steps > 0 ? d[i] * by : 0;
+}
+
+// The rows of a fragment (row_statistics.cuh) by their own factors. row: the first of the warp's 16.
+template <int count> __device__ __forceinline__ void scale_rows(float (&d)[count], const float *factors, int row, int rows) {
+    if (!factors) return;
+    float by[2];
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        int r = row + lane_index_reread() / 4 + 8 * h;
+        by[h] = r < rows ? factors[r] : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < count; i++) d[i] *= by[(i >> 1) & 1];
 }
 #line 1 "templates/sm90a/matrix_product.cuh"
 // out (+)= left . right on Hopper: the forward's mainloop with a store behind it.
@@ -639,6 +714,8 @@ __device__ __forceinline__ void matrix_product(const TensorMap &left_map, const 
             product.multiply(d, group, steps);
             scale_product(d, params.factor, steps);
             int row = (row_block * Config::cluster + rank) * Config::block_rows + group * 64 + (warp_index() % 4) * 16;
+            scale_rows(d, params.row_factor, row, rows);
+            if (params.waits_late == writes_what_was_read) wait_for_previous_kernel();
             TileStore<Config>::store(shared.out, out_map, old, d, row, column_tile * Config::block_vocab);
         }
         TileStore<Config>::finish();

@@ -51,8 +51,11 @@ struct MatrixProductParams {
     int rows, columns, inner;
     int group;
     int waits_late, unused;
+    const float *row_factor;
 };
-static_assert(sizeof(MatrixProductParams) == 96, "runtime/ops/matrix_product_params.h disagrees");
+static_assert(sizeof(MatrixProductParams) == 104, "runtime/ops/matrix_product_params.h disagrees");
+
+constexpr int writes_what_was_read = 2; // waits_late
 
 // How many there are, where the device alone knows it.
 __device__ __forceinline__ int counted(const int *count, int most) { return count ? min(*count, most) : most; }
@@ -62,6 +65,8 @@ __device__ __forceinline__ int counted(const int *count, int most) { return coun
 __device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
 // The warp's number in its block, in a uniform register: the compiler then keeps role branches convergent.
 __device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+// A number that all lanes have, in a uniform register.
+__device__ __forceinline__ int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 // The thread's number, read anew at each call: what is computed from it inside a loop stays there instead of living in registers throughout.
 __device__ __forceinline__ int thread_index_reread() {
     int thread;
@@ -605,6 +610,19 @@ template <int count> __device__ __forceinline__ void scale_product(float (&d)[co
     if (by == 1 && steps > 0) return;
 #pragma unroll
     for (int i = 0; i < count; i++) d[i] = steps > 0 ? d[i] * by : 0;
+}
+
+// The rows of a fragment (row_statistics.cuh) by their own factors. row: the first of the warp's 16.
+template <int count> __device__ __forceinline__ void scale_rows(float (&d)[count], const float *factors, int row, int rows) {
+    if (!factors) return;
+    float by[2];
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        int r = row + lane_index_reread() / 4 + 8 * h;
+        by[h] = r < rows ? factors[r] : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < count; i++) d[i] *= by[(i >> 1) & 1];
 }
 #line 1 "templates/sm80/matrix_product.cuh"
 // out (+)= left . right on any GPU from sm_80 on: persistent blocks, the portable mainloop, a store.

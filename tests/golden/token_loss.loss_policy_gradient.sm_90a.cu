@@ -49,6 +49,10 @@ struct LinearLogpParams {
     float *moment;
     float *logit_sums;
     const void *class_weights;
+    const int *row, *row_count;
+    float *offset;
+    int *overflow, *block_overflow;
+    int phase, stash_columns;
 };
 
 struct LinearLogpCombineParams {
@@ -63,9 +67,28 @@ struct LinearLogpCombineParams {
     float *entropy;
     const float *logit_sums;
     float *logit_sum;
+    const int *place;
+    float *offset;
+    int *overflow, *block_overflow;
+    int block_rows, blanks_others;
 };
-static_assert(sizeof(LinearLogpParams) == 160 && sizeof(LinearLogpCombineParams) == 128,
+static_assert(sizeof(LinearLogpParams) == 208 && sizeof(LinearLogpCombineParams) == 168,
               "runtime/ops/linear_logp_params.h disagrees");
+
+// What a launch of linear_logp_stash does.
+constexpr int stash_offsets = 0, stash_keep = 1, stash_again = 2;
+
+// Where the rows lie close together (Config::is_compact), the device alone knows how many there are, and `row` says where each stands in what the
+// caller gave.
+template <class Config> __device__ __forceinline__ i64 row_count(const LinearLogpParams &params) {
+    if constexpr (Config::is_compact) return *params.row_count;
+    else return params.rows;
+}
+
+template <class Config> __device__ __forceinline__ int source_row(const LinearLogpParams &params, int row) {
+    if constexpr (Config::is_compact) return params.row[row];
+    else return row;
+}
 
 __device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {
     return bytes == 8 ? ((const i64 *)target)[row] : (i64)((const int *)target)[row];
@@ -88,8 +111,11 @@ struct TokenLossParams {
     int rows, vocab, target_bytes;
     int class_weight_dtype;
     int reduces, divides;
+    const void *all_targets;
+    const float *all_token_weights;
+    int all_rows, adds;
 };
-static_assert(sizeof(TokenLossParams) == 232, "runtime/ops/linear_cross_entropy_params.h disagrees");
+static_assert(sizeof(TokenLossParams) == 256, "runtime/ops/linear_cross_entropy_params.h disagrees");
 
 // What a token loss sees of its row, and what it makes of it.
 struct TokenLossRow {
@@ -110,6 +136,8 @@ __device__ __forceinline__ float token_maximum(float a, float b) { return b > a 
 __device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
 // The warp's number in its block, in a uniform register: the compiler then keeps role branches convergent.
 __device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+// A number that all lanes have, in a uniform register.
+__device__ __forceinline__ int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 // The thread's number, read anew at each call: what is computed from it inside a loop stays there instead of living in registers throughout.
 __device__ __forceinline__ int thread_index_reread() {
     int thread;
@@ -271,9 +299,10 @@ template <class Config> struct TokenLosses {
     __device__ __forceinline__ double reduction_factor() const {
         if (!params.divides) return 1;
         double sum = 0;
-        for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
-            i64 t = target(i);
-            if (t != params.ignore_index && in_vocabulary(t)) sum += (double)token_weight(i) * class_weight(t);
+        for (int i = threadIdx.x; i < params.all_rows; i += Config::threads) {
+            i64 t = load_target(params.all_targets, params.target_bytes, i);
+            float weight = params.all_token_weights ? params.all_token_weights[i] : 1;
+            if (t != params.ignore_index && in_vocabulary(t)) sum += (double)weight * class_weight(t);
         }
         sum = add_threads(sum);
         return sum == 0 ? 0 : 1 / sum;
@@ -320,7 +349,7 @@ template <class Config> struct TokenLosses {
         }
         if (!params.reduces) return;
         sum = add_threads(sum);
-        if (threadIdx.x == 0) *params.loss = (float)(factor * sum);
+        if (threadIdx.x == 0) *params.loss = (params.adds ? *params.loss : 0) + (float)(factor * sum);
     }
 };
 

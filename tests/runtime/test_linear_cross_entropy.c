@@ -111,8 +111,8 @@ static void a_plan_describes_itself(void **state)
 {
     static const char *const parts[] = {
         "problem: linear_cross_entropy:bf16:n4:d8:v16:bias_f32:entropy:gh_bf16:gw_bf16:gb_f32:classes_f32:tokens\n", "path: sm_90a\n",
-        "tile kernel: linear_logp.bf16.d8.", ".entropy.sm_90a\n", "loss kernel: token_loss.loss_cross_entropy.sm_90a\n",
-        "grad_weight product kernel: matrix_product.", "chunk: 256 ", "workspace bytes: "
+        "tile kernel: linear_logp_stash.bf16.d8.", ".entropy.sm_90a\n", "loss kernel: token_loss.loss_cross_entropy.sm_90a\n",
+        "grad_weight product kernel: matrix_product.", "chunk: 256 ", "stash: 16 vocabulary entries", "flops: 4.00 N V D", "workspace bytes: "
     };
 
     (void)state;
@@ -379,7 +379,7 @@ static void a_failed_launch_names_the_kernel_and_is_the_last(void **state)
     (void)state;
     fake_driver_fail(FAKE_launch, CUDA_ERROR_LAUNCH_FAILED, -1);
     fake_driver_fail(FAKE_launch_extended, CUDA_ERROR_LAUNCH_FAILED, -1);
-    assert_fails(FLP_CUDA_FAILED, flp_linear_cross_entropy_execute(plan, &args), "linear_logp.");
+    assert_fails(FLP_CUDA_FAILED, flp_linear_cross_entropy_execute(plan, &args), "linear_logp_backward_rows");
     assert_int_equal(1, fake_driver.calls[FAKE_launch] + fake_driver.calls[FAKE_launch_extended]);
 }
 

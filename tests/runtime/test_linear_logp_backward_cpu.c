@@ -1,6 +1,7 @@
 /* linear_logp's backward on the host: all cases against fp64, called directly and through the public calls. */
 #include "cpu/linear_logp_backward_cpu.h"
 #include "gradient_cases.h"
+#include <stdlib.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +45,16 @@ static flp_status call_through_a_plan(const flp_linear_logp_backward_problem *pr
     flp_plan *plan;
     flp_status status = flp_linear_logp_backward_plan_create(context, problem, &plan);
     if (status != FLP_OK) return status;
-    status = flp_linear_logp_backward_execute(plan, args);
+    if (problem->with_forward) {
+        const flp_gradient_case c = {.problem = *problem};
+        float *outputs = malloc((size_t)(3 * args->rows + 1) * sizeof *outputs);
+        assert_non_null(outputs);
+        flp_linear_logp_args forward = flp_gradient_case_forward_args(&c, args, outputs);
+        status = flp_linear_logp_backward_execute_forward(plan, &forward);
+        free(outputs);
+        if (status == FLP_OK) status = flp_plan_target_errors(plan, bad_count, bad_first);
+    }
+    if (status == FLP_OK) status = flp_linear_logp_backward_execute(plan, args);
     if (status == FLP_OK) status = flp_plan_target_errors(plan, bad_count, bad_first);
     flp_plan_destroy(plan);
     return status;
@@ -53,8 +63,11 @@ static flp_status call_through_a_plan(const flp_linear_logp_backward_problem *pr
 static flp_status call_by_dispatch(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,
                                    int64_t *bad_count, int64_t *bad_first)
 {
+    flp_linear_logp_backward_problem alone = *problem;
+    alone.with_forward = 0;
+    alone.memory_budget = 0;
     *bad_count = *bad_first = NOT_COUNTED;
-    return flp_linear_logp_backward(context, problem, args);
+    return flp_linear_logp_backward(context, &alone, args);
 }
 
 static int64_t bad_targets_of(const flp_gradient_case *c, const flp_linear_logp_backward_args *args, int64_t *first)

@@ -251,8 +251,8 @@ static void the_least_budget_is_said_and_enough(void **state)
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_problem_normalize(&problem, &normal), wanted);
     problem.memory_budget = least;
     normal = normal_of(problem);
-    assert_int_equal(FLP_BACKWARD_COLUMNS, flp_linear_logp_backward_workspace_lay_out(&normal, 4096).columns);
-    assert_int_equal(least, flp_linear_logp_backward_workspace_lay_out(&normal, 4096).bytes);
+    assert_int_equal(FLP_BACKWARD_COLUMNS, flp_linear_logp_backward_workspace_lay_out(&normal, 0, 4096).columns);
+    assert_int_equal(least, flp_linear_logp_backward_workspace_lay_out(&normal, 1, 4096).bytes);
 }
 
 static void the_default_budget_stays_below_256_mib(void **state)
@@ -264,7 +264,7 @@ static void the_default_budget_stays_below_256_mib(void **state)
     problem.grad_weight = FLP_BF16;
     problem = normal_of(problem);
     assert_in_range(flp_linear_logp_backward_default_budget(&problem), flp_linear_logp_backward_least_budget(&problem), 256 << 20);
-    assert_int_equal(flp_linear_logp_backward_default_budget(&problem), flp_linear_logp_backward_workspace_lay_out(&problem, 8192).bytes);
+    assert_int_equal(flp_linear_logp_backward_default_budget(&problem), flp_linear_logp_backward_workspace_lay_out(&problem, 1, 8192).bytes);
 }
 
 static void every_layout_stays_within_the_budget(void **state)
@@ -275,12 +275,63 @@ static void every_layout_stays_within_the_budget(void **state)
         int64_t columns;
         problem.memory_budget = flp_linear_logp_backward_least_budget(&normal) + extra;
         normal = normal_of(problem);
-        columns = flp_linear_logp_backward_workspace_lay_out(&normal, 4096).columns;
-        assert_int_equal(0, columns % FLP_BACKWARD_COLUMNS);
-        assert_in_range(columns, FLP_BACKWARD_COLUMNS, 131072);
-        assert_true(flp_linear_logp_backward_workspace_lay_out(&normal, 4096).bytes <= problem.memory_budget);
-        assert_int_equal(columns, flp_linear_logp_backward_workspace_lay_out(&normal, 1).columns);
+        for (int stashes = 0; stashes < 2; stashes++) {
+            columns = flp_linear_logp_backward_workspace_lay_out(&normal, stashes, 4096).columns;
+            assert_int_equal(0, columns % FLP_BACKWARD_COLUMNS);
+            assert_in_range(columns, FLP_BACKWARD_COLUMNS, 131072);
+            assert_true(flp_linear_logp_backward_workspace_lay_out(&normal, stashes, 4096).bytes <= problem.memory_budget);
+            assert_int_equal(columns, flp_linear_logp_backward_workspace_lay_out(&normal, stashes, 1).columns);
+            assert_int_equal(stashes ? columns : 0, flp_linear_logp_backward_workspace_lay_out(&normal, stashes, 1).stash_columns);
+        }
     }
+}
+
+/* The sums of grad_hidden fall away, where it is in hidden's dtype and nothing in it is kept. */
+static void a_stash_of_the_whole_vocabulary_needs_little_beside_it(void **state)
+{
+    const int64_t stash = INT64_C(8192) * 128256 * 2, gradients = INT64_C(8192) * 4096;
+    flp_linear_logp_backward_problem problem = plain();
+
+    (void)state;
+    problem.forward = (flp_linear_logp_problem){ .dtype = FLP_BF16, .rows = 8192, .hidden = 4096, .vocab = 128256 };
+    problem.grad_hidden = problem.grad_weight = FLP_BF16;
+    problem.memory_budget = stash + (1 << 20);
+    problem = normal_of(problem);
+    assert_int_equal(128256, flp_linear_logp_backward_workspace_lay_out(&problem, 1, 8192).columns);
+    assert_int_equal(-1, flp_linear_logp_backward_workspace_lay_out(&problem, 1, 8192).sums);
+    assert_true(flp_linear_logp_backward_is_direct(&problem));
+    problem.memory_budget = stash - 1;
+    assert_in_range(flp_linear_logp_backward_workspace_lay_out(&problem, 1, 8192).columns, 118000, 128000);
+    assert_false(flp_linear_logp_backward_is_direct(&problem));
+    problem.grad_hidden = FLP_F32;
+    problem.memory_budget = stash + gradients * (2 + 4) + (1 << 20);
+    assert_int_equal(128256, flp_linear_logp_backward_workspace_lay_out(&problem, 1, 8192).columns);
+    assert_false(flp_linear_logp_backward_is_direct(&problem));
+}
+
+static void chunks_of_rows_have_room_for_a_whole_stash(void **state)
+{
+    flp_linear_logp_backward_problem problem = plain(), chunk;
+
+    (void)state;
+    problem.forward = (flp_linear_logp_problem){ .dtype = FLP_BF16, .rows = 8192, .hidden = 4096, .vocab = 128256 };
+    problem.grad_hidden = FLP_BF16;
+    problem.grad_weight = FLP_F32;
+    problem.accumulate = FLP_ACCUMULATE_WEIGHT;
+    problem.memory_budget = 512 << 20;
+    chunk = problem = normal_of(problem);
+    assert_int_equal(2048, flp_linear_logp_backward_row_chunk(&problem));
+    chunk.forward.rows = 2048;
+    assert_true(flp_linear_logp_backward_workspace_lay_out(&chunk, 1, 2048).bytes <= problem.memory_budget);
+    assert_int_equal(128256, flp_linear_logp_backward_workspace_lay_out(&chunk, 1, 2048).columns);
+    problem.memory_budget = 120 << 20; /* 512 rows would take 126 MiB */
+    assert_int_equal(0, flp_linear_logp_backward_row_chunk(&problem));
+    problem.memory_budget = 512 << 20;
+    problem.accumulate = 0;
+    assert_int_equal(0, flp_linear_logp_backward_row_chunk(&problem));
+    problem.accumulate = FLP_ACCUMULATE_WEIGHT;
+    problem.grad_weight = FLP_BF16;
+    assert_int_equal(0, flp_linear_logp_backward_row_chunk(&problem));
 }
 
 static void the_largest_sizes_are_accepted(void **state)
@@ -292,7 +343,7 @@ static void the_largest_sizes_are_accepted(void **state)
     problem.forward.hidden = problem.forward.vocab = INT32_MAX;
     problem.grad_weight = FLP_BF16;
     problem = normal_of(problem);
-    assert_true(flp_linear_logp_backward_workspace_lay_out(&problem, FLP_PROBLEM_ROWS_MAX).bytes > 0);
+    assert_true(flp_linear_logp_backward_workspace_lay_out(&problem, 0, FLP_PROBLEM_ROWS_MAX).bytes > 0);
 }
 
 int main(void)
@@ -308,6 +359,8 @@ int main(void)
         cmocka_unit_test(values_that_no_problem_has_get_no_key),
         cmocka_unit_test(the_least_budget_is_said_and_enough),
         cmocka_unit_test(the_default_budget_stays_below_256_mib),
+        cmocka_unit_test(a_stash_of_the_whole_vocabulary_needs_little_beside_it),
+        cmocka_unit_test(chunks_of_rows_have_room_for_a_whole_stash),
         cmocka_unit_test(every_layout_stays_within_the_budget),
         cmocka_unit_test(the_largest_sizes_are_accepted),
     };

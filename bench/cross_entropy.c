@@ -1,0 +1,168 @@
+/* Measures a case of linear_cross_entropy: a sum of losses with random weights, so that every row has its own upstream gradient. */
+#include "cross_entropy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "gradient_setting.h"
+#include "plan/linear_cross_entropy_plan.h"
+#include "plan/linear_cross_entropy_problem.h"
+#include "regimes.h"
+
+const char *const flp_cross_entropy_bench_cases[] = {
+    "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:budget2415919104:sum:tokens",
+    "linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:budget1207959552:sum:tokens",
+    "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_f32:acc_weight:budget536870912:sum:tokens",
+    NULL
+};
+
+typedef struct {
+    flp_gradient_setting setting;
+    flp_linear_cross_entropy_problem problem;
+    CUdeviceptr loss, token_weights, workspace;
+    int64_t workspace_bytes;
+    flp_context *context;
+    flp_plan *plan;
+    flp_linear_cross_entropy_args args;
+} bench;
+
+int flp_cross_entropy_is_bench_case(const char *text)
+{
+    return strncmp(text, "linear_cross_entropy:", 21) == 0;
+}
+
+static flp_status parse(const char *text, bench *b)
+{
+    flp_linear_cross_entropy_problem given;
+    flp_status status = flp_linear_cross_entropy_problem_parse(text, &given);
+    const flp_linear_logp_backward_problem *backward = &b->problem.backward;
+
+    if (status == FLP_OK)
+        status = flp_linear_cross_entropy_problem_normalize(&given, &b->problem);
+    if (status != FLP_OK)
+        return status;
+    if (!flp_gradient_setting_takes(&backward->forward) || backward->grad_hidden != FLP_BF16 ||
+        (backward->grad_weight != FLP_BF16 && backward->grad_weight != FLP_F32) || backward->accumulate & ~(unsigned)FLP_ACCUMULATE_WEIGHT ||
+        b->problem.reduction != FLP_REDUCE_SUM || !b->problem.token_weights || b->problem.label_smoothing || b->problem.token_loss[0])
+        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, grad_hidden in bf16, grad_weight "
+                               "in bf16 or f32, a sum with token weights", text);
+    b->setting.rows = backward->forward.rows;
+    b->setting.hidden_size = backward->forward.hidden;
+    b->setting.vocab = backward->forward.vocab;
+    b->setting.weight_dtype = backward->grad_weight;
+    return FLP_OK;
+}
+
+static flp_status launch(void *data)
+{
+    bench *b = data;
+
+    return flp_linear_cross_entropy_execute(b->plan, &b->args);
+}
+
+/* The loss of a row is -t logp: t = -g. */
+static flp_status copy_token_weights(bench *b)
+{
+    const size_t bytes = (size_t)b->setting.rows * sizeof(float);
+    float *weights = malloc(bytes);
+    flp_status status;
+
+    if (!weights)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for token weights");
+    for (int64_t i = 0; i < b->setting.rows; i++)
+        weights[i] = -b->setting.g_host[i];
+    status = flp_gpu_copy_in(b->setting.gpu, weights, bytes, &b->token_weights);
+    free(weights);
+    return status;
+}
+
+static flp_status make_plan(bench *b, const flp_forward_options *options)
+{
+    flp_status status = flp_context_create(NULL, &b->context);
+
+    b->problem.backward.forward.backend = options->backend;
+    if (status == FLP_OK)
+        status = flp_linear_cross_entropy_plan_create(b->context, &b->problem, &b->plan);
+    if (status == FLP_OK && !flp_plan_on_gpu(b->plan))
+        status = flp_status_fail(FLP_NO_VARIANT, "the plan runs on the CPU: %s", b->plan->choice.reason);
+    if (status == FLP_OK)
+        b->workspace_bytes = flp_plan_workspace_bytes(b->plan, b->setting.rows);
+    return status;
+}
+
+static flp_status make_ours(bench *b, const flp_forward_options *options)
+{
+    flp_gradient_setting *setting = &b->setting;
+    flp_status status = make_plan(b, options);
+
+    if (status == FLP_OK)
+        status = copy_token_weights(b);
+    if (status == FLP_OK)
+        status = flp_gpu_allocate(setting->gpu, (size_t)b->workspace_bytes, &b->workspace);
+    if (status == FLP_OK)
+        status = flp_gpu_allocate(setting->gpu, sizeof(float), &b->loss);
+    b->args = (flp_linear_cross_entropy_args){
+        .rows = setting->rows, .hidden = flp_gpu_pointer(setting->hidden.data), .weight = flp_gpu_pointer(setting->weight.data),
+        .target = flp_gpu_pointer(setting->target), .ignore_index = -100, .token_weights = flp_gpu_pointer(b->token_weights),
+        .loss = flp_gpu_pointer(b->loss), .logp = flp_gpu_pointer(setting->logp), .lse = flp_gpu_pointer(setting->lse),
+        .grad_hidden = flp_gpu_pointer(setting->grad_hidden), .grad_weight = flp_gpu_pointer(setting->grad_weight),
+        .workspace = flp_gpu_pointer(b->workspace), .workspace_bytes = (size_t)b->workspace_bytes, .stream = setting->stream,
+    };
+    if (status == FLP_OK)
+        status = launch(b);
+    return status == FLP_OK ? flp_gpu_synchronize(setting->gpu) : status;
+}
+
+static json_t *pack_case(const bench *b, const char *text, const flp_backward_errors *errors, json_t *regimes)
+{
+    const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(b->plan);
+    const double work = 6.0 * (double)b->setting.rows * (double)b->setting.hidden_size * (double)b->setting.vocab * 1e-12;
+
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path",
+                     flp_choose_name(b->plan->choice.path), "kernel", plan->forward.tile->manifest.variant, "product",
+                     plan->backward.weight_product->manifest.variant, "numerics", flp_plan_numerics(b->plan), "workspace_bytes",
+                     (json_int_t)b->workspace_bytes, "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden,
+                     "grad_weight_error", errors->weight, "grad_hidden_rounding", errors->hidden_rounding, "grad_weight_rounding",
+                     errors->weight_rounding, "baseline", "cuBLAS logits, gradients", "cublas_version", b->setting.cublas.version, "unit", "TFLOP/s",
+                     "work", work, "regimes", regimes);
+}
+
+static flp_status measure(bench *b, const char *text, const flp_forward_options *options, const flp_backward_errors *errors, json_t **result)
+{
+    const flp_measured ours = { launch, b }, baseline = { flp_gradient_setting_three_products, &b->setting };
+    json_t *regimes = json_object();
+    flp_status status = regimes ? flp_regimes_measure(b->setting.gpu, b->setting.stream, options->regimes, &options->measure, &ours, &baseline, regimes)
+                                : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");
+
+    if (status == FLP_OK && !(*result = pack_case(b, text, errors, regimes)))
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");
+    json_decref(regimes);
+    return status;
+}
+
+static flp_status run(bench *b, const char *text, const flp_forward_options *options, json_t **result)
+{
+    flp_backward_errors errors;
+    flp_status status = flp_gradient_setting_open(&b->setting);
+
+    if (status == FLP_OK)
+        status = make_ours(b, options);
+    if (status == FLP_OK)
+        status = flp_gradient_setting_check(&b->setting, &errors);
+    return status == FLP_OK ? measure(b, text, options, &errors, result) : status;
+}
+
+flp_status flp_cross_entropy_bench_run(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **result)
+{
+    bench b = { .setting.gpu = gpu };
+    flp_status status = parse(text, &b);
+
+    *result = NULL;
+    if (status == FLP_OK)
+        status = run(&b, text, options, result);
+    flp_plan_destroy(b.plan);
+    flp_context_destroy(b.context);
+    flp_gradient_setting_close(&b.setting);
+    return status;
+}

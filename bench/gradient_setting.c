@@ -1,0 +1,142 @@
+/* Sets up what the benchmarks of gradients share. */
+#include "gradient_setting.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "cases.h"
+#include "cpu/convert.h"
+
+enum { NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32, G_STREAM = 33, ZERO_STREAM = 34 };
+
+int flp_gradient_setting_takes(const flp_linear_logp_problem *normal)
+{
+    return normal->dtype == FLP_BF16 && normal->bias_dtype == FLP_NONE && normal->weight_layout == FLP_VOCAB_HIDDEN && normal->rows >= 2 &&
+           normal->hidden_stride == normal->hidden && normal->weight_stride == normal->hidden && normal->hidden % 8 == 0 && normal->softcap == 0;
+}
+
+/* ---- the baseline */
+
+static flp_status launch_logits(const flp_gradient_setting *b)
+{
+    return flp_cublas_logits(&b->cublas, flp_gpu_pointer(b->hidden.data), flp_gpu_pointer(b->weight.data), flp_gpu_pointer(b->logits),
+                             b->rows, b->hidden_size, b->vocab);
+}
+
+flp_status flp_gradient_setting_three_products(void *data)
+{
+    flp_gradient_setting *b = data;
+    const void *logits = flp_gpu_pointer(b->logits);
+    flp_status status = launch_logits(b);
+
+    if (status == FLP_OK)
+        status = flp_cublas_grad_hidden(&b->cublas, logits, flp_gpu_pointer(b->weight.data), flp_gpu_pointer(b->base_hidden), b->rows,
+                                        b->hidden_size, b->vocab);
+    return status == FLP_OK ? flp_cublas_grad_weight(&b->cublas, logits, flp_gpu_pointer(b->hidden.data), flp_gpu_pointer(b->base_weight),
+                                                     b->rows, b->hidden_size, b->vocab)
+                            : status;
+}
+
+flp_status flp_gradient_setting_four_products(void *data)
+{
+    flp_status status = launch_logits(data);
+
+    return status == FLP_OK ? flp_gradient_setting_three_products(data) : status;
+}
+
+/* ---- setting up */
+
+static flp_status allocate_all(flp_gradient_setting *b)
+{
+    const size_t rows = (size_t)b->rows, hidden_bytes = rows * (size_t)b->hidden_size * 2;
+    const size_t weight_bytes = (size_t)b->vocab * (size_t)b->hidden_size * 2;
+    CUdeviceptr hidden = 0, weight = 0;
+    const struct {
+        size_t bytes;
+        CUdeviceptr *pointer;
+    } all[] = {
+        { hidden_bytes, &hidden }, { hidden_bytes, &b->grad_hidden }, { hidden_bytes, &b->base_hidden },
+        { weight_bytes, &weight }, { weight_bytes / 2 * (size_t)flp_dtype_bytes(b->weight_dtype), &b->grad_weight }, { weight_bytes, &b->base_weight },
+        { rows * (size_t)b->vocab * 2, &b->logits }, { rows * sizeof(float), &b->logp }, { rows * sizeof(float), &b->lse },
+    };
+    flp_status status = FLP_OK;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && status == FLP_OK; i++)
+        status = flp_gpu_allocate(b->gpu, all[i].bytes, all[i].pointer);
+    b->hidden = flp_gpu_matrix_rows(hidden, FLP_BF16, b->rows, b->hidden_size);
+    b->weight = flp_gpu_matrix_rows(weight, FLP_BF16, b->vocab, b->hidden_size);
+    b->targets = malloc(rows * sizeof(*b->targets));
+    b->g_host = malloc(rows * sizeof(*b->g_host));
+    b->lse_host = malloc(rows * sizeof(*b->lse_host));
+    if (status == FLP_OK && (!b->targets || !b->g_host || !b->lse_host))
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for targets");
+    return status;
+}
+
+/* hidden ~ N(0, 1), weight ~ N(0, 4 / D): logits with a deviation of 2. Upstream gradients ~ N(0, 1 / N^2). */
+static flp_status fill_inputs(flp_gradient_setting *b)
+{
+    const int64_t rows = b->rows;
+    const flp_gpu_matrix grad_weight = flp_gpu_matrix_rows(b->grad_weight, b->weight_dtype, b->vocab, b->hidden_size);
+    flp_status status;
+
+    for (int64_t i = 0; i < rows; i++) {
+        b->targets[i] = i == 0 ? b->vocab - 1 : (i * 7919 + 13) % b->vocab;
+        b->g_host[i] = (float)(flp_case_random_normal(G_STREAM, (uint64_t)i) / (double)rows);
+    }
+    status = flp_gpu_kernels_fill(b->gpu, &b->kernels, &b->hidden, HIDDEN_STREAM, 1);
+    if (status == FLP_OK)
+        status = flp_gpu_kernels_fill(b->gpu, &b->kernels, &b->weight, WEIGHT_STREAM, 2 / sqrt((double)b->hidden_size));
+    if (status == FLP_OK)
+        status = flp_gpu_copy_in(b->gpu, b->targets, (size_t)rows * sizeof(*b->targets), &b->target);
+    if (status == FLP_OK)
+        status = flp_gpu_copy_in(b->gpu, b->g_host, (size_t)rows * sizeof(float), &b->g);
+    return status == FLP_OK ? flp_gpu_kernels_fill(b->gpu, &b->kernels, &grad_weight, ZERO_STREAM, 0) : status;
+}
+
+/* Its gradients' products find in place of the derivatives what the logits' product left there: numbers as random. */
+static flp_status make_baseline(flp_gradient_setting *b)
+{
+    flp_status status = flp_cublas_open(b->stream, &b->cublas);
+
+    if (status == FLP_OK)
+        status = flp_gradient_setting_four_products(b);
+    return status == FLP_OK ? flp_gpu_synchronize(b->gpu) : status;
+}
+
+flp_status flp_gradient_setting_open(flp_gradient_setting *b)
+{
+    flp_status status = flp_gpu_check(b->gpu, b->gpu->driver->stream_create(&b->stream, NON_BLOCKING), "cuStreamCreate");
+
+    if (status == FLP_OK)
+        status = flp_gpu_kernels_load(b->gpu, &b->kernels);
+    if (status == FLP_OK)
+        status = allocate_all(b);
+    if (status == FLP_OK)
+        status = fill_inputs(b);
+    return status == FLP_OK ? make_baseline(b) : status;
+}
+
+void flp_gradient_setting_close(flp_gradient_setting *b)
+{
+    flp_cublas_close(&b->cublas);
+    flp_gpu_kernels_unload(b->gpu, &b->kernels);
+    flp_gpu_free_all(b->gpu);
+    if (b->stream)
+        b->gpu->driver->stream_destroy(b->stream);
+    free(b->targets);
+    free(b->g_host);
+    free(b->lse_host);
+}
+
+flp_status flp_gradient_setting_check(flp_gradient_setting *b, flp_backward_errors *errors)
+{
+    const flp_backward_answer answer = {
+        .gpu = b->gpu, .kernels = &b->kernels, .hidden = b->hidden, .weight = b->weight, .grad_hidden = b->grad_hidden,
+        .grad_weight = b->grad_weight, .weight_dtype = b->weight_dtype, .targets = b->targets, .g = b->g_host, .lse = b->lse_host,
+    };
+    flp_status status = flp_gpu_download(b->gpu, b->lse_host, b->lse, (size_t)b->rows * sizeof(float));
+
+    return status == FLP_OK ? flp_backward_check(&answer, errors) : status;
+}

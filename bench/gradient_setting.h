@@ -1,0 +1,36 @@
+/* What the benchmarks of gradients share: inputs and outputs on the device, cuBLAS's products, the check against fp64. */
+#ifndef FLP_BENCH_GRADIENT_SETTING_H
+#define FLP_BENCH_GRADIENT_SETTING_H
+#include "backward_check.h"
+#include "baselines.h"
+#include "fusedlogp.h"
+
+/* bf16, hidden [N, D] and weight [V, D] dense, N >= 2, D a multiple of 8, no options. */
+typedef struct {
+    flp_gpu *gpu;
+    int64_t rows, hidden_size, vocab;
+    flp_dtype weight_dtype; /* of grad_weight */
+    CUstream stream;
+    flp_gpu_kernels kernels;
+    flp_cublas cublas;
+    flp_gpu_matrix hidden, weight;
+    CUdeviceptr target, logp, lse, g, grad_hidden, grad_weight; /* g ~ N(0, 1 / N^2); grad_weight is 0 */
+    CUdeviceptr logits, base_hidden, base_weight; /* what the baseline writes */
+    int64_t *targets;
+    float *g_host, *lse_host;
+} flp_gradient_setting;
+
+/* rows, hidden_size, vocab, weight_dtype and gpu are filled in. Whatever it returns, end with flp_gradient_setting_close. */
+flp_status flp_gradient_setting_open(flp_gradient_setting *setting);
+void flp_gradient_setting_close(flp_gradient_setting *setting);
+
+/* 1 where forward is as flp_gradient_setting has it. */
+int flp_gradient_setting_takes(const flp_linear_logp_problem *normal);
+
+/* data: a setting. cuBLAS's logits, grad_hidden and grad_weight; these with the logits twice. */
+flp_status flp_gradient_setting_three_products(void *data);
+flp_status flp_gradient_setting_four_products(void *data);
+
+/* Rows of grad_hidden and grad_weight, from the lse on the device. Errors as flp_backward_check. */
+flp_status flp_gradient_setting_check(flp_gradient_setting *setting, flp_backward_errors *errors);
+#endif

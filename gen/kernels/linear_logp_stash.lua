@@ -1,0 +1,44 @@
+-- linear_logp on sm_90a that keeps the terms of its sums for the gradients: linear_logp's mainloop, its statistics with given offsets, a store.
+local budget = require "gen.budget"
+local cxx = require "gen.cxx"
+local forward = require "gen.kernels.linear_logp_hopper"
+local tile_config = require "gen.kernels.tile_config"
+local wgmma = require "gen.wgmma"
+
+local kernel = {}
+
+kernel.templates = {
+  "types", "linear_logp_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
+  { emit = wgmma.wrapper }, "schedule", "moment", "row_statistics", "stashed_statistics", "tile_product", "tile_store", "linear_logp_stash",
+}
+kernel.entry = "linear_logp_stash"
+kernel.parameters = {
+  { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "TensorMap", "stash_map" }, { "LinearLogpParams", "params" },
+}
+
+function kernel.derive(spec) return budget.with_tile_store(budget.hopper(spec)) end
+
+function kernel.check(spec, arch)
+  if arch.matrix ~= "wgmma" then return nil, ("%s has no WGMMA; there is no portable stash"):format(spec.arch) end
+  if spec.dtype ~= "bf16" then return nil, ("%s: 2^(z2 - k) needs the range of bf16"):format(spec.dtype) end
+  local legal, reason = forward.check(spec, arch)
+  if not legal then return nil, reason end
+  local shared = kernel.derive(spec).shared_bytes
+  if shared > arch.shared_bytes then
+    return nil, ("p = %d: %d bytes of shared memory, a block has %d"):format(spec.stages, shared, arch.shared_bytes)
+  end
+  return true
+end
+
+function kernel.config(spec, n)
+  local compact = setmetatable({ compact = true }, { __index = spec })
+  return tile_config.join(tile_config.tile(spec, n, false, spec.dv), tile_config.options(compact), tile_config.hopper(spec, n, 1), {
+    { "using", "out_element", cxx.types[spec.dtype] }, { "bool", "adds", false },
+  })
+end
+
+function kernel.numerics(spec)
+  return ("linear_logp_stash.r1.wgmma_m64n%dk16.%s.bv%d.s%d.%s"):format(spec.bv, spec.dtype, spec.bv, spec.s, spec.arch)
+end
+
+return kernel
