@@ -50,6 +50,7 @@ local conditions = {
   tensor = function(spec) return not spec.exact end,
   exact  = function(spec) return spec.exact end,
   f32    = function(spec) return spec.dtype == "f32" and not spec.exact end,
+  filters = function(spec) return spec.filter end,
   single = function(spec) return spec.cluster == 1 end,
   clustered = function(spec) return spec.cluster > 1 end,
 }

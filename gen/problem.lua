@@ -31,6 +31,8 @@ local bias = { "^bias_([a-z0-9]+)$", "bias", float_dtype }
 -- Hints of plans: the forward leaves a stash, of the whole vocabulary, and grad_hidden is one product.
 local stash, direct = { "^stash$", "stash", yes }, { "^direct$", "direct", yes }
 
+local filter = { "^filter(.+)$", "filter", yes }
+
 local function complete_linear_logp(p)
   p.hidden_stride = p.hidden_stride or p.d
   p.weight_stride = p.weight_stride or (p.dv and p.v or p.d)
@@ -58,6 +60,7 @@ local operators = {
       { "^g_lse$",          "g_lse",              yes },
       { "^g_entropy$",      "g_entropy",          yes },
       { "^budget(%d+)$",    "memory_budget",      positive },
+      filter,
       { "^forward$",        "forward",            yes },
       stash, direct, sm_90a, portable, cpu,
     },
@@ -80,6 +83,7 @@ local operators = {
       { "^acc_weight$",          "acc_weight",         yes },
       { "^acc_bias$",            "acc_bias",           yes },
       { "^budget(%d+)$",         "memory_budget",      positive },
+      filter,
       { "^sum$",                 nil,                  yes },
       { "^none$",                nil,                  yes },
       { "^smoothing$",           "smoothing",          yes },

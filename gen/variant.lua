@@ -39,6 +39,7 @@ local fields = {
   { name = "half",    flag = "half" },
   { name = "exact",   flag = "exact" },
   { name = "compact", flag = "compact" },
+  { name = "filter",  flag = "filter" },
   { name = "loss",    word = "loss_" },
 }
 
@@ -47,12 +48,13 @@ variant.operators = {
                   optional = { "dv", "bias", "softcap", "argmax", "entropy", "logit_sum", "classes", "vec", "exact", "compact" } },
   linear_logp_stash = { required = { "dtype", "d", "bm", "bv", "s", "cluster", "stages" }, optional = { "dv", "bias", "entropy" } },
   linear_logp_grad_logits = { required = { "dtype", "d", "bm", "bv", "cluster", "stages" },
-                              optional = { "dv", "bias", "softcap", "entropy", "logit_sum", "classes", "vec", "exact" } },
+                              optional = { "dv", "bias", "softcap", "entropy", "logit_sum", "classes", "vec", "exact", "filter" } },
+  linear_logp_backward_filter = { required = {}, optional = {} },
   linear_logp_backward_rows = { required = {}, optional = {} },
   linear_logp_backward_gather = { required = { "dtype" }, optional = {} },
   linear_logp_backward_bias = { required = { "dtype", "out" }, optional = { "adds" } },
   linear_logp_backward_finish = { required = { "out" }, optional = { "dtype", "adds" } },
-  matrix_product = { required = { "dtype", "bm", "bv", "cluster", "stages", "out" }, optional = { "km", "kn", "adds", "vec", "exact" } },
+  matrix_product = { required = { "dtype", "bm", "bv", "cluster", "stages", "out" }, optional = { "km", "kn", "adds", "vec", "exact", "filter" } },
   linear_logp_combine = { required = { "bm" }, optional = { "argmax", "entropy", "logit_sum" } },
   token_loss = { required = { "loss" }, optional = {} },
   logits_logp = { required = { "dtype", "w" }, optional = { "softcap", "argmax", "entropy", "vec", "half" } },

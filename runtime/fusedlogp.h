@@ -144,6 +144,10 @@ FLP_API const char *flp_plan_describe(const flp_plan *plan);
  * first_row is -1 where count is 0. Either pointer may be NULL. */
 FLP_API flp_status flp_plan_target_errors(flp_plan *plan, int64_t *count, int64_t *first_row);
 
+/* Of executions of this plan with a grad_filter_eps since the last call of this function: how many blocks of derivatives there were, and how many
+ * of them the products passed over; 0 and 0 on paths without a filter. Waits for the device. Either pointer may be NULL. */
+FLP_API flp_status flp_plan_filter_statistics(flp_plan *plan, int64_t *blocks, int64_t *passed_over);
+
 /* ---- linear_logp -------------------------------------------------------------------------------------------- */
 
 typedef enum { FLP_VOCAB_HIDDEN, FLP_HIDDEN_VOCAB } flp_weight_layout; /* weight [V, D] or [D, V] */
@@ -259,6 +263,10 @@ typedef struct {
     int64_t memory_budget;             /* bytes of workspace that a GPU path may take for problem.rows (without a plan: for N
                                           rounded up to its bucket): more memory, fewer flops. 0: at most 256 MiB at N 8192,
                                           D 4096, in proportion to N. FLP_BAD_ARGUMENT says the least */
+    double grad_filter_eps;            /* > 0: on sm_90a, blocks of 64 rows x 64 vocabulary entries in which every |dlogit| is below it take no part
+                                          in grad_hidden and grad_weight, and no time (flp_plan_filter_statistics): an element of grad_hidden is off
+                                          by less than eps times the sum of |weight| over what its row passes over, of grad_weight likewise with
+                                          |hidden|. A row's bits then depend on its block. There is no stash. 0: nothing is passed over */
     int with_forward;                  /* 1: the plan runs linear_logp too, before: flp_linear_logp_backward_execute_forward */
 } flp_linear_logp_backward_problem;
 

@@ -55,6 +55,10 @@ void flp_gradient_case_args(const flp_gradient_case *c, const flp_gradient_case_
 /* The forward's that belong to args, for a problem with_forward. outputs: [3][rows], its logp, lse and entropy. */
 flp_linear_logp_args flp_gradient_case_forward_args(const flp_gradient_case *c, const flp_linear_logp_backward_args *args, float *outputs);
 
+/* 1 where the gradient filter of a plan that has run the case says what it must have done: where there is one, it saw every block; "most below"
+ * passes over some and not all, "all below" all. Else 0 and a message. */
+int flp_gradient_case_check_filter(const flp_gradient_case *c, flp_plan *plan, char *message, size_t bytes);
+
 /* 1 where the gradients in data are right, else 0 and a message. dlogit_roundoff: the unit roundoff of the dtype that the path keeps dlogit
  * in, 0 for fp32. See gradient_check.c for the tolerances. */
 int flp_gradient_case_check(const flp_gradient_case *c, const flp_gradient_case_data *data, const flp_gradient_reference *reference,

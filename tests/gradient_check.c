@@ -128,3 +128,23 @@ int flp_gradient_case_check(const flp_gradient_case *c, const flp_gradient_case_
     }
     return 1;
 }
+
+static int64_t blocks_of(const flp_gradient_case *c, const flp_plan *plan)
+{
+    const flp_linear_logp_problem *forward = &c->problem.forward;
+    int is_filtered = c->problem.grad_filter_eps > 0 && strstr(flp_plan_describe(plan), "path: sm_90a") != NULL;
+    return is_filtered ? (forward->rows + 63) / 64 * ((forward->vocab + 63) / 64) : 0;
+}
+
+int flp_gradient_case_check_filter(const flp_gradient_case *c, flp_plan *plan, char *message, size_t bytes)
+{
+    int64_t most = blocks_of(c, plan), blocks = -1, passed_over = -1;
+    flp_status status = flp_plan_filter_statistics(plan, &blocks, &passed_over);
+    int all = strstr(c->name, "all below") != NULL, some = strstr(c->name, "most below") != NULL, none = strstr(c->name, "nothing below") != NULL;
+    /* Ignored rows leave fewer blocks. */
+    int right = status == FLP_OK && (some ? blocks <= most : blocks == most) && (most == 0 || blocks > 0 || c->problem.forward.rows == 0) &&
+                (!all || passed_over == blocks) && (!none || passed_over == 0) && (!some || most == 0 || (passed_over > 0 && passed_over < blocks));
+    if (!right)
+        snprintf(message, bytes, "filter: passed over %" PRId64 " of %" PRId64 " blocks, of at most %" PRId64, passed_over, blocks, most);
+    return right;
+}

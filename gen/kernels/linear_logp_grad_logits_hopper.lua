@@ -9,7 +9,8 @@ local kernel = {}
 
 kernel.templates = {
   "types", "linear_logp_backward_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "product_tiles", "tile_product", "tile_store", "logit_gradients", "linear_logp_grad_logits",
+  { emit = wgmma.wrapper }, "product_tiles", "tile_product", "tile_store", "logit_gradients", { only = "filters", "kept_blocks" },
+  "linear_logp_grad_logits",
 }
 kernel.entry = "linear_logp_grad_logits"
 kernel.parameters = {
@@ -37,7 +38,7 @@ end
 
 function kernel.config(spec, n)
   return tile_config.join(tile_config.tile(spec, n, false, spec.dv), tile_config.options(spec), tile_config.hopper(spec, n, 1), {
-    { "using", "out_element", cxx.types[spec.dtype] }, { "bool", "adds", false },
+    { "using", "out_element", cxx.types[spec.dtype] }, { "bool", "adds", false }, { "bool", "filters", spec.filter or false },
   })
 end
 

@@ -13,7 +13,8 @@ end
 
 kernel.templates = {
   "types", "matrix_product_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = function(spec) return wgmma.wrapper(mainloop(spec)) end }, "product_tiles", "tile_product", "tile_store", "scale_product", "matrix_product",
+  { emit = function(spec) return wgmma.wrapper(mainloop(spec)) end }, "product_tiles", "tile_product", "tile_store", "scale_product", { only = "filters", "kept_steps" },
+  "matrix_product",
 }
 kernel.entry = "matrix_product"
 kernel.parameters = {
@@ -41,6 +42,7 @@ end
 function kernel.config(spec, n)
   return tile_config.join(tile_config.tile(spec, n, spec.km, spec.kn), tile_config.hopper(spec, n, 1), {
     { "int", "hidden_size", 0 }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
+    { "bool", "filters", spec.filter or false },
   })
 end
 

@@ -18,6 +18,7 @@ local vectors = { [2] = true, [4] = true, [8] = true, [16] = true }
 
 -- shared_bytes: what the kernel's block takes.
 function portable_tile.check(spec, arch, shared_bytes)
+  if spec.filter then return nil, "filter: the portable kernel has none" end
   if spec.cluster ~= 1 then return nil, ("c = %d: the portable kernel has no clusters"):format(spec.cluster) end
   if spec.bm ~= 64 and spec.bm ~= 128 then return nil, ("bm = %d: 64 or 128"):format(spec.bm) end
   if spec.bv ~= 128 then return nil, ("bv = %d: 128"):format(spec.bv) end

@@ -1,5 +1,5 @@
 -- linear_logp_backward: from a problem and a device to variants. Kernels, in this order: of one with the forward, linear_logp's two; rows, gather, logit gradients; where grad_hidden is
--- wanted its product and its finish; where grad_weight is wanted its product; where grad_bias is wanted its sums.
+-- wanted its product and its finish; where grad_weight is wanted its product; where grad_bias is wanted its sums; with a filter, on sm_90a, what it kept.
 -- KEEP IN STEP: backward kernels (runtime/plan/linear_logp_backward_plan.c).
 local arch = require "gen.arch"
 local emit = require "gen.emit"
@@ -42,26 +42,28 @@ end
 -- tile: of the kernels that have N rows; wide: of those that have V rows; weight_vec: nil for 16 bytes; bulk: true on sm_90a.
 local function specs(p, tile, wide, weight_vec, bulk)
   local dtype, exact, arch_name = p.dtype, p.exact, tile.arch
+  local filter = bulk and p.filter or nil
   local list = {
     { operator = "linear_logp_backward_rows", arch = arch_name },
     { operator = "linear_logp_backward_gather", dtype = dtype, arch = arch_name },
     on(tile, { operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias, softcap = p.softcap,
-               entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.classes, vec = weight_vec, exact = exact }),
+               entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.classes, vec = weight_vec, exact = exact, filter = filter }),
   }
   local function add(spec) list[#list + 1] = spec end
   if p.grad_hidden then
     -- direct: of one product of the whole vocabulary, which leaves rows that count close together; else of sums.
     local direct = p.direct and bulk
     add(on(tile, { operator = "matrix_product", dtype = dtype, kn = not p.dv or nil, out = direct and p.grad_hidden or "f32", adds = not direct or nil,
-                   vec = weight_vec, exact = exact }))
+                   vec = weight_vec, exact = exact, filter = filter }))
     add { operator = "linear_logp_backward_finish", dtype = direct and p.grad_hidden, out = p.grad_hidden, adds = p.acc_hidden, arch = arch_name }
   end
   if p.grad_weight then
-    add(on(wide, { operator = "matrix_product", dtype = dtype, km = true, kn = true, out = p.grad_weight, adds = p.acc_weight, exact = exact }))
+    add(on(wide, { operator = "matrix_product", dtype = dtype, km = true, kn = true, out = p.grad_weight, adds = p.acc_weight, exact = exact, filter = filter }))
   end
   if p.grad_bias then
     add { operator = "linear_logp_backward_bias", dtype = dtype, out = p.grad_bias, adds = p.acc_bias, arch = arch_name }
   end
+  if filter then add { operator = "linear_logp_backward_filter", arch = arch_name } end
   return list
 end
 

@@ -162,6 +162,12 @@ static flp_matrix chunk_of(const execution *run, const void *data, flp_dtype dty
 
 /* ---- the launches of a chunk ---- */
 
+/* Where the gradient filter keeps book, or NULL. */
+static uint32_t *kept_bits(const execution *run)
+{
+    return run->plan->filter ? inside(run, run->layout.kept) : NULL;
+}
+
 static flp_status compute_dlogit(const execution *run, const chunk *part)
 {
     const flp_linear_logp_problem *forward = run->forward;
@@ -171,6 +177,7 @@ static flp_status compute_dlogit(const execution *run, const chunk *part)
         .hidden_stride = run->layout.compact_stride, .weight_stride = forward->weight_stride, .out_stride = run->layout.columns,
         .gradient = inside(run, run->layout.gradient), .row_count = run->count, .class_weights = run->more->class_weights,
         .rows = (int32_t)run->args->rows, .vocab = (int32_t)forward->vocab, .first_column = (int32_t)part->first, .columns = (int32_t)part->columns,
+        .filter = (float)run->problem->grad_filter_eps, .factor = run->factor, .kept = kept_bits(run), .kept_words = (int32_t)run->layout.kept_words,
         .softcap = (float)forward->softcap, .inverse_softcap = forward->softcap == 0 ? 0 : (float)(1 / forward->softcap),
     };
     const flp_tile_launch launch = {
@@ -193,6 +200,8 @@ static flp_status run_product(const execution *run, const flp_kernel *kernel, fl
     params->right_stride = launch->right.stride;
     params->out_stride = launch->out.stride;
     params->factor = run->inverse_factor;
+    params->kept = kept_bits(run);
+    params->kept_words = (int32_t)run->layout.kept_words;
     params->rows = (int32_t)launch->rows;
     params->columns = (int32_t)launch->columns;
     launch->row_bytes = PRODUCT_ROW_BYTES;
@@ -213,7 +222,8 @@ static flp_status add_to_sums(const execution *run, const chunk *part)
     const flp_linear_logp_problem *forward = run->forward;
     const flp_matrix sums = { inside(run, run->layout.sums), FLP_F32, run->args->rows, forward->hidden, forward->hidden };
     flp_matrix_product_params params = { .row_count = run->count, .inner = (int32_t)part->columns,
-                                         .waits_late = run->plan->weight_product ? part->waits_late : 0, .row_factor = part->row_factor };
+                                         .waits_late = run->plan->weight_product ? part->waits_late : 0, .row_factor = part->row_factor,
+                                         .kept_along = FLP_KEPT_ROWS_ALONG_ROWS };
     flp_tile_launch launch = {
         .left = dlogit_matrix(run, part),
         .right = chunk_of(run, run->args->weight, forward->dtype, forward->weight_stride, part->first, part->columns),
@@ -229,7 +239,8 @@ static flp_status write_grad_weight(const execution *run, const chunk *part)
 {
     const int transposed = run->forward->weight_layout == FLP_HIDDEN_VOCAB;
     const flp_matrix dlogit = dlogit_matrix(run, part), rows = compact_matrix(run);
-    flp_matrix_product_params params = { .inner_count = run->count, .inner = (int32_t)run->args->rows };
+    flp_matrix_product_params params = { .inner_count = run->count, .inner = (int32_t)run->args->rows,
+                                         .kept_along = transposed ? FLP_KEPT_COLUMNS_ALONG_COLUMNS : FLP_KEPT_ROWS_ALONG_COLUMNS };
     flp_tile_launch launch = {
         .left = transposed ? rows : dlogit, .right = transposed ? dlogit : rows,
         .out = chunk_of(run, run->args->grad_weight, run->problem->grad_weight, run->problem->grad_weight_stride, part->first, part->columns),
@@ -281,6 +292,19 @@ static flp_status run_stash(const execution *run)
     return status == FLP_OK ? run_hidden_product(run, &part) : status;
 }
 
+/* Clears the filter's bits; columns: of the chunk whose bits they were, 0 before the first. */
+static flp_status count_kept(const execution *run, int64_t columns)
+{
+    const int64_t row_blocks = (run->args->rows + 255) / 256 * 4;
+    flp_backward_filter_params params = {
+        .kept = kept_bits(run), .statistics = (unsigned long long *)(uintptr_t)run->plan->statistics, .row_count = run->count,
+        .words = (int32_t)(row_blocks * run->layout.kept_words), .rows = (int32_t)run->args->rows, .columns = (int32_t)columns,
+    };
+    void *parameters[] = { &params };
+
+    return flp_launch_kernel(run->driver, run->plan->filter, 1, run->args->stream, parameters);
+}
+
 static flp_status run_chunk(const execution *run, int64_t first)
 {
     const int64_t left = run->forward->vocab - first, columns = left < run->layout.columns ? left : run->layout.columns;
@@ -289,12 +313,14 @@ static flp_status run_chunk(const execution *run, int64_t first)
 
     if (status == FLP_OK)
         status = run_weight_products(run, &part);
-    return status == FLP_OK ? run_hidden_product(run, &part) : status;
+    if (status == FLP_OK)
+        status = run_hidden_product(run, &part);
+    return status == FLP_OK && run->plan->filter ? count_kept(run, columns) : status;
 }
 
 static flp_status run_chunks(const execution *run)
 {
-    flp_status status = run->row_factor ? run_stash(run) : FLP_OK;
+    flp_status status = run->row_factor ? run_stash(run) : run->plan->filter ? count_kept(run, 0) : FLP_OK;
 
     for (int64_t first = run->layout.stash_columns; status == FLP_OK && first < run->forward->vocab; first += run->layout.columns)
         status = run_chunk(run, first);

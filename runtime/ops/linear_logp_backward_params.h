@@ -52,9 +52,21 @@ typedef struct {
     int32_t rows, vocab, first_column, columns;
     float softcap, inverse_softcap;
     int32_t group;
-    int32_t unused;
+    float filter;                /* of filtering variants: derivatives below it (times factor) count for nothing where a block has no other */
     const void *class_weights;   /* w [vocab] of the variant's dtype; NULL: 1 */
+    uint32_t *kept;              /* [rows / 64, rounded up][kept_words]: one bit for each 64 x 64 block that has others; 0 before */
+    const float *factor;         /* what the derivatives are multiplied by */
+    int32_t kept_words, unused;
 } flp_logit_gradients_params;
+
+/* Behind a chunk: counts its blocks, and clears their bits. One block. */
+typedef struct {
+    uint32_t *kept;
+    unsigned long long *statistics; /* [2]: blocks kept, blocks; added to */
+    const int32_t *row_count;
+    int32_t words, rows, columns; /* of kept in all; of the chunk; columns 0: nothing is counted */
+    int32_t unused;
+} flp_backward_filter_params;
 
 /* grad_bias of a chunk: a block for each 32 columns. */
 typedef struct {
@@ -78,6 +90,6 @@ typedef struct {
 } flp_backward_finish_params;
 
 _Static_assert(sizeof(flp_backward_rows_params) == 200 && sizeof(flp_backward_gather_params) == 80 &&
-               sizeof(flp_logit_gradients_params) == 112 && sizeof(flp_backward_bias_params) == 56 &&
+               sizeof(flp_logit_gradients_params) == 136 && sizeof(flp_backward_filter_params) == 40 && sizeof(flp_backward_bias_params) == 56 &&
                sizeof(flp_backward_finish_params) == 56, "templates/common/linear_logp_backward_params.cuh disagrees");
 #endif

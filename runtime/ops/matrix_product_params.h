@@ -18,7 +18,18 @@ typedef struct {
                                  multiprocessors that the other leaves idle at its end. 2: it reads what this one writes, too */
     int32_t unused;
     const float *row_factor;  /* [rows] on the device: each row of the product is multiplied by its own, sm_90a alone; NULL: 1 */
+    /* Of filtering variants: */
+    const uint32_t *kept;     /* as flp_logit_gradients_params': steps of the inner size whose blocks of dlogit have no bit are passed over */
+    int32_t kept_words;
+    int32_t kept_along;       /* flp_kept_along */
 } flp_matrix_product_params;
 
-_Static_assert(sizeof(flp_matrix_product_params) == 104, "templates/common/matrix_product_params.cuh disagrees");
+/* What of out lies along the rows or columns of dlogit. */
+typedef enum {
+    FLP_KEPT_ROWS_ALONG_ROWS,      /* grad_hidden: out's rows are dlogit's, its columns are summed over */
+    FLP_KEPT_ROWS_ALONG_COLUMNS,   /* grad_weight [V, D]: out's rows are dlogit's columns */
+    FLP_KEPT_COLUMNS_ALONG_COLUMNS /* grad_weight [D, V] */
+} flp_kept_along;
+
+_Static_assert(sizeof(flp_matrix_product_params) == 120, "templates/common/matrix_product_params.cuh disagrees");
 #endif

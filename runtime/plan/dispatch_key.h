@@ -3,7 +3,7 @@
 #define FLP_PLAN_DISPATCH_KEY_H
 #include <stdint.h>
 
-enum { FLP_DISPATCH_SIZES = 12, FLP_DISPATCH_CHOICES = 9 };
+enum { FLP_DISPATCH_SIZES = 13, FLP_DISPATCH_CHOICES = 9 };
 
 /* Words without padding, compared and hashed as such. An operator fills sizes and choices; dispatch the rest. */
 typedef struct {

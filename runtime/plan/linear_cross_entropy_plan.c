@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "cpu/linear_cross_entropy_cpu.h"
+#include "plan/filter_statistics.h"
 #include "plan/linear_cross_entropy_problem.h"
 #include "plan/prepare.h"
 #include "plan/token_loss.h"
@@ -60,6 +61,7 @@ static flp_status set_up_forward(flp_linear_cross_entropy_plan *plan)
 static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
 {
     plan->backward.problem = plan->problem.backward;
+    plan->backward.statistics = flp_filter_statistics_at(&plan->common);
     plan->backward.stashes = flp_linear_logp_plan_stashes(&plan->forward);
     plan->row_chunk = plan->backward.stashes ? row_chunk(&plan->backward.problem) : 0;
     if (plan->row_chunk > 0)

@@ -38,6 +38,7 @@ static const flp_problem_part options[] = {
     { "acc_weight", FLP_PART_BIT, AT(backward.accumulate), .value = FLP_ACCUMULATE_WEIGHT },
     { "acc_bias", FLP_PART_BIT, AT(backward.accumulate), .value = FLP_ACCUMULATE_BIAS },
     { "budget", FLP_PART_SIZE, AT(backward.memory_budget), .value_name = "bytes" },
+    { "filter", FLP_PART_NUMBER, AT(backward.grad_filter_eps), .value_name = "number" },
     { "sum", FLP_PART_WORD, AT(reduction), .value = FLP_REDUCE_SUM },
     { "none", FLP_PART_WORD, AT(reduction), .value = FLP_REDUCE_NONE },
     { "smoothing", FLP_PART_WORD, AT(label_smoothing), .value = 1 },
@@ -77,6 +78,8 @@ static flp_status normalize_forward(const flp_linear_logp_backward_problem *back
         { "accumulate", (int64_t)backward->accumulate }, { "memory_budget", backward->memory_budget }
     };
 
+    if (backward->grad_filter_eps != 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "backward.grad_filter_eps: got %g, wanted 0: no gradient is asked for", backward->grad_filter_eps);
     for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
         if (fields[i].value != 0)
             return flp_status_fail(FLP_BAD_ARGUMENT, "backward.%s: got %" PRId64 ", wanted 0: no gradient is asked for", fields[i].name,
@@ -156,11 +159,11 @@ int flp_linear_cross_entropy_problem_pack(const void *given, flp_dispatch_key *k
     int known = flp_linear_logp_backward_problem_pack(&problem->backward, key);
 
     key->choices = key->choices << 7 | reduction | classes << 2 | smoothing << 4 | tokens << 5 | entropy << 6;
-    memcpy(&key->sizes[8], problem->token_loss, length);
+    memcpy(&key->sizes[9], problem->token_loss, length);
     return known && reduction <= FLP_REDUCE_NONE && classes <= FLP_F32 && smoothing <= 1 && tokens <= 1 && entropy <= 1 &&
            length < FLP_TOKEN_LOSS_NAME_BYTES;
 }
-_Static_assert((FLP_DISPATCH_SIZES - 8) * sizeof(uint64_t) == FLP_TOKEN_LOSS_NAME_BYTES, "a dispatch key holds a token loss' name");
+_Static_assert((FLP_DISPATCH_SIZES - 9) * sizeof(uint64_t) == FLP_TOKEN_LOSS_NAME_BYTES, "a dispatch key holds a token loss' name");
 
 flp_status flp_linear_cross_entropy_problem_format(const flp_linear_cross_entropy_problem *problem, char *text, size_t bytes)
 {

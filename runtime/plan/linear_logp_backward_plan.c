@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "cpu/convert.h"
 #include "cpu/linear_logp_backward_cpu.h"
+#include "plan/filter_statistics.h"
 #include "plan/linear_logp_backward_problem.h"
 #include "plan/linear_logp_backward_workspace.h"
 #include "plan/prepare.h"
@@ -34,7 +35,7 @@ static flp_status take(const flp_plan *common, int wanted, int has_tile, int *in
 
 const char *flp_linear_logp_backward_stash_hint(const flp_linear_logp_backward_problem *normal)
 {
-    if (normal->forward.dtype != FLP_BF16 || normal->forward.softcap != 0)
+    if (normal->forward.dtype != FLP_BF16 || normal->forward.softcap != 0 || normal->grad_filter_eps > 0)
         return "";
     return flp_linear_logp_backward_is_direct(normal) ? ":stash:direct" : ":stash";
 }
@@ -74,19 +75,23 @@ static flp_status set_up(flp_plan *common)
     const int first = plan->problem.with_forward ? FORWARD_KERNELS : 0;
     const int hidden = plan->problem.grad_hidden != FLP_NONE, weight = plan->problem.grad_weight != FLP_NONE;
     const int bias = plan->problem.grad_bias != FLP_NONE;
+    const int filters = plan->problem.grad_filter_eps > 0 && common->choice.path == FLP_BACKEND_SM90A;
     const struct {
         int wanted, has_tile;
         const flp_kernel **kernel;
     } roles[] = {
         { 1, 0, &plan->rows }, { 1, 0, &plan->gather }, { 1, 1, &plan->logits }, { hidden, 1, &plan->hidden_product },
         { hidden, 0, &plan->finish }, { weight, 1, &plan->weight_product }, { bias, 0, &plan->bias },
+        { filters, 0, &plan->filter },
     };
     int index = first;
-    flp_status status = flp_plan_check_kernels(common, first + 3 + 2 * hidden + weight + bias,
+    flp_status status = flp_plan_check_kernels(common, first + 3 + 2 * hidden + weight + bias + filters,
                                                "(the forward's two,) rows, gather, logit gradients, and those of the gradients asked for");
 
     if (status == FLP_OK && first > 0)
         status = set_up_forward(plan);
+    if (plan->common.target_errors)
+        plan->statistics = flp_filter_statistics_at(&plan->common);
 
     for (size_t i = 0; status == FLP_OK && i < sizeof(roles) / sizeof(roles[0]); i++)
         status = take(common, roles[i].wanted, roles[i].has_tile, &index, roles[i].kernel);
@@ -150,6 +155,7 @@ static void describe(const flp_plan *common, flp_text *text)
     describe_optional(text, "grad_hidden", plan->finish);
     describe_optional(text, "grad_weight product", plan->weight_product);
     describe_optional(text, "grad_bias", plan->bias);
+    describe_optional(text, "filter", plan->filter);
     flp_text_append(text, "chunk: %" PRId64 " vocabulary entries, %" PRId64 " chunks\n", layout.columns,
                     (problem->forward.vocab + layout.columns - 1) / layout.columns);
     if (stashed > 0)

@@ -9,7 +9,8 @@ typedef struct {
     flp_plan common;
     flp_linear_logp_backward_problem problem; /* with its defaults filled in */
     /* GPU paths; NULL where the gradient is not wanted. */
-    const flp_kernel *rows, *gather, *logits, *hidden_product, *finish, *weight_product, *bias;
+    const flp_kernel *rows, *gather, *logits, *hidden_product, *finish, *weight_product, *bias, *filter;
+    CUdeviceptr statistics; /* [2] u64: blocks that the filter kept, blocks */
     int stashes; /* 1: the forward, the plan's own or linear_cross_entropy's, leaves a stash */
     flp_linear_logp_plan forward; /* where the problem's with_forward is 1; owns nothing */
 } flp_linear_logp_backward_plan;

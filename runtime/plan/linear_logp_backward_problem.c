@@ -1,6 +1,7 @@
 /* Checks the problem of linear_logp's backward field by field and fills in its defaults. */
 #include "plan/linear_logp_backward_problem.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
@@ -39,6 +40,7 @@ static const flp_problem_part options[] = {
     { "g_lse", FLP_PART_WORD, AT(g_lse), .value = 1 },
     { "g_entropy", FLP_PART_WORD, AT(g_entropy), .value = 1 },
     { "budget", FLP_PART_SIZE, AT(memory_budget), .value_name = "bytes" },
+    { "filter", FLP_PART_NUMBER, AT(grad_filter_eps), .value_name = "number" },
     { "forward", FLP_PART_WORD, AT(with_forward), .value = 1 },
     { "sm_90a", FLP_PART_WORD, AT(forward.backend), .value = FLP_BACKEND_SM90A },
     { "portable", FLP_PART_WORD, AT(forward.backend), .value = FLP_BACKEND_PORTABLE },
@@ -91,6 +93,8 @@ static flp_status check_options(const flp_linear_logp_backward_problem *problem)
         status = flp_problem_check_flag("g_entropy", problem->g_entropy);
     if (status == FLP_OK)
         status = flp_problem_check_flag("with_forward", problem->with_forward);
+    if (status == FLP_OK && !(problem->grad_filter_eps >= 0 && problem->grad_filter_eps <= FLT_MAX))
+        status = flp_status_fail(FLP_BAD_ARGUMENT, "grad_filter_eps: got %g, wanted 0 or a finite number above", problem->grad_filter_eps);
     if (status == FLP_OK && problem->accumulate & ~possible)
         status = flp_status_fail(FLP_BAD_ARGUMENT, "accumulate: got 0x%x, wanted no bits but 0x%x, of the gradients asked for",
                                  problem->accumulate, possible);
@@ -188,6 +192,7 @@ int flp_linear_logp_backward_problem_pack(const void *given, flp_dispatch_key *k
     key->sizes[5] = (uint64_t)(problem->grad_hidden_stride || !problem->grad_hidden ? problem->grad_hidden_stride : hidden_stride);
     key->sizes[6] = (uint64_t)(problem->grad_weight_stride || !problem->grad_weight ? problem->grad_weight_stride : weight_stride);
     key->sizes[7] = (uint64_t)problem->memory_budget;
+    memcpy(&key->sizes[8], &problem->grad_filter_eps, sizeof(double));
     return known && flp_dispatch_key_choose(key, choices, sizeof(choices) / sizeof(choices[0]));
 }
 

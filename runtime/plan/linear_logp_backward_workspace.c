@@ -6,6 +6,7 @@
 enum {
     ROW_BYTES = 32,
     ROW_BLOCK = 256,           /* the tallest cluster of row blocks */
+    FILTER_BLOCK = 64,         /* KEEP IN STEP: templates/common/kept_blocks.cuh */
     ALIGNED_BYTES = 16,        /* of rows that the copy engine reads */
     /* Of a row of dlogit: long sums run near the speed of a whole product. 41 tiles of columns make nearly whole waves of the 66 clusters of
      * an H100 or H200 for row counts that are powers of two; where hidden is wide the sums of grad_hidden need the room, and 28 tiles come
@@ -69,6 +70,11 @@ static flp_linear_logp_backward_workspace lay_out(const flp_linear_logp_backward
     }
     if (stashes)
         take_stash_arrays(rows, &workspace);
+    workspace.kept = -1;
+    if (normal->grad_filter_eps > 0) {
+        workspace.kept_words = (columns / FILTER_BLOCK + 31) / 32;
+        workspace.kept = flp_workspace_take(bytes, round_up(rows, ROW_BLOCK) / FILTER_BLOCK * workspace.kept_words * (int64_t)sizeof(uint32_t));
+    }
     workspace.dlogit = flp_workspace_take(bytes, rows * columns * element_bytes(normal));
     workspace.scratch = stashes ? *bytes : workspace.dlogit;
     if (normal->grad_hidden != FLP_NONE && !is_direct(normal, stashes, columns))

@@ -17,6 +17,8 @@ typedef struct {
     int64_t compact;   /* [rows][compact_stride] of hidden's dtype; -1: in grad_hidden, which is written last */
     int64_t offset, target_logit, row_factor; /* for the stash: [rows] f32: k; z2 of the target; what a row's terms times it are derivatives */
     int64_t overflow, block_overflow; /* [rows], [rows + 1] i32 */
+    int64_t kept;      /* with a grad_filter_eps: [row blocks of 64, of rows rounded up to 256][kept_words] u32, one bit a block; else -1 */
+    int64_t kept_words;
     int64_t dlogit;    /* [rows][columns] of hidden's dtype */
     int64_t scratch;   /* from here on, nothing is written before the forward has ended */
     int64_t sums;      /* [rows][D] f32: grad_hidden's, -1 where not wanted, or where it is one product of a stash of the whole vocabulary, in

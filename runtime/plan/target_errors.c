@@ -5,7 +5,7 @@
 #include "plan/device_memory.h"
 #include "plan/plan.h"
 
-static const uint64_t none[2] = { 0, UINT64_MAX };
+static const uint64_t none[4] = { 0, UINT64_MAX, 0, 0 };
 
 flp_status flp_target_errors_create(CUdeviceptr *words)
 {
@@ -44,11 +44,10 @@ static void take_from_host(flp_plan *plan, int64_t *count, int64_t *first)
     pthread_mutex_unlock(&plan->bad_mutex);
 }
 
-static flp_status take_from_device(flp_plan *plan, int64_t *count, int64_t *first)
+flp_status flp_plan_take_words(const flp_plan *plan, CUdeviceptr words, const void *initial, void *taken, size_t bytes)
 {
     const flp_driver *driver;
     unsigned long long cuda_context;
-    uint64_t words[2];
     flp_status status = flp_device_current_id(&cuda_context);
 
     if (status == FLP_OK)
@@ -58,9 +57,15 @@ static flp_status take_from_device(flp_plan *plan, int64_t *count, int64_t *firs
     if (status == FLP_OK)
         status = flp_driver_check(driver, driver->context_synchronize(), "cuCtxSynchronize");
     if (status == FLP_OK)
-        status = flp_device_memory_copy(plan->target_errors, words, NULL, sizeof(words));
-    if (status == FLP_OK)
-        status = flp_device_memory_copy(plan->target_errors, NULL, none, sizeof(none));
+        status = flp_device_memory_copy(words, taken, NULL, bytes);
+    return status == FLP_OK ? flp_device_memory_copy(words, NULL, initial, bytes) : status;
+}
+
+static flp_status take_from_device(flp_plan *plan, int64_t *count, int64_t *first)
+{
+    uint64_t words[2];
+    flp_status status = flp_plan_take_words(plan, plan->target_errors, none, words, FLP_TARGET_ERRORS_BYTES);
+
     if (status != FLP_OK)
         return status;
     *count = (int64_t)words[0];

@@ -95,6 +95,7 @@ template <class T, class Change> __attribute__((no_sanitize("thread"))) inline T
 template <class T> inline T atomicAdd(T *at, T value) { return change_atomically(at, [=](T old) { return old + value; }); }
 template <class T> inline T atomicMin(T *at, T value) { return change_atomically(at, [=](T old) { return min(old, value); }); }
 template <class T> inline T atomicMax(T *at, T value) { return change_atomically(at, [=](T old) { return max(old, value); }); }
+template <class T> inline T atomicOr(T *at, T value) { return change_atomically(at, [=](T old) { return old | value; }); }
 template <class T> inline T atomicExch(T *at, T value) { return change_atomically(at, [=](T) { return value; }); }
 template <class T> inline T atomicCAS(T *at, T expected, T value) {
     return change_atomically(at, [=](T old) { return old == expected ? value : old; });

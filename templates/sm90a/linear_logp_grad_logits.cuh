@@ -1,5 +1,5 @@
 // The derivative of the loss by a chunk of the logits on Hopper: the forward's mainloop, then logit_gradients.
-// Config: threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, product_tiles, logit_gradients and tile_store
+// Config: filters, threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, product_tiles, logit_gradients and tile_store
 template <class Config>
 __device__ __forceinline__ void linear_logp_grad_logits(const TensorMap &hidden_map, const TensorMap &weight_map, const TensorMap &out_map,
                                                         const LogitGradientsParams &params) {
@@ -32,6 +32,8 @@ __device__ __forceinline__ void linear_logp_grad_logits(const TensorMap &hidden_
             gradients.begin(params, row);
             product.multiply(d, group);
             gradients.transform(params, d, params.first_column + column_tile * Config::block_vocab);
+            if constexpr (Config::filters)
+                note_kept(params.kept, params.kept_words, params.filter * *params.factor, d, row, column_tile * Config::block_vocab);
             TileStore<Config>::store(shared.out, out_map, {}, d, row, column_tile * Config::block_vocab);
         }
         TileStore<Config>::finish();

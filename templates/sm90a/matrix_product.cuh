@@ -1,7 +1,10 @@
 // out (+)= left . right on Hopper: the forward's mainloop with a store behind it.
 //
 // left is [rows, inner] or, transposed, [inner, rows]; right is [columns, inner] or [inner, columns]; out [rows, columns].
-// Config: threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, product_tiles and tile_store
+// Config: filters, threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, product_tiles and tile_store
+// The gradient filter: kept_steps.cuh, emitted where Config::filters.
+template <class Config> struct KeptSteps;
+
 template <class Config>
 __device__ __forceinline__ void matrix_product(const TensorMap &left_map, const TensorMap &right_map, const TensorMap &out_map,
                                                const MatrixProductParams &params) {
@@ -23,17 +26,24 @@ __device__ __forceinline__ void matrix_product(const TensorMap &left_map, const 
     if (group == Config::consumer_groups) {
         if constexpr (Config::producer_registers > 0) registers_release<Config::producer_registers>();
         if (threadIdx.x % 128 == 0)
-            while (tiles.next(row_block, column_tile))
-                product.load(left_map, right_map, (row_block * Config::cluster + rank) * Config::block_rows, column_tile * Config::block_vocab,
-                             rank, steps);
+            while (tiles.next(row_block, column_tile)) {
+                int row = (row_block * Config::cluster + rank) * Config::block_rows, column = column_tile * Config::block_vocab;
+                if constexpr (Config::filters) {
+                    product.load_kept(left_map, right_map, row, column, rank, steps, KeptSteps<Config>(params, row_block, column_tile));
+                } else {
+                    product.load(left_map, right_map, row, column, rank, steps);
+                }
+            }
     } else {
         if constexpr (Config::consumer_registers > 0) registers_claim<Config::consumer_registers>();
         using Out = typename Config::out_element;
         OutMatrix<Out> old = {(const Out *)params.out, params.out_stride, rows, params.columns};
         float d[TileProduct<Config>::accumulators];
         while (tiles.next(row_block, column_tile)) {
-            product.multiply(d, group, steps);
-            scale_product(d, params.factor, steps);
+            int done = steps;
+            if constexpr (Config::filters) done = product.multiply_kept(d, group, steps, KeptSteps<Config>(params, row_block, column_tile));
+            else product.multiply(d, group, steps);
+            scale_product(d, params.factor, done);
             int row = (row_block * Config::cluster + rank) * Config::block_rows + group * 64 + (warp_index() % 4) * 16;
             scale_rows(d, params.row_factor, row, rows);
             if (params.waits_late == writes_what_was_read) wait_for_previous_kernel();

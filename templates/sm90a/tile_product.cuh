@@ -98,6 +98,25 @@ template <class Config> struct TileProduct {
         }
     }
 
+    // The same of those steps alone for which kept(step) says so.
+    template <class Kept>
+    __device__ __forceinline__ void load_kept(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank, int steps,
+                                              const Kept &kept) {
+        static_assert(Config::steps_together == 1, "a stage at a time");
+#pragma unroll 1
+        for (int step = 0; step < steps; step++)
+            if (kept(step)) load_step(hidden_map, weight_map, row, column, rank, step);
+    }
+
+    __device__ __forceinline__ void load_step(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank, int step) {
+        mbarrier_wait(empty(), ring.phase ^ 1);
+        mbarrier_arrive_expect(full(), hidden_rows * row_bytes + weight_bytes);
+        load_hidden(hidden_map, step * Config::block_hidden, row);
+#pragma unroll
+        for (int i = 0; i < boxes_of_block; i++) load_weight_box(weight_map, step * Config::block_hidden, column, rank * boxes_of_block + i);
+        ring.advance();
+    }
+
     __device__ __forceinline__ void load_hidden(const TensorMap &map, int k, int row) {
         u32 to = shared_address(shared.hidden[ring.stage]);
         if constexpr (Config::hidden_is_transposed) {
@@ -153,6 +172,26 @@ template <class Config> struct TileProduct {
         }
         wgmma_finish(d);
         if (late && steps > 0) release(previous);
+    }
+
+    // Of the steps that load_kept loads; how many these are. d is not written where there are none.
+    template <class Kept> __device__ __forceinline__ int multiply_kept(float (&d)[accumulators], int group, int steps, const Kept &kept) {
+        int done = 0;
+#pragma unroll 1
+        for (int step = 0; step < steps; step++) {
+            if (!kept(step)) continue;
+            mbarrier_wait(full(), ring.phase);
+            wgmma_fence();
+            u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
+            wgmma_stage(d, a, b, done != 0);
+            wgmma_commit();
+            wgmma_wait<0>();
+            release(empty());
+            ring.advance();
+            done++;
+        }
+        wgmma_finish(d);
+        return done;
     }
 
     // The tensor cores truncate what they accumulate. That would cost fp32 its accuracy over a long D, so only a stage's products are summed

@@ -122,6 +122,7 @@ static void check_plan(const flp_gradient_case *c, flp_plan *plan, const char *p
     const int64_t bytes = flp_plan_workspace_bytes(plan, c->problem.forward.rows);
     device_copy copy = { 0 };
     flp_linear_logp_backward_args args;
+    char message[256];
 
     flp_gradient_case_restore_outputs(data);
     upload(data, &copy);
@@ -133,6 +134,8 @@ static void check_plan(const flp_gradient_case *c, flp_plan *plan, const char *p
         execute_forward(c, plan, &args);
     assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
     fetch_and_check(c, path, &copy, data, reference);
+    if (!flp_gradient_case_check_filter(c, plan, message, sizeof(message)))
+        fail_msg("%s, %s: %s", c->name, path, message);
 }
 
 /* The same through dispatch and the shared scratch. */

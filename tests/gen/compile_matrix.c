@@ -48,6 +48,9 @@ static const char *const patterns[] = {
     "linear_logp.f16.d2304.bm64.bv128.s108.c1.p4" ALL_OPTIONS ".vec2.{sm_100a|sm_103a|sm_110a|sm_120a|sm_121a}",
     "linear_logp.f32.d2304.bm128.bv128.s108.c1.p4.exact.{sm_100a|sm_103a|sm_110a|sm_120a|sm_121a}",
 
+    "linear_logp_grad_logits.{bf16|f16}.d4096." HOPPER_PRODUCT_TILES "{|.bias_f32.softcap.entropy}.filter.sm_90a",
+    "matrix_product.{bf16|f16}." HOPPER_PRODUCT_TILES ".{kn.out_f32.adds|km.kn.out_bf16}.filter.sm_90a",
+    "linear_logp_backward_filter.sm_90a",
     "linear_logp.bf16.d4096.bm128.bv256.s132.c2.p4{|.bias_f32.entropy}.compact.sm_90a",
     "linear_logp.bf16.d4096.bm128.bv128.s108.c1.p4{|.bias_f32.entropy}.compact.sm_80",
     "linear_logp_stash.bf16.d{2048|4096}.{bm64.bv256.s132.c1.p4|bm128.bv256.s132.c1.p4|bm128.bv256.s132.c2.p4}{|.dv}{|.bias_f32}{|.entropy}.sm_90a",

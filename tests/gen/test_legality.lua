@@ -95,6 +95,7 @@ local function portable_rules(stages, bytes)
     { { vec = 1 }, "vec = 1", "2, 4 or 8 bytes" },
     { { vec = 32 }, "vec = 32", "2, 4 or 8 bytes" },
     { { vec = 16 }, "vec = 16", "not written" },
+    { { filter = true }, "filter", "has none" },
     { { vec = 2, dtype = "f32" }, "vec = 2", "multiples of 4" },
     { { exact = true }, "exact", "f32 only" },
     { { stages = 1 }, "p = 1", "at least 2" },

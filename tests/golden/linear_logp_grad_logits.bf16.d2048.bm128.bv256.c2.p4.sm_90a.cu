@@ -51,6 +51,7 @@ struct Config {
     static constexpr int fragment_columns = 256;
     using out_element = bf16;
     static constexpr bool adds = false;
+    static constexpr bool filters = false;
     static constexpr int threads = 384;
     static constexpr int shared_bytes = 230400;
 };
@@ -106,9 +107,21 @@ struct LogitGradientsParams {
     int first_column, columns;
     float softcap, inverse_softcap;
     int group;
-    int unused;
+    float filter;
     const void *class_weights;
+    u32 *kept;
+    const float *factor;
+    int kept_words, unused;
 };
+
+struct BackwardFilterParams {
+    u32 *kept;
+    u64 *statistics;
+    const int *row_count;
+    int words, rows, columns;
+    int unused;
+};
+
 struct BackwardBiasParams {
     const void *gradients;
     void *out;
@@ -127,7 +140,7 @@ struct BackwardFinishParams {
     int rows, hidden_size;
 };
 static_assert(sizeof(RowGradient) == 32 && sizeof(BackwardRowsParams) == 200 && sizeof(BackwardGatherParams) == 80 &&
-              sizeof(LogitGradientsParams) == 112 && sizeof(BackwardBiasParams) == 56 && sizeof(BackwardFinishParams) == 56,
+              sizeof(LogitGradientsParams) == 136 && sizeof(BackwardFilterParams) == 40 && sizeof(BackwardBiasParams) == 56 && sizeof(BackwardFinishParams) == 56,
               "runtime/ops/linear_logp_backward_params.h disagrees");
 
 // How many rows there are, where the device alone knows it.
@@ -520,6 +533,25 @@ template <class Config> struct TileProduct {
         }
     }
 
+    // The same of those steps alone for which kept(step) says so.
+    template <class Kept>
+    __device__ __forceinline__ void load_kept(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank, int steps,
+                                              const Kept &kept) {
+        static_assert(Config::steps_together == 1, "a stage at a time");
+#pragma unroll 1
+        for (int step = 0; step < steps; step++)
+            if (kept(step)) load_step(hidden_map, weight_map, row, column, rank, step);
+    }
+
+    __device__ __forceinline__ void load_step(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank, int step) {
+        mbarrier_wait(empty(), ring.phase ^ 1);
+        mbarrier_arrive_expect(full(), hidden_rows * row_bytes + weight_bytes);
+        load_hidden(hidden_map, step * Config::block_hidden, row);
+#pragma unroll
+        for (int i = 0; i < boxes_of_block; i++) load_weight_box(weight_map, step * Config::block_hidden, column, rank * boxes_of_block + i);
+        ring.advance();
+    }
+
     __device__ __forceinline__ void load_hidden(const TensorMap &map, int k, int row) {
         u32 to = shared_address(shared.hidden[ring.stage]);
         if constexpr (Config::hidden_is_transposed) {
@@ -575,6 +607,26 @@ template <class Config> struct TileProduct {
         }
         wgmma_finish(d);
         if (late && steps > 0) release(previous);
+    }
+
+    // Of the steps that load_kept loads; how many these are. d is not written where there are none.
+    template <class Kept> __device__ __forceinline__ int multiply_kept(float (&d)[accumulators], int group, int steps, const Kept &kept) {
+        int done = 0;
+#pragma unroll 1
+        for (int step = 0; step < steps; step++) {
+            if (!kept(step)) continue;
+            mbarrier_wait(full(), ring.phase);
+            wgmma_fence();
+            u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
+            wgmma_stage(d, a, b, done != 0);
+            wgmma_commit();
+            wgmma_wait<0>();
+            release(empty());
+            ring.advance();
+            done++;
+        }
+        wgmma_finish(d);
+        return done;
     }
 
     // The tensor cores truncate what they accumulate. That would cost fp32 its accuracy over a long D, so only a stage's products are summed
@@ -823,7 +875,7 @@ template <class Config> struct LogitGradients {
 };
 #line 1 "templates/sm90a/linear_logp_grad_logits.cuh"
 // The derivative of the loss by a chunk of the logits on Hopper: the forward's mainloop, then logit_gradients.
-// Config: threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, product_tiles, logit_gradients and tile_store
+// Config: filters, threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, product_tiles, logit_gradients and tile_store
 template <class Config>
 __device__ __forceinline__ void linear_logp_grad_logits(const TensorMap &hidden_map, const TensorMap &weight_map, const TensorMap &out_map,
                                                         const LogitGradientsParams &params) {
@@ -856,6 +908,8 @@ __device__ __forceinline__ void linear_logp_grad_logits(const TensorMap &hidden_
             gradients.begin(params, row);
             product.multiply(d, group);
             gradients.transform(params, d, params.first_column + column_tile * Config::block_vocab);
+            if constexpr (Config::filters)
+                note_kept(params.kept, params.kept_words, params.filter * *params.factor, d, row, column_tile * Config::block_vocab);
             TileStore<Config>::store(shared.out, out_map, {}, d, row, column_tile * Config::block_vocab);
         }
         TileStore<Config>::finish();

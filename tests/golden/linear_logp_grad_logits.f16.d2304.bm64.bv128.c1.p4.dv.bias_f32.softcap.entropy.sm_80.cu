@@ -101,9 +101,21 @@ struct LogitGradientsParams {
     int first_column, columns;
     float softcap, inverse_softcap;
     int group;
-    int unused;
+    float filter;
     const void *class_weights;
+    u32 *kept;
+    const float *factor;
+    int kept_words, unused;
 };
+
+struct BackwardFilterParams {
+    u32 *kept;
+    u64 *statistics;
+    const int *row_count;
+    int words, rows, columns;
+    int unused;
+};
+
 struct BackwardBiasParams {
     const void *gradients;
     void *out;
@@ -122,7 +134,7 @@ struct BackwardFinishParams {
     int rows, hidden_size;
 };
 static_assert(sizeof(RowGradient) == 32 && sizeof(BackwardRowsParams) == 200 && sizeof(BackwardGatherParams) == 80 &&
-              sizeof(LogitGradientsParams) == 112 && sizeof(BackwardBiasParams) == 56 && sizeof(BackwardFinishParams) == 56,
+              sizeof(LogitGradientsParams) == 136 && sizeof(BackwardFilterParams) == 40 && sizeof(BackwardBiasParams) == 56 && sizeof(BackwardFinishParams) == 56,
               "runtime/ops/linear_logp_backward_params.h disagrees");
 
 // How many rows there are, where the device alone knows it.

@@ -41,6 +41,7 @@ struct Config {
     static constexpr int hidden_size = 0;
     using out_element = bf16;
     static constexpr bool adds = false;
+    static constexpr bool filters = false;
     static constexpr int threads = 384;
     static constexpr int shared_bytes = 230400;
 };
@@ -58,8 +59,10 @@ struct MatrixProductParams {
     int group;
     int waits_late, unused;
     const float *row_factor;
+    const u32 *kept;
+    int kept_words, kept_along;
 };
-static_assert(sizeof(MatrixProductParams) == 104, "runtime/ops/matrix_product_params.h disagrees");
+static_assert(sizeof(MatrixProductParams) == 120, "runtime/ops/matrix_product_params.h disagrees");
 
 constexpr int writes_what_was_read = 2; // waits_late
 
@@ -453,6 +456,25 @@ template <class Config> struct TileProduct {
         }
     }
 
+    // The same of those steps alone for which kept(step) says so.
+    template <class Kept>
+    __device__ __forceinline__ void load_kept(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank, int steps,
+                                              const Kept &kept) {
+        static_assert(Config::steps_together == 1, "a stage at a time");
+#pragma unroll 1
+        for (int step = 0; step < steps; step++)
+            if (kept(step)) load_step(hidden_map, weight_map, row, column, rank, step);
+    }
+
+    __device__ __forceinline__ void load_step(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank, int step) {
+        mbarrier_wait(empty(), ring.phase ^ 1);
+        mbarrier_arrive_expect(full(), hidden_rows * row_bytes + weight_bytes);
+        load_hidden(hidden_map, step * Config::block_hidden, row);
+#pragma unroll
+        for (int i = 0; i < boxes_of_block; i++) load_weight_box(weight_map, step * Config::block_hidden, column, rank * boxes_of_block + i);
+        ring.advance();
+    }
+
     __device__ __forceinline__ void load_hidden(const TensorMap &map, int k, int row) {
         u32 to = shared_address(shared.hidden[ring.stage]);
         if constexpr (Config::hidden_is_transposed) {
@@ -508,6 +530,26 @@ template <class Config> struct TileProduct {
         }
         wgmma_finish(d);
         if (late && steps > 0) release(previous);
+    }
+
+    // Of the steps that load_kept loads; how many these are. d is not written where there are none.
+    template <class Kept> __device__ __forceinline__ int multiply_kept(float (&d)[accumulators], int group, int steps, const Kept &kept) {
+        int done = 0;
+#pragma unroll 1
+        for (int step = 0; step < steps; step++) {
+            if (!kept(step)) continue;
+            mbarrier_wait(full(), ring.phase);
+            wgmma_fence();
+            u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
+            wgmma_stage(d, a, b, done != 0);
+            wgmma_commit();
+            wgmma_wait<0>();
+            release(empty());
+            ring.advance();
+            done++;
+        }
+        wgmma_finish(d);
+        return done;
     }
 
     // The tensor cores truncate what they accumulate. That would cost fp32 its accuracy over a long D, so only a stage's products are summed
@@ -680,7 +722,10 @@ template <int count> __device__ __forceinline__ void scale_rows(float (&d)[count
 // out (+)= left . right on Hopper: the forward's mainloop with a store behind it.
 //
 // left is [rows, inner] or, transposed, [inner, rows]; right is [columns, inner] or [inner, columns]; out [rows, columns].
-// Config: threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, product_tiles and tile_store
+// Config: filters, threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, product_tiles and tile_store
+// The gradient filter: kept_steps.cuh, emitted where Config::filters.
+template <class Config> struct KeptSteps;
+
 template <class Config>
 __device__ __forceinline__ void matrix_product(const TensorMap &left_map, const TensorMap &right_map, const TensorMap &out_map,
                                                const MatrixProductParams &params) {
@@ -702,17 +747,24 @@ __device__ __forceinline__ void matrix_product(const TensorMap &left_map, const 
     if (group == Config::consumer_groups) {
         if constexpr (Config::producer_registers > 0) registers_release<Config::producer_registers>();
         if (threadIdx.x % 128 == 0)
-            while (tiles.next(row_block, column_tile))
-                product.load(left_map, right_map, (row_block * Config::cluster + rank) * Config::block_rows, column_tile * Config::block_vocab,
-                             rank, steps);
+            while (tiles.next(row_block, column_tile)) {
+                int row = (row_block * Config::cluster + rank) * Config::block_rows, column = column_tile * Config::block_vocab;
+                if constexpr (Config::filters) {
+                    product.load_kept(left_map, right_map, row, column, rank, steps, KeptSteps<Config>(params, row_block, column_tile));
+                } else {
+                    product.load(left_map, right_map, row, column, rank, steps);
+                }
+            }
     } else {
         if constexpr (Config::consumer_registers > 0) registers_claim<Config::consumer_registers>();
         using Out = typename Config::out_element;
         OutMatrix<Out> old = {(const Out *)params.out, params.out_stride, rows, params.columns};
         float d[TileProduct<Config>::accumulators];
         while (tiles.next(row_block, column_tile)) {
-            product.multiply(d, group, steps);
-            scale_product(d, params.factor, steps);
+            int done = steps;
+            if constexpr (Config::filters) done = product.multiply_kept(d, group, steps, KeptSteps<Config>(params, row_block, column_tile));
+            else product.multiply(d, group, steps);
+            scale_product(d, params.factor, done);
             int row = (row_block * Config::cluster + rank) * Config::block_rows + group * 64 + (warp_index() % 4) * 16;
             scale_rows(d, params.row_factor, row, rows);
             if (params.waits_late == writes_what_was_read) wait_for_previous_kernel();

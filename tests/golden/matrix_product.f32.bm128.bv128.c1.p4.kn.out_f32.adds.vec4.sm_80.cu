@@ -52,8 +52,10 @@ struct MatrixProductParams {
     int group;
     int waits_late, unused;
     const float *row_factor;
+    const u32 *kept;
+    int kept_words, kept_along;
 };
-static_assert(sizeof(MatrixProductParams) == 104, "runtime/ops/matrix_product_params.h disagrees");
+static_assert(sizeof(MatrixProductParams) == 120, "runtime/ops/matrix_product_params.h disagrees");
 
 constexpr int writes_what_was_read = 2; // waits_late
 

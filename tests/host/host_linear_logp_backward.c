@@ -94,7 +94,7 @@ static int execute(flp_context *context, const flp_gradient_case *c, const flp_l
 
     if (status == FLP_OK)
         status = c->problem.with_forward ? execute_both(c, plan, args) : flp_linear_logp_backward_execute(plan, args);
-    done = flp_host_suite_succeeded(status, message, bytes);
+    done = flp_host_suite_succeeded(status, message, bytes) && flp_gradient_case_check_filter(c, plan, message, bytes);
     flp_plan_destroy(plan);
     return done;
 }

@@ -16,7 +16,7 @@ static flp_linear_cross_entropy_problem with_everything(void)
                                    .hidden_stride = 9, .weight_stride = 50304, .pointer_alignment = 4, .bias_dtype = FLP_F16,
                                    .target_dtype = FLP_I32, .softcap = 30.1, .precision = FLP_PRECISION_EXACT, .backend = FLP_BACKEND_PORTABLE },
                       .grad_hidden = FLP_BF16, .grad_weight = FLP_F16, .grad_bias = FLP_F32, .grad_hidden_stride = 10,
-                      .grad_weight_stride = 50305, .accumulate = 7, .memory_budget = 1 << 20 },
+                      .grad_weight_stride = 50305, .accumulate = 7, .memory_budget = 1 << 20, .grad_filter_eps = 0.5 },
         .reduction = FLP_REDUCE_NONE, .class_weights = FLP_BF16, .token_weights = 1, .entropy = 1, .token_loss = "a_loss_of_31_characters_0000000"
     };
 }
@@ -46,7 +46,7 @@ static void problems_have_one_string_each(void **state)
     assert_formats(problem, "linear_cross_entropy:bf16:n4096:d2048:v131072:sum:smoothing");
     problem = with_everything();
     assert_formats(problem, "linear_cross_entropy:f32:n1:d8:v50257:dv:hs9:ws50304:align4:bias_f16:target_i32:softcap30.1:entropy:exact:"
-                   "gh_bf16:gw_f16:gb_f32:ghs10:gws50305:acc_hidden:acc_weight:acc_bias:budget1048576:none:classes_bf16:tokens:"
+                   "gh_bf16:gw_f16:gb_f32:ghs10:gws50305:acc_hidden:acc_weight:acc_bias:budget1048576:filter0.5:none:classes_bf16:tokens:"
                    "loss_a_loss_of_31_characters_0000000:portable");
 }
 
@@ -95,6 +95,9 @@ static void every_field_is_checked_and_named(void **state)
     REFUSED((strcpy(problem.token_loss, "policy_gradient"), problem.label_smoothing = 1), "label_smoothing: got 1, wanted 0: policy_gradient");
     REFUSED((problem.backward.grad_hidden = problem.backward.grad_weight = FLP_NONE, problem.backward.memory_budget = 5),
             "backward.memory_budget: got 5, wanted 0: no gradient is asked for");
+    REFUSED((problem.backward.grad_hidden = problem.backward.grad_weight = FLP_NONE, problem.backward.grad_filter_eps = 0.5),
+            "backward.grad_filter_eps: got 0.5, wanted 0: no gradient is asked for");
+    REFUSED(problem.backward.with_forward = 1, "backward.with_forward: got 1, wanted 0: it is in the same call");
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy_problem_normalize(NULL, NULL), "problem: got NULL");
 }
 
@@ -129,6 +132,7 @@ static void problems_that_differ_have_other_keys(void **state)
     DIFFERS(problem.backward.forward.hidden = 2049);
     DIFFERS(problem.backward.grad_weight = FLP_BF16);
     DIFFERS(problem.backward.memory_budget = 1 << 30);
+    DIFFERS(problem.backward.grad_filter_eps = 1e-5);
     DIFFERS(problem.reduction = FLP_REDUCE_SUM);
     DIFFERS(problem.reduction = FLP_REDUCE_NONE);
     DIFFERS(problem.label_smoothing = 1);

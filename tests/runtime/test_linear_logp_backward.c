@@ -352,6 +352,100 @@ static void a_prepared_problem_can_be_captured(void **state)
     assert_succeeds(flp_linear_logp_backward(context, &problem, &args));
 }
 
+/* ---- with the forward, with a filter ---- */
+
+static float logp[ROWS];
+
+static flp_linear_logp_args forward_args(void)
+{
+    return (flp_linear_logp_args){
+        .rows = args.rows, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100, .logp = logp, .lse = lse,
+        .entropy = problem.g_entropy ? entropy : NULL, .workspace = args.workspace, .workspace_bytes = args.workspace_bytes
+    };
+}
+
+static void a_plan_without_a_forward_refuses_to_run_it(void **state)
+{
+    const flp_linear_logp_args forward = forward_args();
+
+    (void)state;
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_execute_forward(plan, &forward), "with_forward is 0, wanted 1");
+    problem.with_forward = 1;
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward(context, &problem, &args), "problem.with_forward: got 1, wanted 0: it takes a plan");
+}
+
+static void the_forward_and_the_backward_need_the_workspace_between_them(void **state)
+{
+    flp_linear_logp_args forward;
+
+    (void)state;
+    problem.with_forward = 1;
+    make_plan();
+    forward = forward_args();
+    forward.workspace = NULL;
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_execute_forward(plan, &forward), "workspace: got NULL, wanted memory that is left alone");
+    forward = forward_args();
+    forward.lse = NULL;
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_execute_forward(plan, &forward), "lse: got NULL");
+    forward = forward_args();
+    assert_succeeds(flp_linear_logp_backward_execute_forward(plan, &forward));
+    args.workspace = NULL;
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_execute(plan, &args), "workspace: got NULL, wanted that of the forward");
+    args.workspace = workspace;
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+    assert_int_equal(0, fake_driver.calls[FAKE_memory_allocate]);
+}
+
+/* A stash of the whole vocabulary, or where a loss of the entropy forbids one, the logits computed anew. */
+static void a_plan_with_a_forward_describes_it(void **state)
+{
+    (void)state;
+    problem.with_forward = 1;
+    make_plan();
+    assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp.bf16.");
+    assert_contains(flp_plan_describe(plan), ".entropy.compact.sm_90a\n");
+    assert_contains(flp_plan_describe(plan), "flops: 6 N V D, the logits computed anew\n");
+    problem.g_entropy = 0;
+    make_plan();
+    assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp_stash.bf16.");
+    assert_contains(flp_plan_describe(plan), "flops: 4.00 N V D");
+    assert_contains(flp_plan_numerics(plan), ";stash");
+    problem.grad_filter_eps = 1e-5;
+    make_plan();
+    assert_contains(flp_plan_describe(plan), "filter kernel: linear_logp_backward_filter.sm_90a\n");
+    assert_contains(flp_plan_describe(plan), "flops: 6 N V D, the logits computed anew\n");
+}
+
+static void the_cpu_path_runs_both_too(void **state)
+{
+    flp_linear_logp_args forward;
+
+    (void)state;
+    problem.with_forward = 1;
+    make_plan();
+    target[1] = -100;
+    target[2] = VOCAB;
+    forward = forward_args();
+    assert_succeeds(flp_linear_logp_backward_execute_forward(plan, &forward));
+    assert_float_equal(-log(VOCAB), logp[0], 1e-6);
+    assert_float_equal(log(VOCAB), lse[0], 1e-6);
+    assert_true(logp[1] == 0 && lse[1] == 0 && entropy[1] == 0);
+    assert_true(isnan(logp[2]) && lse[2] == 0 && entropy[2] == 0);
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+}
+
+static void a_plan_counts_what_its_filter_passed_over(void **state)
+{
+    int64_t blocks = -1, passed_over = -1;
+
+    (void)state;
+    assert_fails(FLP_BAD_ARGUMENT, flp_plan_filter_statistics(NULL, &blocks, NULL), "plan: got NULL");
+    assert_succeeds(flp_plan_filter_statistics(plan, &blocks, &passed_over));
+    assert_int_equal(0, blocks);
+    assert_int_equal(0, passed_over);
+    assert_succeeds(flp_plan_filter_statistics(plan, NULL, NULL));
+}
+
 #define TEST(name, where) cmocka_unit_test_setup_teardown(name, where, stop)
 
 int main(void)
@@ -376,6 +470,13 @@ int main(void)
         TEST(a_failed_launch_names_the_kernel_and_is_the_last, start_on_gpu),
         TEST(calls_without_a_plan_share_one, start_on_gpu),
         TEST(a_prepared_problem_can_be_captured, start_on_gpu),
+        TEST(a_plan_without_a_forward_refuses_to_run_it, start_on_gpu),
+        TEST(a_plan_without_a_forward_refuses_to_run_it, start_on_cpu),
+        TEST(the_forward_and_the_backward_need_the_workspace_between_them, start_on_gpu),
+        TEST(a_plan_with_a_forward_describes_it, start_on_gpu),
+        TEST(the_cpu_path_runs_both_too, start_on_cpu),
+        TEST(a_plan_counts_what_its_filter_passed_over, start_on_gpu),
+        TEST(a_plan_counts_what_its_filter_passed_over, start_on_cpu),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

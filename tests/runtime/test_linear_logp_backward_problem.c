@@ -1,6 +1,7 @@
 /* The rules of the backward's problem, its canonical string, its dispatch key and its memory budget. */
 #include "plan/linear_logp_backward_problem.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "fake_cmocka.h"
@@ -43,7 +44,7 @@ static flp_linear_logp_backward_problem with_everything(void)
                      .precision = FLP_PRECISION_EXACT, .backend = FLP_BACKEND_PORTABLE },
         .grad_hidden = FLP_BF16, .grad_weight = FLP_F16, .grad_bias = FLP_F32, .grad_hidden_stride = 10, .grad_weight_stride = 50305,
         .accumulate = FLP_ACCUMULATE_HIDDEN | FLP_ACCUMULATE_WEIGHT | FLP_ACCUMULATE_BIAS, .g_lse = 1, .g_entropy = 1,
-        .memory_budget = 1 << 20
+        .memory_budget = 1 << 20, .grad_filter_eps = 0.001, .with_forward = 1
     };
 }
 
@@ -51,7 +52,7 @@ static void all_options_stand_in_one_order(void **state)
 {
     (void)state;
     assert_formats(with_everything(), "linear_logp_backward:f32:n1:d8:v50257:dv:hs9:ws50304:align4:bias_f16:target_i32:softcap30.1:exact:"
-                   "gh_bf16:gw_f16:gb_f32:ghs10:gws50305:acc_hidden:acc_weight:acc_bias:g_lse:g_entropy:budget1048576:portable");
+                   "gh_bf16:gw_f16:gb_f32:ghs10:gws50305:acc_hidden:acc_weight:acc_bias:g_lse:g_entropy:budget1048576:filter0.001:forward:portable");
 }
 
 static void assert_round_trip(const flp_linear_logp_backward_problem *problem)
@@ -72,6 +73,8 @@ static void assert_round_trip(const flp_linear_logp_backward_problem *problem)
     assert_int_equal(wanted.g_lse, got.g_lse);
     assert_int_equal(wanted.g_entropy, got.g_entropy);
     assert_int_equal(wanted.memory_budget, got.memory_budget);
+    assert_true(wanted.grad_filter_eps == got.grad_filter_eps);
+    assert_int_equal(wanted.with_forward, got.with_forward);
     assert_succeeds(flp_linear_logp_backward_problem_format(&parsed, again, sizeof(again)));
     assert_string_equal(text, again);
 }
@@ -84,7 +87,8 @@ static void parse_is_the_inverse_of_format(void **state)
             .forward = { .dtype = bits & 1 ? FLP_F32 : FLP_F16, .rows = bits, .hidden = 80, .vocab = 500, .bias_dtype = FLP_F32,
                          .weight_layout = bits & 2 ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN, .weight_stride = bits & 4 ? 6000 : 0 },
             .grad_hidden = (flp_dtype)(bits >> 3 & 3), .grad_weight = (flp_dtype)(bits >> 5 & 3), .grad_bias = FLP_BF16,
-            .g_lse = bits >> 7 & 1, .g_entropy = bits >> 8 & 1, .memory_budget = bits & 512 ? 1 << 24 : 0
+            .g_lse = bits >> 7 & 1, .g_entropy = bits >> 8 & 1, .memory_budget = bits & 512 ? 1 << 24 : 0,
+            .grad_filter_eps = bits % 3 * 1e-5, .with_forward = bits % 5 == 0
         };
         if (problem.grad_hidden && bits & 4) {
             problem.grad_hidden_stride = 81;
@@ -148,6 +152,10 @@ static void every_field_is_checked_and_named(void **state)
     REFUSED(problem.accumulate = FLP_ACCUMULATE_BIAS, "accumulate: got 0x4, wanted no bits but 0x3, of the gradients asked for");
     REFUSED(problem.g_lse = 2, "g_lse: got 2, wanted 0 or 1");
     REFUSED(problem.g_entropy = -1, "g_entropy: got -1");
+    REFUSED(problem.with_forward = 2, "with_forward: got 2, wanted 0 or 1");
+    REFUSED(problem.grad_filter_eps = -1, "grad_filter_eps: got -1, wanted 0 or a finite number above");
+    REFUSED(problem.grad_filter_eps = NAN, "grad_filter_eps: got nan");
+    REFUSED(problem.grad_filter_eps = INFINITY, "grad_filter_eps: got inf");
     REFUSED(problem.memory_budget = -1, "memory_budget: got -1, wanted 0 or at least");
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_problem_normalize(NULL, NULL), "problem: got NULL");
 }
@@ -196,6 +204,7 @@ static void problems_that_differ_have_other_keys(void **state)
     DIFFERS(problem.g_lse = 1);
     DIFFERS(problem.g_entropy = 1);
     DIFFERS(problem.memory_budget = 1 << 30);
+    DIFFERS(problem.grad_filter_eps = 1e-5);
 }
 
 static void a_default_spelled_out_keeps_the_key(void **state)

@@ -1,0 +1,21 @@
+-- What the gradient filter kept of a chunk: one block.
+local arch = require "gen.arch"
+
+local kernel = {}
+
+kernel.templates = { "types", "linear_logp_backward_params", "simt", "dependent_launch", "linear_logp_backward_filter" }
+kernel.entry = "linear_logp_backward_filter"
+kernel.parameters = { { "BackwardFilterParams", "params" } }
+
+function kernel.derive() return { threads = 1024, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * 1024) } end
+
+-- It waits itself for the kernel before, where there is an instruction for that.
+function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+
+function kernel.check() return true end
+
+function kernel.config() return {  } end
+
+function kernel.numerics() return "linear_logp_backward_filter.r1" end
+
+return kernel

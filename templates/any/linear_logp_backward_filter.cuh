@@ -1,0 +1,16 @@
+// Behind a chunk of the vocabulary: how many blocks of its derivatives were kept, of how many; and no bit is left for the next. One block.
+// Config: threads
+template <class Config> __device__ __forceinline__ void linear_logp_backward_filter(const BackwardFilterParams &params) {
+    wait_for_previous_kernel();
+    int found = 0;
+    for (int i = threadIdx.x; i < params.words; i += Config::threads) {
+        found += __popc(params.kept[i]);
+        params.kept[i] = 0;
+    }
+    if (params.columns == 0) return;
+    for (int m = 16; m > 0; m /= 2) found += shuffle_xor(found, m);
+    if (lane_index() == 0) atomicAdd(&params.statistics[0], (u64)found);
+    if (threadIdx.x != 0) return;
+    u64 row_blocks = ceil_div(counted(params.row_count, params.rows), 64), column_blocks = ceil_div(params.columns, 64);
+    atomicAdd(&params.statistics[1], row_blocks * column_blocks);
+}

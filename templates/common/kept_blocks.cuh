@@ -1,0 +1,21 @@
+// The gradient filter: which 64 x 64 blocks of the logits' derivatives hold one that is not below the threshold. One bit a block.
+// Config: none
+
+// By a warp with 16 rows from `row` on, of one row block, and the columns from `column` on.
+template <int count>
+__device__ __forceinline__ void note_kept(u32 *kept, int words, float threshold, const float (&z)[count], int row, int column) {
+    u32 bits = 0;
+#pragma unroll
+    for (int block = 0; block < count / 32; block++) {
+        float largest = 0;
+        bool is_number = true;
+#pragma unroll
+        for (int i = 32 * block; i < 32 * (block + 1); i++) {
+            largest = fmaxf(largest, fabsf(z[i]));
+            is_number = is_number && z[i] == z[i];
+        }
+        if (warp_any(largest >= threshold || !is_number)) bits |= 1u << block;
+    }
+    int step = column / 64;
+    if (bits != 0 && lane_index() == 0) atomicOr(&kept[(i64)(row / 64) * words + step / 32], bits << (step % 32));
+}
