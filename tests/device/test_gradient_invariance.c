@@ -41,12 +41,42 @@ static batch make_batch(void)
     return b;
 }
 
+typedef struct {
+    flp_backend backend;
+    int with_forward; /* the first chunk's derivatives come from a stash */
+} way;
+
+/* The forward, then the backward with its lse. */
+static void run_both(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *given)
+{
+    flp_linear_logp_backward_args args = *given;
+    CUdeviceptr workspace, outputs;
+    flp_linear_logp_args forward;
+    flp_plan *plan;
+
+    assert_succeeds(flp_linear_logp_backward_plan_create(flp_device_test.context, problem, &plan));
+    args.workspace_bytes = (size_t)flp_plan_workspace_bytes(plan, args.rows);
+    assert_succeeds(flp_gpu_allocate(gpu, args.workspace_bytes, &workspace));
+    assert_succeeds(flp_gpu_allocate(gpu, (size_t)(2 * args.rows) * sizeof(float), &outputs));
+    args.workspace = flp_gpu_pointer(workspace);
+    args.lse = (const float *)flp_gpu_pointer(outputs) + args.rows;
+    forward = (flp_linear_logp_args){
+        .rows = args.rows, .hidden = args.hidden, .weight = args.weight, .target = args.target, .ignore_index = args.ignore_index,
+        .logp = flp_gpu_pointer(outputs), .lse = (float *)flp_gpu_pointer(outputs) + args.rows, .workspace = args.workspace,
+        .workspace_bytes = args.workspace_bytes,
+    };
+    assert_succeeds(flp_linear_logp_backward_execute_forward(plan, &forward));
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+    assert_succeeds(flp_gpu_synchronize(gpu));
+    flp_plan_destroy(plan);
+}
+
 /* The gradients of `rows` rows from `first` on. */
-static void run(const batch *b, flp_backend backend, int first, int rows, uint16_t *grad_hidden, uint16_t *grad_weight)
+static void run(const batch *b, way how, int first, int rows, uint16_t *grad_hidden, uint16_t *grad_weight)
 {
     const flp_linear_logp_backward_problem problem = {
-        .forward = { .dtype = FLP_BF16, .rows = rows, .hidden = HIDDEN, .vocab = VOCAB, .target_dtype = FLP_I64, .backend = backend },
-        .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16,
+        .forward = { .dtype = FLP_BF16, .rows = rows, .hidden = HIDDEN, .vocab = VOCAB, .target_dtype = FLP_I64, .backend = how.backend },
+        .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .with_forward = how.with_forward,
     };
     const flp_linear_logp_backward_args args = {
         .rows = rows, .hidden = flp_gpu_pointer(b->hidden.data + (CUdeviceptr)first * HIDDEN * 2), .weight = flp_gpu_pointer(b->weight.data),
@@ -57,34 +87,37 @@ static void run(const batch *b, flp_backend backend, int first, int rows, uint16
 
     assert_succeeds(flp_gpu_set(gpu, b->grad_hidden, 0xff, MOST_ROWS * HIDDEN * 2));
     assert_succeeds(flp_gpu_set(gpu, b->grad_weight, 0xff, (size_t)VOCAB * HIDDEN * 2));
-    assert_succeeds(flp_linear_logp_backward(flp_device_test.context, &problem, &args));
+    if (how.with_forward)
+        run_both(&problem, &args);
+    else
+        assert_succeeds(flp_linear_logp_backward(flp_device_test.context, &problem, &args));
     assert_succeeds(flp_gpu_synchronize(gpu));
     assert_succeeds(flp_gpu_download(gpu, grad_hidden, b->grad_hidden, (size_t)rows * HIDDEN * 2));
     assert_succeeds(flp_gpu_download(gpu, grad_weight, b->grad_weight, (size_t)VOCAB * HIDDEN * 2));
 }
 
-static void check_rows(flp_backend backend)
+static void check_rows(way how)
 {
     static const int counts[] = { 1, 63, 64, 65, 129, 300 };
     static uint16_t all[MOST_ROWS * HIDDEN], part[MOST_ROWS * HIDDEN], weight[VOCAB * HIDDEN];
     const batch b = make_batch();
 
-    run(&b, backend, 0, MOST_ROWS, all, weight);
+    run(&b, how, 0, MOST_ROWS, all, weight);
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         for (int first = 0; first <= 400; first += 200) {
-            run(&b, backend, first, counts[i], part, weight);
+            run(&b, how, first, counts[i], part, weight);
             assert_memory_equal(part, all + first * HIDDEN, (size_t)counts[i] * HIDDEN * 2);
         }
 }
 
-static void check_repeats(flp_backend backend)
+static void check_repeats(way how)
 {
     static uint16_t hidden[2][MOST_ROWS * HIDDEN], weight[2][VOCAB * HIDDEN];
     const batch b = make_batch();
 
-    run(&b, backend, 0, MOST_ROWS, hidden[0], weight[0]);
+    run(&b, how, 0, MOST_ROWS, hidden[0], weight[0]);
     for (int i = 1; i < REPEATS; i++) {
-        run(&b, backend, 0, MOST_ROWS, hidden[1], weight[1]);
+        run(&b, how, 0, MOST_ROWS, hidden[1], weight[1]);
         assert_memory_equal(hidden[0], hidden[1], sizeof(hidden[0]));
         assert_memory_equal(weight[0], weight[1], sizeof(weight[0]));
     }
@@ -94,28 +127,42 @@ static void a_row_of_grad_hidden_has_the_same_bits_in_every_batch(void **state)
 {
     (void)state;
     flp_device_test_need_kernels();
-    check_rows(FLP_BACKEND_AUTO);
+    check_rows((way){ FLP_BACKEND_AUTO, 0 });
 }
 
 static void a_row_of_grad_hidden_has_the_same_bits_in_every_batch_on_the_portable_path(void **state)
 {
     (void)state;
     flp_device_test_need_kernels();
-    check_rows(FLP_BACKEND_PORTABLE);
+    check_rows((way){ FLP_BACKEND_PORTABLE, 0 });
 }
 
 static void gradients_repeat_bit_for_bit(void **state)
 {
     (void)state;
     flp_device_test_need_kernels();
-    check_repeats(FLP_BACKEND_AUTO);
+    check_repeats((way){ FLP_BACKEND_AUTO, 0 });
 }
 
 static void gradients_repeat_bit_for_bit_on_the_portable_path(void **state)
 {
     (void)state;
     flp_device_test_need_kernels();
-    check_repeats(FLP_BACKEND_PORTABLE);
+    check_repeats((way){ FLP_BACKEND_PORTABLE, 0 });
+}
+
+static void a_row_of_grad_hidden_has_the_same_bits_in_every_batch_with_its_forward(void **state)
+{
+    (void)state;
+    flp_device_test_need_kernels();
+    check_rows((way){ FLP_BACKEND_AUTO, 1 });
+}
+
+static void gradients_repeat_bit_for_bit_with_their_forward(void **state)
+{
+    (void)state;
+    flp_device_test_need_kernels();
+    check_repeats((way){ FLP_BACKEND_AUTO, 1 });
 }
 
 int main(int argc, char **argv)
@@ -125,6 +172,8 @@ int main(int argc, char **argv)
         flp_device_test_of(a_row_of_grad_hidden_has_the_same_bits_in_every_batch_on_the_portable_path),
         flp_device_test_of(gradients_repeat_bit_for_bit),
         flp_device_test_of(gradients_repeat_bit_for_bit_on_the_portable_path),
+        flp_device_test_of(a_row_of_grad_hidden_has_the_same_bits_in_every_batch_with_its_forward),
+        flp_device_test_of(gradients_repeat_bit_for_bit_with_their_forward),
     };
     int code = flp_device_test_start(argc, argv);
 
