@@ -89,12 +89,7 @@ template <class Config> struct TileProduct {
 #pragma unroll 1
         for (int step = 0; step < steps; step++) {
             if (step % Config::steps_together == 0) wait_for_free_stages();
-            mbarrier_arrive_expect(full(), hidden_rows * row_bytes + weight_bytes);
-            int k = step * Config::block_hidden;
-            load_hidden(hidden_map, k, row);
-#pragma unroll
-            for (int i = 0; i < boxes_of_block; i++) load_weight_box(weight_map, k, column, rank * boxes_of_block + i);
-            ring.advance();
+            load_step(hidden_map, weight_map, row, column, rank, step);
         }
     }
 
@@ -104,16 +99,19 @@ template <class Config> struct TileProduct {
                                               const Kept &kept) {
         static_assert(Config::steps_together == 1, "a stage at a time");
 #pragma unroll 1
-        for (int step = 0; step < steps; step++)
-            if (kept(step)) load_step(hidden_map, weight_map, row, column, rank, step);
+        for (int step = 0; step < steps; step++) {
+            if (!kept(step)) continue;
+            wait_for_free_stages();
+            load_step(hidden_map, weight_map, row, column, rank, step);
+        }
     }
 
     __device__ __forceinline__ void load_step(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank, int step) {
-        mbarrier_wait(empty(), ring.phase ^ 1);
         mbarrier_arrive_expect(full(), hidden_rows * row_bytes + weight_bytes);
-        load_hidden(hidden_map, step * Config::block_hidden, row);
+        int k = step * Config::block_hidden;
+        load_hidden(hidden_map, k, row);
 #pragma unroll
-        for (int i = 0; i < boxes_of_block; i++) load_weight_box(weight_map, step * Config::block_hidden, column, rank * boxes_of_block + i);
+        for (int i = 0; i < boxes_of_block; i++) load_weight_box(weight_map, k, column, rank * boxes_of_block + i);
         ring.advance();
     }
 
@@ -151,6 +149,15 @@ template <class Config> struct TileProduct {
         else multiply_plain(d, group, steps);
     }
 
+    // Starts a stage's products, which are added to d or, the first, become it.
+    __device__ __forceinline__ void multiply_step(float (&d)[accumulators], int group, int adds) {
+        mbarrier_wait(full(), ring.phase);
+        wgmma_fence();
+        u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
+        wgmma_stage(d, a, b, adds);
+        wgmma_commit();
+    }
+
     // With two consumer warpgroups a stage is released one step late, when the products that read it have finished while the next ones run.
     // One warpgroup has few rows and waits for memory anyway: there the stage is released, and loaded again, as soon as may be.
     __device__ __forceinline__ void multiply_plain(float (&d)[accumulators], int group, int steps) {
@@ -159,11 +166,7 @@ template <class Config> struct TileProduct {
 #pragma unroll 1 // copies of a statement with so many registers are a third of the compile
         for (int step = 0; step < steps; step++) {
             if constexpr (late) ring.stage = uniform(ring.stage); // and so the descriptors, which else move there one by one
-            mbarrier_wait(full(), ring.phase);
-            wgmma_fence();
-            u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
-            wgmma_stage(d, a, b, step != 0);
-            wgmma_commit();
+            multiply_step(d, group, step != 0);
             wgmma_wait<late ? 1 : 0>();
             if (late && step > 0) release(previous);
             if (!late) release(empty());
@@ -180,11 +183,7 @@ template <class Config> struct TileProduct {
 #pragma unroll 1
         for (int step = 0; step < steps; step++) {
             if (!kept(step)) continue;
-            mbarrier_wait(full(), ring.phase);
-            wgmma_fence();
-            u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
-            wgmma_stage(d, a, b, done != 0);
-            wgmma_commit();
+            multiply_step(d, group, done != 0);
             wgmma_wait<0>();
             release(empty());
             ring.advance();

@@ -12,8 +12,12 @@
 #include "host/machine/machine_api.h"
 #include "runtime/fake_cmocka.h"
 
-static const flp_host_family *const families[] = {
-    &flp_host_linear_logp, &flp_host_linear_logp_backward, &flp_host_linear_cross_entropy, &flp_host_logits_logp, &flp_host_weighted_sum
+static const struct {
+    const flp_host_family *family;
+    flp_host_part part;
+} families[] = {
+    { &flp_host_linear_logp, FLP_HOST_LINEAR }, { &flp_host_linear_logp_backward, FLP_HOST_LINEAR },
+    { &flp_host_linear_cross_entropy, FLP_HOST_OTHERS }, { &flp_host_logits_logp, FLP_HOST_OTHERS }, { &flp_host_weighted_sum, FLP_HOST_OTHERS }
 };
 enum { FAMILIES = sizeof(families) / sizeof(*families), MOST_COMPILERS = 16 };
 
@@ -82,20 +86,20 @@ static int is_in_share(int family, int index, int share)
     return family == 0 || (index + index / 6 + family) % share == 0;
 }
 
-static void collect_cases(int share)
+static void collect_cases(int share, unsigned parts)
 {
     uint64_t seed = 0; /* a case's does not depend on which others run */
     int all = 0;
 
     for (int i = 0; i < FAMILIES; i++)
-        all += families[i]->count();
+        all += families[i].family->count();
     cases = calloc((size_t)all, sizeof(*cases));
     if (!cases)
         abort();
     for (int i = 0; i < FAMILIES; i++)
-        for (int j = 0; j < families[i]->count(); j++, seed++)
-            if (is_in_share(i, j, share) && is_wanted(families[i]->name(j)))
-                cases[case_count++] = (suite_case){ families[i], j, seed };
+        for (int j = 0; j < families[i].family->count(); j++, seed++)
+            if (families[i].part & parts && is_in_share(i, j, share) && is_wanted(families[i].family->name(j)))
+                cases[case_count++] = (suite_case){ families[i].family, j, seed };
 }
 
 static void *compile_cases(void *unused)
@@ -135,13 +139,13 @@ static void a_case_is_right(void **state)
     }
 }
 
-int flp_host_suite_run(const char *name, int compute_capability, int share)
+int flp_host_suite_run(const char *name, int compute_capability, int share, unsigned parts)
 {
     struct CMUnitTest *tests;
     int code;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    collect_cases(share);
+    collect_cases(share, parts);
     tests = calloc((size_t)case_count, sizeof(*tests));
     context = flp_host_suite_start(compute_capability);
     if (!tests || !context)

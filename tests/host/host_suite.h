@@ -19,9 +19,15 @@ extern const flp_host_family flp_host_linear_cross_entropy; /* host_linear_cross
 extern const flp_host_family flp_host_logits_logp;          /* host_logits_logp.c */
 extern const flp_host_family flp_host_weighted_sum;         /* host_weighted_sum.c */
 
-/* The cases of all families on a device of the compute capability, as a group of cmocka tests; what main returns. share: of the families
+/* Two programs share the work where it is long: a case runs on one core. */
+typedef enum {
+    FLP_HOST_LINEAR = 1, /* linear_logp and its backward */
+    FLP_HOST_OTHERS = 2
+} flp_host_part;
+
+/* The cases of the parts' families on a device of the compute capability, as a group of cmocka tests; what main returns. share: of the families
  * behind linear_logp's one case in so many. */
-int flp_host_suite_run(const char *name, int compute_capability, int share);
+int flp_host_suite_run(const char *name, int compute_capability, int share, unsigned parts);
 
 /* A context on a fresh device, which keeps no kernels on the disk; NULL where the library refuses, with its message. */
 flp_context *flp_host_suite_start(int compute_capability);

@@ -4,5 +4,5 @@
 
 int main(void)
 {
-    return flp_host_suite_run("sm_80@host", 80, 3);
+    return flp_host_suite_run("sm_80@host", 80, 3, FLP_HOST_LINEAR | FLP_HOST_OTHERS);
 }

@@ -1,7 +1,7 @@
-/* The kernels that a Hopper GPU runs, on the host machine. */
+/* The kernels that a Hopper GPU runs, on the host machine: linear_logp and its backward. */
 #include "host/host_suite.h"
 
 int main(void)
 {
-    return flp_host_suite_run("sm_90a@host", 90, 1);
+    return flp_host_suite_run("sm_90a@host", 90, 1, FLP_HOST_LINEAR);
 }

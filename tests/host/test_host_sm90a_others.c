@@ -1,0 +1,7 @@
+/* The kernels that a Hopper GPU runs, on the host machine: of the operators behind linear_logp. */
+#include "host/host_suite.h"
+
+int main(void)
+{
+    return flp_host_suite_run("sm_90a@host, the other operators", 90, 1, FLP_HOST_OTHERS);
+}
