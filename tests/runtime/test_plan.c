@@ -77,7 +77,7 @@ static void what_stops_a_plan_is_its_status_and_nothing_stays(void **state)
     creation_fails(FLP_CAPTURING, "");
     start_with(0);
     fake_driver_fail(FAKE_memory_allocate, CUDA_ERROR_OUT_OF_MEMORY, 1);
-    creation_fails(FLP_OUT_OF_MEMORY, "16 bytes of device memory for a plan's target errors: cuMemAlloc");
+    creation_fails(FLP_OUT_OF_MEMORY, "32 bytes of device memory for a plan's target errors: cuMemAlloc");
     fake_driver_fail(FAKE_stream_create, CUDA_ERROR_LAUNCH_FAILED, 1);
     creation_fails(FLP_CUDA_FAILED, "cuStreamCreate");
     fake_driver_fail(FAKE_copy_to_device, CUDA_ERROR_LAUNCH_FAILED, 1);
