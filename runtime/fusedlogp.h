@@ -305,7 +305,8 @@ FLP_API flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp_li
 /* linear_logp, of a plan whose problem has with_forward = 1, and then, with the same rows, hidden, weight, bias, target, ignore_index, temperature
  * and workspace, flp_linear_logp_backward_execute. Between the two the workspace is left alone: it tells the backward which rows count, so
  * that ignored ones cost nothing in either, and, as memory_budget has room, what of the logits it need not compute anew (where
- * linear_cross_entropy would leave it too, unless g_entropy is 1): with room for [N, V] in bf16, nothing of them. lse is wanted. entropy where g_entropy is 1, else NULL; argmax is NULL.
+ * linear_cross_entropy would leave it too, unless g_entropy is 1): with room for [N, V] in bf16, nothing of them. lse is wanted, entropy
+ * where g_entropy is 1, else it is NULL; argmax is NULL.
  * lse and entropy are 0 in rows that are ignored or whose target is bad. On a GPU path the workspace is the caller's.
  * Errors as flp_linear_logp_execute; FLP_BAD_ARGUMENT too: the plan has no forward, or there is no workspace. */
 FLP_API flp_status flp_linear_logp_backward_execute_forward(flp_plan *plan, const flp_linear_logp_args *args);

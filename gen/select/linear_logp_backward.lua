@@ -1,5 +1,6 @@
--- linear_logp_backward: from a problem and a device to variants. Kernels, in this order: of one with the forward, linear_logp's two; rows, gather, logit gradients; where grad_hidden is
--- wanted its product and its finish; where grad_weight is wanted its product; where grad_bias is wanted its sums; with a filter, on sm_90a, what it kept.
+-- linear_logp_backward: from a problem and a device to variants. Kernels, in this order: of one with the forward, linear_logp's two; rows, gather,
+-- logit gradients; where grad_hidden is wanted its product and its finish; where grad_weight is wanted its product; where grad_bias is wanted
+-- its sums; with a filter, on sm_90a, what it kept.
 -- KEEP IN STEP: backward kernels (runtime/plan/linear_logp_backward_plan.c).
 local arch = require "gen.arch"
 local emit = require "gen.emit"

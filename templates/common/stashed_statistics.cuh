@@ -1,8 +1,8 @@
 // The forward's epilogue where the terms 2^(z2 - k) are kept for the gradients: row_statistics with one offset k a row for the whole vocabulary.
 //
 // The offsets come from the vocabulary's first columns, in a launch of their own. A row with terms too large for its offset is noticed as
-// in row_statistics, its sums go on with another, and its block is run again from the offset that the combine gives it. So what is kept of a row depends on that
-// row alone.
+// in row_statistics, its sums go on with another, and its block is run again from the offset that the combine gives it. So what is kept of a
+// row depends on that row alone.
 // Config: those of row_statistics
 template <class Config> struct StashedStatistics : RowStatistics<Config> {
     using Base = RowStatistics<Config>;

@@ -1,0 +1,206 @@
+/* linear_logp's backward on a GPU path: the products of each chunk of the vocabulary. */
+#include "cpu/convert.h"
+#include "ops/launch.h"
+#include "ops/linear_logp_backward_execution.h"
+#include "ops/linear_logp_backward_params.h"
+#include "ops/matrix_product_launch.h"
+#include "ops/matrix_product_params.h"
+
+enum {
+    BIAS_COLUMNS = 32,       /* of a block; KEEP IN STEP: templates/any/linear_logp_backward_bias.cuh */
+    PRODUCT_ROW_BYTES = 8192 /* of left's rows, that blocks at work together have in the L2 at a time */
+};
+
+/* A chunk of the vocabulary: its derivatives, or what times row_factor they are. */
+typedef struct {
+    int64_t first, columns;
+    const float *row_factor; /* NULL: 1 */
+    int waits_late;          /* grad_hidden's product: see matrix_product_params.h */
+} chunk;
+
+static const void *advance(const void *address, int64_t elements, flp_dtype dtype)
+{
+    return (const char *)address + elements * flp_dtype_bytes(dtype);
+}
+
+/* ---- matrices ---- */
+
+static flp_matrix compact_matrix(const flp_backward_execution *run)
+{
+    return (flp_matrix){ run->compact, run->forward->dtype, run->args->rows, run->forward->hidden, run->layout.compact_stride };
+}
+
+static flp_matrix dlogit_matrix(const flp_backward_execution *run, const chunk *part)
+{
+    return (flp_matrix){ flp_backward_inside(run, run->layout.dlogit), run->forward->dtype, run->args->rows, part->columns, run->layout.columns };
+}
+
+/* The part of weight, or of grad_weight, that belongs to the vocabulary entries from first on. */
+static flp_matrix chunk_of(const flp_backward_execution *run, const void *data, flp_dtype dtype, int64_t stride, int64_t first, int64_t columns)
+{
+    if (run->forward->weight_layout == FLP_HIDDEN_VOCAB)
+        return (flp_matrix){ advance(data, first, dtype), dtype, run->forward->hidden, columns, stride };
+    return (flp_matrix){ advance(data, first * stride, dtype), dtype, columns, run->forward->hidden, stride };
+}
+
+/* ---- the launches of a chunk ---- */
+
+/* Where the gradient filter keeps book, or NULL. */
+static uint32_t *kept_bits(const flp_backward_execution *run)
+{
+    return run->plan->filter ? flp_backward_inside(run, run->layout.kept) : NULL;
+}
+
+static flp_status compute_dlogit(const flp_backward_execution *run, const chunk *part)
+{
+    const flp_linear_logp_problem *forward = run->forward;
+    const int transposed = forward->weight_layout == FLP_HIDDEN_VOCAB;
+    flp_logit_gradients_params params = {
+        .hidden = run->compact, .weight = run->args->weight, .bias = run->args->bias, .out = flp_backward_inside(run, run->layout.dlogit),
+        .hidden_stride = run->layout.compact_stride, .weight_stride = forward->weight_stride, .out_stride = run->layout.columns,
+        .gradient = flp_backward_inside(run, run->layout.gradient), .row_count = run->count, .class_weights = run->more->class_weights,
+        .rows = (int32_t)run->args->rows, .vocab = (int32_t)forward->vocab, .first_column = (int32_t)part->first, .columns = (int32_t)part->columns,
+        .filter = (float)run->problem->grad_filter_eps, .factor = run->factor, .kept = kept_bits(run), .kept_words = (int32_t)run->layout.kept_words,
+        .softcap = (float)forward->softcap, .inverse_softcap = forward->softcap == 0 ? 0 : (float)(1 / forward->softcap),
+    };
+    const flp_tile_launch launch = {
+        .left = compact_matrix(run),
+        .right = { run->args->weight, forward->dtype, transposed ? forward->hidden : forward->vocab,
+                   transposed ? forward->vocab : forward->hidden, forward->weight_stride },
+        .out = dlogit_matrix(run, part), .rows = run->args->rows, .columns = part->columns,
+        .row_bytes = forward->hidden * flp_dtype_bytes(forward->dtype), .params = &params, .group = &params.group,
+    };
+
+    return flp_tile_launch_run(&run->plan->common, run->plan->logits, &launch, run->args->stream);
+}
+
+static flp_status run_product(const flp_backward_execution *run, const flp_kernel *kernel, flp_tile_launch *launch, flp_matrix_product_params *params)
+{
+    params->left = launch->left.data;
+    params->right = launch->right.data;
+    params->out = (void *)(uintptr_t)launch->out.data;
+    params->left_stride = launch->left.stride;
+    params->right_stride = launch->right.stride;
+    params->out_stride = launch->out.stride;
+    params->factor = run->inverse_factor;
+    params->kept = kept_bits(run);
+    params->kept_words = (int32_t)run->layout.kept_words;
+    params->rows = (int32_t)launch->rows;
+    params->columns = (int32_t)launch->columns;
+    launch->row_bytes = PRODUCT_ROW_BYTES;
+    launch->params = params;
+    launch->group = &params->group;
+    return flp_tile_launch_run(&run->plan->common, kernel, launch, run->args->stream);
+}
+
+/* sums += dlogit . weight. What it reads was there before the product of grad_weight began. Or grad_hidden = that of the whole vocabulary, in
+ * place of the rows that grad_weight's product has read. */
+static flp_status add_to_sums(const flp_backward_execution *run, const chunk *part)
+{
+    const flp_linear_logp_problem *forward = run->forward;
+    const flp_matrix sums = { flp_backward_inside(run, run->layout.sums), FLP_F32, run->args->rows, forward->hidden, forward->hidden };
+    flp_matrix_product_params params = { .row_count = run->count, .inner = (int32_t)part->columns,
+                                         .waits_late = run->plan->weight_product ? part->waits_late : 0, .row_factor = part->row_factor,
+                                         .kept_along = FLP_KEPT_ROWS_ALONG_ROWS };
+    flp_tile_launch launch = {
+        .left = dlogit_matrix(run, part),
+        .right = chunk_of(run, run->args->weight, forward->dtype, forward->weight_stride, part->first, part->columns),
+        .out = flp_backward_is_direct(run) ? compact_matrix(run) : sums,
+        .rows = run->args->rows, .columns = forward->hidden,
+    };
+
+    return run_product(run, run->plan->hidden_product, &launch, &params);
+}
+
+/* grad_weight (+)= dlogit^T . hidden, or the transpose of it where the weight is [D, V]. */
+static flp_status write_grad_weight(const flp_backward_execution *run, const chunk *part)
+{
+    const int transposed = run->forward->weight_layout == FLP_HIDDEN_VOCAB;
+    const flp_matrix dlogit = dlogit_matrix(run, part), rows = compact_matrix(run);
+    flp_matrix_product_params params = { .inner_count = run->count, .inner = (int32_t)run->args->rows,
+                                         .kept_along = transposed ? FLP_KEPT_COLUMNS_ALONG_COLUMNS : FLP_KEPT_ROWS_ALONG_COLUMNS };
+    flp_tile_launch launch = {
+        .left = transposed ? rows : dlogit, .right = transposed ? dlogit : rows,
+        .out = chunk_of(run, run->args->grad_weight, run->problem->grad_weight, run->problem->grad_weight_stride, part->first, part->columns),
+        .rows = transposed ? run->forward->hidden : part->columns, .columns = transposed ? part->columns : run->forward->hidden,
+    };
+
+    return run_product(run, run->plan->weight_product, &launch, &params);
+}
+
+static flp_status write_grad_bias(const flp_backward_execution *run, const chunk *part)
+{
+    flp_backward_bias_params params = {
+        .gradients = flp_backward_inside(run, run->layout.dlogit),
+        .out = (void *)(uintptr_t)advance(run->args->grad_bias, part->first, run->problem->grad_bias),
+        .stride = run->layout.columns, .row_count = run->count, .factor = run->inverse_factor,
+        .rows = (int32_t)run->args->rows, .columns = (int32_t)part->columns, .row_factor = part->row_factor,
+    };
+    void *parameters[] = { &params };
+    const unsigned blocks = (unsigned)((part->columns + BIAS_COLUMNS - 1) / BIAS_COLUMNS);
+
+    return flp_launch_kernel(run->driver, run->plan->bias, blocks, run->args->stream, parameters);
+}
+
+/* What does not read grad_hidden's sums. */
+static flp_status run_weight_products(const flp_backward_execution *run, const chunk *part)
+{
+    flp_status status = run->plan->bias ? write_grad_bias(run, part) : FLP_OK;
+
+    return status == FLP_OK && run->plan->weight_product ? write_grad_weight(run, part) : status;
+}
+
+static flp_status run_hidden_product(const flp_backward_execution *run, const chunk *part)
+{
+    return run->plan->hidden_product && run->args->rows > 0 ? add_to_sums(run, part) : FLP_OK;
+}
+
+/* The first chunk, whose terms the forward has left. grad_weight's product takes the rows by their factors; what follows needs them as they
+ * were. */
+static flp_status run_stash(const flp_backward_execution *run)
+{
+    const int64_t vocab = run->forward->vocab, columns = run->layout.columns < vocab ? run->layout.columns : vocab;
+    const chunk part = { 0, columns, run->row_factor, flp_backward_is_direct(run) ? 2 : 0 };
+    flp_status status = run->args->rows > 0 ? flp_backward_scale_rows(run) : FLP_OK;
+
+    if (status == FLP_OK)
+        status = run_weight_products(run, &part);
+    if (status == FLP_OK && run->args->rows > 0 && !flp_backward_is_direct(run))
+        status = flp_backward_gather_rows(run, 1);
+    return status == FLP_OK ? run_hidden_product(run, &part) : status;
+}
+
+/* Clears the filter's bits; columns: of the chunk whose bits they were, 0 before the first. */
+static flp_status count_kept(const flp_backward_execution *run, int64_t columns)
+{
+    const int64_t row_blocks = (run->args->rows + 255) / 256 * 4;
+    flp_backward_filter_params params = {
+        .kept = kept_bits(run), .statistics = (unsigned long long *)(uintptr_t)run->plan->statistics, .row_count = run->count,
+        .words = (int32_t)(row_blocks * run->layout.kept_words), .rows = (int32_t)run->args->rows, .columns = (int32_t)columns,
+    };
+    void *parameters[] = { &params };
+
+    return flp_launch_kernel(run->driver, run->plan->filter, 1, run->args->stream, parameters);
+}
+
+static flp_status run_chunk(const flp_backward_execution *run, int64_t first)
+{
+    const int64_t left = run->forward->vocab - first, columns = left < run->layout.columns ? left : run->layout.columns;
+    const chunk part = { first, columns, NULL, 1 };
+    flp_status status = run->args->rows > 0 ? compute_dlogit(run, &part) : FLP_OK;
+
+    if (status == FLP_OK)
+        status = run_weight_products(run, &part);
+    if (status == FLP_OK)
+        status = run_hidden_product(run, &part);
+    return status == FLP_OK && run->plan->filter ? count_kept(run, columns) : status;
+}
+
+flp_status flp_backward_run_chunks(const flp_backward_execution *run)
+{
+    flp_status status = run->row_factor ? run_stash(run) : run->plan->filter ? count_kept(run, 0) : FLP_OK;
+
+    for (int64_t first = run->layout.stash_columns; status == FLP_OK && first < run->forward->vocab; first += run->layout.columns)
+        status = run_chunk(run, first);
+    return status;
+}

@@ -1,0 +1,53 @@
+/* One execution of linear_logp's backward on a GPU path: where everything is, and its steps, each of which enqueues. */
+#ifndef FLP_OPS_LINEAR_LOGP_BACKWARD_EXECUTION_H
+#define FLP_OPS_LINEAR_LOGP_BACKWARD_EXECUTION_H
+#include "ops/linear_logp_backward_launch.h"
+#include "plan/linear_logp_backward_plan.h"
+
+typedef struct {
+    const flp_linear_logp_backward_plan *plan;
+    const flp_linear_logp_backward_problem *problem;
+    const flp_linear_logp_problem *forward;
+    const flp_linear_logp_backward_args *args;
+    const flp_backward_launch_more *more;
+    const flp_driver *driver;
+    flp_linear_logp_backward_workspace layout;
+    char *workspace;
+    char *compact;
+    const int32_t *count;
+    float *factor, *inverse_factor;
+    float *row_factor; /* NULL: there is no stash */
+} flp_backward_execution;
+
+static inline void *flp_backward_inside(const flp_backward_execution *run, int64_t offset)
+{
+    return run->workspace + offset;
+}
+
+/* 1: grad_hidden is one product of a stash of the whole vocabulary, without sums. */
+static inline int flp_backward_is_direct(const flp_backward_execution *run)
+{
+    return run->plan->hidden_product && run->layout.sums < 0;
+}
+
+/* driver and more are left to be filled in. */
+flp_backward_execution flp_backward_begin(const flp_plan *common, const flp_linear_logp_backward_args *args, char *workspace);
+
+/* ---- rows: linear_logp_backward_rows.c ---- */
+
+/* Which rows count, and where they stand. */
+flp_status flp_backward_place_rows(const flp_backward_execution *run);
+/* They come close together. with_sums: grad_hidden's sums are zeroed too. */
+flp_status flp_backward_gather_rows(const flp_backward_execution *run, int with_sums);
+/* What each row's derivatives need; with a stash, its factors. */
+flp_status flp_backward_differentiate_rows(const flp_backward_execution *run);
+/* The compact rows as grad_weight's product of a stash wants them: times their factors. */
+flp_status flp_backward_scale_rows(const flp_backward_execution *run);
+/* Of a direct grad_hidden, into the stash, which nobody reads any more. */
+flp_status flp_backward_stage_rows(const flp_backward_execution *run);
+flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run);
+
+/* ---- the vocabulary, chunk by chunk: linear_logp_backward_chunks.c ---- */
+
+flp_status flp_backward_run_chunks(const flp_backward_execution *run);
+#endif
