@@ -1,6 +1,7 @@
 // The gradient filter: which 64 x 64 blocks of the logits' derivatives hold one that is not below the threshold. One bit a block.
 // Config: none
 
+// Blocks of zeros, as behind the last row and the last entry, are never kept, however low the threshold.
 // By a warp with 16 rows from `row` on, of one row block, and the columns from `column` on.
 template <int count>
 __device__ __forceinline__ void note_kept(u32 *kept, int words, float threshold, const float (&z)[count], int row, int column) {
@@ -14,7 +15,7 @@ __device__ __forceinline__ void note_kept(u32 *kept, int words, float threshold,
             largest = fmaxf(largest, fabsf(z[i]));
             is_number = is_number && z[i] == z[i];
         }
-        if (warp_any(largest >= threshold || !is_number)) bits |= 1u << block;
+        if (warp_any((largest >= threshold && largest > 0) || !is_number)) bits |= 1u << block;
     }
     int step = column / 64;
     if (bits != 0 && lane_index() == 0) atomicOr(&kept[(i64)(row / 64) * words + step / 32], bits << (step % 32));
