@@ -44,7 +44,8 @@ static flp_status parse(const char *text, bench *b)
     if (status != FLP_OK)
         return status;
     b->forward = *forward;
-    if (!flp_gradient_setting_takes(forward) || b->problem.grad_hidden != FLP_BF16 || b->problem.grad_weight != FLP_BF16 || b->problem.accumulate)
+    if (!flp_gradient_setting_takes(forward) || b->problem.grad_hidden != FLP_BF16 || b->problem.grad_weight != FLP_BF16 || b->problem.accumulate ||
+        b->problem.grad_filter_eps != 0)
         return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, both gradients in bf16, no "
                                "options", text);
     b->setting.rows = forward->rows;

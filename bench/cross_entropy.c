@@ -44,7 +44,7 @@ static flp_status parse(const char *text, bench *b)
         return status;
     if (!flp_gradient_setting_takes(&backward->forward) || backward->grad_hidden != FLP_BF16 ||
         (backward->grad_weight != FLP_BF16 && backward->grad_weight != FLP_F32) || backward->accumulate & ~(unsigned)FLP_ACCUMULATE_WEIGHT ||
-        b->problem.reduction != FLP_REDUCE_SUM || !b->problem.token_weights || b->problem.label_smoothing || b->problem.token_loss[0])
+        backward->grad_filter_eps != 0 || b->problem.reduction != FLP_REDUCE_SUM || !b->problem.token_weights || b->problem.label_smoothing || b->problem.token_loss[0])
         return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, grad_hidden in bf16, grad_weight "
                                "in bf16 or f32, a sum with token weights", text);
     b->setting.rows = backward->forward.rows;

@@ -75,7 +75,7 @@ static flp_status run_forward(const job *work, int64_t *bad_count, int64_t *bad_
         .ignore_index = args->ignore_index, .temperature = args->temperature, .row_temperature = args->row_temperature, .logp = work->logp,
         .lse = work->lse, .entropy = args->entropy != NULL || uses[FLP_TOKEN_ENTROPY] ? work->entropy : NULL};
     const flp_linear_logp_more more = {.class_weights = work->class_weights, .uniform = uses[FLP_TOKEN_UNIFORM] ? work->uniform : NULL,
-                                       .skips_ignored = 1};
+                                       .blanks_others = 1};
     return flp_linear_logp_cpu(work->pool, work->forward, &forward, &more, bad_count, bad_first);
 }
 
@@ -141,10 +141,7 @@ static double row_loss(const job *work, int64_t i, double factor)
     flp_token_row row = {.statistic = {0}};
     flp_token_result result;
     int64_t target;
-    if (!counts(work, i, &target)) {
-        work->lse[i] = work->entropy[i] = 0;
-        return target == args->ignore_index ? 0 : NAN;
-    }
+    if (!counts(work, i, &target)) return target == args->ignore_index ? 0 : NAN;
     row.statistic[FLP_TOKEN_LOGP] = work->logp[i];
     row.statistic[FLP_TOKEN_LSE] = work->lse[i];
     row.statistic[FLP_TOKEN_CLASS_WEIGHT] = class_weight(work, target);

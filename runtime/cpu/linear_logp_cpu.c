@@ -56,7 +56,7 @@ enum {
 static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t *bad_first)
 {
     const flp_linear_logp_args *args = work->args;
-    int always = !work->more.skips_ignored && (args->lse != NULL || args->entropy != NULL || args->argmax != NULL);
+    int blanks = work->more.blanks_others, always = !blanks && (args->lse != NULL || args->entropy != NULL || args->argmax != NULL);
     work->rows = 0;
     for (; next < args->rows && work->rows < GROUP_ROWS; next++) {
         int64_t target = flp_row_target(work->problem, &work->inputs, next);
@@ -70,6 +70,8 @@ static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t
             if (bad_count != NULL) ++*bad_count;
             if (bad_first != NULL && (*bad_first < 0 || next < *bad_first)) *bad_first = next;
         }
+        if (!wanted && blanks && args->lse != NULL) args->lse[next] = 0;
+        if (!wanted && blanks && args->entropy != NULL) args->entropy[next] = 0;
         if (!wanted) continue;
         work->row[work->rows] = next;
         work->target[work->rows++] = target;

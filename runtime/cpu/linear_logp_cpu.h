@@ -8,7 +8,7 @@
 typedef struct {
     const float *class_weights; /* w [V]; NULL: 1 */
     float *uniform;             /* [N]: -sum_v w[v] log(p[v]) / V; NULL: not wanted */
-    int skips_ignored;          /* 1: of an ignored row and one with a bad target logp alone is written */
+    int blanks_others;          /* 1: of an ignored row and one with a bad target nothing is computed: lse and entropy are 0 */
 } flp_linear_logp_more;
 
 /* problem and args have been checked (plan/problem.c, ops/linear_logp.c): strides and target dtype are filled in. A fixed order of

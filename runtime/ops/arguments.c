@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/status.h"
+#include "cpu/convert.h"
 #include "plan/problem.h"
 #include "plan/workspace.h"
 
@@ -77,4 +78,9 @@ flp_status flp_arguments_check_workspace(const void *workspace, size_t bytes, in
         return flp_status_fail(FLP_BAD_ARGUMENT, "workspace_bytes: got %zu, wanted at least %" PRId64 " for %" PRId64 " rows", bytes,
                                wanted, rows);
     return flp_arguments_check_address("workspace", workspace, FLP_WORKSPACE_ALIGNMENT);
+}
+
+const void *flp_arguments_advance(const void *address, int64_t elements, flp_dtype dtype)
+{
+    return address ? (const char *)address + elements * flp_dtype_bytes(dtype) : NULL;
 }

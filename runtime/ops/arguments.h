@@ -23,6 +23,9 @@ double flp_arguments_temperature(double temperature);
 /* wanted: bytes for so many rows. */
 flp_status flp_arguments_check_workspace(const void *workspace, size_t bytes, int64_t wanted, int64_t rows);
 
+/* So many elements further; NULL stays NULL. */
+const void *flp_arguments_advance(const void *address, int64_t elements, flp_dtype dtype);
+
 /* For an argument that the problem has not asked for: field is the problem's, with the value that it has. */
 flp_status flp_arguments_check_absent(const char *argument, const void *address, const char *field);
 #endif

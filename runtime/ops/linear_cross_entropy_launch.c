@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "cpu/convert.h"
+#include "ops/arguments.h"
 #include "ops/launch.h"
 #include "ops/linear_cross_entropy_args.h"
 #include "ops/linear_cross_entropy_params.h"
@@ -140,11 +141,6 @@ static flp_status run_all(const execution *run)
 
 /* ---- chunks of rows ---- */
 
-static const void *advance(const void *address, int64_t elements, flp_dtype dtype)
-{
-    return address ? (const char *)address + elements * flp_dtype_bytes(dtype) : NULL;
-}
-
 static float *advance_floats(float *address, int64_t rows)
 {
     return address ? address + rows : NULL;
@@ -157,17 +153,17 @@ static flp_linear_cross_entropy_args args_of_rows(const flp_linear_cross_entropy
     flp_linear_cross_entropy_args args = *all;
 
     args.rows = rows;
-    args.hidden = advance(all->hidden, first * backward->forward.hidden_stride, backward->forward.dtype);
-    args.target = advance(all->target, first, backward->forward.target_dtype);
-    args.row_temperature = advance(all->row_temperature, first, FLP_F32);
-    args.token_weights = advance(all->token_weights, first, FLP_F32);
+    args.hidden = flp_arguments_advance(all->hidden, first * backward->forward.hidden_stride, backward->forward.dtype);
+    args.target = flp_arguments_advance(all->target, first, backward->forward.target_dtype);
+    args.row_temperature = flp_arguments_advance(all->row_temperature, first, FLP_F32);
+    args.token_weights = flp_arguments_advance(all->token_weights, first, FLP_F32);
     args.logp = advance_floats(all->logp, first);
     args.lse = advance_floats(all->lse, first);
     args.entropy = advance_floats(all->entropy, first);
-    args.grad_hidden = (void *)(uintptr_t)advance(all->grad_hidden, first * backward->grad_hidden_stride, backward->grad_hidden);
+    args.grad_hidden = (void *)(uintptr_t)flp_arguments_advance(all->grad_hidden, first * backward->grad_hidden_stride, backward->grad_hidden);
     if (problem->reduction == FLP_REDUCE_NONE) {
         args.loss = advance_floats(all->loss, first);
-        args.g_loss = advance(all->g_loss, first, FLP_F32);
+        args.g_loss = flp_arguments_advance(all->g_loss, first, FLP_F32);
     }
     return args;
 }

@@ -43,23 +43,10 @@ static flp_status run_on_gpu(const flp_plan *plan, const flp_linear_logp_backwar
 
 /* ---- the forward of a plan that has one ---- */
 
-/* As on the GPU, in rows without a part lse and entropy are 0. */
-static void blank_others(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args)
-{
-    for (int64_t i = 0; i < args->rows; i++) {
-        const int64_t target = problem->target_dtype == FLP_I32 ? ((const int32_t *)args->target)[i] : ((const int64_t *)args->target)[i];
-        if (target != args->ignore_index && target >= 0 && target < problem->vocab)
-            continue;
-        args->lse[i] = 0;
-        if (args->entropy)
-            args->entropy[i] = 0;
-    }
-}
-
 static flp_status run_forward_on_cpu(flp_plan *plan, const flp_linear_logp_args *args)
 {
     const flp_linear_logp_problem *problem = &flp_linear_logp_backward_plan_of(plan)->forward.problem;
-    const flp_linear_logp_more more = { .skips_ignored = 1 };
+    const flp_linear_logp_more more = { .blanks_others = 1 };
     flp_linear_logp_args filled = *args;
     int64_t bad_count = 0, bad_first = INT64_MAX;
     flp_status status;
@@ -67,8 +54,6 @@ static flp_status run_forward_on_cpu(flp_plan *plan, const flp_linear_logp_args 
     filled.temperature = flp_arguments_temperature(args->temperature);
     status = flp_linear_logp_cpu(plan->context->pool, problem, &filled, &more, &bad_count, &bad_first);
     flp_target_errors_add(plan, bad_count, bad_first);
-    if (status == FLP_OK)
-        blank_others(problem, args);
     return status;
 }
 

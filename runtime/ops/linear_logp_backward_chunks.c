@@ -1,5 +1,6 @@
 /* linear_logp's backward on a GPU path: the products of each chunk of the vocabulary. */
 #include "cpu/convert.h"
+#include "ops/arguments.h"
 #include "ops/launch.h"
 #include "ops/linear_logp_backward_execution.h"
 #include "ops/linear_logp_backward_params.h"
@@ -18,11 +19,6 @@ typedef struct {
     int waits_late;          /* grad_hidden's product: see matrix_product_params.h */
 } chunk;
 
-static const void *advance(const void *address, int64_t elements, flp_dtype dtype)
-{
-    return (const char *)address + elements * flp_dtype_bytes(dtype);
-}
-
 /* ---- matrices ---- */
 
 static flp_matrix compact_matrix(const flp_backward_execution *run)
@@ -39,8 +35,8 @@ static flp_matrix dlogit_matrix(const flp_backward_execution *run, const chunk *
 static flp_matrix chunk_of(const flp_backward_execution *run, const void *data, flp_dtype dtype, int64_t stride, int64_t first, int64_t columns)
 {
     if (run->forward->weight_layout == FLP_HIDDEN_VOCAB)
-        return (flp_matrix){ advance(data, first, dtype), dtype, run->forward->hidden, columns, stride };
-    return (flp_matrix){ advance(data, first * stride, dtype), dtype, columns, run->forward->hidden, stride };
+        return (flp_matrix){ flp_arguments_advance(data, first, dtype), dtype, run->forward->hidden, columns, stride };
+    return (flp_matrix){ flp_arguments_advance(data, first * stride, dtype), dtype, columns, run->forward->hidden, stride };
 }
 
 /* ---- the launches of a chunk ---- */
@@ -132,7 +128,7 @@ static flp_status write_grad_bias(const flp_backward_execution *run, const chunk
 {
     flp_backward_bias_params params = {
         .gradients = flp_backward_inside(run, run->layout.dlogit),
-        .out = (void *)(uintptr_t)advance(run->args->grad_bias, part->first, run->problem->grad_bias),
+        .out = (void *)(uintptr_t)flp_arguments_advance(run->args->grad_bias, part->first, run->problem->grad_bias),
         .stride = run->layout.columns, .row_count = run->count, .factor = run->inverse_factor,
         .rows = (int32_t)run->args->rows, .columns = (int32_t)part->columns, .row_factor = part->row_factor,
     };

@@ -14,7 +14,7 @@ typedef struct {
  * grad_hidden and stream are read. rows > 0. */
 flp_status flp_linear_logp_backward_launch_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, char *workspace,
                                                 flp_compact_rows *compact);
-/* Where a forward has to leave its stash; columns is 0 where the plan has no room for one. */
+/* Where a forward has to leave its stash; columns is 0 where it leaves none. */
 flp_stash flp_linear_logp_backward_stash(const flp_plan *plan, int64_t rows, char *workspace);
 /* Then, in the same workspace, the gradients. Without rows, both halves. */
 flp_status flp_linear_logp_backward_launch_rest(const flp_plan *plan, const flp_linear_logp_backward_args *args,

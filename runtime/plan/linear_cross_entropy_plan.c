@@ -39,11 +39,13 @@ static const char *hint(const flp_plan *common)
     const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
     flp_linear_logp_backward_problem chunk = plan->problem.backward;
     const int *derivative = plan->program.derivative;
+    int64_t rows;
 
     if (!flp_linear_cross_entropy_problem_has_gradients(&plan->problem) || derivative[FLP_TOKEN_ENTROPY] >= 0 || derivative[FLP_TOKEN_UNIFORM] >= 0)
         return "";
-    if (row_chunk(&chunk) > 0)
-        chunk.forward.rows = row_chunk(&chunk);
+    rows = row_chunk(&chunk);
+    if (rows > 0)
+        chunk.forward.rows = rows;
     return flp_linear_logp_backward_stash_hint(&chunk);
 }
 

@@ -35,7 +35,9 @@ static flp_status take(const flp_plan *common, int wanted, int has_tile, int *in
 
 const char *flp_linear_logp_backward_stash_hint(const flp_linear_logp_backward_problem *normal)
 {
-    if (normal->forward.dtype != FLP_BF16 || normal->forward.softcap != 0 || normal->grad_filter_eps > 0)
+    const int fits = normal->forward.vocab <= INT32_MAX - FLP_BACKWARD_COLUMNS; /* a whole number of tiles, in the kernels' int */
+
+    if (normal->forward.dtype != FLP_BF16 || normal->forward.softcap != 0 || normal->grad_filter_eps > 0 || !fits)
         return "";
     return flp_linear_logp_backward_is_direct(normal) ? ":stash:direct" : ":stash";
 }

@@ -1,4 +1,4 @@
-// Shared-memory barriers that also count bytes: the twin of sm90a/mbarrier.cuh.
+// Shared-memory barriers that also count bytes: the twin of sm90a/mbarrier.cuh and sm80/mbarrier.cuh.
 // Config: none
 extern "C" void flp_host_mbarrier_init(u32 barrier, int arrivals);
 extern "C" void flp_host_mbarrier_init_fence();
