@@ -47,6 +47,12 @@ function budget.with_tile_store(n)
   return n
 end
 
+-- The targets' terms of a tile: less than the struct's alignment (product_terms.cuh).
+function budget.with_product_terms(n)
+  n.shared_bytes = n.shared_bytes + 1024
+  return n
+end
+
 -- Portable: a stage's hidden rows are 64 bytes; warps of 32 x 64 in two columns.
 local function portable_tile(spec)
   local n = { element_bytes = element_bytes[spec.dtype], warp_rows = 32, warp_columns = 64 }

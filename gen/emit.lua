@@ -8,6 +8,7 @@ local emit = {}
 -- Kernels that differ by the architecture's matrix instruction; the others' modules have their own names.
 local by_matrix = {
   linear_logp = { wgmma = "linear_logp_hopper", mma = "linear_logp_portable" },
+  linear_logp_stash = { wgmma = "linear_logp_stash_hopper", mma = "linear_logp_stash_portable" },
   linear_logp_grad_logits = { wgmma = "linear_logp_grad_logits_hopper", mma = "linear_logp_grad_logits_portable" },
   matrix_product = { wgmma = "matrix_product_hopper", mma = "matrix_product_portable" },
 }

@@ -262,7 +262,8 @@ typedef struct {
     int g_lse, g_entropy;              /* 1: args brings it */
     int64_t memory_budget;             /* bytes of workspace that a GPU path may take for problem.rows (without a plan: for N
                                           rounded up to its bucket): more memory, fewer flops. 0: at most 256 MiB at N 8192,
-                                          D 4096, in proportion to N. FLP_BAD_ARGUMENT says the least */
+                                          D 4096, in proportion to N; from 2 D rows on up to 1.4 times that. FLP_BAD_ARGUMENT says
+                                          the least */
     double grad_filter_eps;            /* > 0: on sm_90a, blocks of 64 rows x 64 vocabulary entries in which every |dlogit| is below it take no part
                                           in grad_hidden and grad_weight, and no time (flp_plan_filter_statistics): an element of grad_hidden is off
                                           by less than eps times the sum of |weight| over what its row passes over, of grad_weight likewise with
@@ -283,7 +284,8 @@ typedef struct {
     const float *g_logp;            /* [N] f32 */
     const float *g_lse, *g_entropy; /* [N] f32; NULL where the problem's are 0 */
     void *grad_hidden;              /* [N, D]; NULL where not wanted, as the next two */
-    void *grad_weight;              /* [V, D] or [D, V], as weight */
+    void *grad_weight;              /* [V, D] or [D, V], as weight. On a GPU path, [V, D] in one piece that is not added to is scratch until its
+                                       rows are written */
     void *grad_bias;                /* [V] */
     void *workspace;                /* as linear_logp's, as the rest */
     size_t workspace_bytes;
@@ -333,14 +335,18 @@ enum { FLP_TOKEN_LOSS_NAME_BYTES = 32 };
  *     uniform[i] = -sum_v w[v] log(p[i][v]) / V
  *     l[i] = -(1 - label_smoothing) w[target[i]] logp[i] + label_smoothing uniform[i] + lse_square_scale lse[i]^2
  *
- * or what a token loss makes of these. Gradients as linear_logp_backward's, which says how they are rounded. */
+ * or what a token loss makes of these. Gradients as linear_logp_backward's, which says how they are rounded. On a GPU path the rows that count are
+ * brought together first, without waiting for the device: ignored ones cost nothing, with gradients or without. */
 typedef struct {
-    flp_linear_logp_backward_problem backward; /* g_lse and g_entropy are 0. Without any gradient, the loss alone is computed; memory_budget
-                                                  is that of the gradients' part of the workspace. On sm_90a, with inputs in bf16 and without
+    flp_linear_logp_backward_problem backward; /* g_lse and g_entropy are 0. Without any gradient, the loss alone is computed, in a workspace of
+                                                  N x D elements for the rows that count beside linear_logp's scratch; memory_budget
+                                                  is that of the gradients' part of the workspace. On a GPU, with inputs in bf16 and without
                                                   softcap, label smoothing or a token loss of entropy or uniform, room for [N, V] in bf16 (or for
                                                   an eighth of V or more beside the default) saves computing these logits twice; so does,
                                                   where grad_weight is f32 and accumulated (and grad_bias so too or none), room for 512 rows or
-                                                  more: then the rows go through in chunks. The values change within their rounding. */
+                                                  more: then the rows that count go through in chunks (beside that they take N x D
+                                                  elements, unless grad_hidden is in hidden's dtype and not accumulated). The values change
+                                                  within their rounding. */
     flp_reduction reduction;
     int label_smoothing;     /* 1: args.label_smoothing is used */
     flp_dtype class_weights; /* FLP_NONE: 1; else FLP_BF16, FLP_F16 or FLP_F32 */

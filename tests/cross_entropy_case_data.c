@@ -92,8 +92,11 @@ static int compute_references(const flp_cross_entropy_case *c, flp_cross_entropy
     flp_cross_entropy_case_args(c, data, NULL, NULL, NULL, &call);
     fill(c, &call.args, data);
     if (!flp_cross_entropy_reference_compute(&c->problem, &call.args, &data->forward, &data->reference)) return 0;
-    for (int64_t i = 0; i < call.args.rows; i++)
-        if (!flp_cross_entropy_reference_has_part(&c->problem, &call.args, i)) data->forward.lse[i] = data->forward.entropy[i] = 0;
+    for (int64_t i = 0; i < call.args.rows; i++) {
+        if (flp_cross_entropy_reference_has_part(&c->problem, &call.args, i)) continue;
+        data->forward.lse[i] = data->forward.entropy[i] = 0;
+        data->forward.rounding[i] = data->forward.entropy_rounding[i] = 0; /* whatever the row holds */
+    }
     const flp_cross_entropy_reference *r = &data->reference;
     const flp_gradient_upstream upstream = {.g_logp = r->g_logp, .g_lse = r->g_lse, .g_entropy = r->g_entropy, .g_sum = r->g_sum,
                                             .class_weights = r->class_weights, .error = r->g_error};

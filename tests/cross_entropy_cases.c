@@ -20,6 +20,7 @@ const char flp_cross_entropy_case_loss[] =
 #define NONE .problem.reduction = FLP_REDUCE_NONE
 #define BF16 .problem = {.dtype = FLP_BF16}
 #define STASH .memory_budget = 1 << 26
+#define CHUNKS .grad_weight = FLP_F32, .memory_budget = 2000000, .accumulate = FLP_ACCUMULATE_WEIGHT /* of 512 rows of V 1500 */
 #define SMOOTHING .problem.label_smoothing = 1, .label_smoothing = 0.1
 #define CLASSES .problem.class_weights = FLP_F32
 #define TOKENS .problem.token_weights = 1
@@ -40,6 +41,19 @@ static const flp_cross_entropy_case cases[] = {
 
     {.gradient = {.name = "forward only", .forward = {BIAS}}, .forward_only = 1},
     {.gradient = {.name = "forward only, none, smoothing", .forward = {BIAS, IGNORED}}, .forward_only = 1, NONE, SMOOTHING, .outputs = 1},
+    {.gradient = {.name = "forward only, ignored", .forward = {BIAS, IGNORED}}, .forward_only = 1, .outputs = 1, TOKENS},
+    {.gradient = {.name = "forward only, all ignored", .forward = {.rows = FLP_CASE_ALL_IGNORED | FLP_CASE_IGNORED_NAN}}, .forward_only = 1, .outputs = 1},
+    {.gradient = {.name = "forward only, bad targets, none", .forward = {.rows = FLP_CASE_BAD_TARGETS | FLP_CASE_IGNORED_NAN}}, .forward_only = 1, NONE,
+     .outputs = 1},
+    {.gradient = {.name = "forward only, NaN and inf rows", .forward = {.rows = FLP_CASE_NAN_ROWS}}, .forward_only = 1, NONE},
+    {.gradient = {.name = "forward only, more rows than a block", .forward = {IGNORED, .problem = {.dtype = FLP_BF16, .rows = 300, .hidden = 40, .vocab = 700}}},
+     .forward_only = 1, .outputs = 1, .problem.entropy = 1},
+    {.gradient = {.name = "forward only, fp32, more rows than a block", .forward = {IGNORED, .problem = {.dtype = FLP_F32, .rows = 300, .hidden = 36, .vocab = 300}}},
+     .forward_only = 1, .outputs = 1},
+    {.gradient = {.name = "forward only, rows of hidden at odd addresses", .forward = {IGNORED, .hidden_gap = 3, .problem = {.dtype = FLP_BF16}}},
+     .forward_only = 1, .outputs = 1},
+    {.gradient = {.name = "forward only, one row", .forward = {.problem = {.rows = 1}}}, .forward_only = 1, .outputs = 1},
+    {.gradient = {.name = "forward only, no rows", .forward = {.problem = {.rows = -1}}}, .forward_only = 1},
     {.gradient = {.name = "hidden alone", .problem = {.grad_hidden = FLP_F32}}},
     {.gradient = {.name = "weight alone", .problem = {.grad_weight = FLP_F32}}, SUM},
     {.gradient = {.name = "accumulate", .forward = {BIAS}, .problem = {.grad_hidden = FLP_BF16, .grad_weight = FLP_F32, .grad_bias = FLP_F32,
@@ -97,6 +111,25 @@ static const flp_cross_entropy_case cases[] = {
     {.gradient = {.name = "stash, rows in chunks", .forward = {BIAS, IGNORED, .problem = {.dtype = FLP_BF16, .rows = 1100, .hidden = 8, .vocab = 1500}},
                   .problem = {.grad_hidden = FLP_BF16, .grad_weight = FLP_F32, .grad_bias = FLP_F32,
                               .accumulate = FLP_ACCUMULATE_WEIGHT | FLP_ACCUMULATE_BIAS, .memory_budget = 2000000}}, TOKENS, .outputs = 1},
+    /* Of those that count, the last chunk has none. */
+    {.gradient = {.name = "stash, rows in chunks, bad targets, none", .forward = {.rows = FLP_CASE_BAD_TARGETS | FLP_CASE_IGNORED_NAN,
+                  .problem = {.dtype = FLP_BF16, .rows = 1100, .hidden = 8, .vocab = 1500, .weight_layout = FLP_HIDDEN_VOCAB}},
+                  .problem = {.grad_hidden = FLP_BF16, CHUNKS}}, NONE, .outputs = 1},
+    {.gradient = {.name = "stash, rows in chunks, all ignored", .forward = {BIAS, .rows = FLP_CASE_ALL_IGNORED | FLP_CASE_IGNORED_NAN,
+                  .problem = {.dtype = FLP_BF16, .rows = 1100, .hidden = 8, .vocab = 1500}},
+                  .problem = {.grad_hidden = FLP_BF16, .grad_bias = FLP_F32, CHUNKS | FLP_ACCUMULATE_BIAS}}, .outputs = 1},
+    {.gradient = {.name = "stash, rows in chunks, fp32 gradients", .forward = {IGNORED, .problem = {.dtype = FLP_BF16, .rows = 1100, .hidden = 8, .vocab = 1500}},
+                  .problem = {.grad_hidden = FLP_F32, CHUNKS}}, TOKENS, .problem.entropy = 1, .outputs = 1},
+    {.gradient = {.name = "stash, rows in chunks, accumulate", .forward = {IGNORED, .problem = {.dtype = FLP_BF16, .rows = 1100, .hidden = 8, .vocab = 1500}},
+                  .problem = {.grad_hidden = FLP_BF16, CHUNKS | FLP_ACCUMULATE_HIDDEN}}, SUM},
+    {.gradient = {.name = "stash, rows in chunks, weight alone", .forward = {.rows = FLP_CASE_ROW_TEMPERATURES,
+                  .problem = {.dtype = FLP_BF16, .rows = 1100, .hidden = 8, .vocab = 1500}}, .problem = {CHUNKS}}, TOKENS},
+    {.gradient = {.name = "stash, rows in chunks, later entries far above", .forward = {.bias = FLP_CASE_STEP_200, .rows = FLP_CASE_ROW_TEMPERATURES,
+                  .problem = {.dtype = FLP_BF16, .rows = 1100, .hidden = 8, .vocab = 1500}}, .problem = {.grad_hidden = FLP_BF16, CHUNKS}}, NONE},
+    {.gradient = {.name = "stash, 2 bytes off", .forward = {BIAS, IGNORED, .misalignment = 2, BF16}, .problem = {STASH}}, NONE, TOKENS},
+    {.gradient = {.name = "stash, the weight's rows apart", .forward = {.bias = FLP_CASE_STEP_200, .weight_gap = 2, BF16}, .problem = {STASH}}, TOKENS},
+    {.gradient = {.name = "stash, columns, the weight's rows apart",
+                  .forward = {IGNORED, .weight_gap = 3, .problem = {.dtype = FLP_BF16, .weight_layout = FLP_HIDDEN_VOCAB}}, .problem = {STASH}}, TOKENS},
     {.gradient = {.name = "stash, policy gradient", .forward = {IGNORED, BF16}, .problem = {STASH}}, .problem.token_loss = "policy_gradient_kl", NONE},
 
     {.gradient = {.name = "policy gradient", .forward = {IGNORED}, .problem = {.grad_hidden = FLP_F32, .grad_weight = FLP_F32}},

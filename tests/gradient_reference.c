@@ -69,45 +69,38 @@ static void differentiate(work *w, int64_t i)
     }
 }
 
-/* roundoff: of the sum that the term goes into. */
-static inline void add_term(flp_gradient *gradient, int64_t at, double dlogit, double error, double input, double roundoff)
+/* roundoff: of the sum that the term goes into; roundings: how many in the dtype that dlogit is kept in. */
+static inline void add_term(flp_gradient *gradient, int64_t at, double dlogit, double error, double input, double roundoff, int roundings)
 {
     double term = dlogit * input;
     gradient->value[at] += term;
     gradient->rounding[at] += error * fabs(input) + roundoff * fabs(term);
-    gradient->square[at] += term * term;
+    gradient->square[at] += roundings * term * term;
+}
+
+/* Beside a stash grad_weight's products see hidden times the row's factor, rounded. */
+static int may_stash(const work *w)
+{
+    return (w->upstream != NULL || w->problem->with_forward) && w->problem->forward.dtype == FLP_BF16;
 }
 
 static void add_row(work *w, int64_t i, flp_gradient_reference *reference)
 {
     const flp_linear_logp_problem *forward = &w->problem->forward;
     const double over_vocab = u * sqrt((double)forward->vocab), over_rows = u * sqrt((double)w->args->rows);
-    int64_t depth = forward->hidden;
+    const int64_t depth = forward->hidden, target = target_at(w, i);
     for (int64_t d = 0; d < depth; d++) w->hidden[d] = flp_reference_decode(forward->dtype, w->args->hidden, i * forward->hidden_stride + d);
     for (int64_t v = 0; v < forward->vocab; v++) {
         double dlogit = w->dlogit[v], error = w->error[v];
-        /* What the gradient filter may pass over is off by all of it; its derivatives are rounded before they are compared. */
-        double passed = fabs(dlogit) - error < 1.01 * w->problem->grad_filter_eps ? 1 : 0;
+        /* The target's stays in fp32. What the gradient filter may pass over of the others is off by all of it; they are rounded before they are
+         * compared. */
+        const int roundings = v != target;
+        double passed = v != target && fabs(dlogit) - error < 1.01 * w->problem->grad_filter_eps ? 1 : 0;
         for (int64_t d = 0; d < depth; d++) {
-            add_term(&reference->hidden, i * depth + d, dlogit, error, w->weight[v * depth + d], over_vocab + passed);
-            add_term(&reference->weight, v * depth + d, dlogit, error, w->hidden[d], over_rows + passed);
+            add_term(&reference->hidden, i * depth + d, dlogit, error, w->weight[v * depth + d], over_vocab + passed, roundings);
+            add_term(&reference->weight, v * depth + d, dlogit, error, w->hidden[d], over_rows + passed, roundings * (1 + may_stash(w)));
         }
-        add_term(&reference->bias, v, dlogit, error, 1, over_rows);
-    }
-}
-
-/* Beside a stash the derivatives of a row but for its target's share one more rounding, that of the row's factor, and grad_weight's products see
- * hidden times that factor, rounded. */
-static void add_stash_roundings(work *w, int64_t i, flp_gradient_reference *reference)
-{
-    int64_t depth = w->problem->forward.hidden, target = target_at(w, i);
-    for (int64_t d = 0; d < depth; d++) {
-        double rest = reference->hidden.value[i * depth + d] - w->dlogit[target] * w->weight[target * depth + d];
-        reference->hidden.square[i * depth + d] += rest * rest;
-    }
-    for (int64_t v = 0; v < w->problem->forward.vocab; v++) {
-        for (int64_t d = 0; d < depth; d++) reference->weight.square[v * depth + d] += 2 * w->dlogit[v] * w->dlogit[v] * w->hidden[d] * w->hidden[d];
-        reference->bias.square[v] += w->dlogit[v] * w->dlogit[v];
+        add_term(&reference->bias, v, dlogit, error, 1, over_rows, roundings);
     }
 }
 
@@ -155,7 +148,6 @@ int flp_gradient_reference_compute(const flp_linear_logp_backward_problem *probl
             if (target == args->ignore_index || target < 0 || target >= vocab) continue;
             differentiate(&w, i);
             add_row(&w, i, reference);
-            if ((upstream != NULL || problem->with_forward) && problem->forward.dtype == FLP_BF16) add_stash_roundings(&w, i, reference);
         }
         finish(&reference->hidden);
         finish(&reference->weight);

@@ -4,7 +4,7 @@ local cxx = require "gen.cxx"
 
 local kernel = {}
 
-kernel.templates = { "types", "linear_logp_backward_params", "simt", "convert", "streaming", "vector", "dependent_launch", "linear_logp_backward_finish" }
+kernel.templates = { "types", "row_target", "linear_logp_backward_params", "simt", "convert", "streaming", "vector", "dependent_launch", "linear_logp_backward_finish" }
 kernel.entry = "linear_logp_backward_finish"
 kernel.parameters = { { "BackwardFinishParams", "params" } }
 
@@ -15,10 +15,12 @@ function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
 
 function kernel.check() return true end
 
--- dtype: of the sums, fp32 where it is not said.
+-- dtype: of the sums, fp32 where it is not said; weight: its dtype, where the sums lack the targets' terms.
 function kernel.config(spec)
   return {
     { "using", "sum_element", cxx.types[spec.dtype or "f32"] }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
+    { "bool", "has_terms", spec.weight ~= nil }, { "using", "weight_element", cxx.types[spec.weight or "f32"] },
+    { "bool", "weight_is_hidden_vocab", spec.dv or false },
   }
 end
 

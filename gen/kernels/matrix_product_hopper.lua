@@ -12,16 +12,16 @@ local function mainloop(spec)
 end
 
 kernel.templates = {
-  "types", "matrix_product_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = function(spec) return wgmma.wrapper(mainloop(spec)) end }, "product_tiles", "tile_product", "tile_store", "scale_product", { only = "filters", "kept_steps" },
-  "matrix_product",
+  "types", "row_target", "matrix_product_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
+  { emit = function(spec) return wgmma.wrapper(mainloop(spec)) end }, "product_tiles", "tile_product", "tile_store", "scale_product",
+  { only = "filters", "kept_steps" }, "streaming", "vector", "target_terms", "product_terms", "matrix_product",
 }
 kernel.entry = "matrix_product"
 kernel.parameters = {
   { "TensorMap", "left_map" }, { "TensorMap", "right_map" }, { "TensorMap", "out_map" }, { "MatrixProductParams", "params" },
 }
 
-function kernel.derive(spec) return budget.with_tile_store(budget.hopper(mainloop(spec))) end
+function kernel.derive(spec) return budget.with_product_terms(budget.with_tile_store(budget.hopper(mainloop(spec)))) end
 
 function kernel.overlaps() return true end
 
@@ -42,7 +42,7 @@ end
 function kernel.config(spec, n)
   return tile_config.join(tile_config.tile(spec, n, spec.km, spec.kn), tile_config.hopper(spec, n, 1), {
     { "int", "hidden_size", 0 }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
-    { "bool", "filters", spec.filter or false },
+    { "bool", "filters", spec.filter or false }, { "int", "terms_along", tile_config.terms[spec.terms or "none"] },
   })
 end
 

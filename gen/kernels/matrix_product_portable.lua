@@ -6,8 +6,8 @@ local tile_config = require "gen.kernels.tile_config"
 
 local kernel = {}
 
-kernel.templates = portable_tile.templates("matrix_product_params", {
-  "convert", "product_tiles", "product_walk", "tile_store", "scale_product", "matrix_product",
+kernel.templates = portable_tile.templates({ "row_target", "matrix_product_params" }, {
+  "convert", "product_tiles", "product_walk", "tile_store", "scale_product", "target_terms", "matrix_product",
 })
 kernel.entry = "matrix_product"
 kernel.parameters = { { "MatrixProductParams", "params" } }
@@ -18,6 +18,7 @@ function kernel.check(spec, arch) return portable_tile.check(spec, arch, kernel.
 function kernel.config(spec, n)
   return tile_config.join(portable_tile.config(spec, n, spec.km, spec.kn), {
     { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
+    { "int", "terms_along", tile_config.terms[spec.terms or "none"] },
   })
 end
 

@@ -9,9 +9,9 @@ local mainloop = {
   { only = "tensor", "tensor_product" }, { only = "exact", "exact_product" }, "tile_product",
 }
 
--- params: the parameters' template; own: what follows the mainloop.
+-- params: the parameters' templates; own: what follows the mainloop.
 function portable_tile.templates(params, own)
-  return tile_config.join({ "types", params }, mainloop, own)
+  return tile_config.join({ "types" }, params, mainloop, own)
 end
 
 local vectors = { [2] = true, [4] = true, [8] = true, [16] = true }

@@ -4,6 +4,9 @@ local cxx = require "gen.cxx"
 
 local config = {}
 
+-- Which targets' derivatives a product adds. KEEP IN STEP: terms_along (templates/common/target_terms.cuh).
+config.terms = { none = 0, each = 1, down = 2, across = 3 }
+
 -- One list of those given, in their order.
 function config.join(...)
   local joined = {}

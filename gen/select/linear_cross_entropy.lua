@@ -1,35 +1,33 @@
--- linear_cross_entropy: from a problem and a device to variants. Kernels, in this order: linear_logp's two, the loss, and with gradients
--- linear_logp_backward's. KEEP IN STEP: cross-entropy kernels (runtime/plan/linear_cross_entropy_plan.c).
+-- linear_cross_entropy: from a problem and a device to variants. Kernels, in this order: linear_logp's two, for the rows that count; the loss; with
+-- gradients linear_logp_backward's, without what brings the rows together.
+-- KEEP IN STEP: cross-entropy kernels (runtime/plan/linear_cross_entropy_plan.c).
 local backward = require "gen.select.linear_logp_backward"
-local linear_logp = require "gen.select.linear_logp"
 local token_loss = require "gen.token_loss"
 local variant = require "gen.variant"
 
 local cross_entropy = {}
 
--- p with what one of the passes is asked for.
-local function pass(p, changes)
-  return setmetatable(changes, { __index = p })
+-- path: the name of the modules' functions.
+local function gradients(p, capability, path)
+  local by = p.loss.derivatives
+  local changes = { g_entropy = by.entropy ~= nil, entropy = false, logit_sum = by.uniform ~= nil }
+  local found, reason = backward[path](setmetatable(changes, { __index = p }), capability)
+  return found and found.kernels, reason
 end
 
--- path: the name of both modules' function.
 local function choose(p, capability, path)
-  local loss, has_gradients = p.loss, p.grad_hidden or p.grad_weight or p.grad_bias
-  local asked = { entropy = p.entropy or loss.uses.entropy or false, logit_sum = loss.uses.uniform }
-  local forward, reason
-  if has_gradients then forward, reason = backward.compact_forward(p, capability, path, asked)
-  else forward, reason = linear_logp[path](pass(p, asked), capability) end
+  local uses, has_gradients = p.loss.uses, p.grad_hidden or p.grad_weight or p.grad_bias
+  local changes = { entropy = p.entropy or uses.entropy or false, logit_sum = uses.uniform }
+  local forward, reason = backward.compact_forward(p, capability, path, changes)
   if not forward then return nil, reason end
   local kernels = { table.unpack(forward.kernels) }
   local arch_name = kernels[1]:match("[^.]*$")
   kernels[#kernels + 1] = variant.format { operator = "token_loss", loss = p.token_loss, arch = arch_name }
-  if has_gradients then
-    local gradients
-    asked = pass(p, { g_entropy = loss.derivatives.entropy ~= nil, entropy = false, logit_sum = loss.derivatives.uniform ~= nil })
-    gradients, reason = backward[path](asked, capability)
-    if not gradients then return nil, reason end
-    for _, kernel in ipairs(gradients.kernels) do kernels[#kernels + 1] = kernel end
-  end
+  local others
+  if has_gradients then others, reason = gradients(p, capability, path)
+  else others = backward.compaction(p, arch_name) end
+  if not others then return nil, reason end
+  table.move(others, 1, #others, #kernels + 1, kernels)
   return { path = forward.path, kernels = kernels }
 end
 

@@ -1,5 +1,5 @@
 -- linear_logp_backward: from a problem and a device to variants. Kernels, in this order: of one with the forward, linear_logp's two; rows, gather,
--- logit gradients; where grad_hidden is wanted its product and its finish; where grad_weight is wanted its product; where grad_bias is wanted
+-- logit gradients; where grad_hidden is wanted its product and its finish; where grad_weight is wanted its product and its targets' terms; where grad_bias is wanted
 -- its sums; with a filter, on sm_90a, what it kept.
 -- KEEP IN STEP: backward kernels (runtime/plan/linear_logp_backward_plan.c).
 local arch = require "gen.arch"
@@ -40,26 +40,32 @@ local function on(tile, spec)
   return spec
 end
 
+-- What brings the rows that count together.
+local function compaction(p, arch_name)
+  return {
+    { operator = "linear_logp_backward_rows", arch = arch_name },
+    { operator = "linear_logp_backward_gather", dtype = p.dtype, arch = arch_name },
+  }
+end
+
 -- tile: of the kernels that have N rows; wide: of those that have V rows; weight_vec: nil for 16 bytes; bulk: true on sm_90a.
 local function specs(p, tile, wide, weight_vec, bulk)
   local dtype, exact, arch_name = p.dtype, p.exact, tile.arch
   local filter = bulk and p.filter or nil
-  local list = {
-    { operator = "linear_logp_backward_rows", arch = arch_name },
-    { operator = "linear_logp_backward_gather", dtype = dtype, arch = arch_name },
-    on(tile, { operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias, softcap = p.softcap,
-               entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.classes, vec = weight_vec, exact = exact, filter = filter }),
-  }
+  local list = compaction(p, arch_name)
   local function add(spec) list[#list + 1] = spec end
+  add(on(tile, { operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias, softcap = p.softcap,
+                 entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.classes, vec = weight_vec, exact = exact, filter = filter }))
   if p.grad_hidden then
-    -- direct: of one product of the whole vocabulary, which leaves rows that count close together; else of sums.
-    local direct = p.direct and bulk
+    local direct = p.direct -- of one product of the whole vocabulary, which leaves rows that count close together; else of sums
     add(on(tile, { operator = "matrix_product", dtype = dtype, kn = not p.dv or nil, out = direct and p.grad_hidden or "f32", adds = not direct or nil,
-                   vec = weight_vec, exact = exact, filter = filter }))
-    add { operator = "linear_logp_backward_finish", dtype = direct and p.grad_hidden, out = p.grad_hidden, adds = p.acc_hidden, arch = arch_name }
+                   vec = weight_vec, exact = exact, filter = filter, terms = direct and "each" }))
+    add { operator = "linear_logp_backward_finish", dtype = direct and p.grad_hidden, weight = not direct and dtype, dv = not direct and p.dv, out = p.grad_hidden, adds = p.acc_hidden, arch = arch_name }
   end
   if p.grad_weight then
-    add(on(wide, { operator = "matrix_product", dtype = dtype, km = true, kn = true, out = p.grad_weight, adds = p.acc_weight, exact = exact, filter = filter }))
+    add(on(wide, { operator = "matrix_product", dtype = dtype, km = true, kn = true, out = p.grad_weight, adds = p.acc_weight, exact = exact, filter = filter,
+                   terms = p.dv and "across" or "down" }))
+    add { operator = "linear_logp_backward_terms", arch = arch_name }
   end
   if p.grad_bias then
     add { operator = "linear_logp_backward_bias", dtype = dtype, out = p.grad_bias, adds = p.acc_bias, arch = arch_name }
@@ -72,8 +78,14 @@ end
 function backward.compact_forward(p, capability, path, changes)
   local vector = 16 // p.element_bytes
   changes.compact, changes.hidden_stride = true, (p.d + vector - 1) // vector * vector
-  changes.stash = path == "hopper" and p.stash
   return linear_logp[path](setmetatable(changes, { __index = p }), capability)
+end
+
+-- The kernels of a forward whose rows are brought together for itself alone.
+function backward.compaction(p, arch_name)
+  local kernels = {}
+  for i, spec in ipairs(compaction(p, arch_name)) do kernels[i] = variant.format(spec) end
+  return kernels
 end
 
 local function selection(p, capability, path, list)

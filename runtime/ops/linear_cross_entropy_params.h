@@ -20,11 +20,10 @@ typedef struct {
     int32_t rows, vocab, target_bytes;
     int32_t class_weight_dtype;  /* flp_dtype */
     int32_t reduces, divides;    /* 1: sum or mean; mean */
-    /* What a mean is taken over, where these rows are a chunk of the call's: */
-    const void *all_targets;     /* [all_rows] */
-    const float *all_token_weights; /* [all_rows]; or NULL */
-    int32_t all_rows;
+    const int32_t *place;        /* [rows]: where a row stands among those that count; -1: it does not */
+    int32_t first_place, places; /* those that stand here, and with the first place 0 those that do not count; of the others, no more than a mean needs */
     int32_t adds;                /* 1: the sum is added to *loss */
+    int32_t unused;
 } flp_token_loss_params;
 
 _Static_assert(sizeof(flp_token_loss_params) == 256, "templates/common/token_loss_params.cuh disagrees");

@@ -15,6 +15,8 @@ enum {
 /* A chunk of the vocabulary: its derivatives, or what times row_factor they are. */
 typedef struct {
     int64_t first, columns;
+    char *dlogit;            /* [rows][stride] */
+    int64_t stride;
     const float *row_factor; /* NULL: 1 */
     int waits_late;          /* grad_hidden's product: see matrix_product_params.h */
 } chunk;
@@ -28,7 +30,7 @@ static flp_matrix compact_matrix(const flp_backward_execution *run)
 
 static flp_matrix dlogit_matrix(const flp_backward_execution *run, const chunk *part)
 {
-    return (flp_matrix){ flp_backward_inside(run, run->layout.dlogit), run->forward->dtype, run->args->rows, part->columns, run->layout.columns };
+    return (flp_matrix){ part->dlogit, run->forward->dtype, run->args->rows, part->columns, part->stride };
 }
 
 /* The part of weight, or of grad_weight, that belongs to the vocabulary entries from first on. */
@@ -52,11 +54,12 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
     const flp_linear_logp_problem *forward = run->forward;
     const int transposed = forward->weight_layout == FLP_HIDDEN_VOCAB;
     flp_logit_gradients_params params = {
-        .hidden = run->compact, .weight = run->args->weight, .bias = run->args->bias, .out = flp_backward_inside(run, run->layout.dlogit),
-        .hidden_stride = run->layout.compact_stride, .weight_stride = forward->weight_stride, .out_stride = run->layout.columns,
+        .hidden = run->compact, .weight = run->args->weight, .bias = run->args->bias, .out = part->dlogit,
+        .hidden_stride = run->layout.compact_stride, .weight_stride = forward->weight_stride, .out_stride = part->stride,
         .gradient = flp_backward_inside(run, run->layout.gradient), .row_count = run->count, .class_weights = run->more->class_weights,
         .rows = (int32_t)run->args->rows, .vocab = (int32_t)forward->vocab, .first_column = (int32_t)part->first, .columns = (int32_t)part->columns,
         .filter = (float)run->problem->grad_filter_eps, .factor = run->factor, .kept = kept_bits(run), .kept_words = (int32_t)run->layout.kept_words,
+        .waits_late = part->first > 0 && !run->plan->filter, .targets = flp_backward_inside(run, run->layout.targets),
         .softcap = (float)forward->softcap, .inverse_softcap = forward->softcap == 0 ? 0 : (float)(1 / forward->softcap),
     };
     const flp_tile_launch launch = {
@@ -79,6 +82,7 @@ static flp_status run_product(const flp_backward_execution *run, const flp_kerne
     params->right_stride = launch->right.stride;
     params->out_stride = launch->out.stride;
     params->factor = run->inverse_factor;
+    params->targets = flp_backward_inside(run, run->layout.targets);
     params->kept = kept_bits(run);
     params->kept_words = (int32_t)run->layout.kept_words;
     params->rows = (int32_t)launch->rows;
@@ -97,6 +101,7 @@ static flp_status add_to_sums(const flp_backward_execution *run, const chunk *pa
     const flp_matrix sums = { flp_backward_inside(run, run->layout.sums), FLP_F32, run->args->rows, forward->hidden, forward->hidden };
     flp_matrix_product_params params = { .row_count = run->count, .inner = (int32_t)part->columns,
                                          .waits_late = run->plan->weight_product ? part->waits_late : 0, .row_factor = part->row_factor,
+                                         .others = run->args->weight, .others_stride = forward->weight_stride,
                                          .kept_along = FLP_KEPT_ROWS_ALONG_ROWS };
     flp_tile_launch launch = {
         .left = dlogit_matrix(run, part),
@@ -114,6 +119,8 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
     const int transposed = run->forward->weight_layout == FLP_HIDDEN_VOCAB;
     const flp_matrix dlogit = dlogit_matrix(run, part), rows = compact_matrix(run);
     flp_matrix_product_params params = { .inner_count = run->count, .inner = (int32_t)run->args->rows,
+                                         .terms = flp_backward_inside(run, run->layout.terms), .others = run->args->hidden,
+                                         .others_stride = run->forward->hidden_stride, .first_target = (int32_t)part->first,
                                          .kept_along = transposed ? FLP_KEPT_COLUMNS_ALONG_COLUMNS : FLP_KEPT_ROWS_ALONG_COLUMNS };
     flp_tile_launch launch = {
         .left = transposed ? rows : dlogit, .right = transposed ? dlogit : rows,
@@ -127,10 +134,11 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
 static flp_status write_grad_bias(const flp_backward_execution *run, const chunk *part)
 {
     flp_backward_bias_params params = {
-        .gradients = flp_backward_inside(run, run->layout.dlogit),
+        .gradients = part->dlogit,
         .out = (void *)(uintptr_t)flp_arguments_advance(run->args->grad_bias, part->first, run->problem->grad_bias),
-        .stride = run->layout.columns, .row_count = run->count, .factor = run->inverse_factor,
+        .stride = part->stride, .row_count = run->count, .factor = run->inverse_factor,
         .rows = (int32_t)run->args->rows, .columns = (int32_t)part->columns, .row_factor = part->row_factor,
+        .targets = flp_backward_inside(run, run->layout.targets), .first_column = (int32_t)part->first,
     };
     void *parameters[] = { &params };
     const unsigned blocks = (unsigned)((part->columns + BIAS_COLUMNS - 1) / BIAS_COLUMNS);
@@ -155,8 +163,9 @@ static flp_status run_hidden_product(const flp_backward_execution *run, const ch
  * were. */
 static flp_status run_stash(const flp_backward_execution *run)
 {
-    const int64_t vocab = run->forward->vocab, columns = run->layout.columns < vocab ? run->layout.columns : vocab;
-    const chunk part = { 0, columns, run->row_factor, flp_backward_is_direct(run) ? 2 : 0 };
+    const int64_t vocab = run->forward->vocab, stride = run->layout.stash_columns;
+    const chunk part = { 0, stride < vocab ? stride : vocab, flp_backward_inside(run, run->layout.dlogit), stride, run->row_factor,
+                         flp_backward_is_direct(run) ? 2 : 0 };
     flp_status status = run->args->rows > 0 ? flp_backward_scale_rows(run) : FLP_OK;
 
     if (status == FLP_OK)
@@ -179,24 +188,34 @@ static flp_status count_kept(const flp_backward_execution *run, int64_t columns)
     return flp_launch_kernel(run->driver, run->plan->filter, 1, run->args->stream, parameters);
 }
 
-static flp_status run_chunk(const flp_backward_execution *run, int64_t first)
+/* In grad_weight, behind what this chunk writes of it, or in the workspace. */
+static char *place_dlogit(const flp_backward_execution *run, const flp_vocab_chunk *size)
 {
-    const int64_t left = run->forward->vocab - first, columns = left < run->layout.columns ? left : run->layout.columns;
-    const chunk part = { first, columns, NULL, 1 };
+    return size->borrowed >= 0 ? (char *)run->args->grad_weight + size->borrowed : flp_backward_inside(run, run->layout.dlogit);
+}
+
+static flp_status run_chunk(const flp_backward_execution *run, int64_t first, const flp_vocab_chunk *size)
+{
+    const int64_t stride = (size->columns + FLP_BACKWARD_COLUMNS - 1) / FLP_BACKWARD_COLUMNS * FLP_BACKWARD_COLUMNS;
+    const chunk part = { first, size->columns, place_dlogit(run, size), stride, NULL, 1 };
     flp_status status = run->args->rows > 0 ? compute_dlogit(run, &part) : FLP_OK;
 
     if (status == FLP_OK)
         status = run_weight_products(run, &part);
     if (status == FLP_OK)
         status = run_hidden_product(run, &part);
-    return status == FLP_OK && run->plan->filter ? count_kept(run, columns) : status;
+    return status == FLP_OK && run->plan->filter ? count_kept(run, size->columns) : status;
 }
 
 flp_status flp_backward_run_chunks(const flp_backward_execution *run)
 {
     flp_status status = run->row_factor ? run_stash(run) : run->plan->filter ? count_kept(run, 0) : FLP_OK;
 
-    for (int64_t first = run->layout.stash_columns; status == FLP_OK && first < run->forward->vocab; first += run->layout.columns)
-        status = run_chunk(run, first);
+    for (int64_t first = run->layout.stash_columns; status == FLP_OK && first < run->forward->vocab;) {
+        const flp_vocab_chunk size = flp_linear_logp_backward_chunk_at(run->problem, &run->layout, first);
+
+        status = run_chunk(run, first, &size);
+        first += size.columns;
+    }
     return status;
 }

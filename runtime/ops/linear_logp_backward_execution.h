@@ -4,6 +4,7 @@
 #include "ops/linear_logp_backward_launch.h"
 #include "plan/linear_logp_backward_plan.h"
 
+/* Of all rows of a call, or of a chunk of those that count: then args->rows, count and compact are the chunk's. */
 typedef struct {
     const flp_linear_logp_backward_plan *plan;
     const flp_linear_logp_backward_problem *problem;
@@ -17,6 +18,8 @@ typedef struct {
     const int32_t *count;
     float *factor, *inverse_factor;
     float *row_factor; /* NULL: there is no stash */
+    int64_t first;     /* of the chunk, among the rows that count */
+    int64_t all_rows;  /* of the call */
 } flp_backward_execution;
 
 static inline void *flp_backward_inside(const flp_backward_execution *run, int64_t offset)
@@ -33,6 +36,9 @@ static inline int flp_backward_is_direct(const flp_backward_execution *run)
 /* driver and more are left to be filled in. */
 flp_backward_execution flp_backward_begin(const flp_plan *common, const flp_linear_logp_backward_args *args, char *workspace);
 
+/* Of all: the chunk from `first` on; without chunks, all. args: taken for the chunk's. */
+flp_backward_execution flp_backward_rows_from(const flp_backward_execution *all, int64_t first, flp_linear_logp_backward_args *args);
+
 /* ---- rows: linear_logp_backward_rows.c ---- */
 
 /* Which rows count, and where they stand. */
@@ -41,11 +47,14 @@ flp_status flp_backward_place_rows(const flp_backward_execution *run);
 flp_status flp_backward_gather_rows(const flp_backward_execution *run, int with_sums);
 /* What each row's derivatives need; with a stash, its factors. */
 flp_status flp_backward_differentiate_rows(const flp_backward_execution *run);
+/* The rows in the order of their targets, for grad_weight. */
+flp_status flp_backward_order_targets(const flp_backward_execution *run);
 /* The compact rows as grad_weight's product of a stash wants them: times their factors. */
 flp_status flp_backward_scale_rows(const flp_backward_execution *run);
-/* Of a direct grad_hidden, into the stash, which nobody reads any more. */
-flp_status flp_backward_stage_rows(const flp_backward_execution *run);
+/* grad_hidden of the chunk's rows from its sums; with the first chunk, of those that do not count too. */
 flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run);
+/* Direct, of all rows behind the last chunk: from close together to their places, by way of the stash, which nobody reads any more. */
+flp_status flp_backward_spread_grad_hidden(const flp_backward_execution *run);
 
 /* ---- the vocabulary, chunk by chunk: linear_logp_backward_chunks.c ---- */
 

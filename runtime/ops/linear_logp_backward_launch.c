@@ -14,33 +14,53 @@ static flp_status launch_rest(const flp_backward_execution *run)
 {
     flp_status status = flp_backward_differentiate_rows(run);
 
+    if (status == FLP_OK && run->plan->terms && run->args->rows > 0)
+        status = flp_backward_order_targets(run);
     if (status == FLP_OK)
         status = flp_backward_run_chunks(run);
-    if (status == FLP_OK && flp_backward_is_direct(run) && run->args->rows > 0)
-        status = flp_backward_stage_rows(run);
-    if (status == FLP_OK && run->plan->finish && run->args->rows > 0)
+    if (status == FLP_OK && run->plan->finish && run->args->rows > 0 && !flp_backward_is_direct(run))
         status = flp_backward_finish_grad_hidden(run);
     return status;
+}
+
+/* Behind the last chunk of rows; run: of all of them. */
+static flp_status launch_end(const flp_backward_execution *run)
+{
+    return flp_backward_is_direct(run) && run->all_rows > 0 ? flp_backward_spread_grad_hidden(run) : FLP_OK;
 }
 
 static flp_compact_rows compact_rows(const flp_backward_execution *run)
 {
     return (flp_compact_rows){
-        .hidden = run->compact, .stride = run->layout.compact_stride, .row = flp_backward_inside(run, run->layout.row),
-        .place = flp_backward_inside(run, run->layout.place), .count = run->count,
+        .hidden = run->compact, .stride = run->layout.compact_stride, .row = (int32_t *)flp_backward_inside(run, run->layout.row) + run->first,
+        .place = flp_backward_inside(run, run->layout.place), .count = run->count, .first = run->first, .rows = run->args->rows,
     };
 }
 
-flp_status flp_linear_logp_backward_launch_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, char *workspace,
-                                                flp_compact_rows *compact)
+flp_status flp_linear_logp_backward_launch_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, char *workspace)
 {
     flp_backward_execution run = flp_backward_begin(plan, args, workspace);
     flp_status status = flp_driver_get(&run.driver);
 
-    *compact = compact_rows(&run);
     if (status == FLP_OK)
         status = flp_backward_place_rows(&run);
     return status == FLP_OK ? gather_first(&run) : status;
+}
+
+flp_compact_rows flp_linear_logp_backward_all_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, char *workspace)
+{
+    const flp_backward_execution all = flp_backward_begin(plan, args, workspace);
+
+    return compact_rows(&all);
+}
+
+flp_compact_rows flp_linear_logp_backward_rows_from(const flp_plan *plan, const flp_linear_logp_backward_args *args, int64_t first, char *workspace)
+{
+    const flp_backward_execution all = flp_backward_begin(plan, args, workspace);
+    flp_linear_logp_backward_args part;
+    const flp_backward_execution run = flp_backward_rows_from(&all, first, &part);
+
+    return compact_rows(&run);
 }
 
 flp_stash flp_linear_logp_backward_stash(const flp_plan *plan, int64_t rows, char *workspace)
@@ -50,22 +70,32 @@ flp_stash flp_linear_logp_backward_stash(const flp_plan *plan, int64_t rows, cha
     if (layout.stash_columns == 0)
         return (flp_stash){ .columns = 0 };
     return (flp_stash){
-        .terms = workspace + layout.dlogit, .columns = layout.stash_columns, .offset = (float *)(void *)(workspace + layout.offset),
+        .terms = workspace + layout.dlogit, .rows = layout.chunk_rows, .columns = layout.stash_columns, .offset = (float *)(void *)(workspace + layout.offset),
         .target_logit = (float *)(void *)(workspace + layout.target_logit), .overflow = (int32_t *)(void *)(workspace + layout.overflow),
         .block_overflow = (int32_t *)(void *)(workspace + layout.block_overflow),
     };
 }
 
-flp_status flp_linear_logp_backward_launch_rest(const flp_plan *plan, const flp_linear_logp_backward_args *args,
-                                                const flp_backward_launch_more *more, char *workspace)
+flp_status flp_linear_logp_backward_launch_chunk(const flp_plan *plan, const flp_linear_logp_backward_args *args,
+                                                 const flp_backward_launch_more *more, int64_t first, char *workspace)
+{
+    flp_backward_execution all = flp_backward_begin(plan, args, workspace), run;
+    flp_linear_logp_backward_args part;
+    flp_status status = flp_driver_get(&all.driver);
+
+    all.more = more;
+    if (status == FLP_OK && args->rows == 0)
+        status = flp_backward_place_rows(&all);
+    run = flp_backward_rows_from(&all, first, &part);
+    return status == FLP_OK ? launch_rest(&run) : status;
+}
+
+flp_status flp_linear_logp_backward_launch_end(const flp_plan *plan, const flp_linear_logp_backward_args *args, char *workspace)
 {
     flp_backward_execution run = flp_backward_begin(plan, args, workspace);
     flp_status status = flp_driver_get(&run.driver);
 
-    run.more = more;
-    if (status == FLP_OK && args->rows == 0)
-        status = flp_backward_place_rows(&run);
-    return status == FLP_OK ? launch_rest(&run) : status;
+    return status == FLP_OK ? launch_end(&run) : status;
 }
 
 /* The compact rows lie where they need not stay: the backward's place for them may be grad_hidden. */
@@ -90,6 +120,8 @@ flp_status flp_linear_logp_backward_launch_forward(const flp_plan *common, const
     if (status == FLP_OK)
         status = flp_backward_gather_rows(&run, 0);
     scratch = flp_linear_logp_backward_plan_forward_scratch(plan, &run.layout, args->rows);
+    if (status == FLP_OK && plan->stashes)
+        status = flp_linear_logp_launch_offsets(&plan->forward.common, args, &more, flp_backward_inside(&run, scratch));
     return status == FLP_OK ? flp_linear_logp_launch_with(&plan->forward.common, args, &more, flp_backward_inside(&run, scratch)) : status;
 }
 
@@ -104,5 +136,7 @@ flp_status flp_linear_logp_backward_launch(const flp_plan *plan, const void *arg
         status = flp_backward_place_rows(&run);
     if (status == FLP_OK)
         status = gather_first(&run);
-    return status == FLP_OK ? launch_rest(&run) : status;
+    if (status == FLP_OK)
+        status = launch_rest(&run);
+    return status == FLP_OK ? launch_end(&run) : status;
 }

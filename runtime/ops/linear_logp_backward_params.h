@@ -4,6 +4,8 @@
 #define FLP_OPS_LINEAR_LOGP_BACKWARD_PARAMS_H
 #include <stdint.h>
 
+#include "ops/matrix_product_params.h"
+
 enum { FLP_ROW_GRADIENT_BYTES = 32 }; /* RowGradient of the device half */
 
 /* Which rows count: one block; with what factors: any number of blocks. Rows that count stand close together in all that follows. */
@@ -23,10 +25,21 @@ typedef struct {
     int32_t differentiates;      /* 1: gradient, factor and inverse_factor are written, which lse, entropy and g_* are read for */
     int32_t stash_columns;       /* with row_factor: those of stash, which holds the first of the vocabulary */
     float *row_factor;           /* [rows]: what each row's part of the stash is multiplied by to be derivatives; NULL: there is none */
-    void *stash;                 /* bf16 [rows][stash_stride] of 2^(z2 - k): the target's entry is replaced by that of its derivative */
+    void *stash;                 /* bf16 [rows][stash_stride] of 2^(z2 - k): the target's entry becomes 0 */
     int64_t stash_stride;
     const float *stash_offset, *target_logit; /* [rows]: k; z2 of the target */
+    flp_row_target *targets;     /* [rows]: of those that count; the derivative only where the stash has the target */
+    int32_t *chunk_counts;       /* with places: for each chunk_rows of those that count, how many there are; not written where that is 0 */
+    int32_t chunk_rows, unused;
 } flp_backward_rows_params;
+
+/* The rows that count in the order of their targets: a thread for each. */
+typedef struct {
+    const flp_row_target *targets;
+    const int32_t *row, *row_count; /* row: as above */
+    flp_target_term *terms;         /* [rows] */
+    int32_t rows, unused;
+} flp_backward_terms_params;
 
 /* The rows of hidden that count, close together: any number of blocks. */
 typedef struct {
@@ -56,7 +69,10 @@ typedef struct {
     const void *class_weights;   /* w [vocab] of the variant's dtype; NULL: 1 */
     uint32_t *kept;              /* [rows / 64, rounded up][kept_words]: one bit for each 64 x 64 block that has others; 0 before */
     const float *factor;         /* what the derivatives are multiplied by */
-    int32_t kept_words, unused;
+    int32_t kept_words;
+    int32_t waits_late;          /* 1: of the kernel before only what it reads of out matters, and it waited for those before it; this one then fills
+                                    the multiprocessors that the other leaves idle at its end */
+    flp_row_target *targets;     /* takes the derivatives by the targets' logits; these are 0 in out */
 } flp_logit_gradients_params;
 
 /* Behind a chunk: counts its blocks, and clears their bits. One block. */
@@ -77,19 +93,28 @@ typedef struct {
     const float *factor;
     int32_t rows, columns;
     const float *row_factor;     /* [rows]; NULL: 1 */
+    const flp_row_target *targets;
+    int32_t first_column;        /* of the chunk */
+    int32_t unused;
 } flp_backward_bias_params;
 
 /* grad_hidden from its sums: any number of blocks. */
 typedef struct {
-    const void *sums;            /* [rows][sums_stride] of the variant's dtype */
+    const void *sums;            /* [places][sums_stride] of the variant's dtype */
     void *out;
     int64_t sums_stride, out_stride;
     const int32_t *place;
     const int32_t *count;        /* where this is all rows, there is nothing to do: they are in their places; or NULL */
     int32_t rows, hidden_size;
+    /* Of variants with a weight, whose row of the target, times the derivative, is added to the sums: */
+    const flp_row_target *targets;
+    const void *weight;
+    int64_t weight_stride;       /* elements, of the weight's rows in memory */
+    const float *factor;         /* what the derivatives are multiplied by; NULL: 1 */
+    int32_t first_place, places; /* whose sums these are; with the first place 0 rows that do not count are done, too */
 } flp_backward_finish_params;
 
-_Static_assert(sizeof(flp_backward_rows_params) == 200 && sizeof(flp_backward_gather_params) == 80 &&
-               sizeof(flp_logit_gradients_params) == 136 && sizeof(flp_backward_filter_params) == 40 && sizeof(flp_backward_bias_params) == 56 &&
-               sizeof(flp_backward_finish_params) == 56, "templates/common/linear_logp_backward_params.cuh disagrees");
+_Static_assert(sizeof(flp_backward_rows_params) == 224 && sizeof(flp_backward_terms_params) == 40 && sizeof(flp_backward_gather_params) == 80 &&
+               sizeof(flp_logit_gradients_params) == 144 && sizeof(flp_backward_filter_params) == 40 && sizeof(flp_backward_bias_params) == 72 &&
+               sizeof(flp_backward_finish_params) == 96, "templates/common/linear_logp_backward_params.cuh disagrees");
 #endif

@@ -27,6 +27,12 @@ static float *inside(char *workspace, int64_t offset)
     return (float *)(void *)(workspace + offset);
 }
 
+/* How many the tile kernel has. */
+static int64_t tile_rows(const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more)
+{
+    return more->compact ? more->compact->rows : args->rows;
+}
+
 static void fill_tile_params(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_workspace *layout, char *workspace,
                              int32_t group, flp_linear_logp_params *params)
 {
@@ -70,15 +76,16 @@ static int hidden_box_rows(const flp_manifest *tile, int64_t rows)
 }
 
 /* hidden {D, N} and weight as it lies in memory: {D, V} or {V, D}. The map ends at the real vocabulary, so that padding reads as zeros. */
-static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_params *params, CUtensorMap *maps)
+static flp_status encode_operand_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_params *params,
+                                      CUtensorMap *maps)
 {
     const flp_linear_logp_problem *problem = &plan->problem;
     const flp_manifest *tile = &plan->tile->manifest;
     const int transposed = problem->weight_layout == FLP_HIDDEN_VOCAB, bytes = flp_linear_logp_problem_element_bytes(problem);
     const flp_tensor_map_spec hidden_spec = {
-        .address = params->hidden, .dtype = problem->dtype, .columns = problem->hidden, .rows = args->rows,
+        .address = params->hidden, .dtype = problem->dtype, .columns = problem->hidden, .rows = params->rows,
         .row_bytes = params->hidden_stride * bytes, .box_columns = tile->block_hidden,
-        .box_rows = hidden_box_rows(tile, args->rows),
+        .box_rows = hidden_box_rows(tile, params->rows),
     };
     const flp_tensor_map_spec weight_spec = {
         .address = args->weight, .dtype = problem->dtype,
@@ -94,15 +101,23 @@ static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear
     return status == FLP_OK ? status : flp_status_prefix(status, "weight's tensor map");
 }
 
-static flp_status encode_stash_map(const flp_linear_logp_plan *plan, const flp_stash *stash, int64_t rows, CUtensorMap *map)
+static flp_status encode_stash_map(const flp_linear_logp_plan *plan, const flp_stash *stash, CUtensorMap *map)
 {
     const flp_tensor_map_spec spec = {
-        .address = stash->terms, .dtype = plan->problem.dtype, .columns = stash->columns, .rows = rows,
+        .address = stash->terms, .dtype = plan->problem.dtype, .columns = stash->columns, .rows = stash->rows,
         .row_bytes = stash->columns * flp_dtype_bytes(plan->problem.dtype), .box_columns = STASH_BOX_COLUMNS, .box_rows = STASH_BOX_ROWS,
     };
     flp_status status = flp_tensor_map_encode(&spec, map);
 
     return status == FLP_OK ? status : flp_status_prefix(status, "the stash' tensor map");
+}
+
+static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_stash *stash,
+                              launch_parameters *parameters)
+{
+    flp_status status = encode_operand_maps(plan, args, &parameters->tile, parameters->maps);
+
+    return status == FLP_OK && stash ? encode_stash_map(plan, stash, &parameters->maps[2]) : status;
 }
 
 static void use_compact_rows(const flp_compact_rows *compact, launch_parameters *parameters)
@@ -112,19 +127,23 @@ static void use_compact_rows(const flp_compact_rows *compact, launch_parameters 
     parameters->tile.row = compact->row;
     parameters->tile.row_count = compact->count;
     parameters->combine.place = compact->place;
+    parameters->combine.first_place = (int32_t)compact->first;
+    parameters->combine.places = (int32_t)compact->rows;
 }
 
-static void use_stash(const flp_linear_logp_plan *plan, const flp_stash *stash, launch_parameters *parameters)
+/* block_overflow of a chunk begins with that of the block before, which is through: set without need, it costs a look at each block's own. */
+static void use_stash(const flp_linear_logp_plan *plan, const flp_stash *stash, int64_t first, launch_parameters *parameters)
 {
-    const flp_manifest *manifest = &plan->tile->manifest;
+    const int block_rows = plan->tile->manifest.block_rows * plan->tile->manifest.cluster;
 
-    parameters->tile.offset = parameters->combine.offset = stash->offset;
-    parameters->tile.overflow = parameters->combine.overflow = stash->overflow;
-    parameters->tile.block_overflow = parameters->combine.block_overflow = stash->block_overflow;
-    parameters->combine.block_rows = manifest->block_rows * manifest->cluster;
-    parameters->tile.target_logit = stash->target_logit;
-    parameters->combine.target_logit = stash->target_logit;
+    parameters->tile.offset = parameters->combine.offset = stash->offset + first;
+    parameters->tile.overflow = parameters->combine.overflow = stash->overflow + first;
+    parameters->tile.block_overflow = parameters->combine.block_overflow = stash->block_overflow + first / block_rows;
+    parameters->combine.block_rows = block_rows;
+    parameters->tile.target_logit = stash->target_logit + first;
+    parameters->combine.target_logit = stash->target_logit + first;
     parameters->tile.stash_columns = (int32_t)stash->columns;
+    parameters->tile.stash = stash->terms;
 }
 
 /* ---- launches ---- */
@@ -134,7 +153,7 @@ static flp_status launch_tiles(const flp_plan *common, const flp_driver *driver,
     void *with_stash[] = { &parameters->maps[0], &parameters->maps[1], &parameters->maps[2], &parameters->tile };
     void *with_maps[] = { &parameters->maps[0], &parameters->maps[1], &parameters->tile };
     void *alone[] = { &parameters->tile };
-    void **list = parameters->tile.offset ? with_stash : common->choice.path == FLP_BACKEND_SM90A ? with_maps : alone;
+    void **list = common->choice.path != FLP_BACKEND_SM90A ? alone : parameters->tile.offset ? with_stash : with_maps;
 
     return flp_launch_kernel(driver, flp_linear_logp_plan_of(common)->tile, blocks, stream, list);
 }
@@ -156,10 +175,11 @@ static flp_status launch_phase(const flp_plan *common, const flp_driver *driver,
 static flp_status fill(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                        char *workspace, int32_t group, launch_parameters *parameters)
 {
-    const flp_linear_logp_workspace layout = flp_linear_logp_workspace_lay_out(&plan->problem, plan->split.splits, args->rows);
-    flp_status status = FLP_OK;
+    const int64_t rows = tile_rows(args, more);
+    const flp_linear_logp_workspace layout = flp_linear_logp_workspace_lay_out(&plan->problem, plan->split.splits, rows);
 
     fill_tile_params(plan, args, &layout, workspace, group, &parameters->tile);
+    parameters->tile.rows = rows;
     parameters->tile.logit_sums = more->logit_sums;
     parameters->tile.class_weights = more->class_weights;
     fill_combine_params(plan, args, &parameters->tile, &parameters->combine);
@@ -168,17 +188,30 @@ static flp_status fill(const flp_linear_logp_plan *plan, const flp_linear_logp_a
     if (more->compact)
         use_compact_rows(more->compact, parameters);
     if (more->stash)
-        use_stash(plan, more->stash, parameters);
-    if (plan->common.choice.path == FLP_BACKEND_SM90A)
-        status = encode_maps(plan, args, &parameters->tile, parameters->maps);
-    return status == FLP_OK && more->stash ? encode_stash_map(plan, more->stash, args->rows, &parameters->maps[2]) : status;
+        use_stash(plan, more->stash, more->compact->first, parameters);
+    return plan->common.choice.path == FLP_BACKEND_SM90A ? encode_maps(plan, args, more->stash, parameters) : FLP_OK;
+}
+
+flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                          char *workspace)
+{
+    const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
+    const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, tile_rows(args, more));
+    launch_parameters parameters;
+    const flp_driver *driver;
+    flp_status status = flp_driver_get(&driver);
+
+    if (status == FLP_OK)
+        status = fill(plan, args, more, workspace, shape.group, &parameters);
+    return status == FLP_OK ? launch_phase(common, driver, shape.tile_blocks, FLP_STASH_OFFSETS, &parameters, args->stream) : status;
 }
 
 flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                        char *workspace)
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
-    const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, args->rows);
+    const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, tile_rows(args, more));
+    const unsigned combine_blocks = flp_linear_logp_plan_shape(plan, args->rows).combine_blocks;
     launch_parameters parameters;
     void *combine_parameters[] = { &parameters.combine };
     const flp_driver *driver;
@@ -186,12 +219,10 @@ flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_
 
     if (status == FLP_OK)
         status = fill(plan, args, more, workspace, shape.group, &parameters);
-    if (status == FLP_OK && more->stash)
-        status = launch_phase(common, driver, shape.tile_blocks, FLP_STASH_OFFSETS, &parameters, args->stream);
     if (status == FLP_OK)
         status = launch_phase(common, driver, shape.tile_blocks, FLP_STASH_KEEP, &parameters, args->stream);
     if (status == FLP_OK)
-        status = flp_launch_kernel(driver, plan->combine, shape.combine_blocks, args->stream, combine_parameters);
+        status = flp_launch_kernel(driver, plan->combine, combine_blocks, args->stream, combine_parameters);
     if (status == FLP_OK && more->stash)
         status = launch_phase(common, driver, shape.tile_blocks, FLP_STASH_AGAIN, &parameters, args->stream);
     return status;

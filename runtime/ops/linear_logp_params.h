@@ -5,8 +5,8 @@
 #include "plan/split.h"
 #include <stdint.h>
 
-/* Tile kernel: (hidden map, weight map, this) on sm_90a, (this) on the portable path; this is passed by value. Launched with
- * min(multiprocessors / cluster, row groups x splits) x cluster blocks. */
+/* Tile kernel: (hidden map, weight map, of linear_logp_stash the stash' map, this) on sm_90a, (this) on the portable path; this is passed by
+ * value. Launched with min(multiprocessors / cluster, row groups x splits) x cluster blocks. */
 typedef struct {
     const void *hidden, *weight, *bias, *target;
     const float *row_temperature; /* [rows] or NULL */
@@ -30,6 +30,7 @@ typedef struct {
     int32_t *block_overflow;    /* [1 + row blocks]: 1: some row has; some row of the block has */
     int32_t phase;              /* flp_stash_phase */
     int32_t stash_columns;      /* what is kept: those before; a multiple of the tile's */
+    void *stash;                /* bf16 [rows][stash_columns]; sm_90a takes a tensor map for it */
 } flp_linear_logp_params;
 
 /* What a launch of linear_logp_stash does. */
@@ -57,8 +58,9 @@ typedef struct {
     int32_t *overflow, *block_overflow;
     int32_t block_rows;                /* of one block_overflow */
     int32_t blanks_others;             /* 1: rows that have no part get lse, entropy and logit_sum 0 */
+    int32_t first_place, places;       /* with place: rows that stand elsewhere are left alone; partial and what else goes by the place begins here */
 } flp_linear_logp_combine_params;
 
-_Static_assert(sizeof(flp_linear_logp_params) == 208 && sizeof(flp_linear_logp_combine_params) == 168,
+_Static_assert(sizeof(flp_linear_logp_params) == 216 && sizeof(flp_linear_logp_combine_params) == 176,
                "templates/common/linear_logp_params.cuh disagrees");
 #endif

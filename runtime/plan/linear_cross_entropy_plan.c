@@ -28,7 +28,7 @@ static flp_status begin(flp_plan *common)
 /* Chunks of rows where these alone have room for a stash of the whole vocabulary. */
 static int64_t row_chunk(const flp_linear_logp_backward_problem *normal)
 {
-    const int64_t columns = flp_linear_logp_backward_workspace_lay_out(normal, 1, normal->forward.rows).columns;
+    const int64_t columns = flp_linear_logp_backward_workspace_lay_out(normal, 1, 0, normal->forward.rows).stash_columns;
 
     return columns >= normal->forward.vocab ? 0 : flp_linear_logp_backward_row_chunk(normal);
 }
@@ -37,16 +37,11 @@ static int64_t row_chunk(const flp_linear_logp_backward_problem *normal)
 static const char *hint(const flp_plan *common)
 {
     const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
-    flp_linear_logp_backward_problem chunk = plan->problem.backward;
     const int *derivative = plan->program.derivative;
-    int64_t rows;
 
     if (!flp_linear_cross_entropy_problem_has_gradients(&plan->problem) || derivative[FLP_TOKEN_ENTROPY] >= 0 || derivative[FLP_TOKEN_UNIFORM] >= 0)
         return "";
-    rows = row_chunk(&chunk);
-    if (rows > 0)
-        chunk.forward.rows = rows;
-    return flp_linear_logp_backward_stash_hint(&chunk);
+    return flp_linear_logp_backward_stash_hint(&plan->problem.backward, row_chunk(&plan->problem.backward));
 }
 
 /* ---- the passes' plans ---- */
@@ -65,9 +60,7 @@ static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
     plan->backward.problem = plan->problem.backward;
     plan->backward.statistics = flp_filter_statistics_at(&plan->common);
     plan->backward.stashes = flp_linear_logp_plan_stashes(&plan->forward);
-    plan->row_chunk = plan->backward.stashes ? row_chunk(&plan->backward.problem) : 0;
-    if (plan->row_chunk > 0)
-        plan->backward.problem.forward.rows = plan->row_chunk;
+    plan->backward.row_chunk = plan->backward.stashes ? row_chunk(&plan->problem.backward) : 0;
     plan->backward.problem.g_lse = 1;
     plan->backward.problem.g_entropy = plan->program.derivative[FLP_TOKEN_ENTROPY] >= 0;
     return flp_plan_set_up_pass(&plan->common, &flp_linear_logp_backward_operator, FORWARD_KERNELS + 1,
@@ -78,7 +71,6 @@ static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
 static flp_status set_up(flp_plan *common)
 {
     flp_linear_cross_entropy_plan *plan = own(common);
-    const int gradients = flp_linear_cross_entropy_problem_has_gradients(&plan->problem);
     flp_status status;
 
     if (common->choice.selection.count <= FORWARD_KERNELS)
@@ -88,22 +80,26 @@ static flp_status set_up(flp_plan *common)
         return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d; wanted at least 1", plan->token_loss->manifest.variant,
                                plan->token_loss->manifest.threads);
     status = set_up_forward(plan);
-    return status == FLP_OK && gradients ? set_up_backward(plan) : status;
+    return status == FLP_OK ? set_up_backward(plan) : status;
 }
 
 /* ---- what is said of it ---- */
 
+int64_t flp_linear_cross_entropy_plan_chunk(const flp_linear_cross_entropy_plan *plan, int64_t rows)
+{
+    const int64_t chunk = plan->backward.row_chunk;
+
+    return chunk > 0 && chunk < rows ? chunk : rows;
+}
+
 flp_linear_cross_entropy_workspace flp_linear_cross_entropy_plan_lay_out(const flp_linear_cross_entropy_plan *plan, int64_t rows)
 {
     const int splits = plan->program.uses[FLP_TOKEN_UNIFORM] ? plan->forward.split.splits : 0;
-    const int64_t chunk = plan->row_chunk > 0 && plan->row_chunk < rows ? plan->row_chunk : rows;
+    const int64_t chunk = flp_linear_cross_entropy_plan_chunk(plan, rows);
     const int64_t forward = flp_linear_logp_operator.workspace_bytes(&plan->forward.common, chunk);
-    flp_linear_logp_backward_workspace backward;
+    const flp_linear_logp_backward_workspace backward = flp_linear_logp_backward_plan_lay_out(&plan->backward, rows);
 
-    if (!flp_linear_cross_entropy_problem_has_gradients(&plan->problem))
-        return flp_linear_cross_entropy_workspace_lay_out(chunk, splits, forward, 0, 0);
-    backward = flp_linear_logp_backward_plan_lay_out(&plan->backward, chunk);
-    return flp_linear_cross_entropy_workspace_lay_out(chunk, splits, forward, backward.bytes, backward.scratch);
+    return flp_linear_cross_entropy_workspace_lay_out(rows, chunk * splits, forward, backward.bytes, backward.scratch);
 }
 
 static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
@@ -117,12 +113,11 @@ static void describe(const flp_plan *common, flp_text *text)
 
     flp_linear_logp_operator.describe(&plan->forward.common, text);
     flp_plan_describe_kernel(text, "loss", &plan->token_loss->manifest);
-    if (flp_linear_cross_entropy_problem_has_gradients(&plan->problem)) {
-        flp_linear_logp_backward_operator.describe(&plan->backward.common, text);
+    flp_linear_logp_backward_operator.describe(&plan->backward.common, text);
+    if (flp_linear_cross_entropy_problem_has_gradients(&plan->problem))
         flp_text_append(text, "flops before these: 2 N V D\n");
-        if (plan->row_chunk > 0)
-            flp_text_append(text, "rows: %" PRId64 " at a time\n", plan->row_chunk);
-    }
+    if (plan->backward.row_chunk > 0)
+        flp_text_append(text, "rows: %" PRId64 " at a time\n", plan->backward.row_chunk);
 }
 
 static void write_numerics(const flp_plan *common, flp_text *text)

@@ -10,11 +10,11 @@ typedef struct {
     flp_plan common;
     flp_linear_cross_entropy_problem problem; /* with its defaults filled in */
     flp_token_program program;
-    /* GPU paths: the plans of the two passes, which own nothing, and what lies between them. backward: only with gradients. */
+    /* GPU paths: the plans of the two passes, which own nothing, and what lies between them. backward: without gradients it brings together the rows
+     * that count, and no more. */
     flp_linear_logp_plan forward;
     flp_linear_logp_backward_plan backward;
     const flp_kernel *token_loss;
-    int64_t row_chunk; /* > 0: so many rows at a time go through all of it, for room for a stash */
 } flp_linear_cross_entropy_plan;
 
 extern const flp_operator flp_linear_cross_entropy_operator;
@@ -25,6 +25,7 @@ static inline const flp_linear_cross_entropy_plan *flp_linear_cross_entropy_plan
     return (const flp_linear_cross_entropy_plan *)(const void *)plan;
 }
 
-/* A GPU path. */
+/* A GPU path. Of so many rows, how many go through all of it at a time: fewer where they need room for a stash. */
+int64_t flp_linear_cross_entropy_plan_chunk(const flp_linear_cross_entropy_plan *plan, int64_t rows);
 flp_linear_cross_entropy_workspace flp_linear_cross_entropy_plan_lay_out(const flp_linear_cross_entropy_plan *plan, int64_t rows);
 #endif

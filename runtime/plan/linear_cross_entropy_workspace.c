@@ -3,7 +3,7 @@
 
 #include "plan/workspace.h"
 
-flp_linear_cross_entropy_workspace flp_linear_cross_entropy_workspace_lay_out(int64_t rows, int splits, int64_t forward, int64_t backward,
+flp_linear_cross_entropy_workspace flp_linear_cross_entropy_workspace_lay_out(int64_t rows, int64_t logit_sums, int64_t forward, int64_t backward,
                                                                               int64_t kept)
 {
     const int64_t row_bytes = rows * (int64_t)sizeof(float);
@@ -14,7 +14,7 @@ flp_linear_cross_entropy_workspace flp_linear_cross_entropy_workspace_lay_out(in
 
     for (int i = 0; i < 8; i++)
         *arrays[i] = flp_workspace_take(bytes, row_bytes);
-    workspace.logit_sums = flp_workspace_take(bytes, row_bytes * splits);
+    workspace.logit_sums = flp_workspace_take(bytes, logit_sums * (int64_t)sizeof(float));
     workspace.passes = flp_workspace_take(bytes, kept + forward > backward ? kept + forward : backward);
     workspace.forward = workspace.passes + kept;
     return workspace;

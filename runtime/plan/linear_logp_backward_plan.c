@@ -33,20 +33,20 @@ static flp_status take(const flp_plan *common, int wanted, int has_tile, int *in
     return check_manifest(&(*kernel)->manifest, has_tile);
 }
 
-const char *flp_linear_logp_backward_stash_hint(const flp_linear_logp_backward_problem *normal)
+const char *flp_linear_logp_backward_stash_hint(const flp_linear_logp_backward_problem *normal, int64_t row_chunk)
 {
     const int fits = normal->forward.vocab <= INT32_MAX - FLP_BACKWARD_COLUMNS; /* a whole number of tiles, in the kernels' int */
 
     if (normal->forward.dtype != FLP_BF16 || normal->forward.softcap != 0 || normal->grad_filter_eps > 0 || !fits)
         return "";
-    return flp_linear_logp_backward_is_direct(normal) ? ":stash:direct" : ":stash";
+    return flp_linear_logp_backward_is_direct(normal, row_chunk) ? ":stash:direct" : ":stash";
 }
 
 static const char *hint(const flp_plan *common)
 {
     const flp_linear_logp_backward_problem *problem = &flp_linear_logp_backward_plan_of(common)->problem;
 
-    return problem->with_forward && !problem->g_entropy ? flp_linear_logp_backward_stash_hint(problem) : "";
+    return problem->with_forward && !problem->g_entropy ? flp_linear_logp_backward_stash_hint(problem, 0) : "";
 }
 
 /* The forward's problem, on every path. */
@@ -76,18 +76,18 @@ static flp_status set_up(flp_plan *common)
     flp_linear_logp_backward_plan *plan = (flp_linear_logp_backward_plan *)(void *)common;
     const int first = plan->problem.with_forward ? FORWARD_KERNELS : 0;
     const int hidden = plan->problem.grad_hidden != FLP_NONE, weight = plan->problem.grad_weight != FLP_NONE;
-    const int bias = plan->problem.grad_bias != FLP_NONE;
+    const int bias = plan->problem.grad_bias != FLP_NONE, gradients = hidden || weight || bias;
     const int filters = plan->problem.grad_filter_eps > 0 && common->choice.path == FLP_BACKEND_SM90A;
     const struct {
         int wanted, has_tile;
         const flp_kernel **kernel;
     } roles[] = {
-        { 1, 0, &plan->rows }, { 1, 0, &plan->gather }, { 1, 1, &plan->logits }, { hidden, 1, &plan->hidden_product },
-        { hidden, 0, &plan->finish }, { weight, 1, &plan->weight_product }, { bias, 0, &plan->bias },
+        { 1, 0, &plan->rows }, { 1, 0, &plan->gather }, { gradients, 1, &plan->logits }, { hidden, 1, &plan->hidden_product },
+        { hidden, 0, &plan->finish }, { weight, 1, &plan->weight_product }, { weight, 0, &plan->terms }, { bias, 0, &plan->bias },
         { filters, 0, &plan->filter },
     };
     int index = first;
-    flp_status status = flp_plan_check_kernels(common, first + 3 + 2 * hidden + weight + bias + filters,
+    flp_status status = flp_plan_check_kernels(common, first + 2 + gradients + 2 * hidden + 2 * weight + bias + filters,
                                                "(the forward's two,) rows, gather, logit gradients, and those of the gradients asked for");
 
     if (status == FLP_OK && first > 0)
@@ -102,7 +102,7 @@ static flp_status set_up(flp_plan *common)
 
 flp_linear_logp_backward_workspace flp_linear_logp_backward_plan_lay_out(const flp_linear_logp_backward_plan *plan, int64_t rows)
 {
-    return flp_linear_logp_backward_workspace_lay_out(&plan->problem, plan->stashes, rows);
+    return flp_linear_logp_backward_workspace_lay_out(&plan->problem, plan->stashes, plan->row_chunk, rows);
 }
 
 int64_t flp_linear_logp_backward_plan_forward_rows(const flp_linear_logp_backward_workspace *layout)
@@ -139,6 +139,26 @@ static void describe_optional(flp_text *text, const char *role, const flp_kernel
         flp_plan_describe_kernel(text, role, &kernel->manifest);
 }
 
+/* Behind the stash. */
+static void describe_chunks(flp_text *text, const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_workspace *layout)
+{
+    int64_t own = 0, wide = 0, borrowing = 0;
+
+    for (int64_t first = layout->stash_columns; first < problem->forward.vocab;) {
+        const flp_vocab_chunk chunk = flp_linear_logp_backward_chunk_at(problem, layout, first);
+
+        own += chunk.columns != layout->borrowed_columns;
+        wide += chunk.columns == layout->borrowed_columns;
+        borrowing += chunk.borrowed >= 0;
+        first += chunk.columns;
+    }
+    flp_text_append(text, "chunks: %" PRId64 " of %" PRId64 " vocabulary entries", own, layout->columns);
+    if (wide > 0)
+        flp_text_append(text, ", before them %" PRId64 " of %" PRId64 ", %" PRId64 " of them with their scratch in grad_weight's unwritten part", wide,
+                        layout->borrowed_columns, borrowing);
+    flp_text_append(text, "\n");
+}
+
 static void describe(const flp_plan *common, flp_text *text)
 {
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
@@ -152,17 +172,22 @@ static void describe(const flp_plan *common, flp_text *text)
         flp_linear_logp_operator.describe(&plan->forward.common, text);
     flp_plan_describe_kernel(text, "rows", &plan->rows->manifest);
     flp_plan_describe_kernel(text, "gather", &plan->gather->manifest);
+    if (layout.compact >= 0)
+        flp_text_append(text, "rows that count: brought together in %" PRId64 " bytes\n",
+                        problem->forward.rows * layout.compact_stride * flp_dtype_bytes(problem->forward.dtype));
+    if (!plan->logits)
+        return;
     flp_plan_describe_kernel(text, "logit gradients", &plan->logits->manifest);
     describe_optional(text, "grad_hidden product", plan->hidden_product);
     describe_optional(text, "grad_hidden", plan->finish);
     describe_optional(text, "grad_weight product", plan->weight_product);
+    describe_optional(text, "order of targets", plan->terms);
     describe_optional(text, "grad_bias", plan->bias);
     describe_optional(text, "filter", plan->filter);
-    flp_text_append(text, "chunk: %" PRId64 " vocabulary entries, %" PRId64 " chunks\n", layout.columns,
-                    (problem->forward.vocab + layout.columns - 1) / layout.columns);
+    describe_chunks(text, problem, &layout);
     if (stashed > 0)
         flp_text_append(text, "stash: %" PRId64 " vocabulary entries, %" PRId64 " bytes\n", stashed,
-                        problem->forward.rows * layout.stash_columns * flp_dtype_bytes(problem->forward.dtype));
+                        layout.chunk_rows * layout.stash_columns * flp_dtype_bytes(problem->forward.dtype));
     if (stashed == 0)
         flp_text_append(text, "flops: %d N V D, the logits computed anew\n", 2 * products);
     else
@@ -186,9 +211,10 @@ static void write_numerics(const flp_plan *common, flp_text *text)
     }
     flp_text_append(text, "%s", plan->logits->manifest.numerics);
     if (plan->hidden_product)
-        flp_text_append(text, ";%s;chunk%" PRId64, plan->hidden_product->manifest.numerics, layout.columns);
+        flp_text_append(text, ";%s;chunk%" PRId64 ".%" PRId64 ".%" PRId64, plan->hidden_product->manifest.numerics, layout.columns,
+                        layout.borrowed_columns, layout.borrowed_rows);
     if (layout.stash_columns > 0)
-        flp_text_append(text, ";stash");
+        flp_text_append(text, ";stash%" PRId64, layout.stash_columns);
     if (plan->weight_product)
         flp_text_append(text, ";%s", plan->weight_product->manifest.numerics);
     if (plan->bias)

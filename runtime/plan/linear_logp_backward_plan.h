@@ -9,8 +9,9 @@ typedef struct {
     flp_plan common;
     flp_linear_logp_backward_problem problem; /* with its defaults filled in */
     /* GPU paths; NULL where the gradient is not wanted. */
-    const flp_kernel *rows, *gather, *logits, *hidden_product, *finish, *weight_product, *bias, *filter;
+    const flp_kernel *rows, *gather, *logits, *hidden_product, *finish, *weight_product, *terms, *bias, *filter;
     CUdeviceptr statistics; /* [2] u64: blocks that the filter kept, blocks */
+    int64_t row_chunk; /* > 0: rows go by in chunks of so many, as linear_cross_entropy launches them */
     int stashes; /* 1: the forward, the plan's own or linear_cross_entropy's, leaves a stash */
     flp_linear_logp_plan forward; /* where the problem's with_forward is 1; owns nothing */
 } flp_linear_logp_backward_plan;
@@ -22,7 +23,7 @@ int64_t flp_linear_logp_backward_plan_forward_scratch(const flp_linear_logp_back
 
 /* What the generator must know where derivatives can come from a stash: ":stash", ":stash:direct", or "" where the inputs forbid one, which holds
  * 2^(z2 - k) and takes the range of bf16. */
-const char *flp_linear_logp_backward_stash_hint(const flp_linear_logp_backward_problem *normal);
+const char *flp_linear_logp_backward_stash_hint(const flp_linear_logp_backward_problem *normal, int64_t row_chunk);
 
 /* Where everything lies for so many rows. */
 flp_linear_logp_backward_workspace flp_linear_logp_backward_plan_lay_out(const flp_linear_logp_backward_plan *plan, int64_t rows);

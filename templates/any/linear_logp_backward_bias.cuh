@@ -11,12 +11,14 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_bia
     wait_for_previous_kernel();
     int column = blockIdx.x * 32 + lane_index(), rows = counted(params.row_count, params.rows);
     bool is_column = column < params.columns;
+    int target = params.first_column + column;
     auto from = (const element *)params.gradients + (is_column ? column : 0);
     float sum = 0;
 #pragma unroll 8
     for (int r = warp_index(); r < rows; r += warps) {
         float derivative = to_float(from[r * params.stride]);
         sum = params.row_factor ? fmaf(derivative, params.row_factor[r], sum) : sum + derivative;
+        if (params.targets[r].target == target) sum += params.targets[r].derivative;
     }
     part[warp_index()][lane_index()] = sum;
     block_barrier();

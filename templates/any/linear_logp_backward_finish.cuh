@@ -1,5 +1,22 @@
-// grad_hidden from the sums of the rows that count, each rounded once and put back where it belongs; zero for the other rows.
-// Config: sum_element, out_element, adds, threads
+// grad_hidden from the sums of the rows that count, each rounded once and put back where it belongs; zero for the other rows. What the
+// targets' derivatives add (row_target.cuh) is added here, where the sums lack it.
+// Config: sum_element, has_terms, weight_element, weight_is_hidden_vocab, out_element, adds, threads
+template <class Config, int count>
+__device__ __forceinline__ void add_target_term(const BackwardFinishParams &params, int at, int d, float (&values)[count]) {
+    using Weight = typename Config::weight_element;
+    RowTarget target = params.targets[at];
+    float by = target.derivative * (params.factor ? *params.factor : 1), weight[count];
+    if constexpr (Config::weight_is_hidden_vocab) {
+#pragma unroll
+        for (int e = 0; e < count; e++)
+            weight[e] = d + e < params.hidden_size ? to_float(((const Weight *)params.weight)[(d + e) * params.weight_stride + target.target]) : 0;
+    } else {
+        load_floats((const Weight *)params.weight + target.target * params.weight_stride + d, params.hidden_size - d, weight);
+    }
+#pragma unroll
+    for (int e = 0; e < count; e++) values[e] = fmaf(by, weight[e], values[e]);
+}
+
 template <class Config> __device__ __forceinline__ void linear_logp_backward_finish(const BackwardFinishParams &params) {
     using Sum = typename Config::sum_element;
     using Out = typename Config::out_element;
@@ -7,14 +24,17 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_fin
     wait_for_previous_kernel();
     if (params.count && *params.count == params.rows) return;
     for (int i = blockIdx.x; i < params.rows; i += gridDim.x) {
-        int place = params.place[i];
-        if (Config::adds && place < 0) continue;
-        const Sum *sums = (const Sum *)params.sums + (place < 0 ? 0 : place) * params.sums_stride;
+        int place = params.place[i], at = place - params.first_place;
+        bool counts = place >= 0;
+        if (counts ? at < 0 || at >= params.places : Config::adds || params.first_place > 0) continue;
+        const Sum *sums = (const Sum *)params.sums + (counts ? at : 0) * params.sums_stride;
         Out *out = (Out *)params.out + i * params.out_stride;
         for (int d = elements * threadIdx.x; d < params.hidden_size; d += elements * Config::threads) {
             int valid = params.hidden_size - d;
             float values[elements], old[elements];
-            load_floats(sums + d, place < 0 ? 0 : valid, values);
+            load_floats(sums + d, counts ? valid : 0, values);
+            if constexpr (Config::has_terms)
+                if (counts) add_target_term<Config>(params, at, d, values);
             if constexpr (Config::adds) {
                 load_floats(out + d, valid, old);
 #pragma unroll

@@ -98,15 +98,23 @@ template <class Config> struct BackwardRows {
             done += total;
         }
         if (threadIdx.x == 0) *params.count = done;
+        count_chunks(done);
         block_barrier();
+    }
+
+    __device__ __forceinline__ void count_chunks(int count) const {
+        if (params.chunk_rows == 0) return;
+        for (int c = threadIdx.x; c < ceil_div(params.rows, params.chunk_rows); c += Config::threads)
+            params.chunk_counts[c] = min(max(count - c * params.chunk_rows, 0), params.chunk_rows);
     }
 
     __device__ __forceinline__ void differentiate(float factor) const {
         int count = *params.count, stride = gridDim.x * Config::threads, first = blockIdx.x * Config::threads + threadIdx.x;
         for (int at = first; at < count; at += stride) {
             RowGradient row = gradient(params.row[at], factor);
-            if (params.row_factor) complete_stash(at, row);
             params.gradient[at] = row;
+            params.targets[at].target = row.target;
+            if (params.row_factor) complete_stash(at, row);
         }
         // The tile kernels work on whole blocks of rows.
         for (int at = count + first; at < (count + 255) / 256 * 256; at += stride) params.gradient[at] = RowGradient{0, 0, 0, 0, 0, -1};
@@ -115,22 +123,12 @@ template <class Config> struct BackwardRows {
         *params.inverse_factor = 1 / factor;
     }
 
-    // With a stash of e[v] = 2^(z2[v] - k), a row's derivatives are w (e[v] + [v = target] q): w is the row's factor, and the target's entry takes
-    // q in. Of all entries the target's is the largest, and a bf16; so w is chosen for that one to need no rounding, whose error the others share
-    // less.
+    // With a stash of e[v] = 2^(z2[v] - k), a row's derivatives are w e[v], w the row's factor, but for the target's.
     __device__ __forceinline__ void complete_stash(int at, const RowGradient &row) const {
-        float k = params.stash_offset[at];
-        // Where hardly anything is left but the target's part, q must stay a number: p times 2^-40 of it is below any rounding.
-        float least = fabsf(row.direct) * 0x1p-40f, spread = fabsf(row.spread) < least ? copysignf(least, row.spread) : row.spread;
-        float factor = spread * exp2f(k - row.lse2);
-        if (row.target < params.stash_columns) {
-            float entry = exp2f(params.target_logit[at] - k);
-            if (factor != 0) entry += row.direct / factor;
-            bf16 stored = {(u16)round_pair<bf16>(entry, 0)};
-            if (to_float(stored) != 0) factor *= entry / to_float(stored);
-            params.stash[at * params.stash_stride + row.target] = stored;
-        }
-        params.row_factor[at] = factor;
+        params.row_factor[at] = row.spread * exp2f(params.stash_offset[at] - row.lse2);
+        if (row.target >= params.stash_columns) return;
+        params.targets[at].derivative = fmaf(row.spread, exp2f(params.target_logit[at] - row.lse2), row.direct);
+        params.stash[at * params.stash_stride + row.target] = {0};
     }
 };
 

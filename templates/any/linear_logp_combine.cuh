@@ -76,7 +76,11 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
         if (lane_index() == 0) blank_row<Config>(params, row, target);
         return;
     }
-    i64 place = params.place ? params.place[row] : row;
+    i64 place = row;
+    if (params.place) {
+        place = params.place[row] - params.first_place;
+        if (place < 0 || place >= params.places) return;
+    }
     float target_logit = is_known ? params.target_logit[place] : 0;
     const float *moment = Config::wants_entropy ? params.moment + place * params.splits : nullptr;
     MergedRow merged = merge_splits<Config>((const float2 *)params.partial + place * params.splits, moment, params.splits);

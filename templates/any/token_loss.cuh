@@ -1,6 +1,7 @@
 // The loss of each row by TokenLoss, which stands before this, its derivatives for the backward, and the reduced loss. One block.
 //
-// What is summed up over rows or classes is in fp64 and in a fixed order: each thread its own rows in turn, then the threads pairwise.
+// What is summed up over rows or classes is in fp64 and in a fixed order: each thread its own rows in turn, then the threads pairwise. Of rows in
+// chunks, a launch has those of one chunk, and chunks are added in their order.
 // Config: threads
 template <class Config> struct TokenLosses {
     const TokenLossParams &params;
@@ -14,6 +15,12 @@ template <class Config> struct TokenLosses {
         if (params.class_weight_dtype == 1) return to_float(((const bf16 *)params.class_weights)[v]);
         if (params.class_weight_dtype == 2) return to_float(((const f16 *)params.class_weights)[v]);
         return ((const float *)params.class_weights)[v];
+    }
+
+    // Rows go by in chunks of those that count; the others go with the first.
+    __device__ __forceinline__ bool is_here(int i) const {
+        int place = params.place[i];
+        return place < 0 ? params.first_place == 0 : place >= params.first_place && place - params.first_place < params.places;
     }
 
     // The sum of all threads' values, in every thread.
@@ -40,10 +47,9 @@ template <class Config> struct TokenLosses {
     __device__ __forceinline__ double reduction_factor() const {
         if (!params.divides) return 1;
         double sum = 0;
-        for (int i = threadIdx.x; i < params.all_rows; i += Config::threads) {
-            i64 t = load_target(params.all_targets, params.target_bytes, i);
-            float weight = params.all_token_weights ? params.all_token_weights[i] : 1;
-            if (t != params.ignore_index && in_vocabulary(t)) sum += (double)weight * class_weight(t);
+        for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
+            i64 t = target(i);
+            if (t != params.ignore_index && in_vocabulary(t)) sum += (double)token_weight(i) * class_weight(t);
         }
         sum = add_threads(sum);
         return sum == 0 ? 0 : 1 / sum;
@@ -84,6 +90,7 @@ template <class Config> struct TokenLosses {
         double factor = reduction_factor(), sum = 0;
         float class_mean = params.logit_sum ? (float)mean_class_weight() : 1;
         for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
+            if (!is_here(i)) continue;
             float value = loss(i, factor, class_mean);
             if (params.reduces) sum += value;
             else params.loss[i] = value;

@@ -26,6 +26,16 @@ struct BackwardRowsParams {
     bf16 *stash;
     i64 stash_stride;
     const float *stash_offset, *target_logit;
+    RowTarget *targets;
+    int *chunk_counts;
+    int chunk_rows, unused;
+};
+
+struct BackwardTermsParams {
+    const RowTarget *targets;
+    const int *row, *row_count;
+    TargetTerm *terms;
+    int rows, unused;
 };
 
 struct BackwardGatherParams {
@@ -53,7 +63,8 @@ struct LogitGradientsParams {
     const void *class_weights;
     u32 *kept;
     const float *factor;
-    int kept_words, unused;
+    int kept_words, waits_late;
+    RowTarget *targets;
 };
 
 struct BackwardFilterParams {
@@ -72,6 +83,8 @@ struct BackwardBiasParams {
     const float *factor;
     int rows, columns;
     const float *row_factor;
+    const RowTarget *targets;
+    int first_column, unused;
 };
 
 struct BackwardFinishParams {
@@ -80,10 +93,12 @@ struct BackwardFinishParams {
     i64 sums_stride, out_stride;
     const int *place, *count;
     int rows, hidden_size;
+    const RowTarget *targets;
+    const void *weight;
+    i64 weight_stride;
+    const float *factor;
+    int first_place, places;
 };
-static_assert(sizeof(RowGradient) == 32 && sizeof(BackwardRowsParams) == 200 && sizeof(BackwardGatherParams) == 80 &&
-              sizeof(LogitGradientsParams) == 136 && sizeof(BackwardFilterParams) == 40 && sizeof(BackwardBiasParams) == 56 && sizeof(BackwardFinishParams) == 56,
+static_assert(sizeof(RowGradient) == 32 && sizeof(BackwardRowsParams) == 224 && sizeof(BackwardTermsParams) == 40 && sizeof(BackwardGatherParams) == 80 &&
+              sizeof(LogitGradientsParams) == 144 && sizeof(BackwardFilterParams) == 40 && sizeof(BackwardBiasParams) == 72 && sizeof(BackwardFinishParams) == 96,
               "runtime/ops/linear_logp_backward_params.h disagrees");
-
-// How many rows there are, where the device alone knows it.
-__device__ __forceinline__ int counted(const int *count, int most) { return count ? min(*count, most) : most; }

@@ -27,6 +27,7 @@ struct LinearLogpParams {
     float *offset;
     int *overflow, *block_overflow;
     int phase, stash_columns;
+    void *stash;
 };
 
 struct LinearLogpCombineParams {
@@ -45,8 +46,9 @@ struct LinearLogpCombineParams {
     float *offset;
     int *overflow, *block_overflow;
     int block_rows, blanks_others;
+    int first_place, places;
 };
-static_assert(sizeof(LinearLogpParams) == 208 && sizeof(LinearLogpCombineParams) == 168,
+static_assert(sizeof(LinearLogpParams) == 216 && sizeof(LinearLogpCombineParams) == 176,
               "runtime/ops/linear_logp_params.h disagrees");
 
 // What a launch of linear_logp_stash does.

@@ -1,5 +1,6 @@
 // The backward's epilogue: from accumulator tiles to the loss' derivative by each logit.
 //
+// The derivative by the target's logit leaves for RowTarget (row_target.cuh), and is 0 here.
 // Columns past the vocabulary come out as 0: their products are 0 (or the bias of nothing) and their gradients are set.
 // Config: fragment_columns, has_bias, bias_element, has_softcap, wants_entropy, wants_logit_sum, has_class_weights, class_element, correction
 template <class Config> struct LogitGradients {
@@ -7,8 +8,10 @@ template <class Config> struct LogitGradients {
     static constexpr int piece = 16; // shorter ones' branches become predicates, and all pieces one again
     static_assert(count % piece == 0, "whole pieces");
     RowGradient row[2];
+    int first_row;
 
-    __device__ __forceinline__ void begin(const LogitGradientsParams &params, int first_row) {
+    __device__ __forceinline__ void begin(const LogitGradientsParams &params, int first) {
+        first_row = first;
 #pragma unroll
         for (int h = 0; h < 2; h++) row[h] = params.gradient[first_row + lane_index_reread() / 4 + 8 * h];
     }
@@ -37,7 +40,7 @@ template <class Config> struct LogitGradients {
             if constexpr (Config::has_softcap) z[i] = capped(params, z[i], scale[h], row[h], target[h] == offset(i), column + offset(i));
             else z[i] = with_level(params, spread_over(z[i], scale[h], row[h]), row[h], column + offset(i));
         }
-        if constexpr (!Config::has_softcap) add_direct(z, target);
+        take_targets(params, z, target);
         mask(z, params.vocab - column);
     }
 
@@ -79,13 +82,16 @@ template <class Config> struct LogitGradients {
         return (with_level(params, spread_over(params.softcap * t, scale, row), row, v) + direct) * slope;
     }
 
-    // The target's own term: few warps meet one.
-    __device__ __forceinline__ void add_direct(float *z, const int (&target)[2]) const {
+    // Few warps meet one.
+    __device__ __forceinline__ void take_targets(const LogitGradientsParams &params, float *z, const int (&target)[2]) const {
         if (!warp_any((unsigned)target[0] <= offset(piece - 1) || (unsigned)target[1] <= offset(piece - 1))) return;
+        RowTarget *to = params.targets + first_row + lane_index_reread() / 4;
 #pragma unroll
         for (int i = 0; i < piece; i++) {
             int h = (i >> 1) & 1;
-            if (target[h] == offset(i)) z[i] += row[h].direct;
+            if (target[h] != offset(i)) continue;
+            to[8 * h].derivative = z[i] + (Config::has_softcap ? 0 : row[h].direct); // capped() has added it
+            z[i] = 0;
         }
     }
 

@@ -13,10 +13,12 @@ struct MatrixProductParams {
     const float *row_factor;
     const u32 *kept;
     int kept_words, kept_along;
+    const RowTarget *targets;
+    const TargetTerm *terms;
+    const void *others;
+    i64 others_stride;
+    int first_target, unused_too;
 };
-static_assert(sizeof(MatrixProductParams) == 120, "runtime/ops/matrix_product_params.h disagrees");
+static_assert(sizeof(MatrixProductParams) == 160, "runtime/ops/matrix_product_params.h disagrees");
 
 constexpr int writes_what_was_read = 2; // waits_late
-
-// How many there are, where the device alone knows it.
-__device__ __forceinline__ int counted(const int *count, int most) { return count ? min(*count, most) : most; }

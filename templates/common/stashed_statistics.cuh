@@ -44,7 +44,7 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
         }
     }
 
-    // The terms are kept: store(value) takes value(i) of each accumulator i, once and in their order.
+    // The terms are kept: store(value) takes value(i) of each accumulator i, once and those of a row in their order; rows behind the last it may leave.
     template <class Store>
     __device__ __forceinline__ void store_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2], float (&tile_moment)[2],
                                                        Store store) const {

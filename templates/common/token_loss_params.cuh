@@ -15,9 +15,9 @@ struct TokenLossParams {
     int rows, vocab, target_bytes;
     int class_weight_dtype;
     int reduces, divides;
-    const void *all_targets;
-    const float *all_token_weights;
-    int all_rows, adds;
+    const int *place;
+    int first_place, places;
+    int adds, unused;
 };
 static_assert(sizeof(TokenLossParams) == 256, "runtime/ops/linear_cross_entropy_params.h disagrees");
 

@@ -7,13 +7,12 @@ __device__ __forceinline__ int thread_index_reread() { return threadIdx.x; }
 __device__ __forceinline__ int lane_index_reread() { return threadIdx.x % 32; }
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
 __device__ __forceinline__ void warp_barrier() { __syncwarp(); }
-extern "C" void flp_host_barrier_arrive(int number, int threads);
-__device__ __forceinline__ void barrier_wait(int barrier, int threads) { flp_host_barrier(barrier, threads); }
-__device__ __forceinline__ void barrier_arrive(int barrier, int threads) { flp_host_barrier_arrive(barrier, threads); }
 
 template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
     return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
+// What `lane` has.
+template <class T> __device__ __forceinline__ T shuffle(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
 __device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 

@@ -1,7 +1,7 @@
 // out (+)= left . right on any GPU from sm_80 on: persistent blocks, the portable mainloop, a store.
 //
 // left is [rows, inner] or, transposed, [inner, rows]; right is [columns, inner] or [inner, columns]; out [rows, columns].
-// Config: block_hidden, and those of tile_product, product_walk and tile_store
+// Config: block_hidden, and those of tile_product, product_walk, target_terms and tile_store
 template <class Config> __device__ __forceinline__ void matrix_product(const MatrixProductParams &params) {
     extern __shared__ __align__(128) u8 dynamic_shared[];
     auto &shared = *(Stages<Config> *)dynamic_shared;
@@ -9,6 +9,7 @@ template <class Config> __device__ __forceinline__ void matrix_product(const Mat
     using element = typename Config::element;
     using Out = typename Config::out_element;
     int rows = counted(params.row_count, params.rows), inner = counted(params.inner_count, params.inner);
+    if (Config::adds && inner == 0) rows = 0; // nothing to add: out is not even read
     const OperandMatrices<element> matrices = {(const element *)params.left, (const element *)params.right, params.left_stride,
                                                params.right_stride, rows, params.columns, inner};
     const OutMatrix<Out> out = {(Out *)params.out, params.out_stride, rows, params.columns};
@@ -26,6 +27,8 @@ template <class Config> __device__ __forceinline__ void matrix_product(const Mat
 #pragma unroll
         for (int i = 0; i < product.row_blocks; i++) {
             scale_product(d[i], params.factor, steps);
+            scale_rows(d[i], params.row_factor, row + 16 * i, rows);
+            TargetTerms<Config>(params, rows, inner, row + 16 * i, column).add(d[i]);
             TileStore<Config>::store(out, d[i], row + 16 * i, column);
         }
     }

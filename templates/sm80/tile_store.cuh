@@ -22,6 +22,12 @@ template <class Config> struct TileStore {
 
     // row, column: the corner of the fragment's 16 rows (row_statistics.cuh) in the matrix.
     template <int count> __device__ __forceinline__ static void store(const OutMatrix<Out> &out, const float (&d)[count], int row, int column) {
+        store_values<count>(out, row, column, [&](int i) { return d[i]; });
+    }
+
+    // value(i): what takes accumulator i's place, asked for once each and row by row, but for rows outside the matrix.
+    template <int count, class Value>
+    __device__ __forceinline__ static void store_values(const OutMatrix<Out> &out, int row, int column, Value value) {
         int lane = lane_index_reread(), c = column + 2 * (lane % 4);
         bool has_pairs = out.has_pairs();
 #pragma unroll
@@ -32,11 +38,12 @@ template <class Config> struct TileStore {
 #pragma unroll
             for (int i = 0; i < count; i += 4) {
                 int left = out.columns - c - 2 * i;
+                float first = value(i + 2 * h), second = value(i + 2 * h + 1);
                 if (left >= 2 && has_pairs) {
-                    update_pair(make_float2(d[i + 2 * h], d[i + 2 * h + 1]), to + 2 * i);
+                    update_pair(make_float2(first, second), to + 2 * i);
                 } else {
-                    if (left >= 1) update(d[i + 2 * h], to + 2 * i);
-                    if (left >= 2) update(d[i + 2 * h + 1], to + 2 * i + 1);
+                    if (left >= 1) update(first, to + 2 * i);
+                    if (left >= 2) update(second, to + 2 * i + 1);
                 }
             }
         }

@@ -10,7 +10,7 @@ __device__ __forceinline__ void linear_logp_grad_logits(const TensorMap &hidden_
     if (threadIdx.x == 0) TileProduct<Config>::init(shared.stages);
     if constexpr (Config::cluster > 1) cluster_barrier();
     else block_barrier();
-    wait_for_previous_kernel();
+    if (!params.waits_late) wait_for_previous_kernel();
     allow_next_kernel();
 
     int rows = counted(params.row_count, params.rows);
@@ -34,10 +34,13 @@ __device__ __forceinline__ void linear_logp_grad_logits(const TensorMap &hidden_
             gradients.transform(params, d, params.first_column + column_tile * Config::block_vocab);
             if constexpr (Config::filters)
                 note_kept(params.kept, params.kept_words, params.filter * *params.factor, d, row, column_tile * Config::block_vocab);
+            if (params.waits_late) wait_for_previous_kernel();
             TileStore<Config>::store(shared.out, out_map, {}, d, row, column_tile * Config::block_vocab);
         }
         TileStore<Config>::finish();
     }
+    // What comes next waits for this kernel, and with it for the one before.
+    if (params.waits_late) wait_for_previous_kernel();
     // A block must not end while its neighbours still copy into it or arrive at its barriers.
     if constexpr (Config::cluster > 1) cluster_barrier();
 }

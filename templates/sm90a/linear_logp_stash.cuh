@@ -1,21 +1,6 @@
 // linear_logp forward on Hopper that keeps the terms of each row's sum, for the gradients: [rows, stash columns] of 2^(z2 - k).
-// Config: threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, schedule, stashed_statistics and
+// Config: threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, stash_units, stashed_statistics and
 // tile_store
-template <class Config> struct StashUnits {
-    const LinearLogpParams &params;
-    Schedule<Config> schedule;
-    bool has_any;
-    __device__ __forceinline__ StashUnits(const LinearLogpParams &params)
-        : params(params), schedule(params), has_any(params.phase != stash_again || (row_count<Config>(params) > 0 && params.block_overflow[0])) {}
-
-    // Where only blocks that overflowed are run again, the others' units are passed over.
-    __device__ __forceinline__ bool next(Unit &unit) {
-        while (has_any && schedule.next(unit))
-            if (params.phase != stash_again || params.block_overflow[unit.row_block + 1]) return true;
-        return false;
-    }
-};
-
 template <class Config>
 __device__ __forceinline__ void linear_logp_stash_reduce(ProductShared<Config> &shared, const TensorMap &stash_map, const LinearLogpParams &params,
                                                          int rank, int group) {

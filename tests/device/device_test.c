@@ -109,6 +109,36 @@ int flp_device_test_teardown(void **state)
     return 0;
 }
 
+struct CMUnitTest flp_device_test_case(const char *name, CMUnitTestFunction function, const void *data)
+{
+    return (struct CMUnitTest){ name, function, flp_device_test_setup, flp_device_test_teardown, (void *)(uintptr_t)data };
+}
+
+int flp_device_test_run_cases(const char *group, int count, struct CMUnitTest (*test_at)(int index))
+{
+    struct CMUnitTest *tests = calloc((size_t)count, sizeof(*tests));
+    int failed;
+
+    if (!tests)
+        return 1;
+    for (int i = 0; i < count; i++)
+        tests[i] = test_at(i);
+    failed = _cmocka_run_group_tests(group, tests, (size_t)count, NULL, NULL);
+    free(tests);
+    return failed;
+}
+
+int flp_device_test_run(const char *group, const struct CMUnitTest *tests, size_t count, int argc, char **argv)
+{
+    int code = flp_device_test_start(argc, argv);
+
+    if (code != 0)
+        return code;
+    code = _cmocka_run_group_tests(group, tests, count, NULL, NULL);
+    flp_device_test_finish();
+    return code;
+}
+
 void flp_device_test_need_kernels(void)
 {
     if (flp_device_test.kernels.module)

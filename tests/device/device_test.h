@@ -25,6 +25,16 @@ int flp_device_test_teardown(void **state);
 
 #define flp_device_test_of(function) cmocka_unit_test_setup_teardown(function, flp_device_test_setup, flp_device_test_teardown)
 
+/* The same of a case, which the test finds in its state. */
+struct CMUnitTest flp_device_test_case(const char *name, CMUnitTestFunction function, const void *data);
+
+/* Runs test_at(0) .. test_at(count - 1). Returns how many failed. */
+int flp_device_test_run_cases(const char *group, int count, struct CMUnitTest (*test_at)(int index));
+
+/* All of a main whose tests are an array. */
+#define flp_device_test_main(group, tests, argc, argv) flp_device_test_run(group, tests, sizeof(tests) / sizeof((tests)[0]), argc, argv)
+int flp_device_test_run(const char *group, const struct CMUnitTest *tests, size_t count, int argc, char **argv);
+
 /* Skips the test where our own kernels could not be compiled. */
 void flp_device_test_need_kernels(void);
 #endif

@@ -62,17 +62,19 @@ static const char source[] =
     "  }\n"
     "  if (i < count && v < weight.rows) out[i * weight.rows + v] = sum;\n"
     "}\n"
-    "extern \"C\" __global__ void product(const double *left, Matrix right, double *sums, double *squares) {\n"
+    "extern \"C\" __global__ void product(const double *left, Matrix right, double *sums, double *squares, double *magnitudes) {\n"
     "  long long c = (long long)blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y;\n"
     "  if (c >= right.columns) return;\n"
-    "  double sum = 0, square = 0;\n"
+    "  double sum = 0, square = 0, magnitude = 0;\n"
     "  for (long long k = 0; k < right.rows; k++) {\n"
     "    double term = left[i * right.rows + k] * element(right, k, c);\n"
     "    sum += term;\n"
     "    square += term * term;\n"
+    "    magnitude += fabs(term);\n"
     "  }\n"
     "  sums[i * right.columns + c] = sum;\n"
     "  squares[i * right.columns + c] = square;\n"
+    "  magnitudes[i * right.columns + c] = magnitude;\n"
     "}\n";
 
 /* As the kernels take it. */
@@ -174,10 +176,11 @@ flp_status flp_gpu_kernels_logits(const flp_gpu *gpu, const flp_gpu_kernels *ker
 }
 
 flp_status flp_gpu_kernels_product(const flp_gpu *gpu, const flp_gpu_kernels *kernels, CUdeviceptr left, const flp_gpu_matrix *right,
-                                   int64_t count, CUdeviceptr sums, CUdeviceptr squares)
+                                   int64_t count, const flp_gpu_product *product)
 {
     matrix_parameter r = parameter_of(right);
-    void *parameters[] = { &left, &r, &sums, &squares };
+    flp_gpu_product out = *product;
+    void *parameters[] = { &left, &r, &out.sums, &out.squares, &out.magnitudes };
     const unsigned blocks = (unsigned)((right->columns + PRODUCT_THREADS - 1) / PRODUCT_THREADS);
     flp_status status = check_dtype(right);
 

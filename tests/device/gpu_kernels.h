@@ -34,8 +34,13 @@ flp_status flp_gpu_kernels_fill(const flp_gpu *gpu, const flp_gpu_kernels *kerne
 flp_status flp_gpu_kernels_logits(const flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *hidden,
                                   const flp_gpu_matrix *weight, CUdeviceptr row_index, int64_t count, CUdeviceptr logits);
 
-/* sums[i][c] = sum over k of left[i][k] right[k][c] in fp64, squares: of the terms' squares; left [count, right.rows] fp64. All device
- * memory. */
+/* Each [count, right.columns] fp64. */
+typedef struct {
+    CUdeviceptr sums, squares, magnitudes;
+} flp_gpu_product;
+
+/* sums[i][c] = sum over k of left[i][k] right[k][c] in fp64, squares: of the terms' squares, magnitudes: of their absolute values;
+ * left [count, right.rows] fp64. All device memory. */
 flp_status flp_gpu_kernels_product(const flp_gpu *gpu, const flp_gpu_kernels *kernels, CUdeviceptr left, const flp_gpu_matrix *right,
-                                   int64_t count, CUdeviceptr sums, CUdeviceptr squares);
+                                   int64_t count, const flp_gpu_product *product);
 #endif

@@ -279,20 +279,22 @@ static const struct {
 };
 enum { PROPERTIES = sizeof(properties) / sizeof(properties[0]) };
 
-int main(int argc, char **argv)
+static struct CMUnitTest test_at(int index)
 {
     static char names[SETTINGS * PROPERTIES][96];
-    struct CMUnitTest tests[SETTINGS * PROPERTIES];
+    const setting *of = &settings[index / PROPERTIES];
+
+    snprintf(names[index], sizeof(names[index]), "%s: %s", of->name, properties[index % PROPERTIES].name);
+    return flp_device_test_case(names[index], properties[index % PROPERTIES].function, of);
+}
+
+int main(int argc, char **argv)
+{
     int code = flp_device_test_start(argc, argv);
 
     if (code != 0)
         return code;
-    for (int i = 0; i < SETTINGS * PROPERTIES; i++) {
-        snprintf(names[i], sizeof(names[i]), "%s: %s", settings[i / PROPERTIES].name, properties[i % PROPERTIES].name);
-        tests[i] = (struct CMUnitTest){ names[i], properties[i % PROPERTIES].function, flp_device_test_setup, flp_device_test_teardown,
-                                        (void *)(uintptr_t)&settings[i / PROPERTIES] };
-    }
-    code = cmocka_run_group_tests(tests, NULL, NULL);
+    code = flp_device_test_run_cases("rows have the same bits in every batch", SETTINGS * PROPERTIES, test_at);
     flp_device_test_finish();
     return code;
 }

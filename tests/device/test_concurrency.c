@@ -134,11 +134,6 @@ int main(int argc, char **argv)
         flp_device_test_of(a_plan_belongs_to_its_cuda_context),
         flp_device_test_of(another_cuda_context_gives_the_same_bits),
     };
-    int code = flp_device_test_start(argc, argv);
 
-    if (code != 0)
-        return code;
-    code = cmocka_run_group_tests(tests, NULL, NULL);
-    flp_device_test_finish();
-    return code;
+    return flp_device_test_main("threads and contexts", tests, argc, argv);
 }

@@ -223,11 +223,6 @@ int main(int argc, char **argv)
         flp_device_test_of(no_rows_touch_nothing),
         flp_device_test_of(the_shared_scratch_grows_behind_running_kernels),
     };
-    int code = flp_device_test_start(argc, argv);
 
-    if (code != 0)
-        return code;
-    code = cmocka_run_group_tests(tests, NULL, NULL);
-    flp_device_test_finish();
-    return code;
+    return flp_device_test_main("execution", tests, argc, argv);
 }

@@ -99,11 +99,6 @@ int main(int argc, char **argv)
         flp_device_test_of(random_matrices_are_the_hosts),
         flp_device_test_of(the_reference_is_the_hosts),
     };
-    int code = flp_device_test_start(argc, argv);
 
-    if (code != 0)
-        return code;
-    code = cmocka_run_group_tests(tests, NULL, NULL);
-    flp_device_test_finish();
-    return code;
+    return flp_device_test_main("the tests' own kernels", tests, argc, argv);
 }

@@ -165,6 +165,20 @@ static void gradients_repeat_bit_for_bit_with_their_forward(void **state)
     check_repeats((way){ FLP_BACKEND_AUTO, 1 });
 }
 
+static void a_row_of_grad_hidden_has_the_same_bits_in_every_batch_with_its_forward_on_the_portable_path(void **state)
+{
+    (void)state;
+    flp_device_test_need_kernels();
+    check_rows((way){ FLP_BACKEND_PORTABLE, 1 });
+}
+
+static void gradients_repeat_bit_for_bit_with_their_forward_on_the_portable_path(void **state)
+{
+    (void)state;
+    flp_device_test_need_kernels();
+    check_repeats((way){ FLP_BACKEND_PORTABLE, 1 });
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -174,12 +188,9 @@ int main(int argc, char **argv)
         flp_device_test_of(gradients_repeat_bit_for_bit_on_the_portable_path),
         flp_device_test_of(a_row_of_grad_hidden_has_the_same_bits_in_every_batch_with_its_forward),
         flp_device_test_of(gradients_repeat_bit_for_bit_with_their_forward),
+        flp_device_test_of(a_row_of_grad_hidden_has_the_same_bits_in_every_batch_with_its_forward_on_the_portable_path),
+        flp_device_test_of(gradients_repeat_bit_for_bit_with_their_forward_on_the_portable_path),
     };
-    int code = flp_device_test_start(argc, argv);
 
-    if (code != 0)
-        return code;
-    code = cmocka_run_group_tests_name("gradients' bits", tests, NULL, NULL);
-    flp_device_test_finish();
-    return code;
+    return flp_device_test_main("gradients' bits", tests, argc, argv);
 }

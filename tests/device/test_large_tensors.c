@@ -179,17 +179,18 @@ static void a_large_shape_is_right(void **state)
     free(targets);
 }
 
+static struct CMUnitTest test_at(int index)
+{
+    return flp_device_test_case(shapes[index].name, a_large_shape_is_right, &shapes[index]);
+}
+
 int main(int argc, char **argv)
 {
-    struct CMUnitTest tests[SHAPES];
     int code = flp_device_test_start(argc, argv);
 
     if (code != 0)
         return code;
-    for (int i = 0; i < SHAPES; i++)
-        tests[i] = (struct CMUnitTest){ shapes[i].name, a_large_shape_is_right, flp_device_test_setup, flp_device_test_teardown,
-                                        (void *)(uintptr_t)&shapes[i] };
-    code = cmocka_run_group_tests(tests, NULL, NULL);
+    code = flp_device_test_run_cases("large tensors", SHAPES, test_at);
     flp_device_test_finish();
     return code;
 }

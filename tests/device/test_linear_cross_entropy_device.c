@@ -13,6 +13,13 @@ enum { BACKENDS = 2, QUICK_CASES = 12 };
 static flp_cross_entropy_case *cases;
 static int case_count;
 
+static const char in_chunks[] = "stash, rows in chunks";
+
+static int begins(const flp_cross_entropy_case *c, const char *with)
+{
+    return strncmp(c->gradient.name, with, strlen(with)) == 0;
+}
+
 static void collect_cases(void)
 {
     cases = calloc((size_t)flp_cross_entropy_case_count(), sizeof(*cases));
@@ -20,7 +27,7 @@ static void collect_cases(void)
         abort();
     for (int i = 0; i < flp_cross_entropy_case_count(); i++) {
         flp_cross_entropy_case_get(i, &cases[case_count]);
-        case_count += !flp_device_test.quick || i < QUICK_CASES || strncmp(cases[case_count].gradient.name, "stash", 5) == 0;
+        case_count += !flp_device_test.quick || i < QUICK_CASES || begins(&cases[case_count], "stash") || begins(&cases[case_count], "forward only");
     }
 }
 
@@ -154,23 +161,87 @@ static void a_case_is_right(void **state)
     flp_cross_entropy_case_free_data(&data);
 }
 
+/* ---- what chunks of rows leave as it is */
+
+enum { ALL_ROWS_BUDGET = 1 << 26, ROW_OUTPUTS = 4 };
+
+typedef struct {
+    unsigned char *bytes[ROW_OUTPUTS];
+    size_t count[ROW_OUTPUTS];
+} row_outputs;
+
+/* grad_hidden, logp, lse and entropy, as a plan of so much memory leaves them. */
+static row_outputs run_with(const flp_cross_entropy_case *c, flp_backend backend, int64_t memory_budget)
+{
+    flp_linear_cross_entropy_problem problem = c->problem;
+    flp_cross_entropy_case_data data;
+    const flp_case_buffer *from[ROW_OUTPUTS] = { &data.gradient.own[FLP_GRADIENT_HIDDEN], &data.own[FLP_CROSS_ENTROPY_LOGP],
+                                                 &data.own[FLP_CROSS_ENTROPY_LSE], &data.own[FLP_CROSS_ENTROPY_ENTROPY] };
+    row_outputs outputs = { .count = { 0 } };
+    flp_plan *plan;
+
+    problem.backward.forward.backend = backend;
+    problem.backward.memory_budget = memory_budget;
+    assert_true(flp_cross_entropy_case_make_data(c, &data));
+    assert_succeeds(flp_linear_cross_entropy_plan_create(flp_device_test.context, &problem, &plan));
+    assert_int_equal(memory_budget < ALL_ROWS_BUDGET, strstr(flp_plan_describe(plan), " at a time\n") != NULL);
+    check_plan(c, plan, "chunks of rows", &data);
+    flp_plan_destroy(plan);
+    flp_gpu_free_all(&flp_device_test.gpu);
+    for (int i = 0; i < ROW_OUTPUTS; i++) {
+        if (!from[i]->base)
+            continue;
+        outputs.count[i] = from[i]->bytes;
+        outputs.bytes[i] = malloc(from[i]->bytes);
+        assert_non_null(outputs.bytes[i]);
+        memcpy(outputs.bytes[i], from[i]->base, from[i]->bytes);
+    }
+    flp_cross_entropy_case_free_data(&data);
+    return outputs;
+}
+
+static void rows_in_chunks_have_the_bits_of_all_rows_at_once(void **state)
+{
+    int compared = 0;
+
+    (void)state;
+    for (int i = 0; i < case_count * BACKENDS; i++) {
+        const flp_cross_entropy_case *c = &cases[i / BACKENDS];
+        row_outputs chunks, all;
+        if (!begins(c, in_chunks))
+            continue;
+        chunks = run_with(c, backends[i % BACKENDS], c->problem.backward.memory_budget);
+        all = run_with(c, backends[i % BACKENDS], ALL_ROWS_BUDGET);
+        for (int k = 0; k < ROW_OUTPUTS; k++) {
+            if (chunks.count[k] > 0)
+                assert_memory_equal(chunks.bytes[k], all.bytes[k], chunks.count[k]);
+            free(chunks.bytes[k]);
+            free(all.bytes[k]);
+        }
+        compared++;
+    }
+    assert_in_range(compared, 2, case_count * BACKENDS);
+}
+
+static struct CMUnitTest test_at(int index)
+{
+    if (index == case_count)
+        return flp_device_test_case("rows in chunks have the bits of all rows at once", rows_in_chunks_have_the_bits_of_all_rows_at_once, NULL);
+    return flp_device_test_case(cases[index].gradient.name, a_case_is_right, &cases[index]);
+}
+
 int main(int argc, char **argv)
 {
     int code = flp_device_test_start(argc, argv);
-    struct CMUnitTest *tests;
 
     if (code != 0)
         return code;
     collect_cases();
-    tests = calloc((size_t)case_count, sizeof(*tests));
-    if (!tests || flp_token_loss_define(flp_device_test.context, flp_cross_entropy_case_loss_name, flp_cross_entropy_case_loss) != FLP_OK)
+    if (flp_token_loss_define(flp_device_test.context, flp_cross_entropy_case_loss_name, flp_cross_entropy_case_loss) != FLP_OK)
         return 1;
-    for (int i = 0; i < case_count; i++)
-        tests[i] = (struct CMUnitTest){ cases[i].gradient.name, a_case_is_right, flp_device_test_setup, flp_device_test_teardown, &cases[i] };
     flp_device_warm_up(case_count * BACKENDS, make_plan);
-    code = _cmocka_run_group_tests("linear_cross_entropy on the device", tests, (size_t)case_count, NULL, NULL);
+    code = flp_device_test_run_cases("linear_cross_entropy on the device", case_count + 1, test_at);
     flp_device_test_finish();
-    free(tests);
     free(cases);
     return code;
 }

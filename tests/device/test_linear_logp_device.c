@@ -136,23 +136,21 @@ static void a_case_is_right(void **state)
     flp_case_free_data(&data);
 }
 
+static struct CMUnitTest test_at(int index)
+{
+    return flp_device_test_case(cases[index].name, a_case_is_right, &cases[index]);
+}
+
 int main(int argc, char **argv)
 {
     int code = flp_device_test_start(argc, argv);
-    struct CMUnitTest *tests;
 
     if (code != 0)
         return code;
     collect_cases();
-    tests = calloc((size_t)case_count, sizeof(*tests));
-    if (!tests)
-        return 1;
-    for (int i = 0; i < case_count; i++)
-        tests[i] = (struct CMUnitTest){ cases[i].name, a_case_is_right, flp_device_test_setup, flp_device_test_teardown, &cases[i] };
     flp_device_warm_up(case_count * BACKENDS, make_plan);
-    code = _cmocka_run_group_tests("linear_logp on the device", tests, (size_t)case_count, NULL, NULL);
+    code = flp_device_test_run_cases("linear_logp on the device", case_count, test_at);
     flp_device_test_finish();
-    free(tests);
     free(cases);
     return code;
 }

@@ -180,11 +180,6 @@ int main(int argc, char **argv)
         flp_device_test_of(the_alignment_changes_no_bit),
         flp_device_test_of(one_plan_replays_on_two_streams_at_once),
     };
-    int code = flp_device_test_start(argc, argv);
 
-    if (code != 0)
-        return code;
-    code = cmocka_run_group_tests_name("bits and graphs of logits_logp", tests, NULL, NULL);
-    flp_device_test_finish();
-    return code;
+    return flp_device_test_main("bits and graphs of logits_logp", tests, argc, argv);
 }

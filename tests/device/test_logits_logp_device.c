@@ -91,22 +91,20 @@ static void a_case_is_right(void **state)
     flp_logits_on_device_tear_down(&on);
 }
 
+static struct CMUnitTest test_at(int index)
+{
+    return flp_device_test_case(cases[index].name, a_case_is_right, &cases[index]);
+}
+
 int main(int argc, char **argv)
 {
-    int code = flp_device_test_start(argc, argv), failed;
-    struct CMUnitTest *tests;
+    int code = flp_device_test_start(argc, argv);
 
     if (code != 0)
         return code;
     collect_cases();
-    tests = calloc((size_t)case_count, sizeof(*tests));
-    if (!tests)
-        return 1;
-    for (int i = 0; i < case_count; i++)
-        tests[i] = (struct CMUnitTest){ cases[i].name, a_case_is_right, flp_device_test_setup, flp_device_test_teardown, &cases[i] };
-    failed = _cmocka_run_group_tests("logits_logp on the device", tests, (size_t)case_count, NULL, NULL);
+    code = flp_device_test_run_cases("logits_logp on the device", case_count, test_at);
     flp_device_test_finish();
-    free(tests);
     free(cases);
-    return failed;
+    return code;
 }

@@ -269,6 +269,14 @@ static void elements_beyond_32_bits_are_reached(void **state)
     free(g);
 }
 
+static flp_weighted_case *cases;
+
+static struct CMUnitTest test_at(int index)
+{
+    flp_weighted_case_get(index, &cases[index]);
+    return flp_device_test_case(cases[index].name, a_case_is_right, &cases[index]);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest bits[] = {
@@ -278,25 +286,17 @@ int main(int argc, char **argv)
         flp_device_test_of(elements_beyond_32_bits_are_reached),
     };
     int code = flp_device_test_start(argc, argv), count, failed;
-    flp_weighted_case *cases;
-    struct CMUnitTest *tests;
 
     if (code != 0)
         return code;
     count = flp_device_test.quick ? FLP_WEIGHTED_QUICK : flp_weighted_case_count();
     cases = calloc((size_t)count, sizeof(*cases));
-    tests = calloc((size_t)count, sizeof(*tests));
-    if (!cases || !tests)
+    if (!cases)
         return 1;
-    for (int i = 0; i < count; i++) {
-        flp_weighted_case_get(i, &cases[i]);
-        tests[i] = (struct CMUnitTest){ cases[i].name, a_case_is_right, flp_device_test_setup, flp_device_test_teardown, &cases[i] };
-    }
-    failed = _cmocka_run_group_tests("weighted_sum on the device", tests, (size_t)count, NULL, NULL);
+    failed = flp_device_test_run_cases("weighted_sum on the device", count, test_at);
     if (!flp_device_test.quick)
         failed += cmocka_run_group_tests_name("bits of weighted_sum", bits, NULL, NULL);
     flp_device_test_finish();
-    free(tests);
     free(cases);
     return failed;
 }

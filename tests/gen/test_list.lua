@@ -60,11 +60,12 @@ function TestList.test_dtypes_and_hidden_sizes_narrow_it()
     "linear_logp_backward_gather.bf16.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.kn.out_f32.adds.sm_90a",
-    "linear_logp_backward_finish.out_bf16.sm_90a",
-    "matrix_product.bf16.bm128.bv256.c2.p4.km.kn.out_bf16.sm_90a",
+    "linear_logp_backward_finish.w_bf16.out_bf16.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.km.kn.out_bf16.terms_down.sm_90a",
+    "linear_logp_backward_terms.sm_90a",
     "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.compact.sm_90a",
     "linear_logp_stash.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a",
-    "matrix_product.bf16.bm128.bv256.c2.p4.kn.out_bf16.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.kn.out_bf16.terms_each.sm_90a",
     "linear_logp_backward_finish.bf16.out_bf16.sm_90a",
   })
   luaunit.assertEquals(fusedlogp.list("sm_100a", { "f16" }, { 81 }, support.read_template)[1], "linear_logp.f16.d81.bm64.bv128.s108.c1.p4.vec2.sm_100a")
@@ -90,6 +91,17 @@ function TestList.test_a_listed_kernel_is_the_one_that_is_selected()
           luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
         end
       end
+    end
+  end
+end
+
+function TestList.test_the_listed_kernels_leave_a_stash()
+  for _, name in ipairs { "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120" } do
+    local listed = {}
+    for _, text in ipairs(fusedlogp.list(name, { "bf16" }, { 4096 }, support.read_template)) do listed[text] = true end
+    local problem = "linear_cross_entropy:bf16:n100000:d4096:v32000:gh_bf16:gw_bf16:stash:direct"
+    for _, text in ipairs(fusedlogp.select(problem, tonumber(name:match("%d+")), "auto", support.read_template).kernels) do
+      luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
     end
   end
 end

@@ -158,8 +158,8 @@ function TestSelect.test_the_largest_sizes_have_kernels()
   selected("linear_logp:bf16:n1:d2147483640:v2147483647", 90)
 end
 
--- Its passes are linear_logp, with gradients of rows that the backward has brought together, and its backward, asked for what the loss uses;
--- between them stands the loss.
+-- Its passes are linear_logp, of rows that have been brought together, and its backward, asked for what the loss uses; between them stands the
+-- loss. Without gradients there is of the backward what brings the rows together.
 function TestSelect.test_the_cross_entropy_is_both_passes_and_a_loss()
   local function kernels(options, capability)
     local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072" .. options, capability or 90, "auto", support.read_template))
@@ -167,9 +167,9 @@ function TestSelect.test_the_cross_entropy_is_both_passes_and_a_loss()
   end
   local function passes(forward, loss, backward)
     local function of(problem) return table.concat(fusedlogp.select(problem, 90, "auto").kernels, " ") end
-    local text = of("linear_logp:bf16:n4096:d2048:v131072" .. forward) .. " token_loss.loss_" .. loss .. ".sm_90a"
-    if not backward then return text end
-    return text:gsub("%.sm_90a", ".compact.sm_90a", 1) .. " " .. of("linear_logp_backward:bf16:n4096:d2048:v131072" .. backward)
+    local text = of("linear_logp:bf16:n4096:d2048:v131072" .. forward):gsub("%.sm_90a", ".compact.sm_90a", 1)
+    return ("%s token_loss.loss_%s.sm_90a %s"):format(text, loss, backward and of("linear_logp_backward:bf16:n4096:d2048:v131072" .. backward) or
+                                                      "linear_logp_backward_rows.sm_90a linear_logp_backward_gather.bf16.sm_90a")
   end
   luaunit.assertEquals(kernels "", passes("", "cross_entropy"))
   luaunit.assertEquals(kernels ":entropy:gh_bf16:gw_f32:acc_weight:classes_f32", passes(":entropy", "cross_entropy", ":gh_bf16:gw_f32:acc_weight"))
@@ -180,25 +180,57 @@ function TestSelect.test_the_cross_entropy_is_both_passes_and_a_loss()
   luaunit.assertStrContains(kernels(":gh_bf16", 80), "token_loss.loss_cross_entropy.sm_80 linear_logp_backward_rows.sm_80")
 end
 
--- A plan with room for a stash says so; where no kernel leaves one, it gets what it gets without.
+-- A plan with room for a stash says so.
 function TestSelect.test_the_cross_entropy_with_room_for_a_stash()
   local function kernels(options, capability)
     local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16" .. options, capability, "auto", support.read_template))
     return table.concat(found.kernels, " ")
   end
-  local stash = "linear_logp_stash.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a linear_logp_combine.bm8.sm_90a "
-  local sums = "matrix_product.bf16.bm128.bv256.c2.p4.kn.out_f32.adds.sm_90a linear_logp_backward_finish.out_bf16.sm_90a"
-  local direct = "matrix_product.bf16.bm128.bv256.c2.p4.kn.out_bf16.sm_90a linear_logp_backward_finish.bf16.out_bf16.sm_90a"
-  luaunit.assertStrContains(kernels(":stash", 90), stash)
-  luaunit.assertStrContains(kernels(":stash", 90), sums)
-  luaunit.assertStrContains(kernels(":stash:direct", 90), direct)
-  luaunit.assertEquals(kernels(":stash:direct", 80), kernels("", 80))
+  for capability, words in pairs {
+    [80] = { tile = "bm128.bv128.s108.c1.p4", product = "bm128.bv128.c1.p4", arch = "sm_80" },
+    [90] = { tile = "bm128.bv256.s132.c2.p4", product = "bm128.bv256.c2.p4", arch = "sm_90a" },
+  } do
+    local function said(text) return (text:gsub("%u+", { TILE = words.tile, PRODUCT = words.product, ARCH = words.arch })) end
+    local stash = said "linear_logp_stash.bf16.d2048.TILE.ARCH linear_logp_combine.bm8.ARCH "
+    luaunit.assertStrContains(kernels(":stash", capability), stash)
+    luaunit.assertStrContains(kernels(":stash:direct", capability), stash)
+    luaunit.assertStrContains(kernels(":stash", capability),
+                              said "matrix_product.bf16.PRODUCT.kn.out_f32.adds.ARCH linear_logp_backward_finish.w_bf16.out_bf16.ARCH")
+    luaunit.assertStrContains(kernels(":stash:direct", capability),
+                              said "matrix_product.bf16.PRODUCT.kn.out_bf16.terms_each.ARCH linear_logp_backward_finish.bf16.out_bf16.ARCH")
+  end
+end
+
+-- The copies' width follows the weight's rows; those of hidden that have been brought together always lie well.
+function TestSelect.test_a_stash_of_a_weight_that_lies_anyhow()
+  for options, vec in pairs { [""] = 16, [":ws2050"] = 4, [":align2"] = 2, [":hs2049"] = 16 } do
+    local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:stash" .. options, 80, "auto", support.read_template))
+    local tile = variant.parse(found.kernels[1])
+    luaunit.assertEquals({ tile.operator, tile.vec or 16 }, { "linear_logp_stash", vec })
+  end
 end
 
 -- Rows that have been brought together are aligned, whatever hidden's own are.
 function TestSelect.test_compact_rows_need_no_alignment_of_hiddens_rows()
-  local found = fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:hs2049:gh_bf16", 90, "auto", support.read_template)
-  luaunit.assertEquals(found.path, "sm_90a")
+  for _, gradients in ipairs { ":gh_bf16", "" } do
+    local found = fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:hs2049" .. gradients, 90, "auto", support.read_template)
+    luaunit.assertEquals(found.path, "sm_90a")
+  end
+end
+
+-- Few or many: a row's bits and path must not depend on how many there are.
+function TestSelect.test_the_cross_entropy_brings_any_number_of_rows_together()
+  for _, capability in ipairs { 80, 90 } do
+    for _, dtype in ipairs { "bf16", "f32" } do
+      for _, n in ipairs { 1, 64, 128, 4096 } do
+        local problem = ("linear_cross_entropy:%s:n%d:d2048:v131072"):format(dtype, n)
+        local found = assert(fusedlogp.select(problem, capability, "auto", support.read_template))
+        luaunit.assertTrue(variant.parse(found.kernels[1]).compact, problem)
+        luaunit.assertEquals(found.path, capability == 90 and "sm_90a" or "portable", problem)
+        luaunit.assertEquals(#found.kernels, 5, problem)
+      end
+    end
+  end
 end
 
 -- Where one pass has no kernels on a path, neither takes it.

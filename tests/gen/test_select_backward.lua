@@ -35,9 +35,9 @@ function TestSelectBackward.test_each_gradient_brings_its_kernels_in_the_plan_s_
   for _, capability in ipairs { 80, 90 } do
     for options, wanted in pairs {
       [":gh_f32"] = always .. " matrix_product finish",
-      [":gw_bf16"] = always .. " matrix_product",
+      [":gw_bf16"] = always .. " matrix_product terms",
       [":bias_f32:gb_f32"] = always .. " bias",
-      [":bias_f32:gh_bf16:gw_bf16:gb_f16"] = always .. " matrix_product finish matrix_product bias",
+      [":bias_f32:gh_bf16:gw_bf16:gb_f16"] = always .. " matrix_product finish matrix_product terms bias",
     } do
       luaunit.assertEquals(operators(select(2, selected(plain .. options, capability))), wanted)
     end
@@ -52,8 +52,9 @@ function TestSelectBackward.test_hopper_takes_its_own_kernels()
     "linear_logp_backward_gather.bf16.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.kn.out_f32.adds.sm_90a",
-    "linear_logp_backward_finish.out_bf16.sm_90a",
-    "matrix_product.bf16.bm128.bv256.c2.p4.km.kn.out_f32.adds.sm_90a",
+    "linear_logp_backward_finish.w_bf16.out_bf16.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.km.kn.out_f32.adds.terms_down.sm_90a",
+    "linear_logp_backward_terms.sm_90a",
   })
 end
 
@@ -130,12 +131,15 @@ function TestSelectBackward.test_each_option_reaches_its_kernel()
   for _, capability in ipairs { 80, 90 } do
     local _, specs = selected("linear_logp_backward:f16:n1:d64:v128:dv:bias_f32:softcap30:gh_bf16:gw_f32:gb_f16:acc_hidden:acc_weight:acc_bias" ..
                               ":g_lse:g_entropy", capability)
-    local gather, logits, hidden, finish, weight, bias = table.unpack(specs, 2)
+    local gather, logits, hidden, finish, weight, terms, bias = table.unpack(specs, 2)
     luaunit.assertEquals({ gather.dtype, logits.dtype, hidden.dtype, weight.dtype, bias.dtype }, { "f16", "f16", "f16", "f16", "f16" })
     luaunit.assertEquals({ logits.d, logits.dv, logits.bias, logits.softcap, logits.entropy }, { 64, true, "f32", true, true })
     -- sums += dlogit . weight^T, where the weight is [D, V]; and grad_weight [D, V] += hidden^T . dlogit
     luaunit.assertEquals({ hidden.km or false, hidden.kn or false, hidden.out, hidden.adds }, { false, false, "f32", true })
     luaunit.assertEquals({ weight.km, weight.kn, weight.out, weight.adds }, { true, true, "f32", true })
+    -- The targets' own derivatives: grad_weight's columns are the vocabulary's here; grad_hidden's sums take theirs at the end.
+    luaunit.assertEquals({ hidden.terms or "none", finish.weight, finish.dv, weight.terms, terms.operator },
+                         { "none", "f16", true, "across", "linear_logp_backward_terms" })
     luaunit.assertEquals({ finish.out, finish.adds, bias.out, bias.adds }, { "bf16", true, "f16", true })
     _, specs = selected("linear_logp_backward:f16:n1:d64:v128:bias_f32:gh_f16:gw_f16:gb_f16", capability)
     gather, logits, hidden, finish, weight, bias = table.unpack(specs, 2)

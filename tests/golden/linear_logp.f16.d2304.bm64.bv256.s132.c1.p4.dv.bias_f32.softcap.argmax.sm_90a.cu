@@ -82,6 +82,7 @@ struct LinearLogpParams {
     float *offset;
     int *overflow, *block_overflow;
     int phase, stash_columns;
+    void *stash;
 };
 
 struct LinearLogpCombineParams {
@@ -100,8 +101,9 @@ struct LinearLogpCombineParams {
     float *offset;
     int *overflow, *block_overflow;
     int block_rows, blanks_others;
+    int first_place, places;
 };
-static_assert(sizeof(LinearLogpParams) == 208 && sizeof(LinearLogpCombineParams) == 168,
+static_assert(sizeof(LinearLogpParams) == 216 && sizeof(LinearLogpCombineParams) == 176,
               "runtime/ops/linear_logp_params.h disagrees");
 
 // What a launch of linear_logp_stash does.
@@ -143,15 +145,12 @@ __device__ __forceinline__ int lane_index_reread() {
 }
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
 __device__ __forceinline__ void warp_barrier() { __syncwarp(); }
-// Barrier 1 .. 15 of the block, which `threads` of them, whole warps, reach: one waits for the others, which go on.
-__device__ __forceinline__ void barrier_wait(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
-__device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
-    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
 
 template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
     return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
+// What `lane` has.
+template <class T> __device__ __forceinline__ T shuffle(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
 __device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 

@@ -77,6 +77,7 @@ struct LinearLogpParams {
     float *offset;
     int *overflow, *block_overflow;
     int phase, stash_columns;
+    void *stash;
 };
 
 struct LinearLogpCombineParams {
@@ -95,8 +96,9 @@ struct LinearLogpCombineParams {
     float *offset;
     int *overflow, *block_overflow;
     int block_rows, blanks_others;
+    int first_place, places;
 };
-static_assert(sizeof(LinearLogpParams) == 208 && sizeof(LinearLogpCombineParams) == 168,
+static_assert(sizeof(LinearLogpParams) == 216 && sizeof(LinearLogpCombineParams) == 176,
               "runtime/ops/linear_logp_params.h disagrees");
 
 // What a launch of linear_logp_stash does.
@@ -138,15 +140,12 @@ __device__ __forceinline__ int lane_index_reread() {
 }
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
 __device__ __forceinline__ void warp_barrier() { __syncwarp(); }
-// Barrier 1 .. 15 of the block, which `threads` of them, whole warps, reach: one waits for the others, which go on.
-__device__ __forceinline__ void barrier_wait(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
-__device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
-    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
 
 template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
     return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
+// What `lane` has.
+template <class T> __device__ __forceinline__ T shuffle(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
 __device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
@@ -921,20 +920,20 @@ template <class Config> struct RowStatistics {
         }
     }
 };
-#line 1 "templates/sm80/linear_logp.cuh"
-// linear_logp forward on any GPU from sm_80 on: persistent blocks, the portable mainloop, statistics of each row.
-// Config: hidden_size, warps_across, and those of tile_product, schedule and row_statistics
+#line 1 "templates/sm80/warp_statistics.cuh"
+// What the portable forwards share around row_statistics: the tiles of a block's units, and the rows that several warps have between them.
+// Config: block_rows, block_vocab, warp_rows, warps_across, and those of tile_product and row_statistics
 template <class Config> struct SharedStorage {
     Stages<Config> stages;
     float merge[Config::warps_across][Config::block_rows][RowStatistics<Config>::merge_floats]; // offset, sum, best, its index, moment
 };
 
-// The tiles of the block's units, one after the other.
-template <class Config> struct UnitTiles {
-    Schedule<Config> schedule;
+// The tiles of the block's units, one after the other. Units: a Schedule, or what passes some of its units over.
+template <class Config, class Units> struct UnitTiles {
+    Units units;
     int row_block, tile, end; // end: behind the unit's last tile; 0 behind the last unit
 
-    __device__ __forceinline__ UnitTiles(const Schedule<Config> &from) : schedule(from) { next_unit(); }
+    __device__ __forceinline__ UnitTiles(const Units &from) : units(from) { next_unit(); }
     __device__ __forceinline__ bool at_end() const { return end == 0; }
     __device__ __forceinline__ int row() const { return row_block * Config::block_rows; }
     __device__ __forceinline__ int column() const { return tile * Config::block_vocab; }
@@ -944,27 +943,21 @@ template <class Config> struct UnitTiles {
 
     __device__ __forceinline__ void next_unit() {
         Unit unit;
-        bool more = schedule.next(unit);
+        bool more = units.next(unit);
         row_block = unit.row_block;
         tile = unit.first_tile;
         end = more ? unit.first_tile + unit.tiles : 0;
     }
 };
 
-// The statistics of a warp's rows.
-template <class Config> struct WarpStatistics {
+// The statistics of a warp's rows. Statistics: RowStatistics, or what extends it.
+template <class Config, class Statistics> struct WarpStatistics {
     static constexpr int row_blocks = Config::warp_rows / 16;
-    RowStatistics<Config> statistics[row_blocks];
+    Statistics statistics[row_blocks];
 
     __device__ __forceinline__ void begin(const LinearLogpParams &params, int row) {
 #pragma unroll
         for (int i = 0; i < row_blocks; i++) statistics[i].begin(params, row + 16 * i);
-    }
-
-    template <int count>
-    __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&d)[row_blocks][count], int column, bool first) {
-#pragma unroll
-        for (int i = 0; i < row_blocks; i++) statistics[i].absorb(params, d[i], column, first);
     }
 
     // The warps that share rows leave their statistics in shared memory; the first of them merges in column order. row: in the tile.
@@ -986,7 +979,9 @@ template <class Config> struct WarpStatistics {
         block_barrier();
     }
 };
-
+#line 1 "templates/sm80/linear_logp.cuh"
+// linear_logp forward on any GPU from sm_80 on: persistent blocks, the portable mainloop, statistics of each row.
+// Config: hidden_size, block_hidden, and those of tile_product, schedule and warp_statistics
 template <class Config> __device__ __forceinline__ void linear_logp(const LinearLogpParams &params) {
     extern __shared__ __align__(128) u8 dynamic_shared[];
     auto &shared = *(SharedStorage<Config> *)dynamic_shared;
@@ -996,9 +991,9 @@ template <class Config> __device__ __forceinline__ void linear_logp(const Linear
                                                params.weight_stride, row_count<Config>(params), params.vocab, Config::hidden_size};
     constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
     Schedule<Config> schedule(params);
-    Feed<Config, UnitTiles<Config>> feed(schedule);
+    Feed<Config, UnitTiles<Config, Schedule<Config>>> feed(schedule);
     TileProduct<Config> product(shared.stages);
-    WarpStatistics<Config> warp;
+    WarpStatistics<Config, RowStatistics<Config>> warp;
     float d[product.row_blocks][product.accumulators];
 
     product.start(feed, matrices, steps);
@@ -1007,7 +1002,9 @@ template <class Config> __device__ __forceinline__ void linear_logp(const Linear
         warp.begin(params, unit.row_block * Config::block_rows + product.row);
         for (int tile = unit.first_tile; tile < unit.first_tile + unit.tiles; tile++) {
             product.multiply(d, feed, matrices, steps);
-            warp.absorb(params, d, tile * Config::block_vocab + product.column, tile == unit.first_tile);
+            int column = tile * Config::block_vocab + product.column;
+#pragma unroll
+            for (int i = 0; i < product.row_blocks; i++) warp.statistics[i].absorb(params, d[i], column, tile == unit.first_tile);
         }
         warp.finish(shared, params, product.row, unit.split);
     }

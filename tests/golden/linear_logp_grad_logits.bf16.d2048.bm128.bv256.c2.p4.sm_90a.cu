@@ -55,6 +55,26 @@ struct Config {
     static constexpr int threads = 384;
     static constexpr int shared_bytes = 230400;
 };
+#line 1 "templates/common/row_target.cuh"
+// A row's target apart from its other logits: of all derivatives that by the target's logit is mostly the largest, and were it rounded with the
+// others, its error would be that of the gradients. So it stays fp32, is 0 among the others, and its part of each product is added in fp32.
+// KEEP IN STEP: row targets (runtime/ops/matrix_product_params.h).
+// Config: none
+struct RowTarget {
+    int target; // -1: no row
+    float derivative;
+};
+
+// A row by its target: the rows in the order of their targets, those of one target in their own.
+struct TargetTerm {
+    int target;
+    int at;  // among the rows that count
+    int row; // in hidden
+    int unused;
+};
+
+// How many there are, where the device alone knows it.
+__device__ __forceinline__ int counted(const int *count, int most) { return count ? min(*count, most) : most; }
 #line 1 "templates/common/linear_logp_backward_params.cuh"
 // What linear_logp's backward kernels take. The host half, with every field explained, is runtime/ops/linear_logp_backward_params.h.
 // KEEP IN STEP: linear_logp backward parameters.
@@ -84,6 +104,16 @@ struct BackwardRowsParams {
     bf16 *stash;
     i64 stash_stride;
     const float *stash_offset, *target_logit;
+    RowTarget *targets;
+    int *chunk_counts;
+    int chunk_rows, unused;
+};
+
+struct BackwardTermsParams {
+    const RowTarget *targets;
+    const int *row, *row_count;
+    TargetTerm *terms;
+    int rows, unused;
 };
 
 struct BackwardGatherParams {
@@ -111,7 +141,8 @@ struct LogitGradientsParams {
     const void *class_weights;
     u32 *kept;
     const float *factor;
-    int kept_words, unused;
+    int kept_words, waits_late;
+    RowTarget *targets;
 };
 
 struct BackwardFilterParams {
@@ -130,6 +161,8 @@ struct BackwardBiasParams {
     const float *factor;
     int rows, columns;
     const float *row_factor;
+    const RowTarget *targets;
+    int first_column, unused;
 };
 
 struct BackwardFinishParams {
@@ -138,13 +171,15 @@ struct BackwardFinishParams {
     i64 sums_stride, out_stride;
     const int *place, *count;
     int rows, hidden_size;
+    const RowTarget *targets;
+    const void *weight;
+    i64 weight_stride;
+    const float *factor;
+    int first_place, places;
 };
-static_assert(sizeof(RowGradient) == 32 && sizeof(BackwardRowsParams) == 200 && sizeof(BackwardGatherParams) == 80 &&
-              sizeof(LogitGradientsParams) == 136 && sizeof(BackwardFilterParams) == 40 && sizeof(BackwardBiasParams) == 56 && sizeof(BackwardFinishParams) == 56,
+static_assert(sizeof(RowGradient) == 32 && sizeof(BackwardRowsParams) == 224 && sizeof(BackwardTermsParams) == 40 && sizeof(BackwardGatherParams) == 80 &&
+              sizeof(LogitGradientsParams) == 144 && sizeof(BackwardFilterParams) == 40 && sizeof(BackwardBiasParams) == 72 && sizeof(BackwardFinishParams) == 96,
               "runtime/ops/linear_logp_backward_params.h disagrees");
-
-// How many rows there are, where the device alone knows it.
-__device__ __forceinline__ int counted(const int *count, int most) { return count ? min(*count, most) : most; }
 #line 1 "templates/any/simt.cuh"
 // Threads, votes, shuffles and single-instruction arithmetic.
 // Config: none
@@ -166,15 +201,12 @@ __device__ __forceinline__ int lane_index_reread() {
 }
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
 __device__ __forceinline__ void warp_barrier() { __syncwarp(); }
-// Barrier 1 .. 15 of the block, which `threads` of them, whole warps, reach: one waits for the others, which go on.
-__device__ __forceinline__ void barrier_wait(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
-__device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
-    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
 
 template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
     return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
+// What `lane` has.
+template <class T> __device__ __forceinline__ T shuffle(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
 __device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
@@ -773,6 +805,7 @@ template <class Config> struct ProductShared {
 #line 1 "templates/common/logit_gradients.cuh"
 // The backward's epilogue: from accumulator tiles to the loss' derivative by each logit.
 //
+// The derivative by the target's logit leaves for RowTarget (row_target.cuh), and is 0 here.
 // Columns past the vocabulary come out as 0: their products are 0 (or the bias of nothing) and their gradients are set.
 // Config: fragment_columns, has_bias, bias_element, has_softcap, wants_entropy, wants_logit_sum, has_class_weights, class_element, correction
 template <class Config> struct LogitGradients {
@@ -780,8 +813,10 @@ template <class Config> struct LogitGradients {
     static constexpr int piece = 16; // shorter ones' branches become predicates, and all pieces one again
     static_assert(count % piece == 0, "whole pieces");
     RowGradient row[2];
+    int first_row;
 
-    __device__ __forceinline__ void begin(const LogitGradientsParams &params, int first_row) {
+    __device__ __forceinline__ void begin(const LogitGradientsParams &params, int first) {
+        first_row = first;
 #pragma unroll
         for (int h = 0; h < 2; h++) row[h] = params.gradient[first_row + lane_index_reread() / 4 + 8 * h];
     }
@@ -810,7 +845,7 @@ template <class Config> struct LogitGradients {
             if constexpr (Config::has_softcap) z[i] = capped(params, z[i], scale[h], row[h], target[h] == offset(i), column + offset(i));
             else z[i] = with_level(params, spread_over(z[i], scale[h], row[h]), row[h], column + offset(i));
         }
-        if constexpr (!Config::has_softcap) add_direct(z, target);
+        take_targets(params, z, target);
         mask(z, params.vocab - column);
     }
 
@@ -852,13 +887,16 @@ template <class Config> struct LogitGradients {
         return (with_level(params, spread_over(params.softcap * t, scale, row), row, v) + direct) * slope;
     }
 
-    // The target's own term: few warps meet one.
-    __device__ __forceinline__ void add_direct(float *z, const int (&target)[2]) const {
+    // Few warps meet one.
+    __device__ __forceinline__ void take_targets(const LogitGradientsParams &params, float *z, const int (&target)[2]) const {
         if (!warp_any((unsigned)target[0] <= offset(piece - 1) || (unsigned)target[1] <= offset(piece - 1))) return;
+        RowTarget *to = params.targets + first_row + lane_index_reread() / 4;
 #pragma unroll
         for (int i = 0; i < piece; i++) {
             int h = (i >> 1) & 1;
-            if (target[h] == offset(i)) z[i] += row[h].direct;
+            if (target[h] != offset(i)) continue;
+            to[8 * h].derivative = z[i] + (Config::has_softcap ? 0 : row[h].direct); // capped() has added it
+            z[i] = 0;
         }
     }
 
@@ -885,7 +923,7 @@ __device__ __forceinline__ void linear_logp_grad_logits(const TensorMap &hidden_
     if (threadIdx.x == 0) TileProduct<Config>::init(shared.stages);
     if constexpr (Config::cluster > 1) cluster_barrier();
     else block_barrier();
-    wait_for_previous_kernel();
+    if (!params.waits_late) wait_for_previous_kernel();
     allow_next_kernel();
 
     int rows = counted(params.row_count, params.rows);
@@ -909,10 +947,13 @@ __device__ __forceinline__ void linear_logp_grad_logits(const TensorMap &hidden_
             gradients.transform(params, d, params.first_column + column_tile * Config::block_vocab);
             if constexpr (Config::filters)
                 note_kept(params.kept, params.kept_words, params.filter * *params.factor, d, row, column_tile * Config::block_vocab);
+            if (params.waits_late) wait_for_previous_kernel();
             TileStore<Config>::store(shared.out, out_map, {}, d, row, column_tile * Config::block_vocab);
         }
         TileStore<Config>::finish();
     }
+    // What comes next waits for this kernel, and with it for the one before.
+    if (params.waits_late) wait_for_previous_kernel();
     // A block must not end while its neighbours still copy into it or arrive at its barriers.
     if constexpr (Config::cluster > 1) cluster_barrier();
 }

@@ -84,6 +84,7 @@ struct LinearLogpParams {
     float *offset;
     int *overflow, *block_overflow;
     int phase, stash_columns;
+    void *stash;
 };
 
 struct LinearLogpCombineParams {
@@ -102,8 +103,9 @@ struct LinearLogpCombineParams {
     float *offset;
     int *overflow, *block_overflow;
     int block_rows, blanks_others;
+    int first_place, places;
 };
-static_assert(sizeof(LinearLogpParams) == 208 && sizeof(LinearLogpCombineParams) == 168,
+static_assert(sizeof(LinearLogpParams) == 216 && sizeof(LinearLogpCombineParams) == 176,
               "runtime/ops/linear_logp_params.h disagrees");
 
 // What a launch of linear_logp_stash does.
@@ -145,15 +147,12 @@ __device__ __forceinline__ int lane_index_reread() {
 }
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
 __device__ __forceinline__ void warp_barrier() { __syncwarp(); }
-// Barrier 1 .. 15 of the block, which `threads` of them, whole warps, reach: one waits for the others, which go on.
-__device__ __forceinline__ void barrier_wait(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
-__device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
-    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
 
 template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
     return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
+// What `lane` has.
+template <class T> __device__ __forceinline__ T shuffle(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
 __device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
@@ -814,7 +813,7 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
         }
     }
 
-    // The terms are kept: store(value) takes value(i) of each accumulator i, once and in their order.
+    // The terms are kept: store(value) takes value(i) of each accumulator i, once and those of a row in their order; rows behind the last it may leave.
     template <class Store>
     __device__ __forceinline__ void store_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2], float (&tile_moment)[2],
                                                        Store store) const {
@@ -867,6 +866,23 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
 #pragma unroll
         for (int h = 0; h < 2; h++)
             if (is_row(params, row(h)) && offset[h] != params.offset[row(h)]) atomicExch(&params.overflow[row(h)], 1);
+    }
+};
+#line 1 "templates/common/stash_units.cuh"
+// The units of one launch of linear_logp_stash: of all row blocks, or of those with a row that overflowed.
+// Config: those of schedule
+template <class Config> struct StashUnits {
+    const LinearLogpParams &params;
+    Schedule<Config> schedule;
+    bool has_any;
+    __device__ __forceinline__ StashUnits(const LinearLogpParams &params)
+        : params(params), schedule(params), has_any(params.phase != stash_again || (row_count<Config>(params) > 0 && params.block_overflow[0])) {}
+
+    // Where only blocks that overflowed are run again, the others' units are passed over.
+    __device__ __forceinline__ bool next(Unit &unit) {
+        while (has_any && schedule.next(unit))
+            if (params.phase != stash_again || params.block_overflow[unit.row_block + 1]) return true;
+        return false;
     }
 };
 #line 1 "templates/sm90a/tile_product.cuh"
@@ -1209,23 +1225,8 @@ template <class Config> struct ProductShared {
 };
 #line 1 "templates/sm90a/linear_logp_stash.cuh"
 // linear_logp forward on Hopper that keeps the terms of each row's sum, for the gradients: [rows, stash columns] of 2^(z2 - k).
-// Config: threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, schedule, stashed_statistics and
+// Config: threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, stash_units, stashed_statistics and
 // tile_store
-template <class Config> struct StashUnits {
-    const LinearLogpParams &params;
-    Schedule<Config> schedule;
-    bool has_any;
-    __device__ __forceinline__ StashUnits(const LinearLogpParams &params)
-        : params(params), schedule(params), has_any(params.phase != stash_again || (row_count<Config>(params) > 0 && params.block_overflow[0])) {}
-
-    // Where only blocks that overflowed are run again, the others' units are passed over.
-    __device__ __forceinline__ bool next(Unit &unit) {
-        while (has_any && schedule.next(unit))
-            if (params.phase != stash_again || params.block_overflow[unit.row_block + 1]) return true;
-        return false;
-    }
-};
-
 template <class Config>
 __device__ __forceinline__ void linear_logp_stash_reduce(ProductShared<Config> &shared, const TensorMap &stash_map, const LinearLogpParams &params,
                                                          int rank, int group) {

@@ -35,9 +35,30 @@ struct Config {
     static constexpr int fragment_columns = 64;
     using out_element = float;
     static constexpr bool adds = true;
+    static constexpr int terms_along = 0;
     static constexpr int threads = 256;
     static constexpr int shared_bytes = 65536;
 };
+#line 1 "templates/common/row_target.cuh"
+// A row's target apart from its other logits: of all derivatives that by the target's logit is mostly the largest, and were it rounded with the
+// others, its error would be that of the gradients. So it stays fp32, is 0 among the others, and its part of each product is added in fp32.
+// KEEP IN STEP: row targets (runtime/ops/matrix_product_params.h).
+// Config: none
+struct RowTarget {
+    int target; // -1: no row
+    float derivative;
+};
+
+// A row by its target: the rows in the order of their targets, those of one target in their own.
+struct TargetTerm {
+    int target;
+    int at;  // among the rows that count
+    int row; // in hidden
+    int unused;
+};
+
+// How many there are, where the device alone knows it.
+__device__ __forceinline__ int counted(const int *count, int most) { return count ? min(*count, most) : most; }
 #line 1 "templates/common/matrix_product_params.cuh"
 // What matrix_product takes. The host half, with every field explained, is runtime/ops/matrix_product_params.h.
 // KEEP IN STEP: matrix product parameters.
@@ -54,13 +75,15 @@ struct MatrixProductParams {
     const float *row_factor;
     const u32 *kept;
     int kept_words, kept_along;
+    const RowTarget *targets;
+    const TargetTerm *terms;
+    const void *others;
+    i64 others_stride;
+    int first_target, unused_too;
 };
-static_assert(sizeof(MatrixProductParams) == 120, "runtime/ops/matrix_product_params.h disagrees");
+static_assert(sizeof(MatrixProductParams) == 160, "runtime/ops/matrix_product_params.h disagrees");
 
 constexpr int writes_what_was_read = 2; // waits_late
-
-// How many there are, where the device alone knows it.
-__device__ __forceinline__ int counted(const int *count, int most) { return count ? min(*count, most) : most; }
 #line 1 "templates/any/simt.cuh"
 // Threads, votes, shuffles and single-instruction arithmetic.
 // Config: none
@@ -82,15 +105,12 @@ __device__ __forceinline__ int lane_index_reread() {
 }
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
 __device__ __forceinline__ void warp_barrier() { __syncwarp(); }
-// Barrier 1 .. 15 of the block, which `threads` of them, whole warps, reach: one waits for the others, which go on.
-__device__ __forceinline__ void barrier_wait(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
-__device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
-    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
 
 template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
     return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
+// What `lane` has.
+template <class T> __device__ __forceinline__ T shuffle(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
 __device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
@@ -569,6 +589,12 @@ template <class Config> struct TileStore {
 
     // row, column: the corner of the fragment's 16 rows (row_statistics.cuh) in the matrix.
     template <int count> __device__ __forceinline__ static void store(const OutMatrix<Out> &out, const float (&d)[count], int row, int column) {
+        store_values<count>(out, row, column, [&](int i) { return d[i]; });
+    }
+
+    // value(i): what takes accumulator i's place, asked for once each and row by row, but for rows outside the matrix.
+    template <int count, class Value>
+    __device__ __forceinline__ static void store_values(const OutMatrix<Out> &out, int row, int column, Value value) {
         int lane = lane_index_reread(), c = column + 2 * (lane % 4);
         bool has_pairs = out.has_pairs();
 #pragma unroll
@@ -579,11 +605,12 @@ template <class Config> struct TileStore {
 #pragma unroll
             for (int i = 0; i < count; i += 4) {
                 int left = out.columns - c - 2 * i;
+                float first = value(i + 2 * h), second = value(i + 2 * h + 1);
                 if (left >= 2 && has_pairs) {
-                    update_pair(make_float2(d[i + 2 * h], d[i + 2 * h + 1]), to + 2 * i);
+                    update_pair(make_float2(first, second), to + 2 * i);
                 } else {
-                    if (left >= 1) update(d[i + 2 * h], to + 2 * i);
-                    if (left >= 2) update(d[i + 2 * h + 1], to + 2 * i + 1);
+                    if (left >= 1) update(first, to + 2 * i);
+                    if (left >= 2) update(second, to + 2 * i + 1);
                 }
             }
         }
@@ -626,11 +653,125 @@ template <int count> __device__ __forceinline__ void scale_rows(float (&d)[count
 #pragma unroll
     for (int i = 0; i < count; i++) d[i] *= by[(i >> 1) & 1];
 }
+#line 1 "templates/common/target_terms.cuh"
+// What the targets' derivatives (row_target.cuh) add to a tile of a product of the others: out += derivative . (a row of the other operand), in fp32.
+// Config: element, fragment_columns, weight_is_hidden_vocab, terms_along
+constexpr int term_of_each_row = 1, terms_down = 2, terms_across = 3; // Config::terms_along, 0: none
+
+// The first of the terms, which are in the order of their targets, with one from `target` on. By a warp: each step looks at 32 of them.
+__device__ __forceinline__ int first_term(const TargetTerm *terms, int count, int target) {
+    int low = 0, high = count;
+    while (low < high) {
+        int step = ceil_div(high - low, 32), probe = low + lane_index() * step;
+        int below = __popc(warp_ballot(probe < high && terms[probe].target < target));
+        high = min(high, low + below * step);
+        low = below > 0 ? low + (below - 1) * step + 1 : high;
+    }
+    return low;
+}
+
+// Of a fragment of 16 rows (row_statistics.cuh) with its corner at (row, column) of out.
+template <class Config> struct TargetTerms {
+    static constexpr int count = Config::fragment_columns / 2;
+    using element = typename Config::element;
+    const MatrixProductParams &params;
+    int rows, terms, row, column;
+    float factor;
+
+    // terms: how many there are.
+    __device__ __forceinline__ TargetTerms(const MatrixProductParams &params, int rows, int terms, int row, int column)
+        : params(params), rows(rows), terms(terms), row(row), column(column), factor(params.factor ? *params.factor : 1) {}
+
+    // grad_hidden's right operand is the weight; where it does not lie [inner, columns], a row of it is a column in memory.
+    static constexpr bool strides_within = Config::terms_along == term_of_each_row && !Config::weight_is_hidden_vocab;
+
+    // Element (i, k) of the other operand.
+    __device__ __forceinline__ const element *other(i64 i, i64 k) const {
+        return (const element *)params.others + (strides_within ? i + k * params.others_stride : i * params.others_stride + k);
+    }
+
+    // Row i of the other operand onto row h of the thread's two.
+    template <int h> __device__ __forceinline__ void add_row(float (&d)[count], float by, int i) const {
+        int c = column + 2 * (lane_index_reread() % 4), left = params.columns - c;
+        const element *from = other(i, c);
+        i64 step = strides_within ? params.others_stride : 1;
+#pragma unroll
+        for (int j = h * 2; j < count; j += 4) {
+#pragma unroll
+            for (int k = 0; k < 2; k++)
+                if ((j / 4) * 8 + k < left) d[j + k] = fmaf(by, to_float(from[((j / 4) * 8 + k) * step]), d[j + k]);
+            if (j / 4 % 8 == 7) keep_order(); // few loads in flight need few registers
+        }
+    }
+
+    // out's rows are the terms' own.
+    __device__ __forceinline__ void add_each(float (&d)[count]) const {
+        int r = row + lane_index_reread() / 4;
+        if (r < rows) add_row<0>(d, params.targets[r].derivative * factor, params.targets[r].target);
+        if (r + 8 < rows) add_row<1>(d, params.targets[r + 8].derivative * factor, params.targets[r + 8].target);
+    }
+
+    // The thread's two elements of row i of the other operand, where out's columns are vocabulary entries; zeros for i < 0.
+    __device__ __forceinline__ void pick(int i, float (&x)[2]) const {
+        int r = row + lane_index_reread() / 4;
+        x[0] = i >= 0 && r < rows ? to_float(*other(i, r)) : 0;
+        x[1] = i >= 0 && r + 8 < rows ? to_float(*other(i, r + 8)) : 0;
+    }
+
+    // by x onto the fragment's column `to`: one lane's of four.
+    __device__ __forceinline__ void put(float (&d)[count], int to, float by, const float (&x)[2]) const {
+        bool is_mine = lane_index_reread() % 4 == to % 8 / 2;
+#pragma unroll
+        for (int j = 0; j < count; j += 4) {
+            if (to / 8 != j / 4) continue; // all lanes alike
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                if (is_mine && to % 2 == k % 2) d[j + k] = fmaf(by, x[k / 2], d[j + k]);
+        }
+    }
+
+    // The terms with a target among `size` from `first` on: each(target - first, term's derivative, term's row), one after the other.
+    template <class Each> __device__ __forceinline__ void visit(int first, int size, Each each) const {
+        for (int at = first_term(params.terms, terms, first); at < terms; at += 32) {
+            int mine = at + lane_index();
+            TargetTerm term = mine < terms ? params.terms[mine] : TargetTerm{first + size, 0, 0, 0};
+            bool is_here = term.target < first + size;
+            float by = is_here ? params.targets[term.at].derivative * factor : 0;
+            int here = __popc(warp_ballot(is_here));
+            for (int i = 0; i < here; i++) each(shuffle(term.target, i) - first, shuffle(by, i), shuffle(term.row, i));
+            if (here < 32) break;
+        }
+    }
+
+    // out's rows are vocabulary entries.
+    __device__ __forceinline__ void add_down(float (&d)[count]) const {
+        int line = lane_index_reread() / 4;
+        visit(params.first_target + row, 16, [&](int distance, float by, int i) {
+            if (distance == line) add_row<0>(d, by, i);
+            if (distance == line + 8) add_row<1>(d, by, i);
+        });
+    }
+
+    // out's columns are.
+    __device__ __forceinline__ void add_across(float (&d)[count]) const {
+        visit(params.first_target + column, Config::fragment_columns, [&](int distance, float by, int i) {
+            float x[2];
+            pick(i, x);
+            put(d, distance, by, x);
+        });
+    }
+
+    __device__ __forceinline__ void add(float (&d)[count]) const {
+        if constexpr (Config::terms_along == term_of_each_row) add_each(d);
+        if constexpr (Config::terms_along == terms_down) add_down(d);
+        if constexpr (Config::terms_along == terms_across) add_across(d);
+    }
+};
 #line 1 "templates/sm80/matrix_product.cuh"
 // out (+)= left . right on any GPU from sm_80 on: persistent blocks, the portable mainloop, a store.
 //
 // left is [rows, inner] or, transposed, [inner, rows]; right is [columns, inner] or [inner, columns]; out [rows, columns].
-// Config: block_hidden, and those of tile_product, product_walk and tile_store
+// Config: block_hidden, and those of tile_product, product_walk, target_terms and tile_store
 template <class Config> __device__ __forceinline__ void matrix_product(const MatrixProductParams &params) {
     extern __shared__ __align__(128) u8 dynamic_shared[];
     auto &shared = *(Stages<Config> *)dynamic_shared;
@@ -638,6 +779,7 @@ template <class Config> __device__ __forceinline__ void matrix_product(const Mat
     using element = typename Config::element;
     using Out = typename Config::out_element;
     int rows = counted(params.row_count, params.rows), inner = counted(params.inner_count, params.inner);
+    if (Config::adds && inner == 0) rows = 0; // nothing to add: out is not even read
     const OperandMatrices<element> matrices = {(const element *)params.left, (const element *)params.right, params.left_stride,
                                                params.right_stride, rows, params.columns, inner};
     const OutMatrix<Out> out = {(Out *)params.out, params.out_stride, rows, params.columns};
@@ -655,6 +797,8 @@ template <class Config> __device__ __forceinline__ void matrix_product(const Mat
 #pragma unroll
         for (int i = 0; i < product.row_blocks; i++) {
             scale_product(d[i], params.factor, steps);
+            scale_rows(d[i], params.row_factor, row + 16 * i, rows);
+            TargetTerms<Config>(params, rows, inner, row + 16 * i, column).add(d[i]);
             TileStore<Config>::store(out, d[i], row + 16 * i, column);
         }
     }

@@ -53,6 +53,7 @@ struct LinearLogpParams {
     float *offset;
     int *overflow, *block_overflow;
     int phase, stash_columns;
+    void *stash;
 };
 
 struct LinearLogpCombineParams {
@@ -71,8 +72,9 @@ struct LinearLogpCombineParams {
     float *offset;
     int *overflow, *block_overflow;
     int block_rows, blanks_others;
+    int first_place, places;
 };
-static_assert(sizeof(LinearLogpParams) == 208 && sizeof(LinearLogpCombineParams) == 168,
+static_assert(sizeof(LinearLogpParams) == 216 && sizeof(LinearLogpCombineParams) == 176,
               "runtime/ops/linear_logp_params.h disagrees");
 
 // What a launch of linear_logp_stash does.
@@ -111,9 +113,9 @@ struct TokenLossParams {
     int rows, vocab, target_bytes;
     int class_weight_dtype;
     int reduces, divides;
-    const void *all_targets;
-    const float *all_token_weights;
-    int all_rows, adds;
+    const int *place;
+    int first_place, places;
+    int adds, unused;
 };
 static_assert(sizeof(TokenLossParams) == 256, "runtime/ops/linear_cross_entropy_params.h disagrees");
 
@@ -151,15 +153,12 @@ __device__ __forceinline__ int lane_index_reread() {
 }
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
 __device__ __forceinline__ void warp_barrier() { __syncwarp(); }
-// Barrier 1 .. 15 of the block, which `threads` of them, whole warps, reach: one waits for the others, which go on.
-__device__ __forceinline__ void barrier_wait(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
-__device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
-    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
 
 template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
     return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
+// What `lane` has.
+template <class T> __device__ __forceinline__ T shuffle(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
 __device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
@@ -259,7 +258,8 @@ struct TokenLoss {
 #line 1 "templates/any/token_loss.cuh"
 // The loss of each row by TokenLoss, which stands before this, its derivatives for the backward, and the reduced loss. One block.
 //
-// What is summed up over rows or classes is in fp64 and in a fixed order: each thread its own rows in turn, then the threads pairwise.
+// What is summed up over rows or classes is in fp64 and in a fixed order: each thread its own rows in turn, then the threads pairwise. Of rows in
+// chunks, a launch has those of one chunk, and chunks are added in their order.
 // Config: threads
 template <class Config> struct TokenLosses {
     const TokenLossParams &params;
@@ -273,6 +273,12 @@ template <class Config> struct TokenLosses {
         if (params.class_weight_dtype == 1) return to_float(((const bf16 *)params.class_weights)[v]);
         if (params.class_weight_dtype == 2) return to_float(((const f16 *)params.class_weights)[v]);
         return ((const float *)params.class_weights)[v];
+    }
+
+    // Rows go by in chunks of those that count; the others go with the first.
+    __device__ __forceinline__ bool is_here(int i) const {
+        int place = params.place[i];
+        return place < 0 ? params.first_place == 0 : place >= params.first_place && place - params.first_place < params.places;
     }
 
     // The sum of all threads' values, in every thread.
@@ -299,10 +305,9 @@ template <class Config> struct TokenLosses {
     __device__ __forceinline__ double reduction_factor() const {
         if (!params.divides) return 1;
         double sum = 0;
-        for (int i = threadIdx.x; i < params.all_rows; i += Config::threads) {
-            i64 t = load_target(params.all_targets, params.target_bytes, i);
-            float weight = params.all_token_weights ? params.all_token_weights[i] : 1;
-            if (t != params.ignore_index && in_vocabulary(t)) sum += (double)weight * class_weight(t);
+        for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
+            i64 t = target(i);
+            if (t != params.ignore_index && in_vocabulary(t)) sum += (double)token_weight(i) * class_weight(t);
         }
         sum = add_threads(sum);
         return sum == 0 ? 0 : 1 / sum;
@@ -343,6 +348,7 @@ template <class Config> struct TokenLosses {
         double factor = reduction_factor(), sum = 0;
         float class_mean = params.logit_sum ? (float)mean_class_weight() : 1;
         for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
+            if (!is_here(i)) continue;
             float value = loss(i, factor, class_mean);
             if (params.reduces) sum += value;
             else params.loss[i] = value;

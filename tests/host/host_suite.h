@@ -26,7 +26,7 @@ typedef enum {
 } flp_host_part;
 
 /* The cases of the parts' families on a device of the compute capability, as a group of cmocka tests; what main returns. share: of the families
- * behind linear_logp's one case in so many. */
+ * behind linear_logp's one case in so many, and those of a stash. */
 int flp_host_suite_run(const char *name, int compute_capability, int share, unsigned parts);
 
 /* A context on a fresh device, which keeps no kernels on the disk; NULL where the library refuses, with its message. */

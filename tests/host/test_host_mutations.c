@@ -21,13 +21,15 @@ typedef enum {
     PORTABLE,      /* sm_80 */
     PORTABLE_NEGATIVE,
     PORTABLE_COLUMNS,
-    GRADIENTS      /* sm_90a, the backward's products and what they store */
+    GRADIENTS,     /* sm_90a, the backward's products and what they store */
+    STASH,         /* sm_90a, the same from what the forward leaves; all rows overflow */
+    PORTABLE_STASH
 } kernel_case;
 
 static const struct {
     int compute_capability;
     flp_case c;
-    int is_backward;
+    int is_backward, with_forward;
 } kernel_cases[] = {
     [FEW_ROWS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 392, .vocab = 600 } } },
     [ONE_TILE] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 200 } } },
@@ -42,6 +44,10 @@ static const struct {
                                                                           .bias_dtype = FLP_F32, .argmax = 1 } } },
     [PORTABLE_COLUMNS] = { 80, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 304, .weight_layout = FLP_HIDDEN_VOCAB } } },
     [GRADIENTS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 200, .vocab = 300 } }, 1 },
+    [STASH] = { 90, { .bias = FLP_CASE_STEP_200, .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 700,
+                                                              .bias_dtype = FLP_F32 } }, 1, 1 },
+    [PORTABLE_STASH] = { 80, { .bias = FLP_CASE_STEP_200, .rows = FLP_CASE_IGNORED_ROWS,
+                               .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 700, .bias_dtype = FLP_F32 } }, 1, 1 },
 };
 
 typedef struct {
@@ -126,17 +132,41 @@ static const mistake mistakes[] = {
     { "no fence between ordinary writes and the copy engine", GRADIENTS, { "            async_proxy_fence();\n            __syncwarp();", "            __syncwarp();" },
       { "proxy fence: the copy engine reads offset" } },
     { "a block that ends before its stores", GRADIENTS, { "if (lane_index() == 0) bulk_wait<0>();", "" }, { "cluster: block 0 ends" } },
+    { "a target's derivative among the others", GRADIENTS, { "            z[i] = 0;\n        }\n    }", "        }\n    }" }, { "grad_" } },
+    { "terms read before they are looked up", GRADIENTS, { "mbarrier_wait(shared_address(&shared.full[turn % 2]), turn / 2 % 2);", "" },
+      { "uninitialised shared memory", "grad_weight" } },
+    { "terms overwritten while they are read", STASH, { "mbarrier_wait(shared_address(&shared.empty[b]), turn / 2 % 2 ^ 1);", "" }, { "race", "grad_weight" } },
+    { "a row of hidden laid where the engine still reads", GRADIENTS, { "else if (lane_index() == 0) bulk_wait_read<0>();", "" }, { "TMA", "offset" } },
+    { "blocks that overflowed, passed over", STASH, { "if (params.phase != stash_again || params.block_overflow[unit.row_block + 1]) return true;",
+                                                      "if (params.phase != stash_again) return true;" },
+      { "grad_" } },
+    { "blocks that overflowed, passed over, portable", PORTABLE_STASH,
+      { "if (params.phase != stash_again || params.block_overflow[unit.row_block + 1]) return true;", "if (params.phase != stash_again) return true;" },
+      { "grad_" } },
+    { "an offset that a row has left, not noted", PORTABLE_STASH, { "if (params.phase != stash_keep || lane_index() % 4 != 0) return;", "return;" },
+      { "grad_" } },
+    { "offsets from each warp of a row", PORTABLE_STASH, { "if (warp_index() % Config::warps_across > 0) return;", "" },
+      { "global memory: " } },
+    { "terms of another row", PORTABLE_STASH, { "store_values<count>(out, row + 16 * i, column, value)", "store_values<count>(out, row + 16, column, value)" },
+      { "global memory: ", "grad_" } },
+    { "terms that follow the row's place", PORTABLE_STASH,
+      { "store_values<count>(out, row + 16 * i, column, value)",
+        "store_values<count>(out, row + 16 * i, column, [&](int e) { return value(e) * (1 + 0.001f * (lane_index() / 16)); })" },
+      { "other bits than among all" } },
+    { "rows without their factors", PORTABLE_STASH, { "            scale_rows(d[i], params.row_factor, row + 16 * i, rows);\n", "" },
+      { "grad_hidden" } },
     { "lanes that leave a shuffle to one of them", GRADIENTS, { "if (lane_index() == 0) shared[warp] = __popc(votes);",
                                                                 "if (lane_index() == 0) shared[warp_index()] = __popc(votes);" },
       { "deadlock", "shfl.sync" } },
 };
 enum { MISTAKES = sizeof(mistakes) / sizeof(*mistakes), SEEDS = 4 };
 
-static int run_gradients(flp_context *context, const flp_case *forward, char *message, size_t bytes)
+static int run_gradients(flp_context *context, const flp_case *forward, int with_forward, char *message, size_t bytes)
 {
     const flp_linear_logp_problem *p = &forward->problem;
     const flp_gradient_case c = { .forward = *forward, .problem = { .forward = *p, .grad_hidden = p->dtype, .grad_weight = p->dtype,
-                                                                    .grad_hidden_stride = p->hidden, .grad_weight_stride = p->hidden } };
+                                                                    .grad_hidden_stride = p->hidden, .grad_weight_stride = p->hidden,
+                                                                    .with_forward = with_forward } };
 
     return flp_host_linear_logp_backward_run(context, &c, message, bytes);
 }
@@ -154,7 +184,8 @@ static int run(const mistake *one, const flp_host_mutation *mutation, uint64_t s
     flp_host_kernels_forget();
     flp_host_kernels_mutate(mutation);
     flp_host_suite_begin(seed);
-    done = (kernel_cases[one->where].is_backward ? run_gradients : flp_host_linear_logp_run)(context, &c, message, bytes);
+    done = kernel_cases[one->where].is_backward ? run_gradients(context, &c, kernel_cases[one->where].with_forward, message, bytes)
+                                                : flp_host_linear_logp_run(context, &c, message, bytes);
     if (mutation)
         assert_int_not_equal(0, flp_host_kernels_mutated());
     flp_host_kernels_mutate(NULL);

@@ -2,14 +2,13 @@
  * test_linear_cross_entropy_cpu.c. */
 #include "plan/linear_cross_entropy_plan.h"
 
-#include <malloc.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "fake_call.h"
 #include "fake_cmocka.h"
 #include "fake_driver.h"
 #include "fake_library.h"
+#include "operator_call.h"
 
 enum { ROWS = 4, HIDDEN = 8, VOCAB = 16 };
 
@@ -22,21 +21,50 @@ static flp_linear_cross_entropy_args args;
 static flp_plan *plan;
 static void *workspace;
 
-static void make_plan(void)
+static flp_status create_plan(flp_context *of, const void *wanted, flp_plan **made)
 {
-    flp_plan_destroy(plan);
-    assert_succeeds(flp_linear_cross_entropy_plan_create(context, &problem, &plan));
-    free(workspace);
-    args.workspace_bytes = (size_t)flp_plan_workspace_bytes(plan, problem.backward.forward.rows);
-    args.workspace = workspace = args.workspace_bytes ? aligned_alloc(256, args.workspace_bytes) : NULL;
-    memset(fake_driver.calls, 0, sizeof(fake_driver.calls));
-    fake_driver.launches = 0;
+    return flp_linear_cross_entropy_plan_create(of, wanted, made);
 }
+
+static flp_status execute(flp_plan *of, const void *with)
+{
+    return flp_linear_cross_entropy_execute(of, with);
+}
+
+static flp_status run(flp_context *in, const void *wanted, const void *with)
+{
+    return flp_linear_cross_entropy(in, wanted, with);
+}
+
+static flp_status prepare(flp_context *in, const void *wanted, void *stream)
+{
+    return flp_linear_cross_entropy_prepare(in, wanted, stream);
+}
+
+static const operator_call call = {
+    .plan_create = create_plan,
+    .execute = execute,
+    .run = run,
+    .prepare = prepare,
+    .prepare_name = "flp_linear_cross_entropy_prepare",
+    .context = &context,
+    .plan = &plan,
+    .memory = &workspace,
+    .problem = &problem,
+    .args = &args,
+    .most_rows = &problem.backward.forward.rows,
+    .backend = &problem.backward.forward.backend,
+    .rows = &args.rows,
+    .workspace = &args.workspace,
+    .stream = &args.stream,
+    .workspace_bytes = &args.workspace_bytes,
+};
 
 /* No weight, so that every p is 1 / VOCAB. */
 static int start(void **state)
 {
     (void)state;
+    operator_call_current = &call;
     context = fake_call_start(0);
     problem = (flp_linear_cross_entropy_problem){
         .backward = { .forward = { .dtype = FLP_BF16, .rows = ROWS, .hidden = HIDDEN, .vocab = VOCAB, .bias_dtype = FLP_F32 },
@@ -58,28 +86,12 @@ static int start(void **state)
 
 static int start_on_gpu(void **state)
 {
-    start(state);
-    make_plan();
-    return plan->choice.path != FLP_BACKEND_SM90A;
+    return start(state) || operator_call_start_on_gpu();
 }
 
 static int start_on_cpu(void **state)
 {
-    start(state);
-    problem.backward.forward.backend = FLP_BACKEND_CPU;
-    make_plan();
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    flp_plan_destroy(plan);
-    plan = NULL;
-    flp_context_destroy(context);
-    free(workspace);
-    workspace = NULL;
-    return fake_driver.live_blocks || fake_driver.live_modules;
+    return start(state) || operator_call_start_on_cpu();
 }
 
 /* ---- plans ---- */
@@ -89,7 +101,7 @@ static void plans_of_other_operators_are_told_apart(void **state)
     const flp_linear_logp_args forward = fake_call_args(1);
 
     (void)state;
-    make_plan();
+    operator_call_make_plan();
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_execute(plan, &forward), "plan: got one of linear_cross_entropy, wanted one of linear_logp");
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy_execute(NULL, &args), "plan: got NULL, wanted one of linear_cross_entropy");
 }
@@ -112,20 +124,46 @@ static void a_plan_describes_itself(void **state)
     static const char *const parts[] = {
         "problem: linear_cross_entropy:bf16:n4:d8:v16:bias_f32:entropy:gh_bf16:gw_bf16:gb_f32:classes_f32:tokens\n", "path: sm_90a\n",
         "tile kernel: linear_logp_stash.bf16.d8.", ".entropy.sm_90a\n", "loss kernel: token_loss.loss_cross_entropy.sm_90a\n",
-        "grad_weight product kernel: matrix_product.", "chunk: 256 ", "stash: 16 vocabulary entries", "flops: 4.00 N V D", "workspace bytes: "
+        "grad_weight product kernel: matrix_product.", "chunks: ", "stash: 16 vocabulary entries", "flops: 4.00 N V D", "workspace bytes: "
     };
 
     (void)state;
-    make_plan();
+    operator_call_make_plan();
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
         assert_contains(flp_plan_describe(plan), parts[i]);
     assert_contains(flp_plan_numerics(plan), ";token_loss.r1.cross_entropy;");
     problem.backward.forward.backend = FLP_BACKEND_CPU;
-    make_plan();
+    operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "path: cpu\n");
     assert_contains(flp_plan_numerics(plan), "linear_cross_entropy:cpu");
     assert_contains(flp_plan_numerics(plan), ";loss_cross_entropy");
     assert_int_equal(0, flp_plan_workspace_bytes(plan, ROWS));
+}
+
+/* On Hopper that is where the copy engine takes no rows of the weight, or where it is asked for. */
+static void the_portable_path_leaves_a_stash_too(void **state)
+{
+    static const struct {
+        flp_backend backend;
+        int alignment;
+        const char *tile;
+    } cases[] = { { FLP_BACKEND_PORTABLE, 16, ".bias_f32.sm_90\n" }, { FLP_BACKEND_AUTO, 8, ".bias_f32.vec8.sm_90\n" },
+                  { FLP_BACKEND_AUTO, 2, ".bias_f32.vec2.sm_90\n" } };
+
+    (void)state;
+    problem.entropy = 0;
+    args.entropy = NULL;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        problem.backward.forward.backend = cases[i].backend;
+        problem.backward.forward.pointer_alignment = cases[i].alignment;
+        operator_call_make_plan();
+        assert_contains(flp_plan_describe(plan), "path: portable\n");
+        assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp_stash.bf16.d8.bm64.bv128.s108.c1.p4.");
+        assert_contains(flp_plan_describe(plan), cases[i].tile);
+        assert_contains(flp_plan_describe(plan), "stash: 16 vocabulary entries");
+        assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+        assert_int_equal(0, fake_driver.calls[FAKE_tensor_map_encode_tiled]);
+    }
 }
 
 /* What a loss does not use is not computed. */
@@ -135,15 +173,15 @@ static void the_loss_decides_what_the_passes_compute(void **state)
 
     (void)state;
     problem.entropy = 0;
-    make_plan();
+    operator_call_make_plan();
     assert_null(strstr(flp_plan_describe(plan), ".entropy"));
     assert_succeeds(flp_token_loss_define(context, "with_entropy", with_entropy));
     strcpy(problem.token_loss, "with_entropy");
-    make_plan();
+    operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "combine kernel: linear_logp_combine.bm8.entropy.sm_90a\n");
     assert_contains(flp_plan_describe(plan), "loss kernel: token_loss.loss_with_entropy.sm_90a\n");
     problem.backward.grad_hidden = problem.backward.grad_weight = problem.backward.grad_bias = FLP_NONE;
-    make_plan();
+    operator_call_make_plan();
     assert_null(strstr(flp_plan_describe(plan), "matrix_product"));
 }
 
@@ -164,18 +202,10 @@ static void token_losses_are_known_by_name(void **state)
     assert_fails(FLP_BAD_ARGUMENT, flp_token_loss_define(NULL, "other", definition), "context: got NULL");
     assert_fails(FLP_BAD_ARGUMENT, flp_token_loss_define(context, NULL, definition), "name: got NULL");
     assert_fails(FLP_BAD_ARGUMENT, flp_token_loss_define(context, "other", NULL), "definition: got NULL");
-    make_plan();
+    operator_call_make_plan();
 }
 
 /* ---- arguments ---- */
-
-#define REFUSED(change, part)                                                                       \
-    do {                                                                                            \
-        const flp_linear_cross_entropy_args saved = args;                                           \
-        change;                                                                                     \
-        assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy_execute(plan, &args), part);        \
-        args = saved;                                                                               \
-    } while (0)
 
 static void every_argument_is_checked_and_named(void **state)
 {
@@ -214,7 +244,7 @@ static void what_was_not_asked_for_is_refused(void **state)
     problem.class_weights = FLP_NONE;
     problem.token_weights = problem.entropy = 0;
     problem.backward.grad_weight = FLP_NONE;
-    make_plan();
+    operator_call_make_plan();
     args.class_weights = args.grad_weight = NULL;
     args.token_weights = NULL;
     args.entropy = NULL;
@@ -232,7 +262,7 @@ static void token_inputs_and_parameters_go_by_their_names(void **state)
 
     (void)state;
     strcpy(problem.token_loss, "policy_gradient");
-    make_plan();
+    operator_call_make_plan();
     args.logp = NULL;
     args.token_inputs = inputs;
     args.token_input_count = 2;
@@ -316,24 +346,82 @@ static void no_rows_write_zeros_and_need_no_inputs(void **state)
 
 static void all_launches_are_on_the_stream(void **state)
 {
-    (void)state;
-    args.stream = fake_call_memory();
-    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    operator_call_all_launches_are_on_the_stream(state);
     assert_in_range(fake_driver.launches, 9, FAKE_LAUNCHES);
-    for (int i = 0; i < fake_driver.launches; i++)
-        assert_ptr_equal(args.stream, fake_driver.launch[i].stream);
-    assert_int_equal(0, fake_driver.calls[FAKE_stream_synchronize]);
-    assert_int_equal(0, fake_driver.calls[FAKE_context_synchronize]);
 }
 
-static void without_gradients_the_loss_is_the_last_launch(void **state)
+static void ask_for_the_loss_alone(void)
 {
-    (void)state;
     problem.backward.grad_hidden = problem.backward.grad_weight = problem.backward.grad_bias = FLP_NONE;
-    make_plan();
     args.grad_hidden = args.grad_weight = args.grad_bias = NULL;
+    operator_call_make_plan();
+}
+
+static void without_gradients_the_rows_are_brought_together_too(void **state)
+{
+    static const char *const kernels[] = { "flp_linear_logp_backward_rows_", "flp_linear_logp_backward_gather_", "flp_linear_logp_bf16_",
+                                           "flp_linear_logp_combine_", "flp_token_loss_" };
+
+    (void)state;
+    ask_for_the_loss_alone();
     assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
-    assert_int_equal(3, fake_driver.launches);
+    assert_int_equal(5, fake_driver.launches);
+    for (int i = 0; i < 5; i++)
+        assert_contains(fake_driver.launch[i].kernel, kernels[i]);
+    args.rows = 0;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args)); /* the mean of nothing */
+    assert_int_equal(6, fake_driver.launches);
+}
+
+/* They are all that it takes beside the forward's scratch, and eight numbers and two places a row. */
+static void without_gradients_the_workspace_holds_the_rows_that_count(void **state)
+{
+    const int64_t few = 8 * 4 + 2 * 4, alignments = 16 * 256;
+    int64_t compact, forward;
+
+    (void)state;
+    problem.backward.forward.rows = 1024;
+    problem.backward.forward.hidden = 60; /* which takes 64, for the copy engine */
+    problem.backward.forward.weight_stride = 64;
+    ask_for_the_loss_alone();
+    compact = 1024 * 64 * 2;
+    forward = flp_linear_logp_operator.workspace_bytes(&flp_linear_cross_entropy_plan_of(plan)->forward.common, 1024);
+    assert_in_range(args.workspace_bytes, compact + forward + 1024 * few, compact + forward + 1024 * few + alignments);
+    assert_contains(flp_plan_describe(plan), "gather kernel: linear_logp_backward_gather.bf16.sm_90a\n");
+    assert_contains(flp_plan_describe(plan), "rows that count: brought together in 131072 bytes\n");
+    assert_null(strstr(flp_plan_describe(plan), "flops"));
+}
+
+/* What brings rows together, finds the offsets of the stash and puts grad_hidden in its places is done once. */
+static void rows_in_chunks_share_what_can_be_done_at_once(void **state)
+{
+    static const struct {
+        int64_t rows;
+        int chunks;
+    } calls[] = { { 1100, 3 }, { 1024, 2 }, { 513, 2 }, { 512, 1 }, { 1, 1 } };
+
+    (void)state;
+    problem = (flp_linear_cross_entropy_problem){
+        .backward = { .forward = { .dtype = FLP_BF16, .rows = 1100, .hidden = HIDDEN, .vocab = 1500 }, .grad_hidden = FLP_BF16,
+                      .grad_weight = FLP_F32, .accumulate = FLP_ACCUMULATE_WEIGHT, .memory_budget = 2000000 }
+    };
+    args.bias = args.class_weights = args.grad_bias = NULL;
+    args.token_weights = args.entropy = NULL;
+    operator_call_make_plan();
+    assert_contains(flp_plan_describe(plan), "rows: 512 at a time\n");
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+        const int chunks = calls[i].chunks;
+        args.rows = calls[i].rows;
+        fake_driver.launches = 0;
+        assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+        assert_int_equal(1 + chunks, operator_call_launches_of("flp_linear_logp_backward_rows_"));       /* places; differentiates */
+        assert_int_equal(1 + chunks + 1, operator_call_launches_of("flp_linear_logp_backward_gather_")); /* gathers; scales; stages */
+        assert_int_equal(1 + 2 * chunks, operator_call_launches_of("flp_linear_logp_stash_"));           /* offsets; keeps, keeps again */
+        assert_int_equal(chunks, operator_call_launches_of("flp_linear_logp_combine_"));
+        assert_int_equal(chunks, operator_call_launches_of("flp_token_loss_"));
+        assert_int_equal(2 * chunks, operator_call_launches_of("flp_matrix_product_"));
+        assert_int_equal(1, operator_call_launches_of("flp_linear_logp_backward_finish_"));
+    }
 }
 
 static void the_workspace_is_checked(void **state)
@@ -345,74 +433,7 @@ static void the_workspace_is_checked(void **state)
     assert_succeeds(flp_linear_cross_entropy_execute(plan, &args)); /* the context's shared scratch */
 }
 
-static void another_cuda_context_is_refused(void **state)
-{
-    (void)state;
-    fake_driver.current = fake_driver_context(1);
-    assert_fails(FLP_WRONG_CONTEXT, flp_linear_cross_entropy_execute(plan, &args), "number 1001, the plan belongs to number 1000");
-    args.rows = 0; /* there are zeros to write */
-    assert_fails(FLP_WRONG_CONTEXT, flp_linear_cross_entropy_execute(plan, &args), "number 1001");
-    assert_int_equal(0, fake_driver.launches);
-}
-
-static size_t heap_bytes(void)
-{
-    return mallinfo2().uordblks;
-}
-
-static void executing_in_a_workspace_allocates_nothing_and_can_be_captured(void **state)
-{
-    size_t before;
-
-    (void)state;
-    fake_driver.capture = 1;
-    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
-    before = heap_bytes();
-    for (int i = 0; i < 20; i++)
-        assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
-    assert_int_equal(before, heap_bytes());
-    assert_int_equal(0, fake_driver.calls[FAKE_memory_allocate]);
-}
-
-static void a_failed_launch_names_the_kernel_and_is_the_last(void **state)
-{
-    (void)state;
-    fake_driver_fail(FAKE_launch, CUDA_ERROR_LAUNCH_FAILED, -1);
-    fake_driver_fail(FAKE_launch_extended, CUDA_ERROR_LAUNCH_FAILED, -1);
-    assert_fails(FLP_CUDA_FAILED, flp_linear_cross_entropy_execute(plan, &args), "linear_logp_backward_rows");
-    assert_int_equal(1, fake_driver.calls[FAKE_launch] + fake_driver.calls[FAKE_launch_extended]);
-}
-
-static void calls_without_a_plan_share_one(void **state)
-{
-    flp_counters counters;
-
-    (void)state;
-    assert_succeeds(flp_linear_cross_entropy(context, &problem, &args));
-    args.rows = 1;
-    assert_succeeds(flp_linear_cross_entropy(context, &problem, &args));
-    args.rows = 0;
-    assert_succeeds(flp_linear_cross_entropy(context, &problem, &args));
-    flp_context_counters(context, &counters);
-    assert_int_equal(2, counters.plans); /* with the test's own */
-    assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy(NULL, &problem, &args), "context: got NULL");
-    assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy(context, NULL, &args), "problem: got NULL");
-    assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy(context, &problem, NULL), "args: got NULL");
-}
-
-static void a_prepared_problem_can_be_captured(void **state)
-{
-    (void)state;
-    args.workspace = NULL;
-    fake_driver.capture = 1;
-    assert_fails(FLP_CAPTURING, flp_linear_cross_entropy(context, &problem, &args), "call flp_linear_cross_entropy_prepare before");
-    fake_driver.capture = 0;
-    assert_succeeds(flp_linear_cross_entropy_prepare(context, &problem, NULL));
-    fake_driver.capture = 1;
-    assert_succeeds(flp_linear_cross_entropy(context, &problem, &args));
-}
-
-#define TEST(name, where) cmocka_unit_test_setup_teardown(name, where, stop)
+#define TEST(name, where) cmocka_unit_test_setup_teardown(name, where, operator_call_stop)
 
 int main(void)
 {
@@ -420,6 +441,7 @@ int main(void)
         TEST(plans_of_other_operators_are_told_apart, start),
         TEST(a_gpu_without_kernels_is_never_left_for_the_cpu, start),
         TEST(a_plan_describes_itself, start),
+        TEST(the_portable_path_leaves_a_stash_too, start),
         TEST(the_loss_decides_what_the_passes_compute, start),
         TEST(token_losses_are_known_by_name, start),
         TEST(every_argument_is_checked_and_named, start_on_cpu),
@@ -433,13 +455,15 @@ int main(void)
         TEST(the_cpu_path_computes_at_once, start_on_cpu),
         TEST(no_rows_write_zeros_and_need_no_inputs, start_on_cpu),
         TEST(all_launches_are_on_the_stream, start_on_gpu),
-        TEST(without_gradients_the_loss_is_the_last_launch, start_on_gpu),
+        TEST(without_gradients_the_rows_are_brought_together_too, start_on_gpu),
+        TEST(without_gradients_the_workspace_holds_the_rows_that_count, start_on_gpu),
+        TEST(rows_in_chunks_share_what_can_be_done_at_once, start_on_gpu),
         TEST(the_workspace_is_checked, start_on_gpu),
-        TEST(another_cuda_context_is_refused, start_on_gpu),
-        TEST(executing_in_a_workspace_allocates_nothing_and_can_be_captured, start_on_gpu),
-        TEST(a_failed_launch_names_the_kernel_and_is_the_last, start_on_gpu),
-        TEST(calls_without_a_plan_share_one, start_on_gpu),
-        TEST(a_prepared_problem_can_be_captured, start_on_gpu),
+        OPERATOR_CASE(another_cuda_context_is_refused, start_on_gpu),
+        OPERATOR_CASE(executing_in_a_workspace_allocates_nothing_and_can_be_captured, start_on_gpu),
+        OPERATOR_CASE(a_failed_launch_names_the_kernel_and_is_the_last, start_on_gpu),
+        OPERATOR_CASE(calls_without_a_plan_share_one, start_on_gpu),
+        OPERATOR_CASE(a_prepared_problem_can_be_captured, start_on_gpu),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

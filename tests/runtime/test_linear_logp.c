@@ -2,15 +2,14 @@
 #include "ops/linear_logp_params.h"
 
 #include <float.h>
-#include <malloc.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "cuda/driver.h"
 #include "fake_call.h"
 #include "fake_cmocka.h"
 #include "fake_driver.h"
 #include "fake_library.h"
+#include "operator_call.h"
 #include "plan/linear_logp_plan.h"
 
 static flp_context *context;
@@ -33,38 +32,48 @@ static void keep_parameters(const fake_launch *launch)
     memcpy(&tile, launch->parameters[maps], sizeof(tile));
 }
 
+static flp_status create_plan(flp_context *of, const void *wanted, flp_plan **made)
+{
+    return flp_linear_logp_plan_create(of, wanted, made);
+}
+
+static flp_status execute(flp_plan *of, const void *with)
+{
+    return flp_linear_logp_execute(of, with);
+}
+
+static const operator_call call = {
+    .plan_create = create_plan,
+    .execute = execute,
+    .context = &context,
+    .plan = &plan,
+    .memory = &workspace,
+    .problem = &problem,
+    .args = &args,
+    .most_rows = &problem.rows,
+    .backend = &problem.backend,
+    .rows = &args.rows,
+    .workspace = &args.workspace,
+    .stream = &args.stream,
+    .workspace_bytes = &args.workspace_bytes,
+};
+
 static void make_plan(void)
 {
-    flp_plan_destroy(plan);
-    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+    operator_call_make_plan();
     maps = plan->choice.path == FLP_BACKEND_SM90A ? 2 : 0;
-    free(workspace);
-    args.workspace_bytes = (size_t)flp_plan_workspace_bytes(plan, problem.rows);
-    args.workspace = workspace = args.workspace_bytes ? aligned_alloc(256, args.workspace_bytes) : NULL;
-    memset(fake_driver.calls, 0, sizeof(fake_driver.calls));
-    fake_driver.launches = 0;
 }
 
 static int start(void **state)
 {
     (void)state;
+    operator_call_current = &call;
     context = fake_call_start(0);
     problem = fake_call_problem();
     args = fake_call_args(FAKE_CALL_ROWS);
     fake_driver.on_launch = keep_parameters;
     make_plan();
     return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    flp_plan_destroy(plan);
-    plan = NULL;
-    flp_context_destroy(context);
-    free(workspace);
-    workspace = NULL;
-    return fake_driver.live_blocks || fake_driver.live_modules;
 }
 
 static void two_kernels_are_launched_on_the_stream(void **state)
@@ -101,7 +110,7 @@ static void the_combine_overlaps_the_tile_kernels_end_where_the_driver_can(void 
 static void an_older_driver_launches_the_combine_behind_the_tile_kernel(void **state)
 {
     (void)state;
-    stop(NULL);
+    operator_call_stop(NULL);
     context = fake_call_start(0);
     fake_library.missing = "cuLaunchKernelEx";
     make_plan();
@@ -232,14 +241,6 @@ static void row_temperatures_take_the_place_of_the_temperature(void **state)
     assert_true(tile.scale == (float)M_LOG2E);
 }
 
-#define REFUSED(change, part)                                                                   \
-    do {                                                                                        \
-        const flp_linear_logp_args saved = args;                                                \
-        change;                                                                                 \
-        assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_execute(plan, &args), part);                    \
-        args = saved;                                                                           \
-    } while (0)
-
 static void every_argument_is_checked_and_named(void **state)
 {
     (void)state;
@@ -317,26 +318,9 @@ static void a_failed_launch_names_the_kernel(void **state)
     assert_succeeds(flp_linear_logp_execute(plan, &args));
 }
 
-/* What glibc's allocator handed out in the whole process. */
-static size_t heap_bytes(void)
-{
-    return mallinfo2().uordblks;
-}
-
 static void executing_in_a_workspace_allocates_nothing_and_can_be_captured(void **state)
 {
-    size_t before;
-
-    (void)state;
-    fake_driver.capture = 1;
-    assert_succeeds(flp_linear_logp_execute(plan, &args));
-    before = heap_bytes();
-    for (int i = 0; i < 20; i++)
-        assert_succeeds(flp_linear_logp_execute(plan, &args));
-    assert_int_equal(before, heap_bytes());
-    assert_int_equal(0, fake_driver.calls[FAKE_memory_allocate]);
-    assert_int_equal(0, fake_driver.calls[FAKE_stream_synchronize]);
-    assert_int_equal(0, fake_driver.calls[FAKE_context_synchronize]);
+    operator_call_executing_in_a_workspace_allocates_nothing_and_can_be_captured(state);
     assert_int_equal(42, fake_driver.launches);
 }
 
@@ -419,7 +403,7 @@ static void the_cpu_path_computes_at_once(void **state)
     assert_int_equal(0, fake_driver.launches);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, operator_call_stop)
 
 int main(void)
 {

@@ -2,14 +2,13 @@
  * test_linear_logp_backward_cpu.c and the device tests. */
 #include "plan/linear_logp_backward_plan.h"
 
-#include <malloc.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "fake_call.h"
 #include "fake_cmocka.h"
 #include "fake_driver.h"
 #include "fake_library.h"
+#include "operator_call.h"
 
 enum { ROWS = 4, HIDDEN = 8, VOCAB = 16 };
 
@@ -22,21 +21,50 @@ static flp_linear_logp_backward_args args;
 static flp_plan *plan;
 static void *workspace;
 
-static void make_plan(void)
+static flp_status create_plan(flp_context *of, const void *wanted, flp_plan **made)
 {
-    flp_plan_destroy(plan);
-    assert_succeeds(flp_linear_logp_backward_plan_create(context, &problem, &plan));
-    free(workspace);
-    args.workspace_bytes = (size_t)flp_plan_workspace_bytes(plan, problem.forward.rows);
-    args.workspace = workspace = args.workspace_bytes ? aligned_alloc(256, args.workspace_bytes) : NULL;
-    memset(fake_driver.calls, 0, sizeof(fake_driver.calls));
-    fake_driver.launches = 0;
+    return flp_linear_logp_backward_plan_create(of, wanted, made);
 }
+
+static flp_status execute(flp_plan *of, const void *with)
+{
+    return flp_linear_logp_backward_execute(of, with);
+}
+
+static flp_status run(flp_context *in, const void *wanted, const void *with)
+{
+    return flp_linear_logp_backward(in, wanted, with);
+}
+
+static flp_status prepare(flp_context *in, const void *wanted, void *stream)
+{
+    return flp_linear_logp_backward_prepare(in, wanted, stream);
+}
+
+static const operator_call call = {
+    .plan_create = create_plan,
+    .execute = execute,
+    .run = run,
+    .prepare = prepare,
+    .prepare_name = "flp_linear_logp_backward_prepare",
+    .context = &context,
+    .plan = &plan,
+    .memory = &workspace,
+    .problem = &problem,
+    .args = &args,
+    .most_rows = &problem.forward.rows,
+    .backend = &problem.forward.backend,
+    .rows = &args.rows,
+    .workspace = &args.workspace,
+    .stream = &args.stream,
+    .workspace_bytes = &args.workspace_bytes,
+};
 
 /* No weight, so that every p is 1 / VOCAB. */
 static int start(void **state)
 {
     (void)state;
+    operator_call_current = &call;
     context = fake_call_start(0);
     problem = (flp_linear_logp_backward_problem){
         .forward = { .dtype = FLP_BF16, .rows = ROWS, .hidden = HIDDEN, .vocab = VOCAB, .bias_dtype = FLP_F32 },
@@ -57,28 +85,12 @@ static int start(void **state)
 
 static int start_on_gpu(void **state)
 {
-    start(state);
-    make_plan();
-    return plan->choice.path != FLP_BACKEND_SM90A;
+    return start(state) || operator_call_start_on_gpu();
 }
 
 static int start_on_cpu(void **state)
 {
-    start(state);
-    problem.forward.backend = FLP_BACKEND_CPU;
-    make_plan();
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    flp_plan_destroy(plan);
-    plan = NULL;
-    flp_context_destroy(context);
-    free(workspace);
-    workspace = NULL;
-    return fake_driver.live_blocks || fake_driver.live_modules;
+    return start(state) || operator_call_start_on_cpu();
 }
 
 /* ---- plans ---- */
@@ -88,7 +100,7 @@ static void plans_of_other_operators_are_told_apart(void **state)
     const flp_linear_logp_args forward = fake_call_args(1);
 
     (void)state;
-    make_plan();
+    operator_call_make_plan();
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_execute(plan, &forward), "plan: got one of linear_logp_backward, wanted one of linear_logp");
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_execute(NULL, &args), "plan: got NULL, wanted one of linear_logp_backward");
 }
@@ -110,31 +122,23 @@ static void a_gpu_without_kernels_is_never_left_for_the_cpu(void **state)
 static void a_plan_describes_itself(void **state)
 {
     static const char *const parts[] = {
-        "problem: linear_logp_backward:bf16:n4:d8:v16:bias_f32:gh_bf16:gw_bf16:gb_f32:g_lse:g_entropy\n", "path: sm_90a\n", "chunk: 256 ",
+        "problem: linear_logp_backward:bf16:n4:d8:v16:bias_f32:gh_bf16:gw_bf16:gb_f32:g_lse:g_entropy\n", "path: sm_90a\n", "chunks: ",
         "workspace bytes: "
     };
 
     (void)state;
-    make_plan();
+    operator_call_make_plan();
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
         assert_contains(flp_plan_describe(plan), parts[i]);
     assert_contains(flp_plan_describe(plan), flp_plan_numerics(plan));
     problem.forward.backend = FLP_BACKEND_CPU;
-    make_plan();
+    operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "path: cpu\n");
     assert_contains(flp_plan_numerics(plan), "linear_logp_backward:cpu");
     assert_int_equal(0, flp_plan_workspace_bytes(plan, ROWS));
 }
 
 /* ---- arguments ---- */
-
-#define REFUSED(change, part)                                                                       \
-    do {                                                                                            \
-        const flp_linear_logp_backward_args saved = args;                                           \
-        change;                                                                                     \
-        assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_execute(plan, &args), part);        \
-        args = saved;                                                                               \
-    } while (0)
 
 static void every_argument_is_checked_and_named(void **state)
 {
@@ -170,7 +174,7 @@ static void what_was_not_asked_for_is_refused(void **state)
     (void)state;
     problem.forward.bias_dtype = problem.grad_bias = problem.grad_weight = FLP_NONE;
     problem.g_lse = problem.g_entropy = 0;
-    make_plan();
+    operator_call_make_plan();
     args.bias = args.grad_bias = args.grad_weight = NULL;
     args.g_lse = args.g_entropy = args.entropy = NULL;
     REFUSED(args.bias = bias, "wanted NULL: the problem's bias_dtype is FLP_NONE");
@@ -190,7 +194,7 @@ static void gradients_are_aligned_to_their_own_elements(void **state)
     (void)state;
     problem.forward.pointer_alignment = 2;
     problem.grad_hidden = FLP_F32;
-    make_plan();
+    operator_call_make_plan();
     args.grad_hidden = wide;
     REFUSED(args.grad_hidden = (char *)wide + 2, "grad_hidden: got 0x");
     args.grad_hidden = (char *)wide + 4;
@@ -253,7 +257,7 @@ static void no_rows_leave_what_is_added_to(void **state)
 
     (void)state;
     problem.accumulate = FLP_ACCUMULATE_BIAS;
-    make_plan();
+    operator_call_make_plan();
     for (int v = 0; v < VOCAB; v++)
         grad_bias[v] = (float)v;
     assert_succeeds(flp_linear_logp_backward_execute(plan, &empty));
@@ -263,18 +267,6 @@ static void no_rows_leave_what_is_added_to(void **state)
 
 /* ---- on a GPU ---- */
 
-static void all_launches_are_on_the_stream(void **state)
-{
-    (void)state;
-    args.stream = fake_call_memory();
-    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
-    assert_in_range(fake_driver.launches, 1, FAKE_LAUNCHES);
-    for (int i = 0; i < fake_driver.launches; i++)
-        assert_ptr_equal(args.stream, fake_driver.launch[i].stream);
-    assert_int_equal(0, fake_driver.calls[FAKE_stream_synchronize]);
-    assert_int_equal(0, fake_driver.calls[FAKE_context_synchronize]);
-}
-
 static void the_workspace_is_checked(void **state)
 {
     (void)state;
@@ -283,73 +275,6 @@ static void the_workspace_is_checked(void **state)
     assert_int_equal(0, fake_driver.launches);
     args.workspace = NULL;
     assert_succeeds(flp_linear_logp_backward_execute(plan, &args)); /* the context's shared scratch */
-}
-
-static void another_cuda_context_is_refused(void **state)
-{
-    (void)state;
-    fake_driver.current = fake_driver_context(1);
-    assert_fails(FLP_WRONG_CONTEXT, flp_linear_logp_backward_execute(plan, &args), "number 1001, the plan belongs to number 1000");
-    args.rows = 0; /* there are zeros to write */
-    assert_fails(FLP_WRONG_CONTEXT, flp_linear_logp_backward_execute(plan, &args), "number 1001");
-    assert_int_equal(0, fake_driver.launches);
-}
-
-static size_t heap_bytes(void)
-{
-    return mallinfo2().uordblks;
-}
-
-static void executing_in_a_workspace_allocates_nothing_and_can_be_captured(void **state)
-{
-    size_t before;
-
-    (void)state;
-    fake_driver.capture = 1;
-    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
-    before = heap_bytes();
-    for (int i = 0; i < 20; i++)
-        assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
-    assert_int_equal(before, heap_bytes());
-    assert_int_equal(0, fake_driver.calls[FAKE_memory_allocate]);
-}
-
-static void a_failed_launch_names_the_kernel_and_is_the_last(void **state)
-{
-    (void)state;
-    fake_driver_fail(FAKE_launch, CUDA_ERROR_LAUNCH_FAILED, -1);
-    fake_driver_fail(FAKE_launch_extended, CUDA_ERROR_LAUNCH_FAILED, -1);
-    assert_fails(FLP_CUDA_FAILED, flp_linear_logp_backward_execute(plan, &args), "linear_logp_backward_rows.");
-    assert_int_equal(1, fake_driver.calls[FAKE_launch] + fake_driver.calls[FAKE_launch_extended]);
-}
-
-static void calls_without_a_plan_share_one(void **state)
-{
-    flp_counters counters;
-
-    (void)state;
-    assert_succeeds(flp_linear_logp_backward(context, &problem, &args));
-    args.rows = 1;
-    assert_succeeds(flp_linear_logp_backward(context, &problem, &args));
-    args.rows = 0;
-    assert_succeeds(flp_linear_logp_backward(context, &problem, &args));
-    flp_context_counters(context, &counters);
-    assert_int_equal(2, counters.plans); /* with the test's own */
-    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward(NULL, &problem, &args), "context: got NULL");
-    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward(context, NULL, &args), "problem: got NULL");
-    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward(context, &problem, NULL), "args: got NULL");
-}
-
-static void a_prepared_problem_can_be_captured(void **state)
-{
-    (void)state;
-    args.workspace = NULL;
-    fake_driver.capture = 1;
-    assert_fails(FLP_CAPTURING, flp_linear_logp_backward(context, &problem, &args), "call flp_linear_logp_backward_prepare before");
-    fake_driver.capture = 0;
-    assert_succeeds(flp_linear_logp_backward_prepare(context, &problem, NULL));
-    fake_driver.capture = 1;
-    assert_succeeds(flp_linear_logp_backward(context, &problem, &args));
 }
 
 /* ---- with the forward, with a filter ---- */
@@ -380,7 +305,7 @@ static void the_forward_and_the_backward_need_the_workspace_between_them(void **
 
     (void)state;
     problem.with_forward = 1;
-    make_plan();
+    operator_call_make_plan();
     forward = forward_args();
     forward.workspace = NULL;
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_execute_forward(plan, &forward), "workspace: got NULL, wanted memory that is left alone");
@@ -401,19 +326,43 @@ static void a_plan_with_a_forward_describes_it(void **state)
 {
     (void)state;
     problem.with_forward = 1;
-    make_plan();
+    operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp.bf16.");
     assert_contains(flp_plan_describe(plan), ".entropy.compact.sm_90a\n");
     assert_contains(flp_plan_describe(plan), "flops: 6 N V D, the logits computed anew\n");
     problem.g_entropy = 0;
-    make_plan();
+    operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp_stash.bf16.");
     assert_contains(flp_plan_describe(plan), "flops: 4.00 N V D");
     assert_contains(flp_plan_numerics(plan), ";stash");
     problem.grad_filter_eps = 1e-5;
-    make_plan();
+    operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "filter kernel: linear_logp_backward_filter.sm_90a\n");
     assert_contains(flp_plan_describe(plan), "flops: 6 N V D, the logits computed anew\n");
+}
+
+/* Its kernels take no tensor maps. */
+static void the_portable_path_leaves_a_stash_too(void **state)
+{
+    flp_linear_logp_args forward;
+
+    (void)state;
+    problem.with_forward = 1;
+    problem.g_entropy = 0;
+    problem.forward.backend = FLP_BACKEND_PORTABLE;
+    args.entropy = args.g_entropy = NULL;
+    operator_call_make_plan();
+    assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp_stash.bf16.");
+    assert_contains(flp_plan_describe(plan), ".kn.out_bf16."); /* grad_hidden is one product */
+    assert_contains(flp_plan_describe(plan), "stash: 16 vocabulary entries");
+    assert_contains(flp_plan_describe(plan), "flops: 4.00 N V D");
+    assert_contains(flp_plan_numerics(plan), "linear_logp_stash.r1.mma_m16n8k16.bf16.bv64x2.");
+    forward = forward_args();
+    assert_succeeds(flp_linear_logp_backward_execute_forward(plan, &forward));
+    assert_int_equal(3, operator_call_launches_of("flp_linear_logp_stash_")); /* offsets, terms, and those of blocks that overflowed */
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+    assert_int_equal(0, operator_call_launches_of("flp_linear_logp_grad_logits_"));
+    assert_int_equal(0, fake_driver.calls[FAKE_tensor_map_encode_tiled]);
 }
 
 static void the_cpu_path_runs_both_too(void **state)
@@ -422,7 +371,7 @@ static void the_cpu_path_runs_both_too(void **state)
 
     (void)state;
     problem.with_forward = 1;
-    make_plan();
+    operator_call_make_plan();
     target[1] = -100;
     target[2] = VOCAB;
     forward = forward_args();
@@ -446,7 +395,7 @@ static void a_plan_counts_what_its_filter_passed_over(void **state)
     assert_succeeds(flp_plan_filter_statistics(plan, NULL, NULL));
 }
 
-#define TEST(name, where) cmocka_unit_test_setup_teardown(name, where, stop)
+#define TEST(name, where) cmocka_unit_test_setup_teardown(name, where, operator_call_stop)
 
 int main(void)
 {
@@ -463,17 +412,18 @@ int main(void)
         TEST(the_cpu_path_computes_at_once, start_on_cpu),
         TEST(no_rows_write_zeros_and_need_no_inputs, start_on_cpu),
         TEST(no_rows_leave_what_is_added_to, start_on_cpu),
-        TEST(all_launches_are_on_the_stream, start_on_gpu),
+        OPERATOR_CASE(all_launches_are_on_the_stream, start_on_gpu),
         TEST(the_workspace_is_checked, start_on_gpu),
-        TEST(another_cuda_context_is_refused, start_on_gpu),
-        TEST(executing_in_a_workspace_allocates_nothing_and_can_be_captured, start_on_gpu),
-        TEST(a_failed_launch_names_the_kernel_and_is_the_last, start_on_gpu),
-        TEST(calls_without_a_plan_share_one, start_on_gpu),
-        TEST(a_prepared_problem_can_be_captured, start_on_gpu),
+        OPERATOR_CASE(another_cuda_context_is_refused, start_on_gpu),
+        OPERATOR_CASE(executing_in_a_workspace_allocates_nothing_and_can_be_captured, start_on_gpu),
+        OPERATOR_CASE(a_failed_launch_names_the_kernel_and_is_the_last, start_on_gpu),
+        OPERATOR_CASE(calls_without_a_plan_share_one, start_on_gpu),
+        OPERATOR_CASE(a_prepared_problem_can_be_captured, start_on_gpu),
         TEST(a_plan_without_a_forward_refuses_to_run_it, start_on_gpu),
         TEST(a_plan_without_a_forward_refuses_to_run_it, start_on_cpu),
         TEST(the_forward_and_the_backward_need_the_workspace_between_them, start_on_gpu),
         TEST(a_plan_with_a_forward_describes_it, start_on_gpu),
+        TEST(the_portable_path_leaves_a_stash_too, start_on_gpu),
         TEST(the_cpu_path_runs_both_too, start_on_cpu),
         TEST(a_plan_counts_what_its_filter_passed_over, start_on_gpu),
         TEST(a_plan_counts_what_its_filter_passed_over, start_on_cpu),

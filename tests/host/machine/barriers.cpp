@@ -26,7 +26,7 @@ static std::string describe(const void *object, uint64_t)
 }
 
 // wanted: threads that must arrive.
-static void arrive(BarrierState &barrier, int wanted, bool waits)
+static void arrive_and_wait(BarrierState &barrier, int wanted)
 {
     Thread &self = *machine.current;
 
@@ -34,14 +34,9 @@ static void arrive(BarrierState &barrier, int wanted, bool waits)
     else barrier.clock.join(self.clock);
     self.step();
     barrier.wanted = wanted;
-    if (waits) barrier.waiting.push_back(&self);
+    barrier.waiting.push_back(&self);
     barrier.arrived++;
     if (barrier.arrived == wanted) complete(barrier);
-}
-
-static void arrive_and_wait(BarrierState &barrier, int wanted)
-{
-    arrive(barrier, wanted, true);
     machine.wait({describe, &barrier, 0});
 }
 
@@ -86,16 +81,6 @@ FLP_HOST_API void flp_host_barrier(int number, int threads)
     BarrierState &barrier = find_barrier(number, threads, wanted);
 
     arrive_and_wait(barrier, wanted);
-}
-
-// The others wait for this thread, which goes on.
-FLP_HOST_API void flp_host_barrier_arrive(int number, int threads)
-{
-    FLP_HOST_ENTER();
-    int wanted;
-    BarrierState &barrier = find_barrier(number, threads, wanted);
-
-    arrive(barrier, wanted, false);
 }
 
 FLP_HOST_API void flp_host_cluster_barrier(void)

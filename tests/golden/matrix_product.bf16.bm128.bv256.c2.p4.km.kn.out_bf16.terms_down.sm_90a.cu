@@ -1,4 +1,4 @@
-// fusedlogp matrix_product.bf16.bm128.bv256.c2.p4.km.kn.out_bf16.sm_90a
+// fusedlogp matrix_product.bf16.bm128.bv256.c2.p4.km.kn.out_bf16.terms_down.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
 #line 1 "templates/common/types.cuh"
 // Element types and short integer names; nothing of CUDA's headers is needed.
@@ -42,9 +42,30 @@ struct Config {
     using out_element = bf16;
     static constexpr bool adds = false;
     static constexpr bool filters = false;
+    static constexpr int terms_along = 2;
     static constexpr int threads = 384;
-    static constexpr int shared_bytes = 230400;
+    static constexpr int shared_bytes = 231424;
 };
+#line 1 "templates/common/row_target.cuh"
+// A row's target apart from its other logits: of all derivatives that by the target's logit is mostly the largest, and were it rounded with the
+// others, its error would be that of the gradients. So it stays fp32, is 0 among the others, and its part of each product is added in fp32.
+// KEEP IN STEP: row targets (runtime/ops/matrix_product_params.h).
+// Config: none
+struct RowTarget {
+    int target; // -1: no row
+    float derivative;
+};
+
+// A row by its target: the rows in the order of their targets, those of one target in their own.
+struct TargetTerm {
+    int target;
+    int at;  // among the rows that count
+    int row; // in hidden
+    int unused;
+};
+
+// How many there are, where the device alone knows it.
+__device__ __forceinline__ int counted(const int *count, int most) { return count ? min(*count, most) : most; }
 #line 1 "templates/common/matrix_product_params.cuh"
 // What matrix_product takes. The host half, with every field explained, is runtime/ops/matrix_product_params.h.
 // KEEP IN STEP: matrix product parameters.
@@ -61,13 +82,15 @@ struct MatrixProductParams {
     const float *row_factor;
     const u32 *kept;
     int kept_words, kept_along;
+    const RowTarget *targets;
+    const TargetTerm *terms;
+    const void *others;
+    i64 others_stride;
+    int first_target, unused_too;
 };
-static_assert(sizeof(MatrixProductParams) == 120, "runtime/ops/matrix_product_params.h disagrees");
+static_assert(sizeof(MatrixProductParams) == 160, "runtime/ops/matrix_product_params.h disagrees");
 
 constexpr int writes_what_was_read = 2; // waits_late
-
-// How many there are, where the device alone knows it.
-__device__ __forceinline__ int counted(const int *count, int most) { return count ? min(*count, most) : most; }
 #line 1 "templates/any/simt.cuh"
 // Threads, votes, shuffles and single-instruction arithmetic.
 // Config: none
@@ -89,15 +112,12 @@ __device__ __forceinline__ int lane_index_reread() {
 }
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
 __device__ __forceinline__ void warp_barrier() { __syncwarp(); }
-// Barrier 1 .. 15 of the block, which `threads` of them, whole warps, reach: one waits for the others, which go on.
-__device__ __forceinline__ void barrier_wait(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
-__device__ __forceinline__ void barrier_arrive(int barrier, int threads) {
-    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
 
 template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
     return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
+// What `lane` has.
+template <class T> __device__ __forceinline__ T shuffle(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
 __device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
@@ -717,34 +737,446 @@ template <int count> __device__ __forceinline__ void scale_rows(float (&d)[count
 #pragma unroll
     for (int i = 0; i < count; i++) d[i] *= by[(i >> 1) & 1];
 }
+#line 1 "templates/any/streaming.cuh"
+// Loads of what is read once: they leave no copy in the L1 cache. PTX ISA, "ld.global.nc", "L1::no_allocate".
+// Config: none
+struct alignas(16) Vector {
+    u32 words[4];
+};
+
+// from: a multiple of 16 bytes, in memory that nobody writes to during the kernel.
+__device__ __forceinline__ Vector load_once(const void *from) {
+    Vector vector;
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(vector.words[0]), "=r"(vector.words[1]), "=r"(vector.words[2]), "=r"(vector.words[3])
+        : "l"(from));
+    return vector;
+}
+#line 1 "templates/common/vector.cuh"
+// Vectors: 16 bytes of a row, read and written by the widest access that the addresses allow.
+// Config: none
+struct alignas(8) HalfVector {
+    u32 words[2];
+};
+
+template <class Element> constexpr int vector_elements = 16 / (int)sizeof(Element);
+
+// Of memory that is read once. bytes: what every address is a multiple of, 16, 8, 4 or 2.
+template <int bytes> __device__ __forceinline__ Vector load_words(const void *from) {
+    static_assert(bytes == 16 || bytes == 8 || bytes == 4 || bytes == 2, "an access of the hardware");
+    Vector vector;
+    if constexpr (bytes == 16) {
+        vector = load_once(from);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if constexpr (bytes == 8)
+                vector.words[i] = ((const HalfVector *)from)[i / 2].words[i % 2];
+            else if constexpr (bytes == 4)
+                vector.words[i] = ((const u32 *)from)[i];
+            else
+                vector.words[i] = ((const u16 *)from)[2 * i] | (u32)((const u16 *)from)[2 * i + 1] << 16;
+        }
+    }
+    return vector;
+}
+
+// The first `valid` elements, zeros behind them: nothing else is read.
+template <class Element> __device__ __forceinline__ Vector load_some(const Element *from, int valid) {
+    Vector vector;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if constexpr (sizeof(Element) == 4) {
+            vector.words[i] = i < valid ? ((const u32 *)from)[i] : 0;
+        } else {
+            u32 low = 2 * i < valid ? ((const u16 *)from)[2 * i] : 0, high = 2 * i + 1 < valid ? ((const u16 *)from)[2 * i + 1] : 0;
+            vector.words[i] = low | high << 16;
+        }
+    }
+    return vector;
+}
+
+// Whatever the address: it is asked here, for all threads alike. valid: how many elements there are from here on.
+template <class Element> __device__ __forceinline__ Vector load_anywhere(const Element *from, int valid) {
+    if (valid >= vector_elements<Element> && (u64)from % 16 == 0) return *(const Vector *)from;
+    if (valid <= 0) return Vector{{0, 0, 0, 0}};
+    return load_some(from, valid);
+}
+
+template <class Element> __device__ __forceinline__ void widen(const Vector &vector, float (&values)[vector_elements<Element>]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if constexpr (sizeof(Element) == 4) {
+            values[i] = __uint_as_float(vector.words[i]);
+        } else {
+            values[2 * i] = to_float(Element{(u16)vector.words[i]});
+            values[2 * i + 1] = to_float(Element{(u16)(vector.words[i] >> 16)});
+        }
+    }
+}
+
+// Rounded to the nearest.
+template <class Element> __device__ __forceinline__ Vector narrow(const float (&values)[vector_elements<Element>]) {
+    Vector vector;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if constexpr (sizeof(Element) == 4) vector.words[i] = __float_as_uint(values[i]);
+        else vector.words[i] = round_pair<Element>(values[2 * i], values[2 * i + 1]);
+    }
+    return vector;
+}
+
+// The first `valid` elements of it, whatever the address.
+template <class Element> __device__ __forceinline__ void store_anywhere(const Vector &vector, Element *to, int valid) {
+    constexpr int elements = vector_elements<Element>;
+    if (valid >= elements && (u64)to % 16 == 0) {
+        *(Vector *)to = vector;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < elements; i++) {
+        if (i >= valid) return;
+        if constexpr (sizeof(Element) == 4) ((u32 *)to)[i] = vector.words[i];
+        else ((u16 *)to)[i] = (u16)(vector.words[i / 2] >> 16 * (i % 2));
+    }
+}
+
+// `count` elements, those from `valid` on as zeros, whatever the address.
+template <class Element, int count>
+__device__ __forceinline__ void load_floats(const Element *from, int valid, float (&values)[count]) {
+    constexpr int elements = vector_elements<Element>;
+    if constexpr (count % elements == 0) {
+#pragma unroll
+        for (int i = 0; i < count; i += elements) {
+            float part[elements];
+            widen<Element>(load_anywhere(from + i, valid - i), part);
+#pragma unroll
+            for (int j = 0; j < elements; j++) values[i + j] = part[j];
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < count; i++) values[i] = i < valid ? to_float(from[i]) : 0;
+    }
+}
+#line 1 "templates/common/target_terms.cuh"
+// What the targets' derivatives (row_target.cuh) add to a tile of a product of the others: out += derivative . (a row of the other operand), in fp32.
+// Config: element, fragment_columns, weight_is_hidden_vocab, terms_along
+constexpr int term_of_each_row = 1, terms_down = 2, terms_across = 3; // Config::terms_along, 0: none
+
+// The first of the terms, which are in the order of their targets, with one from `target` on. By a warp: each step looks at 32 of them.
+__device__ __forceinline__ int first_term(const TargetTerm *terms, int count, int target) {
+    int low = 0, high = count;
+    while (low < high) {
+        int step = ceil_div(high - low, 32), probe = low + lane_index() * step;
+        int below = __popc(warp_ballot(probe < high && terms[probe].target < target));
+        high = min(high, low + below * step);
+        low = below > 0 ? low + (below - 1) * step + 1 : high;
+    }
+    return low;
+}
+
+// Of a fragment of 16 rows (row_statistics.cuh) with its corner at (row, column) of out.
+template <class Config> struct TargetTerms {
+    static constexpr int count = Config::fragment_columns / 2;
+    using element = typename Config::element;
+    const MatrixProductParams &params;
+    int rows, terms, row, column;
+    float factor;
+
+    // terms: how many there are.
+    __device__ __forceinline__ TargetTerms(const MatrixProductParams &params, int rows, int terms, int row, int column)
+        : params(params), rows(rows), terms(terms), row(row), column(column), factor(params.factor ? *params.factor : 1) {}
+
+    // grad_hidden's right operand is the weight; where it does not lie [inner, columns], a row of it is a column in memory.
+    static constexpr bool strides_within = Config::terms_along == term_of_each_row && !Config::weight_is_hidden_vocab;
+
+    // Element (i, k) of the other operand.
+    __device__ __forceinline__ const element *other(i64 i, i64 k) const {
+        return (const element *)params.others + (strides_within ? i + k * params.others_stride : i * params.others_stride + k);
+    }
+
+    // Row i of the other operand onto row h of the thread's two.
+    template <int h> __device__ __forceinline__ void add_row(float (&d)[count], float by, int i) const {
+        int c = column + 2 * (lane_index_reread() % 4), left = params.columns - c;
+        const element *from = other(i, c);
+        i64 step = strides_within ? params.others_stride : 1;
+#pragma unroll
+        for (int j = h * 2; j < count; j += 4) {
+#pragma unroll
+            for (int k = 0; k < 2; k++)
+                if ((j / 4) * 8 + k < left) d[j + k] = fmaf(by, to_float(from[((j / 4) * 8 + k) * step]), d[j + k]);
+            if (j / 4 % 8 == 7) keep_order(); // few loads in flight need few registers
+        }
+    }
+
+    // out's rows are the terms' own.
+    __device__ __forceinline__ void add_each(float (&d)[count]) const {
+        int r = row + lane_index_reread() / 4;
+        if (r < rows) add_row<0>(d, params.targets[r].derivative * factor, params.targets[r].target);
+        if (r + 8 < rows) add_row<1>(d, params.targets[r + 8].derivative * factor, params.targets[r + 8].target);
+    }
+
+    // The thread's two elements of row i of the other operand, where out's columns are vocabulary entries; zeros for i < 0.
+    __device__ __forceinline__ void pick(int i, float (&x)[2]) const {
+        int r = row + lane_index_reread() / 4;
+        x[0] = i >= 0 && r < rows ? to_float(*other(i, r)) : 0;
+        x[1] = i >= 0 && r + 8 < rows ? to_float(*other(i, r + 8)) : 0;
+    }
+
+    // by x onto the fragment's column `to`: one lane's of four.
+    __device__ __forceinline__ void put(float (&d)[count], int to, float by, const float (&x)[2]) const {
+        bool is_mine = lane_index_reread() % 4 == to % 8 / 2;
+#pragma unroll
+        for (int j = 0; j < count; j += 4) {
+            if (to / 8 != j / 4) continue; // all lanes alike
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                if (is_mine && to % 2 == k % 2) d[j + k] = fmaf(by, x[k / 2], d[j + k]);
+        }
+    }
+
+    // The terms with a target among `size` from `first` on: each(target - first, term's derivative, term's row), one after the other.
+    template <class Each> __device__ __forceinline__ void visit(int first, int size, Each each) const {
+        for (int at = first_term(params.terms, terms, first); at < terms; at += 32) {
+            int mine = at + lane_index();
+            TargetTerm term = mine < terms ? params.terms[mine] : TargetTerm{first + size, 0, 0, 0};
+            bool is_here = term.target < first + size;
+            float by = is_here ? params.targets[term.at].derivative * factor : 0;
+            int here = __popc(warp_ballot(is_here));
+            for (int i = 0; i < here; i++) each(shuffle(term.target, i) - first, shuffle(by, i), shuffle(term.row, i));
+            if (here < 32) break;
+        }
+    }
+
+    // out's rows are vocabulary entries.
+    __device__ __forceinline__ void add_down(float (&d)[count]) const {
+        int line = lane_index_reread() / 4;
+        visit(params.first_target + row, 16, [&](int distance, float by, int i) {
+            if (distance == line) add_row<0>(d, by, i);
+            if (distance == line + 8) add_row<1>(d, by, i);
+        });
+    }
+
+    // out's columns are.
+    __device__ __forceinline__ void add_across(float (&d)[count]) const {
+        visit(params.first_target + column, Config::fragment_columns, [&](int distance, float by, int i) {
+            float x[2];
+            pick(i, x);
+            put(d, distance, by, x);
+        });
+    }
+
+    __device__ __forceinline__ void add(float (&d)[count]) const {
+        if constexpr (Config::terms_along == term_of_each_row) add_each(d);
+        if constexpr (Config::terms_along == terms_down) add_down(d);
+        if constexpr (Config::terms_along == terms_across) add_across(d);
+    }
+};
+#line 1 "templates/sm90a/product_terms.cuh"
+// The targets' terms of a product's tiles (target_terms.cuh) on Hopper, without waiting for memory behind each tile: a warp of the producer's
+// looks them up while the tile before is multiplied, and where out's rows are vocabulary entries the consumers begin to load what the first
+// two of their lists bring before they multiply.
+//
+// full[b]: a tile's terms have been found. empty[b]: all consumers are done with them. Each thread arrives for itself, as race checkers want it.
+// Config: element, block_rows, block_vocab, fragment_columns, cluster, consumer_groups, terms_along
+
+template <class Config> struct TermsAhead {
+    static constexpr bool is_down = Config::terms_along == terms_down;
+    static constexpr int lists = is_down ? Config::block_rows / 16 : 1, width = is_down ? 16 : Config::block_vocab; // a warp's own, or all of the tile
+    static constexpr int kept = 32;     // terms of a tile; what there is more of is read by the consumers
+    static constexpr int together = 2;  // rows that are loaded at once
+    using element = typename Config::element;
+
+    struct Term {
+        int target, row;
+        float derivative;
+    };
+    struct Shared {
+        u64 full[2], empty[2];
+        int bound[2][lists + 1]; // list l is [bound[l], bound[l + 1]) of the ordered terms
+        Term term[2][kept];      // the first, from bound[0] on
+    };
+
+    __device__ __forceinline__ static void init(Shared &shared) {
+        for (int b = 0; b < 2; b++) {
+            mbarrier_init(shared_address(&shared.full[b]), 32);
+            mbarrier_init(shared_address(&shared.empty[b]), Config::consumer_groups * 128);
+        }
+        mbarrier_init_fence();
+    }
+
+    // ---- the warp that looks up ----
+
+    // count: of all terms.
+    __device__ __forceinline__ static void look_up(Shared &shared, const MatrixProductParams &params, ProductTiles<Config> tiles, int rank, int count) {
+        int row_block, column_tile;
+        for (int turn = 0; tiles.next(row_block, column_tile); turn++) {
+            int b = turn % 2, row = (row_block * Config::cluster + rank) * Config::block_rows, column = column_tile * Config::block_vocab;
+            mbarrier_wait(shared_address(&shared.empty[b]), turn / 2 % 2 ^ 1);
+            find(shared.bound[b], shared.term[b], params, params.first_target + (is_down ? row : column), count);
+            mbarrier_arrive(shared_address(&shared.full[b]));
+        }
+    }
+
+    __device__ __forceinline__ static void find(int (&bound)[lists + 1], Term (&term)[kept], const MatrixProductParams &params, int first, int count) {
+        int lane = lane_index(), begin = first_term(params.terms, count, first), before = 0, found = 32;
+        for (int at = begin; found == 32; at += 32) {
+            int mine = at + lane;
+            TargetTerm own = mine < count ? params.terms[mine] : TargetTerm{first + lists * width, 0, 0, 0};
+            if (at == begin && own.target < first + lists * width) term[lane] = Term{own.target, own.row, params.targets[own.at].derivative};
+            for (int list = 0; list <= lists; list++) {
+                found = __popc(warp_ballot(own.target < first + list * width));
+                if (lane == list) before += found;
+            }
+        }
+        if (lane <= lists) bound[lane] = begin + before;
+    }
+
+    // ---- a consumer warp ----
+
+    Shared &shared;
+    const MatrixProductParams &params;
+    int turn = 0;
+    Vector ahead[together]; // of each lane, as many neighbours of a row of hidden
+
+    __device__ __forceinline__ TermsAhead(Shared &shared, const MatrixProductParams &params) : shared(shared), params(params) {}
+
+    __device__ __forceinline__ int list() const { return is_down ? warp_index() : 0; }
+    __device__ __forceinline__ int begin() const { return shared.bound[turn % 2][list()]; }
+    __device__ __forceinline__ int end() const { return shared.bound[turn % 2][list() + 1]; }
+
+    __device__ __forceinline__ Term term(int at) const {
+        int of_tile = at - shared.bound[turn % 2][0];
+        if (of_tile < kept) return shared.term[turn % 2][of_tile];
+        TargetTerm own = params.terms[at];
+        return Term{own.target, own.row, params.targets[own.at].derivative};
+    }
+
+    __device__ __forceinline__ void load(int at, int column) {
+        int c = lane_index() * vector_elements<element>;
+#pragma unroll
+        for (int i = 0; i < together; i++) {
+            int valid = at + i < end() && c < Config::fragment_columns ? params.columns - column - c : 0;
+            ahead[i] = valid <= 0 ? Vector{{0, 0, 0, 0}} : load_anywhere((const element *)params.others + term(at + i).row * params.others_stride + column + c, valid);
+        }
+    }
+
+    // Before the tile's products. column: the tile's first.
+    __device__ __forceinline__ void start(int column) {
+        mbarrier_wait(shared_address(&shared.full[turn % 2]), turn / 2 % 2);
+        if constexpr (is_down) load(begin(), column);
+    }
+
+    // Behind them. buffer: the warp's, from which the copy engine writes: [together][fragment_columns] elements at least.
+    __device__ __forceinline__ void add(const TargetTerms<Config> &tile, float (&d)[TargetTerms<Config>::count], void *buffer) {
+        if constexpr (is_down) add_down(tile, d, (u32 *)buffer);
+        else add_across(tile, d);
+        mbarrier_arrive(shared_address(&shared.empty[turn % 2]));
+        turn++;
+    }
+
+    // A row of hidden goes through the buffer from lanes that have neighbours to those that have its row of the tile.
+    __device__ __forceinline__ void add_down(const TargetTerms<Config> &tile, float (&d)[TargetTerms<Config>::count], u32 *buffer) {
+        constexpr int row_words = Config::fragment_columns / 2;
+        int last = end(), line = lane_index() / 4, first = params.first_target + tile.row;
+        for (int at = begin(); at < last; at += together) {
+            if (at > begin()) load(at, tile.column);
+            else if (lane_index() == 0) bulk_wait_read<0>(); // the engine has read what the buffer held
+            __syncwarp();
+#pragma unroll
+            for (int i = 0; i < together; i++)
+                if (lane_index() * 4 < row_words) *(Vector *)(buffer + i * row_words + lane_index() * 4) = ahead[i];
+            __syncwarp();
+            for (int i = 0; i < together && at + i < last; i++) {
+                Term own = term(at + i);
+                const u32 *from = buffer + i * row_words + lane_index() % 4;
+                if (own.target - first == line) add_words<0>(d, own.derivative * tile.factor, from);
+                if (own.target - first == line + 8) add_words<1>(d, own.derivative * tile.factor, from);
+            }
+        }
+    }
+
+    // The thread's columns of a row onto row h of its two.
+    template <int h> __device__ __forceinline__ static void add_words(float (&d)[TargetTerms<Config>::count], float by, const u32 *from) {
+#pragma unroll
+        for (int j = 0; j < TargetTerms<Config>::count / 4; j++) {
+            u32 pair = from[4 * j];
+            d[4 * j + 2 * h] = fmaf(by, to_float(element{(u16)pair}), d[4 * j + 2 * h]);
+            d[4 * j + 2 * h + 1] = fmaf(by, to_float(element{(u16)(pair >> 16)}), d[4 * j + 2 * h + 1]);
+        }
+    }
+
+    __device__ __forceinline__ void add_across(const TargetTerms<Config> &tile, float (&d)[TargetTerms<Config>::count]) const {
+        constexpr int group = 8; // loads in flight
+        int last = end(), first = params.first_target + tile.column;
+        for (int at = begin(); at < last; at += group) {
+            float x[group][2];
+#pragma unroll
+            for (int i = 0; i < group; i++) tile.pick(at + i < last ? term(at + i).row : -1, x[i]);
+#pragma unroll
+            for (int i = 0; i < group; i++) {
+                if (at + i >= last) break;
+                Term own = term(at + i);
+                tile.put(d, own.target - first, own.derivative * tile.factor, x[i]);
+            }
+        }
+    }
+};
+
+// Where nothing is looked up.
+template <class Config> struct OwnTerms {
+    struct Shared {};
+    __device__ __forceinline__ OwnTerms(Shared &, const MatrixProductParams &) {}
+    __device__ __forceinline__ static void init(Shared &) {}
+    __device__ __forceinline__ static void look_up(Shared &, const MatrixProductParams &, const ProductTiles<Config> &, int, int) {}
+    __device__ __forceinline__ void start(int) {}
+    __device__ __forceinline__ void add(const TargetTerms<Config> &tile, float (&d)[TargetTerms<Config>::count], void *) { tile.add(d); }
+};
+
+template <class Config, bool of_vocabulary> struct ChooseTerms { using Type = OwnTerms<Config>; };
+template <class Config> struct ChooseTerms<Config, true> { using Type = TermsAhead<Config>; };
+template <class Config>
+using ProductTerms = typename ChooseTerms<Config, Config::terms_along == terms_down || Config::terms_along == terms_across>::Type;
 #line 1 "templates/sm90a/matrix_product.cuh"
 // out (+)= left . right on Hopper: the forward's mainloop with a store behind it.
 //
 // left is [rows, inner] or, transposed, [inner, rows]; right is [columns, inner] or [inner, columns]; out [rows, columns].
-// Config: filters, threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, product_tiles and tile_store
+// Config: filters, threads, consumer_groups, producer_registers, consumer_registers, and those of tile_product, product_tiles, product_terms and
+// tile_store
+
 // The gradient filter: kept_steps.cuh, emitted where Config::filters.
 template <class Config> struct KeptSteps;
+
+template <class Config> struct alignas(1024) MatrixProductShared {
+    ProductShared<Config> product;
+    typename ProductTerms<Config>::Shared terms;
+};
 
 template <class Config>
 __device__ __forceinline__ void matrix_product(const TensorMap &left_map, const TensorMap &right_map, const TensorMap &out_map,
                                                const MatrixProductParams &params) {
     extern __shared__ __align__(1024) u8 dynamic_shared[];
-    auto &shared = *(ProductShared<Config> *)dynamic_shared;
-    static_assert(sizeof(ProductShared<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
+    auto &shared = *(MatrixProductShared<Config> *)dynamic_shared;
+    static_assert(sizeof(MatrixProductShared<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
     int rank = Config::cluster > 1 ? cluster_rank() : 0;
-    if (threadIdx.x == 0) TileProduct<Config>::init(shared.stages);
+    if (threadIdx.x == 0) {
+        TileProduct<Config>::init(shared.product.stages);
+        ProductTerms<Config>::init(shared.terms);
+    }
     if constexpr (Config::cluster > 1) cluster_barrier();
     else block_barrier();
     if (!params.waits_late) wait_for_previous_kernel();
     allow_next_kernel();
 
     int rows = counted(params.row_count, params.rows), inner = counted(params.inner_count, params.inner);
+    if (Config::adds && inner == 0) rows = 0; // nothing to add: out is not even read
     int steps = ceil_div(inner, Config::block_hidden);
     ProductTiles<Config> tiles(rows, params.columns, params.group);
-    TileProduct<Config> product(shared.stages);
+    TileProduct<Config> product(shared.product.stages);
     int row_block, column_tile, group = warp_index() / 4;
     if (group == Config::consumer_groups) {
         if constexpr (Config::producer_registers > 0) registers_release<Config::producer_registers>();
+        if (warp_index() % 4 == 1) ProductTerms<Config>::look_up(shared.terms, params, tiles, rank, inner);
         if (threadIdx.x % 128 == 0)
             while (tiles.next(row_block, column_tile)) {
                 int row = (row_block * Config::cluster + rank) * Config::block_rows, column = column_tile * Config::block_vocab;
@@ -759,15 +1191,19 @@ __device__ __forceinline__ void matrix_product(const TensorMap &left_map, const 
         using Out = typename Config::out_element;
         OutMatrix<Out> old = {(const Out *)params.out, params.out_stride, rows, params.columns};
         float d[TileProduct<Config>::accumulators];
+        ProductTerms<Config> terms(shared.terms, params);
         while (tiles.next(row_block, column_tile)) {
             int done = steps;
+            terms.start(column_tile * Config::block_vocab);
             if constexpr (Config::filters) done = product.multiply_kept(d, group, steps, KeptSteps<Config>(params, row_block, column_tile));
             else product.multiply(d, group, steps);
             scale_product(d, params.factor, done);
             int row = (row_block * Config::cluster + rank) * Config::block_rows + group * 64 + (warp_index() % 4) * 16;
             scale_rows(d, params.row_factor, row, rows);
+            TargetTerms<Config> tile(params, rows, inner, row, column_tile * Config::block_vocab);
+            terms.add(tile, d, shared.product.out.box[warp_index()]);
             if (params.waits_late == writes_what_was_read) wait_for_previous_kernel();
-            TileStore<Config>::store(shared.out, out_map, old, d, row, column_tile * Config::block_vocab);
+            TileStore<Config>::store(shared.product.out, out_map, old, d, row, column_tile * Config::block_vocab);
         }
         TileStore<Config>::finish();
     }
@@ -778,6 +1214,6 @@ __device__ __forceinline__ void matrix_product(const TensorMap &left_map, const 
 }
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
-flp_matrix_product_bf16_bm128_bv256_c2_p4_km_kn_out_bf16_sm_90a(const __grid_constant__ TensorMap left_map, const __grid_constant__ TensorMap right_map, const __grid_constant__ TensorMap out_map, const __grid_constant__ MatrixProductParams params) {
+flp_matrix_product_bf16_bm128_bv256_c2_p4_km_kn_out_bf16_terms_down_sm_90a(const __grid_constant__ TensorMap left_map, const __grid_constant__ TensorMap right_map, const __grid_constant__ TensorMap out_map, const __grid_constant__ MatrixProductParams params) {
     matrix_product<Config>(left_map, right_map, out_map, params);
 }

@@ -9,7 +9,8 @@ local kernel = {}
 
 kernel.templates = {
   "types", "linear_logp_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "schedule", "moment", "row_statistics", "stashed_statistics", "tile_product", "tile_store", "linear_logp_stash",
+  { emit = wgmma.wrapper }, "schedule", "moment", "row_statistics", "stashed_statistics", "stash_units", "tile_product", "tile_store",
+  "linear_logp_stash",
 }
 kernel.entry = "linear_logp_stash"
 kernel.parameters = {
@@ -19,7 +20,6 @@ kernel.parameters = {
 function kernel.derive(spec) return budget.with_tile_store(budget.hopper(spec)) end
 
 function kernel.check(spec, arch)
-  if arch.matrix ~= "wgmma" then return nil, ("%s has no WGMMA; there is no portable stash"):format(spec.arch) end
   if spec.dtype ~= "bf16" then return nil, ("%s: 2^(z2 - k) needs the range of bf16"):format(spec.dtype) end
   local legal, reason = forward.check(spec, arch)
   if not legal then return nil, reason end

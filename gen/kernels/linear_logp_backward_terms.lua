@@ -1,0 +1,24 @@
+-- linear_logp's backward: the rows that count in the order of their targets.
+local arch = require "gen.arch"
+
+local kernel = {}
+
+kernel.templates = { "types", "row_target", "linear_logp_backward_params", "simt", "dependent_launch", "linear_logp_backward_terms" }
+kernel.entry = "linear_logp_backward_terms"
+kernel.parameters = { { "BackwardTermsParams", "params" } }
+
+function kernel.derive()
+  local threads = 256
+  return { threads = threads, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * threads) }
+end
+
+-- It waits itself for the kernel before, where there is an instruction for that.
+function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+
+function kernel.check() return true end
+
+function kernel.config() return {} end
+
+function kernel.numerics() return "linear_logp_backward_terms.r1" end
+
+return kernel

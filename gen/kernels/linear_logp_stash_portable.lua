@@ -1,0 +1,33 @@
+-- linear_logp from sm_80 on that keeps the terms of its sums for the gradients: the portable mainloop, statistics with given offsets, a store.
+local budget = require "gen.budget"
+local cxx = require "gen.cxx"
+local forward = require "gen.kernels.linear_logp_portable"
+local portable_tile = require "gen.kernels.portable_tile"
+local tile_config = require "gen.kernels.tile_config"
+
+local kernel = {}
+
+kernel.templates = portable_tile.templates({ "linear_logp_params" }, {
+  "convert", "tile_store", "schedule", "moment", "row_statistics", "stashed_statistics", "stash_units", "warp_statistics", "linear_logp_stash",
+})
+kernel.entry = "linear_logp_stash"
+kernel.parameters = { { "LinearLogpParams", "params" } }
+kernel.derive = budget.portable
+
+function kernel.check(spec, arch)
+  if spec.dtype ~= "bf16" then return nil, ("%s: 2^(z2 - k) needs the range of bf16"):format(spec.dtype) end
+  return forward.check(spec, arch)
+end
+
+function kernel.config(spec, n)
+  local compact = setmetatable({ compact = true }, { __index = spec })
+  return tile_config.join(portable_tile.config(spec, n, false, spec.dv), tile_config.options(compact), {
+    { "using", "out_element", cxx.types[spec.dtype] }, { "bool", "adds", false },
+  })
+end
+
+function kernel.numerics(spec)
+  return ("linear_logp_stash.r1.%s.%s.bv%dx2.s%d.%s"):format(portable_tile.product(spec), spec.dtype, spec.bv // 2, spec.s, spec.arch)
+end
+
+return kernel

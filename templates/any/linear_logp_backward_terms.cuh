@@ -1,0 +1,23 @@
+// The rows that count in the order of their targets, and those of one target in their own: a warp has four, and counts the rows that come before
+// each. That is N^2 comparisons, which stay far below the products' flops.
+// Config: threads
+template <class Config> __device__ __forceinline__ void linear_logp_backward_terms(const BackwardTermsParams &params) {
+    constexpr int own_rows = 4;
+    wait_for_previous_kernel();
+    int rows = counted(params.row_count, params.rows), first = (blockIdx.x * (Config::threads / 32) + warp_index()) * own_rows;
+    if (first >= rows) return;
+    int own[own_rows], before[own_rows] = {0, 0, 0, 0};
+#pragma unroll
+    for (int r = 0; r < own_rows; r++) own[r] = params.targets[min(first + r, rows - 1)].target;
+#pragma unroll 4
+    for (int j = lane_index(); j < rows; j += 32) {
+        int target = params.targets[j].target;
+#pragma unroll
+        for (int r = 0; r < own_rows; r++) before[r] += target < own[r] + (j < first + r); // its equals before it come before it
+    }
+#pragma unroll
+    for (int r = 0; r < own_rows; r++) {
+        for (int m = 16; m > 0; m /= 2) before[r] += shuffle_xor(before[r], m);
+        if (lane_index() == 0 && first + r < rows) params.terms[before[r]] = TargetTerm{own[r], first + r, params.row[first + r], 0};
+    }
+}

@@ -1,0 +1,113 @@
+// What the targets' derivatives (row_target.cuh) add to a tile of a product of the others: out += derivative . (a row of the other operand), in fp32.
+// Config: element, fragment_columns, weight_is_hidden_vocab, terms_along
+constexpr int term_of_each_row = 1, terms_down = 2, terms_across = 3; // Config::terms_along, 0: none
+
+// The first of the terms, which are in the order of their targets, with one from `target` on. By a warp: each step looks at 32 of them.
+__device__ __forceinline__ int first_term(const TargetTerm *terms, int count, int target) {
+    int low = 0, high = count;
+    while (low < high) {
+        int step = ceil_div(high - low, 32), probe = low + lane_index() * step;
+        int below = __popc(warp_ballot(probe < high && terms[probe].target < target));
+        high = min(high, low + below * step);
+        low = below > 0 ? low + (below - 1) * step + 1 : high;
+    }
+    return low;
+}
+
+// Of a fragment of 16 rows (row_statistics.cuh) with its corner at (row, column) of out.
+template <class Config> struct TargetTerms {
+    static constexpr int count = Config::fragment_columns / 2;
+    using element = typename Config::element;
+    const MatrixProductParams &params;
+    int rows, terms, row, column;
+    float factor;
+
+    // terms: how many there are.
+    __device__ __forceinline__ TargetTerms(const MatrixProductParams &params, int rows, int terms, int row, int column)
+        : params(params), rows(rows), terms(terms), row(row), column(column), factor(params.factor ? *params.factor : 1) {}
+
+    // grad_hidden's right operand is the weight; where it does not lie [inner, columns], a row of it is a column in memory.
+    static constexpr bool strides_within = Config::terms_along == term_of_each_row && !Config::weight_is_hidden_vocab;
+
+    // Element (i, k) of the other operand.
+    __device__ __forceinline__ const element *other(i64 i, i64 k) const {
+        return (const element *)params.others + (strides_within ? i + k * params.others_stride : i * params.others_stride + k);
+    }
+
+    // Row i of the other operand onto row h of the thread's two.
+    template <int h> __device__ __forceinline__ void add_row(float (&d)[count], float by, int i) const {
+        int c = column + 2 * (lane_index_reread() % 4), left = params.columns - c;
+        const element *from = other(i, c);
+        i64 step = strides_within ? params.others_stride : 1;
+#pragma unroll
+        for (int j = h * 2; j < count; j += 4) {
+#pragma unroll
+            for (int k = 0; k < 2; k++)
+                if ((j / 4) * 8 + k < left) d[j + k] = fmaf(by, to_float(from[((j / 4) * 8 + k) * step]), d[j + k]);
+            if (j / 4 % 8 == 7) keep_order(); // few loads in flight need few registers
+        }
+    }
+
+    // out's rows are the terms' own.
+    __device__ __forceinline__ void add_each(float (&d)[count]) const {
+        int r = row + lane_index_reread() / 4;
+        if (r < rows) add_row<0>(d, params.targets[r].derivative * factor, params.targets[r].target);
+        if (r + 8 < rows) add_row<1>(d, params.targets[r + 8].derivative * factor, params.targets[r + 8].target);
+    }
+
+    // The thread's two elements of row i of the other operand, where out's columns are vocabulary entries; zeros for i < 0.
+    __device__ __forceinline__ void pick(int i, float (&x)[2]) const {
+        int r = row + lane_index_reread() / 4;
+        x[0] = i >= 0 && r < rows ? to_float(*other(i, r)) : 0;
+        x[1] = i >= 0 && r + 8 < rows ? to_float(*other(i, r + 8)) : 0;
+    }
+
+    // by x onto the fragment's column `to`: one lane's of four.
+    __device__ __forceinline__ void put(float (&d)[count], int to, float by, const float (&x)[2]) const {
+        bool is_mine = lane_index_reread() % 4 == to % 8 / 2;
+#pragma unroll
+        for (int j = 0; j < count; j += 4) {
+            if (to / 8 != j / 4) continue; // all lanes alike
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                if (is_mine && to % 2 == k % 2) d[j + k] = fmaf(by, x[k / 2], d[j + k]);
+        }
+    }
+
+    // The terms with a target among `size` from `first` on: each(target - first, term's derivative, term's row), one after the other.
+    template <class Each> __device__ __forceinline__ void visit(int first, int size, Each each) const {
+        for (int at = first_term(params.terms, terms, first); at < terms; at += 32) {
+            int mine = at + lane_index();
+            TargetTerm term = mine < terms ? params.terms[mine] : TargetTerm{first + size, 0, 0, 0};
+            bool is_here = term.target < first + size;
+            float by = is_here ? params.targets[term.at].derivative * factor : 0;
+            int here = __popc(warp_ballot(is_here));
+            for (int i = 0; i < here; i++) each(shuffle(term.target, i) - first, shuffle(by, i), shuffle(term.row, i));
+            if (here < 32) break;
+        }
+    }
+
+    // out's rows are vocabulary entries.
+    __device__ __forceinline__ void add_down(float (&d)[count]) const {
+        int line = lane_index_reread() / 4;
+        visit(params.first_target + row, 16, [&](int distance, float by, int i) {
+            if (distance == line) add_row<0>(d, by, i);
+            if (distance == line + 8) add_row<1>(d, by, i);
+        });
+    }
+
+    // out's columns are.
+    __device__ __forceinline__ void add_across(float (&d)[count]) const {
+        visit(params.first_target + column, Config::fragment_columns, [&](int distance, float by, int i) {
+            float x[2];
+            pick(i, x);
+            put(d, distance, by, x);
+        });
+    }
+
+    __device__ __forceinline__ void add(float (&d)[count]) const {
+        if constexpr (Config::terms_along == term_of_each_row) add_each(d);
+        if constexpr (Config::terms_along == terms_down) add_down(d);
+        if constexpr (Config::terms_along == terms_across) add_across(d);
+    }
+};

@@ -1,0 +1,61 @@
+/* What the tests of operators share: a call with its plan and workspace over the fakes, and the cases that hold for every operator. */
+#ifndef FLP_TESTS_OPERATOR_CALL_H
+#define FLP_TESTS_OPERATOR_CALL_H
+#include "fake_cmocka.h"
+#include "plan/plan.h"
+
+/* One operator: its functions, and the test file's own context, plan, problem, arguments and the fields of these that cases set. */
+typedef struct {
+    flp_status (*plan_create)(flp_context *context, const void *problem, flp_plan **plan);
+    flp_status (*execute)(flp_plan *plan, const void *args);
+    flp_status (*run)(flp_context *context, const void *problem, const void *args);
+    flp_status (*prepare)(flp_context *context, const void *problem, void *stream);
+    const char *prepare_name;
+    flp_context **context;
+    flp_plan **plan;
+    void **memory; /* the workspace, malloc'ed */
+    const void *problem, *args;
+    const int64_t *most_rows; /* the problem's */
+    flp_backend *backend;
+    int64_t *rows; /* the arguments' */
+    void **workspace, **stream;
+    size_t *workspace_bytes;
+} operator_call;
+
+/* Of the running test; its file's setup sets it. */
+extern const operator_call *operator_call_current;
+
+/* The plan of the problem, and a workspace of exactly its bytes; the fake driver's calls and launches count from here on. */
+void operator_call_make_plan(void);
+
+/* After a setup: the plan on Hopper's path, or on the CPU's. Non-zero: it is another. */
+int operator_call_start_on_gpu(void);
+int operator_call_start_on_cpu(void);
+
+/* Tear-down of every test: nothing is left on the device. */
+int operator_call_stop(void **state);
+
+/* How many of the launches are of kernels whose names begin so. */
+int operator_call_launches_of(const char *kernel);
+
+/* With the change to `args`, which is then undone, the call is refused. */
+#define REFUSED(change, part)                                                                                            \
+    do {                                                                                                                 \
+        char saved_[sizeof(args)];                                                                                       \
+        memcpy(saved_, &args, sizeof(args));                                                                             \
+        change;                                                                                                          \
+        assert_fails(FLP_BAD_ARGUMENT, operator_call_current->execute(*operator_call_current->plan, &args), part);       \
+        memcpy(&args, saved_, sizeof(args));                                                                             \
+    } while (0)
+
+/* ---- cases: OPERATOR_CASE(name, setup) is the one below, called by its name alone. All but the first are of those that write gradients. */
+
+void operator_call_executing_in_a_workspace_allocates_nothing_and_can_be_captured(void **state);
+void operator_call_all_launches_are_on_the_stream(void **state);
+void operator_call_another_cuda_context_is_refused(void **state);
+void operator_call_a_failed_launch_names_the_kernel_and_is_the_last(void **state);
+void operator_call_calls_without_a_plan_share_one(void **state);
+void operator_call_a_prepared_problem_can_be_captured(void **state);
+
+#define OPERATOR_CASE(name, setup) { #name, operator_call_##name, setup, operator_call_stop, NULL }
+#endif
