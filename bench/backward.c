@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "filter_outcome.h"
 #include "gradient_setting.h"
 #include "plan/linear_logp_backward_plan.h"
 #include "plan/linear_logp_backward_problem.h"
@@ -14,7 +15,9 @@ const char *const flp_backward_cases[] = {
     "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16", "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16",
     "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:forward", "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:forward",
     "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:budget2415919104:forward",
-    "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:budget1207959552:forward", NULL
+    "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:budget1207959552:forward",
+    "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:filter3e-08", /* 2^-12 of what weighs a row in the mean, 1 / N */
+    "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:filter6e-08", NULL
 };
 
 typedef struct {
@@ -26,6 +29,7 @@ typedef struct {
     flp_plan *forward_plan, *backward_plan;
     flp_linear_logp_args forward_args;
     flp_linear_logp_backward_args backward_args;
+    flp_filter_outcome filtered; /* of the first execution */
 } bench;
 
 int flp_backward_is_case(const char *text)
@@ -33,25 +37,35 @@ int flp_backward_is_case(const char *text)
     return strncmp(text, "linear_logp_backward:", 21) == 0;
 }
 
-static flp_status parse(const char *text, bench *b)
+flp_status flp_backward_parse(const char *text, flp_linear_logp_backward_problem *problem)
 {
     flp_linear_logp_backward_problem given;
     flp_status status = flp_linear_logp_backward_problem_parse(text, &given);
-    const flp_linear_logp_problem *forward = &b->problem.forward;
 
     if (status == FLP_OK)
-        status = flp_linear_logp_backward_problem_normalize(&given, &b->problem);
+        status = flp_linear_logp_backward_problem_normalize(&given, problem);
+    if (status != FLP_OK)
+        return status;
+    if (!flp_gradient_setting_takes(&problem->forward) || problem->grad_hidden != FLP_BF16 || problem->grad_weight != FLP_BF16 ||
+        problem->accumulate || problem->g_lse || problem->g_entropy)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, both gradients in bf16, no "
+                               "options but budget, filter and forward", text);
+    return FLP_OK;
+}
+
+static flp_status parse(const char *text, bench *b)
+{
+    const flp_linear_logp_problem *forward = &b->problem.forward;
+    flp_status status = flp_backward_parse(text, &b->problem);
+
     if (status != FLP_OK)
         return status;
     b->forward = *forward;
-    if (!flp_gradient_setting_takes(forward) || b->problem.grad_hidden != FLP_BF16 || b->problem.grad_weight != FLP_BF16 || b->problem.accumulate ||
-        b->problem.grad_filter_eps != 0)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, both gradients in bf16, no "
-                               "options", text);
     b->setting.rows = forward->rows;
     b->setting.hidden_size = forward->hidden;
     b->setting.vocab = forward->vocab;
     b->setting.weight_dtype = FLP_BF16;
+    b->setting.filter_eps = b->problem.grad_filter_eps;
     return FLP_OK;
 }
 
@@ -125,21 +139,28 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
 
 /* ---- what goes into the results */
 
-/* products: of N, D and V, in ours and in the baseline. */
+/* products: of N, D and V, in ours and in the baseline; with a filter ours does less, and its rate is by this count too. */
 static json_t *pack_case(const bench *b, const char *text, int products, const flp_backward_errors *errors, json_t *regimes)
 {
+    json_t *result;
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(b->backward_plan);
     const double work = 2.0 * products * (double)b->forward.rows * (double)b->forward.hidden * (double)b->forward.vocab * 1e-12;
     char name[FLP_PROBLEM_TEXT_BYTES + 32];
 
     snprintf(name, sizeof(name), "%s%s", products == 4 && !b->problem.with_forward ? "linear_logp+" : "", text);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", name, "path",
+    result = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", name, "path",
                      flp_choose_name(b->backward_plan->choice.path), "kernel", plan->logits->manifest.variant, "product",
                      plan->weight_product->manifest.variant, "numerics", flp_plan_numerics(b->backward_plan), "workspace_bytes",
-                     (json_int_t)workspace_bytes(b), "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden,
-                     "grad_weight_error", errors->weight, "grad_hidden_rounding", errors->hidden_rounding, "grad_weight_rounding",
-                     errors->weight_rounding, "baseline", products == 4 ? "cuBLAS logits twice, gradients" : "cuBLAS logits, gradients",
+                     (json_int_t)workspace_bytes(b), "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative,
+                     "grad_weight_error", errors->weight.relative, "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all",
+                     errors->weight.of_all, "grad_hidden_rounding", errors->hidden.rounding,
+                     "grad_weight_rounding", errors->weight.rounding, "baseline", products == 4 ? "cuBLAS logits twice, gradients" : "cuBLAS logits, gradients",
                      "cublas_version", b->setting.cublas.version, "unit", "TFLOP/s", "work", work, "regimes", regimes);
+    if (result && !flp_filter_outcome_add(&b->filtered, errors, result)) {
+        json_decref(result);
+        return NULL;
+    }
+    return result;
 }
 
 static flp_status measure(bench *b, const char *text, int products, const flp_forward_options *options, const flp_backward_errors *errors,
@@ -169,6 +190,8 @@ static flp_status run(bench *b, const char *text, const flp_forward_options *opt
 
     if (status == FLP_OK)
         status = make_ours(b, options);
+    if (status == FLP_OK)
+        status = flp_filter_outcome_take(b->backward_plan, b->problem.grad_filter_eps, &b->filtered);
     if (status == FLP_OK)
         status = flp_gradient_setting_check(&b->setting, &errors);
     if (status == FLP_OK && b->problem.with_forward)

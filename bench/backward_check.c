@@ -15,14 +15,20 @@ enum { CHECKED = FLP_BACKWARD_CHECKED };
  * allowance. */
 static const double derivative_rounding = 0x1p-8 / 1.7320508075688772, slack = 1.05;
 
+/* A derivative below so many eps may have been below eps for the filter, which compares what fp32 makes of it. */
+static const double filter_slack = 1.01;
+
 /* One of the two gradients. */
 typedef struct {
     const flp_backward_answer *answer;
     int by_hidden;                     /* rows of grad_hidden; else of grad_weight */
     flp_gpu_matrix from, with;         /* the rows' own matrix; the one that they are multiplied with */
     int64_t rows[CHECKED];
-    double *derivatives;               /* [CHECKED, with.rows] */
+    double *derivatives, *below;       /* [CHECKED, with.rows]; of those that the filter may pass over, what they count */
     double *sums, *squares;            /* [CHECKED, columns]: the gradient; the sum of its terms' squares */
+    double *passed, *bound;            /* [CHECKED, columns]: |terms| that the filter may pass over; the bound of their sum that it promises */
+    CUdeviceptr left;                  /* [CHECKED, with.rows] fp64 */
+    flp_gpu_product product;
     flp_dtype dtype;                   /* of the gradient */
     void *got;                         /* [columns] */
 } gradient;
@@ -42,32 +48,72 @@ static void differentiate(gradient *g)
         }
 }
 
+static size_t left_bytes(const gradient *g)
+{
+    return (size_t)(CHECKED * g->with.rows) * sizeof(double);
+}
+
+static size_t product_bytes(const gradient *g)
+{
+    return (size_t)(CHECKED * g->with.columns) * sizeof(double);
+}
+
+static flp_status allocate_on_device(gradient *g)
+{
+    CUdeviceptr *const outputs[] = { &g->product.sums, &g->product.squares, &g->product.magnitudes };
+    flp_status status = flp_gpu_allocate(g->answer->gpu, left_bytes(g), &g->left);
+
+    for (int i = 0; i < 3 && status == FLP_OK; i++)
+        status = flp_gpu_allocate(g->answer->gpu, product_bytes(g), outputs[i]);
+    return status;
+}
+
+/* The product of left with the gradient's other matrix, on the device. */
+static flp_status multiply(gradient *g, const double *left)
+{
+    flp_status status = flp_gpu_upload(g->answer->gpu, g->left, left, left_bytes(g));
+
+    return status == FLP_OK ? flp_gpu_kernels_product(g->answer->gpu, g->answer->kernels, g->left, &g->with, CHECKED, &g->product) : status;
+}
+
+/* magnitudes: of the terms that may be passed over, each with its own derivative, or all with eps, as the promise has it. */
+static flp_status compute_below(gradient *g, int whole, double *magnitudes)
+{
+    const double eps = g->answer->filter_eps;
+    flp_status status;
+
+    for (int64_t i = 0; i < CHECKED * g->with.rows; i++) {
+        const double size = fabs(g->derivatives[i]);
+        g->below[i] = size < filter_slack * eps ? (whole ? eps : size) : 0;
+    }
+    status = multiply(g, g->below);
+    return status == FLP_OK ? flp_gpu_download(g->answer->gpu, magnitudes, g->product.magnitudes, product_bytes(g)) : status;
+}
+
 static flp_status compute(gradient *g)
 {
     flp_gpu *gpu = g->answer->gpu;
-    const size_t bytes = (size_t)(CHECKED * g->with.rows) * sizeof(double), out_bytes = (size_t)(CHECKED * g->with.columns) * sizeof(double);
-    CUdeviceptr rows, derivatives, sums, squares;
+    CUdeviceptr rows;
     flp_status status = flp_gpu_copy_in(gpu, g->rows, sizeof(g->rows), &rows);
 
     if (status == FLP_OK)
-        status = flp_gpu_allocate(gpu, bytes, &derivatives);
+        status = allocate_on_device(g);
     if (status == FLP_OK)
-        status = flp_gpu_allocate(gpu, out_bytes, &sums);
+        status = flp_gpu_kernels_logits(gpu, g->answer->kernels, &g->from, &g->with, rows, CHECKED, g->left);
     if (status == FLP_OK)
-        status = flp_gpu_allocate(gpu, out_bytes, &squares);
-    if (status == FLP_OK)
-        status = flp_gpu_kernels_logits(gpu, g->answer->kernels, &g->from, &g->with, rows, CHECKED, derivatives);
-    if (status == FLP_OK)
-        status = flp_gpu_download(gpu, g->derivatives, derivatives, bytes);
+        status = flp_gpu_download(gpu, g->derivatives, g->left, left_bytes(g));
     if (status != FLP_OK)
         return status;
     differentiate(g);
-    status = flp_gpu_upload(gpu, derivatives, g->derivatives, bytes);
+    status = multiply(g, g->derivatives);
     if (status == FLP_OK)
-        status = flp_gpu_kernels_product(gpu, g->answer->kernels, derivatives, &g->with, CHECKED, sums, squares);
+        status = flp_gpu_download(gpu, g->sums, g->product.sums, product_bytes(g));
     if (status == FLP_OK)
-        status = flp_gpu_download(gpu, g->sums, sums, out_bytes);
-    return status == FLP_OK ? flp_gpu_download(gpu, g->squares, squares, out_bytes) : status;
+        status = flp_gpu_download(gpu, g->squares, g->product.squares, product_bytes(g));
+    if (status != FLP_OK || g->answer->filter_eps == 0)
+        return status;
+    status = compute_below(g, 0, g->passed);
+    return status == FLP_OK ? compute_below(g, 1, g->bound) : status;
 }
 
 /* Of value in the nearest bf16, far from its smallest ones. */
@@ -81,7 +127,7 @@ static double rounding_error(double value)
 
 /* Sums over a row, of squares. */
 typedef struct {
-    double size, difference, rounded, estimate;
+    double size, difference, rounded, estimate, passed, bound;
 } norms;
 
 static norms compare_row(const gradient *g, int i)
@@ -89,40 +135,56 @@ static norms compare_row(const gradient *g, int i)
     norms sums = { 0 };
 
     for (int64_t c = 0; c < g->with.columns; c++) {
-        const double want = g->sums[i * g->with.columns + c];
+        const int64_t at = i * g->with.columns + c;
+        const double want = g->sums[at];
         sums.size += want * want;
         sums.difference += pow(flp_reference_decode(g->dtype, g->got, c) - want, 2);
         sums.rounded += g->dtype == FLP_BF16 ? pow(rounding_error(want), 2) : 0;
-        sums.estimate += derivative_rounding * derivative_rounding * g->squares[i * g->with.columns + c];
+        sums.estimate += derivative_rounding * derivative_rounding * g->squares[at];
+        sums.passed += g->passed[at] * g->passed[at];
+        sums.bound += g->bound[at] * g->bound[at];
     }
     return sums;
 }
 
-/* In the mean over rows, so that those with few large terms do not decide alone. */
-static flp_status compare(gradient *g, double *error, double *rounding)
+/* Without a filter in the mean over rows, so that those with few large terms do not decide alone. With one, of all rows as one: of a rare entry's
+ * row of grad_weight next to nothing need be left. */
+static void add_row(const gradient *g, const norms *row, norms *sums)
+{
+    const double scale = g->answer->filter_eps > 0 ? 1 : 1 / row->size;
+
+    sums->size += scale * row->size;
+    sums->difference += scale * row->difference;
+    sums->rounded += scale * row->rounded;
+    sums->estimate += scale * row->estimate;
+    sums->passed += scale * row->passed;
+    sums->bound += scale * row->bound;
+}
+
+static flp_status compare(gradient *g, flp_gradient_error *error)
 {
     const CUdeviceptr all = g->by_hidden ? g->answer->grad_hidden : g->answer->grad_weight;
     const int64_t columns = g->with.columns;
     const size_t bytes = (size_t)flp_dtype_bytes(g->dtype);
-    double difference = 0, rounded = 0, estimate = 0, allowed;
+    norms sums = { 0 };
+    double allowed, size = 0, difference = 0; /* of all rows as one */
 
     for (int i = 0; i < CHECKED; i++) {
         flp_status status = flp_gpu_download(g->answer->gpu, g->got, all + (uint64_t)(g->rows[i] * columns) * bytes, (size_t)columns * bytes);
-        norms sums;
+        norms row;
         if (status != FLP_OK)
             return status;
-        sums = compare_row(g, i);
-        difference += sums.difference / sums.size / CHECKED;
-        rounded += sums.rounded / sums.size / CHECKED;
-        estimate += sums.estimate / sums.size / CHECKED;
+        row = compare_row(g, i);
+        add_row(g, &row, &sums);
+        size += row.size;
+        difference += row.difference;
     }
-    *error = sqrt(difference);
-    *rounding = sqrt(rounded);
-    allowed = slack * sqrt(rounded + estimate);
-    if (*error <= allowed)
+    *error = (flp_gradient_error){ sqrt(sums.difference / sums.size), sqrt(difference / size), sqrt(sums.rounded / sums.size), sqrt(sums.bound / sums.size) };
+    allowed = slack * sqrt((sums.rounded + sums.estimate) / sums.size) + sqrt(sums.passed / sums.size);
+    if (error->relative <= allowed)
         return FLP_OK;
     return flp_status_fail(FLP_INTERNAL, "%s: relative error %.3g against fp64, allowed %.3g", g->by_hidden ? "grad_hidden" : "grad_weight",
-                           *error, allowed);
+                           error->relative, allowed);
 }
 
 /* Evenly spaced; every other one of grad_weight is a target's, where one term outweighs the others. */
@@ -135,25 +197,39 @@ static void choose_rows(gradient *g)
     }
 }
 
-static flp_status check(gradient *g, double *error, double *rounding)
+static flp_status allocate_on_host(gradient *g)
 {
-    const size_t columns = (size_t)g->with.columns;
-    flp_status status = FLP_OK;
+    const size_t left = CHECKED * (size_t)g->with.rows, columns = (size_t)g->with.columns;
+    const struct {
+        size_t count;
+        double **array;
+    } all[] = {
+        { left, &g->derivatives }, { left, &g->below }, { CHECKED * columns, &g->sums }, { CHECKED * columns, &g->squares },
+        { CHECKED * columns, &g->passed }, { CHECKED * columns, &g->bound },
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (!(*all[i].array = calloc(all[i].count, sizeof(double))))
+            return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the gradients' check");
+    g->got = malloc(columns * (size_t)flp_dtype_bytes(g->dtype));
+    return g->got ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the gradients' check");
+}
+
+static flp_status check(gradient *g, flp_gradient_error *error)
+{
+    flp_status status = allocate_on_host(g);
 
     choose_rows(g);
-    g->derivatives = malloc(CHECKED * (size_t)g->with.rows * sizeof(double));
-    g->sums = malloc(CHECKED * columns * sizeof(double));
-    g->squares = malloc(CHECKED * columns * sizeof(double));
-    g->got = malloc(columns * (size_t)flp_dtype_bytes(g->dtype));
-    if (!g->derivatives || !g->sums || !g->squares || !g->got)
-        status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the gradients' check");
     if (status == FLP_OK)
         status = compute(g);
     if (status == FLP_OK)
-        status = compare(g, error, rounding);
+        status = compare(g, error);
     free(g->derivatives);
+    free(g->below);
     free(g->sums);
     free(g->squares);
+    free(g->passed);
+    free(g->bound);
     free(g->got);
     return status;
 }
@@ -162,7 +238,7 @@ flp_status flp_backward_check(const flp_backward_answer *answer, flp_backward_er
 {
     gradient hidden = { .answer = answer, .by_hidden = 1, .dtype = FLP_BF16, .from = answer->hidden, .with = answer->weight };
     gradient weight = { .answer = answer, .by_hidden = 0, .dtype = answer->weight_dtype, .from = answer->weight, .with = answer->hidden };
-    flp_status status = check(&hidden, &errors->hidden, &errors->hidden_rounding);
+    flp_status status = check(&hidden, &errors->hidden);
 
-    return status == FLP_OK ? check(&weight, &errors->weight, &errors->weight_rounding) : status;
+    return status == FLP_OK ? check(&weight, &errors->weight) : status;
 }

@@ -14,14 +14,22 @@ typedef struct {
     flp_dtype weight_dtype;
     const int64_t *targets;
     const float *g, *lse;                 /* [N]: of the loss by logp; the forward's */
+    double filter_eps;                    /* the problem's grad_filter_eps */
 } flp_backward_answer;
 
+/* Each relative to || fp64 || of a row, in the mean (of squares) over the rows looked at; with a filter, to || fp64 || of all of them together. */
 typedef struct {
-    double hidden, weight;                   /* || got - fp64 || / || fp64 || of a row, in the mean (of squares) over those looked at */
-    double hidden_rounding, weight_rounding; /* the same of the fp64 gradient rounded to bf16 */
+    double relative; /* || got - fp64 || */
+    double of_all;   /* the same relative to || fp64 || of all of them together */
+    double rounding; /* of the fp64 gradient rounded to bf16 */
+    double bound;    /* of what the filter passed over, by runtime/fusedlogp.h: eps times |weight| or |hidden|; far above the error */
+} flp_gradient_error;
+
+typedef struct {
+    flp_gradient_error hidden, weight;
 } flp_backward_errors;
 
-/* Looks at FLP_BACKWARD_CHECKED rows of each, of grad_weight half of them targets'. FLP_INTERNAL: an error above 1.05 times what rounding the derivatives by the logits and the
- * gradient itself to bf16 costs. */
+/* Looks at FLP_BACKWARD_CHECKED rows of each, of grad_weight half of them targets'. FLP_INTERNAL: an error above 1.05 times what rounding the
+ * derivatives by the logits and the gradient itself to bf16 costs, and || the absolute values of the terms that the filter may pass over || more. */
 flp_status flp_backward_check(const flp_backward_answer *answer, flp_backward_errors *errors);
 #endif

@@ -119,13 +119,14 @@ static json_t *pack_case(const bench *b, const char *text, const flp_backward_er
     const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(b->plan);
     const double work = 6.0 * (double)b->setting.rows * (double)b->setting.hidden_size * (double)b->setting.vocab * 1e-12;
 
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path",
                      flp_choose_name(b->plan->choice.path), "kernel", plan->forward.tile->manifest.variant, "product",
                      plan->backward.weight_product->manifest.variant, "numerics", flp_plan_numerics(b->plan), "workspace_bytes",
-                     (json_int_t)b->workspace_bytes, "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden,
-                     "grad_weight_error", errors->weight, "grad_hidden_rounding", errors->hidden_rounding, "grad_weight_rounding",
-                     errors->weight_rounding, "baseline", "cuBLAS logits, gradients", "cublas_version", b->setting.cublas.version, "unit", "TFLOP/s",
-                     "work", work, "regimes", regimes);
+                     (json_int_t)b->workspace_bytes, "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative,
+                     "grad_weight_error", errors->weight.relative, "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all",
+                     errors->weight.of_all, "grad_hidden_rounding", errors->hidden.rounding,
+                     "grad_weight_rounding", errors->weight.rounding, "baseline", "cuBLAS logits, gradients", "cublas_version",
+                     b->setting.cublas.version, "unit", "TFLOP/s", "work", work, "regimes", regimes);
 }
 
 static flp_status measure(bench *b, const char *text, const flp_forward_options *options, const flp_backward_errors *errors, json_t **result)

@@ -10,6 +10,7 @@
 #include "cross_entropy.h"
 #include "forward.h"
 #include "logits.h"
+#include "peaked_inputs.h"
 #include "report.h"
 #include "start.h"
 #include "weighted_sum.h"
@@ -268,7 +269,10 @@ int main(int argc, char **argv)
         table, parse, "\njit\nplot RESULTS.json OUT.svg",
         "Measures each operator beside its baselines in interleaved pairs, linear_logp and its backward beside cuBLAS's bare products (N <= 64: one "
         "read of the weight), the others beside reading, writing or copying the same bytes, and what starting costs. jit: the part of starting that needs no GPU.\v"
-        "burst: the device idles before each operation, which then runs once untimed and once timed. sustained: back to back.", 0, 0, 0
+        "burst: the device idles before each operation, which then runs once untimed and once timed. sustained: back to back.\n"
+        "Inputs are random: logits of deviation 2. A problem of linear_logp_backward with a gradient filter (filterEPS) has inputs as a trained "
+        "model's instead, " FLP_PEAKED_INPUTS_NAME "; upstream gradients are N(0, 1 / N^2). The results then say how many blocks were kept, and "
+        "beside the errors what the filter may make of them. Rates count all products.", 0, 0, 0
     };
     bench_options options = { .forward = { .measure = { .repeats = 40, .idle_ms = 30, .warm_up_ms = 1500 }, .regimes = 3 } };
     int code;

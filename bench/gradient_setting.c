@@ -7,13 +7,15 @@
 #include "base/status.h"
 #include "cases.h"
 #include "cpu/convert.h"
+#include "peaked_inputs.h"
 
 enum { NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32, G_STREAM = 33, ZERO_STREAM = 34 };
 
 int flp_gradient_setting_takes(const flp_linear_logp_problem *normal)
 {
     return normal->dtype == FLP_BF16 && normal->bias_dtype == FLP_NONE && normal->weight_layout == FLP_VOCAB_HIDDEN && normal->rows >= 2 &&
-           normal->hidden_stride == normal->hidden && normal->weight_stride == normal->hidden && normal->hidden % 8 == 0 && normal->softcap == 0;
+           normal->hidden_stride == normal->hidden && normal->weight_stride == normal->hidden && normal->hidden % 8 == 0 && normal->softcap == 0 &&
+           normal->target_dtype == FLP_I64;
 }
 
 /* ---- the baseline */
@@ -74,7 +76,18 @@ static flp_status allocate_all(flp_gradient_setting *b)
     return status;
 }
 
-/* hidden ~ N(0, 1), weight ~ N(0, 4 / D): logits with a deviation of 2. Upstream gradients ~ N(0, 1 / N^2). */
+/* Without a filter logits have a deviation of 2. */
+static flp_status fill_matrices(flp_gradient_setting *b)
+{
+    const int peaked = b->filter_eps > 0;
+    flp_status status = flp_gpu_kernels_fill(b->gpu, &b->kernels, &b->hidden, HIDDEN_STREAM, 1);
+
+    if (status == FLP_OK)
+        status = flp_gpu_kernels_fill(b->gpu, &b->kernels, &b->weight, WEIGHT_STREAM, (peaked ? 1 : 2) / sqrt((double)b->hidden_size));
+    return status == FLP_OK && peaked ? flp_peaked_inputs_make(b->gpu, &b->hidden, &b->weight, b->target) : status;
+}
+
+/* Upstream gradients ~ N(0, 1 / N^2). */
 static flp_status fill_inputs(flp_gradient_setting *b)
 {
     const int64_t rows = b->rows;
@@ -82,16 +95,14 @@ static flp_status fill_inputs(flp_gradient_setting *b)
     flp_status status;
 
     for (int64_t i = 0; i < rows; i++) {
-        b->targets[i] = i == 0 ? b->vocab - 1 : (i * 7919 + 13) % b->vocab;
+        b->targets[i] = i == 0 ? b->vocab - 1 : b->filter_eps > 0 ? flp_peaked_inputs_target(i, b->vocab) : (i * 7919 + 13) % b->vocab;
         b->g_host[i] = (float)(flp_case_random_normal(G_STREAM, (uint64_t)i) / (double)rows);
     }
-    status = flp_gpu_kernels_fill(b->gpu, &b->kernels, &b->hidden, HIDDEN_STREAM, 1);
-    if (status == FLP_OK)
-        status = flp_gpu_kernels_fill(b->gpu, &b->kernels, &b->weight, WEIGHT_STREAM, 2 / sqrt((double)b->hidden_size));
-    if (status == FLP_OK)
-        status = flp_gpu_copy_in(b->gpu, b->targets, (size_t)rows * sizeof(*b->targets), &b->target);
+    status = flp_gpu_copy_in(b->gpu, b->targets, (size_t)rows * sizeof(*b->targets), &b->target);
     if (status == FLP_OK)
         status = flp_gpu_copy_in(b->gpu, b->g_host, (size_t)rows * sizeof(float), &b->g);
+    if (status == FLP_OK)
+        status = fill_matrices(b);
     return status == FLP_OK ? flp_gpu_kernels_fill(b->gpu, &b->kernels, &grad_weight, ZERO_STREAM, 0) : status;
 }
 
@@ -135,6 +146,7 @@ flp_status flp_gradient_setting_check(flp_gradient_setting *b, flp_backward_erro
     const flp_backward_answer answer = {
         .gpu = b->gpu, .kernels = &b->kernels, .hidden = b->hidden, .weight = b->weight, .grad_hidden = b->grad_hidden,
         .grad_weight = b->grad_weight, .weight_dtype = b->weight_dtype, .targets = b->targets, .g = b->g_host, .lse = b->lse_host,
+        .filter_eps = b->filter_eps,
     };
     flp_status status = flp_gpu_download(b->gpu, b->lse_host, b->lse, (size_t)b->rows * sizeof(float));
 

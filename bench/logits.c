@@ -217,6 +217,22 @@ static double work(const bench *b)
     return (b->is_backward ? 2.0 : 1.0) * (double)b->bytes * 1e-12;
 }
 
+static json_t *pack_case(const bench *b, const char *text, double error, int checked, json_t *regimes)
+{
+    flp_text kernels = { 0 };
+    json_t *result;
+
+    flp_logits_name_kernels(b->plan, b->is_backward, b->problem.rows, &kernels);
+    result = kernels.failed ? NULL
+                            : json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:s, s:s, s:f, s:O}", "problem", text, "path",
+                                        flp_choose_name(b->plan->choice.path), "kernel", kernels.data, "numerics", flp_plan_numerics(b->plan),
+                                        "workspace_bytes", (json_int_t)flp_plan_workspace_bytes(b->plan, b->problem.rows), "rows_checked",
+                                        (json_int_t)checked, "relative_error", error, "baseline", baseline_name(b), "unit", "TB/s", "work", work(b),
+                                        "regimes", regimes);
+    flp_text_free(&kernels);
+    return result;
+}
+
 static flp_status run(bench *b, const char *text, const flp_forward_options *options, json_t *regimes, json_t **result)
 {
     const flp_measured ours = { launch_ours, b }, baseline = { launch_baseline, b };
@@ -240,11 +256,7 @@ static flp_status run(bench *b, const char *text, const flp_forward_options *opt
         status = flp_regimes_measure(b->gpu, b->stream, options->regimes, &options->measure, &ours, &baseline, regimes);
     if (status != FLP_OK)
         return status;
-    *result = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:s, s:s, s:f, s:O}", "problem", text, "path",
-                        flp_choose_name(b->plan->choice.path), "kernel", b->plan->kernels[b->backward.fused ? 1 : 0]->manifest.variant,
-                        "numerics", flp_plan_numerics(b->plan), "workspace_bytes",
-                        (json_int_t)flp_plan_workspace_bytes(b->plan, b->problem.rows), "rows_checked", (json_int_t)checked,
-                        "relative_error", error, "baseline", baseline_name(b), "unit", "TB/s", "work", work(b), "regimes", regimes);
+    *result = pack_case(b, text, error, checked, regimes);
     return *result ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");
 }
 

@@ -73,6 +73,14 @@ static const char *text(json_t *object, const char *key)
     return found ? found : "";
 }
 
+static void print_filter(json_t *result)
+{
+    printf("    filter %g kept %.0f of %.0f blocks; errors of grad_hidden, grad_weight %.2e, %.2e, of which the filter may make %.2e, %.2e; data: %s\n",
+           number(result, "grad_filter_eps", NULL), number(result, "blocks_kept", NULL), number(result, "blocks", NULL),
+           number(result, "relative_error", NULL), number(result, "grad_weight_error", NULL), number(result, "grad_hidden_bound", NULL),
+           number(result, "grad_weight_bound", NULL), text(result, "data"));
+}
+
 void flp_report_print_case(json_t *result, int header)
 {
     const double work = number(result, "work", NULL), mebi = 1 << 20;
@@ -90,6 +98,8 @@ void flp_report_print_case(json_t *result, int header)
     printf("    %s; baseline: %s; error against fp64 %.2e over %.0f rows; workspace %.2f MiB, taken from the device %.2f MiB\n",
            *text(result, "tile") ? text(result, "tile") : text(result, "kernel"), text(result, "baseline"), number(result, "relative_error", NULL), number(result, "rows_checked", NULL),
            number(result, "workspace_bytes", NULL) / mebi, number(result, "memory_bytes", NULL) / mebi);
+    if (json_object_get(result, "blocks"))
+        print_filter(result);
     fflush(stdout);
 }
 

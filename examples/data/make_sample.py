@@ -139,10 +139,11 @@ def measure():
     head = read_safetensors(FOLDER / "head.safetensors")
     target = head["target"].astype(np.int64)
     rows = np.arange(len(target))
-    model = log_softmax(head["hidden"] @ head["weight"].T + head["bias"])[rows, target].mean()
+    log_p = log_softmax(head["hidden"] @ head["weight"].T + head["bias"])
+    model = log_p[rows, target].mean()
     unigram = log_softmax(head["bias"])[target].mean()
     return {"tokens": len(target), "vocab": len(head["bias"]), "hidden": HIDDEN,
-            "mean_logp": model, "perplexity": math.exp(-model),
+            "mean_logp": model, "perplexity": math.exp(-model), "mean_entropy": -(np.exp(log_p) * log_p).sum(axis=-1).mean(),
             "unigram_mean_logp": unigram, "unigram_perplexity": math.exp(-unigram)}
 
 

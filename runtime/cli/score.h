@@ -6,7 +6,7 @@
 
 typedef struct {
     const char *hidden, *weight, *logits, *target, *bias; /* tensor files; hidden and weight, or logits; bias may be NULL */
-    const char *out, *lse, *argmax;              /* result files or NULL */
+    const char *out, *lse, *entropy, *argmax;    /* result files or NULL */
     flp_weight_layout layout;
     int64_t vocab;         /* 0: as weight has it */
     double temperature, softcap; /* 0: none */
@@ -42,8 +42,8 @@ flp_status flp_score_plan_create(flp_context *context, const flp_score_inputs *i
 flp_status flp_score_execute(const flp_score_inputs *inputs, flp_plan *plan, const flp_linear_logp_args *args);
 
 typedef struct {
-    float *logp, *lse; /* [rows]; lse NULL where not asked for */
-    int32_t *argmax;   /* [rows] or NULL */
+    float *logp, *lse, *entropy; /* [rows]; lse and entropy NULL where not asked for */
+    int32_t *argmax;             /* [rows] or NULL */
     char device[256], path[32], reason[640], numerics[512]; /* as flp_plan_describe has them */
     char problem[256];  /* canonical string, of one chunk */
     int64_t chunk_rows;

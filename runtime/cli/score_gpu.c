@@ -9,6 +9,8 @@
 #define MOST_USEFUL_ROWS 65536
 /* Of the free memory: the rest is for the kernels' scratch, the modules and whoever else allocates meanwhile. */
 #define USABLE_EIGHTHS 7
+/* Of four bytes each a row: logp, lse, entropy, argmax. */
+#define RESULTS 4
 
 flp_status flp_score_gpu_open(const flp_driver *driver, int ordinal, flp_score_gpu *gpu)
 {
@@ -50,7 +52,7 @@ flp_status flp_score_gpu_chunk(const flp_score_gpu *gpu, const flp_score_inputs 
     size_t free_bytes, total_bytes;
     flp_status status = flp_driver_check(gpu->driver, gpu->driver->memory_info(&free_bytes, &total_bytes), "cuMemGetInfo");
     if (status != FLP_OK) return status;
-    int64_t row_bytes = hidden_row_bytes(inputs) + flp_dtype_bytes(inputs->problem.target_dtype) + 3 * (int64_t)sizeof(float);
+    int64_t row_bytes = hidden_row_bytes(inputs) + flp_dtype_bytes(inputs->problem.target_dtype) + RESULTS * (int64_t)sizeof(float);
     int64_t usable = (int64_t)(free_bytes / 8 * USABLE_EIGHTHS) - (int64_t)inputs->weight.bytes - (int64_t)inputs->bias.bytes;
     int64_t fitting = usable > 0 ? usable / row_bytes : 0;
     *rows = wanted ? wanted : fitting < MOST_USEFUL_ROWS ? fitting : MOST_USEFUL_ROWS;
@@ -85,7 +87,7 @@ flp_status flp_score_gpu_load(flp_score_gpu *gpu, const flp_score_inputs *inputs
         [FLP_SCORE_BIAS] = inputs->bias.bytes,
         [FLP_SCORE_HIDDEN] = (size_t)(rows * hidden_row_bytes(inputs)),
         [FLP_SCORE_TARGET] = (size_t)(rows * flp_dtype_bytes(inputs->problem.target_dtype)),
-        [FLP_SCORE_LOGP] = row_words, [FLP_SCORE_LSE] = row_words, [FLP_SCORE_ARGMAX] = row_words,
+        [FLP_SCORE_LOGP] = row_words, [FLP_SCORE_LSE] = row_words, [FLP_SCORE_ENTROPY] = row_words, [FLP_SCORE_ARGMAX] = row_words,
         [FLP_SCORE_WORKSPACE] = gpu->workspace_bytes};
     for (int i = 0; i < FLP_SCORE_BUFFERS; i++) {
         if (bytes[i] == 0) continue;
@@ -112,6 +114,7 @@ flp_status flp_score_gpu_execute(flp_score_gpu *gpu, const flp_score_inputs *inp
     on_device.target = device_pointer(gpu, FLP_SCORE_TARGET);
     on_device.logp = device_pointer(gpu, FLP_SCORE_LOGP);
     on_device.lse = args->lse ? device_pointer(gpu, FLP_SCORE_LSE) : NULL;
+    on_device.entropy = args->entropy ? device_pointer(gpu, FLP_SCORE_ENTROPY) : NULL;
     on_device.argmax = args->argmax ? device_pointer(gpu, FLP_SCORE_ARGMAX) : NULL;
     on_device.workspace = device_pointer(gpu, FLP_SCORE_WORKSPACE);
     on_device.workspace_bytes = gpu->workspace_bytes;
@@ -122,6 +125,7 @@ flp_status flp_score_gpu_execute(flp_score_gpu *gpu, const flp_score_inputs *inp
     if (status == FLP_OK) status = flp_score_execute(inputs, plan, &on_device);
     if (status == FLP_OK) status = download(gpu, FLP_SCORE_LOGP, args->logp, rows);
     if (status == FLP_OK) status = download(gpu, FLP_SCORE_LSE, args->lse, rows);
+    if (status == FLP_OK) status = download(gpu, FLP_SCORE_ENTROPY, args->entropy, rows);
     if (status == FLP_OK) status = download(gpu, FLP_SCORE_ARGMAX, args->argmax, rows);
     if (status != FLP_OK) return status;
     return flp_driver_check(gpu->driver, gpu->driver->stream_synchronize(gpu->stream), "cuStreamSynchronize");

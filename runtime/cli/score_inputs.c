@@ -98,7 +98,7 @@ static flp_status complete_logits(const flp_score_options *options, flp_score_in
     inputs->problem = (flp_linear_logp_problem){
         .dtype = inputs->hidden.dtype, .rows = inputs->hidden.shape[0], .hidden = columns, .vocab = vocab, .hidden_stride = columns,
         .target_dtype = inputs->target.dtype, .softcap = options->softcap, .argmax = options->argmax != NULL,
-        .backend = options->backend};
+        .entropy = options->entropy != NULL, .backend = options->backend};
     return check_targets(options, inputs);
 }
 
@@ -117,7 +117,7 @@ flp_status flp_score_inputs_open(const flp_score_options *options, flp_score_inp
         .vocab = options->vocab ? options->vocab : vocab, .weight_layout = options->layout,
         .hidden_stride = columns, .weight_stride = inputs->weight.shape[1],
         .bias_dtype = inputs->bias.dtype, .target_dtype = inputs->target.dtype, .softcap = options->softcap,
-        .argmax = options->argmax != NULL, .precision = options->precision, .backend = options->backend};
+        .argmax = options->argmax != NULL, .entropy = options->entropy != NULL, .precision = options->precision, .backend = options->backend};
     return check_targets(options, inputs);
 }
 

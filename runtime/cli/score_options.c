@@ -5,7 +5,7 @@
 #include "cli/score.h"
 
 enum {
-    HIDDEN = 256, WEIGHT, LOGITS, TARGET, BIAS, LAYOUT, VOCAB, TEMPERATURE, SOFTCAP, IGNORE_INDEX, OUT, LSE, ARGMAX,
+    HIDDEN = 256, WEIGHT, LOGITS, TARGET, BIAS, LAYOUT, VOCAB, TEMPERATURE, SOFTCAP, IGNORE_INDEX, OUT, LSE, ENTROPY, ARGMAX,
     BACKEND, EXACT, DEVICE, THREADS, CHUNK_ROWS, JSON, QUIET
 };
 
@@ -26,6 +26,7 @@ static const struct argp_option table[] = {
     {0, 0, 0, 0, "Results (FILE.npy, FILE.csv or FILE.json):", 3},
     {"out", OUT, "FILE", 0, "log-probability of every token", 0},
     {"lse", LSE, "FILE", 0, "log-sum-exp of every row", 0},
+    {"entropy", ENTROPY, "FILE", 0, "entropy of every row's probabilities, in nats", 0},
     {"argmax", ARGMAX, "FILE", 0, "most probable token of every row", 0},
     {0, 0, 0, 0, "Where and how:", 4},
     {"backend", BACKEND, "NAME", 0, "auto, sm_90a, portable or cpu (default: auto)", 0},
@@ -71,6 +72,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case IGNORE_INDEX: options->ignore_index = flp_console_integer(state, "ignore-index", argument, INT64_MIN, INT64_MAX); break;
     case OUT: options->out = result_path(state, "out", argument); break;
     case LSE: options->lse = result_path(state, "lse", argument); break;
+    case ENTROPY: options->entropy = result_path(state, "entropy", argument); break;
     case ARGMAX: options->argmax = result_path(state, "argmax", argument); break;
     case BACKEND: options->backend = (flp_backend)flp_console_choice(state, "backend", argument, backends); break;
     case EXACT: options->precision = FLP_PRECISION_EXACT; break;

@@ -37,8 +37,10 @@ static flp_status allocate_results(const flp_score_options *options, int64_t row
     size_t words = rows > 0 ? (size_t)rows : 1;
     result->logp = calloc(words, sizeof *result->logp);
     if (options->lse) result->lse = calloc(words, sizeof *result->lse);
+    if (options->entropy) result->entropy = calloc(words, sizeof *result->entropy);
     if (options->argmax) result->argmax = calloc(words, sizeof *result->argmax);
-    if (result->logp && (result->lse || !options->lse) && (result->argmax || !options->argmax)) return FLP_OK;
+    if (result->logp && (result->lse || !options->lse) && (result->entropy || !options->entropy) && (result->argmax || !options->argmax))
+        return FLP_OK;
     return flp_status_fail(FLP_OUT_OF_MEMORY, "results of %" PRId64 " rows", rows);
 }
 
@@ -111,7 +113,7 @@ static flp_status execute_chunk(const flp_score_options *options, const flp_scor
         .target = (const char *)inputs->target.data + first * flp_dtype_bytes(problem->target_dtype),
         .ignore_index = options->ignore_index, .temperature = options->temperature,
         .logp = result->logp + first, .lse = result->lse ? result->lse + first : NULL,
-        .argmax = result->argmax ? result->argmax + first : NULL};
+        .entropy = result->entropy ? result->entropy + first : NULL, .argmax = result->argmax ? result->argmax + first : NULL};
     return now->gpu.driver ? flp_score_gpu_execute(&now->gpu, inputs, now->plan, &args) : flp_score_execute(inputs, now->plan, &args);
 }
 
@@ -152,6 +154,7 @@ void flp_score_run_free(flp_score_result *result)
 {
     free(result->logp);
     free(result->lse);
+    free(result->entropy);
     free(result->argmax);
     memset(result, 0, sizeof *result);
 }

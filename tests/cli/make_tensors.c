@@ -109,13 +109,14 @@ static void write_safetensors(const char *folder, kind type)
     finish(file);
 }
 
-/* Lines "row,target,logp" as fusedlogp score writes them. */
+/* Lines "row,target,logp" as fusedlogp score writes them; beside them, in NAME-entropy.csv, "row,entropy". */
 static void write_reference(const char *folder, const char *name, int with_bias, int vocab, double temperature, double softcap)
 {
-    FILE *file = create(folder, name, "", ".csv");
+    FILE *file = create(folder, name, "", ".csv"), *entropies = create(folder, name, "entropy", ".csv");
     fprintf(file, "row,target,logp\n");
+    fprintf(entropies, "row,entropy\n");
     for (int row = 0; row < ROWS; row++) {
-        double scaled[VOCAB], sum = 0;
+        double scaled[VOCAB], sum = 0, entropy = 0;
         for (int v = 0; v < vocab; v++) {
             double z = (with_bias ? biased : logits)[row * VOCAB + v];
             scaled[v] = (softcap > 0 ? softcap * tanh(z / softcap) : z) / temperature;
@@ -123,8 +124,11 @@ static void write_reference(const char *folder, const char *name, int with_bias,
         }
         int wanted = (int)target[row];
         fprintf(file, "%d,%d,%.17g\n", row, wanted, wanted == IGNORE_INDEX ? 0.0 : scaled[wanted] - log(sum));
+        for (int v = 0; v < vocab; v++) entropy -= exp(scaled[v]) / sum * (scaled[v] - log(sum));
+        fprintf(entropies, "%d,%.17g\n", row, entropy);
     }
     finish(file);
+    finish(entropies);
 }
 
 static void fill(void)

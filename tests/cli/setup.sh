@@ -34,12 +34,14 @@ standard output: $(cat "$work/stdout")"
     check "$name" "$wrong"
 }
 
-# Lines of two files row,target,logp that differ by more than the tolerance, relative to the larger of |logp| and 1.
+# Lines of two files row,...,value with the same columns that differ, in the value by more than the tolerance, relative to the larger of
+# |value| and 1.
 differences() { # WANTED GOT TOLERANCE
-    paste -d, "$1" "$2" | awk -F, -v tolerance="$3" '
-        NR == 1 { if ($0 != "row,target,logp,row,target,logp") print "header: " $0; next }
-        NF != 6 || $1 != $4 || $2 != $5 { print "rows differ: " $0; next }
-        { error = $6 - $3; if (error < 0) error = -error; size = $3 < -1 ? -$3 : 1 }
-        !(error <= tolerance * size) { print "row " $1 ": got " $6 ", wanted " $3 }
+    paste -d, "$1" "$2" | awk -F, -v header="$(head -1 "$1")" -v tolerance="$3" '
+        NR == 1 { columns = split(header, names, ","); if ($0 != header "," header) print "header: " $0; next }
+        NF != 2 * columns { print "columns: " $0; next }
+        { for (i = 1; i < columns; i++) if ($i != $(i + columns)) print "rows differ: " $0 }
+        { wanted = $columns; error = $NF - wanted; if (error < 0) error = -error; size = wanted < 0 ? -wanted : wanted; if (size < 1) size = 1 }
+        !(error <= tolerance * size) { print "row " $1 ": got " $NF ", wanted " wanted }
         END { if (NR < 2) print "no rows" }'
 }

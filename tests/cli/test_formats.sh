@@ -31,6 +31,16 @@ check "JSON and CSV hold the same numbers" "$(
     done)"
 check "lse has a line a row" "$([ "$(head -1 lse.csv),$(wc -l <lse.csv)" = "row,lse,38" ] || cat lse.csv)"
 check "argmax lies in the vocabulary" "$(awk -F, 'NR > 1 && !($2 >= 0 && $2 < 101)' argmax.csv)"
+score $plain --target target-i32.npy --entropy entropy.csv
+check "entropy: fp64 within $tolerance" "$(differences plain-entropy.csv entropy.csv $tolerance)"
+score --hidden hidden-bf16.npy --weight weight-bf16.npy --target target-i32.npy --bias bias-bf16.npy --vocab 90 --temperature 0.7 --softcap 3 \
+    --entropy options.entropy.csv
+check "... with a bias, temperature, softcap, padded vocabulary" "$(differences options-entropy.csv options.entropy.csv $tolerance)"
+score $plain --target ignoring-i64.npy --ignore-index -7 --entropy ignoring.entropy.csv
+check "... of ignored rows too" "$(differences ignoring-entropy.csv ignoring.entropy.csv $tolerance)"
+score $plain --target target-i32.npy --out beside.csv --entropy entropy.json
+check "... changes no log-probability" "$(cmp f32.csv beside.csv 2>&1)"
+check "... has every row in JSON" "$([ "$(json_value entropy.json rows),$(json_value entropy.json entropy)" = 37,37 ] || cat entropy.json)"
 score $plain --target target-i32.npy --out out.npy
 check "a .npy holds 37 floats behind 128 bytes" "$([ "$(wc -c <out.npy)" = $((128 + 4 * 37)) ] || wc -c out.npy)"
 check "... the ones of the CSV" "$(

@@ -15,6 +15,8 @@ score $logits --chunk-rows 5 --quiet --out chunks.csv
 check "chunks change no bit" "$(cmp plain.out.csv chunks.csv 2>&1)"
 score --hidden hidden-f32.npy --weight weight-f32.npy --target target-i32.npy --quiet --argmax argmax.head.csv
 check "the most probable tokens are those of hidden and weight" "$(cmp argmax.head.csv argmax.csv 2>&1)"
+score $logits --quiet --entropy entropy.csv
+check "entropy: fp64 within 1e-6" "$(differences plain-entropy.csv entropy.csv 1e-6)"
 check "lse has a line a row" "$([ "$(head -1 lse.csv),$(wc -l <lse.csv)" = "row,lse,38" ] || cat lse.csv)"
 score $logits --json >summary.json
 check "the summary names the problem" "$([ "$(json_value summary.json problem)" = logits_logp:f32:n37:v101:align4:target_i32:cpu ] || cat summary.json)"

@@ -13,6 +13,7 @@ check_output "fusedlogp --version" "fusedlogp $version" fusedlogp --version
 check_output "fusedlogp-gen --version" "fusedlogp-gen $version" fusedlogp_gen --version
 check_output "fusedlogp --help names the commands" "score   log-probabilities" fusedlogp --help
 check_output "fusedlogp score --help names the options" "--chunk-rows=N" fusedlogp score --help
+check_output "... of every result" "--entropy=FILE" fusedlogp score --help
 check_output "fusedlogp info --help" "--json" fusedlogp info --help
 check_output "fusedlogp-gen --help names the options" "--arch=ARCH" fusedlogp_gen --help
 # KEEP IN STEP: exit codes
@@ -35,6 +36,7 @@ check_fails "a vocabulary beyond 31 bits" 2 "--vocab: got '2147483648'" fusedlog
 check_fails "an ignore index beyond 64 bits" 2 "--ignore-index" fusedlogp score $some --ignore-index 9223372036854775808
 check_fails "a chunk of 0 rows" 2 "--chunk-rows: got '0'" fusedlogp score $some --chunk-rows 0
 check_fails "an output that has no format" 2 "--out: got 'x.txt'" fusedlogp score $some --out x.txt
+check_fails "an entropy file that has no format" 2 "--entropy: got 'x.txt'" fusedlogp score $some --entropy x.txt
 check_fails "an option of info" 2 "--hidden" fusedlogp info --hidden h.npy
 check_fails "fusedlogp-gen without an architecture" 2 "--arch is missing" fusedlogp_gen
 check_fails "an unknown architecture" 2 "sm_1" fusedlogp_gen --list --arch sm_1
