@@ -166,7 +166,7 @@ static flp_status run_stash(const flp_backward_execution *run)
     const int64_t vocab = run->forward->vocab, stride = run->layout.stash_columns;
     const chunk part = { 0, stride < vocab ? stride : vocab, flp_backward_inside(run, run->layout.dlogit), stride, run->row_factor,
                          flp_backward_is_direct(run) ? 2 : 0 };
-    flp_status status = run->args->rows > 0 ? flp_backward_scale_rows(run) : FLP_OK;
+    flp_status status = run->args->rows > 0 && run->plan->weight_product ? flp_backward_scale_rows(run) : FLP_OK;
 
     if (status == FLP_OK)
         status = run_weight_products(run, &part);

@@ -3,7 +3,8 @@
 
 #include "ops/linear_logp_backward_execution.h"
 
-/* With a stash grad_hidden's sums are zeroed later: their room may hold what the forward needs. */
+/* With a stash grad_hidden's sums are zeroed later, their room may hold what the forward needs, and the backward gathers when it has the rows'
+ * factors. */
 static flp_status gather_first(const flp_backward_execution *run)
 {
     return run->args->rows > 0 ? flp_backward_gather_rows(run, run->row_factor == NULL) : FLP_OK;
@@ -134,7 +135,7 @@ flp_status flp_linear_logp_backward_launch(const flp_plan *plan, const void *arg
     run.more = &none;
     if (status == FLP_OK && (!run.problem->with_forward || run.args->rows == 0))
         status = flp_backward_place_rows(&run);
-    if (status == FLP_OK)
+    if (status == FLP_OK && !run.row_factor)
         status = gather_first(&run);
     if (status == FLP_OK)
         status = launch_rest(&run);

@@ -126,8 +126,9 @@ flp_status flp_backward_gather_rows(const flp_backward_execution *run, int with_
 flp_status flp_backward_scale_rows(const flp_backward_execution *run)
 {
     flp_backward_gather_params params = {
-        .hidden = run->compact, .compact = run->compact, .hidden_stride = run->layout.compact_stride, .compact_stride = run->layout.compact_stride,
-        .count = run->count, .rows = (int32_t)run->args->rows, .hidden_size = (int32_t)run->forward->hidden, .row_factor = run->row_factor,
+        .hidden = run->args->hidden, .compact = run->compact, .hidden_stride = run->forward->hidden_stride,
+        .compact_stride = run->layout.compact_stride, .row = source_rows(run), .count = run->count, .rows = (int32_t)run->args->rows,
+        .hidden_size = (int32_t)run->forward->hidden, .row_factor = run->row_factor,
     };
     void *parameters[] = { &params };
 

@@ -9,7 +9,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_ter
     int own[own_rows], before[own_rows] = {0, 0, 0, 0};
 #pragma unroll
     for (int r = 0; r < own_rows; r++) own[r] = params.targets[min(first + r, rows - 1)].target;
-#pragma unroll 4
+#pragma unroll 16 // loads in flight
     for (int j = lane_index(); j < rows; j += 32) {
         int target = params.targets[j].target;
 #pragma unroll

@@ -115,19 +115,9 @@ template <class Config> struct TermsAhead {
             for (int i = 0; i < together && at + i < last; i++) {
                 Term own = term(at + i);
                 const u32 *from = buffer + i * row_words + lane_index() % 4;
-                if (own.target - first == line) add_words<0>(d, own.derivative * tile.factor, from);
-                if (own.target - first == line + 8) add_words<1>(d, own.derivative * tile.factor, from);
+                if (own.target - first == line) TargetTerms<Config>::template add_pairs<0>(d, own.derivative * tile.factor, from);
+                if (own.target - first == line + 8) TargetTerms<Config>::template add_pairs<1>(d, own.derivative * tile.factor, from);
             }
-        }
-    }
-
-    // The thread's columns of a row onto row h of its two.
-    template <int h> __device__ __forceinline__ static void add_words(float (&d)[TargetTerms<Config>::count], float by, const u32 *from) {
-#pragma unroll
-        for (int j = 0; j < TargetTerms<Config>::count / 4; j++) {
-            u32 pair = from[4 * j];
-            d[4 * j + 2 * h] = fmaf(by, to_float(element{(u16)pair}), d[4 * j + 2 * h]);
-            d[4 * j + 2 * h + 1] = fmaf(by, to_float(element{(u16)(pair >> 16)}), d[4 * j + 2 * h + 1]);
         }
     }
 

@@ -690,10 +690,18 @@ template <class Config> struct TargetTerms {
         return (const element *)params.others + (strides_within ? i + k * params.others_stride : i * params.others_stride + k);
     }
 
+    // Two neighbours in one load: the columns are even.
+    __device__ __forceinline__ bool has_pairs() const {
+        return !strides_within && sizeof(element) == 2 && ((u64)params.others | (u64)params.others_stride * sizeof(element)) % 4 == 0;
+    }
+
     // Row i of the other operand onto row h of the thread's two.
     template <int h> __device__ __forceinline__ void add_row(float (&d)[count], float by, int i) const {
         int c = column + 2 * (lane_index_reread() % 4), left = params.columns - c;
         const element *from = other(i, c);
+        if constexpr (sizeof(element) == 2) {
+            if (has_pairs() && left >= 2 * count - 6) return add_pairs<h>(d, by, (const u32 *)from);
+        }
         i64 step = strides_within ? params.others_stride : 1;
 #pragma unroll
         for (int j = h * 2; j < count; j += 4) {
@@ -701,6 +709,17 @@ template <class Config> struct TargetTerms {
             for (int k = 0; k < 2; k++)
                 if ((j / 4) * 8 + k < left) d[j + k] = fmaf(by, to_float(from[((j / 4) * 8 + k) * step]), d[j + k]);
             if (j / 4 % 8 == 7) keep_order(); // few loads in flight need few registers
+        }
+    }
+
+    // All of the thread's columns are there.
+    template <int h> __device__ __forceinline__ static void add_pairs(float (&d)[count], float by, const u32 *from) {
+#pragma unroll
+        for (int j = h * 2; j < count; j += 4) {
+            u32 pair = from[j / 4 * 4];
+            d[j] = fmaf(by, to_float(element{(u16)pair}), d[j]);
+            d[j + 1] = fmaf(by, to_float(element{(u16)(pair >> 16)}), d[j + 1]);
+            if (j / 4 % 16 == 15) keep_order();
         }
     }
 
