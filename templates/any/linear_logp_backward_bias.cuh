@@ -9,6 +9,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_bia
     auto &part = *(float (*)[warps][32])dynamic_shared;
     static_assert(sizeof(part) == Config::shared_bytes, "gen/kernels/linear_logp_backward_bias.lua disagrees");
     wait_for_previous_kernel();
+    allow_next_kernel();
     int column = blockIdx.x * 32 + lane_index(), rows = counted(params.row_count, params.rows);
     bool is_column = column < params.columns;
     int target = params.first_column + column;

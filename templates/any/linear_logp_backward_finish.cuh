@@ -22,6 +22,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_fin
     using Out = typename Config::out_element;
     constexpr int elements = vector_elements<Out>;
     wait_for_previous_kernel();
+    allow_next_kernel();
     if (params.count && *params.count == params.rows) return;
     for (int i = blockIdx.x; i < params.rows; i += gridDim.x) {
         int place = params.place[i], at = place - params.first_place;

@@ -142,6 +142,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_row
     auto &shared = *(BackwardRowsShared<Config> *)dynamic_shared;
     static_assert(sizeof(shared) == Config::shared_bytes, "gen/kernels/linear_logp_backward_rows.lua disagrees");
     wait_for_previous_kernel();
+    allow_next_kernel();
     BackwardRows<Config> rows = {params};
     if (params.places) rows.place_rows(shared.votes);
     if (params.differentiates) rows.differentiate(rows.choose_factor(shared.largest));

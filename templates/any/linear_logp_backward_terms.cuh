@@ -4,6 +4,7 @@
 template <class Config> __device__ __forceinline__ void linear_logp_backward_terms(const BackwardTermsParams &params) {
     constexpr int own_rows = 4;
     wait_for_previous_kernel();
+    allow_next_kernel();
     int rows = counted(params.row_count, params.rows), first = (blockIdx.x * (Config::threads / 32) + warp_index()) * own_rows;
     if (first >= rows) return;
     int own[own_rows], before[own_rows] = {0, 0, 0, 0};
