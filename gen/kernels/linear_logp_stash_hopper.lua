@@ -19,6 +19,8 @@ kernel.parameters = {
 
 function kernel.derive(spec) return budget.with_tile_store(budget.hopper(spec)) end
 
+function kernel.overlaps() return true end
+
 function kernel.check(spec, arch)
   if spec.dtype ~= "bf16" then return nil, ("%s: 2^(z2 - k) needs the range of bf16"):format(spec.dtype) end
   local legal, reason = forward.check(spec, arch)

@@ -106,5 +106,6 @@ template <class Config> __device__ __forceinline__ void token_loss(const TokenLo
     auto &shared = *(double (*)[Config::threads])dynamic_shared;
     static_assert(sizeof(shared) == Config::shared_bytes, "gen/kernels/token_loss.lua disagrees");
     wait_for_previous_kernel();
+    allow_next_kernel();
     TokenLosses<Config>{params, shared}.run();
 }

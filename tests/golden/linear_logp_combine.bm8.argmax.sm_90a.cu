@@ -270,6 +270,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
     i64 target = load_target(params.target, params.target_bytes, row); // an input: it was there before the tile kernel
     bool is_known = target >= 0 && target < params.vocab, has_part = is_known && target != params.ignore_index;
     wait_for_previous_kernel();
+    allow_next_kernel();
     if (!has_part && params.blanks_others) {
         if (lane_index() == 0) blank_row<Config>(params, row, target);
         return;

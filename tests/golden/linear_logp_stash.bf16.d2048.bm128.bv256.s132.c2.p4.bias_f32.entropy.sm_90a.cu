@@ -1279,9 +1279,10 @@ __device__ __forceinline__ void linear_logp_stash(const TensorMap &hidden_map, c
     int rank = Config::cluster > 1 ? cluster_rank() : 0;
     if (threadIdx.x == 0) TileProduct<Config>::init(shared.stages);
     TileProduct<Config>::clear_hidden(shared.stages, params.rows);
-    allow_next_kernel(); // the combine waits for this kernel's end, but not for its own launch
     if constexpr (Config::cluster > 1) cluster_barrier();
     else block_barrier();
+    wait_for_previous_kernel();
+    allow_next_kernel(); // the combine waits for this kernel's end, but not for its own launch
 
     int group = warp_index() / 4;
     if (group == Config::consumer_groups) {
