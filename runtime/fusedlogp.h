@@ -264,8 +264,9 @@ typedef struct {
                                           rounded up to its bucket): more memory, fewer flops. 0: at most 256 MiB at N 8192,
                                           D 4096, in proportion to N; from 2 D rows on up to 1.4 times that. FLP_BAD_ARGUMENT says
                                           the least */
-    double grad_filter_eps;            /* > 0: on sm_90a, blocks of 64 rows x 64 vocabulary entries in which every |dlogit| is below it take no part
-                                          in grad_hidden and grad_weight, and no time (flp_plan_filter_statistics): an element of grad_hidden is off
+    double grad_filter_eps;            /* > 0: on sm_90a, blocks of 64 rows x 64 vocabulary entries in which every |dlogit| but the targets' is below
+                                          it take no part in grad_hidden and grad_weight, and no time (flp_plan_filter_statistics); the derivatives
+                                          by the targets' logits always do. An element of grad_hidden is off
                                           by less than eps times the sum of |weight| over what its row passes over, of grad_weight likewise with
                                           |hidden|. A row's bits then depend on its block. There is no stash. 0: nothing is passed over */
     int with_forward;                  /* 1: the plan runs linear_logp too, before: flp_linear_logp_backward_execute_forward */
