@@ -54,7 +54,7 @@ static const char *const patterns[] = {
     "linear_logp.bf16.d4096.bm128.bv256.s132.c2.p4{|.bias_f32.entropy}.compact.sm_90a",
     "linear_logp.bf16.d4096.bm128.bv128.s108.c1.p4{|.bias_f32.entropy}.compact.sm_80",
     "linear_logp.f32.d2304.{bm64.bv128.s132.c1.p4|bm128.bv128.s132.c1.p3}{|.bias_f32.entropy}.compact.sm_90a",
-    "linear_logp_stash.bf16.d{2048|4096}.{bm64.bv256.s132.c1.p4|bm128.bv256.s132.c1.p4|bm128.bv256.s132.c2.p4}{|.dv}{|.bias_f32}{|.entropy}.sm_90a",
+    "linear_logp_stash.bf16.d4096.{bm64.bv256.s132.c1.p4|bm128.bv256.s132.c1.p4|bm128.bv256.s132.c2.p4}{|.dv}{|.bias_f32}{|.entropy}.sm_90a",
     "linear_logp_stash.bf16.d2304." PORTABLE_TILES "{|.dv}{|.bias_f32}{|.entropy}.sm_80",
     "linear_logp_stash.bf16.d81." PORTABLE_TILES ".dv{|.bias_bf16.entropy}{.vec2|.vec4|.vec8}.sm_80",
     "linear_logp_stash.bf16.d2304.bm128.bv128.s108.c1.p4{|.bias_f32.entropy}.{sm_86|sm_87|sm_89|sm_90|sm_100|sm_103|sm_110|sm_120|sm_121}",

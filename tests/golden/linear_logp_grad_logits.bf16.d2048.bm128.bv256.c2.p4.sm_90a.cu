@@ -890,15 +890,22 @@ template <class Config> struct LogitGradients {
     // Few warps meet one.
     __device__ __forceinline__ void take_targets(const LogitGradientsParams &params, float *z, const int (&target)[2]) const {
         if (!warp_any((unsigned)target[0] <= offset(piece - 1) || (unsigned)target[1] <= offset(piece - 1))) return;
-        RowTarget *to = params.targets + first_row + lane_index_reread() / 4;
+        float derivative[2] = {0, 0};
 #pragma unroll
         for (int i = 0; i < piece; i++) {
             int h = (i >> 1) & 1;
             if (target[h] != offset(i)) continue;
-            to[8 * h].derivative = z[i] + (Config::has_softcap ? 0 : row[h].direct); // capped() has added it
+            derivative[h] = z[i] + (Config::has_softcap ? 0 : row[h].direct); // capped() has added it
             z[i] = 0;
         }
+        RowTarget *to = params.targets + first_row + lane_index_reread() / 4;
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            if (is_mine(target[h])) to[8 * h].derivative = derivative[h];
     }
+
+    // Of a piece's columns, those of this thread.
+    __device__ __forceinline__ static bool is_mine(int distance) { return (unsigned)distance <= offset(piece - 1) && distance % 8 < 2; }
 
     // Columns past the vocabulary, whose products are of nothing; and behind the last row that counts, rows without a target: 0 whatever the
     // bias holds.
