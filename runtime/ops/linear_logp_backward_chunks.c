@@ -49,6 +49,14 @@ static uint32_t *kept_bits(const flp_backward_execution *run)
     return run->plan->filter ? flp_backward_inside(run, run->layout.kept) : NULL;
 }
 
+/* The kernel before reads what this one reads, and waited for it. Behind a stash without grad_hidden's product the rows are still being gathered. */
+static int follows_product(const flp_backward_execution *run, const chunk *part)
+{
+    const int is_first = part->first == run->layout.stash_columns;
+
+    return !run->plan->filter && (!is_first || (run->row_factor && run->plan->hidden_product));
+}
+
 static flp_status compute_dlogit(const flp_backward_execution *run, const chunk *part)
 {
     const flp_linear_logp_problem *forward = run->forward;
@@ -59,7 +67,7 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
         .gradient = flp_backward_inside(run, run->layout.gradient), .row_count = run->count, .class_weights = run->more->class_weights,
         .rows = (int32_t)run->args->rows, .vocab = (int32_t)forward->vocab, .first_column = (int32_t)part->first, .columns = (int32_t)part->columns,
         .filter = (float)run->problem->grad_filter_eps, .factor = run->factor, .kept = kept_bits(run), .kept_words = (int32_t)run->layout.kept_words,
-        .waits_late = part->first > 0 && !run->plan->filter, .targets = flp_backward_inside(run, run->layout.targets),
+        .waits_late = follows_product(run, part), .targets = flp_backward_inside(run, run->layout.targets),
         .softcap = (float)forward->softcap, .inverse_softcap = forward->softcap == 0 ? 0 : (float)(1 / forward->softcap),
     };
     const flp_tile_launch launch = {
