@@ -29,8 +29,12 @@ struct Copy {
 
 static const char *engine_name = "the copy engine's write";
 
+// What its thread has waited for by now is what orders the copy, not what that waits for before the engine gets to it.
 void Copy::mark()
 {
+    std::vector<unsigned char> bytes(by->previous_kernel_awaited ? 0 : row_bytes());
+
+    for (unsigned r = 0; !by->previous_kernel_awaited && r < tensor.box_rows; r++) fetch_row(r, bytes.data());
     for (Block *block : blocks) begin_async_write(*by, *block, to, row_bytes() * tensor.box_rows, barrier, engine_name, true);
 }
 
