@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/log.h"
 
@@ -33,6 +32,7 @@ int fake_cache_make(void **state)
 {
     (void)state;
     memset(&fake_cache, 0, sizeof(fake_cache));
+    fake_cache.begun = time(NULL);
     fake_cache.root = fake_directory_make();
     snprintf(fake_cache.user, sizeof(fake_cache.user), "%s/user", fake_cache.root);
     flp_log_set_callback(hear, NULL);
@@ -116,7 +116,7 @@ flp_cubin_key fake_cache_numbered_key(char source[16], int number)
 
 void fake_cache_store_numbered(int number, int seconds_old)
 {
-    struct timespec times[2] = { { time(NULL) - seconds_old, 0 }, { time(NULL) - seconds_old, 0 } };
+    struct timespec times[2] = { { fake_cache.begun - seconds_old, 0 }, { fake_cache.begun - seconds_old, 0 } };
     char source[16], variant[16];
     flp_cubin_key numbered = fake_cache_numbered_key(source, number);
     flp_cubin kernel = fake_cache_kernel;

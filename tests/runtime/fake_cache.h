@@ -2,6 +2,7 @@
 #ifndef FLP_TESTS_FAKE_CACHE_H
 #define FLP_TESTS_FAKE_CACHE_H
 #include <stdatomic.h>
+#include <time.h>
 #include "fake_cmocka.h"
 #include "fake_directory.h"
 #include "jit/cubin_cache.h"
@@ -10,6 +11,7 @@ typedef struct {
     const char *root;       /* the test's directory */
     char user[128];         /* the cache's, below it; not made yet */
     flp_cubin_cache *cache;
+    time_t begun;           /* when the test began: ages are counted from it, so that equal ages are equal times */
     atomic_int warnings;    /* logged since the test began */
     char last_warning[512];
 } fake_cache_state;
