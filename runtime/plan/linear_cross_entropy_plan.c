@@ -34,12 +34,20 @@ static int64_t row_chunk(const flp_linear_logp_backward_problem *normal)
 }
 
 /* A stash times a factor of its row is the derivative, unless the loss has terms that are not alike for all of the vocabulary. */
+static const char *no_stash(const flp_linear_cross_entropy_plan *plan)
+{
+    const int *derivative = plan->program.derivative;
+
+    if (derivative[FLP_TOKEN_ENTROPY] >= 0 || derivative[FLP_TOKEN_UNIFORM] >= 0)
+        return "the loss takes more of a row's logits than its target's and their lse (label smoothing, entropy, uniform)";
+    return flp_linear_logp_backward_no_stash(&plan->problem.backward);
+}
+
 static const char *hint(const flp_plan *common)
 {
     const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
-    const int *derivative = plan->program.derivative;
 
-    if (!flp_linear_cross_entropy_problem_has_gradients(&plan->problem) || derivative[FLP_TOKEN_ENTROPY] >= 0 || derivative[FLP_TOKEN_UNIFORM] >= 0)
+    if (!flp_linear_cross_entropy_problem_has_gradients(&plan->problem) || no_stash(plan))
         return "";
     return flp_linear_logp_backward_stash_hint(&plan->problem.backward, row_chunk(&plan->problem.backward));
 }
@@ -60,6 +68,7 @@ static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
     plan->backward.problem = plan->problem.backward;
     plan->backward.statistics = flp_filter_statistics_at(&plan->common);
     plan->backward.stashes = flp_linear_logp_plan_stashes(&plan->forward);
+    plan->backward.no_stash = no_stash(plan);
     plan->backward.row_chunk = plan->backward.stashes ? row_chunk(&plan->problem.backward) : 0;
     plan->backward.problem.g_lse = 1;
     plan->backward.problem.g_entropy = plan->program.derivative[FLP_TOKEN_ENTROPY] >= 0;

@@ -33,11 +33,24 @@ static flp_status take(const flp_plan *common, int wanted, int has_tile, int *in
     return check_manifest(&(*kernel)->manifest, has_tile);
 }
 
+const char *flp_linear_logp_backward_no_stash(const flp_linear_logp_backward_problem *normal)
+{
+    if (normal->forward.dtype != FLP_BF16)
+        return "it takes bf16's range of exponents";
+    if (normal->forward.softcap != 0)
+        return "softcap's slope differs from logit to logit";
+    if (normal->g_entropy)
+        return "the entropy's derivative differs from logit to logit";
+    if (normal->grad_filter_eps > 0)
+        return "grad_filter_eps is compared with derivatives, which its numbers are not yet";
+    if (normal->forward.vocab > INT32_MAX - FLP_BACKWARD_COLUMNS) /* a whole number of tiles, in the kernels' int */
+        return "the vocabulary is too large";
+    return NULL;
+}
+
 const char *flp_linear_logp_backward_stash_hint(const flp_linear_logp_backward_problem *normal, int64_t row_chunk)
 {
-    const int fits = normal->forward.vocab <= INT32_MAX - FLP_BACKWARD_COLUMNS; /* a whole number of tiles, in the kernels' int */
-
-    if (normal->forward.dtype != FLP_BF16 || normal->forward.softcap != 0 || normal->grad_filter_eps > 0 || !fits)
+    if (flp_linear_logp_backward_no_stash(normal))
         return "";
     return flp_linear_logp_backward_is_direct(normal, row_chunk) ? ":stash:direct" : ":stash";
 }
@@ -46,7 +59,7 @@ static const char *hint(const flp_plan *common)
 {
     const flp_linear_logp_backward_problem *problem = &flp_linear_logp_backward_plan_of(common)->problem;
 
-    return problem->with_forward && !problem->g_entropy ? flp_linear_logp_backward_stash_hint(problem, 0) : "";
+    return problem->with_forward ? flp_linear_logp_backward_stash_hint(problem, 0) : "";
 }
 
 /* The forward's problem, on every path. */
@@ -67,6 +80,7 @@ static flp_status set_up_forward(flp_linear_logp_backward_plan *plan)
     status = flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, 0, FORWARD_KERNELS, &plan->forward.common);
     if (status == FLP_OK)
         plan->stashes = flp_linear_logp_plan_stashes(&plan->forward);
+    plan->no_stash = flp_linear_logp_backward_no_stash(&plan->problem);
     return status;
 }
 
@@ -184,10 +198,14 @@ static void describe(const flp_plan *common, flp_text *text)
     describe_optional(text, "order of targets", plan->terms);
     describe_optional(text, "grad_bias", plan->bias);
     describe_optional(text, "filter", plan->filter);
+    if (problem->grad_filter_eps > 0 && !plan->filter)
+        flp_text_append(text, "filter: none, blocks are passed over on the path sm_90a alone\n");
     describe_chunks(text, problem, &layout);
     if (stashed > 0)
         flp_text_append(text, "stash: %" PRId64 " vocabulary entries, %" PRId64 " bytes\n", stashed,
                         layout.chunk_rows * layout.stash_columns * flp_dtype_bytes(problem->forward.dtype));
+    else if (plan->no_stash)
+        flp_text_append(text, "stash: none, %s\n", plan->no_stash);
     if (stashed == 0)
         flp_text_append(text, "flops: %d N V D, the logits computed anew\n", 2 * products);
     else

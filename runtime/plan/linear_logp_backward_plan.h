@@ -13,6 +13,7 @@ typedef struct {
     CUdeviceptr statistics; /* [2] u64: blocks that the filter kept, blocks */
     int64_t row_chunk; /* > 0: rows go by in chunks of so many, as linear_cross_entropy launches them */
     int stashes; /* 1: the forward, the plan's own or linear_cross_entropy's, leaves a stash */
+    const char *no_stash; /* why that forward leaves none; NULL where it does, or where there is no forward */
     flp_linear_logp_plan forward; /* where the problem's with_forward is 1; owns nothing */
 } flp_linear_logp_backward_plan;
 
@@ -21,8 +22,10 @@ int64_t flp_linear_logp_backward_plan_forward_rows(const flp_linear_logp_backwar
 int64_t flp_linear_logp_backward_plan_forward_scratch(const flp_linear_logp_backward_plan *plan, const flp_linear_logp_backward_workspace *layout,
                                                       int64_t rows);
 
-/* What the generator must know where derivatives can come from a stash: ":stash", ":stash:direct", or "" where the inputs forbid one, which holds
- * 2^(z2 - k) and takes the range of bf16. */
+/* Why derivatives can't come from a stash, which holds 2^(z2 - k) in bf16 and has one factor a row; NULL where they can. */
+const char *flp_linear_logp_backward_no_stash(const flp_linear_logp_backward_problem *normal);
+
+/* What the generator must know where they can: ":stash" or ":stash:direct"; else "". */
 const char *flp_linear_logp_backward_stash_hint(const flp_linear_logp_backward_problem *normal, int64_t row_chunk);
 
 /* Where everything lies for so many rows. */

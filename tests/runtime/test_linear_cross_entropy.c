@@ -175,14 +175,17 @@ static void the_loss_decides_what_the_passes_compute(void **state)
     problem.entropy = 0;
     operator_call_make_plan();
     assert_null(strstr(flp_plan_describe(plan), ".entropy"));
+    assert_null(strstr(flp_plan_describe(plan), "stash: none"));
     assert_succeeds(flp_token_loss_define(context, "with_entropy", with_entropy));
     strcpy(problem.token_loss, "with_entropy");
     operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "combine kernel: linear_logp_combine.bm8.entropy.sm_90a\n");
     assert_contains(flp_plan_describe(plan), "loss kernel: token_loss.loss_with_entropy.sm_90a\n");
+    assert_contains(flp_plan_describe(plan), "stash: none, the loss takes more of a row's logits");
     problem.backward.grad_hidden = problem.backward.grad_weight = problem.backward.grad_bias = FLP_NONE;
     operator_call_make_plan();
     assert_null(strstr(flp_plan_describe(plan), "matrix_product"));
+    assert_null(strstr(flp_plan_describe(plan), "stash"));
 }
 
 static void token_losses_are_known_by_name(void **state)

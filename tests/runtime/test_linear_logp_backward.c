@@ -330,15 +330,36 @@ static void a_plan_with_a_forward_describes_it(void **state)
     assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp.bf16.");
     assert_contains(flp_plan_describe(plan), ".entropy.compact.sm_90a\n");
     assert_contains(flp_plan_describe(plan), "flops: 6 N V D, the logits computed anew\n");
+    assert_contains(flp_plan_describe(plan), "stash: none, the entropy's derivative differs");
     problem.g_entropy = 0;
     operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp_stash.bf16.");
     assert_contains(flp_plan_describe(plan), "flops: 4.00 N V D");
     assert_contains(flp_plan_numerics(plan), ";stash");
+    assert_null(strstr(flp_plan_describe(plan), "none"));
+    problem.forward.softcap = 30;
+    operator_call_make_plan();
+    assert_contains(flp_plan_describe(plan), "stash: none, softcap's slope");
+    problem.forward.softcap = 0;
     problem.grad_filter_eps = 1e-5;
     operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "filter kernel: linear_logp_backward_filter.sm_90a\n");
+    assert_contains(flp_plan_describe(plan), "stash: none, grad_filter_eps");
     assert_contains(flp_plan_describe(plan), "flops: 6 N V D, the logits computed anew\n");
+    problem.forward.backend = FLP_BACKEND_PORTABLE;
+    operator_call_make_plan();
+    assert_contains(flp_plan_describe(plan), "filter: none, blocks are passed over on the path sm_90a alone\n");
+}
+
+static void fp16_leaves_no_stash_and_says_so(void **state)
+{
+    (void)state;
+    problem.with_forward = 1;
+    problem.g_entropy = 0;
+    problem.forward.dtype = FLP_F16;
+    operator_call_make_plan();
+    assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp.f16.");
+    assert_contains(flp_plan_describe(plan), "stash: none, it takes bf16's range of exponents\n");
 }
 
 /* Its kernels take no tensor maps. */
@@ -423,6 +444,7 @@ int main(void)
         TEST(a_plan_without_a_forward_refuses_to_run_it, start_on_cpu),
         TEST(the_forward_and_the_backward_need_the_workspace_between_them, start_on_gpu),
         TEST(a_plan_with_a_forward_describes_it, start_on_gpu),
+        TEST(fp16_leaves_no_stash_and_says_so, start_on_gpu),
         TEST(the_portable_path_leaves_a_stash_too, start_on_gpu),
         TEST(the_cpu_path_runs_both_too, start_on_cpu),
         TEST(a_plan_counts_what_its_filter_passed_over, start_on_gpu),
