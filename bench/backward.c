@@ -142,20 +142,20 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
 /* products: of N, D and V, in ours and in the baseline; with a filter ours does less, and its rate is by this count too. */
 static json_t *pack_case(const bench *b, const char *text, int products, const flp_backward_errors *errors, json_t *regimes)
 {
-    json_t *result;
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(b->backward_plan);
     const double work = 2.0 * products * (double)b->forward.rows * (double)b->forward.hidden * (double)b->forward.vocab * 1e-12;
     char name[FLP_PROBLEM_TEXT_BYTES + 32];
+    json_t *result;
 
     snprintf(name, sizeof(name), "%s%s", products == 4 && !b->problem.with_forward ? "linear_logp+" : "", text);
     result = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", name, "path",
-                     flp_choose_name(b->backward_plan->choice.path), "kernel", plan->logits->manifest.variant, "product",
-                     plan->weight_product->manifest.variant, "numerics", flp_plan_numerics(b->backward_plan), "workspace_bytes",
-                     (json_int_t)workspace_bytes(b), "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative,
-                     "grad_weight_error", errors->weight.relative, "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all",
-                     errors->weight.of_all, "grad_hidden_rounding", errors->hidden.rounding,
-                     "grad_weight_rounding", errors->weight.rounding, "baseline", products == 4 ? "cuBLAS logits twice, gradients" : "cuBLAS logits, gradients",
-                     "cublas_version", b->setting.cublas.version, "unit", "TFLOP/s", "work", work, "regimes", regimes);
+                       flp_choose_name(b->backward_plan->choice.path), "kernel", plan->logits->manifest.variant, "product",
+                       plan->weight_product->manifest.variant, "numerics", flp_plan_numerics(b->backward_plan), "workspace_bytes",
+                       (json_int_t)workspace_bytes(b), "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative,
+                       "grad_weight_error", errors->weight.relative, "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all",
+                       errors->weight.of_all, "grad_hidden_rounding", errors->hidden.rounding,
+                       "grad_weight_rounding", errors->weight.rounding, "baseline", products == 4 ? "cuBLAS logits twice, gradients" : "cuBLAS logits, gradients",
+                       "cublas_version", b->setting.cublas.version, "unit", "TFLOP/s", "work", work, "regimes", regimes);
     if (result && !flp_filter_outcome_add(&b->filtered, errors, result)) {
         json_decref(result);
         return NULL;

@@ -29,11 +29,7 @@ function kernel.check(spec, arch)
   }
   local legal, reason = forward.check(tile, arch)
   if not legal then return nil, reason end
-  local shared = kernel.derive(spec).shared_bytes
-  if shared > arch.shared_bytes then
-    return nil, ("p = %d: %d bytes of shared memory, a block has %d"):format(spec.stages, shared, arch.shared_bytes)
-  end
-  return true
+  return budget.check_shared(spec, kernel.derive(spec), arch)
 end
 
 function kernel.config(spec, n)

@@ -13,7 +13,7 @@ kernel.entry = "linear_logp_grad_logits"
 kernel.parameters = { { "LogitGradientsParams", "params" } }
 kernel.derive = budget.portable_product
 
-function kernel.check(spec, arch) return portable_tile.check(spec, arch, kernel.derive(spec).shared_bytes) end
+function kernel.check(spec, arch) return portable_tile.check(spec, arch, kernel.derive(spec)) end
 
 function kernel.config(spec, n)
   return tile_config.join(portable_tile.config(spec, n, false, spec.dv), tile_config.options(spec), {

@@ -31,11 +31,7 @@ function kernel.check(spec, arch)
   end
   if spec.s < 4 then return nil, ("s = %d: at least 4"):format(spec.s) end
   if spec.stages < 2 then return nil, ("p = %d: at least 2 stages"):format(spec.stages) end
-  local shared = kernel.derive(spec).shared_bytes
-  if shared > arch.shared_bytes then
-    return nil, ("p = %d: %d bytes of shared memory, a block has %d"):format(spec.stages, shared, arch.shared_bytes)
-  end
-  return true
+  return budget.check_shared(spec, kernel.derive(spec), arch)
 end
 
 function kernel.config(spec, n)

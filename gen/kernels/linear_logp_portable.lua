@@ -12,7 +12,7 @@ kernel.derive = budget.portable
 
 function kernel.check(spec, arch)
   if spec.s < 4 then return nil, ("s = %d: at least 4"):format(spec.s) end
-  return portable_tile.check(spec, arch, kernel.derive(spec).shared_bytes)
+  return portable_tile.check(spec, arch, kernel.derive(spec))
 end
 
 function kernel.config(spec, n)

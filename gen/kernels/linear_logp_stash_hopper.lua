@@ -25,11 +25,7 @@ function kernel.check(spec, arch)
   if spec.dtype ~= "bf16" then return nil, ("%s: 2^(z2 - k) needs the range of bf16"):format(spec.dtype) end
   local legal, reason = forward.check(spec, arch)
   if not legal then return nil, reason end
-  local shared = kernel.derive(spec).shared_bytes
-  if shared > arch.shared_bytes then
-    return nil, ("p = %d: %d bytes of shared memory, a block has %d"):format(spec.stages, shared, arch.shared_bytes)
-  end
-  return true
+  return budget.check_shared(spec, kernel.derive(spec), arch)
 end
 
 function kernel.config(spec, n)

@@ -32,11 +32,7 @@ function kernel.check(spec, arch)
   if spec.bv % 128 ~= 0 or spec.bv > 256 then return nil, ("bv = %d: 128 or 256"):format(spec.bv) end
   if spec.cluster > 2 then return nil, ("c = %d: 1 or 2"):format(spec.cluster) end
   if spec.stages < 2 then return nil, ("p = %d: at least 2 stages"):format(spec.stages) end
-  local shared = kernel.derive(spec).shared_bytes
-  if shared > arch.shared_bytes then
-    return nil, ("p = %d: %d bytes of shared memory, a block has %d"):format(spec.stages, shared, arch.shared_bytes)
-  end
-  return true
+  return budget.check_shared(spec, kernel.derive(spec), arch)
 end
 
 function kernel.config(spec, n)

@@ -13,7 +13,7 @@ kernel.entry = "matrix_product"
 kernel.parameters = { { "MatrixProductParams", "params" } }
 kernel.derive = budget.portable_product
 
-function kernel.check(spec, arch) return portable_tile.check(spec, arch, kernel.derive(spec).shared_bytes) end
+function kernel.check(spec, arch) return portable_tile.check(spec, arch, kernel.derive(spec)) end
 
 function kernel.config(spec, n)
   return tile_config.join(portable_tile.config(spec, n, spec.km, spec.kn), {

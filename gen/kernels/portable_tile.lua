@@ -1,4 +1,5 @@
 -- What the portable tile kernels share: cp.async and mma.sync, or fp32 multiply-add, on tiles of 64 or 128 rows by 128 columns.
+local budget = require "gen.budget"
 local tile_config = require "gen.kernels.tile_config"
 
 local portable_tile = {}
@@ -16,8 +17,8 @@ end
 
 local vectors = { [2] = true, [4] = true, [8] = true, [16] = true }
 
--- shared_bytes: what the kernel's block takes.
-function portable_tile.check(spec, arch, shared_bytes)
+-- n: what the kernel derives.
+function portable_tile.check(spec, arch, n)
   if spec.filter then return nil, "filter: the portable kernel has none" end
   if spec.cluster ~= 1 then return nil, ("c = %d: the portable kernel has no clusters"):format(spec.cluster) end
   if spec.bm ~= 64 and spec.bm ~= 128 then return nil, ("bm = %d: 64 or 128"):format(spec.bm) end
@@ -27,10 +28,7 @@ function portable_tile.check(spec, arch, shared_bytes)
   if spec.vec == 2 and spec.dtype == "f32" then return nil, "vec = 2: f32 lies at multiples of 4 bytes" end
   if spec.exact and spec.dtype ~= "f32" then return nil, ("exact: for f32 only; %s products are exact anyway"):format(spec.dtype) end
   if spec.stages < 2 then return nil, ("p = %d: at least 2 stages"):format(spec.stages) end
-  if shared_bytes > arch.shared_bytes then
-    return nil, ("p = %d: %d bytes of shared memory, a block has %d"):format(spec.stages, shared_bytes, arch.shared_bytes)
-  end
-  return true
+  return budget.check_shared(spec, n, arch)
 end
 
 function portable_tile.config(spec, n, swaps_hidden, swaps_weight)

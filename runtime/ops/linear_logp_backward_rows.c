@@ -111,28 +111,27 @@ flp_status flp_backward_order_targets(const flp_backward_execution *run)
     return flp_launch_kernel(run->driver, run->plan->terms, (unsigned)((run->args->rows + rows - 1) / rows), run->args->stream, parameters);
 }
 
-flp_status flp_backward_gather_rows(const flp_backward_execution *run, int with_sums)
+/* hidden's rows that count, times their factors (NULL: 1), into compact; sums (may be NULL) to 0. */
+static flp_status gather(const flp_backward_execution *run, float *sums, const float *row_factor)
 {
     flp_backward_gather_params params = {
-        .hidden = run->args->hidden, .compact = run->compact, .sums = with_sums && run->layout.sums >= 0 ? flp_backward_inside(run, run->layout.sums) : NULL,
-        .hidden_stride = run->forward->hidden_stride, .compact_stride = run->layout.compact_stride,
-        .row = source_rows(run), .count = run->count, .rows = (int32_t)run->args->rows, .hidden_size = (int32_t)run->forward->hidden,
+        .hidden = run->args->hidden, .compact = run->compact, .sums = sums, .hidden_stride = run->forward->hidden_stride,
+        .compact_stride = run->layout.compact_stride, .row = source_rows(run), .count = run->count, .rows = (int32_t)run->args->rows,
+        .hidden_size = (int32_t)run->forward->hidden, .row_factor = row_factor,
     };
     void *parameters[] = { &params };
 
     return flp_launch_kernel(run->driver, run->plan->gather, moving_blocks(run), run->args->stream, parameters);
 }
 
+flp_status flp_backward_gather_rows(const flp_backward_execution *run, int with_sums)
+{
+    return gather(run, with_sums && run->layout.sums >= 0 ? flp_backward_inside(run, run->layout.sums) : NULL, NULL);
+}
+
 flp_status flp_backward_scale_rows(const flp_backward_execution *run)
 {
-    flp_backward_gather_params params = {
-        .hidden = run->args->hidden, .compact = run->compact, .hidden_stride = run->forward->hidden_stride,
-        .compact_stride = run->layout.compact_stride, .row = source_rows(run), .count = run->count, .rows = (int32_t)run->args->rows,
-        .hidden_size = (int32_t)run->forward->hidden, .row_factor = run->row_factor,
-    };
-    void *parameters[] = { &params };
-
-    return flp_launch_kernel(run->driver, run->plan->gather, moving_blocks(run), run->args->stream, parameters);
+    return gather(run, NULL, run->row_factor);
 }
 
 /* ---- grad_hidden, from where its products are to its rows' places ---- */

@@ -48,7 +48,7 @@ typedef struct {
 
 /* The chunk that begins at vocabulary entry `first`, behind the stash. */
 flp_vocab_chunk flp_linear_logp_backward_chunk_at(const flp_linear_logp_backward_problem *normal, const flp_linear_logp_backward_workspace *layout,
-                                                     int64_t first);
+                                                  int64_t first);
 
 /* Whatever the problem's memory_budget. The default is what a budget of 0 stands for. */
 int64_t flp_linear_logp_backward_least_budget(const flp_linear_logp_backward_problem *normal);

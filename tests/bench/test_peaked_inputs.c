@@ -17,13 +17,6 @@ static void targets_lie_in_the_vocabulary(void **state)
             assert_in_range(flp_peaked_inputs_target(row, vocabs[i]), 0, vocabs[i] - 1);
 }
 
-static void a_row_has_the_same_target_again(void **state)
-{
-    (void)state;
-    for (int64_t row = 0; row < 100; row++)
-        assert_int_equal(flp_peaked_inputs_target(row, VOCAB), flp_peaked_inputs_target(row, VOCAB));
-}
-
 /* Of entries below v there are ln(1 + v) / ln(1 + V) of them: 6 deviations of a count of so many rows. */
 static void targets_follow_zipfs_law(void **state)
 {
@@ -41,7 +34,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(targets_lie_in_the_vocabulary),
-        cmocka_unit_test(a_row_has_the_same_target_again),
         cmocka_unit_test(targets_follow_zipfs_law),
     };
 
