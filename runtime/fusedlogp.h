@@ -292,6 +292,8 @@ typedef struct {
     size_t workspace_bytes;
     void *stream;
     unsigned flags;
+    const float *logp;              /* [N] f32: linear_logp's, or NULL. With it the derivative by the target's logit keeps its digits however likely
+                                       the target is (1 - p is taken from logp); without, it loses those that 1 - p loses */
 } flp_linear_logp_backward_args;
 
 FLP_API flp_status flp_linear_logp_backward_problem_format(const flp_linear_logp_backward_problem *problem, char *text, size_t bytes);

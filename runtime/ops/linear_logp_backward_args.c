@@ -42,6 +42,8 @@ static flp_status check_upstream(const flp_linear_logp_backward_problem *problem
     flp_status status = flp_arguments_check_address("lse", args->lse, sizeof(float));
 
     if (status == FLP_OK)
+        status = flp_arguments_check_optional("logp", args->logp, sizeof(float));
+    if (status == FLP_OK)
         status = flp_arguments_check_address("g_logp", args->g_logp, sizeof(float));
     if (status == FLP_OK)
         status = check_either("g_lse", args->g_lse, sizeof(float), problem->g_lse, "g_lse is 0");

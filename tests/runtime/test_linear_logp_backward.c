@@ -154,6 +154,7 @@ static void every_argument_is_checked_and_named(void **state)
     REFUSED(args.temperature = -1, "temperature: got -1");
     REFUSED((args.temperature = 2, args.row_temperature = g), "temperature: got 2 beside row_temperature");
     REFUSED(args.lse = NULL, "lse: got NULL");
+    REFUSED(args.logp = (float *)((char *)g + 2), "logp: got 0x");
     REFUSED(args.g_logp = NULL, "g_logp: got NULL");
     REFUSED(args.g_logp = (float *)((char *)g + 2), "wanted a multiple of 4 bytes");
     REFUSED(args.g_lse = NULL, "g_lse: got NULL");
