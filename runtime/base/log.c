@@ -4,7 +4,8 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
+
+#include "base/locale.h"
 
 enum { LINE_BYTES = 4096 };
 
@@ -38,7 +39,7 @@ static void write_line(flp_log_level level, const char *format, va_list argument
     pthread_mutex_unlock(&mutex);
     if (!callback)
         return;
-    vsnprintf(line, sizeof(line), format, arguments);
+    flp_locale_print(line, sizeof(line), format, arguments);
     callback(user_data, level, line);
 }
 

@@ -2,8 +2,9 @@
 #include "base/status.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "base/locale.h"
 
 enum { MESSAGE_BYTES = 4096 };
 
@@ -33,7 +34,7 @@ flp_status flp_status_fail(flp_status status, const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    flp_locale_print(text, sizeof(text), format, arguments);
     va_end(arguments);
     memcpy(message, text, strlen(text) + 1);
     return status;
@@ -45,7 +46,7 @@ flp_status flp_status_prefix(flp_status status, const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(prefix, sizeof(prefix), format, arguments);
+    flp_locale_print(prefix, sizeof(prefix), format, arguments);
     va_end(arguments);
     memcpy(old, message, sizeof(old));
     return flp_status_fail(status, "%s: %s", prefix, old);

@@ -3,9 +3,10 @@
 
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/locale.h"
 
 /* Room for count more bytes and the 0 byte behind them. */
 static int reserve(flp_text *text, size_t count)
@@ -50,14 +51,14 @@ void flp_text_append(flp_text *text, const char *format, ...)
     int length;
 
     va_start(arguments, format);
-    length = vsnprintf(NULL, 0, format, arguments);
+    length = flp_locale_print(NULL, 0, format, arguments);
     va_end(arguments);
     if (length < 0)
         text->failed = 1;
     if (!reserve(text, length < 0 ? 0 : (size_t)length))
         return;
     va_start(arguments, format);
-    vsnprintf(text->data + text->length, (size_t)length + 1, format, arguments);
+    flp_locale_print(text->data + text->length, (size_t)length + 1, format, arguments);
     va_end(arguments);
     text->length += (size_t)length;
 }

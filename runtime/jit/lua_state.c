@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/locale.h"
 #include "base/status.h"
 
 static const char modules_key[] = "fusedlogp.modules";
@@ -161,6 +162,8 @@ flp_status flp_lua_state_create(const flp_source_tree *tree, lua_State **lua)
 
 flp_status flp_lua_state_run(lua_State *lua, lua_CFunction body, void *data)
 {
+    /* Lua's numbers, patterns and comparisons follow the thread's locale; what it writes must not. */
+    locale_t callers = flp_locale_enter();
     flp_status status = FLP_OK;
     int result;
 
@@ -175,6 +178,7 @@ flp_status flp_lua_state_run(lua_State *lua, lua_CFunction body, void *data)
         status = flp_status_fail(FLP_INTERNAL, "generator: %s", text ? text : "an error without a text");
     }
     lua_settop(lua, 0);
+    flp_locale_leave(callers);
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/locale.h"
 #include "base/log.h"
 #include "base/status.h"
 
@@ -23,7 +24,7 @@ __attribute__((format(printf, 2, 3))) static flp_status choose_cpu(flp_choice *c
 
     choice->path = FLP_BACKEND_CPU;
     va_start(arguments, format);
-    vsnprintf(choice->reason, sizeof(choice->reason), format, arguments);
+    flp_locale_print(choice->reason, sizeof(choice->reason), format, arguments);
     va_end(arguments);
     return FLP_OK;
 }

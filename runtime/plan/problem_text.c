@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cpu/convert.h"
-#include "plan/number.h"
 #include "plan/operator.h"
 
 static size_t field_bytes(flp_part_kind kind)

@@ -1,35 +1,17 @@
 /* Numbers as text, the same in every locale. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* uselocale */
-#endif
-#include "plan/number.h"
+#include "base/number.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static locale_t c_locale; /* (locale_t)0 where there is no memory for it: the caller's locale then stays */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void make_c_locale(void)
-{
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-}
-
-/* A caller's locale may write a decimal comma. */
-static locale_t enter_c_locale(void)
-{
-    pthread_once(&once, make_c_locale);
-    return uselocale(c_locale);
-}
+#include "base/locale.h"
 
 void flp_number_format(double value, char text[FLP_NUMBER_BYTES])
 {
-    locale_t callers = enter_c_locale();
+    locale_t callers = flp_locale_enter();
     char candidate[FLP_NUMBER_BYTES];
 
     /* More digits may be shorter: 30 is 3e+01 with one. 17 always read back. */
@@ -39,16 +21,16 @@ void flp_number_format(double value, char text[FLP_NUMBER_BYTES])
         if (strtod(candidate, NULL) == value && strlen(candidate) < strlen(text))
             memcpy(text, candidate, sizeof(candidate));
     }
-    uselocale(callers);
+    flp_locale_leave(callers);
 }
 
 int flp_number_parse(const char *text, double *value)
 {
-    locale_t callers = enter_c_locale();
+    locale_t callers = flp_locale_enter();
     char *end;
 
     *value = strtod(text, &end);
-    uselocale(callers);
+    flp_locale_leave(callers);
     return end != text && *end == 0 && isfinite(*value);
 }
 

@@ -1,6 +1,6 @@
 /* Numbers as text, the same in every locale. */
-#ifndef FLP_PLAN_NUMBER_H
-#define FLP_PLAN_NUMBER_H
+#ifndef FLP_BASE_NUMBER_H
+#define FLP_BASE_NUMBER_H
 #include <stdint.h>
 
 enum { FLP_NUMBER_BYTES = 32 };
