@@ -123,12 +123,14 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
     status = flp_gpu_allocate(setting->gpu, bytes, &b->workspace);
     b->forward_args = (flp_linear_logp_args){
         .rows = b->forward.rows, .hidden = flp_gpu_pointer(setting->hidden.data), .weight = flp_gpu_pointer(setting->weight.data),
-        .target = flp_gpu_pointer(setting->target), .ignore_index = -100, .logp = flp_gpu_pointer(setting->logp), .lse = flp_gpu_pointer(setting->lse),
+        .target = flp_gpu_pointer(setting->target), .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
+        .logp = flp_gpu_pointer(setting->logp), .lse = flp_gpu_pointer(setting->lse),
         .workspace = flp_gpu_pointer(b->workspace), .workspace_bytes = bytes, .stream = setting->stream,
     };
     b->backward_args = (flp_linear_logp_backward_args){
         .rows = b->forward.rows, .hidden = flp_gpu_pointer(setting->hidden.data), .weight = flp_gpu_pointer(setting->weight.data),
-        .target = flp_gpu_pointer(setting->target), .ignore_index = -100, .lse = flp_gpu_pointer(setting->lse), .g_logp = flp_gpu_pointer(setting->g),
+        .target = flp_gpu_pointer(setting->target), .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
+        .lse = flp_gpu_pointer(setting->lse), .g_logp = flp_gpu_pointer(setting->g),
         .grad_hidden = flp_gpu_pointer(setting->grad_hidden), .grad_weight = flp_gpu_pointer(setting->grad_weight),
         .workspace = flp_gpu_pointer(b->workspace), .workspace_bytes = bytes, .stream = setting->stream,
     };

@@ -104,7 +104,7 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
         status = flp_gpu_allocate(setting->gpu, sizeof(float), &b->loss);
     b->args = (flp_linear_cross_entropy_args){
         .rows = setting->rows, .hidden = flp_gpu_pointer(setting->hidden.data), .weight = flp_gpu_pointer(setting->weight.data),
-        .target = flp_gpu_pointer(setting->target), .ignore_index = -100, .token_weights = flp_gpu_pointer(b->token_weights),
+        .target = flp_gpu_pointer(setting->target), .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .token_weights = flp_gpu_pointer(b->token_weights),
         .loss = flp_gpu_pointer(b->loss), .logp = flp_gpu_pointer(setting->logp), .lse = flp_gpu_pointer(setting->lse),
         .grad_hidden = flp_gpu_pointer(setting->grad_hidden), .grad_weight = flp_gpu_pointer(setting->grad_weight),
         .workspace = flp_gpu_pointer(b->workspace), .workspace_bytes = (size_t)b->workspace_bytes, .stream = setting->stream,

@@ -149,7 +149,8 @@ static flp_status make_ours(forward *f)
     flp_status status = free_memory(f->gpu, &before);
 
     f->args = (flp_linear_logp_args){ .rows = f->problem.rows, .hidden = flp_gpu_pointer(f->hidden.data),
-                                      .weight = flp_gpu_pointer(f->weight.data), .target = flp_gpu_pointer(f->target), .ignore_index = -100,
+                                      .weight = flp_gpu_pointer(f->weight.data), .target = flp_gpu_pointer(f->target),
+                                      .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
                                       .logp = flp_gpu_pointer(f->logp), .stream = f->stream };
     if (status == FLP_OK)
         status = flp_context_create(NULL, &f->context);

@@ -131,7 +131,7 @@ static flp_status make_inputs(bench *b)
 static flp_status run_forward(bench *b)
 {
     b->args = (flp_logits_logp_args){ .rows = b->problem.rows, .logits = flp_gpu_pointer(b->logits), .target = flp_gpu_pointer(b->target),
-                                      .ignore_index = -100, .logp = flp_gpu_pointer(b->logp), .lse = flp_gpu_pointer(b->lse),
+                                      .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .logp = flp_gpu_pointer(b->logp), .lse = flp_gpu_pointer(b->lse),
                                       .stream = b->stream };
     return b->is_backward ? flp_logits_logp(b->context, &b->problem, &b->args) : FLP_OK;
 }
@@ -143,7 +143,7 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
     if (status == FLP_OK)
         status = run_forward(b);
     b->backward_args = (flp_logits_logp_backward_args){
-        .rows = b->problem.rows, .logits = b->args.logits, .target = b->args.target, .ignore_index = -100,
+        .rows = b->problem.rows, .logits = b->args.logits, .target = b->args.target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
         .g_logp = flp_gpu_pointer(b->upstream), .lse = b->args.lse, .logp = b->backward.fused ? b->args.logp : NULL,
         .grad_logits = flp_gpu_pointer(b->gradients), .stream = b->stream
     };

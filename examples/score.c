@@ -10,7 +10,7 @@ int main(void)
 
     flp_context *context = NULL;
     flp_linear_logp_problem problem = {.dtype = FLP_F32, .hidden = 2, .vocab = 3, .target_dtype = FLP_I32, .backend = FLP_BACKEND_CPU};
-    flp_linear_logp_args args = {.rows = 2, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .logp = logp};
+    flp_linear_logp_args args = {.rows = 2, .hidden = hidden, .weight = weight, .target = target, .logp = logp};
     flp_status status = flp_context_create(NULL, &context);
     if (status == FLP_OK) status = flp_linear_logp(context, &problem, &args);
     if (status != FLP_OK) fprintf(stderr, "%s: %s\n", flp_status_text(status), flp_error_message());

@@ -215,7 +215,7 @@ static double compute_loss(model *m, const float *hidden, const int32_t *target,
                      .grad_hidden = gradient, .grad_weight = gradient, .grad_bias = gradient}};
     float loss;
     const flp_linear_cross_entropy_args args = {
-        .rows = rows, .hidden = hidden, .weight = m->head.value, .bias = m->bias.value, .target = target, .ignore_index = -100, .loss = &loss,
+        .rows = rows, .hidden = hidden, .weight = m->head.value, .bias = m->bias.value, .target = target, .loss = &loss,
         .grad_hidden = grad_hidden, .grad_weight = grad_hidden ? m->head.gradient : NULL, .grad_bias = grad_hidden ? m->bias.gradient : NULL};
     if (flp_linear_cross_entropy(m->context, &problem, &args) != FLP_OK) fail("flp_linear_cross_entropy", flp_error_message());
     return loss;

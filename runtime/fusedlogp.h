@@ -122,7 +122,8 @@ typedef enum { FLP_BACKEND_AUTO, FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE, FLP_BA
 
 typedef enum {
     FLP_CHECK_TARGETS = 1u, /* look at every target first; a bad one is FLP_BAD_TARGET. Waits for the stream. */
-    FLP_SCATTER = 2u        /* logits_logp with a row_index: results lie at [row_index[i]], not at [i] */
+    FLP_SCATTER = 2u,       /* logits_logp with a row_index: results lie at [row_index[i]], not at [i] */
+    FLP_IGNORE_INDEX = 4u   /* rows whose target is args.ignore_index are ignored. Without it none is, and ignore_index is 0 */
 } flp_execute_flags;
 
 /* ---- plan --------------------------------------------------------------------------------------------------- */
@@ -203,8 +204,8 @@ typedef struct {
     const void *weight;             /* [V, D] or [D, V] */
     const void *bias;               /* [V]; NULL where bias_dtype is FLP_NONE */
     const void *target;             /* [N] */
-    int64_t ignore_index;           /* a row with this target gives logp 0 (the other outputs are written as usual);
-                                       to ignore none, set a value that no target has */
+    int64_t ignore_index;           /* with FLP_IGNORE_INDEX in flags: a row with this target is ignored and gives logp 0 (the other
+                                       outputs are written as usual). Without it: 0, and no row is ignored */
     double temperature;             /* > 0; 0: 1 */
     const float *row_temperature;   /* [N] f32, > 0, or NULL; instead of temperature */
     float *logp;                    /* [N] f32 */
@@ -219,7 +220,7 @@ typedef struct {
 
 /* Computes logp (and lse, entropy, argmax). GPU path: enqueues on the stream and returns; allocates nothing when a workspace is
  * passed; may be captured. CPU path: done on return.
- * A target that is neither ignore_index nor in 0 .. V - 1 makes its row NaN; see flp_plan_target_errors. In an ignored
+ * A target that is neither ignored nor in 0 .. V - 1 makes its row NaN; see flp_plan_target_errors. In an ignored
  * row logp is 0 whatever hidden holds; lse, entropy and argmax are those of its hidden. A NaN or +inf logit makes its row's
  * logp, lse and entropy NaN.
  * FLP_BAD_ARGUMENT names the argument; FLP_BAD_TARGET the row and value; then nothing has been enqueued. */
@@ -276,7 +277,7 @@ typedef struct {
 typedef struct {
     int64_t rows;                   /* N, 0 .. problem.rows; 0 writes grad_weight and grad_bias (zeros) all the same */
     const void *hidden, *weight, *bias, *target; /* linear_logp's */
-    int64_t ignore_index;           /* a row with this target has no part in any gradient, whatever its hidden, g_logp, g_lse
+    int64_t ignore_index;           /* with FLP_IGNORE_INDEX: a row with this target has no part in any gradient, whatever its hidden, g_logp, g_lse
                                        and g_entropy hold; its row of grad_hidden is 0 */
     double temperature;             /* linear_logp's, as row_temperature */
     const float *row_temperature;
@@ -303,12 +304,12 @@ FLP_API flp_status flp_linear_logp_backward_problem_parse(const char *text, flp_
 FLP_API flp_status flp_linear_logp_backward_plan_create(flp_context *context, const flp_linear_logp_backward_problem *problem,
                                                         flp_plan **plan);
 
-/* A target that is neither ignore_index nor in 0 .. V - 1 is counted as linear_logp does (flp_plan_target_errors), and its row
+/* A target that is neither ignored nor in 0 .. V - 1 is counted as linear_logp does (flp_plan_target_errors), and its row
  * treated as an ignored one. */
 FLP_API flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp_linear_logp_backward_args *args);
 
-/* linear_logp, of a plan whose problem has with_forward = 1, and then, with the same rows, hidden, weight, bias, target, ignore_index, temperature
- * and workspace, flp_linear_logp_backward_execute. Between the two the workspace is left alone: it tells the backward which rows count, so
+/* linear_logp, of a plan whose problem has with_forward = 1, and then, with the same rows, hidden, weight, bias, target, ignore_index and its flag,
+ * temperature and workspace, flp_linear_logp_backward_execute. Between the two the workspace is left alone: it tells the backward which rows count, so
  * that ignored ones cost nothing in either, and, as memory_budget has room, what of the logits it need not compute anew (where
  * linear_cross_entropy would leave it too, unless g_entropy is 1): with room for [N, V] in bf16, nothing of them. lse is wanted, entropy
  * where g_entropy is 1, else it is NULL; argmax is NULL.
@@ -373,7 +374,7 @@ typedef struct {
 typedef struct {
     int64_t rows;                   /* N, 0 .. problem.rows; 0 writes the loss, grad_weight and grad_bias (zeros) all the same */
     const void *hidden, *weight, *bias, *target; /* linear_logp's */
-    int64_t ignore_index;           /* a row with this target has no part in loss or gradients, whatever its inputs hold; with
+    int64_t ignore_index;           /* with FLP_IGNORE_INDEX: a row with this target has no part in loss or gradients, whatever its inputs hold; with
                                        FLP_REDUCE_NONE its loss is 0 */
     double temperature;             /* linear_logp's, as row_temperature */
     const float *row_temperature;
@@ -404,7 +405,7 @@ FLP_API flp_status flp_linear_cross_entropy_problem_parse(const char *text, flp_
 FLP_API flp_status flp_linear_cross_entropy_plan_create(flp_context *context, const flp_linear_cross_entropy_problem *problem,
                                                         flp_plan **plan);
 
-/* A target that is neither ignore_index nor in 0 .. V - 1 is counted as linear_logp does; it makes its row's loss NaN, and with it the mean
+/* A target that is neither ignored nor in 0 .. V - 1 is counted as linear_logp does; it makes its row's loss NaN, and with it the mean
  * or the sum, and has no part in the gradients or the mean's divisor. */
 FLP_API flp_status flp_linear_cross_entropy_execute(flp_plan *plan, const flp_linear_cross_entropy_args *args);
 FLP_API flp_status flp_linear_cross_entropy(flp_context *context, const flp_linear_cross_entropy_problem *problem,
@@ -571,7 +572,7 @@ typedef struct {
     const void *logits, *target;
     const int64_t *row_index;
     int64_t logits_rows;
-    int64_t ignore_index;
+    int64_t ignore_index;         /* as for logits_logp */
     double temperature;           /* that of the forward, as the next */
     const float *row_temperature;
     const float *g_logp;          /* f32 */

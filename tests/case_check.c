@@ -73,7 +73,7 @@ static int check_sign(const flp_case *c, const flp_case_data *data, const float 
     for (int64_t i = 0; i < args.rows; i++) {
         int64_t target = c->problem.target_dtype == FLP_I32 ? ((const int32_t *)args.target)[i] : ((const int64_t *)args.target)[i];
         if (logp[i] > 0) return reject(to, "logp[%" PRId64 "]: got %.9g, which is above 0", i, logp[i]);
-        if (target == args.ignore_index && logp[i] != 0)
+        if (flp_reference_ignores(args.flags, args.ignore_index, target) && logp[i] != 0)
             return reject(to, "logp[%" PRId64 "]: got %.9g, wanted 0: the row is ignored", i, logp[i]);
     }
     return 1;

@@ -129,7 +129,7 @@ static double bias_value(const flp_case *c, int64_t v)
 /* Outside the vocabulary: just so, far, and beyond 32 bits with low bits that look right. Index 0 .. 3 fit an int32. */
 static int64_t bad_target(const flp_case *c, int64_t index)
 {
-    const int64_t bad[] = {-1, c->problem.vocab, INT_MAX, -101, (1ll << 32) + 3, -(1ll << 32), INT64_MAX, INT64_MIN + 1};
+    const int64_t bad[] = {-1, c->problem.vocab, INT_MAX, c->rows & FLP_CASE_NONE_IGNORED ? -100 : -101, (1ll << 32) + 3, -(1ll << 32), INT64_MAX, INT64_MIN};
     return bad[index % (c->problem.target_dtype == FLP_I32 ? 4 : 8)];
 }
 
@@ -193,7 +193,8 @@ void flp_case_args(const flp_case *c, const flp_case_data *data, void *const *ba
     }
     *args = (flp_linear_logp_args){
         .rows = c->problem.rows, .hidden = at[FLP_CASE_HIDDEN], .weight = at[FLP_CASE_WEIGHT], .bias = at[FLP_CASE_BIAS],
-        .target = at[FLP_CASE_TARGET], .ignore_index = c->ignore_index, .temperature = c->temperature,
+        .target = at[FLP_CASE_TARGET], .ignore_index = c->ignore_index,
+        .flags = c->rows & FLP_CASE_NONE_IGNORED ? 0 : FLP_IGNORE_INDEX, .temperature = c->temperature,
         .row_temperature = at[FLP_CASE_ROW_TEMPERATURE], .logp = at[FLP_CASE_LOGP], .lse = at[FLP_CASE_LSE],
         .entropy = at[FLP_CASE_ENTROPY], .argmax = at[FLP_CASE_ARGMAX]};
 }

@@ -88,7 +88,9 @@ static const flp_case edges[] = {
     {.name = "ignore index beyond int32 matches no int32", .ignore_index = (1ll << 32) + 7, .problem = {.vocab = 8, .target_dtype = FLP_I32}},
     {.name = "bad targets", .rows = FLP_CASE_BAD_TARGETS, .problem = {.argmax = 1, .entropy = 1}},
     {.name = "bad targets, int32", .rows = FLP_CASE_BAD_TARGETS, .problem = {.target_dtype = FLP_I32}},
-    {.name = "bad targets, none ignored", .rows = FLP_CASE_BAD_TARGETS, .ignore_index = INT64_MIN},
+    {.name = "bad targets, none ignored", .rows = FLP_CASE_BAD_TARGETS | FLP_CASE_NONE_IGNORED},
+    {.name = "token 0 is a target like others", .rows = FLP_CASE_NONE_IGNORED, .problem = {.vocab = 3, .argmax = 1, .entropy = 1}},
+    {.name = "token 0 is ignored where it is asked for", .rows = FLP_CASE_IGNORED_ROWS | FLP_CASE_ZERO_IGNORED},
     {.name = "bad targets, logp only", .rows = FLP_CASE_BAD_TARGETS | FLP_CASE_LOGP_ONLY},
     {.name = "NaN and inf rows", .rows = FLP_CASE_NAN_ROWS, .problem = {.argmax = 1, .entropy = 1}},
     /* Not fp32: its tf32 parts turn an infinite entry of hidden into NaN, which the cap would show. */
@@ -126,7 +128,7 @@ void flp_case_complete(int index, flp_case *c)
     if (p->dtype == FLP_NONE) p->dtype = dtypes[index % COUNT(dtypes)];
     if (p->target_dtype == FLP_NONE) p->target_dtype = FLP_I64;
     if (c->bias != FLP_CASE_NO_BIAS && p->bias_dtype == FLP_NONE) p->bias_dtype = FLP_F32;
-    if (c->ignore_index == 0) c->ignore_index = -100;
+    if (c->ignore_index == 0 && !(c->rows & (FLP_CASE_NONE_IGNORED | FLP_CASE_ZERO_IGNORED))) c->ignore_index = -100;
     p->hidden_stride = p->hidden + c->hidden_gap;
     p->weight_stride = (p->weight_layout == FLP_VOCAB_HIDDEN ? p->hidden : p->vocab + c->vocab_padding) + c->weight_gap;
     if (c->misalignment != 0) p->pointer_alignment = c->misalignment & -c->misalignment;

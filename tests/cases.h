@@ -41,7 +41,9 @@ enum { /* what some of the rows hold */
     FLP_CASE_IGNORED_NAN = 16,     /* an ignored row's hidden is NaN */
     FLP_CASE_ROW_TEMPERATURES = 32,
     FLP_CASE_LOGP_ONLY = 64,       /* lse is not asked for */
-    FLP_CASE_EQUAL_TARGETS = 128   /* all targets are entry V / 2 */
+    FLP_CASE_EQUAL_TARGETS = 128,  /* all targets are entry V / 2 */
+    FLP_CASE_NONE_IGNORED = 256,   /* zeroed arguments: ignore_index is 0 without its flag, and some targets are 0 */
+    FLP_CASE_ZERO_IGNORED = 512    /* ignore_index is 0, with its flag */
 };
 
 typedef struct {

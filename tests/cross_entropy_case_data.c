@@ -63,7 +63,7 @@ static float number(flp_cross_entropy_role role, const flp_reference *forward, i
 static int has_part(const flp_cross_entropy_case *c, const flp_linear_cross_entropy_args *args, int64_t i)
 {
     int64_t target = c->problem.backward.forward.target_dtype == FLP_I32 ? ((const int32_t *)args->target)[i] : ((const int64_t *)args->target)[i];
-    return target != args->ignore_index && target >= 0 && target < c->problem.backward.forward.vocab;
+    return !flp_reference_ignores(args->flags, args->ignore_index, target) && target >= 0 && target < c->problem.backward.forward.vocab;
 }
 
 static void fill(const flp_cross_entropy_case *c, const flp_linear_cross_entropy_args *args, flp_cross_entropy_case_data *data)
@@ -144,7 +144,7 @@ void flp_cross_entropy_case_args(const flp_cross_entropy_case *c, const flp_cros
     }
     *call = (flp_cross_entropy_case_call){.args = {
         .rows = backward.rows, .hidden = backward.hidden, .weight = backward.weight, .bias = backward.bias, .target = backward.target,
-        .ignore_index = backward.ignore_index, .temperature = backward.temperature, .row_temperature = backward.row_temperature,
+        .ignore_index = backward.ignore_index, .flags = backward.flags, .temperature = backward.temperature, .row_temperature = backward.row_temperature,
         .class_weights = at[FLP_CROSS_ENTROPY_CLASS_WEIGHTS], .token_weights = at[FLP_CROSS_ENTROPY_TOKEN_WEIGHTS],
         .label_smoothing = c->label_smoothing, .lse_square_scale = c->lse_square_scale, .token_inputs = call->inputs,
         .token_parameters = call->parameters, .g_loss = at[FLP_CROSS_ENTROPY_G_LOSS], .loss = at[FLP_CROSS_ENTROPY_LOSS],

@@ -87,7 +87,7 @@ static int64_t target_of(const flp_linear_cross_entropy_problem *problem, const 
 int flp_cross_entropy_reference_has_part(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args, int64_t i)
 {
     int64_t target = target_of(problem, args, i);
-    return target != args->ignore_index && target >= 0 && target < problem->backward.forward.vocab;
+    return !flp_reference_ignores(args->flags, args->ignore_index, target) && target >= 0 && target < problem->backward.forward.vocab;
 }
 
 static double temperature_of(const flp_linear_cross_entropy_args *args, int64_t i)
@@ -119,7 +119,7 @@ static double factor_of(const flp_linear_cross_entropy_problem *problem, const f
     if (problem->reduction != FLP_REDUCE_MEAN) return 1;
     for (int64_t i = 0; i < args->rows; i++) {
         int64_t target = target_of(problem, args, i);
-        if (target != args->ignore_index && target >= 0 && target < problem->backward.forward.vocab)
+        if (!flp_reference_ignores(args->flags, args->ignore_index, target) && target >= 0 && target < problem->backward.forward.vocab)
             divisor += (args->token_weights ? args->token_weights[i] : 1) * weights[target];
     }
     return divisor == 0 ? 0 : 1 / divisor;
@@ -131,7 +131,7 @@ static void compute_row(const flp_linear_cross_entropy_problem *problem, const f
     const flp_linear_logp_problem *p = &problem->backward.forward;
     int64_t target = target_of(problem, args, i);
     if (!flp_cross_entropy_reference_has_part(problem, args, i)) {
-        to->loss[i] = target == args->ignore_index ? 0 : NAN;
+        to->loss[i] = flp_reference_ignores(args->flags, args->ignore_index, target) ? 0 : NAN;
         return;
     }
     row r = {.logp = forward->logp[i], .lse = forward->lse[i], .entropy = forward->entropy[i], .class_weight = to->class_weights[target]};

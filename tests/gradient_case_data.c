@@ -27,7 +27,7 @@ static int allocate_rows(const flp_gradient_case *c, flp_gradient_case_data *dat
 static int has_part(const flp_gradient_case *c, const flp_linear_logp_args *args, int64_t row)
 {
     int64_t target = c->problem.forward.target_dtype == FLP_I32 ? ((const int32_t *)args->target)[row] : ((const int64_t *)args->target)[row];
-    return target != args->ignore_index && target >= 0 && target < c->problem.forward.vocab;
+    return !flp_reference_ignores(args->flags, args->ignore_index, target) && target >= 0 && target < c->problem.forward.vocab;
 }
 
 static float upstream(const flp_gradient_case *c, uint64_t stream, int64_t row)
@@ -147,7 +147,7 @@ void flp_gradient_case_args(const flp_gradient_case *c, const flp_gradient_case_
     }
     *args = (flp_linear_logp_backward_args){
         .rows = inputs.rows, .hidden = inputs.hidden, .weight = inputs.weight, .bias = inputs.bias, .target = inputs.target,
-        .ignore_index = inputs.ignore_index, .temperature = inputs.temperature, .row_temperature = inputs.row_temperature,
+        .ignore_index = inputs.ignore_index, .flags = inputs.flags, .temperature = inputs.temperature, .row_temperature = inputs.row_temperature,
         .lse = at[FLP_GRADIENT_LSE], .entropy = at[FLP_GRADIENT_ENTROPY], .g_logp = at[FLP_GRADIENT_G_LOGP],
         .g_lse = at[FLP_GRADIENT_G_LSE], .g_entropy = at[FLP_GRADIENT_G_ENTROPY], .grad_hidden = at[FLP_GRADIENT_HIDDEN],
         .grad_weight = at[FLP_GRADIENT_WEIGHT], .grad_bias = at[FLP_GRADIENT_BIAS]};
@@ -157,7 +157,7 @@ flp_linear_logp_args flp_gradient_case_forward_args(const flp_gradient_case *c, 
 {
     return (flp_linear_logp_args){
         .rows = args->rows, .hidden = args->hidden, .weight = args->weight, .bias = args->bias, .target = args->target,
-        .ignore_index = args->ignore_index, .temperature = args->temperature, .row_temperature = args->row_temperature,
+        .ignore_index = args->ignore_index, .flags = args->flags, .temperature = args->temperature, .row_temperature = args->row_temperature,
         .logp = outputs, .lse = outputs + args->rows, .entropy = c->problem.g_entropy ? outputs + 2 * args->rows : NULL,
         .workspace = args->workspace, .workspace_bytes = args->workspace_bytes, .stream = args->stream};
 }

@@ -145,7 +145,7 @@ int flp_gradient_reference_compute(const flp_linear_logp_backward_problem *probl
         decode_weight(&w);
         for (int64_t i = 0; i < args->rows; i++) {
             int64_t target = target_at(&w, i);
-            if (target == args->ignore_index || target < 0 || target >= vocab) continue;
+            if (flp_reference_ignores(args->flags, args->ignore_index, target) || target < 0 || target >= vocab) continue;
             differentiate(&w, i);
             add_row(&w, i, reference);
         }

@@ -91,7 +91,8 @@ static int is_ignored(const flp_logits_case *c, int64_t row)
 /* Outside the vocabulary: just so, far, and beyond 32 bits with low bits that look right. Index 0 .. 3 fit an int32. */
 static int64_t target_value(const flp_logits_case *c, int64_t row)
 {
-    const int64_t bad[] = { -1, c->problem.vocab, INT_MAX, -101, (1ll << 32) + 3, -(1ll << 32), INT64_MAX, INT64_MIN + 1 };
+    const int64_t minus = c->rows & FLP_LOGITS_NONE_IGNORED ? -100 : -101;
+    const int64_t bad[] = { -1, c->problem.vocab, INT_MAX, minus, (1ll << 32) + 3, -(1ll << 32), INT64_MAX, INT64_MIN };
 
     if (is_ignored(c, row))
         return c->ignore_index;
@@ -197,7 +198,7 @@ void flp_logits_case_forward(const flp_logits_case *c, const flp_logits_data *da
         .ignore_index = c->ignore_index, .temperature = c->temperature,
         .row_temperature = place(data, bases, FLP_LOGITS_ROW_TEMPERATURE), .logp = place(data, bases, FLP_LOGITS_LOGP),
         .lse = place(data, bases, FLP_LOGITS_LSE), .entropy = place(data, bases, FLP_LOGITS_ENTROPY),
-        .argmax = place(data, bases, FLP_LOGITS_ARGMAX), .flags = c->rows & FLP_LOGITS_SCATTERED ? FLP_SCATTER : 0
+        .argmax = place(data, bases, FLP_LOGITS_ARGMAX), .flags = (c->rows & FLP_LOGITS_SCATTERED ? FLP_SCATTER : 0) | (c->rows & FLP_LOGITS_NONE_IGNORED ? 0 : FLP_IGNORE_INDEX)
     };
     if (!c->problem.entropy)
         args->entropy = NULL; /* "no rows" has every buffer */

@@ -72,6 +72,8 @@ static const flp_logits_case edges[] = {
     { .name = "ignore index beyond int32 matches no int32", .ignore_index = (1ll << 32) + 7, .problem = { .vocab = 8, .target_dtype = FLP_I32 } },
     { .name = "bad targets", .rows = FLP_LOGITS_BAD_TARGETS, .problem = { .argmax = 1, .entropy = 1 } },
     { .name = "bad targets, int32", .rows = FLP_LOGITS_BAD_TARGETS, .problem = { .target_dtype = FLP_I32 } },
+    { .name = "bad targets, none ignored", .rows = FLP_LOGITS_BAD_TARGETS | FLP_LOGITS_NONE_IGNORED, .problem = { .entropy = 1 } },
+    { .name = "token 0 is a target like others", .rows = FLP_LOGITS_NONE_IGNORED | FLP_LOGITS_UNEVEN, .problem = { .vocab = 3, .argmax = 1, .entropy = 1 } },
     { .name = "bad targets, one segment", .rows = FLP_LOGITS_BAD_TARGETS, .problem = { .vocab = 8 } },
 
     { .name = "indexed", .rows = FLP_LOGITS_INDEXED | FLP_LOGITS_UNEVEN, .problem = { .argmax = 1, .entropy = 1 } },
@@ -106,7 +108,7 @@ void flp_logits_case_complete(int number, flp_logits_case *c)
         p->vocab = 5003;
     if (p->target_dtype == FLP_NONE)
         p->target_dtype = FLP_I64;
-    if (c->ignore_index == 0)
+    if (c->ignore_index == 0 && !(c->rows & FLP_LOGITS_NONE_IGNORED))
         c->ignore_index = -100;
     c->all_rows = c->rows & FLP_LOGITS_INDEXED ? 2 * p->rows + 3 : p->rows;
     p->logits_stride = p->vocab + c->gap;

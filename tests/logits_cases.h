@@ -30,7 +30,8 @@ enum {
     FLP_LOGITS_SCATTERED = 16,
     FLP_LOGITS_BAD_INDICES = 32,  /* some of the indices, or the only one, name no row */
     FLP_LOGITS_LOGP_ONLY = 64,
-    FLP_LOGITS_UNEVEN = 128       /* g_lse and g_entropy too; zeros among g_logp */
+    FLP_LOGITS_UNEVEN = 128,      /* g_lse and g_entropy too; zeros among g_logp */
+    FLP_LOGITS_NONE_IGNORED = 256 /* zeroed arguments: ignore_index is 0 without its flag, and some targets are 0 */
 };
 
 typedef struct {

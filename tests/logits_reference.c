@@ -127,7 +127,7 @@ static void compute_row(const flp_logits_case *c, const flp_logits_data *data, i
 {
     const float *temperatures = data_of(data, FLP_LOGITS_ROW_TEMPERATURE);
     const int64_t target = target_of(c, data, source), vocab = c->problem.vocab;
-    const int ignored = target == c->ignore_index, known = !ignored && target >= 0 && target < vocab;
+    const int ignored = !(c->rows & FLP_LOGITS_NONE_IGNORED) && target == c->ignore_index, known = !ignored && target >= 0 && target < vocab;
     row_facts row = { .c = c, .logits = logits, .temperature = c->temperature > 0 ? c->temperature : 1 };
 
     if (c->rows & FLP_LOGITS_ROW_TEMPERATURES)

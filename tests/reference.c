@@ -152,7 +152,7 @@ static void finish_row(const flp_linear_logp_problem *problem, const flp_linear_
     reference->rounding[row] = ldexp(logit_rounding + 8, -24);
     reference->entropy[row] = entropy_of(z, problem->vocab, reference->lse[row], &tilt);
     reference->entropy_rounding[row] = ldexp(logit_rounding * tilt + 8 * (1 + reference->entropy[row]), -24);
-    if (target == args->ignore_index) {
+    if (flp_reference_ignores(args->flags, args->ignore_index, target)) {
         reference->logp[row] = 0;
     } else if (target < 0 || target >= problem->vocab) {
         reference->logp[row] = NAN;
@@ -165,6 +165,11 @@ static void finish_row(const flp_linear_logp_problem *problem, const flp_linear_
 static double *allocate(int64_t count)
 {
     return calloc((size_t)(count > 0 ? count : 1), sizeof(double));
+}
+
+int flp_reference_ignores(unsigned flags, int64_t ignore_index, int64_t target)
+{
+    return (flags & FLP_IGNORE_INDEX) && target == ignore_index;
 }
 
 int flp_reference_compute(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, flp_reference *reference)

@@ -38,6 +38,9 @@ typedef struct {
 
 void flp_reference_compare(const float *got, const double *want, int64_t count, flp_reference_error *error);
 
+/* Whether a call with these arguments ignores the rows of that target. */
+int flp_reference_ignores(unsigned flags, int64_t ignore_index, int64_t target);
+
 /* Element `index` of a typed array that need not be aligned. */
 double flp_reference_decode(flp_dtype dtype, const void *data, int64_t index);
 /* Stores value, cut (not rounded) to what the dtype holds; magnitudes up to 60000 for FLP_F16. */

@@ -111,7 +111,7 @@ static flp_status execute_chunk(const flp_score_options *options, const flp_scor
         .hidden = (const char *)inputs->hidden.data + first * problem->hidden * flp_dtype_bytes(problem->dtype),
         .weight = inputs->weight.data, .bias = inputs->bias.data,
         .target = (const char *)inputs->target.data + first * flp_dtype_bytes(problem->target_dtype),
-        .ignore_index = options->ignore_index, .temperature = options->temperature,
+        .ignore_index = options->ignore_index, .flags = FLP_IGNORE_INDEX, .temperature = options->temperature,
         .logp = result->logp + first, .lse = result->lse ? result->lse + first : NULL,
         .entropy = result->entropy ? result->entropy + first : NULL, .argmax = result->argmax ? result->argmax + first : NULL};
     return now->gpu.driver ? flp_score_gpu_execute(&now->gpu, inputs, now->plan, &args) : flp_score_execute(inputs, now->plan, &args);

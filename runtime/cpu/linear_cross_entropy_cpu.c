@@ -73,7 +73,7 @@ static flp_status run_forward(const job *work, int64_t *bad_count, int64_t *bad_
     const flp_linear_logp_args forward = {
         .rows = args->rows, .hidden = args->hidden, .weight = args->weight, .bias = args->bias, .target = args->target,
         .ignore_index = args->ignore_index, .temperature = args->temperature, .row_temperature = args->row_temperature, .logp = work->logp,
-        .lse = work->lse, .entropy = args->entropy != NULL || uses[FLP_TOKEN_ENTROPY] ? work->entropy : NULL};
+        .lse = work->lse, .entropy = args->entropy != NULL || uses[FLP_TOKEN_ENTROPY] ? work->entropy : NULL, .flags = args->flags};
     const flp_linear_logp_more more = {.class_weights = work->class_weights, .uniform = uses[FLP_TOKEN_UNIFORM] ? work->uniform : NULL,
                                        .blanks_others = 1};
     return flp_linear_logp_cpu(work->pool, work->forward, &forward, &more, bad_count, bad_first);
@@ -88,7 +88,7 @@ static flp_status run_backward(const job *work)
         .rows = args->rows, .hidden = args->hidden, .weight = args->weight, .bias = args->bias, .target = args->target,
         .ignore_index = args->ignore_index, .temperature = args->temperature, .row_temperature = args->row_temperature, .lse = work->lse,
         .g_logp = work->g_logp, .g_lse = work->g_lse, .entropy = entropy ? work->entropy : NULL, .g_entropy = entropy ? work->g_entropy : NULL,
-        .grad_hidden = args->grad_hidden, .grad_weight = args->grad_weight, .grad_bias = args->grad_bias};
+        .grad_hidden = args->grad_hidden, .grad_weight = args->grad_weight, .grad_bias = args->grad_bias, .flags = args->flags};
     const flp_backward_uniform uniform = {.g_sum = work->g_sum, .class_weights = work->class_weights};
     return flp_linear_logp_backward_cpu(work->pool, &work->problem->backward, &backward,
                                         derivative[FLP_TOKEN_UNIFORM] >= 0 ? &uniform : NULL, NULL, NULL);
@@ -100,7 +100,7 @@ static flp_status run_backward(const job *work)
 static int counts(const job *work, int64_t i, int64_t *target)
 {
     *target = flp_row_target(work->forward, &work->inputs, i);
-    return *target != work->args->ignore_index && flp_row_in_vocabulary(work->forward, *target);
+    return !flp_row_is_ignored(&work->inputs, *target) && flp_row_in_vocabulary(work->forward, *target);
 }
 
 static double token_weight(const job *work, int64_t i)
@@ -141,7 +141,7 @@ static double row_loss(const job *work, int64_t i, double factor)
     flp_token_row row = {.statistic = {0}};
     flp_token_result result;
     int64_t target;
-    if (!counts(work, i, &target)) return target == args->ignore_index ? 0 : NAN;
+    if (!counts(work, i, &target)) return flp_row_is_ignored(&work->inputs, target) ? 0 : NAN;
     row.statistic[FLP_TOKEN_LOGP] = work->logp[i];
     row.statistic[FLP_TOKEN_LSE] = work->lse[i];
     row.statistic[FLP_TOKEN_CLASS_WEIGHT] = class_weight(work, target);
@@ -173,7 +173,7 @@ flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_
 {
     const flp_linear_cross_entropy_args *args = call->args;
     job work = {.problem = problem, .forward = &problem->backward.forward, .call = call, .args = args, .program = call->program, .pool = pool,
-                .inputs = {args->hidden, args->target, args->ignore_index, args->temperature, args->row_temperature}};
+                .inputs = {args->hidden, args->target, args->ignore_index, (args->flags & FLP_IGNORE_INDEX) != 0, args->temperature, args->row_temperature}};
     flp_status status = prepare(&work);
     if (status == FLP_OK) status = run_forward(&work, bad_count, bad_first);
     if (status == FLP_OK) compute_losses(&work);

@@ -85,7 +85,7 @@ static void collect_rows(flp_backward_job *job, int64_t *bad_count, int64_t *bad
 {
     for (int64_t row = 0; row < job->args->rows; row++) {
         int64_t target = flp_row_target(&job->problem->forward, &job->inputs, row);
-        int ignored = target == job->args->ignore_index;
+        int ignored = flp_row_is_ignored(&job->inputs, target);
         if (!ignored && flp_row_in_vocabulary(&job->problem->forward, target)) {
             job->row[job->rows++] = row;
             continue;
@@ -130,7 +130,7 @@ flp_status flp_linear_logp_backward_cpu(flp_thread_pool *pool, const flp_linear_
     job->problem = problem;
     job->args = args;
     job->uniform = uniform;
-    job->inputs = (flp_row_inputs){args->hidden, args->target, args->ignore_index, args->temperature, args->row_temperature};
+    job->inputs = (flp_row_inputs){args->hidden, args->target, args->ignore_index, (args->flags & FLP_IGNORE_INDEX) != 0, args->temperature, args->row_temperature};
     job->pool = pool;
     flp_status status = prepare(job);
     if (status == FLP_OK) {

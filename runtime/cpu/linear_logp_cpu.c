@@ -61,7 +61,7 @@ static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t
     for (; next < args->rows && work->rows < GROUP_ROWS; next++) {
         int64_t target = flp_row_target(work->problem, &work->inputs, next);
         int wanted = always;
-        if (target == args->ignore_index) {
+        if (flp_row_is_ignored(&work->inputs, target)) {
             args->logp[next] = 0;
         } else if (flp_row_in_vocabulary(work->problem, target)) {
             wanted = 1;
@@ -166,7 +166,7 @@ static void finish_set(void *data, int64_t index, int thread)
             args->entropy[row] = entropy < 0 ? 0 : (float)entropy; /* below 0 by rounding only; NaN stays */
         }
         if (args->argmax != NULL) args->argmax[row] = total.largest_index.lane[lane];
-        if (target == args->ignore_index || !flp_row_in_vocabulary(work->problem, target)) continue;
+        if (flp_row_is_ignored(&work->inputs, target) || !flp_row_in_vocabulary(work->problem, target)) continue;
         double logp = ((work->target_logit[slot] - offset) - log2_sum) * ln_2;
         args->logp[row] = logp > 0 ? 0 : (float)logp; /* above 0 by rounding only; NaN stays */
     }
@@ -227,7 +227,7 @@ flp_status flp_linear_logp_cpu(flp_thread_pool *pool, const flp_linear_logp_prob
     if (work == NULL) return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path");
     work->problem = problem;
     work->args = args;
-    work->inputs = (flp_row_inputs){args->hidden, args->target, args->ignore_index, args->temperature, args->row_temperature};
+    work->inputs = (flp_row_inputs){args->hidden, args->target, args->ignore_index, (args->flags & FLP_IGNORE_INDEX) != 0, args->temperature, args->row_temperature};
     work->pool = pool;
     if (more != NULL) work->more = *more;
     flp_status status = prepare(work);

@@ -64,7 +64,7 @@ static int begin_row(const flp_logits_logp_call *call, int64_t number, row *row)
     if (row->source < 0)
         return 1;
     given = target_at(call, row->source);
-    row->is_ignored = given == call->ignore_index;
+    row->is_ignored = call->ignores && given == call->ignore_index;
     if (!row->is_ignored && given >= 0 && given < call->vocab)
         row->target = given;
     row->is_read = !call->given_lse && (wanted || row->target >= 0);

@@ -12,6 +12,7 @@ typedef struct {
     const void *logits, *target;
     const int64_t *row_index;
     int64_t logits_rows, ignore_index;
+    int ignores; /* 1: rows whose target is ignore_index are ignored; 0: none is */
     int scatter;
     const float *row_temperature;
     float *logp, *lse, *entropy; /* results */

@@ -12,6 +12,11 @@ int64_t flp_row_target(const flp_linear_logp_problem *problem, const flp_row_inp
     return ((const int64_t *)inputs->target)[row];
 }
 
+int flp_row_is_ignored(const flp_row_inputs *inputs, int64_t target)
+{
+    return inputs->ignores && target == inputs->ignore_index;
+}
+
 int flp_row_in_vocabulary(const flp_linear_logp_problem *problem, int64_t target)
 {
     return target >= 0 && target < problem->vocab;

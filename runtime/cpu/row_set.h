@@ -8,11 +8,13 @@
 typedef struct {
     const void *hidden, *target;
     int64_t ignore_index;
+    int ignores;        /* 1: rows with that target are ignored; 0: none is */
     double temperature; /* > 0; 0: 1 */
     const float *row_temperature;
 } flp_row_inputs;
 
 int64_t flp_row_target(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t row);
+int flp_row_is_ignored(const flp_row_inputs *inputs, int64_t target);
 int flp_row_in_vocabulary(const flp_linear_logp_problem *problem, int64_t target);
 double flp_row_temperature(const flp_row_inputs *inputs, int64_t row);
 

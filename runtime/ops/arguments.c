@@ -48,11 +48,22 @@ flp_status flp_arguments_check_call_rows(int64_t rows)
     return flp_problem_check_rows(rows);
 }
 
-flp_status flp_arguments_check_flags(unsigned flags)
+/* An ignore_index that nothing looks at is most likely meant to be ignored. */
+flp_status flp_arguments_check_flags(unsigned flags, unsigned more, int64_t ignore_index)
 {
-    if (!(flags & ~(unsigned)FLP_CHECK_TARGETS))
-        return FLP_OK;
-    return flp_status_fail(FLP_BAD_ARGUMENT, "flags: got 0x%x, wanted no bits but 0x%x", flags, FLP_CHECK_TARGETS);
+    const unsigned known = FLP_CHECK_TARGETS | FLP_IGNORE_INDEX | more;
+
+    if (flags & ~known)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "flags: got 0x%x, wanted no bits but 0x%x", flags, known);
+    if (ignore_index != 0 && !(flags & FLP_IGNORE_INDEX))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "ignore_index: got %" PRId64 " without FLP_IGNORE_INDEX in flags, wanted the flag, or 0 to ignore none",
+                               ignore_index);
+    return FLP_OK;
+}
+
+int flp_arguments_ignore(unsigned flags)
+{
+    return (flags & FLP_IGNORE_INDEX) != 0;
 }
 
 double flp_arguments_temperature(double temperature)

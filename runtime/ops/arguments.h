@@ -14,7 +14,10 @@ flp_status flp_arguments_check_optional(const char *argument, const void *addres
 flp_status flp_arguments_check_rows(int64_t rows, int64_t most);
 /* Of a call without a plan: 0 .. FLP_PROBLEM_ROWS_MAX. */
 flp_status flp_arguments_check_call_rows(int64_t rows);
-flp_status flp_arguments_check_flags(unsigned flags);
+/* more: flags that the operator has beside those of every operator with targets. */
+flp_status flp_arguments_check_flags(unsigned flags, unsigned more, int64_t ignore_index);
+/* Whether the rows whose target is ignore_index are ignored. */
+int flp_arguments_ignore(unsigned flags);
 
 flp_status flp_arguments_check_temperature(double temperature, const float *row_temperature);
 /* 1, or the temperature that all rows share. */

@@ -29,7 +29,7 @@ static flp_status check_targets(const flp_plan *plan, const flp_linear_cross_ent
 {
     const flp_linear_logp_problem *forward = &flp_linear_cross_entropy_plan_of(plan)->problem.backward.forward;
     const flp_targets targets = { .target = args->target, .dtype = forward->target_dtype, .rows = args->rows, .vocab = forward->vocab,
-                                  .ignore_index = args->ignore_index, .stream = args->stream };
+                                  .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags), .stream = args->stream };
 
     return flp_targets_check(plan, &targets);
 }

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "cpu/convert.h"
+#include "ops/arguments.h"
 #include "ops/launch.h"
 #include "ops/linear_cross_entropy_args.h"
 #include "ops/linear_cross_entropy_params.h"
@@ -60,7 +61,7 @@ static flp_status launch_forward(const execution *run, const flp_compact_rows *r
     const flp_linear_logp_args forward = {
         .rows = args->rows, .hidden = args->hidden, .weight = args->weight, .bias = args->bias, .target = args->target,
         .ignore_index = args->ignore_index, .temperature = args->temperature, .row_temperature = args->row_temperature,
-        .logp = run->logp, .lse = run->lse, .entropy = run->entropy, .stream = args->stream,
+        .logp = run->logp, .lse = run->lse, .entropy = run->entropy, .stream = args->stream, .flags = args->flags,
     };
     const flp_linear_logp_launch_more more = {
         .class_weights = args->class_weights, .logit_sums = sums_logits(run) ? inside(run, run->layout.logit_sums) : NULL,
@@ -97,8 +98,8 @@ static flp_status run_losses(const execution *run, const flp_compact_rows *rows)
         .g_logp = gradients ? inside(run, run->layout.g_logp) : NULL, .g_lse = gradients ? inside(run, run->layout.g_lse) : NULL,
         .g_entropy = gradients && program->derivative[FLP_TOKEN_ENTROPY] >= 0 ? inside(run, run->layout.g_entropy) : NULL,
         .g_sum = gradients && program->derivative[FLP_TOKEN_UNIFORM] >= 0 ? inside(run, run->layout.g_sum) : NULL,
-        .ignore_index = args->ignore_index, .rows = (int32_t)args->rows, .vocab = (int32_t)forward->vocab,
-        .target_bytes = flp_dtype_bytes(forward->target_dtype), .class_weight_dtype = (int32_t)problem->class_weights,
+        .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags), .rows = (int32_t)args->rows,
+        .vocab = (int32_t)forward->vocab, .target_bytes = flp_dtype_bytes(forward->target_dtype), .class_weight_dtype = (int32_t)problem->class_weights,
         .reduces = problem->reduction != FLP_REDUCE_NONE, .divides = problem->reduction == FLP_REDUCE_MEAN,
         .place = rows->place, .first_place = (int32_t)rows->first, .places = (int32_t)rows->rows, .adds = rows->first > 0,
     };

@@ -23,7 +23,7 @@ typedef struct {
     const int32_t *place;        /* [rows]: where a row stands among those that count; -1: it does not */
     int32_t first_place, places; /* those that stand here, and with the first place 0 those that do not count; of the others, no more than a mean needs */
     int32_t adds;                /* 1: the sum is added to *loss */
-    int32_t unused;
+    int32_t ignores;             /* 1: rows whose target is ignore_index are ignored; 0: none is */
 } flp_token_loss_params;
 
 _Static_assert(sizeof(flp_token_loss_params) == 256, "templates/common/token_loss_params.cuh disagrees");

@@ -34,7 +34,7 @@ static flp_status check_targets(const flp_plan *plan, const flp_linear_logp_args
 {
     const flp_linear_logp_problem *problem = &flp_linear_logp_plan_of(plan)->problem;
     const flp_targets targets = { .target = args->target, .dtype = problem->target_dtype, .rows = args->rows, .vocab = problem->vocab,
-                                  .ignore_index = args->ignore_index, .stream = args->stream };
+                                  .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags), .stream = args->stream };
 
     return flp_targets_check(plan, &targets);
 }

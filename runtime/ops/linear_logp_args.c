@@ -10,7 +10,7 @@ static flp_status check_scalars(const flp_linear_logp_problem *normal, const flp
     flp_status status = flp_arguments_check_rows(args->rows, normal->rows);
 
     if (status == FLP_OK)
-        status = flp_arguments_check_flags(args->flags);
+        status = flp_arguments_check_flags(args->flags, 0, args->ignore_index);
     return status == FLP_OK ? flp_arguments_check_temperature(args->temperature, args->row_temperature) : status;
 }
 

@@ -29,7 +29,7 @@ static flp_status check_targets(const flp_plan *plan, const flp_linear_logp_back
 {
     const flp_linear_logp_problem *forward = &flp_linear_logp_backward_plan_of(plan)->problem.forward;
     const flp_targets targets = { .target = args->target, .dtype = forward->target_dtype, .rows = args->rows, .vocab = forward->vocab,
-                                  .ignore_index = args->ignore_index, .stream = args->stream };
+                                  .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags), .stream = args->stream };
 
     return flp_targets_check(plan, &targets);
 }
@@ -74,7 +74,7 @@ static flp_status check_forward(const flp_plan *plan, const flp_linear_logp_args
 static flp_status check_forward_targets(const flp_plan *plan, const flp_linear_logp_args *args)
 {
     const flp_linear_logp_backward_args shared = { .rows = args->rows, .target = args->target, .ignore_index = args->ignore_index,
-                                                   .stream = args->stream };
+                                                   .stream = args->stream, .flags = args->flags };
 
     return args->flags & FLP_CHECK_TARGETS ? check_targets(plan, &shared) : FLP_OK;
 }

@@ -105,7 +105,7 @@ flp_status flp_linear_logp_backward_launch_forward(const flp_plan *common, const
     const flp_linear_logp_args *args = data;
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
     const flp_linear_logp_backward_args shared = { .rows = args->rows, .hidden = args->hidden, .target = args->target,
-                                                   .ignore_index = args->ignore_index, .stream = args->stream };
+                                                   .ignore_index = args->ignore_index, .stream = args->stream, .flags = args->flags };
     const flp_stash stash = flp_linear_logp_backward_stash(common, args->rows, workspace);
     flp_backward_execution run = flp_backward_begin(common, &shared, workspace);
     flp_compact_rows compact;

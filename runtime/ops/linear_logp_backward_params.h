@@ -30,7 +30,8 @@ typedef struct {
     const float *stash_offset, *target_logit; /* [rows]: k; z2 of the target */
     flp_row_target *targets;     /* [rows]: of those that count; the derivative only where the stash has the target */
     int32_t *chunk_counts;       /* with places: for each chunk_rows of those that count, how many there are; not written where that is 0 */
-    int32_t chunk_rows, unused;
+    int32_t chunk_rows;
+    int32_t ignores;             /* 1: rows whose target is ignore_index are ignored; 0: none is */
 } flp_backward_rows_params;
 
 /* The rows that count in the order of their targets: a thread for each. */

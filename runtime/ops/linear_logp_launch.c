@@ -62,7 +62,7 @@ static void fill_combine_params(const flp_linear_logp_plan *plan, const flp_line
         .partial = tile->partial, .best = tile->best, .target_logit = tile->target_logit, .target = args->target,
         .logp = args->logp, .lse = args->lse, .argmax = args->argmax,
         .target_errors = (unsigned long long *)(uintptr_t)plan->common.target_errors,
-        .rows = args->rows, .ignore_index = args->ignore_index,
+        .rows = args->rows, .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags),
         .vocab = tile->vocab, .target_bytes = tile->target_bytes, .splits = plan->split.splits,
         .moment = tile->moment, .entropy = args->entropy, .logit_sums = tile->logit_sums,
     };

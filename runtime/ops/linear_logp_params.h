@@ -49,6 +49,7 @@ typedef struct {
     unsigned long long *target_errors; /* [2]: how many targets were out of range, the first such row (initially 0 and 2^64 - 1) */
     int64_t rows, ignore_index;
     int32_t vocab, target_bytes, splits;
+    int32_t ignores;                   /* 1: rows whose target is ignore_index are ignored; 0: none is */
     const float *moment;
     float *entropy;                    /* may be NULL */
     const float *logit_sums;

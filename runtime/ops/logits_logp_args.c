@@ -12,7 +12,7 @@ static flp_status check_scalars(const flp_logits_logp_call *call, int64_t most, 
     flp_status status = flp_arguments_check_rows(call->rows, most);
 
     if (status == FLP_OK)
-        status = flp_arguments_check_flags(flags & ~(unsigned)FLP_SCATTER);
+        status = flp_arguments_check_flags(flags, FLP_SCATTER, call->ignore_index);
     if (status == FLP_OK && call->scatter && !call->row_index)
         status = flp_status_fail(FLP_BAD_ARGUMENT, "flags: got FLP_SCATTER without a row_index, wanted both");
     if (status == FLP_OK && call->row_index)
@@ -52,7 +52,8 @@ flp_status flp_logits_logp_args_check(const flp_logits_logp_problem *normal, con
         .dtype = normal->dtype, .target_dtype = normal->target_dtype, .rows = args->rows, .vocab = normal->vocab,
         .logits_stride = normal->logits_stride, .softcap = normal->softcap, .temperature = flp_arguments_temperature(args->temperature),
         .logits = args->logits, .target = args->target, .row_index = args->row_index, .logits_rows = args->logits_rows,
-        .ignore_index = args->ignore_index, .scatter = (args->flags & FLP_SCATTER) != 0, .row_temperature = args->row_temperature,
+        .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags), .scatter = (args->flags & FLP_SCATTER) != 0,
+        .row_temperature = args->row_temperature,
         .logp = args->logp, .lse = args->lse, .entropy = args->entropy, .argmax = args->argmax
     };
     status = check_scalars(call, normal->rows, args->temperature, args->flags);
@@ -78,7 +79,8 @@ static void fill_backward(const flp_logits_logp_backward_problem *normal, const 
         .dtype = normal->dtype, .target_dtype = normal->target_dtype, .rows = args->rows, .vocab = normal->vocab,
         .logits_stride = normal->logits_stride, .grad_stride = normal->grad_stride, .softcap = normal->softcap,
         .temperature = flp_arguments_temperature(args->temperature), .logits = args->logits, .target = args->target,
-        .row_index = args->row_index, .logits_rows = args->logits_rows, .ignore_index = args->ignore_index,
+        .row_index = args->row_index, .logits_rows = args->logits_rows,
+        .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags),
         .scatter = (args->flags & FLP_SCATTER) != 0, .row_temperature = args->row_temperature,
         .g_logp = args->g_logp, .g_lse = args->g_lse, .g_entropy = args->g_entropy, .grad_logits = args->grad_logits
     };

@@ -13,7 +13,8 @@ static void fill_params(const flp_plan *plan, const flp_logits_logp_call *call, 
 {
     *params = (flp_logits_logp_params){
         .logits = call->logits, .target = call->target, .row_index = call->row_index, .row_temperature = call->row_temperature,
-        .rows = call->rows, .logits_stride = call->logits_stride, .logits_rows = call->logits_rows, .ignore_index = call->ignore_index,
+        .rows = call->rows, .logits_stride = call->logits_stride, .logits_rows = call->logits_rows,
+        .ignore_index = call->ignore_index, .ignores = call->ignores,
         .vocab = (int32_t)call->vocab, .target_bytes = flp_dtype_bytes(call->target_dtype), .scatter = call->scatter,
         .scale = (float)(M_LOG2E / call->temperature), .softcap = (float)call->softcap,
         .inverse_softcap = call->softcap == 0 ? 0 : (float)(1 / call->softcap),

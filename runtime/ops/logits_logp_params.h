@@ -13,6 +13,7 @@ typedef struct {
     int32_t vocab;
     int32_t target_bytes;         /* 4 or 8 */
     int32_t scatter;              /* 1: results lie at row_index[i] */
+    int32_t ignores;              /* 1: rows whose target is ignore_index are ignored; 0: none is */
     float scale;                  /* log2(e) / temperature; log2(e) where row_temperature is given */
     float softcap, inverse_softcap;
     int32_t segments, parts, team_log2; /* plan/logits_logp_shape.h */

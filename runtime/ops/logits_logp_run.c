@@ -12,7 +12,7 @@
 static flp_status check_targets(const flp_plan *plan, const flp_logits_logp_call *call, CUstream stream)
 {
     const flp_targets targets = { .target = call->target, .dtype = call->target_dtype, .rows = call->rows, .vocab = call->vocab,
-                                  .ignore_index = call->ignore_index, .stream = stream, .row_index = call->row_index,
+                                  .ignore_index = call->ignore_index, .ignores = call->ignores, .stream = stream, .row_index = call->row_index,
                                   .target_rows = call->logits_rows };
 
     return flp_targets_check(plan, &targets);

@@ -2,6 +2,7 @@
 #include "ops/targets.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -14,6 +15,16 @@ static int64_t load(const void *targets, int bytes, int64_t row)
     return bytes == 4 ? ((const int32_t *)targets)[row] : ((const int64_t *)targets)[row];
 }
 
+static flp_status refuse(const flp_targets *wanted, int64_t row, int64_t target)
+{
+    char ignored[64] = "";
+
+    if (wanted->ignores)
+        snprintf(ignored, sizeof(ignored), " or the ignore_index %" PRId64, wanted->ignore_index);
+    return flp_status_fail(FLP_BAD_TARGET, "target: row %" PRId64 " got %" PRId64 ", wanted 0 .. %" PRId64 "%s", row, target, wanted->vocab - 1,
+                           ignored);
+}
+
 /* targets: those of rows first .. first + count - 1. */
 static flp_status check_chunk(const flp_targets *wanted, const void *targets, int64_t first, int64_t count)
 {
@@ -21,9 +32,8 @@ static flp_status check_chunk(const flp_targets *wanted, const void *targets, in
 
     for (int64_t i = 0; i < count; i++) {
         int64_t target = load(targets, bytes, i);
-        if (target != wanted->ignore_index && (target < 0 || target >= wanted->vocab))
-            return flp_status_fail(FLP_BAD_TARGET, "target: row %" PRId64 " got %" PRId64 ", wanted 0 .. %" PRId64
-                                   " or the ignore_index %" PRId64, first + i, target, wanted->vocab - 1, wanted->ignore_index);
+        if ((target < 0 || target >= wanted->vocab) && !(wanted->ignores && target == wanted->ignore_index))
+            return refuse(wanted, first + i, target);
     }
     return FLP_OK;
 }

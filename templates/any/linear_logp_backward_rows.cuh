@@ -13,7 +13,7 @@ template <class Config> struct BackwardRows {
     __device__ __forceinline__ i64 target(int i) const { return load_target(params.target, params.target_bytes, i); }
     __device__ __forceinline__ bool counts(int i) const {
         i64 t = target(i);
-        return t != params.ignore_index && t >= 0 && t < params.vocab;
+        return !is_ignored(params, t) && t >= 0 && t < params.vocab;
     }
     __device__ __forceinline__ static float optional(const float *from, int i) { return from ? from[i] : 0; }
     __device__ __forceinline__ float inverse_temperature(int i) const {
@@ -93,7 +93,7 @@ template <class Config> struct BackwardRows {
             bool is_row = i < params.rows, counted = is_row && counts(i);
             int at = done + count_before(counted, shared, total);
             if (counted) params.row[at] = i;
-            else if (is_row && target(i) != params.ignore_index) note_error(i);
+            else if (is_row && !is_ignored(params, target(i))) note_error(i);
             if (is_row) params.place[i] = counted ? at : -1;
             done += total;
         }

@@ -44,7 +44,7 @@ template <class Config> __device__ __forceinline__ MergedRow merge_splits(const 
 
 // Of a row whose target is ignored or bad.
 __device__ __forceinline__ float logp_without_part(const LinearLogpCombineParams &params, i64 row, i64 target) {
-    if (target == params.ignore_index) return 0;
+    if (is_ignored(params, target)) return 0;
     atomicAdd(&params.target_errors[0], 1ull);
     atomicMin(&params.target_errors[1], (u64)row);
     return not_a_number;
@@ -70,7 +70,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
     i64 row = (i64)blockIdx.x * (Config::threads / 32) + warp_index();
     if (row >= params.rows) return;
     i64 target = load_target(params.target, params.target_bytes, row); // an input: it was there before the tile kernel
-    bool is_known = target >= 0 && target < params.vocab, has_part = is_known && target != params.ignore_index;
+    bool is_known = target >= 0 && target < params.vocab, has_part = is_known && !is_ignored(params, target);
     wait_for_previous_kernel();
     allow_next_kernel();
     if (!has_part && params.blanks_others) {

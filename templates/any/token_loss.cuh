@@ -49,7 +49,7 @@ template <class Config> struct TokenLosses {
         double sum = 0;
         for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
             i64 t = target(i);
-            if (t != params.ignore_index && in_vocabulary(t)) sum += (double)token_weight(i) * class_weight(t);
+            if (!is_ignored(params, t) && in_vocabulary(t)) sum += (double)token_weight(i) * class_weight(t);
         }
         sum = add_threads(sum);
         return sum == 0 ? 0 : 1 / sum;
@@ -78,7 +78,7 @@ template <class Config> struct TokenLosses {
     // Row i's weighted loss. factor: what the losses' sum is multiplied by.
     __device__ __forceinline__ float loss(int i, double factor, float class_mean) const {
         i64 t = target(i);
-        if (t == params.ignore_index) return 0;
+        if (is_ignored(params, t)) return 0;
         if (!in_vocabulary(t)) return not_a_number;
         TokenLossResult result = TokenLoss::evaluate(row(i, t, class_mean), params.parameter);
         float weight = token_weight(i), g_loss = params.g_loss ? params.g_loss[params.reduces ? 0 : i] : 1;

@@ -28,7 +28,7 @@ struct BackwardRowsParams {
     const float *stash_offset, *target_logit;
     RowTarget *targets;
     int *chunk_counts;
-    int chunk_rows, unused;
+    int chunk_rows, ignores;
 };
 
 struct BackwardTermsParams {

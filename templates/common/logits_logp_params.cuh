@@ -6,7 +6,7 @@ struct LogitsLogpParams {
     const i64 *row_index;
     const float *row_temperature;
     i64 rows, logits_stride, logits_rows, ignore_index;
-    int vocab, target_bytes, scatter;
+    int vocab, target_bytes, scatter, ignores;
     float scale, softcap, inverse_softcap;
     int segments, parts, team_log2;
     float *logp, *lse, *entropy;

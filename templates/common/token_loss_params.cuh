@@ -17,7 +17,7 @@ struct TokenLossParams {
     int reduces, divides;
     const int *place;
     int first_place, places;
-    int adds, unused;
+    int adds, ignores;
 };
 static_assert(sizeof(TokenLossParams) == 256, "runtime/ops/linear_cross_entropy_params.h disagrees");
 

@@ -55,7 +55,7 @@ static void run(const bench *b, CUdeviceptr hidden, int64_t first, int64_t rows,
 {
     const flp_linear_logp_args args = {
         .rows = rows, .hidden = flp_gpu_pointer(hidden), .weight = flp_gpu_pointer(b->weight),
-        .target = flp_gpu_pointer(b->target + (size_t)first * 8), .ignore_index = -100, .logp = flp_gpu_pointer(b->outputs[0]),
+        .target = flp_gpu_pointer(b->target + (size_t)first * 8), .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .logp = flp_gpu_pointer(b->outputs[0]),
         .lse = flp_gpu_pointer(b->outputs[1]), .argmax = flp_gpu_pointer(b->outputs[2]), .stream = stream,
     };
     const size_t bytes = (size_t)rows * 4;

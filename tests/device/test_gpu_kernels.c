@@ -45,7 +45,7 @@ static void compute_on_host(const flp_linear_logp_problem *problem, const flp_gp
 {
     static unsigned char hidden_bytes[BYTES], weight_bytes[BYTES];
     const int bytes = problem->dtype == FLP_F32 ? 4 : 2;
-    const flp_linear_logp_args args = { .rows = ROWS, .hidden = hidden_bytes, .weight = weight_bytes, .target = targets, .ignore_index = -1 };
+    const flp_linear_logp_args args = { .rows = ROWS, .hidden = hidden_bytes, .weight = weight_bytes, .target = targets };
 
     assert_succeeds(flp_gpu_download(gpu, hidden_bytes, hidden->data, (size_t)(ROWS * COLUMNS * bytes)));
     assert_succeeds(flp_gpu_download(gpu, weight_bytes, weight->data, (size_t)(VOCAB * COLUMNS * bytes)));

@@ -61,7 +61,7 @@ static void run_both(const flp_linear_logp_backward_problem *problem, const flp_
     args.workspace = flp_gpu_pointer(workspace);
     args.lse = (const float *)flp_gpu_pointer(outputs) + args.rows;
     forward = (flp_linear_logp_args){
-        .rows = args.rows, .hidden = args.hidden, .weight = args.weight, .target = args.target, .ignore_index = args.ignore_index,
+        .rows = args.rows, .hidden = args.hidden, .weight = args.weight, .target = args.target, .ignore_index = args.ignore_index, .flags = args.flags,
         .logp = flp_gpu_pointer(outputs), .lse = (float *)flp_gpu_pointer(outputs) + args.rows, .workspace = args.workspace,
         .workspace_bytes = args.workspace_bytes,
     };
@@ -80,7 +80,8 @@ static void run(const batch *b, way how, int first, int rows, uint16_t *grad_hid
     };
     const flp_linear_logp_backward_args args = {
         .rows = rows, .hidden = flp_gpu_pointer(b->hidden.data + (CUdeviceptr)first * HIDDEN * 2), .weight = flp_gpu_pointer(b->weight.data),
-        .target = flp_gpu_pointer(b->target + (CUdeviceptr)first * 8), .ignore_index = -100, .lse = flp_gpu_pointer(b->lse + (CUdeviceptr)first * 4),
+        .target = flp_gpu_pointer(b->target + (CUdeviceptr)first * 8), .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
+        .lse = flp_gpu_pointer(b->lse + (CUdeviceptr)first * 4),
         .g_logp = flp_gpu_pointer(b->g + (CUdeviceptr)first * 4), .grad_hidden = flp_gpu_pointer(b->grad_hidden),
         .grad_weight = flp_gpu_pointer(b->grad_weight),
     };

@@ -98,7 +98,8 @@ static void execute(const shape *s, const flp_gpu_matrix *hidden, const flp_gpu_
         assert_succeeds(flp_gpu_set(gpu(), outputs[i], 0xff, bytes));
     }
     args = (flp_linear_logp_args){ .rows = p->rows, .hidden = flp_gpu_pointer(hidden->data), .weight = flp_gpu_pointer(weight->data),
-                                   .target = flp_gpu_pointer(target), .ignore_index = -100, .logp = flp_gpu_pointer(outputs[0]),
+                                   .target = flp_gpu_pointer(target), .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
+                                   .logp = flp_gpu_pointer(outputs[0]),
                                    .lse = flp_gpu_pointer(outputs[1]), .argmax = p->argmax ? flp_gpu_pointer(outputs[2]) : NULL };
     assert_succeeds(flp_linear_logp_plan_create(flp_device_test.context, p, &plan));
     if (gpu()->facts.compute_capability == 90)

@@ -66,7 +66,7 @@ struct LinearLogpCombineParams {
     int *argmax;
     u64 *target_errors;
     i64 rows, ignore_index;
-    int vocab, target_bytes, splits;
+    int vocab, target_bytes, splits, ignores;
     const float *moment;
     float *entropy;
     const float *logit_sums;
@@ -93,6 +93,11 @@ template <class Config> __device__ __forceinline__ i64 row_count(const LinearLog
 template <class Config> __device__ __forceinline__ int source_row(const LinearLogpParams &params, int row) {
     if constexpr (Config::is_compact) return params.row[row];
     else return row;
+}
+
+// Of any parameters that say so: without `ignores` none is.
+template <class Params> __device__ __forceinline__ bool is_ignored(const Params &params, i64 target) {
+    return params.ignores && target == params.ignore_index;
 }
 
 __device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {
@@ -242,7 +247,7 @@ template <class Config> __device__ __forceinline__ MergedRow merge_splits(const 
 
 // Of a row whose target is ignored or bad.
 __device__ __forceinline__ float logp_without_part(const LinearLogpCombineParams &params, i64 row, i64 target) {
-    if (target == params.ignore_index) return 0;
+    if (is_ignored(params, target)) return 0;
     atomicAdd(&params.target_errors[0], 1ull);
     atomicMin(&params.target_errors[1], (u64)row);
     return not_a_number;
@@ -268,7 +273,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
     i64 row = (i64)blockIdx.x * (Config::threads / 32) + warp_index();
     if (row >= params.rows) return;
     i64 target = load_target(params.target, params.target_bytes, row); // an input: it was there before the tile kernel
-    bool is_known = target >= 0 && target < params.vocab, has_part = is_known && target != params.ignore_index;
+    bool is_known = target >= 0 && target < params.vocab, has_part = is_known && !is_ignored(params, target);
     wait_for_previous_kernel();
     allow_next_kernel();
     if (!has_part && params.blanks_others) {

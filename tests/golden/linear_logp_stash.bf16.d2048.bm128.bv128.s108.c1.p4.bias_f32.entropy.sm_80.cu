@@ -89,7 +89,7 @@ struct LinearLogpCombineParams {
     int *argmax;
     u64 *target_errors;
     i64 rows, ignore_index;
-    int vocab, target_bytes, splits;
+    int vocab, target_bytes, splits, ignores;
     const float *moment;
     float *entropy;
     const float *logit_sums;
@@ -116,6 +116,11 @@ template <class Config> __device__ __forceinline__ i64 row_count(const LinearLog
 template <class Config> __device__ __forceinline__ int source_row(const LinearLogpParams &params, int row) {
     if constexpr (Config::is_compact) return params.row[row];
     else return row;
+}
+
+// Of any parameters that say so: without `ignores` none is.
+template <class Params> __device__ __forceinline__ bool is_ignored(const Params &params, i64 target) {
+    return params.ignores && target == params.ignore_index;
 }
 
 __device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {

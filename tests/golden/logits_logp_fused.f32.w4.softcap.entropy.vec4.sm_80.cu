@@ -42,7 +42,7 @@ struct LogitsLogpParams {
     const i64 *row_index;
     const float *row_temperature;
     i64 rows, logits_stride, logits_rows, ignore_index;
-    int vocab, target_bytes, scatter;
+    int vocab, target_bytes, scatter, ignores;
     float scale, softcap, inverse_softcap;
     int segments, parts, team_log2;
     float *logp, *lse, *entropy;
@@ -374,7 +374,7 @@ template <class Config> struct LogitsRow {
     __device__ __forceinline__ void take_target(const LogitsLogpParams &params, const TargetWords &words) {
         if (source < 0) return;
         i64 given = params.target_bytes == 8 ? (i64)((u64)words.high << 32 | words.low) : (i64)(int)words.low;
-        if (given == params.ignore_index) target = ignored;
+        if (params.ignores && given == params.ignore_index) target = ignored;
         else if (given >= 0 && given < params.vocab) target = (int)given;
     }
 

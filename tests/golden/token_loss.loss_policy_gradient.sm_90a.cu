@@ -63,7 +63,7 @@ struct LinearLogpCombineParams {
     int *argmax;
     u64 *target_errors;
     i64 rows, ignore_index;
-    int vocab, target_bytes, splits;
+    int vocab, target_bytes, splits, ignores;
     const float *moment;
     float *entropy;
     const float *logit_sums;
@@ -92,6 +92,11 @@ template <class Config> __device__ __forceinline__ int source_row(const LinearLo
     else return row;
 }
 
+// Of any parameters that say so: without `ignores` none is.
+template <class Params> __device__ __forceinline__ bool is_ignored(const Params &params, i64 target) {
+    return params.ignores && target == params.ignore_index;
+}
+
 __device__ __forceinline__ i64 load_target(const void *target, int bytes, i64 row) {
     return bytes == 8 ? ((const i64 *)target)[row] : (i64)((const int *)target)[row];
 }
@@ -115,7 +120,7 @@ struct TokenLossParams {
     int reduces, divides;
     const int *place;
     int first_place, places;
-    int adds, unused;
+    int adds, ignores;
 };
 static_assert(sizeof(TokenLossParams) == 256, "runtime/ops/linear_cross_entropy_params.h disagrees");
 
@@ -307,7 +312,7 @@ template <class Config> struct TokenLosses {
         double sum = 0;
         for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
             i64 t = target(i);
-            if (t != params.ignore_index && in_vocabulary(t)) sum += (double)token_weight(i) * class_weight(t);
+            if (!is_ignored(params, t) && in_vocabulary(t)) sum += (double)token_weight(i) * class_weight(t);
         }
         sum = add_threads(sum);
         return sum == 0 ? 0 : 1 / sum;
@@ -336,7 +341,7 @@ template <class Config> struct TokenLosses {
     // Row i's weighted loss. factor: what the losses' sum is multiplied by.
     __device__ __forceinline__ float loss(int i, double factor, float class_mean) const {
         i64 t = target(i);
-        if (t == params.ignore_index) return 0;
+        if (is_ignored(params, t)) return 0;
         if (!in_vocabulary(t)) return not_a_number;
         TokenLossResult result = TokenLoss::evaluate(row(i, t, class_mean), params.parameter);
         float weight = token_weight(i), g_loss = params.g_loss ? params.g_loss[params.reduces ? 0 : i] : 1;

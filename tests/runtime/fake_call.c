@@ -50,7 +50,7 @@ flp_linear_logp_args fake_call_args(int64_t rows)
 {
     memset(target, 0, sizeof(target));
     return (flp_linear_logp_args){
-        .rows = rows, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .logp = logp
+        .rows = rows, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .logp = logp
     };
 }
 

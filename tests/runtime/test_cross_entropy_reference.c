@@ -35,7 +35,8 @@ static void make(setup *s, const char *loss, flp_reduction reduction)
     s->inputs[1] = (flp_token_input){"old_logp", s->old_logp};
     s->inputs[2] = (flp_token_input){"reference_logp", s->reference_logp};
     s->args = (flp_linear_cross_entropy_args){
-        .rows = ROWS, .hidden = s->hidden, .weight = s->weight, .target = s->target, .ignore_index = -100, .class_weights = s->classes,
+        .rows = ROWS, .hidden = s->hidden, .weight = s->weight, .target = s->target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
+        .class_weights = s->classes,
         .token_weights = s->tokens, .label_smoothing = loss[0] == 0 ? 0.1 : 0, .lse_square_scale = loss[0] == 0 ? 0.01 : 0,
         .token_inputs = s->inputs, .token_input_count = 3, .g_loss = s->g_loss};
 }
@@ -81,7 +82,7 @@ static void check_derivatives(const char *loss, flp_reduction reduction)
     flp_reference forward;
     flp_cross_entropy_reference r;
     make(&s, loss, reduction);
-    flp_linear_logp_args args = {.rows = ROWS, .hidden = s.hidden, .weight = s.weight, .target = s.target, .ignore_index = -100};
+    flp_linear_logp_args args = {.rows = ROWS, .hidden = s.hidden, .weight = s.weight, .target = s.target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX};
     assert_true(flp_reference_compute(&s.problem.backward.forward, &args, &forward));
     compute(&s, &forward, &r);
     for (int at = 0; at < ROWS * VOCAB; at++) {
@@ -125,7 +126,7 @@ static void a_loss_computed_by_hand(void **state)
     s.target[0] = 0;
     s.target[1] = 2;
     memset(s.weight, 0, sizeof s.weight);
-    flp_linear_logp_args args = {.rows = 2, .hidden = s.hidden, .weight = s.weight, .target = s.target, .ignore_index = -100};
+    flp_linear_logp_args args = {.rows = 2, .hidden = s.hidden, .weight = s.weight, .target = s.target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX};
     assert_true(flp_reference_compute(&s.problem.backward.forward, &args, &forward));
     compute(&s, &forward, &r);
     assert_true(fabs(r.total - log(3)) < 1e-15);

@@ -19,8 +19,10 @@ static void equal_logits_by_hand(void **state)
     flp_linear_logp_backward_problem problem = {
         .forward = {.dtype = FLP_F32, .rows = 2, .hidden = 1, .vocab = 4, .hidden_stride = 1, .weight_stride = 1, .bias_dtype = FLP_F32,
                     .target_dtype = FLP_I64}, .g_lse = 1};
-    flp_linear_logp_args forward_args = {.rows = 2, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100};
-    flp_linear_logp_backward_args args = {.rows = 2, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100,
+    flp_linear_logp_args forward_args = {.rows = 2, .hidden = hidden, .weight = weight, .bias = bias, .target = target,
+                                         .ignore_index = -100, .flags = FLP_IGNORE_INDEX};
+    flp_linear_logp_backward_args args = {.rows = 2, .hidden = hidden, .weight = weight, .bias = bias, .target = target,
+                                          .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
                                           .g_logp = g, .g_lse = g_lse};
     flp_reference forward;
     flp_gradient_reference r;
@@ -72,7 +74,7 @@ static flp_reference forward_of(const small *s)
 {
     flp_reference reference;
     flp_linear_logp_args args = {.rows = ROWS, .hidden = s->hidden, .weight = s->weight, .bias = s->bias, .target = s->target,
-                                 .ignore_index = -100, .temperature = s->temperature,
+                                 .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .temperature = s->temperature,
                                  .row_temperature = s->has_row_temperature ? s->row_temperature : NULL};
     assert_true(flp_reference_compute(&s->problem.forward, &args, &reference));
     return reference;
@@ -114,7 +116,7 @@ static void expect_all_differences(small *s)
     flp_reference forward = forward_of(s);
     flp_gradient_reference r;
     flp_linear_logp_backward_args args = {.rows = ROWS, .hidden = s->hidden, .weight = s->weight, .bias = s->bias, .target = s->target,
-                                          .ignore_index = -100, .temperature = s->temperature,
+                                          .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .temperature = s->temperature,
                                           .row_temperature = s->has_row_temperature ? s->row_temperature : NULL, .g_logp = s->g_logp,
                                           .g_lse = s->g_lse, .g_entropy = s->g_entropy};
     assert_true(flp_gradient_reference_compute(&s->problem, &args, NULL, &forward, &r));

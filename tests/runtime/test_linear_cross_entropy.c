@@ -72,7 +72,8 @@ static int start(void **state)
         .class_weights = FLP_F32, .token_weights = 1, .entropy = 1
     };
     args = (flp_linear_cross_entropy_args){
-        .rows = ROWS, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100, .class_weights = classes,
+        .rows = ROWS, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
+        .class_weights = classes,
         .token_weights = tokens, .loss = loss, .logp = logp, .lse = lse, .entropy = entropy, .grad_hidden = grad_hidden,
         .grad_weight = grad_weight, .grad_bias = grad_bias
     };
@@ -235,7 +236,8 @@ static void every_argument_is_checked_and_named(void **state)
     REFUSED(args.grad_hidden = NULL, "grad_hidden: got NULL");
     REFUSED(args.grad_weight = grad_weight + 4, "wanted a multiple of 16 bytes");
     REFUSED(args.grad_bias = NULL, "grad_bias: got NULL");
-    REFUSED(args.flags = 2, "flags: got 0x2");
+    REFUSED(args.flags = 2, "flags: got 0x2, wanted no bits but 0x5");
+    REFUSED(args.flags = 0, "ignore_index: got -100 without FLP_IGNORE_INDEX in flags, wanted the flag, or 0 to ignore none");
     REFUSED(args.token_input_count = 1, "token_inputs: got NULL and a count of 1");
     REFUSED(args.token_parameter_count = -1, "token_parameters: got NULL and a count of -1");
     assert_int_equal(0, fake_driver.launches);
@@ -295,7 +297,7 @@ static void the_cross_entropy_has_no_token_parameters(void **state)
 static void checking_targets_names_the_first_bad_row(void **state)
 {
     (void)state;
-    args.flags = FLP_CHECK_TARGETS;
+    args.flags |= FLP_CHECK_TARGETS;
     target[1] = -100;
     assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
     target[2] = VOCAB;

@@ -156,6 +156,7 @@ static void the_kernels_get_the_problem_and_the_arguments(void **state)
     assert_ptr_equal(args.target, combine.target);
     assert_int_equal(299, combine.rows);
     assert_int_equal(-100, combine.ignore_index);
+    assert_int_equal(1, combine.ignores);
     assert_int_equal(flp_linear_logp_plan_of(plan)->split.splits, combine.splits);
     assert_int_equal(FAKE_CALL_VOCAB, combine.vocab);
     assert_ptr_equal((void *)(uintptr_t)plan->target_errors, combine.target_errors);
@@ -269,7 +270,8 @@ static void every_argument_is_checked_and_named(void **state)
     REFUSED(args.entropy = (float *)((char *)fake_call_memory() + 1), "entropy: got 0x");
     REFUSED(args.workspace_bytes -= 1, "workspace_bytes: got");
     REFUSED(args.workspace = (char *)args.workspace + 128, "workspace: got 0x");
-    REFUSED(args.flags = 2, "flags: got 0x2");
+    REFUSED(args.flags = 2, "flags: got 0x2, wanted no bits but 0x5");
+    REFUSED(args.flags = 0, "ignore_index: got -100 without FLP_IGNORE_INDEX in flags, wanted the flag, or 0 to ignore none");
     problem.bias_dtype = FLP_F32;
     problem.argmax = 1;
     make_plan();
@@ -288,9 +290,9 @@ static void no_rows_is_no_launch_and_needs_no_addresses(void **state)
     assert_succeeds(flp_linear_logp_execute(plan, &empty));
     assert_succeeds(flp_linear_logp(context, &problem, &empty));
     assert_int_equal(0, fake_driver.launches);
-    empty.flags = 4;
-    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_execute(plan, &empty), "flags: got 0x4");
-    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp(context, &problem, &empty), "flags: got 0x4");
+    empty.flags = 8;
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_execute(plan, &empty), "flags: got 0x8");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp(context, &problem, &empty), "flags: got 0x8");
     problem.vocab = 0;
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp(context, &problem, &empty), "vocab: got 0");
 }
@@ -329,7 +331,7 @@ static void checking_targets_names_the_first_bad_row_and_launches_nothing(void *
     int64_t *target = (int64_t *)(uintptr_t)args.target;
 
     (void)state;
-    args.flags = FLP_CHECK_TARGETS;
+    args.flags |= FLP_CHECK_TARGETS;
     target[0] = FAKE_CALL_VOCAB - 1;
     target[5] = -100; /* ignored */
     assert_succeeds(flp_linear_logp_execute(plan, &args));
@@ -340,6 +342,11 @@ static void checking_targets_names_the_first_bad_row_and_launches_nothing(void *
     assert_fails(FLP_BAD_TARGET, flp_linear_logp_execute(plan, &args), "target: row 7 got 70000");
     target[6] = -1;
     assert_fails(FLP_BAD_TARGET, flp_linear_logp_execute(plan, &args), "target: row 6 got -1");
+    args.flags = FLP_CHECK_TARGETS;
+    args.ignore_index = 0;
+    target[5] = INT64_MIN;
+    assert_fails(FLP_BAD_TARGET, flp_linear_logp_execute(plan, &args), "target: row 5 got -9223372036854775808, wanted 0 .. 69999");
+    assert_null(strstr(flp_error_message(), "ignore"));
     args.flags = 0;
     assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_int_equal(4, fake_driver.launches);
@@ -357,7 +364,7 @@ static void targets_are_checked_to_the_last(void **state)
     make_plan();
     args.rows = MANY;
     args.target = targets;
-    args.flags = FLP_CHECK_TARGETS;
+    args.flags |= FLP_CHECK_TARGETS;
     targets[MANY - 1] = INT32_MIN;
     assert_fails(FLP_BAD_TARGET, flp_linear_logp_execute(plan, &args), "target: row 10000 got -2147483648");
     targets[MANY - 1] = 0;
@@ -367,7 +374,7 @@ static void targets_are_checked_to_the_last(void **state)
 static void checking_targets_cannot_be_captured(void **state)
 {
     (void)state;
-    args.flags = FLP_CHECK_TARGETS;
+    args.flags |= FLP_CHECK_TARGETS;
     fake_driver.capture = 1;
     assert_fails(FLP_CAPTURING, flp_linear_logp_execute(plan, &args), "FLP_CHECK_TARGETS waits for the stream");
     fake_driver.capture = 0;
@@ -398,7 +405,7 @@ static void the_cpu_path_computes_at_once(void **state)
     assert_succeeds(flp_plan_target_errors(plan, &count, &first));
     assert_int_equal(0, count);
     assert_int_equal(-1, first);
-    args.flags = FLP_CHECK_TARGETS;
+    args.flags |= FLP_CHECK_TARGETS;
     assert_fails(FLP_BAD_TARGET, flp_linear_logp_execute(plan, &args), "target: row 1 got 70000");
     assert_int_equal(0, fake_driver.launches);
 }

@@ -71,7 +71,7 @@ static int start(void **state)
         .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_F32, .g_lse = 1, .g_entropy = 1
     };
     args = (flp_linear_logp_backward_args){
-        .rows = ROWS, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100, .lse = lse,
+        .rows = ROWS, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .lse = lse,
         .entropy = entropy, .g_logp = g, .g_lse = g, .g_entropy = g, .grad_hidden = grad_hidden, .grad_weight = grad_weight,
         .grad_bias = grad_bias
     };
@@ -166,7 +166,8 @@ static void every_argument_is_checked_and_named(void **state)
     REFUSED(args.grad_weight = grad_weight + 4, "wanted a multiple of 16 bytes");
     REFUSED(args.grad_bias = NULL, "grad_bias: got NULL");
     REFUSED(args.grad_bias = (char *)grad_bias + 2, "wanted a multiple of 4 bytes");
-    REFUSED(args.flags = 2, "flags: got 0x2");
+    REFUSED(args.flags = 2, "flags: got 0x2, wanted no bits but 0x5");
+    REFUSED(args.flags = 0, "ignore_index: got -100 without FLP_IGNORE_INDEX in flags, wanted the flag, or 0 to ignore none");
     assert_int_equal(0, fake_driver.launches);
 }
 
@@ -207,7 +208,7 @@ static void gradients_are_aligned_to_their_own_elements(void **state)
 static void checking_targets_names_the_first_bad_row(void **state)
 {
     (void)state;
-    args.flags = FLP_CHECK_TARGETS;
+    args.flags |= FLP_CHECK_TARGETS;
     target[1] = -100;
     assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
     target[2] = VOCAB;
@@ -285,7 +286,8 @@ static float logp[ROWS];
 static flp_linear_logp_args forward_args(void)
 {
     return (flp_linear_logp_args){
-        .rows = args.rows, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100, .logp = logp, .lse = lse,
+        .rows = args.rows, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
+        .logp = logp, .lse = lse,
         .entropy = problem.g_entropy ? entropy : NULL, .workspace = args.workspace, .workspace_bytes = args.workspace_bytes
     };
 }

@@ -76,7 +76,7 @@ static int64_t bad_targets_of(const flp_gradient_case *c, const flp_linear_logp_
     *first = -1;
     for (int64_t i = 0; i < args->rows; i++) {
         int64_t target = c->problem.forward.target_dtype == FLP_I32 ? ((const int32_t *)args->target)[i] : ((const int64_t *)args->target)[i];
-        if (target == args->ignore_index || (target >= 0 && target < c->problem.forward.vocab)) continue;
+        if (flp_reference_ignores(args->flags, args->ignore_index, target) || (target >= 0 && target < c->problem.forward.vocab)) continue;
         if (count++ == 0) *first = i;
     }
     return count;
@@ -161,7 +161,8 @@ static void bad_targets_are_added_to_what_was_counted(void **state)
     flp_linear_logp_backward_problem problem = {
         .forward = {.dtype = FLP_F32, .rows = 3, .hidden = 1, .vocab = 2, .hidden_stride = 1, .weight_stride = 1, .target_dtype = FLP_I64},
         .grad_hidden = FLP_F32, .grad_hidden_stride = 1};
-    flp_linear_logp_backward_args args = {.rows = 3, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .lse = ones,
+    flp_linear_logp_backward_args args = {.rows = 3, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
+                                          .lse = ones,
                                           .g_logp = ones, .grad_hidden = gradient};
     assert_int_equal(flp_linear_logp_backward_cpu(pool, &problem, &args, NULL, &count, &first), FLP_OK);
     assert_int_equal(count, 12);

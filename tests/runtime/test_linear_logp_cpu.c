@@ -134,7 +134,8 @@ static void bad_targets_are_added_to_what_was_counted(void **state)
     int64_t target[3] = {0, 2, -5}, count = 10, first = 5;
     flp_linear_logp_problem problem = {.dtype = FLP_F32, .rows = 3, .hidden = 1, .vocab = 2, .hidden_stride = 1, .weight_stride = 1,
                                        .target_dtype = FLP_I64};
-    flp_linear_logp_args args = {.rows = 3, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .logp = logp};
+    flp_linear_logp_args args = {.rows = 3, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
+                                 .logp = logp};
     assert_int_equal(flp_linear_logp_cpu(pool, &problem, &args, NULL, &count, &first), FLP_OK);
     assert_int_equal(count, 12);
     assert_int_equal(first, 1);

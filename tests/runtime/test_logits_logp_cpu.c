@@ -93,7 +93,7 @@ static void every_case_agrees_with_fp64(void **state)
 /* Row `row` of 5003 logits by itself, and among 20 others. */
 static void a_rows_bits_do_not_follow_its_neighbours(void **state)
 {
-    flp_logits_case c = { .name = "21 rows", .problem = { .dtype = FLP_BF16, .rows = 21, .vocab = 50257, .entropy = 1, .backend = FLP_BACKEND_CPU } };
+    flp_logits_case c = { .name = "21 rows", .rows = FLP_LOGITS_NONE_IGNORED, .problem = { .dtype = FLP_BF16, .rows = 21, .vocab = 50257, .entropy = 1, .backend = FLP_BACKEND_CPU } };
     flp_logits_data data;
     flp_logits_logp_args args;
     float together[21][2], alone[2];
@@ -123,10 +123,38 @@ static void a_rows_bits_do_not_follow_its_neighbours(void **state)
     flp_logits_case_free(&data);
 }
 
+static void an_ignore_index_without_its_flag_is_refused(void **state)
+{
+    const flp_logits_logp_problem problem = { .dtype = FLP_F32, .vocab = 3 };
+    const flp_logits_logp_backward_problem backward = { .dtype = FLP_F32, .vocab = 3, .fused = 1 };
+    const float logits[3] = { 0, 1, 2 }, g_logp[1] = { 1 };
+    const int64_t target[1] = { -100 };
+    float logp[1], grad_logits[3] = { 7, 7, 7 };
+    flp_logits_logp_args args = { .rows = 1, .logits = logits, .target = target, .ignore_index = -100, .logp = logp };
+    flp_logits_logp_backward_args gradient = { .rows = 1, .logits = logits, .target = target, .ignore_index = -100, .g_logp = g_logp,
+                                               .grad_logits = grad_logits };
+
+    (void)state;
+    assert_fails(FLP_BAD_ARGUMENT, flp_logits_logp(context, &problem, &args),
+                 "ignore_index: got -100 without FLP_IGNORE_INDEX in flags, wanted the flag, or 0 to ignore none");
+    assert_fails(FLP_BAD_ARGUMENT, flp_logits_logp_backward(context, &backward, &gradient), "ignore_index: got -100 without FLP_IGNORE_INDEX");
+    args.flags = gradient.flags = 16;
+    assert_fails(FLP_BAD_ARGUMENT, flp_logits_logp(context, &problem, &args), "flags: got 0x10, wanted no bits but 0x7");
+    args.flags = gradient.flags = FLP_IGNORE_INDEX | FLP_CHECK_TARGETS;
+    assert_succeeds(flp_logits_logp(context, &problem, &args));
+    assert_succeeds(flp_logits_logp_backward(context, &backward, &gradient));
+    assert_true(logp[0] == 0 && grad_logits[1] == 0);
+    args.ignore_index = gradient.ignore_index = 0;
+    args.flags = gradient.flags = FLP_CHECK_TARGETS;
+    assert_fails(FLP_BAD_TARGET, flp_logits_logp(context, &problem, &args), "target: row 0 got -100, wanted 0 .. 2");
+    assert_fails(FLP_BAD_TARGET, flp_logits_logp_backward(context, &backward, &gradient), "target: row 0 got -100, wanted 0 .. 2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_case_agrees_with_fp64, start, stop),
+        cmocka_unit_test_setup_teardown(an_ignore_index_without_its_flag_is_refused, start, stop),
         cmocka_unit_test_setup_teardown(a_rows_bits_do_not_follow_its_neighbours, start, stop),
     };
 

@@ -24,7 +24,7 @@ static flp_linear_logp_problem small_problem(void)
 
 static flp_linear_logp_args small_args(void)
 {
-    return (flp_linear_logp_args){.rows = 2, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100};
+    return (flp_linear_logp_args){.rows = 2, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX};
 }
 
 static void expect(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, double lse0, double logp0, double lse1, double logp1)
