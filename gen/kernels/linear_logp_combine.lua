@@ -3,7 +3,7 @@ local arch = require "gen.arch"
 
 local kernel = {}
 
-kernel.templates = { "types", "linear_logp_params", "simt", "moment", "dependent_launch", "linear_logp_combine" }
+kernel.templates = { "types", "linear_logp_params", "simt", "tally", "moment", "dependent_launch", "linear_logp_combine" }
 kernel.entry = "linear_logp_combine"
 kernel.parameters = { { "LinearLogpCombineParams", "params" } }
 

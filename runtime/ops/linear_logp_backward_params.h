@@ -16,7 +16,7 @@ typedef struct {
     void *gradient;              /* [rows rounded up to 256] RowGradient of those that count; zeros up to a multiple of 256 */
     int32_t *row, *place, *count; /* [rows] where a counting row stands in hidden; [rows] the inverse, -1: it does not count; how many do */
     float *factor, *inverse_factor; /* a power of two that the derivatives are multiplied by, and what takes it back */
-    unsigned long long *target_errors; /* or NULL: bad targets are not counted */
+    unsigned long long *target_errors; /* an flp_tally; or NULL: bad targets are not counted */
     int64_t ignore_index;
     int32_t rows, vocab, target_bytes;
     float inverse_temperature;   /* where row_temperature is NULL */
@@ -79,7 +79,7 @@ typedef struct {
 /* Behind a chunk: counts its blocks, and clears their bits. One block. */
 typedef struct {
     uint32_t *kept;
-    unsigned long long *statistics; /* [2]: blocks kept, blocks; added to */
+    unsigned long long *statistics; /* an flp_tally: blocks kept, blocks */
     const int32_t *row_count;
     int32_t words, rows, columns; /* of kept in all; of the chunk; columns 0: nothing is counted */
     int32_t unused;

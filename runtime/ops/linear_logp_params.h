@@ -46,7 +46,7 @@ typedef struct {
     const void *target;
     float *logp, *lse;                 /* lse may be NULL */
     int32_t *argmax;                   /* may be NULL */
-    unsigned long long *target_errors; /* [2]: how many targets were out of range, the first such row (initially 0 and 2^64 - 1) */
+    unsigned long long *target_errors; /* an flp_tally: how many targets were out of range, the first such row */
     int64_t rows, ignore_index;
     int32_t vocab, target_bytes, splits;
     int32_t ignores;                   /* 1: rows whose target is ignore_index are ignored; 0: none is */

@@ -19,7 +19,7 @@ typedef struct {
     int32_t segments, parts, team_log2; /* plan/logits_logp_shape.h */
     float *logp, *lse, *entropy;  /* results, or NULL */
     int32_t *argmax;
-    unsigned long long *target_errors; /* [2]: how many targets or indices were bad, the first such row (initially 0 and 2^64 - 1) */
+    unsigned long long *target_errors; /* an flp_tally: how many targets or indices were bad, the first such row */
     float *partial;    /* [rows][segments][2]: offset k (an integer; -inf: nothing but -inf), sum of 2^(z2 - k), z2 = z log2(e) / temperature */
     float *moment;     /* [rows][segments]: sum of 2^(z2 - k) (z2 - k) */
     float *best;       /* [rows][segments][2]: largest logit before the softcap, its column (int32 bits) */

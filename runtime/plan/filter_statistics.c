@@ -1,29 +1,22 @@
-/* Reads what the gradient filter of a plan passed over. */
-#include "plan/filter_statistics.h"
-
+/* What the gradient filter of a plan passed over. */
 #include "base/status.h"
-#include "plan/target_errors.h"
-
-CUdeviceptr flp_filter_statistics_at(const flp_plan *plan)
-{
-    return plan->target_errors + FLP_TARGET_ERRORS_BYTES;
-}
+#include "plan/plan.h"
+#include "plan/tally.h"
 
 flp_status flp_plan_filter_statistics(flp_plan *plan, int64_t *blocks, int64_t *passed_over)
 {
-    static const uint64_t none[2] = { 0, 0 };
-    uint64_t words[2] = { 0, 0 };
+    uint64_t taken[2] = { 0, 0 }; /* kept, and all */
     flp_status status = FLP_OK;
 
     if (!plan)
         return flp_status_fail(FLP_BAD_ARGUMENT, "plan: got NULL, wanted a plan");
     if (flp_plan_on_gpu(plan))
-        status = flp_plan_take_words(plan, flp_filter_statistics_at(plan), none, words, sizeof(words));
+        status = flp_tally_take(plan, FLP_TALLY_FILTER, taken);
     if (status != FLP_OK)
         return status;
     if (blocks)
-        *blocks = (int64_t)words[1];
+        *blocks = (int64_t)taken[1];
     if (passed_over)
-        *passed_over = (int64_t)(words[1] - words[0]);
+        *passed_over = (int64_t)(taken[1] - taken[0]);
     return FLP_OK;
 }

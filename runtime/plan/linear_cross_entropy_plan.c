@@ -6,7 +6,6 @@
 
 #include "base/status.h"
 #include "cpu/linear_cross_entropy_cpu.h"
-#include "plan/filter_statistics.h"
 #include "plan/linear_cross_entropy_problem.h"
 #include "plan/prepare.h"
 #include "plan/token_loss.h"
@@ -66,7 +65,7 @@ static flp_status set_up_forward(flp_linear_cross_entropy_plan *plan)
 static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
 {
     plan->backward.problem = plan->problem.backward;
-    plan->backward.statistics = flp_filter_statistics_at(&plan->common);
+    plan->backward.statistics = flp_tally_at(&plan->common, FLP_TALLY_FILTER);
     plan->backward.stashes = flp_linear_logp_plan_stashes(&plan->forward);
     plan->backward.no_stash = no_stash(plan);
     plan->backward.row_chunk = plan->backward.stashes ? row_chunk(&plan->problem.backward) : 0;

@@ -7,7 +7,6 @@
 #include "base/status.h"
 #include "cpu/convert.h"
 #include "cpu/linear_logp_backward_cpu.h"
-#include "plan/filter_statistics.h"
 #include "plan/linear_logp_backward_problem.h"
 #include "plan/linear_logp_backward_workspace.h"
 #include "plan/prepare.h"
@@ -107,7 +106,7 @@ static flp_status set_up(flp_plan *common)
     if (status == FLP_OK && first > 0)
         status = set_up_forward(plan);
     if (plan->common.target_errors)
-        plan->statistics = flp_filter_statistics_at(&plan->common);
+        plan->statistics = flp_tally_at(&plan->common, FLP_TALLY_FILTER);
 
     for (size_t i = 0; status == FLP_OK && i < sizeof(roles) / sizeof(roles[0]); i++)
         status = take(common, roles[i].wanted, roles[i].has_tile, &index, roles[i].kernel);

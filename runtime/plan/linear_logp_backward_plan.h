@@ -10,7 +10,7 @@ typedef struct {
     flp_linear_logp_backward_problem problem; /* with its defaults filled in */
     /* GPU paths; NULL where the gradient is not wanted. */
     const flp_kernel *rows, *gather, *logits, *hidden_product, *finish, *weight_product, *terms, *bias, *filter;
-    CUdeviceptr statistics; /* [2] u64: blocks that the filter kept, blocks */
+    CUdeviceptr statistics; /* the filter's flp_tally */
     int64_t row_chunk; /* > 0: rows go by in chunks of so many, as linear_cross_entropy launches them */
     int stashes; /* 1: the forward, the plan's own or linear_cross_entropy's, leaves a stash */
     const char *no_stash; /* why that forward leaves none; NULL where it does, or where there is no forward */

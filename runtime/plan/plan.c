@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "plan/device_memory.h"
-#include "plan/target_errors.h"
+#include "plan/tally.h"
 
 int flp_plan_on_gpu(const flp_plan *plan)
 {
@@ -72,7 +72,8 @@ static flp_status set_up_gpu(flp_plan *plan)
     flp_status status = flp_kernel_store_get(plan->context->store, &plan->device, selection->count, selection->variant, plan->kernels);
 
     if (status == FLP_OK)
-        status = flp_target_errors_create(&plan->target_errors);
+        status = flp_tallies_create(&plan->tallies);
+    plan->target_errors = status == FLP_OK ? flp_tally_at(plan, FLP_TALLY_TARGETS) : 0;
     return status == FLP_OK ? plan->operator->set_up(plan) : status;
 }
 
@@ -134,7 +135,7 @@ flp_status flp_plan_make(flp_context *context, const flp_operator *operator, con
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a plan");
     (*plan)->context = context;
     (*plan)->operator = operator;
-    pthread_mutex_init(&(*plan)->bad_mutex, NULL);
+    pthread_mutex_init(&(*plan)->tally_mutex, NULL);
     status = set_up(problem, *plan);
     if (status == FLP_OK) {
         atomic_fetch_add(&context->plans, 1);
@@ -149,8 +150,8 @@ void flp_plan_destroy(flp_plan *plan)
 {
     if (!plan)
         return;
-    flp_device_memory_free(&plan->device, plan->target_errors);
-    pthread_mutex_destroy(&plan->bad_mutex);
+    flp_device_memory_free(&plan->device, plan->tallies);
+    pthread_mutex_destroy(&plan->tally_mutex);
     free(plan->numerics);
     free(plan->description);
     free(plan);

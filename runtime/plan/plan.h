@@ -7,6 +7,7 @@
 #include "plan/choose.h"
 #include "plan/context.h"
 #include "plan/operator.h"
+#include "plan/tally.h"
 
 struct flp_plan {
     flp_context *context;
@@ -14,9 +15,11 @@ struct flp_plan {
     flp_choice choice;
     flp_device device;                                /* GPU paths only, as the kernels */
     const flp_kernel *kernels[FLP_SELECTION_KERNELS]; /* choice.selection.count, in the selection's order */
-    CUdeviceptr target_errors;                        /* GPU paths: two 64-bit words, see plan/target_errors.h */
-    pthread_mutex_t bad_mutex;                        /* CPU path: guards the next two */
-    int64_t bad_count, bad_first;
+    CUdeviceptr tallies;                              /* GPU paths: FLP_TALLIES flp_tally, the plan's own */
+    CUdeviceptr target_errors;                        /* GPU paths: that of bad targets; 0 in a pass that does not count them */
+    pthread_mutex_t tally_mutex;                      /* guards what follows */
+    uint64_t tally_side[FLP_TALLIES];                 /* what stands in each */
+    int64_t bad_count, bad_first;                     /* CPU path */
     char *numerics, *description;
 };
 

@@ -9,8 +9,8 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_fil
     }
     if (params.columns == 0) return;
     for (int m = 16; m > 0; m /= 2) found += shuffle_xor(found, m);
-    if (lane_index() == 0) atomicAdd(&params.statistics[0], (u64)found);
+    if (lane_index() == 0) atomicAdd(&tally_now(params.statistics)[0], (u64)found);
     if (threadIdx.x != 0) return;
     u64 row_blocks = ceil_div(counted(params.row_count, params.rows), 64), column_blocks = ceil_div(params.columns, 64);
-    atomicAdd(&params.statistics[1], row_blocks * column_blocks);
+    atomicAdd(&tally_now(params.statistics)[1], row_blocks * column_blocks);
 }

@@ -80,9 +80,7 @@ template <class Config> struct BackwardRows {
     }
 
     __device__ __forceinline__ void note_error(int i) const {
-        if (!params.target_errors) return; // counted already
-        atomicAdd(&params.target_errors[0], 1ull);
-        atomicMin(&params.target_errors[1], (u64)i);
+        if (params.target_errors) tally_bad_target(params.target_errors, i); // else they are counted already
     }
 
     // Which rows count, close together in the order in which they stand.

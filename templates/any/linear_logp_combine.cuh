@@ -45,8 +45,7 @@ template <class Config> __device__ __forceinline__ MergedRow merge_splits(const 
 // Of a row whose target is ignored or bad.
 __device__ __forceinline__ float logp_without_part(const LinearLogpCombineParams &params, i64 row, i64 target) {
     if (is_ignored(params, target)) return 0;
-    atomicAdd(&params.target_errors[0], 1ull);
-    atomicMin(&params.target_errors[1], (u64)row);
+    tally_bad_target(params.target_errors, row);
     return not_a_number;
 }
 

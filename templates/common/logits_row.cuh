@@ -91,9 +91,7 @@ struct LogitsNormaliser {
 
 template <class Config>
 __device__ __forceinline__ void count_bad_target(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number) {
-    if (row.target != row.bad) return;
-    atomicAdd(&params.target_errors[0], 1ull);
-    atomicMin(&params.target_errors[1], (u64)number);
+    if (row.target == row.bad) tally_bad_target(params.target_errors, number);
 }
 
 // One thread writes the results. target_logit: of a known target.

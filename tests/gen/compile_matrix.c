@@ -1,6 +1,7 @@
 /* Compiles variants of every kernel family, dtype, layout, option and architecture with NVRTC, without a GPU, and holds ptxas' report
  * and the cubin to the manifest. TAP, one case a variant; exit status 77 without NVRTC. $FUSEDLOGP_COMPILE_EVERY: n compiles every n-th
- * variant only. */
+ * variant only; $FUSEDLOGP_COMPILE_ONLY: a pattern of the shell, those whose names match. */
+#include <fnmatch.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -326,6 +327,20 @@ static int thin(void)
     return every;
 }
 
+/* 1: all are wanted. */
+static int choose(void)
+{
+    const char *pattern = getenv("FUSEDLOGP_COMPILE_ONLY");
+    int count = 0;
+
+    for (int i = 0; pattern && i < matrix.count; i++)
+        if (fnmatch(pattern, matrix.jobs[i].variant, 0) == 0)
+            matrix.jobs[count++] = matrix.jobs[i];
+    if (pattern)
+        matrix.count = count;
+    return pattern == NULL;
+}
+
 static int worker_count(void)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -361,7 +376,7 @@ int main(void)
     const int count = worker_count();
     pthread_t workers[MOST_WORKERS];
     flp_nvrtc_facts nvrtc;
-    int failed = 0, every;
+    int failed = 0, every, all;
 
     if (flp_nvrtc_find(&nvrtc) != FLP_OK) {
         printf("1..0 # SKIP %s\n", flp_error_message());
@@ -373,8 +388,10 @@ int main(void)
     }
     for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
         expand("", patterns[i]);
+    all = choose();
     every = thin();
-    printf("1..%d\n# NVRTC: %s; one variant in %d\n", matrix.count + (every == 1), nvrtc.path, every);
+    all = all && every == 1;
+    printf("1..%d\n# NVRTC: %s; one variant in %d\n", matrix.count + all, nvrtc.path, every);
     for (int i = 0; i < count; i++)
         if (pthread_create(&workers[i], NULL, work, NULL) != 0)
             abort();
@@ -382,7 +399,7 @@ int main(void)
         failed += report(i + 1, &matrix.jobs[i]);
     for (int i = 0; i < count; i++)
         pthread_join(workers[i], NULL);
-    if (every == 1)
+    if (all)
         failed += report_coverage(matrix.count + 1);
     flp_kernel_store_destroy(matrix.store);
     return failed > 0;

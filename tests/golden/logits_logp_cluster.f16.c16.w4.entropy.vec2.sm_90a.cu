@@ -134,6 +134,18 @@ __device__ __forceinline__ void settle(float &value) { asm volatile("" : "+f"(va
 
 // What is derived from the word is computed anew behind this, instead of being kept in registers.
 __device__ __forceinline__ void forget(u32 &word) { asm volatile("" : "+r"(word)); }
+#line 1 "templates/any/tally.cuh"
+// Two pairs of words that kernels add to and the host takes: a first word says which of them it is now. The host half, with the reason, is
+// runtime/plan/tally.h. KEEP IN STEP: tallies.
+// Config: none
+__device__ __forceinline__ u64 *tally_now(u64 *tally) { return tally + 1 + 2 * (*(volatile u64 *)tally & 1); }
+
+// Of targets out of range: how many there are, and the first one's row.
+__device__ __forceinline__ void tally_bad_target(u64 *tally, i64 row) {
+    u64 *now = tally_now(tally);
+    atomicAdd(&now[0], 1ull);
+    atomicMin(&now[1], (u64)row);
+}
 #line 1 "templates/sm90a/dependent_launch.cuh"
 // Kernels of one stream that overlap: PTX ISA, "griddepcontrol".
 // Config: none
@@ -429,9 +441,7 @@ struct LogitsNormaliser {
 
 template <class Config>
 __device__ __forceinline__ void count_bad_target(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number) {
-    if (row.target != row.bad) return;
-    atomicAdd(&params.target_errors[0], 1ull);
-    atomicMin(&params.target_errors[1], (u64)number);
+    if (row.target == row.bad) tally_bad_target(params.target_errors, number);
 }
 
 // One thread writes the results. target_logit: of a known target.

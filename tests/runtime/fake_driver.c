@@ -52,6 +52,8 @@ CUresult fake_driver_enter(int function)
     int left = atomic_load(&fake_driver.failures[function]);
 
     atomic_fetch_add(&fake_driver.calls[function], 1);
+    if (fake_driver.on_call)
+        fake_driver.on_call(function);
     if (!left)
         return CUDA_SUCCESS;
     if (left > 0)

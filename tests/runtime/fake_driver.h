@@ -39,6 +39,7 @@ typedef struct {
     int launches;                     /* since the reset; the first FAKE_LAUNCHES are kept */
     fake_launch launch[FAKE_LAUNCHES];
     void (*on_launch)(const fake_launch *launch); /* NULL, or called in the launch */
+    void (*on_call)(int function);    /* NULL, or called when one begins, with its FAKE_...: what other threads and the device do meanwhile */
     struct {                          /* of the last cuTensorMapEncodeTiled and the one before */
         int dtype, swizzle, interleave, l2_promotion, fill;
         unsigned rank;

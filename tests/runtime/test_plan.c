@@ -77,7 +77,7 @@ static void what_stops_a_plan_is_its_status_and_nothing_stays(void **state)
     creation_fails(FLP_CAPTURING, "");
     start_with(0);
     fake_driver_fail(FAKE_memory_allocate, CUDA_ERROR_OUT_OF_MEMORY, 1);
-    creation_fails(FLP_OUT_OF_MEMORY, "32 bytes of device memory for a plan's target errors: cuMemAlloc");
+    creation_fails(FLP_OUT_OF_MEMORY, "120 bytes of device memory for a plan's tallies: cuMemAlloc");
     fake_driver_fail(FAKE_stream_create, CUDA_ERROR_LAUNCH_FAILED, 1);
     creation_fails(FLP_CUDA_FAILED, "cuStreamCreate");
     fake_driver_fail(FAKE_copy_to_device, CUDA_ERROR_LAUNCH_FAILED, 1);
@@ -162,28 +162,99 @@ static void the_workspace_is_its_regions_and_nothing_else(void **state)
     assert_int_equal(0, flp_plan_workspace_bytes(plan, 300));
 }
 
-static void target_errors_are_read_once(void **state)
+static flp_tally *tally; /* of bad targets */
+static uint64_t met;
+
+/* As a kernel does that began when the host had named the side. */
+static void meet(uint64_t side, uint64_t row)
+{
+    tally->pair[side][0]++;
+    if (row < tally->pair[side][1])
+        tally->pair[side][1] = row;
+    met++;
+}
+
+static void make_plan_with_tally(void)
+{
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+    tally = (flp_tally *)(uintptr_t)plan->target_errors;
+    met = 0;
+}
+
+static void assert_target_errors(int64_t wanted_count, int64_t wanted_first)
 {
     int64_t count = 7, first = 7;
-    uint64_t *words;
+
+    assert_succeeds(flp_plan_target_errors(plan, &count, &first));
+    assert_int_equal(wanted_count, count);
+    assert_int_equal(wanted_first, first);
+}
+
+static void target_errors_are_read_once(void **state)
+{
+    (void)state;
+    make_plan_with_tally();
+    assert_target_errors(0, -1);
+    for (int round = 0; round < 3; round++) {
+        meet(tally->side, 70);
+        meet(tally->side, 41);
+        meet(tally->side, 50);
+        assert_target_errors(3, 41);
+        assert_target_errors(0, -1);
+    }
+    meet(tally->side, 5);
+    assert_succeeds(flp_plan_target_errors(plan, NULL, NULL));
+    assert_target_errors(0, -1);
+}
+
+/* A kernel runs, with a bad target, at each of the driver's calls; one that began at the call before ends behind it, as long as nobody has
+ * waited for the device since. */
+static void meet_in_a_call(int function)
+{
+    static uint64_t before;
+
+    if (function != FAKE_context_synchronize && function != FAKE_copy_to_host && function != FAKE_copy_to_device && function != FAKE_stream_synchronize)
+        return;
+    if (function == FAKE_context_synchronize)
+        meet(before, 9);
+    before = tally->side;
+    meet(tally->side, 9);
+}
+
+static void no_target_error_is_lost_or_read_twice_while_kernels_run(void **state)
+{
+    int64_t count, all = 0;
 
     (void)state;
-    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
-    words = (uint64_t *)(uintptr_t)plan->target_errors;
-    assert_true(words[0] == 0 && words[1] == UINT64_MAX);
-    assert_succeeds(flp_plan_target_errors(plan, &count, &first));
-    assert_int_equal(0, count);
-    assert_int_equal(-1, first);
-    words[0] = 3;
-    words[1] = 41;
-    assert_succeeds(flp_plan_target_errors(plan, &count, &first));
-    assert_int_equal(3, count);
-    assert_int_equal(41, first);
-    assert_true(words[0] == 0 && words[1] == UINT64_MAX);
-    assert_int_equal(2, fake_driver.calls[FAKE_context_synchronize]);
-    assert_succeeds(flp_plan_target_errors(plan, NULL, NULL));
-    fake_driver_fail(FAKE_context_synchronize, CUDA_ERROR_LAUNCH_FAILED, 1);
-    assert_fails(FLP_CUDA_FAILED, flp_plan_target_errors(plan, &count, &first), "cuCtxSynchronize");
+    make_plan_with_tally();
+    fake_driver.on_call = meet_in_a_call;
+    for (int round = 0; round < 5; round++) {
+        assert_succeeds(flp_plan_target_errors(plan, &count, NULL));
+        all += count;
+    }
+    fake_driver.on_call = NULL;
+    assert_true(met > 5);
+    assert_succeeds(flp_plan_target_errors(plan, &count, NULL));
+    assert_int_equal(met, all + count);
+}
+
+static void target_errors_outlast_a_call_that_could_not_read_them(void **state)
+{
+    static const int calls[] = { FAKE_context_synchronize, FAKE_copy_to_host, FAKE_copy_to_device };
+    int64_t count, first, all = 0;
+
+    (void)state;
+    make_plan_with_tally();
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+        meet(tally->side, 5);
+        fake_driver_fail(calls[i], CUDA_ERROR_LAUNCH_FAILED, 1);
+        assert_int_equal(FLP_CUDA_FAILED, flp_plan_target_errors(plan, &count, &first));
+    }
+    for (int round = 0; round < 2; round++) {
+        assert_succeeds(flp_plan_target_errors(plan, &count, &first));
+        all += count;
+    }
+    assert_int_equal(met, all);
     fake_driver.current = fake_driver_context(1);
     assert_fails(FLP_WRONG_CONTEXT, flp_plan_target_errors(plan, &count, &first), "number 1001, the plan belongs to number 1000");
 }
@@ -208,7 +279,7 @@ static void a_destroyed_context_has_freed_the_plans_memory_itself(void **state)
 
     (void)state;
     assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
-    left = plan->target_errors;
+    left = plan->tallies;
     fake_driver_fail(FAKE_context_id, CUDA_ERROR_CONTEXT_IS_DESTROYED, 1);
     flp_plan_destroy(plan);
     plan = NULL;
@@ -290,6 +361,8 @@ int main(void)
         TEST(the_numerics_depend_on_the_vocabulary_and_not_on_rows_or_device_size),
         TEST(the_workspace_is_its_regions_and_nothing_else),
         TEST(target_errors_are_read_once),
+        TEST(no_target_error_is_lost_or_read_twice_while_kernels_run),
+        TEST(target_errors_outlast_a_call_that_could_not_read_them),
         TEST(a_plan_is_destroyed_from_any_context),
         TEST(a_destroyed_context_has_freed_the_plans_memory_itself),
         TEST(counters_say_what_was_made),
