@@ -94,6 +94,9 @@ static const flp_gradient_case edges[] = {
      .problem = {F32_ALL}},
     {.name = "a scratch in grad_weight", .forward = {.rows = FLP_CASE_IGNORED_ROWS, .problem = {.dtype = FLP_BF16, .rows = 20, .hidden = 64, .vocab = 3800}},
      .problem = {BF16_ALL, .memory_budget = 60000}},
+    /* Launches without a row, of which the next ones take for certain what they did not wait for. */
+    {.name = "a scratch in grad_weight, all ignored", .forward = {.rows = FLP_CASE_ALL_IGNORED, .problem = {.dtype = FLP_BF16, .rows = 20, .hidden = 64, .vocab = 3800}},
+     .problem = {BF16_ALL, .memory_budget = 60000}},
     {.name = "a scratch in fp32 grad_weight, f16", .forward = {BIAS, .problem = {.dtype = FLP_F16, .rows = 20, .hidden = 64, .vocab = 3799}},
      .problem = {F32_ALL, .memory_budget = 60000}},
     {.name = "a scratch in grad_weight, fp32", .forward = {BIAS, .problem = {.dtype = FLP_F32, .rows = 20, .hidden = 64, .vocab = 3799}},

@@ -139,7 +139,7 @@ void flp_host_device_install(int compute_capability)
     *(void **)&create_program = fake_nvrtc_symbol("nvrtcCreateProgram");
     fake_driver.major = compute_capability / 10;
     fake_driver.minor = compute_capability % 10;
-    fake_driver.multiprocessors = 3; /* odd, so that clusters and rounds do not come out even */
+    fake_driver.multiprocessors = 5; /* divides neither 132 nor 108, nor comes out even in clusters */
     fake_driver.clusters = 1;
     if (compute_capability == 80)
         fake_driver.shared_bytes = 166912;

@@ -150,6 +150,18 @@ static void a_case_is_right(void **state)
     }
 }
 
+int flp_host_suite_run_case(flp_context *one, const char *pattern, char *message, size_t bytes)
+{
+    for (int i = 0; i < FAMILIES; i++)
+        for (int j = 0; j < families[i].family->count(); j++)
+            if (fnmatch(pattern, families[i].family->name(j), 0) == 0) {
+                flp_host_suite_begin(0);
+                return families[i].family->run(one, j, message, bytes);
+            }
+    snprintf(message, bytes, "no small case is named so");
+    return 0;
+}
+
 int flp_host_suite_run(const char *name, int compute_capability, int share, unsigned parts)
 {
     struct CMUnitTest *tests;

@@ -29,6 +29,9 @@ typedef enum {
  * behind linear_logp's one case in so many, and those of a stash. */
 int flp_host_suite_run(const char *name, int compute_capability, int share, unsigned parts);
 
+/* Runs the first case whose name matches the shell's pattern. 1, or 0 and a message. */
+int flp_host_suite_run_case(flp_context *context, const char *pattern, char *message, size_t bytes);
+
 /* A context on a fresh device, which keeps no kernels on the disk; NULL where the library refuses, with its message. */
 flp_context *flp_host_suite_start(int compute_capability);
 

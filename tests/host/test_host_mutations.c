@@ -22,7 +22,9 @@ typedef enum {
     PORTABLE_NEGATIVE,
     PORTABLE_COLUMNS,
     GRADIENTS,     /* sm_90a, the backward's products and what they store */
+    GRADIENT_TILES, /* ... several tiles a block */
     STASH,         /* sm_90a, the same from what the forward leaves; all rows overflow */
+    STASH_TILES,
     PORTABLE_STASH
 } kernel_case;
 
@@ -44,6 +46,9 @@ static const struct {
                                                                           .bias_dtype = FLP_F32, .argmax = 1 } } },
     [PORTABLE_COLUMNS] = { 80, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 304, .weight_layout = FLP_HIDDEN_VOCAB } } },
     [GRADIENTS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 200, .vocab = 300 } }, 1 },
+    [GRADIENT_TILES] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 200, .vocab = 1500 } }, 1 },
+    [STASH_TILES] = { 90, { .bias = FLP_CASE_STEP_200, .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 2500,
+                                                                    .bias_dtype = FLP_F32 } }, 1, 1 },
     [STASH] = { 90, { .bias = FLP_CASE_STEP_200, .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 700,
                                                               .bias_dtype = FLP_F32 } }, 1, 1 },
     [PORTABLE_STASH] = { 80, { .bias = FLP_CASE_STEP_200, .rows = FLP_CASE_IGNORED_ROWS,
@@ -135,8 +140,8 @@ static const mistake mistakes[] = {
     { "a target's derivative among the others", GRADIENTS, { "            z[i] = 0;\n        }\n        RowTarget", "        }\n        RowTarget" }, { "grad_" } },
     { "terms read before they are looked up", GRADIENTS, { "mbarrier_wait(shared_address(&shared.full[turn % 2]), turn / 2 % 2);", "" },
       { "uninitialised shared memory", "grad_weight" } },
-    { "terms overwritten while they are read", STASH, { "mbarrier_wait(shared_address(&shared.empty[b]), turn / 2 % 2 ^ 1);", "" }, { "race", "grad_weight" } },
-    { "a row of hidden laid where the engine still reads", GRADIENTS, { "else if (lane_index() == 0) bulk_wait_read<0>();", "" }, { "TMA", "offset" } },
+    { "terms overwritten while they are read", STASH_TILES, { "mbarrier_wait(shared_address(&shared.empty[b]), turn / 2 % 2 ^ 1);", "" }, { "race", "grad_weight" } },
+    { "a row of hidden laid where the engine still reads", GRADIENT_TILES, { "else if (lane_index() == 0) bulk_wait_read<0>();", "" }, { "TMA", "offset" } },
     { "blocks that overflowed, passed over", STASH, { "if (params.phase != stash_again || params.block_overflow[unit.row_block + 1]) return true;",
                                                       "if (params.phase != stash_again) return true;" },
       { "grad_" } },

@@ -19,6 +19,7 @@ struct Clock {
     std::vector<uint32_t> seen;   // of each agent of the cluster, the latest moment that lies in the past
     std::vector<uint32_t> fenced; // ... and that a proxy fence has made visible to the async proxy, never more than seen; empty: none
     uint32_t clusters = 0;        // clusters with a smaller number lie in the past as a whole
+    uint32_t launches = 0;        // launches up to this one lie in the past as a whole
 
     bool has(Epoch e) const { return seen[e.agent] >= e.clock; }
     bool has_fenced(Epoch e) const { return !fenced.empty() && fenced[e.agent] >= e.clock; }
@@ -28,19 +29,20 @@ struct Clock {
     {
         seen.assign(agents, 0);
         fenced.clear();
-        clusters = 0;
+        clusters = launches = 0;
     }
     void assign(const Clock &other)
     {
         copy(seen, other.seen);
         copy(fenced, other.fenced);
         clusters = other.clusters;
+        launches = other.launches;
     }
     void join(const Clock &other)
     {
         join(seen, other.seen);
         join(fenced, other.fenced);
-        if (other.clusters > clusters) clusters = other.clusters;
+        join_runs(other);
     }
     // join for an agent whose past the other holds but for the agent's own last step.
     void join_after_arrival(const Clock &other, Epoch own)
@@ -48,10 +50,15 @@ struct Clock {
         copy(seen, other.seen);
         seen[own.agent] = own.clock;
         copy(fenced, other.fenced);
-        if (other.clusters > clusters) clusters = other.clusters;
+        join_runs(other);
     }
 
 private:
+    void join_runs(const Clock &other)
+    {
+        if (other.clusters > clusters) clusters = other.clusters;
+        if (other.launches > launches) launches = other.launches;
+    }
     // The vector's own copy is a memmove, which the address sanitizer does byte by byte.
     static void copy(std::vector<uint32_t> &to, const std::vector<uint32_t> &from)
     {

@@ -1,10 +1,11 @@
-// Checks accesses to device memory: bounds, races between threads, and reads of what the kernel before may still be writing.
+// Checks accesses to device memory: bounds, races between threads, and those between launches that may overlap.
 #include "host/machine/global_memory.hpp"
 
 #include <cstdlib>
 #include <mutex>
 #include <sanitizer/asan_interface.h>
 
+#include "host/machine/dependent_launch.hpp"
 #include "host/machine/machine.hpp"
 #include "host/machine/report.hpp"
 
@@ -14,7 +15,7 @@ GlobalMemory global_memory;
 
 GlobalMemory::Allocation::~Allocation()
 {
-    free(writers);
+    free(accesses);
 }
 
 void GlobalMemory::add(void *start, size_t bytes, const char *what)
@@ -26,11 +27,6 @@ void GlobalMemory::remove(void *start)
 {
     allocations_.erase((uintptr_t)start);
     for (Allocation *&recent : recent_) recent = nullptr;
-}
-
-void GlobalMemory::begin_kernel()
-{
-    launch_++;
 }
 
 GlobalMemory::Allocation &GlobalMemory::find(const Thread &thread, const void *at, size_t bytes, const char *verb)
@@ -57,78 +53,116 @@ static uint8_t mask_of(uintptr_t at, size_t bytes)
     return bytes >= 4 ? 15 : (uint8_t)(((1u << bytes) - 1) << at % 4);
 }
 
-// Clusters run one after another here, side by side on a GPU: what another one wrote is a race unless an atomic stands between.
-void GlobalMemory::check_writer(const Thread &thread, const Allocation &in, const void *at, size_t bytes, bool is_atomic, const char *verb) const
+void GlobalMemory::Access::note(const void *place, uint32_t number, uint8_t bytes)
 {
-    const uintptr_t first = (uintptr_t)at, base = in.start / 4;
+    if (launch == number) {
+        mask |= bytes;
+        return;
+    }
+    before = launch;
+    mask_before = mask;
+    pc = place;
+    launch = number;
+    mask = bytes;
+}
 
-    if (!in.writers) return;
-    for (uintptr_t word = first / 4; word <= (first + bytes - 1) / 4; word++) {
-        const Writer &writer = in.writers[word - base];
-        if (writer.launch + 1 < launch_) continue;
-        if (!thread.previous_kernel_awaited && (writer.launch != launch_ || writer.has_predecessor))
-            machine.fail(format("dependent launch: %s what the kernel before wrote, without griddepcontrol.wait", verb), &thread);
-        if (writer.launch != launch_ || (is_atomic && writer.is_atomic) || !(writer.mask & mask_of(first, bytes))) continue;
-        if (writer.cluster == machine.cluster_number ? !thread.clock.has(writer.epoch) : writer.cluster >= thread.clock.clusters)
-            machine.fail(format("data race in global memory: %s %zu bytes at %p, which %s wrote with nothing between that orders the two", verb,
-                                bytes, at,
-                                writer.cluster == machine.cluster_number ? describe_agent(writer.epoch.agent).c_str() : "another cluster"),
-                         &thread);
+uint32_t GlobalMemory::Access::other_than(uint32_t number, uint8_t bytes) const
+{
+    if (launch != number && mask & bytes) return launch;
+    return mask_before & bytes ? before : 0;
+}
+
+// That of the address and those behind it.
+GlobalMemory::Word *GlobalMemory::Allocation::word_of(uintptr_t at)
+{
+    if (!accesses) accesses = (Word *)calloc(words(), sizeof(Word));
+    if (!accesses) abort();
+    return accesses + (at / 4 - start / 4);
+}
+
+// What a launch before this one did, which may not be complete. what: "wrote".
+void GlobalMemory::check_launches(const Attempt &attempt, const Access &access, uint8_t mask, const char *what) const
+{
+    const uint32_t other = access.other_than(launch_order.number(), mask);
+
+    if (other > attempt.launches)
+        machine.fail(format("dependent launch: %s %zu bytes at %#zx, which %s %s%s and may still be at, without griddepcontrol.wait between",
+                            attempt.verb, attempt.bytes, (size_t)attempt.at, launch_order.describe(other).c_str(), what,
+                            other == access.launch ? describe_place(access.pc).c_str() : ""),
+                     &attempt.thread);
+}
+
+// Clusters run one after another here, side by side on a GPU: what another one wrote is a race unless an atomic stands between.
+void GlobalMemory::check_writer(const Attempt &attempt, const Word &word, uint8_t mask) const
+{
+    const Clock &clock = attempt.thread.clock;
+    const bool is_own = word.cluster == machine.cluster_number;
+
+    check_launches(attempt, word.write, mask, "wrote");
+    if (word.write.launch != launch_order.number() || (attempt.is_atomic && word.is_atomic) || !(word.writer_mask & mask)) return;
+    if (is_own ? !clock.has(word.writer) : word.cluster >= clock.clusters)
+        machine.fail(format("data race in global memory: %s %zu bytes at %#zx, which %s wrote with nothing between that orders the two", attempt.verb,
+                            attempt.bytes, (size_t)attempt.at, is_own ? describe_agent(word.writer.agent).c_str() : "another cluster"),
+                     &attempt.thread);
+}
+
+void GlobalMemory::read_words(const Attempt &attempt, Allocation &in, bool is_constant) const
+{
+    const uint32_t launch = launch_order.number();
+    const uint8_t mask = mask_of(attempt.at, attempt.bytes);
+    Word *word = in.word_of(attempt.at), *end = in.word_of(attempt.at + attempt.bytes - 1) + 1;
+
+    for (; word < end; word++) {
+        check_writer(attempt, *word, mask);
+        if (is_constant && word->write.launch == launch)
+            machine.fail(format("ld.global.nc: %zu bytes at %#zx, which this kernel writes", attempt.bytes, (size_t)attempt.at), &attempt.thread);
+        word->read.note(attempt.thread.pc, launch, mask);
     }
 }
 
-void GlobalMemory::record(Epoch epoch, Allocation &in, const void *at, size_t bytes, bool is_atomic)
+void GlobalMemory::write_words(const Attempt &attempt, Allocation &in, Epoch epoch) const
 {
-    const uintptr_t first = (uintptr_t)at, base = in.start / 4;
+    const uint8_t mask = mask_of(attempt.at, attempt.bytes);
+    Word *word = in.word_of(attempt.at), *end = in.word_of(attempt.at + attempt.bytes - 1) + 1;
 
-    if (!in.writers) in.writers = (Writer *)calloc(in.words(), sizeof(Writer));
-    if (!in.writers) abort();
-    for (uintptr_t word = first / 4; word <= (first + bytes - 1) / 4; word++) {
-        Writer &writer = in.writers[word - base];
-        const bool has_predecessor = writer.launch == launch_ ? writer.has_predecessor : writer.launch + 1 == launch_;
-        writer = {epoch, machine.cluster_number, launch_, mask_of(first, bytes), is_atomic, has_predecessor};
+    for (; word < end; word++) {
+        check_writer(attempt, *word, mask);
+        check_launches(attempt, word->read, mask, "read");
+        word->write.note(attempt.thread.pc, launch_order.number(), mask);
+        word->writer = epoch;
+        word->cluster = machine.cluster_number;
+        word->writer_mask = mask;
+        word->is_atomic = attempt.is_atomic;
     }
 }
 
 void GlobalMemory::read(const Thread &thread, const void *at, size_t bytes)
 {
-    check_writer(thread, find(thread, at, bytes, "a read of"), at, bytes, false, "a read of");
+    read_words({thread, (uintptr_t)at, bytes, thread.clock.launches, false, "a read of"}, find(thread, at, bytes, "a read of"), false);
+}
+
+void GlobalMemory::read_constant(const Thread &thread, const void *at, size_t bytes)
+{
+    read_words({thread, (uintptr_t)at, bytes, thread.clock.launches, false, "a read of"}, find(thread, at, bytes, "a read of"), true);
 }
 
 void GlobalMemory::write(const Thread &thread, const void *at, size_t bytes)
 {
-    Allocation &in = find(thread, at, bytes, "a write of");
-
-    check_writer(thread, in, at, bytes, false, "a write of");
-    record(thread.now(), in, at, bytes, false);
+    write_words({thread, (uintptr_t)at, bytes, thread.clock.launches, false, "a write of"}, find(thread, at, bytes, "a write of"), thread.now());
 }
 
 // Atomics order what other clusters did before: the pattern by which the last block to arrive takes over.
 void GlobalMemory::atomic(Thread &thread, const void *at, size_t bytes)
 {
-    Allocation &in = find(thread, at, bytes, "an atomic on");
-
-    check_writer(thread, in, at, bytes, true, "an atomic on");
-    record(thread.now(), in, at, bytes, true);
+    write_words({thread, (uintptr_t)at, bytes, thread.clock.launches, true, "an atomic on"}, find(thread, at, bytes, "an atomic on"), thread.now());
     thread.clock.clusters = machine.cluster_number;
 }
 
-void GlobalMemory::read_constant(const Thread &thread, const void *at, size_t bytes)
+void GlobalMemory::engine_write(const Thread &thread, const void *at, size_t bytes, Epoch epoch, uint32_t launches, bool adds)
 {
-    const Allocation &in = find(thread, at, bytes, "a read of");
+    static const char verb[] = "the copy engine's write of";
 
-    check_writer(thread, in, at, bytes, false, "a read of");
-    for (uintptr_t word = (uintptr_t)at / 4; in.writers && word <= ((uintptr_t)at + bytes - 1) / 4; word++)
-        if (in.writers[word - in.start / 4].launch == launch_)
-            machine.fail(format("ld.global.nc: %zu bytes at %p, which this kernel writes", bytes, at), &thread);
-}
-
-void GlobalMemory::engine_write(const Thread &thread, const void *at, size_t bytes, Epoch epoch, bool adds)
-{
-    Allocation &in = find(thread, at, bytes, "the copy engine's write of");
-
-    check_writer(thread, in, at, bytes, adds, "the copy engine's write of");
-    record(epoch, in, at, bytes, adds);
+    write_words({thread, (uintptr_t)at, bytes, launches, adds, verb}, find(thread, at, bytes, verb), epoch);
 }
 
 } // namespace host

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "host/machine/barriers.hpp"
+#include "host/machine/dependent_launch.hpp"
 #include "host/machine/global_memory.hpp"
 #include "host/machine/report.hpp"
 
@@ -115,7 +116,10 @@ void Machine::exit_thread()
 
     current->is_exited = true;
     block.end.join(current->clock);
-    if (--block.live_threads == 0) check_end(block);
+    if (--block.live_threads == 0) {
+        check_end(block);
+        launch_order.end_block(block);
+    }
     live_threads_--;
     barriers_after_exit(block);
     go_on();
@@ -147,7 +151,6 @@ void Machine::start_block(Block &block)
         thread.pc = nullptr;
         thread.waits_for = {};
         thread.registers = kernel.registers;
-        thread.previous_kernel_awaited = !running->overlaps;
         thread.copies.clear();
         thread.copies_arrived = 0;
         thread.copy_group = 0;
@@ -185,6 +188,7 @@ void Machine::start_cluster(unsigned first)
     for (size_t i = 0; i < used_; i++) {
         Thread &thread = *pool_[i];
         thread.clock.reset(agents_ + spare_agents * blocks.size());
+        thread.clock.launches = launch_order.complete_at_start();
         thread.step();
     }
 }
@@ -219,11 +223,12 @@ bool Machine::launch(const flp_host_launch &launch, std::string *message)
         parameter_pointers_.push_back(copy);
         global_memory.add(copy, parameter.size(), "a parameter");
     }
-    global_memory.begin_kernel();
+    launch_order.begin(launch);
     for (cluster_number = 0; !failed_ && cluster_number < blocks_of_grid / (unsigned)kernel.cluster; cluster_number++) {
         start_cluster(cluster_number * (unsigned)kernel.cluster);
         run_cluster();
     }
+    if (!failed_ && !(failure_ = launch_order.end()).empty()) failed_ = true;
     for (void *copy : parameter_pointers_) {
         global_memory.remove(copy);
         free(copy);

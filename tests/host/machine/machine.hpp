@@ -52,7 +52,6 @@ struct Thread {
     const void *pc = nullptr;                      // of the kernel's last call, for reports
     Waiting waits_for;                             // while it is blocked
     int registers = 0;                             // setmaxnreg
-    bool previous_kernel_awaited = false;
     std::vector<PendingCopy> copies;               // of which the first ones have arrived
     size_t copies_arrived = 0;
     uint64_t copy_group = 0;                       // that the next commit closes
@@ -102,6 +101,8 @@ struct Block {
     BarrierState barriers[16];
     std::map<uint32_t, Mbarrier> mbarriers; // by address in shared memory
     int live_threads = 0;
+    bool allows_next = false;      // the next launch (griddepcontrol.launch_dependents)
+    uint32_t complete_for_next = 0; // ... and launches up to this one were complete then
     Clock end;                     // what its threads knew when they ended
     std::vector<Epoch> visits;     // the last access from outside by each agent: other blocks' threads, the copy engine
     int free_registers = 0;

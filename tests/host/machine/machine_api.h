@@ -25,6 +25,13 @@ typedef struct {
 /* Runs the kernel to its end. 1, or 0 and the rule that it broke with where and by whom. */
 int flp_host_machine_launch(const flp_host_launch *launch, char *message, size_t bytes);
 
+/* Every place of a griddepcontrol.wait that an overlapping kernel has come to since the program began is numbered from 0. calls: how often; describe: the
+ * kernel and the line. One of them can be without effect, as if it were not there; -1: all have theirs. Not while a kernel runs. */
+int flp_host_machine_wait_count(void);
+uint64_t flp_host_machine_wait_calls(int place);
+void flp_host_machine_wait_describe(int place, char *text, size_t bytes);
+void flp_host_machine_wait_ignore(int place);
+
 /* Device memory: a kernel may touch what was added and not removed, to the byte. */
 void flp_host_machine_add_memory(void *start, size_t bytes);
 void flp_host_machine_remove_memory(void *start);

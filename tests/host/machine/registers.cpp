@@ -28,8 +28,3 @@ FLP_HOST_API void flp_host_set_registers(int count, bool claims)
     self.registers = count;
     machine.wake_all(block.wanting_registers);
 }
-
-FLP_HOST_API void flp_host_wait_for_previous_kernel(void)
-{
-    machine.current->previous_kernel_awaited = true;
-}

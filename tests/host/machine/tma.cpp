@@ -3,6 +3,7 @@
 
 #include "host/machine/access.hpp"
 #include "host/machine/async_write.hpp"
+#include "host/machine/dependent_launch.hpp"
 #include "host/machine/global_memory.hpp"
 #include "host/machine/kernel_api.hpp"
 #include "host/machine/machine.hpp"
@@ -32,9 +33,10 @@ static const char *engine_name = "the copy engine's write";
 // What its thread has waited for by now is what orders the copy, not what that waits for before the engine gets to it.
 void Copy::mark()
 {
-    std::vector<unsigned char> bytes(by->previous_kernel_awaited ? 0 : row_bytes());
+    const bool waits_later = by->clock.launches + 1 < launch_order.number();
+    std::vector<unsigned char> bytes(waits_later ? row_bytes() : 0);
 
-    for (unsigned r = 0; !by->previous_kernel_awaited && r < tensor.box_rows; r++) fetch_row(r, bytes.data());
+    for (unsigned r = 0; waits_later && r < tensor.box_rows; r++) fetch_row(r, bytes.data());
     for (Block *block : blocks) begin_async_write(*by, *block, to, row_bytes() * tensor.box_rows, barrier, engine_name, true);
 }
 

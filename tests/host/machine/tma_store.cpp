@@ -17,6 +17,7 @@ struct Store {
     bool adds;
     Thread *by;
     uint64_t group;
+    uint32_t launches; // that its thread knew to be complete: what it waits for later does not order the store
 
     uint32_t row_bytes() const { return tensor.box_columns * (uint32_t)tensor.element_bytes; }
     uint32_t bytes() const { return row_bytes() * tensor.box_rows; }
@@ -45,7 +46,7 @@ void Store::check_source() const
 
 void Store::write_chunk(unsigned char *to, const unsigned char *chunk, size_t count) const
 {
-    global_memory.engine_write(*by, to, count, {(uint32_t)group, by->bulk.writes}, adds);
+    global_memory.engine_write(*by, to, count, {(uint32_t)group, by->bulk.writes}, launches, adds);
     if (!adds) {
         memcpy(to, chunk, count);
         return;
@@ -114,7 +115,7 @@ FLP_HOST_API void flp_host_tma_store(const void *map, uint32_t from, int column,
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
     BulkThread &bulk = self.bulk;
-    Store store = {read_tensor_map(map), from, column, row, adds, &self, bulk.committed + 1};
+    Store store = {read_tensor_map(map), from, column, row, adds, &self, bulk.committed + 1, self.clock.launches};
 
     if (from % 128 != 0) machine.fail(format("TMA: source %u, wanted a multiple of 128", from));
     if (adds && store.tensor.element_bytes != 4) machine.fail("TMA: only fp32 is added");

@@ -1,0 +1,105 @@
+/* Each wait for the kernel before is needed: without it the host machine finds two launches at the same memory. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "host/host_suite.h"
+#include "host/machine/machine_api.h"
+#include "runtime/fake_cmocka.h"
+
+/* Cases whose launches overlap, of each operator: with what the kernels hand each other, and what they overwrite. */
+static const char *const cases[] = {
+    "all equal",
+    "gradients: of lse and entropy",
+    "gradients: a scratch in grad_weight",
+    "gradients: a scratch in grad_weight, all ignored",
+    "gradients: forward too, of lse and entropy",
+    "gradients: a scratch in grad_weight behind a stash",
+    "gradients: filter, most below",
+    "gradients: forward too, in chunks, hidden alone",
+    "cross-entropy: token weights, class weights, smoothing, z-loss",
+    "cross-entropy: stash of a part",
+    "cross-entropy: policy gradient",
+    "logits, forward: one row, ignored",
+    "logits, fused: one row, bad target",
+    "logits, backward: one row, more segments than warps",
+    "weighted sum, forward: bf16 n600 *",
+    "weighted sum, gradients: bf16 n600 *",
+};
+enum { CASES = sizeof(cases) / sizeof(*cases), MOST_PLACES = 256 };
+
+static int is_needed[MOST_PLACES];
+
+/* Of the waits that this case comes to. */
+static void ignore_each(flp_context *context, const char *name, const uint64_t *calls_before)
+{
+    char message[8192];
+
+    for (int place = 0; place < flp_host_machine_wait_count(); place++) {
+        if (is_needed[place] || flp_host_machine_wait_calls(place) == calls_before[place])
+            continue;
+        flp_host_machine_wait_ignore(place);
+        message[0] = 0;
+        is_needed[place] = !flp_host_suite_run_case(context, name, message, sizeof(message));
+        flp_host_machine_wait_ignore(-1);
+        if (is_needed[place])
+            assert_contains(message, "dependent launch: ");
+    }
+}
+
+static void describe(int place, char (*text)[512])
+{
+    flp_host_machine_wait_describe(place, *text, sizeof(*text));
+}
+
+/* In a kernel of the same templates. */
+static int is_needed_elsewhere(int place)
+{
+    char own[512], other[512];
+
+    describe(place, &own);
+    for (int i = 0; i < flp_host_machine_wait_count(); i++) {
+        describe(i, &other);
+        if (is_needed[i] && strcmp(strrchr(own, ' '), strrchr(other, ' ')) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static void each_wait_for_the_kernel_before_is_needed(void **state)
+{
+    flp_context *context = flp_host_suite_start(90);
+    char message[8192] = "";
+    char text[512];
+    int unneeded = 0;
+
+    (void)state;
+    assert_non_null(context);
+    for (int i = 0; i < CASES; i++) {
+        uint64_t before[MOST_PLACES] = { 0 };
+        for (int place = 0; place < flp_host_machine_wait_count(); place++)
+            before[place] = flp_host_machine_wait_calls(place);
+        if (!flp_host_suite_run_case(context, cases[i], message, sizeof(message)))
+            fail_msg("%s: %s", cases[i], message);
+        assert_in_range(flp_host_machine_wait_count(), 0, MOST_PLACES);
+        ignore_each(context, cases[i], before);
+    }
+    for (int place = 0; place < flp_host_machine_wait_count(); place++) {
+        describe(place, &text);
+        if (is_needed[place] || is_needed_elsewhere(place))
+            continue;
+        print_error("nothing goes wrong without the wait in %s\n", text);
+        unneeded++;
+    }
+    flp_context_destroy(context);
+    assert_int_equal(0, unneeded);
+    assert_in_range(flp_host_machine_wait_count(), 20, MOST_PLACES);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_wait_for_the_kernel_before_is_needed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
