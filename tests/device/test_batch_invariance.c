@@ -7,7 +7,7 @@
 #include "reference.h"
 
 enum { MOST_ROWS = 4096, REPETITIONS = 20 };
-enum { HIDDEN_STREAM = 11, WEIGHT_STREAM = 12 };
+enum { HIDDEN_STREAM = 11, WEIGHT_STREAM = 12, OUTPUTS = 4 };
 
 /* One arithmetic each. The vocabulary is large enough for splits of several tiles, and ends within a tile. */
 typedef struct {
@@ -16,27 +16,27 @@ typedef struct {
 } setting;
 
 static const setting settings[] = {
-    { "bf16", "sm_90a", { .dtype = FLP_BF16, .hidden = 128, .vocab = 50257, .argmax = 1 } },
-    { "bf16 [D, V]", "sm_90a", { .dtype = FLP_BF16, .hidden = 128, .vocab = 50264, .weight_layout = FLP_HIDDEN_VOCAB, .argmax = 1 } },
-    { "bf16, small vocabulary", "sm_90a", { .dtype = FLP_BF16, .hidden = 200, .vocab = 1003, .softcap = 30, .argmax = 1 } },
-    { "bf16 portable", "portable", { .dtype = FLP_BF16, .hidden = 128, .vocab = 50257, .argmax = 1, .backend = FLP_BACKEND_PORTABLE } },
-    { "bf16 odd rows", "portable", { .dtype = FLP_BF16, .hidden = 77, .vocab = 3001, .argmax = 1 } },
-    { "f32", "sm_90a", { .dtype = FLP_F32, .hidden = 96, .vocab = 25001, .argmax = 1 } },
-    { "f32 portable", "portable", { .dtype = FLP_F32, .hidden = 96, .vocab = 12001, .argmax = 1, .backend = FLP_BACKEND_PORTABLE } },
-    { "f32 exact", "portable", { .dtype = FLP_F32, .hidden = 96, .vocab = 12001, .argmax = 1, .precision = FLP_PRECISION_EXACT } },
+    { "bf16", "sm_90a", { .dtype = FLP_BF16, .hidden = 128, .vocab = 50257, .argmax = 1, .entropy = 1 } },
+    { "bf16 [D, V]", "sm_90a", { .dtype = FLP_BF16, .hidden = 128, .vocab = 50264, .weight_layout = FLP_HIDDEN_VOCAB, .argmax = 1, .entropy = 1 } },
+    { "bf16, small vocabulary", "sm_90a", { .dtype = FLP_BF16, .hidden = 200, .vocab = 1003, .softcap = 30, .argmax = 1, .entropy = 1 } },
+    { "bf16 portable", "portable", { .dtype = FLP_BF16, .hidden = 128, .vocab = 50257, .argmax = 1, .entropy = 1, .backend = FLP_BACKEND_PORTABLE } },
+    { "bf16 odd rows", "portable", { .dtype = FLP_BF16, .hidden = 77, .vocab = 3001, .argmax = 1, .entropy = 1 } },
+    { "f32", "sm_90a", { .dtype = FLP_F32, .hidden = 96, .vocab = 25001, .argmax = 1, .entropy = 1 } },
+    { "f32 portable", "portable", { .dtype = FLP_F32, .hidden = 96, .vocab = 12001, .argmax = 1, .entropy = 1, .backend = FLP_BACKEND_PORTABLE } },
+    { "f32 exact", "portable", { .dtype = FLP_F32, .hidden = 96, .vocab = 12001, .argmax = 1, .entropy = 1, .precision = FLP_PRECISION_EXACT } },
 };
 enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };
 
 /* What one row gives: compared as words, so that NaN equals itself. */
 typedef struct {
-    uint32_t logp, lse, argmax;
+    uint32_t logp, lse, argmax, entropy;
 } row_bits;
 
 /* A setting's inputs on the device, and the bits of its rows in one batch of all. */
 typedef struct {
     const setting *of;
     int64_t rows; /* of the pool */
-    CUdeviceptr hidden, weight, target, outputs[3];
+    CUdeviceptr hidden, weight, target, outputs[OUTPUTS];
     row_bits *whole, *part;
 } bench;
 
@@ -56,20 +56,21 @@ static void run(const bench *b, CUdeviceptr hidden, int64_t first, int64_t rows,
     const flp_linear_logp_args args = {
         .rows = rows, .hidden = flp_gpu_pointer(hidden), .weight = flp_gpu_pointer(b->weight),
         .target = flp_gpu_pointer(b->target + (size_t)first * 8), .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .logp = flp_gpu_pointer(b->outputs[0]),
-        .lse = flp_gpu_pointer(b->outputs[1]), .argmax = flp_gpu_pointer(b->outputs[2]), .stream = stream,
+        .lse = flp_gpu_pointer(b->outputs[1]), .argmax = flp_gpu_pointer(b->outputs[2]),
+        .entropy = b->of->problem.entropy ? flp_gpu_pointer(b->outputs[3]) : NULL, .stream = stream,
     };
     const size_t bytes = (size_t)rows * 4;
-    uint32_t *words = malloc(3 * bytes);
+    uint32_t *words = malloc(OUTPUTS * bytes);
 
     assert_non_null(words);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < OUTPUTS; i++)
         assert_succeeds(flp_gpu_set(gpu(), b->outputs[i], 0xff, bytes));
     assert_succeeds(flp_linear_logp(flp_device_test.context, &b->of->problem, &args));
     assert_succeeds(flp_gpu_synchronize(gpu()));
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < OUTPUTS; i++)
         assert_succeeds(flp_gpu_download(gpu(), words + i * rows, b->outputs[i], bytes));
     for (int64_t i = 0; i < rows; i++)
-        bits[i] = (row_bits){ words[i], words[rows + i], words[2 * rows + i] };
+        bits[i] = (row_bits){ words[i], words[rows + i], words[2 * rows + i], words[3 * rows + i] };
     free(words);
 }
 
@@ -79,9 +80,9 @@ static void compare(const bench *b, const char *what, int64_t first, int64_t row
     for (int64_t i = 0; i < rows; i += step) {
         const row_bits *whole = &b->whole[first + i], *part = &b->part[i];
         if (memcmp(whole, part, sizeof(*whole)) != 0)
-            fail_msg("%s, %s: row %lld of %lld from %lld on: logp %08x lse %08x argmax %u, in the whole batch %08x %08x %u", b->of->name,
-                     what, (long long)i, (long long)rows, (long long)first, part->logp, part->lse, part->argmax, whole->logp, whole->lse,
-                     whole->argmax);
+            fail_msg("%s, %s: row %lld of %lld from %lld on: logp %08x lse %08x argmax %u entropy %08x, in the whole batch %08x %08x %u %08x", b->of->name,
+                     what, (long long)i, (long long)rows, (long long)first, part->logp, part->lse, part->argmax, part->entropy,
+                     whole->logp, whole->lse, whole->argmax, whole->entropy);
     }
 }
 
@@ -109,7 +110,7 @@ static void set_up(const setting *of, bench *b)
     assert_true(b->whole && b->part);
     assert_succeeds(flp_gpu_allocate(gpu(), (size_t)b->rows * row_bytes(b), &b->hidden));
     assert_succeeds(flp_gpu_allocate(gpu(), (size_t)p->vocab * row_bytes(b), &b->weight));
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < OUTPUTS; i++)
         assert_succeeds(flp_gpu_allocate(gpu(), (size_t)b->rows * 4, &b->outputs[i]));
     hidden = flp_gpu_matrix_rows(b->hidden, p->dtype, b->rows, p->hidden);
     weight = (turned ? flp_gpu_matrix_turned : flp_gpu_matrix_rows)(b->weight, p->dtype, p->vocab, p->hidden);

@@ -1,4 +1,5 @@
 /* The bits of the gradients: a row of grad_hidden follows neither the rows beside it nor their number, and everything repeats. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,9 +43,24 @@ static batch make_batch(void)
 }
 
 typedef struct {
+    const char *name;
     flp_backend backend;
     int with_forward; /* the first chunk's derivatives come from a stash */
+    int entropy;      /* gradients by the entropy, too */
+    int loss;         /* of the summed cross-entropy */
 } way;
+
+static const way ways[] = {
+    { .name = "the backward" },
+    { .name = "the backward, portable", .backend = FLP_BACKEND_PORTABLE },
+    { .name = "with its forward", .with_forward = 1 },
+    { .name = "with its forward, portable", .backend = FLP_BACKEND_PORTABLE, .with_forward = 1 },
+    { .name = "by the entropy", .entropy = 1 },
+    { .name = "by the entropy, portable", .backend = FLP_BACKEND_PORTABLE, .entropy = 1 },
+    { .name = "linear_cross_entropy", .loss = 1 },
+    { .name = "linear_cross_entropy, portable", .backend = FLP_BACKEND_PORTABLE, .loss = 1 },
+};
+enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 /* The forward, then the backward with its lse. */
 static void run_both(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *given)
@@ -61,8 +77,8 @@ static void run_both(const flp_linear_logp_backward_problem *problem, const flp_
     args.workspace = flp_gpu_pointer(workspace);
     args.lse = (const float *)flp_gpu_pointer(outputs) + args.rows;
     forward = (flp_linear_logp_args){
-        .rows = args.rows, .hidden = args.hidden, .weight = args.weight, .target = args.target, .ignore_index = args.ignore_index, .flags = args.flags,
-        .logp = flp_gpu_pointer(outputs), .lse = (float *)flp_gpu_pointer(outputs) + args.rows, .workspace = args.workspace,
+        .rows = args.rows, .hidden = args.hidden, .weight = args.weight, .target = args.target, .ignore_index = args.ignore_index,
+        .flags = args.flags, .logp = flp_gpu_pointer(outputs), .lse = (float *)flp_gpu_pointer(outputs) + args.rows, .workspace = args.workspace,
         .workspace_bytes = args.workspace_bytes,
     };
     assert_succeeds(flp_linear_logp_backward_execute_forward(plan, &forward));
@@ -71,24 +87,40 @@ static void run_both(const flp_linear_logp_backward_problem *problem, const flp_
     flp_plan_destroy(plan);
 }
 
-/* The gradients of `rows` rows from `first` on. */
-static void run(const batch *b, way how, int first, int rows, uint16_t *grad_hidden, uint16_t *grad_weight)
+static void run_loss(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *given)
+{
+    const flp_linear_cross_entropy_problem loss = { .backward = *problem, .reduction = FLP_REDUCE_SUM };
+    flp_linear_cross_entropy_args args = {
+        .rows = given->rows, .hidden = given->hidden, .weight = given->weight, .target = given->target, .ignore_index = given->ignore_index,
+        .flags = given->flags, .grad_hidden = given->grad_hidden, .grad_weight = given->grad_weight,
+    };
+    CUdeviceptr output;
+
+    assert_succeeds(flp_gpu_allocate(gpu, sizeof(float), &output));
+    args.loss = flp_gpu_pointer(output);
+    assert_succeeds(flp_linear_cross_entropy(flp_device_test.context, &loss, &args));
+}
+
+/* The gradients of `rows` rows from `first` on. Entropy and its gradients are any numbers: lse and g again. */
+static void run(const batch *b, const way *how, int first, int rows, uint16_t *grad_hidden, uint16_t *grad_weight)
 {
     const flp_linear_logp_backward_problem problem = {
-        .forward = { .dtype = FLP_BF16, .rows = rows, .hidden = HIDDEN, .vocab = VOCAB, .target_dtype = FLP_I64, .backend = how.backend },
-        .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .with_forward = how.with_forward,
+        .forward = { .dtype = FLP_BF16, .rows = rows, .hidden = HIDDEN, .vocab = VOCAB, .target_dtype = FLP_I64, .backend = how->backend },
+        .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .with_forward = how->with_forward, .g_entropy = how->entropy,
     };
     const flp_linear_logp_backward_args args = {
         .rows = rows, .hidden = flp_gpu_pointer(b->hidden.data + (CUdeviceptr)first * HIDDEN * 2), .weight = flp_gpu_pointer(b->weight.data),
-        .target = flp_gpu_pointer(b->target + (CUdeviceptr)first * 8), .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
-        .lse = flp_gpu_pointer(b->lse + (CUdeviceptr)first * 4),
+        .target = flp_gpu_pointer(b->target + (CUdeviceptr)first * 8), .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .lse = flp_gpu_pointer(b->lse + (CUdeviceptr)first * 4),
         .g_logp = flp_gpu_pointer(b->g + (CUdeviceptr)first * 4), .grad_hidden = flp_gpu_pointer(b->grad_hidden),
-        .grad_weight = flp_gpu_pointer(b->grad_weight),
+        .grad_weight = flp_gpu_pointer(b->grad_weight), .entropy = how->entropy ? flp_gpu_pointer(b->lse + (CUdeviceptr)first * 4) : NULL,
+        .g_entropy = how->entropy ? flp_gpu_pointer(b->g + (CUdeviceptr)first * 4) : NULL,
     };
 
     assert_succeeds(flp_gpu_set(gpu, b->grad_hidden, 0xff, MOST_ROWS * HIDDEN * 2));
     assert_succeeds(flp_gpu_set(gpu, b->grad_weight, 0xff, (size_t)VOCAB * HIDDEN * 2));
-    if (how.with_forward)
+    if (how->loss)
+        run_loss(&problem, &args);
+    else if (how->with_forward)
         run_both(&problem, &args);
     else
         assert_succeeds(flp_linear_logp_backward(flp_device_test.context, &problem, &args));
@@ -97,101 +129,54 @@ static void run(const batch *b, way how, int first, int rows, uint16_t *grad_hid
     assert_succeeds(flp_gpu_download(gpu, grad_weight, b->grad_weight, (size_t)VOCAB * HIDDEN * 2));
 }
 
-static void check_rows(way how)
+static void a_row_of_grad_hidden_has_the_same_bits_in_every_batch(void **state)
 {
     static const int counts[] = { 1, 63, 64, 65, 129, 300 };
     static uint16_t all[MOST_ROWS * HIDDEN], part[MOST_ROWS * HIDDEN], weight[VOCAB * HIDDEN];
-    const batch b = make_batch();
+    batch b;
 
-    run(&b, how, 0, MOST_ROWS, all, weight);
+    flp_device_test_need_kernels();
+    b = make_batch();
+    run(&b, *state, 0, MOST_ROWS, all, weight);
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         for (int first = 0; first <= 400; first += 200) {
-            run(&b, how, first, counts[i], part, weight);
+            run(&b, *state, first, counts[i], part, weight);
             assert_memory_equal(part, all + first * HIDDEN, (size_t)counts[i] * HIDDEN * 2);
         }
 }
 
-static void check_repeats(way how)
+static void gradients_repeat_bit_for_bit(void **state)
 {
     static uint16_t hidden[2][MOST_ROWS * HIDDEN], weight[2][VOCAB * HIDDEN];
-    const batch b = make_batch();
+    batch b;
 
-    run(&b, how, 0, MOST_ROWS, hidden[0], weight[0]);
+    flp_device_test_need_kernels();
+    b = make_batch();
+    run(&b, *state, 0, MOST_ROWS, hidden[0], weight[0]);
     for (int i = 1; i < REPEATS; i++) {
-        run(&b, how, 0, MOST_ROWS, hidden[1], weight[1]);
+        run(&b, *state, 0, MOST_ROWS, hidden[1], weight[1]);
         assert_memory_equal(hidden[0], hidden[1], sizeof(hidden[0]));
         assert_memory_equal(weight[0], weight[1], sizeof(weight[0]));
     }
 }
 
-static void a_row_of_grad_hidden_has_the_same_bits_in_every_batch(void **state)
+static struct CMUnitTest test_at(int index)
 {
-    (void)state;
-    flp_device_test_need_kernels();
-    check_rows((way){ FLP_BACKEND_AUTO, 0 });
-}
+    static char names[2 * WAYS][112];
+    const way *how = &ways[index / 2];
 
-static void a_row_of_grad_hidden_has_the_same_bits_in_every_batch_on_the_portable_path(void **state)
-{
-    (void)state;
-    flp_device_test_need_kernels();
-    check_rows((way){ FLP_BACKEND_PORTABLE, 0 });
-}
-
-static void gradients_repeat_bit_for_bit(void **state)
-{
-    (void)state;
-    flp_device_test_need_kernels();
-    check_repeats((way){ FLP_BACKEND_AUTO, 0 });
-}
-
-static void gradients_repeat_bit_for_bit_on_the_portable_path(void **state)
-{
-    (void)state;
-    flp_device_test_need_kernels();
-    check_repeats((way){ FLP_BACKEND_PORTABLE, 0 });
-}
-
-static void a_row_of_grad_hidden_has_the_same_bits_in_every_batch_with_its_forward(void **state)
-{
-    (void)state;
-    flp_device_test_need_kernels();
-    check_rows((way){ FLP_BACKEND_AUTO, 1 });
-}
-
-static void gradients_repeat_bit_for_bit_with_their_forward(void **state)
-{
-    (void)state;
-    flp_device_test_need_kernels();
-    check_repeats((way){ FLP_BACKEND_AUTO, 1 });
-}
-
-static void a_row_of_grad_hidden_has_the_same_bits_in_every_batch_with_its_forward_on_the_portable_path(void **state)
-{
-    (void)state;
-    flp_device_test_need_kernels();
-    check_rows((way){ FLP_BACKEND_PORTABLE, 1 });
-}
-
-static void gradients_repeat_bit_for_bit_with_their_forward_on_the_portable_path(void **state)
-{
-    (void)state;
-    flp_device_test_need_kernels();
-    check_repeats((way){ FLP_BACKEND_PORTABLE, 1 });
+    snprintf(names[index], sizeof(names[index]), "%s: %s", how->name,
+             index % 2 ? "gradients repeat bit for bit" : "a row of grad_hidden has the same bits in every batch");
+    return flp_device_test_case(names[index], index % 2 ? gradients_repeat_bit_for_bit : a_row_of_grad_hidden_has_the_same_bits_in_every_batch, how);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        flp_device_test_of(a_row_of_grad_hidden_has_the_same_bits_in_every_batch),
-        flp_device_test_of(a_row_of_grad_hidden_has_the_same_bits_in_every_batch_on_the_portable_path),
-        flp_device_test_of(gradients_repeat_bit_for_bit),
-        flp_device_test_of(gradients_repeat_bit_for_bit_on_the_portable_path),
-        flp_device_test_of(a_row_of_grad_hidden_has_the_same_bits_in_every_batch_with_its_forward),
-        flp_device_test_of(gradients_repeat_bit_for_bit_with_their_forward),
-        flp_device_test_of(a_row_of_grad_hidden_has_the_same_bits_in_every_batch_with_its_forward_on_the_portable_path),
-        flp_device_test_of(gradients_repeat_bit_for_bit_with_their_forward_on_the_portable_path),
-    };
+    int code = flp_device_test_start(argc, argv);
 
-    return flp_device_test_main("gradients' bits", tests, argc, argv);
+    if (code != 0)
+        return code;
+    code = flp_device_test_run_cases("gradients' bits", 2 * WAYS, test_at);
+    flp_device_test_finish();
+    return code;
 }
