@@ -49,18 +49,26 @@ static flp_status turn(CUdeviceptr tally, uint64_t *side)
     return status;
 }
 
-/* The side that was turned away from is read behind all kernels that began before. Where that fails, it is taken the next time but one. */
+static flp_status wait_for_device(void)
+{
+    const flp_driver *driver;
+    const flp_status status = flp_driver_get(&driver);
+
+    return status == FLP_OK ? flp_driver_check(driver, driver->context_synchronize(), "cuCtxSynchronize") : status;
+}
+
+/* What was enqueued before ends first, whether it has begun or not. Then the side that was turned away from is read behind all kernels that began
+ * before. Where that fails, it is taken the next time but one. */
 static flp_status take(flp_plan *plan, flp_tally_role role, uint64_t *taken)
 {
     const CUdeviceptr tally = flp_tally_at(plan, role);
     const CUdeviceptr pair = tally + offsetof(flp_tally, pair) + plan->tally_side[role] * sizeof(empty[role]);
-    const flp_driver *driver;
-    flp_status status = flp_driver_get(&driver);
+    flp_status status = wait_for_device();
 
     if (status == FLP_OK)
         status = turn(tally, &plan->tally_side[role]);
     if (status == FLP_OK)
-        status = flp_driver_check(driver, driver->context_synchronize(), "cuCtxSynchronize");
+        status = wait_for_device();
     if (status == FLP_OK)
         status = flp_device_memory_copy(pair, taken, NULL, sizeof(empty[role]));
     return status == FLP_OK ? flp_device_memory_copy(pair, NULL, empty[role], sizeof(empty[role])) : status;

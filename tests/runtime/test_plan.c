@@ -238,6 +238,26 @@ static void no_target_error_is_lost_or_read_twice_while_kernels_run(void **state
     assert_int_equal(met, all + count);
 }
 
+static int enqueued;
+
+/* Kernels that were enqueued before run when the device is first waited for, and read the side then. */
+static void run_enqueued_in_a_wait(int function)
+{
+    for (; function == FAKE_context_synchronize && enqueued > 0; enqueued--)
+        meet(tally->side, 9);
+}
+
+static void target_errors_of_executions_that_have_not_begun_are_waited_for(void **state)
+{
+    (void)state;
+    make_plan_with_tally();
+    fake_driver.on_call = run_enqueued_in_a_wait;
+    enqueued = 3;
+    assert_target_errors(3, 9);
+    fake_driver.on_call = NULL;
+    assert_target_errors(0, -1);
+}
+
 static void target_errors_outlast_a_call_that_could_not_read_them(void **state)
 {
     static const int calls[] = { FAKE_context_synchronize, FAKE_copy_to_host, FAKE_copy_to_device };
@@ -362,6 +382,7 @@ int main(void)
         TEST(the_workspace_is_its_regions_and_nothing_else),
         TEST(target_errors_are_read_once),
         TEST(no_target_error_is_lost_or_read_twice_while_kernels_run),
+        TEST(target_errors_of_executions_that_have_not_begun_are_waited_for),
         TEST(target_errors_outlast_a_call_that_could_not_read_them),
         TEST(a_plan_is_destroyed_from_any_context),
         TEST(a_destroyed_context_has_freed_the_plans_memory_itself),
