@@ -49,7 +49,7 @@ sanitize() { # TOOL PROGRAM
 # The kernels first, without the tool, so that it meets none of NVRTC's work.
 sanitize_program() { # PROGRAM
     timeout 100 "build-device/$1" --quick >"$logs/quick-$1.log" 2>&1 || { failed=1; note "$1: quick tests fail: $(tail -n 1 "$logs/quick-$1.log")"; }
-    for tool in memcheck racecheck synccheck; do sanitize $tool "$1"; done
+    for tool in memcheck racecheck synccheck initcheck; do sanitize $tool "$1"; done
 }
 
 find_sanitizer() {

@@ -1,4 +1,5 @@
-/* The same inputs through a kernel on the GPU and through the host machine: what the machine models is what the GPU does.
+/* The same inputs through a kernel on the GPU and through the host machine: what the machine models is what the GPU does. The forward, and below
+ * it the gradients.
  *
  * The largest logit's index is the same. The other numbers are each within their roundings of fp64 (flp_reference.rounding, of which a row may be
  * eight times off), so that two of them differ by at most sqrt(2) of that: the machine sums a product exactly and truncates once, where
@@ -10,7 +11,10 @@
 #include "device/device_case.h"
 #include "device/device_test.h"
 #include "device/edge_cases.h"
+#include "device/gradient_edge_cases.h"
+#include "device/gradient_on_device.h"
 #include "host/host_linear_logp.h"
+#include "host/host_linear_logp_backward.h"
 #include "host/host_suite.h"
 
 enum { MOST_CASES = 32 };
@@ -60,6 +64,40 @@ static void run_on_gpu(const flp_case *c, flp_case_data *data)
     flp_gpu_free_all(gpu);
 }
 
+/* ---- gradients ---- */
+
+static flp_gradient_case gradients[MOST_CASES];
+static flp_gradient_case_data gradients_on_gpu[MOST_CASES];
+static flp_gradient_reference gradient_references[MOST_CASES];
+static int gradient_count;
+
+static void collect_gradients(void)
+{
+    for (int i = 0; i < flp_gradient_edge_case_quick_count() && gradient_count < MOST_CASES; i++) {
+        const flp_linear_logp_problem *p = &gradients[gradient_count].problem.forward;
+        flp_gradient_edge_case_quick_get(i, &gradients[gradient_count]);
+        gradient_count += p->vocab < 4000 && p->rows * p->hidden * p->vocab < 5000000;
+    }
+}
+
+static void run_gradients_on_gpu(int index)
+{
+    const flp_gradient_case *c = &gradients[index];
+    flp_gradient_case_data *data = &gradients_on_gpu[index];
+    flp_linear_logp_backward_problem problem = c->problem;
+    flp_gradient_on_device copy = { 0 };
+    flp_linear_logp_backward_args args;
+
+    problem.with_forward = 0;
+    assert_true(flp_gradient_case_make_data(c, data, &gradient_references[index]));
+    flp_gradient_on_device_upload(c, data, &copy, &args);
+    assert_succeeds(flp_linear_logp_backward(flp_device_test.context, &problem, &args));
+    flp_gradient_on_device_fetch(c, "on the GPU", &copy, data);
+    flp_gpu_free_all(&flp_device_test.gpu);
+}
+
+/* ---- the two sides, one after the other ---- */
+
 /* All of the GPU's results first: the library loads one driver at a time. */
 static int set_up(void **state)
 {
@@ -68,6 +106,8 @@ static int set_up(void **state)
     (void)state;
     for (int i = 0; i < case_count; i++)
         run_on_gpu(&cases[i], &on_gpu[i]);
+    for (int i = 0; i < gradient_count; i++)
+        run_gradients_on_gpu(i);
     flp_device_test_finish();
     host = flp_host_suite_start(capability);
     return host == NULL;
@@ -78,6 +118,10 @@ static int tear_down(void **state)
     (void)state;
     for (int i = 0; i < case_count; i++)
         flp_case_free_data(&on_gpu[i]);
+    for (int i = 0; i < gradient_count; i++) {
+        flp_gradient_case_free_data(&gradients_on_gpu[i]);
+        flp_gradient_reference_free(&gradient_references[i]);
+    }
     flp_context_destroy(host);
     return 0;
 }
@@ -124,16 +168,68 @@ static void both_compute_the_same(void **state)
     flp_case_free_data(&data);
 }
 
+/* Sums of squares over a gradient as it lies in memory, gaps left out by their fill: of the machine's values, of the difference. */
+static double relative_difference(flp_dtype dtype, const flp_case_buffer *gpu, const flp_case_buffer *machine)
+{
+    const int64_t bytes = dtype == FLP_F32 ? 4 : 2, count = (int64_t)gpu->data_bytes / bytes;
+    double size = 0, difference = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        const double a = flp_reference_decode(dtype, gpu->base + gpu->offset, i), b = flp_reference_decode(dtype, machine->base + machine->offset, i);
+        if (isnan(a) && isnan(b))
+            continue;
+        size += b * b;
+        difference += (a - b) * (a - b);
+    }
+    return size > 0 ? sqrt(difference / size) : difference;
+}
+
+/* Both round each derivative by a logit and each gradient alike. What differs are sums in fp32, and the roundings that these tip: few, so that the
+ * difference is far below one rounding of everything, which is u / sqrt(3) in norm. */
+static void both_compute_the_same_gradients(void **state)
+{
+    const int index = (int)((const flp_gradient_case *)*state - gradients);
+    const flp_linear_logp_backward_problem *p = &gradients[index].problem;
+    const flp_dtype dtypes[] = { p->grad_hidden, p->grad_weight, p->grad_bias };
+    flp_gradient_case c = gradients[index];
+    flp_gradient_case_data data;
+    flp_gradient_reference reference;
+    char message[8192] = "";
+
+    alarm(flp_device_test.seconds);
+    c.problem.with_forward = 0;
+    assert_true(flp_gradient_case_make_data(&c, &data, &reference));
+    flp_host_suite_begin((uint64_t)index);
+    if (!flp_host_linear_logp_backward_run_data(host, &c, &data, &reference, message, sizeof(message)))
+        fail_msg("%s, on the host machine: %s", c.name, message);
+    for (int i = 0; i < 3; i++) {
+        const flp_gradient_role role = (flp_gradient_role)(FLP_GRADIENT_HIDDEN + i);
+        const double unit = p->forward.dtype == FLP_BF16 ? 0x1p-8 : p->forward.dtype == FLP_F16 ? 0x1p-11 : 0x1p-18;
+        double difference;
+        if (dtypes[i] == FLP_NONE)
+            continue;
+        difference = relative_difference(dtypes[i], &gradients_on_gpu[index].own[role], &data.own[role]);
+        print_message("# %s, gradient %d: %.3g of one rounding\n", c.name, i, difference / (unit / sqrt(3)));
+        if (!(difference <= unit / sqrt(3) / 2))
+            fail_msg("%s, gradient %d: the GPU and the host machine differ by %.3g in norm", c.name, i, difference);
+    }
+    flp_gradient_reference_free(&reference);
+    flp_gradient_case_free_data(&data);
+}
+
 int main(int argc, char **argv)
 {
-    struct CMUnitTest tests[MOST_CASES];
+    struct CMUnitTest tests[2 * MOST_CASES];
     int code;
 
     collect_cases();
+    collect_gradients();
     code = flp_device_test_start(argc, argv);
     if (code != 0)
         return code;
     for (int i = 0; i < case_count; i++)
         tests[i] = (struct CMUnitTest){ cases[i].name, both_compute_the_same, NULL, NULL, &cases[i] };
-    return _cmocka_run_group_tests("the GPU and the host machine", tests, (size_t)case_count, set_up, tear_down);
+    for (int i = 0; i < gradient_count; i++)
+        tests[case_count + i] = (struct CMUnitTest){ gradients[i].name, both_compute_the_same_gradients, NULL, NULL, &gradients[i] };
+    return _cmocka_run_group_tests("the GPU and the host machine", tests, (size_t)(case_count + gradient_count), set_up, tear_down);
 }

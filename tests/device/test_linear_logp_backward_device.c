@@ -1,19 +1,12 @@
 /* Every case of the CPU tests of the backward, and the edges of its kernels' tiles, on the GPU: the chosen path, then the portable one. */
 #include <stdlib.h>
 
-#include "device/device_case.h"
-#include "device/device_test.h"
 #include "device/gradient_edge_cases.h"
+#include "device/gradient_on_device.h"
 #include "device/warm_up.h"
 
 static const flp_backend backends[] = { FLP_BACKEND_AUTO, FLP_BACKEND_PORTABLE };
 enum { BACKENDS = 2 };
-
-static const char *const names[] = {
-    [FLP_GRADIENT_LSE] = "lse", [FLP_GRADIENT_ENTROPY] = "entropy", [FLP_GRADIENT_G_LOGP] = "g_logp", [FLP_GRADIENT_G_LSE] = "g_lse",
-    [FLP_GRADIENT_G_ENTROPY] = "g_entropy", [FLP_GRADIENT_HIDDEN] = "grad_hidden", [FLP_GRADIENT_WEIGHT] = "grad_weight",
-    [FLP_GRADIENT_BIAS] = "grad_bias",
-};
 
 static flp_gradient_case *cases;
 static int case_count;
@@ -61,47 +54,13 @@ static int takes_sm_90a(const flp_gradient_case *c)
 
 /* ---- one case */
 
-typedef struct {
-    flp_device_case_buffer forward[FLP_CASE_BUFFERS], own[FLP_GRADIENT_BUFFERS], workspace;
-} device_copy;
-
-static void upload(const flp_gradient_case_data *data, device_copy *copy)
-{
-    flp_gpu *gpu = &flp_device_test.gpu;
-
-    for (int role = 0; role < FLP_CASE_BUFFERS; role++)
-        assert_succeeds(flp_device_case_upload_buffer(gpu, &data->forward.buffer[role], flp_device_test.quick, &copy->forward[role]));
-    for (int role = 0; role < FLP_GRADIENT_BUFFERS; role++)
-        assert_succeeds(flp_device_case_upload_buffer(gpu, &data->own[role], flp_device_test.quick, &copy->own[role]));
-}
-
-static void point_to(const flp_gradient_case *c, const flp_gradient_case_data *data, const device_copy *copy, flp_linear_logp_backward_args *args)
-{
-    void *forward[FLP_CASE_BUFFERS], *own[FLP_GRADIENT_BUFFERS];
-
-    for (int role = 0; role < FLP_CASE_BUFFERS; role++)
-        forward[role] = flp_gpu_pointer(copy->forward[role].base);
-    for (int role = 0; role < FLP_GRADIENT_BUFFERS; role++)
-        own[role] = flp_gpu_pointer(copy->own[role].base);
-    flp_gradient_case_args(c, data, forward, own, args);
-}
-
-static void fetch_and_check(const flp_gradient_case *c, const char *call, const device_copy *copy, flp_gradient_case_data *data,
+static void fetch_and_check(const flp_gradient_case *c, const char *call, const flp_gradient_on_device *copy, flp_gradient_case_data *data,
                             const flp_gradient_reference *reference)
 {
-    const flp_gpu *gpu = &flp_device_test.gpu;
     char message[512] = "";
-    int intact = 1;
 
-    assert_succeeds(flp_gpu_synchronize(gpu));
-    for (int role = 0; role < FLP_CASE_BUFFERS; role++)
-        assert_succeeds(flp_device_case_download_buffer(gpu, "an input of the forward", &data->forward.buffer[role], &copy->forward[role], 1,
-                                                        &intact, message, sizeof(message)));
-    for (int role = 0; role < FLP_GRADIENT_BUFFERS; role++)
-        assert_succeeds(flp_device_case_download_buffer(gpu, names[role], &data->own[role], &copy->own[role], role < FLP_GRADIENT_HIDDEN,
-                                                        &intact, message, sizeof(message)));
-    assert_succeeds(flp_device_case_download_buffer(gpu, "workspace", NULL, &copy->workspace, 0, &intact, message, sizeof(message)));
-    if (!intact || !flp_gradient_case_check(c, data, reference, dlogit_roundoff(c), message, sizeof(message)))
+    flp_gradient_on_device_fetch(c, call, copy, data);
+    if (!flp_gradient_case_check(c, data, reference, dlogit_roundoff(c), message, sizeof(message)))
         fail_msg("%s, %s: %s", c->name, call, message);
 }
 
@@ -120,14 +79,13 @@ static void check_plan(const flp_gradient_case *c, flp_plan *plan, const char *p
                        const flp_gradient_reference *reference)
 {
     const int64_t bytes = flp_plan_workspace_bytes(plan, c->problem.forward.rows);
-    device_copy copy = { 0 };
+    flp_gradient_on_device copy = { 0 };
     flp_linear_logp_backward_args args;
     char message[256];
 
     flp_gradient_case_restore_outputs(data);
-    upload(data, &copy);
+    flp_gradient_on_device_upload(c, data, &copy, &args);
     assert_succeeds(flp_device_case_make_workspace(&flp_device_test.gpu, bytes, flp_device_test.quick, &copy.workspace));
-    point_to(c, data, &copy, &args);
     args.workspace = flp_gpu_pointer(copy.workspace.base);
     args.workspace_bytes = (size_t)bytes;
     if (c->problem.with_forward)
@@ -143,15 +101,14 @@ static void check_dispatch(const flp_gradient_case *c, flp_backend backend, cons
                            const flp_gradient_reference *reference)
 {
     flp_linear_logp_backward_problem problem = c->problem;
-    device_copy copy = { 0 };
+    flp_gradient_on_device copy = { 0 };
     flp_linear_logp_backward_args args;
 
     problem.forward.backend = backend;
     problem.memory_budget = 0;
     problem.with_forward = 0;
     flp_gradient_case_restore_outputs(data);
-    upload(data, &copy);
-    point_to(c, data, &copy, &args);
+    flp_gradient_on_device_upload(c, data, &copy, &args);
     assert_succeeds(flp_linear_logp_backward(flp_device_test.context, &problem, &args));
     fetch_and_check(c, path, &copy, data, reference);
 }

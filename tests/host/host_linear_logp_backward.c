@@ -167,22 +167,31 @@ static int check_part(flp_context *context, const flp_gradient_case *c, const fl
     return done;
 }
 
-int flp_host_linear_logp_backward_run(flp_context *context, const flp_gradient_case *c, char *message, size_t bytes)
+int flp_host_linear_logp_backward_run_data(flp_context *context, const flp_gradient_case *c, flp_gradient_case_data *data,
+                                           const flp_gradient_reference *reference, char *message, size_t bytes)
 {
     flp_host_memory memory = { 0 };
+    flp_linear_logp_backward_args args;
+    int done;
+
+    flp_gradient_case_args(c, data, NULL, NULL, &args);
+    list_buffers(data, &memory);
+    done = execute(context, c, &args, message, bytes) &&
+           flp_gradient_case_check(c, data, reference, dlogit_roundoff(c->problem.forward.dtype), message, bytes) &&
+           (!has_bits_of_its_own(c) || check_part(context, c, data, &args, message, bytes));
+    flp_host_memory_remove(&memory);
+    return done;
+}
+
+int flp_host_linear_logp_backward_run(flp_context *context, const flp_gradient_case *c, char *message, size_t bytes)
+{
     flp_gradient_case_data data;
     flp_gradient_reference reference;
-    flp_linear_logp_backward_args args;
     int done;
 
     if (!flp_gradient_case_make_data(c, &data, &reference))
         abort();
-    flp_gradient_case_args(c, &data, NULL, NULL, &args);
-    list_buffers(&data, &memory);
-    done = execute(context, c, &args, message, bytes) &&
-           flp_gradient_case_check(c, &data, &reference, dlogit_roundoff(c->problem.forward.dtype), message, bytes) &&
-           (!has_bits_of_its_own(c) || check_part(context, c, &data, &args, message, bytes));
-    flp_host_memory_remove(&memory);
+    done = flp_host_linear_logp_backward_run_data(context, c, &data, &reference, message, bytes);
     flp_gradient_reference_free(&reference);
     flp_gradient_case_free_data(&data);
     return done;
