@@ -3,7 +3,7 @@
  * The library never prints, never exits and keeps no pointer that a call was given. Every call returns a status;
  * flp_error_message() then says which argument was wrong, what it was and what was wanted. All functions may be
  * called from any thread; one plan may be executed from several threads and streams at once when each call brings
- * its own workspace. */
+ * its own workspace. What the library writes and reads follows no locale: a number has a decimal point whatever setlocale was given. */
 #ifndef FUSEDLOGP_H
 #define FUSEDLOGP_H
 

@@ -21,6 +21,53 @@ check_runs() {
     if output=$("$@" 2>&1); then check "$name" ''; else check "$name" "${output:-exit status $?, no output}"; fi
 }
 
+# What follows fails where a file is missing or empty and where a value is: `grep ... || cat FILE` in a check would hold there.
+
+# The file is there and holds something.
+check_file() { # NAME FILE
+    check "$1" "$(why_not_file "$2")"
+}
+
+why_not_file() {
+    if [ ! -e "$1" ]; then echo "$1 is missing"; elif [ ! -s "$1" ]; then echo "$1 is empty"; fi
+}
+
+# Some line of the file matches the pattern (grep -E).
+check_match() { # NAME PATTERN FILE
+    wrong=$(why_not_file "$3")
+    if [ -z "$wrong" ] && ! grep -qE -- "$2" "$3"; then wrong="no '$2' in: $(cat "$3")"; fi
+    check "$1" "$wrong"
+}
+
+# No line of a file that holds something does.
+check_no_match() { # NAME PATTERN FILE
+    wrong=$(why_not_file "$3")
+    check "$1" "${wrong:-$(grep -nE -- "$2" "$3")}"
+}
+
+check_equal() { # NAME WANTED GOT: neither may be empty
+    wrong=
+    if [ -z "$2" ]; then wrong="nothing was wanted: the test is wrong"; elif [ "$2" != "$3" ]; then wrong="got '$3', wanted '$2'"; fi
+    check "$1" "$wrong"
+}
+
+# Two files hold the same bytes, and some.
+check_same() { # NAME FILE FILE
+    wrong=$(why_not_file "$2")
+    check "$1" "${wrong:-$(cmp "$2" "$3" 2>&1)}"
+}
+
+check_lines() { # NAME COUNT FILE
+    check_equal "$1" "$2 lines" "$({ wc -l <"$3"; } 2>/dev/null) lines"
+}
+
+# Where EXPRESSION of awk holds of the numbers a, b and c.
+check_numbers() { # NAME EXPRESSION A [B [C]]
+    check "$1" "$(awk -v a="$3" -v b="${4-0}" -v c="${5-0}" '
+        function number(text) { if (text !~ /^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$/) wrong = "\047" text "\047 is no number"; return text + 0 }
+        BEGIN { a = number(a); b = number(b); c = number(c); if (wrong == "" && !('"$2"')) wrong = "a = " a ", b = " b ", c = " c; if (wrong != "") print wrong }' 2>&1)"
+}
+
 skip() {
     cases=$((cases + 1))
     echo "ok $cases - $1 # SKIP $2"

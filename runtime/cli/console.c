@@ -27,19 +27,50 @@ static void print_log(void *data, flp_log_level level, const char *message)
     if (level == FLP_LOG_WARNING) flp_console_error("warning: %s", message);
 }
 
+/* 0 where all that was printed has been written. Closing shows what a network file system tells only then; that nothing was
+ * printed to a standard output that was closed from the start is no fault. */
+static int close_output(void)
+{
+    static int closed;
+    if (closed) return 0;
+    closed = 1;
+    errno = 0;
+    int failed = ferror(stdout) != 0;
+    failed |= fflush(stdout) != 0;
+    if (failed || (fclose(stdout) != 0 && errno != EBADF)) {
+        flp_console_error("standard output cannot be written: %s", errno ? strerror(errno) : "a part was lost");
+        return 1;
+    }
+    return 0;
+}
+
+/* --help and --version exit inside of argp. */
+static void end_output(void)
+{
+    if (close_output() != 0) _exit(FLP_EXIT_FAILED);
+}
+
 void flp_console_start(const char *program)
 {
     program_name = program;
     argp_program_version_hook = print_version;
     argp_err_exit_status = FLP_EXIT_USAGE;
     flp_log_set_callback(print_log, NULL);
+    atexit(end_output);
 }
 
 int flp_console_finish(int code)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
-    flp_console_error("standard output: %s", strerror(errno));
-    return code == FLP_EXIT_OK ? FLP_EXIT_FAILED : code;
+    int failed = close_output();
+    return failed && code == FLP_EXIT_OK ? FLP_EXIT_FAILED : code;
+}
+
+void flp_console_end(const char *message)
+{
+    const char *const parts[] = {progress_shown ? "\r\033[K" : "", program_name, ": ", message, "\n"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0) break;
+    _exit(FLP_EXIT_FAILED);
 }
 
 /* The caller holds `terminal`. */

@@ -10,13 +10,14 @@
 enum {
     FLP_EXIT_OK = 0,
     FLP_EXIT_FAILED = 1,      /* at run time: a file that cannot be read or written, memory, a driver call, a compilation */
-    FLP_EXIT_USAGE = 2,       /* the command line */
+    FLP_EXIT_USAGE = 2,       /* the command line, also one file for two things */
     FLP_EXIT_NO_DEVICE = 3,   /* no device, driver, NVRTC or kernel for what was asked */
-    FLP_EXIT_BAD_INPUT = 4    /* a malformed file, tensors that do not fit together, a target outside the vocabulary */
+    FLP_EXIT_BAD_INPUT = 4    /* a malformed file, tensors that do not fit together, a target outside the vocabulary, NaN under --strict */
 };
 
 /* Once at the start of main: the program's name for messages and --version, warnings of the library to stderr, usage
- * errors to FLP_EXIT_USAGE. program: static. */
+ * errors to FLP_EXIT_USAGE, and FLP_EXIT_FAILED for a process that ends, in whatever place, with a standard output that could
+ * not be written whole. program: static. */
 void flp_console_start(const char *program);
 /* Last in main: FLP_EXIT_FAILED where standard output could not be written, else code. */
 int flp_console_finish(int code);
@@ -26,6 +27,9 @@ void flp_console_error(const char *format, ...) __attribute__((format(printf, 1,
 /* Reports flp_error_message; returns the exit code that fits. */
 int flp_console_fail(flp_status status);
 int flp_console_exit_code(flp_status status);
+
+/* "program: message" to stderr and FLP_EXIT_FAILED at once, with nothing flushed or freed: for signal handlers. */
+_Noreturn void flp_console_end(const char *message);
 
 /* One line that overwrites itself, only where stderr is a terminal; "" ends it. Thread-safe. */
 void flp_console_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/console.h"
 #include "cli/gen.h"
+#include "cli/output_file.h"
 
 static flp_status append_arch(const flp_gen_options *options, flp_generator *generator, const char *arch, flp_text *lines)
 {
@@ -133,7 +134,7 @@ static flp_status publish(const char *directory, const char *variant, const char
 {
     flp_text path = {0};
     flp_text_append(&path, "%s/%s%s", directory, variant, extension);
-    flp_status status = path.failed ? flp_status_fail(FLP_OUT_OF_MEMORY, "%s", variant) : flp_file_publish(AT_FDCWD, path.data, bytes, count);
+    flp_status status = path.failed ? flp_status_fail(FLP_OUT_OF_MEMORY, "%s", variant) : flp_output_file_write(path.data, bytes, count);
     flp_text_free(&path);
     return status;
 }

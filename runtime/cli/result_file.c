@@ -1,14 +1,13 @@
 /* Results a row, written as .npy, .csv or .json by the file's extension. */
 #include "cli/result_file.h"
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/file.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "cli/output_file.h"
 #include "cli/tensor_file.h"
 #include "cpu/convert.h"
 
@@ -80,7 +79,8 @@ static render *renderer_of(const char *path)
     const char *extension = strrchr(path, '.');
     for (size_t i = 0; extension != NULL && i < sizeof known / sizeof known[0]; i++)
         if (strcmp(extension, known[i].extension) == 0) return known[i].function;
-    return NULL;
+    /* /dev/stdout and its like have no extension to choose. */
+    return strncmp(path, "/dev/", 5) == 0 ? render_csv : NULL;
 }
 
 int flp_result_file_accepts(const char *path)
@@ -96,7 +96,7 @@ flp_status flp_result_file_publish(const char *path, int64_t rows, int count, co
     function(rows, count, columns, &text);
     flp_status status = FLP_OK;
     if (text.failed) status = flp_status_fail(FLP_OUT_OF_MEMORY, "%s: %" PRId64 " rows", path, rows);
-    if (status == FLP_OK) status = flp_file_publish(AT_FDCWD, path, text.data, text.length);
+    if (status == FLP_OK) status = flp_output_file_write(path, text.data, text.length);
     flp_text_free(&text);
     return status;
 }

@@ -10,11 +10,11 @@ typedef struct {
     const void *data;
 } flp_result_column;
 
-/* 1 where path ends in an extension that can be written. */
+/* 1 where path ends in an extension that can be written, or lies in /dev. */
 int flp_result_file_accepts(const char *path);
 
 /* .csv: a line of names after "row", then a line a row; .json: an object with "rows" and an array for each column, null for
  * what is not finite; .npy: the last column alone (FLP_F32 or FLP_I32). Numbers are written so that they read back to the
- * same bits. The file appears whole or not at all. FLP_IO_FAILED, FLP_OUT_OF_MEMORY. */
+ * same bits. A name in /dev without an extension: .csv. Writes as flp_output_file_write does. FLP_IO_FAILED, FLP_OUT_OF_MEMORY. */
 flp_status flp_result_file_publish(const char *path, int64_t rows, int count, const flp_result_column *columns);
 #endif

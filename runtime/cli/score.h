@@ -15,7 +15,7 @@ typedef struct {
     flp_precision precision;
     int64_t chunk_rows;    /* 0: chosen from the memory at hand */
     int device, threads;
-    int json, quiet;
+    int json, quiet, strict;
 } flp_score_options;
 
 /* Exits on a usage error, as argp does. */
@@ -31,9 +31,15 @@ typedef struct {
 /* Opens the tensors and checks that they fit together and that every target lies in the vocabulary. FLP_IO_FAILED;
  * FLP_BAD_ARGUMENT and FLP_BAD_TARGET name option, what it got and what was wanted. Freed by flp_score_inputs_close, also then. */
 flp_status flp_score_inputs_open(const flp_score_options *options, flp_score_inputs *inputs);
+/* FLP_IO_FAILED: a file changed since it was opened, so that the results may be of either state; names option and file. */
+flp_status flp_score_inputs_check(const flp_score_options *options, const flp_score_inputs *inputs);
 void flp_score_inputs_close(flp_score_inputs *inputs);
 /* The target of a row, of either width. */
 int64_t flp_score_inputs_target(const flp_score_inputs *inputs, int64_t row);
+
+/* Before anything is computed: FLP_BAD_ARGUMENT where two results, or a result and an input, are one file under whatever names; it
+ * names both options. FLP_IO_FAILED where a result could not be written at all. */
+flp_status flp_score_outputs_check(const flp_score_options *options, const flp_score_inputs *inputs);
 
 /* A plan for problem, which is the inputs' or a chunk of it, and its canonical string. */
 flp_status flp_score_plan_create(flp_context *context, const flp_score_inputs *inputs, const flp_linear_logp_problem *problem,

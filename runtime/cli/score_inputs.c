@@ -121,6 +121,23 @@ flp_status flp_score_inputs_open(const flp_score_options *options, flp_score_inp
     return check_targets(options, inputs);
 }
 
+static flp_status check_file(const char *option, const char *name, const flp_tensor *tensor)
+{
+    if (tensor->file.bytes == NULL) return FLP_OK;
+    flp_status status = flp_mapped_file_check(&tensor->file);
+    return status == FLP_OK ? status : flp_status_prefix(status, "--%s: %s", option, name);
+}
+
+flp_status flp_score_inputs_check(const flp_score_options *options, const flp_score_inputs *inputs)
+{
+    flp_status status = inputs->has_logits ? check_file("logits", options->logits, &inputs->hidden)
+                                           : check_file("hidden", options->hidden, &inputs->hidden);
+    if (status == FLP_OK) status = check_file("weight", options->weight, &inputs->weight);
+    if (status == FLP_OK) status = check_file("target", options->target, &inputs->target);
+    if (status == FLP_OK) status = check_file("bias", options->bias, &inputs->bias);
+    return status;
+}
+
 void flp_score_inputs_close(flp_score_inputs *inputs)
 {
     flp_tensor_file_close(&inputs->hidden);

@@ -6,7 +6,7 @@
 
 enum {
     HIDDEN = 256, WEIGHT, LOGITS, TARGET, BIAS, LAYOUT, VOCAB, TEMPERATURE, SOFTCAP, IGNORE_INDEX, OUT, LSE, ENTROPY, ARGMAX,
-    BACKEND, EXACT, DEVICE, THREADS, CHUNK_ROWS, JSON, QUIET
+    BACKEND, EXACT, DEVICE, THREADS, CHUNK_ROWS, STRICT, JSON, QUIET
 };
 
 static const struct argp_option table[] = {
@@ -23,7 +23,7 @@ static const struct argp_option table[] = {
     {"softcap", SOFTCAP, "C", 0, "replace a logit z by C tanh(z / C) (default: none)", 0},
     {"ignore-index", IGNORE_INDEX, "I", 0, "rows with this target are not scored (default: -100)", 0},
     {"exact", EXACT, 0, 0, "fp32 inputs by fp32 multiply-add, no tensor cores", 0},
-    {0, 0, 0, 0, "Results (FILE.npy, FILE.csv or FILE.json):", 3},
+    {0, 0, 0, 0, "Results (FILE.npy, FILE.csv or FILE.json; /dev/stdout and its like as CSV):", 3},
     {"out", OUT, "FILE", 0, "log-probability of every token", 0},
     {"lse", LSE, "FILE", 0, "log-sum-exp of every row", 0},
     {"entropy", ENTROPY, "FILE", 0, "entropy of every row's probabilities, in nats", 0},
@@ -33,6 +33,7 @@ static const struct argp_option table[] = {
     {"device", DEVICE, "K", 0, "CUDA device (default: 0)", 0},
     {"threads", THREADS, "T", 0, "threads of the CPU path (default: one a core)", 0},
     {"chunk-rows", CHUNK_ROWS, "N", 0, "rows at a time (default: what the memory allows)", 0},
+    {"strict", STRICT, 0, 0, "fail where a row that is scored comes out as NaN", 0},
     {"json", JSON, 0, 0, "print the summary as JSON", 0},
     {"quiet", QUIET, 0, 0, "print no summary and no progress", 0},
     {0}};
@@ -79,6 +80,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case DEVICE: options->device = (int)flp_console_integer(state, "device", argument, 0, 1023); break;
     case THREADS: options->threads = (int)flp_console_integer(state, "threads", argument, 1, 4096); break;
     case CHUNK_ROWS: options->chunk_rows = flp_console_integer(state, "chunk-rows", argument, 1, INT64_MAX); break;
+    case STRICT: options->strict = 1; break;
     case JSON: options->json = 1; break;
     case QUIET: options->quiet = 1; break;
     case ARGP_KEY_ARG: argp_error(state, "'%s': wanted options only", argument); break;

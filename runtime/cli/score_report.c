@@ -5,19 +5,67 @@
 #include "cli/console.h"
 #include "cli/result_file.h"
 #include "cli/score.h"
+#include "cpu/convert.h"
 
+/* Of the rows that are scored. */
 typedef struct {
-    double logp, entropy; /* NaN where no row is scored; entropy also where it was not asked for */
-} means;
+    double logp, entropy;               /* means; NaN where no row is scored; entropy also where it was not asked for */
+    int64_t nan_rows, first_nan_row;    /* a result that was asked for is NaN; -1 where none is */
+    int64_t infinite_rows;              /* the log-probability is -inf: a token that cannot come */
+} summary;
 
-/* Of the rows that are scored, in fp64 and in row order. */
+static int is_scored(const flp_score_options *options, const flp_score_inputs *inputs, int64_t row)
+{
+    return flp_score_inputs_target(inputs, row) != options->ignore_index;
+}
+
+/* In fp64 and in row order. */
 static double mean_of(const flp_score_options *options, const flp_score_inputs *inputs, const float *values)
 {
     double sum = 0;
     if (values == NULL) return NAN;
     for (int64_t row = 0; row < inputs->problem.rows; row++)
-        if (flp_score_inputs_target(inputs, row) != options->ignore_index) sum += (double)values[row];
+        if (is_scored(options, inputs, row)) sum += (double)values[row];
     return sum / (double)inputs->tokens;
+}
+
+static int is_nan_row(const flp_score_result *result, int64_t row)
+{
+    return isnan(result->logp[row]) || (result->lse && isnan(result->lse[row])) || (result->entropy && isnan(result->entropy[row]));
+}
+
+static summary summarize(const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result)
+{
+    summary of = {mean_of(options, inputs, result->logp), mean_of(options, inputs, result->entropy), 0, -1, 0};
+    for (int64_t row = 0; row < inputs->problem.rows; row++) {
+        if (!is_scored(options, inputs, row)) continue;
+        if (is_nan_row(result, row) && of.nan_rows++ == 0) of.first_nan_row = row;
+        of.infinite_rows += isinf(result->logp[row]) != 0;
+    }
+    return of;
+}
+
+/* One value after the other: a row may be of any length. */
+static int row_is_finite(const flp_score_inputs *inputs, int64_t row)
+{
+    const flp_linear_logp_problem *problem = &inputs->problem;
+    int64_t bytes = flp_dtype_bytes(problem->dtype), values = inputs->has_logits ? problem->vocab : problem->hidden;
+    const char *at = (const char *)inputs->hidden.data + row * problem->hidden * bytes;
+    float value;
+    for (int64_t i = 0; i < values; i++) {
+        flp_convert_to_f32(problem->dtype, at + i * bytes, &value, 1);
+        if (!isfinite(value)) return 0;
+    }
+    return 1;
+}
+
+static void name_nan_rows(const flp_score_options *options, const flp_score_inputs *inputs, const summary *of)
+{
+    const char *why = row_is_finite(inputs, of->first_nan_row) ? "its logits are not finite, for weight or bias hold such values or products overflow"
+                      : inputs->has_logits                     ? "its logits hold values that are not finite"
+                                                               : "its hidden state holds values that are not finite";
+    flp_console_error("%s%" PRId64 " of %" PRId64 " scored rows are NaN; the first is row %" PRId64 ": %s", options->strict ? "" : "warning: ",
+                      of->nan_rows, inputs->tokens, of->first_nan_row, why);
 }
 
 static flp_status write_files(const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result)
@@ -34,11 +82,13 @@ static flp_status write_files(const flp_score_options *options, const flp_score_
     return status;
 }
 
-static int print_json(const flp_score_inputs *inputs, const flp_score_result *result, const means *of)
+static int print_json(const flp_score_inputs *inputs, const flp_score_result *result, const summary *of)
 {
     return flp_console_print_json(json_pack(
-        "{s:s, s:I, s:I, s:o, s:o, s:o*, s:o, s:s, s:o, s:s, s:I, s:f, s:f}",
+        "{s:s, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o*, s:o, s:s, s:o, s:s, s:I, s:f, s:f}",
         "problem", result->problem, "rows", (json_int_t)inputs->problem.rows, "tokens", (json_int_t)inputs->tokens,
+        "nan_rows", (json_int_t)of->nan_rows, "first_nan_row", of->nan_rows ? json_integer(of->first_nan_row) : json_null(),
+        "infinite_rows", (json_int_t)of->infinite_rows,
         "mean_logp", flp_console_json_number(of->logp), "perplexity", flp_console_json_number(exp(-of->logp)),
         "mean_entropy", result->entropy ? flp_console_json_number(of->entropy) : NULL,
         "device", flp_console_json_string(result->device), "path", result->path, "reason", flp_console_json_string(result->reason),
@@ -46,9 +96,10 @@ static int print_json(const flp_score_inputs *inputs, const flp_score_result *re
         "plan_seconds", result->plan_seconds, "seconds", result->seconds));
 }
 
-static void print_text(const flp_score_inputs *inputs, const flp_score_result *result, const means *of)
+static void print_text(const flp_score_inputs *inputs, const flp_score_result *result, const summary *of)
 {
     printf("tokens         %" PRId64 " of %" PRId64 " rows\n", inputs->tokens, inputs->problem.rows);
+    if (of->nan_rows > 0) printf("NaN            %" PRId64 " rows, the first is row %" PRId64 "\n", of->nan_rows, of->first_nan_row);
     if (inputs->tokens > 0) printf("mean log-prob  %.7f\nperplexity     %.4f\n", of->logp, exp(-of->logp));
     if (inputs->tokens > 0 && result->entropy) printf("mean entropy   %.7f\n", of->entropy);
     printf("device         %s\n", result->device);
@@ -59,11 +110,15 @@ static void print_text(const flp_score_inputs *inputs, const flp_score_result *r
 
 int flp_score_report(const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result)
 {
-    const means of = {mean_of(options, inputs, result->logp), mean_of(options, inputs, result->entropy)};
+    const summary of = summarize(options, inputs, result);
     flp_status status = write_files(options, inputs, result);
     if (status != FLP_OK) return flp_console_fail(status);
-    if (inputs->tokens > 0 && isnan(of.logp)) flp_console_error("warning: the mean is NaN: hidden, weight or bias hold values that are not finite");
-    if (options->json) return print_json(inputs, result, &of);
+    if (of.nan_rows > 0) name_nan_rows(options, inputs, &of);
+    int code = of.nan_rows > 0 && options->strict ? FLP_EXIT_BAD_INPUT : FLP_EXIT_OK;
+    if (options->json) {
+        int printed = print_json(inputs, result, &of);
+        return code != FLP_EXIT_OK ? code : printed;
+    }
     if (!options->quiet) print_text(inputs, result, &of);
-    return FLP_EXIT_OK;
+    return code;
 }

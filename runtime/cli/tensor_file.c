@@ -1,13 +1,8 @@
 /* Opens a tensor file, chooses the format by the extension and maps the bytes. */
 #include "cli/tensor_file.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "base/status.h"
 #include "base/text.h"
 #include "cpu/convert.h"
@@ -33,27 +28,6 @@ static int split_spec(char *spec, const char **name, int *is_npy)
     return 1;
 }
 
-static flp_status map_file(const char *path, flp_tensor *tensor)
-{
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return flp_status_fail(FLP_IO_FAILED, "%s", strerror(errno));
-    flp_status status = FLP_OK;
-    struct stat facts;
-    if (fstat(file, &facts) != 0) {
-        status = flp_status_fail(FLP_IO_FAILED, "%s", strerror(errno));
-    } else if (!S_ISREG(facts.st_mode)) {
-        status = flp_status_fail(FLP_IO_FAILED, "not a regular file, which is needed to map it");
-    } else if (facts.st_size == 0) {
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "the file is empty");
-    } else {
-        void *map = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-        if (map == MAP_FAILED) status = flp_status_fail(FLP_IO_FAILED, "cannot be mapped: %s", strerror(errno));
-        else tensor->map = map, tensor->map_bytes = (size_t)facts.st_size;
-    }
-    close(file);
-    return status;
-}
-
 /* A safetensors header may have any length, so its data may lie anywhere. */
 static flp_status align_data(flp_tensor *tensor)
 {
@@ -77,10 +51,10 @@ flp_status flp_tensor_file_open(const char *spec, flp_tensor *tensor)
         status = flp_status_fail(FLP_BAD_ARGUMENT, "wanted a name that ends in .npy or .safetensors, or FILE.safetensors:TENSOR");
         goto done;
     }
-    status = map_file(path, tensor);
+    status = flp_mapped_file_open(path, &tensor->file);
     if (status == FLP_OK)
-        status = is_npy ? flp_npy_parse(tensor->map, tensor->map_bytes, tensor)
-                        : flp_safetensors_parse(tensor->map, tensor->map_bytes, name, tensor);
+        status = is_npy ? flp_npy_parse(tensor->file.bytes, tensor->file.count, tensor)
+                        : flp_safetensors_parse(tensor->file.bytes, tensor->file.count, name, tensor);
     if (status == FLP_OK) status = align_data(tensor);
 done:
     if (status != FLP_OK) {
@@ -93,7 +67,7 @@ done:
 
 void flp_tensor_file_close(flp_tensor *tensor)
 {
-    if (tensor->map != NULL) munmap(tensor->map, tensor->map_bytes);
+    flp_mapped_file_close(&tensor->file);
     free(tensor->copy);
     memset(tensor, 0, sizeof *tensor);
 }

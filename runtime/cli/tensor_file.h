@@ -5,6 +5,7 @@
 #define FLP_CLI_TENSOR_FILE_H
 #include <stddef.h>
 #include <stdint.h>
+#include "cli/mapped_file.h"
 #include "fusedlogp.h"
 
 #define FLP_TENSOR_RANK 8
@@ -15,7 +16,7 @@ typedef struct {
     int64_t shape[FLP_TENSOR_RANK];
     const void *data;              /* aligned to an element; read-only */
     size_t bytes;                  /* of data: the product of shape times the element */
-    void *map; size_t map_bytes;   /* the file */
+    flp_mapped_file file;
     void *copy;                    /* NULL, or what data points to because the file holds it unaligned */
 } flp_tensor;
 

@@ -40,17 +40,9 @@ check_fails "a result in a folder that is missing" 1 "none/out.csv" \
 echo old >kept.csv
 check_fails "a failure keeps the old result" 4 "--bias" \
     fusedlogp score --backend cpu --hidden $hidden --weight $weight --target $target --bias short-f32.npy --out kept.csv
-check "... as it was" "$([ "$(cat kept.csv)" = old ] || cat kept.csv)"
-if [ -w /dev/full ]; then
-    fusedlogp score --backend cpu --hidden $hidden --weight $weight --target $target >/dev/full 2>messages
-    code=$?
-    check "standard output that cannot be written" "$([ $code = 1 ] && grep -q "standard output" messages || { echo "exit status $code"; cat messages; })"
-else
-    skip "standard output that cannot be written" "no /dev/full"
-fi
+check_equal "... as it was" old "$(cat kept.csv)"
 if [ "$(fusedlogp info --json >info.json; json_value info.json devices)" = 0 ]; then
-    check_fails "a GPU path without a GPU" 3 "" fusedlogp score --backend sm_90a --hidden $hidden --weight $weight --target $target
-    check "... says why" "$([ "$(wc -c <stderr)" -gt 20 ] || cat stderr)"
+    check_fails "a GPU path without a GPU says why" 3 libcuda fusedlogp score --backend sm_90a --hidden $hidden --weight $weight --target $target
 else
     check_fails "a device that is not there" 3 "--device: got 99" \
         fusedlogp score --device 99 --hidden $hidden --weight $weight --target $target

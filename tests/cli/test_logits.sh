@@ -12,14 +12,14 @@ check "temperature, softcap, padded rows" "$(differences options.csv options.out
 score --logits logits-f32.npy --target ignoring-i64.npy --ignore-index -7 --quiet --out ignoring.out.csv
 check "an ignored row is 0 and the others are as before" "$(differences ignoring.csv ignoring.out.csv 1e-6)"
 score $logits --chunk-rows 5 --quiet --out chunks.csv
-check "chunks change no bit" "$(cmp plain.out.csv chunks.csv 2>&1)"
+check_same "chunks change no bit" plain.out.csv chunks.csv
 score --hidden hidden-f32.npy --weight weight-f32.npy --target target-i32.npy --quiet --argmax argmax.head.csv
-check "the most probable tokens are those of hidden and weight" "$(cmp argmax.head.csv argmax.csv 2>&1)"
+check_same "the most probable tokens are those of hidden and weight" argmax.head.csv argmax.csv
 score $logits --quiet --entropy entropy.csv
 check "entropy: fp64 within 1e-6" "$(differences plain-entropy.csv entropy.csv 1e-6)"
-check "lse has a line a row" "$([ "$(head -1 lse.csv),$(wc -l <lse.csv)" = "row,lse,38" ] || cat lse.csv)"
+check_equal "lse has a line a row" "row,lse,38" "$(head -1 lse.csv),$(wc -l <lse.csv)"
 score $logits --json >summary.json
-check "the summary names the problem" "$([ "$(json_value summary.json problem)" = logits_logp:f32:n37:v101:align4:target_i32:cpu ] || cat summary.json)"
+check_equal "the summary names the problem" logits_logp:f32:n37:v101:align4:target_i32:cpu "$(json_value summary.json problem)"
 
 check_fails "logits beside a weight" 2 "--logits: wanted without --weight" score $logits --weight weight-f32.npy
 check_fails "logits and --exact" 2 "--logits: wanted without --exact" score $logits --exact

@@ -53,7 +53,7 @@ static void assert_refused(const char *spec, flp_status wanted, const char *mess
     flp_tensor tensor;
     assert_int_equal(flp_tensor_file_open(spec, &tensor), wanted);
     if (strstr(flp_error_message(), message_part) == NULL) fail_msg("'%s' does not hold '%s'", flp_error_message(), message_part);
-    assert_null(tensor.map);
+    assert_null(tensor.file.bytes);
     assert_null(tensor.copy);
 }
 
@@ -70,7 +70,7 @@ static void an_npy_file_is_mapped(void **state)
     assert_null(tensor.copy);
     assert_string_equal(flp_tensor_file_describe(&tensor, text, sizeof text), "f32 [3]");
     flp_tensor_file_close(&tensor);
-    assert_null(tensor.map);
+    assert_null(tensor.file.bytes);
     unlink(path_of("x.npy"));
 }
 
@@ -110,7 +110,7 @@ static void what_is_no_file_of_tensors_is_refused(void **state)
     assert_refused(path_of("empty.npy"), FLP_BAD_ARGUMENT, "empty.npy: the file is empty");
     unlink(path_of("empty.npy"));
     assert_int_equal(mkdir(path_of("folder.npy"), 0700), 0);
-    assert_refused(path_of("folder.npy"), FLP_IO_FAILED, "not a regular file");
+    assert_refused(path_of("folder.npy"), FLP_IO_FAILED, "folder.npy: a directory, wanted a regular file");
     rmdir(path_of("folder.npy"));
     write_file("text.npy", "row,logp\n0,-1.5\n", 16);
     assert_refused(path_of("text.npy"), FLP_BAD_ARGUMENT, "text.npy: not a .npy file");

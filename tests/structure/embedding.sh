@@ -15,15 +15,16 @@ check_runs "in another locale and folder the bytes are the same" sh -c "
 touch -d '2001-01-01' "$work/a.c"
 sh "$embed" "$work/tree" "$work/a.c"
 check "an unchanged tree leaves the file's time" "$(test "$work/b.c" -nt "$work/a.c" || echo 'it was written again')"
-check "other files stay out" "$(grep -F notes "$work/a.c")"
+check_no_match "other files stay out" notes "$work/a.c"
 
 digest() { sed -n 's/.*flp_embedded_digest.*"\([0-9a-f]*\)".*/\1/p' "$1"; }
 expected=$({ echo 'gen/one.lua 9'; cat "$work/tree/gen/one.lua"
     echo 'templates/any/two.cuh 17'; cat "$work/tree/templates/any/two.cuh"; } | sha256sum | cut -d ' ' -f 1)
-check "the digest is over names, lengths and bytes" "$(test "$(digest "$work/a.c")" = "$expected" || echo "got $(digest "$work/a.c"), wanted $expected")"
+check_equal "the digest is over names, lengths and bytes" "$expected" "$(digest "$work/a.c")"
 mv "$work/tree/gen/one.lua" "$work/tree/gen/uno.lua"
 sh "$embed" "$work/tree" "$work/b.c"
-check "a renamed file changes the digest" "$(test "$(digest "$work/a.c")" != "$(digest "$work/b.c")" || echo 'it did not')"
+check_match "a renamed file is embedded" uno "$work/b.c"
+check "... and changes the digest" "$(test "$(digest "$work/a.c")" != "$(digest "$work/b.c")" || echo 'it did not')"
 check "a tree without sources is an error" "$(sh "$embed" "$work" "$work/c.c" 2>/dev/null && echo 'it was accepted')"
 
 missing=$(cd "$top_srcdir" && find gen templates \( -name '*.lua' -o -name '*.cuh' \) | while read -r file; do

@@ -1,0 +1,115 @@
+# Where the programs write: no result destroys another or an input, links are followed, streams get bytes, and a full disk is told.
+. "$(dirname "$0")/setup.sh"
+make_tensors
+inputs="--hidden hidden-f32.npy --weight weight-f32.npy --target target-i32.npy"
+score() { fusedlogp score --backend cpu --quiet $inputs "$@"; }
+score --out wanted.csv --lse wanted-lse.csv
+read="hidden-f32.npy weight-f32.npy target-i32.npy bias-f32.npy logits-f32.npy"
+cksum $read >before
+
+# ---- one file under two names
+echo old >old.csv
+ln old.csv hard.csv
+ln -s old.csv soft.csv
+ln -s new.csv dangling.csv
+mkdir folder
+ln -s . here
+for pair in "new.csv new.csv" "new.csv ./new.csv" "new.csv folder/../new.csv" "new.csv here/new.csv" "new.csv dangling.csv" "old.csv hard.csv" \
+    "old.csv soft.csv" "soft.csv hard.csv"; do
+    set -- $pair
+    check_fails "--out $1 beside --lse $2" 2 "--lse: $2 is the file of --out, $1" score --out "$1" --lse "$2"
+done
+check_fails "--entropy beside --argmax" 2 "--argmax: x.npy is the file of --entropy, x.npy" score --entropy x.npy --argmax x.npy
+ln weight-f32.npy hard.npy
+ln -s target-i32.npy soft.npy
+check_fails "--out that is --hidden" 2 "--out: ./hidden-f32.npy is the file of --hidden, hidden-f32.npy" score --out ./hidden-f32.npy
+check_fails "--lse that is --weight" 2 "--lse: hard.npy is the file of --weight, weight-f32.npy" score --lse hard.npy
+check_fails "--argmax that is --target" 2 "--argmax: soft.npy is the file of --target, target-i32.npy" score --argmax soft.npy
+check_fails "--entropy that is --bias" 2 "--entropy: bias-f32.npy is the file of --bias, bias-f32.npy" score --bias bias-f32.npy --entropy bias-f32.npy
+check_fails "--out that is --logits" 2 "--out: logits-f32.npy is the file of --logits, logits-f32.npy" \
+    fusedlogp score --backend cpu --logits logits-f32.npy --target target-i32.npy --out logits-f32.npy
+cksum $read >after
+check_same "no input was touched" before after
+check_equal "... nor an old result" old "$(cat old.csv)"
+check "... and nothing new was made" "$(ls new.csv x.npy 2>/dev/null)"
+check_runs "two new files of one name in two folders are two" score --out same.csv --lse folder/same.csv
+check_same "... the first" wanted.csv same.csv
+check_same "... the second" wanted-lse.csv folder/same.csv
+check_runs "/dev/null takes any number of results" score --out /dev/null --lse /dev/null
+
+# ---- links
+check_runs "a link to a file is followed" score --out soft.csv
+check_equal "... and stays a link" old.csv "$(readlink soft.csv)"
+check_same "... to the result" wanted.csv old.csv
+check_runs "so is a link to what is not there yet" score --out dangling.csv
+check_equal "... which stays a link too" new.csv "$(readlink dangling.csv)"
+check_same "... to the result" wanted.csv new.csv
+ln -s ../chain.csv folder/second.csv
+ln -s folder/second.csv first.csv
+check_runs "a link is relative to its own folder" score --out first.csv
+check_same "... at every step" wanted.csv chain.csv
+ln -s round.csv circle.csv
+ln -s circle.csv round.csv
+check_fails "links in a circle" 1 "--out: round.csv: Too many levels of symbolic links" score --out round.csv
+mkdir full.csv
+check_fails "a folder" 1 "--out: full.csv: wanted a file, not a folder" score --out full.csv
+check_fails "a folder that is missing, before anything is computed" 1 "--lse: none/x.csv: No such file or directory" score --out early.csv --lse none/x.csv
+check "... wrote no other result" "$(ls early.csv 2>/dev/null)"
+echo old >private.csv
+chmod 600 private.csv
+check_runs "a file that others cannot read" score --out private.csv
+check_equal "... stays one" -rw------- "$(ls -l private.csv | cut -c 1-10)"
+check "no file that was being written stays" "$(find . -name '*.writing-*')"
+
+# ---- streams
+score --out /dev/stdout >stdout.csv
+check_same "/dev/stdout, which is a file" wanted.csv stdout.csv
+score --out /dev/stdout | cat >piped.csv
+check_same "/dev/stdout, which is a pipe" wanted.csv piped.csv
+ln -s /dev/stdout out.json
+score --out out.json | cat >piped.json
+check_equal "a link to it, whose name says the format" 37 "$(json_value piped.json logp)"
+check_equal "... stays a link" /dev/stdout "$(readlink out.json)"
+mkfifo pipe.csv
+cat pipe.csv >read.csv &
+check_runs "a named pipe" score --out pipe.csv
+wait $!
+check_same "... is written to" wanted.csv read.csv
+check_equal "... and stays one" p "$(ls -l pipe.csv | cut -c 1)"
+check_fails "two results into one pipe" 2 "--lse: ./pipe.csv is the file of --out, pipe.csv" score --out pipe.csv --lse ./pipe.csv
+mkfifo pipe.npy
+check_fails "a pipe as input" 1 "--hidden: pipe.npy: a pipe, wanted a regular file" \
+    timeout 20 "$build/fusedlogp" score --hidden pipe.npy --weight weight-f32.npy --target target-i32.npy
+ln -s /dev/null null.npy
+check_fails "a device as input" 1 "--bias: null.npy: a device or socket, wanted a regular file" score --bias null.npy
+
+# ---- a full disk
+if [ -w /dev/full ]; then
+    ln -s /dev/full full.npy
+    check_fails "a result that cannot be written" 1 "full.npy: cannot write it: No space left on device" score --lse full.npy
+    check_full() { # PROGRAM ARGUMENT...
+        "$@" >/dev/full 2>messages
+        check_equal "$* to a full disk" 1 $?
+        check_match "... says so" "^fusedlogp(-gen)?: .*standard output cannot be written" messages
+    }
+    for arguments in --help --version --usage "score --help" "info --help" info "info --json" "score --backend cpu $inputs" \
+        "score --backend cpu $inputs --json"; do
+        check_full fusedlogp $arguments
+    done
+    for arguments in --help --version "--list --arch sm_90a --d 64" "--list --arch sm_90a --d 64 --json" "--emit $work/emitted --arch sm_90a --d 64 --dtype f32" \
+        "cache list --json" "cache clear"; do
+        check_full fusedlogp_gen $arguments
+    done
+    score --out /dev/stdout >/dev/full 2>messages
+    check_equal "a result on a standard output that is full" 1 $?
+    fusedlogp score --backend cpu $inputs --bias short-f32.npy >/dev/full 2>messages
+    check_equal "another failure keeps its exit status" 4 $?
+else
+    skip "a full disk" "no /dev/full"
+fi
+fusedlogp --version >&- 2>messages
+check_equal "a standard output that is closed" 1 $?
+score --out closed.csv >&-
+check_equal "... is no fault where nothing is printed" 0 $?
+check_same "... and the result is there" wanted.csv closed.csv
+finish

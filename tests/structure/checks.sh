@@ -1,0 +1,57 @@
+# The shell tests compare by the functions of tests/cases.sh that fail where a file or a value is missing.
+. "$top_srcdir/tests/cases.sh"
+cd "$top_srcdir" || exit 1
+
+# `check NAME "$(grep ... || cat FILE)"` holds where FILE is empty, and awk prints nothing of an empty value.
+silent() { # FILE...
+    grep -nE '^[^#]*check "[^"]*" "\$\(.*\|\| *\{? *(cat|head|tail|ls|wc|sed) ' "$@" /dev/null
+    grep -nE '^[^#]*check "[^"]*" "\$\(awk [^|]*BEGIN \{ *(if|error)' "$@" /dev/null
+    grep -nE '^[^#]*check "[^"]*" "\$\((cmp|grep) [^|]*(\.txt|\.csv|\.json|\.npy|messages)' "$@" /dev/null
+}
+scripts=$(find tests -name '*.sh' ! -path tests/structure/checks.sh)
+check "no check of the shell tests holds for want of a file" "$(silent $scripts)"
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+for form in '[ "$x" = 1 ] || cat out.json' "awk -v a=1 'BEGIN { if (!(a > 0)) print a }'" 'grep x info.txt' 'cmp a.npy b.npy'; do
+    printf 'check "a name" "$(%s)"\n' "$form" >"$work/form.sh"
+    check "the form '$form' is seen" "$([ -n "$(silent "$work/form.sh")" ] || echo 'it was not')"
+done
+
+# What stands in for it fails on a missing file, an empty one and an empty value, and holds where it should.
+: >"$work/empty"
+echo word >"$work/word"
+holds() { ( "$@" >"$work/output"; [ "$failures" = 0 ] ); }
+fails() { # ASSERTION...
+    check "$1 fails: $(echo "$*" | sed "s|$work/||g")" "$(failures=0; if holds "$@"; then echo "it held"; fi)"
+}
+passes() {
+    check "$1 holds: $(echo "$*" | sed "s|$work/||g")" "$(failures=0; holds "$@" || cat "$work/output")"
+}
+for file in missing empty; do
+    fails check_file name "$work/$file"
+    fails check_match name . "$work/$file"
+    fails check_match name '' "$work/$file"
+    fails check_no_match name x "$work/$file"
+    fails check_same name "$work/$file" "$work/$file"
+    fails check_same name "$work/word" "$work/$file"
+    fails check_lines name 1 "$work/$file"
+done
+fails check_match name other "$work/word"
+fails check_no_match name wor "$work/word"
+fails check_equal name '' ''
+fails check_equal name 1 ''
+fails check_equal name 1 2
+fails check_numbers name 'a > 0' ''
+fails check_numbers name 'a >= 0' text
+fails check_numbers name 'a < b' 1 ''
+fails check_numbers name 'a < b' 2 1
+fails check_numbers name 'a < b' 1 nan
+passes check_file name "$work/word"
+passes check_match name '^w.*d$' "$work/word"
+passes check_no_match name x "$work/word"
+passes check_same name "$work/word" "$work/word"
+passes check_lines name 1 "$work/word"
+passes check_equal name 1 1
+passes check_numbers name 'a < b && b < c' -1e-3 0.5 .75
+finish
