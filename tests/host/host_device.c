@@ -1,6 +1,7 @@
 /* The fake driver and NVRTC of tests/runtime, with memory, tensor maps and launches that are the host machine's. */
 #include "host/host_device.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "cuda/library.h"
 #include "cuda/nvrtc_abi.h"
 #include "host/host_kernels.h"
-#include "runtime/fake_driver.h"
+#include "runtime/fake_driver_functions.h"
 #include "runtime/fake_library.h"
 #include "runtime/fake_nvrtc.h"
 
@@ -23,15 +24,22 @@ static void note_failure(const char *what, const char *message)
         snprintf(flp_host_device.failure, sizeof(flp_host_device.failure), "%s: %s", what, message);
 }
 
-/* An allocation has exactly its bytes, so that the address sanitizer's red zone begins behind the last. */
+/* An allocation has exactly its bytes, so that the address sanitizer's red zone begins behind the last. It takes of the fake driver's memory. */
 static CUresult allocate(CUdeviceptr *pointer, size_t bytes)
 {
+    CUresult result = fake_driver_enter(FAKE_memory_allocate);
     void *memory = NULL;
 
-    if (bytes == 0 || posix_memalign(&memory, 256, bytes) != 0)
-        return bytes == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (bytes == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (bytes > fake_driver.memory_bytes - (size_t)fake_driver.live_bytes || posix_memalign(&memory, 256, bytes) != 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     memset(memory, 0xff, bytes);
     flp_host_machine_add_memory(memory, bytes);
+    fake_driver.live_bytes += (int64_t)malloc_usable_size(memory);
+    fake_driver.live_blocks++;
     *pointer = (CUdeviceptr)(uintptr_t)memory;
     return CUDA_SUCCESS;
 }
@@ -39,9 +47,13 @@ static CUresult allocate(CUdeviceptr *pointer, size_t bytes)
 static CUresult release(CUdeviceptr pointer)
 {
     void *memory = (void *)(uintptr_t)pointer;
+    CUresult result = fake_driver_enter(FAKE_memory_free);
 
-    if (memory)
-        flp_host_machine_remove_memory(memory);
+    if (result != CUDA_SUCCESS || !memory)
+        return result;
+    flp_host_machine_remove_memory(memory);
+    fake_driver.live_bytes -= (int64_t)malloc_usable_size(memory);
+    fake_driver.live_blocks--;
     free(memory);
     return CUDA_SUCCESS;
 }

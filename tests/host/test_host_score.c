@@ -1,0 +1,413 @@
+/* fusedlogp score on the GPU path, with the host machine for a device: memory, chunks, results, and every driver call that fails. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/score_gpu.h"
+#include "cpu/convert.h"
+#include "host/host_device.h"
+#include "runtime/fake_cmocka.h"
+#include "runtime/fake_directory.h"
+#include "runtime/fake_driver.h"
+
+enum { ROWS = 70, HIDDEN = 64, VOCAB = 300, IGNORED = 9 };
+
+/* Both sides promise 1e-6 of fp64, relative to the larger of |value| and 1. */
+#define TOLERANCE 2e-6
+
+static char *directory;
+static uint32_t random_state = 1;
+
+static float next_value(void)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return (float)(int)(random_state >> 24) / 256 - 0.5f; /* exact in every type, and logits of a few units */
+}
+
+/* columns 0: a vector. */
+static void write_npy(const char *name, flp_dtype dtype, int rows, int columns, const void *data)
+{
+    static const char *const descr[] = { [FLP_BF16] = "<V2", [FLP_F32] = "<f4", [FLP_I32] = "<i4", [FLP_I64] = "<i8" };
+    char header[129], shape[32];
+    size_t bytes = (size_t)rows * (size_t)(columns ? columns : 1) * (size_t)flp_dtype_bytes(dtype);
+    char *file = malloc(128 + bytes);
+
+    snprintf(shape, sizeof(shape), columns ? "%d, %d" : "%d,", rows, columns);
+    snprintf(header, sizeof(header), "%-127s\n", "..........");
+    memcpy(header, "\x93NUMPY\x01\x00\x76\x00", 10);
+    header[10 + snprintf(header + 10, 118, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr[dtype], shape)] = ' ';
+    memcpy(file, header, 128);
+    memcpy(file + 128, data, bytes);
+    fake_directory_write(fake_directory_path(directory, name), file, 128 + bytes);
+    free(file);
+}
+
+static void write_values(const char *name, flp_dtype dtype, int rows, int columns)
+{
+    int count = rows * (columns ? columns : 1);
+    float *values = malloc((size_t)count * sizeof(*values));
+    void *data = malloc((size_t)count * sizeof(*values));
+
+    for (int i = 0; i < count; i++)
+        values[i] = next_value();
+    flp_convert_from_f32(dtype, values, data, (size_t)count);
+    write_npy(name, dtype, rows, columns, data);
+    free(values);
+    free(data);
+}
+
+static void write_targets(void)
+{
+    int64_t wide[ROWS];
+    int32_t narrow[ROWS];
+
+    for (int i = 0; i < ROWS; i++)
+        wide[i] = narrow[i] = i == IGNORED ? -100 : i * 37 % VOCAB;
+    write_npy("i64.npy", FLP_I64, ROWS, 0, wide);
+    write_npy("i32.npy", FLP_I32, ROWS, 0, narrow);
+    write_npy("none-i32.npy", FLP_I32, 0, 0, narrow);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    directory = strdup(fake_directory_make());
+    setenv("FUSEDLOGP_CACHE_DIR", "", 1);
+    write_values("bf16.npy", FLP_BF16, ROWS, HIDDEN);
+    write_values("weight-bf16.npy", FLP_BF16, VOCAB, HIDDEN);
+    write_values("f32.npy", FLP_F32, ROWS, HIDDEN);
+    write_values("weight-f32.npy", FLP_F32, VOCAB, HIDDEN);
+    write_values("bias.npy", FLP_F32, VOCAB, 0);
+    write_values("logits.npy", FLP_F32, ROWS, VOCAB);
+    write_values("none.npy", FLP_BF16, 0, HIDDEN);
+    write_targets();
+    flp_host_device_install(90);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_directory_remove(directory);
+    free(directory);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    flp_host_device_install(90);
+    return 0;
+}
+
+static const char *path_of(const char *name)
+{
+    return fake_directory_path(directory, name);
+}
+
+/* Every result is asked for. */
+static flp_score_options linear(const char *hidden, const char *weight, const char *target)
+{
+    return (flp_score_options){ .hidden = path_of(hidden), .weight = path_of(weight), .target = path_of(target), .bias = path_of("bias.npy"),
+                                .out = "out.npy", .lse = "lse.npy", .entropy = "entropy.npy", .argmax = "argmax.npy", .ignore_index = -100,
+                                .softcap = 30, .temperature = 0.75, .quiet = 1 };
+}
+
+static flp_score_options logits(void)
+{
+    return (flp_score_options){ .logits = path_of("logits.npy"), .target = path_of("i32.npy"), .out = "out.npy", .lse = "lse.npy",
+                                .entropy = "entropy.npy", .argmax = "argmax.npy", .ignore_index = -100, .quiet = 1 };
+}
+
+/* Nothing of the device stays behind, however it ended. */
+static flp_status score(const flp_score_options *options, flp_score_result *result)
+{
+    flp_score_inputs inputs;
+    flp_status status = flp_score_inputs_open(options, &inputs);
+
+    *result = (flp_score_result){ 0 };
+    assert_int_equal(FLP_OK, status);
+    status = flp_score_run(options, &inputs, result);
+    flp_score_inputs_close(&inputs);
+    assert_int_equal(0, fake_driver.live_blocks);
+    assert_int_equal(0, fake_driver.live_bytes);
+    assert_int_equal(0, fake_driver.live_modules);
+    return status;
+}
+
+static void score_well(const flp_score_options *options, flp_score_result *result)
+{
+    assert_succeeds(score(options, result));
+    assert_string_equal("", flp_host_device.failure);
+}
+
+static void assert_near(const char *what, const float *wanted, const float *got)
+{
+    for (int i = 0; i < ROWS; i++) {
+        double size = fabs((double)wanted[i]) > 1 ? fabs((double)wanted[i]) : 1;
+        if (!(fabs((double)got[i] - (double)wanted[i]) <= TOLERANCE * size))
+            fail_msg("%s, row %d: got %.9g, wanted %.9g", what, i, (double)got[i], (double)wanted[i]);
+    }
+}
+
+/* As the CPU path says, and by the kernels of `path`. */
+static void assert_as_on_the_cpu(flp_score_options options, const char *path)
+{
+    flp_score_result got, wanted;
+
+    score_well(&options, &got);
+    assert_string_equal(path, got.path);
+    assert_int_equal(ROWS, got.chunk_rows);
+    assert_true(flp_host_device.launches > 0);
+    options.backend = FLP_BACKEND_CPU;
+    score_well(&options, &wanted);
+    assert_string_equal("cpu", wanted.path);
+    assert_near("logp", wanted.logp, got.logp);
+    assert_near("lse", wanted.lse, got.lse);
+    assert_near("entropy", wanted.entropy, got.entropy);
+    assert_memory_equal(wanted.argmax, got.argmax, ROWS * sizeof(*got.argmax));
+    assert_true(got.logp[IGNORED] == 0);
+    assert_true(got.logp[IGNORED + 1] < 0);
+    flp_score_run_free(&got);
+    flp_score_run_free(&wanted);
+}
+
+static void hidden_and_weight_give_what_the_cpu_gives(void **state)
+{
+    (void)state;
+    assert_as_on_the_cpu(linear("bf16.npy", "weight-bf16.npy", "i32.npy"), "sm_90a");
+}
+
+static void targets_of_eight_bytes_too(void **state)
+{
+    (void)state;
+    assert_as_on_the_cpu(linear("bf16.npy", "weight-bf16.npy", "i64.npy"), "sm_90a");
+}
+
+static void the_portable_path_too(void **state)
+{
+    flp_score_options options = linear("f32.npy", "weight-f32.npy", "i32.npy");
+
+    (void)state;
+    options.backend = FLP_BACKEND_PORTABLE;
+    assert_as_on_the_cpu(options, "portable");
+}
+
+static void so_do_logits(void **state)
+{
+    flp_score_options options = logits();
+
+    (void)state;
+    options.backend = FLP_BACKEND_SM90A;
+    assert_as_on_the_cpu(options, "sm_90a");
+}
+
+static void chunks_change_no_bit(void **state)
+{
+    static const int64_t chunks[] = { 1, 9, 64, 69, ROWS, 1000 };
+    flp_score_options options = linear("bf16.npy", "weight-bf16.npy", "i32.npy");
+    flp_score_result whole, part;
+
+    (void)state;
+    score_well(&options, &whole);
+    for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {
+        int launches;
+        options.chunk_rows = chunks[i];
+        flp_host_device_install(90);
+        score_well(&options, &part);
+        launches = flp_host_device.launches;
+        assert_int_equal(chunks[i] < ROWS ? chunks[i] : ROWS, part.chunk_rows);
+        assert_true(launches >= (ROWS + part.chunk_rows - 1) / part.chunk_rows);
+        assert_memory_equal(whole.logp, part.logp, ROWS * sizeof(float));
+        assert_memory_equal(whole.lse, part.lse, ROWS * sizeof(float));
+        assert_memory_equal(whole.entropy, part.entropy, ROWS * sizeof(float));
+        assert_memory_equal(whole.argmax, part.argmax, ROWS * sizeof(int32_t));
+        assert_string_equal(whole.numerics, part.numerics);
+        flp_score_run_free(&part);
+    }
+    flp_score_run_free(&whole);
+}
+
+static void what_is_not_asked_for_is_not_fetched(void **state)
+{
+    flp_score_options options = linear("bf16.npy", "weight-bf16.npy", "i32.npy");
+    flp_score_result result;
+
+    (void)state;
+    options.lse = options.entropy = options.argmax = NULL;
+    score_well(&options, &result);
+    assert_non_null(result.logp);
+    assert_null(result.lse);
+    assert_null(result.entropy);
+    assert_null(result.argmax);
+    assert_int_equal(1, fake_driver.calls[FAKE_copy_to_host]);
+    flp_score_run_free(&result);
+}
+
+static void no_rows_are_no_work(void **state)
+{
+    flp_score_options options = linear("none.npy", "weight-bf16.npy", "none-i32.npy");
+    flp_score_result result;
+
+    (void)state;
+    score_well(&options, &result);
+    assert_int_equal(0, flp_host_device.launches);
+    flp_score_run_free(&result);
+}
+
+/* Weight and bias, and what a row takes of the device: its hidden state, its target and the four results. */
+enum { FIXED_BYTES = VOCAB * HIDDEN * 2 + VOCAB * 4, ROW_BYTES = HIDDEN * 2 + 4 + 4 * 4 };
+
+/* So much that seven eighths of it hold the weight and so many rows. */
+static size_t memory_for(int64_t rows)
+{
+    return (size_t)((FIXED_BYTES + rows * ROW_BYTES + 6) / 7 * 8);
+}
+
+static void the_chunk_is_what_fits_beside_the_weight(void **state)
+{
+    flp_score_options options = linear("bf16.npy", "weight-bf16.npy", "i32.npy");
+    flp_score_inputs inputs;
+    flp_score_gpu gpu;
+    const flp_driver *driver;
+    int64_t rows;
+
+    (void)state;
+    assert_succeeds(flp_driver_get(&driver));
+    assert_succeeds(flp_score_inputs_open(&options, &inputs));
+    assert_succeeds(flp_score_gpu_open(driver, 0, &gpu));
+    for (int64_t fitting = 1; fitting <= 2 * ROWS; fitting++) {
+        fake_driver.memory_bytes = memory_for(fitting);
+        assert_succeeds(flp_score_gpu_chunk(&gpu, &inputs, 0, &rows));
+        assert_int_equal(fitting < ROWS ? fitting : ROWS, rows);
+        assert_succeeds(flp_score_gpu_chunk(&gpu, &inputs, 1, &rows));
+        assert_int_equal(1, rows);
+        if (fitting < ROWS)
+            assert_fails(FLP_OUT_OF_MEMORY, flp_score_gpu_chunk(&gpu, &inputs, fitting + 1, &rows), "wanted a smaller --chunk-rows");
+    }
+    fake_driver.memory_bytes = memory_for(0);
+    assert_fails(FLP_OUT_OF_MEMORY, flp_score_gpu_chunk(&gpu, &inputs, 0, &rows), "weight and bias take 39600 bytes and a chunk of 1 rows 148");
+    assert_contains(flp_error_message(), "--backend cpu needs no device memory");
+    inputs.problem.rows = (int64_t)1 << 28;
+    fake_driver.memory_bytes = (size_t)80 << 30;
+    assert_succeeds(flp_score_gpu_chunk(&gpu, &inputs, 0, &rows));
+    assert_int_equal(65536, rows); /* more are no faster */
+    flp_score_gpu_close(&gpu);
+    flp_score_gpu_close(&gpu);
+    flp_score_inputs_close(&inputs);
+}
+
+static void little_memory_takes_more_chunks(void **state)
+{
+    flp_score_options options = linear("bf16.npy", "weight-bf16.npy", "i32.npy");
+    flp_score_result whole, part;
+
+    (void)state;
+    score_well(&options, &whole);
+    fake_driver.memory_bytes = memory_for(30);
+    score_well(&options, &part);
+    assert_int_equal(30, part.chunk_rows);
+    assert_memory_equal(whole.logp, part.logp, ROWS * sizeof(float));
+    assert_memory_equal(whole.argmax, part.argmax, ROWS * sizeof(int32_t));
+    flp_score_run_free(&whole);
+    flp_score_run_free(&part);
+    fake_driver.memory_bytes = 1000;
+    assert_fails(FLP_OUT_OF_MEMORY, score(&options, &part), "of 1000 bytes free");
+    flp_score_run_free(&part);
+}
+
+static int failing, failing_call, calls_seen;
+
+/* Arms the failure of the call that comes next. */
+static void count_call(int function)
+{
+    if (function == failing && ++calls_seen == failing_call - 1)
+        fake_driver_fail(failing, CUDA_ERROR_OUT_OF_MEMORY, 1);
+}
+
+/* Each call of each function that score makes fails once, from the first to the last. */
+static void every_driver_call_that_fails_is_told_and_leaves_nothing(void **state)
+{
+    static const struct {
+        int function, least; /* calls of it in a run of three chunks */
+        const char *name;
+    } functions[] = {
+        { FAKE_device_count, 2, "cuDeviceGetCount" }, { FAKE_device_get, 1, "cuDeviceGet" }, { FAKE_primary_retain, 1, "cuDevicePrimaryCtxRetain" },
+        { FAKE_context_set_current, 1, "cuCtxSetCurrent" }, { FAKE_stream_create, 1, "cuStreamCreate" }, { FAKE_memory_info, 1, "cuMemGetInfo" },
+        { FAKE_memory_allocate, 9, "cuMemAlloc" }, { FAKE_copy_to_device, 2 + 3 * 2, "cuMemcpyHtoDAsync" },
+        { FAKE_copy_to_host, 3 * 4, "cuMemcpyDtoHAsync" }, { FAKE_stream_synchronize, 3, "cuStreamSynchronize" },
+    };
+    flp_score_options options = linear("bf16.npy", "weight-bf16.npy", "i32.npy");
+
+    (void)state;
+    options.chunk_rows = 32;
+    options.backend = FLP_BACKEND_SM90A; /* auto goes on without a driver */
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        for (int call = 1; call <= functions[i].least; call++) {
+            flp_score_result result;
+            flp_host_device_install(90);
+            failing = functions[i].function;
+            failing_call = call;
+            calls_seen = 0;
+            fake_driver.on_call = count_call;
+            if (call == 1)
+                fake_driver_fail(failing, CUDA_ERROR_OUT_OF_MEMORY, 1);
+            if (score(&options, &result) == FLP_OK)
+                fail_msg("%s: call %d failed and nobody saw it", functions[i].name, call);
+            assert_contains(flp_error_message(), functions[i].name);
+            assert_int_equal(fake_driver.calls[FAKE_primary_retain] - (failing == FAKE_primary_retain), fake_driver.calls[FAKE_primary_release]);
+            flp_score_run_free(&result);
+        }
+    }
+}
+
+static void a_device_that_is_not_there_is_named(void **state)
+{
+    flp_score_options options = linear("bf16.npy", "weight-bf16.npy", "i32.npy");
+    flp_score_result result;
+
+    (void)state;
+    options.device = 1;
+    assert_fails(FLP_NO_DRIVER, score(&options, &result), "--device: got 1, and the driver shows 1 device");
+    flp_score_run_free(&result);
+}
+
+/* The CPU then works on the files' own memory, so that the device's is given back before. */
+static void a_device_without_kernels_leaves_the_cpu(void **state)
+{
+    flp_score_options options = linear("bf16.npy", "weight-bf16.npy", "i32.npy");
+    flp_score_result result;
+
+    (void)state;
+    flp_host_device_install(70);
+    score_well(&options, &result);
+    assert_string_equal("cpu", result.path);
+    assert_contains(result.reason, "compute capability 7.0");
+    assert_int_equal(0, flp_host_device.launches);
+    assert_int_equal(0, fake_driver.calls[FAKE_memory_allocate]);
+    assert_int_equal(1, fake_driver.calls[FAKE_primary_release]);
+    flp_score_run_free(&result);
+    options.backend = FLP_BACKEND_SM90A;
+    assert_fails(FLP_NO_VARIANT, score(&options, &result), "sm_90a");
+    flp_score_run_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(hidden_and_weight_give_what_the_cpu_gives, begin),
+        cmocka_unit_test_setup(targets_of_eight_bytes_too, begin),
+        cmocka_unit_test_setup(the_portable_path_too, begin),
+        cmocka_unit_test_setup(so_do_logits, begin),
+        cmocka_unit_test_setup(chunks_change_no_bit, begin),
+        cmocka_unit_test_setup(what_is_not_asked_for_is_not_fetched, begin),
+        cmocka_unit_test_setup(no_rows_are_no_work, begin),
+        cmocka_unit_test_setup(the_chunk_is_what_fits_beside_the_weight, begin),
+        cmocka_unit_test_setup(little_memory_takes_more_chunks, begin),
+        cmocka_unit_test_setup(every_driver_call_that_fails_is_told_and_leaves_nothing, begin),
+        cmocka_unit_test_setup(a_device_that_is_not_there_is_named, begin),
+        cmocka_unit_test_setup(a_device_without_kernels_leaves_the_cpu, begin),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
