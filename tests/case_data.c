@@ -1,5 +1,6 @@
 /* Fills a case's buffers: inputs from a counter-based generator, guards, gaps and poisoned outputs. */
 #include "cases.h"
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -84,6 +85,7 @@ static void fill_hidden(const flp_case *c, void *hidden)
     for (int64_t i = 0; i < p->rows; i++) {
         for (int64_t d = 0; d < p->hidden; d++) {
             double value = random_value(c, HIDDEN_STREAM, i * p->hidden + d, 1);
+            if (c->margin > 0 && d == 0) value = (double)(i % 9) / 8;
             if ((c->rows & FLP_CASE_IGNORED_NAN) && is_ignored(c, i)) value = NAN;
             flp_reference_encode(p->dtype, value, hidden, i * p->hidden_stride + d);
         }
@@ -100,6 +102,7 @@ static void fill_weight(const flp_case *c, void *weight)
     for (int64_t v = 0; v < p->vocab + c->vocab_padding; v++) {
         for (int64_t d = 0; d < p->hidden; d++) {
             double value = v < p->vocab ? random_value(c, WEIGHT_STREAM, v * p->hidden + d, deviation) : v % 2 ? 5e4 : NAN;
+            if (c->margin > 0 && d == 0) value = v == p->vocab / 2 ? c->margin : 0;
             int64_t at = p->weight_layout == FLP_VOCAB_HIDDEN ? v * p->weight_stride + d : d * p->weight_stride + v;
             flp_reference_encode(p->dtype, value, weight, at);
         }
@@ -122,6 +125,8 @@ static double bias_value(const flp_case *c, int64_t v)
     case FLP_CASE_ALL_MASKED: return -INFINITY;
     case FLP_CASE_PLUS_INFINITY: return v == vocab / 3 ? INFINITY : plain;
     case FLP_CASE_BIAS_NAN: return v == vocab / 3 ? NAN : plain;
+    case FLP_CASE_1E30_DOWN: return plain - 1e30;
+    case FLP_CASE_LOWEST: return -FLT_MAX;
     default: return plain;
     }
 }

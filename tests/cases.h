@@ -30,7 +30,9 @@ typedef enum { /* but for NONE, the problem has a bias; its values come on top o
     FLP_CASE_ONE_LEFT,      /* -inf for all but the last entry */
     FLP_CASE_ALL_MASKED,
     FLP_CASE_PLUS_INFINITY, /* +inf for one entry: every row NaN */
-    FLP_CASE_BIAS_NAN       /* NaN for one entry: every row NaN */
+    FLP_CASE_BIAS_NAN,      /* NaN for one entry: every row NaN */
+    FLP_CASE_1E30_DOWN,     /* - 1e30: no logit differs from another */
+    FLP_CASE_LOWEST         /* the lowest finite number of fp32 */
 } flp_case_bias;
 
 enum { /* what some of the rows hold */
@@ -57,6 +59,8 @@ typedef struct {
     int hidden_gap, weight_gap;      /* elements between the rows, NaN in them */
     int vocab_padding;               /* entries of weight behind the vocabulary: huge and NaN */
     int misalignment;                /* bytes that hidden and weight lie behind a 256-byte boundary */
+    double margin;                   /* > 0: eighths of it, none to all by the row, more in the logit of entry V / 2. With FLP_CASE_EQUAL_TARGETS likely
+                                        targets, whose logp is then held to its own size; values are INTEGERS, of few D */
 } flp_case;
 
 int flp_case_count(void);

@@ -112,14 +112,24 @@ static double log_sum_exp(const double *z, int64_t count)
     return largest + log(sum);
 }
 
-/* -sum p log p, and *tilt = sum p |log p + H|; a term of p = 0 is 0. */
-static double entropy_of(const double *z, int64_t count, double lse, double *tilt)
+/* Of a likely target z - lse has few digits: the others' share of the sum has them all. */
+static double logp_of(const double *z, int64_t count, int64_t target, double lse)
+{
+    double others = 0;
+    if (!(z[target] - lse > -1)) return z[target] - lse;
+    for (int64_t v = 0; v < count; v++)
+        if (v != target) others += exp(z[v] - z[target]);
+    return -log1p(others);
+}
+
+/* -sum p log p, of the target by its logp, and *tilt = sum p |log p + H|; a term of p = 0 is 0. */
+static double entropy_of(const double *z, int64_t count, double lse, int64_t target, double logp, double *tilt)
 {
     double entropy = 0;
     *tilt = 0;
     if (!isfinite(lse)) return NAN;
     for (int64_t v = 0; v < count; v++)
-        if (z[v] > -INFINITY) entropy -= exp(z[v] - lse) * (z[v] - lse);
+        if (z[v] > -INFINITY) entropy -= v == target ? exp(logp) * logp : exp(z[v] - lse) * (z[v] - lse);
     for (int64_t v = 0; v < count; v++)
         if (z[v] > -INFINITY) *tilt += exp(z[v] - lse) * fabs(z[v] - lse + entropy);
     return entropy;
@@ -150,7 +160,10 @@ static void finish_row(const flp_linear_logp_problem *problem, const flp_linear_
     reference->lse[row] = log_sum_exp(z, problem->vocab);
     double logit_rounding = (0.41 * sqrt((double)problem->hidden) * size + 3 * largest_finite) / temperature, tilt;
     reference->rounding[row] = ldexp(logit_rounding + 8, -24);
-    reference->entropy[row] = entropy_of(z, problem->vocab, reference->lse[row], &tilt);
+    double logp = target >= 0 && target < problem->vocab ? logp_of(z, problem->vocab, target, reference->lse[row]) : NAN;
+    reference->entropy[row] = entropy_of(z, problem->vocab, reference->lse[row], target, logp, &tilt);
+    for (int64_t v = 0; v < problem->vocab; v++)
+        if (isfinite(z[v])) reference->largest[row] = fmax(reference->largest[row], fabs(z[v]));
     reference->entropy_rounding[row] = ldexp(logit_rounding * tilt + 8 * (1 + reference->entropy[row]), -24);
     if (flp_reference_ignores(args->flags, args->ignore_index, target)) {
         reference->logp[row] = 0;
@@ -158,7 +171,7 @@ static void finish_row(const flp_linear_logp_problem *problem, const flp_linear_
         reference->logp[row] = NAN;
         if (reference->bad_count++ == 0) reference->bad_first = row;
     } else {
-        reference->logp[row] = z[target] - reference->lse[row];
+        reference->logp[row] = logp;
     }
 }
 
@@ -182,10 +195,11 @@ int flp_reference_compute(const flp_linear_logp_problem *problem, const flp_line
     reference->entropy = allocate(rows);
     reference->rounding = allocate(rows);
     reference->entropy_rounding = allocate(rows);
+    reference->largest = allocate(rows);
     reference->argmax = calloc((size_t)rows + 1, sizeof *reference->argmax);
     double *hidden = allocate(rows * depth), *weight = allocate(depth), *size = allocate(rows), *z = allocate(vocab);
     int complete = reference->logits && reference->logp && reference->lse && reference->entropy && reference->rounding &&
-                   reference->entropy_rounding && reference->argmax && hidden && weight && size && z;
+                   reference->entropy_rounding && reference->largest && reference->argmax && hidden && weight && size && z;
     if (complete) {
         for (int64_t i = 0; i < rows; i++)
             for (int64_t d = 0; d < depth; d++)
@@ -210,6 +224,7 @@ void flp_reference_free(flp_reference *reference)
     free(reference->entropy);
     free(reference->rounding);
     free(reference->entropy_rounding);
+    free(reference->largest);
     free(reference->argmax);
     *reference = (flp_reference){0};
 }

@@ -11,6 +11,8 @@ typedef struct {
     int64_t *argmax;     /* [rows]: smallest index of the largest logit; -1: the row holds NaN or +inf, any index will do */
     double *rounding;    /* [rows]: what rounding to fp32 may cost logp and lse, see flp_reference_compute */
     double *entropy_rounding;
+    double *largest;     /* [rows]: the largest finite |z| */
+    int knows_logp;      /* for gradients: 1: the path has logp, and owes the derivative by the target's logit in its own digits; set by the caller */
     int64_t bad_count, bad_first; /* out-of-range targets; -1 where there is none */
 } flp_reference;
 

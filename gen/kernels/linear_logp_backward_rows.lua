@@ -3,7 +3,7 @@ local arch = require "gen.arch"
 
 local kernel = {}
 
-kernel.templates = { "types", "linear_logp_params", "row_target", "linear_logp_backward_params", "simt", "tally", "convert", "dependent_launch", "linear_logp_backward_rows" }
+kernel.templates = { "types", "linear_logp_params", "row_target", "row_gradient", "linear_logp_backward_params", "simt", "tally", "large_logits", "convert", "dependent_launch", "linear_logp_backward_rows" }
 kernel.entry = "linear_logp_backward_rows"
 kernel.parameters = { { "BackwardRowsParams", "params" } }
 
@@ -19,6 +19,6 @@ function kernel.check() return true end
 
 function kernel.config() return {  } end
 
-function kernel.numerics() return "linear_logp_backward_rows.r1" end
+function kernel.numerics() return "linear_logp_backward_rows.r2" end
 
 return kernel

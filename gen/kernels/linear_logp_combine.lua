@@ -3,7 +3,9 @@ local arch = require "gen.arch"
 
 local kernel = {}
 
-kernel.templates = { "types", "linear_logp_params", "simt", "tally", "moment", "dependent_launch", "linear_logp_combine" }
+kernel.templates = {
+  "types", "row_gradient", "linear_logp_params", "simt", "tally", "moment", "large_logits", "dependent_launch", "linear_logp_combine",
+}
 kernel.entry = "linear_logp_combine"
 kernel.parameters = { { "LinearLogpCombineParams", "params" } }
 
@@ -26,6 +28,6 @@ function kernel.config(spec)
   }
 end
 
-function kernel.numerics() return "linear_logp_combine.r1" end
+function kernel.numerics() return "linear_logp_combine.r2" end
 
 return kernel

@@ -8,8 +8,8 @@ local wgmma = require "gen.wgmma"
 local kernel = {}
 
 kernel.templates = {
-  "types", "row_target", "linear_logp_backward_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "product_tiles", "tile_product", "tile_store", "logit_gradients", { only = "filters", "kept_blocks" },
+  "types", "row_target", "row_gradient", "linear_logp_backward_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
+  { emit = wgmma.wrapper }, "product_tiles", "tile_product", "tile_store", "large_logits", "logit_gradients", { only = "filters", "kept_blocks" },
   "linear_logp_grad_logits",
 }
 kernel.entry = "linear_logp_grad_logits"
@@ -39,7 +39,7 @@ function kernel.config(spec, n)
 end
 
 function kernel.numerics(spec)
-  return ("linear_logp_grad_logits.r1.wgmma_m64n%dk16.%s.%s"):format(spec.bv, spec.dtype, spec.arch)
+  return ("linear_logp_grad_logits.r2.wgmma_m64n%dk16.%s.%s"):format(spec.bv, spec.dtype, spec.arch)
 end
 
 return kernel

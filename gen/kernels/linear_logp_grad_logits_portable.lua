@@ -6,8 +6,8 @@ local tile_config = require "gen.kernels.tile_config"
 
 local kernel = {}
 
-kernel.templates = portable_tile.templates({ "row_target", "linear_logp_backward_params" }, {
-  "convert", "product_tiles", "product_walk", "tile_store", "logit_gradients", "linear_logp_grad_logits",
+kernel.templates = portable_tile.templates({ "row_target", "row_gradient", "linear_logp_backward_params" }, {
+  "convert", "product_tiles", "product_walk", "tile_store", "large_logits", "logit_gradients", "linear_logp_grad_logits",
 })
 kernel.entry = "linear_logp_grad_logits"
 kernel.parameters = { { "LogitGradientsParams", "params" } }
@@ -22,7 +22,7 @@ function kernel.config(spec, n)
 end
 
 function kernel.numerics(spec)
-  return ("linear_logp_grad_logits.r1.%s.%s.%s"):format(portable_tile.product(spec), spec.dtype, spec.arch)
+  return ("linear_logp_grad_logits.r2.%s.%s.%s"):format(portable_tile.product(spec), spec.dtype, spec.arch)
 end
 
 return kernel

@@ -7,7 +7,7 @@ local kernel = {}
 
 kernel.templates = {
   "types", "linear_logp_params", "simt", "mbarrier", "tma", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, { only = "f32", "tf32" }, "schedule", "moment", "row_statistics", "tile_product",
+  { emit = wgmma.wrapper }, { only = "f32", "tf32" }, "schedule", "moment", "large_logits", "row_statistics", "tile_product",
   { only = "f32", "split_operands" }, "linear_logp",
 }
 kernel.entry = "linear_logp"
@@ -40,7 +40,7 @@ end
 
 function kernel.numerics(spec)
   local n = kernel.derive(spec)
-  return ("linear_logp.r1.%swgmma_m64n%dk%d.%s.bv%d.s%d.%s"):format(
+  return ("linear_logp.r2.%swgmma_m64n%dk%d.%s.bv%d.s%d.%s"):format(
     spec.dtype == "f32" and "3xtf32_" or "", spec.bv, n.wgmma_k, spec.dtype, spec.bv, spec.s, spec.arch)
 end
 

@@ -5,7 +5,7 @@ local tile_config = require "gen.kernels.tile_config"
 
 local kernel = {}
 
-kernel.templates = portable_tile.templates({ "linear_logp_params" }, { "schedule", "moment", "row_statistics", "warp_statistics", "linear_logp" })
+kernel.templates = portable_tile.templates({ "linear_logp_params" }, { "schedule", "moment", "large_logits", "row_statistics", "warp_statistics", "linear_logp" })
 kernel.entry = "linear_logp"
 kernel.parameters = { { "LinearLogpParams", "params" } }
 kernel.derive = budget.portable
@@ -20,7 +20,7 @@ function kernel.config(spec, n)
 end
 
 function kernel.numerics(spec)
-  return ("linear_logp.r1.%s.%s.bv%dx2.s%d.%s"):format(portable_tile.product(spec), spec.dtype, spec.bv // 2, spec.s, spec.arch)
+  return ("linear_logp.r2.%s.%s.bv%dx2.s%d.%s"):format(portable_tile.product(spec), spec.dtype, spec.bv // 2, spec.s, spec.arch)
 end
 
 return kernel

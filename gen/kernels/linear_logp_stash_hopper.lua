@@ -9,7 +9,7 @@ local kernel = {}
 
 kernel.templates = {
   "types", "linear_logp_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "schedule", "moment", "row_statistics", "stashed_statistics", "stash_units", "tile_product", "tile_store",
+  { emit = wgmma.wrapper }, "schedule", "moment", "large_logits", "row_statistics", "stashed_statistics", "stash_units", "tile_product", "tile_store",
   "linear_logp_stash",
 }
 kernel.entry = "linear_logp_stash"
@@ -36,7 +36,7 @@ function kernel.config(spec, n)
 end
 
 function kernel.numerics(spec)
-  return ("linear_logp_stash.r1.wgmma_m64n%dk16.%s.bv%d.s%d.%s"):format(spec.bv, spec.dtype, spec.bv, spec.s, spec.arch)
+  return ("linear_logp_stash.r2.wgmma_m64n%dk16.%s.bv%d.s%d.%s"):format(spec.bv, spec.dtype, spec.bv, spec.s, spec.arch)
 end
 
 return kernel

@@ -8,7 +8,7 @@ local tile_config = require "gen.kernels.tile_config"
 local kernel = {}
 
 kernel.templates = portable_tile.templates({ "linear_logp_params" }, {
-  "convert", "tile_store", "schedule", "moment", "row_statistics", "stashed_statistics", "stash_units", "warp_statistics", "linear_logp_stash",
+  "convert", "tile_store", "schedule", "moment", "large_logits", "row_statistics", "stashed_statistics", "stash_units", "warp_statistics", "linear_logp_stash",
 })
 kernel.entry = "linear_logp_stash"
 kernel.parameters = { { "LinearLogpParams", "params" } }
@@ -27,7 +27,7 @@ function kernel.config(spec, n)
 end
 
 function kernel.numerics(spec)
-  return ("linear_logp_stash.r1.%s.%s.bv%dx2.s%d.%s"):format(portable_tile.product(spec), spec.dtype, spec.bv // 2, spec.s, spec.arch)
+  return ("linear_logp_stash.r2.%s.%s.bv%dx2.s%d.%s"):format(portable_tile.product(spec), spec.dtype, spec.bv // 2, spec.s, spec.arch)
 end
 
 return kernel

@@ -2,6 +2,7 @@
 #include "ops/arguments.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/status.h"
 #include "cpu/convert.h"
@@ -69,6 +70,11 @@ int flp_arguments_ignore(unsigned flags)
 double flp_arguments_temperature(double temperature)
 {
     return temperature == 0 ? 1 : temperature;
+}
+
+float flp_arguments_scale(double temperature)
+{
+    return (float)(M_LOG2E / flp_arguments_temperature(temperature));
 }
 
 /* log2(e) / temperature stays a normal float. */

@@ -18,6 +18,7 @@ typedef struct {
     const int32_t *count;
     float *factor, *inverse_factor;
     float *row_factor; /* NULL: there is no stash */
+    int is_handed_over; /* 1: the forward has left its rows' sums in gradient */
     int64_t first;     /* of the chunk, among the rows that count */
     int64_t all_rows;  /* of the call */
 } flp_backward_execution;

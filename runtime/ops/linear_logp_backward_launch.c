@@ -35,6 +35,7 @@ static flp_compact_rows compact_rows(const flp_backward_execution *run)
     return (flp_compact_rows){
         .hidden = run->compact, .stride = run->layout.compact_stride, .row = (int32_t *)flp_backward_inside(run, run->layout.row) + run->first,
         .place = flp_backward_inside(run, run->layout.place), .count = run->count, .first = run->first, .rows = run->args->rows,
+        .gradient = run->layout.chunk_rows > 0 ? flp_backward_inside(run, run->layout.gradient) : NULL,
     };
 }
 
@@ -72,7 +73,7 @@ flp_stash flp_linear_logp_backward_stash(const flp_plan *plan, int64_t rows, cha
         return (flp_stash){ .columns = 0 };
     return (flp_stash){
         .terms = workspace + layout.dlogit, .rows = layout.chunk_rows, .columns = layout.stash_columns, .offset = (float *)(void *)(workspace + layout.offset),
-        .target_logit = (float *)(void *)(workspace + layout.target_logit), .overflow = (int32_t *)(void *)(workspace + layout.overflow),
+        .overflow = (int32_t *)(void *)(workspace + layout.overflow),
         .block_overflow = (int32_t *)(void *)(workspace + layout.block_overflow),
     };
 }
@@ -85,6 +86,7 @@ flp_status flp_linear_logp_backward_launch_chunk(const flp_plan *plan, const flp
     flp_status status = flp_driver_get(&all.driver);
 
     all.more = more;
+    all.is_handed_over = 1;
     if (status == FLP_OK && args->rows == 0)
         status = flp_backward_place_rows(&all);
     run = flp_backward_rows_from(&all, first, &part);
@@ -133,6 +135,7 @@ flp_status flp_linear_logp_backward_launch(const flp_plan *plan, const void *arg
     flp_status status = flp_driver_get(&run.driver);
 
     run.more = &none;
+    run.is_handed_over = run.problem->with_forward;
     if (status == FLP_OK && (!run.problem->with_forward || run.args->rows == 0))
         status = flp_backward_place_rows(&run);
     if (status == FLP_OK && !run.row_factor)

@@ -6,7 +6,7 @@
 
 #include "ops/matrix_product_params.h"
 
-enum { FLP_ROW_GRADIENT_BYTES = 32 }; /* RowGradient of the device half */
+enum { FLP_ROW_GRADIENT_BYTES = 32 }; /* KEEP IN STEP: row gradients (templates/common/row_gradient.cuh) */
 
 /* Which rows count: one block; with what factors: any number of blocks. Rows that count stand close together in all that follows. */
 typedef struct {
@@ -19,15 +19,16 @@ typedef struct {
     unsigned long long *target_errors; /* an flp_tally; or NULL: bad targets are not counted */
     int64_t ignore_index;
     int32_t rows, vocab, target_bytes;
+    float scale;                 /* log2(e) / temperature; log2(e) where row_temperature is given */
     float inverse_temperature;   /* where row_temperature is NULL */
     int32_t scales;              /* 1: the derivatives are stored in fp16; else the factor is 1 */
     int32_t places;              /* 1: row, place and count are written; 0: they have been */
     int32_t differentiates;      /* 1: gradient, factor and inverse_factor are written, which lse, entropy and g_* are read for */
-    int32_t stash_columns;       /* with row_factor: those of stash, which holds the first of the vocabulary */
+    int32_t stash_columns;       /* with row_factor: those of the stash, which holds the first of the vocabulary */
+    int32_t is_handed_over;      /* 1: the forward has left the row's sum and logp in gradient; lse and logp are not read */
     float *row_factor;           /* [rows]: what each row's part of the stash is multiplied by to be derivatives; NULL: there is none */
-    void *stash;                 /* bf16 [rows][stash_stride] of 2^(z2 - k): the target's entry becomes 0 */
-    int64_t stash_stride;
-    const float *stash_offset, *target_logit; /* [rows]: k; z2 of the target */
+    const float *stash_offset;   /* [rows]: k of the stash' 2^(z2 - k) */
+    const float *logp;           /* [rows]; or NULL: the derivative by the target's logit then takes p from the logit */
     flp_row_target *targets;     /* [rows]: of those that count; the derivative only where the stash has the target */
     int32_t *chunk_counts;       /* with places: for each chunk_rows of those that count, how many there are; not written where that is 0 */
     int32_t chunk_rows;
@@ -115,7 +116,7 @@ typedef struct {
     int32_t first_place, places; /* whose sums these are; with the first place 0 rows that do not count are done, too */
 } flp_backward_finish_params;
 
-_Static_assert(sizeof(flp_backward_rows_params) == 224 && sizeof(flp_backward_terms_params) == 40 && sizeof(flp_backward_gather_params) == 80 &&
+_Static_assert(sizeof(flp_backward_rows_params) == 216 && sizeof(flp_backward_terms_params) == 40 && sizeof(flp_backward_gather_params) == 80 &&
                sizeof(flp_logit_gradients_params) == 144 && sizeof(flp_backward_filter_params) == 40 && sizeof(flp_backward_bias_params) == 72 &&
                sizeof(flp_backward_finish_params) == 96, "templates/common/linear_logp_backward_params.cuh disagrees");
 #endif

@@ -52,11 +52,8 @@ static unsigned moving_blocks(const flp_backward_execution *run)
 static void use_stash(const flp_backward_execution *run, flp_backward_rows_params *params)
 {
     params->row_factor = run->row_factor;
-    params->stash = flp_backward_inside(run, run->layout.dlogit);
-    params->stash_stride = run->layout.stash_columns;
     params->stash_columns = (int32_t)run->layout.stash_columns;
     params->stash_offset = (float *)flp_backward_inside(run, run->layout.offset) + run->first;
-    params->target_logit = (float *)flp_backward_inside(run, run->layout.target_logit) + run->first;
 }
 
 /* Where the rows of the chunk stand in hidden. */
@@ -69,7 +66,7 @@ static flp_status launch_rows(const flp_backward_execution *run, int places, uns
 {
     const flp_linear_logp_backward_args *args = run->args;
     flp_backward_rows_params params = {
-        .target = args->target, .row_temperature = args->row_temperature, .lse = args->lse, .entropy = args->entropy,
+        .target = args->target, .row_temperature = args->row_temperature, .lse = args->lse, .logp = args->logp, .entropy = args->entropy,
         .g_logp = args->g_logp, .g_lse = args->g_lse, .g_entropy = args->g_entropy, .g_sum = run->more ? run->more->g_sum : NULL,
         .gradient = flp_backward_inside(run, run->layout.gradient), .row = source_rows(run),
         .place = flp_backward_inside(run, run->layout.place), .count = (int32_t *)(uintptr_t)run->count,
@@ -77,8 +74,8 @@ static flp_status launch_rows(const flp_backward_execution *run, int places, uns
         .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags),
         .target_errors = run->problem->with_forward ? NULL : (unsigned long long *)(uintptr_t)run->plan->common.target_errors,
         .rows = (int32_t)args->rows, .vocab = (int32_t)run->forward->vocab, .target_bytes = flp_dtype_bytes(run->forward->target_dtype),
-        .inverse_temperature = (float)(1 / flp_arguments_temperature(args->temperature)), .scales = run->forward->dtype == FLP_F16,
-        .places = places, .differentiates = !places, .targets = flp_backward_inside(run, run->layout.targets),
+        .scale = flp_arguments_scale(args->temperature), .inverse_temperature = (float)(1 / flp_arguments_temperature(args->temperature)), .scales = run->forward->dtype == FLP_F16,
+        .places = places, .differentiates = !places, .is_handed_over = run->is_handed_over, .targets = flp_backward_inside(run, run->layout.targets),
         .chunk_counts = flp_backward_inside(run, run->layout.chunk_counts), .chunk_rows = (int32_t)run->layout.chunk_rows,
     };
     void *parameters[] = { &params };

@@ -1,8 +1,6 @@
 /* linear_logp on a GPU path: fills the kernels' parameters, encodes the tensor maps, launches the tile kernel and the combine. */
 #include "ops/linear_logp_launch.h"
 
-#include <math.h>
-
 #include "base/status.h"
 #include "cpu/convert.h"
 #include "cuda/tensor_map.h"
@@ -47,7 +45,7 @@ static void fill_tile_params(const flp_linear_logp_plan *plan, const flp_linear_
         .rows = args->rows, .hidden_stride = problem->hidden_stride, .weight_stride = problem->weight_stride,
         .vocab = (int32_t)problem->vocab, .hidden_size = (int32_t)problem->hidden,
         .target_bytes = flp_dtype_bytes(problem->target_dtype),
-        .scale = (float)(M_LOG2E / flp_arguments_temperature(args->temperature)),
+        .scale = flp_arguments_scale(args->temperature),
         .softcap = (float)problem->softcap,
         .inverse_softcap = problem->softcap == 0 ? 0 : (float)(1 / problem->softcap),
         .split = plan->split, .group = group,
@@ -129,6 +127,7 @@ static void use_compact_rows(const flp_compact_rows *compact, launch_parameters 
     parameters->combine.place = compact->place;
     parameters->combine.first_place = (int32_t)compact->first;
     parameters->combine.places = (int32_t)compact->rows;
+    parameters->combine.gradient = compact->gradient;
 }
 
 /* block_overflow of a chunk begins with that of the block before, which is through: set without need, it costs a look at each block's own. */
@@ -140,8 +139,6 @@ static void use_stash(const flp_linear_logp_plan *plan, const flp_stash *stash, 
     parameters->tile.overflow = parameters->combine.overflow = stash->overflow + first;
     parameters->tile.block_overflow = parameters->combine.block_overflow = stash->block_overflow + first / block_rows;
     parameters->combine.block_rows = block_rows;
-    parameters->tile.target_logit = stash->target_logit + first;
-    parameters->combine.target_logit = stash->target_logit + first;
     parameters->tile.stash_columns = (int32_t)stash->columns;
     parameters->tile.stash = stash->terms;
 }

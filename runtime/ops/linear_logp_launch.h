@@ -9,13 +9,14 @@ typedef struct {
     int64_t stride;
     const int32_t *row, *place, *count; /* [rows], [of the call], [1]: where a row stands in the call's arrays; the inverse, -1: nowhere */
     int64_t first, rows;       /* a chunk of all that there are: from where on, and how many at most */
+    void *gradient;            /* [rows] RowGradient (templates/common/row_gradient.cuh): what is handed over to the backward; or NULL */
 } flp_compact_rows;
 
 /* The terms 2^(z2 - k) of the vocabulary's first entries, of compact rows, by linear_logp_stash. */
 typedef struct {
     void *terms;               /* [rows][columns] of hidden's dtype: a chunk's */
     int64_t rows, columns;
-    float *offset, *target_logit; /* [of the call]: k; z2 of the target */
+    float *offset;             /* [of the call]: k */
     int32_t *overflow, *block_overflow; /* [of the call], [of the call + 1]: scratch */
 } flp_stash;
 

@@ -10,9 +10,9 @@
 typedef struct {
     const void *hidden, *weight, *bias, *target;
     const float *row_temperature; /* [rows] or NULL */
-    float *partial;      /* [rows][splits][2]: offset k (an integer; -inf: nothing seen), sum of 2^(z2 - k), z2 = z log2(e) / temperature */
+    float *partial;      /* [rows][splits][2]: offset k (an integer; -inf: nothing seen), sum of 2^(z2 - k) but for the target's, z2 = z log2(e) / temperature */
     float *best;         /* [rows][splits][2]: largest logit before softcap, its index (int32 bits); NULL without argmax */
-    float *target_logit; /* [rows]: z2 of the target; not written where the target is not in the vocabulary */
+    float *target_logit; /* [rows][2]: the target's z, and what makes it z2; not written where the target is not in the vocabulary */
     int64_t rows, hidden_stride, weight_stride; /* strides in elements */
     int32_t vocab, hidden_size;
     int32_t target_bytes; /* 4 or 8 */
@@ -60,8 +60,9 @@ typedef struct {
     int32_t block_rows;                /* of one block_overflow */
     int32_t blanks_others;             /* 1: rows that have no part get lse, entropy and logit_sum 0 */
     int32_t first_place, places;       /* with place: rows that stand elsewhere are left alone; partial and what else goes by the place begins here */
+    void *gradient;                    /* [places] RowGradient (templates/common/row_gradient.cuh): what is handed over to the backward; or NULL */
 } flp_linear_logp_combine_params;
 
-_Static_assert(sizeof(flp_linear_logp_params) == 216 && sizeof(flp_linear_logp_combine_params) == 176,
+_Static_assert(sizeof(flp_linear_logp_params) == 216 && sizeof(flp_linear_logp_combine_params) == 184,
                "templates/common/linear_logp_params.cuh disagrees");
 #endif

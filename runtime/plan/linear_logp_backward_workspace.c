@@ -101,7 +101,7 @@ static int64_t widest(const flp_linear_logp_backward_workspace *workspace)
 
 static void take_stash_arrays(int64_t rows, flp_linear_logp_backward_workspace *workspace)
 {
-    int64_t *const arrays[] = { &workspace->offset, &workspace->target_logit, &workspace->overflow, &workspace->block_overflow };
+    int64_t *const arrays[] = { &workspace->offset, &workspace->overflow, &workspace->block_overflow };
 
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
         *arrays[i] = flp_workspace_take(&workspace->bytes, (rows + 1) * 4);

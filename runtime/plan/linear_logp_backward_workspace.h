@@ -15,14 +15,14 @@ typedef struct {
     int64_t stash_columns; /* of the first, 0: there is no stash, and nothing for it */
     int64_t borrowed_columns; /* of a chunk that has its dlogit in grad_weight, behind its own part, which is written later; 0: there is none */
     int64_t borrowed_rows; /* chunks are so wide as long as there is room for so many rows; where there are more, they lie here */
-    int64_t gradient;  /* [chunk rows rounded up to 256][32 bytes]: what each row's derivatives need */
+    int64_t gradient;  /* [chunk rows rounded up to 256][32 bytes]: what each row's derivatives need; a forward hands the row's sum over there */
     int64_t row, place; /* [rows] i32: where a counting row stands in hidden, and the inverse */
     int64_t targets;   /* [chunk rows][8 bytes]: of rows that count, the target and the derivative by its logit */
     int64_t terms;     /* [chunk rows][16 bytes]: these rows in the order of their targets; -1 without grad_weight */
     int64_t counts;    /* one i32: how many rows count; then two f32: dlogit's factor and its inverse */
     int64_t chunk_counts; /* i32: for each chunk of rows, how many of it there are */
     int64_t compact;   /* [rows][compact_stride] of hidden's dtype; -1: in grad_hidden, which is written last */
-    int64_t offset, target_logit; /* for the stash: [rows] f32: k; z2 of the target */
+    int64_t offset;    /* for the stash: [rows] f32: k */
     int64_t overflow, block_overflow; /* [rows], [rows + 1] i32 */
     int64_t row_factor; /* [chunk rows] f32: what a row's terms times it are derivatives */
     int64_t kept;      /* with a grad_filter_eps: [row blocks of 64, of rows rounded up to 256][kept_words] u32, one bit a block; else -1 */

@@ -11,6 +11,6 @@ flp_linear_logp_workspace flp_linear_logp_workspace_lay_out(const flp_linear_log
         workspace.best = flp_workspace_take(&workspace.bytes, rows * splits * pair);
     if (problem->entropy)
         workspace.moment = flp_workspace_take(&workspace.bytes, rows * splits * (int64_t)sizeof(float));
-    workspace.target_logit = flp_workspace_take(&workspace.bytes, rows * (int64_t)sizeof(float));
+    workspace.target_logit = flp_workspace_take(&workspace.bytes, rows * pair);
     return workspace;
 }

@@ -6,7 +6,7 @@
 
 /* Offsets in bytes, each a multiple of FLP_WORKSPACE_ALIGNMENT.
  * partial [rows][splits][2] f32   best [rows][splits][2] f32, -1 without argmax   moment [rows][splits] f32, -1 without entropy
- * target_logit [rows] f32 */
+ * target_logit [rows][2] f32 */
 typedef struct {
     int64_t partial, best, moment, target_logit;
     int64_t bytes; /* of all */

@@ -5,6 +5,9 @@
 // the others cost nothing and whatever their hidden holds goes nowhere. Where the derivatives are stored in fp16 (scales), they are
 // multiplied by a power of two that takes the largest upstream gradient, which none of them exceeds, to 2^14 .. 2^15, and the products by its
 // inverse; below 2^-29 of that gradient they lose digits.
+//
+// p comes as 2^x of the distance x from an integer: what is left of the log2 of the row's sum goes into the factors. Of the target, whose 1 - p would
+// lose its digits where it is likely, the derivative is computed here, where logp is known.
 // Config: threads
 template <class Config> struct BackwardRows {
     static constexpr int warps = Config::threads / 32;
@@ -17,7 +20,12 @@ template <class Config> struct BackwardRows {
     }
     __device__ __forceinline__ static float optional(const float *from, int i) { return from ? from[i] : 0; }
     __device__ __forceinline__ float inverse_temperature(int i) const {
-        return params.row_temperature ? 1 / params.row_temperature[i] : params.inverse_temperature;
+        return params.row_temperature ? 1 / row_temperature(params.row_temperature[i]) : params.inverse_temperature;
+    }
+
+    // The forward's, to the bit: of a large logit the last one counts.
+    __device__ __forceinline__ float scale(int i) const {
+        return params.row_temperature ? params.scale / row_temperature(params.row_temperature[i]) : params.scale;
     }
 
     // The entropy's factor meets log p, of which 64 bits are taken to be enough.
@@ -45,19 +53,38 @@ template <class Config> struct BackwardRows {
         return __uint_as_float((u32)(exponent + 127) << 23);
     }
 
-    __device__ __forceinline__ RowGradient gradient(int i, float factor) const {
+    // The log2 of the row's sum: offset, an integer, and what is left. has_logp: logp is known.
+    struct Normaliser {
+        float offset, rest, logp;
+        bool has_logp;
+    };
+
+    __device__ __forceinline__ Normaliser normaliser(int at, int i) const {
         constexpr float log2_e = 1.4426950408889634f;
-        float inverse = inverse_temperature(i), lse = params.lse[i];
+        if (params.is_handed_over) return {params.gradient[at].offset, params.gradient[at].spread, params.gradient[at].direct, true};
+        float lse = params.lse[i], offset = rintf(finite_product(lse, log2_e));
+        return {offset, is_large(offset) ? 0 : fmaf(lse, log2_e, -offset), params.logp ? params.logp[i] : 0, params.logp != nullptr};
+    }
+
+    // By the target's logit but for the level, where logp is known. p log p is 0 where p is.
+    __device__ __forceinline__ static float by_target(float logp, float g_logp, float g_lse, float g_entropy, float entropy) {
+        return fmaf(expf(logp), g_lse - g_entropy * (fmaxf(logp, -150.0f) + entropy), -g_logp * expm1f(logp));
+    }
+
+    __device__ __forceinline__ RowGradient gradient(int at, float factor) const {
+        int i = params.row[at];
+        float inverse = inverse_temperature(i), entropy = params.g_entropy ? params.entropy[i] : 0;
         float g_logp = params.g_logp[i] * factor, g_lse = optional(params.g_lse, i) * factor, g_entropy = optional(params.g_entropy, i) * factor;
+        float spread = (g_lse - g_logp - g_entropy * entropy) * inverse, tilt = -g_entropy * ln_2 * inverse;
+        Normaliser sum = normaliser(at, i);
+        float share = exp2f(-sum.rest); // of 2^x, what p is
         RowGradient row = {};
-        row.scale = log2_e * inverse;
-        row.lse2 = lse * log2_e;
-        row.direct = g_logp * inverse;
-        row.spread = (g_lse - g_logp) * inverse;
-        if (params.g_entropy) {
-            row.spread -= g_entropy * params.entropy[i] * inverse;
-            row.tilt = -g_entropy * ln_2 * inverse;
-        }
+        row.scale = scale(i);
+        row.offset = sum.offset;
+        row.spread = (spread - tilt * sum.rest) * share;
+        row.tilt = tilt * share;
+        row.direct = (sum.has_logp ? by_target(sum.logp, g_logp, g_lse, g_entropy, entropy) : g_logp) * inverse;
+        row.is_whole = sum.has_logp;
         row.level = optional(params.g_sum, i) * factor * inverse;
         row.target = (int)target(i);
         return row;
@@ -109,24 +136,22 @@ template <class Config> struct BackwardRows {
     __device__ __forceinline__ void differentiate(float factor) const {
         int count = *params.count, stride = gridDim.x * Config::threads, first = blockIdx.x * Config::threads + threadIdx.x;
         for (int at = first; at < count; at += stride) {
-            RowGradient row = gradient(params.row[at], factor);
+            RowGradient row = gradient(at, factor);
             params.gradient[at] = row;
             params.targets[at].target = row.target;
             if (params.row_factor) complete_stash(at, row);
         }
         // The tile kernels work on whole blocks of rows.
-        for (int at = count + first; at < (count + 255) / 256 * 256; at += stride) params.gradient[at] = RowGradient{0, 0, 0, 0, 0, -1};
+        for (int at = count + first; at < (count + 255) / 256 * 256; at += stride) params.gradient[at] = RowGradient{0, 0, 0, 0, 0, -1, 0, 0};
         if (first != 0) return;
         *params.factor = factor;
         *params.inverse_factor = 1 / factor;
     }
 
-    // With a stash of e[v] = 2^(z2[v] - k), a row's derivatives are w e[v], w the row's factor, but for the target's.
+    // With a stash of e[v] = 2^(z2[v] - k), a row's derivatives are w e[v], w the row's factor, but for the target's, whose e is 0.
     __device__ __forceinline__ void complete_stash(int at, const RowGradient &row) const {
-        params.row_factor[at] = row.spread * exp2f(params.stash_offset[at] - row.lse2);
-        if (row.target >= params.stash_columns) return;
-        params.targets[at].derivative = fmaf(row.spread, exp2f(params.target_logit[at] - row.lse2), row.direct);
-        params.stash[at * params.stash_stride + row.target] = {0};
+        params.row_factor[at] = row.spread * exp2f(params.stash_offset[at] - row.offset);
+        if (row.target < params.stash_columns) params.targets[at].derivative = row.direct;
     }
 };
 

@@ -1,5 +1,8 @@
 // Merges the splits' statistics of each row into its log-probability: one warp a row.
 //
+// The sums are those of all logits but the target's. With its ratio r = S 2^k / 2^z2 to the target's term, logp = -log1p(r) and the others have
+// r / (1 + r) of the probability: no difference of two large numbers, however likely the target is.
+//
 // The order is fixed: lane l adds splits l, l + 32, ... in turn, then the lanes merge pairwise. It depends on the number of splits only.
 // Config: threads, wants_argmax, wants_entropy, wants_logit_sum
 struct MergedRow {
@@ -57,10 +60,75 @@ template <class Config> __device__ __forceinline__ void blank_row(const LinearLo
     if constexpr (Config::wants_logit_sum) params.logit_sum[row] = 0;
 }
 
-// linear_logp_stash is run again where a row has terms too large for its offset. From its log-sum-exp, none is.
-__device__ __forceinline__ void correct_offset(const LinearLogpCombineParams &params, i64 place, float lse2) {
+// The target's z2: whole + rest, whole an integer. Without a target whole is -inf.
+struct TargetLogit {
+    float whole, rest;
+};
+
+// k: the offset of the others, for which a large row's z2 are rounded.
+__device__ __forceinline__ TargetLogit target_term(float2 logit, float k) {
+    float z2 = finite_product(logit.x, logit.y), whole = rintf(z2);
+    bool is_rounded = is_large(k) || is_large(whole);
+    float rest = is_rounded ? z2 - whole : fmaf(logit.x, logit.y, -whole);
+    return {whole, whole == -infinity ? 0 : rest};
+}
+
+// S 2^(k - whole - rest), in two steps, each of which a float has room for; infinite without a target.
+__device__ __forceinline__ float ratio_to(TargetLogit target, const MergedRow &others) {
+    if (target.whole == -infinity) return infinity;
+    float change = fminf(fmaxf(target.whole - others.k, -600.0f), 600.0f), half = rintf(0.5f * change);
+    return others.sum * exp2f(-target.rest) * exp2f(-half) * exp2f(half - change);
+}
+
+// What a row's outputs are made of.
+struct RowTotal {
+    float ratio;          // r
+    float whole, rest;    // log2 of the sum of all terms: an integer, and what is left
+    float from_k;         // ... above the others' k
+    float logp;
+};
+
+__device__ __forceinline__ RowTotal total_of(TargetLogit target, const MergedRow &others) {
+    constexpr float log2_e = 1.4426950408889634f, far = 16777216.0f; // 2^24: beyond it 1 + r is r
+    RowTotal row;
+    float ratio = ratio_to(target, others), log2_sum = log2f(others.sum), change = target.whole - others.k;
+    bool leads = ratio <= 1;
+    row.ratio = ratio;
+    row.whole = leads ? target.whole : others.k;
+    row.rest = leads ? fmaf(log1pf(ratio), log2_e, target.rest) : fmaf(log1pf(1 / ratio), log2_e, log2_sum);
+    row.from_k = leads ? change + row.rest : row.rest;
+    row.logp = ratio < far ? 0 - log1pf(ratio) : (change + (target.rest - log2_sum)) * ln_2;
+    return row;
+}
+
+// In nats. A large row's z2 may have been cut to what is finite: there the target's logit itself says more.
+__device__ __forceinline__ float lse_of(const RowTotal &row, float2 target_logit) {
+    if (is_large(row.whole) && row.ratio < 16777216.0f) return fmaf(target_logit.x, target_logit.y * ln_2, -row.logp);
+    return (row.whole + row.rest) * ln_2;
+}
+
+// The target's p (-log p), and the others' p times what log p is of them in the mean.
+__device__ __forceinline__ float entropy_of(const RowTotal &row, const MergedRow &others) {
+    float of_target = row.ratio == infinity ? 0 : -row.logp / (1 + row.ratio);
+    if (row.ratio == 0) return of_target; // no others
+    float share = row.ratio < 16777216.0f ? row.ratio / (1 + row.ratio) : 1;
+    float entropy = fmaf(share * (row.from_k - others.moment / others.sum), ln_2, of_target);
+    return entropy < 0 ? 0 : entropy; // rounding only; NaN stays
+}
+
+// For the backward: KEEP IN STEP: RowGradient (templates/common/linear_logp_params.cuh).
+__device__ __forceinline__ void hand_over(const LinearLogpCombineParams &params, i64 place, const RowTotal &row) {
+    if (params.gradient == nullptr) return;
+    float offset = row.whole + rintf(row.rest);
+    params.gradient[place].offset = offset;
+    params.gradient[place].spread = (row.whole - offset) + row.rest;
+    params.gradient[place].direct = row.logp;
+}
+
+// linear_logp_stash is run again where a row has terms too large for its offset. From the log-sum-exp of those that it keeps, none is.
+__device__ __forceinline__ void correct_offset(const LinearLogpCombineParams &params, i64 place, const MergedRow &others) {
     if (params.overflow == nullptr || !params.overflow[place]) return;
-    params.offset[place] = rintf(lse2);
+    params.offset[place] = rintf(others.k + log2f(others.sum));
     atomicExch(&params.block_overflow[0], 1);
     atomicExch(&params.block_overflow[1 + place / params.block_rows], 1);
 }
@@ -81,10 +149,9 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
         place = params.place[row] - params.first_place;
         if (place < 0 || place >= params.places) return;
     }
-    float target_logit = is_known ? params.target_logit[place] : 0;
+    float2 target_logit = is_known ? params.target_logit[place] : make_float2(-infinity, 1);
     const float *moment = Config::wants_entropy ? params.moment + place * params.splits : nullptr;
     MergedRow merged = merge_splits<Config>((const float2 *)params.partial + place * params.splits, moment, params.splits);
-    float log2_sum = log2f(merged.sum);
 
     if constexpr (Config::wants_argmax) {
         auto best = (const float2 *)params.best + place * params.splits;
@@ -112,21 +179,12 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
     }
 
     if (lane_index() != 0) return;
-    correct_offset(params, place, merged.k + log2_sum);
+    correct_offset(params, place, merged);
+    RowTotal total = total_of(target_term(target_logit, merged.k), merged);
     if constexpr (Config::wants_logit_sum) params.logit_sum[row] = logit_sum * ln_2;
-    if (params.lse != nullptr) params.lse[row] = (merged.k + log2_sum) * ln_2;
-    if constexpr (Config::wants_entropy) {
-        float entropy = (log2_sum - merged.moment / merged.sum) * ln_2;
-        if (entropy < 0) entropy = 0; // rounding only; NaN stays
-        if (params.entropy != nullptr) params.entropy[row] = entropy;
-    }
-    float logp;
-    if (has_part) {
-        // The integer goes first: a likely target's logit is close to it, and the difference keeps its small bits.
-        logp = ((target_logit - merged.k) - log2_sum) * ln_2;
-        if (logp > 0) logp = 0; // rounding only; NaN stays
-    } else {
-        logp = logp_without_part(params, row, target);
-    }
-    params.logp[row] = logp;
+    if (params.lse != nullptr) params.lse[row] = lse_of(total, target_logit);
+    if constexpr (Config::wants_entropy)
+        if (params.entropy != nullptr) params.entropy[row] = entropy_of(total, merged);
+    params.logp[row] = has_part ? total.logp : logp_without_part(params, row, target);
+    if (has_part) hand_over(params, place, total);
 }

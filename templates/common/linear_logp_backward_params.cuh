@@ -2,13 +2,7 @@
 // KEEP IN STEP: linear_logp backward parameters.
 // Config: none
 
-// Of one row that counts: dz[v] = level w[v] + p[v] (spread + tilt log2(p[v])) + [v = target] direct, p[v] = 2^(scale z[v] - lse2).
-struct RowGradient {
-    float scale, lse2, spread, tilt, direct;
-    int target;
-    float level;
-    int unused;
-};
+struct RowGradient; // row_gradient.cuh
 
 struct BackwardRowsParams {
     const void *target;
@@ -19,13 +13,12 @@ struct BackwardRowsParams {
     u64 *target_errors;
     i64 ignore_index;
     int rows, vocab, target_bytes;
-    float inverse_temperature;
+    float scale, inverse_temperature;
     int scales;
     int places, differentiates, stash_columns;
+    int is_handed_over;
     float *row_factor;
-    bf16 *stash;
-    i64 stash_stride;
-    const float *stash_offset, *target_logit;
+    const float *stash_offset, *logp;
     RowTarget *targets;
     int *chunk_counts;
     int chunk_rows, ignores;
@@ -99,6 +92,6 @@ struct BackwardFinishParams {
     const float *factor;
     int first_place, places;
 };
-static_assert(sizeof(RowGradient) == 32 && sizeof(BackwardRowsParams) == 224 && sizeof(BackwardTermsParams) == 40 && sizeof(BackwardGatherParams) == 80 &&
+static_assert(sizeof(BackwardRowsParams) == 216 && sizeof(BackwardTermsParams) == 40 && sizeof(BackwardGatherParams) == 80 &&
               sizeof(LogitGradientsParams) == 144 && sizeof(BackwardFilterParams) == 40 && sizeof(BackwardBiasParams) == 72 && sizeof(BackwardFinishParams) == 96,
               "runtime/ops/linear_logp_backward_params.h disagrees");

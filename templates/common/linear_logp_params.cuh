@@ -1,6 +1,8 @@
 // What linear_logp's kernels take. The host half, with every field explained, is runtime/ops/linear_logp_params.h.
 // KEEP IN STEP: linear_logp parameters.
 // Config: none
+struct RowGradient; // row_gradient.cuh
+
 struct Split {
     int tiles;
     int splits;
@@ -12,7 +14,7 @@ struct LinearLogpParams {
     const float *row_temperature;
     float *partial;
     float *best;
-    float *target_logit;
+    float2 *target_logit;
     i64 rows, hidden_stride, weight_stride;
     int vocab, hidden_size;
     int target_bytes;
@@ -31,7 +33,8 @@ struct LinearLogpParams {
 };
 
 struct LinearLogpCombineParams {
-    const float *partial, *best, *target_logit;
+    const float *partial, *best;
+    const float2 *target_logit;
     const void *target;
     float *logp, *lse;
     int *argmax;
@@ -47,8 +50,9 @@ struct LinearLogpCombineParams {
     int *overflow, *block_overflow;
     int block_rows, blanks_others;
     int first_place, places;
+    RowGradient *gradient;
 };
-static_assert(sizeof(LinearLogpParams) == 216 && sizeof(LinearLogpCombineParams) == 176,
+static_assert(sizeof(LinearLogpParams) == 216 && sizeof(LinearLogpCombineParams) == 184,
               "runtime/ops/linear_logp_params.h disagrees");
 
 // What a launch of linear_logp_stash does.

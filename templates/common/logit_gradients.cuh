@@ -22,25 +22,34 @@ template <class Config> struct LogitGradients {
 
     // z: hidden . weight^T of this warp's rows and the columns from first_column on; becomes the derivative.
     __device__ __forceinline__ void transform(const LogitGradientsParams &params, float (&z)[count], int first_column) const {
-        int column = first_column + 2 * (lane_index() % 4); // the thread's first
-#pragma unroll
-        for (int i = 0; i < count; i += piece) transform_piece(params, &z[i], column + offset(i));
+        if (warp_any(is_large(row[0].offset) || is_large(row[1].offset))) transform_pieces<true>(params, z, first_column);
+        else transform_pieces<false>(params, z, first_column);
     }
 
-    // The branches at its end are where the compiler cannot interleave one piece with the next: over all accumulators it takes three
+    // has_large: a row may have logits as large_logits.cuh means them.
+    template <bool has_large>
+    __device__ __forceinline__ void transform_pieces(const LogitGradientsParams &params, float (&z)[count], int first_column) const {
+        int column = first_column + 2 * (lane_index() % 4); // the thread's first
+#pragma unroll
+        for (int i = 0; i < count; i += piece) transform_piece<has_large>(params, &z[i], column + offset(i));
+    }
+
+    // The branches in it are where the compiler cannot interleave one piece with the next: over all accumulators it takes three
     // times as long, and more registers than there are.
-    __device__ __forceinline__ void transform_piece(const LogitGradientsParams &params, float *z, int column) const {
+    template <bool has_large> __device__ __forceinline__ void transform_piece(const LogitGradientsParams &params, float *z, int column) const {
         int target[2] = {row[0].target - column, row[1].target - column};
         constexpr float correction = Config::has_bias || Config::has_softcap ? 1 : Config::correction;
         float scale[2] = {row[0].scale * correction, row[1].scale * correction};
         if constexpr (Config::has_bias) add_bias(params, z, column);
+        bool has_targets = take_targets(params, z, scale, target);
 #pragma unroll
         for (int i = 0; i < piece; i++) {
             int h = (i >> 1) & 1;
-            if constexpr (Config::has_softcap) z[i] = capped(params, z[i], scale[h], row[h], target[h] == offset(i), column + offset(i));
-            else z[i] = with_level(params, spread_over(z[i], scale[h], row[h]), row[h], column + offset(i));
+            z[i] = derivative<has_large>(params, z[i], scale[h], row[h], column + offset(i));
         }
-        take_targets(params, z, target);
+        // Of -inf the rest is 0 by itself.
+        if constexpr (Config::has_softcap || Config::wants_logit_sum)
+            if (has_targets) clear_targets(z, target);
         mask(z, params.vocab - column);
     }
 
@@ -58,9 +67,14 @@ template <class Config> struct LogitGradients {
         }
     }
 
-    // p (spread + tilt log2(p)), which is 0 where p is: 2^x is from x = -126 down.
-    __device__ __forceinline__ static float spread_over(float z, float scale, const RowGradient &row) {
-        float x = fmaf(z, scale, -row.lse2), factor = row.spread;
+    // p's part, 2^x (spread + tilt x), which is 0 where p is: 2^x is from x = -126 down.
+    template <bool has_large> __device__ __forceinline__ static float spread_over(float z, float scale, const RowGradient &row) {
+        if constexpr (has_large) {
+            bool large = is_large(row.offset);
+            z = large ? finite_product(z, scale) : z;
+            scale = large ? 1 : scale;
+        }
+        float x = fmaf(z, scale, -row.offset), factor = row.spread;
         if constexpr (Config::wants_entropy) factor = fmaf(row.tilt, fmaxf(x, -150.0f), factor);
         return exp2_approximate(x) * factor;
     }
@@ -74,29 +88,51 @@ template <class Config> struct LogitGradients {
         return fmaf(row.level, weight, derivative);
     }
 
-    // The whole derivative by a logit that goes through the softcap, whose slope is 1 - tanh^2.
-    __device__ __forceinline__ static float capped(const LogitGradientsParams &params, float z, float scale, const RowGradient &row, bool is_target,
-                                                   int v) {
-        float slope, t = hyperbolic_tangent(z * (params.inverse_softcap * (Config::has_bias ? 1 : Config::correction)), slope);
-        float direct = is_target ? row.direct : 0;
-        return (with_level(params, spread_over(params.softcap * t, scale, row), row, v) + direct) * slope;
+    // softcap(z) and its slope, 1 - tanh^2.
+    __device__ __forceinline__ static float capped(const LogitGradientsParams &params, float z, float &slope) {
+        return params.softcap * hyperbolic_tangent(z * (params.inverse_softcap * (Config::has_bias ? 1 : Config::correction)), slope);
     }
 
-    // Few warps meet one.
-    __device__ __forceinline__ void take_targets(const LogitGradientsParams &params, float *z, const int (&target)[2]) const {
-        if (!warp_any((unsigned)target[0] <= offset(piece - 1) || (unsigned)target[1] <= offset(piece - 1))) return;
-        float derivative[2] = {0, 0};
+    // By a logit that is not the target's.
+    template <bool has_large>
+    __device__ __forceinline__ static float derivative(const LogitGradientsParams &params, float z, float scale, const RowGradient &row, int v) {
+        if constexpr (Config::has_softcap) {
+            float slope, cap = capped(params, z, slope);
+            return with_level(params, spread_over<has_large>(cap, scale, row), row, v) * slope;
+        }
+        return with_level(params, spread_over<has_large>(z, scale, row), row, v);
+    }
+
+    // By the target's.
+    __device__ __forceinline__ static float target_derivative(const LogitGradientsParams &params, float z, float scale, const RowGradient &row) {
+        float slope = 1;
+        if constexpr (Config::has_softcap) z = capped(params, z, slope);
+        float of_p = row.is_whole ? 0 : spread_over<true>(z, scale, row);
+        return (with_level(params, of_p, row, row.target) + row.direct) * slope;
+    }
+
+    // Few warps meet one: those return true. What only they need of the rows is read here.
+    __device__ __forceinline__ bool take_targets(const LogitGradientsParams &params, float *z, const float (&scale)[2], const int (&target)[2]) const {
+        if (!warp_any((unsigned)target[0] <= offset(piece - 1) || (unsigned)target[1] <= offset(piece - 1))) return false;
+        float logit[2] = {0, 0};
 #pragma unroll
         for (int i = 0; i < piece; i++) {
             int h = (i >> 1) & 1;
             if (target[h] != offset(i)) continue;
-            derivative[h] = z[i] + (Config::has_softcap ? 0 : row[h].direct); // capped() has added it
-            z[i] = 0;
+            logit[h] = z[i];
+            z[i] = -infinity;
         }
-        RowTarget *to = params.targets + first_row + lane_index_reread() / 4;
+        int at = first_row + lane_index_reread() / 4;
 #pragma unroll
         for (int h = 0; h < 2; h++)
-            if (is_mine(target[h])) to[8 * h].derivative = derivative[h];
+            if (is_mine(target[h])) params.targets[at + 8 * h].derivative = target_derivative(params, logit[h], scale[h], params.gradient[at + 8 * h]);
+        return true;
+    }
+
+    __device__ __forceinline__ static void clear_targets(float *z, const int (&target)[2]) {
+#pragma unroll
+        for (int i = 0; i < piece; i++)
+            if (target[(i >> 1) & 1] == offset(i)) z[i] = 0;
     }
 
     // Of a piece's columns, those of this thread.

@@ -11,6 +11,8 @@
 // The tensor cores truncate what they accumulate, so a product comes out a little too small; Config::correction puts the mean back
 // (gen/accumulation.lua). It costs no instruction: it rides on the factor that is applied anyway.
 //
+// The target's logit leaves for the combine and is no term of the sums: beside a likely target's term the others' would have no digits.
+//
 // For the entropy, the moment sum (z2 - k) 2^(z2 - k) goes along with the sum of 2^(z2 - k).
 //
 // For label smoothing, the logits themselves are summed up, each by the weight of its class.
@@ -36,17 +38,24 @@ template <class Config> struct RowStatistics {
     __device__ __forceinline__ int row(int h) const { return first_row + lane_index_reread() / 4 + 8 * h; }
 
     __device__ __forceinline__ void begin(const LinearLogpParams &params, int first) {
-        first_row = first;
+        load_targets(params, first);
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            i64 t = row(h) < row_count<Config>(params) ? load_target(params.target, params.target_bytes, source_row<Config>(params, row(h))) : -1;
-            target[h] = t >= 0 && t < params.vocab ? (int)t : -1;
             offset[h] = -infinity;
             sum[h] = 0;
             if constexpr (Config::wants_entropy) moment[h] = 0;
             if constexpr (Config::wants_logit_sum) logit_sum[h] = 0;
             best[h] = -infinity;
             best_index[h] = 0;
+        }
+    }
+
+    __device__ __forceinline__ void load_targets(const LinearLogpParams &params, int first) {
+        first_row = first;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            i64 t = row(h) < row_count<Config>(params) ? load_target(params.target, params.target_bytes, source_row<Config>(params, row(h))) : -1;
+            target[h] = t >= 0 && t < params.vocab ? (int)t : -1;
         }
     }
 
@@ -57,7 +66,7 @@ template <class Config> struct RowStatistics {
         for (int h = 0; h < 2; h++) {
             scale[h] = params.scale;
             if (params.row_temperature != nullptr && row(h) < row_count<Config>(params))
-                scale[h] = params.scale / params.row_temperature[source_row<Config>(params, row(h))];
+                scale[h] = params.scale / row_temperature(params.row_temperature[source_row<Config>(params, row(h))]);
             if constexpr (!Config::has_bias && !Config::has_softcap) scale[h] *= Config::correction;
         }
     }
@@ -113,18 +122,25 @@ template <class Config> struct RowStatistics {
         for (int i = 0; i < some; i++) largest[(i >> 1) & 1] = fmaxf(largest[(i >> 1) & 1], z[i]);
     }
 
-    __device__ __forceinline__ void pick_target(const LinearLogpParams &params, const float (&z)[count], const float (&scale)[2], int first_column) {
+    // Out of the row it goes; stores: to the combine, as it is, with the scale that makes it z2.
+    template <bool stores>
+    __device__ __forceinline__ void take_target(const LinearLogpParams &params, float (&z)[count], const float (&scale)[2], int first_column) {
         int local[2] = {target[0] - thread_column(first_column), target[1] - thread_column(first_column)};
         if (!warp_any((unsigned)local[0] < Config::fragment_columns || (unsigned)local[1] < Config::fragment_columns)) return;
-        float logit[2] = {0, 0};
+        if constexpr (stores) {
+            float logit[2] = {0, 0};
+#pragma unroll
+            for (int i = 0; i < count; i++)
+                if (local[(i >> 1) & 1] == place(i)) logit[(i >> 1) & 1] = z[i];
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                bool mine = (unsigned)local[h] < Config::fragment_columns && local[h] % 8 < 2;
+                if (mine) params.target_logit[row(h)] = make_float2(logit[h], scale[h]);
+            }
+        }
 #pragma unroll
         for (int i = 0; i < count; i++)
-            if (local[(i >> 1) & 1] == place(i)) logit[(i >> 1) & 1] = z[i];
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            bool mine = (unsigned)local[h] < Config::fragment_columns && local[h] % 8 < 2;
-            if (mine) params.target_logit[row(h)] = logit[h] * scale[h];
-        }
+            if (local[(i >> 1) & 1] == place(i)) z[i] = -infinity;
     }
 
     template <int some> __device__ __forceinline__ void take_maximum(const float (&z)[count], const float (&scale)[2], const bool (&wanted)[2]) {
@@ -134,7 +150,7 @@ template <class Config> struct RowStatistics {
         for (int h = 0; h < 2; h++) {
             largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 1));
             largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 2));
-            float k = fmaxf(rintf(largest[h] * scale[h]), offset[h]);
+            float k = fmaxf(rintf(finite_product(largest[h], scale[h])), offset[h]);
             if (wanted[h] && k > offset[h]) {
                 if constexpr (Config::wants_entropy) {
                     if (offset[h] != -infinity) moment[h] = move_moment(moment[h], sum[h], offset[h] - k);
@@ -145,8 +161,27 @@ template <class Config> struct RowStatistics {
         }
     }
 
+    // z2 of a large row is the product by `first`, then by 1; of others by 1, then by the scale.
+    __device__ __forceinline__ bool divide_scale(const float (&scale)[2], float (&first)[2], float (&second)[2]) const {
+        bool large[2] = {is_large(offset[0]), is_large(offset[1])};
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            first[h] = large[h] ? scale[h] : 1;
+            second[h] = large[h] ? 1 : scale[h];
+        }
+        return warp_any(large[0] || large[1]);
+    }
+
     __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2],
                                                      float (&tile_moment)[2]) const {
+        float first[2], second[2];
+        if (divide_scale(scale, first, second)) add_all<true>(z, first, second, tile_sum, tile_moment);
+        else add_all<false>(z, first, second, tile_sum, tile_moment);
+    }
+
+    template <bool has_large>
+    __device__ __forceinline__ void add_all(const float (&z)[count], const float (&first)[2], const float (&scale)[2], float (&tile_sum)[2],
+                                            float (&tile_moment)[2]) const {
         float part[4] = {0, 0, 0, 0};
         float moment_part[4] = {0, 0, 0, 0};
         // Without an offset all terms so far are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
@@ -154,7 +189,7 @@ template <class Config> struct RowStatistics {
 #pragma unroll
         for (int i = 0; i < count; i++) {
             int h = (i >> 1) & 1;
-            float x = fmaf(z[i], scale[h], -k[h]), power = exp2_approximate(x);
+            float x = fmaf(has_large ? finite_product(z[i], first[h]) : z[i], scale[h], -k[h]), power = exp2_approximate(x);
             part[i & 3] += power;
             if constexpr (Config::wants_entropy) {
                 // 2^x is 0 below -126, and x may be -inf there.
@@ -205,7 +240,7 @@ template <class Config> struct RowStatistics {
         load_scale(params, scale);
 #pragma unroll
         for (int i = 0; i < count; i += piece) transform<piece>(params, &z[i], scale, first_column + place(i));
-        pick_target(params, z, scale, first_column);
+        take_target<true>(params, z, scale, first_column);
 
         float tile_sum[2], tile_moment[2];
         bool wanted[2] = {true, true};

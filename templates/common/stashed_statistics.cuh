@@ -24,10 +24,12 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
             Base::template transform<Base::piece>(params, &z[i], scale, first_column + Base::place(i));
     }
 
-    // z: hidden . weight^T of the vocabulary's first columns. Leaves the rows' offsets and clears their flags.
-    __device__ __forceinline__ void find_offsets(const LinearLogpParams &params, float (&z)[count], int row_block) {
+    // z: hidden . weight^T of the vocabulary's first columns and the rows from `first` on. Leaves the rows' offsets and clears their flags.
+    __device__ __forceinline__ void find_offsets(const LinearLogpParams &params, float (&z)[count], int first, int row_block) {
         float scale[2];
+        Base::load_targets(params, first);
         transform_all(params, z, scale, 0);
+        Base::template take_target<false>(params, z, scale, 0);
         bool wanted[2] = {true, true};
         offset[0] = offset[1] = -infinity;
         Base::template take_maximum<Base::first_look>(z, scale, wanted);
@@ -45,13 +47,14 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
     }
 
     // The terms are kept: store(value) takes value(i) of each accumulator i, once and those of a row in their order; rows behind the last it may leave.
-    template <class Store>
-    __device__ __forceinline__ void store_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2], float (&tile_moment)[2],
-                                                       Store store) const {
+    template <bool has_large, class Store>
+    __device__ __forceinline__ void store_exponentials(const float (&z)[count], const float (&first)[2], const float (&scale)[2], float (&tile_sum)[2],
+                                                       float (&tile_moment)[2], Store store) const {
         float part[4] = {0, 0, 0, 0}, moment_part[4] = {0, 0, 0, 0};
         float k[2] = {offset[0] == -infinity ? 0 : offset[0], offset[1] == -infinity ? 0 : offset[1]};
         store([&](int i) {
-            float x = fmaf(z[i], scale[(i >> 1) & 1], -k[(i >> 1) & 1]), power = exp2_approximate(x);
+            int h = (i >> 1) & 1;
+            float x = fmaf(has_large ? finite_product(z[i], first[h]) : z[i], scale[h], -k[h]), power = exp2_approximate(x);
             part[i & 3] += power;
             if constexpr (Config::wants_entropy) {
                 moment_part[i & 3] = fmaf(power, fmaxf(x, -126.0f), moment_part[i & 3]);
@@ -71,11 +74,15 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
     __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&z)[count], int first_column, Store store) {
         float scale[2];
         transform_all(params, z, scale, first_column);
-        Base::pick_target(params, z, scale, first_column);
+        Base::template take_target<true>(params, z, scale, first_column);
 
         float tile_sum[2], tile_moment[2];
         bool wanted[2] = {false, false}, refresh = false, keeps = first_column < params.stash_columns;
-        if (keeps) store_exponentials(z, scale, tile_sum, tile_moment, store);
+        if (keeps) {
+            float once[2], twice[2];
+            if (Base::divide_scale(scale, once, twice)) store_exponentials<true>(z, once, twice, tile_sum, tile_moment, store);
+            else store_exponentials<false>(z, once, twice, tile_sum, tile_moment, store);
+        }
         do {
             if (refresh) Base::template take_maximum<count>(z, scale, wanted);
             if (refresh || !keeps) Base::add_exponentials(z, scale, tile_sum, tile_moment);

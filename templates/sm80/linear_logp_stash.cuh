@@ -12,10 +12,7 @@ template <class Config> struct StashedRows : WarpStatistics<Config, StashedStati
     __device__ __forceinline__ void find_offsets(const LinearLogpParams &params, float (&d)[row_blocks][count], int row, int row_block) {
         if (warp_index() % Config::warps_across > 0) return;
 #pragma unroll
-        for (int i = 0; i < row_blocks; i++) {
-            statistics[i].first_row = row + 16 * i;
-            statistics[i].find_offsets(params, d[i], row_block);
-        }
+        for (int i = 0; i < row_blocks; i++) statistics[i].find_offsets(params, d[i], row + 16 * i, row_block);
     }
 
     template <int count>

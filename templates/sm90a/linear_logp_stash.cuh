@@ -12,9 +12,8 @@ __device__ __forceinline__ void linear_logp_stash_reduce(ProductShared<Config> &
     while (units.next(unit)) {
         int row = (unit.row_block * Config::cluster + rank) * Config::block_rows + group * 64 + (warp_index() % 4) * 16;
         if (params.phase == stash_offsets) {
-            statistics.first_row = row;
             product.multiply(d, group);
-            statistics.find_offsets(params, d, unit.row_block);
+            statistics.find_offsets(params, d, row, unit.row_block);
             continue;
         }
         statistics.begin(params, row);

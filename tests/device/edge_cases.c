@@ -45,9 +45,9 @@ static void complete(flp_case *c, const char *family)
     if (c->misalignment)
         p->pointer_alignment = c->misalignment & -c->misalignment;
     c->ignore_index = -100;
-    snprintf(c->name, sizeof(c->name), "%s: %s n%" PRId64 " d%" PRId64 " v%" PRId64 "%s%s%s", family, dtype_name(p->dtype), p->rows,
+    snprintf(c->name, sizeof(c->name), "%s: %s n%" PRId64 " d%" PRId64 " v%" PRId64 "%s%s%s%s", family, dtype_name(p->dtype), p->rows,
              p->hidden, p->vocab, p->weight_layout == FLP_HIDDEN_VOCAB ? " [D, V]" : "", p->precision ? " exact" : "",
-             c->misalignment ? " misaligned" : "");
+             c->misalignment ? " misaligned" : "", c->margin > 0 ? " likely" : "");
 }
 
 int flp_edge_case_count(void)
@@ -76,6 +76,8 @@ void flp_edge_case_get(int index, flp_case *out)
     }
 }
 
+#define LIKELY(nats) .values = FLP_CASE_INTEGERS, .rows = FLP_CASE_EQUAL_TARGETS, .margin = nats
+
 static const flp_case quick[] = {
     { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 300, .argmax = 1 } },
     { .problem = { .dtype = FLP_F16, .rows = 100, .hidden = 72, .vocab = 300 } },
@@ -90,6 +92,20 @@ static const flp_case quick[] = {
     { .problem = { .dtype = FLP_F32, .rows = 65, .hidden = 68, .vocab = 300 } },
     { .problem = { .dtype = FLP_F32, .rows = 65, .hidden = 68, .vocab = 300, .weight_layout = FLP_HIDDEN_VOCAB } },
     { .problem = { .dtype = FLP_F32, .rows = 65, .hidden = 67, .vocab = 200, .precision = FLP_PRECISION_EXACT } },
+    /* Likely targets: in the first columns, in a later tile, in one of many splits; beside masked entries; alone. */
+    { LIKELY(80), .problem = { .dtype = FLP_BF16, .rows = 65, .hidden = 8, .vocab = 100, .entropy = 1 } },
+    { LIKELY(80), .problem = { .dtype = FLP_F16, .rows = 150, .hidden = 16, .vocab = 1300, .argmax = 1, .entropy = 1 } },
+    { LIKELY(40), .problem = { .dtype = FLP_F32, .rows = 65, .hidden = 8, .vocab = 700, .entropy = 1 } },
+    { LIKELY(20), .problem = { .dtype = FLP_F32, .rows = 33, .hidden = 8, .vocab = 700, .precision = FLP_PRECISION_EXACT, .entropy = 1 } },
+    { LIKELY(80), .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 8, .vocab = 45000, .entropy = 1 } },
+    { LIKELY(64), .bias = FLP_CASE_FIRST_MASKED, .problem = { .dtype = FLP_BF16, .rows = 65, .hidden = 8, .vocab = 700, .bias_dtype = FLP_F32, .entropy = 1 } },
+    { LIKELY(64), .temperature = 2, .problem = { .dtype = FLP_BF16, .rows = 65, .hidden = 8, .vocab = 600, .weight_layout = FLP_HIDDEN_VOCAB, .entropy = 1 } },
+    { LIKELY(80), .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 8, .vocab = 1, .entropy = 1 } },
+    /* Logits far from 0: colder than anyone wants it, and masked whole by finite numbers. */
+    { .temperature = 1e-9, .problem = { .dtype = FLP_BF16, .rows = 65, .hidden = 64, .vocab = 700, .argmax = 1 } },
+    { .temperature = 1e-4, .problem = { .dtype = FLP_F32, .rows = 65, .hidden = 64, .vocab = 700, .entropy = 1 } },
+    { .bias = FLP_CASE_1E30_DOWN, .problem = { .dtype = FLP_BF16, .rows = 65, .hidden = 64, .vocab = 701, .bias_dtype = FLP_F32, .entropy = 1 } },
+    { .bias = FLP_CASE_LOWEST, .problem = { .dtype = FLP_F16, .rows = 65, .hidden = 64, .vocab = 700, .bias_dtype = FLP_F32, .entropy = 1 } },
 };
 
 int flp_edge_case_quick_count(void)

@@ -9,10 +9,12 @@ struct Config {
     static constexpr int threads = 256;
     static constexpr int shared_bytes = 0;
 };
+#line 1 "templates/common/row_gradient.cuh"
 #line 1 "templates/common/linear_logp_params.cuh"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/any/tally.cuh"
 #line 1 "templates/common/moment.cuh"
+#line 1 "templates/common/large_logits.cuh"
 #line 1 "templates/sm90a/dependent_launch.cuh"
 #line 1 "templates/any/linear_logp_combine.cuh"
 #line 1 "entry"

@@ -39,6 +39,7 @@ struct Config {
     static constexpr int shared_bytes = 230400;
 };
 #line 1 "templates/common/row_target.cuh"
+#line 1 "templates/common/row_gradient.cuh"
 #line 1 "templates/common/linear_logp_backward_params.cuh"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/any/convert.cuh"
@@ -91,6 +92,7 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[128]) {
 #line 1 "templates/common/product_tiles.cuh"
 #line 1 "templates/sm90a/tile_product.cuh"
 #line 1 "templates/sm90a/tile_store.cuh"
+#line 1 "templates/common/large_logits.cuh"
 #line 1 "templates/common/logit_gradients.cuh"
 #line 1 "templates/sm90a/linear_logp_grad_logits.cuh"
 #line 1 "entry"

@@ -33,6 +33,7 @@ struct Config {
     static constexpr int shared_bytes = 49152;
 };
 #line 1 "templates/common/row_target.cuh"
+#line 1 "templates/common/row_gradient.cuh"
 #line 1 "templates/common/linear_logp_backward_params.cuh"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/sm80/cp_async.cuh"
@@ -45,6 +46,7 @@ struct Config {
 #line 1 "templates/common/product_tiles.cuh"
 #line 1 "templates/sm80/product_walk.cuh"
 #line 1 "templates/sm80/tile_store.cuh"
+#line 1 "templates/common/large_logits.cuh"
 #line 1 "templates/common/logit_gradients.cuh"
 #line 1 "templates/sm80/linear_logp_grad_logits.cuh"
 #line 1 "entry"

@@ -137,7 +137,7 @@ static const mistake mistakes[] = {
     { "no fence between ordinary writes and the copy engine", GRADIENTS, { "            async_proxy_fence();\n            __syncwarp();", "            __syncwarp();" },
       { "proxy fence: the copy engine reads offset" } },
     { "a block that ends before its stores", GRADIENTS, { "if (lane_index() == 0) bulk_wait<0>();", "" }, { "cluster: block 0 ends" } },
-    { "a target's derivative among the others", GRADIENTS, { "            z[i] = 0;\n        }\n        RowTarget", "        }\n        RowTarget" }, { "grad_" } },
+    { "a target's derivative among the others", GRADIENTS, { "            z[i] = -infinity;\n        }\n        int at", "        }\n        int at" }, { "grad_" } },
     { "terms read before they are looked up", GRADIENTS, { "mbarrier_wait(shared_address(&shared.full[turn % 2]), turn / 2 % 2);", "" },
       { "uninitialised shared memory", "grad_weight" } },
     { "terms overwritten while they are read", STASH_TILES, { "mbarrier_wait(shared_address(&shared.empty[b]), turn / 2 % 2 ^ 1);", "" }, { "race", "grad_weight" } },
