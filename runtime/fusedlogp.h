@@ -26,6 +26,25 @@ extern "C" {
 #endif
 #endif
 
+/* Structs grow: a later version appends fields, and a program compiled against one header runs with the library of another, whichever is the
+ * newer. So each function that takes a struct is inline here (FLP_INLINE) and calls the exported function of its name with _sized behind it,
+ * whose last argument says how large this header's structs are. A field that the program does not know is 0, which stands for what was before
+ * the field; one that the library does not know is FLP_BAD_ARGUMENT unless it is 0.
+ * Who calls the library without this header (dlsym, ctypes) calls the _sized functions: with the same arguments as the inline one, and
+ * flp_sizes filled from their own declarations of the structs. */
+#define FLP_INLINE static inline
+
+/* The bytes of each struct, as the caller's header has it; flp_header_sizes() gives this one's. A struct that is the first field of another has
+ * its own size here, too: both may grow. */
+typedef struct {
+    uint32_t bytes; /* of flp_sizes itself */
+    uint32_t context_options, counters, device_facts;
+    uint32_t linear_logp_problem, linear_logp_args, linear_logp_backward_problem, linear_logp_backward_args;
+    uint32_t linear_cross_entropy_problem, linear_cross_entropy_args, token_input, token_parameter;
+    uint32_t weighted_sum_problem, weighted_sum_args, weighted_sum_backward_problem, weighted_sum_backward_args;
+    uint32_t logits_logp_problem, logits_logp_args, logits_logp_backward_problem, logits_logp_backward_args;
+} flp_sizes;
+
 /* ---- status ------------------------------------------------------------------------------------------------- */
 
 #define FLP_STATUS_LIST(X)                                                       \
@@ -90,7 +109,7 @@ enum {
 /* options: NULL or zeroed for the defaults. The context is freed with flp_context_destroy, after its plans. It loads
  * neither libcuda nor NVRTC until a plan needs them.
  * FLP_BAD_ARGUMENT: an unknown flag, a negative number. FLP_OUT_OF_MEMORY. */
-FLP_API flp_status flp_context_create(const flp_context_options *options, flp_context **context);
+FLP_INLINE flp_status flp_context_create(const flp_context_options *options, flp_context **context);
 
 /* NULL is allowed. Destroy the context's plans first; no stream may still run its kernels. */
 FLP_API void flp_context_destroy(flp_context *context);
@@ -103,7 +122,8 @@ typedef struct {
     int64_t plans;       /* plans created, dispatch included */
 } flp_counters;
 
-FLP_API void flp_context_counters(const flp_context *context, flp_counters *counters);
+/* FLP_BAD_ARGUMENT: one of the two is NULL. */
+FLP_INLINE flp_status flp_context_counters(const flp_context *context, flp_counters *counters);
 
 /* ---- operators ---------------------------------------------------------------------------------------------- */
 
@@ -185,16 +205,16 @@ typedef struct {
 
 /* Writes e.g. "linear_logp:bf16:n4096:d2048:v131072" with a 0 byte into text [bytes].
  * FLP_BAD_ARGUMENT: the problem is not acceptable (the message says which field), or bytes is too small. */
-FLP_API flp_status flp_linear_logp_problem_format(const flp_linear_logp_problem *problem, char *text, size_t bytes);
+FLP_INLINE flp_status flp_linear_logp_problem_format(const flp_linear_logp_problem *problem, char *text, size_t bytes);
 
 /* The inverse. FLP_BAD_ARGUMENT: which part of text, and what was wanted. */
-FLP_API flp_status flp_linear_logp_problem_parse(const char *text, flp_linear_logp_problem *problem);
+FLP_INLINE flp_status flp_linear_logp_problem_parse(const char *text, flp_linear_logp_problem *problem);
 
 /* Chooses the path, gets the kernels (memory, disk, else NVRTC) and loads them into the CUDA context that is current
  * in this thread. The plan is freed with flp_plan_destroy, before its context.
  * FLP_BAD_ARGUMENT, FLP_NO_VARIANT, FLP_WRONG_CONTEXT (a GPU path was asked for and no CUDA context is current),
  * FLP_NO_NVRTC, FLP_COMPILE_FAILED, FLP_CAPTURING, FLP_CUDA_FAILED, FLP_OUT_OF_MEMORY. Nothing is left behind. */
-FLP_API flp_status flp_linear_logp_plan_create(flp_context *context, const flp_linear_logp_problem *problem, flp_plan **plan);
+FLP_INLINE flp_status flp_linear_logp_plan_create(flp_context *context, const flp_linear_logp_problem *problem, flp_plan **plan);
 
 /* On a GPU path every pointer is a device pointer (of the plan's CUDA context) and borrowed until the stream has
  * passed the call; on the CPU path a host pointer, borrowed during the call. Zero it, then set. */
@@ -206,6 +226,7 @@ typedef struct {
     const void *target;             /* [N] */
     int64_t ignore_index;           /* with FLP_IGNORE_INDEX in flags: a row with this target is ignored and gives logp 0 (the other
                                        outputs are written as usual). Without it: 0, and no row is ignored */
+    unsigned flags;                 /* flp_execute_flags */
     double temperature;             /* > 0; 0: 1 */
     const float *row_temperature;   /* [N] f32, > 0, or NULL; instead of temperature */
     float *logp;                    /* [N] f32 */
@@ -215,7 +236,6 @@ typedef struct {
     void *workspace;                /* device memory, 256-byte aligned; NULL: the context's shared scratch */
     size_t workspace_bytes;
     void *stream;                   /* CUstream; NULL: the legacy default stream */
-    unsigned flags;                 /* flp_execute_flags */
 } flp_linear_logp_args;
 
 /* Computes logp (and lse, entropy, argmax). GPU path: enqueues on the stream and returns; allocates nothing when a workspace is
@@ -224,17 +244,16 @@ typedef struct {
  * row logp is 0 whatever hidden holds; lse, entropy and argmax are those of its hidden. A NaN or +inf logit makes its row's
  * logp, lse and entropy NaN.
  * FLP_BAD_ARGUMENT names the argument; FLP_BAD_TARGET the row and value; then nothing has been enqueued. */
-FLP_API flp_status flp_linear_logp_execute(flp_plan *plan, const flp_linear_logp_args *args);
+FLP_INLINE flp_status flp_linear_logp_execute(flp_plan *plan, const flp_linear_logp_args *args);
 
 /* Plan and execute in one call: the context keeps the plan of each problem (rows rounded up to its bucket), and a known
  * one is found without lock, allocation or system call. problem.rows and problem.pointer_alignment are ignored: both are
  * taken from args. Errors as flp_linear_logp_plan_create and flp_linear_logp_execute; a problem that is new while its
  * stream is captured is FLP_CAPTURING: call flp_linear_logp_prepare first. */
-FLP_API flp_status flp_linear_logp(flp_context *context, const flp_linear_logp_problem *problem,
-                                   const flp_linear_logp_args *args);
+FLP_INLINE flp_status flp_linear_logp(flp_context *context, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args);
 
 /* Makes the plans that flp_linear_logp would for any N up to problem.rows, and reserves the shared scratch of stream. */
-FLP_API flp_status flp_linear_logp_prepare(flp_context *context, const flp_linear_logp_problem *problem, void *stream);
+FLP_INLINE flp_status flp_linear_logp_prepare(flp_context *context, const flp_linear_logp_problem *problem, void *stream);
 
 /* ---- linear_logp_backward ----------------------------------------------------------------------------------- */
 
@@ -261,6 +280,7 @@ typedef struct {
     int64_t grad_weight_stride;        /* 0: weight's. grad_weight lies as weight; behind the real vocabulary it is left alone */
     unsigned accumulate;               /* flp_accumulate */
     int g_lse, g_entropy;              /* 1: args brings it */
+    int with_forward;                  /* 1: the plan runs linear_logp too, before: flp_linear_logp_backward_execute_forward */
     int64_t memory_budget;             /* bytes of workspace that a GPU path may take for problem.rows (without a plan: for N
                                           rounded up to its bucket): more memory, fewer flops. 0: at most 256 MiB at N 8192,
                                           D 4096, in proportion to N; from 2 D rows on up to 1.4 times that. FLP_BAD_ARGUMENT says
@@ -270,7 +290,6 @@ typedef struct {
                                           by the targets' logits always do. An element of grad_hidden is off
                                           by less than eps times the sum of |weight| over what its row passes over, of grad_weight likewise with
                                           |hidden|. A row's bits then depend on its block. There is no stash. 0: nothing is passed over */
-    int with_forward;                  /* 1: the plan runs linear_logp too, before: flp_linear_logp_backward_execute_forward */
 } flp_linear_logp_backward_problem;
 
 /* Pointers as flp_linear_logp_args'; the outputs overlap nothing. */
@@ -279,6 +298,7 @@ typedef struct {
     const void *hidden, *weight, *bias, *target; /* linear_logp's */
     int64_t ignore_index;           /* with FLP_IGNORE_INDEX: a row with this target has no part in any gradient, whatever its hidden, g_logp, g_lse
                                        and g_entropy hold; its row of grad_hidden is 0 */
+    unsigned flags;                 /* flp_execute_flags */
     double temperature;             /* linear_logp's, as row_temperature */
     const float *row_temperature;
     const float *lse;               /* [N] f32: linear_logp's */
@@ -292,21 +312,20 @@ typedef struct {
     void *workspace;                /* as linear_logp's, as the rest */
     size_t workspace_bytes;
     void *stream;
-    unsigned flags;
     const float *logp;              /* [N] f32: linear_logp's, or NULL. With it the derivative by the target's logit keeps its digits however likely
                                        the target is (1 - p is taken from logp); without, it loses those that 1 - p loses */
 } flp_linear_logp_backward_args;
 
-FLP_API flp_status flp_linear_logp_backward_problem_format(const flp_linear_logp_backward_problem *problem, char *text, size_t bytes);
-FLP_API flp_status flp_linear_logp_backward_problem_parse(const char *text, flp_linear_logp_backward_problem *problem);
+FLP_INLINE flp_status flp_linear_logp_backward_problem_format(const flp_linear_logp_backward_problem *problem, char *text, size_t bytes);
+FLP_INLINE flp_status flp_linear_logp_backward_problem_parse(const char *text, flp_linear_logp_backward_problem *problem);
 
 /* On a GPU that has no kernels for it, a problem of FLP_BACKEND_AUTO is FLP_NO_VARIANT: the CPU path would read host memory. */
-FLP_API flp_status flp_linear_logp_backward_plan_create(flp_context *context, const flp_linear_logp_backward_problem *problem,
-                                                        flp_plan **plan);
+FLP_INLINE flp_status flp_linear_logp_backward_plan_create(flp_context *context, const flp_linear_logp_backward_problem *problem,
+                                                           flp_plan **plan);
 
 /* A target that is neither ignored nor in 0 .. V - 1 is counted as linear_logp does (flp_plan_target_errors), and its row
  * treated as an ignored one. */
-FLP_API flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp_linear_logp_backward_args *args);
+FLP_INLINE flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp_linear_logp_backward_args *args);
 
 /* linear_logp, of a plan whose problem has with_forward = 1, and then, with the same rows, hidden, weight, bias, target, ignore_index and its flag,
  * temperature and workspace, flp_linear_logp_backward_execute. Between the two the workspace is left alone: it tells the backward which rows count, so
@@ -315,12 +334,11 @@ FLP_API flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp_li
  * where g_entropy is 1, else it is NULL; argmax is NULL.
  * lse and entropy are 0 in rows that are ignored or whose target is bad. On a GPU path the workspace is the caller's.
  * Errors as flp_linear_logp_execute; FLP_BAD_ARGUMENT too: the plan has no forward, or there is no workspace. */
-FLP_API flp_status flp_linear_logp_backward_execute_forward(flp_plan *plan, const flp_linear_logp_args *args);
+FLP_INLINE flp_status flp_linear_logp_backward_execute_forward(flp_plan *plan, const flp_linear_logp_args *args);
 
-FLP_API flp_status flp_linear_logp_backward(flp_context *context, const flp_linear_logp_backward_problem *problem,
-                                            const flp_linear_logp_backward_args *args);
-FLP_API flp_status flp_linear_logp_backward_prepare(flp_context *context, const flp_linear_logp_backward_problem *problem,
-                                                    void *stream);
+FLP_INLINE flp_status flp_linear_logp_backward(flp_context *context, const flp_linear_logp_backward_problem *problem,
+                                               const flp_linear_logp_backward_args *args);
+FLP_INLINE flp_status flp_linear_logp_backward_prepare(flp_context *context, const flp_linear_logp_backward_problem *problem, void *stream);
 
 /* ---- linear_cross_entropy ----------------------------------------------------------------------------------- */
 
@@ -356,6 +374,7 @@ typedef struct {
     flp_dtype class_weights; /* FLP_NONE: 1; else FLP_BF16, FLP_F16 or FLP_F32 */
     int token_weights;       /* 1: args.token_weights is used */
     int entropy;             /* 1: args.entropy is written */
+    int reserved;            /* 0 */
     char token_loss[FLP_TOKEN_LOSS_NAME_BYTES]; /* "": the above. "policy_gradient", "policy_gradient_kl", or a name that
                                                    flp_token_loss_define was given */
 } flp_linear_cross_entropy_problem;
@@ -376,6 +395,7 @@ typedef struct {
     const void *hidden, *weight, *bias, *target; /* linear_logp's */
     int64_t ignore_index;           /* with FLP_IGNORE_INDEX: a row with this target has no part in loss or gradients, whatever its inputs hold; with
                                        FLP_REDUCE_NONE its loss is 0 */
+    unsigned flags;                 /* flp_execute_flags */
     double temperature;             /* linear_logp's, as row_temperature */
     const float *row_temperature;
     const void *class_weights;      /* [V]; NULL where the problem's is FLP_NONE */
@@ -394,23 +414,22 @@ typedef struct {
     void *workspace;                /* as linear_logp's, as the rest */
     size_t workspace_bytes;
     void *stream;
-    unsigned flags;
 } flp_linear_cross_entropy_args;
 
 /* e.g. "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_f32:acc_weight" */
-FLP_API flp_status flp_linear_cross_entropy_problem_format(const flp_linear_cross_entropy_problem *problem, char *text, size_t bytes);
-FLP_API flp_status flp_linear_cross_entropy_problem_parse(const char *text, flp_linear_cross_entropy_problem *problem);
+FLP_INLINE flp_status flp_linear_cross_entropy_problem_format(const flp_linear_cross_entropy_problem *problem, char *text, size_t bytes);
+FLP_INLINE flp_status flp_linear_cross_entropy_problem_parse(const char *text, flp_linear_cross_entropy_problem *problem);
 
 /* As flp_linear_logp_backward_plan_create. FLP_BAD_ARGUMENT too: the context knows no token loss of that name. */
-FLP_API flp_status flp_linear_cross_entropy_plan_create(flp_context *context, const flp_linear_cross_entropy_problem *problem,
-                                                        flp_plan **plan);
+FLP_INLINE flp_status flp_linear_cross_entropy_plan_create(flp_context *context, const flp_linear_cross_entropy_problem *problem,
+                                                           flp_plan **plan);
 
 /* A target that is neither ignored nor in 0 .. V - 1 is counted as linear_logp does; it makes its row's loss NaN, and with it the mean
  * or the sum, and has no part in the gradients or the mean's divisor. */
-FLP_API flp_status flp_linear_cross_entropy_execute(flp_plan *plan, const flp_linear_cross_entropy_args *args);
-FLP_API flp_status flp_linear_cross_entropy(flp_context *context, const flp_linear_cross_entropy_problem *problem,
-                                            const flp_linear_cross_entropy_args *args);
-FLP_API flp_status flp_linear_cross_entropy_prepare(flp_context *context, const flp_linear_cross_entropy_problem *problem, void *stream);
+FLP_INLINE flp_status flp_linear_cross_entropy_execute(flp_plan *plan, const flp_linear_cross_entropy_args *args);
+FLP_INLINE flp_status flp_linear_cross_entropy(flp_context *context, const flp_linear_cross_entropy_problem *problem,
+                                               const flp_linear_cross_entropy_args *args);
+FLP_INLINE flp_status flp_linear_cross_entropy_prepare(flp_context *context, const flp_linear_cross_entropy_problem *problem, void *stream);
 
 /* Makes a token loss of the caller's own known to the context, by a name of letters a to z, digits and _, a letter first. The definition is
  * Lua and gives the loss alone; its derivatives follow from it:
@@ -452,12 +471,12 @@ typedef struct {
 } flp_weighted_sum_args;
 
 /* e.g. "weighted_sum:bf16:n65536:d4096" */
-FLP_API flp_status flp_weighted_sum_problem_format(const flp_weighted_sum_problem *problem, char *text, size_t bytes);
-FLP_API flp_status flp_weighted_sum_problem_parse(const char *text, flp_weighted_sum_problem *problem);
-FLP_API flp_status flp_weighted_sum_plan_create(flp_context *context, const flp_weighted_sum_problem *problem, flp_plan **plan);
-FLP_API flp_status flp_weighted_sum_execute(flp_plan *plan, const flp_weighted_sum_args *args);
-FLP_API flp_status flp_weighted_sum(flp_context *context, const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args);
-FLP_API flp_status flp_weighted_sum_prepare(flp_context *context, const flp_weighted_sum_problem *problem, void *stream);
+FLP_INLINE flp_status flp_weighted_sum_problem_format(const flp_weighted_sum_problem *problem, char *text, size_t bytes);
+FLP_INLINE flp_status flp_weighted_sum_problem_parse(const char *text, flp_weighted_sum_problem *problem);
+FLP_INLINE flp_status flp_weighted_sum_plan_create(flp_context *context, const flp_weighted_sum_problem *problem, flp_plan **plan);
+FLP_INLINE flp_status flp_weighted_sum_execute(flp_plan *plan, const flp_weighted_sum_args *args);
+FLP_INLINE flp_status flp_weighted_sum(flp_context *context, const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args);
+FLP_INLINE flp_status flp_weighted_sum_prepare(flp_context *context, const flp_weighted_sum_problem *problem, void *stream);
 
 /* ---- weighted_sum_backward ---------------------------------------------------------------------------------- */
 
@@ -470,8 +489,8 @@ FLP_API flp_status flp_weighted_sum_prepare(flp_context *context, const flp_weig
 typedef struct {
     flp_weighted_sum_problem forward; /* as weighted_sum was given it; y_dtype is g's. pointer_alignment counts for grad_x too */
     flp_dtype grad_x, grad_w;         /* FLP_BF16, FLP_F16 or FLP_F32; FLP_NONE: not wanted. At least one is */
-    int64_t grad_x_stride;            /* elements from row to row; 0: x's */
     int accumulate;                   /* 1: grad_w is added to what stands there, in fp32 before its one rounding */
+    int64_t grad_x_stride;            /* elements from row to row; 0: x's */
 } flp_weighted_sum_backward_problem;
 
 typedef struct {
@@ -486,15 +505,14 @@ typedef struct {
     void *stream;
 } flp_weighted_sum_backward_args;
 
-FLP_API flp_status flp_weighted_sum_backward_problem_format(const flp_weighted_sum_backward_problem *problem, char *text, size_t bytes);
-FLP_API flp_status flp_weighted_sum_backward_problem_parse(const char *text, flp_weighted_sum_backward_problem *problem);
-FLP_API flp_status flp_weighted_sum_backward_plan_create(flp_context *context, const flp_weighted_sum_backward_problem *problem,
-                                                         flp_plan **plan);
-FLP_API flp_status flp_weighted_sum_backward_execute(flp_plan *plan, const flp_weighted_sum_backward_args *args);
-FLP_API flp_status flp_weighted_sum_backward(flp_context *context, const flp_weighted_sum_backward_problem *problem,
-                                             const flp_weighted_sum_backward_args *args);
-FLP_API flp_status flp_weighted_sum_backward_prepare(flp_context *context, const flp_weighted_sum_backward_problem *problem,
-                                                     void *stream);
+FLP_INLINE flp_status flp_weighted_sum_backward_problem_format(const flp_weighted_sum_backward_problem *problem, char *text, size_t bytes);
+FLP_INLINE flp_status flp_weighted_sum_backward_problem_parse(const char *text, flp_weighted_sum_backward_problem *problem);
+FLP_INLINE flp_status flp_weighted_sum_backward_plan_create(flp_context *context, const flp_weighted_sum_backward_problem *problem,
+                                                            flp_plan **plan);
+FLP_INLINE flp_status flp_weighted_sum_backward_execute(flp_plan *plan, const flp_weighted_sum_backward_args *args);
+FLP_INLINE flp_status flp_weighted_sum_backward(flp_context *context, const flp_weighted_sum_backward_problem *problem,
+                                                const flp_weighted_sum_backward_args *args);
+FLP_INLINE flp_status flp_weighted_sum_backward_prepare(flp_context *context, const flp_weighted_sum_backward_problem *problem, void *stream);
 
 /* ---- logits_logp -------------------------------------------------------------------------------------------- */
 
@@ -509,15 +527,15 @@ typedef struct {
     int64_t logits_stride; /* elements from row to row; 0: V */
     int pointer_alignment; /* bytes that logits is aligned to; 0: 16. Less, like such a stride, costs speed and no bits */
     flp_dtype target_dtype; /* FLP_I32 or FLP_I64; FLP_NONE: FLP_I64 */
-    double softcap;        /* c > 0; 0: none */
     int argmax;            /* 1: args.argmax is written */
     int entropy;           /* 1: args.entropy is written */
     flp_backend backend;
+    double softcap;        /* c > 0; 0: none */
 } flp_logits_logp_problem;
 
-FLP_API flp_status flp_logits_logp_problem_format(const flp_logits_logp_problem *problem, char *text, size_t bytes);
-FLP_API flp_status flp_logits_logp_problem_parse(const char *text, flp_logits_logp_problem *problem);
-FLP_API flp_status flp_logits_logp_plan_create(flp_context *context, const flp_logits_logp_problem *problem, flp_plan **plan);
+FLP_INLINE flp_status flp_logits_logp_problem_format(const flp_logits_logp_problem *problem, char *text, size_t bytes);
+FLP_INLINE flp_status flp_logits_logp_problem_parse(const char *text, flp_logits_logp_problem *problem);
+FLP_INLINE flp_status flp_logits_logp_plan_create(flp_context *context, const flp_logits_logp_problem *problem, flp_plan **plan);
 
 /* Without row_index, all arrays have `rows` rows. With it, row i of the call is row row_index[i] of logits, target and row_temperature,
  * which have logits_rows rows; results have `rows` rows, or with FLP_SCATTER lie at row_index[i] and leave the others alone. */
@@ -528,6 +546,7 @@ typedef struct {
     const int64_t *row_index;     /* [rows] or NULL: all. 64 bits, as a search for the valid rows gives them; without repetition */
     int64_t logits_rows;          /* with row_index: N, 0 .. 2^28. An index outside is as a bad target, and names nothing */
     int64_t ignore_index;         /* as for linear_logp. Of many rows, an ignored one is not read where only logp is wanted */
+    unsigned flags;               /* flp_execute_flags */
     double temperature;           /* > 0; 0: 1 */
     const float *row_temperature; /* [N] f32, > 0, or NULL; instead of temperature */
     float *logp;                  /* f32, each of these four NULL where it is not wanted */
@@ -537,12 +556,11 @@ typedef struct {
     void *workspace;              /* device memory, 256-byte aligned; NULL: the context's shared scratch */
     size_t workspace_bytes;
     void *stream;
-    unsigned flags;               /* flp_execute_flags */
 } flp_logits_logp_args;
 
-FLP_API flp_status flp_logits_logp_execute(flp_plan *plan, const flp_logits_logp_args *args);
-FLP_API flp_status flp_logits_logp(flp_context *context, const flp_logits_logp_problem *problem, const flp_logits_logp_args *args);
-FLP_API flp_status flp_logits_logp_prepare(flp_context *context, const flp_logits_logp_problem *problem, void *stream);
+FLP_INLINE flp_status flp_logits_logp_execute(flp_plan *plan, const flp_logits_logp_args *args);
+FLP_INLINE flp_status flp_logits_logp(flp_context *context, const flp_logits_logp_problem *problem, const flp_logits_logp_args *args);
+FLP_INLINE flp_status flp_logits_logp_prepare(flp_context *context, const flp_logits_logp_problem *problem, void *stream);
 
 /* The gradient of sum_i (g_logp[i] logp[i] + g_lse[i] lse[i] + g_entropy[i] entropy[i]) with respect to logits, one read and one write:
  *
@@ -555,16 +573,16 @@ typedef struct {
     int64_t logits_stride, grad_stride; /* elements from row to row; 0: V */
     int pointer_alignment; /* of logits and grad_logits */
     flp_dtype target_dtype;
-    double softcap;
     int entropy;           /* 1: g_entropy is read */
     int fused;             /* 1: lse is not known yet: the forward in the same pass, whose results are written too */
     flp_backend backend;
+    double softcap;
 } flp_logits_logp_backward_problem;
 
-FLP_API flp_status flp_logits_logp_backward_problem_format(const flp_logits_logp_backward_problem *problem, char *text, size_t bytes);
-FLP_API flp_status flp_logits_logp_backward_problem_parse(const char *text, flp_logits_logp_backward_problem *problem);
-FLP_API flp_status flp_logits_logp_backward_plan_create(flp_context *context, const flp_logits_logp_backward_problem *problem,
-                                                        flp_plan **plan);
+FLP_INLINE flp_status flp_logits_logp_backward_problem_format(const flp_logits_logp_backward_problem *problem, char *text, size_t bytes);
+FLP_INLINE flp_status flp_logits_logp_backward_problem_parse(const char *text, flp_logits_logp_backward_problem *problem);
+FLP_INLINE flp_status flp_logits_logp_backward_plan_create(flp_context *context, const flp_logits_logp_backward_problem *problem,
+                                                           flp_plan **plan);
 
 /* With row_index the upstream gradients and grad_logits lie as results do. */
 typedef struct {
@@ -573,6 +591,7 @@ typedef struct {
     const int64_t *row_index;
     int64_t logits_rows;
     int64_t ignore_index;         /* as for logits_logp */
+    unsigned flags;               /* flp_execute_flags */
     double temperature;           /* that of the forward, as the next */
     const float *row_temperature;
     const float *g_logp;          /* f32 */
@@ -585,13 +604,12 @@ typedef struct {
     void *workspace;
     size_t workspace_bytes;
     void *stream;
-    unsigned flags;
 } flp_logits_logp_backward_args;
 
-FLP_API flp_status flp_logits_logp_backward_execute(flp_plan *plan, const flp_logits_logp_backward_args *args);
-FLP_API flp_status flp_logits_logp_backward(flp_context *context, const flp_logits_logp_backward_problem *problem,
-                                            const flp_logits_logp_backward_args *args);
-FLP_API flp_status flp_logits_logp_backward_prepare(flp_context *context, const flp_logits_logp_backward_problem *problem, void *stream);
+FLP_INLINE flp_status flp_logits_logp_backward_execute(flp_plan *plan, const flp_logits_logp_backward_args *args);
+FLP_INLINE flp_status flp_logits_logp_backward(flp_context *context, const flp_logits_logp_backward_problem *problem,
+                                               const flp_logits_logp_backward_args *args);
+FLP_INLINE flp_status flp_logits_logp_backward_prepare(flp_context *context, const flp_logits_logp_backward_problem *problem, void *stream);
 
 /* ---- facts -------------------------------------------------------------------------------------------------- */
 
@@ -599,13 +617,99 @@ typedef struct {
     char name[128];
     int compute_capability;       /* 10 x major + minor */
     int multiprocessors;
-    int64_t memory_bytes;
     int shared_bytes_per_block;   /* the opt-in limit */
+    int64_t memory_bytes;
 } flp_device_facts;
 
 /* Devices that the driver shows; 0 and FLP_OK where there is no driver. */
 FLP_API flp_status flp_device_count(int *count);
-FLP_API flp_status flp_device_describe(int ordinal, flp_device_facts *facts);
+FLP_INLINE flp_status flp_device_describe(int ordinal, flp_device_facts *facts);
+
+/* ---- the inline functions' other halves: nothing to read from here on ----------------------------------------- */
+
+typedef char flp_enumerations_are_ints[sizeof(flp_dtype) == sizeof(int) ? 1 : -1]; /* with -fshort-enums the structs are others */
+
+FLP_INLINE const flp_sizes *flp_header_sizes(void)
+{
+    static const flp_sizes sizes = { /* in the order of flp_sizes */
+        sizeof(flp_sizes),
+        sizeof(flp_context_options), sizeof(flp_counters), sizeof(flp_device_facts),
+        sizeof(flp_linear_logp_problem), sizeof(flp_linear_logp_args),
+        sizeof(flp_linear_logp_backward_problem), sizeof(flp_linear_logp_backward_args),
+        sizeof(flp_linear_cross_entropy_problem), sizeof(flp_linear_cross_entropy_args), sizeof(flp_token_input), sizeof(flp_token_parameter),
+        sizeof(flp_weighted_sum_problem), sizeof(flp_weighted_sum_args),
+        sizeof(flp_weighted_sum_backward_problem), sizeof(flp_weighted_sum_backward_args),
+        sizeof(flp_logits_logp_problem), sizeof(flp_logits_logp_args),
+        sizeof(flp_logits_logp_backward_problem), sizeof(flp_logits_logp_backward_args)
+    };
+
+    return &sizes;
+}
+
+#define FLP_OPERATOR(X)                                                                                                            \
+    FLP_API flp_status X##_problem_format_sized(const X##_problem *problem, char *text, size_t bytes, const flp_sizes *sizes);     \
+    FLP_API flp_status X##_problem_parse_sized(const char *text, X##_problem *problem, const flp_sizes *sizes);                    \
+    FLP_API flp_status X##_plan_create_sized(flp_context *context, const X##_problem *problem, flp_plan **plan,                    \
+                                             const flp_sizes *sizes);                                                              \
+    FLP_API flp_status X##_execute_sized(flp_plan *plan, const X##_args *args, const flp_sizes *sizes);                            \
+    FLP_API flp_status X##_sized(flp_context *context, const X##_problem *problem, const X##_args *args, const flp_sizes *sizes);  \
+    FLP_API flp_status X##_prepare_sized(flp_context *context, const X##_problem *problem, void *stream, const flp_sizes *sizes);  \
+    FLP_INLINE flp_status X##_problem_format(const X##_problem *problem, char *text, size_t bytes)                                 \
+    {                                                                                                                              \
+        return X##_problem_format_sized(problem, text, bytes, flp_header_sizes());                                                 \
+    }                                                                                                                              \
+    FLP_INLINE flp_status X##_problem_parse(const char *text, X##_problem *problem)                                                \
+    {                                                                                                                              \
+        return X##_problem_parse_sized(text, problem, flp_header_sizes());                                                         \
+    }                                                                                                                              \
+    FLP_INLINE flp_status X##_plan_create(flp_context *context, const X##_problem *problem, flp_plan **plan)                       \
+    {                                                                                                                              \
+        return X##_plan_create_sized(context, problem, plan, flp_header_sizes());                                                  \
+    }                                                                                                                              \
+    FLP_INLINE flp_status X##_execute(flp_plan *plan, const X##_args *args)                                                        \
+    {                                                                                                                              \
+        return X##_execute_sized(plan, args, flp_header_sizes());                                                                  \
+    }                                                                                                                              \
+    FLP_INLINE flp_status X(flp_context *context, const X##_problem *problem, const X##_args *args)                                \
+    {                                                                                                                              \
+        return X##_sized(context, problem, args, flp_header_sizes());                                                              \
+    }                                                                                                                              \
+    FLP_INLINE flp_status X##_prepare(flp_context *context, const X##_problem *problem, void *stream)                              \
+    {                                                                                                                              \
+        return X##_prepare_sized(context, problem, stream, flp_header_sizes());                                                    \
+    }
+FLP_OPERATOR(flp_linear_logp)
+FLP_OPERATOR(flp_linear_logp_backward)
+FLP_OPERATOR(flp_linear_cross_entropy)
+FLP_OPERATOR(flp_weighted_sum)
+FLP_OPERATOR(flp_weighted_sum_backward)
+FLP_OPERATOR(flp_logits_logp)
+FLP_OPERATOR(flp_logits_logp_backward)
+#undef FLP_OPERATOR
+
+FLP_API flp_status flp_context_create_sized(const flp_context_options *options, flp_context **context, const flp_sizes *sizes);
+FLP_INLINE flp_status flp_context_create(const flp_context_options *options, flp_context **context)
+{
+    return flp_context_create_sized(options, context, flp_header_sizes());
+}
+
+FLP_API flp_status flp_context_counters_sized(const flp_context *context, flp_counters *counters, const flp_sizes *sizes);
+FLP_INLINE flp_status flp_context_counters(const flp_context *context, flp_counters *counters)
+{
+    return flp_context_counters_sized(context, counters, flp_header_sizes());
+}
+
+FLP_API flp_status flp_linear_logp_backward_execute_forward_sized(flp_plan *plan, const flp_linear_logp_args *args, const flp_sizes *sizes);
+FLP_INLINE flp_status flp_linear_logp_backward_execute_forward(flp_plan *plan, const flp_linear_logp_args *args)
+{
+    return flp_linear_logp_backward_execute_forward_sized(plan, args, flp_header_sizes());
+}
+
+FLP_API flp_status flp_device_describe_sized(int ordinal, flp_device_facts *facts, const flp_sizes *sizes);
+FLP_INLINE flp_status flp_device_describe(int ordinal, flp_device_facts *facts)
+{
+    return flp_device_describe_sized(ordinal, facts, flp_header_sizes());
+}
 
 #ifdef __cplusplus
 }

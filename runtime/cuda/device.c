@@ -1,6 +1,7 @@
 /* Facts of the devices, and the context that is current in this thread. */
 #include "cuda/device.h"
 
+#include "base/sized.h"
 #include "base/status.h"
 #include "cuda/library.h"
 
@@ -104,8 +105,9 @@ flp_status flp_device_count(int *count)
     return status == FLP_OK ? flp_driver_check(driver, driver->device_count(count), "cuDeviceGetCount") : status;
 }
 
-flp_status flp_device_describe(int ordinal, flp_device_facts *facts)
+flp_status flp_device_describe_sized(int ordinal, flp_device_facts *facts, const flp_sizes *sizes)
 {
+    flp_device_facts own = { 0 };
     const flp_driver *driver;
     CUdevice device = 0;
     int count = 0;
@@ -113,8 +115,9 @@ flp_status flp_device_describe(int ordinal, flp_device_facts *facts)
 
     if (!facts)
         return flp_status_fail(FLP_BAD_ARGUMENT, "facts: got NULL, wanted a pointer to flp_device_facts");
-    *facts = (flp_device_facts){ 0 };
-    status = flp_driver_get(&driver);
+    status = flp_sized_give(&flp_sized_device_facts, sizes, &own, 0, facts);
+    if (status == FLP_OK)
+        status = flp_driver_get(&driver);
     if (status == FLP_OK)
         status = flp_driver_check(driver, driver->device_count(&count), "cuDeviceGetCount");
     if (status != FLP_OK)
@@ -122,5 +125,7 @@ flp_status flp_device_describe(int ordinal, flp_device_facts *facts)
     if (ordinal < 0 || ordinal >= count)
         return flp_status_fail(FLP_BAD_ARGUMENT, "ordinal: got %d, wanted 0 .. %d", ordinal, count - 1);
     status = flp_driver_check(driver, driver->device_get(&device, ordinal), "cuDeviceGet");
-    return status == FLP_OK ? describe(driver, device, facts) : status;
+    if (status == FLP_OK)
+        status = describe(driver, device, &own);
+    return status == FLP_OK ? flp_sized_give(&flp_sized_device_facts, sizes, &own, 0, facts) : status;
 }

@@ -1,4 +1,5 @@
 /* linear_cross_entropy: check, find memory, run on the plan's path. */
+#include "base/sized.h"
 #include "base/status.h"
 #include "ops/arguments.h"
 #include "ops/execute.h"
@@ -59,11 +60,15 @@ static flp_status execute(flp_plan *common, const flp_linear_cross_entropy_args 
 }
 
 /* Without rows too there are zeros to write: the context counts. */
-flp_status flp_linear_cross_entropy_execute(flp_plan *plan, const flp_linear_cross_entropy_args *args)
+flp_status flp_linear_cross_entropy_execute_sized(flp_plan *plan, const flp_linear_cross_entropy_args *args, const flp_sizes *sizes)
 {
+    flp_cross_entropy_own_args own;
     unsigned long long cuda_context;
-    flp_status status = flp_execute_begin(plan, &flp_linear_cross_entropy_operator, args, 1, &cuda_context);
+    flp_status status = FLP_OK;
 
+    args = flp_linear_cross_entropy_args_take(args, &own, sizes, &status);
+    if (status == FLP_OK)
+        status = flp_execute_begin(plan, &flp_linear_cross_entropy_operator, args, 1, &cuda_context);
     return status == FLP_OK ? execute(plan, args, cuda_context) : status;
 }
 
@@ -81,15 +86,20 @@ static flp_status check_call(const flp_linear_cross_entropy_problem *problem, co
 }
 
 /* No rows take the plan of one: somebody has to write the zeros. */
-flp_status flp_linear_cross_entropy(flp_context *context, const flp_linear_cross_entropy_problem *problem,
-                                    const flp_linear_cross_entropy_args *args)
+flp_status flp_linear_cross_entropy_sized(flp_context *context, const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args,
+                                          const flp_sizes *sizes)
 {
+    flp_linear_cross_entropy_problem own_problem;
+    flp_cross_entropy_own_args own_args;
     flp_dispatch_call call;
     unsigned long long cuda_context;
     flp_plan *plan;
-    flp_status status;
+    flp_status status = FLP_OK;
 
-    status = flp_arguments_check_call(context, problem, args);
+    problem = flp_sized_take(&flp_sized_linear_cross_entropy_problem, sizes, problem, &own_problem, &status);
+    args = flp_linear_cross_entropy_args_take(args, &own_args, sizes, &status);
+    if (status == FLP_OK)
+        status = flp_arguments_check_call(context, problem, args);
     if (status != FLP_OK)
         return status;
     status = check_call(problem, args);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "base/status.h"
 #include "cpu/convert.h"
 #include "ops/arguments.h"
@@ -66,6 +67,33 @@ static flp_status check_outputs(const flp_linear_cross_entropy_problem *problem,
     return status == FLP_OK ? flp_arguments_check_absent("entropy", args->entropy, "entropy is 0") : status;
 }
 
+/* ---- arguments of another header ---- */
+
+/* own: room for `most`. A count that check_list refuses is left to it. */
+static const void *take_list(const flp_sized_struct *known, const flp_sizes *sizes, const void *list, int count, int most, void *own, flp_status *status)
+{
+    if (!list || count < 0 || count > most || flp_sized_same(known, sizes))
+        return list;
+    for (int i = 0; i < count && *status == FLP_OK; i++)
+        *status = flp_sized_copy(known, sizes, (const char *)list + i * flp_sized_bytes(sizes, known->part[0].at),
+                                 (char *)own + i * known->part[0].bytes);
+    return own;
+}
+
+const flp_linear_cross_entropy_args *flp_linear_cross_entropy_args_take(const flp_linear_cross_entropy_args *args, flp_cross_entropy_own_args *own,
+                                                                        const flp_sizes *sizes, flp_status *status)
+{
+    const flp_linear_cross_entropy_args *taken = flp_sized_take(&flp_sized_linear_cross_entropy_args, sizes, args, &own->args, status);
+
+    if (!taken || (flp_sized_same(&flp_sized_token_input, sizes) && flp_sized_same(&flp_sized_token_parameter, sizes)))
+        return taken;
+    own->args = *taken;
+    own->args.token_inputs = take_list(&flp_sized_token_input, sizes, taken->token_inputs, taken->token_input_count, FLP_TOKEN_INPUTS, own->inputs, status);
+    own->args.token_parameters = take_list(&flp_sized_token_parameter, sizes, taken->token_parameters, taken->token_parameter_count, FLP_TOKEN_PARAMETERS,
+                                           own->parameters, status);
+    return &own->args;
+}
+
 /* ---- the token loss' names ---- */
 
 static int find(const char (*names)[FLP_TOKEN_LOSS_NAME_BYTES], int count, const char *name)
@@ -82,17 +110,18 @@ static flp_status refuse_name(const char *argument, const char *name, const char
     return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got \"%.40s\", which is no %s of %s", argument, name ? name : "NULL", one, loss);
 }
 
-static flp_status check_list(const char *argument, const void *list, int count)
+/* most: that any token loss takes. */
+static flp_status check_list(const char *argument, const void *list, int count, int most)
 {
-    if (count >= 0 && (list || count == 0))
+    if (count >= 0 && count <= most && (list || count == 0))
         return FLP_OK;
-    return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %s and a count of %d", argument, list ? "an array" : "NULL", count);
+    return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %s and a count of %d, wanted at most %d", argument, list ? "an array" : "NULL", count, most);
 }
 
 static flp_status resolve_inputs(const flp_token_program *program, const char *loss, flp_cross_entropy_call *call)
 {
     const flp_linear_cross_entropy_args *args = call->args;
-    flp_status status = check_list("token_inputs", args->token_inputs, args->token_input_count);
+    flp_status status = check_list("token_inputs", args->token_inputs, args->token_input_count, FLP_TOKEN_INPUTS);
 
     for (int i = 0; status == FLP_OK && i < args->token_input_count; i++) {
         const flp_token_input *given = &args->token_inputs[i];
@@ -139,7 +168,7 @@ static flp_status resolve_parameters(const flp_linear_cross_entropy_problem *pro
                                      flp_cross_entropy_call *call)
 {
     const flp_linear_cross_entropy_args *args = call->args;
-    flp_status status = check_list("token_parameters", args->token_parameters, args->token_parameter_count);
+    flp_status status = check_list("token_parameters", args->token_parameters, args->token_parameter_count, FLP_TOKEN_PARAMETERS);
 
     memcpy(call->parameter, program->default_value, sizeof(call->parameter));
     if (status == FLP_OK && !problem->token_loss[0])

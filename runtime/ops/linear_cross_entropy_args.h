@@ -4,6 +4,17 @@
 #include "cpu/linear_cross_entropy_cpu.h"
 #include "fusedlogp.h"
 
+/* Arguments as this library knows them, of a caller with another header. */
+typedef struct {
+    flp_linear_cross_entropy_args args;
+    flp_token_input inputs[FLP_TOKEN_INPUTS];
+    flp_token_parameter parameters[FLP_TOKEN_PARAMETERS];
+} flp_cross_entropy_own_args;
+
+/* As flp_sized_take, with the arrays that args has. */
+const flp_linear_cross_entropy_args *flp_linear_cross_entropy_args_take(const flp_linear_cross_entropy_args *args, flp_cross_entropy_own_args *own,
+                                                                        const flp_sizes *sizes, flp_status *status);
+
 /* Everything but the targets' values and the workspace; of args with rows = 0 the scalars and what is written all the same. Fills in call,
  * which borrows args. FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */
 flp_status flp_linear_cross_entropy_args_resolve(const flp_linear_cross_entropy_problem *normal, const flp_token_program *program,

@@ -1,4 +1,5 @@
 /* linear_logp: check, find memory, run on the plan's path. */
+#include "base/sized.h"
 #include "base/status.h"
 #include "cpu/linear_logp_cpu.h"
 #include "ops/arguments.h"
@@ -55,11 +56,15 @@ static flp_status execute(flp_plan *plan, const flp_linear_logp_args *args, unsi
     return flp_plan_on_gpu(plan) ? run_on_gpu(plan, args) : run_on_cpu(plan, args);
 }
 
-flp_status flp_linear_logp_execute(flp_plan *plan, const flp_linear_logp_args *args)
+flp_status flp_linear_logp_execute_sized(flp_plan *plan, const flp_linear_logp_args *args, const flp_sizes *sizes)
 {
+    flp_linear_logp_args own;
     unsigned long long cuda_context;
-    flp_status status = flp_execute_begin(plan, &flp_linear_logp_operator, args, args ? args->rows : 0, &cuda_context);
+    flp_status status = FLP_OK;
 
+    args = flp_sized_take(&flp_sized_linear_logp_args, sizes, args, &own, &status);
+    if (status == FLP_OK)
+        status = flp_execute_begin(plan, &flp_linear_logp_operator, args, args ? args->rows : 0, &cuda_context);
     return status == FLP_OK ? execute(plan, args, cuda_context) : status;
 }
 
@@ -82,14 +87,20 @@ static flp_status check_call(const flp_linear_logp_problem *problem, const flp_l
     return status == FLP_OK ? flp_linear_logp_args_check_elements(problem, args) : status;
 }
 
-flp_status flp_linear_logp(flp_context *context, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args)
+flp_status flp_linear_logp_sized(flp_context *context, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args,
+                                 const flp_sizes *sizes)
 {
+    flp_linear_logp_problem own_problem;
+    flp_linear_logp_args own_args;
     flp_dispatch_call call;
     unsigned long long cuda_context;
     flp_plan *plan;
-    flp_status status;
+    flp_status status = FLP_OK;
 
-    status = flp_arguments_check_call(context, problem, args);
+    problem = flp_sized_take(&flp_sized_linear_logp_problem, sizes, problem, &own_problem, &status);
+    args = flp_sized_take(&flp_sized_linear_logp_args, sizes, args, &own_args, &status);
+    if (status == FLP_OK)
+        status = flp_arguments_check_call(context, problem, args);
     if (status != FLP_OK)
         return status;
     if (args->rows == 0)

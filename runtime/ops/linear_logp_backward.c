@@ -1,4 +1,5 @@
 /* linear_logp's backward: check, find memory, run on the plan's path. */
+#include "base/sized.h"
 #include "base/status.h"
 #include "cpu/linear_logp_backward_cpu.h"
 #include "cpu/linear_logp_cpu.h"
@@ -79,12 +80,16 @@ static flp_status check_forward_targets(const flp_plan *plan, const flp_linear_l
     return args->flags & FLP_CHECK_TARGETS ? check_targets(plan, &shared) : FLP_OK;
 }
 
-flp_status flp_linear_logp_backward_execute_forward(flp_plan *plan, const flp_linear_logp_args *args)
+flp_status flp_linear_logp_backward_execute_forward_sized(flp_plan *plan, const flp_linear_logp_args *args, const flp_sizes *sizes)
 {
+    flp_linear_logp_args own;
     unsigned long long cuda_context;
-    flp_status status = flp_execute_begin(plan, &flp_linear_logp_backward_operator, args, args ? args->rows : 0, &cuda_context);
+    flp_status status = FLP_OK;
     flp_execute_call call;
 
+    args = flp_sized_take(&flp_sized_linear_logp_args, sizes, args, &own, &status);
+    if (status == FLP_OK)
+        status = flp_execute_begin(plan, &flp_linear_logp_backward_operator, args, args ? args->rows : 0, &cuda_context);
     if (status == FLP_OK)
         status = check_forward(plan, args);
     if (status != FLP_OK || args->rows == 0)
@@ -119,11 +124,15 @@ static flp_status execute(flp_plan *plan, const flp_linear_logp_backward_args *a
 }
 
 /* Without rows too there are zeros to write: the context counts. */
-flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp_linear_logp_backward_args *args)
+flp_status flp_linear_logp_backward_execute_sized(flp_plan *plan, const flp_linear_logp_backward_args *args, const flp_sizes *sizes)
 {
+    flp_linear_logp_backward_args own;
     unsigned long long cuda_context;
-    flp_status status = flp_execute_begin(plan, &flp_linear_logp_backward_operator, args, 1, &cuda_context);
+    flp_status status = FLP_OK;
 
+    args = flp_sized_take(&flp_sized_linear_logp_backward_args, sizes, args, &own, &status);
+    if (status == FLP_OK)
+        status = flp_execute_begin(plan, &flp_linear_logp_backward_operator, args, 1, &cuda_context);
     return status == FLP_OK ? execute(plan, args, cuda_context) : status;
 }
 
@@ -142,15 +151,20 @@ static flp_status check_call(const flp_linear_logp_backward_problem *problem, co
 }
 
 /* No rows take the plan of one: somebody has to write the zeros. */
-flp_status flp_linear_logp_backward(flp_context *context, const flp_linear_logp_backward_problem *problem,
-                                    const flp_linear_logp_backward_args *args)
+flp_status flp_linear_logp_backward_sized(flp_context *context, const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,
+                                          const flp_sizes *sizes)
 {
+    flp_linear_logp_backward_problem own_problem;
+    flp_linear_logp_backward_args own_args;
     flp_dispatch_call call;
     unsigned long long cuda_context;
     flp_plan *plan;
-    flp_status status;
+    flp_status status = FLP_OK;
 
-    status = flp_arguments_check_call(context, problem, args);
+    problem = flp_sized_take(&flp_sized_linear_logp_backward_problem, sizes, problem, &own_problem, &status);
+    args = flp_sized_take(&flp_sized_linear_logp_backward_args, sizes, args, &own_args, &status);
+    if (status == FLP_OK)
+        status = flp_arguments_check_call(context, problem, args);
     if (status != FLP_OK)
         return status;
     status = check_call(problem, args);

@@ -1,4 +1,5 @@
 /* logits_logp_backward: check, find a plan, run. */
+#include "base/sized.h"
 #include "base/status.h"
 #include "ops/arguments.h"
 #include "ops/execute.h"
@@ -20,11 +21,15 @@ static flp_status execute(flp_plan *plan, const flp_logits_logp_backward_args *a
     return flp_logits_logp_run(plan, &call, &memory, args->flags, cuda_context, flp_logits_logp_launch_backward);
 }
 
-flp_status flp_logits_logp_backward_execute(flp_plan *plan, const flp_logits_logp_backward_args *args)
+flp_status flp_logits_logp_backward_execute_sized(flp_plan *plan, const flp_logits_logp_backward_args *args, const flp_sizes *sizes)
 {
+    flp_logits_logp_backward_args own;
     unsigned long long cuda_context;
-    flp_status status = flp_execute_begin(plan, &flp_logits_logp_backward_operator, args, args ? args->rows : 0, &cuda_context);
+    flp_status status = FLP_OK;
 
+    args = flp_sized_take(&flp_sized_logits_logp_backward_args, sizes, args, &own, &status);
+    if (status == FLP_OK)
+        status = flp_execute_begin(plan, &flp_logits_logp_backward_operator, args, args ? args->rows : 0, &cuda_context);
     return status == FLP_OK ? execute(plan, args, cuda_context) : status;
 }
 
@@ -41,14 +46,20 @@ static flp_status check_empty_call(const flp_logits_logp_backward_problem *probl
     return status == FLP_OK ? flp_logits_logp_args_check_backward(&normal, args, &call) : status;
 }
 
-flp_status flp_logits_logp_backward(flp_context *context, const flp_logits_logp_backward_problem *problem, const flp_logits_logp_backward_args *args)
+flp_status flp_logits_logp_backward_sized(flp_context *context, const flp_logits_logp_backward_problem *problem, const flp_logits_logp_backward_args *args,
+                                          const flp_sizes *sizes)
 {
+    flp_logits_logp_backward_problem own_problem;
+    flp_logits_logp_backward_args own_args;
     flp_dispatch_call call;
     unsigned long long cuda_context;
     flp_plan *plan;
-    flp_status status;
+    flp_status status = FLP_OK;
 
-    status = flp_arguments_check_call(context, problem, args);
+    problem = flp_sized_take(&flp_sized_logits_logp_backward_problem, sizes, problem, &own_problem, &status);
+    args = flp_sized_take(&flp_sized_logits_logp_backward_args, sizes, args, &own_args, &status);
+    if (status == FLP_OK)
+        status = flp_arguments_check_call(context, problem, args);
     if (status != FLP_OK)
         return status;
     if (args->rows == 0)

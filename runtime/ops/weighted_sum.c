@@ -1,4 +1,5 @@
 /* weighted_sum: check, run on the plan's path. */
+#include "base/sized.h"
 #include "base/status.h"
 #include "cpu/convert.h"
 #include "cpu/weighted_sum_cpu.h"
@@ -58,11 +59,15 @@ static flp_status execute(flp_plan *plan, const flp_weighted_sum_args *args, uns
     return status == FLP_OK ? flp_execute_on_gpu(plan, &call, launch, args) : status;
 }
 
-flp_status flp_weighted_sum_execute(flp_plan *plan, const flp_weighted_sum_args *args)
+flp_status flp_weighted_sum_execute_sized(flp_plan *plan, const flp_weighted_sum_args *args, const flp_sizes *sizes)
 {
+    flp_weighted_sum_args own;
     unsigned long long cuda_context;
-    flp_status status = flp_execute_begin(plan, &flp_weighted_sum_operator, args, args ? args->rows : 0, &cuda_context);
+    flp_status status = FLP_OK;
 
+    args = flp_sized_take(&flp_sized_weighted_sum_args, sizes, args, &own, &status);
+    if (status == FLP_OK)
+        status = flp_execute_begin(plan, &flp_weighted_sum_operator, args, args ? args->rows : 0, &cuda_context);
     return status == FLP_OK ? execute(plan, args, cuda_context) : status;
 }
 
@@ -86,14 +91,20 @@ static flp_status check_call(const flp_weighted_sum_problem *problem, const flp_
     return status == FLP_OK ? flp_arguments_check_address("x", args->x, flp_dtype_bytes(problem->dtype)) : status;
 }
 
-flp_status flp_weighted_sum(flp_context *context, const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args)
+flp_status flp_weighted_sum_sized(flp_context *context, const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args,
+                                  const flp_sizes *sizes)
 {
+    flp_weighted_sum_problem own_problem;
+    flp_weighted_sum_args own_args;
     flp_dispatch_call call;
     unsigned long long cuda_context;
     flp_plan *plan;
-    flp_status status;
+    flp_status status = FLP_OK;
 
-    status = flp_arguments_check_call(context, problem, args);
+    problem = flp_sized_take(&flp_sized_weighted_sum_problem, sizes, problem, &own_problem, &status);
+    args = flp_sized_take(&flp_sized_weighted_sum_args, sizes, args, &own_args, &status);
+    if (status == FLP_OK)
+        status = flp_arguments_check_call(context, problem, args);
     if (status != FLP_OK)
         return status;
     if (args->rows == 0)

@@ -1,4 +1,5 @@
 /* weighted_sum_backward: check, find memory, run on the plan's path. */
+#include "base/sized.h"
 #include "base/status.h"
 #include "cpu/convert.h"
 #include "cpu/weighted_sum_backward_cpu.h"
@@ -69,12 +70,16 @@ static flp_status execute(flp_plan *plan, const flp_weighted_sum_backward_args *
     return status == FLP_OK ? flp_execute_on_gpu(plan, &call, flp_weighted_sum_backward_launch, args) : status;
 }
 
-flp_status flp_weighted_sum_backward_execute(flp_plan *plan, const flp_weighted_sum_backward_args *args)
+flp_status flp_weighted_sum_backward_execute_sized(flp_plan *plan, const flp_weighted_sum_backward_args *args, const flp_sizes *sizes)
 {
+    flp_weighted_sum_backward_args own;
     unsigned long long cuda_context;
     /* Without rows there may still be a launch. */
-    flp_status status = flp_execute_begin(plan, &flp_weighted_sum_backward_operator, args, 1, &cuda_context);
+    flp_status status = FLP_OK;
 
+    args = flp_sized_take(&flp_sized_weighted_sum_backward_args, sizes, args, &own, &status);
+    if (status == FLP_OK)
+        status = flp_execute_begin(plan, &flp_weighted_sum_backward_operator, args, 1, &cuda_context);
     return status == FLP_OK ? execute(plan, args, cuda_context) : status;
 }
 
@@ -93,16 +98,21 @@ static flp_status check_call(const flp_weighted_sum_backward_problem *problem, c
     return status == FLP_OK ? flp_arguments_check_optional("grad_x", args->grad_x, flp_dtype_bytes(problem->grad_x)) : status;
 }
 
-flp_status flp_weighted_sum_backward(flp_context *context, const flp_weighted_sum_backward_problem *problem,
-                                     const flp_weighted_sum_backward_args *args)
+flp_status flp_weighted_sum_backward_sized(flp_context *context, const flp_weighted_sum_backward_problem *problem, const flp_weighted_sum_backward_args *args,
+                                           const flp_sizes *sizes)
 {
+    flp_weighted_sum_backward_problem own_problem;
+    flp_weighted_sum_backward_args own_args;
     flp_dispatch_call call;
     unsigned long long cuda_context;
     uintptr_t addresses;
     flp_plan *plan;
-    flp_status status;
+    flp_status status = FLP_OK;
 
-    status = flp_arguments_check_call(context, problem, args);
+    problem = flp_sized_take(&flp_sized_weighted_sum_backward_problem, sizes, problem, &own_problem, &status);
+    args = flp_sized_take(&flp_sized_weighted_sum_backward_args, sizes, args, &own_args, &status);
+    if (status == FLP_OK)
+        status = flp_arguments_check_call(context, problem, args);
     if (status != FLP_OK)
         return status;
     status = check_call(problem, args);

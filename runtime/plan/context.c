@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/sized.h"
 #include "base/status.h"
 #include "plan/dispatch.h"
 #include "plan/scratch.h"
@@ -38,17 +39,20 @@ static flp_status fill(const flp_context_options *options, flp_context *context)
     return status;
 }
 
-flp_status flp_context_create(const flp_context_options *options, flp_context **context)
+flp_status flp_context_create_sized(const flp_context_options *options, flp_context **context, const flp_sizes *sizes)
 {
     const flp_context_options defaults = { 0 };
-    flp_status status;
+    flp_context_options own;
+    flp_status status = FLP_OK;
 
     if (!context)
         return flp_status_fail(FLP_BAD_ARGUMENT, "context: got NULL, wanted a pointer to flp_context *");
     *context = NULL;
+    options = flp_sized_take(&flp_sized_context_options, sizes, options, &own, &status);
     if (!options)
         options = &defaults;
-    status = check_options(options);
+    if (status == FLP_OK)
+        status = check_options(options);
     if (status != FLP_OK)
         return status;
     *context = calloc(1, sizeof(**context));
@@ -73,9 +77,13 @@ void flp_context_destroy(flp_context *context)
     free(context);
 }
 
-void flp_context_counters(const flp_context *context, flp_counters *counters)
+flp_status flp_context_counters_sized(const flp_context *context, flp_counters *counters, const flp_sizes *sizes)
 {
-    *counters = (flp_counters){ 0 };
-    flp_kernel_store_counters(context->store, counters);
-    counters->plans = atomic_load(&context->plans);
+    flp_counters own = { 0 };
+
+    if (!context || !counters)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", context ? "counters" : "context");
+    flp_kernel_store_counters(context->store, &own);
+    own.plans = atomic_load(&context->plans);
+    return flp_sized_give(&flp_sized_counters, sizes, &own, 0, counters);
 }

@@ -113,6 +113,8 @@ static flp_status check_options(const flp_linear_cross_entropy_problem *problem)
         problem->reduction != FLP_REDUCE_NONE)
         status = flp_status_fail(FLP_BAD_ARGUMENT, "reduction: got %d, wanted FLP_REDUCE_MEAN, FLP_REDUCE_SUM or FLP_REDUCE_NONE",
                                  (int)problem->reduction);
+    if (status == FLP_OK && problem->reserved != 0)
+        status = flp_status_fail(FLP_BAD_ARGUMENT, "reserved: got %d, wanted 0", problem->reserved);
     if (status == FLP_OK && problem->class_weights != FLP_NONE && flp_problem_check_float("class_weights", problem->class_weights) != FLP_OK)
         status = flp_status_fail(FLP_BAD_ARGUMENT, "class_weights: got %d, wanted FLP_NONE, FLP_BF16, FLP_F16 or FLP_F32",
                                  (int)problem->class_weights);
@@ -160,17 +162,17 @@ int flp_linear_cross_entropy_problem_pack(const void *given, flp_dispatch_key *k
 
     key->choices = key->choices << 7 | reduction | classes << 2 | smoothing << 4 | tokens << 5 | entropy << 6;
     memcpy(&key->sizes[9], problem->token_loss, length);
-    return known && reduction <= FLP_REDUCE_NONE && classes <= FLP_F32 && smoothing <= 1 && tokens <= 1 && entropy <= 1 &&
+    return known && reduction <= FLP_REDUCE_NONE && classes <= FLP_F32 && smoothing <= 1 && tokens <= 1 && entropy <= 1 && problem->reserved == 0 &&
            length < FLP_TOKEN_LOSS_NAME_BYTES;
 }
 _Static_assert((FLP_DISPATCH_SIZES - 9) * sizeof(uint64_t) == FLP_TOKEN_LOSS_NAME_BYTES, "a dispatch key holds a token loss' name");
 
-flp_status flp_linear_cross_entropy_problem_format(const flp_linear_cross_entropy_problem *problem, char *text, size_t bytes)
+flp_status flp_linear_cross_entropy_problem_format_sized(const flp_linear_cross_entropy_problem *problem, char *text, size_t bytes, const flp_sizes *sizes)
 {
-    return flp_problem_text_write(&flp_linear_cross_entropy_operator, problem, text, bytes);
+    return flp_problem_text_format(&flp_linear_cross_entropy_operator, problem, text, bytes, sizes);
 }
 
-flp_status flp_linear_cross_entropy_problem_parse(const char *text, flp_linear_cross_entropy_problem *problem)
+flp_status flp_linear_cross_entropy_problem_parse_sized(const char *text, flp_linear_cross_entropy_problem *problem, const flp_sizes *sizes)
 {
-    return flp_problem_text_read(&flp_linear_cross_entropy_operator, text, problem);
+    return flp_problem_text_parse(&flp_linear_cross_entropy_operator, text, problem, sizes);
 }

@@ -241,6 +241,7 @@ static void write_numerics(const flp_plan *common, flp_text *text)
 const flp_operator flp_linear_logp_backward_operator = {
     .name = "linear_logp_backward",
     .problem_bytes = sizeof(flp_linear_logp_backward_problem),
+    .problem_struct = &flp_sized_linear_logp_backward_problem,
     .rows_at = offsetof(flp_linear_logp_backward_problem, forward.rows),
     .pointer_alignment_at = offsetof(flp_linear_logp_backward_problem, forward.pointer_alignment),
     .backend_at = offsetof(flp_linear_logp_backward_problem, forward.backend),
@@ -259,12 +260,14 @@ const flp_operator flp_linear_logp_backward_operator = {
 };
 _Static_assert(sizeof(flp_linear_logp_backward_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");
 
-flp_status flp_linear_logp_backward_plan_create(flp_context *context, const flp_linear_logp_backward_problem *problem, flp_plan **plan)
+flp_status flp_linear_logp_backward_plan_create_sized(flp_context *context, const flp_linear_logp_backward_problem *problem, flp_plan **plan,
+                                                      const flp_sizes *sizes)
 {
-    return flp_plan_make(context, &flp_linear_logp_backward_operator, problem, plan);
+    return flp_plan_make_sized(context, &flp_linear_logp_backward_operator, problem, plan, sizes);
 }
 
-flp_status flp_linear_logp_backward_prepare(flp_context *context, const flp_linear_logp_backward_problem *problem, void *stream)
+flp_status flp_linear_logp_backward_prepare_sized(flp_context *context, const flp_linear_logp_backward_problem *problem, void *stream,
+                                                  const flp_sizes *sizes)
 {
-    return flp_prepare_problem(context, &flp_linear_logp_backward_operator, problem, stream);
+    return flp_prepare_problem(context, &flp_linear_logp_backward_operator, problem, stream, sizes);
 }

@@ -53,6 +53,7 @@ static void describe(const flp_plan *common, flp_text *text)
 const flp_operator flp_logits_logp_operator = {
     .name = "logits_logp",
     .problem_bytes = sizeof(flp_logits_logp_problem),
+    .problem_struct = &flp_sized_logits_logp_problem,
     .rows_at = offsetof(flp_logits_logp_problem, rows),
     .pointer_alignment_at = offsetof(flp_logits_logp_problem, pointer_alignment),
     .backend_at = offsetof(flp_logits_logp_problem, backend),
@@ -68,12 +69,14 @@ const flp_operator flp_logits_logp_operator = {
 };
 _Static_assert(sizeof(flp_logits_logp_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");
 
-flp_status flp_logits_logp_plan_create(flp_context *context, const flp_logits_logp_problem *problem, flp_plan **plan)
+flp_status flp_logits_logp_plan_create_sized(flp_context *context, const flp_logits_logp_problem *problem, flp_plan **plan,
+                                             const flp_sizes *sizes)
 {
-    return flp_plan_make(context, &flp_logits_logp_operator, problem, plan);
+    return flp_plan_make_sized(context, &flp_logits_logp_operator, problem, plan, sizes);
 }
 
-flp_status flp_logits_logp_prepare(flp_context *context, const flp_logits_logp_problem *problem, void *stream)
+flp_status flp_logits_logp_prepare_sized(flp_context *context, const flp_logits_logp_problem *problem, void *stream,
+                                         const flp_sizes *sizes)
 {
-    return flp_prepare_problem(context, &flp_logits_logp_operator, problem, stream);
+    return flp_prepare_problem(context, &flp_logits_logp_operator, problem, stream, sizes);
 }

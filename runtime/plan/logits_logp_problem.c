@@ -76,12 +76,12 @@ int flp_logits_logp_problem_pack(const void *given, flp_dispatch_key *key)
     return flp_dispatch_key_choose(key, choices, sizeof(choices) / sizeof(choices[0]));
 }
 
-flp_status flp_logits_logp_problem_format(const flp_logits_logp_problem *problem, char *text, size_t bytes)
+flp_status flp_logits_logp_problem_format_sized(const flp_logits_logp_problem *problem, char *text, size_t bytes, const flp_sizes *sizes)
 {
-    return flp_problem_text_write(&flp_logits_logp_operator, problem, text, bytes);
+    return flp_problem_text_format(&flp_logits_logp_operator, problem, text, bytes, sizes);
 }
 
-flp_status flp_logits_logp_problem_parse(const char *text, flp_logits_logp_problem *problem)
+flp_status flp_logits_logp_problem_parse_sized(const char *text, flp_logits_logp_problem *problem, const flp_sizes *sizes)
 {
-    return flp_problem_text_read(&flp_logits_logp_operator, text, problem);
+    return flp_problem_text_parse(&flp_logits_logp_operator, text, problem, sizes);
 }

@@ -4,6 +4,7 @@
 #define FLP_PLAN_OPERATOR_H
 #include <stddef.h>
 
+#include "base/sized.h"
 #include "base/text.h"
 #include "plan/dispatch_key.h"
 #include "plan/problem_text.h"
@@ -12,6 +13,7 @@ typedef struct flp_operator {
     const char *name; /* as its canonical strings begin */
 
     size_t problem_bytes;                         /* at most FLP_PROBLEM_BYTES */
+    const flp_sized_struct *problem_struct;
     size_t rows_at, pointer_alignment_at, backend_at; /* in the problem: int64_t, int, flp_backend */
     const flp_problem_syntax *syntax;
     /* Checks every field and fills in the defaults. FLP_BAD_ARGUMENT names the field, what it got and what was wanted. */

@@ -146,6 +146,17 @@ flp_status flp_plan_make(flp_context *context, const flp_operator *operator, con
     return status;
 }
 
+flp_status flp_plan_make_sized(flp_context *context, const flp_operator *operator, const void *problem, flp_plan **plan, const flp_sizes *sizes)
+{
+    flp_problem_storage own;
+    flp_status status = FLP_OK;
+
+    if (plan)
+        *plan = NULL;
+    problem = flp_sized_take(operator->problem_struct, sizes, problem, &own, &status);
+    return status == FLP_OK ? flp_plan_make(context, operator, problem, plan) : status;
+}
+
 void flp_plan_destroy(flp_plan *plan)
 {
     if (!plan)

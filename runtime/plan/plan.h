@@ -25,6 +25,8 @@ struct flp_plan {
 
 /* flp_X_plan_create. */
 flp_status flp_plan_make(flp_context *context, const flp_operator *operator, const void *problem, flp_plan **plan);
+/* With the problem as the caller's header has it. */
+flp_status flp_plan_make_sized(flp_context *context, const flp_operator *operator, const void *problem, flp_plan **plan, const flp_sizes *sizes);
 
 /* 1 on a GPU path. */
 int flp_plan_on_gpu(const flp_plan *plan);

@@ -32,13 +32,15 @@ static flp_status prepare_buckets(flp_context *context, const flp_operator *oper
     return bytes ? flp_scratch_reserve(context->scratch, &plan->device, stream, bytes) : FLP_OK;
 }
 
-flp_status flp_prepare_problem(flp_context *context, const flp_operator *operator, const void *problem, CUstream stream)
+flp_status flp_prepare_problem(flp_context *context, const flp_operator *operator, const void *problem, CUstream stream, const flp_sizes *sizes)
 {
-    flp_problem_storage normal;
-    flp_status status;
+    flp_problem_storage normal, own;
+    flp_status status = FLP_OK;
 
     if (!context)
         return flp_status_fail(FLP_BAD_ARGUMENT, "context: got NULL, wanted a context");
-    status = operator->normalize(problem, &normal);
+    problem = flp_sized_take(operator->problem_struct, sizes, problem, &own, &status);
+    if (status == FLP_OK)
+        status = operator->normalize(problem, &normal);
     return status == FLP_OK ? prepare_buckets(context, operator, &normal, stream) : status;
 }

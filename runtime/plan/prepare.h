@@ -4,6 +4,8 @@
 #include "plan/context.h"
 #include "plan/operator.h"
 
-/* flp_X_prepare: the plans that dispatch makes for any N up to the problem's rows, and the shared scratch of stream for them. */
-flp_status flp_prepare_problem(flp_context *context, const flp_operator *operator, const void *problem, CUstream stream);
+/* flp_X_prepare: the plans that dispatch makes for any N up to the problem's rows, and the shared scratch of stream for them. sizes: of the
+ * caller's structs. */
+flp_status flp_prepare_problem(flp_context *context, const flp_operator *operator, const void *problem, CUstream stream,
+                               const flp_sizes *sizes);
 #endif

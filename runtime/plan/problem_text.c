@@ -100,6 +100,15 @@ flp_status flp_problem_text_write(const flp_operator *operator, const void *prob
     return status;
 }
 
+flp_status flp_problem_text_format(const flp_operator *operator, const void *problem, char *text, size_t bytes, const flp_sizes *sizes)
+{
+    flp_problem_storage own;
+    flp_status status = FLP_OK;
+
+    problem = flp_sized_take(operator->problem_struct, sizes, problem, &own, &status);
+    return status == FLP_OK ? flp_problem_text_write(operator, problem, text, bytes) : status;
+}
+
 /* ---- reading ---- */
 
 /* 1 where text is this part with a well-formed value; whether that is acceptable is for the operator's normalize. */
@@ -256,7 +265,7 @@ static flp_status check_canonical(const flp_operator *operator, const char *text
     return status;
 }
 
-flp_status flp_problem_text_read(const flp_operator *operator, const char *text, void *problem)
+flp_status flp_problem_text_parse(const flp_operator *operator, const char *text, void *problem, const flp_sizes *sizes)
 {
     flp_problem_storage parsed = { .bytes = { 0 } };
     flp_status status;
@@ -268,6 +277,5 @@ flp_status flp_problem_text_read(const flp_operator *operator, const char *text,
         status = check_canonical(operator, text, &parsed);
     if (status != FLP_OK)
         return flp_status_prefix(status, "problem \"%.200s\"", text);
-    memcpy(problem, &parsed, operator->problem_bytes);
-    return FLP_OK;
+    return flp_sized_give(operator->problem_struct, sizes, &parsed, 1, problem);
 }

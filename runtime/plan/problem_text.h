@@ -35,7 +35,9 @@ typedef struct {
     const flp_problem_part *sizes, *options;
 } flp_problem_syntax;
 
-/* flp_X_problem_format and flp_X_problem_parse. */
 flp_status flp_problem_text_write(const flp_operator *operator, const void *problem, char *text, size_t bytes);
-flp_status flp_problem_text_read(const flp_operator *operator, const char *text, void *problem);
+
+/* flp_X_problem_format and flp_X_problem_parse, with the problem as the caller's header has it. */
+flp_status flp_problem_text_format(const flp_operator *operator, const void *problem, char *text, size_t bytes, const flp_sizes *sizes);
+flp_status flp_problem_text_parse(const flp_operator *operator, const char *text, void *problem, const flp_sizes *sizes);
 #endif

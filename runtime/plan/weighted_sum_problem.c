@@ -82,14 +82,14 @@ int flp_weighted_sum_problem_pack(const void *given, flp_dispatch_key *key)
     return flp_dispatch_key_choose(key, choices, sizeof(choices) / sizeof(choices[0]));
 }
 
-flp_status flp_weighted_sum_problem_format(const flp_weighted_sum_problem *problem, char *text, size_t bytes)
+flp_status flp_weighted_sum_problem_format_sized(const flp_weighted_sum_problem *problem, char *text, size_t bytes, const flp_sizes *sizes)
 {
-    return flp_problem_text_write(&flp_weighted_sum_operator, problem, text, bytes);
+    return flp_problem_text_format(&flp_weighted_sum_operator, problem, text, bytes, sizes);
 }
 
-flp_status flp_weighted_sum_problem_parse(const char *text, flp_weighted_sum_problem *problem)
+flp_status flp_weighted_sum_problem_parse_sized(const char *text, flp_weighted_sum_problem *problem, const flp_sizes *sizes)
 {
-    return flp_problem_text_read(&flp_weighted_sum_operator, text, problem);
+    return flp_problem_text_parse(&flp_weighted_sum_operator, text, problem, sizes);
 }
 
 /* ---- backward ---- */
@@ -182,12 +182,12 @@ int flp_weighted_sum_backward_problem_pack(const void *given, flp_dispatch_key *
     return flp_dispatch_key_choose(key, choices, sizeof(choices) / sizeof(choices[0]));
 }
 
-flp_status flp_weighted_sum_backward_problem_format(const flp_weighted_sum_backward_problem *problem, char *text, size_t bytes)
+flp_status flp_weighted_sum_backward_problem_format_sized(const flp_weighted_sum_backward_problem *problem, char *text, size_t bytes, const flp_sizes *sizes)
 {
-    return flp_problem_text_write(&flp_weighted_sum_backward_operator, problem, text, bytes);
+    return flp_problem_text_format(&flp_weighted_sum_backward_operator, problem, text, bytes, sizes);
 }
 
-flp_status flp_weighted_sum_backward_problem_parse(const char *text, flp_weighted_sum_backward_problem *problem)
+flp_status flp_weighted_sum_backward_problem_parse_sized(const char *text, flp_weighted_sum_backward_problem *problem, const flp_sizes *sizes)
 {
-    return flp_problem_text_read(&flp_weighted_sum_backward_operator, text, problem);
+    return flp_problem_text_parse(&flp_weighted_sum_backward_operator, text, problem, sizes);
 }

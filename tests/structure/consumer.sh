@@ -46,9 +46,9 @@ check_runs "... and runs" answers "$work/alone"
 check "... without the shared one" "$(readelf -d "$work/alone" | grep libfusedlogp)"
 echo '#include <fusedlogp.h>
 int main(void) { return flp_version()[0] == 0; }' >"$work/plain.c"
-check_runs "the header is C11 without extensions" ${CC:-cc} -std=c11 -pedantic-errors -Wall -Werror -fsyntax-only \
+check_runs "the header is C11 without extensions" ${CC:-cc} -std=c11 -pedantic-errors -Wall -Wextra -Werror -fsyntax-only \
     $(flags "$root$libdir" --cflags) "$work/plain.c"
-check_runs "the header is C++" ${CC:-cc} -x c++ -std=c++11 -Wall -Werror -fsyntax-only $(flags "$root$libdir" --cflags) "$work/plain.c"
+check_runs "the header is C++" ${CC:-cc} -x c++ -std=c++11 -Wall -Wextra -pedantic -Werror -fsyntax-only $(flags "$root$libdir" --cflags) "$work/plain.c"
 check_runs "make uninstall" env MAKEFLAGS= "${MAKE:-make}" -C "$top_builddir" uninstall DESTDIR="$root"
 check "... leaves nothing" "$(find "$root" ! -type d)"
 finish

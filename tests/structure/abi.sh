@@ -1,0 +1,53 @@
+# A program and a library of different versions: fields are appended to every struct of the header, those that stand at another's beginning too.
+. "$top_srcdir/tests/cases.sh"
+today=$top_builddir/.libs/libfusedlogp.so
+if [ ! -e "$today" ]; then
+    skip "programs and libraries of two versions" "configured with --disable-shared"
+    finish
+fi
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+check_runs "a library of tomorrow builds" env MAKEFLAGS= "${MAKE:-make}" -C "$top_builddir" tests/structure/tomorrow/libfusedlogp.so
+tomorrow=$top_builddir/tests/structure/tomorrow
+
+compile() { # PROGRAM FLAG...: undefined symbols are found when it runs
+    program=$1
+    shift
+    ${CC:-cc} ${CFLAGS:-} -std=c11 -pedantic -Wall -Wextra -Werror "$top_srcdir/tests/structure/abi_program.c" -o "$work/$program" "$@"
+}
+check_runs "a program of today builds" compile today -I "$top_srcdir/runtime" "$today"
+check_runs "a program of tomorrow builds" compile tomorrow -DAPPENDED -I "$tomorrow" "$today"
+run() { # PROGRAM LIBRARY: its output, in a file named by both
+    mkdir -p "$work/lib_$2"
+    case $2 in
+    today) ln -sf "$today" "$work/lib_$2/$soname" ;;
+    tomorrow) ln -sf "$tomorrow/libfusedlogp.so" "$work/lib_$2/$soname" ;;
+    esac
+    env LD_LIBRARY_PATH="$work/lib_$2${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$work/$1" >"$work/$1_$2" 2>&1
+}
+soname=$(readelf -d "$today" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+# Both programs with one library: two builds of the library may round otherwise.
+same_numbers() { # LIBRARY
+    grep -v '^problem\.\|^args\.\|^inputs\|^options' "$work/tomorrow_$1" >"$work/numbers"
+    diff "$work/today_$1" "$work/numbers" | head -10
+}
+
+check_runs "today's program runs with today's library" run today today
+check "... through every operator" "$(test "$(grep -c ':f32:n3:' "$work/today_today")" = 8 || cat "$work/today_today")"
+check "... with a finite loss" "$(grep -q '^loss -0x' "$work/today_today" || cat "$work/today_today")"
+check_runs "today's program runs with tomorrow's library" run today tomorrow
+check_runs "tomorrow's program runs with today's library" run tomorrow today
+check "... and prints the same while the new fields are 0" "$(same_numbers today)"
+check_runs "tomorrow's program runs with tomorrow's library" run tomorrow tomorrow
+check "... and prints what today's does with it" "$(same_numbers tomorrow)"
+
+fields='problem.appended problem.backward.appended problem.backward.forward.appended args.appended inputs\[1\].appended'
+for field in $fields; do
+    check "today's library refuses $field" "$(grep "^$field = 1: an argument is not acceptable: [a-z_]*: got a field that version" "$work/tomorrow_today" \
+        >"$work/lines" || cat "$work/tomorrow_today")"
+    check "tomorrow's accepts it" "$(grep -q "^$field = 1: success" "$work/tomorrow_tomorrow" || cat "$work/tomorrow_tomorrow")"
+done
+check "the messages name the argument" "$(sed -n 's/^\([a-z]*\).* = 1: an argument is not acceptable: \([a-z_]*\):.*/\1 \2/p' "$work/tomorrow_today" |
+    grep -vx 'problem problem\|args args\|inputs token_inputs')"
+check "a context option that is not known is refused" "$(grep -qx 'options: an argument is not acceptable' "$work/tomorrow_today" || cat "$work/tomorrow_today")"
+finish
