@@ -5,7 +5,7 @@
 local expression = {}
 
 local node_type = {}
-local operand_counts = { add = 2, sub = 2, mul = 2, div = 2, neg = 1, exp = 1, log = 1, min = 2, max = 2, select = 4 }
+local operand_counts = { add = 2, sub = 2, mul = 2, div = 2, neg = 1, exp = 1, log = 1, min = 2, max = 2, select = 4, guard = 2 }
 
 -- A set of nodes: those of one token loss.
 function expression.new_graph() return { nodes = {}, known = {} } end
@@ -56,6 +56,7 @@ local fold = {
   min = math.min,
   max = math.max,
   select = function(a, b, x, y) return a < b and x or y end,
+  guard = function(adjoint, x) return adjoint == 0 and 0 or x end,
 }
 
 local build
@@ -72,6 +73,7 @@ local simplify = {
   div = function(_, a, b) return (a.value == 0 or b.value == 1) and a or nil end,
   neg = function(_, a) return a.kind == "neg" and a.operands[1] or nil end,
   select = function(_, _, _, x, y) return x == y and x or nil end,
+  guard = function(_, adjoint, x) return adjoint.value and (adjoint.value == 0 and adjoint or x) or x.value and x or nil end,
 }
 
 local function all_constant(operands)
@@ -141,15 +143,24 @@ expression.functions = functions
 
 -- ---- derivatives ----
 
+-- What an adjoint goes through: 0 where it is 0, as that of a branch not taken, whose values may be infinite.
+local function through(adjoint, value) return is_node(adjoint) and build(adjoint.graph, "guard", adjoint, value) or value end
+
 -- adjoint: the derivative of the result by the node. Adds those by its operands.
 local rules = {
   add = function(n, adjoint, give) give(n.operands[1], adjoint); give(n.operands[2], adjoint) end,
   sub = function(n, adjoint, give) give(n.operands[1], adjoint); give(n.operands[2], -adjoint) end,
-  mul = function(n, adjoint, give) give(n.operands[1], adjoint * n.operands[2]); give(n.operands[2], adjoint * n.operands[1]) end,
-  div = function(n, adjoint, give) give(n.operands[1], adjoint / n.operands[2]); give(n.operands[2], -(adjoint * n) / n.operands[2]) end,
+  mul = function(n, adjoint, give)
+    give(n.operands[1], through(adjoint, adjoint * n.operands[2]))
+    give(n.operands[2], through(adjoint, adjoint * n.operands[1]))
+  end,
+  div = function(n, adjoint, give)
+    give(n.operands[1], through(adjoint, adjoint / n.operands[2]))
+    give(n.operands[2], through(adjoint, -(adjoint * n) / n.operands[2]))
+  end,
   neg = function(n, adjoint, give) give(n.operands[1], -adjoint) end,
-  exp = function(n, adjoint, give) give(n.operands[1], adjoint * n) end,
-  log = function(n, adjoint, give) give(n.operands[1], adjoint / n.operands[1]) end,
+  exp = function(n, adjoint, give) give(n.operands[1], through(adjoint, adjoint * n)) end,
+  log = function(n, adjoint, give) give(n.operands[1], through(adjoint, adjoint / n.operands[1])) end,
   -- Of two equal ones the first.
   min = function(n, adjoint, give)
     local a, b = n.operands[1], n.operands[2]

@@ -204,7 +204,7 @@ end
 
 local formats = {
   add = "%s + %s", sub = "%s - %s", mul = "%s * %s", div = "%s / %s", neg = "-%s", exp = "expf(%s)", log = "logf(%s)",
-  min = "token_minimum(%s, %s)", max = "token_maximum(%s, %s)", select = "%s < %s ? %s : %s",
+  min = "token_minimum(%s, %s)", max = "token_maximum(%s, %s)", select = "%s < %s ? %s : %s", guard = "%s == 0 ? 0 : %s",
 }
 
 local function cuda_value(compiled, node, place_of)

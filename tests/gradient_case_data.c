@@ -34,6 +34,7 @@ static float upstream(const flp_gradient_case *c, uint64_t stream, int64_t row)
 {
     switch (c->upstream) {
     case FLP_UPSTREAM_MEAN: return stream == G_LOGP_STREAM ? -1 / (float)c->problem.forward.rows : 0;
+    case FLP_UPSTREAM_ONE_INFINITE: return stream != G_LOGP_STREAM ? 0 : row == 3 ? INFINITY : 1;
     case FLP_UPSTREAM_ONES: return stream == G_LOGP_STREAM ? 1 : 0;
     case FLP_UPSTREAM_ZEROS: return 0;
     case FLP_UPSTREAM_SPARSE: return row % 2 ? (float)flp_case_random_normal(stream, (uint64_t)row) : 0;
@@ -57,6 +58,8 @@ static void copy_statistics(const flp_reference *reference, flp_gradient_case_da
 {
     float *lse = data_of(data, FLP_GRADIENT_LSE);
     for (int64_t i = 0; i < reference->rows; i++) lse[i] = (float)reference->lse[i];
+    float *logp = data->own[FLP_GRADIENT_LOGP].base != NULL ? data_of(data, FLP_GRADIENT_LOGP) : NULL;
+    for (int64_t i = 0; logp != NULL && i < reference->rows; i++) logp[i] = (float)reference->logp[i];
     if (data->own[FLP_GRADIENT_ENTROPY].base == NULL) return;
     float *entropy = data_of(data, FLP_GRADIENT_ENTROPY);
     for (int64_t i = 0; i < reference->rows; i++) entropy[i] = (float)reference->entropy[i];
@@ -97,13 +100,14 @@ static int make_own(const flp_gradient_case *c, flp_gradient_case_data *data, fl
     flp_linear_logp_backward_args args;
     flp_reference statistics;
     flp_case_args(&c->forward, &data->forward, NULL, &forward);
-    if (!allocate_rows(c, data, FLP_GRADIENT_LSE, 1) || !allocate_rows(c, data, FLP_GRADIENT_ENTROPY, c->problem.g_entropy) ||
+    if (!allocate_rows(c, data, FLP_GRADIENT_LSE, 1) || !allocate_rows(c, data, FLP_GRADIENT_LOGP, c->gives_logp) || !allocate_rows(c, data, FLP_GRADIENT_ENTROPY, c->problem.g_entropy) ||
         !allocate_rows(c, data, FLP_GRADIENT_G_LOGP, 1) || !allocate_rows(c, data, FLP_GRADIENT_G_LSE, c->problem.g_lse) ||
         !allocate_rows(c, data, FLP_GRADIENT_G_ENTROPY, c->problem.g_entropy) || !make_gradients(c, data) ||
         !flp_reference_compute(&c->forward.problem, &forward, &statistics))
         return 0;
     fill_upstream(c, &forward, data);
     copy_statistics(&statistics, data);
+    statistics.knows_logp = c->gives_logp || (c->forward.margin > 0 && c->problem.with_forward);
     flp_gradient_case_args(c, data, NULL, NULL, &args);
     int complete = flp_gradient_reference_compute(&c->problem, &args, NULL, &statistics, reference);
     flp_reference_free(&statistics);
@@ -148,7 +152,7 @@ void flp_gradient_case_args(const flp_gradient_case *c, const flp_gradient_case_
     *args = (flp_linear_logp_backward_args){
         .rows = inputs.rows, .hidden = inputs.hidden, .weight = inputs.weight, .bias = inputs.bias, .target = inputs.target,
         .ignore_index = inputs.ignore_index, .flags = inputs.flags, .temperature = inputs.temperature, .row_temperature = inputs.row_temperature,
-        .lse = at[FLP_GRADIENT_LSE], .entropy = at[FLP_GRADIENT_ENTROPY], .g_logp = at[FLP_GRADIENT_G_LOGP],
+        .lse = at[FLP_GRADIENT_LSE], .logp = at[FLP_GRADIENT_LOGP], .entropy = at[FLP_GRADIENT_ENTROPY], .g_logp = at[FLP_GRADIENT_G_LOGP],
         .g_lse = at[FLP_GRADIENT_G_LSE], .g_entropy = at[FLP_GRADIENT_G_ENTROPY], .grad_hidden = at[FLP_GRADIENT_HIDDEN],
         .grad_weight = at[FLP_GRADIENT_WEIGHT], .grad_bias = at[FLP_GRADIENT_BIAS]};
 }

@@ -15,6 +15,7 @@ static const struct {
 } operations[] = {
     {"add", FLP_TOKEN_ADD, 2}, {"sub", FLP_TOKEN_SUB, 2}, {"mul", FLP_TOKEN_MUL, 2}, {"div", FLP_TOKEN_DIV, 2}, {"neg", FLP_TOKEN_NEG, 1},
     {"exp", FLP_TOKEN_EXP, 1}, {"log", FLP_TOKEN_LOG, 1}, {"min", FLP_TOKEN_MIN, 2}, {"max", FLP_TOKEN_MAX, 2}, {"select", FLP_TOKEN_SELECT, 4},
+    {"guard", FLP_TOKEN_GUARD, 2},
 };
 
 /* ---- reading ---- */
@@ -148,6 +149,7 @@ static double compute(const flp_token_value *of, const double *value, const doub
     case FLP_TOKEN_MIN: return smaller(value[operand[0]], value[operand[1]]);
     case FLP_TOKEN_MAX: return larger(value[operand[0]], value[operand[1]]);
     case FLP_TOKEN_SELECT: return value[operand[0]] < value[operand[1]] ? value[operand[2]] : value[operand[3]];
+    case FLP_TOKEN_GUARD: return value[operand[0]] == 0 ? 0 : value[operand[1]];
     }
     return NAN;
 }

@@ -3,7 +3,7 @@
 //
 // A row counts when its target is neither ignored nor outside the vocabulary. Rows that count stand close together in what follows, so
 // the others cost nothing and whatever their hidden holds goes nowhere. Where the derivatives are stored in fp16 (scales), they are
-// multiplied by a power of two that takes the largest upstream gradient, which none of them exceeds, to 2^14 .. 2^15, and the products by its
+// multiplied by a power of two that takes the largest finite upstream gradient, which none of them exceeds, to 2^14 .. 2^15, and the products by its
 // inverse; below 2^-29 of that gradient they lose digits.
 //
 // p comes as 2^x of the distance x from an integer: what is left of the log2 of the row's sum goes into the factors. Of the target, whose 1 - p would
@@ -34,7 +34,8 @@ template <class Config> struct BackwardRows {
         for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
             if (!counts(i)) continue;
             float g = fabsf(params.g_logp[i]) + fabsf(optional(params.g_lse, i)) + fabsf(optional(params.g_sum, i)) + 64 * fabsf(optional(params.g_entropy, i));
-            largest = fmaxf(largest, g * inverse_temperature(i));
+            g *= inverse_temperature(i);
+            if (g < infinity) largest = fmaxf(largest, g); // of the others, none has digits
         }
         for (int m = 16; m > 0; m /= 2) largest = fmaxf(largest, shuffle_xor(largest, m));
         int warp = warp_index();
@@ -47,7 +48,7 @@ template <class Config> struct BackwardRows {
     __device__ __forceinline__ float choose_factor(float (&shared)[warps]) const {
         if (!params.scales) return 1;
         float largest = largest_gradient(shared);
-        if (!(largest > 0 && largest < infinity)) return 1;
+        if (!(largest > 0)) return 1;
         int exponent = 14 - (((int)__float_as_uint(largest) >> 23) - 127);
         exponent = min(max(exponent, -100), 100);
         return __uint_as_float((u32)(exponent + 127) << 23);

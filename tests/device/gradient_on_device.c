@@ -2,7 +2,7 @@
 #include "device/gradient_on_device.h"
 
 static const char *const names[] = {
-    [FLP_GRADIENT_LSE] = "lse", [FLP_GRADIENT_ENTROPY] = "entropy", [FLP_GRADIENT_G_LOGP] = "g_logp", [FLP_GRADIENT_G_LSE] = "g_lse",
+    [FLP_GRADIENT_LSE] = "lse", [FLP_GRADIENT_LOGP] = "logp", [FLP_GRADIENT_ENTROPY] = "entropy", [FLP_GRADIENT_G_LOGP] = "g_logp", [FLP_GRADIENT_G_LSE] = "g_lse",
     [FLP_GRADIENT_G_ENTROPY] = "g_entropy", [FLP_GRADIENT_HIDDEN] = "grad_hidden", [FLP_GRADIENT_WEIGHT] = "grad_weight",
     [FLP_GRADIENT_BIAS] = "grad_bias",
 };

@@ -15,7 +15,7 @@ end
 local operations = {
   add = function(a, b) return a + b end, sub = function(a, b) return a - b end, mul = function(a, b) return a * b end,
   div = function(a, b) return a / b end, neg = function(a) return -a end, exp = math.exp, log = math.log, min = math.min, max = math.max,
-  select = function(a, b, x, y) return a < b and x or y end,
+  select = function(a, b, x, y) return a < b and x or y end, guard = function(adjoint, x) return adjoint == 0 and 0 or x end,
 }
 
 -- Runs a program on a table of statistics; inputs and parameters by name too.
@@ -77,6 +77,23 @@ function TestTokenLoss:test_the_ratio_is_clipped_where_it_would_gain()
   luaunit.assertAlmostEquals(slope(-1.8, 1), -math.exp(-0.5), 1e-12)
 end
 
+-- The ratio is infinite then, and what the branch not taken would give NaN.
+function TestTokenLoss:test_a_branch_not_taken_gives_nothing_however_large()
+  for _, name in ipairs { "policy_gradient", "policy_gradient_kl" } do
+    local program = self.generator.token_loss(name, support.read_template)
+    local kl = name == "policy_gradient_kl" and 0.05 * (1 - math.exp(-1.1 + 0.5)) or 0
+    local results = run(program, support.with(point, { logp = -0.5, old_logp = -1000, advantages = 2 }))
+    luaunit.assertAlmostEquals(results.logp, kl, 1e-12)
+  end
+end
+
+function TestTokenLoss:test_without_smoothing_the_uniform_part_may_be_infinite()
+  local program = self.generator.token_loss("smoothed_cross_entropy", support.read_template)
+  local results = run(program, support.with(point, { label_smoothing = 0, uniform = math.huge }))
+  luaunit.assertAlmostEquals(results.loss, 0.5 * 1.25 + 0.01 * 3.5 ^ 2, 1e-12)
+  luaunit.assertEquals(results.uniform, 0)
+end
+
 function TestTokenLoss:test_every_function_differentiates()
   local losses = {
     "t.logp + t.lse - t.entropy * t.uniform / t.lse", "-exp(t.logp * t.lse)", "log(t.lse) / t.uniform", "t.lse ^ 3 - 2 ^ 3",
@@ -131,7 +148,7 @@ function TestTokenLoss:test_definitions_have_an_identity()
     local generator = support.fresh_generator()
     assert(generator.define_token_loss("mine", ("return { loss = function(t) return %s end }"):format(loss), support.read_template))
     local manifest = generator.emit("token_loss.loss_mine.sm_80", support.read_template).manifest
-    local identity = manifest:match("numerics token_loss.r1.(mine%-%x+)\n")
+    local identity = manifest:match("numerics token_loss.r2.(mine%-%x+)\n")
     luaunit.assertStrContains(generator.token_loss("mine"), "identity " .. identity .. "\n")
     return identity
   end

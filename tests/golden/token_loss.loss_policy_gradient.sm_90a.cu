@@ -36,12 +36,15 @@ struct TokenLoss {
         float v18 = v13 < v12 ? v17 : v16;
         float v19 = v13 < v12 ? v16 : v17;
         float v20 = v19 * v1;
-        float v21 = v18 * v1;
-        float v22 = v9 < v10 ? v17 : v20;
-        float v23 = v6 < v8 ? v17 : v22;
-        float v24 = v21 + v23;
-        float v25 = v24 * v6;
-        return {v15, v25, 0, 0, 0};
+        float v21 = v19 == 0 ? 0 : v20;
+        float v22 = v18 * v1;
+        float v23 = v18 == 0 ? 0 : v22;
+        float v24 = v9 < v10 ? v17 : v21;
+        float v25 = v6 < v8 ? v17 : v24;
+        float v26 = v23 + v25;
+        float v27 = v26 * v6;
+        float v28 = v26 == 0 ? 0 : v27;
+        return {v15, v28, 0, 0, 0};
     }
 };
 #line 1 "templates/any/token_loss.cuh"

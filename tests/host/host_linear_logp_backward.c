@@ -19,16 +19,62 @@ static int is_small(const flp_gradient_case *c)
     return (double)p->rows * (double)p->hidden * (double)p->vocab < 5e6;
 }
 
+#define LIKELY(nats) .values = FLP_CASE_INTEGERS, .rows = FLP_CASE_EQUAL_TARGETS, .margin = nats
+#define ALL_F32 .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32
+
+/* The kernels' own: likely targets, whose logp they know; logits far from 0, behind their forward; one infinite upstream gradient. */
+static const flp_gradient_case kernels_own[] = {
+    { .name = "likely targets, f32", .gives_logp = 1, .problem = { ALL_F32 },
+      .forward = { LIKELY(40), .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300 } } },
+    { .name = "likely targets, f32, of lse and entropy", .gives_logp = 1, .problem = { ALL_F32, .g_lse = 1, .g_entropy = 1 },
+      .forward = { LIKELY(16), .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300 } } },
+    { .name = "likely targets", .gives_logp = 1, .problem = { ALL_F32 },
+      .forward = { LIKELY(80), .problem = { .dtype = FLP_BF16, .rows = 45, .hidden = 8, .vocab = 300 } } },
+    { .name = "likely targets, softcap", .gives_logp = 1, .problem = { ALL_F32 },
+      .forward = { LIKELY(20), .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300, .softcap = 50 } } },
+    { .name = "likely targets, forward too, f32", .problem = { ALL_F32, .with_forward = 1 },
+      .forward = { LIKELY(40), .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300 } } },
+    { .name = "likely targets, forward too", .problem = { ALL_F32, .with_forward = 1 },
+      .forward = { LIKELY(80), .problem = { .dtype = FLP_BF16, .rows = 45, .hidden = 8, .vocab = 300 } } },
+    { .name = "likely targets, forward too, in the first columns", .problem = { ALL_F32, .with_forward = 1 },
+      .forward = { LIKELY(80), .problem = { .dtype = FLP_BF16, .rows = 45, .hidden = 8, .vocab = 90 } } },
+    { .name = "logits of 1e9, forward too, f32", .problem = { ALL_F32, .with_forward = 1 },
+      .forward = { .temperature = 1e-8, .values = FLP_CASE_INTEGERS, .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300 } } },
+    { .name = "logits of 1e9, forward too", .problem = { ALL_F32, .with_forward = 1 },
+      .forward = { .temperature = 1e-8, .values = FLP_CASE_INTEGERS, .problem = { .dtype = FLP_BF16, .rows = 45, .hidden = 8, .vocab = 300 } } },
+    { .name = "logits 1e30 down, forward too", .problem = { ALL_F32, .with_forward = 1 },
+      .forward = { .bias = FLP_CASE_1E30_DOWN, .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300, .bias_dtype = FLP_F32 } } },
+    { .name = "logits at the lowest, forward too", .problem = { ALL_F32, .with_forward = 1 },
+      .forward = { .bias = FLP_CASE_LOWEST, .problem = { .dtype = FLP_BF16, .rows = 45, .hidden = 8, .vocab = 300, .bias_dtype = FLP_F32 } } },
+    { .name = "one infinite upstream gradient", .upstream = FLP_UPSTREAM_ONE_INFINITE, .problem = { .grad_hidden = FLP_F32 },
+      .forward = { .problem = { .dtype = FLP_F16, .rows = 45, .hidden = 8, .vocab = 300 } } },
+};
+enum { KERNELS_OWN = sizeof(kernels_own) / sizeof(*kernels_own) };
+
+static void get(int index, flp_gradient_case *c)
+{
+    const int shared = flp_gradient_case_count();
+
+    if (index < shared) {
+        flp_gradient_case_get(index, c);
+        return;
+    }
+    *c = kernels_own[index - shared];
+    flp_gradient_case_complete(index, c);
+}
+
 static int count(void)
 {
+    const int all = flp_gradient_case_count() + KERNELS_OWN;
+
     if (cases)
         return case_count;
-    cases = calloc((size_t)flp_gradient_case_count(), sizeof(*cases));
-    names = calloc((size_t)flp_gradient_case_count(), sizeof(*names));
+    cases = calloc((size_t)all, sizeof(*cases));
+    names = calloc((size_t)all, sizeof(*names));
     if (!cases || !names)
         abort();
-    for (int i = 0; i < flp_gradient_case_count(); i++) {
-        flp_gradient_case_get(i, &cases[case_count]);
+    for (int i = 0; i < all; i++) {
+        get(i, &cases[case_count]);
         snprintf(names[case_count], sizeof(names[0]), "gradients: %s", cases[case_count].name);
         case_count += is_small(&cases[case_count]);
     }

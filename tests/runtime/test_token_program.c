@@ -47,6 +47,7 @@ static void every_operation_is_what_its_name_says(void **state)
     assert_true(apply("neg 0", 2, 3) == -2 && apply("exp 0", 1, 0) == exp(1) && apply("log 1", 0, 2) == log(2));
     assert_true(apply("min 0 1", 2, 3) == 2 && apply("max 0 1", 2, 3) == 3 && apply("min 0 1", 3, 2) == 2 && apply("max 0 1", 3, 2) == 3);
     assert_true(apply("select 0 1 0 1", 2, 3) == 2 && apply("select 1 0 0 1", 2, 3) == 3 && apply("select 0 1 0 1", 2, 2) == 2);
+    assert_true(apply("guard 0 1", 0, INFINITY) == 0 && apply("guard 0 1", 2, 3) == 3 && isnan(apply("guard 0 1", 2, NAN)));
     assert_true(apply("constant -4616189618054758400", 0, 0) == -1);
 }
 
