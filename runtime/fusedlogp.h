@@ -152,13 +152,13 @@ typedef struct flp_plan flp_plan; /* of one operator: giving it to another's flp
 
 FLP_API void flp_plan_destroy(flp_plan *plan); /* NULL is allowed */
 
-/* Bytes of workspace that executing rows <= problem.rows takes; -1 where rows is out of range. */
+/* Bytes of workspace that executing rows <= problem.rows takes; -1 where rows is out of range, or plan NULL. */
 FLP_API int64_t flp_plan_workspace_bytes(const flp_plan *plan, int64_t rows);
 
-/* The identity of the arithmetic: two plans with equal strings give a row the same bits. Lives as long as the plan. */
+/* The identity of the arithmetic: two plans with equal strings give a row the same bits. Lives as long as the plan; "" of NULL. */
 FLP_API const char *flp_plan_numerics(const flp_plan *plan);
 
-/* Problem, path and why, variants, launches, workspace: lines "key: value". Lives as long as the plan. */
+/* Problem, path and why, variants, launches, workspace: lines "key: value". Lives as long as the plan; "" of NULL. */
 FLP_API const char *flp_plan_describe(const flp_plan *plan);
 
 /* Out-of-range targets that executions of this plan met since the last call of this function. Waits for the device;

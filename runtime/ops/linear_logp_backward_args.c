@@ -91,9 +91,10 @@ flp_status flp_linear_logp_backward_args_check(const flp_linear_logp_backward_pr
     return status == FLP_OK && args->rows > 0 ? check_upstream(normal, args) : status;
 }
 
+/* Without an address, too: the elements' size is that of a dtype. */
 static flp_status check_elements(const char *argument, const void *address, const char *field, flp_dtype dtype)
 {
-    flp_status status = dtype == FLP_NONE || !address ? FLP_OK : flp_problem_check_float(field, dtype);
+    flp_status status = dtype == FLP_NONE ? FLP_OK : flp_problem_check_float(field, dtype);
 
     if (status == FLP_OK && dtype != FLP_NONE)
         status = flp_arguments_check_optional(argument, address, flp_dtype_bytes(dtype));

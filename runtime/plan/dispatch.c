@@ -165,6 +165,9 @@ static flp_status find_cuda_context(flp_context *context, flp_backend backend, u
     if (backend == FLP_BACKEND_AUTO && atomic_load_explicit(&context->dispatch->no_driver, memory_order_relaxed))
         return FLP_OK;
     status = flp_device_current_id(cuda_context);
+    /* What is no backend is refused as such, not for what a GPU's would need. */
+    if (status != FLP_OK && flp_problem_check_backend(backend) != FLP_OK)
+        return FLP_BAD_ARGUMENT;
     if (status != FLP_NO_DRIVER || backend != FLP_BACKEND_AUTO)
         return status;
     atomic_store_explicit(&context->dispatch->no_driver, 1, memory_order_relaxed);

@@ -177,10 +177,10 @@ int64_t flp_plan_workspace_bytes(const flp_plan *plan, int64_t rows)
 
 const char *flp_plan_numerics(const flp_plan *plan)
 {
-    return plan->numerics;
+    return plan ? plan->numerics : "";
 }
 
 const char *flp_plan_describe(const flp_plan *plan)
 {
-    return plan->description;
+    return plan ? plan->description : "";
 }
