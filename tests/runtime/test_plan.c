@@ -151,11 +151,11 @@ static void the_workspace_is_its_regions_and_nothing_else(void **state)
     problem.argmax = 1;
     problem.rows = FLP_PROBLEM_ROWS_MAX;
     assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
-    assert_int_equal(FLP_PROBLEM_ROWS_MAX * (splits * 16 + 4), flp_plan_workspace_bytes(plan, problem.rows));
+    assert_int_equal(FLP_PROBLEM_ROWS_MAX * (splits * 16 + 8), flp_plan_workspace_bytes(plan, problem.rows));
     flp_plan_destroy(plan);
     problem.entropy = 1;
     assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
-    assert_int_equal(FLP_PROBLEM_ROWS_MAX * (splits * 20 + 4), flp_plan_workspace_bytes(plan, problem.rows));
+    assert_int_equal(FLP_PROBLEM_ROWS_MAX * (splits * 20 + 8), flp_plan_workspace_bytes(plan, problem.rows));
     flp_plan_destroy(plan);
     problem.backend = FLP_BACKEND_CPU;
     assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
