@@ -599,7 +599,8 @@ typedef struct {
     const float *g_entropy;       /* f32 or NULL: zeros; needs problem.entropy */
     float *lse;                   /* read; fused: written, or NULL */
     float *entropy;               /* read where problem.entropy is set; fused: written, or NULL */
-    float *logp;                  /* fused: written, or NULL; else NULL */
+    float *logp;                  /* fused: written, or NULL; else read, or NULL: then 1 - p of a likely target comes from lse, in
+                                     which it has no digits left */
     void *grad_logits;            /* may be logits, with the same stride (and, with row_index, FLP_SCATTER); else the two are apart */
     void *workspace;
     size_t workspace_bytes;

@@ -46,6 +46,10 @@ static int check_values(check *check, flp_logits_role role, const char *name, co
 
     for (int64_t i = 0; got && i < check->wanted->rows; i++) {
         const double allowed = rounding[i] + fabs(want[i]) * 0x1p-23;
+        if (check->wanted->written[i] && role == FLP_LOGITS_ENTROPY && got[i] < 0) {
+            snprintf(check->message, check->bytes, "%s[%lld]: got %.9g, wanted no less than 0", name, (long long)i, got[i]);
+            return 0;
+        }
         if (!check->wanted->written[i] ? is_filled(&got[i], sizeof(float), OUTPUT_FILL) : alike(got[i], want[i], allowed))
             continue;
         snprintf(check->message, check->bytes, "%s[%lld]: got %.9g, wanted %.9g within %.3g%s", name, (long long)i, got[i], want[i], allowed,
@@ -87,14 +91,21 @@ static int check_gap(check *check, flp_logits_form form, const unsigned char *ro
     return is_filled(row + vocab * element, (size_t)(gap * element), form == FLP_LOGITS_IN_PLACE ? INPUT_FILL : OUTPUT_FILL);
 }
 
-static int check_gradient_row(check *check, const unsigned char *row, int64_t i)
+/* What is rounded to infinity. */
+static double in_range(flp_dtype dtype, double value)
+{
+    return dtype == FLP_F16 && fabs(value) >= 65520 ? copysign(INFINITY, value) : value;
+}
+
+static int check_gradient_row(check *check, flp_logits_form form, const unsigned char *row, int64_t i)
 {
     const flp_dtype dtype = check->c->problem.dtype;
     const int64_t vocab = check->c->problem.vocab;
 
     for (int64_t v = 0; v < vocab; v++) {
-        const double want = check->wanted->gradient[i * vocab + v], got = flp_reference_decode(dtype, row, v);
-        const double allowed = check->wanted->gradient_rounding[i * vocab + v] * 1.01 + dtype_rounding(dtype, want);
+        const double want = in_range(dtype, check->wanted->gradient[i * vocab + v]), got = flp_reference_decode(dtype, row, v);
+        const double given = form == FLP_LOGITS_BACKWARD ? check->wanted->given_rounding[i * vocab + v] : 0;
+        const double allowed = (check->wanted->gradient_rounding[i * vocab + v] + given) * 1.01 + dtype_rounding(dtype, want);
         if (alike(got, want, allowed))
             continue;
         snprintf(check->message, check->bytes, "grad_logits[%lld][%lld]: got %.9g, wanted %.9g within %.3g", (long long)i, (long long)v, got,
@@ -114,7 +125,7 @@ static int check_gradients(check *check, flp_logits_form form)
         const unsigned char *row = gradients + (size_t)i * row_bytes;
         const int untouched = form == FLP_LOGITS_IN_PLACE ? memcmp(row, logits + (size_t)i * row_bytes, row_bytes) == 0
                                                           : is_filled(row, row_bytes, OUTPUT_FILL);
-        if (check->wanted->written[i] ? !check_gradient_row(check, row, i) : !untouched) {
+        if (check->wanted->written[i] ? !check_gradient_row(check, form, row, i) : !untouched) {
             if (!check->wanted->written[i])
                 snprintf(check->message, check->bytes, "grad_logits[%lld] was written, which no row of the call is", (long long)i);
             return 0;
@@ -149,8 +160,8 @@ int flp_logits_case_check(const flp_logits_case *c, const flp_logits_data *data,
     snprintf(message, bytes, "%s", "");
     if (!check_guards(&check))
         return 0;
-    if (form != FLP_LOGITS_BACKWARD && !(check_values(&check, FLP_LOGITS_LOGP, "logp", wanted->logp, wanted->rounding) &&
-                                         check_values(&check, FLP_LOGITS_LSE, "lse", wanted->lse, wanted->rounding) &&
+    if (form != FLP_LOGITS_BACKWARD && !(check_values(&check, FLP_LOGITS_LOGP, "logp", wanted->logp, wanted->logp_rounding) &&
+                                         check_values(&check, FLP_LOGITS_LSE, "lse", wanted->lse, wanted->lse_rounding) &&
                                          check_values(&check, FLP_LOGITS_ENTROPY, "entropy", wanted->entropy, wanted->entropy_rounding)))
         return 0;
     return form == FLP_LOGITS_FORWARD ? check_argmax(&check) : check_gradients(&check, form);

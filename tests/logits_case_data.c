@@ -1,4 +1,5 @@
 /* Inputs of logits_logp's cases, and the arguments that name them. */
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ static size_t bytes_of(const flp_logits_case *c, flp_logits_role role)
     case FLP_LOGITS_ROW_TEMPERATURE: return c->rows & FLP_LOGITS_ROW_TEMPERATURES ? all * 4 : 0;
     case FLP_LOGITS_G_LSE: return uneven ? results * 4 : 0;
     case FLP_LOGITS_G_ENTROPY: return uneven && c->problem.entropy ? results * 4 : 0;
+    case FLP_LOGITS_GIVEN_LOGP: return c->rows & FLP_LOGITS_NO_LOGP ? 0 : results * 4;
     case FLP_LOGITS_GIVEN_ENTROPY: return c->problem.entropy ? results * 4 : 0;
     case FLP_LOGITS_ENTROPY: return all_results && c->problem.entropy ? results * 4 : 0;
     case FLP_LOGITS_ARGMAX: return all_results && c->problem.argmax ? results * 4 : 0;
@@ -62,11 +64,17 @@ static void *data_of(const flp_logits_data *data, flp_logits_role role)
     return data->buffer[role].base ? data->buffer[role].base + data->buffer[role].offset : NULL;
 }
 
-static double logit(const flp_logits_case *c, int64_t row, int64_t v)
+static double largest_number(flp_dtype dtype)
+{
+    return dtype == FLP_F16 ? 65504 : dtype == FLP_BF16 ? 0x1.fep127 : FLT_MAX;
+}
+
+static double logit(const flp_logits_case *c, int64_t row, int64_t v, int64_t target)
 {
     const int64_t vocab = c->problem.vocab;
     const uint64_t at = (uint64_t)(row * vocab + v);
-    const double plain = 2 * flp_case_random_normal(LOGIT_STREAM, at);
+    const double plain = 2 * flp_case_random_normal(LOGIT_STREAM, at), largest = largest_number(c->problem.dtype);
+    const int half = c->problem.dtype == FLP_F16;
 
     switch (c->values) {
     case FLP_LOGITS_EQUAL: return 0;
@@ -79,6 +87,13 @@ static double logit(const flp_logits_case *c, int64_t row, int64_t v)
     case FLP_LOGITS_ALL_MASKED: return -INFINITY;
     case FLP_LOGITS_PLUS_INFINITY: return row % 3 == 1 && v == vocab / 3 ? INFINITY : plain;
     case FLP_LOGITS_NAN: return row % 3 == 1 && v == vocab / 3 ? NAN : plain;
+    case FLP_LOGITS_LIKELY: return v == target ? 8 + 4 * (double)row : plain;
+    case FLP_LOGITS_TARGET_MASKED: return v == target ? -INFINITY : plain;
+    case FLP_LOGITS_TARGET_ALONE: return v == target ? plain : -INFINITY;
+    case FLP_LOGITS_LOWEST: return -largest;
+    case FLP_LOGITS_LOWEST_FIRST: return v < vocab / 2 ? -largest : plain;
+    case FLP_LOGITS_HUGE: return fmax(-largest, fmin(largest, plain * (half ? 6000 : 1e38)));
+    case FLP_LOGITS_FAR_UP: return plain + (half ? 0x1p14 : 0x1p24);
     default: return plain;
     }
 }
@@ -110,14 +125,15 @@ static void fill_inputs(const flp_logits_case *c, flp_logits_data *data)
     float *temperature = data_of(data, FLP_LOGITS_ROW_TEMPERATURE);
 
     for (int64_t i = 0; i < c->all_rows; i++) {
+        const int64_t target = target_value(c, i);
         for (int64_t v = 0; v < c->problem.vocab; v++)
-            flp_reference_encode(c->problem.dtype, is_ignored(c, i) ? NAN : logit(c, i, v), logits, i * c->problem.logits_stride + v);
+            flp_reference_encode(c->problem.dtype, is_ignored(c, i) ? NAN : logit(c, i, v, target), logits, i * c->problem.logits_stride + v);
         if (c->problem.target_dtype == FLP_I32)
-            ((int32_t *)data_of(data, FLP_LOGITS_TARGET))[i] = (int32_t)target_value(c, i);
+            ((int32_t *)data_of(data, FLP_LOGITS_TARGET))[i] = (int32_t)target;
         else
-            ((int64_t *)data_of(data, FLP_LOGITS_TARGET))[i] = target_value(c, i);
+            ((int64_t *)data_of(data, FLP_LOGITS_TARGET))[i] = target;
         if (temperature)
-            temperature[i] = temperatures[flp_case_random(TEMPERATURE_STREAM, (uint64_t)i) % 5];
+            temperature[i] = c->rows & FLP_LOGITS_INFINITE_TEMPERATURES && i % 2 == 1 ? INFINITY : temperatures[flp_case_random(TEMPERATURE_STREAM, (uint64_t)i) % 5];
     }
 }
 
@@ -226,7 +242,7 @@ void flp_logits_case_backward(const flp_logits_case *c, const flp_logits_data *d
         .g_lse = place(data, bases, FLP_LOGITS_G_LSE), .g_entropy = p->entropy ? place(data, bases, FLP_LOGITS_G_ENTROPY) : NULL,
         .lse = fused ? forward.lse : place(data, bases, FLP_LOGITS_GIVEN_LSE),
         .entropy = !p->entropy ? NULL : fused ? forward.entropy : place(data, bases, FLP_LOGITS_GIVEN_ENTROPY),
-        .logp = fused ? forward.logp : NULL, .grad_logits = place(data, bases, FLP_LOGITS_GRAD), .flags = forward.flags
+        .logp = fused ? forward.logp : place(data, bases, FLP_LOGITS_GIVEN_LOGP), .grad_logits = place(data, bases, FLP_LOGITS_GRAD), .flags = forward.flags
     };
     if (form == FLP_LOGITS_IN_PLACE)
         args->logits = args->grad_logits;

@@ -19,7 +19,14 @@ typedef enum {
     FLP_LOGITS_ONE_LEFT,     /* -inf for all but the last */
     FLP_LOGITS_ALL_MASKED,
     FLP_LOGITS_PLUS_INFINITY, /* one entry in every third row: that row NaN */
-    FLP_LOGITS_NAN           /* likewise */
+    FLP_LOGITS_NAN,          /* likewise */
+    FLP_LOGITS_LIKELY,       /* the target's is 8 + 4 i, so that its margin is about that of row i: 0 to 80 and more */
+    FLP_LOGITS_TARGET_MASKED, /* -inf for the target's */
+    FLP_LOGITS_TARGET_ALONE, /* -inf for all but the target's */
+    FLP_LOGITS_LOWEST,       /* the dtype's lowest number, all of them */
+    FLP_LOGITS_LOWEST_FIRST, /* the same for the first half */
+    FLP_LOGITS_HUGE,         /* times 1e38 (f16: 6000), cut to the dtype's range */
+    FLP_LOGITS_FAR_UP        /* + 2^24 (f16: 2^14): of fp32 only every second whole number is left */
 } flp_logits_values;
 
 enum {
@@ -31,6 +38,8 @@ enum {
     FLP_LOGITS_BAD_INDICES = 32,  /* some of the indices, or the only one, name no row */
     FLP_LOGITS_LOGP_ONLY = 64,
     FLP_LOGITS_UNEVEN = 128,      /* g_lse and g_entropy too; zeros among g_logp */
+    FLP_LOGITS_NO_LOGP = 512,     /* the backward has lse alone */
+    FLP_LOGITS_INFINITE_TEMPERATURES = 1024, /* of every second row; with row temperatures */
     FLP_LOGITS_NONE_IGNORED = 256 /* zeroed arguments: ignore_index is 0 without its flag, and some targets are 0 */
 };
 
@@ -53,7 +62,7 @@ void flp_logits_case_complete(int number, flp_logits_case *c);
 
 typedef enum {
     FLP_LOGITS_LOGITS, FLP_LOGITS_TARGET, FLP_LOGITS_ROW_INDEX, FLP_LOGITS_ROW_TEMPERATURE, FLP_LOGITS_G_LOGP, FLP_LOGITS_G_LSE,
-    FLP_LOGITS_G_ENTROPY, FLP_LOGITS_GIVEN_LSE, FLP_LOGITS_GIVEN_ENTROPY, /* inputs so far */
+    FLP_LOGITS_G_ENTROPY, FLP_LOGITS_GIVEN_LSE, FLP_LOGITS_GIVEN_ENTROPY, FLP_LOGITS_GIVEN_LOGP, /* inputs so far */
     FLP_LOGITS_LOGP, FLP_LOGITS_LSE, FLP_LOGITS_ENTROPY, FLP_LOGITS_ARGMAX, FLP_LOGITS_GRAD, FLP_LOGITS_ROLES
 } flp_logits_role;
 
@@ -74,8 +83,9 @@ typedef struct {
     double *logp, *lse, *entropy; /* [rows] */
     int64_t *argmax;             /* [rows]; -1: any, the row holds NaN or +inf */
     double *gradient;            /* [rows][vocab] */
-    double *rounding, *entropy_rounding; /* [rows]: what fp32 may cost lse and logp, and the entropy; see logits_reference.c */
+    double *logp_rounding, *lse_rounding, *entropy_rounding; /* [rows]: what fp32 may cost them; see logits_reference.c */
     double *gradient_rounding;   /* [rows][vocab], before rounding to the dtype */
+    double *given_rounding;      /* [rows][vocab], what is added to it by an lse in fp32, and where logp is not given */
     int64_t bad_count, bad_first;
 } flp_logits_wanted;
 
@@ -86,7 +96,7 @@ int flp_logits_case_make(const flp_logits_case *c, flp_logits_data *data);
 void flp_logits_case_free(flp_logits_data *data);
 void flp_logits_case_poison(flp_logits_data *data); /* the results, for another execution */
 
-/* Also fills the data's GIVEN_LSE and GIVEN_ENTROPY. 0 when out of memory. */
+/* Also fills the data's GIVEN_LSE, GIVEN_ENTROPY and GIVEN_LOGP. 0 when out of memory. */
 int flp_logits_case_compute(const flp_logits_case *c, flp_logits_data *data, flp_logits_wanted *wanted);
 void flp_logits_wanted_free(flp_logits_wanted *wanted);
 

@@ -10,7 +10,7 @@ local shared_segments = 512
 
 local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
 
-config.head = { "types", "logits_logp_params", "simt", "tally", "dependent_launch", "convert", "streaming", "vector", "shifted_vectors", "logits_row", "logits_segment", "logits_merge" }
+config.head = { "types", "logits_logp_params", "simt", "tally", "dependent_launch", "convert", "streaming", "vector", "shifted_vectors", "target_share", "logits_row", "logits_segment", "logits_merge" }
 
 function config.templates(own)
   local list = {}
@@ -85,7 +85,7 @@ end
 
 -- What decides a row's bits: the segments. Neither the loads' width nor the block's size does.
 function config.numerics(name, spec)
-  return ("%s.r1.%s.x%d"):format(name, spec.dtype, config.segment_columns(spec))
+  return ("%s.r2.%s.x%d"):format(name, spec.dtype, config.segment_columns(spec))
 end
 
 return config

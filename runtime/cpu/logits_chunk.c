@@ -1,7 +1,6 @@
 /* Sums and gradients of a chunk of one row. */
 #include "cpu/logits_chunk.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -43,44 +42,54 @@ static flp_float4 soften(flp_float4 logit, float softcap)
     return softcap > 0 ? softcap * flp_float4_tanh(logit * (1 / softcap)) : logit;
 }
 
-/* k = rint(largest z2). +inf stays and makes the row NaN by inf - inf; -inf becomes finite, for then 2^(-inf - k) is 0. */
-static float find_offset(float largest, const flp_logits_transform *transform)
-{
-    flp_float4 softened = soften(flp_float4_splat(largest), transform->softcap);
-    float k = rintf(softened[0] * transform->scale);
-
-    return k > -FLT_MAX ? k : -FLT_MAX;
-}
-
 static float add_lanes(flp_float4 lanes)
 {
     return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
-/* softcap(-inf) is finite: columns behind `count` are taken out by their number. */
-static flp_float4 power_at(const buffer *logits, int at, int count, const flp_logits_transform *transform, float offset, flp_float4 *distance)
+/* limit: of d. distance: of the moment, for which 2^d is 0 at -inf and wherever it is below fp32. */
+static flp_float4 power_at(flp_float4 z, const flp_logits_transform *transform, float origin, float limit, flp_float4 *distance)
 {
-    flp_float4 d = soften(logits->vector[at / LANES], transform->softcap) * transform->scale - offset, power;
-    flp_int4 columns = (flp_int4){ 0, 1, 2, 3 } + at;
+    flp_float4 d = (z - origin) * transform->scale;
 
-    power = flp_float4_exp2(d);
+    d = flp_float4_select(d > limit, flp_float4_splat(limit), d);
     *distance = flp_float4_select(d < -200.0f, flp_float4_splat(-200.0f), d);
-    return flp_float4_select(columns < count, power, flp_float4_splat(0));
+    return flp_float4_exp2(d);
 }
 
-void flp_logits_chunk_sum(flp_dtype dtype, const void *from, int count, int32_t first, const flp_logits_transform *transform,
+/* softcap(-inf) is finite: what is to have no part becomes -inf behind it. */
+static void soften_all(buffer *logits, int count, int padded, int target, float softcap)
+{
+    for (int i = 0; i < padded / LANES; i++)
+        logits->vector[i] = soften(logits->vector[i], softcap);
+    for (int v = count; v < padded; v++)
+        logits->value[v] = -INFINITY;
+    if (target >= 0)
+        logits->value[target] = -INFINITY;
+}
+
+void flp_logits_chunk_sum(flp_dtype dtype, const void *from, int count, int32_t first, int target, const flp_logits_transform *transform,
                           flp_logits_sums *sums)
 {
     buffer logits;
     const int padded = load(dtype, from, count, &logits);
+    float origin;
 
+    if (target >= 0)
+        logits.value[target] = -INFINITY;
     find_largest(&logits, count, first, sums);
-    sums->offset = find_offset(sums->largest, transform);
+    if (transform->softcap > 0)
+        soften_all(&logits, count, padded, target, transform->softcap);
+    sums->origin = sums->largest;
+    if (transform->softcap > 0) /* -inf among the others counts */
+        sums->origin = count > (target >= 0) ? soften(flp_float4_splat(sums->largest), transform->softcap)[0] : -INFINITY;
+    /* Without an origin all terms are -inf or NaN: 2^z itself is 0 or NaN. */
+    origin = sums->origin > -INFINITY ? sums->origin : 0;
     sums->sum = sums->moment = 0;
     for (int block = 0; block < padded; block += BLOCK) {
         flp_float4 sum = { 0 }, moment = { 0 };
         for (int at = block; at < block + BLOCK; at += LANES) {
-            flp_float4 distance, power = power_at(&logits, at, count, transform, sums->offset, &distance);
+            flp_float4 distance, power = power_at(logits.vector[at / LANES], transform, origin, INFINITY, &distance);
             sum += power;
             moment += power * distance;
         }
@@ -89,32 +98,24 @@ void flp_logits_chunk_sum(flp_dtype dtype, const void *from, int count, int32_t 
     }
 }
 
-/* 2^x for an integer x <= 0; 0 where x is far below, NaN where it is NaN. */
-static double power_of_two(float x)
+static void move_origin(flp_logits_sums *sums, float origin, double scale)
 {
-    return isnan(x) ? NAN : x < -2000 ? 0 : ldexp(1, (int)x);
-}
+    const double change = ((double)sums->origin - origin) * scale, power = exp2(change);
 
-static void rescale(flp_logits_sums *sums, float offset)
-{
-    const float change = sums->offset - offset;
-
-    if (change == 0)
+    if (sums->origin == origin || sums->origin == -INFINITY) /* in the second case the sum is 0 or NaN */
         return;
-    sums->sum *= power_of_two(change);
-    sums->moment *= power_of_two(change);
-    if (sums->sum != 0)
-        sums->moment += sums->sum * change;
-    sums->offset = offset;
+    sums->moment = power * (sums->moment + fmax(change, -2000) * sums->sum);
+    sums->sum *= power;
 }
 
-void flp_logits_chunk_merge(flp_logits_sums *sums, const flp_logits_sums *later)
+void flp_logits_chunk_merge(flp_logits_sums *sums, const flp_logits_sums *later, double scale)
 {
     flp_logits_sums other = *later;
-    const float offset = sums->offset > other.offset ? sums->offset : other.offset;
+    const float origin = sums->origin > other.origin ? sums->origin : other.origin;
 
-    rescale(sums, offset);
-    rescale(&other, offset);
+    move_origin(sums, origin, scale);
+    move_origin(&other, origin, scale);
+    sums->origin = origin;
     sums->sum += other.sum;
     sums->moment += other.moment;
     if (other.largest > sums->largest) {
@@ -138,12 +139,13 @@ void flp_logits_chunk_differentiate(flp_dtype dtype, const void *from, int count
     const int padded = load(dtype, from, count, &logits);
 
     for (int at = 0; at < padded; at += LANES) {
-        flp_float4 distance, power = power_at(&logits, at, count, transform, factors->offset, &distance);
+        flp_float4 raw = logits.vector[at / LANES], distance;
+        flp_float4 power = power_at(soften(raw, transform->softcap), transform, factors->origin, factors->log2_sum, &distance);
         flp_float4 gradient = power * (factors->power + factors->moment * distance);
         if (target >= at && target < at + LANES)
-            gradient[target - at] += factors->target;
+            gradient[target - at] = factors->target;
         if (transform->softcap > 0)
-            gradient *= flp_float4_tanh_slope(logits.vector[at / LANES] * (1 / transform->softcap));
+            gradient *= flp_float4_tanh_slope(raw * (1 / transform->softcap));
         for (int lane = 0; lane < LANES && at + lane < count; lane++)
             store(dtype, gradient[lane], gradients, at + lane);
     }

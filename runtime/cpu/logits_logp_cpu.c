@@ -8,17 +8,19 @@
 #include "base/status.h"
 #include "cpu/convert.h"
 #include "cpu/logits_chunk.h"
+#include "cpu/target_share.h"
 
 enum { GROUP_CHUNKS = 16384 }; /* bounds the sums that are held at a time; a group has a whole row at least */
 
-static const double log2_e = 1.44269504088896340736, ln_2 = 0.693147180559945309417;
+static const double ln_2 = 0.693147180559945309417;
 
 typedef struct {
     int64_t place;  /* in the arrays of results; -1: nowhere */
     int64_t source; /* in the arrays of inputs; -1: the index names no row */
     int64_t target; /* -1: ignored or bad */
     int is_ignored, is_read;
-    float target_logit; /* read before a gradient can lie there */
+    float target_logit; /* read before a gradient can lie there; of a known target */
+    double scale;
     flp_logits_transform transform;
     flp_logits_factors factors;
 } row;
@@ -56,6 +58,7 @@ static int begin_row(const flp_logits_logp_call *call, int64_t number, row *row)
     row->place = row->source = number;
     row->target = -1;
     row->is_ignored = row->is_read = 0;
+    row->target_logit = 0;
     if (call->row_index) {
         const int64_t index = call->row_index[number];
         row->source = index >= 0 && index < call->logits_rows ? index : -1;
@@ -72,8 +75,17 @@ static int begin_row(const flp_logits_logp_call *call, int64_t number, row *row)
         flp_convert_to_f32(call->dtype, logits_of(call, row) + row->target * flp_dtype_bytes(call->dtype), &row->target_logit, 1);
     if (call->row_temperature)
         temperature = call->row_temperature[row->source];
-    row->transform = (flp_logits_transform){ (float)(log2_e / temperature), (float)call->softcap };
+    row->scale = flp_row_scale(temperature);
+    row->transform = (flp_logits_transform){ (float)row->scale, (float)call->softcap };
     return !row->is_ignored && row->target < 0;
+}
+
+/* -1: it lies elsewhere. */
+static int target_in_chunk(const flp_logits_logp_call *call, const row *row, int64_t first)
+{
+    const int64_t target = row->target - first;
+
+    return target >= 0 && target < chunk_width(call, first) ? (int)target : -1;
 }
 
 static void sum_chunk(void *data, int64_t index, int thread)
@@ -86,7 +98,7 @@ static void sum_chunk(void *data, int64_t index, int thread)
     (void)thread;
     if (row->is_read)
         flp_logits_chunk_sum(call->dtype, logits_of(call, row) + first * flp_dtype_bytes(call->dtype), chunk_width(call, first),
-                             (int32_t)first, &row->transform, &work->sums[index]);
+                             (int32_t)first, target_in_chunk(call, row, first), &row->transform, &work->sums[index]);
 }
 
 static float softened(const row *row)
@@ -96,34 +108,66 @@ static float softened(const row *row)
     return c > 0 ? c * tanhf(row->target_logit / c) : row->target_logit;
 }
 
-static void find_factors(const flp_logits_logp_call *call, row *row, double offset, double log2_sum, double entropy)
+static void find_factors(const flp_logits_logp_call *call, row *row, const flp_row_shares *shares)
 {
-    const double inverse_temperature = row->transform.scale * ln_2, inverse_sum = exp2(-log2_sum);
+    const double inverse_temperature = row->scale * ln_2, inverse_sum = exp2(-shares->log2_sum), p = exp(shares->logp);
     const double g = call->g_logp[row->place] * inverse_temperature;
     const double g_lse = call->g_lse ? call->g_lse[row->place] * inverse_temperature : 0;
     const double g_entropy = call->g_entropy ? call->g_entropy[row->place] * inverse_temperature : 0;
-    double power = g_lse - g;
+    double power = g_lse - g, target = g * -expm1(shares->logp) + p * g_lse;
 
-    if (g_entropy != 0)
-        power -= g_entropy * (entropy - log2_sum * ln_2);
-    row->factors = (flp_logits_factors){
-        .offset = (float)offset, .power = (float)(power * inverse_sum), .moment = (float)(-g_entropy * ln_2 * inverse_sum), .target = (float)g
-    };
+    if (g_entropy != 0) {
+        power -= g_entropy * (shares->entropy - shares->log2_sum * ln_2);
+        if (p != 0) /* else its logarithm may be -inf */
+            target -= p * g_entropy * (shares->entropy + shares->logp);
+    }
+    row->factors = (flp_logits_factors){ .origin = (float)shares->origin, .log2_sum = (float)shares->log2_sum, .power = (float)(power * inverse_sum),
+                                         .moment = (float)(-g_entropy * ln_2 * inverse_sum), .target = (float)target };
 }
 
-static void write_results(const flp_logits_logp_call *call, const row *row, const flp_logits_sums *total, double log2_sum, double entropy)
+/* The others' best is `total`'s. */
+static int target_is_best(const row *row, const flp_logits_sums *total)
+{
+    if (row->target < 0)
+        return 0;
+    return row->target_logit > total->largest ||
+           (row->target_logit == total->largest && row->target < total->largest_index && total->largest > -INFINITY);
+}
+
+static void write_results(const flp_logits_logp_call *call, const row *row, const flp_logits_sums *total, const flp_row_shares *shares)
 {
     const int is_row = row->source >= 0;
-    double logp = ((double)softened(row) * row->transform.scale - total->offset - log2_sum) * ln_2;
 
     if (call->lse)
-        call->lse[row->place] = is_row ? (float)((total->offset + log2_sum) * ln_2) : NAN;
+        call->lse[row->place] = is_row ? (float)shares->lse : NAN;
     if (call->entropy)
-        call->entropy[row->place] = is_row ? (float)entropy : NAN;
+        call->entropy[row->place] = is_row ? (float)shares->entropy : NAN;
     if (call->argmax)
-        call->argmax[row->place] = is_row ? total->largest_index : 0;
-    if (call->logp) /* above 0 by rounding only; NaN stays */
-        call->logp[row->place] = row->is_ignored ? 0 : row->target < 0 ? NAN : logp > 0 ? 0 : (float)logp;
+        call->argmax[row->place] = !is_row ? 0 : target_is_best(row, total) ? (int32_t)row->target : total->largest_index;
+    if (call->logp)
+        call->logp[row->place] = row->is_ignored ? 0 : row->target < 0 ? NAN : (float)shares->logp;
+}
+
+static flp_row_shares shares_of_lse(const flp_logits_logp_call *call, const row *row)
+{
+    const double entropy = call->given_entropy ? call->given_entropy[row->place] : 0;
+    flp_row_shares shares = flp_row_shares_of_lse(call->given_lse[row->place], entropy, softened(row), row->scale);
+
+    if (call->given_logp)
+        shares.logp = call->given_logp[row->place];
+    return shares;
+}
+
+static flp_row_shares merge_chunks(const group *work, int64_t index, flp_logits_sums *total)
+{
+    const row *row = &work->rows[index];
+    flp_other_sums others;
+
+    *total = work->sums[index * work->chunks];
+    for (int64_t c = 1; c < work->chunks; c++)
+        flp_logits_chunk_merge(total, &work->sums[index * work->chunks + c], row->scale);
+    others = (flp_other_sums){ .origin = total->origin, .sum = total->sum, .moment = total->moment, .scale = row->scale };
+    return row->target >= 0 ? flp_row_shares_of(&others, softened(row)) : flp_row_shares_of_others(&others);
 }
 
 /* Merges the chunks in order, writes the results and finds what the gradients are made of. */
@@ -133,27 +177,19 @@ static void finish_row(void *data, int64_t index, int thread)
     const flp_logits_logp_call *call = work->call;
     row *row = &work->rows[index];
     flp_logits_sums total = { 0 };
-    double log2_sum = 0, entropy = 0;
+    flp_row_shares shares = { 0 };
 
     (void)thread;
     if (row->place < 0)
         return;
-    if (call->given_lse) {
-        const double lse2 = call->given_lse[row->place] * log2_e;
-        if (row->target >= 0)
-            find_factors(call, row, rint(lse2), lse2 - rint(lse2), call->given_entropy ? call->given_entropy[row->place] : 0);
-        return;
-    }
-    if (row->is_read) {
-        total = work->sums[index * work->chunks];
-        for (int64_t c = 1; c < work->chunks; c++)
-            flp_logits_chunk_merge(&total, &work->sums[index * work->chunks + c]);
-        log2_sum = log2(total.sum);
-        entropy = (log2_sum - total.moment / total.sum) * ln_2;
-    }
+    if (call->given_lse && row->target >= 0)
+        shares = shares_of_lse(call, row);
+    else if (row->is_read)
+        shares = merge_chunks(work, index, &total);
     if (call->grad_logits && row->target >= 0)
-        find_factors(call, row, total.offset, log2_sum, entropy);
-    write_results(call, row, &total, log2_sum, entropy);
+        find_factors(call, row, &shares);
+    if (!call->given_lse)
+        write_results(call, row, &total, &shares);
 }
 
 static void differentiate_chunk(void *data, int64_t index, int thread)
@@ -163,7 +199,6 @@ static void differentiate_chunk(void *data, int64_t index, int thread)
     const row *row = &work->rows[index / work->chunks];
     const int64_t first = index % work->chunks * FLP_LOGITS_CHUNK_COLUMNS;
     const int bytes = flp_dtype_bytes(call->dtype), width = chunk_width(call, first);
-    const int64_t target = row->target - first;
     char *gradients;
 
     (void)thread;
@@ -175,7 +210,7 @@ static void differentiate_chunk(void *data, int64_t index, int thread)
             gradients[i] = 0;
     else
         flp_logits_chunk_differentiate(call->dtype, logits_of(call, row) + first * bytes, width, &row->transform, &row->factors,
-                                       target >= 0 && target < width ? (int)target : -1, gradients);
+                                       target_in_chunk(call, row, first), gradients);
 }
 
 static void run_group(flp_thread_pool *pool, group *work, int64_t first, int64_t *bad_count, int64_t *bad_first)
@@ -217,5 +252,5 @@ flp_status flp_logits_logp_cpu(flp_thread_pool *pool, const flp_logits_logp_call
 
 const char *flp_logits_logp_cpu_numerics(void)
 {
-    return "logits_logp:cpu1";
+    return "logits_logp:cpu2";
 }

@@ -18,7 +18,7 @@ typedef struct {
     float *logp, *lse, *entropy; /* results */
     int32_t *argmax;
     const float *g_logp, *g_lse, *g_entropy;
-    const float *given_lse, *given_entropy; /* of a backward that knows them */
+    const float *given_lse, *given_entropy, *given_logp; /* of a backward that knows them */
     void *grad_logits;                      /* NULL: the forward alone */
 } flp_logits_logp_call;
 

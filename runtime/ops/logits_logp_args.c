@@ -91,6 +91,7 @@ static void fill_backward(const flp_logits_logp_backward_problem *normal, const 
     } else {
         call->given_lse = args->lse;
         call->given_entropy = args->entropy;
+        call->given_logp = args->logp;
     }
 }
 
@@ -107,9 +108,9 @@ static flp_status check_upstream(const flp_logits_logp_backward_problem *normal,
     if (status == FLP_OK && !normal->entropy)
         status = flp_arguments_check_absent("entropy", args->entropy, "entropy is 0");
     if (status == FLP_OK && !normal->fused)
-        status = flp_arguments_check_absent("logp", args->logp, "fused is 0");
-    if (status == FLP_OK && !normal->fused)
         status = flp_arguments_check_address("lse", args->lse, sizeof(float));
+    if (status == FLP_OK && !normal->fused)
+        status = flp_arguments_check_optional("logp", args->logp, sizeof(float));
     if (status == FLP_OK && !normal->fused && normal->entropy)
         status = flp_arguments_check_address("entropy", args->entropy, sizeof(float));
     return status;

@@ -21,7 +21,7 @@ static void fill_params(const flp_plan *plan, const flp_logits_logp_call *call, 
         .logp = call->logp, .lse = call->lse, .entropy = call->entropy, .argmax = call->argmax,
         .target_errors = (unsigned long long *)(uintptr_t)plan->target_errors,
         .g_logp = call->g_logp, .g_lse = call->g_lse, .g_entropy = call->g_entropy,
-        .given_lse = call->given_lse, .given_entropy = call->given_entropy,
+        .given_lse = call->given_lse, .given_entropy = call->given_entropy, .given_logp = call->given_logp,
         .grad_logits = call->grad_logits, .grad_stride = call->grad_stride
     };
 }

@@ -20,14 +20,15 @@ typedef struct {
     float *logp, *lse, *entropy;  /* results, or NULL */
     int32_t *argmax;
     unsigned long long *target_errors; /* an flp_tally: how many targets or indices were bad, the first such row */
-    float *partial;    /* [rows][segments][2]: offset k (an integer; -inf: nothing but -inf), sum of 2^(z2 - k), z2 = z log2(e) / temperature */
+    float *partial;    /* [rows][segments][2]: origin (a logit; -inf: nothing but -inf) and sum of 2^(z2 - k) without the target, where z2 is z log2(e) / temperature
+                        * and k the integer nearest to the origin's */
     float *moment;     /* [rows][segments]: sum of 2^(z2 - k) (z2 - k) */
     float *best;       /* [rows][segments][2]: largest logit before the softcap, its column (int32 bits) */
-    float *normaliser; /* [rows][4]: k of the row, log2 of its sum, its entropy, 0; or NULL */
-    const float *g_logp, *g_lse, *g_entropy, *given_lse, *given_entropy; /* of gradients; all but g_logp may be NULL */
+    float *normaliser; /* [rows][4]: the row's origin, log2 of its sum beside k, its entropy, its logp; or NULL */
+    const float *g_logp, *g_lse, *g_entropy, *given_lse, *given_entropy, *given_logp; /* of gradients; all but g_logp may be NULL */
     void *grad_logits;
     int64_t grad_stride;
 } flp_logits_logp_params;
 
-_Static_assert(sizeof(flp_logits_logp_params) == 232, "templates/common/logits_logp_params.cuh disagrees");
+_Static_assert(sizeof(flp_logits_logp_params) == 240, "templates/common/logits_logp_params.cuh disagrees");
 #endif

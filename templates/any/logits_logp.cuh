@@ -58,6 +58,7 @@ template <class Config> __device__ __forceinline__ void logits_logp(const Logits
     units.leave_out_ignored(unit, row);
     if (unit.first < unit.end) units.load(segment, row.logits(params), unit.first);
     for (int turn = 0; first < units.count; first += units.step, turn++) {
+        if (!is_whole) row.take_target(params, words); // its logits are under way
         auto next_unit = units.at(first + units.step + units.team);
         LogitsRow<Config> next = LogitsRow<Config>::find(params, next_unit.number);
         words = next.load_target(params);
@@ -68,7 +69,7 @@ template <class Config> __device__ __forceinline__ void logits_logp(const Logits
         int s = unit.first;
         for (bool is_last = false; !is_last; s += units.size) {
             LogitsSums sums = {0, 0, 0, 0, 0};
-            if (s < unit.end) sums = segment.statistics(row.scale(params), s * Segment::columns);
+            if (s < unit.end) sums = segment.statistics(row.scale(params), s * Segment::columns, row.target);
             is_last = s + units.size >= unit.end;
             if (is_last) {
                 if (is_whole) next.take_target(params, words);

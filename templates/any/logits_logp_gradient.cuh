@@ -1,14 +1,22 @@
 // Gradients of logits whose lse is known, one read and one write: a warp takes a segment at a time.
 // Config: as for a segment; threads
+constexpr float log2_e_low = 1.9259630e-8f; // what fp32 leaves of log2(e)
+constexpr float largest_float = __builtin_bit_cast(float, 0x7f7fffffu);
+
 template <class Config>
 __device__ __forceinline__ LogitsNormaliser load_normaliser(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number) {
     if (params.normaliser != nullptr) {
         float4 kept = *(const float4 *)(params.normaliser + 4 * (i64)number);
-        return {kept.x, kept.y, kept.z};
+        return {kept.x, kept.y, kept.z, kept.w};
     }
-    float lse2 = params.given_lse[row.place] * 1.4426950408889634f, offset = rintf(lse2), entropy = 0;
+    // The logit whose z2 is the lse's, and what that lacks.
+    LogitsScale scale = row.scale(params);
+    float lse = params.given_lse[row.place], origin = lse * (log2_e / scale.scale), entropy = 0;
+    if (fabsf(lse) < infinity) origin = fmaxf(fminf(origin, largest_float), -largest_float); // of a temperature without bound
+    float k = power_of(origin, scale);
+    float log2_sum = is_large(k) ? 0 : fmaf(lse, log2_e_low, fmaf(lse, log2_e, -k));
     if constexpr (Config::has_entropy) entropy = params.given_entropy[row.place];
-    return {offset, lse2 - offset, entropy};
+    return {origin, log2_sum, entropy, params.given_logp != nullptr ? params.given_logp[row.place] : not_a_number};
 }
 
 template <class Config> __device__ __forceinline__ void logits_logp_gradient(const LogitsLogpParams &params) {
@@ -22,9 +30,14 @@ template <class Config> __device__ __forceinline__ void logits_logp_gradient(con
         if (row.place < 0) continue;
         Segment segment;
         if (row.target >= 0) segment.load(row.logits(params), s, params.vocab);
-        float target_logit = owns_target(row, s, params.segments) ? load_target_logit(params, row) : 0;
-        LogitsNormaliser normaliser = {0, 0, 0};
+        bool has_target = owns_target(row, s, params.segments);
+        float target_logit = has_target ? load_target_logit(params, row) : 0;
+        LogitsScale scale = row.scale(params);
+        LogitsNormaliser normaliser = {0, 0, 0, 0};
         if (row.target >= 0) normaliser = load_normaliser(params, row, number);
-        write_gradients(params, row, segment, s, row.scale(params), find_factors(params, row, load_upstream(params, row), normaliser), target_logit);
+        if (has_target && params.normaliser == nullptr && params.given_logp == nullptr) // z - lse is all there is
+            normaliser.logp = (distance(soften<Config>(target_logit, scale), normaliser.origin, scale) - normaliser.log2_sum) * ln_2;
+        LogitsFactors factors = find_factors(params, row, load_upstream(params, row), normaliser, has_target);
+        write_gradients(params, row, segment, s, scale, factors, target_logit);
     }
 }

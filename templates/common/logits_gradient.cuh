@@ -1,13 +1,14 @@
 // From logits to their gradients, in the registers that hold a segment.
 //
 // With p = softmax(z) and H the row's entropy, an upstream gradient of logp, lse and entropy gives
-//     dz[v] = g_logp (v = target) + p[v] (g_lse - g_logp - g_entropy (H + log p[v])),   p[v] = 2^(d - log2_sum),  d = z2[v] - offset,
-// whose factors of 1 and d are the same for the whole row. The softcap's derivative is 1 - tanh^2.
+//     dz[v] = g_logp (v = target) + p[v] (g_lse - g_logp - g_entropy (H + log p[v])),   p[v] = 2^(d - log2_sum),  d = z2[v] - k,
+// whose factors of 1 and d are the same for the whole row. Where v is the target, 1 - p comes from logp, in which nothing has cancelled. The
+// softcap's derivative is 1 - tanh^2.
 // Config: as for a segment
 struct LogitsFactors {
-    float offset;
+    float origin;
     float power, moment; // dz[v] = 2^d (power + moment d) where v is no target
-    float target;        // what is added where it is
+    float target;        // dz where it is
 };
 
 struct LogitsUpstream {
@@ -24,31 +25,40 @@ template <class Config> __device__ __forceinline__ LogitsUpstream load_upstream(
     return upstream;
 }
 
+// wants_target: normaliser.logp is there, and so will be factors.target.
 template <class Config>
 __device__ __forceinline__ LogitsFactors find_factors(const LogitsLogpParams &params, const LogitsRow<Config> &row, const LogitsUpstream &upstream,
-                                                      const LogitsNormaliser &normaliser) {
+                                                      const LogitsNormaliser &normaliser, bool wants_target) {
     if (row.target < 0) return {0, 0, 0, 0};
     float inverse_temperature = row.scale(params).scale * ln_2;
     float g = upstream.logp * inverse_temperature, g_lse = upstream.lse * inverse_temperature, g_entropy = upstream.entropy * inverse_temperature;
     float inverse_sum = exp2_approximate(-normaliser.log2_sum);
-    LogitsFactors factors = {normaliser.offset, (g_lse - g) * inverse_sum, 0, g};
+    LogitsFactors factors = {normaliser.origin, (g_lse - g) * inverse_sum, 0, 0};
     if constexpr (Config::has_entropy) {
         factors.power -= g_entropy * (normaliser.entropy - normaliser.log2_sum * ln_2) * inverse_sum;
         factors.moment = -g_entropy * ln_2 * inverse_sum;
     }
+    if (!wants_target) return factors;
+    float p = exp2_approximate(normaliser.logp * log2_e);
+    factors.target = g * -expm1f(normaliser.logp);
+    if (p == 0) return factors; // its logarithm may be -inf
+    factors.target = fmaf(p, g_lse, factors.target);
+    if constexpr (Config::has_entropy) factors.target = fmaf(-p * g_entropy, normaliser.entropy + normaliser.logp, factors.target);
     return factors;
 }
 
-template <class Config> __device__ __forceinline__ float gradient_of(float z, const LogitsScale &scale, const LogitsFactors &factors) {
-    float d = fmaf(z, scale.scale, -factors.offset);
+// from: as distance_from wants it.
+template <class Config, bool large>
+__device__ __forceinline__ float gradient_of(float z, float from, const LogitsScale &scale, const LogitsFactors &factors) {
+    float d = distance_from<large>(z, from, scale);
+    if (large && d > 0) d = 0; // of a given lse, whose rounding may be many powers: an origin of the row's own is its largest logit
     float slope = factors.power;
     if constexpr (Config::has_entropy) slope = fmaf(factors.moment, fmaxf(d, lowest_power), slope);
     return exp2_approximate(d) * slope;
 }
 
-// The segment's logits become gradients, all but the target's, which write_target writes behind it.
-template <class Config>
-__device__ __forceinline__ void to_gradients(Segment<Config> &segment, const LogitsScale &scale, const LogitsFactors &factors) {
+template <class Config, bool large>
+__device__ __forceinline__ void to_gradients_from(float from, Segment<Config> &segment, const LogitsScale &scale, const LogitsFactors &factors) {
     using Element = typename Config::element;
     constexpr int elements = Segment<Config>::elements;
 #pragma unroll
@@ -58,7 +68,7 @@ __device__ __forceinline__ void to_gradients(Segment<Config> &segment, const Log
 #pragma unroll
         for (int i = 0; i < elements; i++) {
             float slope, capped = soften<Config>(z[i], scale, slope);
-            z[i] = gradient_of<Config>(capped, scale, factors) * slope;
+            z[i] = gradient_of<Config, large>(capped, from, scale, factors) * slope;
         }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -66,6 +76,14 @@ __device__ __forceinline__ void to_gradients(Segment<Config> &segment, const Log
             else segment.data[j].words[i] = round_pair<Element>(z[2 * i], z[2 * i + 1]);
         }
     }
+}
+
+// The segment's logits become gradients, all but the target's, which write_target writes behind it.
+template <class Config>
+__device__ __forceinline__ void to_gradients(Segment<Config> &segment, const LogitsScale &scale, const LogitsFactors &factors) {
+    float k = power_of(factors.origin, scale);
+    if (is_large(k)) to_gradients_from<Config, true>(factors.origin, segment, scale, factors);
+    else to_gradients_from<Config, false>(k, segment, scale, factors);
 }
 
 template <class Config> __device__ __forceinline__ void clear(Segment<Config> &segment) {
@@ -110,8 +128,9 @@ template <class Config> __device__ __forceinline__ void store_segment(const Segm
 // By the lane that has stored the target's segment at that column; logit: the target's, from before.
 template <class Config>
 __device__ __forceinline__ void write_target(float logit, const LogitsScale &scale, const LogitsFactors &factors, typename Config::element *to) {
-    float slope, z = soften<Config>(logit, scale, slope);
-    store_rounded((gradient_of<Config>(z, scale, factors) + factors.target) * slope, to);
+    float slope;
+    soften<Config>(logit, scale, slope);
+    store_rounded(factors.target * slope, to);
 }
 
 // Whether this lane of a warp with the segments first, first + stride, ... holds the target's column.

@@ -13,8 +13,8 @@ struct LogitsLogpParams {
     int *argmax;
     u64 *target_errors;
     float *partial, *moment, *best, *normaliser;
-    const float *g_logp, *g_lse, *g_entropy, *given_lse, *given_entropy;
+    const float *g_logp, *g_lse, *g_entropy, *given_lse, *given_entropy, *given_logp;
     void *grad_logits;
     i64 grad_stride;
 };
-static_assert(sizeof(LogitsLogpParams) == 232, "runtime/ops/logits_logp_params.h disagrees");
+static_assert(sizeof(LogitsLogpParams) == 240, "runtime/ops/logits_logp_params.h disagrees");

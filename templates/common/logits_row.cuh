@@ -5,6 +5,9 @@ struct LogitsScale {
     float softcap, inverse_softcap;
 };
 
+// Stands for 0, of a temperature without bound: each finite z2 is then as good as 0, and -inf stays what it is.
+constexpr float least_scale = 1.40129846e-45f; // 2^-149
+
 template <class Config> struct LogitsRow {
     using Element = typename Config::element;
     static constexpr int ignored = -1, bad = -2;
@@ -55,6 +58,7 @@ template <class Config> struct LogitsRow {
     __device__ __forceinline__ LogitsScale scale(const LogitsLogpParams &params) const {
         float scale = params.scale;
         if (params.row_temperature != nullptr && source >= 0) scale /= params.row_temperature[source];
+        if (scale == 0) scale = least_scale;
         return {scale, params.softcap, params.inverse_softcap};
     }
 
@@ -73,19 +77,72 @@ template <class Config> __device__ __forceinline__ float soften(float logit, con
     return soften<Config>(logit, scale, slope);
 }
 
-// A row's sums: 2^offset times sum of 2^(z2 - offset), and of that times (z2 - offset).
+// Powers of two are counted from a logit, the origin: 2^z2 = 2^k 2^(z2 - k), where k is the integer nearest to the origin's z2. One product and one
+// sum, rounded once, give z2 - k. Where k is large, the product has more bits than fp32 beside it, which would be powers: there it is (z - origin)
+// times the scale, in which nothing cancels and nothing overflows.
+constexpr float large_power = 8388608; // 2^23: fp32 numbers from here on are integers
+
+__device__ __forceinline__ float power_of(float origin, const LogitsScale &scale) { return rintf(origin * scale.scale); }
+__device__ __forceinline__ bool is_large(float power) { return !(fabsf(power) < large_power); }
+
+// z2 - k of a logit. from: k, or the origin where k is large.
+template <bool large> __device__ __forceinline__ float distance_from(float z, float from, const LogitsScale &scale) {
+    return large ? (z - from) * scale.scale : fmaf(z, scale.scale, -from);
+}
+__device__ __forceinline__ float distance(float z, float origin, const LogitsScale &scale) {
+    float k = power_of(origin, scale);
+    return is_large(k) ? distance_from<true>(z, origin, scale) : distance_from<false>(z, k, scale);
+}
+
+// k of `from` less k of `to`.
+__device__ __forceinline__ float origin_distance(float from, float to, const LogitsScale &scale) {
+    float k = power_of(from, scale), to_k = power_of(to, scale);
+    return is_large(k) && is_large(to_k) ? (from - to) * scale.scale : k - to_k;
+}
+
+// Of a row without its target: sum of 2^(z2 - k), and of that times (z2 - k).
 struct LogitsSums {
-    float offset, sum, moment;
+    float origin, sum, moment; // origin -inf: nothing but -inf
     float best;
     int best_index;
+
+    // The first of the largest; NaN never wins.
+    __device__ __forceinline__ void take_best(float other, int other_index) {
+        if (other > best || (other == best && other_index < best_index)) {
+            best = other;
+            best_index = other_index;
+        }
+    }
 };
 
-// log2 of the sum beside the offset, and the entropy: what logp and the gradients need.
+// Of a row as a whole: the log2 of its sum beside its origin's power, and its entropy; its target's logp.
 struct LogitsNormaliser {
-    float offset, log2_sum, entropy;
-    __device__ __forceinline__ static LogitsNormaliser of(const LogitsSums &sums) {
-        float log2_sum = log2f(sums.sum);
-        return {sums.offset, log2_sum, (log2_sum - sums.moment / sums.sum) * ln_2};
+    float origin, log2_sum, entropy, logp;
+
+    __device__ __forceinline__ static LogitsNormaliser of_others(const LogitsSums &sums) {
+        float log2_sum = log2f(sums.sum), entropy = (log2_sum - sums.moment / sums.sum) * ln_2;
+        return {sums.origin, log2_sum, entropy < 0 ? 0 : entropy, not_a_number}; // below 0 by rounding only; NaN stays
+    }
+
+    // z: the target's logit, softened. What leads is the row's origin: then the row's sum is near 1.
+    __device__ __forceinline__ void add_target(float z, const LogitsSums &sums, const LogitsScale &scale) {
+        if (sums.sum == 0 && z == -infinity) return;
+        float d = sums.origin == -infinity ? 0 : distance(z, sums.origin, scale);
+        if (!(z < infinity)) d = not_a_number;
+        TargetShare share = TargetShare::of(sums.sum, log2_sum, d);
+        logp = share.logp();
+        if (logp == -infinity) logp = (z - origin) * (scale.scale * ln_2); // the logarithm to base 2 may be beyond fp32
+        entropy = share.entropy(entropy);
+        if (share.leads) {
+            origin = z;
+            log2_sum = distance(z, z, scale);
+        }
+        log2_sum = fmaf(share.log_whole, log2_e, log2_sum);
+    }
+
+    __device__ __forceinline__ float lse(const LogitsScale &scale) const {
+        float k = power_of(origin, scale);
+        return is_large(k) ? fmaf(origin, scale.scale * ln_2, log2_sum * ln_2) : (k + log2_sum) * ln_2;
     }
 };
 
@@ -94,27 +151,17 @@ __device__ __forceinline__ void count_bad_target(const LogitsLogpParams &params,
     if (row.target == row.bad) tally_bad_target(params.target_errors, number);
 }
 
-// One thread writes the results. target_logit: of a known target.
+// One thread writes the results.
 template <class Config>
 __device__ __forceinline__ void write_results(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number, const LogitsSums &sums,
-                                              const LogitsNormaliser &normaliser, float target_logit) {
+                                              const LogitsNormaliser &normaliser) {
     count_bad_target(params, row, number);
     if (row.place < 0) return;
     bool is_row = row.source >= 0;
-    if (params.lse != nullptr) params.lse[row.place] = is_row ? (normaliser.offset + normaliser.log2_sum) * ln_2 : not_a_number;
+    if (params.lse != nullptr) params.lse[row.place] = is_row ? normaliser.lse(row.scale(params)) : not_a_number;
     if constexpr (Config::has_entropy)
         if (params.entropy != nullptr) params.entropy[row.place] = is_row ? normaliser.entropy : not_a_number;
     if constexpr (Config::wants_argmax)
         if (params.argmax != nullptr) params.argmax[row.place] = is_row ? sums.best_index : 0;
-    if (params.logp == nullptr) return;
-    float logp = not_a_number;
-    if (row.target == row.ignored) {
-        logp = 0;
-    } else if (row.target >= 0) {
-        LogitsScale scale = row.scale(params);
-        // One rounding of the logit against the offset, an integer: a likely target keeps its small bits.
-        logp = (fmaf(soften<Config>(target_logit, scale), scale.scale, -normaliser.offset) - normaliser.log2_sum) * ln_2;
-        if (logp > 0) logp = 0; // rounding only; NaN stays
-    }
-    params.logp[row.place] = logp;
+    if (params.logp != nullptr) params.logp[row.place] = row.target == row.ignored ? 0 : row.target >= 0 ? normaliser.logp : not_a_number;
 }

@@ -3,7 +3,10 @@
 // A row is the same segments whatever computes them; each leaves its sums, which are merged in the segments' order. Within a segment the
 // order is fixed too, so a row's bits depend on V and the dtype, not on the load's width, the rows beside it or the size of the device.
 //
-// The offset of a segment is an integer, taken from its first 512 bytes; where the sum then leaves the safe range, from all of it.
+// The row's target has no part in its segment's sums (target_share.cuh says why).
+//
+// A segment's origin is the largest logit of its first 512 bytes; where the sum then leaves the safe range, or the origin's power is large (or may be
+// so behind a larger logit), of all of it.
 // Config: element, segment_vectors, vector_bytes, rewrites, has_softcap, has_entropy, wants_argmax
 constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such sums stay finite
 constexpr float lowest_power = -200;               // 2^-200 is 0 in fp32: keeps 0 * infinity out of products with powers
@@ -27,6 +30,7 @@ template <class Config> struct Segment {
     static constexpr int columns = 32 * elements * vectors;
     Vector data[vectors];
     int left;   // columns up to the vocabulary's end, at most all
+    u32 gone[(vectors * elements + 31) / 32]; // has_softcap: a bit for each of the lane's elements that has no part in the sums
     u32 behind; // is_shifted: as shift_vectors wants it
     int shift;  // is_shifted: bytes that the segment begins behind a multiple of 16
 
@@ -113,27 +117,55 @@ template <class Config> struct Segment {
 #pragma unroll
             for (int i = 0; i < elements; i++) {
                 float logit = soften<Config>(z[i], scale);
+                int at = j * elements + i;
                 if constexpr (Config::has_softcap)
-                    if (column(j) + i >= left) logit = -infinity; // softcap(-inf) is finite
-                visit(logit, j * elements + i);
+                    if (gone[at / 32] >> at % 32 & 1) logit = -infinity; // softcap(-inf) is finite
+                visit(logit, at);
             }
         }
     }
 
-    template <int some> __device__ __forceinline__ float find_offset(const LogitsScale &scale) const {
+    // place: the target's column in the segment, or outside of it. Its logit must not be a term of the sums.
+    __device__ __forceinline__ void leave_out(int place) {
+        bool is_here = (u32)place < (u32)columns;
+        int own = place - lane_index() * elements; // its column in the vectors of the first lane, where this lane has it
+        if constexpr (Config::has_softcap) {
+#pragma unroll
+            for (u32 &word : gone) word = 0;
+            if (left >= columns && !is_here) return;
+#pragma unroll
+            for (int j = 0; j < vectors; j++)
+#pragma unroll
+                for (int i = 0; i < elements; i++) {
+                    int at = j * elements + i;
+                    if (column(j) + i >= left || (is_here && own == j * 32 * elements + i)) gone[at / 32] |= 1u << at % 32;
+                }
+        } else if (is_here) {
+            constexpr u32 cut_word = minus_infinity_word<Element>;
+#pragma unroll
+            for (int j = 0; j < vectors; j++)
+#pragma unroll
+                for (int i = 0; i < elements; i++) {
+                    constexpr u32 mask = sizeof(Element) == 4 ? 0xffffffffu : 0xffffu;
+                    u32 part = sizeof(Element) == 4 ? mask : mask << i % 2 * 16, &word = data[j].words[sizeof(Element) == 4 ? i : i / 2];
+                    if (own == j * 32 * elements + i) word = (word & ~part) | (cut_word & part);
+                }
+        }
+    }
+
+    template <int some> __device__ __forceinline__ float find_origin(const LogitsScale &scale) const {
         float largest = -infinity;
         each<some>(scale, [&](float z, int) { largest = fmaxf(largest, z); });
 #pragma unroll
         for (int m = 16; m > 0; m /= 2) largest = fmaxf(largest, shuffle_xor(largest, m));
-        return rintf(largest * scale.scale);
+        return largest;
     }
 
-    __device__ __forceinline__ void add_powers(const LogitsScale &scale, LogitsSums &sums) const {
+    // from: the origin's power; where it is large, the origin itself.
+    template <bool large> __device__ __forceinline__ void add_powers_from(float from, const LogitsScale &scale, LogitsSums &sums) const {
         float part[4] = {0, 0, 0, 0}, moment[2] = {0, 0};
-        // Without an offset all terms are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
-        float k = sums.offset == -infinity ? 0 : sums.offset;
         each(scale, [&](float z, int i) {
-            float d = fmaf(z, scale.scale, -k), power = exp2_approximate(d);
+            float d = distance_from<large>(z, from, scale), power = exp2_approximate(d);
             part[i & 3] += power;
             if constexpr (Config::has_entropy) moment[i & 1] = fmaf(power, fmaxf(d, lowest_power), moment[i & 1]);
         });
@@ -144,6 +176,13 @@ template <class Config> struct Segment {
             sums.sum += shuffle_xor(sums.sum, m);
             if constexpr (Config::has_entropy) sums.moment += shuffle_xor(sums.moment, m);
         }
+    }
+
+    __device__ __forceinline__ void add_powers(const LogitsScale &scale, LogitsSums &sums) const {
+        // Without an origin all terms are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
+        float k = sums.origin == -infinity ? 0 : power_of(sums.origin, scale);
+        if (is_large(k)) add_powers_from<true>(sums.origin, scale, sums);
+        else add_powers_from<false>(k, scale, sums);
     }
 
     // visit(logit, index): as it was read, before the softcap.
@@ -157,7 +196,7 @@ template <class Config> struct Segment {
         }
     }
 
-    // The first of the largest logits before the softcap; NaN never wins. first: the segment's first column in the row.
+    // The first of the largest logits before the softcap, with or without the target; NaN never wins. first: the segment's first column in the row.
     __device__ __forceinline__ void find_best(int first, LogitsSums &sums) {
         sums.best = -infinity;
         each_raw([&](float z, int) { sums.best = fmaxf(sums.best, z); });
@@ -179,19 +218,20 @@ template <class Config> struct Segment {
             for (int i = 0; i < 4; i++) forget(data[j].words[i]);
     }
 
-    // In all lanes.
-    __device__ __forceinline__ LogitsSums statistics(const LogitsScale &scale, int first) {
+    // In all lanes. first: the segment's first column in the row; target: the row's, or negative. Afterwards the target's logit may be gone.
+    __device__ __forceinline__ LogitsSums statistics(const LogitsScale &scale, int first, int target) {
         LogitsSums sums;
         if constexpr (is_shifted<Config>) put_together();
-        sums.offset = find_offset<1>(scale);
+        leave_out(target - first);
+        sums.origin = find_origin<1>(scale);
         bool is_exact = false;
         do {
             forget_floats();
-            if (is_exact) sums.offset = find_offset<vectors>(scale);
+            if (is_exact) sums.origin = find_origin<vectors>(scale);
             forget_floats();
             add_powers(scale, sums);
             if (is_exact) break;
-            is_exact = !(sums.sum < safe_sum) || sums.offset == -infinity;
+            is_exact = !(sums.sum < safe_sum) || !(fabsf(power_of(sums.origin, scale)) < large_power / 2);
         } while (is_exact);
         forget_floats();
         if constexpr (Config::wants_argmax) find_best(first, sums);

@@ -40,11 +40,11 @@ inline float fminf(float x, float y) { return __builtin_fminf(x, y); }
 inline float fabsf(float x) { return __builtin_fabsf(x); }
 inline float rintf(float x) { return __builtin_rintf(x); }
 inline float log2f(float x) { return __builtin_log2f(x); }
+inline float log1pf(float x) { return __builtin_log1pf(x); }
+inline float expm1f(float x) { return __builtin_expm1f(x); }
 inline float expf(float x) { return __builtin_expf(x); }
 inline float logf(float x) { return __builtin_logf(x); }
 inline float exp2f(float x) { return __builtin_exp2f(x); }
-inline float log1pf(float x) { return __builtin_log1pf(x); }
-inline float expm1f(float x) { return __builtin_expm1f(x); }
 inline float copysignf(float x, float y) { return __builtin_copysignf(x, y); }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }

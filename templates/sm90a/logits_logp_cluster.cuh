@@ -43,7 +43,7 @@ template <class Config> struct SharedRow {
     __device__ __forceinline__ void send(const LogitsSums &sums, int s) const {
         if (lane_index() != 0) return;
         LogitsSlots to = shared_slots(shared.sums, 0, 0);
-        exchange_store(to.partial + s, make_float2(sums.offset, sums.sum), 0, met());
+        exchange_store(to.partial + s, make_float2(sums.origin, sums.sum), 0, met());
         if constexpr (Config::has_entropy) exchange_store(to.moment + s, sums.moment, 0, met());
         if constexpr (Config::wants_argmax) exchange_store(to.best + s, make_float2(sums.best, __int_as_float(sums.best_index)), 0, met());
     }
@@ -64,13 +64,10 @@ template <class Config> __device__ __forceinline__ void logits_logp_cluster(cons
     auto words = shared.row.load_target(params);
     if (s < segments) shared.load(segment, s);
     shared.start();
-    float target_logit = 0;
-    if (finishes) {
-        shared.row.take_target(params, words);
-        target_logit = load_target_logit(params, shared.row);
-    }
+    shared.row.take_target(params, words);
+    float target_logit = finishes ? load_target_logit(params, shared.row) : 0;
     while (s < segments) {
-        LogitsSums sums = segment.statistics(shared.row.scale(params), s * SharedRow<Config>::Segment::columns);
+        LogitsSums sums = segment.statistics(shared.row.scale(params), s * SharedRow<Config>::Segment::columns, shared.row.target);
         int next = s + SharedRow<Config>::stride;
         if (next < segments) shared.load(segment, next);
         shared.send(sums, s);

@@ -108,7 +108,7 @@ template <class Config> struct ClusterRows {
             leave<Config>(own_sums, to, s);
             if (lane_index() == 0) mbarrier_arrive(met);
         } else if (lane_index() < Config::cluster) {
-            exchange_store(to.partial + s, make_float2(own_sums.offset, own_sums.sum), lane_index(), met);
+            exchange_store(to.partial + s, make_float2(own_sums.origin, own_sums.sum), lane_index(), met);
             if constexpr (Config::has_entropy) exchange_store(to.moment + s, own_sums.moment, lane_index(), met);
         }
     }
@@ -121,7 +121,7 @@ template <class Config> struct ClusterRows {
         each(turn, [&](int s, int slot) {
             Segment segment;
             take(row, turn, s, slot, segment);
-            share(segment.statistics(scale, s * Segment::columns), reads, s);
+            share(segment.statistics(scale, s * Segment::columns, row.target), reads, s);
         });
         reads++;
     }
@@ -188,7 +188,7 @@ template <class Config> struct ClusterRows {
         LogitsNormaliser normaliser = finish_row(params, row, number(turn), sums(reads), of.target_logit, cluster_rank() == 0);
         warp_barrier(); // all lanes have read the sums, which other blocks may now write over
         if (lane_index() == 0) {
-            of.factors = find_factors(params, row, of.upstream, normaliser);
+            of.factors = find_factors(params, row, of.upstream, normaliser, true);
             mbarrier_arrive(at(shared.solved, turn % Config::records));
         }
         if (is_read) reads++;

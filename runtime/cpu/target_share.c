@@ -1,0 +1,64 @@
+/* A row's target beside its other entries. */
+#include "cpu/target_share.h"
+
+#include <float.h>
+#include <math.h>
+
+static const double log2_e = 1.44269504088896340736, ln_2 = 0.693147180559945309417;
+
+static double positive(double entropy)
+{
+    return entropy < 0 ? 0 : entropy; /* below 0 by the difference's rounding only; NaN stays */
+}
+
+flp_row_shares flp_row_shares_of_others(const flp_other_sums *others)
+{
+    const double log2_sum = log2(others->sum);
+
+    return (flp_row_shares){ .origin = others->origin, .log2_sum = log2_sum, .lse = (others->origin * others->scale + log2_sum) * ln_2,
+                             .entropy = positive((log2_sum - others->moment / others->sum) * ln_2), .logp = NAN };
+}
+
+flp_row_shares flp_row_shares_of(const flp_other_sums *others, double target)
+{
+    flp_row_shares row = flp_row_shares_of_others(others);
+    const double d = isinf(others->origin) && others->origin < 0 ? 0 : target < INFINITY ? (target - others->origin) * others->scale : NAN;
+    const double u = row.log2_sum - d, among_others = row.entropy; /* u: log2 r */
+    const int leads = u < 0;
+    const double ratio = leads ? others->sum * exp2(-d) : exp2(-u), log_whole = log1p(ratio); /* beside the larger of both */
+    const double smaller = ratio / (1 + ratio), rest = leads ? smaller : 1 / (1 + ratio);
+
+    if (others->sum == 0 && target == -INFINITY)
+        return row;
+    if (leads) { /* the target is the row's origin: the row's sum is then near 1 */
+        row.origin = target;
+        row.log2_sum = 0;
+    }
+    row.log2_sum += log_whole * log2_e;
+    row.lse = (row.origin * others->scale + row.log2_sum) * ln_2;
+    row.logp = leads ? 0 - log_whole : -(log_whole + u * ln_2);
+    row.entropy = log_whole;
+    if (smaller > 0)
+        row.entropy += smaller * fabs(u) * ln_2;
+    if (rest > 0)
+        row.entropy += rest * among_others;
+    return row;
+}
+
+flp_row_shares flp_row_shares_of_lse(double lse, double entropy, double target, double scale)
+{
+    const double origin = lse / (scale * ln_2);
+    flp_row_shares row = { .origin = isfinite(lse) ? (float)fmax(fmin(origin, FLT_MAX), -FLT_MAX) : origin, .lse = lse, .entropy = entropy };
+
+    /* An lse in fp32 that is so large has no digits for the sum. */
+    row.log2_sum = fabs(lse * log2_e) < 0x1p23 ? lse * log2_e - row.origin * scale : 0;
+    row.logp = ((target - row.origin) * scale - row.log2_sum) * ln_2;
+    return row;
+}
+
+double flp_row_scale(double temperature)
+{
+    const double scale = log2_e / temperature;
+
+    return scale < FLT_TRUE_MIN ? FLT_TRUE_MIN : scale;
+}

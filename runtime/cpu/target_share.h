@@ -1,0 +1,30 @@
+/* A row's target beside its other entries, whose terms alone are in the row's sum.
+ *
+ * With r = (sum of the others) / (the target's term) the target's log-probability is -log1p(r): nothing cancels, however likely the target is. The
+ * same ratio gives the row's log-sum and its entropy. KEEP IN STEP: target's share (templates/common/target_share.cuh) */
+#ifndef FLP_CPU_TARGET_SHARE_H
+#define FLP_CPU_TARGET_SHARE_H
+
+/* Of the others: sum of 2^((z - origin) scale), and of that times the exponent. */
+typedef struct {
+    double origin; /* a logit, after the softcap; -inf: nothing but -inf */
+    double sum, moment;
+    double scale;  /* log2(e) / temperature */
+} flp_other_sums;
+
+typedef struct {
+    double origin;   /* a logit */
+    double log2_sum; /* of 2^((z - origin) scale), target and all */
+    double lse, entropy, logp;
+} flp_row_shares;
+
+/* A row without a target: logp is NaN. */
+flp_row_shares flp_row_shares_of_others(const flp_other_sums *others);
+/* target: its logit, after the softcap. */
+flp_row_shares flp_row_shares_of(const flp_other_sums *others, double target);
+/* Of a row whose lse, and perhaps its entropy, is known. The origin is a float. logp follows from lse. */
+flp_row_shares flp_row_shares_of_lse(double lse, double entropy, double target, double scale);
+
+/* log2(e) / temperature, above 0 also of a temperature without bound: each finite logit is then as good as 0, and -inf stays what it is. */
+double flp_row_scale(double temperature);
+#endif
