@@ -40,6 +40,13 @@ static FILE *open_file(const char *folder, const char *name, const char *mode)
     return file;
 }
 
+/* After reading: the end of what can be read is not always the end of the file. */
+static void close_file(FILE *file, const char *name)
+{
+    if (ferror(file)) fail(name, "cannot be read");
+    fclose(file);
+}
+
 /* ---- words: vocab.txt has one a line, and its line is a word's number ---- */
 
 enum { VERSE = 0, UNKNOWN = 1 };
@@ -54,10 +61,13 @@ static int read_vocabulary(const char *folder)
     FILE *file = open_file(folder, "vocab.txt", "r");
     char word[64];
     int count = 0;
-    hcreate(20000);
-    while (fscanf(file, "%63s", word) == 1)
-        hsearch((ENTRY){strdup(word), (void *)(intptr_t)count++}, ENTER);
-    fclose(file);
+    if (!hcreate(20000)) fail("memory", "there is not enough");
+    while (fscanf(file, "%63s", word) == 1) {
+        char *key = strdup(word);
+        if (!key || !hsearch((ENTRY){key, (void *)(intptr_t)count++}, ENTER)) fail("vocab.txt", "more words than there is room for");
+    }
+    close_file(file, "vocab.txt");
+    if (count <= UNKNOWN) fail("vocab.txt", "wanted the marks of a verse and of an unknown word, and words");
     return count;
 }
 
@@ -85,17 +95,20 @@ static text read_text(const char *folder, const char *name)
     text read = {allocate(WORDS_MAX, sizeof(int32_t)), CONTEXT};
     char line[8192], word[64];
     while (fgets(line, sizeof line, file)) {
-        for (const char *at = line; *at && read.count < WORDS_MAX - 1;) {
+        for (const char *at = line; *at;) {
             if (isspace((unsigned char)*at)) {
                 at++;
                 continue;
             }
             at = take_word(at, word);
+            if (read.count == WORDS_MAX - 1) fail(name, "more words than there is room for");
             read.word[read.count++] = number_of(word);
         }
+        if (read.count == WORDS_MAX) fail(name, "more words than there is room for");
         read.word[read.count++] = VERSE;
     }
-    fclose(file);
+    close_file(file, name);
+    if (read.count == CONTEXT) fail(name, "it is empty");
     return read;
 }
 
@@ -255,7 +268,7 @@ static double bigram_perplexity(const char *folder)
     char json[4096] = "";
     FILE *file = open_file(folder, "expected.json", "r");
     const size_t length = fread(json, 1, sizeof json - 1, file);
-    fclose(file);
+    close_file(file, "expected.json");
     json[length] = 0;
     const char *at = strstr(json, "\"perplexity\":");
     return at ? atof(at + 13) : NAN;
@@ -289,7 +302,9 @@ static void write_tensors(const char *path, const model *m, const text *held_out
 int main(int argc, char **argv)
 {
     if (argc < 3 || argc > 4) fail("usage", "train_lm DATA_FOLDER OUTPUT.safetensors [STEPS]");
-    const int vocab = read_vocabulary(argv[1]), steps = argc == 4 ? atoi(argv[3]) : STEPS;
+    char *end = "";
+    const int vocab = read_vocabulary(argv[1]), steps = argc == 4 ? (int)strtol(argv[3], &end, 10) : STEPS;
+    if (*end || steps < 1) fail(argv[3], "wanted a number of steps from 1 on");
     const text train = read_text(argv[1], "train.txt"), held_out = read_text(argv[1], "heldout.txt");
     float *hidden = allocate((size_t)held_out.count * D, sizeof *hidden);
     model m = make_model(&train, vocab);
@@ -311,5 +326,6 @@ int main(int argc, char **argv)
     free(hidden);
     free(train.word);
     free(held_out.word);
+    if (ferror(stdout) || fflush(stdout) != 0) fail("standard output", "cannot be written");
     return 0;
 }

@@ -96,7 +96,7 @@ if [ -w /dev/full ]; then
         "score --backend cpu $inputs --json"; do
         check_full fusedlogp $arguments
     done
-    for arguments in --help --version "--list --arch sm_90a --d 64" "--list --arch sm_90a --d 64 --json" "--emit $work/emitted --arch sm_90a --d 64 --dtype f32" \
+    for arguments in --help --version "--list --arch sm_90a --d 64" "--list --arch sm_90a --d 64 --json" "--emit emitted --arch sm_90a --d 64 --dtype f32" \
         "cache list --json" "cache clear"; do
         check_full fusedlogp_gen $arguments
     done
