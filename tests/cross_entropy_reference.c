@@ -139,14 +139,14 @@ static void compute_row(const flp_linear_cross_entropy_problem *problem, const f
     r.uniform = uniform_of(p, forward->logits + i * p->vocab, temperature_of(args, i), r.lse, to->class_weights);
     differentiate(problem, args, i, &r);
     double g = token * factor * (args->g_loss == NULL ? 1 : args->g_loss[problem->reduction == FLP_REDUCE_NONE ? i : 0]);
-    double slope = fabs(r.by_logp) + fabs(r.by_lse) + fabs(r.by_uniform) * (1 + class_mean);
+    double slope = fabs(r.by_lse) + fabs(r.by_uniform) * (1 + class_mean), of_logp = (forward->logp_rounding ? forward->logp_rounding : forward->rounding)[i];
     to->loss[i] = token * r.loss;
-    to->error[i] = fabs(token) * (slope * forward->rounding[i] + fabs(r.by_entropy) * forward->entropy_rounding[i] + 16 * u * (1 + fabs(r.loss)));
+    to->error[i] = fabs(token) * (fabs(r.by_logp) * of_logp + slope * forward->rounding[i] + fabs(r.by_entropy) * forward->entropy_rounding[i] + 16 * u * (1 + fabs(r.loss)));
     to->g_logp[i] = g * r.by_logp;
     to->g_lse[i] = g * (r.by_lse + r.by_uniform * class_mean);
     to->g_entropy[i] = g * r.by_entropy;
     to->g_sum[i] = -g * r.by_uniform / (double)p->vocab;
-    to->g_error[i] = fabs(g) * r.second * (forward->rounding[i] + 16 * u);
+    to->g_error[i] = fabs(g) * r.second * (of_logp + 16 * u);
 }
 
 static void reduce(double factor, flp_cross_entropy_reference *to)

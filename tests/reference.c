@@ -225,6 +225,7 @@ void flp_reference_free(flp_reference *reference)
     free(reference->rounding);
     free(reference->entropy_rounding);
     free(reference->largest);
+    free(reference->logp_rounding);
     free(reference->argmax);
     *reference = (flp_reference){0};
 }

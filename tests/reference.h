@@ -13,6 +13,7 @@ typedef struct {
     double *entropy_rounding;
     double *largest;     /* [rows]: the largest finite |z| */
     int knows_logp;      /* for gradients: 1: the path has logp, and owes the derivative by the target's logit in its own digits; set by the caller */
+    double *logp_rounding; /* [rows]: logp's own where it is known apart; NULL: rounding */
     int64_t bad_count, bad_first; /* out-of-range targets; -1 where there is none */
 } flp_reference;
 

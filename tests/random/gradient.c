@@ -1,0 +1,160 @@
+/* Gradients of a random problem of the linear operators in fp64, and what they may be off by.
+ *
+ * An element is a sum of terms derivative x input. It may be off by
+ * - what each derivative may be (row.h), times its input, added up without regard to sign;
+ * - the sum's own additions, as those of a logit (linear_truth.c);
+ * - on a GPU, the rounding of each derivative but the target's to the dtype of the inputs, r = 2^-8 of itself for bf16 and 2^-11 for fp16: at most r
+ *   times the sum of the terms' sizes; of independent roundings, DEVIATIONS r / sqrt(3) times the root of the sum of their squares, if that is less
+ *   and the data are random. Where a stash of bf16 may be, grad_weight's terms are rounded twice;
+ * - in fp16 2^-40 of the call's largest upstream gradient for each derivative, which is what the header promises;
+ * - all of a term that a filter may pass over. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "random/linear.h"
+#include "random/numbers.h"
+
+static const double u = 0x1p-24, deviations = 6;
+
+static double *allocate(int64_t count)
+{
+    double *numbers = calloc((size_t)(count > 0 ? count : 1), sizeof(double));
+
+    if (!numbers)
+        abort();
+    return numbers;
+}
+
+void flp_random_gradient_make(int64_t count, flp_random_gradient *gradient)
+{
+    *gradient = (flp_random_gradient){ count, allocate(count), allocate(count), allocate(count), allocate(count), allocate(count), allocate(count),
+                                       allocate(count) };
+}
+
+void flp_random_gradient_free(flp_random_gradient *gradient)
+{
+    free(gradient->value);
+    free(gradient->error);
+    free(gradient->size);
+    free(gradient->hard);
+    free(gradient->soft);
+    free(gradient->passed);
+    free(gradient->inputs);
+    *gradient = (flp_random_gradient){ 0 };
+}
+
+/* One derivative's term of an element. */
+typedef struct {
+    double derivative, error;
+    int is_rounded, may_pass;
+} factor;
+
+static inline void add_term(flp_random_gradient *gradient, int64_t at, const factor *f, double input)
+{
+    const double term = f->derivative * input, size = fabs(term);
+
+    gradient->value[at] += term;
+    gradient->error[at] += f->error * fabs(input);
+    gradient->size[at] += term * term;
+    if (f->is_rounded) {
+        gradient->hard[at] += size;
+        gradient->soft[at] += term * term;
+        gradient->inputs[at] += fabs(input);
+    }
+    if (f->may_pass)
+        gradient->passed[at] += size;
+}
+
+static float upstream_at(const flp_random_linear *linear, flp_random_role role, int64_t i)
+{
+    const float *values = flp_random_memory_at(&linear->memory, role);
+
+    return values ? values[i] : 0;
+}
+
+static flp_random_row_upstream upstream_of(const flp_random_linear *linear, int64_t i)
+{
+    const flp_cross_entropy_reference *loss = &linear->loss;
+    const int forward = linear->problem->forward;
+
+    if (linear->problem->operator == FLP_RANDOM_CROSS_ENTROPY)
+        return (flp_random_row_upstream){ .logp = loss->g_logp[i], .lse = loss->g_lse[i], .entropy = loss->g_entropy[i], .sum = loss->g_sum[i],
+                                          .error = loss->g_error[i], .class_weights = loss->class_weights };
+    return (flp_random_row_upstream){ .logp = upstream_at(linear, FLP_RANDOM_G_LOGP, i), .lse = upstream_at(linear, FLP_RANDOM_G_LSE, i),
+                                      .entropy = upstream_at(linear, FLP_RANDOM_G_ENTROPY, i), .bare_lse = !forward,
+                                      .bare_target = !forward && !linear->problem->give_logp };
+}
+
+static void add_row(flp_random_linear *linear, int64_t i, const double *derivative, const double *error, const double *hidden, const double *weight)
+{
+    const flp_random_problem *p = linear->problem;
+    const int64_t target = flp_random_linear_target(linear, i);
+
+    for (int64_t v = 0; v < p->v; v++) {
+        const factor f = { derivative[v], error[v], v != target, v != target && fabs(derivative[v]) - error[v] < 1.01 * p->filter };
+        for (int64_t d = 0; p->grad_hidden && d < p->d; d++)
+            add_term(&linear->hidden, i * p->d + d, &f, weight[v * p->d + d]);
+        for (int64_t d = 0; p->grad_weight && d < p->d; d++)
+            add_term(&linear->weight, v * p->d + d, &f, hidden[i * p->d + d]);
+        if (p->grad_bias)
+            add_term(&linear->bias, v, &f, 1);
+    }
+}
+
+static void note_upstream(flp_random_linear *linear, int64_t i, const flp_random_row_upstream *g)
+{
+    const double size = (fabs(g->logp) + fabs(g->lse) + 64 * fabs(g->entropy) + fabs(g->sum) * (double)linear->problem->v) /
+                        fmin(1, flp_random_linear_temperature(linear, i));
+
+    if (isfinite(size))
+        linear->largest_upstream = fmax(linear->largest_upstream, size);
+}
+
+void flp_random_linear_differentiate(flp_random_linear *linear)
+{
+    const flp_random_problem *p = linear->problem;
+    double *hidden = flp_random_linear_hidden(linear), *weight = flp_random_linear_weight(linear);
+    double *z = allocate(p->v), *e = allocate(p->v), *derivative = allocate(p->v), *error = allocate(p->v);
+
+    flp_random_gradient_make(p->grad_hidden ? p->n * p->d : 0, &linear->hidden);
+    flp_random_gradient_make(p->grad_weight ? p->v * p->d : 0, &linear->weight);
+    flp_random_gradient_make(p->grad_bias ? p->v : 0, &linear->bias);
+    for (int64_t i = 0; i < p->n; i++) {
+        const flp_random_row_inputs inputs = flp_random_linear_row_inputs(linear, i);
+        flp_random_row row;
+        if (!flp_random_linear_has_part(linear, i))
+            continue;
+        const flp_random_row_upstream g = upstream_of(linear, i);
+        flp_random_row_compute(&inputs, z, e, &row);
+        flp_random_row_differentiate(&inputs, &row, z, e, &g, derivative, error);
+        note_upstream(linear, i, &g);
+        add_row(linear, i, derivative, error, hidden, weight);
+    }
+    free(hidden);
+    free(weight);
+    free(z);
+    free(e);
+    free(derivative);
+    free(error);
+}
+
+/* Equal logits, or all rows alike, make equal derivatives, whose roundings add up. */
+static int is_random(const flp_random_problem *p)
+{
+    return p->values == FLP_RANDOM_NORMAL && p->shape != FLP_RANDOM_LEVEL;
+}
+
+double flp_random_gradient_bound(const flp_random_linear *linear, const flp_random_gradient *gradient, int64_t i, int is_cpu)
+{
+    const flp_random_problem *p = linear->problem;
+    const int of_weight = gradient != &linear->hidden;
+    const double n = (double)(of_weight ? p->n : p->v);
+    const double r = is_cpu || p->dtype == FLP_F32 ? 0 : p->dtype == FLP_BF16 ? 0x1p-8 : 0x1p-11;
+    const int may_stash = p->dtype == FLP_BF16 && (p->operator == FLP_RANDOM_CROSS_ENTROPY || p->forward);
+    const double roundings = of_weight && may_stash ? 2 : 1;
+    const double hard = roundings * gradient->hard[i], soft = deviations * sqrt(roundings * gradient->soft[i] / 3);
+    const double sum = u * (deviations * sqrt(n / 3) + n / 8 + 4) * fmax(fabs(gradient->value[i]), sqrt(gradient->size[i]));
+    const double least = p->dtype == FLP_F16 && !is_cpu ? 0x1p-40 * linear->largest_upstream * gradient->inputs[i] : 0;
+
+    return gradient->error[i] + sum + r * (is_random(p) ? fmin(hard, soft) : hard) + least + gradient->passed[i];
+}

@@ -1,0 +1,54 @@
+/* The host machine: buffers are its memory to the byte while a problem runs, and a rule that a kernel breaks is a failure. */
+#include "random/host.h"
+
+#include <stdio.h>
+
+#include "host/host_device.h"
+#include "host/host_suite.h"
+#include "host/machine/machine_api.h"
+
+static void begin(const flp_random_machine *machine, uint64_t seed)
+{
+    (void)machine;
+    flp_host_suite_begin(seed);
+}
+
+static int place(const flp_random_machine *machine, flp_random_memory *memory, char *message, size_t bytes)
+{
+    (void)machine;
+    (void)message;
+    (void)bytes;
+    for (int role = 0; role < FLP_RANDOM_ROLES; role++)
+        if (memory->buffer[role].base)
+            flp_host_machine_add_memory(memory->buffer[role].base + memory->buffer[role].offset, memory->buffer[role].data_bytes);
+    return 1;
+}
+
+static int fetch(const flp_random_machine *machine, flp_random_memory *memory, char *message, size_t bytes)
+{
+    (void)machine;
+    (void)memory;
+    if (!flp_host_device.failure[0])
+        return 1;
+    snprintf(message, bytes, "broken rule: %s", flp_host_device.failure);
+    return 0;
+}
+
+static void release(const flp_random_machine *machine, flp_random_memory *memory)
+{
+    (void)machine;
+    for (int role = 0; role < FLP_RANDOM_ROLES; role++)
+        if (memory->buffer[role].base)
+            flp_host_machine_remove_memory(memory->buffer[role].base + memory->buffer[role].offset);
+}
+
+static void *address(const flp_random_buffer *buffer)
+{
+    return buffer->base;
+}
+
+flp_random_machine flp_random_host_machine(const char *name, int compute_capability)
+{
+    return (flp_random_machine){ .name = name, .context = flp_host_suite_start(compute_capability), .begin = begin, .place = place, .fetch = fetch,
+                                 .release = release, .address = address };
+}

@@ -1,0 +1,181 @@
+/* A row's statistics and derivatives in fp64, with what fp32 may cost them. */
+#include "random/row.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "random/pending.h"
+
+static const double u = 0x1p-24;
+static const double sum_roundings = 24; /* see row.h */
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double error_of(const flp_random_row_inputs *inputs, int64_t v)
+{
+    return inputs->error ? inputs->error[v] : 0;
+}
+
+/* The row's largest z; NaN where the row holds NaN or +inf. */
+static double find_largest(const flp_random_row_inputs *inputs, double *z, int64_t *first)
+{
+    const double cap = inputs->softcap;
+    double largest = -INFINITY;
+    int usable = 1;
+
+    *first = 0;
+    for (int64_t v = 0; v < inputs->vocab; v++) {
+        const double logit = inputs->logit[v];
+        z[v] = (cap > 0 ? cap * tanh(logit / cap) : logit) / inputs->temperature;
+        if (isnan(z[v]) || z[v] == INFINITY)
+            usable = 0;
+        if (z[v] > largest)
+            largest = z[v];
+        if (logit > inputs->logit[*first])
+            *first = v;
+        if (isnan(logit) || logit == INFINITY)
+            *first = 0, usable = cap > 0 && logit == INFINITY ? usable : 0;
+    }
+    return usable ? largest : NAN;
+}
+
+static void find_errors(const flp_random_row_inputs *inputs, double largest, const double *z, double *e)
+{
+    for (int64_t v = 0; v < inputs->vocab; v++) {
+        const double cap = inputs->softcap, slope = cap > 0 ? 1 / (cosh(inputs->logit[v] / cap) * cosh(inputs->logit[v] / cap)) : 1;
+        const double own = error_of(inputs, v) * slope / inputs->temperature;
+        e[v] = isinf(z[v]) ? 0 : own + (z[v] == largest && own == 0 ? 0 : 3 * u * larger(fabs(z[v]), fabs(largest)) + (cap > 0 ? 8 * u * fabs(z[v]) : 0));
+    }
+}
+
+/* sum_v of exp(z[v] - from) but for one entry. */
+static double sum_of_others(const flp_random_row_inputs *inputs, const double *z, double from, int64_t but)
+{
+    double sum = 0;
+
+    for (int64_t v = 0; v < inputs->vocab; v++)
+        if (v != but)
+            sum += exp(z[v] - from);
+    return sum;
+}
+
+static void find_logp(const flp_random_row_inputs *inputs, const double *z, const double *e, flp_random_row *row)
+{
+    const int64_t t = inputs->target;
+    double others = 0;
+
+    if (t < 0)
+        return;
+    const double ratio = sum_of_others(inputs, z, z[t], t);
+    row->logp = isfinite(ratio) ? -log1p(ratio) : z[t] - row->lse;
+    row->rest = -expm1(row->logp);
+    for (int64_t v = 0; v < inputs->vocab; v++)
+        if (v != t && z[v] > -INFINITY)
+            others += exp(z[v] - row->lse) * expm1(fmin(e[v], 700));
+    row->logp_error = fmin(1, row->rest * exp(fmin(e[t], 700))) * e[t] + fmin(others, row->rest > 0 ? row->rest * 700 : 0) +
+                      u * (sum_roundings * row->rest + 4 * fabs(row->logp));
+    if (flp_random_pending().likely_targets)
+        row->logp_error += u * (4 * fabs(row->lse) + 4 * fabs(row->largest) + 4 * fabs(z[t]) + sum_roundings) + row->sum_error;
+    if (isinf(row->logp))
+        row->logp_error = 0;
+}
+
+static void find_entropy(const flp_random_row_inputs *inputs, const double *z, const double *e, int64_t best, flp_random_row *row)
+{
+    const double log_best = -log1p(sum_of_others(inputs, z, row->largest, best));
+    double moments = 0, tilt = 0;
+
+    row->entropy = 0;
+    for (int64_t v = 0; v < inputs->vocab; v++) {
+        const double log_p = v == best ? log_best : z[v] - row->lse, p = exp(log_p);
+        if (p > 0)
+            row->entropy -= p * log_p, moments += p * fabs(log_p);
+    }
+    for (int64_t v = 0; v < inputs->vocab; v++) {
+        const double log_p = v == best ? log_best : z[v] - row->lse, p = exp(log_p);
+        if (p > 0)
+            tilt += p * fabs(log_p + row->entropy) * expm1(fmin(e[v], 700));
+    }
+    if (flp_random_pending().likely_targets)
+        tilt += 8 * u * (fabs(row->lse) + fabs(row->largest));
+    row->entropy_error = fmin(tilt + u * sum_roundings * (1 + moments), 2 * log((double)inputs->vocab) + u * (sum_roundings + (flp_random_pending().likely_targets ? 8 * (fabs(row->lse) + fabs(row->largest)) : 0)));
+}
+
+void flp_random_row_compute(const flp_random_row_inputs *inputs, double *z, double *e, flp_random_row *row)
+{
+    int64_t best = 0;
+    double growth = 0;
+
+    *row = (flp_random_row){ .lse = NAN, .logp = NAN, .entropy = NAN, .rest = NAN, .argmax = -1 };
+    row->largest = find_largest(inputs, z, &row->argmax);
+    if (isnan(row->largest)) {
+        row->argmax = -1;
+        return;
+    }
+    if (row->largest == -INFINITY) {
+        row->lse = -INFINITY;
+        return;
+    }
+    find_errors(inputs, row->largest, z, e);
+    while (z[best] != row->largest)
+        best++;
+    row->lse = row->largest + log1p(sum_of_others(inputs, z, row->largest, best));
+    for (int64_t v = 0; v < inputs->vocab; v++)
+        if (z[v] > -INFINITY)
+            growth += exp(z[v] - row->lse + fmin(e[v], 700));
+    row->sum_error = fmin(log(growth), 700) + sum_roundings * u;
+    row->lse_error = row->sum_error + u * (4 * fabs(row->lse) + 3 * fabs(row->largest));
+    find_logp(inputs, z, e, row);
+    find_entropy(inputs, z, e, best, row);
+}
+
+int flp_random_row_may_be_first(const flp_random_row_inputs *inputs, const flp_random_row *row, int64_t v)
+{
+    if (row->argmax < 0 || v == row->argmax)
+        return 1;
+    return inputs->logit[row->argmax] - inputs->logit[v] <= error_of(inputs, row->argmax) + error_of(inputs, v) &&
+           error_of(inputs, row->argmax) + error_of(inputs, v) > 0;
+}
+
+/* ---- derivatives ---- */
+
+/* What p[v] may be off by, relative to itself. */
+static double probability_error(const flp_random_row *row, const flp_random_row_upstream *g, double e)
+{
+    const double common = row->sum_error + (g->bare_lse || flp_random_pending().likely_targets ? u * (2 * fabs(row->lse) + 4 * fabs(row->largest)) : 0);
+
+    return expm1(fmin(e + common, 60)) + 8 * u;
+}
+
+void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp_random_row *row, const double *z, const double *e,
+                                  const flp_random_row_upstream *g, double *derivative, double *error)
+{
+    const double cap = inputs->softcap, T = inputs->temperature;
+
+    for (int64_t v = 0; v < inputs->vocab; v++) {
+        const double x = cap > 0 ? inputs->logit[v] / cap : 0, slope = cap > 0 ? 1 / (cosh(x) * cosh(x)) : 1;
+        const double log_p = z[v] - row->lse, p = exp(log_p), surprise = p > 0 && g->entropy != 0 ? log_p + row->entropy : 0;
+        const double level = g->sum != 0 ? g->sum * (g->class_weights ? g->class_weights[v] : 1) : 0;
+        const double shared = g->lse - g->entropy * surprise; /* what p is multiplied by, beside g->logp */
+        const double relative = probability_error(row, g, e[v]);
+        const double of_entropy = p > 0 ? p * fabs(g->entropy) * (e[v] + row->sum_error + row->entropy_error + 8 * u * (fabs(log_p) + row->entropy)) : 0;
+        double value, off = of_entropy + 4 * u * (fabs(level) + p * (fabs(g->logp) + fabs(shared)));
+        if (v != inputs->target) {
+            value = p * (shared - g->logp) + level;
+            off += p > 0 ? p * fabs(shared - g->logp) * relative + p * g->error : 0;
+        } else if (g->bare_target || flp_random_pending().likely_targets) {
+            value = g->logp * row->rest + p * shared + level;
+            off += p * fabs(shared - g->logp) * relative + (flp_random_pending().likely_targets ? 32 : 4) * u * fabs(g->logp) + row->rest * g->error;
+        } else {
+            value = g->logp * row->rest + p * shared + level;
+            off += p * (fabs(shared) * relative + fabs(g->logp) * row->logp_error) + 8 * u * fabs(g->logp) * row->rest + row->rest * g->error;
+        }
+        const double own = error_of(inputs, v), capped = cap > 0 ? 2 * fabs(tanh(x)) * own / cap + 16 * u * larger(1, fmin(fabs(x), 64)) : 0;
+        derivative[v] = value / T * slope;
+        /* Powers below 2^-126 are 0. */
+        error[v] = (off * slope + fabs(value) * slope * capped) / T + 0x1p-120 * (1 + fabs(g->logp) + fabs(shared)) / fmin(T, 1) + 4 * u * fabs(derivative[v]);
+    }
+}

@@ -1,0 +1,176 @@
+/* The loop of the random tester: one test a path and operator, a failure shrunk and told in one line. */
+#include "random/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "random/draw.h"
+#include "random/judge.h"
+#include "runtime/fake_cmocka.h"
+
+enum { TEXT_BYTES = 2048, MESSAGE_BYTES = 4096 };
+
+static struct {
+    const flp_random_machine *machine;
+    const char *program;
+    flp_random_drawing drawing;
+    int64_t problems;       /* of each operator */
+    double seconds;         /* of each operator; 0: no end but problems' */
+    double shrink_seconds;
+    int64_t most_failures;
+} suite;
+
+const flp_random_family *flp_random_family_of(const flp_random_problem *problem)
+{
+    if (problem->operator <= FLP_RANDOM_CROSS_ENTROPY)
+        return &flp_random_linear_family;
+    return problem->operator <= FLP_RANDOM_LOGITS_BACKWARD ? &flp_random_logits_family : &flp_random_sum_family;
+}
+
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static double setting(const char *name, double otherwise)
+{
+    const char *text = getenv(name);
+
+    return text && text[0] ? strtod(text, NULL) : otherwise;
+}
+
+static int run(const flp_random_problem *problem, char *message)
+{
+    const flp_random_family *family = flp_random_family_of(problem);
+    void *state = family->make(problem);
+    int right;
+
+    message[0] = 0;
+    right = family->run(state, suite.machine, message, MESSAGE_BYTES);
+    family->free(state);
+    return right;
+}
+
+/* What a message begins with: shrinking keeps to one kind of failure. */
+static size_t kind_of(const char *message)
+{
+    return strcspn(message, "[0123456789:,");
+}
+
+static int is_alike(const char *a, const char *b)
+{
+    return kind_of(a) == kind_of(b) && memcmp(a, b, kind_of(a)) == 0;
+}
+
+static void shrink(flp_random_problem *problem, char *message)
+{
+    const double end = now() + suite.shrink_seconds;
+    char other[MESSAGE_BYTES];
+    int changed = 1;
+
+    while (changed) {
+        flp_random_problem simpler;
+        changed = 0;
+        for (int i = 0; flp_random_problem_simplify(problem, i, &simpler) && now() < end; i++) {
+            if (memcmp(&simpler, problem, sizeof(simpler)) == 0 || run(&simpler, other) || !is_alike(message, other))
+                continue;
+            *problem = simpler;
+            strcpy(message, other);
+            changed = 1;
+        }
+    }
+}
+
+static void show_progress(const flp_random_problem *problem, int64_t done, int64_t failed, double started)
+{
+    static double shown;
+
+    if (!isatty(STDERR_FILENO) || now() - shown < 0.5)
+        return;
+    shown = now();
+    fprintf(stderr, "\r%s, operator %d: %lld problems, %lld failed, %.0f s \r", suite.machine->name, problem->operator, (long long)done, (long long)failed,
+            now() - started);
+}
+
+static void tell(const flp_random_problem *problem, const char *message)
+{
+    char text[TEXT_BYTES];
+
+    flp_random_problem_format(problem, text, sizeof(text));
+    printf("# %s '%s'    # %s\n", suite.program, text, message);
+    fflush(stdout);
+}
+
+static void an_operators_problems_are_right(void **state)
+{
+    const int operator = (int)(intptr_t)*state;
+    const double started = now();
+    int64_t done = 0, failed = 0;
+    char message[MESSAGE_BYTES];
+    flp_random_problem problem;
+
+    while (done < suite.problems && (suite.seconds == 0 || now() - started < suite.seconds) && failed < suite.most_failures) {
+        flp_random_draw(&suite.drawing, (flp_random_operator)operator, done++, &problem);
+        show_progress(&problem, done, failed, started);
+        if (run(&problem, message))
+            continue;
+        failed++;
+        shrink(&problem, message);
+        tell(&problem, message);
+    }
+    printf("# %lld problems in %.1f s\n", (long long)done, now() - started);
+    if (failed > 0)
+        fail_msg("%lld of %lld problems failed", (long long)failed, (long long)done);
+}
+
+static int run_one(const char *text)
+{
+    char message[MESSAGE_BYTES];
+    flp_random_problem problem;
+    int right;
+
+    if (!flp_random_problem_parse(text, &problem)) {
+        fprintf(stderr, "'%s' is no problem\n", text);
+        return 2;
+    }
+    flp_random_problem_settle(&problem);
+    right = run(&problem, message);
+    printf("%s\n", right ? "right" : message);
+    return !right;
+}
+
+int flp_random_suite_main(const flp_random_machine *machine, int argc, char **argv, int problems)
+{
+    static const char *const names[FLP_RANDOM_OPERATORS] = { "linear_logp", "linear_logp_backward", "linear_cross_entropy", "logits_logp",
+                                                             "logits_logp_backward", "weighted_sum", "weighted_sum_backward" };
+    struct CMUnitTest tests[FLP_RANDOM_OPERATORS];
+    const char *only = getenv("FUSEDLOGP_RANDOM_OPERATOR");
+    const double seconds = setting("FUSEDLOGP_RANDOM_SECONDS", 0);
+    int count = 0, code;
+
+    suite.machine = machine;
+    suite.program = argv[0];
+    if (argc > 1)
+        return run_one(argv[1]);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (int i = 0; i < FLP_RANDOM_OPERATORS; i++)
+        if (!only || strcmp(only, names[i]) == 0)
+            tests[count++] = (struct CMUnitTest){ names[i], an_operators_problems_are_right, NULL, NULL, (void *)(intptr_t)i };
+    const double wanted = setting("FUSEDLOGP_RANDOM_PROBLEMS", seconds > 0 ? 1e15 : problems);
+    suite.problems = (int64_t)(wanted / count);
+    suite.seconds = seconds / count;
+    suite.shrink_seconds = setting("FUSEDLOGP_RANDOM_SHRINK_SECONDS", 60);
+    suite.most_failures = (int64_t)setting("FUSEDLOGP_RANDOM_FAILURES", 3);
+    suite.drawing = (flp_random_drawing){ .seed = (uint64_t)setting("FUSEDLOGP_RANDOM_SEED", 1), .work = machine->is_cpu ? 2e6 : 5e5 };
+    suite.drawing.profiles = (int)setting("FUSEDLOGP_RANDOM_PROFILES", wanted > 2 * problems ? 40 : 0);
+    code = _cmocka_run_group_tests(machine->name, tests, (size_t)count, NULL, NULL);
+    if (getenv("FUSEDLOGP_RANDOM_NOTES"))
+        flp_random_show_largest_errors();
+    return code;
+}

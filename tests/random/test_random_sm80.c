@@ -1,0 +1,10 @@
+/* Problems drawn at random on the kernels of sm_80@host, which the host machine runs. */
+#include "random/host.h"
+#include "random/suite.h"
+
+int main(int argc, char **argv)
+{
+    const flp_random_machine machine = flp_random_host_machine("sm_80@host", 80);
+
+    return machine.context ? flp_random_suite_main(&machine, argc, argv, 105) : 1;
+}
