@@ -29,9 +29,11 @@ double flp_case_random_normal(uint64_t stream, uint64_t index)
     return (double)(sum - 2 * 65535) / 37837.23; /* the deviation of four numbers from 0 .. 65535 */
 }
 
+/* Where integers stand, -1, 0 or 1 in the first entries alone: a row's largest logit is that of every entry to that of one in 243, so that the
+ * first of them lies with any other lane, warp, tile and split than the next. */
 static double random_value(const flp_case *c, uint64_t stream, int64_t index, double deviation)
 {
-    if (c->values == FLP_CASE_INTEGERS) return (double)(flp_case_random(stream, (uint64_t)index) % 5) - 2;
+    if (c->values == FLP_CASE_INTEGERS) return index % c->problem.hidden < 5 ? (double)(flp_case_random(stream, (uint64_t)index) % 3) - 1 : 0;
     return deviation * flp_case_random_normal(stream, (uint64_t)index);
 }
 
@@ -64,8 +66,8 @@ static int allocate_all(const flp_case *c, flp_case_data *data)
     if (c->rows & FLP_CASE_ROW_TEMPERATURES)
         complete = complete && flp_case_allocate(&b[FLP_CASE_ROW_TEMPERATURE], p->rows * 4, 0, FLP_CASE_INPUT_FILL);
     if (!(c->rows & FLP_CASE_LOGP_ONLY)) complete = complete && flp_case_allocate(&b[FLP_CASE_LSE], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
-    if (p->entropy) complete = complete && flp_case_allocate(&b[FLP_CASE_ENTROPY], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
-    if (p->argmax) complete = complete && flp_case_allocate(&b[FLP_CASE_ARGMAX], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
+    if (p->entropy && !(c->rows & FLP_CASE_UNWANTED)) complete = complete && flp_case_allocate(&b[FLP_CASE_ENTROPY], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
+    if (p->argmax && !(c->rows & FLP_CASE_UNWANTED)) complete = complete && flp_case_allocate(&b[FLP_CASE_ARGMAX], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
     return complete;
 }
 
@@ -124,6 +126,7 @@ static double bias_value(const flp_case *c, int64_t v)
     case FLP_CASE_ONE_LEFT: return v < vocab - 1 ? -INFINITY : plain;
     case FLP_CASE_ALL_MASKED: return -INFINITY;
     case FLP_CASE_PLUS_INFINITY: return v == vocab / 3 ? INFINITY : plain;
+    case FLP_CASE_ONE_LIKELY: return v == vocab / 3 ? log(1.5 * (double)vocab) : 0;
     case FLP_CASE_BIAS_NAN: return v == vocab / 3 ? NAN : plain;
     case FLP_CASE_1E30_DOWN: return plain - 1e30;
     case FLP_CASE_LOWEST: return -FLT_MAX;
@@ -142,6 +145,7 @@ static int64_t target_value(const flp_case *c, int64_t row)
 {
     if (is_ignored(c, row)) return c->ignore_index;
     if ((c->rows & FLP_CASE_BAD_TARGETS) && row % 3 != 0) return bad_target(c, row / 3 * 2 + row % 3 - 1);
+    if (c->rows & FLP_CASE_BOUNDARY_TARGETS) return ((row + 1) / 2 * 256 - row % 2 + c->problem.vocab) % c->problem.vocab;
     if (c->rows & FLP_CASE_EQUAL_TARGETS) return c->problem.vocab / 2;
     if (row == 1) return c->problem.vocab - 1;
     return row == 0 ? 0 : (int64_t)(flp_case_random(TARGET_STREAM, (uint64_t)row) % (uint64_t)c->problem.vocab);

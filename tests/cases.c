@@ -24,6 +24,9 @@ static const flp_case edges[] = {
     {.name = "logp only", .rows = FLP_CASE_LOGP_ONLY},
     {.name = "logp only, some ignored", .rows = FLP_CASE_LOGP_ONLY | FLP_CASE_IGNORED_ROWS | FLP_CASE_IGNORED_NAN},
     {.name = "logp and entropy", .rows = FLP_CASE_LOGP_ONLY | FLP_CASE_IGNORED_ROWS | FLP_CASE_BAD_TARGETS, .problem = {.entropy = 1}},
+    {.name = "entropy and argmax, neither asked for", .rows = FLP_CASE_LOGP_ONLY | FLP_CASE_UNWANTED | FLP_CASE_IGNORED_ROWS | FLP_CASE_BAD_TARGETS,
+     .problem = {.argmax = 1, .entropy = 1}},
+    {.name = "targets where tiles end", .rows = FLP_CASE_BOUNDARY_TARGETS, .problem = {.vocab = 5003}},
     {.name = "exact fp32", .problem = {.dtype = FLP_F32, .precision = FLP_PRECISION_EXACT, .argmax = 1, .entropy = 1}},
 
     {.name = "hidden rows apart", .hidden_gap = 24, .problem = {.argmax = 1}},

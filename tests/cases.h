@@ -30,6 +30,7 @@ typedef enum { /* but for NONE, the problem has a bias; its values come on top o
     FLP_CASE_ONE_LEFT,      /* -inf for all but the last entry */
     FLP_CASE_ALL_MASKED,
     FLP_CASE_PLUS_INFINITY, /* +inf for one entry: every row NaN */
+    FLP_CASE_ONE_LIKELY,    /* entry V / 3 is 1.5 V times as likely as each other would be at 0 */
     FLP_CASE_BIAS_NAN,      /* NaN for one entry: every row NaN */
     FLP_CASE_1E30_DOWN,     /* - 1e30: no logit differs from another */
     FLP_CASE_LOWEST         /* the lowest finite number of fp32 */
@@ -45,7 +46,9 @@ enum { /* what some of the rows hold */
     FLP_CASE_LOGP_ONLY = 64,       /* lse is not asked for */
     FLP_CASE_EQUAL_TARGETS = 128,  /* all targets are entry V / 2 */
     FLP_CASE_NONE_IGNORED = 256,   /* zeroed arguments: ignore_index is 0 without its flag, and some targets are 0 */
-    FLP_CASE_ZERO_IGNORED = 512    /* ignore_index is 0, with its flag */
+    FLP_CASE_ZERO_IGNORED = 512,   /* ignore_index is 0, with its flag */
+    FLP_CASE_UNWANTED = 1024,      /* entropy and argmax, which the problem has, are not asked for */
+    FLP_CASE_BOUNDARY_TARGETS = 2048 /* on both sides of each multiple of 256, where tiles, chunks and the stash end */
 };
 
 typedef struct {

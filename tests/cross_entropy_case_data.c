@@ -39,9 +39,9 @@ static int allocate(const flp_cross_entropy_case *c, flp_cross_entropy_case_data
         [FLP_CROSS_ENTROPY_OLD_LOGP] = {has_input(c, FLP_CROSS_ENTROPY_OLD_LOGP), p->rows, 4, FLP_CASE_INPUT_FILL},
         [FLP_CROSS_ENTROPY_REFERENCE_LOGP] = {has_input(c, FLP_CROSS_ENTROPY_REFERENCE_LOGP), p->rows, 4, FLP_CASE_INPUT_FILL},
         [FLP_CROSS_ENTROPY_LOSS] = {1, loss_count(c), 4, FLP_CASE_OUTPUT_FILL},
-        [FLP_CROSS_ENTROPY_LOGP] = {c->outputs, p->rows, 4, FLP_CASE_OUTPUT_FILL},
-        [FLP_CROSS_ENTROPY_LSE] = {c->outputs, p->rows, 4, FLP_CASE_OUTPUT_FILL},
-        [FLP_CROSS_ENTROPY_ENTROPY] = {c->outputs && c->problem.entropy, p->rows, 4, FLP_CASE_OUTPUT_FILL},
+        [FLP_CROSS_ENTROPY_LOGP] = {c->outputs & 3, p->rows, 4, FLP_CASE_OUTPUT_FILL},
+        [FLP_CROSS_ENTROPY_LSE] = {c->outputs & 5, p->rows, 4, FLP_CASE_OUTPUT_FILL},
+        [FLP_CROSS_ENTROPY_ENTROPY] = {c->outputs & 9 && c->problem.entropy, p->rows, 4, FLP_CASE_OUTPUT_FILL},
     };
     for (int role = 0; role < FLP_CROSS_ENTROPY_BUFFERS; role++)
         if (own[role].wanted && !flp_case_allocate(&data->own[role], own[role].count * own[role].bytes, 0, own[role].fill)) return 0;

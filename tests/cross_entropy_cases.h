@@ -17,7 +17,7 @@ typedef struct {
     double label_smoothing, lse_square_scale;
     int with_g_loss;
     int forward_only;
-    int outputs;                 /* 1: logp, lse and entropy are asked for */
+    int outputs;                 /* 1: logp, lse and entropy are asked for; else the sum of 2: logp, 4: lse, 8: entropy */
 } flp_cross_entropy_case;
 
 int flp_cross_entropy_case_count(void);

@@ -36,6 +36,7 @@ static float upstream(const flp_gradient_case *c, uint64_t stream, int64_t row)
     case FLP_UPSTREAM_MEAN: return stream == G_LOGP_STREAM ? -1 / (float)c->problem.forward.rows : 0;
     case FLP_UPSTREAM_ONE_INFINITE: return stream != G_LOGP_STREAM ? 0 : row == 3 ? INFINITY : 1;
     case FLP_UPSTREAM_ONES: return stream == G_LOGP_STREAM ? 1 : 0;
+    case FLP_UPSTREAM_ENTROPY: return stream == G_ENTROPY_STREAM ? 1.99f : 0;
     case FLP_UPSTREAM_ZEROS: return 0;
     case FLP_UPSTREAM_SPARSE: return row % 2 ? (float)flp_case_random_normal(stream, (uint64_t)row) : 0;
     default: return (float)flp_case_random_normal(stream, (uint64_t)row);

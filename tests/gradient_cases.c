@@ -104,6 +104,18 @@ static const flp_gradient_case edges[] = {
     {.name = "a scratch in grad_weight behind a stash", .forward = {.rows = FLP_CASE_IGNORED_ROWS, .problem = {.dtype = FLP_BF16, .rows = 20, .hidden = 64, .vocab = 3800}},
      .problem = {BF16_ALL, FORWARD, .memory_budget = 60000}},
 
+    {.name = "rows of an odd length at even places", .forward = {.rows = FLP_CASE_IGNORED_ROWS, .problem = {.dtype = FLP_BF16, .hidden = 41}}, .problem = {BF16_ALL},
+     .grad_hidden_gap = 1, .grad_weight_gap = 1},
+    {.name = "rows of an odd length at even places, f16, fp32 gradients", .forward = {.problem = {.dtype = FLP_F16, .hidden = 41}}, .problem = {F32_ALL},
+     .grad_hidden_gap = 1, .grad_weight_gap = 1},
+    {.name = "rows of an odd length at even places, columns", .forward = {.problem = {.dtype = FLP_BF16, .vocab = 333, COLUMNS}}, .problem = {BF16_ALL, ACCUMULATE_ALL},
+     .grad_weight_gap = 1},
+    {.name = "rows of an odd length at even places, fp32", .forward = {.problem = {.dtype = FLP_F32, .hidden = 41, .precision = FLP_PRECISION_EXACT}},
+     .problem = {F32_ALL, ACCUMULATE_ALL}, .grad_hidden_gap = 1, .grad_weight_gap = 1},
+    /* One entry of 0.6 among many equal ones: p (H + log p) is more than twice the upstream gradient. */
+    {.name = "of entropy, f16, far beyond the upstream gradient", .upstream = FLP_UPSTREAM_ENTROPY,
+     .forward = {.values = FLP_CASE_ZEROS, .bias = FLP_CASE_ONE_LIKELY, .problem = {.dtype = FLP_F16, .rows = 3, .hidden = 16, .vocab = 50257}},
+     .problem = {F32_ALL, .g_entropy = 1}},
     {.name = "upstream zeros", .upstream = FLP_UPSTREAM_ZEROS, .problem = {.grad_hidden = FLP_BF16, .grad_weight = FLP_F32, .g_entropy = 1}},
     {.name = "upstream mean", .upstream = FLP_UPSTREAM_MEAN},
     {.name = "upstream sparse", .upstream = FLP_UPSTREAM_SPARSE},

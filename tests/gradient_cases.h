@@ -16,6 +16,7 @@ typedef enum {
     FLP_UPSTREAM_MEAN,   /* g_logp = -1 / N; g_lse and g_entropy are 0, as with ONES */
     FLP_UPSTREAM_ONES,   /* g_logp = 1 */
     FLP_UPSTREAM_ZEROS,
+    FLP_UPSTREAM_ENTROPY, /* g_entropy = 1.99, all others 0 */
     FLP_UPSTREAM_SPARSE, /* every other row's are 0 */
     FLP_UPSTREAM_ONE_INFINITE /* ONES, but that row 3's g_logp is infinite */
 } flp_upstream;

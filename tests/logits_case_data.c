@@ -40,6 +40,7 @@ static size_t bytes_of(const flp_logits_case *c, flp_logits_role role)
     case FLP_LOGITS_ARGMAX: return all_results && c->problem.argmax ? results * 4 : 0;
     case FLP_LOGITS_LSE: return all_results ? results * 4 : 0;
     case FLP_LOGITS_GRAD: return results * row;
+    case FLP_LOGITS_LOGP: return c->rows & FLP_LOGITS_LOGP_UNWANTED ? 0 : results * 4;
     default: return results * 4;
     }
 }
@@ -71,6 +72,7 @@ static double largest_number(flp_dtype dtype)
 
 static double logit(const flp_logits_case *c, int64_t row, int64_t v, int64_t target)
 {
+    static const uint64_t powers_of_3[] = { 1, 3, 9, 27, 81, 243, 729 };
     const int64_t vocab = c->problem.vocab;
     const uint64_t at = (uint64_t)(row * vocab + v);
     const double plain = 2 * flp_case_random_normal(LOGIT_STREAM, at), largest = largest_number(c->problem.dtype);
@@ -78,7 +80,8 @@ static double logit(const flp_logits_case *c, int64_t row, int64_t v, int64_t ta
 
     switch (c->values) {
     case FLP_LOGITS_EQUAL: return 0;
-    case FLP_LOGITS_TIES: return (double)(flp_case_random(LOGIT_STREAM, at) % 5) - 2;
+    /* The largest stands in every entry to one in 729, by the row: the first of them with any other thread, warp and segment than the next. */
+    case FLP_LOGITS_TIES: return flp_case_random(LOGIT_STREAM, at) % powers_of_3[row % 7] == 0 ? 2 : (double)(flp_case_random(LOGIT_STREAM, at) % 4) - 2;
     case FLP_LOGITS_UP: return plain + 1e4;
     case FLP_LOGITS_STEP_40: return plain + (v >= vocab - vocab / 3 ? 40 : 0);
     case FLP_LOGITS_STEP_2000: return plain + (v >= vocab - vocab / 3 ? 2000 : 0);

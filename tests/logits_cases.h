@@ -40,6 +40,7 @@ enum {
     FLP_LOGITS_UNEVEN = 128,      /* g_lse and g_entropy too; zeros among g_logp */
     FLP_LOGITS_NO_LOGP = 512,     /* the backward has lse alone */
     FLP_LOGITS_INFINITE_TEMPERATURES = 1024, /* of every second row; with row temperatures */
+    FLP_LOGITS_LOGP_UNWANTED = 2048, /* logp is not asked for */
     FLP_LOGITS_NONE_IGNORED = 256 /* zeroed arguments: ignore_index is 0 without its flag, and some targets are 0 */
 };
 
