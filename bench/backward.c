@@ -182,7 +182,7 @@ static flp_status measure(bench *b, const char *text, int products, const flp_fo
 
 static int stash_holds_all(const bench *b)
 {
-    return flp_linear_logp_backward_plan_lay_out(flp_linear_logp_backward_plan_of(b->backward_plan), b->forward.rows).stash_columns >= b->forward.vocab;
+    return flp_linear_logp_backward_plan_of(b->backward_plan)->work.chunks.stash_columns >= b->forward.vocab;
 }
 
 static flp_status run(bench *b, const char *text, const flp_forward_options *options, json_t *results)

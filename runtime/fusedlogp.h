@@ -281,10 +281,10 @@ typedef struct {
     unsigned accumulate;               /* flp_accumulate */
     int g_lse, g_entropy;              /* 1: args brings it */
     int with_forward;                  /* 1: the plan runs linear_logp too, before: flp_linear_logp_backward_execute_forward */
-    int64_t memory_budget;             /* bytes of workspace that a GPU path may take for problem.rows (without a plan: for N
-                                          rounded up to its bucket): more memory, fewer flops. 0: at most 256 MiB at N 8192,
-                                          D 4096, in proportion to N; from 2 D rows on up to 1.4 times that. FLP_BAD_ARGUMENT says
-                                          the least */
+    int64_t memory_budget;             /* bytes of the whole workspace, that of with_forward included, which a GPU path never exceeds for
+                                          problem.rows (without a plan: for N rounded up to its bucket): more memory, fewer flops.
+                                          0: at most 256 MiB at N 8192, D 4096, in proportion to N; from 2 D rows on up to 1.4
+                                          times that. FLP_BAD_ARGUMENT says the least, which is enough */
     double grad_filter_eps;            /* > 0: on sm_90a, blocks of 64 rows x 64 vocabulary entries in which every |dlogit| but the targets' is below
                                           it take no part in grad_hidden and grad_weight, and no time (flp_plan_filter_statistics); the derivatives
                                           by the targets' logits always do. An element of grad_hidden is off
@@ -330,7 +330,7 @@ FLP_INLINE flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp
 /* linear_logp, of a plan whose problem has with_forward = 1, and then, with the same rows, hidden, weight, bias, target, ignore_index and its flag,
  * temperature and workspace, flp_linear_logp_backward_execute. Between the two the workspace is left alone: it tells the backward which rows count, so
  * that ignored ones cost nothing in either, and, as memory_budget has room, what of the logits it need not compute anew (where
- * linear_cross_entropy would leave it too, unless g_entropy is 1): with room for [N, V] in bf16, nothing of them. lse is wanted, entropy
+ * linear_cross_entropy would leave it too, unless g_entropy is 1): with room for [N, V] and [N, D] in bf16 and 4 KiB a row, nothing of them. lse is wanted, entropy
  * where g_entropy is 1, else it is NULL; argmax is NULL.
  * lse and entropy are 0 in rows that are ignored or whose target is bad. On a GPU path the workspace is the caller's.
  * Errors as flp_linear_logp_execute; FLP_BAD_ARGUMENT too: the plan has no forward, or there is no workspace. */
@@ -361,9 +361,9 @@ enum { FLP_TOKEN_LOSS_NAME_BYTES = 32 };
  * brought together first, without waiting for the device: ignored ones cost nothing, with gradients or without. */
 typedef struct {
     flp_linear_logp_backward_problem backward; /* g_lse and g_entropy are 0. Without any gradient, the loss alone is computed, in a workspace of
-                                                  N x D elements for the rows that count beside linear_logp's scratch; memory_budget
-                                                  is that of the gradients' part of the workspace. On a GPU, with inputs in bf16 and without
-                                                  softcap, label smoothing or a token loss of entropy or uniform, room for [N, V] in bf16 (or for
+                                                  N x D elements for the rows that count beside linear_logp's scratch. Else
+                                                  memory_budget is that of the whole workspace, the forward's and the loss' included. On a GPU, with inputs in bf16 and without
+                                                  softcap, label smoothing or a token loss of entropy or uniform, room for [N, V] in bf16 and 4 KiB a row (or for
                                                   an eighth of V or more beside the default) saves computing these logits twice; so does,
                                                   where grad_weight is f32 and accumulated (and grad_bias so too or none), room for 512 rows or
                                                   more: then the rows that count go through in chunks (beside that they take N x D

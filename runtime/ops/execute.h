@@ -3,8 +3,9 @@
 #define FLP_OPS_EXECUTE_H
 #include "plan/plan.h"
 
-/* Enqueues on the stream of args, which are the operator's, checked, and have rows > 0. FLP_CUDA_FAILED names the kernel. */
-typedef flp_status flp_execute_launch(const flp_plan *plan, const void *args, char *workspace);
+/* Enqueues on the stream of args, which are the operator's, checked, and have rows > 0. workspace: laid out for these rows, in memory.
+ * FLP_CUDA_FAILED names the kernel. */
+typedef flp_status flp_execute_launch(const flp_plan *plan, const void *args, const flp_workspace *workspace);
 
 /* What is the same in the args of every operator. */
 typedef struct {

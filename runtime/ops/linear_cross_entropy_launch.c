@@ -19,16 +19,15 @@ typedef struct {
     const flp_linear_cross_entropy_plan *plan;
     const flp_cross_entropy_call *call;
     const flp_linear_cross_entropy_args *args;
-    char *workspace, *passes; /* the backward's */
-    flp_linear_cross_entropy_workspace layout;
+    const flp_workspace *workspace;
     flp_linear_logp_backward_args shared; /* args' */
     flp_stash stash;
     float *logp, *lse, *entropy; /* the caller's, or in the workspace */
 } execution;
 
-static float *inside(const execution *run, int64_t offset)
+static float *inside(const execution *run, flp_linear_part part)
 {
-    return (float *)(void *)(run->workspace + offset);
+    return flp_workspace_at(run->workspace, part);
 }
 
 static int sums_logits(const execution *run)
@@ -36,24 +35,24 @@ static int sums_logits(const execution *run)
     return run->plan->program.uses[FLP_TOKEN_UNIFORM];
 }
 
-static execution begin(const flp_plan *common, const flp_cross_entropy_call *call, char *workspace)
+static execution begin(const flp_plan *common, const flp_cross_entropy_call *call, const flp_workspace *workspace)
 {
     const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
     const flp_linear_cross_entropy_args *args = call->args;
     execution run = { .plan = plan, .call = call, .args = args, .workspace = workspace,
-                      .layout = flp_linear_cross_entropy_plan_lay_out(plan, args->rows), .shared = flp_linear_cross_entropy_args_shared(args) };
+                      .shared = flp_linear_cross_entropy_args_shared(args) };
 
-    run.passes = workspace + run.layout.passes;
-    run.stash = flp_linear_logp_backward_stash(&plan->backward.common, args->rows, run.passes);
-    run.logp = args->logp ? args->logp : inside(&run, run.layout.logp);
-    run.lse = args->lse ? args->lse : inside(&run, run.layout.lse);
-    run.entropy = args->entropy ? args->entropy : plan->program.uses[FLP_TOKEN_ENTROPY] ? inside(&run, run.layout.entropy) : NULL;
+    run.stash = flp_linear_logp_backward_stash(&plan->backward.common, args->rows, workspace);
+    run.logp = args->logp ? args->logp : inside(&run, FLP_PART_LOGP);
+    run.lse = args->lse ? args->lse : inside(&run, FLP_PART_LSE);
+    run.entropy = args->entropy ? args->entropy : plan->program.uses[FLP_TOKEN_ENTROPY] ? inside(&run, FLP_PART_ENTROPY) : NULL;
     return run;
 }
 
 /* ---- the forward, of the rows that count alone ---- */
 
-typedef flp_status forward_launch(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more, char *workspace);
+typedef flp_status forward_launch(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                  const flp_workspace *workspace);
 
 static flp_status launch_forward(const execution *run, const flp_compact_rows *rows, forward_launch *launch)
 {
@@ -64,22 +63,21 @@ static flp_status launch_forward(const execution *run, const flp_compact_rows *r
         .logp = run->logp, .lse = run->lse, .entropy = run->entropy, .stream = args->stream, .flags = args->flags,
     };
     const flp_linear_logp_launch_more more = {
-        .class_weights = args->class_weights, .logit_sums = sums_logits(run) ? inside(run, run->layout.logit_sums) : NULL,
-        .logit_sum = inside(run, run->layout.logit_sum), .compact = rows, .stash = run->plan->backward.stashes ? &run->stash : NULL,
-        .blanks_others = rows->first == 0,
+        .class_weights = args->class_weights, .logit_sum = inside(run, FLP_PART_LOGIT_SUM), .compact = rows,
+        .stash = run->plan->backward.work.chunks.stashes ? &run->stash : NULL, .blanks_others = rows->first == 0,
     };
 
-    return launch(&run->plan->forward.common, &forward, &more, run->workspace + run->layout.forward);
+    return launch(&run->plan->forward.common, &forward, &more, run->workspace);
 }
 
 /* What is done for the rows of all chunks at once. */
 static flp_status prepare(const execution *run)
 {
     const flp_plan *backward = &run->plan->backward.common;
-    const flp_compact_rows all = flp_linear_logp_backward_all_rows(backward, &run->shared, run->passes);
-    flp_status status = flp_linear_logp_backward_launch_rows(backward, &run->shared, run->passes);
+    const flp_compact_rows all = flp_linear_logp_backward_all_rows(backward, &run->shared, run->workspace);
+    flp_status status = flp_linear_logp_backward_launch_rows(backward, &run->shared, run->workspace);
 
-    return status == FLP_OK && run->plan->backward.stashes ? launch_forward(run, &all, flp_linear_logp_launch_offsets) : status;
+    return status == FLP_OK && run->plan->backward.work.chunks.stashes ? launch_forward(run, &all, flp_linear_logp_launch_offsets) : status;
 }
 
 /* ---- the rows' losses ---- */
@@ -93,11 +91,11 @@ static flp_status run_losses(const execution *run, const flp_compact_rows *rows)
     const int gradients = flp_linear_cross_entropy_problem_has_gradients(problem);
     flp_token_loss_params params = {
         .target = args->target, .logp = run->logp, .lse = run->lse, .entropy = run->entropy,
-        .logit_sum = sums_logits(run) ? inside(run, run->layout.logit_sum) : NULL,
+        .logit_sum = sums_logits(run) ? inside(run, FLP_PART_LOGIT_SUM) : NULL,
         .class_weights = args->class_weights, .token_weights = args->token_weights, .g_loss = args->g_loss, .loss = args->loss,
-        .g_logp = gradients ? inside(run, run->layout.g_logp) : NULL, .g_lse = gradients ? inside(run, run->layout.g_lse) : NULL,
-        .g_entropy = gradients && program->derivative[FLP_TOKEN_ENTROPY] >= 0 ? inside(run, run->layout.g_entropy) : NULL,
-        .g_sum = gradients && program->derivative[FLP_TOKEN_UNIFORM] >= 0 ? inside(run, run->layout.g_sum) : NULL,
+        .g_logp = gradients ? inside(run, FLP_PART_G_LOGP) : NULL, .g_lse = gradients ? inside(run, FLP_PART_G_LSE) : NULL,
+        .g_entropy = gradients && program->derivative[FLP_TOKEN_ENTROPY] >= 0 ? inside(run, FLP_PART_G_ENTROPY) : NULL,
+        .g_sum = gradients && program->derivative[FLP_TOKEN_UNIFORM] >= 0 ? inside(run, FLP_PART_G_SUM) : NULL,
         .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags), .rows = (int32_t)args->rows,
         .vocab = (int32_t)forward->vocab, .target_bytes = flp_dtype_bytes(forward->target_dtype), .class_weight_dtype = (int32_t)problem->class_weights,
         .reduces = problem->reduction != FLP_REDUCE_NONE, .divides = problem->reduction == FLP_REDUCE_MEAN,
@@ -110,6 +108,7 @@ static flp_status run_losses(const execution *run, const flp_compact_rows *rows)
     memcpy(params.input, run->call->input, sizeof(params.input));
     for (int i = 0; i < program->parameters; i++)
         params.parameter[i] = (float)run->call->parameter[i];
+    flp_workspace_begin_step(run->workspace, FLP_STEP_LOSSES);
     return status == FLP_OK ? flp_launch_kernel(driver, run->plan->token_loss, 1, args->stream, parameters) : status;
 }
 
@@ -121,22 +120,22 @@ static flp_status run_backward(const execution *run, int64_t first)
     flp_linear_logp_backward_args backward = run->shared;
     const flp_backward_launch_more more = {
         .class_weights = run->args->class_weights,
-        .g_sum = run->plan->program.derivative[FLP_TOKEN_UNIFORM] >= 0 ? inside(run, run->layout.g_sum) : NULL,
+        .g_sum = run->plan->program.derivative[FLP_TOKEN_UNIFORM] >= 0 ? inside(run, FLP_PART_G_SUM) : NULL,
     };
 
     backward.lse = run->lse;
-    backward.g_logp = inside(run, run->layout.g_logp);
-    backward.g_lse = inside(run, run->layout.g_lse);
+    backward.g_logp = inside(run, FLP_PART_G_LOGP);
+    backward.g_lse = inside(run, FLP_PART_G_LSE);
     if (plan->problem.g_entropy) {
         backward.entropy = run->entropy;
-        backward.g_entropy = inside(run, run->layout.g_entropy);
+        backward.g_entropy = inside(run, FLP_PART_G_ENTROPY);
     }
-    return flp_linear_logp_backward_launch_chunk(&plan->common, &backward, &more, first, run->passes);
+    return flp_linear_logp_backward_launch_chunk(&plan->common, &backward, &more, first, run->workspace);
 }
 
 static flp_status run_chunk(const execution *run, int64_t first)
 {
-    const flp_compact_rows rows = flp_linear_logp_backward_rows_from(&run->plan->backward.common, &run->shared, first, run->passes);
+    const flp_compact_rows rows = flp_linear_logp_backward_rows_from(&run->plan->backward.common, &run->shared, first, run->workspace);
     flp_status status = FLP_OK;
 
     if (run->args->rows > 0)
@@ -149,10 +148,10 @@ static flp_status run_chunk(const execution *run, int64_t first)
 }
 
 /* Without rows, too, there is one chunk, which writes zeros. */
-flp_status flp_linear_cross_entropy_launch(const flp_plan *common, const void *call, char *workspace)
+flp_status flp_linear_cross_entropy_launch(const flp_plan *common, const void *call, const flp_workspace *workspace)
 {
     const execution run = begin(common, call, workspace);
-    const int64_t rows = run.args->rows, chunk = flp_linear_cross_entropy_plan_chunk(run.plan, rows);
+    const int64_t rows = run.args->rows, chunk = flp_linear_work_chunk_rows(&run.plan->backward.work, rows);
     flp_status status = rows > 0 ? prepare(&run) : FLP_OK;
     int64_t first = 0;
 
@@ -160,5 +159,5 @@ flp_status flp_linear_cross_entropy_launch(const flp_plan *common, const void *c
         status = status == FLP_OK ? run_chunk(&run, first) : status;
         first += chunk;
     } while (status == FLP_OK && first < rows);
-    return status == FLP_OK ? flp_linear_logp_backward_launch_end(&run.plan->backward.common, &run.shared, run.passes) : status;
+    return status == FLP_OK ? flp_linear_logp_backward_launch_end(&run.plan->backward.common, &run.shared, run.workspace) : status;
 }

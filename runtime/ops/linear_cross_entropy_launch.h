@@ -4,5 +4,5 @@
 #include "plan/plan.h"
 
 /* An flp_execute_launch; call: flp_cross_entropy_call, rows >= 0. */
-flp_status flp_linear_cross_entropy_launch(const flp_plan *plan, const void *call, char *workspace);
+flp_status flp_linear_cross_entropy_launch(const flp_plan *plan, const void *call, const flp_workspace *workspace);
 #endif

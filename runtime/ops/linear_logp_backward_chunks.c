@@ -25,7 +25,7 @@ typedef struct {
 
 static flp_matrix compact_matrix(const flp_backward_execution *run)
 {
-    return (flp_matrix){ run->compact, run->forward->dtype, run->args->rows, run->forward->hidden, run->layout.compact_stride };
+    return (flp_matrix){ run->compact, run->forward->dtype, run->args->rows, run->forward->hidden, run->compact_stride };
 }
 
 static flp_matrix dlogit_matrix(const flp_backward_execution *run, const chunk *part)
@@ -46,13 +46,13 @@ static flp_matrix chunk_of(const flp_backward_execution *run, const void *data, 
 /* Where the gradient filter keeps book, or NULL. */
 static uint32_t *kept_bits(const flp_backward_execution *run)
 {
-    return run->plan->filter ? flp_backward_inside(run, run->layout.kept) : NULL;
+    return run->plan->filter ? flp_backward_at(run, FLP_PART_KEPT) : NULL;
 }
 
 /* The kernel before reads what this one reads, and waited for it. Behind a stash without grad_hidden's product the rows are still being gathered. */
 static int follows_product(const flp_backward_execution *run, const chunk *part)
 {
-    const int is_first = part->first == run->layout.stash_columns;
+    const int is_first = part->first == run->chunks->stash_columns;
 
     return !run->plan->filter && (!is_first || (run->row_factor && run->plan->hidden_product));
 }
@@ -63,11 +63,11 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
     const int transposed = forward->weight_layout == FLP_HIDDEN_VOCAB;
     flp_logit_gradients_params params = {
         .hidden = run->compact, .weight = run->args->weight, .bias = run->args->bias, .out = part->dlogit,
-        .hidden_stride = run->layout.compact_stride, .weight_stride = forward->weight_stride, .out_stride = part->stride,
-        .gradient = flp_backward_inside(run, run->layout.gradient), .row_count = run->count, .class_weights = run->more->class_weights,
+        .hidden_stride = run->compact_stride, .weight_stride = forward->weight_stride, .out_stride = part->stride,
+        .gradient = flp_backward_at(run, FLP_PART_GRADIENT), .row_count = run->count, .class_weights = run->more->class_weights,
         .rows = (int32_t)run->args->rows, .vocab = (int32_t)forward->vocab, .first_column = (int32_t)part->first, .columns = (int32_t)part->columns,
-        .filter = (float)run->problem->grad_filter_eps, .factor = run->factor, .kept = kept_bits(run), .kept_words = (int32_t)run->layout.kept_words,
-        .waits_late = follows_product(run, part), .targets = flp_backward_inside(run, run->layout.targets),
+        .filter = (float)run->problem->grad_filter_eps, .factor = run->factor, .kept = kept_bits(run), .kept_words = (int32_t)flp_linear_work_kept_words(&run->plan->work),
+        .waits_late = follows_product(run, part), .targets = flp_backward_at(run, FLP_PART_TARGETS),
         .softcap = (float)forward->softcap, .inverse_softcap = forward->softcap == 0 ? 0 : (float)(1 / forward->softcap),
     };
     const flp_tile_launch launch = {
@@ -78,10 +78,12 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
         .row_bytes = forward->hidden * flp_dtype_bytes(forward->dtype), .params = &params, .group = &params.group,
     };
 
+    flp_workspace_begin_step(run->workspace, FLP_STEP_LOGITS);
     return flp_tile_launch_run(&run->plan->common, run->plan->logits, &launch, run->args->stream);
 }
 
-static flp_status run_product(const flp_backward_execution *run, const flp_kernel *kernel, flp_tile_launch *launch, flp_matrix_product_params *params)
+static flp_status run_product(const flp_backward_execution *run, flp_linear_step step, const flp_kernel *kernel, flp_tile_launch *launch,
+                              flp_matrix_product_params *params)
 {
     params->left = launch->left.data;
     params->right = launch->right.data;
@@ -90,14 +92,15 @@ static flp_status run_product(const flp_backward_execution *run, const flp_kerne
     params->right_stride = launch->right.stride;
     params->out_stride = launch->out.stride;
     params->factor = run->inverse_factor;
-    params->targets = flp_backward_inside(run, run->layout.targets);
+    params->targets = flp_backward_at(run, FLP_PART_TARGETS);
     params->kept = kept_bits(run);
-    params->kept_words = (int32_t)run->layout.kept_words;
+    params->kept_words = (int32_t)flp_linear_work_kept_words(&run->plan->work);
     params->rows = (int32_t)launch->rows;
     params->columns = (int32_t)launch->columns;
     launch->row_bytes = PRODUCT_ROW_BYTES;
     launch->params = params;
     launch->group = &params->group;
+    flp_workspace_begin_step(run->workspace, step);
     return flp_tile_launch_run(&run->plan->common, kernel, launch, run->args->stream);
 }
 
@@ -106,7 +109,7 @@ static flp_status run_product(const flp_backward_execution *run, const flp_kerne
 static flp_status add_to_sums(const flp_backward_execution *run, const chunk *part)
 {
     const flp_linear_logp_problem *forward = run->forward;
-    const flp_matrix sums = { flp_backward_inside(run, run->layout.sums), FLP_F32, run->args->rows, forward->hidden, forward->hidden };
+    const flp_matrix sums = { flp_backward_at(run, FLP_PART_SUMS), FLP_F32, run->args->rows, forward->hidden, forward->hidden };
     flp_matrix_product_params params = { .row_count = run->count, .inner = (int32_t)part->columns,
                                          .waits_late = run->plan->weight_product ? part->waits_late : 0, .row_factor = part->row_factor,
                                          .others = run->args->weight, .others_stride = forward->weight_stride,
@@ -118,7 +121,7 @@ static flp_status add_to_sums(const flp_backward_execution *run, const chunk *pa
         .rows = run->args->rows, .columns = forward->hidden,
     };
 
-    return run_product(run, run->plan->hidden_product, &launch, &params);
+    return run_product(run, part->row_factor ? FLP_STEP_STASH_HIDDEN : FLP_STEP_HIDDEN, run->plan->hidden_product, &launch, &params);
 }
 
 /* grad_weight (+)= dlogit^T . hidden, or the transpose of it where the weight is [D, V]. */
@@ -127,7 +130,7 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
     const int transposed = run->forward->weight_layout == FLP_HIDDEN_VOCAB;
     const flp_matrix dlogit = dlogit_matrix(run, part), rows = compact_matrix(run);
     flp_matrix_product_params params = { .inner_count = run->count, .inner = (int32_t)run->args->rows,
-                                         .terms = flp_backward_inside(run, run->layout.terms), .others = run->args->hidden,
+                                         .terms = flp_backward_at(run, FLP_PART_TERMS), .others = run->args->hidden,
                                          .others_stride = run->forward->hidden_stride, .first_target = (int32_t)part->first,
                                          .kept_along = transposed ? FLP_KEPT_COLUMNS_ALONG_COLUMNS : FLP_KEPT_ROWS_ALONG_COLUMNS };
     flp_tile_launch launch = {
@@ -136,7 +139,7 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
         .rows = transposed ? run->forward->hidden : part->columns, .columns = transposed ? part->columns : run->forward->hidden,
     };
 
-    return run_product(run, run->plan->weight_product, &launch, &params);
+    return run_product(run, part->row_factor ? FLP_STEP_STASH_WEIGHT : FLP_STEP_WEIGHT, run->plan->weight_product, &launch, &params);
 }
 
 static flp_status write_grad_bias(const flp_backward_execution *run, const chunk *part)
@@ -146,11 +149,12 @@ static flp_status write_grad_bias(const flp_backward_execution *run, const chunk
         .out = (void *)(uintptr_t)flp_arguments_advance(run->args->grad_bias, part->first, run->problem->grad_bias),
         .stride = part->stride, .row_count = run->count, .factor = run->inverse_factor,
         .rows = (int32_t)run->args->rows, .columns = (int32_t)part->columns, .row_factor = part->row_factor,
-        .targets = flp_backward_inside(run, run->layout.targets), .first_column = (int32_t)part->first,
+        .targets = flp_backward_at(run, FLP_PART_TARGETS), .first_column = (int32_t)part->first,
     };
     void *parameters[] = { &params };
     const unsigned blocks = (unsigned)((part->columns + BIAS_COLUMNS - 1) / BIAS_COLUMNS);
 
+    flp_workspace_begin_step(run->workspace, part->row_factor ? FLP_STEP_STASH_BIAS : FLP_STEP_BIAS);
     return flp_launch_kernel(run->driver, run->plan->bias, blocks, run->args->stream, parameters);
 }
 
@@ -171,15 +175,15 @@ static flp_status run_hidden_product(const flp_backward_execution *run, const ch
  * were. */
 static flp_status run_stash(const flp_backward_execution *run)
 {
-    const int64_t vocab = run->forward->vocab, stride = run->layout.stash_columns;
-    const chunk part = { 0, stride < vocab ? stride : vocab, flp_backward_inside(run, run->layout.dlogit), stride, run->row_factor,
+    const int64_t vocab = run->forward->vocab, stride = run->chunks->stash_columns;
+    const chunk part = { 0, stride < vocab ? stride : vocab, flp_backward_at(run, FLP_PART_DLOGIT), stride, run->row_factor,
                          flp_backward_is_direct(run) ? 2 : 0 };
     flp_status status = run->args->rows > 0 && run->plan->weight_product ? flp_backward_scale_rows(run) : FLP_OK;
 
     if (status == FLP_OK)
         status = run_weight_products(run, &part);
     if (status == FLP_OK && run->args->rows > 0 && !flp_backward_is_direct(run))
-        status = flp_backward_gather_rows(run, 1);
+        status = flp_backward_gather_rows(run, FLP_STEP_UNSCALE_ROWS, 1);
     return status == FLP_OK ? run_hidden_product(run, &part) : status;
 }
 
@@ -189,17 +193,18 @@ static flp_status count_kept(const flp_backward_execution *run, int64_t columns)
     const int64_t row_blocks = (run->args->rows + 255) / 256 * 4;
     flp_backward_filter_params params = {
         .kept = kept_bits(run), .statistics = (unsigned long long *)(uintptr_t)run->plan->statistics, .row_count = run->count,
-        .words = (int32_t)(row_blocks * run->layout.kept_words), .rows = (int32_t)run->args->rows, .columns = (int32_t)columns,
+        .words = (int32_t)(row_blocks * flp_linear_work_kept_words(&run->plan->work)), .rows = (int32_t)run->args->rows, .columns = (int32_t)columns,
     };
     void *parameters[] = { &params };
 
+    flp_workspace_begin_step(run->workspace, columns == 0 ? FLP_STEP_CLEAR_FILTER : FLP_STEP_COUNT_FILTER);
     return flp_launch_kernel(run->driver, run->plan->filter, 1, run->args->stream, parameters);
 }
 
 /* In grad_weight, behind what this chunk writes of it, or in the workspace. */
 static char *place_dlogit(const flp_backward_execution *run, const flp_vocab_chunk *size)
 {
-    return size->borrowed >= 0 ? (char *)run->args->grad_weight + size->borrowed : flp_backward_inside(run, run->layout.dlogit);
+    return size->borrowed >= 0 ? (char *)run->args->grad_weight + size->borrowed : flp_backward_at(run, FLP_PART_DLOGIT);
 }
 
 static flp_status run_chunk(const flp_backward_execution *run, int64_t first, const flp_vocab_chunk *size)
@@ -217,10 +222,11 @@ static flp_status run_chunk(const flp_backward_execution *run, int64_t first, co
 
 flp_status flp_backward_run_chunks(const flp_backward_execution *run)
 {
+    const int64_t rows = flp_linear_work_chunk_rows(&run->plan->work, run->all_rows);
     flp_status status = run->row_factor ? run_stash(run) : run->plan->filter ? count_kept(run, 0) : FLP_OK;
 
-    for (int64_t first = run->layout.stash_columns; status == FLP_OK && first < run->forward->vocab;) {
-        const flp_vocab_chunk size = flp_linear_logp_backward_chunk_at(run->problem, &run->layout, first);
+    for (int64_t first = run->chunks->stash_columns; status == FLP_OK && first < run->forward->vocab;) {
+        const flp_vocab_chunk size = flp_vocab_chunk_at(run->problem, run->chunks, rows, first);
 
         status = run_chunk(run, first, &size);
         first += size.columns;

@@ -12,9 +12,10 @@ typedef struct {
     const flp_linear_logp_backward_args *args;
     const flp_backward_launch_more *more;
     const flp_driver *driver;
-    flp_linear_logp_backward_workspace layout;
-    char *workspace;
+    const flp_backward_chunks *chunks; /* the plan's */
+    const flp_workspace *workspace;    /* of the call */
     char *compact;
+    int64_t compact_stride;
     const int32_t *count;
     float *factor, *inverse_factor;
     float *row_factor; /* NULL: there is no stash */
@@ -23,19 +24,19 @@ typedef struct {
     int64_t all_rows;  /* of the call */
 } flp_backward_execution;
 
-static inline void *flp_backward_inside(const flp_backward_execution *run, int64_t offset)
+static inline void *flp_backward_at(const flp_backward_execution *run, flp_linear_part part)
 {
-    return run->workspace + offset;
+    return flp_workspace_at(run->workspace, part);
 }
 
 /* 1: grad_hidden is one product of a stash of the whole vocabulary, without sums. */
 static inline int flp_backward_is_direct(const flp_backward_execution *run)
 {
-    return run->plan->hidden_product && run->layout.sums < 0;
+    return run->plan->hidden_product && run->chunks->direct;
 }
 
 /* driver and more are left to be filled in. */
-flp_backward_execution flp_backward_begin(const flp_plan *common, const flp_linear_logp_backward_args *args, char *workspace);
+flp_backward_execution flp_backward_begin(const flp_plan *common, const flp_linear_logp_backward_args *args, const flp_workspace *workspace);
 
 /* Of all: the chunk from `first` on; without chunks, all. args: taken for the chunk's. */
 flp_backward_execution flp_backward_rows_from(const flp_backward_execution *all, int64_t first, flp_linear_logp_backward_args *args);
@@ -44,8 +45,8 @@ flp_backward_execution flp_backward_rows_from(const flp_backward_execution *all,
 
 /* Which rows count, and where they stand. */
 flp_status flp_backward_place_rows(const flp_backward_execution *run);
-/* They come close together. with_sums: grad_hidden's sums are zeroed too. */
-flp_status flp_backward_gather_rows(const flp_backward_execution *run, int with_sums);
+/* They come close together, in one of the steps that do it. with_sums: grad_hidden's sums are zeroed too. */
+flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums);
 /* What each row's derivatives need; with a stash, its factors. */
 flp_status flp_backward_differentiate_rows(const flp_backward_execution *run);
 /* The rows in the order of their targets, for grad_weight. */

@@ -5,9 +5,9 @@
 
 /* With a stash grad_hidden's sums are zeroed later, their room may hold what the forward needs, and the backward gathers when it has the rows'
  * factors. */
-static flp_status gather_first(const flp_backward_execution *run)
+static flp_status gather_first(const flp_backward_execution *run, flp_linear_step step)
 {
-    return run->args->rows > 0 ? flp_backward_gather_rows(run, run->row_factor == NULL) : FLP_OK;
+    return run->args->rows > 0 ? flp_backward_gather_rows(run, step, run->row_factor == NULL) : FLP_OK;
 }
 
 /* The rows that count have been placed and gathered. */
@@ -33,30 +33,30 @@ static flp_status launch_end(const flp_backward_execution *run)
 static flp_compact_rows compact_rows(const flp_backward_execution *run)
 {
     return (flp_compact_rows){
-        .hidden = run->compact, .stride = run->layout.compact_stride, .row = (int32_t *)flp_backward_inside(run, run->layout.row) + run->first,
-        .place = flp_backward_inside(run, run->layout.place), .count = run->count, .first = run->first, .rows = run->args->rows,
-        .gradient = run->layout.chunk_rows > 0 ? flp_backward_inside(run, run->layout.gradient) : NULL,
+        .hidden = run->compact, .stride = run->compact_stride, .row = (int32_t *)flp_backward_at(run, FLP_PART_ROW) + run->first,
+        .place = flp_backward_at(run, FLP_PART_PLACE), .count = run->count, .first = run->first, .rows = run->args->rows,
+        .gradient = flp_backward_at(run, FLP_PART_GRADIENT),
     };
 }
 
-flp_status flp_linear_logp_backward_launch_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, char *workspace)
+flp_status flp_linear_logp_backward_launch_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, const flp_workspace *workspace)
 {
     flp_backward_execution run = flp_backward_begin(plan, args, workspace);
     flp_status status = flp_driver_get(&run.driver);
 
     if (status == FLP_OK)
         status = flp_backward_place_rows(&run);
-    return status == FLP_OK ? gather_first(&run) : status;
+    return status == FLP_OK ? gather_first(&run, FLP_STEP_GATHER) : status;
 }
 
-flp_compact_rows flp_linear_logp_backward_all_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, char *workspace)
+flp_compact_rows flp_linear_logp_backward_all_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, const flp_workspace *workspace)
 {
     const flp_backward_execution all = flp_backward_begin(plan, args, workspace);
 
     return compact_rows(&all);
 }
 
-flp_compact_rows flp_linear_logp_backward_rows_from(const flp_plan *plan, const flp_linear_logp_backward_args *args, int64_t first, char *workspace)
+flp_compact_rows flp_linear_logp_backward_rows_from(const flp_plan *plan, const flp_linear_logp_backward_args *args, int64_t first, const flp_workspace *workspace)
 {
     const flp_backward_execution all = flp_backward_begin(plan, args, workspace);
     flp_linear_logp_backward_args part;
@@ -65,21 +65,19 @@ flp_compact_rows flp_linear_logp_backward_rows_from(const flp_plan *plan, const 
     return compact_rows(&run);
 }
 
-flp_stash flp_linear_logp_backward_stash(const flp_plan *plan, int64_t rows, char *workspace)
+flp_stash flp_linear_logp_backward_stash(const flp_plan *plan, int64_t rows, const flp_workspace *workspace)
 {
-    const flp_linear_logp_backward_workspace layout = flp_linear_logp_backward_plan_lay_out(flp_linear_logp_backward_plan_of(plan), rows);
+    const flp_linear_work *work = &flp_linear_logp_backward_plan_of(plan)->work;
 
-    if (layout.stash_columns == 0)
-        return (flp_stash){ .columns = 0 };
     return (flp_stash){
-        .terms = workspace + layout.dlogit, .rows = layout.chunk_rows, .columns = layout.stash_columns, .offset = (float *)(void *)(workspace + layout.offset),
-        .overflow = (int32_t *)(void *)(workspace + layout.overflow),
-        .block_overflow = (int32_t *)(void *)(workspace + layout.block_overflow),
+        .terms = flp_workspace_at(workspace, FLP_PART_DLOGIT), .rows = flp_linear_work_chunk_rows(work, rows), .columns = work->chunks.stash_columns,
+        .offset = flp_workspace_at(workspace, FLP_PART_STASH_OFFSET), .overflow = flp_workspace_at(workspace, FLP_PART_OVERFLOW),
+        .block_overflow = flp_workspace_at(workspace, FLP_PART_BLOCK_OVERFLOW),
     };
 }
 
 flp_status flp_linear_logp_backward_launch_chunk(const flp_plan *plan, const flp_linear_logp_backward_args *args,
-                                                 const flp_backward_launch_more *more, int64_t first, char *workspace)
+                                                 const flp_backward_launch_more *more, int64_t first, const flp_workspace *workspace)
 {
     flp_backward_execution all = flp_backward_begin(plan, args, workspace), run;
     flp_linear_logp_backward_args part;
@@ -93,7 +91,7 @@ flp_status flp_linear_logp_backward_launch_chunk(const flp_plan *plan, const flp
     return status == FLP_OK ? launch_rest(&run) : status;
 }
 
-flp_status flp_linear_logp_backward_launch_end(const flp_plan *plan, const flp_linear_logp_backward_args *args, char *workspace)
+flp_status flp_linear_logp_backward_launch_end(const flp_plan *plan, const flp_linear_logp_backward_args *args, const flp_workspace *workspace)
 {
     flp_backward_execution run = flp_backward_begin(plan, args, workspace);
     flp_status status = flp_driver_get(&run.driver);
@@ -102,7 +100,7 @@ flp_status flp_linear_logp_backward_launch_end(const flp_plan *plan, const flp_l
 }
 
 /* The compact rows lie where they need not stay: the backward's place for them may be grad_hidden. */
-flp_status flp_linear_logp_backward_launch_forward(const flp_plan *common, const void *data, char *workspace)
+flp_status flp_linear_logp_backward_launch_forward(const flp_plan *common, const void *data, const flp_workspace *workspace)
 {
     const flp_linear_logp_args *args = data;
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
@@ -111,24 +109,24 @@ flp_status flp_linear_logp_backward_launch_forward(const flp_plan *common, const
     const flp_stash stash = flp_linear_logp_backward_stash(common, args->rows, workspace);
     flp_backward_execution run = flp_backward_begin(common, &shared, workspace);
     flp_compact_rows compact;
-    const flp_linear_logp_launch_more more = { .compact = &compact, .stash = plan->stashes ? &stash : NULL, .blanks_others = 1 };
+    const flp_linear_logp_launch_more more = { .compact = &compact, .stash = run.chunks->stashes ? &stash : NULL, .blanks_others = 1 };
     flp_status status = flp_driver_get(&run.driver);
-    int64_t scratch;
 
-    run.compact = flp_backward_inside(&run, flp_linear_logp_backward_plan_forward_rows(&run.layout));
-    run.layout.compact_stride = run.layout.forward_stride;
+    if (flp_workspace_at(workspace, FLP_PART_FORWARD_ROWS)) {
+        run.compact = flp_workspace_at(workspace, FLP_PART_FORWARD_ROWS);
+        run.compact_stride = flp_linear_work_forward_stride(&plan->work);
+    }
     compact = compact_rows(&run);
     if (status == FLP_OK)
         status = flp_backward_place_rows(&run);
     if (status == FLP_OK)
-        status = flp_backward_gather_rows(&run, 0);
-    scratch = flp_linear_logp_backward_plan_forward_scratch(plan, &run.layout, args->rows);
-    if (status == FLP_OK && plan->stashes)
-        status = flp_linear_logp_launch_offsets(&plan->forward.common, args, &more, flp_backward_inside(&run, scratch));
-    return status == FLP_OK ? flp_linear_logp_launch_with(&plan->forward.common, args, &more, flp_backward_inside(&run, scratch)) : status;
+        status = flp_backward_gather_rows(&run, FLP_STEP_GATHER, 0);
+    if (status == FLP_OK && run.chunks->stashes)
+        status = flp_linear_logp_launch_offsets(&plan->forward.common, args, &more, workspace);
+    return status == FLP_OK ? flp_linear_logp_launch_with(&plan->forward.common, args, &more, workspace) : status;
 }
 
-flp_status flp_linear_logp_backward_launch(const flp_plan *plan, const void *args, char *workspace)
+flp_status flp_linear_logp_backward_launch(const flp_plan *plan, const void *args, const flp_workspace *workspace)
 {
     const flp_backward_launch_more none = { 0 };
     flp_backward_execution run = flp_backward_begin(plan, args, workspace);
@@ -139,7 +137,7 @@ flp_status flp_linear_logp_backward_launch(const flp_plan *plan, const void *arg
     if (status == FLP_OK && (!run.problem->with_forward || run.args->rows == 0))
         status = flp_backward_place_rows(&run);
     if (status == FLP_OK && !run.row_factor)
-        status = gather_first(&run);
+        status = gather_first(&run, FLP_STEP_GATHER_AGAIN);
     if (status == FLP_OK)
         status = launch_rest(&run);
     return status == FLP_OK ? launch_end(&run) : status;

@@ -10,23 +10,23 @@ typedef struct {
     const float *g_sum;        /* [rows]: the derivative by that sum */
 } flp_backward_launch_more;
 
-/* In parts and in one workspace, for a forward between them. First the rows that count, close together; of args, rows, hidden, target,
+/* In parts and in one workspace, the call's, for a forward between them. First the rows that count, close together; of args, rows, hidden, target,
  * ignore_index, grad_hidden and stream are read. rows > 0. */
-flp_status flp_linear_logp_backward_launch_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, char *workspace);
+flp_status flp_linear_logp_backward_launch_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, const flp_workspace *workspace);
 /* All of them, and the chunk from `first` on, a multiple of the plan's row_chunk. */
-flp_compact_rows flp_linear_logp_backward_all_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, char *workspace);
-flp_compact_rows flp_linear_logp_backward_rows_from(const flp_plan *plan, const flp_linear_logp_backward_args *args, int64_t first, char *workspace);
-/* Where a forward has to leave its stash of each chunk; columns is 0 where it leaves none. rows: of the call. */
-flp_stash flp_linear_logp_backward_stash(const flp_plan *plan, int64_t rows, char *workspace);
+flp_compact_rows flp_linear_logp_backward_all_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, const flp_workspace *workspace);
+flp_compact_rows flp_linear_logp_backward_rows_from(const flp_plan *plan, const flp_linear_logp_backward_args *args, int64_t first, const flp_workspace *workspace);
+/* Where a forward has to leave its stash of each chunk. rows: of the call. */
+flp_stash flp_linear_logp_backward_stash(const flp_plan *plan, int64_t rows, const flp_workspace *workspace);
 /* Then, chunk by chunk, behind its forward, the gradients. Without rows, all of it. */
 flp_status flp_linear_logp_backward_launch_chunk(const flp_plan *plan, const flp_linear_logp_backward_args *args,
-                                                 const flp_backward_launch_more *more, int64_t first, char *workspace);
+                                                 const flp_backward_launch_more *more, int64_t first, const flp_workspace *workspace);
 /* Behind the last. */
-flp_status flp_linear_logp_backward_launch_end(const flp_plan *plan, const flp_linear_logp_backward_args *args, char *workspace);
+flp_status flp_linear_logp_backward_launch_end(const flp_plan *plan, const flp_linear_logp_backward_args *args, const flp_workspace *workspace);
 
 /* An flp_execute_launch of a plan with a forward: that. args: flp_linear_logp_args, rows > 0. */
-flp_status flp_linear_logp_backward_launch_forward(const flp_plan *plan, const void *args, char *workspace);
+flp_status flp_linear_logp_backward_launch_forward(const flp_plan *plan, const void *args, const flp_workspace *workspace);
 
 /* An flp_execute_launch; args: flp_linear_logp_backward_args, rows >= 0. Of a plan with a forward, what is left to do. */
-flp_status flp_linear_logp_backward_launch(const flp_plan *plan, const void *args, char *workspace);
+flp_status flp_linear_logp_backward_launch(const flp_plan *plan, const void *args, const flp_workspace *workspace);
 #endif

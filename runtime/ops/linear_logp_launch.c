@@ -9,7 +9,6 @@
 #include "ops/linear_logp_params.h"
 #include "plan/linear_logp_plan.h"
 #include "plan/linear_logp_problem.h"
-#include "plan/linear_logp_workspace.h"
 
 enum { STASH_BOX_COLUMNS = 64, STASH_BOX_ROWS = 16 }; /* KEEP IN STEP: templates/sm90a/tile_store.cuh */
 
@@ -20,28 +19,23 @@ typedef struct {
     flp_linear_logp_combine_params combine;
 } launch_parameters;
 
-static float *inside(char *workspace, int64_t offset)
-{
-    return (float *)(void *)(workspace + offset);
-}
-
 /* How many the tile kernel has. */
 static int64_t tile_rows(const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more)
 {
     return more->compact ? more->compact->rows : args->rows;
 }
 
-static void fill_tile_params(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_workspace *layout, char *workspace,
-                             int32_t group, flp_linear_logp_params *params)
+static void fill_tile_params(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_workspace *workspace, int32_t group,
+                             flp_linear_logp_params *params)
 {
     const flp_linear_logp_problem *problem = &plan->problem;
 
     *params = (flp_linear_logp_params){
         .hidden = args->hidden, .weight = args->weight, .bias = args->bias, .target = args->target,
         .row_temperature = args->row_temperature,
-        .partial = inside(workspace, layout->partial),
-        .best = problem->argmax ? inside(workspace, layout->best) : NULL,
-        .target_logit = inside(workspace, layout->target_logit),
+        .partial = flp_workspace_at(workspace, FLP_PART_PARTIAL),
+        .best = flp_workspace_at(workspace, FLP_PART_BEST),
+        .target_logit = flp_workspace_at(workspace, FLP_PART_TARGET_LOGIT),
         .rows = args->rows, .hidden_stride = problem->hidden_stride, .weight_stride = problem->weight_stride,
         .vocab = (int32_t)problem->vocab, .hidden_size = (int32_t)problem->hidden,
         .target_bytes = flp_dtype_bytes(problem->target_dtype),
@@ -49,7 +43,7 @@ static void fill_tile_params(const flp_linear_logp_plan *plan, const flp_linear_
         .softcap = (float)problem->softcap,
         .inverse_softcap = problem->softcap == 0 ? 0 : (float)(1 / problem->softcap),
         .split = plan->split, .group = group,
-        .moment = problem->entropy ? inside(workspace, layout->moment) : NULL,
+        .moment = flp_workspace_at(workspace, FLP_PART_MOMENT), .logit_sums = flp_workspace_at(workspace, FLP_PART_LOGIT_SUMS),
     };
 }
 
@@ -155,12 +149,15 @@ static flp_status launch_tiles(const flp_plan *common, const flp_driver *driver,
     return flp_launch_kernel(driver, flp_linear_logp_plan_of(common)->tile, blocks, stream, list);
 }
 
-static flp_status launch_phase(const flp_plan *common, const flp_driver *driver, unsigned blocks, flp_stash_phase phase,
-                               launch_parameters *parameters, CUstream stream)
+static flp_status launch_phase(const flp_plan *common, const flp_driver *driver, const flp_workspace *workspace, unsigned blocks,
+                               flp_stash_phase phase, launch_parameters *parameters, CUstream stream)
 {
+    static const flp_linear_step steps[] = { [FLP_STASH_OFFSETS] = FLP_STEP_OFFSETS, [FLP_STASH_KEEP] = FLP_STEP_TILES,
+                                             [FLP_STASH_AGAIN] = FLP_STEP_TILES_AGAIN };
     const flp_split all = parameters->tile.split;
     flp_status status;
 
+    flp_workspace_begin_step(workspace, steps[phase]);
     parameters->tile.phase = phase;
     if (phase == FLP_STASH_OFFSETS)
         parameters->tile.split = (flp_split){ .tiles = 1, .splits = 1, .big = 1, .big_tiles = 1 };
@@ -170,14 +167,10 @@ static flp_status launch_phase(const flp_plan *common, const flp_driver *driver,
 }
 
 static flp_status fill(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
-                       char *workspace, int32_t group, launch_parameters *parameters)
+                       const flp_workspace *workspace, int32_t group, launch_parameters *parameters)
 {
-    const int64_t rows = tile_rows(args, more);
-    const flp_linear_logp_workspace layout = flp_linear_logp_workspace_lay_out(&plan->problem, plan->split.splits, rows);
-
-    fill_tile_params(plan, args, &layout, workspace, group, &parameters->tile);
-    parameters->tile.rows = rows;
-    parameters->tile.logit_sums = more->logit_sums;
+    fill_tile_params(plan, args, workspace, group, &parameters->tile);
+    parameters->tile.rows = tile_rows(args, more);
     parameters->tile.class_weights = more->class_weights;
     fill_combine_params(plan, args, &parameters->tile, &parameters->combine);
     parameters->combine.logit_sum = more->logit_sum;
@@ -190,7 +183,7 @@ static flp_status fill(const flp_linear_logp_plan *plan, const flp_linear_logp_a
 }
 
 flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
-                                          char *workspace)
+                                          const flp_workspace *workspace)
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, tile_rows(args, more));
@@ -200,11 +193,11 @@ flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_line
 
     if (status == FLP_OK)
         status = fill(plan, args, more, workspace, shape.group, &parameters);
-    return status == FLP_OK ? launch_phase(common, driver, shape.tile_blocks, FLP_STASH_OFFSETS, &parameters, args->stream) : status;
+    return status == FLP_OK ? launch_phase(common, driver, workspace, shape.tile_blocks, FLP_STASH_OFFSETS, &parameters, args->stream) : status;
 }
 
 flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
-                                       char *workspace)
+                                       const flp_workspace *workspace)
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, tile_rows(args, more));
@@ -217,15 +210,17 @@ flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_
     if (status == FLP_OK)
         status = fill(plan, args, more, workspace, shape.group, &parameters);
     if (status == FLP_OK)
-        status = launch_phase(common, driver, shape.tile_blocks, FLP_STASH_KEEP, &parameters, args->stream);
-    if (status == FLP_OK)
+        status = launch_phase(common, driver, workspace, shape.tile_blocks, FLP_STASH_KEEP, &parameters, args->stream);
+    if (status == FLP_OK) {
+        flp_workspace_begin_step(workspace, FLP_STEP_COMBINE);
         status = flp_launch_kernel(driver, plan->combine, combine_blocks, args->stream, combine_parameters);
+    }
     if (status == FLP_OK && more->stash)
-        status = launch_phase(common, driver, shape.tile_blocks, FLP_STASH_AGAIN, &parameters, args->stream);
+        status = launch_phase(common, driver, workspace, shape.tile_blocks, FLP_STASH_AGAIN, &parameters, args->stream);
     return status;
 }
 
-flp_status flp_linear_logp_launch(const flp_plan *plan, const void *args, char *workspace)
+flp_status flp_linear_logp_launch(const flp_plan *plan, const void *args, const flp_workspace *workspace)
 {
     const flp_linear_logp_launch_more none = { 0 };
 

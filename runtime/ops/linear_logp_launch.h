@@ -1,6 +1,7 @@
 /* linear_logp on a GPU path: the tile kernel, then the combine. */
 #ifndef FLP_OPS_LINEAR_LOGP_LAUNCH_H
 #define FLP_OPS_LINEAR_LOGP_LAUNCH_H
+#include "plan/linear_workspace.h"
 #include "plan/plan.h"
 
 /* The rows that have a part, close together, of which the device alone knows how many they are. */
@@ -23,21 +24,19 @@ typedef struct {
 /* What linear_cross_entropy wants beside linear_logp's outputs. */
 typedef struct {
     const void *class_weights; /* of variants that sum up logits: w [V]; NULL: 1 */
-    float *logit_sums;         /* [rows][splits], scratch */
     float *logit_sum;          /* [rows]: sum_v w[v] z[v] */
     const flp_compact_rows *compact; /* of compact variants, else NULL */
     const flp_stash *stash;    /* of linear_logp_stash, else NULL */
     int blanks_others;         /* 1: rows without a part get lse, entropy and logit_sum 0. Of the chunks of a call, only the first does it */
 } flp_linear_logp_launch_more;
 
-/* With a stash, first: the offsets of compact rows, all that there are. */
+/* With a stash, first: the offsets of compact rows, all that there are. workspace: the call's. */
 flp_status flp_linear_logp_launch_offsets(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
-                                          char *workspace);
+                                          const flp_workspace *workspace);
 /* Of more's chunk of compact rows, or all rows. args: the call's. */
-
 flp_status flp_linear_logp_launch_with(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
-                                       char *workspace);
+                                       const flp_workspace *workspace);
 
-/* An flp_execute_launch. args: flp_linear_logp_args, checked, with rows > 0; workspace as flp_linear_logp_workspace_lay_out lays it out. */
-flp_status flp_linear_logp_launch(const flp_plan *plan, const void *args, char *workspace);
+/* An flp_execute_launch. args: flp_linear_logp_args, checked, with rows > 0. */
+flp_status flp_linear_logp_launch(const flp_plan *plan, const void *args, const flp_workspace *workspace);
 #endif

@@ -26,23 +26,20 @@ static void fill_params(const flp_plan *plan, const flp_logits_logp_call *call, 
     };
 }
 
-static float *inside(char *workspace, int64_t offset)
-{
-    return offset < 0 ? NULL : (float *)(void *)(workspace + offset);
-}
-
-static flp_status launch(const flp_kernel *kernel, unsigned blocks, const flp_logits_logp_work *work, flp_logits_logp_params *params)
+static flp_status launch(const flp_workspace *workspace, flp_logits_logp_step step, const flp_kernel *kernel, unsigned blocks,
+                         const flp_logits_logp_work *work, flp_logits_logp_params *params)
 {
     void *parameters[] = { params };
     const flp_driver *driver;
     flp_status status = flp_driver_get(&driver);
 
+    flp_workspace_begin_step(workspace, step);
     return status == FLP_OK ? flp_launch_kernel(driver, kernel, blocks, work->stream, parameters) : status;
 }
 
 /* The rows and, where blocks share them through scratch, the combine: a warp each. */
-static flp_status launch_forward(const flp_logits_logp_forward *forward, const flp_logits_logp_pass *pass, const flp_logits_logp_work *work,
-                                 flp_logits_logp_params *params)
+static flp_status launch_forward(const flp_workspace *workspace, const flp_logits_logp_forward *forward, const flp_logits_logp_pass *pass,
+                                 const flp_logits_logp_work *work, flp_logits_logp_params *params)
 {
     const int64_t warps = forward->combine->manifest.threads / 32;
     flp_status status;
@@ -50,21 +47,21 @@ static flp_status launch_forward(const flp_logits_logp_forward *forward, const f
     params->segments = pass->shape.segments;
     params->parts = pass->shape.parts;
     params->team_log2 = pass->shape.team_log2;
-    status = launch(pass->kernel, pass->shape.blocks, work, params);
+    status = launch(workspace, FLP_LOGITS_STEP_ROWS, pass->kernel, pass->shape.blocks, work, params);
     if (status != FLP_OK || pass->shape.parts == 1)
         return status;
-    return launch(forward->combine, (unsigned)((params->rows + warps - 1) / warps), work, params);
+    return launch(workspace, FLP_LOGITS_STEP_COMBINE, forward->combine, (unsigned)((params->rows + warps - 1) / warps), work, params);
 }
 
-static void place_scratch(const flp_logits_logp_scratch *scratch, char *workspace, flp_logits_logp_params *params)
+static void use_workspace(const flp_workspace *workspace, flp_logits_logp_params *params)
 {
-    params->partial = inside(workspace, scratch->partial);
-    params->best = inside(workspace, scratch->best);
-    params->moment = inside(workspace, scratch->moment);
-    params->normaliser = inside(workspace, scratch->normaliser);
+    params->partial = flp_workspace_at(workspace, FLP_LOGITS_PART_PARTIAL);
+    params->best = flp_workspace_at(workspace, FLP_LOGITS_PART_BEST);
+    params->moment = flp_workspace_at(workspace, FLP_LOGITS_PART_MOMENT);
+    params->normaliser = flp_workspace_at(workspace, FLP_LOGITS_PART_NORMALISER);
 }
 
-flp_status flp_logits_logp_launch(const flp_plan *common, const void *given, char *workspace)
+flp_status flp_logits_logp_launch(const flp_plan *common, const void *given, const flp_workspace *workspace)
 {
     const flp_logits_logp_plan *plan = flp_logits_logp_plan_of(common);
     const flp_logits_logp_work *work = given;
@@ -72,40 +69,32 @@ flp_status flp_logits_logp_launch(const flp_plan *common, const void *given, cha
     flp_logits_logp_params params;
 
     fill_params(common, &work->call, &params);
-    if (pass.shape.parts > 1) {
-        const flp_logits_logp_scratch scratch =
-            flp_logits_logp_scratch_lay_out(work->call.rows, pass.shape.segments, plan->problem.argmax, plan->problem.entropy, 0);
-        place_scratch(&scratch, workspace, &params);
-    }
-    return launch_forward(&plan->forward, &pass, work, &params);
+    use_workspace(workspace, &params);
+    return launch_forward(workspace, &plan->forward, &pass, work, &params);
 }
 
-static flp_status launch_gradient(const flp_logits_logp_backward_plan *plan, const flp_logits_logp_work *work,
+static flp_status launch_gradient(const flp_logits_logp_backward_plan *plan, const flp_logits_logp_work *work, const flp_workspace *workspace,
                                   flp_logits_logp_params *params)
 {
     const flp_logits_logp_shape shape = flp_logits_logp_shape_gradient(
         &plan->gradient->manifest, plan->common.device.facts.multiprocessors, plan->problem.vocab, work->call.rows);
 
     params->segments = shape.segments;
-    return launch(plan->gradient, shape.blocks, work, params);
+    return launch(workspace, FLP_LOGITS_STEP_GRADIENT, plan->gradient, shape.blocks, work, params);
 }
 
 /* Too few rows for the fused kernel: the forward leaves what the gradient kernel needs of each row. */
-static flp_status launch_in_steps(const flp_logits_logp_backward_plan *plan, const flp_logits_logp_work *work, char *workspace,
+static flp_status launch_in_steps(const flp_logits_logp_backward_plan *plan, const flp_logits_logp_work *work, const flp_workspace *workspace,
                                   flp_logits_logp_params *params)
 {
     const flp_logits_logp_pass pass = flp_logits_logp_forward_choose(&plan->forward, plan->common.device.facts.multiprocessors,
                                                                      plan->problem.vocab, work->call.rows);
-    const flp_logits_logp_scratch scratch =
-        flp_logits_logp_scratch_lay_out(work->call.rows, pass.shape.segments, 0, plan->problem.entropy, 1);
-    flp_status status;
+    const flp_status status = launch_forward(workspace, &plan->forward, &pass, work, params);
 
-    place_scratch(&scratch, workspace, params);
-    status = launch_forward(&plan->forward, &pass, work, params);
-    return status == FLP_OK ? launch_gradient(plan, work, params) : status;
+    return status == FLP_OK ? launch_gradient(plan, work, workspace, params) : status;
 }
 
-flp_status flp_logits_logp_launch_backward(const flp_plan *common, const void *given, char *workspace)
+flp_status flp_logits_logp_launch_backward(const flp_plan *common, const void *given, const flp_workspace *workspace)
 {
     const flp_logits_logp_backward_plan *plan = flp_logits_logp_backward_plan_of(common);
     const flp_logits_logp_work *work = given;
@@ -113,12 +102,13 @@ flp_status flp_logits_logp_launch_backward(const flp_plan *common, const void *g
     flp_logits_logp_params params;
 
     fill_params(common, &work->call, &params);
+    use_workspace(workspace, &params);
     if (!plan->fused)
-        return launch_gradient(plan, work, &params);
+        return launch_gradient(plan, work, workspace, &params);
     if (fused.blocks == 0)
         return launch_in_steps(plan, work, workspace, &params);
     params.segments = fused.segments;
     params.parts = 1;
     params.team_log2 = fused.team_log2;
-    return launch(plan->fused, fused.blocks, work, &params);
+    return launch(workspace, FLP_LOGITS_STEP_ROWS, plan->fused, fused.blocks, work, &params);
 }

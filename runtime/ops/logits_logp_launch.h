@@ -11,6 +11,6 @@ typedef struct {
 } flp_logits_logp_work;
 
 /* Two flp_execute_launch. work->call is checked and has rows > 0. */
-flp_status flp_logits_logp_launch(const flp_plan *plan, const void *work, char *workspace);
-flp_status flp_logits_logp_launch_backward(const flp_plan *plan, const void *work, char *workspace);
+flp_status flp_logits_logp_launch(const flp_plan *plan, const void *work, const flp_workspace *workspace);
+flp_status flp_logits_logp_launch_backward(const flp_plan *plan, const void *work, const flp_workspace *workspace);
 #endif

@@ -24,7 +24,7 @@ static flp_status check_args(const flp_weighted_sum_problem *normal, const flp_w
     return status == FLP_OK ? flp_arguments_check_address("y", args->y, flp_dtype_bytes(normal->y_dtype)) : status;
 }
 
-static flp_status launch(const flp_plan *common, const void *given, char *workspace)
+static flp_status launch(const flp_plan *common, const void *given, const flp_workspace *workspace)
 {
     const flp_weighted_sum_args *args = given;
     const flp_weighted_sum_plan *plan = flp_weighted_sum_plan_of(common);

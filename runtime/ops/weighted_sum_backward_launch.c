@@ -12,8 +12,9 @@ enum { COMBINE_COLUMNS = 32 };
 
 /* The tiles beside one another, then their sum; one tile is written at once. */
 static flp_status launch_grad_w(const flp_driver *driver, const flp_weighted_sum_backward_plan *plan,
-                                const flp_weighted_sum_backward_args *args, float *partial)
+                                const flp_weighted_sum_backward_args *args, const flp_workspace *workspace)
 {
+    float *partial = flp_workspace_at(workspace, FLP_WEIGHTED_SUM_PART_PARTIAL);
     const flp_weighted_sum_backward_problem *problem = &plan->problem;
     const flp_weighted_sum_tiles tiles = flp_weighted_sum_backward_plan_tiles(plan, args->rows);
     const int32_t columns = (int32_t)problem->forward.columns;
@@ -27,16 +28,19 @@ static flp_status launch_grad_w(const flp_driver *driver, const flp_weighted_sum
         .partial_stride = tiles.vectors * plan->tile->manifest.block_hidden, .accumulate = problem->accumulate,
     };
     void *tile_parameters[] = { &tile }, *combine_parameters[] = { &combine };
-    flp_status status = flp_launch_kernel(driver, plan->tile, (unsigned)(tiles.slabs * tiles.tiles), args->stream, tile_parameters);
+    flp_status status;
 
+    flp_workspace_begin_step(workspace, FLP_WEIGHTED_SUM_STEP_TILES);
+    status = flp_launch_kernel(driver, plan->tile, (unsigned)(tiles.slabs * tiles.tiles), args->stream, tile_parameters);
     if (status != FLP_OK || tiles.tiles == 1)
         return status;
+    flp_workspace_begin_step(workspace, FLP_WEIGHTED_SUM_STEP_COMBINE);
     return flp_launch_kernel(driver, plan->combine, ((unsigned)columns + COMBINE_COLUMNS - 1) / COMBINE_COLUMNS, args->stream,
                              combine_parameters);
 }
 
 static flp_status launch_grad_x(const flp_driver *driver, const flp_weighted_sum_backward_plan *plan,
-                                const flp_weighted_sum_backward_args *args)
+                                const flp_weighted_sum_backward_args *args, const flp_workspace *workspace)
 {
     const flp_weighted_sum_outer shape = flp_weighted_sum_backward_plan_outer(plan, args->rows);
     flp_weighted_sum_outer_params outer = {
@@ -48,10 +52,11 @@ static flp_status launch_grad_x(const flp_driver *driver, const flp_weighted_sum
     if (shape.blocks > INT32_MAX)
         return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", which takes %" PRId64 " blocks for grad_x, wanted fewer than 2^31",
                                args->rows, shape.blocks);
+    flp_workspace_begin_step(workspace, FLP_WEIGHTED_SUM_STEP_GRAD_X);
     return flp_launch_kernel(driver, plan->outer, (unsigned)shape.blocks, args->stream, parameters);
 }
 
-flp_status flp_weighted_sum_backward_launch(const flp_plan *common, const void *given, char *workspace)
+flp_status flp_weighted_sum_backward_launch(const flp_plan *common, const void *given, const flp_workspace *workspace)
 {
     const flp_weighted_sum_backward_plan *plan = flp_weighted_sum_backward_plan_of(common);
     const flp_weighted_sum_backward_args *args = given;
@@ -59,8 +64,8 @@ flp_status flp_weighted_sum_backward_launch(const flp_plan *common, const void *
     flp_status status = flp_driver_get(&driver);
 
     if (status == FLP_OK && plan->tile)
-        status = launch_grad_w(driver, plan, args, (float *)(void *)workspace);
+        status = launch_grad_w(driver, plan, args, workspace);
     if (status == FLP_OK && plan->outer && args->rows > 0)
-        status = launch_grad_x(driver, plan, args);
+        status = launch_grad_x(driver, plan, args, workspace);
     return status;
 }

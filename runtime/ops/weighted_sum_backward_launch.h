@@ -4,5 +4,5 @@
 #include "ops/execute.h"
 
 /* An flp_execute_launch: args are a checked flp_weighted_sum_backward_args; with rows = 0 it writes grad_w all the same. */
-flp_status flp_weighted_sum_backward_launch(const flp_plan *plan, const void *args, char *workspace);
+flp_status flp_weighted_sum_backward_launch(const flp_plan *plan, const void *args, const flp_workspace *workspace);
 #endif

@@ -17,6 +17,22 @@ static void append_device(flp_text *text, const flp_device_facts *facts)
                     facts->compute_capability % 10, facts->multiprocessors);
 }
 
+static void append_workspace(const flp_plan *plan, flp_text *text)
+{
+    const int64_t rows = flp_plan_rows(plan);
+    flp_workspace workspace;
+
+    flp_text_append(text, "workspace bytes: %" PRId64 "\n", flp_plan_workspace_bytes(plan, rows));
+    flp_plan_lay_out(plan, flp_plan_most_rows(plan, rows), &workspace);
+    for (int i = 0; i < FLP_WORKSPACE_PARTS; i++) {
+        const flp_workspace_part *part = &workspace.part[i];
+
+        if (part->name)
+            flp_text_append(text, "workspace part: %s, %" PRId64 " bytes at %" PRId64 ", from %s to %s\n", part->name, part->bytes, part->offset,
+                            workspace.steps[part->first], workspace.steps[part->last]);
+    }
+}
+
 char *flp_plan_write_description(const flp_plan *plan, const char *problem)
 {
     flp_text text = { 0 };
@@ -30,7 +46,7 @@ char *flp_plan_write_description(const flp_plan *plan, const char *problem)
     } else {
         flp_text_append(&text, "device: CPU, %d threads\n", flp_thread_pool_threads(plan->context->pool));
     }
-    flp_text_append(&text, "workspace bytes: %" PRId64 "\n", flp_plan_workspace_bytes(plan, flp_plan_rows(plan)));
+    append_workspace(plan, &text);
     flp_text_append(&text, "numerics: %s\n", plan->numerics);
     if (text.failed)
         flp_text_free(&text);

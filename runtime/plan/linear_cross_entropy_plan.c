@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "cpu/linear_cross_entropy_cpu.h"
+#include "plan/linear_budget.h"
 #include "plan/linear_cross_entropy_problem.h"
 #include "plan/prepare.h"
 #include "plan/token_loss.h"
@@ -15,21 +16,6 @@ enum { FORWARD_KERNELS = 2 };
 static flp_linear_cross_entropy_plan *own(flp_plan *common)
 {
     return (flp_linear_cross_entropy_plan *)(void *)common;
-}
-
-static flp_status begin(flp_plan *common)
-{
-    flp_linear_cross_entropy_plan *plan = own(common);
-
-    return flp_token_loss_load(common->context, flp_linear_cross_entropy_problem_loss(&plan->problem), &plan->program);
-}
-
-/* Chunks of rows where these alone have room for a stash of the whole vocabulary. */
-static int64_t row_chunk(const flp_linear_logp_backward_problem *normal)
-{
-    const int64_t columns = flp_linear_logp_backward_workspace_lay_out(normal, 1, 0, normal->forward.rows).stash_columns;
-
-    return columns >= normal->forward.vocab ? 0 : flp_linear_logp_backward_row_chunk(normal);
 }
 
 /* A stash times a factor of its row is the derivative, unless the loss has terms that are not alike for all of the vocabulary. */
@@ -42,23 +28,55 @@ static const char *no_stash(const flp_linear_cross_entropy_plan *plan)
     return flp_linear_logp_backward_no_stash(&plan->problem.backward);
 }
 
+static int wants_entropy(const flp_linear_cross_entropy_plan *plan)
+{
+    return plan->problem.entropy || plan->program.uses[FLP_TOKEN_ENTROPY];
+}
+
+/* The most that the passes may have to do. */
+static flp_status plan_work(flp_linear_cross_entropy_plan *plan)
+{
+    const flp_linear_logp_backward_problem *normal = &plan->problem.backward;
+    const int gradients = flp_linear_cross_entropy_problem_has_gradients(&plan->problem);
+    flp_linear_work *work = &plan->backward.work;
+    flp_status status;
+
+    *work = (flp_linear_work){
+        .forward = &normal->forward, .splits = flp_linear_budget_most_splits(normal->forward.vocab), .entropy = wants_entropy(plan), .losses = 1,
+        .logit_sums = plan->program.uses[FLP_TOKEN_UNIFORM], .backward = normal, .chunks.stashes = gradients && !no_stash(plan),
+    };
+    if (!gradients)
+        return FLP_OK;
+    status = flp_linear_budget_check(work);
+    if (status == FLP_OK)
+        work->chunks = flp_linear_budget_spend(work);
+    return status;
+}
+
+static flp_status begin(flp_plan *common)
+{
+    flp_linear_cross_entropy_plan *plan = own(common);
+    flp_status status = flp_token_loss_load(common->context, flp_linear_cross_entropy_problem_loss(&plan->problem), &plan->program);
+
+    return status == FLP_OK ? plan_work(plan) : status;
+}
+
 static const char *hint(const flp_plan *common)
 {
-    const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
-
-    if (!flp_linear_cross_entropy_problem_has_gradients(&plan->problem) || no_stash(plan))
-        return "";
-    return flp_linear_logp_backward_stash_hint(&plan->problem.backward, row_chunk(&plan->problem.backward));
+    return flp_linear_logp_backward_stash_hint(&flp_linear_cross_entropy_plan_of(common)->backward.work.chunks);
 }
 
 /* ---- the passes' plans ---- */
 
 static flp_status set_up_forward(flp_linear_cross_entropy_plan *plan)
 {
+    flp_status status;
+
     plan->forward.problem = plan->problem.backward.forward;
-    plan->forward.problem.entropy = plan->problem.entropy || plan->program.uses[FLP_TOKEN_ENTROPY];
+    plan->forward.problem.entropy = wants_entropy(plan);
     plan->forward.common.target_errors = plan->common.target_errors;
-    return flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, 0, FORWARD_KERNELS, &plan->forward.common);
+    status = flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, 0, FORWARD_KERNELS, &plan->forward.common);
+    return status == FLP_OK ? flp_linear_logp_backward_check_forward(&plan->forward, &plan->backward.work) : status;
 }
 
 /* Bad targets are counted in the forward already. */
@@ -66,9 +84,7 @@ static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
 {
     plan->backward.problem = plan->problem.backward;
     plan->backward.statistics = flp_tally_at(&plan->common, FLP_TALLY_FILTER);
-    plan->backward.stashes = flp_linear_logp_plan_stashes(&plan->forward);
     plan->backward.no_stash = no_stash(plan);
-    plan->backward.row_chunk = plan->backward.stashes ? row_chunk(&plan->problem.backward) : 0;
     plan->backward.problem.g_lse = 1;
     plan->backward.problem.g_entropy = plan->program.derivative[FLP_TOKEN_ENTROPY] >= 0;
     return flp_plan_set_up_pass(&plan->common, &flp_linear_logp_backward_operator, FORWARD_KERNELS + 1,
@@ -93,26 +109,9 @@ static flp_status set_up(flp_plan *common)
 
 /* ---- what is said of it ---- */
 
-int64_t flp_linear_cross_entropy_plan_chunk(const flp_linear_cross_entropy_plan *plan, int64_t rows)
+static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)
 {
-    const int64_t chunk = plan->backward.row_chunk;
-
-    return chunk > 0 && chunk < rows ? chunk : rows;
-}
-
-flp_linear_cross_entropy_workspace flp_linear_cross_entropy_plan_lay_out(const flp_linear_cross_entropy_plan *plan, int64_t rows)
-{
-    const int splits = plan->program.uses[FLP_TOKEN_UNIFORM] ? plan->forward.split.splits : 0;
-    const int64_t chunk = flp_linear_cross_entropy_plan_chunk(plan, rows);
-    const int64_t forward = flp_linear_logp_operator.workspace_bytes(&plan->forward.common, chunk);
-    const flp_linear_logp_backward_workspace backward = flp_linear_logp_backward_plan_lay_out(&plan->backward, rows);
-
-    return flp_linear_cross_entropy_workspace_lay_out(rows, chunk * splits, forward, backward.bytes, backward.scratch);
-}
-
-static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
-{
-    return flp_linear_cross_entropy_plan_lay_out(flp_linear_cross_entropy_plan_of(common), rows).bytes;
+    flp_linear_workspace_lay_out(&flp_linear_cross_entropy_plan_of(common)->backward.work, rows, workspace);
 }
 
 static void describe(const flp_plan *common, flp_text *text)
@@ -124,8 +123,8 @@ static void describe(const flp_plan *common, flp_text *text)
     flp_linear_logp_backward_operator.describe(&plan->backward.common, text);
     if (flp_linear_cross_entropy_problem_has_gradients(&plan->problem))
         flp_text_append(text, "flops before these: 2 N V D\n");
-    if (plan->backward.row_chunk > 0)
-        flp_text_append(text, "rows: %" PRId64 " at a time\n", plan->backward.row_chunk);
+    if (plan->backward.work.chunks.row_chunk > 0)
+        flp_text_append(text, "rows: %" PRId64 " at a time\n", plan->backward.work.chunks.row_chunk);
 }
 
 static void write_numerics(const flp_plan *common, flp_text *text)
@@ -160,7 +159,7 @@ const flp_operator flp_linear_cross_entropy_operator = {
     .begin = begin,
     .hint = hint,
     .set_up = set_up,
-    .workspace_bytes = workspace_bytes,
+    .lay_out = lay_out,
     .describe = describe,
     .write_numerics = write_numerics,
 };

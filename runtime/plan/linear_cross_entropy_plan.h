@@ -2,7 +2,6 @@
 #ifndef FLP_PLAN_LINEAR_CROSS_ENTROPY_PLAN_H
 #define FLP_PLAN_LINEAR_CROSS_ENTROPY_PLAN_H
 #include "cpu/token_program.h"
-#include "plan/linear_cross_entropy_workspace.h"
 #include "plan/linear_logp_backward_plan.h"
 #include "plan/linear_logp_plan.h"
 
@@ -11,7 +10,7 @@ typedef struct {
     flp_linear_cross_entropy_problem problem; /* with its defaults filled in */
     flp_token_program program;
     /* GPU paths: the plans of the two passes, which own nothing, and what lies between them. backward: without gradients it brings together the rows
-     * that count, and no more. */
+     * that count, and no more; its work is that of the whole call, and known before the path is. */
     flp_linear_logp_plan forward;
     flp_linear_logp_backward_plan backward;
     const flp_kernel *token_loss;
@@ -24,8 +23,4 @@ static inline const flp_linear_cross_entropy_plan *flp_linear_cross_entropy_plan
 {
     return (const flp_linear_cross_entropy_plan *)(const void *)plan;
 }
-
-/* A GPU path. Of so many rows, how many go through all of it at a time: fewer where they need room for a stash. */
-int64_t flp_linear_cross_entropy_plan_chunk(const flp_linear_cross_entropy_plan *plan, int64_t rows);
-flp_linear_cross_entropy_workspace flp_linear_cross_entropy_plan_lay_out(const flp_linear_cross_entropy_plan *plan, int64_t rows);
 #endif

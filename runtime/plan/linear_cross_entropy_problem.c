@@ -97,7 +97,7 @@ static flp_status normalize_backward(const flp_linear_cross_entropy_problem *pro
         return flp_status_fail(FLP_BAD_ARGUMENT, "backward.g_lse, backward.g_entropy: got %d, %d, wanted 0, 0: the loss decides",
                                backward->g_lse, backward->g_entropy);
     if (flp_linear_cross_entropy_problem_has_gradients(problem))
-        return flp_linear_logp_backward_problem_normalize(backward, normal);
+        return flp_linear_logp_backward_problem_fill(backward, normal);
     return normalize_forward(backward, normal);
 }
 

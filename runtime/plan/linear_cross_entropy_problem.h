@@ -6,7 +6,7 @@
 
 extern const flp_problem_syntax flp_linear_cross_entropy_problem_syntax;
 
-/* As flp_linear_logp_backward_problem_normalize; behind its end the token loss' name is zeros. */
+/* As flp_linear_logp_backward_problem_fill, for what the least budget is follows from the token loss, too; behind its end the loss' name is zeros. */
 flp_status flp_linear_cross_entropy_problem_normalize(const void *problem, void *normal);
 
 /* For flp_operator.pack. */

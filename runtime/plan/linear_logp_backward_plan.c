@@ -7,8 +7,8 @@
 #include "base/status.h"
 #include "cpu/convert.h"
 #include "cpu/linear_logp_backward_cpu.h"
+#include "plan/linear_budget.h"
 #include "plan/linear_logp_backward_problem.h"
-#include "plan/linear_logp_backward_workspace.h"
 #include "plan/prepare.h"
 
 enum { FORWARD_KERNELS = 2 };
@@ -47,27 +47,34 @@ const char *flp_linear_logp_backward_no_stash(const flp_linear_logp_backward_pro
     return NULL;
 }
 
-const char *flp_linear_logp_backward_stash_hint(const flp_linear_logp_backward_problem *normal, int64_t row_chunk)
+const char *flp_linear_logp_backward_stash_hint(const flp_backward_chunks *chunks)
 {
-    if (flp_linear_logp_backward_no_stash(normal))
-        return "";
-    return flp_linear_logp_backward_is_direct(normal, row_chunk) ? ":stash:direct" : ":stash";
+    return chunks->direct ? ":stash:direct" : chunks->stashes ? ":stash" : "";
 }
 
 static const char *hint(const flp_plan *common)
 {
-    const flp_linear_logp_backward_problem *problem = &flp_linear_logp_backward_plan_of(common)->problem;
-
-    return problem->with_forward ? flp_linear_logp_backward_stash_hint(problem, 0) : "";
+    return flp_linear_logp_backward_stash_hint(&flp_linear_logp_backward_plan_of(common)->work.chunks);
 }
 
-/* The forward's problem, on every path. */
+flp_status flp_linear_logp_backward_check_forward(const flp_linear_logp_plan *forward, flp_linear_work *work)
+{
+    if (flp_linear_logp_plan_stashes(forward) != work->chunks.stashes || forward->split.splits > work->splits)
+        return flp_status_fail(FLP_INTERNAL, "%s has %d splits, wanted at most %d, and a forward that leaves %s", forward->tile->manifest.variant,
+                               forward->split.splits, work->splits, work->chunks.stashes ? "a stash" : "none");
+    work->splits = forward->split.splits;
+    return FLP_OK;
+}
+
+/* The forward's problem, on every path, and how memory is spent. */
 static flp_status begin(flp_plan *common)
 {
     flp_linear_logp_backward_plan *plan = (flp_linear_logp_backward_plan *)(void *)common;
 
     plan->forward.problem = plan->problem.forward;
     plan->forward.problem.entropy = plan->problem.g_entropy;
+    plan->work = flp_linear_budget_backward_work(&plan->problem);
+    plan->work.chunks = flp_linear_budget_spend(&plan->work);
     return FLP_OK;
 }
 
@@ -78,7 +85,7 @@ static flp_status set_up_forward(flp_linear_logp_backward_plan *plan)
     plan->forward.common.target_errors = plan->common.target_errors;
     status = flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, 0, FORWARD_KERNELS, &plan->forward.common);
     if (status == FLP_OK)
-        plan->stashes = flp_linear_logp_plan_stashes(&plan->forward);
+        status = flp_linear_logp_backward_check_forward(&plan->forward, &plan->work);
     plan->no_stash = flp_linear_logp_backward_no_stash(&plan->problem);
     return status;
 }
@@ -113,37 +120,9 @@ static flp_status set_up(flp_plan *common)
     return status;
 }
 
-flp_linear_logp_backward_workspace flp_linear_logp_backward_plan_lay_out(const flp_linear_logp_backward_plan *plan, int64_t rows)
+static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)
 {
-    return flp_linear_logp_backward_workspace_lay_out(&plan->problem, plan->stashes, plan->row_chunk, rows);
-}
-
-int64_t flp_linear_logp_backward_plan_forward_rows(const flp_linear_logp_backward_workspace *layout)
-{
-    return layout->compact >= 0 ? layout->compact : layout->scratch;
-}
-
-int64_t flp_linear_logp_backward_plan_forward_scratch(const flp_linear_logp_backward_plan *plan, const flp_linear_logp_backward_workspace *layout,
-                                                      int64_t rows)
-{
-    int64_t bytes = layout->scratch;
-
-    if (layout->compact < 0)
-        flp_workspace_take(&bytes, rows * layout->forward_stride * flp_dtype_bytes(plan->problem.forward.dtype));
-    return bytes;
-}
-
-static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
-{
-    const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
-    const flp_linear_logp_backward_workspace layout = flp_linear_logp_backward_plan_lay_out(plan, rows);
-    int64_t forward;
-
-    if (!plan->problem.with_forward)
-        return layout.bytes;
-    forward = flp_linear_logp_backward_plan_forward_scratch(plan, &layout, rows) +
-              flp_linear_logp_operator.workspace_bytes(&plan->forward.common, rows);
-    return forward > layout.bytes ? forward : layout.bytes;
+    flp_linear_workspace_lay_out(&flp_linear_logp_backward_plan_of(common)->work, rows, workspace);
 }
 
 static void describe_optional(flp_text *text, const char *role, const flp_kernel *kernel)
@@ -153,22 +132,24 @@ static void describe_optional(flp_text *text, const char *role, const flp_kernel
 }
 
 /* Behind the stash. */
-static void describe_chunks(flp_text *text, const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_workspace *layout)
+static void describe_chunks(flp_text *text, const flp_linear_logp_backward_problem *problem, const flp_linear_work *work)
 {
+    const flp_backward_chunks *chunks = &work->chunks;
+    const int64_t rows = flp_linear_work_chunk_rows(work, problem->forward.rows);
     int64_t own = 0, wide = 0, borrowing = 0;
 
-    for (int64_t first = layout->stash_columns; first < problem->forward.vocab;) {
-        const flp_vocab_chunk chunk = flp_linear_logp_backward_chunk_at(problem, layout, first);
+    for (int64_t first = chunks->stash_columns; first < problem->forward.vocab;) {
+        const flp_vocab_chunk chunk = flp_vocab_chunk_at(problem, chunks, rows, first);
 
-        own += chunk.columns != layout->borrowed_columns;
-        wide += chunk.columns == layout->borrowed_columns;
+        own += chunk.columns != chunks->borrowed_columns;
+        wide += chunk.columns == chunks->borrowed_columns;
         borrowing += chunk.borrowed >= 0;
         first += chunk.columns;
     }
-    flp_text_append(text, "chunks: %" PRId64 " of %" PRId64 " vocabulary entries", own, layout->columns);
+    flp_text_append(text, "chunks: %" PRId64 " of %" PRId64 " vocabulary entries", own, chunks->columns);
     if (wide > 0)
         flp_text_append(text, ", before them %" PRId64 " of %" PRId64 ", %" PRId64 " of them with their scratch in grad_weight's unwritten part", wide,
-                        layout->borrowed_columns, borrowing);
+                        chunks->borrowed_columns, borrowing);
     flp_text_append(text, "\n");
 }
 
@@ -176,8 +157,8 @@ static void describe(const flp_plan *common, flp_text *text)
 {
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
     const flp_linear_logp_backward_problem *problem = &plan->problem;
-    const flp_linear_logp_backward_workspace layout = flp_linear_logp_backward_plan_lay_out(plan, problem->forward.rows);
-    const int64_t stashed = layout.stash_columns < problem->forward.vocab ? layout.stash_columns : problem->forward.vocab;
+    const flp_backward_chunks *chunks = &plan->work.chunks;
+    const int64_t stashed = chunks->stash_columns < problem->forward.vocab ? chunks->stash_columns : problem->forward.vocab;
     const int64_t computed = problem->forward.vocab - stashed;
     const int products = 1 + (problem->grad_hidden != FLP_NONE) + (problem->grad_weight != FLP_NONE);
 
@@ -185,9 +166,9 @@ static void describe(const flp_plan *common, flp_text *text)
         flp_linear_logp_operator.describe(&plan->forward.common, text);
     flp_plan_describe_kernel(text, "rows", &plan->rows->manifest);
     flp_plan_describe_kernel(text, "gather", &plan->gather->manifest);
-    if (layout.compact >= 0)
+    if (flp_vocab_chunks_keep_compact(problem, chunks))
         flp_text_append(text, "rows that count: brought together in %" PRId64 " bytes\n",
-                        problem->forward.rows * layout.compact_stride * flp_dtype_bytes(problem->forward.dtype));
+                        problem->forward.rows * flp_linear_work_compact_stride(&plan->work) * flp_dtype_bytes(problem->forward.dtype));
     if (!plan->logits)
         return;
     flp_plan_describe_kernel(text, "logit gradients", &plan->logits->manifest);
@@ -199,10 +180,10 @@ static void describe(const flp_plan *common, flp_text *text)
     describe_optional(text, "filter", plan->filter);
     if (problem->grad_filter_eps > 0 && !plan->filter)
         flp_text_append(text, "filter: none, blocks are passed over on the path sm_90a alone\n");
-    describe_chunks(text, problem, &layout);
+    describe_chunks(text, problem, &plan->work);
     if (stashed > 0)
         flp_text_append(text, "stash: %" PRId64 " vocabulary entries, %" PRId64 " bytes\n", stashed,
-                        layout.chunk_rows * layout.stash_columns * flp_dtype_bytes(problem->forward.dtype));
+                        flp_linear_work_chunk_rows(&plan->work, problem->forward.rows) * chunks->stash_columns * flp_dtype_bytes(problem->forward.dtype));
     else if (plan->no_stash)
         flp_text_append(text, "stash: none, %s\n", plan->no_stash);
     if (stashed == 0)
@@ -216,7 +197,7 @@ static void describe(const flp_plan *common, flp_text *text)
 static void write_numerics(const flp_plan *common, flp_text *text)
 {
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
-    const flp_linear_logp_backward_workspace layout = flp_linear_logp_backward_plan_lay_out(plan, plan->problem.forward.rows);
+    const flp_backward_chunks *chunks = &plan->work.chunks;
 
     if (!flp_plan_on_gpu(common)) {
         flp_text_append(text, "%s", flp_linear_logp_backward_cpu_numerics());
@@ -228,10 +209,10 @@ static void write_numerics(const flp_plan *common, flp_text *text)
     }
     flp_text_append(text, "%s", plan->logits->manifest.numerics);
     if (plan->hidden_product)
-        flp_text_append(text, ";%s;chunk%" PRId64 ".%" PRId64 ".%" PRId64, plan->hidden_product->manifest.numerics, layout.columns,
-                        layout.borrowed_columns, layout.borrowed_rows);
-    if (layout.stash_columns > 0)
-        flp_text_append(text, ";stash%" PRId64, layout.stash_columns);
+        flp_text_append(text, ";%s;chunk%" PRId64 ".%" PRId64 ".%" PRId64, plan->hidden_product->manifest.numerics, chunks->columns,
+                        chunks->borrowed_columns, chunks->borrowed_rows);
+    if (chunks->stash_columns > 0)
+        flp_text_append(text, ";stash%" PRId64, chunks->stash_columns);
     if (plan->weight_product)
         flp_text_append(text, ";%s", plan->weight_product->manifest.numerics);
     if (plan->bias)
@@ -254,7 +235,7 @@ const flp_operator flp_linear_logp_backward_operator = {
     .begin = begin,
     .hint = hint,
     .set_up = set_up,
-    .workspace_bytes = workspace_bytes,
+    .lay_out = lay_out,
     .describe = describe,
     .write_numerics = write_numerics,
 };

@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 #include "cpu/convert.h"
+#include "plan/linear_budget.h"
 #include "plan/linear_logp_backward_plan.h"
-#include "plan/linear_logp_backward_workspace.h"
 #include "plan/linear_logp_problem.h"
 
 #define AT(field) offsetof(flp_linear_logp_backward_problem, field)
@@ -126,21 +126,8 @@ static flp_status fill_strides(flp_linear_logp_backward_problem *normal)
     return status;
 }
 
-/* 0 stays: the default is another for other rows, and a problem with a larger bound on them is the same to dispatch. */
-static flp_status check_budget(const flp_linear_logp_backward_problem *normal)
+flp_status flp_linear_logp_backward_problem_fill(const flp_linear_logp_backward_problem *problem, flp_linear_logp_backward_problem *normal)
 {
-    const int64_t least = flp_linear_logp_backward_least_budget(normal);
-
-    if (normal->memory_budget == 0 || normal->memory_budget >= least)
-        return FLP_OK;
-    return flp_status_fail(FLP_BAD_ARGUMENT, "memory_budget: got %" PRId64 ", wanted 0 or at least %" PRId64 " bytes for %" PRId64 " rows",
-                           normal->memory_budget, least, normal->forward.rows);
-}
-
-flp_status flp_linear_logp_backward_problem_normalize(const void *given, void *filled)
-{
-    const flp_linear_logp_backward_problem *problem = given;
-    flp_linear_logp_backward_problem *normal = filled;
     flp_status status;
 
     if (!problem)
@@ -155,7 +142,20 @@ flp_status flp_linear_logp_backward_problem_normalize(const void *given, void *f
         status = check_options(problem);
     if (status == FLP_OK)
         status = fill_strides(normal);
-    return status == FLP_OK ? check_budget(normal) : status;
+    return status;
+}
+
+/* A budget of 0 stays: the default is another for other rows, and a problem with a larger bound on them is the same to dispatch. */
+flp_status flp_linear_logp_backward_problem_normalize(const void *given, void *filled)
+{
+    flp_linear_logp_backward_problem *normal = filled;
+    flp_status status = flp_linear_logp_backward_problem_fill(given, normal);
+    flp_linear_work work;
+
+    if (status != FLP_OK)
+        return status;
+    work = flp_linear_budget_backward_work(normal);
+    return flp_linear_budget_check(&work);
 }
 
 /* Two-valued fields, one bit each; 0 where one of them has another value. */

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "cpu/linear_logp_cpu.h"
 #include "plan/linear_logp_problem.h"
-#include "plan/linear_logp_workspace.h"
+#include "plan/linear_workspace.h"
 #include "plan/prepare.h"
 
 int flp_linear_logp_plan_stashes(const flp_linear_logp_plan *plan)
@@ -52,11 +52,13 @@ static flp_status set_up(flp_plan *common)
     return status;
 }
 
-static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
+static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
+    const flp_linear_work work = { .forward = &plan->problem, .splits = plan->split.splits, .argmax = plan->problem.argmax,
+                                   .entropy = plan->problem.entropy };
 
-    return flp_linear_logp_workspace_lay_out(&plan->problem, plan->split.splits, rows).bytes;
+    flp_linear_workspace_lay_out(&work, rows, workspace);
 }
 
 /* Both kernels' identities and the split, which the manifest's round_splits and V decide. */
@@ -104,7 +106,7 @@ const flp_operator flp_linear_logp_operator = {
     .plan_bytes = sizeof(flp_linear_logp_plan),
     .problem_at = offsetof(flp_linear_logp_plan, problem),
     .set_up = set_up,
-    .workspace_bytes = workspace_bytes,
+    .lay_out = lay_out,
     .describe = describe,
     .write_numerics = write_numerics,
 };

@@ -34,8 +34,16 @@ static flp_status set_up(flp_plan *common)
     return flp_logits_logp_forward_take(common, 2, &plan->forward);
 }
 
-/* Few rows are not fused: the most that any number up to `rows` takes. */
-static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
+/* Few rows are not fused. */
+static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)
+{
+    const flp_logits_logp_backward_plan *plan = flp_logits_logp_backward_plan_of(common);
+    const flp_logits_logp_shape fused = flp_logits_logp_backward_plan_fused(plan, rows);
+
+    flp_logits_logp_lay_out(plan->problem.fused && fused.blocks == 0 ? rows : 0, fused.segments, 0, plan->problem.entropy, 1, workspace);
+}
+
+static int64_t most_rows(const flp_plan *common, int64_t rows)
 {
     const flp_logits_logp_backward_plan *plan = flp_logits_logp_backward_plan_of(common);
     int64_t low = 0, high = rows;
@@ -49,8 +57,7 @@ static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
         else
             high = middle - 1;
     }
-    return low == 0 ? 0 : flp_logits_logp_scratch_lay_out(low, flp_logits_logp_backward_plan_fused(plan, low).segments, 0,
-                                                          plan->problem.entropy, 1).bytes;
+    return low;
 }
 
 static void write_numerics(const flp_plan *common, flp_text *text)
@@ -92,7 +99,8 @@ const flp_operator flp_logits_logp_backward_operator = {
     .plan_bytes = sizeof(flp_logits_logp_backward_plan),
     .problem_at = offsetof(flp_logits_logp_backward_plan, problem),
     .set_up = set_up,
-    .workspace_bytes = workspace_bytes,
+    .lay_out = lay_out,
+    .most_rows = most_rows,
     .describe = describe,
     .write_numerics = write_numerics,
 };

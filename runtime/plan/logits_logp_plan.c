@@ -21,13 +21,20 @@ static flp_status set_up(flp_plan *common)
     return status == FLP_OK ? flp_logits_logp_forward_take(common, 0, &plan->forward) : status;
 }
 
-static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
+/* Rows that no two blocks share need none. */
+static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)
 {
     const flp_logits_logp_plan *plan = flp_logits_logp_plan_of(common);
-    const int64_t cut = flp_logits_logp_forward_cut_rows(&plan->forward, common->device.facts.multiprocessors, plan->problem.vocab, rows);
+    const flp_logits_logp_shape shape = rows > 0 ? flp_logits_logp_plan_pass(plan, rows).shape : (flp_logits_logp_shape){ .parts = 1 };
 
-    return cut == 0 ? 0 : flp_logits_logp_scratch_lay_out(cut, flp_logits_logp_plan_pass(plan, cut).shape.segments, plan->problem.argmax,
-                                                          plan->problem.entropy, 0).bytes;
+    flp_logits_logp_lay_out(shape.parts > 1 ? rows : 0, shape.segments, plan->problem.argmax, plan->problem.entropy, 0, workspace);
+}
+
+static int64_t most_rows(const flp_plan *common, int64_t rows)
+{
+    const flp_logits_logp_plan *plan = flp_logits_logp_plan_of(common);
+
+    return flp_logits_logp_forward_cut_rows(&plan->forward, common->device.facts.multiprocessors, plan->problem.vocab, rows);
 }
 
 static void write_numerics(const flp_plan *common, flp_text *text)
@@ -63,7 +70,8 @@ const flp_operator flp_logits_logp_operator = {
     .plan_bytes = sizeof(flp_logits_logp_plan),
     .problem_at = offsetof(flp_logits_logp_plan, problem),
     .set_up = set_up,
-    .workspace_bytes = workspace_bytes,
+    .lay_out = lay_out,
+    .most_rows = most_rows,
     .describe = describe,
     .write_numerics = write_numerics,
 };

@@ -1,8 +1,6 @@
 /* The shapes of logits_logp's launches, and their scratch. */
 #include "plan/logits_logp_shape.h"
 
-#include "plan/workspace.h"
-
 enum {
     UNITS_PER_BLOCK = 2, /* rows or parts that a resident block gets where rows are few: evens out the end */
     WARP = 32
@@ -93,17 +91,26 @@ flp_logits_logp_shape flp_logits_logp_shape_gradient(const flp_manifest *kernel,
     };
 }
 
-flp_logits_logp_scratch flp_logits_logp_scratch_lay_out(int64_t rows, int segments, int argmax, int entropy, int normaliser)
+void flp_logits_logp_lay_out(int64_t rows, int segments, int argmax, int entropy, int normaliser, flp_workspace *workspace)
 {
+    static const char *const steps[] = { "rows", "combine", "gradient" };
     const int64_t number = sizeof(float), sums = rows * segments;
-    flp_logits_logp_scratch scratch = { .best = -1, .moment = -1, .normaliser = -1 };
+    const struct {
+        const char *name;
+        int wanted;
+        int64_t bytes;
+        flp_logits_logp_step last;
+    } parts[] = {
+        [FLP_LOGITS_PART_PARTIAL] = { "partial", 1, sums * 2 * number, FLP_LOGITS_STEP_COMBINE },
+        [FLP_LOGITS_PART_BEST] = { "best", argmax, sums * 2 * number, FLP_LOGITS_STEP_COMBINE },
+        [FLP_LOGITS_PART_MOMENT] = { "moment", entropy, sums * number, FLP_LOGITS_STEP_COMBINE },
+        [FLP_LOGITS_PART_NORMALISER] = { "normaliser", normaliser, rows * 4 * number, FLP_LOGITS_STEP_GRADIENT },
+    };
 
-    scratch.partial = flp_workspace_take(&scratch.bytes, sums * 2 * number);
-    if (argmax)
-        scratch.best = flp_workspace_take(&scratch.bytes, sums * 2 * number);
-    if (entropy)
-        scratch.moment = flp_workspace_take(&scratch.bytes, sums * number);
-    if (normaliser)
-        scratch.normaliser = flp_workspace_take(&scratch.bytes, rows * 4 * number);
-    return scratch;
+    *workspace = (flp_workspace){ .steps = steps };
+    for (size_t i = 0; rows > 0 && i < sizeof(parts) / sizeof(*parts); i++)
+        if (parts[i].wanted)
+            workspace->part[i] = (flp_workspace_part){ .name = parts[i].name, .bytes = parts[i].bytes, .first = FLP_LOGITS_STEP_ROWS,
+                                                       .last = parts[i].last };
+    flp_workspace_lay_out(workspace);
 }

@@ -2,6 +2,7 @@
 #ifndef FLP_PLAN_LOGITS_LOGP_SHAPE_H
 #define FLP_PLAN_LOGITS_LOGP_SHAPE_H
 #include "jit/manifest.h"
+#include "plan/workspace.h"
 
 /* Segments whose sums a block of the forward or the fused kernels holds: longer rows meet in scratch. KEEP IN STEP: shared segments
  * (gen/kernels/logits_logp_config.lua). */
@@ -24,10 +25,11 @@ flp_logits_logp_shape flp_logits_logp_shape_fused(const flp_manifest *kernel, in
 /* Of the gradient kernel. */
 flp_logits_logp_shape flp_logits_logp_shape_gradient(const flp_manifest *kernel, int multiprocessors, int64_t vocab, int64_t rows);
 
-/* Offsets in bytes. partial [rows][segments][2] f32, best likewise, moment [rows][segments] f32, normaliser [rows][4] f32; -1: not wanted. */
-typedef struct {
-    int64_t partial, best, moment, normaliser;
-    int64_t bytes; /* of all */
-} flp_logits_logp_scratch;
-flp_logits_logp_scratch flp_logits_logp_scratch_lay_out(int64_t rows, int segments, int argmax, int entropy, int normaliser);
+typedef enum { FLP_LOGITS_STEP_ROWS, FLP_LOGITS_STEP_COMBINE, FLP_LOGITS_STEP_GRADIENT } flp_logits_logp_step;
+
+/* [rows][segments][2] f32, likewise, [rows][segments] f32; what the gradient kernel needs of each row: [rows][4] f32 */
+typedef enum { FLP_LOGITS_PART_PARTIAL, FLP_LOGITS_PART_BEST, FLP_LOGITS_PART_MOMENT, FLP_LOGITS_PART_NORMALISER } flp_logits_logp_part;
+
+/* argmax, entropy, normaliser: 1: it is wanted. rows 0: nothing is. */
+void flp_logits_logp_lay_out(int64_t rows, int segments, int argmax, int entropy, int normaliser, flp_workspace *workspace);
 #endif

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "plan/dispatch_key.h"
 #include "plan/problem_text.h"
+#include "plan/workspace.h"
 
 typedef struct flp_operator {
     const char *name; /* as its canonical strings begin */
@@ -31,7 +32,10 @@ typedef struct flp_operator {
     const char *(*hint)(const flp_plan *plan);
     /* GPU paths, once the kernels are there: checks that they are those wanted and derives what launches need. */
     flp_status (*set_up)(flp_plan *plan);
-    int64_t (*workspace_bytes)(const flp_plan *plan, int64_t rows); /* GPU paths */
+    /* GPU paths: the parts of the workspace of a call of so many rows, in their places; NULL: there is none. */
+    void (*lay_out)(const flp_plan *plan, int64_t rows, flp_workspace *workspace);
+    /* GPU paths: the number of rows up to `rows` whose workspace is the largest; NULL: `rows`. */
+    int64_t (*most_rows)(const flp_plan *plan, int64_t rows);
     void (*describe)(const flp_plan *plan, flp_text *text);         /* GPU paths: kernels and shapes as lines "key: value" */
     void (*write_numerics)(const flp_plan *plan, flp_text *text);
 } flp_operator;

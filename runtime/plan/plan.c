@@ -168,11 +168,27 @@ void flp_plan_destroy(flp_plan *plan)
     free(plan);
 }
 
+void flp_plan_lay_out(const flp_plan *plan, int64_t rows, flp_workspace *workspace)
+{
+    if (flp_plan_on_gpu(plan) && plan->operator->lay_out)
+        plan->operator->lay_out(plan, rows, workspace);
+    else
+        *workspace = (flp_workspace){ .bytes = 0 };
+}
+
+int64_t flp_plan_most_rows(const flp_plan *plan, int64_t rows)
+{
+    return flp_plan_on_gpu(plan) && plan->operator->most_rows ? plan->operator->most_rows(plan, rows) : rows;
+}
+
 int64_t flp_plan_workspace_bytes(const flp_plan *plan, int64_t rows)
 {
+    flp_workspace workspace;
+
     if (!plan || rows < 0 || rows > flp_plan_rows(plan))
         return -1;
-    return flp_plan_on_gpu(plan) ? plan->operator->workspace_bytes(plan, rows) : 0;
+    flp_plan_lay_out(plan, flp_plan_most_rows(plan, rows), &workspace);
+    return workspace.bytes;
 }
 
 const char *flp_plan_numerics(const flp_plan *plan)

@@ -35,6 +35,11 @@ int flp_plan_on_gpu(const flp_plan *plan);
 const void *flp_plan_problem(const flp_plan *plan);
 int64_t flp_plan_rows(const flp_plan *plan);
 
+/* The workspace of a call of so many rows; on the CPU path it has no parts. */
+void flp_plan_lay_out(const flp_plan *plan, int64_t rows, flp_workspace *workspace);
+/* The number of rows up to `rows` whose workspace is the largest. */
+int64_t flp_plan_most_rows(const flp_plan *plan, int64_t rows);
+
 /* FLP_BAD_ARGUMENT: the plan is one of another operator, or NULL. */
 flp_status flp_plan_check_operator(const flp_plan *plan, const flp_operator *operator);
 

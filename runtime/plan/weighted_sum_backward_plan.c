@@ -60,15 +60,19 @@ static flp_status set_up(flp_plan *common)
     return status;
 }
 
-static int64_t workspace_bytes(const flp_plan *common, int64_t rows)
+static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)
 {
+    static const char *const steps[] = { "tiles", "combine", "grad_x" };
     const flp_weighted_sum_backward_plan *plan = flp_weighted_sum_backward_plan_of(common);
-    int64_t bytes = 0;
 
+    *workspace = (flp_workspace){ .steps = steps };
     if (plan->tile)
-        flp_workspace_take(&bytes, flp_weighted_sum_tiles_floats(rows, plan->problem.forward.columns, plan->tile->manifest.block_hidden,
-                                                                 plan->tile->manifest.threads) * (int64_t)sizeof(float));
-    return bytes;
+        workspace->part[FLP_WEIGHTED_SUM_PART_PARTIAL] = (flp_workspace_part){
+            .name = "partial", .bytes = flp_weighted_sum_tiles_floats(rows, plan->problem.forward.columns, plan->tile->manifest.block_hidden,
+                                                                      plan->tile->manifest.threads) * (int64_t)sizeof(float),
+            .first = FLP_WEIGHTED_SUM_STEP_TILES, .last = FLP_WEIGHTED_SUM_STEP_COMBINE,
+        };
+    flp_workspace_lay_out(workspace);
 }
 
 static void write_numerics(const flp_plan *common, flp_text *text)
@@ -120,7 +124,7 @@ const flp_operator flp_weighted_sum_backward_operator = {
     .plan_bytes = sizeof(flp_weighted_sum_backward_plan),
     .problem_at = offsetof(flp_weighted_sum_backward_plan, problem),
     .set_up = set_up,
-    .workspace_bytes = workspace_bytes,
+    .lay_out = lay_out,
     .describe = describe,
     .write_numerics = write_numerics,
 };

@@ -16,6 +16,9 @@ typedef struct {
     int64_t blocks;
 } flp_weighted_sum_outer;
 
+typedef enum { FLP_WEIGHTED_SUM_STEP_TILES, FLP_WEIGHTED_SUM_STEP_COMBINE, FLP_WEIGHTED_SUM_STEP_GRAD_X } flp_weighted_sum_step;
+typedef enum { FLP_WEIGHTED_SUM_PART_PARTIAL /* [tiles][columns, padded] f32 */ } flp_weighted_sum_part;
+
 extern const flp_operator flp_weighted_sum_backward_operator;
 
 /* plan: one of weighted_sum_backward. */

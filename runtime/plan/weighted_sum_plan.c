@@ -45,13 +45,6 @@ static flp_status set_up(flp_plan *common)
                            manifest->block_rows, manifest->resident_blocks);
 }
 
-static int64_t workspace_bytes(const flp_plan *plan, int64_t rows)
-{
-    (void)plan;
-    (void)rows;
-    return 0;
-}
-
 static void write_numerics(const flp_plan *common, flp_text *text)
 {
     if (flp_plan_on_gpu(common))
@@ -84,7 +77,6 @@ const flp_operator flp_weighted_sum_operator = {
     .plan_bytes = sizeof(flp_weighted_sum_plan),
     .problem_at = offsetof(flp_weighted_sum_plan, problem),
     .set_up = set_up,
-    .workspace_bytes = workspace_bytes,
     .describe = describe,
     .write_numerics = write_numerics,
 };

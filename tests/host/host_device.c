@@ -9,6 +9,7 @@
 #include "cuda/library.h"
 #include "cuda/nvrtc_abi.h"
 #include "host/host_kernels.h"
+#include "host/host_workspace.h"
 #include "runtime/fake_driver_functions.h"
 #include "runtime/fake_library.h"
 #include "runtime/fake_nvrtc.h"
@@ -157,5 +158,7 @@ void flp_host_device_install(int compute_capability)
         fake_driver.shared_bytes = 166912;
     fake_driver.on_launch = launch;
     flp_host_device = (flp_host_device_state){ 0 };
+    flp_host_workspace_forget();
+    flp_workspace_watcher = flp_host_workspace_watch;
     flp_library_loader_set(&loader);
 }

@@ -1,8 +1,9 @@
 /* linear_cross_entropy on the host device: the cases of tests/cross_entropy_cases.h. */
+#include "host/host_linear_cross_entropy.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cross_entropy_cases.h"
 #include "host/host_suite.h"
 
 static flp_cross_entropy_case *cases;
@@ -70,12 +71,15 @@ static double dlogit_roundoff(flp_dtype dtype)
     return dtype == FLP_BF16 ? 0x1p-8 : dtype == FLP_F16 ? 0x1p-11 : 0;
 }
 
-static int execute(flp_context *context, const flp_cross_entropy_case *c, const flp_linear_cross_entropy_args *args, char *message, size_t bytes)
+static int execute(flp_context *context, const flp_cross_entropy_case *c, int64_t plan_rows, const flp_linear_cross_entropy_args *args, char *message, size_t bytes)
 {
+    flp_cross_entropy_case planned = *c;
     flp_plan *plan;
-    flp_status status = make_plan(context, c, &plan);
+    flp_status status;
     int done;
 
+    planned.problem.backward.forward.rows = plan_rows;
+    status = make_plan(context, &planned, &plan);
     if (status == FLP_OK)
         status = flp_linear_cross_entropy_execute(plan, args);
     done = flp_host_suite_succeeded(status, message, bytes);
@@ -83,9 +87,8 @@ static int execute(flp_context *context, const flp_cross_entropy_case *c, const 
     return done;
 }
 
-static int run(flp_context *context, int index, char *message, size_t bytes)
+int flp_host_linear_cross_entropy_run(flp_context *context, const flp_cross_entropy_case *c, int64_t plan_rows, char *message, size_t bytes)
 {
-    const flp_cross_entropy_case *c = &cases[index];
     flp_host_memory memory = { 0 };
     flp_cross_entropy_case_data data;
     flp_cross_entropy_case_call call;
@@ -95,11 +98,16 @@ static int run(flp_context *context, int index, char *message, size_t bytes)
         abort();
     flp_cross_entropy_case_args(c, &data, NULL, NULL, NULL, &call);
     list_buffers(&data, &memory);
-    done = execute(context, c, &call.args, message, bytes) &&
+    done = execute(context, c, plan_rows, &call.args, message, bytes) &&
            flp_cross_entropy_case_check(c, &data, dlogit_roundoff(c->problem.backward.forward.dtype), message, bytes);
     flp_host_memory_remove(&memory);
     flp_cross_entropy_case_free_data(&data);
     return done;
+}
+
+static int run(flp_context *context, int index, char *message, size_t bytes)
+{
+    return flp_host_linear_cross_entropy_run(context, &cases[index], cases[index].problem.backward.forward.rows, message, bytes);
 }
 
 const flp_host_family flp_host_linear_cross_entropy = { count, name, compile, run };

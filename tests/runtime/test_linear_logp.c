@@ -162,27 +162,39 @@ static void the_kernels_get_the_problem_and_the_arguments(void **state)
     assert_ptr_equal((void *)(uintptr_t)plan->target_errors, combine.target_errors);
 }
 
+/* Aligned, inside the workspace, and over none of the others. */
+static void assert_regions(const void *const *start, const int64_t *bytes, int count)
+{
+    const char *end = (const char *)workspace + args.workspace_bytes;
+
+    for (int i = 0; i < count; i++) {
+        const char *at = start[i];
+
+        assert_true(at >= (const char *)workspace && at + bytes[i] <= end);
+        assert_int_equal(0, (at - (const char *)workspace) % 256);
+        for (int j = 0; j < i; j++)
+            assert_true(at + bytes[i] <= (const char *)start[j] || (const char *)start[j] + bytes[j] <= at);
+    }
+}
+
 static void the_workspace_is_cut_into_aligned_regions(void **state)
 {
-    const char *base = workspace;
-    int64_t pairs;
-
     (void)state;
     assert_succeeds(flp_linear_logp_execute(plan, &args));
-    assert_ptr_equal(base, tile.partial);
     assert_null(tile.best);
     assert_null(tile.moment);
     problem.argmax = 1;
     problem.entropy = 1;
     make_plan();
-    base = workspace;
     args.rows = 3;
-    pairs = (3 * flp_linear_logp_plan_of(plan)->split.splits * 8 + 255) / 256 * 256;
     assert_succeeds(flp_linear_logp_execute(plan, &args));
-    assert_ptr_equal(base, tile.partial);
-    assert_ptr_equal(base + pairs, tile.best);
-    assert_ptr_equal(base + 2 * pairs, tile.moment);
-    assert_ptr_equal(base + 2 * pairs + (3 * flp_linear_logp_plan_of(plan)->split.splits * 4 + 255) / 256 * 256, tile.target_logit);
+    {
+        const int64_t sums = 3 * flp_linear_logp_plan_of(plan)->split.splits;
+        const void *const start[] = { tile.partial, tile.best, tile.moment, tile.target_logit };
+        const int64_t bytes[] = { sums * 8, sums * 8, sums * 4, 3 * 4 };
+
+        assert_regions(start, bytes, 4);
+    }
     assert_ptr_equal(tile.moment, combine.moment);
     assert_ptr_equal(tile.partial, combine.partial);
     assert_ptr_equal(tile.best, combine.best);

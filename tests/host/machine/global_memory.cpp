@@ -29,7 +29,48 @@ void GlobalMemory::remove(void *start)
     for (Allocation *&recent : recent_) recent = nullptr;
 }
 
+void GlobalMemory::set_parts(void *start, size_t bytes, const flp_host_workspace_part *parts, int count, const char *step)
+{
+    auto behind = allocations_.upper_bound((uintptr_t)start);
+
+    if (behind == allocations_.begin()) return;
+    Allocation &in = *std::prev(behind)->second;
+    if (!in.holds((uintptr_t)start, bytes)) return;
+    in.parts.assign(parts, parts + count);
+    in.part_start = (uintptr_t)start;
+    in.part_bytes = bytes;
+    in.step = step;
+}
+
+static bool covers(const flp_host_workspace_part &part, size_t offset, size_t bytes)
+{
+    return offset - part.offset < part.bytes && bytes <= part.bytes - (offset - part.offset);
+}
+
+// In a workspace only what lives may be touched.
+void GlobalMemory::check_parts(const Thread &thread, const Allocation &in, const void *at, size_t bytes, const char *verb) const
+{
+    const size_t offset = (uintptr_t)at - in.part_start;
+    std::string dead;
+
+    if (offset >= in.part_bytes) return;
+    for (const flp_host_workspace_part &part : in.parts)
+        if (part.lives && covers(part, offset, bytes)) return;
+    for (const flp_host_workspace_part &part : in.parts)
+        if (!part.lives && covers(part, offset, bytes)) dead += format("; \"%s\" lives from \"%s\" to \"%s\"", part.name, part.first, part.last);
+    machine.fail(format("workspace: %s %zu bytes at offset %zu, where no part lives at \"%s\"%s", verb, bytes, offset, in.step, dead.c_str()),
+                 &thread);
+}
+
 GlobalMemory::Allocation &GlobalMemory::find(const Thread &thread, const void *at, size_t bytes, const char *verb)
+{
+    Allocation &in = find_allocation(thread, at, bytes, verb);
+
+    if (!in.parts.empty()) check_parts(thread, in, at, bytes, verb);
+    return in;
+}
+
+GlobalMemory::Allocation &GlobalMemory::find_allocation(const Thread &thread, const void *at, size_t bytes, const char *verb)
 {
     const uintptr_t address = (uintptr_t)at;
 
@@ -179,4 +220,9 @@ extern "C" void flp_host_machine_remove_memory(void *start)
 {
     std::lock_guard<std::mutex> lock(allocation);
     host::global_memory.remove(start);
+}
+
+extern "C" void flp_host_machine_set_parts(void *start, size_t bytes, const flp_host_workspace_part *parts, int count, const char *step)
+{
+    host::global_memory.set_parts(start, bytes, parts, count, step);
 }

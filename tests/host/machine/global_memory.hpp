@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "host/machine/clock.hpp"
+#include "host/machine/machine_api.h"
 
 namespace host {
 
@@ -16,6 +18,7 @@ class GlobalMemory {
 public:
     void add(void *start, size_t bytes, const char *what);
     void remove(void *start);
+    void set_parts(void *start, size_t bytes, const flp_host_workspace_part *parts, int count, const char *step);
 
     // Each ends the launch where the access breaks a rule. what: "read of", "write to".
     void read(const Thread &thread, const void *at, size_t bytes);
@@ -50,6 +53,10 @@ private:
         size_t bytes = 0;
         const char *what = "";
         Word *accesses = nullptr; // from the first on: of each word, pages that nobody touched cost nothing
+        std::vector<flp_host_workspace_part> parts; // of the first part_bytes from part_start on; offsets from there
+        uintptr_t part_start = 0;
+        size_t part_bytes = 0;
+        const char *step = "";
 
         Allocation(uintptr_t begin, size_t size, const char *name) : start(begin), bytes(size), what(name) {}
         Allocation(const Allocation &) = delete;
@@ -59,6 +66,8 @@ private:
         Word *word_of(uintptr_t at);
     };
     Allocation &find(const Thread &thread, const void *at, size_t bytes, const char *verb);
+    Allocation &find_allocation(const Thread &thread, const void *at, size_t bytes, const char *verb);
+    void check_parts(const Thread &thread, const Allocation &in, const void *at, size_t bytes, const char *verb) const;
     // Of an access, for reports too.
     struct Attempt {
         const Thread &thread;

@@ -36,6 +36,16 @@ void flp_host_machine_wait_ignore(int place);
 void flp_host_machine_add_memory(void *start, size_t bytes);
 void flp_host_machine_remove_memory(void *start);
 
+/* A part of device memory that launches hand each other, and whether it is one now. */
+typedef struct {
+    const char *name, *first, *last; /* the steps that it lives from and to */
+    size_t offset, bytes;
+    int lives;
+} flp_host_workspace_part;
+
+/* From now on the `bytes` from `start` on, of one allocation, may be touched in the parts that live, and nowhere else. step: what begins. */
+void flp_host_machine_set_parts(void *start, size_t bytes, const flp_host_workspace_part *parts, int count, const char *step);
+
 /* What cuTensorMapEncodeTiled is given, for two dimensions; swizzle: its enumeration, 0 none, 1 32, 2 64, 3 128 bytes. */
 typedef struct {
     void *address;

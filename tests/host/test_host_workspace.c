@@ -1,0 +1,190 @@
+/* Workspaces on the host machine: under every memory budget, and for fewer rows than the plan's, each part is touched in its life alone. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/host_device.h"
+#include "host/host_linear_cross_entropy.h"
+#include "host/host_linear_logp_backward.h"
+#include "host/host_suite.h"
+#include "host/host_workspace.h"
+#include "plan/linear_workspace.h"
+#include "runtime/fake_cmocka.h"
+
+/* ---- linear_cross_entropy under tight budgets ---- */
+
+#define SHAPE(type, n, v) .dtype = type, .rows = n, .hidden = 24, .vocab = v
+#define ENTROPY .problem.entropy = 1, .outputs = 1
+
+/* So many splits of the vocabulary, or rows so few, that what the forward hands its combine outgrows a chunk's derivatives. */
+static const struct {
+    int compute_capability; /* 0: both */
+    flp_cross_entropy_case c;
+} tight[] = {
+    { 0, { .gradient = { .name = "fp16, one row", .forward.problem = { SHAPE(FLP_F16, 1, 250) } }, ENTROPY } },
+    { 90, { .gradient = { .name = "fp16, many entries", .forward.problem = { SHAPE(FLP_F16, 2, 17000) } } } },
+    { 80, { .gradient = { .name = "fp32, many entries", .forward.problem = { SHAPE(FLP_F32, 2, 17000) } } } },
+    { 0, { .gradient = { .name = "bf16 with label smoothing", .forward.problem = { SHAPE(FLP_BF16, 1, 600) } }, .problem.label_smoothing = 1,
+           .label_smoothing = 0.1, ENTROPY } },
+    { 90, { .gradient = { .name = "bf16 with softcap", .forward.problem = { SHAPE(FLP_BF16, 1, 600), .softcap = 5 } }, ENTROPY } },
+    { 0, { .gradient = { .name = "a loss of everything, one row", .forward.problem = { SHAPE(FLP_BF16, 1, 250) } }, .problem.token_loss = "everything" } },
+    { 0, { .gradient = { .name = "bf16, stash", .forward.problem = { SHAPE(FLP_BF16, 40, 1500) } } } },
+    { 90, { .gradient = { .name = "bf16, stash, fp32 gradients", .forward.problem = { SHAPE(FLP_BF16, 40, 1500), .bias_dtype = FLP_F32 },
+                          .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32 } } } },
+    { 90, { .gradient = { .name = "bf16, filter, fp32 rows", .forward.problem = { SHAPE(FLP_BF16, 40, 1500) },
+                          .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_BF16, .grad_filter_eps = 1e-9 } }, ENTROPY } },
+};
+enum { TIGHT = sizeof(tight) / sizeof(*tight), BUDGETS = 3 };
+
+static flp_cross_entropy_case complete(const flp_cross_entropy_case *given)
+{
+    flp_cross_entropy_case c = *given;
+
+    flp_gradient_case_complete(0, &c.gradient);
+    c.problem.backward = c.gradient.problem;
+    return c;
+}
+
+static flp_status make_plan(flp_context *context, const flp_cross_entropy_case *c, int64_t rows, int64_t budget, flp_plan **plan)
+{
+    flp_linear_cross_entropy_problem problem = c->problem;
+
+    *plan = NULL;
+    problem.backward.forward.rows = rows;
+    problem.backward.memory_budget = budget;
+    assert_succeeds(flp_token_loss_define(context, flp_cross_entropy_case_loss_name, flp_cross_entropy_case_loss));
+    return flp_linear_cross_entropy_plan_create(context, &problem, plan);
+}
+
+/* As the refusal of a smaller one names it. */
+static int64_t least_budget(flp_context *context, const flp_cross_entropy_case *c, int64_t rows)
+{
+    flp_plan *plan;
+    long long least = 0;
+    const char *at;
+
+    assert_int_equal(FLP_BAD_ARGUMENT, make_plan(context, c, rows, 1, &plan));
+    at = strstr(flp_error_message(), "at least ");
+    assert_non_null(at);
+    assert_int_equal(1, sscanf(at, "at least %lld", &least));
+    assert_int_equal(FLP_BAD_ARGUMENT, make_plan(context, c, rows, least - 1, &plan));
+    return least;
+}
+
+static void run_within(flp_context *context, const flp_cross_entropy_case *given, int64_t plan_rows, int64_t budget, uint64_t seed)
+{
+    flp_cross_entropy_case c = *given;
+    char message[8192] = "";
+    flp_plan *plan;
+
+    if (budget > 0) {
+        assert_succeeds(make_plan(context, &c, plan_rows, budget, &plan));
+        assert_true(flp_plan_workspace_bytes(plan, plan_rows) <= budget);
+        flp_plan_destroy(plan);
+    }
+    c.problem.backward.memory_budget = budget;
+    flp_host_suite_begin(seed);
+    if (!flp_host_linear_cross_entropy_run(context, &c, plan_rows, message, sizeof(message)))
+        fail_msg("%s, budget %lld, plan of %lld rows, seed %llu: %s", c.gradient.name, (long long)budget, (long long)plan_rows,
+                 (unsigned long long)seed, message);
+}
+
+/* From the least on: by a byte more, and where other chunks fit. */
+static void run_under_budgets(int compute_capability)
+{
+    flp_context *context = flp_host_suite_start(compute_capability);
+
+    assert_non_null(context);
+    for (int i = 0; i < TIGHT; i++) {
+        const flp_cross_entropy_case c = complete(&tight[i].c);
+        const int64_t rows = c.problem.backward.forward.rows;
+        const int64_t least = least_budget(context, &c, rows), few = least_budget(context, &c, 300);
+
+        if (tight[i].compute_capability != 0 && tight[i].compute_capability != compute_capability)
+            continue;
+        run_within(context, &c, rows, 0, (uint64_t)i);
+        for (int j = 0; j < BUDGETS; j++)
+            run_within(context, &c, rows, least + j * (1000 + j * least), (uint64_t)(i + j));
+        run_within(context, &c, 300, few, (uint64_t)i); /* a plan of many rows, executed with few */
+    }
+    flp_context_destroy(context);
+}
+
+static void every_budget_gives_the_same_gradients_on_hopper(void **state)
+{
+    (void)state;
+    run_under_budgets(90);
+}
+
+static void every_budget_gives_the_same_gradients_elsewhere(void **state)
+{
+    (void)state;
+    run_under_budgets(80);
+}
+
+/* ---- the poison ---- */
+
+static flp_linear_part wrong_part;
+static flp_linear_step wrong_last;
+
+static void watch_with_a_wrong_life(const flp_workspace *workspace, int step)
+{
+    flp_workspace wrong = *workspace;
+
+    wrong.part[wrong_part].last = (int)wrong_last;
+    flp_host_workspace_watch(&wrong, step);
+}
+
+/* Runs a small cross-entropy whose part is taken to live no longer than that. 1: it succeeds. */
+static int run_with_a_wrong_life(flp_linear_part part, flp_linear_step last, char *message, size_t bytes)
+{
+    const flp_cross_entropy_case given = { .gradient = { .name = "a wrong life", .forward.problem = { SHAPE(FLP_F16, 5, 600) } } };
+    const flp_cross_entropy_case c = complete(&given);
+    flp_context *context = flp_host_suite_start(90);
+    int done;
+
+    wrong_part = part;
+    wrong_last = last;
+    flp_workspace_watcher = watch_with_a_wrong_life;
+    flp_host_suite_begin(1);
+    done = flp_host_linear_cross_entropy_run(context, &c, 5, message, bytes);
+    flp_context_destroy(context);
+    return done;
+}
+
+static void a_part_that_is_read_behind_its_life_is_named(void **state)
+{
+    static const struct {
+        flp_linear_part part;
+        flp_linear_step last;
+        const char *at, *life;
+    } lives[] = {
+        { FLP_PART_PARTIAL, FLP_STEP_TILES, "no part lives at \"combine\"", "\"partial\" lives from \"tiles\" to \"tiles\"" },
+        { FLP_PART_SUMS, FLP_STEP_GATHER, "no part lives at \"grad_hidden product\"",
+          "\"sums\" lives from \"gathering for the forward\" to \"gathering for the forward\"" },
+        { FLP_PART_G_LOGP, FLP_STEP_LOSSES, "no part lives at \"derivatives of rows\"", "\"g_logp\" lives from \"losses\" to \"losses\"" },
+        { FLP_PART_TERMS, FLP_STEP_ORDER_TARGETS, "no part lives at \"grad_weight product\"", "\"terms\" lives from \"order of targets\"" },
+        { FLP_PART_PLACE, FLP_STEP_WEIGHT, "no part lives at \"grad_hidden\"", "\"place\" lives from \"placing of rows\"" },
+    };
+    char message[8192];
+
+    (void)state;
+    assert_true(run_with_a_wrong_life(FLP_PART_PARTIAL, FLP_STEP_COMBINE, message, sizeof(message)));
+    for (size_t i = 0; i < sizeof(lives) / sizeof(*lives); i++) {
+        assert_false(run_with_a_wrong_life(lives[i].part, lives[i].last, message, sizeof(message)));
+        assert_non_null(strstr(message, "workspace: "));
+        assert_non_null(strstr(message, lives[i].at));
+        assert_non_null(strstr(message, lives[i].life));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_part_that_is_read_behind_its_life_is_named),
+        cmocka_unit_test(every_budget_gives_the_same_gradients_on_hopper),
+        cmocka_unit_test(every_budget_gives_the_same_gradients_elsewhere),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

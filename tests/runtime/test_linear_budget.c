@@ -1,0 +1,400 @@
+/* What a memory budget is spent on: chunks of the vocabulary, the stash, chunks of rows; and that it is never exceeded. */
+#include "plan/linear_budget.h"
+
+#include <stdio.h>
+
+#include "cpu/convert.h"
+#include "fake_cmocka.h"
+#include "plan/linear_logp_backward_problem.h"
+#include "plan/problem.h"
+
+/* bf16 throughout, but for grad_weight. */
+static flp_linear_logp_backward_problem sized(int64_t rows, int64_t hidden, int64_t vocab, flp_dtype grad_weight)
+{
+    return (flp_linear_logp_backward_problem){ .forward = { .dtype = FLP_BF16, .rows = rows, .hidden = hidden, .vocab = vocab },
+                                               .grad_hidden = FLP_BF16, .grad_weight = grad_weight };
+}
+
+static flp_linear_logp_backward_problem normal_of(flp_linear_logp_backward_problem problem)
+{
+    flp_linear_logp_backward_problem normal;
+
+    assert_succeeds(flp_linear_logp_backward_problem_normalize(&problem, &normal));
+    return normal;
+}
+
+/* Of a backward alone, or behind a forward that leaves a stash where it can. */
+static flp_linear_work work_of(const flp_linear_logp_backward_problem *normal, int with_forward)
+{
+    flp_linear_logp_backward_problem problem = *normal;
+    flp_linear_work work;
+
+    problem.with_forward = with_forward;
+    work = flp_linear_budget_backward_work(&problem);
+    work.backward = normal;
+    work.forward = &normal->forward;
+    work.chunks = flp_linear_budget_spend(&work);
+    return work;
+}
+
+/* As linear_cross_entropy has it. */
+static flp_linear_work work_with_losses(const flp_linear_logp_backward_problem *normal)
+{
+    flp_linear_work work = work_of(normal, 1);
+
+    work.losses = 1;
+    work.chunks = flp_linear_budget_spend(&work);
+    return work;
+}
+
+static flp_workspace lay_out(const flp_linear_work *work, int64_t rows)
+{
+    flp_workspace workspace;
+
+    flp_linear_workspace_lay_out(work, rows, &workspace);
+    return workspace;
+}
+
+static int64_t bytes_of(const flp_linear_work *work, int64_t rows)
+{
+    return lay_out(work, rows).bytes;
+}
+
+static void the_least_budget_is_said_and_enough(void **state)
+{
+    (void)state;
+    for (int with_forward = 0; with_forward < 2; with_forward++) {
+        flp_linear_logp_backward_problem problem = sized(4096, 2048, 131072, FLP_F32), normal = normal_of(problem);
+        flp_linear_work work = work_of(&normal, with_forward);
+        const int64_t least = flp_linear_budget_least(&work);
+        char wanted[64];
+
+        problem.with_forward = with_forward;
+        problem.memory_budget = least - 1;
+        snprintf(wanted, sizeof(wanted), "wanted 0 or at least %lld bytes for 4096 rows", (long long)least);
+        assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_problem_normalize(&problem, &normal), wanted);
+        problem.memory_budget = least;
+        normal = normal_of(problem);
+        work = work_of(&normal, with_forward);
+        assert_int_equal(FLP_BACKWARD_COLUMNS, work.chunks.columns);
+        assert_int_equal(least, bytes_of(&work, 4096));
+    }
+}
+
+/* At N 8192, D 4096, V 128256 and at N 4096, D 2048, V 131072, in MiB. */
+static void the_default_budget_is_what_is_said_of_it(void **state)
+{
+    const flp_linear_logp_backward_problem wide = normal_of(sized(8192, 4096, 128256, FLP_BF16));
+    const flp_linear_logp_backward_problem narrow = normal_of(sized(4096, 2048, 131072, FLP_BF16));
+    const struct {
+        const flp_linear_logp_backward_problem *problem;
+        int64_t backward, with_forward;
+    } cases[] = { { &wide, 240, 253 }, { &narrow, 114, 126 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const int64_t rows = cases[i].problem->forward.rows;
+        const flp_linear_work alone = work_of(cases[i].problem, 0), both = work_of(cases[i].problem, 1), losses = work_with_losses(cases[i].problem);
+
+        assert_in_range(bytes_of(&alone, rows), 1, (cases[i].backward + 1) << 20);
+        assert_in_range(bytes_of(&both, rows), 1, (cases[i].with_forward + 1) << 20);
+        assert_in_range(bytes_of(&losses, rows), 1, (cases[i].with_forward + 1) << 20);
+    }
+}
+
+/* The chunks behind the stash, first to last: each has its dlogit where grad_weight is written later, or in the workspace, which has room. */
+static void check_chunks(const flp_linear_logp_backward_problem *normal, int64_t rows, int *borrowing)
+{
+    const flp_linear_work work = work_of(normal, 1);
+    const flp_workspace workspace = lay_out(&work, rows);
+    const int64_t row_bytes = normal->forward.hidden * flp_dtype_bytes(normal->grad_weight), vocab = normal->forward.vocab;
+
+    *borrowing = 0;
+    for (int64_t first = work.chunks.stash_columns; first < vocab;) {
+        const flp_vocab_chunk chunk = flp_vocab_chunk_at(normal, &work.chunks, rows, first);
+        const int64_t end = first + chunk.columns, bytes = rows * chunk.columns * flp_dtype_bytes(normal->forward.dtype);
+
+        assert_in_range(chunk.columns, 1, vocab - first);
+        assert_true(chunk.columns % FLP_BACKWARD_COLUMNS == 0 || end == vocab);
+        if (chunk.borrowed >= 0) {
+            assert_int_equal(0, chunk.borrowed % 16);
+            assert_true(chunk.borrowed >= end * row_bytes && chunk.borrowed + bytes <= vocab * row_bytes);
+            *borrowing += 1;
+        } else {
+            assert_true(bytes <= workspace.part[FLP_PART_DLOGIT].bytes);
+        }
+        first = end;
+    }
+}
+
+static void chunks_borrow_what_of_grad_weight_is_written_later(void **state)
+{
+    static const int64_t rows[] = { 1, 100, 4096, 8192, 20000 };
+    flp_linear_logp_backward_problem problem = sized(20000, 4096, 128256, FLP_BF16);
+    int borrowing;
+
+    (void)state;
+    for (int budget = 0; budget < 2; budget++) {
+        problem.memory_budget = budget ? INT64_C(1) << 30 : 0;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+            flp_linear_logp_backward_problem normal = normal_of(problem);
+            check_chunks(&normal, rows[i], &borrowing);
+            assert_true(borrowing > 0);
+        }
+    }
+}
+
+/* By default where chunks end follows from D and V alone, and so do the bits of grad_hidden. */
+static void default_chunks_are_the_same_for_any_number_of_rows(void **state)
+{
+    const flp_linear_logp_backward_problem few = normal_of(sized(64, 2048, 151936, FLP_BF16)), many = normal_of(sized(65536, 2048, 151936, FLP_BF16));
+
+    (void)state;
+    for (int with_forward = 0; with_forward < 2; with_forward++) {
+        const flp_backward_chunks a = work_of(&few, with_forward).chunks, b = work_of(&many, with_forward).chunks;
+
+        assert_int_equal(with_forward, a.stash_columns > 0);
+        assert_int_equal(a.stash_columns, b.stash_columns);
+        for (int64_t first = a.stash_columns; first < 151936;) {
+            const int64_t columns = flp_vocab_chunk_at(&few, &a, 64, first).columns;
+
+            assert_int_equal(columns, flp_vocab_chunk_at(&many, &b, 65536, first).columns);
+            first += columns;
+        }
+    }
+}
+
+/* What is added to, lies apart or is not [V, D] keeps what it holds. */
+static void nothing_is_borrowed_from_what_keeps_its_numbers(void **state)
+{
+    flp_linear_logp_backward_problem problems[4];
+    int borrowing;
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        problems[i] = sized(4096, 2048, 131072, FLP_BF16);
+    problems[0].accumulate = FLP_ACCUMULATE_WEIGHT;
+    problems[1].grad_weight_stride = 2056;
+    problems[2].forward.weight_layout = FLP_HIDDEN_VOCAB;
+    problems[3].forward.pointer_alignment = 8;
+    for (int i = 0; i < 4; i++) {
+        const flp_linear_logp_backward_problem normal = normal_of(problems[i]);
+        check_chunks(&normal, 4096, &borrowing);
+        assert_int_equal(0, borrowing);
+    }
+}
+
+/* The sums of grad_hidden fall away, where it is in hidden's dtype and nothing in it is kept. What the forward's combine reads lies beside the stash. */
+static void a_stash_of_the_whole_vocabulary_needs_little_beside_it(void **state)
+{
+    const int64_t stash = INT64_C(8192) * 128256 * 2, combine = INT64_C(8192) * 237 * 8, gradients = INT64_C(8192) * 4096;
+    flp_linear_logp_backward_problem problem = sized(8192, 4096, 128256, FLP_BF16);
+    flp_linear_work work;
+
+    (void)state;
+    problem = normal_of(problem);
+    problem.memory_budget = stash + combine + (1 << 20);
+    work = work_with_losses(&problem);
+    assert_int_equal(128256, work.chunks.columns);
+    assert_null(lay_out(&work, 8192).part[FLP_PART_SUMS].name);
+    assert_true(work.chunks.direct);
+    problem.memory_budget = stash - 1;
+    work = work_with_losses(&problem);
+    assert_in_range(work.chunks.columns, 118000, 128000);
+    assert_false(work.chunks.direct);
+    problem.grad_hidden = FLP_F32;
+    problem.memory_budget = stash + gradients * (2 + 4) + (1 << 20);
+    work = work_with_losses(&problem);
+    assert_int_equal(128256, work.chunks.columns);
+    assert_false(work.chunks.direct);
+}
+
+static int64_t row_chunk(const flp_linear_logp_backward_problem *normal)
+{
+    return work_with_losses(normal).chunks.row_chunk;
+}
+
+static void chunks_of_rows_have_room_for_a_whole_stash(void **state)
+{
+    flp_linear_logp_backward_problem problem = sized(8192, 4096, 128256, FLP_F32);
+    flp_linear_work work;
+
+    (void)state;
+    problem.accumulate = FLP_ACCUMULATE_WEIGHT;
+    problem.memory_budget = 512 << 20;
+    problem = normal_of(problem);
+    work = work_with_losses(&problem);
+    assert_int_equal(2048, work.chunks.row_chunk);
+    assert_int_equal(128256, work.chunks.columns);
+    assert_in_range(bytes_of(&work, 8192), 1, problem.memory_budget);
+    assert_int_equal(2048, flp_linear_work_chunk_rows(&work, 8192));
+    assert_int_equal(300, flp_linear_work_chunk_rows(&work, 300));
+    problem.memory_budget = INT64_C(140) << 20; /* 512 rows would take 126 MiB and what the forward's combine reads; one tile of all rows takes 132 */
+    assert_int_equal(512, row_chunk(&problem));
+    problem.memory_budget = 512 << 20;
+    problem.accumulate = 0;
+    assert_int_equal(0, row_chunk(&problem));
+    problem.accumulate = FLP_ACCUMULATE_WEIGHT;
+    problem.grad_weight = FLP_BF16;
+    assert_int_equal(0, row_chunk(&problem));
+}
+
+/* All rows that count wait for their chunk: in grad_hidden, where nothing else is put before the last chunk, or in the workspace. */
+static void chunks_of_rows_stay_within_the_budget(void **state)
+{
+    static const flp_dtype dtypes[] = { FLP_BF16, FLP_F32, FLP_NONE };
+    int chunks = 0;
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        for (int64_t budget = 200 << 20; budget < (INT64_C(1) << 31); budget += budget / 7) {
+            flp_linear_logp_backward_problem problem = sized(10000, 4096, 32000, FLP_F32);
+            flp_linear_work work;
+            flp_workspace workspace;
+
+            problem.grad_hidden = dtypes[i];
+            problem.accumulate = FLP_ACCUMULATE_WEIGHT;
+            problem = normal_of(problem);
+            problem.memory_budget = budget;
+            work = work_with_losses(&problem);
+            workspace = lay_out(&work, 10000);
+            if (work.chunks.row_chunk == 0)
+                continue;
+            chunks++;
+            assert_true(work.chunks.row_chunk >= 512 && work.chunks.row_chunk % 256 == 0);
+            assert_true(workspace.bytes <= budget);
+            assert_int_equal(dtypes[i] == FLP_BF16, workspace.part[FLP_PART_COMPACT].name == NULL);
+            assert_int_equal(dtypes[i] == FLP_F32, workspace.part[FLP_PART_SUMS].name != NULL);
+        }
+    assert_true(chunks > 10);
+}
+
+/* ---- problems drawn at random ---- */
+
+static uint64_t state_of_draws;
+
+static int64_t draw(int64_t below)
+{
+    state_of_draws = state_of_draws * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (int64_t)((state_of_draws >> 33) % (uint64_t)below);
+}
+
+/* A number of any order of magnitude up to 2^log2. */
+static int64_t draw_size(int log2)
+{
+    return 1 + draw(INT64_C(1) << (1 + draw(log2)));
+}
+
+static flp_linear_logp_backward_problem draw_problem(void)
+{
+    static const flp_dtype dtypes[] = { FLP_BF16, FLP_F16, FLP_F32 };
+    const int gradients = 1 + (int)draw(7);
+    flp_linear_logp_backward_problem problem = {
+        .forward = { .dtype = dtypes[draw(3)], .rows = draw_size(14), .hidden = draw_size(13), .vocab = draw_size(18), .bias_dtype = FLP_F32,
+                     .softcap = draw(4) == 0 ? 30 : 0, .pointer_alignment = draw(3) == 0 ? 4 : 16,
+                     .weight_layout = draw(3) == 0 ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN },
+        .grad_hidden = gradients & 1 ? dtypes[draw(3)] : FLP_NONE, .grad_weight = gradients & 2 ? dtypes[draw(3)] : FLP_NONE,
+        .grad_bias = gradients & 4 ? dtypes[draw(3)] : FLP_NONE, .accumulate = (unsigned)(draw(8) & gradients),
+        .g_entropy = draw(5) == 0, .grad_filter_eps = draw(4) == 0 ? 1e-6 : 0, .with_forward = (int)draw(2),
+    };
+
+    problem = normal_of(problem);
+    return problem;
+}
+
+/* As linear_logp_backward, or in linear_cross_entropy with or without sums of logits. */
+static flp_linear_work draw_work(const flp_linear_logp_backward_problem *normal)
+{
+    flp_linear_work work = flp_linear_budget_backward_work(normal);
+
+    if (!normal->with_forward || draw(3) == 0)
+        return work;
+    work.losses = 1;
+    work.logit_sums = (int)draw(2);
+    work.chunks.stashes &= !work.logit_sums;
+    return work;
+}
+
+static int64_t draw_budget(int64_t least)
+{
+    const int64_t more = draw_size(34);
+
+    return draw(4) == 0 ? least : draw(3) == 0 ? least + draw(4096) : least + more;
+}
+
+/* Every width and every number of rows, up to the problem's, stays within the budget; fewer rows take no more. */
+static void no_workspace_is_larger_than_the_budget(void **state)
+{
+    (void)state;
+    state_of_draws = 1;
+    for (int i = 0; i < 20000; i++) {
+        flp_linear_logp_backward_problem normal = draw_problem();
+        flp_linear_work work = draw_work(&normal);
+        const int64_t least = flp_linear_budget_least(&work), rows = normal.forward.rows;
+        int64_t bytes;
+
+        normal.memory_budget = least - 1;
+        assert_int_equal(FLP_BAD_ARGUMENT, flp_linear_budget_check(&work));
+        normal.memory_budget = draw_budget(least);
+        assert_succeeds(flp_linear_budget_check(&work));
+        work.chunks = flp_linear_budget_spend(&work);
+        bytes = bytes_of(&work, rows);
+        assert_true(bytes <= normal.memory_budget);
+        for (int64_t fewer = rows; fewer > 0; fewer -= 1 + draw(fewer)) {
+            const int64_t less = bytes_of(&work, fewer);
+            assert_true(less <= bytes);
+            bytes = less;
+        }
+        work.splits = work.splits > 0 ? 1 + (int)draw(work.splits) : 0; /* a kernel's own */
+        assert_true(bytes_of(&work, rows) <= normal.memory_budget);
+    }
+}
+
+/* Another byte of the budget never makes the chunks of the vocabulary narrower. */
+static void more_memory_is_never_spent_worse(void **state)
+{
+    (void)state;
+    state_of_draws = 2;
+    for (int i = 0; i < 500; i++) {
+        flp_linear_logp_backward_problem normal = draw_problem();
+        flp_linear_work work = draw_work(&normal);
+        int64_t budget = flp_linear_budget_least(&work), stash = 0;
+
+        for (int j = 0; j < 20; j++, budget += budget / 3) {
+            flp_backward_chunks chunks;
+            normal.memory_budget = budget;
+            chunks = flp_linear_budget_spend(&work);
+            assert_true(chunks.stash_columns >= stash);
+            stash = chunks.stash_columns;
+        }
+    }
+}
+
+static void the_largest_sizes_are_accepted(void **state)
+{
+    flp_linear_logp_backward_problem problem = normal_of(sized(FLP_PROBLEM_ROWS_MAX, INT32_MAX, INT32_MAX, FLP_BF16));
+    const flp_linear_work alone = work_of(&problem, 0), both = work_of(&problem, 1);
+
+    (void)state;
+    assert_true(bytes_of(&alone, FLP_PROBLEM_ROWS_MAX) > 0);
+    assert_true(bytes_of(&both, FLP_PROBLEM_ROWS_MAX) > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_least_budget_is_said_and_enough),
+        cmocka_unit_test(the_default_budget_is_what_is_said_of_it),
+        cmocka_unit_test(a_stash_of_the_whole_vocabulary_needs_little_beside_it),
+        cmocka_unit_test(chunks_borrow_what_of_grad_weight_is_written_later),
+        cmocka_unit_test(default_chunks_are_the_same_for_any_number_of_rows),
+        cmocka_unit_test(nothing_is_borrowed_from_what_keeps_its_numbers),
+        cmocka_unit_test(chunks_of_rows_have_room_for_a_whole_stash),
+        cmocka_unit_test(chunks_of_rows_stay_within_the_budget),
+        cmocka_unit_test(no_workspace_is_larger_than_the_budget),
+        cmocka_unit_test(more_memory_is_never_spent_worse),
+        cmocka_unit_test(the_largest_sizes_are_accepted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
