@@ -228,7 +228,7 @@ typedef struct {
                                        outputs are written as usual). Without it: 0, and no row is ignored */
     unsigned flags;                 /* flp_execute_flags */
     double temperature;             /* > 0; 0: 1 */
-    const float *row_temperature;   /* [N] f32, > 0, or NULL; instead of temperature */
+    const float *row_temperature;   /* [N] f32, > 0, or NULL; instead of temperature. Outside 2^-125 .. 2^125 it counts as the nearest of them */
     float *logp;                    /* [N] f32 */
     float *lse;                     /* [N] f32 or NULL */
     float *entropy;                 /* [N] f32 or NULL, in nats; needs problem.entropy */
@@ -243,6 +243,8 @@ typedef struct {
  * A target that is neither ignored nor in 0 .. V - 1 makes its row NaN; see flp_plan_target_errors. In an ignored
  * row logp is 0 whatever hidden holds; lse, entropy and argmax are those of its hidden. A NaN or +inf logit makes its row's
  * logp, lse and entropy NaN.
+ * logp has a relative error of at most 2e-6 beyond what rounding the logits to fp32 costs, however likely the target is; the difference of the
+ * target's logit and lse does not. lse and entropy are summed up around the target too: their last bits depend on it.
  * FLP_BAD_ARGUMENT names the argument; FLP_BAD_TARGET the row and value; then nothing has been enqueued. */
 FLP_INLINE flp_status flp_linear_logp_execute(flp_plan *plan, const flp_linear_logp_args *args);
 
@@ -270,8 +272,9 @@ typedef enum { /* gradients that are added to what stands there, in fp32 before 
  *     grad_hidden = dlogit . weight,   grad_weight = dlogit^T . hidden,   grad_bias[v] = sum_i dlogit[i][v]
  *
  * The logits are computed anew. On a GPU path dlogit is rounded to the dtype of the inputs (fp16: scaled by a power of two first; what lies
- * below 2^-29 of the call's largest upstream gradient loses digits). Sums are in fp32, each gradient is rounded once, and all repeat bit for
- * bit; a row of grad_hidden depends neither on N nor on other rows. */
+ * below 2^-29 of the call's largest finite upstream gradient loses digits). Sums are in fp32, each gradient is rounded once, and all repeat bit for
+ * bit; a row of grad_hidden depends neither on N nor on other rows. With logits of 1e5 and more the fp32 lse is too coarse for p: there a plan with
+ * its forward, or linear_cross_entropy, hands over more. */
 typedef struct {
     flp_linear_logp_problem forward;   /* as linear_logp was given it, but for argmax and entropy, which are 0. pointer_alignment
                                           counts for grad_hidden and grad_weight too */

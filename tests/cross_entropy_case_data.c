@@ -89,6 +89,7 @@ static int compute_references(const flp_cross_entropy_case *c, flp_cross_entropy
     flp_cross_entropy_case_call call;
     flp_case_args(&c->gradient.forward, &data->gradient.forward, NULL, &forward);
     if (!flp_reference_compute(&c->gradient.forward.problem, &forward, &data->forward)) return 0;
+    data->forward.knows_logp = c->gradient.forward.margin > 0;
     flp_cross_entropy_case_args(c, data, NULL, NULL, NULL, &call);
     fill(c, &call.args, data);
     if (!flp_cross_entropy_reference_compute(&c->problem, &call.args, &data->forward, &data->reference)) return 0;

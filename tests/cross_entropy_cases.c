@@ -87,6 +87,7 @@ static const flp_cross_entropy_case cases[] = {
      SMOOTHING},
     {.gradient = {.name = "smoothing 1, sum"}, .problem.label_smoothing = 1, .label_smoothing = 1, SUM},
     {.gradient = {.name = "smoothing 0"}, .problem.label_smoothing = 1},
+    {.gradient = {.name = "smoothing 0, first entries masked", .forward = {.bias = FLP_CASE_FIRST_MASKED}}, .problem.label_smoothing = 1, NONE},
     {.gradient = {.name = "smoothing, many entries", .forward = {.problem = {.rows = 20, .hidden = 16, .vocab = 4100}}}, SMOOTHING, CLASSES},
     {.gradient = {.name = "smoothing, logits up", .forward = {.bias = FLP_CASE_UP}}, SMOOTHING},
     {.gradient = {.name = "smoothing, softcap, row temperatures", .forward = {BIAS, .rows = FLP_CASE_ROW_TEMPERATURES, .problem = {.softcap = 5}}},
@@ -159,6 +160,11 @@ int flp_cross_entropy_case_count(void)
 void flp_cross_entropy_case_get(int index, flp_cross_entropy_case *out)
 {
     *out = cases[index];
+    flp_cross_entropy_case_complete(index, out);
+}
+
+void flp_cross_entropy_case_complete(int index, flp_cross_entropy_case *out)
+{
     flp_gradient_case_complete(index, &out->gradient);
     if (out->forward_only)
         out->gradient.problem = (flp_linear_logp_backward_problem){.forward = out->gradient.problem.forward};

@@ -22,6 +22,8 @@ typedef struct {
 
 int flp_cross_entropy_case_count(void);
 void flp_cross_entropy_case_get(int index, flp_cross_entropy_case *out);
+/* Fills in what a case of another table leaves open. */
+void flp_cross_entropy_case_complete(int index, flp_cross_entropy_case *c);
 
 /* The token losses of the table that are not ready-made, as flp_token_loss_define takes them. */
 extern const char flp_cross_entropy_case_loss_name[], flp_cross_entropy_case_loss[];

@@ -94,7 +94,7 @@ template <class Config> struct RowStatistics {
 
     // Columns past the vocabulary can be neither the maximum nor a term of the sum.
     template <int some = count> __device__ __forceinline__ static void mask(const LinearLogpParams &params, float *z, int first_column) {
-        if (first_column + 2 * some <= params.vocab) return;
+        if (params.vocab - first_column >= 2 * some) return; // the sum may be beyond an int
         int left = params.vocab - thread_column(first_column);
 #pragma unroll
         for (int i = 0; i < some; i++)

@@ -17,16 +17,47 @@ static int is_small(const flp_cross_entropy_case *c)
     return (double)p->rows * (double)p->hidden * (double)p->vocab < 2e7;
 }
 
+#define LIKELY(nats) .values = FLP_CASE_INTEGERS, .rows = FLP_CASE_EQUAL_TARGETS, .margin = nats
+#define ALL_F32 .grad_hidden = FLP_F32, .grad_weight = FLP_F32
+
+/* The kernels' own: likely targets, with and without a stash. */
+static const flp_cross_entropy_case kernels_own[] = {
+    { .gradient = { .name = "likely targets, f32", .problem = { ALL_F32 },
+                    .forward = { LIKELY(40), .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300 } } },
+      .problem.reduction = FLP_REDUCE_NONE, .outputs = 1 },
+    { .gradient = { .name = "stash, likely targets", .problem = { ALL_F32, .memory_budget = 1 << 24 },
+                    .forward = { LIKELY(80), .problem = { .dtype = FLP_BF16, .rows = 45, .hidden = 8, .vocab = 300 } } },
+      .problem.reduction = FLP_REDUCE_NONE, .outputs = 1 },
+    { .gradient = { .name = "smoothing, likely targets", .problem = { ALL_F32 },
+                    .forward = { LIKELY(20), .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300 } } },
+      .problem = { .reduction = FLP_REDUCE_NONE, .label_smoothing = 1 }, .label_smoothing = 0.1 },
+};
+enum { KERNELS_OWN = sizeof(kernels_own) / sizeof(*kernels_own) };
+
+static void get(int index, flp_cross_entropy_case *c)
+{
+    const int shared = flp_cross_entropy_case_count();
+
+    if (index < shared) {
+        flp_cross_entropy_case_get(index, c);
+        return;
+    }
+    *c = kernels_own[index - shared];
+    flp_cross_entropy_case_complete(index, c);
+}
+
 static int count(void)
 {
+    const int all = flp_cross_entropy_case_count() + KERNELS_OWN;
+
     if (cases)
         return case_count;
-    cases = calloc((size_t)flp_cross_entropy_case_count(), sizeof(*cases));
-    names = calloc((size_t)flp_cross_entropy_case_count(), sizeof(*names));
+    cases = calloc((size_t)all, sizeof(*cases));
+    names = calloc((size_t)all, sizeof(*names));
     if (!cases || !names)
         abort();
-    for (int i = 0; i < flp_cross_entropy_case_count(); i++) {
-        flp_cross_entropy_case_get(i, &cases[case_count]);
+    for (int i = 0; i < all; i++) {
+        get(i, &cases[case_count]);
         snprintf(names[case_count], sizeof(names[0]), "cross-entropy: %s", cases[case_count].gradient.name);
         case_count += is_small(&cases[case_count]);
     }
