@@ -35,7 +35,7 @@ why_not_file() {
 # Some line of the file matches the pattern (grep -E).
 check_match() { # NAME PATTERN FILE
     wrong=$(why_not_file "$3")
-    if [ -z "$wrong" ] && ! grep -qE -- "$2" "$3"; then wrong="no '$2' in: $(cat "$3")"; fi
+    if [ -z "$wrong" ] && ! grep -aqE -- "$2" "$3"; then wrong="no '$2' in: $(cat "$3")"; fi
     check "$1" "$wrong"
 }
 

@@ -10,7 +10,8 @@ export FUSEDLOGP_CACHE_DIR
 LC_ALL=C
 export LC_ALL
 
-fusedlogp() { "$build/fusedlogp" "$@"; }
+# One that waits for ever (for somebody who reads a pipe) must not hold the tests.
+fusedlogp() { timeout 300 "$build/fusedlogp" "$@"; }
 fusedlogp_gen() { "$build/fusedlogp-gen" "$@"; }
 json_value() { "$build/tests/cli/json_value" "$@"; }
 

@@ -43,7 +43,11 @@ check_same "... changes no log-probability" f32.csv beside.csv
 check_equal "... has every row in JSON" 37,37 "$(json_value entropy.json rows),$(json_value entropy.json entropy)"
 score $plain --target target-i32.npy --out out.npy
 check_equal "a .npy holds 37 floats behind 128 bytes" $((128 + 4 * 37)) "$(wc -c <out.npy)"
-check "... the ones of the CSV" "$(
+check_match "... of which its header tells" "'descr': '<f4', 'fortran_order': False, 'shape': \(37,\)" out.npy
+score $plain --target target-i32.npy --argmax argmax.npy
+check_match "argmax in a .npy is int32" "'descr': '<i4', 'fortran_order': False, 'shape': \(37,\)" argmax.npy
+check_equal "... with the tokens of the CSV" "$(tail -n +2 argmax.csv | cut -d, -f 2 | xargs)" "$(tail -c +129 argmax.npy | od -An -v -td4 | xargs)"
+check "a .npy has the numbers of the CSV" "$(
     tail -c +129 out.npy | od -An -v -tf4 -w4 >values
     tail -n +2 f32.csv | paste -d, - values | awk -F, '
         NF != 4 { print "rows differ: " $0; next }

@@ -30,6 +30,11 @@ check_match "... and says why" '^fusedlogp: 3 of 37 scored rows are NaN; the fir
 check_same "... with the same result" nan.csv strict.csv
 score --hidden nan.npy --strict --json >summary.json 2>/dev/null
 check_equal "... with --json too" 4,3 "$?,$(value nan_rows)"
+if [ -w /dev/full ]; then
+    score --hidden nan.npy --strict >/dev/full 2>messages
+    check_equal "... and keeps its exit status where the summary is lost" 4 $?
+    check_match "... which is told too" 'standard output cannot be written' messages
+fi
 score --hidden hidden-f32.npy --strict --json >summary.json 2>messages
 check_equal "--strict of sound rows holds" 0,0,null "$?,$(value nan_rows),$(value first_nan_row)"
 check "... without a word" "$(cat messages 2>&1)"

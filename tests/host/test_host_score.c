@@ -1,9 +1,13 @@
 /* fusedlogp score on the GPU path, with the host machine for a device: memory, chunks, results, and every driver call that fails. */
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "cli/console.h"
 #include "cli/score_gpu.h"
 #include "cpu/convert.h"
 #include "host/host_device.h"
@@ -393,6 +397,43 @@ static void a_device_without_kernels_leaves_the_cpu(void **state)
     flp_score_run_free(&result);
 }
 
+static char *changed;
+
+/* Somebody writes to an input while the device computes. */
+static void change_input(int function)
+{
+    const struct timespec times[2] = { { 1000000000, 0 }, { 1000000000, 0 } };
+
+    if (function == FAKE_copy_to_host)
+        assert_int_equal(0, utimensat(AT_FDCWD, changed, times, 0));
+}
+
+static void an_input_that_changes_meanwhile_leaves_no_result(void **state)
+{
+    static const char *const options[] = { "--hidden", "--weight", "--target", "--bias" };
+    static const char *const files[] = { "bf16.npy", "weight-bf16.npy", "i32.npy", "bias.npy" };
+    char out[256];
+
+    (void)state;
+    snprintf(out, sizeof(out), "%s", path_of("never.csv"));
+    for (int i = -1; i < 4; i++) {
+        char *argv[] = { "fusedlogp score", "--hidden", (char *)path_of(files[0]), "--weight", (char *)path_of(files[1]), "--target",
+                         (char *)path_of(files[2]), "--bias", (char *)path_of(files[3]), "--out", out, "--quiet", NULL };
+        flp_host_device_install(90);
+        changed = i < 0 ? NULL : argv[2 * i + 2];
+        fake_driver.on_call = changed ? change_input : NULL;
+        if (i < 0) {
+            assert_int_equal(FLP_EXIT_OK, flp_score_main(12, argv));
+            assert_int_equal(0, remove(out));
+            continue;
+        }
+        assert_int_equal(FLP_EXIT_FAILED, flp_score_main(12, argv));
+        assert_contains(flp_error_message(), options[i]);
+        assert_contains(flp_error_message(), "the file was written to while it was read");
+        assert_int_not_equal(0, access(out, F_OK));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,6 +449,7 @@ int main(void)
         cmocka_unit_test_setup(every_driver_call_that_fails_is_told_and_leaves_nothing, begin),
         cmocka_unit_test_setup(a_device_that_is_not_there_is_named, begin),
         cmocka_unit_test_setup(a_device_without_kernels_leaves_the_cpu, begin),
+        cmocka_unit_test_setup(an_input_that_changes_meanwhile_leaves_no_result, begin),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
