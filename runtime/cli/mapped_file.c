@@ -26,7 +26,7 @@ static void explain_fault(int signal_number, siginfo_t *what, void *context)
     (void)context;
     for (int i = 0; i < MOST_GUARDS; i++) {
         const char *start = atomic_load(&guards[i].start), *at = what->si_addr;
-        if (0) flp_console_end(guards[i].message);
+        if (start != NULL && at >= start && at < start + guards[i].count) flp_console_end(guards[i].message);
     }
     signal(signal_number, SIG_DFL); /* not ours: the instruction runs again and ends the process as it would have */
 }
