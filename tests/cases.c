@@ -67,6 +67,13 @@ static const flp_case edges[] = {
     {.name = "one entry NaN", .bias = FLP_CASE_BIAS_NAN, .problem = {.argmax = 1, .entropy = 1}},
     {.name = "masked and capped", .bias = FLP_CASE_FIRST_MASKED, .problem = {.softcap = 30, .argmax = 1, .entropy = 1}},
 
+    {.name = "likely targets", .values = FLP_CASE_INTEGERS, .rows = FLP_CASE_EQUAL_TARGETS, .margin = 80, .problem = {.hidden = 8, .argmax = 1, .entropy = 1}},
+    {.name = "likely targets, f32, many tiles", .values = FLP_CASE_INTEGERS, .rows = FLP_CASE_EQUAL_TARGETS, .margin = 40,
+     .problem = {.dtype = FLP_F32, .hidden = 8, .vocab = 5003, .entropy = 1}},
+    {.name = "all 1e30 down", .bias = FLP_CASE_1E30_DOWN, .problem = {.argmax = 1, .entropy = 1}},
+    {.name = "all lowest", .bias = FLP_CASE_LOWEST, .problem = {.argmax = 1, .entropy = 1}},
+    {.name = "all 1e30 down, cold", .bias = FLP_CASE_1E30_DOWN, .temperature = 1e-3, .problem = {.entropy = 1}},
+
     {.name = "all equal", .values = FLP_CASE_ZEROS, .problem = {.argmax = 1, .entropy = 1}},
     {.name = "all equal, many tiles", .values = FLP_CASE_ZEROS, .problem = {.vocab = 5003, .argmax = 1}},
     {.name = "ties", .values = FLP_CASE_INTEGERS, .problem = {.argmax = 1}},

@@ -18,6 +18,7 @@ static const struct {
 #define F32_ALL .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32
 #define BF16_ALL .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_BF16
 #define ACCUMULATE_ALL .accumulate = FLP_ACCUMULATE_HIDDEN | FLP_ACCUMULATE_WEIGHT | FLP_ACCUMULATE_BIAS
+#define LIKELY(nats) .values = FLP_CASE_INTEGERS, .rows = FLP_CASE_EQUAL_TARGETS, .margin = nats
 #define BIAS .bias = FLP_CASE_PLAIN_BIAS
 #define COLUMNS .weight_layout = FLP_HIDDEN_VOCAB
 
@@ -81,6 +82,8 @@ static const flp_gradient_case edges[] = {
     {.name = "ignored rows hold NaN", .forward = {BIAS, .rows = FLP_CASE_IGNORED_ROWS | FLP_CASE_IGNORED_NAN}, .problem = {F32_ALL, .g_lse = 1, .g_entropy = 1}},
     {.name = "all ignored", .forward = {BIAS, .rows = FLP_CASE_ALL_IGNORED | FLP_CASE_IGNORED_NAN}},
     {.name = "bad targets", .forward = {.rows = FLP_CASE_BAD_TARGETS | FLP_CASE_IGNORED_NAN}, .problem = {.grad_hidden = FLP_F32, .grad_weight = FLP_F32, .g_lse = 1}},
+    {.name = "likely targets, of lse and entropy", .gives_logp = 1, .problem = {F32_ALL, .g_lse = 1, .g_entropy = 1},
+     .forward = {LIKELY(16), .problem = {.dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300}}},
     {.name = "bad targets, none ignored", .forward = {.rows = FLP_CASE_BAD_TARGETS | FLP_CASE_NONE_IGNORED}},
     {.name = "token 0 is a target like others", .forward = {BIAS, .rows = FLP_CASE_NONE_IGNORED, .problem = {.vocab = 3}}, .problem = {F32_ALL, .g_lse = 1}},
     {.name = "bad targets, int32", .forward = {.rows = FLP_CASE_BAD_TARGETS, .problem = {.target_dtype = FLP_I32}}},

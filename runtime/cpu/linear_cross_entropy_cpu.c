@@ -24,6 +24,7 @@ typedef struct {
     float *memory; /* behind all that follows, but for what the caller has given */
     float *logp, *lse, *entropy, *uniform;          /* [N] */
     float *g_logp, *g_lse, *g_entropy, *g_sum;      /* [N] */
+    flp_row_shares *shares;                         /* [N]: of rows that count */
     float *class_weights;                           /* [V]; NULL: 1 */
     double class_weight_mean;                       /* sum_v w[v] / V */
 } job;
@@ -53,7 +54,8 @@ static flp_status prepare(job *work)
     const flp_linear_cross_entropy_args *args = work->args;
     int64_t rows = args->rows, classes = args->class_weights != NULL ? work->forward->vocab : 0;
     float *at = work->memory = malloc((size_t)(8 * rows + classes + 1) * sizeof *at);
-    if (at == NULL)
+    work->shares = malloc((size_t)(rows + 1) * sizeof *work->shares);
+    if (at == NULL || work->shares == NULL)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path: %" PRId64 " rows, %" PRId64 " class weights", rows, classes);
     float **const own[] = {&work->logp, &work->lse, &work->entropy, &work->uniform, &work->g_logp, &work->g_lse, &work->g_entropy, &work->g_sum};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) *own[i] = at + (int64_t)i * rows;
@@ -74,7 +76,7 @@ static flp_status run_forward(const job *work, int64_t *bad_count, int64_t *bad_
         .rows = args->rows, .hidden = args->hidden, .weight = args->weight, .bias = args->bias, .target = args->target,
         .ignore_index = args->ignore_index, .temperature = args->temperature, .row_temperature = args->row_temperature, .logp = work->logp,
         .lse = work->lse, .entropy = args->entropy != NULL || uses[FLP_TOKEN_ENTROPY] ? work->entropy : NULL, .flags = args->flags};
-    const flp_linear_logp_more more = {.class_weights = work->class_weights, .uniform = uses[FLP_TOKEN_UNIFORM] ? work->uniform : NULL,
+    const flp_linear_logp_more more = {.class_weights = work->class_weights, .shares = work->shares, .uniform = uses[FLP_TOKEN_UNIFORM] ? work->uniform : NULL,
                                        .blanks_others = 1};
     return flp_linear_logp_cpu(work->pool, work->forward, &forward, &more, bad_count, bad_first);
 }
@@ -90,8 +92,8 @@ static flp_status run_backward(const job *work)
         .g_logp = work->g_logp, .g_lse = work->g_lse, .entropy = entropy ? work->entropy : NULL, .g_entropy = entropy ? work->g_entropy : NULL,
         .grad_hidden = args->grad_hidden, .grad_weight = args->grad_weight, .grad_bias = args->grad_bias, .flags = args->flags};
     const flp_backward_uniform uniform = {.g_sum = work->g_sum, .class_weights = work->class_weights};
-    return flp_linear_logp_backward_cpu(work->pool, &work->problem->backward, &backward,
-                                        derivative[FLP_TOKEN_UNIFORM] >= 0 ? &uniform : NULL, NULL, NULL);
+    const flp_backward_more more = {.shares = work->shares, .uniform = derivative[FLP_TOKEN_UNIFORM] >= 0 ? &uniform : NULL};
+    return flp_linear_logp_backward_cpu(work->pool, &work->problem->backward, &backward, &more, NULL, NULL);
 }
 
 /* ---- losses ---- */
@@ -142,10 +144,10 @@ static double row_loss(const job *work, int64_t i, double factor)
     flp_token_result result;
     int64_t target;
     if (!counts(work, i, &target)) return flp_row_is_ignored(&work->inputs, target) ? 0 : NAN;
-    row.statistic[FLP_TOKEN_LOGP] = work->logp[i];
-    row.statistic[FLP_TOKEN_LSE] = work->lse[i];
+    row.statistic[FLP_TOKEN_LOGP] = work->shares[i].logp;
+    row.statistic[FLP_TOKEN_LSE] = work->shares[i].lse;
     row.statistic[FLP_TOKEN_CLASS_WEIGHT] = class_weight(work, target);
-    if (uses[FLP_TOKEN_ENTROPY]) row.statistic[FLP_TOKEN_ENTROPY] = work->entropy[i];
+    if (uses[FLP_TOKEN_ENTROPY]) row.statistic[FLP_TOKEN_ENTROPY] = work->shares[i].entropy;
     if (uses[FLP_TOKEN_UNIFORM]) row.statistic[FLP_TOKEN_UNIFORM] = work->uniform[i];
     for (int k = 0; k < work->program->inputs; k++) row.input[k] = work->call->input[k][i];
     flp_token_program_run(work->program, work->call->parameter, &row, &result);
@@ -179,6 +181,7 @@ flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_
     if (status == FLP_OK) compute_losses(&work);
     if (status == FLP_OK && has_gradients(&work)) status = run_backward(&work);
     free(work.memory);
+    free(work.shares);
     return status;
 }
 
@@ -188,7 +191,7 @@ static char numerics[160];
 
 static void write_numerics(void)
 {
-    snprintf(numerics, sizeof numerics, "linear_cross_entropy:cpu1:%s;%s", flp_linear_logp_cpu_numerics(),
+    snprintf(numerics, sizeof numerics, "linear_cross_entropy:cpu2:%s;%s", flp_linear_logp_cpu_numerics(),
              flp_linear_logp_backward_cpu_numerics());
 }
 

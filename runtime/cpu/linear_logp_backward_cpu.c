@@ -122,14 +122,15 @@ static void run(flp_backward_job *job)
 }
 
 flp_status flp_linear_logp_backward_cpu(flp_thread_pool *pool, const flp_linear_logp_backward_problem *problem,
-                                        const flp_linear_logp_backward_args *args, const flp_backward_uniform *uniform,
+                                        const flp_linear_logp_backward_args *args, const flp_backward_more *more,
                                         int64_t *bad_count, int64_t *bad_first)
 {
     flp_backward_job *job = calloc(1, sizeof *job);
     if (job == NULL) return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path");
     job->problem = problem;
     job->args = args;
-    job->uniform = uniform;
+    job->uniform = more != NULL ? more->uniform : NULL;
+    job->shares = more != NULL ? more->shares : NULL;
     job->inputs = (flp_row_inputs){args->hidden, args->target, args->ignore_index, (args->flags & FLP_IGNORE_INDEX) != 0, args->temperature, args->row_temperature};
     job->pool = pool;
     flp_status status = prepare(job);
@@ -147,7 +148,7 @@ static char numerics[64];
 
 static void write_numerics(void)
 {
-    snprintf(numerics, sizeof numerics, "linear_logp_backward:cpu1:%s", flp_microkernel_best()->arithmetic);
+    snprintf(numerics, sizeof numerics, "linear_logp_backward:cpu2:%s", flp_microkernel_best()->arithmetic);
 }
 
 const char *flp_linear_logp_backward_cpu_numerics(void)

@@ -1,6 +1,7 @@
 /* The phases of linear_logp's backward on the host that compute: rows, derivatives by the logits, and their products. */
 #include "cpu/convert.h"
 #include "cpu/linear_logp_backward_job.h"
+#include <math.h>
 #include <string.h>
 
 enum { UNITS_PER_THREAD = 4 /* wanted: evens out the end of a phase */ };
@@ -15,6 +16,19 @@ static void run_parts(flp_backward_job *job, int64_t units, int64_t most, void (
 
 /* ---- the group's rows ---- */
 
+/* As the forward left it, or from what the caller has kept of it. */
+static void fill_shares(const flp_backward_job *job, int64_t i, flp_logit_gradient_row *row)
+{
+    const flp_linear_logp_backward_args *args = job->args;
+    row->has_logp = job->shares != NULL || args->logp != NULL;
+    if (job->shares != NULL) {
+        row->shares = job->shares[i];
+        return;
+    }
+    row->shares = flp_row_shares_of_lse(args->lse[i], args->g_entropy != NULL ? args->entropy[i] : 0, NAN, flp_row_scale(row->temperature));
+    if (args->logp != NULL) row->shares.logp = args->logp[i];
+}
+
 static void fill_gradient(const flp_backward_job *job, const int64_t *row, int count, flp_logit_gradient *gradient)
 {
     const flp_linear_logp_backward_args *args = job->args;
@@ -24,14 +38,12 @@ static void fill_gradient(const flp_backward_job *job, const int64_t *row, int c
         flp_logit_gradient_row of = {.temperature = 1, .target = -1};
         if (lane < count) {
             int64_t i = row[lane];
-            of = (flp_logit_gradient_row){.g_logp = args->g_logp[i], .temperature = flp_row_temperature(&job->inputs, i), .lse = args->lse[i],
+            of = (flp_logit_gradient_row){.g_logp = args->g_logp[i], .temperature = flp_row_temperature(&job->inputs, i),
                                           .target = (int32_t)flp_row_target(forward, &job->inputs, i)};
             if (args->g_lse != NULL) of.g_lse = args->g_lse[i];
             if (job->uniform != NULL) of.g_sum = job->uniform->g_sum[i];
-            if (args->g_entropy != NULL) {
-                of.g_entropy = args->g_entropy[i];
-                of.entropy = args->entropy[i];
-            }
+            if (args->g_entropy != NULL) of.g_entropy = args->g_entropy[i];
+            fill_shares(job, i, &of);
         }
         flp_logit_gradient_set(gradient, lane, &of);
     }

@@ -33,12 +33,12 @@ typedef struct {
     int sets, parts;                   /* sixteen rows each; a unit takes the sets of one part */
     int64_t row[GROUP_ROWS];           /* their place in the caller's arrays */
     int64_t target[GROUP_ROWS];
-    float target_logit[GROUP_ROWS];    /* z2, where the target is in the vocabulary */
+    flp_row_targets targets[GROUP_SETS];
     flp_row_transform transform[GROUP_SETS];
 
     float *hidden;                     /* [GROUP_SETS][D][16] */
     flp_row_statistics *statistics;    /* [splits][GROUP_SETS] */
-    double *sums;                      /* [splits][GROUP_SETS][16]: sum_v w[v] z2[v]; NULL where uniform is not wanted */
+    double *sums;                      /* [splits][GROUP_SETS][16]: sum_v w[v] z[v]; NULL where uniform is not wanted */
     double class_weight_sum;
     float *scratch;                    /* for each thread: weight panel, logits of the group, bias */
 } job;
@@ -79,6 +79,11 @@ static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t
     return next;
 }
 
+static int has_target(const job *work, int slot)
+{
+    return !flp_row_is_ignored(&work->inputs, work->target[slot]) && flp_row_in_vocabulary(work->problem, work->target[slot]);
+}
+
 static void gather_set(void *data, int64_t set, int thread)
 {
     (void)thread;
@@ -88,11 +93,13 @@ static void gather_set(void *data, int64_t set, int thread)
     flp_row_set_gather(work->problem, &work->inputs, row, count, work->hidden + set * work->problem->hidden * FLP_LANES);
     flp_row_set_transform(work->problem, &work->inputs, row, count, &work->transform[set]);
     work->transform[set].wants_moment = work->args->entropy != NULL;
+    for (int lane = 0; lane < FLP_LANES; lane++)
+        work->targets[set].index[lane] = lane < count && has_target(work, (int)set * FLP_LANES + lane) ? (int32_t)work->target[set * FLP_LANES + lane] : -1;
 }
 
 /* ---- a unit: some blocks of rows and one split of the vocabulary ---- */
 
-/* logits: z2. */
+/* logits: z, after the softcap. */
 static void add_sums(const float *class_weights, const float *logits, int width, double *sums)
 {
     for (int v = 0; v < width; v++) {
@@ -101,18 +108,14 @@ static void add_sums(const float *class_weights, const float *logits, int width,
     }
 }
 
-/* Statistics of one set of rows and one chunk, and those rows' targets that lie in it. */
+/* Statistics of one set of rows and one chunk. */
 static void add_logits(job *work, int split, int set, int64_t first, int width, const float *bias, float *logits)
 {
-    flp_row_statistics_add(&work->statistics[split * GROUP_SETS + set], &work->transform[set], bias, logits, width, (int32_t)first);
+    flp_row_statistics_add(&work->statistics[split * GROUP_SETS + set], &work->transform[set], bias, logits, width, (int32_t)first,
+                           &work->targets[set]);
     if (work->sums != NULL)
         add_sums(work->more.class_weights != NULL ? work->more.class_weights + first : NULL, logits, width,
                  work->sums + (split * GROUP_SETS + set) * FLP_LANES);
-    for (int lane = 0; lane < FLP_LANES && set * FLP_LANES + lane < work->rows; lane++) {
-        int slot = set * FLP_LANES + lane;
-        int64_t target = work->target[slot];
-        if (target >= first && target < first + width) work->target_logit[slot] = logits[(target - first) * FLP_LANES + lane];
-    }
 }
 
 static void run_unit(void *data, int64_t index, int thread)
@@ -139,36 +142,42 @@ static void run_unit(void *data, int64_t index, int thread)
 
 /* ---- after the units: splits in index order, then the outputs ---- */
 
-static float uniform_of(const job *work, int slot, double lse2)
+static float uniform_of(const job *work, int slot, double lse, double scale)
 {
     double sum = 0;
     for (int split = 0; split < work->splits; split++) sum += work->sums[split * GROUP_SETS * FLP_LANES + slot];
-    return (float)((work->class_weight_sum * lse2 - sum) * ln_2 / (double)work->problem->vocab);
+    return (float)((work->class_weight_sum * lse - sum * scale * ln_2) / (double)work->problem->vocab);
+}
+
+/* total: of its set. */
+static void finish_row(const job *work, int slot, const flp_row_statistics *total)
+{
+    const flp_linear_logp_args *args = work->args;
+    const int64_t row = work->row[slot];
+    const int lane = slot % FLP_LANES, known = has_target(work, slot);
+    const flp_other_sums others = {.origin = total->origin.lane[lane], .sum = total->sum[lane], .moment = total->moment[lane],
+                                   .scale = flp_row_scale(flp_row_temperature(&work->inputs, row))};
+    const flp_row_shares shares =
+        known ? flp_row_shares_of(&others, work->targets[slot / FLP_LANES].z[lane]) : flp_row_shares_of_others(&others);
+    if (args->lse != NULL) args->lse[row] = (float)shares.lse;
+    if (work->sums != NULL) work->more.uniform[row] = uniform_of(work, slot, shares.lse, others.scale);
+    if (args->entropy != NULL) args->entropy[row] = (float)shares.entropy;
+    if (args->argmax != NULL) args->argmax[row] = total->largest_index.lane[lane];
+    if (known) args->logp[row] = (float)shares.logp;
+    if (known && work->more.shares != NULL) work->more.shares[row] = shares;
 }
 
 static void finish_set(void *data, int64_t index, int thread)
 {
     (void)thread;
     job *work = data;
-    const flp_linear_logp_args *args = work->args;
     flp_row_statistics total = work->statistics[index];
     for (int split = 1; split < work->splits; split++)
-        flp_row_statistics_merge(&total, &work->statistics[split * GROUP_SETS + index]);
+        flp_row_statistics_merge(&total, &work->statistics[split * GROUP_SETS + index], &work->transform[index]);
     for (int lane = 0; lane < FLP_LANES; lane++) {
         int slot = (int)index * FLP_LANES + lane;
         if (slot >= work->rows) break;
-        int64_t row = work->row[slot], target = work->target[slot];
-        double offset = total.offset.lane[lane], log2_sum = log2(total.sum[lane]);
-        if (args->lse != NULL) args->lse[row] = (float)((offset + log2_sum) * ln_2);
-        if (work->sums != NULL) work->more.uniform[row] = uniform_of(work, slot, offset + log2_sum);
-        if (args->entropy != NULL) {
-            double entropy = (log2_sum - total.moment[lane] / total.sum[lane]) * ln_2;
-            args->entropy[row] = entropy < 0 ? 0 : (float)entropy; /* below 0 by rounding only; NaN stays */
-        }
-        if (args->argmax != NULL) args->argmax[row] = total.largest_index.lane[lane];
-        if (flp_row_is_ignored(&work->inputs, target) || !flp_row_in_vocabulary(work->problem, target)) continue;
-        double logp = ((work->target_logit[slot] - offset) - log2_sum) * ln_2;
-        args->logp[row] = logp > 0 ? 0 : (float)logp; /* above 0 by rounding only; NaN stays */
+        finish_row(work, slot, &total);
     }
 }
 
@@ -249,7 +258,7 @@ static char numerics[64];
 
 static void write_numerics(void)
 {
-    snprintf(numerics, sizeof numerics, "linear_logp:cpu1:%s", flp_microkernel_best()->arithmetic);
+    snprintf(numerics, sizeof numerics, "linear_logp:cpu2:%s", flp_microkernel_best()->arithmetic);
 }
 
 const char *flp_linear_logp_cpu_numerics(void)

@@ -1,6 +1,7 @@
 /* linear_logp on the host: blocks of logits in fp32, online statistics, a pool of threads. */
 #ifndef FLP_CPU_LINEAR_LOGP_CPU_H
 #define FLP_CPU_LINEAR_LOGP_CPU_H
+#include "cpu/target_share.h"
 #include "cpu/thread_pool.h"
 #include "fusedlogp.h"
 
@@ -8,6 +9,7 @@
 typedef struct {
     const float *class_weights; /* w [V]; NULL: 1 */
     float *uniform;             /* [N]: -sum_v w[v] log(p[v]) / V; NULL: not wanted */
+    flp_row_shares *shares;     /* [N]: of rows with a target, for the backward; NULL: not wanted */
     int blanks_others;          /* 1: of an ignored row and one with a bad target nothing is computed: lse and entropy are 0 */
 } flp_linear_logp_more;
 

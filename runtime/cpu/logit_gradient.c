@@ -3,15 +3,25 @@
 #include <math.h>
 #include <stddef.h>
 
-static const double log2_e = 1.44269504088896340736, ln_2 = 0.693147180559945309417;
+static const double ln_2 = 0.693147180559945309417;
+
+static double target_derivative(const flp_logit_gradient_row *row)
+{
+    double logp = row->shares.logp, p = exp(logp), derivative = row->g_logp * -expm1(logp);
+    if (p == 0) return derivative; /* its logarithm may be -inf */
+    derivative += p * row->g_lse;
+    if (row->g_entropy != 0) derivative -= p * row->g_entropy * (row->shares.entropy + logp);
+    return derivative;
+}
 
 void flp_logit_gradient_set(flp_logit_gradient *gradient, int lane, const flp_logit_gradient_row *row)
 {
-    double lse2 = row->lse * log2_e, offset = rint(lse2), scale = 1 / row->temperature;
-    gradient->offset.lane[lane] = (float)offset;
-    gradient->fraction.lane[lane] = (float)(lse2 - offset);
-    gradient->direct.lane[lane] = (float)(row->g_logp * scale);
-    gradient->spread.lane[lane] = (float)((row->g_lse - row->g_logp - row->g_entropy * row->entropy) * scale);
+    double scale = 1 / row->temperature, entropy = row->g_entropy != 0 ? row->g_entropy * row->shares.entropy : 0;
+    gradient->origin.lane[lane] = (float)row->shares.origin;
+    gradient->log2_sum.lane[lane] = (float)row->shares.log2_sum;
+    gradient->direct.lane[lane] = (float)((row->has_logp ? target_derivative(row) : row->g_logp) * scale);
+    gradient->replaced.lane[lane] = row->has_logp ? -1 : 0;
+    gradient->spread.lane[lane] = (float)((row->g_lse - row->g_logp - entropy) * scale);
     gradient->tilt.lane[lane] = (float)(row->g_entropy * ln_2 * scale);
     gradient->level.lane[lane] = (float)(row->g_sum * scale);
     gradient->target.lane[lane] = row->target;
@@ -30,12 +40,13 @@ static inline __attribute__((always_inline)) void apply(const flp_logit_gradient
                 slope = flp_float4_tanh_slope(y);
                 z = softcap * flp_float4_tanh(y);
             }
-            flp_float4 x = z * gradient->transform.scale.vector[i] - gradient->offset.vector[i];
-            x -= gradient->fraction.vector[i];
+            flp_float4 x = (z - gradient->origin.vector[i]) * gradient->transform.scale.vector[i] - gradient->log2_sum.vector[i];
+            x = flp_float4_select(x > 0, flp_float4_splat(0), x); /* by rounding, which in a given lse may be many powers */
             /* 2^x is 0 below -127 and stays so where x is -inf. */
             flp_float4 log2_p = flp_float4_select(x < -127.0f, flp_float4_splat(-127.0f), x);
             flp_float4 derivative = flp_float4_exp2(x) * (gradient->spread.vector[i] - gradient->tilt.vector[i] * log2_p);
             flp_int4 is_target = gradient->target.vector[i] == (flp_int4){0} + (first + v);
+            derivative = (flp_float4)(~(is_target & gradient->replaced.vector[i]) & (flp_int4)derivative);
             derivative += (flp_float4)(is_target & (flp_int4)gradient->direct.vector[i]);
             if (level_weights != NULL) derivative += gradient->level.vector[i] * level_weights[v];
             row[i] = derivative * slope;

@@ -2,19 +2,22 @@
 #ifndef FLP_CPU_LOGIT_GRADIENT_H
 #define FLP_CPU_LOGIT_GRADIENT_H
 #include "cpu/row_statistics.h"
+#include "cpu/target_share.h"
 
-/* dlogit = slope ([v = target] direct + p (spread - tilt log2(p)) + level w[v]),  p = 2^(z2 - offset - fraction),  slope = 1 - (softcap(logit) / c)^2.
- * The log2(e) lse of a row is offset + fraction: the integer goes first, so that the difference keeps its small bits. */
+/* dlogit = slope (p (spread - tilt log2(p)) + level w[v]),  p = 2^((z - origin) scale - log2_sum),  slope = 1 - (z / c)^2;
+ * the target's p term gives way to `direct` where logp is known, in which nothing has cancelled, else `direct` is added. */
 typedef struct {
     flp_row_transform transform;
-    flp_lanes offset, fraction;
+    flp_lanes origin, log2_sum;
     flp_lanes direct, spread, tilt, level;
-    flp_int_lanes target;
+    flp_int_lanes target, replaced; /* replaced: all ones where direct is all of the target's derivative */
 } flp_logit_gradient;
 
-/* What one row's loss depends on: g_logp, g_lse, g_entropy, its derivative by sum_v w[v] z[v], and its temperature, lse, entropy and target. */
+/* What one row's loss depends on: g_logp, g_lse, g_entropy, its derivative by sum_v w[v] z[v], and its temperature and target. */
 typedef struct {
-    double g_logp, g_lse, g_entropy, g_sum, temperature, lse, entropy;
+    double g_logp, g_lse, g_entropy, g_sum, temperature;
+    flp_row_shares shares;
+    int has_logp; /* shares.logp is more than lse gives */
     int32_t target;
 } flp_logit_gradient_row;
 

@@ -1,10 +1,9 @@
 /* Sets of sixteen rows of hidden: gathering, and each row's own scalars. */
 #include "cpu/row_set.h"
 #include "cpu/convert.h"
+#include "cpu/target_share.h"
 
 enum { GATHER_DEPTH = 256 };
-
-static const double log2_e = 1.44269504088896340736;
 
 int64_t flp_row_target(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t row)
 {
@@ -53,5 +52,5 @@ void flp_row_set_transform(const flp_linear_logp_problem *problem, const flp_row
 {
     transform->softcap = (float)problem->softcap;
     for (int lane = 0; lane < FLP_LANES; lane++)
-        transform->scale.lane[lane] = (float)(log2_e / (lane < count ? flp_row_temperature(inputs, row[lane]) : 1));
+        transform->scale.lane[lane] = (float)flp_row_scale(lane < count ? flp_row_temperature(inputs, row[lane]) : 1);
 }

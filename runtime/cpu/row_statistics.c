@@ -1,7 +1,7 @@
 /* Online statistics of logits: maximum, argmax and sum of powers of two. */
 #include "cpu/row_statistics.h"
-#include <float.h>
 #include <math.h>
+#include <stddef.h>
 
 /* So many terms are summed in fp32 before a double takes them: off by 3e-8 at most in practice, and the doubles cost
  * little. */
@@ -12,14 +12,20 @@ void flp_row_statistics_clear(flp_row_statistics *statistics)
     for (int lane = 0; lane < FLP_LANES; lane++) {
         statistics->sum[lane] = 0;
         statistics->moment[lane] = 0;
-        statistics->offset.lane[lane] = -FLT_MAX;
+        statistics->origin.lane[lane] = -INFINITY;
         statistics->largest.lane[lane] = -INFINITY;
         statistics->largest_index.lane[lane] = 0;
     }
 }
 
-/* Adds the bias in place and finds the maxima. */
-static void add_bias(flp_row_statistics *part, const float *bias, float *logits, int count, int32_t first)
+static inline flp_float4 soften(flp_float4 z, float softcap)
+{
+    return softcap > 0 ? softcap * flp_float4_tanh(z * (1 / softcap)) : z;
+}
+
+/* Adds the bias, finds the maxima, and softens in place. Inlined for each kind: with a constant softcap of 0 no tanh is left in the loop. */
+static inline __attribute__((always_inline)) void add_bias(flp_row_statistics *part, const float *bias, float softcap, float *logits, int count,
+                                                           int32_t first)
 {
     flp_lanes largest = part->largest;
     flp_int_lanes index = part->largest_index;
@@ -28,7 +34,7 @@ static void add_bias(flp_row_statistics *part, const float *bias, float *logits,
         for (int i = 0; i < FLP_LANE_VECTORS; i++) {
             flp_float4 z = row[i] + bias[v];
             flp_int4 larger = z > largest.vector[i];
-            row[i] = z;
+            row[i] = soften(z, softcap);
             largest.vector[i] = flp_float4_select(larger, z, largest.vector[i]);
             index.vector[i] = flp_int4_select(larger, (flp_int4){0} + (first + v), index.vector[i]);
         }
@@ -37,41 +43,30 @@ static void add_bias(flp_row_statistics *part, const float *bias, float *logits,
     part->largest_index = index;
 }
 
-static inline flp_float4 scale_logit(flp_float4 z, flp_float4 scale, float softcap)
-{
-    if (softcap > 0) z = softcap * flp_float4_tanh(z * (1 / softcap));
-    return z * scale;
-}
-
-/* k = rint(largest z2). +inf stays and makes the row NaN by inf - inf; -inf becomes finite, for then 2^(-inf - k) is 0. */
-static void find_offset(flp_row_statistics *part, const flp_row_transform *transform)
-{
-    for (int i = 0; i < FLP_LANE_VECTORS; i++)
-        part->offset.vector[i] = scale_logit(part->largest.vector[i], transform->scale.vector[i], transform->softcap);
-    for (int lane = 0; lane < FLP_LANES; lane++) {
-        float k = rintf(part->offset.lane[lane]);
-        part->offset.lane[lane] = k > -FLT_MAX ? k : -FLT_MAX;
-    }
-}
-
 /* x 2^x, which is 0 at -inf and wherever 2^x is. */
 static inline flp_float4 moment_term(flp_float4 x, flp_float4 power)
 {
     return power * flp_float4_select(x < -127.0f, flp_float4_splat(-127.0f), x);
 }
 
-/* Inlined for each kind: with a constant softcap of 0 no tanh is left in the loop, without a moment nothing of that. */
-static inline __attribute__((always_inline)) void add_powers(flp_row_statistics *part, const flp_lanes *scale, float softcap,
-                                                             int wants_moment, float *logits, int count)
+/* Without an origin all terms are -inf or NaN: counted from 0 they are 0 or NaN. */
+static flp_float4 origin_of_powers(flp_float4 origin)
 {
+    return flp_float4_select(origin > -INFINITY, origin, flp_float4_splat(0));
+}
+
+static inline __attribute__((always_inline)) void add_powers(flp_row_statistics *part, const flp_lanes *scale, int wants_moment,
+                                                             const float *logits, int count)
+{
+    flp_lanes origin;
+    for (int i = 0; i < FLP_LANE_VECTORS; i++) origin.vector[i] = origin_of_powers(part->origin.vector[i]);
     for (int begin = 0; begin < count; begin += TERMS_IN_FLOAT) {
         int end = begin + TERMS_IN_FLOAT < count ? begin + TERMS_IN_FLOAT : count;
         flp_lanes sum = {.lane = {0}}, moment = {.lane = {0}};
         for (int v = begin; v < end; v++) {
-            flp_float4 *row = (flp_float4 *)(logits + v * FLP_LANES);
+            const flp_float4 *row = (const flp_float4 *)(logits + v * FLP_LANES);
             for (int i = 0; i < FLP_LANE_VECTORS; i++) {
-                row[i] = scale_logit(row[i], scale->vector[i], softcap);
-                flp_float4 x = row[i] - part->offset.vector[i], power = flp_float4_exp2(x);
+                flp_float4 x = (row[i] - origin.vector[i]) * scale->vector[i], power = flp_float4_exp2(x);
                 sum.vector[i] += power;
                 if (wants_moment) moment.vector[i] += moment_term(x, power);
             }
@@ -81,42 +76,97 @@ static inline __attribute__((always_inline)) void add_powers(flp_row_statistics 
     }
 }
 
-void flp_row_statistics_add(flp_row_statistics *statistics, const flp_row_transform *transform, const float *bias,
-                            float *logits, int count, int32_t first)
+/* ---- targets ---- */
+
+/* The targets among the entries: where each lies, NULL for none, and its logit with the bias. */
+typedef struct {
+    float *at[FLP_LANES], logit[FLP_LANES];
+} found_targets;
+
+static found_targets find_targets(const flp_row_targets *targets, const float *bias, float *logits, int count, int32_t first)
 {
-    flp_row_statistics part;
-    flp_row_statistics_clear(&part);
-    add_bias(&part, bias, logits, count, first);
-    find_offset(&part, transform);
-    if (transform->softcap > 0 && transform->wants_moment)
-        add_powers(&part, &transform->scale, transform->softcap, 1, logits, count);
-    else if (transform->softcap > 0)
-        add_powers(&part, &transform->scale, transform->softcap, 0, logits, count);
-    else if (transform->wants_moment)
-        add_powers(&part, &transform->scale, 0, 1, logits, count);
-    else
-        add_powers(&part, &transform->scale, 0, 0, logits, count);
-    flp_row_statistics_merge(statistics, &part);
+    found_targets found = {.at = {NULL}};
+    for (int lane = 0; targets != NULL && lane < FLP_LANES; lane++) {
+        int64_t v = (int64_t)targets->index[lane] - first;
+        if (targets->index[lane] < 0 || v < 0 || v >= count) continue;
+        found.at[lane] = logits + v * FLP_LANES + lane;
+        found.logit[lane] = *found.at[lane] + bias[v];
+    }
+    return found;
 }
 
-/* 2^x for an integer x <= 0; 0 where x is far below, NaN where it is NaN. */
-static double power_of_two(float x)
+static void leave_out(const found_targets *found)
 {
-    return isnan(x) ? NAN : x < -2000 ? 0 : ldexp(1, (int)x);
+    for (int lane = 0; lane < FLP_LANES; lane++)
+        if (found->at[lane] != NULL) *found->at[lane] = -INFINITY;
 }
 
-void flp_row_statistics_merge(flp_row_statistics *statistics, const flp_row_statistics *later)
+/* After the sums: the targets are entries again, and may be the largest. */
+static void put_back(const found_targets *found, float softcap, flp_row_targets *targets, flp_row_statistics *part)
 {
     for (int lane = 0; lane < FLP_LANES; lane++) {
-        float old = statistics->offset.lane[lane], new = later->offset.lane[lane];
-        float offset = old > new ? old : new;
-        double old_factor = old == offset ? 1 : power_of_two(old - offset);
-        double new_factor = new == offset ? 1 : power_of_two(new - offset);
-        /* sum (x + d) 2^(x + d) = 2^d (sum x 2^x + d sum 2^x) */
-        statistics->moment[lane] = old_factor * (statistics->moment[lane] + ((double)old - offset) * statistics->sum[lane]) +
-                                   new_factor * (later->moment[lane] + ((double)new - offset) * later->sum[lane]);
-        statistics->sum[lane] = statistics->sum[lane] * old_factor + later->sum[lane] * new_factor;
-        statistics->offset.lane[lane] = offset;
+        float logit = found->logit[lane];
+        int32_t *best = &part->largest_index.lane[lane];
+        if (found->at[lane] == NULL) continue;
+        *found->at[lane] = targets->z[lane] = soften(flp_float4_splat(logit), softcap)[0];
+        if (logit > part->largest.lane[lane] || (logit > -INFINITY && logit == part->largest.lane[lane] && targets->index[lane] < *best)) {
+            part->largest.lane[lane] = logit;
+            *best = targets->index[lane];
+        }
+    }
+}
+
+/* softcap(-inf) is finite, where there is an entry beside the target. */
+static void find_origin(flp_row_statistics *part, const found_targets *found, float softcap, int count)
+{
+    for (int i = 0; i < FLP_LANE_VECTORS; i++) part->origin.vector[i] = soften(part->largest.vector[i], softcap);
+    for (int lane = 0; lane < FLP_LANES; lane++)
+        if (count == 1 && found->at[lane] != NULL) part->origin.lane[lane] = -INFINITY;
+}
+
+void flp_row_statistics_add(flp_row_statistics *statistics, const flp_row_transform *transform, const float *bias,
+                            float *logits, int count, int32_t first, flp_row_targets *targets)
+{
+    found_targets found = find_targets(targets, bias, logits, count, first);
+    flp_row_statistics part;
+    flp_row_statistics_clear(&part);
+    leave_out(&found);
+    if (transform->softcap > 0)
+        add_bias(&part, bias, transform->softcap, logits, count, first);
+    else
+        add_bias(&part, bias, 0, logits, count, first);
+    leave_out(&found);
+    find_origin(&part, &found, transform->softcap, count);
+    if (transform->wants_moment)
+        add_powers(&part, &transform->scale, 1, logits, count);
+    else
+        add_powers(&part, &transform->scale, 0, logits, count);
+    put_back(&found, transform->softcap, targets, &part);
+    flp_row_statistics_merge(statistics, &part, transform);
+}
+
+/* ---- merging ---- */
+
+/* The sums of one part of a row, counted from another origin. Without an origin of their own they are 0 or NaN, wherever they are counted from. */
+static void move_origin(double *sum, double *moment, float from, float to, double scale)
+{
+    double change = ((double)from - to) * scale, power = exp2(change);
+    if (from == to || from == -INFINITY) return;
+    /* sum (x + d) 2^(x + d) = 2^d (sum x 2^x + d sum 2^x) */
+    *moment = power * (*moment + (change < -2000 ? -2000 : change) * *sum);
+    *sum *= power;
+}
+
+void flp_row_statistics_merge(flp_row_statistics *statistics, const flp_row_statistics *later, const flp_row_transform *transform)
+{
+    for (int lane = 0; lane < FLP_LANES; lane++) {
+        float old = statistics->origin.lane[lane], new = later->origin.lane[lane], origin = old > new ? old : new;
+        double sum = later->sum[lane], moment = later->moment[lane], scale = transform->scale.lane[lane];
+        move_origin(&statistics->sum[lane], &statistics->moment[lane], old, origin, scale);
+        move_origin(&sum, &moment, new, origin, scale);
+        statistics->sum[lane] += sum;
+        statistics->moment[lane] += moment;
+        statistics->origin.lane[lane] = origin;
         if (later->largest.lane[lane] > statistics->largest.lane[lane]) {
             statistics->largest.lane[lane] = later->largest.lane[lane];
             statistics->largest_index.lane[lane] = later->largest_index.lane[lane];

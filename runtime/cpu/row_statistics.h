@@ -17,29 +17,35 @@ typedef union {
     int32_t lane[FLP_LANES];
 } flp_int_lanes;
 
-/* sum_v exp(z[v]) = sum * 2^offset. The offset is an integer, so that changing it rounds nothing. */
+/* With z = softcap(logit), c tanh(logit / c) or the logit where c is 0, and d = (z - origin) scale: sum of 2^d of all entries but the target. Taking
+ * the difference first loses nothing, however large the logits are. */
 typedef struct {
     double sum[FLP_LANES];
-    double moment[FLP_LANES];    /* sum_v (z2[v] - offset) 2^(z2[v] - offset), for the entropy; only where the transform asks for it */
-    flp_lanes offset;            /* -FLT_MAX: nothing but -inf seen */
+    double moment[FLP_LANES];    /* sum of d 2^d, for the entropy; only where the transform asks for it */
+    flp_lanes origin;            /* the largest z of them; -inf: nothing but -inf and NaN seen */
     flp_lanes largest;           /* logit before softcap and temperature; NaN never wins */
     flp_int_lanes largest_index; /* the smallest index of that value; 0: nothing but -inf and NaN seen */
 } flp_row_statistics;
 
-/* z2 = log2(e) / temperature * softcap(logit), the softcap being c tanh(logit / c), or nothing where c is 0. */
 typedef struct {
     flp_lanes scale; /* log2(e) / temperature */
     float softcap;
     int wants_moment;
 } flp_row_transform;
 
+/* Each row's target, which has no part in its sums: cpu/target_share.h. */
+typedef struct {
+    int32_t index[FLP_LANES]; /* -1: none */
+    float z[FLP_LANES];       /* written when the target's entry is taken in */
+} flp_row_targets;
+
 void flp_row_statistics_clear(flp_row_statistics *statistics);
 
-/* Takes in `count` vocabulary entries from index `first` on. logits [count][16], 16-byte aligned; on return they hold z2.
- * bias [count] is added first. */
+/* Takes in `count` vocabulary entries from index `first` on. logits [count][16], 16-byte aligned; on return they hold z. bias [count] is added
+ * first. targets: NULL for none. */
 void flp_row_statistics_add(flp_row_statistics *statistics, const flp_row_transform *transform, const float *bias, float *logits,
-                            int count, int32_t first);
+                            int count, int32_t first, flp_row_targets *targets);
 
 /* The statistics of both parts; `later` holds larger indices. */
-void flp_row_statistics_merge(flp_row_statistics *statistics, const flp_row_statistics *later);
+void flp_row_statistics_merge(flp_row_statistics *statistics, const flp_row_statistics *later, const flp_row_transform *transform);
 #endif

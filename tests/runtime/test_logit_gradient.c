@@ -40,7 +40,8 @@ static void set_up(fixture *f, float softcap, double temperature)
         for (int v = 0; v < COUNT; v++) entropy -= exp(z_of(f, v, lane)) / sum * (z_of(f, v, lane) - log(sum));
         f->gradient.transform.scale.lane[lane] = (float)(1.44269504088896340736 / temperature);
         f->row[lane] = (flp_logit_gradient_row){.g_logp = 1, .g_lse = 0.5 * (lane - 8), .g_entropy = 0.25 * lane, .temperature = temperature,
-                                                .lse = log(sum), .entropy = entropy, .target = lane + 3};
+                                                .shares = flp_row_shares_of_lse(log(sum), entropy, NAN, 1.44269504088896340736 / temperature),
+                                                .target = lane + 3};
         flp_logit_gradient_set(&f->gradient, lane, &f->row[lane]);
         for (int v = 0; v < COUNT; v++) f->logits[v * FLP_LANES + lane] = logit(v, lane);
     }
@@ -49,9 +50,9 @@ static void set_up(fixture *f, float softcap, double temperature)
 static double wanted(const fixture *f, int v, int lane)
 {
     const flp_logit_gradient_row *row = &f->row[lane];
-    double c = f->gradient.transform.softcap, log_p = z_of(f, v, lane) - row->lse, p = exp(log_p);
+    double c = f->gradient.transform.softcap, log_p = z_of(f, v, lane) - row->shares.lse, p = exp(log_p);
     double t = c > 0 ? tanh(((double)logit(v, lane) + f->bias[v]) / c) : 0;
-    double a = row->g_logp * ((v == row->target) - p) + row->g_lse * p - row->g_entropy * p * (log_p + row->entropy);
+    double a = row->g_logp * ((v == row->target) - p) + row->g_lse * p - row->g_entropy * p * (log_p + row->shares.entropy);
     return a / row->temperature * (1 - t * t);
 }
 
@@ -86,7 +87,8 @@ static void a_capped_logit_keeps_its_small_slope(void **state)
     f.bias[0] = 0;
     flp_logit_gradient plain = f.gradient;
     for (int lane = 0; lane < FLP_LANES; lane++) {
-        flp_logit_gradient_row row = {.g_logp = 1, .temperature = 1, .lse = 1e6, .target = 0}; /* p = 0 */
+        flp_logit_gradient_row row = {.g_logp = 1, .temperature = 1, .shares = flp_row_shares_of_lse(1e6, 0, NAN, 1.44269504088896340736),
+                                      .target = 0}; /* p = 0 */
         flp_logit_gradient_set(&plain, lane, &row);
     }
     flp_logit_gradient_apply(&plain, f.bias, NULL, f.logits, 1, 0);
@@ -114,7 +116,7 @@ static void a_row_of_nothing_is_nan(void **state)
     (void)state;
     static fixture f;
     set_up(&f, 0, 1);
-    flp_logit_gradient_row row = {.g_logp = 1, .temperature = 1, .lse = -INFINITY, .target = 1};
+    flp_logit_gradient_row row = {.g_logp = 1, .temperature = 1, .shares = flp_row_shares_of_lse(-INFINITY, 0, NAN, 1.44269504088896340736), .target = 1};
     flp_logit_gradient_set(&f.gradient, 2, &row);
     f.logits[2] = -INFINITY;
     flp_logit_gradient_apply(&f.gradient, f.bias, NULL, f.logits, 1, 0);
