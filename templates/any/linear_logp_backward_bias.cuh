@@ -10,9 +10,9 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_bia
     static_assert(sizeof(part) == Config::shared_bytes, "gen/kernels/linear_logp_backward_bias.lua disagrees");
     wait_for_previous_kernel();
     allow_next_kernel();
-    int column = blockIdx.x * 32 + lane_index(), rows = counted(params.row_count, params.rows);
-    bool is_column = column < params.columns;
-    int target = params.first_column + column;
+    int column = column_at(blockIdx.x * 32, lane_index()), rows = counted(params.row_count, params.rows);
+    bool is_column = is_before(column, params.columns);
+    int target = column_at(params.first_column, column);
     auto from = (const element *)params.gradients + (is_column ? column : 0);
     float sum = 0;
 #pragma unroll 8

@@ -39,7 +39,7 @@ template <class Config> struct TokenLosses {
     __device__ __forceinline__ double mean_class_weight() const {
         if (!params.class_weights) return 1;
         double sum = 0;
-        for (int v = threadIdx.x; v < params.vocab; v += Config::threads) sum += class_weight(v);
+        for (int v = threadIdx.x; is_before(v, params.vocab); v = column_at(v, Config::threads)) sum += class_weight(v);
         return add_threads(sum) / params.vocab;
     }
 

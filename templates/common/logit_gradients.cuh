@@ -29,15 +29,15 @@ template <class Config> struct LogitGradients {
     // has_large: a row may have logits as large_logits.cuh means them.
     template <bool has_large>
     __device__ __forceinline__ void transform_pieces(const LogitGradientsParams &params, float (&z)[count], int first_column) const {
-        int column = first_column + 2 * (lane_index() % 4); // the thread's first
+        int column = column_at(first_column, 2 * (lane_index() % 4)); // the thread's first
 #pragma unroll
-        for (int i = 0; i < count; i += piece) transform_piece<has_large>(params, &z[i], column + offset(i));
+        for (int i = 0; i < count; i += piece) transform_piece<has_large>(params, &z[i], column_at(column, offset(i)));
     }
 
     // The branches in it are where the compiler cannot interleave one piece with the next: over all accumulators it takes three
     // times as long, and more registers than there are.
     template <bool has_large> __device__ __forceinline__ void transform_piece(const LogitGradientsParams &params, float *z, int column) const {
-        int target[2] = {row[0].target - column, row[1].target - column};
+        int target[2] = {columns_left(column, row[0].target), columns_left(column, row[1].target)};
         constexpr float correction = Config::has_bias || Config::has_softcap ? 1 : Config::correction;
         float scale[2] = {row[0].scale * correction, row[1].scale * correction};
         if constexpr (Config::has_bias) add_bias(params, z, column);
@@ -45,17 +45,17 @@ template <class Config> struct LogitGradients {
 #pragma unroll
         for (int i = 0; i < piece; i++) {
             int h = (i >> 1) & 1;
-            z[i] = derivative<has_large>(params, z[i], scale[h], row[h], column + offset(i));
+            z[i] = derivative<has_large>(params, z[i], scale[h], row[h], column_at(column, offset(i)));
         }
         // Of -inf the rest is 0 by itself.
         if constexpr (Config::has_softcap || Config::wants_logit_sum)
             if (has_targets) clear_targets(z, target);
-        mask(z, params.vocab - column);
+        mask(z, columns_left(column, params.vocab));
     }
 
     __device__ __forceinline__ static void add_bias(const LogitGradientsParams &params, float *z, int column) {
         auto bias = (const typename Config::bias_element *)params.bias + column;
-        int left = params.vocab - column;
+        int left = columns_left(column, params.vocab);
 #pragma unroll
         for (int i = 0; i < piece; i += 4) {
 #pragma unroll
@@ -84,7 +84,7 @@ template <class Config> struct LogitGradients {
         if constexpr (!Config::wants_logit_sum) return derivative;
         float weight = 1;
         if constexpr (Config::has_class_weights)
-            weight = v < params.vocab ? to_float(((const typename Config::class_element *)params.class_weights)[v]) : 0;
+            weight = is_before(v, params.vocab) ? to_float(((const typename Config::class_element *)params.class_weights)[v]) : 0;
         return fmaf(row.level, weight, derivative);
     }
 

@@ -74,12 +74,12 @@ template <class Config> struct RowStatistics {
     // Accumulator i's column, from the thread's first one on. Comparisons are of this constant with a distance: the columns themselves would
     // take as many instructions and registers.
     __device__ __forceinline__ static constexpr int place(int i) { return (i / 4) * 8 + (i & 1); }
-    __device__ __forceinline__ static int thread_column(int first_column) { return first_column + 2 * (lane_index() % 4); }
+    __device__ __forceinline__ static int thread_column(int first_column) { return column_at(first_column, 2 * (lane_index() % 4)); }
 
     // Of some accumulators, as what follows: first_column is the warp's first there.
     template <int some = count> __device__ __forceinline__ static void add_bias(const LinearLogpParams &params, float *z, int first_column) {
         auto bias = (const typename Config::bias_element *)params.bias + thread_column(first_column);
-        int left = params.vocab - thread_column(first_column);
+        int left = columns_left(thread_column(first_column), params.vocab);
 #pragma unroll
         for (int i = 0; i < some; i += 4) {
 #pragma unroll
@@ -94,8 +94,8 @@ template <class Config> struct RowStatistics {
 
     // Columns past the vocabulary can be neither the maximum nor a term of the sum.
     template <int some = count> __device__ __forceinline__ static void mask(const LinearLogpParams &params, float *z, int first_column) {
-        if (params.vocab - first_column >= 2 * some) return; // the sum may be beyond an int
-        int left = params.vocab - thread_column(first_column);
+        if (columns_left(first_column, params.vocab) >= 2 * some) return;
+        int left = columns_left(thread_column(first_column), params.vocab);
 #pragma unroll
         for (int i = 0; i < some; i++)
             if (place(i) >= left) z[i] = -infinity;
@@ -125,7 +125,7 @@ template <class Config> struct RowStatistics {
     // Out of the row it goes; stores: to the combine, as it is, with the scale that makes it z2.
     template <bool stores>
     __device__ __forceinline__ void take_target(const LinearLogpParams &params, float (&z)[count], const float (&scale)[2], int first_column) {
-        int local[2] = {target[0] - thread_column(first_column), target[1] - thread_column(first_column)};
+        int local[2] = {columns_left(thread_column(first_column), target[0]), columns_left(thread_column(first_column), target[1])};
         if (!warp_any((unsigned)local[0] < Config::fragment_columns || (unsigned)local[1] < Config::fragment_columns)) return;
         if constexpr (stores) {
             float logit[2] = {0, 0};
@@ -206,7 +206,7 @@ template <class Config> struct RowStatistics {
 
     template <int some>
     __device__ __forceinline__ void add_logits(const LinearLogpParams &params, const float *z, const float (&scale)[2], int first_column) {
-        int v = thread_column(first_column), left = params.vocab - v;
+        int v = thread_column(first_column), left = columns_left(v, params.vocab);
 #pragma unroll
         for (int i = 0; i < some; i++) {
             int h = (i >> 1) & 1;
@@ -239,7 +239,7 @@ template <class Config> struct RowStatistics {
         float scale[2];
         load_scale(params, scale);
 #pragma unroll
-        for (int i = 0; i < count; i += piece) transform<piece>(params, &z[i], scale, first_column + place(i));
+        for (int i = 0; i < count; i += piece) transform<piece>(params, &z[i], scale, column_at(first_column, place(i)));
         take_target<true>(params, z, scale, first_column);
 
         float tile_sum[2], tile_moment[2];

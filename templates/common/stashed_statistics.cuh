@@ -21,7 +21,7 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
         Base::load_scale(params, scale);
 #pragma unroll
         for (int i = 0; i < count; i += Base::piece)
-            Base::template transform<Base::piece>(params, &z[i], scale, first_column + Base::place(i));
+            Base::template transform<Base::piece>(params, &z[i], scale, column_at(first_column, Base::place(i)));
     }
 
     // z: hidden . weight^T of the vocabulary's first columns and the rows from `first` on. Leaves the rows' offsets and clears their flags.

@@ -7,7 +7,7 @@ __device__ __forceinline__ int first_term(const TargetTerm *terms, int count, in
     int low = 0, high = count;
     while (low < high) {
         int step = ceil_div(high - low, 32), probe = low + lane_index() * step;
-        int below = __popc(warp_ballot(probe < high && terms[probe].target < target));
+        int below = __popc(warp_ballot(probe < high && is_before(terms[probe].target, target)));
         high = min(high, low + below * step);
         low = below > 0 ? low + (below - 1) * step + 1 : high;
     }
@@ -41,7 +41,7 @@ template <class Config> struct TargetTerms {
 
     // Row i of the other operand onto row h of the thread's two.
     template <int h> __device__ __forceinline__ void add_row(float (&d)[count], float by, int i) const {
-        int c = column + 2 * (lane_index_reread() % 4), left = params.columns - c;
+        int c = column_at(column, 2 * (lane_index_reread() % 4)), left = columns_left(c, params.columns);
         const element *from = other(i, c);
         if constexpr (sizeof(element) == 2) {
             if (has_pairs() && left >= 2 * count - 6) return add_pairs<h>(d, by, (const u32 *)from);
@@ -97,8 +97,8 @@ template <class Config> struct TargetTerms {
     template <class Each> __device__ __forceinline__ void visit(int first, int size, Each each) const {
         for (int at = first_term(params.terms, terms, first); at < terms; at += 32) {
             int mine = at + lane_index();
-            TargetTerm term = mine < terms ? params.terms[mine] : TargetTerm{first + size, 0, 0, 0};
-            bool is_here = term.target < first + size;
+            TargetTerm term = mine < terms ? params.terms[mine] : TargetTerm{column_at(first, size), 0, 0, 0};
+            bool is_here = is_before(term.target, column_at(first, size));
             float by = is_here ? params.targets[term.at].derivative * factor : 0;
             int here = __popc(warp_ballot(is_here));
             for (int i = 0; i < here; i++) each(shuffle(term.target, i) - first, shuffle(by, i), shuffle(term.row, i));
@@ -109,7 +109,7 @@ template <class Config> struct TargetTerms {
     // out's rows are vocabulary entries.
     __device__ __forceinline__ void add_down(float (&d)[count]) const {
         int line = lane_index_reread() / 4;
-        visit(params.first_target + row, 16, [&](int distance, float by, int i) {
+        visit(column_at(params.first_target, row), 16, [&](int distance, float by, int i) {
             if (distance == line) add_row<0>(d, by, i);
             if (distance == line + 8) add_row<1>(d, by, i);
         });
@@ -117,7 +117,7 @@ template <class Config> struct TargetTerms {
 
     // out's columns are.
     __device__ __forceinline__ void add_across(float (&d)[count]) const {
-        visit(params.first_target + column, Config::fragment_columns, [&](int distance, float by, int i) {
+        visit(column_at(params.first_target, column), Config::fragment_columns, [&](int distance, float by, int i) {
             float x[2];
             pick(i, x);
             put(d, distance, by, x);

@@ -20,7 +20,7 @@ template <class Config> __device__ __forceinline__ void linear_logp(const Linear
         warp.begin(params, unit.row_block * Config::block_rows + product.row);
         for (int tile = unit.first_tile; tile < unit.first_tile + unit.tiles; tile++) {
             product.multiply(d, feed, matrices, steps);
-            int column = tile * Config::block_vocab + product.column;
+            int column = column_at(tile * Config::block_vocab, product.column);
 #pragma unroll
             for (int i = 0; i < product.row_blocks; i++) warp.statistics[i].absorb(params, d[i], column, tile == unit.first_tile);
         }

@@ -20,12 +20,12 @@ template <class Config> __device__ __forceinline__ void linear_logp_grad_logits(
     int row_block, column_tile;
     while (tiles.next(row_block, column_tile)) {
         product.multiply(d, feed, matrices, steps);
-        int row = row_block * Config::block_rows + product.row, column = column_tile * Config::block_vocab + product.column;
+        int row = row_block * Config::block_rows + product.row, column = column_at(column_tile * Config::block_vocab, product.column);
 #pragma unroll
         for (int i = 0; i < product.row_blocks; i++) {
             LogitGradients<Config> gradients; // read here rather than held through the products
             gradients.begin(params, row + 16 * i);
-            gradients.transform(params, d[i], params.first_column + column);
+            gradients.transform(params, d[i], column_at(params.first_column, column));
             TileStore<Config>::store(out, d[i], row + 16 * i, column);
         }
     }

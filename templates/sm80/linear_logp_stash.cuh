@@ -49,7 +49,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_stash(const 
         if (keeps) warp.begin(params, row);
         for (int tile = unit.first_tile; tile < unit.first_tile + unit.tiles; tile++) {
             product.multiply(d, feed, matrices, steps);
-            if (keeps) warp.absorb(params, d, row, tile * Config::block_vocab + product.column);
+            if (keeps) warp.absorb(params, d, row, column_at(tile * Config::block_vocab, product.column));
             else warp.find_offsets(params, d, row, unit.row_block);
         }
         if (keeps) warp.finish(shared, params, product.row, unit.split);

@@ -23,7 +23,7 @@ template <class Config> __device__ __forceinline__ void matrix_product(const Mat
     int row_block, column_tile;
     while (tiles.next(row_block, column_tile)) {
         product.multiply(d, feed, matrices, steps);
-        int row = row_block * Config::block_rows + product.row, column = column_tile * Config::block_vocab + product.column;
+        int row = row_block * Config::block_rows + product.row, column = column_at(column_tile * Config::block_vocab, product.column);
 #pragma unroll
         for (int i = 0; i < product.row_blocks; i++) {
             scale_product(d[i], params.factor, steps);

@@ -28,7 +28,7 @@ template <class Config> struct TileStore {
     // value(i): what takes accumulator i's place, asked for once each and row by row, but for rows outside the matrix.
     template <int count, class Value>
     __device__ __forceinline__ static void store_values(const OutMatrix<Out> &out, int row, int column, Value value) {
-        int lane = lane_index_reread(), c = column + 2 * (lane % 4);
+        int lane = lane_index_reread(), c = column_at(column, 2 * (lane % 4)), behind = columns_left(c, out.columns);
         bool has_pairs = out.has_pairs();
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -37,7 +37,7 @@ template <class Config> struct TileStore {
             Out *to = out.data + r * out.stride + c;
 #pragma unroll
             for (int i = 0; i < count; i += 4) {
-                int left = out.columns - c - 2 * i;
+                int left = behind - 2 * i;
                 float first = value(i + 2 * h), second = value(i + 2 * h + 1);
                 if (left >= 2 && has_pairs) {
                     update_pair(make_float2(first, second), to + 2 * i);

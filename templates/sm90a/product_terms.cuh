@@ -38,7 +38,7 @@ template <class Config> struct TermsAhead {
         for (int turn = 0; tiles.next(row_block, column_tile); turn++) {
             int b = turn % 2, row = (row_block * Config::cluster + rank) * Config::block_rows, column = column_tile * Config::block_vocab;
             mbarrier_wait(shared_address(&shared.empty[b]), turn / 2 % 2 ^ 1);
-            find(shared.bound[b], shared.term[b], params, params.first_target + (is_down ? row : column), count);
+            find(shared.bound[b], shared.term[b], params, column_at(params.first_target, is_down ? row : column), count);
             mbarrier_arrive(shared_address(&shared.full[b]));
         }
     }
@@ -47,10 +47,10 @@ template <class Config> struct TermsAhead {
         int lane = lane_index(), begin = first_term(params.terms, count, first), before = 0, found = 32;
         for (int at = begin; found == 32; at += 32) {
             int mine = at + lane;
-            TargetTerm own = mine < count ? params.terms[mine] : TargetTerm{first + lists * width, 0, 0, 0};
-            if (at == begin && own.target < first + lists * width) term[lane] = Term{own.target, own.row, params.targets[own.at].derivative};
+            TargetTerm own = mine < count ? params.terms[mine] : TargetTerm{column_at(first, lists * width), 0, 0, 0};
+            if (at == begin && is_before(own.target, column_at(first, lists * width))) term[lane] = Term{own.target, own.row, params.targets[own.at].derivative};
             for (int list = 0; list <= lists; list++) {
-                found = __popc(warp_ballot(own.target < first + list * width));
+                found = __popc(warp_ballot(is_before(own.target, column_at(first, list * width))));
                 if (lane == list) before += found;
             }
         }

@@ -48,7 +48,7 @@ template <class Config> struct TileStore {
     }
 
     template <int count> __device__ __forceinline__ static void add(const OutMatrix<Out> &old, float (&d)[count], int row, int column) {
-        int lane = lane_index(), c = column + 2 * (lane % 4);
+        int lane = lane_index(), c = column_at(column, 2 * (lane % 4)), left = columns_left(c, old.columns);
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             int r = row + lane / 4 + 8 * h;
@@ -56,8 +56,8 @@ template <class Config> struct TileStore {
             const Out *from = old.data + r * old.stride + c;
 #pragma unroll
             for (int i = 0; i < count; i += 4) {
-                if (c + 2 * i < old.columns) d[i + 2 * h] += to_float(from[2 * i]);
-                if (c + 2 * i + 1 < old.columns) d[i + 2 * h + 1] += to_float(from[2 * i + 1]);
+                if (2 * i < left) d[i + 2 * h] += to_float(from[2 * i]);
+                if (2 * i + 1 < left) d[i + 2 * h + 1] += to_float(from[2 * i + 1]);
             }
         }
     }
