@@ -49,7 +49,7 @@ int flp_random_is_right(const char *name, int dtype, double got, double want, do
     if (isinf(want))
         return got == want;
     if (isinf(got) || (dtype == FLP_F32 && fabs(got) >= FLT_MAX * (1 - 0x1p-12)))
-        return fabs(want) + bound >= (dtype == FLP_F32 ? FLT_MAX * (1 - 0x1p-12) : limit) && (got < 0) == (want < 0);
+        return fabs(want) + bound >= (dtype == FLP_F32 ? FLT_MAX * (1 - 0x1p-12) : limit) && ((got < 0) == (want < 0) || fabs(want) <= bound);
     bound += flp_random_unit_of(dtype, fabs(want) + bound) / 2;
     note(name, fabs(got - want) / bound);
     return fabs(got - want) <= bound;

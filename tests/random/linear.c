@@ -25,26 +25,14 @@ static void ask_forward(const flp_random_problem *p, flp_linear_logp_problem *as
     };
 }
 
-static flp_status format(const flp_random_linear *linear, char *text, size_t bytes)
+/* The rows that a plan is made for without one of the caller's. KEEP IN STEP: row buckets (runtime/plan/dispatch.c). */
+static int64_t bucket_of(int64_t rows)
 {
-    return linear->problem->operator == FLP_RANDOM_CROSS_ENTROPY ? flp_linear_cross_entropy_problem_format(&linear->asked, text, bytes)
-                                                                 : flp_linear_logp_backward_problem_format(&linear->asked.backward, text, bytes);
-}
+    int64_t bucket = rows <= 64 ? 64 : rows <= 128 ? 128 : 1024;
 
-/* The least is what the library itself says. */
-static int64_t find_budget(flp_random_linear *linear)
-{
-    const flp_random_problem *p = linear->problem;
-    const char *place;
-    char text[1024];
-
-    if (p->budget < 0)
-        return 0;
-    linear->asked.backward.memory_budget = 1;
-    if (format(linear, text, sizeof(text)) == FLP_OK || !(place = strstr(flp_error_message(), "at least ")))
-        return 1;
-    const int64_t least = strtoll(place + strlen("at least "), NULL, 10), more = least * 3 + (p->n + p->spare) * p->v * 4 + (p->n + p->spare) * p->d * 8;
-    return least + (int64_t)(p->budget * p->budget * (double)more);
+    while (bucket < rows)
+        bucket *= 2;
+    return bucket;
 }
 
 static void ask(flp_random_linear *linear)
@@ -69,7 +57,6 @@ static void ask(flp_random_linear *linear)
     linear->asked.token_weights = p->tokens;
     linear->asked.entropy = p->operator == FLP_RANDOM_CROSS_ENTROPY && p->entropy;
     strcpy(linear->asked.token_loss, losses[p->loss]);
-    backward->memory_budget = p->operator == FLP_RANDOM_LINEAR ? 0 : find_budget(linear);
 }
 
 /* ---- the truth of a loss ---- */
@@ -155,6 +142,36 @@ static flp_status create_plan(run *r)
     if (r->linear->problem->operator == FLP_RANDOM_LINEAR_BACKWARD)
         return flp_linear_logp_backward_plan_create(r->machine->context, &asked->backward, &r->plan);
     return flp_linear_cross_entropy_plan_create(r->machine->context, asked, &r->plan);
+}
+
+/* The least is what the library itself says when it refuses less. */
+static int64_t least_budget(run *r)
+{
+    static const char words[] = "at least ";
+    const char *place;
+
+    r->linear->asked.backward.memory_budget = 1;
+    if (create_plan(r) == FLP_OK) {
+        flp_plan_destroy(r->plan);
+        r->plan = NULL;
+        return 1;
+    }
+    place = strstr(flp_error_message(), words);
+    return place ? strtoll(place + strlen(words), NULL, 10) : 1;
+}
+
+static void choose_budget(run *r)
+{
+    const flp_random_problem *p = r->linear->problem;
+    flp_linear_logp_backward_problem *backward = &r->linear->asked.backward;
+    const int64_t rows = p->dispatched ? bucket_of(p->n) : p->n + p->spare, asked = backward->forward.rows;
+
+    if (p->budget < 0 || p->operator == FLP_RANDOM_LINEAR)
+        return;
+    backward->forward.rows = rows;
+    const int64_t least = least_budget(r), more = least * 3 + rows * p->v * 4 + rows * p->d * 8;
+    backward->memory_budget = least + (int64_t)(p->budget * p->budget * (double)more);
+    backward->forward.rows = asked;
 }
 
 static flp_status run_forward(const run *r)
@@ -258,6 +275,7 @@ static int run_linear(void *state, const flp_random_machine *machine, char *mess
 
     if (flp_token_loss_define(machine->context, flp_cross_entropy_case_loss_name, flp_cross_entropy_case_loss) != FLP_OK)
         return fail(&r, "flp_token_loss_define");
+    choose_budget(&r);
     if (!p->dispatched && create_plan(&r) != FLP_OK)
         return fail(&r, "plan");
     flp_random_memory_restore(&r.linear->memory);
@@ -273,4 +291,15 @@ static int run_linear(void *state, const flp_random_machine *machine, char *mess
     return done;
 }
 
-const flp_random_family flp_random_linear_family = { make, run_linear, free_linear };
+static void warm(void *state, const flp_random_machine *machine)
+{
+    run r = { .linear = state, .machine = machine };
+
+    if (flp_token_loss_define(machine->context, flp_cross_entropy_case_loss_name, flp_cross_entropy_case_loss) != FLP_OK)
+        return;
+    choose_budget(&r);
+    if (create_plan(&r) == FLP_OK)
+        flp_plan_destroy(r.plan);
+}
+
+const flp_random_family flp_random_linear_family = { make, warm, run_linear, free_linear };

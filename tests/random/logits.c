@@ -415,7 +415,7 @@ static flp_status execute_backward(const random_logits *logits, const flp_random
         .logits_rows = p->indexed ? logits->all_rows : 0, .ignore_index = p->ignore_index, .temperature = p->temperature,
         .row_temperature = AT(FLP_RANDOM_ROW_TEMPERATURE), .g_logp = AT(FLP_RANDOM_G_LOGP), .g_lse = AT(FLP_RANDOM_G_LSE), .g_entropy = AT(FLP_RANDOM_G_ENTROPY),
         .lse = AT(p->fused ? FLP_RANDOM_LSE : FLP_RANDOM_GIVEN_LSE), .entropy = AT(p->fused ? FLP_RANDOM_ENTROPY : FLP_RANDOM_GIVEN_ENTROPY),
-        .logp = AT(FLP_RANDOM_LOGP), .grad_logits = AT(p->in_place ? FLP_RANDOM_HIDDEN : FLP_RANDOM_GRAD_HIDDEN), .workspace = AT(FLP_RANDOM_WORKSPACE),
+        .logp = AT(p->fused ? FLP_RANDOM_LOGP : FLP_RANDOM_GIVEN_LOGP), .grad_logits = AT(p->in_place ? FLP_RANDOM_HIDDEN : FLP_RANDOM_GRAD_HIDDEN), .workspace = AT(FLP_RANDOM_WORKSPACE),
         .workspace_bytes = logits->memory.buffer[FLP_RANDOM_WORKSPACE].data_bytes, .flags = flags_of(p)
     };
 #undef AT
@@ -439,6 +439,12 @@ static int run_once(random_logits *logits, const flp_random_machine *machine, fl
     return done;
 }
 
+static flp_status create_plan(const random_logits *logits, const flp_random_machine *machine, flp_plan **plan)
+{
+    return is_backward(logits->problem) ? flp_logits_logp_backward_plan_create(machine->context, &logits->backward, plan)
+                                        : flp_logits_logp_plan_create(machine->context, &logits->forward, plan);
+}
+
 static int run_logits(void *state, const flp_random_machine *machine, char *message, size_t bytes)
 {
     random_logits *logits = state;
@@ -448,8 +454,7 @@ static int run_logits(void *state, const flp_random_machine *machine, char *mess
     int done = 1;
 
     if (!p->dispatched)
-        status = is_backward(p) ? flp_logits_logp_backward_plan_create(machine->context, &logits->backward, &plan)
-                                : flp_logits_logp_plan_create(machine->context, &logits->forward, &plan);
+        status = create_plan(logits, machine, &plan);
     if (status != FLP_OK) {
         snprintf(message, bytes, "plan: %s", flp_error_message());
         return 0;
@@ -468,4 +473,13 @@ static int run_logits(void *state, const flp_random_machine *machine, char *mess
     return done;
 }
 
-const flp_random_family flp_random_logits_family = { make, run_logits, free_logits };
+static void warm(void *state, const flp_random_machine *machine)
+{
+    random_logits *logits = state;
+    flp_plan *plan = NULL;
+
+    if (create_plan(logits, machine, &plan) == FLP_OK)
+        flp_plan_destroy(plan);
+}
+
+const flp_random_family flp_random_logits_family = { make, warm, run_logits, free_logits };

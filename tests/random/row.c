@@ -36,8 +36,6 @@ static double find_largest(const flp_random_row_inputs *inputs, double *z, int64
             largest = z[v];
         if (logit > inputs->logit[*first])
             *first = v;
-        if (isnan(logit) || logit == INFINITY)
-            *first = 0, usable = cap > 0 && logit == INFINITY ? usable : 0;
     }
     return usable ? largest : NAN;
 }
@@ -70,11 +68,11 @@ static void find_logp(const flp_random_row_inputs *inputs, const double *z, cons
     if (t < 0)
         return;
     const double ratio = sum_of_others(inputs, z, z[t], t);
-    row->logp = isfinite(ratio) ? -log1p(ratio) : z[t] - row->lse;
+    row->logp = isfinite(ratio) ? -log1p(ratio) : z[t] - row->largest - row->log_sum;
     row->rest = -expm1(row->logp);
     for (int64_t v = 0; v < inputs->vocab; v++)
         if (v != t && z[v] > -INFINITY)
-            others += exp(z[v] - row->lse) * expm1(fmin(e[v], 700));
+            others += exp(z[v] - row->largest - row->log_sum) * expm1(fmin(e[v], 700));
     row->logp_error = fmin(1, row->rest * exp(fmin(e[t], 700))) * e[t] + fmin(others, row->rest > 0 ? row->rest * 700 : 0) +
                       u * (sum_roundings * row->rest + 4 * fabs(row->logp));
     if (flp_random_pending().likely_targets)
@@ -83,19 +81,18 @@ static void find_logp(const flp_random_row_inputs *inputs, const double *z, cons
         row->logp_error = 0;
 }
 
-static void find_entropy(const flp_random_row_inputs *inputs, const double *z, const double *e, int64_t best, flp_random_row *row)
+static void find_entropy(const flp_random_row_inputs *inputs, const double *z, const double *e, flp_random_row *row)
 {
-    const double log_best = -log1p(sum_of_others(inputs, z, row->largest, best));
     double moments = 0, tilt = 0;
 
     row->entropy = 0;
     for (int64_t v = 0; v < inputs->vocab; v++) {
-        const double log_p = v == best ? log_best : z[v] - row->lse, p = exp(log_p);
+        const double log_p = z[v] - row->largest - row->log_sum, p = exp(log_p);
         if (p > 0)
             row->entropy -= p * log_p, moments += p * fabs(log_p);
     }
     for (int64_t v = 0; v < inputs->vocab; v++) {
-        const double log_p = v == best ? log_best : z[v] - row->lse, p = exp(log_p);
+        const double log_p = z[v] - row->largest - row->log_sum, p = exp(log_p);
         if (p > 0)
             tilt += p * fabs(log_p + row->entropy) * expm1(fmin(e[v], 700));
     }
@@ -122,14 +119,15 @@ void flp_random_row_compute(const flp_random_row_inputs *inputs, double *z, doub
     find_errors(inputs, row->largest, z, e);
     while (z[best] != row->largest)
         best++;
-    row->lse = row->largest + log1p(sum_of_others(inputs, z, row->largest, best));
+    row->log_sum = log1p(sum_of_others(inputs, z, row->largest, best));
+    row->lse = row->largest + row->log_sum;
     for (int64_t v = 0; v < inputs->vocab; v++)
         if (z[v] > -INFINITY)
-            growth += exp(z[v] - row->lse + fmin(e[v], 700));
+            growth += exp(z[v] - row->largest - row->log_sum + fmin(e[v], 700));
     row->sum_error = fmin(log(growth), 700) + sum_roundings * u;
     row->lse_error = row->sum_error + u * (4 * fabs(row->lse) + 3 * fabs(row->largest));
     find_logp(inputs, z, e, row);
-    find_entropy(inputs, z, e, best, row);
+    find_entropy(inputs, z, e, row);
 }
 
 int flp_random_row_may_be_first(const flp_random_row_inputs *inputs, const flp_random_row *row, int64_t v)
@@ -157,7 +155,7 @@ void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp
 
     for (int64_t v = 0; v < inputs->vocab; v++) {
         const double x = cap > 0 ? inputs->logit[v] / cap : 0, slope = cap > 0 ? 1 / (cosh(x) * cosh(x)) : 1;
-        const double log_p = z[v] - row->lse, p = exp(log_p), surprise = p > 0 && g->entropy != 0 ? log_p + row->entropy : 0;
+        const double log_p = z[v] - row->largest - row->log_sum, p = exp(log_p), surprise = p > 0 && g->entropy != 0 ? log_p + row->entropy : 0;
         const double level = g->sum != 0 ? g->sum * (g->class_weights ? g->class_weights[v] : 1) : 0;
         const double shared = g->lse - g->entropy * surprise; /* what p is multiplied by, beside g->logp */
         const double relative = probability_error(row, g, e[v]);

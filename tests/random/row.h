@@ -22,6 +22,7 @@ typedef struct {
 
 typedef struct {
     double lse, logp, entropy, largest;   /* largest: z. NaN: of a row with NaN or +inf */
+    double log_sum;                       /* lse - largest, with all its digits */
     double rest;                          /* 1 - p[target] */
     int64_t argmax;                       /* -1: any */
     double lse_error, logp_error, entropy_error;

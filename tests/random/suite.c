@@ -1,6 +1,8 @@
 /* The loop of the random tester: one test a path and operator, a failure shrunk and told in one line. */
 #include "random/suite.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,7 @@
 #include "random/judge.h"
 #include "runtime/fake_cmocka.h"
 
-enum { TEXT_BYTES = 2048, MESSAGE_BYTES = 4096 };
+enum { TEXT_BYTES = 2048, MESSAGE_BYTES = 4096, BATCH = 64, MOST_THREADS = 32 };
 
 static struct {
     const flp_random_machine *machine;
@@ -45,16 +47,66 @@ static double setting(const char *name, double otherwise)
     return text && text[0] ? strtod(text, NULL) : otherwise;
 }
 
-static int run(const flp_random_problem *problem, char *message)
+static int run_state(const flp_random_problem *problem, void *state, char *message)
 {
     const flp_random_family *family = flp_random_family_of(problem);
-    void *state = family->make(problem);
     int right;
 
     message[0] = 0;
     right = family->run(state, suite.machine, message, MESSAGE_BYTES);
     family->free(state);
     return right;
+}
+
+static int run(const flp_random_problem *problem, char *message)
+{
+    return run_state(problem, flp_random_family_of(problem)->make(problem), message);
+}
+
+/* ---- problems made ahead: truths and kernels by several threads ---- */
+
+typedef struct {
+    flp_random_problem problem[BATCH];
+    void *state[BATCH];
+    int count;
+    atomic_int next;
+} batch;
+
+static void *make_some(void *argument)
+{
+    batch *b = argument;
+    int i;
+
+    if (suite.machine->enter && !suite.machine->enter(suite.machine))
+        return NULL;
+    while ((i = atomic_fetch_add(&b->next, 1)) < b->count) {
+        const flp_random_family *family = flp_random_family_of(&b->problem[i]);
+        b->state[i] = family->make(&b->problem[i]);
+        family->warm(b->state[i], suite.machine);
+    }
+    return NULL;
+}
+
+static void make_batch(batch *b, flp_random_operator operator, int64_t first, int count)
+{
+    pthread_t threads[MOST_THREADS];
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int started = 0;
+
+    b->count = count;
+    b->next = 0;
+    for (int i = 0; i < count; i++)
+        flp_random_draw(&suite.drawing, operator, first + i, &b->problem[i]);
+    while (started < MOST_THREADS && started < cores && pthread_create(&threads[started], NULL, make_some, b) == 0)
+        started++;
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void free_batch(batch *b, int from)
+{
+    for (int i = from; i < b->count; i++)
+        flp_random_family_of(&b->problem[i])->free(b->state[i]);
 }
 
 /* What a message begins with: shrinking keeps to one kind of failure. */
@@ -107,23 +159,36 @@ static void tell(const flp_random_problem *problem, const char *message)
     fflush(stdout);
 }
 
+static int is_over(int64_t done, int64_t failed, double started)
+{
+    return done >= suite.problems || (suite.seconds > 0 && now() - started >= suite.seconds) || failed >= suite.most_failures;
+}
+
 static void an_operators_problems_are_right(void **state)
 {
     const int operator = (int)(intptr_t)*state;
     const double started = now();
     int64_t done = 0, failed = 0;
     char message[MESSAGE_BYTES];
-    flp_random_problem problem;
+    batch *b = calloc(1, sizeof(*b));
 
-    while (done < suite.problems && (suite.seconds == 0 || now() - started < suite.seconds) && failed < suite.most_failures) {
-        flp_random_draw(&suite.drawing, (flp_random_operator)operator, done++, &problem);
-        show_progress(&problem, done, failed, started);
-        if (run(&problem, message))
-            continue;
-        failed++;
-        shrink(&problem, message);
-        tell(&problem, message);
+    if (!b)
+        abort();
+    while (!is_over(done, failed, started)) {
+        const int64_t left = suite.problems - done;
+        int i = 0;
+        make_batch(b, (flp_random_operator)operator, done, left < BATCH ? (int)left : BATCH);
+        for (; i < b->count && !is_over(done, failed, started); i++, done++) {
+            show_progress(&b->problem[i], done, failed, started);
+            if (run_state(&b->problem[i], b->state[i], message))
+                continue;
+            failed++;
+            shrink(&b->problem[i], message);
+            tell(&b->problem[i], message);
+        }
+        free_batch(b, i);
     }
+    free(b);
     printf("# %lld problems in %.1f s\n", (long long)done, now() - started);
     if (failed > 0)
         fail_msg("%lld of %lld problems failed", (long long)failed, (long long)done);

@@ -258,6 +258,12 @@ static int run_once(random_sum *sum, const flp_random_machine *machine, flp_plan
     return done;
 }
 
+static flp_status create_plan(const random_sum *sum, const flp_random_machine *machine, flp_plan **plan)
+{
+    return is_backward(sum->problem) ? flp_weighted_sum_backward_plan_create(machine->context, &sum->asked, plan)
+                                     : flp_weighted_sum_plan_create(machine->context, &sum->asked.forward, plan);
+}
+
 static int run_sum(void *state, const flp_random_machine *machine, char *message, size_t bytes)
 {
     random_sum *sum = state;
@@ -267,8 +273,7 @@ static int run_sum(void *state, const flp_random_machine *machine, char *message
     int done;
 
     if (!p->dispatched)
-        status = is_backward(p) ? flp_weighted_sum_backward_plan_create(machine->context, &sum->asked, &plan)
-                                : flp_weighted_sum_plan_create(machine->context, &sum->asked.forward, &plan);
+        status = create_plan(sum, machine, &plan);
     if (status != FLP_OK) {
         snprintf(message, bytes, "plan: %s", flp_error_message());
         return 0;
@@ -288,4 +293,12 @@ static int run_sum(void *state, const flp_random_machine *machine, char *message
     return done;
 }
 
-const flp_random_family flp_random_sum_family = { make, run_sum, free_sum };
+static void warm(void *state, const flp_random_machine *machine)
+{
+    flp_plan *plan = NULL;
+
+    if (create_plan(state, machine, &plan) == FLP_OK)
+        flp_plan_destroy(plan);
+}
+
+const flp_random_family flp_random_sum_family = { make, warm, run_sum, free_sum };
