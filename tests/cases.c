@@ -78,6 +78,7 @@ static const flp_case edges[] = {
     {.name = "all equal, many tiles", .values = FLP_CASE_ZEROS, .problem = {.vocab = 5003, .argmax = 1}},
     {.name = "ties", .values = FLP_CASE_INTEGERS, .problem = {.argmax = 1}},
     {.name = "ties, many tiles", .values = FLP_CASE_INTEGERS, .problem = {.hidden = 8, .vocab = 5003, .argmax = 1, .entropy = 1}},
+    {.name = "ties, several tiles a split", .values = FLP_CASE_INTEGERS, .problem = {.dtype = FLP_BF16, .rows = 33, .hidden = 8, .vocab = 40000, .argmax = 1}},
     {.name = "ties, capped", .values = FLP_CASE_INTEGERS, .problem = {.softcap = 1, .argmax = 1}},
 
     {.name = "softcap 30", .problem = {.softcap = 30, .argmax = 1, .entropy = 1}},
