@@ -122,11 +122,17 @@ template <class Config> struct RowStatistics {
         for (int i = 0; i < some; i++) largest[(i >> 1) & 1] = fmaxf(largest[(i >> 1) & 1], z[i]);
     }
 
+    // Whether one of the warp's rows has its target in this tile, or is large: few tiles' do, so one vote asks for both.
+    __device__ __forceinline__ bool is_special(int first_column) const {
+        int first = thread_column(first_column);
+        return warp_any((unsigned)columns_left(first, target[0]) < Config::fragment_columns ||
+                        (unsigned)columns_left(first, target[1]) < Config::fragment_columns || is_large(offset[0]) || is_large(offset[1]));
+    }
+
     // Out of the row it goes; stores: to the combine, as it is, with the scale that makes it z2.
     template <bool stores>
     __device__ __forceinline__ void take_target(const LinearLogpParams &params, float (&z)[count], const float (&scale)[2], int first_column) {
         int local[2] = {columns_left(thread_column(first_column), target[0]), columns_left(thread_column(first_column), target[1])};
-        if (!warp_any((unsigned)local[0] < Config::fragment_columns || (unsigned)local[1] < Config::fragment_columns)) return;
         if constexpr (stores) {
             float logit[2] = {0, 0};
 #pragma unroll
@@ -172,11 +178,12 @@ template <class Config> struct RowStatistics {
         return warp_any(large[0] || large[1]);
     }
 
-    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2],
+    // may_be_large: else no row is.
+    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], bool may_be_large, float (&tile_sum)[2],
                                                      float (&tile_moment)[2]) const {
         float first[2], second[2];
-        if (divide_scale(scale, first, second)) add_all<true>(z, first, second, tile_sum, tile_moment);
-        else add_all<false>(z, first, second, tile_sum, tile_moment);
+        if (may_be_large && divide_scale(scale, first, second)) add_all<true>(z, first, second, tile_sum, tile_moment);
+        else add_all<false>(z, scale, scale, tile_sum, tile_moment);
     }
 
     template <bool has_large>
@@ -240,7 +247,8 @@ template <class Config> struct RowStatistics {
         load_scale(params, scale);
 #pragma unroll
         for (int i = 0; i < count; i += piece) transform<piece>(params, &z[i], scale, column_at(first_column, place(i)));
-        take_target<true>(params, z, scale, first_column);
+        bool may_be_large = is_special(first_column);
+        if (may_be_large) take_target<true>(params, z, scale, first_column);
 
         float tile_sum[2], tile_moment[2];
         bool wanted[2] = {true, true};
@@ -250,7 +258,7 @@ template <class Config> struct RowStatistics {
         }
         do {
             if (refresh) take_maximum<count>(z, scale, wanted);
-            add_exponentials(z, scale, tile_sum, tile_moment);
+            add_exponentials(z, scale, may_be_large || first || refresh, tile_sum, tile_moment);
             if (refresh) break;
 #pragma unroll
             for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || offset[h] == -infinity;

@@ -74,18 +74,19 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
     __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&z)[count], int first_column, Store store) {
         float scale[2];
         transform_all(params, z, scale, first_column);
-        Base::template take_target<true>(params, z, scale, first_column);
+        bool may_be_large = Base::is_special(first_column);
+        if (may_be_large) Base::template take_target<true>(params, z, scale, first_column);
 
         float tile_sum[2], tile_moment[2];
         bool wanted[2] = {false, false}, refresh = false, keeps = first_column < params.stash_columns;
         if (keeps) {
             float once[2], twice[2];
-            if (Base::divide_scale(scale, once, twice)) store_exponentials<true>(z, once, twice, tile_sum, tile_moment, store);
-            else store_exponentials<false>(z, once, twice, tile_sum, tile_moment, store);
+            if (may_be_large && Base::divide_scale(scale, once, twice)) store_exponentials<true>(z, once, twice, tile_sum, tile_moment, store);
+            else store_exponentials<false>(z, scale, scale, tile_sum, tile_moment, store);
         }
         do {
             if (refresh) Base::template take_maximum<count>(z, scale, wanted);
-            if (refresh || !keeps) Base::add_exponentials(z, scale, tile_sum, tile_moment);
+            if (refresh || !keeps) Base::add_exponentials(z, scale, may_be_large || refresh, tile_sum, tile_moment);
             if (refresh) break;
 #pragma unroll
             for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || offset[h] == -infinity;
