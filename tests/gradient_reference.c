@@ -14,6 +14,8 @@ typedef struct {
     const double *class_weights;
     double *weight;         /* [V][D] */
     double *hidden;         /* [D] of a row */
+    double *tied;           /* [D] */
+    int64_t *order;         /* [V] of a row, by dlogit */
 } work;
 
 static int64_t target_at(const work *w, int64_t row)
@@ -99,6 +101,32 @@ static int may_stash(const work *w)
     return (w->upstream != NULL || w->problem->with_forward) && w->problem->forward.dtype == FLP_BF16;
 }
 
+static _Thread_local const double *ordered;
+
+static int by_dlogit(const void *a, const void *b)
+{
+    double x = ordered[*(const int64_t *)a], y = ordered[*(const int64_t *)b];
+    return (x > y) - (x < y);
+}
+
+/* What rounding row i's dlogit costs its grad_hidden: equal ones are rounded alike, so that their terms' errors add up, and only different ones'
+ * are independent. */
+static void add_squares_of_ties(work *w, int64_t i, int64_t target, double *square)
+{
+    const int64_t depth = w->problem->forward.hidden, vocab = w->problem->forward.vocab;
+    ordered = w->dlogit;
+    for (int64_t v = 0; v < vocab; v++) w->order[v] = v;
+    qsort(w->order, (size_t)vocab, sizeof(*w->order), by_dlogit);
+    for (int64_t first = 0, end; first < vocab; first = end) {
+        for (int64_t d = 0; d < depth; d++) w->tied[d] = 0;
+        for (end = first; end < vocab && !(w->dlogit[w->order[end]] > w->dlogit[w->order[first]]); end++) {
+            const int64_t v = w->order[end];
+            for (int64_t d = 0; v != target && d < depth; d++) w->tied[d] += w->dlogit[v] * w->weight[v * depth + d];
+        }
+        for (int64_t d = 0; d < depth; d++) square[i * depth + d] += w->tied[d] * w->tied[d];
+    }
+}
+
 static void add_row(work *w, int64_t i, flp_gradient_reference *reference)
 {
     const flp_linear_logp_problem *forward = &w->problem->forward;
@@ -112,11 +140,12 @@ static void add_row(work *w, int64_t i, flp_gradient_reference *reference)
         const int roundings = v != target;
         double passed = v != target && fabs(dlogit) - error < 1.01 * w->problem->grad_filter_eps ? 1 : 0;
         for (int64_t d = 0; d < depth; d++) {
-            add_term(&reference->hidden, i * depth + d, dlogit, error, w->weight[v * depth + d], over_vocab + passed, roundings);
+            add_term(&reference->hidden, i * depth + d, dlogit, error, w->weight[v * depth + d], over_vocab + passed, 0);
             add_term(&reference->weight, v * depth + d, dlogit, error, w->hidden[d], over_rows + passed, roundings * (1 + may_stash(w)));
         }
         add_term(&reference->bias, v, dlogit, error, 1, over_rows, roundings);
     }
+    add_squares_of_ties(w, i, target, reference->hidden.square);
 }
 
 static void decode_weight(work *w)
@@ -152,10 +181,11 @@ int flp_gradient_reference_compute(const flp_linear_logp_backward_problem *probl
     int64_t depth = problem->forward.hidden, vocab = problem->forward.vocab;
     work w = {.problem = problem, .args = args, .upstream = upstream, .forward = forward, .class_weights = upstream ? upstream->class_weights : NULL,
                .dlogit = allocate(vocab), .error = allocate(vocab),
-              .weight = allocate(vocab * depth), .hidden = allocate(depth)};
+              .weight = allocate(vocab * depth), .hidden = allocate(depth), .tied = allocate(depth),
+              .order = malloc((size_t)(vocab > 0 ? vocab : 1) * sizeof(int64_t))};
     *reference = (flp_gradient_reference){0};
     int complete = allocate_gradient(args->rows * depth, &reference->hidden) && allocate_gradient(vocab * depth, &reference->weight) &&
-                   allocate_gradient(vocab, &reference->bias) && w.dlogit && w.error && w.weight && w.hidden;
+                   allocate_gradient(vocab, &reference->bias) && w.dlogit && w.error && w.weight && w.hidden && w.tied && w.order;
     if (complete) {
         decode_weight(&w);
         for (int64_t i = 0; i < args->rows; i++) {
@@ -174,6 +204,8 @@ int flp_gradient_reference_compute(const flp_linear_logp_backward_problem *probl
     free(w.error);
     free(w.weight);
     free(w.hidden);
+    free(w.tied);
+    free(w.order);
     return complete;
 }
 

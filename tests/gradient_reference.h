@@ -9,7 +9,7 @@
  * for n additions; both added over the terms without regard to sign. A dlogit is off by its derivative by z times what rounding costs z
  * (flp_reference.rounding), and by 8 u for exp2 and the products of p; of a capped logit, 1 - tanh^2 is off as much as tanh is.
  * With a grad_filter_eps, terms that may be passed over count whole.
- * square is sqrt(sum of term^2), of all terms but the target's, whose dlogit stays in fp32: where the others are kept in a dtype of unit roundoff
+ * square is sqrt(sum of term^2), of all terms but the target's, whose dlogit stays in fp32 (in grad_hidden, terms of equal dlogit count as one): where the others are kept in a dtype of unit roundoff
  * v, independent roundings cost v / sqrt(3) of it. In bf16, of a cross-entropy (upstream is given) or with_forward, where the forward may leave
  * a stash, what more is rounded then counts too. */
 typedef struct {
