@@ -169,6 +169,11 @@ FLP_API flp_status flp_plan_target_errors(flp_plan *plan, int64_t *count, int64_
  * of them the products passed over; 0 and 0 on paths without a filter. Waits for the device. Either pointer may be NULL. */
 FLP_API flp_status flp_plan_filter_statistics(flp_plan *plan, int64_t *blocks, int64_t *passed_over);
 
+/* Of a plan with_forward: how many executions of flp_linear_logp_backward_execute since the last call of this function did not find in their workspace
+ * what the forward leaves for them, and gave NaN gradients. 0 on the CPU path, where such an execution is FLP_BAD_ARGUMENT. Waits for the device.
+ * count may be NULL. */
+FLP_API flp_status flp_plan_unmatched_backwards(flp_plan *plan, int64_t *count);
+
 /* ---- linear_logp -------------------------------------------------------------------------------------------- */
 
 typedef enum { FLP_VOCAB_HIDDEN, FLP_HIDDEN_VOCAB } flp_weight_layout; /* weight [V, D] or [D, V] */
@@ -330,12 +335,17 @@ FLP_INLINE flp_status flp_linear_logp_backward_plan_create(flp_context *context,
  * treated as an ignored one. */
 FLP_INLINE flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp_linear_logp_backward_args *args);
 
-/* linear_logp, of a plan whose problem has with_forward = 1, and then, with the same rows, hidden, weight, bias, target, ignore_index and its flag,
- * temperature and workspace, flp_linear_logp_backward_execute. Between the two the workspace is left alone: it tells the backward which rows count, so
+/* linear_logp, of a plan whose problem has with_forward = 1, and then, with the same rows, hidden, weight, bias, target, ignore_index, temperature,
+ * flags and workspace, flp_linear_logp_backward_execute. Between the two the workspace is left alone: it tells the backward which rows count, so
  * that ignored ones cost nothing in either, and, as memory_budget has room, what of the logits it need not compute anew (where
  * linear_cross_entropy would leave it too, unless g_entropy is 1): with room for [N, V] and [N, D] in bf16 and 4 KiB a row, nothing of them. lse is wanted, entropy
  * where g_entropy is 1, else it is NULL; argmax is NULL.
- * lse and entropy are 0 in rows that are ignored or whose target is bad. On a GPU path the workspace is the caller's.
+ * lse and entropy are 0 in rows that are ignored or whose target is bad. The workspace is the caller's, on the CPU path too.
+ *
+ * Each backward takes one forward: it uses up what this one left, so that a second backward needs another forward. The forward leaves a mark in
+ * the workspace, of this plan, the rows, ignore_index and temperature, and the backward takes it away. Where there is none, on a GPU path all
+ * gradients are NaN and flp_plan_unmatched_backwards counts it; nothing outside of the arrays is read or written, whatever the workspace
+ * holds. On the CPU path it is FLP_BAD_ARGUMENT. The two may be captured in one CUDA graph or in two, and replayed in turn.
  * Errors as flp_linear_logp_execute; FLP_BAD_ARGUMENT too: the plan has no forward, or there is no workspace. */
 FLP_INLINE flp_status flp_linear_logp_backward_execute_forward(flp_plan *plan, const flp_linear_logp_args *args);
 

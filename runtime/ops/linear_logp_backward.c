@@ -1,4 +1,6 @@
 /* linear_logp's backward: check, find memory, run on the plan's path. */
+#include <inttypes.h>
+
 #include "base/sized.h"
 #include "base/status.h"
 #include "cpu/linear_logp_backward_cpu.h"
@@ -7,22 +9,40 @@
 #include "ops/execute.h"
 #include "ops/linear_logp_backward_args.h"
 #include "ops/linear_logp_backward_launch.h"
+#include "ops/linear_logp_backward_mark.h"
 #include "ops/linear_logp_args.h"
 #include "ops/targets.h"
 #include "plan/dispatch.h"
 #include "plan/linear_logp_backward_plan.h"
 #include "plan/target_errors.h"
 
+/* On the CPU path what a forward leaves is its mark alone. */
+static flp_status take_mark(const flp_plan *plan, const flp_linear_logp_backward_args *args)
+{
+    flp_backward_counts *counts = args->workspace;
+
+    if (counts->mark != flp_backward_mark(plan, args))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "workspace: got one without the mark of this plan's forward, of %" PRId64 " rows with this "
+                               "temperature and ignore_index, that no backward has taken yet: run the forward, once for each backward", args->rows);
+    counts->mark = 0;
+    return FLP_OK;
+}
+
+/* With a forward, this has counted the bad targets. */
 static flp_status run_on_cpu(flp_plan *plan, const flp_linear_logp_backward_args *args)
 {
+    const int takes = flp_linear_logp_backward_plan_of(plan)->problem.with_forward && args->rows > 0;
     flp_linear_logp_backward_args filled = *args;
     int64_t bad_count = 0, bad_first = INT64_MAX;
-    flp_status status;
+    flp_status status = takes ? take_mark(plan, args) : FLP_OK;
 
+    if (status != FLP_OK)
+        return status;
     filled.temperature = flp_arguments_temperature(args->temperature);
     status = flp_linear_logp_backward_cpu(plan->context->pool, &flp_linear_logp_backward_plan_of(plan)->problem, &filled, NULL, &bad_count,
                                           &bad_first);
-    flp_target_errors_add(plan, bad_count, bad_first);
+    if (!takes)
+        flp_target_errors_add(plan, bad_count, bad_first);
     return status;
 }
 
@@ -44,6 +64,20 @@ static flp_status run_on_gpu(const flp_plan *plan, const flp_linear_logp_backwar
 
 /* ---- the forward of a plan that has one ---- */
 
+static flp_linear_logp_backward_args shared_args(const flp_linear_logp_args *args)
+{
+    return (flp_linear_logp_backward_args){ .rows = args->rows, .target = args->target, .ignore_index = args->ignore_index,
+                                            .temperature = args->temperature, .row_temperature = args->row_temperature, .stream = args->stream,
+                                            .flags = args->flags };
+}
+
+static void leave_mark(const flp_plan *plan, const flp_linear_logp_args *args)
+{
+    const flp_linear_logp_backward_args shared = shared_args(args);
+
+    ((flp_backward_counts *)args->workspace)->mark = flp_backward_mark(plan, &shared);
+}
+
 static flp_status run_forward_on_cpu(flp_plan *plan, const flp_linear_logp_args *args)
 {
     const flp_linear_logp_problem *problem = &flp_linear_logp_backward_plan_of(plan)->forward.problem;
@@ -55,7 +89,14 @@ static flp_status run_forward_on_cpu(flp_plan *plan, const flp_linear_logp_args 
     filled.temperature = flp_arguments_temperature(args->temperature);
     status = flp_linear_logp_cpu(plan->context->pool, problem, &filled, &more, &bad_count, &bad_first);
     flp_target_errors_add(plan, bad_count, bad_first);
+    if (status == FLP_OK)
+        leave_mark(plan, args);
     return status;
+}
+
+static flp_status check_workspace(const flp_plan *plan, int64_t rows, const void *workspace, size_t bytes)
+{
+    return flp_arguments_check_workspace(workspace, bytes, flp_plan_workspace_bytes(plan, rows), rows);
 }
 
 static flp_status check_forward(const flp_plan *plan, const flp_linear_logp_args *args)
@@ -66,16 +107,17 @@ static flp_status check_forward(const flp_plan *plan, const flp_linear_logp_args
     if (!own->problem.with_forward)
         return flp_status_fail(FLP_BAD_ARGUMENT, "plan: got one of a problem whose with_forward is 0, wanted 1");
     status = flp_linear_logp_args_check(&own->forward.problem, args);
-    if (status == FLP_OK && args->rows > 0 && flp_plan_on_gpu(plan) && !args->workspace)
+    if (status == FLP_OK && args->rows > 0 && !args->workspace)
         status = flp_status_fail(FLP_BAD_ARGUMENT, "workspace: got NULL, wanted memory that is left alone until the backward");
+    if (status == FLP_OK && args->rows > 0)
+        status = check_workspace(plan, args->rows, args->workspace, args->workspace_bytes);
     return status == FLP_OK && args->rows > 0 ? flp_arguments_check_address("lse", args->lse, sizeof(float)) : status;
 }
 
 /* Its targets are checked here: the backward's are the same. */
 static flp_status check_forward_targets(const flp_plan *plan, const flp_linear_logp_args *args)
 {
-    const flp_linear_logp_backward_args shared = { .rows = args->rows, .target = args->target, .ignore_index = args->ignore_index,
-                                                   .stream = args->stream, .flags = args->flags };
+    const flp_linear_logp_backward_args shared = shared_args(args);
 
     return args->flags & FLP_CHECK_TARGETS ? check_targets(plan, &shared) : FLP_OK;
 }
@@ -107,6 +149,13 @@ flp_status flp_linear_logp_backward_execute_forward_sized(flp_plan *plan, const 
 
 /* ---- the backward ---- */
 
+static flp_status check_forwards_workspace(const flp_plan *plan, const flp_linear_logp_backward_args *args)
+{
+    if (!args->workspace)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "workspace: got NULL, wanted that of the forward");
+    return check_workspace(plan, args->rows, args->workspace, args->workspace_bytes);
+}
+
 /* cuda_context: the id of the current one; not looked at on the CPU path. */
 static flp_status execute(flp_plan *plan, const flp_linear_logp_backward_args *args, unsigned long long cuda_context)
 {
@@ -114,8 +163,8 @@ static flp_status execute(flp_plan *plan, const flp_linear_logp_backward_args *a
 
     if (status == FLP_OK && flp_plan_on_gpu(plan))
         status = flp_plan_check_context(plan, cuda_context);
-    if (status == FLP_OK && flp_linear_logp_backward_plan_of(plan)->problem.with_forward && args->rows > 0 && flp_plan_on_gpu(plan) && !args->workspace)
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "workspace: got NULL, wanted that of the forward");
+    if (status == FLP_OK && flp_linear_logp_backward_plan_of(plan)->problem.with_forward && args->rows > 0)
+        status = check_forwards_workspace(plan, args);
     if (status == FLP_OK && args->rows > 0 && args->flags & FLP_CHECK_TARGETS)
         status = check_targets(plan, args);
     if (status != FLP_OK)

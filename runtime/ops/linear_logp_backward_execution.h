@@ -20,6 +20,8 @@ typedef struct {
     float *factor, *inverse_factor;
     float *row_factor; /* NULL: there is no stash */
     int is_handed_over; /* 1: the forward has left its rows' sums in gradient */
+    int takes;   /* 1: the backward of a pair, which takes what its forward has left */
+    int gathers; /* 1: no forward of the same call has brought the rows together */
     int64_t first;     /* of the chunk, among the rows that count */
     int64_t all_rows;  /* of the call */
 } flp_backward_execution;
@@ -33,6 +35,12 @@ static inline void *flp_backward_at(const flp_backward_execution *run, flp_linea
 static inline int flp_backward_is_direct(const flp_backward_execution *run)
 {
     return run->plan->hidden_product && run->chunks->direct;
+}
+
+/* What the forward and the backward of a plan with_forward share beside their launches. */
+static inline flp_backward_counts *flp_backward_counts_of(const flp_backward_execution *run)
+{
+    return flp_backward_at(run, FLP_PART_COUNTS);
 }
 
 /* driver and more are left to be filled in. */

@@ -3,18 +3,14 @@
 
 #include "ops/linear_logp_backward_execution.h"
 
-/* With a stash grad_hidden's sums are zeroed later, their room may hold what the forward needs, and the backward gathers when it has the rows'
- * factors. */
-static flp_status gather_first(const flp_backward_execution *run, flp_linear_step step)
-{
-    return run->args->rows > 0 ? flp_backward_gather_rows(run, step, run->row_factor == NULL) : FLP_OK;
-}
-
-/* The rows that count have been placed and gathered. */
+/* The rows that count have been placed. What a forward has left is looked at before it is used; with a stash the rows are gathered when their
+ * factors are known. */
 static flp_status launch_rest(const flp_backward_execution *run)
 {
     flp_status status = flp_backward_differentiate_rows(run);
 
+    if (status == FLP_OK && run->gathers && !run->row_factor && run->args->rows > 0)
+        status = flp_backward_gather_rows(run, FLP_STEP_GATHER_AGAIN, 1);
     if (status == FLP_OK && run->plan->terms && run->args->rows > 0)
         status = flp_backward_order_targets(run);
     if (status == FLP_OK)
@@ -46,7 +42,8 @@ flp_status flp_linear_logp_backward_launch_rows(const flp_plan *plan, const flp_
 
     if (status == FLP_OK)
         status = flp_backward_place_rows(&run);
-    return status == FLP_OK ? gather_first(&run, FLP_STEP_GATHER) : status;
+    /* With a stash grad_hidden's sums are zeroed later: their room may hold what the forward needs. */
+    return status == FLP_OK ? flp_backward_gather_rows(&run, FLP_STEP_GATHER, run.row_factor == NULL) : status;
 }
 
 flp_compact_rows flp_linear_logp_backward_all_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, const flp_workspace *workspace)
@@ -105,7 +102,8 @@ flp_status flp_linear_logp_backward_launch_forward(const flp_plan *common, const
     const flp_linear_logp_args *args = data;
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
     const flp_linear_logp_backward_args shared = { .rows = args->rows, .hidden = args->hidden, .target = args->target,
-                                                   .ignore_index = args->ignore_index, .stream = args->stream, .flags = args->flags };
+                                                   .ignore_index = args->ignore_index, .temperature = args->temperature,
+                                                   .row_temperature = args->row_temperature, .stream = args->stream, .flags = args->flags };
     const flp_stash stash = flp_linear_logp_backward_stash(common, args->rows, workspace);
     flp_backward_execution run = flp_backward_begin(common, &shared, workspace);
     flp_compact_rows compact;
@@ -134,10 +132,12 @@ flp_status flp_linear_logp_backward_launch(const flp_plan *plan, const void *arg
 
     run.more = &none;
     run.is_handed_over = run.problem->with_forward;
-    if (status == FLP_OK && (!run.problem->with_forward || run.args->rows == 0))
+    run.takes = run.problem->with_forward && run.args->rows > 0;
+    if (run.takes)
+        run.count = &flp_backward_counts_of(&run)->taken;
+    else if (status == FLP_OK)
         status = flp_backward_place_rows(&run);
-    if (status == FLP_OK && !run.row_factor)
-        status = gather_first(&run, FLP_STEP_GATHER_AGAIN);
+    run.gathers = 1;
     if (status == FLP_OK)
         status = launch_rest(&run);
     return status == FLP_OK ? launch_end(&run) : status;

@@ -33,6 +33,12 @@ typedef struct {
     int32_t *chunk_counts;       /* with places: for each chunk_rows of those that count, how many there are; not written where that is 0 */
     int32_t chunk_rows;
     int32_t ignores;             /* 1: rows whose target is ignore_index are ignored; 0: none is */
+    /* Where another call places the rows, the forward of the pair: */
+    unsigned long long *mark;    /* with places: takes mark_value. With differentiates: where it is not mark_value, row, place and count are not that
+                                    forward's, and become those of a call in which all rows count, whose gradients are NaN. NULL: in one call */
+    unsigned long long mark_value;
+    int32_t *taken;              /* with differentiates: count, for what follows */
+    unsigned long long *unmatched; /* an flp_tally: how many calls did not find the mark */
 } flp_backward_rows_params;
 
 /* The rows that count in the order of their targets: a thread for each. */
@@ -54,6 +60,7 @@ typedef struct {
     const float *row_factor;     /* [rows]: each is multiplied by; NULL: 1 */
     int32_t skips_whole;         /* 1: where all rows count, there is nothing to do */
     int32_t unused;
+    unsigned long long *mark;    /* the forward's, which has been seen: a second backward finds it cleared. NULL: there is none */
 } flp_backward_gather_params;
 
 /* The derivative by the logits of a chunk of the vocabulary. On sm_90a (hidden map, weight map, out map, this), on the portable
@@ -116,7 +123,7 @@ typedef struct {
     int32_t first_place, places; /* whose sums these are; with the first place 0 rows that do not count are done, too */
 } flp_backward_finish_params;
 
-_Static_assert(sizeof(flp_backward_rows_params) == 216 && sizeof(flp_backward_terms_params) == 40 && sizeof(flp_backward_gather_params) == 80 &&
+_Static_assert(sizeof(flp_backward_rows_params) == 248 && sizeof(flp_backward_terms_params) == 40 && sizeof(flp_backward_gather_params) == 88 &&
                sizeof(flp_logit_gradients_params) == 144 && sizeof(flp_backward_filter_params) == 40 && sizeof(flp_backward_bias_params) == 72 &&
                sizeof(flp_backward_finish_params) == 96, "templates/common/linear_logp_backward_params.cuh disagrees");
 #endif

@@ -3,6 +3,7 @@
 #include "ops/arguments.h"
 #include "ops/launch.h"
 #include "ops/linear_logp_backward_execution.h"
+#include "ops/linear_logp_backward_mark.h"
 #include "ops/linear_logp_backward_params.h"
 
 enum {
@@ -18,9 +19,9 @@ flp_backward_execution flp_backward_begin(const flp_plan *common, const flp_line
         .workspace = workspace, .compact_stride = flp_linear_work_compact_stride(&plan->work), .all_rows = args->rows,
     };
 
-    run.count = flp_backward_at(&run, FLP_PART_COUNTS);
-    run.factor = (float *)flp_backward_at(&run, FLP_PART_COUNTS) + 1;
-    run.inverse_factor = run.factor + 1;
+    run.count = &flp_backward_counts_of(&run)->count;
+    run.factor = &flp_backward_counts_of(&run)->factor;
+    run.inverse_factor = &flp_backward_counts_of(&run)->inverse_factor;
     run.compact = flp_backward_at(&run, FLP_PART_COMPACT);
     if (!run.compact)
         run.compact = args->rows > 0 ? args->grad_hidden : workspace->memory;
@@ -64,6 +65,20 @@ static int32_t *source_rows(const flp_backward_execution *run)
     return (int32_t *)flp_backward_at(run, FLP_PART_ROW) + run->first;
 }
 
+/* A plan without rows leaves nothing. */
+static void use_mark(const flp_backward_execution *run, flp_backward_rows_params *params)
+{
+    flp_backward_counts *counts = flp_backward_counts_of(run);
+
+    if (!run->problem->with_forward || run->args->rows == 0)
+        return;
+    params->mark = &counts->mark;
+    params->mark_value = flp_backward_mark(&run->plan->common, run->args);
+    params->count = &counts->count;
+    params->taken = &counts->taken;
+    params->unmatched = (unsigned long long *)(uintptr_t)flp_tally_at(&run->plan->common, FLP_TALLY_UNMATCHED);
+}
+
 static flp_status launch_rows(const flp_backward_execution *run, flp_linear_step step, unsigned blocks)
 {
     const int places = step == FLP_STEP_PLACE_ROWS;
@@ -84,6 +99,7 @@ static flp_status launch_rows(const flp_backward_execution *run, flp_linear_step
     };
     void *parameters[] = { &params };
 
+    use_mark(run, &params);
     if (run->row_factor)
         use_stash(run, &params);
     flp_workspace_begin_step(run->workspace, step);
@@ -115,13 +131,19 @@ flp_status flp_backward_order_targets(const flp_backward_execution *run)
     return flp_launch_kernel(run->driver, run->plan->terms, (unsigned)((run->args->rows + rows - 1) / rows), run->args->stream, parameters);
 }
 
+/* Every backward gathers at least once, behind the kernel that looks at the mark: there it is cleared. */
+static unsigned long long *taken_mark(const flp_backward_execution *run)
+{
+    return run->takes ? &flp_backward_counts_of(run)->mark : NULL;
+}
+
 /* hidden's rows that count, times their factors (NULL: 1), into compact; sums (may be NULL) to 0. */
 static flp_status gather(const flp_backward_execution *run, flp_linear_step step, float *sums, const float *row_factor)
 {
     flp_backward_gather_params params = {
         .hidden = run->args->hidden, .compact = run->compact, .sums = sums, .hidden_stride = run->forward->hidden_stride,
         .compact_stride = run->compact_stride, .row = source_rows(run), .count = run->count, .rows = (int32_t)run->args->rows,
-        .hidden_size = (int32_t)run->forward->hidden, .row_factor = row_factor,
+        .hidden_size = (int32_t)run->forward->hidden, .row_factor = row_factor, .mark = taken_mark(run),
     };
     void *parameters[] = { &params };
 
@@ -171,7 +193,7 @@ static flp_status stage_rows(const flp_backward_execution *run)
     flp_backward_gather_params params = {
         .hidden = run->compact, .compact = flp_backward_at(run, FLP_PART_DLOGIT), .hidden_stride = run->compact_stride,
         .compact_stride = run->forward->hidden, .count = run->count, .rows = (int32_t)run->args->rows,
-        .hidden_size = (int32_t)run->forward->hidden, .skips_whole = 1,
+        .hidden_size = (int32_t)run->forward->hidden, .skips_whole = 1, .mark = taken_mark(run),
     };
     void *parameters[] = { &params };
 

@@ -125,6 +125,12 @@ static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspa
     flp_linear_workspace_lay_out(&flp_linear_logp_backward_plan_of(common)->work, rows, workspace);
 }
 
+/* On every path a backward takes what its forward has left in the workspace: here the mark alone. */
+static int64_t cpu_workspace_bytes(const flp_plan *common, int64_t rows)
+{
+    return flp_linear_logp_backward_plan_of(common)->problem.with_forward && rows > 0 ? FLP_WORKSPACE_ALIGNMENT : 0;
+}
+
 static void describe_optional(flp_text *text, const char *role, const flp_kernel *kernel)
 {
     if (kernel)
@@ -236,6 +242,7 @@ const flp_operator flp_linear_logp_backward_operator = {
     .hint = hint,
     .set_up = set_up,
     .lay_out = lay_out,
+    .cpu_workspace_bytes = cpu_workspace_bytes,
     .describe = describe,
     .write_numerics = write_numerics,
 };

@@ -4,7 +4,7 @@
 #include "cpu/convert.h"
 
 enum {
-    NUMBER = 4, PAIR = 8, ROW_GRADIENT = 32, ROW_TARGET = 8, TERM = 16, COUNTS = 12, /* bytes */
+    NUMBER = 4, PAIR = 8, ROW_GRADIENT = 32, ROW_TARGET = 8, TERM = 16, /* bytes */
     FILTER_BLOCK = 64,         /* KEEP IN STEP: templates/common/kept_blocks.cuh */
     ALIGNED_BYTES = 16         /* of rows that the copy engine reads */
 };
@@ -91,7 +91,7 @@ static void add_rows(const layout *to)
 
     add(to, FLP_PART_ROW, "row", to->rows * NUMBER, FLP_STEP_PLACE_ROWS, gradients ? FLP_STEP_UNSCALE_ROWS : last);
     add(to, FLP_PART_PLACE, "place", to->rows * NUMBER, FLP_STEP_PLACE_ROWS, last);
-    add(to, FLP_PART_COUNTS, "counts", COUNTS, FLP_STEP_PLACE_ROWS, last);
+    add(to, FLP_PART_COUNTS, "counts", sizeof(flp_backward_counts), FLP_STEP_PLACE_ROWS, last);
     add(to, FLP_PART_CHUNK_COUNTS, "chunk counts", blocks * NUMBER, FLP_STEP_PLACE_ROWS, last);
     if (keeps_compact(to->work))
         add_wide(to, FLP_PART_COMPACT, "compact rows", to->rows * row_bytes, has_forward ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN,

@@ -13,8 +13,8 @@
     X(COMBINE, "combine") \
     X(TILES_AGAIN, "tiles that overflowed") \
     X(LOSSES, "losses") \
-    X(GATHER_AGAIN, "gathering for the backward") \
     X(DIFFERENTIATE, "derivatives of rows") \
+    X(GATHER_AGAIN, "gathering for the backward") \
     X(ORDER_TARGETS, "order of targets") \
     X(SCALE_ROWS, "scaling of rows for the stash")  /* the first chunk of the vocabulary, which the forward has left */ \
     X(STASH_BIAS, "grad_bias of the stash") \
@@ -42,7 +42,7 @@ typedef enum {
  * so. */
 typedef enum {
     FLP_PART_ROW, FLP_PART_PLACE, /* [rows] i32: where a counting row stands in hidden, and the inverse */
-    FLP_PART_COUNTS,        /* one i32: how many rows count; then two f32: dlogit's factor and its inverse */
+    FLP_PART_COUNTS,        /* flp_backward_counts */
     FLP_PART_CHUNK_COUNTS,  /* i32: for each chunk of rows, how many of it there are */
     FLP_PART_COMPACT,       /* [rows][compact stride] of hidden's dtype: rows that count; not there where grad_hidden holds them, which is written last */
     FLP_PART_FORWARD_ROWS,  /* [rows][forward stride]: these, where the backward has them in grad_hidden and the forward is a call of its own */
@@ -63,6 +63,13 @@ typedef enum {
     FLP_PART_SUMS,          /* [chunk rows][D] f32: grad_hidden's; not there where that is one product of a stash */
     FLP_LINEAR_PARTS
 } flp_linear_part;
+
+typedef struct {
+    int32_t count;                /* how many rows count */
+    float factor, inverse_factor; /* dlogit's factor and its inverse */
+    int32_t taken;                /* with_forward: count, as the backward takes it */
+    unsigned long long mark;      /* with_forward: says whose count, row and place these are, until a backward has taken them */
+} flp_backward_counts;
 
 /* What a call has to do. */
 typedef struct {

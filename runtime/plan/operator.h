@@ -36,6 +36,7 @@ typedef struct flp_operator {
     void (*lay_out)(const flp_plan *plan, int64_t rows, flp_workspace *workspace);
     /* GPU paths: the number of rows up to `rows` whose workspace is the largest; NULL: `rows`. */
     int64_t (*most_rows)(const flp_plan *plan, int64_t rows);
+    int64_t (*cpu_workspace_bytes)(const flp_plan *plan, int64_t rows); /* the CPU path; NULL: it takes none */
     void (*describe)(const flp_plan *plan, flp_text *text);         /* GPU paths: kernels and shapes as lines "key: value" */
     void (*write_numerics)(const flp_plan *plan, flp_text *text);
 } flp_operator;

@@ -1,6 +1,7 @@
 /* Creates plans of any operator: path, kernels, memory, and what is said of them. */
 #include "plan/plan.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -123,6 +124,7 @@ static flp_status set_up(const void *problem, flp_plan *plan)
 
 flp_status flp_plan_make(flp_context *context, const flp_operator *operator, const void *problem, flp_plan **plan)
 {
+    static atomic_uint_fast64_t plans;
     flp_status status;
 
     if (!plan)
@@ -133,6 +135,7 @@ flp_status flp_plan_make(flp_context *context, const flp_operator *operator, con
     *plan = calloc(1, operator->plan_bytes);
     if (!*plan)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a plan");
+    (*plan)->serial = atomic_fetch_add(&plans, 1) + 1;
     (*plan)->context = context;
     (*plan)->operator = operator;
     pthread_mutex_init(&(*plan)->tally_mutex, NULL);
@@ -187,6 +190,8 @@ int64_t flp_plan_workspace_bytes(const flp_plan *plan, int64_t rows)
 
     if (!plan || rows < 0 || rows > flp_plan_rows(plan))
         return -1;
+    if (!flp_plan_on_gpu(plan) && plan->operator->cpu_workspace_bytes)
+        return plan->operator->cpu_workspace_bytes(plan, rows);
     flp_plan_lay_out(plan, flp_plan_most_rows(plan, rows), &workspace);
     return workspace.bytes;
 }

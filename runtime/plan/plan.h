@@ -10,6 +10,7 @@
 #include "plan/tally.h"
 
 struct flp_plan {
+    uint64_t serial; /* from 1, never reused, unlike the address */
     flp_context *context;
     const flp_operator *operator;
     flp_choice choice;

@@ -16,6 +16,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_gat
     auto compact = (element *)params.compact;
     wait_for_previous_kernel();
     allow_next_kernel();
+    if (params.mark && blockIdx.x == 0 && threadIdx.x == 0) *params.mark = 0;
     if (params.skips_whole && *params.count == params.rows) return;
     int count = *params.count, filled = min((count + 255) / 256 * 256, params.rows), vectors = ceil_div(params.hidden_size, elements);
     for (int r = blockIdx.x; r < filled; r += gridDim.x) {

@@ -123,7 +123,10 @@ template <class Config> struct BackwardRows {
             if (is_row) params.place[i] = counted ? at : -1;
             done += total;
         }
-        if (threadIdx.x == 0) *params.count = done;
+        if (threadIdx.x == 0) {
+            *params.count = done;
+            if (params.mark) *params.mark = params.mark_value;
+        }
         count_chunks(done);
         block_barrier();
     }
@@ -134,10 +137,39 @@ template <class Config> struct BackwardRows {
             params.chunk_counts[c] = min(max(count - c * params.chunk_rows, 0), params.chunk_rows);
     }
 
+    // What the forward left: as many rows as there may be, under its mark.
+    __device__ __forceinline__ bool is_forwards() const {
+        if (!params.mark) return true;
+        return *params.mark == params.mark_value && *params.count >= 0 && *params.count <= params.rows;
+    }
+
+    // Without the forward all rows count, each in its own place. No block changes what another one decides by.
+    __device__ __forceinline__ int take_count(bool matches, bool is_first) const {
+        int count = matches ? *params.count : params.rows;
+        if (params.mark && is_first) {
+            *params.taken = count;
+            if (!matches) atomicAdd(&tally_now(params.unmatched)[0], 1ull);
+        }
+        return count;
+    }
+
+    // The row in place `at`. One that cannot be the forward's (its target has changed, the workspace was written to) is a row of NaN.
+    __device__ __forceinline__ RowGradient take_row(int at, float factor, bool matches) const {
+        int i = matches ? params.row[at] : at;
+        bool is_row = i >= 0 && i < params.rows;
+        if (!params.mark || (matches && is_row && counts(i))) return gradient(at, factor);
+        if (!matches) params.place[at] = at;
+        if (!matches || !is_row) params.row[at] = at;
+        constexpr float none = not_a_number;
+        return RowGradient{none, none, none, none, none, 0, none, 1};
+    }
+
     __device__ __forceinline__ void differentiate(float factor) const {
-        int count = *params.count, stride = gridDim.x * Config::threads, first = blockIdx.x * Config::threads + threadIdx.x;
+        int stride = gridDim.x * Config::threads, first = blockIdx.x * Config::threads + threadIdx.x;
+        bool matches = is_forwards();
+        int count = take_count(matches, first == 0);
         for (int at = first; at < count; at += stride) {
-            RowGradient row = gradient(at, factor);
+            RowGradient row = take_row(at, factor, matches);
             params.gradient[at] = row;
             params.targets[at].target = row.target;
             if (params.row_factor) complete_stash(at, row);

@@ -22,6 +22,9 @@ struct BackwardRowsParams {
     RowTarget *targets;
     int *chunk_counts;
     int chunk_rows, ignores;
+    u64 *mark, mark_value;
+    int *taken;
+    u64 *unmatched;
 };
 
 struct BackwardTermsParams {
@@ -40,6 +43,7 @@ struct BackwardGatherParams {
     int rows, hidden_size;
     const float *row_factor;
     int skips_whole, unused;
+    u64 *mark;
 };
 
 struct LogitGradientsParams {
@@ -92,6 +96,6 @@ struct BackwardFinishParams {
     const float *factor;
     int first_place, places;
 };
-static_assert(sizeof(BackwardRowsParams) == 216 && sizeof(BackwardTermsParams) == 40 && sizeof(BackwardGatherParams) == 80 &&
+static_assert(sizeof(BackwardRowsParams) == 248 && sizeof(BackwardTermsParams) == 40 && sizeof(BackwardGatherParams) == 88 &&
               sizeof(LogitGradientsParams) == 144 && sizeof(BackwardFilterParams) == 40 && sizeof(BackwardBiasParams) == 72 && sizeof(BackwardFinishParams) == 96,
               "runtime/ops/linear_logp_backward_params.h disagrees");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cpu/convert.h"
+#include "host/host_forward_pair.h"
 #include "host/host_suite.h"
 
 static flp_gradient_case *cases;
@@ -224,6 +225,7 @@ int flp_host_linear_logp_backward_run_data(flp_context *context, const flp_gradi
     list_buffers(data, &memory);
     done = execute(context, c, &args, message, bytes) &&
            flp_gradient_case_check(c, data, reference, dlogit_roundoff(c->problem.forward.dtype), message, bytes) &&
+           (!c->problem.with_forward || flp_host_forward_pair_check(context, c, data, message, bytes)) &&
            (!has_bits_of_its_own(c) || check_part(context, c, data, &args, message, bytes));
     flp_host_memory_remove(&memory);
     return done;

@@ -26,11 +26,6 @@ static int is_plan_for_more(const flp_random_problem *p)
     return p->operator == FLP_RANDOM_CROSS_ENTROPY && p->spare > 0;
 }
 
-static int counts_targets_with_forward(const flp_random_problem *p)
-{
-    return p->forward && p->bad > 0;
-}
-
 static int has_narrow_rows(const flp_random_problem *p)
 {
     return p->operator <= FLP_RANDOM_CROSS_ENTROPY && p->grad_hidden == FLP_F32 && (p->d + p->grad_hidden_gap) % 4 != 0 && p->columns;
@@ -43,7 +38,6 @@ static const struct {
     { is_large, "logits of 1e5 and more lose their probabilities" },
     { has_level, "rows of equal very large logits" },
     { is_tight, "memory budgets" },
-    { counts_targets_with_forward, "the CPU path counts bad targets in the forward and in the backward" },
     { has_narrow_rows, "sm_90a writes grad_hidden by a tensor map whose rows are no multiple of 16 bytes" },
     { is_plan_for_more, "plans of the cross-entropy for many rows, run with few" },
 };

@@ -392,6 +392,7 @@ static void the_portable_path_leaves_a_stash_too(void **state)
 static void the_cpu_path_runs_both_too(void **state)
 {
     flp_linear_logp_args forward;
+    int64_t count, first;
 
     (void)state;
     problem.with_forward = 1;
@@ -405,6 +406,52 @@ static void the_cpu_path_runs_both_too(void **state)
     assert_true(logp[1] == 0 && lse[1] == 0 && entropy[1] == 0);
     assert_true(isnan(logp[2]) && lse[2] == 0 && entropy[2] == 0);
     assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+    assert_succeeds(flp_plan_target_errors(plan, &count, &first)); /* counted once */
+    assert_int_equal(1, count);
+    assert_int_equal(2, first);
+}
+
+static void assert_no_forward(void)
+{
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_execute(plan, &args), "workspace: got one without the mark of this plan's forward, of");
+}
+
+/* On a GPU path the device finds out: tests/host/host_forward_pair.c. */
+static void on_the_cpu_each_backward_takes_one_forward(void **state)
+{
+    static _Alignas(256) char other[256];
+    flp_linear_logp_args forward;
+    flp_plan *first;
+    int64_t count = 7;
+
+    (void)state;
+    problem.with_forward = 1;
+    operator_call_make_plan();
+    memset(workspace, 0xff, args.workspace_bytes);
+    assert_no_forward();
+    forward = forward_args();
+    assert_succeeds(flp_linear_logp_backward_execute_forward(plan, &forward));
+    args.workspace = other;
+    assert_no_forward();
+    args.workspace = workspace;
+    args.temperature = 2;
+    assert_no_forward();
+    args.temperature = 1; /* which 0 stands for */
+    args.rows--;
+    assert_no_forward();
+    args.rows++;
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+    assert_no_forward();
+    assert_succeeds(flp_linear_logp_backward_execute_forward(plan, &forward));
+    first = plan;
+    assert_succeeds(flp_linear_logp_backward_plan_create(context, &problem, &plan));
+    assert_no_forward(); /* another plan's */
+    flp_plan_destroy(plan);
+    plan = first;
+    assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+    assert_succeeds(flp_plan_unmatched_backwards(plan, &count));
+    assert_int_equal(0, count);
+    assert_fails(FLP_BAD_ARGUMENT, flp_plan_unmatched_backwards(NULL, &count), "plan: got NULL");
 }
 
 static void a_plan_counts_what_its_filter_passed_over(void **state)
@@ -446,10 +493,12 @@ int main(void)
         TEST(a_plan_without_a_forward_refuses_to_run_it, start_on_gpu),
         TEST(a_plan_without_a_forward_refuses_to_run_it, start_on_cpu),
         TEST(the_forward_and_the_backward_need_the_workspace_between_them, start_on_gpu),
+        TEST(the_forward_and_the_backward_need_the_workspace_between_them, start_on_cpu),
         TEST(a_plan_with_a_forward_describes_it, start_on_gpu),
         TEST(fp16_leaves_no_stash_and_says_so, start_on_gpu),
         TEST(the_portable_path_leaves_a_stash_too, start_on_gpu),
         TEST(the_cpu_path_runs_both_too, start_on_cpu),
+        TEST(on_the_cpu_each_backward_takes_one_forward, start_on_cpu),
         TEST(a_plan_counts_what_its_filter_passed_over, start_on_gpu),
         TEST(a_plan_counts_what_its_filter_passed_over, start_on_cpu),
     };
