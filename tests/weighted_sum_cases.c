@@ -40,6 +40,8 @@ static const row listed[] = {
     { .dtype = FLP_F16, .w = FLP_F32, .rows = 40, .columns = 64, .misalignment = 8, .content = FLP_WEIGHTED_IN_PLACE },
     { .dtype = FLP_BF16, .rows = 600, .columns = 40, .misalignment = 4, .gap = 6 },
     { .dtype = FLP_BF16, .rows = 0, .columns = 100 },
+    /* several tiles, added to */
+    { .dtype = FLP_BF16, .rows = 3500, .columns = 40, .grad_w = FLP_F32, .accumulate = 1 },
     /* strides, gaps that hold NaN, alignments */
     { .dtype = FLP_BF16, .rows = 65, .columns = 128, .gap = 8, .grad_gap = 16 },
     { .dtype = FLP_BF16, .rows = 65, .columns = 129, .gap = 7, .grad_gap = 15 },

@@ -12,6 +12,7 @@ static const char *const cases[] = {
     "gradients: of lse and entropy",
     "gradients: a scratch in grad_weight",
     "gradients: a scratch in grad_weight, all ignored",
+    "gradients: forward too",
     "gradients: forward too, of lse and entropy",
     "gradients: a scratch in grad_weight behind a stash",
     "gradients: filter, most below",
