@@ -7,7 +7,6 @@
 
 #include "random/inputs.h"
 #include "random/judge.h"
-#include "random/pending.h"
 #include "random/row.h"
 #include "random/suite.h"
 #include "reference.h"
@@ -285,7 +284,7 @@ static int check_row(const judge *j, int64_t place, int64_t source)
         return reject(j, "lse", place, lse[place], row->lse, row->lse_error);
     if (entropy && !flp_random_is_right("logits: entropy", FLP_F32, entropy[place], row->entropy, row->entropy_error))
         return reject(j, "entropy", place, entropy[place], row->entropy, row->entropy_error);
-    if (entropy && entropy[place] < 0 && !flp_random_pending().likely_targets)
+    if (entropy && entropy[place] < 0)
         return reject(j, "entropy below 0", place, entropy[place], row->entropy, row->entropy_error);
     if (argmax && (argmax[place] < 0 || (source >= 0 && argmax[place] >= logits->problem->v) || (row->argmax >= 0 && argmax[place] != row->argmax)))
         return reject(j, "argmax", place, argmax[place], (double)row->argmax, 0);

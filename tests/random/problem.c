@@ -285,6 +285,20 @@ static void settle_sum(flp_random_problem *p)
         p->grad_hidden_gap = 0;
 }
 
+/* From one fp32 lse, or through the exponential of a policy's ratio, logits of 1e6 and more leave nothing to hold a path to. */
+static void settle_large(flp_random_problem *p)
+{
+    const int bare = (p->operator == FLP_RANDOM_LINEAR_BACKWARD && !p->forward) || (p->operator == FLP_RANDOM_LOGITS_BACKWARD && !p->fused);
+
+    if (!bare && p->loss != FLP_RANDOM_LOSS_POLICY && p->loss != FLP_RANDOM_LOSS_POLICY_KL)
+        return;
+    p->scale = fmin(p->scale, 1e3);
+    if (p->shape != FLP_RANDOM_SOME_LEVEL)
+        p->shift = fmax(-1e5, fmin(p->shift, 1e5));
+    p->temperature = p->temperature > 0 ? fmax(p->temperature, 0.1) : 0;
+    p->row_temperature = p->row_temperature ? 1 : 0;
+}
+
 void flp_random_problem_settle(flp_random_problem *p)
 {
     if (p->dtype == FLP_NONE)
@@ -300,6 +314,7 @@ void flp_random_problem_settle(flp_random_problem *p)
     else
         settle_logits(p);
     settle_values(p);
+    settle_large(p);
     settle_rows(p);
     if (p->dispatched)
         p->spare = 0;

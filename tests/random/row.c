@@ -4,8 +4,6 @@
 #include <float.h>
 #include <math.h>
 
-#include "random/pending.h"
-
 static const double u = 0x1p-24;
 static const double sum_roundings = 24; /* see row.h */
 
@@ -75,8 +73,6 @@ static void find_logp(const flp_random_row_inputs *inputs, const double *z, cons
             others += exp(z[v] - row->largest - row->log_sum) * expm1(fmin(e[v], 700));
     row->logp_error = fmin(1, row->rest * exp(fmin(e[t], 700))) * e[t] + fmin(others, row->rest > 0 ? row->rest * 700 : 0) +
                       u * (sum_roundings * row->rest + 4 * fabs(row->logp));
-    if (flp_random_pending().likely_targets)
-        row->logp_error += u * (4 * fabs(row->lse) + 4 * fabs(row->largest) + 4 * fabs(z[t]) + sum_roundings) + row->sum_error;
     if (isinf(row->logp))
         row->logp_error = 0;
 }
@@ -96,9 +92,7 @@ static void find_entropy(const flp_random_row_inputs *inputs, const double *z, c
         if (p > 0)
             tilt += p * fabs(log_p + row->entropy) * expm1(fmin(e[v], 700));
     }
-    if (flp_random_pending().likely_targets)
-        tilt += 8 * u * (fabs(row->lse) + fabs(row->largest));
-    row->entropy_error = fmin(tilt + u * sum_roundings * (1 + moments), 2 * log((double)inputs->vocab) + u * (sum_roundings + (flp_random_pending().likely_targets ? 8 * (fabs(row->lse) + fabs(row->largest)) : 0)));
+    row->entropy_error = fmin(tilt + u * sum_roundings * (1 + moments), 2 * log((double)inputs->vocab) + u * sum_roundings);
 }
 
 void flp_random_row_compute(const flp_random_row_inputs *inputs, double *z, double *e, flp_random_row *row)
@@ -143,7 +137,7 @@ int flp_random_row_may_be_first(const flp_random_row_inputs *inputs, const flp_r
 /* What p[v] may be off by, relative to itself. */
 static double probability_error(const flp_random_row *row, const flp_random_row_upstream *g, double e)
 {
-    const double common = row->sum_error + (g->bare_lse || flp_random_pending().likely_targets ? u * (2 * fabs(row->lse) + 4 * fabs(row->largest)) : 0);
+    const double common = row->sum_error + (g->bare_lse ? u * (2 * fabs(row->lse) + 4 * fabs(row->largest)) : 0);
 
     return expm1(fmin(e + common, 60)) + 8 * u;
 }
@@ -164,9 +158,9 @@ void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp
         if (v != inputs->target) {
             value = p * (shared - g->logp) + level;
             off += p > 0 ? p * fabs(shared - g->logp) * relative + p * g->error : 0;
-        } else if (g->bare_target || flp_random_pending().likely_targets) {
+        } else if (g->bare_target) {
             value = g->logp * row->rest + p * shared + level;
-            off += p * fabs(shared - g->logp) * relative + (flp_random_pending().likely_targets ? 32 : 4) * u * fabs(g->logp) + row->rest * g->error;
+            off += p * fabs(shared - g->logp) * relative + 4 * u * fabs(g->logp) + row->rest * g->error;
         } else {
             value = g->logp * row->rest + p * shared + level;
             off += p * (fabs(shared) * relative + fabs(g->logp) * row->logp_error) + 8 * u * fabs(g->logp) * row->rest + row->rest * g->error;
