@@ -116,6 +116,9 @@ function backward.hopper(p, capability)
   if bytes ~= 16 then
     return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; grad_weight's are multiples of %d"):format(bytes or 1)
   end
+  if p.grad_hidden and p.d * element_bytes.f32 % 16 ~= 0 then
+    return nil, ("TMA wants row strides in multiples of 16 bytes; those of grad_hidden's fp32 sums are %d"):format(p.d * element_bytes.f32)
+  end
   local few, many = tile_for(hopper_tiles, p.n), hopper_tiles[#hopper_tiles]
   local function tile(of) return { bm = of.bm, bv = 256, cluster = of.cluster, stages = of.stages, arch = "sm_90a" } end
   return selection(p, capability, "hopper", specs(p, tile(few), tile(many), nil, true))

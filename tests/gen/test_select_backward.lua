@@ -83,7 +83,7 @@ end
 -- Bytes that the weight's address and rows are multiples of. The other operands of a product are the backward's own and always lie well.
 local alignments = {
   { "bf16", ":d2048:v50257", nil },
-  { "bf16", ":d2047:v50257:ws2048", nil },
+  { "bf16", ":d2044:v50257:ws2048", nil },
   { "bf16", ":d2048:v50257:hs2049", nil }, -- hidden's rows are gathered first
   { "bf16", ":d2044:v50257", 8 },
   { "bf16", ":d2048:v50257:ws2050", 4 },
@@ -105,6 +105,17 @@ function TestSelectBackward.test_the_weight_s_alignment_decides_path_and_copies(
       luaunit.assertEquals(found.reason,
                            "not sm_90a: TMA wants addresses and row strides in multiples of 16 bytes; weight's are multiples of " .. case[3])
     end
+  end
+end
+
+-- Its sums are dense rows of fp32, which TMA writes.
+function TestSelectBackward.test_the_depth_of_grad_hidden_s_sums_decides_the_path()
+  for _, layout in ipairs { ":d2047:v50257:ws2048", ":d2047:v50264:dv" } do
+    local problem = ("linear_logp_backward:bf16:n1000%s"):format(layout)
+    local found = selected(problem .. ":gh_f32", 90)
+    luaunit.assertEquals({ found.path, found.reason },
+                         { "portable", "not sm_90a: TMA wants row strides in multiples of 16 bytes; those of grad_hidden's fp32 sums are 8188" })
+    luaunit.assertEquals(selected(problem .. (layout:find(":dv") and ":gw_bf16" or ":gw_bf16:gws2048"), 90).path, "sm_90a")
   end
 end
 

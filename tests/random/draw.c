@@ -343,7 +343,7 @@ static void draw(const flp_random_drawing *drawing, flp_random_operator operator
     } else {
         take_case(&numbers, problem);
     }
-    draw_sizes(&numbers, drawing->work, problem);
+    draw_sizes(&numbers, chance(&numbers, 10) ? 4 * drawing->work : drawing->work, problem);
     draw_values(&numbers, problem);
     draw_targets(&numbers, problem);
     draw_loss(&numbers, problem);

@@ -49,6 +49,6 @@ static void *address(const flp_random_buffer *buffer)
 
 flp_random_machine flp_random_host_machine(const char *name, int compute_capability)
 {
-    return (flp_random_machine){ .name = name, .context = flp_host_suite_start(compute_capability), .begin = begin, .place = place, .fetch = fetch,
+    return (flp_random_machine){ .name = name, .work = 1.2e5, .context = flp_host_suite_start(compute_capability), .begin = begin, .place = place, .fetch = fetch,
                                  .release = release, .address = address };
 }
