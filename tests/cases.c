@@ -111,6 +111,7 @@ static const flp_case edges[] = {
     {.name = "everything at once", .rows = FLP_CASE_ROW_TEMPERATURES | FLP_CASE_IGNORED_ROWS | FLP_CASE_NAN_ROWS,
      .bias = FLP_CASE_FIRST_MASKED, .hidden_gap = 8, .vocab_padding = 16,
      .problem = {.rows = 129, .hidden = 128, .vocab = 1003, .target_dtype = FLP_I32, .softcap = 20, .argmax = 1, .entropy = 1}},
+    {.name = "NaN and inf rows, one entry", .rows = FLP_CASE_NAN_ROWS, .problem = {.dtype = FLP_BF16, .vocab = 1, .argmax = 1, .entropy = 1}},
 };
 
 enum { LAYOUTS = 2, GRID = COUNT(shapes) * COUNT(dtypes) * LAYOUTS };

@@ -22,7 +22,7 @@ flp_row_shares flp_row_shares_of_others(const flp_other_sums *others)
 flp_row_shares flp_row_shares_of(const flp_other_sums *others, double target)
 {
     flp_row_shares row = flp_row_shares_of_others(others);
-    const double d = isinf(others->origin) && others->origin < 0 ? 0 : target < INFINITY ? (target - others->origin) * others->scale : NAN;
+    const double d = !(target < INFINITY) ? NAN : others->origin == -INFINITY ? 0 : (target - others->origin) * others->scale;
     const double u = row.log2_sum - d, among_others = row.entropy; /* u: log2 r */
     const int leads = u < 0;
     const double ratio = leads ? others->sum * exp2(-d) : exp2(-u), log_whole = log1p(ratio); /* beside the larger of both */

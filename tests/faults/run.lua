@@ -1,7 +1,7 @@
 -- Puts single faults into a copy of the tree, one at a time, and says which the tests named beside each catch.
 --   lua tests/faults/run.lua [-b BUILD] [-d DIRECTORY] [-j N] [-k PATTERN] [-t SECONDS] [LIST ...]
 -- from the top of the tree. LIST: of faults, by default all of tests/faults/list. BUILD: a folder in the tree with its tests built (build);
--- the tree is copied with it to DIRECTORY/0 .. N-1 (/tmp/fusedlogp-faults), where the faults go. PATTERN: a Lua pattern that a fault's name has
+-- the tree is copied with it to DIRECTORY/0 .. N-1 (fusedlogp-faults in $TMPDIR), where the faults go. PATTERN: a Lua pattern that a fault's name has
 -- to match. SECONDS: of each test program, 180; one that takes longer counts as failed. Exit status 1 where a fault was not caught.
 --
 -- A list is a text file. A fault is, in any order but with its name first (lines that begin with # are comments):

@@ -95,11 +95,15 @@ static void run_linear_logp_backward(void)
 {
     flp_linear_logp_backward_problem problem = backward_problem();
     float logp[N], lse[N], grad_hidden[N][D], grad_weight[V][D];
-    const flp_linear_logp_args forward = { .rows = N, .hidden = hidden, .weight = weight, .target = target, .logp = logp, .lse = lse };
-    const flp_linear_logp_backward_args args = { .rows = N, .hidden = hidden, .weight = weight, .target = target, .lse = lse, .g_logp = ones,
+    static _Alignas(256) char workspace[4096]; /* a path on the CPU keeps no more in it than which forward it has seen */
+    const flp_linear_logp_args forward = { .rows = N, .hidden = hidden, .weight = weight, .target = target, .logp = logp, .lse = lse,
+                                           .workspace = workspace, .workspace_bytes = sizeof(workspace) };
+    flp_linear_logp_backward_args args = { .rows = N, .hidden = hidden, .weight = weight, .target = target, .lse = lse, .g_logp = ones,
                                                  .grad_hidden = grad_hidden, .grad_weight = grad_weight };
     flp_plan *plan;
 
+    args.workspace = workspace;
+    args.workspace_bytes = sizeof(workspace);
     problem.with_forward = 1;
     check(flp_linear_logp_backward_plan_create(context, &problem, &plan));
     check(flp_linear_logp_backward_execute_forward(plan, &forward));
