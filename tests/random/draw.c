@@ -15,6 +15,8 @@
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof *(array)))
 #define PICK(numbers, array) ((array)[flp_random_numbers_below(numbers, COUNT(array))])
 
+enum { MOST_DEPTH = 1024 }; /* over which the host machine's tensor cores cut more than the bounds allow */
+
 static int chance(flp_random_numbers *numbers, int percent)
 {
     return flp_random_numbers_chance(numbers, percent);
@@ -118,7 +120,9 @@ static void take_case(flp_random_numbers *numbers, flp_random_problem *p)
 
     switch (p->operator) {
     case FLP_RANDOM_LINEAR:
-        flp_case_get((int)flp_random_numbers_below(numbers, flp_case_count()), &forward);
+        do
+            flp_case_get((int)flp_random_numbers_below(numbers, flp_case_count()), &forward);
+        while (forward.problem.hidden > MOST_DEPTH);
         take_forward_case(&forward, p);
         break;
     case FLP_RANDOM_LINEAR_BACKWARD:
@@ -285,7 +289,7 @@ static void draw_values(flp_random_numbers *numbers, flp_random_problem *p)
     if (chance(numbers, 30))
         p->temperature = chance(numbers, 60) ? 0.1 + 3 * flp_random_numbers_uniform(numbers) : exp2(60 * flp_random_numbers_uniform(numbers) - 40);
     if (chance(numbers, 15))
-        p->row_temperature = chance(numbers, 70) ? 1 : 2;
+        p->row_temperature = chance(numbers, 60) ? 1 : chance(numbers, 50) ? 2 : 3;
     p->equal_targets = chance(numbers, 5);
 }
 
@@ -315,6 +319,7 @@ static void draw_loss(flp_random_numbers *numbers, flp_random_problem *p)
     p->tokens = chance(numbers, 25);
     p->g_loss = chance(numbers, 30);
     p->give_logp = chance(numbers, 70);
+    p->far_ratio = chance(numbers, 25);
 }
 
 static void draw_call(flp_random_numbers *numbers, flp_random_problem *p)
@@ -325,6 +330,7 @@ static void draw_call(flp_random_numbers *numbers, flp_random_problem *p)
     p->dispatched = chance(numbers, 8);
     p->poison = (int)flp_random_numbers_below(numbers, 4);
     p->repeat = chance(numbers, 10);
+    p->again = chance(numbers, 10);
     p->budget = chance(numbers, 50) ? (chance(numbers, 40) ? 0 : flp_random_numbers_uniform(numbers)) : -1;
     p->bad_indices = chance(numbers, 15);
     p->fused = chance(numbers, 40);
@@ -358,5 +364,5 @@ void flp_random_draw(const flp_random_drawing *drawing, flp_random_operator oper
 
     do
         draw(drawing, operator, (uint64_t)index + (attempt++ << 40), problem);
-    while (flp_random_pending_reason(problem));
+    while (flp_random_pending_reason(problem, drawing->is_cpu));
 }

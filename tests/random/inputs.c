@@ -90,14 +90,16 @@ void flp_random_fill_temperatures(const flp_random_problem *p, const flp_random_
     float *to = flp_random_memory_at(memory, FLP_RANDOM_ROW_TEMPERATURE);
 
     for (int64_t i = 0; to && i < rows; i++)
-        to[i] = p->row_temperature == 1 ? usual[flp_random_numbers_below(&numbers, 5)] : (float)exp2(40 * flp_random_numbers_uniform(&numbers) - 20);
+        to[i] = p->row_temperature == 3 && flp_random_numbers_chance(&numbers, 40) ? (flp_random_numbers_chance(&numbers, 50) ? INFINITY : 0x1p127f)
+                : p->row_temperature != 2 ? usual[flp_random_numbers_below(&numbers, 5)] : (float)exp2(40 * flp_random_numbers_uniform(&numbers) - 20);
 }
 
 double flp_random_temperature(const flp_random_problem *p, const flp_random_memory *memory, int64_t row)
 {
     const float *row_temperature = flp_random_memory_at(memory, FLP_RANDOM_ROW_TEMPERATURE);
 
-    return row_temperature ? row_temperature[row] : p->temperature > 0 ? p->temperature : 1;
+    /* Beyond 2^125 it counts as that. */
+    return row_temperature ? fmin(row_temperature[row], 0x1p125) : p->temperature > 0 ? p->temperature : 1;
 }
 
 double flp_random_shaped(const flp_random_problem *p, int64_t v, double plain)

@@ -2,6 +2,7 @@
 #include "random/linear.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,6 +231,37 @@ static int check_target_errors(const run *r)
     return 0;
 }
 
+static int is_all_nan(const flp_random_memory *memory, flp_random_role role, int dtype)
+{
+    const flp_random_buffer *buffer = &memory->buffer[role];
+
+    for (int64_t i = 0; i < buffer->rows; i++)
+        for (int64_t j = 0; j < buffer->columns; j++)
+            if (!isnan(flp_reference_decode((flp_dtype)dtype, flp_random_memory_at(memory, role), i * buffer->stride + j)))
+                return 0;
+    return 1;
+}
+
+/* A second backward finds nothing that a forward left: the CPU path refuses, on others every gradient is NaN and counted. */
+static int run_again(const run *r)
+{
+    const flp_random_problem *p = r->linear->problem;
+    const flp_random_memory *memory = &r->linear->memory;
+    const flp_status status = run_backward(r);
+    int64_t unmatched = -1;
+
+    if (!r->machine->fetch(r->machine, &r->linear->memory, r->message, r->bytes))
+        return 0;
+    snprintf(r->message, r->bytes, "a second backward: status %d", (int)status);
+    if (r->machine->is_cpu)
+        return status == FLP_BAD_ARGUMENT;
+    if (status != FLP_OK || flp_plan_unmatched_backwards(r->plan, &unmatched) != FLP_OK || unmatched != 1)
+        return 0;
+    snprintf(r->message, r->bytes, "a second backward: not every gradient is NaN");
+    return is_all_nan(memory, FLP_RANDOM_GRAD_HIDDEN, p->grad_hidden) && is_all_nan(memory, FLP_RANDOM_GRAD_WEIGHT, p->grad_weight) &&
+           is_all_nan(memory, FLP_RANDOM_GRAD_BIAS, p->grad_bias) && flp_random_memory_check(memory, r->message, r->bytes);
+}
+
 static int execute(const run *r)
 {
     flp_random_memory *memory = &r->linear->memory;
@@ -242,6 +274,7 @@ static int execute(const run *r)
     snprintf(r->message, r->bytes, "%s", flp_error_message());
     done = r->machine->fetch(r->machine, memory, r->message, r->bytes) && status == FLP_OK;
     done = done && flp_random_linear_check(r->linear, r->machine, r->message, r->bytes) && check_target_errors(r);
+    done = done && (!r->linear->problem->again || run_again(r));
     r->machine->release(r->machine, memory);
     return done;
 }

@@ -156,6 +156,8 @@ static void fill_tokens(const flp_random_linear *linear, flp_random_role role)
             value = 2 + 0.5 * normal;
         if (role == FLP_RANDOM_OLD_LOGP || role == FLP_RANDOM_REFERENCE_LOGP)
             value = (isfinite(linear->row[i].logp) ? linear->row[i].logp : 0) + 0.3 * normal;
+        if (linear->problem->far_ratio && i % 5 == 2) /* exp(200) is clipped where it is an advantage */
+            value = role == FLP_RANDOM_OLD_LOGP ? value - 200 : role == FLP_RANDOM_ADVANTAGES ? 1 + fabs(normal) : value;
         to[i] = count == linear->problem->n && linear->problem->ignored_nan && !flp_random_linear_has_part(linear, i) ? NAN : (float)value;
     }
 }

@@ -5,5 +5,5 @@
 #include "random/problem.h"
 
 /* The reason why the problem is not drawn yet; NULL: there is none. */
-const char *flp_random_pending_reason(const flp_random_problem *problem);
+const char *flp_random_pending_reason(const flp_random_problem *problem, int is_cpu);
 #endif

@@ -195,6 +195,8 @@ static void settle_gradients(flp_random_problem *p)
         p->budget = -1, p->filter = 0;
     if (!backward)
         p->g_lse = p->g_entropy = p->forward = p->give_logp = 0;
+    if (!p->forward)
+        p->again = 0;
     if (p->forward)
         p->give_logp = p->shared_scratch = p->dispatched = 0;
     if (p->operator != FLP_RANDOM_LINEAR)
@@ -217,6 +219,8 @@ static void settle_loss(flp_random_problem *p)
         p->smoothing = 0, p->lse_square_scale = 0;
     if (!p->smoothing)
         p->label_smoothing = 0;
+    if (p->loss != FLP_RANDOM_LOSS_POLICY)
+        p->far_ratio = 0;
 }
 
 static void settle_linear(flp_random_problem *p)
@@ -233,6 +237,7 @@ static void settle_logits(flp_random_problem *p)
     const int backward = p->operator == FLP_RANDOM_LOGITS_BACKWARD;
 
     p->d = 1;
+    p->again = 0;
     p->bias = p->columns = p->exact = p->grad_hidden = p->grad_weight = p->grad_bias = p->accumulate = p->forward = p->w_dtype = p->y_dtype = 0;
     p->budget = -1;
     p->filter = 0;
@@ -296,14 +301,14 @@ static void settle_large(flp_random_problem *p)
     if (p->shape != FLP_RANDOM_SOME_LEVEL)
         p->shift = fmax(-1e5, fmin(p->shift, 1e5));
     p->temperature = p->temperature > 0 ? fmax(p->temperature, 0.1) : 0;
-    p->row_temperature = p->row_temperature ? 1 : 0;
+    p->row_temperature = p->row_temperature == 2 ? 1 : p->row_temperature;
 }
 
 void flp_random_problem_settle(flp_random_problem *p)
 {
     if (p->dtype == FLP_NONE)
         p->dtype = FLP_F32;
-    if (p->misalignment % (p->dtype == FLP_F32 ? 4 : 2) != 0)
+    if (p->misalignment % (p->dtype == FLP_F32 || p->grad_hidden == FLP_F32 || p->grad_weight == FLP_F32 ? 4 : 2) != 0)
         p->misalignment = 4;
     if (is_sum(p)) {
         settle_sum(p);

@@ -53,7 +53,7 @@ enum { FLP_RANDOM_LOSS_PLAIN, FLP_RANDOM_LOSS_POLICY, FLP_RANDOM_LOSS_POLICY_KL,
     X(int64_t, ignore_index, 0, DROP)                                                                                               \
     X(int, broken, 0, DROP)                 /* percent of the rows that hold a NaN, or an infinite entry */                         \
     X(int, ignored_nan, 0, DROP)            /* rows without a part hold NaN */                                                      \
-    X(int, row_temperature, 0, DROP)        /* 1: 0.1 to 7; 2: 2^-20 to 2^20 */                                                     \
+    X(int, row_temperature, 0, DROP)        /* 1: 0.1 to 7; 2: 2^-20 to 2^20; 3: infinite and huge ones among them */                                                    \
     X(double, temperature, 0, DROP)                                                                                                 \
     X(int, upstream, 0, DROP)                                                                                                       \
     X(double, scale, 1, DROP)                                                                                                       \
@@ -68,6 +68,8 @@ enum { FLP_RANDOM_LOSS_PLAIN, FLP_RANDOM_LOSS_POLICY, FLP_RANDOM_LOSS_POLICY_KL,
     X(int, dispatched, 0, DROP)             /* 1: by flp_X, not by a plan of the caller's */                                        \
     X(int, poison, 0, DROP)                 /* what workspace and outputs hold: 0 ff, 1 c5, 2 7f, 3 00 */                           \
     X(int, repeat, 0, DROP)                 /* 1: executed twice, and the second is looked at */                                    \
+    X(int, again, 0, DROP)                  /* with the forward: the backward a second time, for which there is nothing left */                     \
+    X(int, far_ratio, 0, DROP)              /* of a policy: ratios beyond fp32 in clipped rows */                                   \
     X(int, check_targets, 0, DROP)                                                                                                  \
     X(int, give_logp, 0, DROP)                                                                                                      \
     X(double, budget, -1, DROP)             /* -1: the default; 0 .. 1: from the least to room for all */                           \

@@ -5,7 +5,8 @@
 #include <math.h>
 
 static const double u = 0x1p-24;
-static const double sum_roundings = 24; /* see row.h */
+static const double sum_roundings = 24;      /* see row.h */
+static const double offset_distance = 60 * M_LN2;
 
 static double larger(double a, double b)
 {
@@ -15,6 +16,12 @@ static double larger(double a, double b)
 static double error_of(const flp_random_row_inputs *inputs, int64_t v)
 {
     return inputs->error ? inputs->error[v] : 0;
+}
+
+/* What exp(log_p) may be off by where its exponent is off by e; never more than huge. */
+static double growth_of(double log_p, double e)
+{
+    return log_p == -INFINITY ? 0 : e < 1 ? exp(log_p) * expm1(e) : exp(fmin(log_p + e, 700)) - exp(log_p);
 }
 
 /* The row's largest z; NaN where the row holds NaN or +inf. */
@@ -61,7 +68,7 @@ static double sum_of_others(const flp_random_row_inputs *inputs, const double *z
 static void find_logp(const flp_random_row_inputs *inputs, const double *z, const double *e, flp_random_row *row)
 {
     const int64_t t = inputs->target;
-    double others = 0;
+    double others = 0, most = 0;
 
     if (t < 0)
         return;
@@ -70,16 +77,16 @@ static void find_logp(const flp_random_row_inputs *inputs, const double *z, cons
     row->rest = -expm1(row->logp);
     for (int64_t v = 0; v < inputs->vocab; v++)
         if (v != t && z[v] > -INFINITY)
-            others += exp(z[v] - row->largest - row->log_sum) * expm1(fmin(e[v], 700));
-    row->logp_error = fmin(1, row->rest * exp(fmin(e[t], 700))) * e[t] + fmin(others, row->rest > 0 ? row->rest * 700 : 0) +
-                      u * (sum_roundings * row->rest + 4 * fabs(row->logp));
+            others += growth_of(z[v] - row->largest - row->log_sum, e[v]), most = larger(most, e[v]);
+    /* The derivative by z[t] is the rest, which is off itself; that of the others' logarithm is at most 1. */
+    row->logp_error = fmin(1, row->rest * exp(fmin(e[t], 700)) + others) * e[t] + fmin(others, most) + u * (sum_roundings * row->rest + 4 * fabs(row->logp));
     if (isinf(row->logp))
         row->logp_error = 0;
 }
 
 static void find_entropy(const flp_random_row_inputs *inputs, const double *z, const double *e, flp_random_row *row)
 {
-    double moments = 0, tilt = 0;
+    double moments = 0, tilt = 0, lowest = row->largest;
 
     row->entropy = 0;
     for (int64_t v = 0; v < inputs->vocab; v++) {
@@ -88,17 +95,20 @@ static void find_entropy(const flp_random_row_inputs *inputs, const double *z, c
             row->entropy -= p * log_p, moments += p * fabs(log_p);
     }
     for (int64_t v = 0; v < inputs->vocab; v++) {
-        const double log_p = z[v] - row->largest - row->log_sum, p = exp(log_p);
-        if (p > 0)
-            tilt += p * fabs(log_p + row->entropy) * expm1(fmin(e[v], 700));
+        const double log_p = z[v] - row->largest - row->log_sum;
+        if (log_p > -INFINITY)
+            tilt += fabs(log_p + row->entropy) * growth_of(log_p, e[v]);
+        if (z[v] > -INFINITY)
+            lowest = fmin(lowest, z[v]);
     }
+    tilt += 2 * u * fmin(row->largest - lowest, offset_distance);
     row->entropy_error = fmin(tilt + u * sum_roundings * (1 + moments), 2 * log((double)inputs->vocab) + u * sum_roundings);
 }
 
 void flp_random_row_compute(const flp_random_row_inputs *inputs, double *z, double *e, flp_random_row *row)
 {
     int64_t best = 0;
-    double growth = 0;
+    double growth = 0, most = 0, peak = 0;
 
     *row = (flp_random_row){ .lse = NAN, .logp = NAN, .entropy = NAN, .rest = NAN, .argmax = -1 };
     row->largest = find_largest(inputs, z, &row->argmax);
@@ -116,9 +126,13 @@ void flp_random_row_compute(const flp_random_row_inputs *inputs, double *z, doub
     row->log_sum = log1p(sum_of_others(inputs, z, row->largest, best));
     row->lse = row->largest + row->log_sum;
     for (int64_t v = 0; v < inputs->vocab; v++)
-        if (z[v] > -INFINITY)
-            growth += exp(z[v] - row->largest - row->log_sum + fmin(e[v], 700));
-    row->sum_error = fmin(log(growth), 700) + sum_roundings * u;
+        if (z[v] > -INFINITY) {
+            const double log_p = z[v] - row->largest - row->log_sum;
+            growth += growth_of(log_p, e[v]);
+            most = larger(most, e[v]);
+            peak = larger(peak, log_p + e[v]);
+        }
+    row->sum_error = fmin(peak > 600 ? peak + log((double)inputs->vocab) : log1p(growth), most) + sum_roundings * u;
     row->lse_error = row->sum_error + u * (4 * fabs(row->lse) + 3 * fabs(row->largest));
     find_logp(inputs, z, e, row);
     find_entropy(inputs, z, e, row);
@@ -134,36 +148,34 @@ int flp_random_row_may_be_first(const flp_random_row_inputs *inputs, const flp_r
 
 /* ---- derivatives ---- */
 
-/* What p[v] may be off by, relative to itself. */
-static double probability_error(const flp_random_row *row, const flp_random_row_upstream *g, double e)
+/* What the exponent of every p may be off by beside its own z. */
+static double common_error(const flp_random_row *row, const flp_random_row_upstream *g)
 {
-    const double common = row->sum_error + (g->bare_lse ? u * (2 * fabs(row->lse) + 4 * fabs(row->largest)) : 0);
-
-    return expm1(fmin(e + common, 60)) + 8 * u;
+    return row->sum_error + (g->bare_lse ? u * (2 * fabs(row->lse) + 4 * fabs(row->largest)) : 0);
 }
 
 void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp_random_row *row, const double *z, const double *e,
                                   const flp_random_row_upstream *g, double *derivative, double *error)
 {
-    const double cap = inputs->softcap, T = inputs->temperature;
+    const double cap = inputs->softcap, T = inputs->temperature, common = common_error(row, g);
 
     for (int64_t v = 0; v < inputs->vocab; v++) {
         const double x = cap > 0 ? inputs->logit[v] / cap : 0, slope = cap > 0 ? 1 / (cosh(x) * cosh(x)) : 1;
         const double log_p = z[v] - row->largest - row->log_sum, p = exp(log_p), surprise = p > 0 && g->entropy != 0 ? log_p + row->entropy : 0;
         const double level = g->sum != 0 ? g->sum * (g->class_weights ? g->class_weights[v] : 1) : 0;
         const double shared = g->lse - g->entropy * surprise; /* what p is multiplied by, beside g->logp */
-        const double relative = probability_error(row, g, e[v]);
-        const double of_entropy = p > 0 ? p * fabs(g->entropy) * (e[v] + row->sum_error + row->entropy_error + 8 * u * (fabs(log_p) + row->entropy)) : 0;
+        const double growth = growth_of(log_p, e[v] + common), off_p = (g->bare_lse ? growth : fmin(growth, 1)) + 8 * u * p;
+        const double of_entropy = p > 0 ? (p + off_p) * fabs(g->entropy) * (e[v] + common + row->entropy_error + 8 * u * (fabs(log_p) + row->entropy)) : 0;
         double value, off = of_entropy + 4 * u * (fabs(level) + p * (fabs(g->logp) + fabs(shared)));
         if (v != inputs->target) {
             value = p * (shared - g->logp) + level;
-            off += p > 0 ? p * fabs(shared - g->logp) * relative + p * g->error : 0;
+            off += off_p * fabs(shared - g->logp) + p * g->error;
         } else if (g->bare_target) {
             value = g->logp * row->rest + p * shared + level;
-            off += p * fabs(shared - g->logp) * relative + 4 * u * fabs(g->logp) + row->rest * g->error;
+            off += off_p * fabs(shared - g->logp) + 4 * u * fabs(g->logp) + row->rest * g->error;
         } else {
             value = g->logp * row->rest + p * shared + level;
-            off += p * (fabs(shared) * relative + fabs(g->logp) * row->logp_error) + 8 * u * fabs(g->logp) * row->rest + row->rest * g->error;
+            off += off_p * fabs(shared) + fabs(g->logp) * fmin(1, p * row->logp_error * exp(fmin(row->logp_error, 700))) + 8 * u * fabs(g->logp) * row->rest + row->rest * g->error;
         }
         const double own = error_of(inputs, v), capped = cap > 0 ? 2 * fabs(tanh(x)) * own / cap + 16 * u * larger(1, fmin(fabs(x), 64)) : 0;
         derivative[v] = value / T * slope;

@@ -232,7 +232,7 @@ int flp_random_suite_main(const flp_random_machine *machine, int argc, char **ar
     suite.seconds = seconds / count;
     suite.shrink_seconds = setting("FUSEDLOGP_RANDOM_SHRINK_SECONDS", 60);
     suite.most_failures = (int64_t)setting("FUSEDLOGP_RANDOM_FAILURES", 3);
-    suite.drawing = (flp_random_drawing){ .seed = (uint64_t)setting("FUSEDLOGP_RANDOM_SEED", 1), .work = setting("FUSEDLOGP_RANDOM_WORK", machine->work) };
+    suite.drawing = (flp_random_drawing){ .seed = (uint64_t)setting("FUSEDLOGP_RANDOM_SEED", 1), .work = setting("FUSEDLOGP_RANDOM_WORK", machine->work), .is_cpu = machine->is_cpu };
     suite.drawing.profiles = (int)setting("FUSEDLOGP_RANDOM_PROFILES", wanted > 2 * problems ? 12 : 0);
     code = _cmocka_run_group_tests(machine->name, tests, (size_t)count, NULL, NULL);
     if (getenv("FUSEDLOGP_RANDOM_NOTES"))
