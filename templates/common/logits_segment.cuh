@@ -141,15 +141,19 @@ template <class Config> struct Segment {
                     if (column(j) + i >= left || (is_here && own == j * 32 * elements + i)) gone[at / 32] |= 1u << at % 32;
                 }
         } else if (is_here) {
-            constexpr u32 cut_word = minus_infinity_word<Element>;
+            // All lanes agree on the vector and the word, so that only these are looked at.
+            constexpr int bits = 8 * sizeof(Element);
+            int vector = place / (32 * elements), word = place % elements * bits / 32, lane = place / elements % 32;
+            u32 part = (bits == 32 ? 0xffffffffu : 0xffffu) << place * bits % 32;
+            if (lane != lane_index()) part = 0;
 #pragma unroll
-            for (int j = 0; j < vectors; j++)
+            for (int j = 0; j < vectors; j++) {
+                if (j != vector) continue;
+                keep_order(); // a branch, not a predicate for each word
 #pragma unroll
-                for (int i = 0; i < elements; i++) {
-                    constexpr u32 mask = sizeof(Element) == 4 ? 0xffffffffu : 0xffffu;
-                    u32 part = sizeof(Element) == 4 ? mask : mask << i % 2 * 16, &word = data[j].words[sizeof(Element) == 4 ? i : i / 2];
-                    if (own == j * 32 * elements + i) word = (word & ~part) | (cut_word & part);
-                }
+                for (int i = 0; i < 4; i++)
+                    if (i == word) data[j].words[i] = (data[j].words[i] & ~part) | (minus_infinity_word<Element> & part);
+            }
         }
     }
 
