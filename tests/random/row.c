@@ -166,10 +166,10 @@ void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp
         const double shared = g->lse - g->entropy * surprise; /* what p is multiplied by, beside g->logp */
         const double growth = growth_of(log_p, e[v] + common), off_p = (g->bare_lse ? growth : fmin(growth, 1)) + 8 * u * p;
         const double of_entropy = p > 0 ? (p + off_p) * fabs(g->entropy) * (e[v] + common + row->entropy_error + 8 * u * (fabs(log_p) + row->entropy)) : 0;
-        double value, off = of_entropy + 4 * u * (fabs(level) + p * (fabs(g->logp) + fabs(shared)));
+        double value, off = of_entropy + 4 * u * (fabs(level) + p * fabs(shared));
         if (v != inputs->target) {
             value = p * (shared - g->logp) + level;
-            off += off_p * fabs(shared - g->logp) + p * g->error;
+            off += off_p * fabs(shared - g->logp) + 4 * u * p * fabs(g->logp) + p * g->error;
         } else if (g->bare_target) {
             value = g->logp * row->rest + p * shared + level;
             off += off_p * fabs(shared - g->logp) + 4 * u * fabs(g->logp) + row->rest * g->error;
