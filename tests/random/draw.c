@@ -268,6 +268,8 @@ static void draw_shape(flp_random_numbers *numbers, flp_random_problem *p)
     const double lows[] = { -1e30, lowest_of(holder), lowest_of(holder), -1e9, -1e4 };
 
     p->shape = (int)flp_random_numbers_below(numbers, FLP_RANDOM_SHAPES);
+    if (chance(numbers, 30))
+        p->shape = chance(numbers, 60) ? FLP_RANDOM_LEVEL : FLP_RANDOM_SOME_LEVEL;
     p->shift = p->shape == FLP_RANDOM_LEVEL || p->shape == FLP_RANDOM_SOME_LEVEL ? PICK(numbers, lows) : PICK(numbers, shifts);
 }
 
@@ -284,7 +286,7 @@ static void draw_values(flp_random_numbers *numbers, flp_random_problem *p)
         p->margin = 80 * flp_random_numbers_uniform(numbers);
         p->scale = 1;
     }
-    if (chance(numbers, 30))
+    if (chance(numbers, p->bias ? 60 : 30)) /* many profiles have no bias to shape */
         draw_shape(numbers, p);
     if (chance(numbers, 30))
         p->temperature = chance(numbers, 60) ? 0.1 + 3 * flp_random_numbers_uniform(numbers) : exp2(60 * flp_random_numbers_uniform(numbers) - 40);

@@ -6,7 +6,8 @@
  * - on a GPU, the rounding of each derivative but the target's to the dtype of the inputs, r = 2^-8 of itself for bf16 and 2^-11 for fp16: at most r
  *   times the sum of the terms' sizes; of independent roundings, DEVIATIONS r / sqrt(3) times the root of the sum of their squares, if that is less
  *   and the data are random. Where a stash of bf16 may be, grad_weight's terms are rounded twice;
- * - in fp16 2^-40 of the call's largest upstream gradient for each derivative, which is what the header promises;
+ * - in fp16 2^-39 of the call's largest upstream gradient for each derivative: half of what subnormal numbers lie apart where the largest, times a power of
+ *   two, is between 2^14 and 2^15;
  * - all of a term that a filter may pass over. */
 #include <math.h>
 #include <stdlib.h>
@@ -138,10 +139,13 @@ void flp_random_linear_differentiate(flp_random_linear *linear)
     free(error);
 }
 
-/* Equal logits, or all rows alike, make equal derivatives, whose roundings add up. */
+/* Equal probabilities, which hardly differing logits have too, and what smoothing spreads evenly make equal derivatives, whose roundings add up. */
 static int is_random(const flp_random_problem *p)
 {
-    return p->values == FLP_RANDOM_NORMAL && p->shape != FLP_RANDOM_LEVEL;
+    const double temperature = p->row_temperature == 1 ? 7 : p->row_temperature ? INFINITY : p->temperature > 0 ? p->temperature : 1;
+    const int spreads = (p->smoothing && p->label_smoothing > 0) || p->loss == FLP_RANDOM_LOSS_OWN;
+
+    return p->values == FLP_RANDOM_NORMAL && p->shape != FLP_RANDOM_LEVEL && !spreads && p->scale / temperature >= 0.1;
 }
 
 double flp_random_gradient_bound(const flp_random_linear *linear, const flp_random_gradient *gradient, int64_t i, int is_cpu)
@@ -154,7 +158,7 @@ double flp_random_gradient_bound(const flp_random_linear *linear, const flp_rand
     const double roundings = of_weight && may_stash ? 2 : 1;
     const double hard = roundings * gradient->hard[i], soft = deviations * sqrt(roundings * gradient->soft[i] / 3);
     const double sum = u * (deviations * sqrt(n / 3) + n / 8 + 4) * fmax(fabs(gradient->value[i]), sqrt(gradient->size[i]));
-    const double least = p->dtype == FLP_F16 && !is_cpu ? 0x1p-40 * linear->largest_upstream * gradient->inputs[i] : 0;
+    const double least = p->dtype == FLP_F16 && !is_cpu ? 0x1p-39 * linear->largest_upstream * gradient->inputs[i] : 0;
 
     return gradient->error[i] + sum + r * (is_random(p) ? fmin(hard, soft) : hard) + least + gradient->passed[i];
 }

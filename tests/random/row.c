@@ -6,6 +6,7 @@
 
 static const double u = 0x1p-24;
 static const double sum_roundings = 24;      /* see row.h */
+static const double most_in_base_2 = FLT_MAX * M_LN2; /* kernels keep logarithms in base 2, and clamp what fp32 has no room for */
 static const double offset_distance = 60 * M_LN2;
 
 static double larger(double a, double b)
@@ -80,6 +81,8 @@ static void find_logp(const flp_random_row_inputs *inputs, const double *z, cons
             others += growth_of(z[v] - row->largest - row->log_sum, e[v]), most = larger(most, e[v]);
     /* The derivative by z[t] is the rest, which is off itself; that of the others' logarithm is at most 1. */
     row->logp_error = fmin(1, row->rest * exp(fmin(e[t], 700)) + others) * e[t] + fmin(others, most) + u * (sum_roundings * row->rest + 4 * fabs(row->logp));
+    if (row->logp < -most_in_base_2)
+        row->logp_error -= row->logp + most_in_base_2;
     if (isinf(row->logp))
         row->logp_error = 0;
 }
@@ -134,6 +137,8 @@ void flp_random_row_compute(const flp_random_row_inputs *inputs, double *z, doub
         }
     row->sum_error = fmin(peak > 600 ? peak + log((double)inputs->vocab) : log1p(growth), most) + sum_roundings * u;
     row->lse_error = row->sum_error + u * (4 * fabs(row->lse) + 3 * fabs(row->largest));
+    if (fabs(row->lse) > most_in_base_2)
+        row->lse_error += fabs(row->lse) - most_in_base_2;
     find_logp(inputs, z, e, row);
     find_entropy(inputs, z, e, row);
 }
