@@ -84,11 +84,11 @@ static void fill_logits(const random_logits *logits)
     }
 }
 
-/* In no order, without repetition; some outside. */
+/* In no order, without repetition, for n + 2 has no factor in common with 2 n + 3 rows; some outside. */
 static void fill_index(const random_logits *logits)
 {
     const flp_random_problem *p = logits->problem;
-    const int64_t outside[] = { -1, logits->all_rows, INT64_MIN, (1ll << 32) + 1, INT64_MAX }, step = logits->all_rows % 5 ? 5 : 7;
+    const int64_t outside[] = { -1, logits->all_rows, INT64_MIN, (1ll << 32) + 1, INT64_MAX }, step = p->n + 2;
     flp_random_numbers numbers = flp_random_stream(p, FLP_RANDOM_ROW_INDEX);
     int64_t *index = at(logits, FLP_RANDOM_ROW_INDEX);
 

@@ -5,5 +5,5 @@ int main(int argc, char **argv)
 {
     const flp_random_machine machine = flp_random_cpu_machine();
 
-    return machine.context ? flp_random_suite_main(&machine, argc, argv, 1000) : 1;
+    return machine.context ? flp_random_suite_main(&machine, argc, argv, 2000) : 1;
 }

@@ -6,5 +6,5 @@ int main(int argc, char **argv)
 {
     const flp_random_machine machine = flp_random_host_machine("sm_80@host", 80);
 
-    return machine.context ? flp_random_suite_main(&machine, argc, argv, 105) : 1;
+    return machine.context ? flp_random_suite_main(&machine, argc, argv, 140) : 1;
 }
