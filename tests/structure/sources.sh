@@ -20,4 +20,8 @@ check "every helper of the tests is listed" "$(cat "$work/helpers")"
 check "every file of the host machine is listed" "$(unlisted $(find tests/host -name '*.[ch]pp'))"
 check "every Lua test is listed" "$(unlisted $(find tests/gen -name 'test_*.lua'))"
 check "every shell test is listed" "$(unlisted $(find tests -name '*.sh' ! -name tap.sh ! -name cases.sh))"
+# `make dist` takes a folder's copy below the build directory too: objects in the archive would stand for those of the next build.
+check "no distributed folder is one that the build writes to" "$(sed -n '/^EXTRA_DIST = /,/[^\\]$/s/^\t\([^ ]*\).*/\1/p' Makefile.am | while read -r entry; do
+    if [ -d "$entry" ] && [ -d "$top_builddir/$entry" ] && ! [ "$top_builddir/$entry" -ef "$entry" ]; then echo "$entry"; fi
+done)"
 finish
