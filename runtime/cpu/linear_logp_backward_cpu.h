@@ -11,7 +11,7 @@ typedef struct {
     const float *class_weights; /* w [V]; NULL: 1 */
 } flp_backward_uniform;
 
-/* What the forward of the same call hands over. */
+/* What the forward of the same call, or of the pair, hands over. */
 typedef struct {
     const flp_row_shares *shares;        /* [N], of rows with a target; NULL: there is no such forward, args have lse */
     const flp_backward_uniform *uniform; /* or NULL */

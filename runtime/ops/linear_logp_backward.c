@@ -1,5 +1,6 @@
 /* linear_logp's backward: check, find memory, run on the plan's path. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/sized.h"
 #include "base/status.h"
@@ -16,10 +17,9 @@
 #include "plan/linear_logp_backward_plan.h"
 #include "plan/target_errors.h"
 
-/* On the CPU path what a forward leaves is its mark alone. */
 static flp_status take_mark(const flp_plan *plan, const flp_linear_logp_backward_args *args)
 {
-    flp_backward_counts *counts = args->workspace;
+    flp_backward_counts *counts = &((flp_backward_cpu_workspace *)args->workspace)->counts;
 
     if (counts->mark != flp_backward_mark(plan, args))
         return flp_status_fail(FLP_BAD_ARGUMENT, "workspace: got one without the mark of this plan's forward, of %" PRId64 " rows with this "
@@ -28,10 +28,11 @@ static flp_status take_mark(const flp_plan *plan, const flp_linear_logp_backward
     return FLP_OK;
 }
 
-/* With a forward, this has counted the bad targets. */
+/* With a forward, this has counted the bad targets, and says more of the rows than lse. */
 static flp_status run_on_cpu(flp_plan *plan, const flp_linear_logp_backward_args *args)
 {
     const int takes = flp_linear_logp_backward_plan_of(plan)->problem.with_forward && args->rows > 0;
+    const flp_backward_more more = { .shares = takes ? ((flp_backward_cpu_workspace *)args->workspace)->shares : NULL };
     flp_linear_logp_backward_args filled = *args;
     int64_t bad_count = 0, bad_first = INT64_MAX;
     flp_status status = takes ? take_mark(plan, args) : FLP_OK;
@@ -39,7 +40,7 @@ static flp_status run_on_cpu(flp_plan *plan, const flp_linear_logp_backward_args
     if (status != FLP_OK)
         return status;
     filled.temperature = flp_arguments_temperature(args->temperature);
-    status = flp_linear_logp_backward_cpu(plan->context->pool, &flp_linear_logp_backward_plan_of(plan)->problem, &filled, NULL, &bad_count,
+    status = flp_linear_logp_backward_cpu(plan->context->pool, &flp_linear_logp_backward_plan_of(plan)->problem, &filled, &more, &bad_count,
                                           &bad_first);
     if (!takes)
         flp_target_errors_add(plan, bad_count, bad_first);
@@ -75,18 +76,27 @@ static void leave_mark(const flp_plan *plan, const flp_linear_logp_args *args)
 {
     const flp_linear_logp_backward_args shared = shared_args(args);
 
-    ((flp_backward_counts *)args->workspace)->mark = flp_backward_mark(plan, &shared);
+    ((flp_backward_cpu_workspace *)args->workspace)->counts.mark = flp_backward_mark(plan, &shared);
+}
+
+/* A target that the forward had no part for and the backward has is NaN, as on other paths. */
+static void clear_shares(flp_row_shares *shares, int64_t rows)
+{
+    for (int64_t i = 0; i < rows; i++)
+        shares[i] = (flp_row_shares){ .origin = NAN, .log2_sum = NAN, .lse = NAN, .entropy = NAN, .logp = NAN };
 }
 
 static flp_status run_forward_on_cpu(flp_plan *plan, const flp_linear_logp_args *args)
 {
     const flp_linear_logp_problem *problem = &flp_linear_logp_backward_plan_of(plan)->forward.problem;
-    const flp_linear_logp_more more = { .blanks_others = 1 };
+    flp_row_shares *shares = ((flp_backward_cpu_workspace *)args->workspace)->shares;
+    const flp_linear_logp_more more = { .shares = shares, .blanks_others = 1 };
     flp_linear_logp_args filled = *args;
     int64_t bad_count = 0, bad_first = INT64_MAX;
     flp_status status;
 
     filled.temperature = flp_arguments_temperature(args->temperature);
+    clear_shares(shares, args->rows);
     status = flp_linear_logp_cpu(plan->context->pool, problem, &filled, &more, &bad_count, &bad_first);
     flp_target_errors_add(plan, bad_count, bad_first);
     if (status == FLP_OK)

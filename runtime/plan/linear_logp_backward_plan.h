@@ -1,6 +1,7 @@
 /* The plan of linear_logp's backward. */
 #ifndef FLP_PLAN_LINEAR_LOGP_BACKWARD_PLAN_H
 #define FLP_PLAN_LINEAR_LOGP_BACKWARD_PLAN_H
+#include "cpu/target_share.h"
 #include "plan/linear_workspace.h"
 #include "plan/linear_logp_plan.h"
 #include "plan/plan.h"
@@ -15,6 +16,12 @@ typedef struct {
     const char *no_stash; /* why that forward leaves none; NULL where it does, or where there is no forward */
     flp_linear_logp_plan forward; /* where the problem's with_forward is 1; owns nothing */
 } flp_linear_logp_backward_plan;
+
+/* The workspace on the CPU path, with_forward: whose rows it holds, and these as the forward found them. A row that had no part there is NaN. */
+typedef struct {
+    flp_backward_counts counts; /* of which it takes the mark alone */
+    flp_row_shares shares[];    /* [rows] */
+} flp_backward_cpu_workspace;
 
 /* Why derivatives can't come from a stash, which holds 2^(z2 - k) in bf16 and has one factor a row; NULL where they can. */
 const char *flp_linear_logp_backward_no_stash(const flp_linear_logp_backward_problem *normal);

@@ -11,6 +11,8 @@
 
 #include "random/draw.h"
 #include "random/judge.h"
+#include "random/once_failed.h"
+#include "random/pending.h"
 #include "runtime/fake_cmocka.h"
 
 enum { TEXT_BYTES = 2048, MESSAGE_BYTES = 4096, BATCH = 64, MOST_THREADS = 32 };
@@ -194,6 +196,27 @@ static void an_operators_problems_are_right(void **state)
         fail_msg("%lld of %lld problems failed", (long long)failed, (long long)done);
 }
 
+/* ---- problems that failed once ---- */
+
+static void what_failed_once_is_right(void **state)
+{
+    char message[MESSAGE_BYTES];
+    int failed = 0;
+
+    (void)state;
+    for (int i = 0; flp_random_once_failed[i]; i++) {
+        flp_random_problem problem;
+        assert_true(flp_random_problem_parse(flp_random_once_failed[i], &problem));
+        flp_random_problem_settle(&problem);
+        if (flp_random_pending_reason(&problem, suite.machine->is_cpu) || run(&problem, message))
+            continue;
+        failed++;
+        tell(&problem, message);
+    }
+    if (failed > 0)
+        fail_msg("%d problems failed", failed);
+}
+
 static int run_one(const char *text)
 {
     char message[MESSAGE_BYTES];
@@ -214,7 +237,7 @@ int flp_random_suite_main(const flp_random_machine *machine, int argc, char **ar
 {
     static const char *const names[FLP_RANDOM_OPERATORS] = { "linear_logp", "linear_logp_backward", "linear_cross_entropy", "logits_logp",
                                                              "logits_logp_backward", "weighted_sum", "weighted_sum_backward" };
-    struct CMUnitTest tests[FLP_RANDOM_OPERATORS];
+    struct CMUnitTest tests[FLP_RANDOM_OPERATORS + 1];
     const char *only = getenv("FUSEDLOGP_RANDOM_OPERATOR");
     const double seconds = setting("FUSEDLOGP_RANDOM_SECONDS", 0);
     int count = 0, code;
@@ -227,9 +250,12 @@ int flp_random_suite_main(const flp_random_machine *machine, int argc, char **ar
     for (int i = 0; i < FLP_RANDOM_OPERATORS; i++)
         if (!only || strcmp(only, names[i]) == 0)
             tests[count++] = (struct CMUnitTest){ names[i], an_operators_problems_are_right, NULL, NULL, (void *)(intptr_t)i };
+    const int operators = count;
+    if (!only)
+        tests[count++] = (struct CMUnitTest){ "what_failed_once_is_right", what_failed_once_is_right, NULL, NULL, NULL };
     const double wanted = setting("FUSEDLOGP_RANDOM_PROBLEMS", seconds > 0 ? 1e15 : problems);
-    suite.problems = (int64_t)(wanted / count);
-    suite.seconds = seconds / count;
+    suite.problems = (int64_t)(wanted / operators);
+    suite.seconds = seconds / operators;
     suite.shrink_seconds = setting("FUSEDLOGP_RANDOM_SHRINK_SECONDS", 60);
     suite.most_failures = (int64_t)setting("FUSEDLOGP_RANDOM_FAILURES", 3);
     suite.drawing = (flp_random_drawing){ .seed = (uint64_t)setting("FUSEDLOGP_RANDOM_SEED", 1), .work = setting("FUSEDLOGP_RANDOM_WORK", machine->work), .is_cpu = machine->is_cpu };

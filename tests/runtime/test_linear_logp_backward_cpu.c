@@ -42,8 +42,8 @@ static flp_status call_directly(const flp_linear_logp_backward_problem *problem,
 static flp_status call_through_a_plan(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,
                                       int64_t *bad_count, int64_t *bad_first)
 {
-    static _Alignas(256) char memory[256];
     flp_linear_logp_backward_args with_workspace = *args;
+    void *memory = NULL;
     flp_plan *plan;
     flp_status status = flp_linear_logp_backward_plan_create(context, problem, &plan);
     if (status != FLP_OK) return status;
@@ -51,9 +51,9 @@ static flp_status call_through_a_plan(const flp_linear_logp_backward_problem *pr
         const flp_gradient_case c = {.problem = *problem};
         float *outputs = malloc((size_t)(3 * args->rows + 1) * sizeof *outputs);
         assert_non_null(outputs);
-        with_workspace.workspace = memory;
         with_workspace.workspace_bytes = (size_t)flp_plan_workspace_bytes(plan, args->rows);
-        assert_true(with_workspace.workspace_bytes <= sizeof memory);
+        with_workspace.workspace = memory = aligned_alloc(256, with_workspace.workspace_bytes + 256);
+        assert_non_null(memory);
         flp_linear_logp_args forward = flp_gradient_case_forward_args(&c, &with_workspace, outputs);
         status = flp_linear_logp_backward_execute_forward(plan, &forward);
         free(outputs);
@@ -61,6 +61,7 @@ static flp_status call_through_a_plan(const flp_linear_logp_backward_problem *pr
     if (status == FLP_OK) status = flp_linear_logp_backward_execute(plan, &with_workspace);
     if (status == FLP_OK) status = flp_plan_target_errors(plan, bad_count, bad_first);
     flp_plan_destroy(plan);
+    free(memory);
     return status;
 }
 

@@ -1,0 +1,20 @@
+/* Problems that failed once. Each stays here, with what it was. */
+#include "random/once_failed.h"
+
+#include <stddef.h>
+
+const char *const flp_random_once_failed[] = {
+    /* What makes up for the tensor cores' truncation takes whole numbers, which lose nothing, 2^-30 of themselves a product too far. */
+    "linear_logp v=6 values=2 d=502 data=965531907",
+    /* The largest logit lies 2^48 above the offset: the sum's logarithm and the moment are 48 and more, and have fp32's digits of that. */
+    "linear_logp n=54 v=90 likely=2 margin=74.882795093963665 entropy=1 d=4 dtype=f32 data=549894393",
+    "linear_cross_entropy n=26 v=113 scale=20 entropy=1 d=4 dtype=f32 data=821493609",
+    /* fp16's subnormal numbers lie 2^-24 apart, where the largest derivative is 2^14. */
+    "linear_cross_entropy v=4 values=2 grad_bias=f32 bias=f32 d=10 dtype=f16 data=589690777",
+    /* What smoothing spreads evenly is rounded alike in all rows. */
+    "linear_cross_entropy n=47 v=83 shape=3 smoothing=1 label_smoothing=0.20257957736616064 grad_bias=f32 bias=f32 dtype=f16 data=6082084",
+    /* The CPU path's forward handed one fp32 lse over: 1 - p of likely targets, and all of large logits, had no digits left. */
+    "linear_logp_backward row_temperature=1 forward=1 grad_hidden=f32 d=28 data=729473390",
+    "linear_logp_backward v=2 shape=7 shift=-3.4028234663852886e+38 forward=1 grad_hidden=f32 bias=f32 dtype=f16 data=688020979",
+    NULL
+};
