@@ -114,6 +114,12 @@ FLP_INLINE flp_status flp_context_create(const flp_context_options *options, flp
 /* NULL is allowed. Destroy the context's plans first; no stream may still run its kernels. */
 FLP_API void flp_context_destroy(flp_context *context);
 
+/* Frees the device memory that calls without a workspace have left: the first four streams of a CUDA context have a buffer each, further streams
+ * take turns with four more, and a stream that was prepared or captured keeps its own. Later calls allocate anew. With of_graphs also what captured calls
+ * use: graphs of them must not be replayed any more. Waits for each CUDA context that has such memory, from whichever thread.
+ * FLP_BAD_ARGUMENT: context is NULL. FLP_CAPTURING: a stream is being captured. FLP_CUDA_FAILED. What was not freed then is as it was. */
+FLP_API flp_status flp_context_release_scratch(flp_context *context, int of_graphs);
+
 typedef struct {
     int64_t compiled;    /* kernels that NVRTC compiled */
     int64_t disk_hits;   /* kernels found in a cache directory */
@@ -259,7 +265,8 @@ FLP_INLINE flp_status flp_linear_logp_execute(flp_plan *plan, const flp_linear_l
  * stream is captured is FLP_CAPTURING: call flp_linear_logp_prepare first. */
 FLP_INLINE flp_status flp_linear_logp(flp_context *context, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args);
 
-/* Makes the plans that flp_linear_logp would for any N up to problem.rows, and reserves the shared scratch of stream. */
+/* Makes the plans that flp_linear_logp would for any N up to problem.rows, and reserves the shared scratch of stream, until
+ * flp_context_release_scratch. */
 FLP_INLINE flp_status flp_linear_logp_prepare(flp_context *context, const flp_linear_logp_problem *problem, void *stream);
 
 /* ---- linear_logp_backward ----------------------------------------------------------------------------------- */

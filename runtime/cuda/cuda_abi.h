@@ -34,6 +34,7 @@
     X(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 14)                                               \
     X(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4)                                                              \
     X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)                                              \
+    X(CU_EVENT_DISABLE_TIMING, 2)                                                                            \
     X(CU_STREAM_NON_BLOCKING, 1)                                                                             \
     X(CU_STREAM_CAPTURE_STATUS_NONE, 0)                                                                      \
     X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                                                                    \
@@ -126,6 +127,8 @@ typedef struct {
     X(stream_destroy, cuStreamDestroy_v2, (CUstream stream))                                                 \
     X(stream_synchronize, cuStreamSynchronize, (CUstream stream))                                            \
     X(stream_is_capturing, cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus *status))            \
+    X(stream_id, cuStreamGetId, (CUstream stream, unsigned long long *id))                                   \
+    X(stream_wait_event, cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags))                \
     X(event_create, cuEventCreate, (CUevent *event, unsigned flags))                                         \
     X(event_destroy, cuEventDestroy_v2, (CUevent event))                                                     \
     X(event_record, cuEventRecord, (CUevent event, CUstream stream))                                         \

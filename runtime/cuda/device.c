@@ -77,6 +77,34 @@ flp_status flp_device_current(flp_device *device)
     return FLP_OK;
 }
 
+int flp_device_enter(const flp_device *owner, CUcontext *left)
+{
+    const flp_driver *driver;
+    unsigned long long id;
+
+    if (flp_driver_get(&driver) != FLP_OK)
+        return 0;
+    if (driver->context_id(owner->context, &id) != CUDA_SUCCESS || id != owner->context_id)
+        return 0;
+    return driver->context_current(left) == CUDA_SUCCESS && driver->context_set_current(owner->context) == CUDA_SUCCESS;
+}
+
+void flp_device_leave(CUcontext left)
+{
+    const flp_driver *driver;
+
+    if (flp_driver_get(&driver) == FLP_OK)
+        driver->context_set_current(left);
+}
+
+flp_status flp_device_synchronize(void)
+{
+    const flp_driver *driver;
+    flp_status status = flp_driver_get(&driver);
+
+    return status == FLP_OK ? flp_driver_check(driver, driver->context_synchronize(), "cuCtxSynchronize") : status;
+}
+
 flp_status flp_device_is_capturing(CUstream stream, int *capturing)
 {
     const flp_driver *driver;

@@ -77,6 +77,13 @@ void flp_context_destroy(flp_context *context)
     free(context);
 }
 
+flp_status flp_context_release_scratch(flp_context *context, int of_graphs)
+{
+    if (!context)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "context: got NULL, wanted a context");
+    return flp_scratch_release(context->scratch, of_graphs != 0);
+}
+
 flp_status flp_context_counters_sized(const flp_context *context, flp_counters *counters, const flp_sizes *sizes)
 {
     flp_counters own = { 0 };

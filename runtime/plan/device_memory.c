@@ -20,17 +20,12 @@ flp_status flp_device_memory_allocate(int64_t bytes, const char *what, CUdevicep
 void flp_device_memory_free(const flp_device *owner, CUdeviceptr pointer)
 {
     const flp_driver *driver;
-    unsigned long long id;
-    CUcontext current;
+    CUcontext left;
 
-    if (!pointer || flp_driver_get(&driver) != FLP_OK)
-        return;
-    if (driver->context_id(owner->context, &id) != CUDA_SUCCESS || id != owner->context_id)
-        return;
-    if (driver->context_current(&current) != CUDA_SUCCESS || driver->context_set_current(owner->context) != CUDA_SUCCESS)
+    if (!pointer || flp_driver_get(&driver) != FLP_OK || !flp_device_enter(owner, &left))
         return;
     driver->memory_free(pointer);
-    driver->context_set_current(current);
+    flp_device_leave(left);
 }
 
 flp_status flp_device_memory_copy(CUdeviceptr device, void *to_host, const void *from_host, size_t bytes)

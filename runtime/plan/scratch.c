@@ -1,38 +1,21 @@
-/* The context's shared scratch: finding a stream's buffer without a lock, lending it, letting it grow. */
+/* The context's shared scratch: finding a stream's buffer without a lock, lending it, handing it on to another stream. */
 #include "plan/scratch.h"
 
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/status.h"
-#include "plan/device_memory.h"
-
-enum { BUCKETS = 64 };
-
-typedef struct retired {
-    CUdeviceptr address;
-    struct retired *next;
-} retired;
-
-struct flp_scratch_buffer {
-    flp_device device;
-    CUstream stream;
-    uint64_t thread; /* whose per-thread default stream it is; 0 for a real stream */
-    flp_scratch_buffer *next;
-    pthread_mutex_t lent; /* guards what follows */
-    CUdeviceptr address;
-    int64_t bytes;
-    int in_graph;      /* lent during a capture: a graph may hold the address */
-    retired *retired;  /* outgrown buffers that a graph may hold */
-};
 
 struct flp_scratch {
-    pthread_mutex_t mutex; /* of insertion; lookups take none */
-    _Atomic(flp_scratch_buffer *) buckets[BUCKETS];
+    pthread_mutex_t mutex; /* of insertion and of handing on; lookups take none */
+    atomic_uint_fast64_t returns;
+    _Atomic(flp_scratch_buffer *) buffers;
 };
+
+/* A stream of a CUDA context, for as long as the process runs. */
+typedef struct {
+    uint64_t context_id, kind, id;
+} owner;
+enum { NOBODY, LEGACY, PER_THREAD, STREAM };
 
 flp_status flp_scratch_create(flp_scratch **scratch)
 {
@@ -43,162 +26,252 @@ flp_status flp_scratch_create(flp_scratch **scratch)
     return FLP_OK;
 }
 
-static void destroy_buffer(flp_scratch_buffer *buffer)
-{
-    flp_device_memory_free(&buffer->device, buffer->address);
-    for (retired *at = buffer->retired; at;) {
-        retired *next = at->next;
-        flp_device_memory_free(&buffer->device, at->address);
-        free(at);
-        at = next;
-    }
-    pthread_mutex_destroy(&buffer->lent);
-    free(buffer);
-}
-
 void flp_scratch_destroy(flp_scratch *scratch)
 {
     if (!scratch)
         return;
-    for (int i = 0; i < BUCKETS; i++)
-        for (flp_scratch_buffer *at = atomic_load(&scratch->buckets[i]); at;) {
-            flp_scratch_buffer *next = at->next;
-            destroy_buffer(at);
-            at = next;
-        }
+    for (flp_scratch_buffer *at = atomic_load(&scratch->buffers); at;) {
+        flp_scratch_buffer *next = at->next;
+        flp_scratch_buffer_destroy(at);
+        at = next;
+    }
     pthread_mutex_destroy(&scratch->mutex);
     free(scratch);
 }
 
-/* CU_STREAM_LEGACY names the same stream as NULL; CU_STREAM_PER_THREAD another one in each thread. */
-static CUstream resolve_stream(CUstream stream, uint64_t *thread)
+/* CU_STREAM_LEGACY names the same stream as NULL; CU_STREAM_PER_THREAD another one in each thread, and the driver may give that of a thread
+ * which is gone to a new one. */
+static flp_status identify(const flp_device *device, CUstream stream, owner *wanted)
 {
     static atomic_uint_fast64_t threads;
     static _Thread_local uint64_t own;
+    const flp_driver *driver;
+    unsigned long long id = 0;
+    flp_status status;
 
-    *thread = 0;
-    if (stream == CU_STREAM_LEGACY)
-        return NULL;
+    *wanted = (owner){ device->context_id, LEGACY, 0 };
+    if (!stream || stream == CU_STREAM_LEGACY)
+        return FLP_OK;
     if (stream == CU_STREAM_PER_THREAD) {
         if (!own)
             own = atomic_fetch_add(&threads, 1) + 1;
-        *thread = own;
+        *wanted = (owner){ device->context_id, PER_THREAD, own };
+        return FLP_OK;
     }
-    return stream;
+    status = flp_driver_get(&driver);
+    if (status == FLP_OK)
+        status = flp_driver_check(driver, driver->stream_id(stream, &id), "cuStreamGetId");
+    *wanted = (owner){ device->context_id, STREAM, id };
+    return status;
 }
 
-static flp_scratch_buffer *find(flp_scratch *scratch, unsigned bucket, const flp_device *device, CUstream stream, uint64_t thread)
+static int belongs(flp_scratch_buffer *buffer, const owner *to)
 {
-    flp_scratch_buffer *at = atomic_load_explicit(&scratch->buckets[bucket], memory_order_acquire);
+    return atomic_load_explicit(&buffer->stream_id, memory_order_relaxed) == to->id &&
+           atomic_load_explicit(&buffer->kind, memory_order_relaxed) == to->kind &&
+           atomic_load_explicit(&buffer->context_id, memory_order_relaxed) == to->context_id;
+}
 
-    while (at && (at->device.context_id != device->context_id || at->stream != stream || at->thread != thread))
+static void give_to(flp_scratch_buffer *buffer, const owner *to)
+{
+    atomic_store_explicit(&buffer->context_id, to->context_id, memory_order_relaxed);
+    atomic_store_explicit(&buffer->kind, to->kind, memory_order_relaxed);
+    atomic_store_explicit(&buffer->stream_id, to->id, memory_order_relaxed);
+}
+
+static flp_scratch_buffer *find(flp_scratch *scratch, const owner *wanted)
+{
+    flp_scratch_buffer *at = atomic_load_explicit(&scratch->buffers, memory_order_acquire);
+
+    while (at && !belongs(at, wanted))
         at = at->next;
     return at;
 }
 
-static flp_scratch_buffer *find_or_insert(flp_scratch *scratch, const flp_device *device, CUstream stream)
+/* Nobody else has it from here on: a graph may hold its address, or prepare has promised it, or its end of use is unknown. */
+static int stays(const flp_scratch_buffer *buffer)
 {
-    uint64_t thread, mixed;
-    unsigned bucket;
-    flp_scratch_buffer *buffer;
-
-    stream = resolve_stream(stream, &thread);
-    mixed = (device->context_id * 31 + (uintptr_t)stream / 16 + thread) * UINT64_C(0x9e3779b97f4a7c15);
-    bucket = (unsigned)(mixed >> 58);
-    buffer = find(scratch, bucket, device, stream, thread);
-    if (buffer)
-        return buffer;
-    pthread_mutex_lock(&scratch->mutex);
-    buffer = find(scratch, bucket, device, stream, thread);
-    if (!buffer && (buffer = calloc(1, sizeof(*buffer)))) {
-        buffer->device = *device;
-        buffer->stream = stream;
-        buffer->thread = thread;
-        buffer->next = atomic_load(&scratch->buckets[bucket]);
-        pthread_mutex_init(&buffer->lent, NULL);
-        atomic_store_explicit(&scratch->buckets[bucket], buffer, memory_order_release);
-    }
-    pthread_mutex_unlock(&scratch->mutex);
-    return buffer;
+    return buffer->own || buffer->reserved || buffer->in_graph || (buffer->address && !buffer->recorded);
 }
 
-/* Gives up the buffer's memory: at once where only the stream used it, with the scratch where a graph may use it again. */
-static flp_status release(flp_scratch_buffer *buffer)
-{
-    const flp_driver *driver;
-    flp_status status = flp_driver_get(&driver);
+/* Of the CUDA context's buffers: how many have a stream for good as one of the first, how many are handed on, and which of these came back first. */
+typedef struct {
+    int own, shared;
+    flp_scratch_buffer *oldest;
+} census;
 
-    if (status == FLP_OK && buffer->in_graph) {
-        retired *kept = malloc(sizeof(*kept));
-        if (!kept)
-            return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory to keep a captured scratch");
-        *kept = (retired){ buffer->address, buffer->retired };
-        buffer->retired = kept;
-    } else if (status == FLP_OK && buffer->address) {
-        status = flp_driver_check(driver, driver->stream_synchronize(buffer->stream), "cuStreamSynchronize");
-        if (status == FLP_OK)
-            flp_device_memory_free(&buffer->device, buffer->address);
+static void count_buffer(flp_scratch_buffer *buffer, census *found)
+{
+    found->own += buffer->own;
+    if (stays(buffer))
+        return;
+    found->shared++;
+    if (!found->oldest || buffer->returned < found->oldest->returned)
+        found->oldest = buffer;
+}
+
+/* A loan is over when its launches are enqueued, so waiting for one is short. */
+static census count_buffers(flp_scratch *scratch, uint64_t context_id)
+{
+    census found = { 0 };
+
+    for (flp_scratch_buffer *at = atomic_load(&scratch->buffers); at; at = at->next) {
+        if (atomic_load_explicit(&at->context_id, memory_order_relaxed) != context_id)
+            continue;
+        pthread_mutex_lock(&at->lent);
+        if (atomic_load_explicit(&at->kind, memory_order_relaxed) != NOBODY)
+            count_buffer(at, &found);
+        pthread_mutex_unlock(&at->lent);
     }
-    if (status == FLP_OK) {
-        buffer->address = 0;
-        buffer->bytes = 0;
-        buffer->in_graph = 0;
+    return found;
+}
+
+/* An empty one, of the list or new. */
+static flp_status insert(flp_scratch *scratch, const flp_device *device, const owner *wanted, int own)
+{
+    const owner nobody = { 0, NOBODY, 0 };
+    flp_scratch_buffer *buffer = find(scratch, &nobody);
+    const int is_new = !buffer;
+
+    if (is_new && (buffer = calloc(1, sizeof(*buffer))))
+        pthread_mutex_init(&buffer->lent, NULL);
+    if (!buffer)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a stream's scratch");
+    pthread_mutex_lock(&buffer->lent);
+    buffer->device = *device;
+    buffer->own = own;
+    give_to(buffer, wanted);
+    pthread_mutex_unlock(&buffer->lent);
+    if (is_new) {
+        buffer->next = atomic_load(&scratch->buffers);
+        atomic_store_explicit(&scratch->buffers, buffer, memory_order_release);
+    }
+    return FLP_OK;
+}
+
+/* FLP_OK also where the buffer has meanwhile come to stay with its stream. */
+static flp_status hand_on(flp_scratch_buffer *buffer, const owner *wanted, CUstream stream)
+{
+    flp_status status = FLP_OK;
+
+    pthread_mutex_lock(&buffer->lent);
+    if (!stays(buffer)) {
+        if (buffer->address)
+            status = flp_scratch_buffer_order(buffer, stream);
+        if (status == FLP_OK)
+            give_to(buffer, wanted);
+    }
+    pthread_mutex_unlock(&buffer->lent);
+    return status;
+}
+
+/* Gives the stream a buffer where it has none. */
+static flp_status provide_owner(flp_scratch *scratch, const flp_device *device, CUstream stream, const owner *wanted)
+{
+    flp_status status = FLP_OK;
+
+    pthread_mutex_lock(&scratch->mutex);
+    while (status == FLP_OK && !find(scratch, wanted)) {
+        const census found = count_buffers(scratch, wanted->context_id);
+        if (found.own < FLP_SCRATCH_OWN || found.shared < FLP_SCRATCH_SHARED)
+            status = insert(scratch, device, wanted, found.own < FLP_SCRATCH_OWN);
+        else
+            status = hand_on(found.oldest, wanted, stream);
+    }
+    pthread_mutex_unlock(&scratch->mutex);
+    return status;
+}
+
+/* The stream's buffer, locked: another stream may get it between the search and the lock. Without `inserts` *buffer is NULL where there is none. */
+static flp_status take(flp_scratch *scratch, const flp_device *device, CUstream stream, int inserts, flp_scratch_buffer **buffer)
+{
+    owner wanted;
+    flp_status status = identify(device, stream, &wanted);
+
+    *buffer = NULL;
+    while (status == FLP_OK && !*buffer) {
+        flp_scratch_buffer *found = find(scratch, &wanted);
+        if (!found && !inserts)
+            return FLP_OK;
+        if (!found) {
+            status = provide_owner(scratch, device, stream, &wanted);
+            continue;
+        }
+        pthread_mutex_lock(&found->lent);
+        if (belongs(found, &wanted))
+            *buffer = found;
+        else
+            pthread_mutex_unlock(&found->lent);
     }
     return status;
 }
 
-static flp_status provide(flp_scratch_buffer *buffer, int64_t bytes, int64_t grown)
+static flp_status lend(flp_scratch *scratch, const flp_device *device, CUstream stream, int64_t bytes, int64_t grown, int reserve,
+                       flp_scratch_loan *loan)
 {
+    flp_scratch_buffer *buffer;
     int capturing;
-    flp_status status = flp_device_is_capturing(buffer->stream, &capturing);
+    flp_status status = flp_device_is_capturing(stream, &capturing);
 
+    if (status == FLP_OK)
+        status = take(scratch, device, stream, !capturing, &buffer);
     if (status != FLP_OK)
         return status;
-    if (buffer->bytes < bytes) {
-        if (capturing)
-            return flp_status_fail(FLP_CAPTURING, "the stream is captured and its scratch has %" PRId64 " bytes, wanted %" PRId64
-                                                  ": prepare the problem before the capture, or pass a workspace",
-                                   buffer->bytes, bytes);
-        status = release(buffer);
-        if (status == FLP_OK)
-            status = flp_device_memory_allocate(grown, "the shared scratch", &buffer->address);
-        if (status != FLP_OK)
-            return status;
-        buffer->bytes = grown;
+    if (!buffer)
+        return flp_scratch_buffer_refuse_capture(0, bytes);
+    status = flp_scratch_buffer_provide(buffer, stream, capturing, bytes, grown);
+    if (status != FLP_OK) {
+        pthread_mutex_unlock(&buffer->lent);
+        return status;
     }
-    buffer->in_graph |= capturing;
+    buffer->reserved |= reserve;
+    *loan = (flp_scratch_loan){ (void *)(uintptr_t)buffer->address, scratch, buffer, stream };
     return FLP_OK;
 }
 
 flp_status flp_scratch_lend(flp_scratch *scratch, const flp_device *device, CUstream stream, int64_t bytes, int64_t grown,
                             flp_scratch_loan *loan)
 {
-    flp_scratch_buffer *buffer = find_or_insert(scratch, device, stream);
-    flp_status status;
-
-    if (!buffer)
-        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a stream's scratch");
-    pthread_mutex_lock(&buffer->lent);
-    status = provide(buffer, bytes, grown);
-    if (status != FLP_OK) {
-        pthread_mutex_unlock(&buffer->lent);
-        return status;
-    }
-    *loan = (flp_scratch_loan){ (void *)(uintptr_t)buffer->address, buffer };
-    return FLP_OK;
+    return lend(scratch, device, stream, bytes, grown, 0, loan);
 }
 
 void flp_scratch_return(const flp_scratch_loan *loan)
 {
-    pthread_mutex_unlock(&loan->buffer->lent);
+    flp_scratch_buffer *buffer = loan->buffer;
+
+    if (!buffer->own && !buffer->reserved && !buffer->in_graph) {
+        flp_scratch_buffer_record(buffer, loan->stream);
+        buffer->returned = atomic_fetch_add(&loan->scratch->returns, 1) + 1;
+    }
+    pthread_mutex_unlock(&buffer->lent);
 }
 
 flp_status flp_scratch_reserve(flp_scratch *scratch, const flp_device *device, CUstream stream, int64_t bytes)
 {
     flp_scratch_loan loan;
-    flp_status status = flp_scratch_lend(scratch, device, stream, bytes, bytes, &loan);
+    flp_status status = lend(scratch, device, stream, bytes, bytes, 1, &loan);
 
     if (status == FLP_OK)
         flp_scratch_return(&loan);
+    return status;
+}
+
+flp_status flp_scratch_release(flp_scratch *scratch, int of_graphs)
+{
+    const owner nobody = { 0, NOBODY, 0 };
+    flp_status status = FLP_OK;
+
+    pthread_mutex_lock(&scratch->mutex);
+    for (flp_scratch_buffer *at = atomic_load(&scratch->buffers); at && status == FLP_OK; at = at->next) {
+        pthread_mutex_lock(&at->lent);
+        if (!belongs(at, &nobody))
+            status = flp_scratch_buffer_release(at, of_graphs);
+        if (status == FLP_OK && flp_scratch_buffer_is_empty(at)) {
+            at->own = at->reserved = 0;
+            give_to(at, &nobody);
+        }
+        pthread_mutex_unlock(&at->lent);
+    }
+    pthread_mutex_unlock(&scratch->mutex);
     return status;
 }

@@ -162,6 +162,24 @@ static void streams_that_come_and_go_share_no_scratch(void **state)
     flp_operation_close(&other);
 }
 
+static void released_scratch_comes_back(void **state)
+{
+    flp_operation_inputs inputs;
+    flp_operation operation;
+    unsigned char *wanted;
+
+    flp_operation_make_inputs(&inputs);
+    wanted = open_and_run(*state, &inputs, NULL, &operation);
+    for (int i = 0; i < ROUNDS; i++) {
+        assert_succeeds(operation.kind->call(&operation));
+        assert_succeeds(flp_context_release_scratch(operation.context, 0));
+        flp_operation_expect(&operation, wanted, "behind a release");
+        flp_operation_poison(&operation);
+    }
+    free(wanted);
+    flp_operation_close(&operation);
+}
+
 /* ---- bad targets ---- */
 
 static void bad_targets_are_counted_once_an_execution(void **state)
@@ -196,6 +214,7 @@ static const struct {
     { "captured executions replay", captured_executions_replay, 0 },
     { "threads with their own streams do not meet", threads_with_their_own_streams_do_not_meet, 0 },
     { "streams that come and go share no scratch", streams_that_come_and_go_share_no_scratch, 0 },
+    { "released scratch comes back", released_scratch_comes_back, 0 },
     { "bad targets are counted once an execution", bad_targets_are_counted_once_an_execution, 1 },
 };
 enum { PROPERTIES = sizeof(properties) / sizeof(properties[0]), MOST_TESTS = 64 };

@@ -11,10 +11,14 @@ struct CUctx_st {
     int destroyed;
 };
 
+struct CUevent_st {
+    unsigned long long recorded_on; /* the stream's id */
+};
+
 fake_driver_state fake_driver;
 
 static struct CUctx_st contexts[FAKE_CONTEXTS];
-static char stream_object, event_object;
+static char stream_object;
 
 void fake_driver_reset(void)
 {
@@ -205,15 +209,48 @@ CUresult fake_cuda_stream_is_capturing(CUstream stream, int *status)
     return CUDA_SUCCESS;
 }
 
-CUresult fake_cuda_event_create(CUevent *event, unsigned flags)
+unsigned long long fake_driver_stream_id(CUstream stream)
 {
-    ENTER(event_create);
-    *event = (CUevent)&event_object;
+    return (unsigned long long)(uintptr_t)stream * 1024 + fake_driver.stream_age;
+}
+
+CUresult fake_cuda_stream_id(CUstream stream, unsigned long long *id)
+{
+    ENTER(stream_id);
+    *id = fake_driver_stream_id(stream);
     return CUDA_SUCCESS;
 }
 
-NO_WORK(event_destroy, (CUevent event))
-NO_WORK(event_record, (CUevent event, CUstream stream))
+CUresult fake_cuda_stream_wait_event(CUstream stream, CUevent event, unsigned flags)
+{
+    ENTER(stream_wait_event);
+    fake_driver.wait = (fake_wait){ fake_driver_stream_id(stream), event->recorded_on };
+    return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult fake_cuda_event_create(CUevent *event, unsigned flags)
+{
+    ENTER(event_create);
+    *event = calloc(1, sizeof(**event));
+    fake_driver.live_events++;
+    return CUDA_SUCCESS;
+}
+
+CUresult fake_cuda_event_destroy(CUevent event)
+{
+    ENTER(event_destroy);
+    free(event);
+    fake_driver.live_events--;
+    return CUDA_SUCCESS;
+}
+
+CUresult fake_cuda_event_record(CUevent event, CUstream stream)
+{
+    ENTER(event_record);
+    event->recorded_on = fake_driver_stream_id(stream);
+    return CUDA_SUCCESS;
+}
+
 NO_WORK(event_synchronize, (CUevent event))
 
 CUresult fake_cuda_event_elapsed(float *milliseconds, CUevent start, CUevent end)

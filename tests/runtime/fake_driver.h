@@ -22,6 +22,10 @@ typedef struct {
     int overlaps;      /* launched with programmatic stream serialization */
 } fake_launch;
 
+typedef struct {
+    unsigned long long stream, behind; /* ids: of the stream that waits, and of that whose work it waits for */
+} fake_wait;
+
 enum { FAKE_CONTEXTS = 4, FAKE_LAUNCHES = 64 };
 
 typedef struct {
@@ -30,6 +34,9 @@ typedef struct {
     size_t memory_bytes;
     _Atomic(CUcontext) current;       /* of every thread */
     int clusters;                     /* what cuOccupancyMaxActiveClusters says; 0: by the multiprocessors */
+    unsigned long long stream_age;    /* part of each stream's id: adding 1 makes every handle that of a new stream */
+    fake_wait wait;                   /* the last */
+    atomic_int live_events;           /* created and not destroyed */
     int capture;                      /* what cuStreamIsCapturing says */
     atomic_int calls[FAKE_FUNCTIONS]; /* FAKE_...: how often it was called */
     CUresult failure[FAKE_FUNCTIONS]; /* what it returns instead of doing its work, */
@@ -60,6 +67,9 @@ void fake_driver_fail(int function, CUresult result, int times);
 /* The contexts 0 .. FAKE_CONTEXTS - 1, all of device 0, with ids 1000, 1001, ... */
 CUcontext fake_driver_context(int number);
 void fake_driver_destroy_context(int number);
+
+/* What cuStreamGetId says. */
+unsigned long long fake_driver_stream_id(CUstream stream);
 
 /* The value that cuFuncSetAttribute gave the function, 0 where it did not. */
 int fake_driver_function_shared_bytes(CUfunction function);

@@ -42,6 +42,19 @@ static int64_t plans(void)
     return counters.plans;
 }
 
+static void a_context_gives_its_scratch_back_on_demand(void **state)
+{
+    int64_t without;
+
+    (void)state;
+    assert_succeeds(flp_linear_logp(context, &problem, &args));
+    without = fake_driver.live_blocks;
+    assert_succeeds(flp_context_release_scratch(context, 0));
+    assert_int_equal(without - 1, fake_driver.live_blocks);
+    assert_succeeds(flp_linear_logp(context, &problem, &args));
+    assert_int_equal(without, fake_driver.live_blocks);
+}
+
 static void a_known_problem_makes_compiles_and_allocates_nothing(void **state)
 {
     size_t heap;
@@ -352,6 +365,7 @@ static void a_forked_child_is_told_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_context_gives_its_scratch_back_on_demand),
         TEST(a_known_problem_makes_compiles_and_allocates_nothing),
         TEST(rows_share_a_plan_within_their_bucket),
         TEST(defaults_and_what_the_call_ignores_do_not_make_another_plan),

@@ -287,6 +287,8 @@ static void what_belongs_to_no_operator_takes_null(void **state)
     flp_context_destroy(NULL);
     assert_fails(FLP_BAD_ARGUMENT, flp_context_counters(NULL, &counters), "context: got NULL");
     assert_fails(FLP_BAD_ARGUMENT, flp_context_counters(context, NULL), "counters: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_context_release_scratch(NULL, 0), "context: got NULL");
+    assert_succeeds(flp_context_release_scratch(context, 1));
     flp_plan_destroy(NULL);
     assert_int_equal(-1, flp_plan_workspace_bytes(NULL, 0));
     assert_string_equal("", flp_plan_numerics(NULL));

@@ -9,9 +9,11 @@
 #include "fake_driver.h"
 #include "fake_library.h"
 
+enum { MOST = FLP_SCRATCH_OWN + FLP_SCRATCH_SHARED };
+
 static flp_scratch *scratch;
 static flp_device device;
-static char streams[8];
+static char streams[256];
 
 static CUstream stream(int number)
 {
@@ -31,7 +33,7 @@ static int stop(void **state)
 {
     (void)state;
     flp_scratch_destroy(scratch);
-    return fake_driver.live_blocks != 0;
+    return fake_driver.live_blocks != 0 || fake_driver.live_events != 0;
 }
 
 /* Address of at least `bytes`, borrowed and given back. */
@@ -147,7 +149,248 @@ static void what_a_capture_used_is_kept_when_the_scratch_grows(void **state)
     assert_int_equal(5000, fake_driver.live_bytes);
 }
 
+/* ---- streams that come and go ---- */
+
+/* Work may still run on the stream that had the handle before. */
+static void a_handle_given_out_again_is_another_stream(void **state)
+{
+    void *first = borrow(stream(0), 1000);
+
+    (void)state;
+    fake_driver.stream_age++;
+    assert_ptr_not_equal(first, borrow(stream(0), 1000));
+    fake_driver.stream_age--;
+    assert_ptr_equal(first, borrow(stream(0), 1000));
+}
+
+static void the_default_streams_are_known_without_an_id(void **state)
+{
+    void *legacy = borrow(NULL, 10), *own = borrow(CU_STREAM_PER_THREAD, 10);
+
+    (void)state;
+    fake_driver.stream_age++;
+    assert_ptr_equal(legacy, borrow(NULL, 10));
+    assert_ptr_equal(own, borrow(CU_STREAM_PER_THREAD, 10));
+    assert_int_equal(0, fake_driver.calls[FAKE_stream_id]);
+}
+
+static void a_few_streams_keep_their_buffers_and_record_nothing(void **state)
+{
+    void *first[FLP_SCRATCH_OWN];
+
+    (void)state;
+    for (int i = 0; i < FLP_SCRATCH_OWN; i++)
+        first[i] = borrow(stream(i), 1000);
+    assert_int_equal(0, fake_driver.calls[FAKE_event_record]);
+    for (int i = 0; i < 100; i++)
+        borrow(stream(100 + i), 1000);
+    for (int i = 0; i < FLP_SCRATCH_OWN; i++)
+        assert_ptr_equal(first[i], borrow(stream(i), 1000));
+}
+
+static void an_endless_sequence_of_streams_needs_no_more_buffers(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++)
+        borrow(stream(i), 1000);
+    assert_int_equal(MOST, fake_driver.live_blocks);
+    assert_int_equal(0, fake_driver.calls[FAKE_stream_synchronize]);
+    assert_int_equal(FLP_SCRATCH_SHARED, fake_driver.live_events);
+}
+
+/* The stream whose use is longest ago gives its buffer up, and the new one's work waits for its. */
+static void a_buffer_goes_to_another_stream_behind_the_work_in_it(void **state)
+{
+    void *given, *later;
+
+    (void)state;
+    for (int i = 0; i < MOST; i++)
+        borrow(stream(i), 1000);
+    given = borrow(stream(FLP_SCRATCH_OWN + 1), 1000);
+    later = borrow(stream(FLP_SCRATCH_OWN), 1000);
+    for (int i = FLP_SCRATCH_OWN + 2; i < MOST; i++)
+        borrow(stream(i), 1000);
+    assert_int_equal(0, fake_driver.calls[FAKE_stream_wait_event]);
+    assert_ptr_equal(given, borrow(stream(100), 1000));
+    assert_int_equal(1, fake_driver.calls[FAKE_stream_wait_event]);
+    assert_int_equal(fake_driver_stream_id(stream(100)), fake_driver.wait.stream);
+    assert_int_equal(fake_driver_stream_id(stream(FLP_SCRATCH_OWN + 1)), fake_driver.wait.behind);
+    assert_ptr_equal(later, borrow(stream(101), 1000));
+    assert_ptr_equal(given, borrow(stream(100), 1000));
+    assert_int_equal(2, fake_driver.calls[FAKE_stream_wait_event]);
+}
+
+static void fill_all(void)
+{
+    for (int i = 0; i < MOST; i++)
+        borrow(stream(i), 1000);
+}
+
+static void a_buffer_that_cannot_be_ordered_is_handed_to_nobody(void **state)
+{
+    flp_scratch_loan loan;
+
+    (void)state;
+    fill_all();
+    fake_driver_fail(FAKE_stream_wait_event, CUDA_ERROR_LAUNCH_FAILED, 1);
+    assert_fails(FLP_CUDA_FAILED, flp_scratch_lend(scratch, &device, stream(100), 10, 10, &loan), "cuStreamWaitEvent");
+    fake_driver_fail(FAKE_event_record, CUDA_ERROR_LAUNCH_FAILED, FLP_SCRATCH_SHARED);
+    for (int i = FLP_SCRATCH_OWN; i < MOST; i++)
+        borrow(stream(i), 1000);
+    borrow(stream(100), 1000);
+    assert_int_equal(MOST + 1, fake_driver.live_blocks);
+    assert_int_equal(1, fake_driver.calls[FAKE_stream_wait_event]);
+}
+
+static void an_id_that_the_driver_does_not_give_is_an_error(void **state)
+{
+    flp_scratch_loan loan;
+
+    (void)state;
+    fake_driver_fail(FAKE_stream_id, CUDA_ERROR_INVALID_VALUE, 1);
+    assert_fails(FLP_CUDA_FAILED, flp_scratch_lend(scratch, &device, stream(0), 10, 10, &loan), "cuStreamGetId");
+    borrow(stream(0), 10);
+}
+
+static void what_was_prepared_or_captured_is_handed_to_nobody(void **state)
+{
+    void *prepared, *captured;
+
+    (void)state;
+    for (int i = 0; i < FLP_SCRATCH_OWN; i++)
+        borrow(stream(i), 1000);
+    assert_succeeds(flp_scratch_reserve(scratch, &device, stream(50), 1000));
+    prepared = borrow(stream(50), 1000);
+    captured = borrow(stream(51), 1000);
+    fake_driver.capture = 1;
+    borrow(stream(51), 1000);
+    fake_driver.capture = 0;
+    for (int i = 0; i < 50; i++)
+        assert_int_not_equal((uintptr_t)captured, (uintptr_t)borrow(stream(100 + i), 1000));
+    assert_ptr_equal(prepared, borrow(stream(50), 1000));
+    assert_ptr_equal(captured, borrow(stream(51), 1000));
+    assert_int_equal(MOST + 2, fake_driver.live_blocks);
+}
+
+/* A wait for work outside the capture would end it. */
+static void a_captured_stream_takes_no_buffer_over(void **state)
+{
+    flp_scratch_loan loan;
+
+    (void)state;
+    fill_all();
+    fake_driver.capture = 1;
+    assert_fails(FLP_CAPTURING, flp_scratch_lend(scratch, &device, stream(100), 10, 10, &loan), "its scratch has 0 bytes, wanted 10");
+    assert_int_equal(0, fake_driver.calls[FAKE_stream_wait_event]);
+}
+
+static void cuda_contexts_have_buffers_of_their_own_number(void **state)
+{
+    (void)state;
+    fill_all();
+    fake_driver.current = fake_driver_context(1);
+    assert_succeeds(flp_device_current(&device));
+    fill_all();
+    assert_int_equal(2 * MOST, fake_driver.live_blocks);
+    assert_int_equal(0, fake_driver.calls[FAKE_stream_wait_event]);
+}
+
+/* ---- release ---- */
+
+static void released_buffers_are_freed_behind_their_contexts_work(void **state)
+{
+    (void)state;
+    fill_all();
+    fake_driver.current = fake_driver_context(1);
+    assert_succeeds(flp_scratch_release(scratch, 0));
+    assert_ptr_equal(fake_driver_context(1), fake_driver.current);
+    assert_int_equal(0, fake_driver.live_blocks);
+    assert_int_equal(0, fake_driver.live_events);
+    assert_in_range(fake_driver.calls[FAKE_context_synchronize], 1, MOST);
+    fake_driver.current = fake_driver_context(0);
+    fill_all();
+    assert_int_equal(MOST, fake_driver.live_blocks);
+}
+
+static void a_release_that_cannot_wait_frees_nothing(void **state)
+{
+    void *kept = borrow(stream(0), 1000);
+
+    (void)state;
+    fake_driver_fail(FAKE_context_synchronize, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 1);
+    assert_fails(FLP_CAPTURING, flp_scratch_release(scratch, 1), "cuCtxSynchronize");
+    assert_ptr_equal(kept, borrow(stream(0), 1000));
+    assert_succeeds(flp_scratch_release(scratch, 0));
+    assert_int_equal(0, fake_driver.live_blocks);
+}
+
+static void what_graphs_hold_is_released_on_demand(void **state)
+{
+    void *captured = borrow(stream(0), 1000);
+
+    (void)state;
+    fake_driver.capture = 1;
+    borrow(stream(0), 1000);
+    fake_driver.capture = 0;
+    borrow(stream(1), 1000);
+    assert_succeeds(flp_scratch_release(scratch, 0));
+    assert_int_equal(1, fake_driver.live_blocks);
+    assert_ptr_equal(captured, borrow(stream(0), 1000));
+    borrow(stream(0), 2000); /* outgrown, and still the graph's */
+    assert_succeeds(flp_scratch_release(scratch, 0));
+    assert_int_equal(1000, fake_driver.live_bytes);
+    assert_succeeds(flp_scratch_release(scratch, 1));
+    assert_int_equal(0, fake_driver.live_blocks);
+}
+
+static void a_context_that_is_gone_is_released_without_it(void **state)
+{
+    (void)state;
+    borrow(stream(0), 1000);
+    fake_driver_destroy_context(0);
+    fake_driver.current = fake_driver_context(1);
+    assert_succeeds(flp_scratch_release(scratch, 0));
+    assert_int_equal(0, fake_driver.calls[FAKE_context_synchronize]);
+    assert_int_equal(1, fake_driver.live_blocks); /* went with the context, which the fake does not free */
+    fake_driver.live_blocks = 0;
+}
+
+/* ---- threads ---- */
+
 static atomic_int inside, overlaps;
+
+static void *borrow_from_many(void *first)
+{
+    flp_scratch_loan loan;
+
+    for (int i = 0; i < 300; i++) {
+        const CUstream from = stream((i * 7 + *(int *)first) % 40);
+        assert_succeeds(flp_scratch_lend(scratch, &device, from, 10, 10, &loan));
+        if (atomic_fetch_add((atomic_int *)loan.address, 1) != 0)
+            atomic_fetch_add(&overlaps, 1);
+        sched_yield();
+        atomic_fetch_sub((atomic_int *)loan.address, 1);
+        flp_scratch_return(&loan);
+    }
+    return NULL;
+}
+
+static void threads_with_more_streams_than_buffers_do_not_meet(void **state)
+{
+    static const int firsts[] = { 0, 1, 2, 3 };
+    pthread_t threads[4];
+
+    (void)state;
+    for (int i = 0; i < MOST; i++)
+        *(int *)borrow(stream(i), 10) = 0;
+    overlaps = 0;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(0, pthread_create(&threads[i], NULL, borrow_from_many, (void *)&firsts[i]));
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(0, overlaps);
+    assert_int_equal(MOST, fake_driver.live_blocks);
+}
 
 static void *borrow_often(void *unused)
 {
@@ -190,6 +433,21 @@ int main(void)
         TEST(growth_that_fails_is_an_error_once),
         TEST(it_does_not_grow_during_a_capture),
         TEST(what_a_capture_used_is_kept_when_the_scratch_grows),
+        TEST(a_handle_given_out_again_is_another_stream),
+        TEST(the_default_streams_are_known_without_an_id),
+        TEST(a_few_streams_keep_their_buffers_and_record_nothing),
+        TEST(an_endless_sequence_of_streams_needs_no_more_buffers),
+        TEST(a_buffer_goes_to_another_stream_behind_the_work_in_it),
+        TEST(a_buffer_that_cannot_be_ordered_is_handed_to_nobody),
+        TEST(an_id_that_the_driver_does_not_give_is_an_error),
+        TEST(what_was_prepared_or_captured_is_handed_to_nobody),
+        TEST(a_captured_stream_takes_no_buffer_over),
+        TEST(cuda_contexts_have_buffers_of_their_own_number),
+        TEST(released_buffers_are_freed_behind_their_contexts_work),
+        TEST(a_release_that_cannot_wait_frees_nothing),
+        TEST(what_graphs_hold_is_released_on_demand),
+        TEST(a_context_that_is_gone_is_released_without_it),
+        TEST(threads_with_more_streams_than_buffers_do_not_meet),
         TEST(one_thread_at_a_time_has_a_streams_buffer),
     };
 
