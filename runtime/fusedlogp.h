@@ -82,7 +82,8 @@ FLP_API const char *flp_version(void);
 
 typedef enum { FLP_LOG_DEBUG, FLP_LOG_INFO, FLP_LOG_WARNING } flp_log_level;
 
-/* message: one line without a newline, valid during the call only. May be called from any thread. */
+/* message: one line without a newline, valid during the call only. May be called from any thread, and may call the library: no lock of it is held
+ * then, and the lines of such calls follow when the callback has returned. */
 typedef void (*flp_log_callback)(void *user_data, flp_log_level level, const char *message);
 
 /* Where the library's log goes, for the whole process; NULL (the default): nowhere. */

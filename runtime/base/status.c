@@ -6,9 +6,7 @@
 
 #include "base/locale.h"
 
-enum { MESSAGE_BYTES = 4096 };
-
-static _Thread_local char message[MESSAGE_BYTES];
+static _Thread_local char message[FLP_STATUS_MESSAGE_BYTES];
 
 const char *flp_status_text(flp_status status)
 {
@@ -30,7 +28,7 @@ const char *flp_error_message(void)
 /* The arguments may point into the message itself, so it is formatted beside it first. */
 flp_status flp_status_fail(flp_status status, const char *format, ...)
 {
-    char text[MESSAGE_BYTES];
+    char text[FLP_STATUS_MESSAGE_BYTES];
     va_list arguments;
 
     va_start(arguments, format);
@@ -42,7 +40,7 @@ flp_status flp_status_fail(flp_status status, const char *format, ...)
 
 flp_status flp_status_prefix(flp_status status, const char *format, ...)
 {
-    char prefix[MESSAGE_BYTES], old[MESSAGE_BYTES];
+    char prefix[FLP_STATUS_MESSAGE_BYTES], old[FLP_STATUS_MESSAGE_BYTES];
     va_list arguments;
 
     va_start(arguments, format);
@@ -50,4 +48,14 @@ flp_status flp_status_prefix(flp_status status, const char *format, ...)
     va_end(arguments);
     memcpy(old, message, sizeof(old));
     return flp_status_fail(status, "%s: %s", prefix, old);
+}
+
+void flp_status_keep_message(char kept[FLP_STATUS_MESSAGE_BYTES])
+{
+    memcpy(kept, message, strlen(message) + 1);
+}
+
+void flp_status_restore_message(const char kept[FLP_STATUS_MESSAGE_BYTES])
+{
+    memcpy(message, kept, strlen(kept) + 1);
 }

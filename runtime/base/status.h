@@ -9,4 +9,9 @@ flp_status flp_status_fail(flp_status status, const char *format, ...) __attribu
 
 /* Puts "prefix: " before the recorded message; returns status. */
 flp_status flp_status_prefix(flp_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* For who calls foreign code in the middle of a call: the thread's message, and putting it back. */
+enum { FLP_STATUS_MESSAGE_BYTES = 4096 };
+void flp_status_keep_message(char kept[FLP_STATUS_MESSAGE_BYTES]);
+void flp_status_restore_message(const char kept[FLP_STATUS_MESSAGE_BYTES]);
 #endif

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "cpu/thread_pool.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include <pthread.h>
 #include <sched.h>
@@ -80,7 +81,7 @@ static void *worker_main(void *argument)
     worker *self = argument;
     flp_thread_pool *pool = self->pool;
     uint64_t seen = 0;
-    pthread_mutex_lock(&pool->lock);
+    flp_mutex_lock(&pool->lock);
     for (;;) {
         while (!pool->stopping && pool->generation == seen) pthread_cond_wait(&pool->work, &pool->lock);
         if (pool->stopping) break;
@@ -88,12 +89,12 @@ static void *worker_main(void *argument)
         /* Woken too late for a run that is over: its task may be gone. */
         if (pool->task == NULL) continue;
         pool->active++;
-        pthread_mutex_unlock(&pool->lock);
+        flp_mutex_unlock(&pool->lock);
         take_tasks(pool, self->thread);
-        pthread_mutex_lock(&pool->lock);
+        flp_mutex_lock(&pool->lock);
         if (--pool->active == 0) pthread_cond_signal(&pool->done);
     }
-    pthread_mutex_unlock(&pool->lock);
+    flp_mutex_unlock(&pool->lock);
     return NULL;
 }
 
@@ -126,34 +127,34 @@ void flp_thread_pool_run(flp_thread_pool *pool, int64_t count, void (*task)(void
         for (int64_t index = 0; index < count; index++) task(data, index, 0);
         return;
     }
-    pthread_mutex_lock(&pool->turn);
+    flp_mutex_lock(&pool->turn);
     start_workers(pool, count < pool->threads ? (int)count - 1 : pool->threads - 1);
-    pthread_mutex_lock(&pool->lock);
+    flp_mutex_lock(&pool->lock);
     pool->count = count;
     pool->task = task;
     pool->data = data;
     atomic_store(&pool->next, 0);
     pool->generation++;
     pthread_cond_broadcast(&pool->work);
-    pthread_mutex_unlock(&pool->lock);
+    flp_mutex_unlock(&pool->lock);
 
     take_tasks(pool, 0);
 
-    pthread_mutex_lock(&pool->lock);
+    flp_mutex_lock(&pool->lock);
     while (pool->active > 0) pthread_cond_wait(&pool->done, &pool->lock);
     pool->task = NULL;
-    pthread_mutex_unlock(&pool->lock);
-    pthread_mutex_unlock(&pool->turn);
+    flp_mutex_unlock(&pool->lock);
+    flp_mutex_unlock(&pool->turn);
 }
 
 void flp_thread_pool_destroy(flp_thread_pool *pool)
 {
     if (pool == NULL) return;
     if (pool->process == getpid()) {
-        pthread_mutex_lock(&pool->lock);
+        flp_mutex_lock(&pool->lock);
         pool->stopping = 1;
         pthread_cond_broadcast(&pool->work);
-        pthread_mutex_unlock(&pool->lock);
+        flp_mutex_unlock(&pool->lock);
         for (int i = 0; i < pool->started; i++) pthread_join(pool->workers[i].handle, NULL);
         pthread_cond_destroy(&pool->work);
         pthread_cond_destroy(&pool->done);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "cuda/library.h"
 
@@ -17,19 +18,19 @@ static atomic_bool forked;            /* this process is the child of one that h
 /* A flag set by a fork handler costs the dispatch a load; comparing getpid() would cost it a system call. */
 static void lock_before_fork(void)
 {
-    pthread_mutex_lock(&mutex);
+    flp_mutex_lock(&mutex);
 }
 
 static void unlock_after_fork(void)
 {
-    pthread_mutex_unlock(&mutex);
+    flp_mutex_unlock(&mutex);
 }
 
 static void mark_child(void)
 {
     if (atomic_load(&loaded_generation) == flp_library_generation())
         atomic_store(&forked, 1);
-    pthread_mutex_unlock(&mutex);
+    flp_mutex_unlock(&mutex);
 }
 
 static void watch_forks(void)
@@ -101,7 +102,7 @@ flp_status flp_driver_get(const flp_driver **driver)
 
     *driver = NULL;
     if (atomic_load_explicit(&loaded_generation, memory_order_acquire) != generation) {
-        pthread_mutex_lock(&mutex);
+        flp_mutex_lock(&mutex);
         if (atomic_load(&loaded_generation) != generation) {
             watch_forks();
             atomic_store(&forked, 0);
@@ -109,7 +110,7 @@ flp_status flp_driver_get(const flp_driver **driver)
             if (status == FLP_OK)
                 atomic_store(&loaded_generation, generation);
         }
-        pthread_mutex_unlock(&mutex);
+        flp_mutex_unlock(&mutex);
     }
     if (status != FLP_OK)
         return status;

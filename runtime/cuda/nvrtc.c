@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cuda/library.h"
@@ -66,14 +67,14 @@ static flp_status get_table(nvrtc_table *table)
     static unsigned loaded_generation;
     flp_status status = FLP_OK;
 
-    pthread_mutex_lock(&mutex);
+    flp_mutex_lock(&mutex);
     if (loaded_generation != flp_library_generation()) {
         status = load(&loaded);
         if (status == FLP_OK)
             loaded_generation = flp_library_generation();
     }
     *table = loaded;
-    pthread_mutex_unlock(&mutex);
+    flp_mutex_unlock(&mutex);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cuda/elf_build_id.h"
@@ -161,13 +162,13 @@ flp_status flp_nvrtc_find(flp_nvrtc_facts *facts)
     static unsigned known_generation;
     flp_status status = FLP_OK;
 
-    pthread_mutex_lock(&mutex);
+    flp_mutex_lock(&mutex);
     if (known_generation != flp_library_generation()) {
         status = find(&known);
         if (status == FLP_OK)
             known_generation = flp_library_generation();
     }
     *facts = known;
-    pthread_mutex_unlock(&mutex);
+    flp_mutex_unlock(&mutex);
     return status;
 }

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mutex.h"
+
 struct flp_cubin_cache_lock_entry {
     int lock, directory;
     char name[NAME_MAX + 1];
@@ -79,10 +81,10 @@ static int remember(flp_cubin_cache_locks *locks, int lock, int directory, const
         free(entry);
         return 0;
     }
-    pthread_mutex_lock(&locks->mutex);
+    flp_mutex_lock(&locks->mutex);
     entry->next = locks->held;
     locks->held = entry;
-    pthread_mutex_unlock(&locks->mutex);
+    flp_mutex_unlock(&locks->mutex);
     return 1;
 }
 
@@ -109,13 +111,13 @@ void flp_cubin_cache_lock_release(flp_cubin_cache_locks *locks, int lock)
 
     if (lock < 0)
         return;
-    pthread_mutex_lock(&locks->mutex);
+    flp_mutex_lock(&locks->mutex);
     for (link = &locks->held; *link && (*link)->lock != lock; link = &(*link)->next)
         ;
     entry = *link;
     if (entry)
         *link = entry->next;
-    pthread_mutex_unlock(&locks->mutex);
+    flp_mutex_unlock(&locks->mutex);
     if (!entry)
         return;
     drop(lock, entry->directory, entry->name);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "jit/lua_state.h"
 #include "jit/source_tree.h"
@@ -39,9 +40,9 @@ static flp_status run(flp_generator *generator, lua_CFunction body, request *req
 
     request->tree = &generator->tree;
     request->status = FLP_OK;
-    pthread_mutex_lock(&generator->mutex);
+    flp_mutex_lock(&generator->mutex);
     status = flp_lua_state_run(generator->lua, body, request);
-    pthread_mutex_unlock(&generator->mutex);
+    flp_mutex_unlock(&generator->mutex);
     return status != FLP_OK ? status : request->status;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "jit/kernel_entry.h"
@@ -94,14 +95,14 @@ static flp_status find_entry(flp_kernel_store *store, const char *variant, flp_k
     if (strnlen(variant, FLP_VARIANT_BYTES) == FLP_VARIANT_BYTES)
         return flp_status_fail(FLP_BAD_ARGUMENT, "variant: got \"%.32s...\", wanted fewer than %d characters", variant,
                                FLP_VARIANT_BYTES);
-    pthread_mutex_lock(&store->mutex);
+    flp_mutex_lock(&store->mutex);
     for (entry = store->entries; entry && strcmp(entry->variant, variant) != 0; entry = entry->next)
         ;
     if (!entry && (entry = flp_kernel_entry_create(&store->origin, variant))) {
         entry->next = store->entries;
         store->entries = entry;
     }
-    pthread_mutex_unlock(&store->mutex);
+    flp_mutex_unlock(&store->mutex);
     *found = entry;
     return entry ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "kernel %s: no memory", variant);
 }

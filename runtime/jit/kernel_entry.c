@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -67,9 +68,9 @@ int flp_kernel_entry_has_image(flp_kernel_entry *entry)
 {
     int has;
 
-    pthread_mutex_lock(&entry->mutex);
+    flp_mutex_lock(&entry->mutex);
     has = entry->has_image;
-    pthread_mutex_unlock(&entry->mutex);
+    flp_mutex_unlock(&entry->mutex);
     return has;
 }
 
@@ -95,9 +96,9 @@ flp_status flp_kernel_entry_fill(flp_kernel_entry *entry)
 {
     flp_status status;
 
-    pthread_mutex_lock(&entry->mutex);
+    flp_mutex_lock(&entry->mutex);
     status = fill(entry, 0);
-    pthread_mutex_unlock(&entry->mutex);
+    flp_mutex_unlock(&entry->mutex);
     return status;
 }
 
@@ -201,9 +202,9 @@ const flp_kernel *flp_kernel_entry_find(flp_kernel_entry *entry, const flp_devic
 {
     loaded_kernel *kernel;
 
-    pthread_mutex_lock(&entry->mutex);
+    flp_mutex_lock(&entry->mutex);
     kernel = find(entry, device);
-    pthread_mutex_unlock(&entry->mutex);
+    flp_mutex_unlock(&entry->mutex);
     return kernel ? &kernel->kernel : NULL;
 }
 
@@ -214,7 +215,7 @@ flp_status flp_kernel_entry_load(flp_kernel_entry *entry, const flp_device *devi
 
     *kernel = NULL;
     *loaded = 0;
-    pthread_mutex_lock(&entry->mutex);
+    flp_mutex_lock(&entry->mutex);
     there = find(entry, device);
     if (!there) {
         there = calloc(1, sizeof(*there));
@@ -225,7 +226,7 @@ flp_status flp_kernel_entry_load(flp_kernel_entry *entry, const flp_device *devi
             there = NULL;
         }
     }
-    pthread_mutex_unlock(&entry->mutex);
+    flp_mutex_unlock(&entry->mutex);
     *kernel = there ? &there->kernel : NULL;
     return status;
 }

@@ -135,10 +135,10 @@ static flp_status compile_and_store(flp_kernel_origin *origin, const request *re
 {
     flp_status status;
 
-    flp_log_info("compiling %s with NVRTC", request->variant);
     status = compile(origin, origin->cache, request, &image->cubin, &image->log);
     if (status != FLP_OK)
         return status;
+    flp_log_info("compiled %s with NVRTC", request->variant);
     image->compiled = 1;
     image->stored = flp_cubin_cache_store(origin->cache, &request->key, &image->cubin);
     return FLP_OK;
@@ -155,6 +155,7 @@ static flp_status compile_once(flp_kernel_origin *origin, const request *request
         atomic_fetch_add(&origin->disk_misses, !anew);
         return flp_status_prefix(request->can_compile, "kernel %s", request->variant);
     }
+    flp_log_hold(); /* a callback may ask for the same kernel */
     flp_cubin_cache_lock(origin->cache, &request->key, lock_seconds, &lock);
     if (!anew)
         status = load(origin, request, image, &found);
@@ -163,6 +164,7 @@ static flp_status compile_once(flp_kernel_origin *origin, const request *request
         status = compile_and_store(origin, request, image);
     }
     flp_cubin_cache_unlock(origin->cache, lock);
+    flp_log_resume();
     return status;
 }
 

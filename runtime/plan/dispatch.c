@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "plan/plan.h"
 #include "plan/problem.h"
@@ -120,13 +121,13 @@ static flp_status insert(flp_dispatch *dispatch, const flp_dispatch_key *key, fl
         flp_plan_destroy(*plan);
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory to keep a plan");
     }
-    pthread_mutex_lock(&dispatch->mutex);
+    flp_mutex_lock(&dispatch->mutex);
     found = look_up(dispatch, key);
     if (!found) {
         *made = (entry){ *key, *plan, atomic_load(bucket) };
         atomic_store_explicit(bucket, made, memory_order_release);
     }
-    pthread_mutex_unlock(&dispatch->mutex);
+    flp_mutex_unlock(&dispatch->mutex);
     if (found) {
         free(made);
         flp_plan_destroy(*plan);

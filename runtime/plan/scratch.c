@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/mutex.h"
 #include "base/status.h"
 
 struct flp_scratch {
@@ -118,10 +119,10 @@ static census count_buffers(flp_scratch *scratch, uint64_t context_id)
     for (flp_scratch_buffer *at = atomic_load(&scratch->buffers); at; at = at->next) {
         if (atomic_load_explicit(&at->context_id, memory_order_relaxed) != context_id)
             continue;
-        pthread_mutex_lock(&at->lent);
+        flp_mutex_lock(&at->lent);
         if (atomic_load_explicit(&at->kind, memory_order_relaxed) != NOBODY)
             count_buffer(at, &found);
-        pthread_mutex_unlock(&at->lent);
+        flp_mutex_unlock(&at->lent);
     }
     return found;
 }
@@ -137,11 +138,11 @@ static flp_status insert(flp_scratch *scratch, const flp_device *device, const o
         pthread_mutex_init(&buffer->lent, NULL);
     if (!buffer)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a stream's scratch");
-    pthread_mutex_lock(&buffer->lent);
+    flp_mutex_lock(&buffer->lent);
     buffer->device = *device;
     buffer->own = own;
     give_to(buffer, wanted);
-    pthread_mutex_unlock(&buffer->lent);
+    flp_mutex_unlock(&buffer->lent);
     if (is_new) {
         buffer->next = atomic_load(&scratch->buffers);
         atomic_store_explicit(&scratch->buffers, buffer, memory_order_release);
@@ -154,14 +155,14 @@ static flp_status hand_on(flp_scratch_buffer *buffer, const owner *wanted, CUstr
 {
     flp_status status = FLP_OK;
 
-    pthread_mutex_lock(&buffer->lent);
+    flp_mutex_lock(&buffer->lent);
     if (!stays(buffer)) {
         if (buffer->address)
             status = flp_scratch_buffer_order(buffer, stream);
         if (status == FLP_OK)
             give_to(buffer, wanted);
     }
-    pthread_mutex_unlock(&buffer->lent);
+    flp_mutex_unlock(&buffer->lent);
     return status;
 }
 
@@ -170,7 +171,7 @@ static flp_status provide_owner(flp_scratch *scratch, const flp_device *device, 
 {
     flp_status status = FLP_OK;
 
-    pthread_mutex_lock(&scratch->mutex);
+    flp_mutex_lock(&scratch->mutex);
     while (status == FLP_OK && !find(scratch, wanted)) {
         const census found = count_buffers(scratch, wanted->context_id);
         if (found.own < FLP_SCRATCH_OWN || found.shared < FLP_SCRATCH_SHARED)
@@ -178,7 +179,7 @@ static flp_status provide_owner(flp_scratch *scratch, const flp_device *device, 
         else
             status = hand_on(found.oldest, wanted, stream);
     }
-    pthread_mutex_unlock(&scratch->mutex);
+    flp_mutex_unlock(&scratch->mutex);
     return status;
 }
 
@@ -197,11 +198,11 @@ static flp_status take(flp_scratch *scratch, const flp_device *device, CUstream 
             status = provide_owner(scratch, device, stream, &wanted);
             continue;
         }
-        pthread_mutex_lock(&found->lent);
+        flp_mutex_lock(&found->lent);
         if (belongs(found, &wanted))
             *buffer = found;
         else
-            pthread_mutex_unlock(&found->lent);
+            flp_mutex_unlock(&found->lent);
     }
     return status;
 }
@@ -221,7 +222,7 @@ static flp_status lend(flp_scratch *scratch, const flp_device *device, CUstream 
         return flp_scratch_buffer_refuse_capture(0, bytes);
     status = flp_scratch_buffer_provide(buffer, stream, capturing, bytes, grown);
     if (status != FLP_OK) {
-        pthread_mutex_unlock(&buffer->lent);
+        flp_mutex_unlock(&buffer->lent);
         return status;
     }
     buffer->reserved |= reserve;
@@ -243,7 +244,7 @@ void flp_scratch_return(const flp_scratch_loan *loan)
         flp_scratch_buffer_record(buffer, loan->stream);
         buffer->returned = atomic_fetch_add(&loan->scratch->returns, 1) + 1;
     }
-    pthread_mutex_unlock(&buffer->lent);
+    flp_mutex_unlock(&buffer->lent);
 }
 
 flp_status flp_scratch_reserve(flp_scratch *scratch, const flp_device *device, CUstream stream, int64_t bytes)
@@ -261,17 +262,17 @@ flp_status flp_scratch_release(flp_scratch *scratch, int of_graphs)
     const owner nobody = { 0, NOBODY, 0 };
     flp_status status = FLP_OK;
 
-    pthread_mutex_lock(&scratch->mutex);
+    flp_mutex_lock(&scratch->mutex);
     for (flp_scratch_buffer *at = atomic_load(&scratch->buffers); at && status == FLP_OK; at = at->next) {
-        pthread_mutex_lock(&at->lent);
+        flp_mutex_lock(&at->lent);
         if (!belongs(at, &nobody))
             status = flp_scratch_buffer_release(at, of_graphs);
         if (status == FLP_OK && flp_scratch_buffer_is_empty(at)) {
             at->own = at->reserved = 0;
             give_to(at, &nobody);
         }
-        pthread_mutex_unlock(&at->lent);
+        flp_mutex_unlock(&at->lent);
     }
-    pthread_mutex_unlock(&scratch->mutex);
+    flp_mutex_unlock(&scratch->mutex);
     return status;
 }

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "plan/device_memory.h"
 #include "plan/plan.h"
@@ -83,8 +84,8 @@ flp_status flp_tally_take(flp_plan *plan, flp_tally_role role, uint64_t *taken)
         status = flp_plan_check_context(plan, cuda_context);
     if (status != FLP_OK)
         return status;
-    pthread_mutex_lock(&plan->tally_mutex);
+    flp_mutex_lock(&plan->tally_mutex);
     status = take(plan, role, taken);
-    pthread_mutex_unlock(&plan->tally_mutex);
+    flp_mutex_unlock(&plan->tally_mutex);
     return status;
 }

@@ -1,6 +1,7 @@
 /* A plan's count of out-of-range targets. */
 #include "plan/target_errors.h"
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "plan/plan.h"
 #include "plan/tally.h"
@@ -9,20 +10,20 @@ void flp_target_errors_add(flp_plan *plan, int64_t count, int64_t first)
 {
     if (count == 0)
         return;
-    pthread_mutex_lock(&plan->tally_mutex);
+    flp_mutex_lock(&plan->tally_mutex);
     if (plan->bad_count == 0 || first < plan->bad_first)
         plan->bad_first = first;
     plan->bad_count += count;
-    pthread_mutex_unlock(&plan->tally_mutex);
+    flp_mutex_unlock(&plan->tally_mutex);
 }
 
 static void take_from_host(flp_plan *plan, uint64_t *taken)
 {
-    pthread_mutex_lock(&plan->tally_mutex);
+    flp_mutex_lock(&plan->tally_mutex);
     taken[0] = (uint64_t)plan->bad_count;
     taken[1] = (uint64_t)plan->bad_first;
     plan->bad_count = 0;
-    pthread_mutex_unlock(&plan->tally_mutex);
+    flp_mutex_unlock(&plan->tally_mutex);
 }
 
 flp_status flp_plan_target_errors(flp_plan *plan, int64_t *count, int64_t *first_row)
