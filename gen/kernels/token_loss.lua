@@ -26,6 +26,6 @@ function kernel.check() return true end
 
 function kernel.config() return {} end
 
-function kernel.numerics(spec) return "token_loss.r2." .. token_loss.identity(spec.loss) end
+function kernel.numerics(spec) return "token_loss.r3." .. token_loss.identity(spec.loss) end
 
 return kernel

@@ -7,6 +7,7 @@ return {
     local ratio = exp(t.logp - t.old_logp)
     local clipped = clamp(ratio, 1 - t.clip_low, 1 + t.clip_high)
     local difference = t.reference_logp - t.logp
-    return -min(ratio * t.advantages, clipped * t.advantages) + t.kl_scale * (exp(difference) - difference - 1)
+    local divergence = where(less(0, abs(t.kl_scale)), t.kl_scale * (exp(difference) - difference - 1), 0)
+    return -min(ratio * t.advantages, clipped * t.advantages) + divergence
   end,
 }

@@ -2,6 +2,6 @@
 return {
   parameters = { { "lse_square_scale", 0 }, { "label_smoothing", 0 } },
   loss = function(t)
-    return (t.label_smoothing - 1) * t.class_weight * t.logp + where(less(0, t.label_smoothing), t.label_smoothing * t.uniform, 0) + t.lse_square_scale * t.lse ^ 2
+    return (t.label_smoothing - 1) * t.class_weight * t.logp + where(less(0, t.label_smoothing), t.label_smoothing * t.uniform, 0) + t.lse_square_scale * t.lse * t.lse
   end,
 }

@@ -191,7 +191,7 @@ static char numerics[160];
 
 static void write_numerics(void)
 {
-    snprintf(numerics, sizeof numerics, "linear_cross_entropy:cpu2:%s;%s", flp_linear_logp_cpu_numerics(),
+    snprintf(numerics, sizeof numerics, "linear_cross_entropy:cpu3:%s;%s", flp_linear_logp_cpu_numerics(),
              flp_linear_logp_backward_cpu_numerics());
 }
 

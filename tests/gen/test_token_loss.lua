@@ -94,6 +94,24 @@ function TestTokenLoss:test_without_smoothing_the_uniform_part_may_be_infinite()
   luaunit.assertEquals(results.uniform, 0)
 end
 
+-- lse^2 is infinite.
+function TestTokenLoss:test_without_a_z_loss_the_logits_may_be_of_any_size()
+  for _, name in ipairs { "cross_entropy", "smoothed_cross_entropy" } do
+    local program = self.generator.token_loss(name, support.read_template)
+    local results = run(program, support.with(point, { label_smoothing = 0, lse_square_scale = 0, lse = -1e200 }))
+    luaunit.assertAlmostEquals(results.loss, 0.5 * 1.25, 1e-12, name)
+    luaunit.assertEquals(results.lse, 0, name)
+  end
+end
+
+function TestTokenLoss:test_without_its_scale_the_divergence_may_be_infinite()
+  local program = self.generator.token_loss("policy_gradient_kl", support.read_template)
+  local results = run(program, support.with(point, { kl_scale = 0, reference_logp = 1000 }))
+  luaunit.assertAlmostEquals(results.loss, -math.exp(0.05) * 1.5, 1e-12)
+  luaunit.assertAlmostEquals(results.logp, -math.exp(0.05) * 1.5, 1e-12)
+  luaunit.assertTrue(run(program, support.with(point, { kl_scale = -0.5 })).loss < results.loss)
+end
+
 function TestTokenLoss:test_every_function_differentiates()
   local losses = {
     "t.logp + t.lse - t.entropy * t.uniform / t.lse", "-exp(t.logp * t.lse)", "log(t.lse) / t.uniform", "t.lse ^ 3 - 2 ^ 3",
@@ -148,7 +166,7 @@ function TestTokenLoss:test_definitions_have_an_identity()
     local generator = support.fresh_generator()
     assert(generator.define_token_loss("mine", ("return { loss = function(t) return %s end }"):format(loss), support.read_template))
     local manifest = generator.emit("token_loss.loss_mine.sm_80", support.read_template).manifest
-    local identity = manifest:match("numerics token_loss.r2.(mine%-%x+)\n")
+    local identity = manifest:match("numerics token_loss.r3.(mine%-%x+)\n")
     luaunit.assertStrContains(generator.token_loss("mine"), "identity " .. identity .. "\n")
     return identity
   end

@@ -132,7 +132,7 @@ static void a_plan_describes_itself(void **state)
     operator_call_make_plan();
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
         assert_contains(flp_plan_describe(plan), parts[i]);
-    assert_contains(flp_plan_numerics(plan), ";token_loss.r2.cross_entropy;");
+    assert_contains(flp_plan_numerics(plan), ";token_loss.r3.cross_entropy;");
     problem.backward.forward.backend = FLP_BACKEND_CPU;
     operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "path: cpu\n");
