@@ -5,11 +5,13 @@
 
 #include "host/host_device.h"
 #include "host/host_suite.h"
+#include "host/host_workspace.h"
 #include "host/machine/machine_api.h"
 
 static void begin(const flp_random_machine *machine, uint64_t seed)
 {
     (void)machine;
+    flp_workspace_watcher = flp_host_workspace_watch;
     flp_host_suite_begin(seed);
 }
 
@@ -42,6 +44,13 @@ static void release(const flp_random_machine *machine, flp_random_memory *memory
             flp_host_machine_remove_memory(memory->buffer[role].base + memory->buffer[role].offset);
 }
 
+static void watch_no_lives(const flp_random_machine *machine, const flp_random_memory *memory)
+{
+    (void)machine;
+    flp_workspace_watcher = NULL;
+    flp_host_machine_set_parts(flp_random_memory_at(memory, FLP_RANDOM_WORKSPACE), 0, NULL, 0, "");
+}
+
 static void *address(const flp_random_buffer *buffer)
 {
     return buffer->base;
@@ -50,5 +59,5 @@ static void *address(const flp_random_buffer *buffer)
 flp_random_machine flp_random_host_machine(const char *name, int compute_capability)
 {
     return (flp_random_machine){ .name = name, .work = 1.2e5, .context = flp_host_suite_start(compute_capability), .begin = begin, .place = place, .fetch = fetch,
-                                 .release = release, .address = address };
+                                 .release = release, .watch_no_lives = watch_no_lives, .address = address };
 }

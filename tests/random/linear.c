@@ -1,6 +1,7 @@
 /* The linear operators of the random tester: what is asked, and its execution. */
 #include "random/linear.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -71,6 +72,29 @@ static double *column(const flp_random_linear *linear)
     return numbers;
 }
 
+/* fp32 has no room for what a row's logits add up to, in base 2. */
+static int has_infinite_sum(const flp_random_linear *linear, int64_t i)
+{
+    const flp_random_problem *p = linear->problem;
+    double sum = 0;
+
+    for (int64_t v = 0; v < p->v; v++)
+        sum += fabs(linear->logit[i * p->v + v]);
+    return M_LOG2E * sum / flp_random_linear_temperature(linear, i) > FLT_MAX;
+}
+
+/* A loss of all logits may be infinite there. */
+static void allow_infinite_losses(flp_random_linear *linear)
+{
+    const flp_random_problem *p = linear->problem;
+
+    if (p->softcap > 0 || !((p->smoothing && p->label_smoothing > 0) || p->loss == FLP_RANDOM_LOSS_OWN))
+        return;
+    for (int64_t i = 0; i < p->n; i++)
+        if (flp_random_linear_has_part(linear, i) && has_infinite_sum(linear, i))
+            linear->loss.error[i] = linear->loss.total_error = INFINITY;
+}
+
 static void compute_loss(flp_random_linear *linear)
 {
     flp_reference *as = &linear->as_reference;
@@ -90,6 +114,7 @@ static void compute_loss(flp_random_linear *linear)
     flp_random_cross_entropy_args(linear, NULL, &call);
     if (!flp_cross_entropy_reference_compute(&problem, &call.args, as, &linear->loss))
         abort();
+    allow_infinite_losses(linear);
 }
 
 static void free_linear(void *state)
@@ -247,9 +272,12 @@ static int run_again(const run *r)
 {
     const flp_random_problem *p = r->linear->problem;
     const flp_random_memory *memory = &r->linear->memory;
-    const flp_status status = run_backward(r);
     int64_t unmatched = -1;
+    flp_status status;
 
+    if (r->machine->watch_no_lives)
+        r->machine->watch_no_lives(r->machine, memory);
+    status = run_backward(r);
     if (!r->machine->fetch(r->machine, &r->linear->memory, r->message, r->bytes))
         return 0;
     snprintf(r->message, r->bytes, "a second backward: status %d", (int)status);

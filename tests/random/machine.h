@@ -14,6 +14,8 @@ typedef struct flp_random_machine {
     int (*place)(const struct flp_random_machine *machine, flp_random_memory *memory, char *message, size_t bytes);
     int (*fetch)(const struct flp_random_machine *machine, flp_random_memory *memory, char *message, size_t bytes);
     void (*release)(const struct flp_random_machine *machine, flp_random_memory *memory);
+    /* Before a backward that looks at what no forward has left: the lives of its workspace's parts are not watched until `begin`. NULL: they never are. */
+    void (*watch_no_lives)(const struct flp_random_machine *machine, const flp_random_memory *memory);
     void *(*address)(const flp_random_buffer *buffer); /* of the buffer's first byte */
 } flp_random_machine;
 

@@ -16,5 +16,9 @@ const char *const flp_random_once_failed[] = {
     /* The CPU path's forward handed one fp32 lse over: 1 - p of likely targets, and all of large logits, had no digits left. */
     "linear_logp_backward row_temperature=1 forward=1 grad_hidden=f32 d=28 data=729473390",
     "linear_logp_backward v=2 shape=7 shift=-3.4028234663852886e+38 forward=1 grad_hidden=f32 bias=f32 dtype=f16 data=688020979",
+    /* lse^2 is infinite, and lse_square_scale 0. */
+    "linear_cross_entropy shape=7 shift=-3.4028234663852886e+38 bias=f32 dtype=f32 data=19358789",
+    /* A second backward: what it looks at has no life. */
+    "linear_logp_backward again=1 forward=1 grad_hidden=f32 dtype=f32 data=688737207",
     NULL
 };

@@ -15,7 +15,7 @@
 #include "random/pending.h"
 #include "runtime/fake_cmocka.h"
 
-enum { TEXT_BYTES = 2048, MESSAGE_BYTES = 4096, BATCH = 64, MOST_THREADS = 32 };
+enum { TEXT_BYTES = 2048, MESSAGE_BYTES = 4096, BATCH = 64, TIMED_BATCH = 8, MOST_THREADS = 32 };
 
 static struct {
     const flp_random_machine *machine;
@@ -177,9 +177,9 @@ static void an_operators_problems_are_right(void **state)
     if (!b)
         abort();
     while (!is_over(done, failed, started)) {
-        const int64_t left = suite.problems - done;
+        const int64_t most = suite.seconds > 0 ? TIMED_BATCH : BATCH, left = suite.problems - done; /* time may end while a batch is made */
         int i = 0;
-        make_batch(b, (flp_random_operator)operator, done, left < BATCH ? (int)left : BATCH);
+        make_batch(b, (flp_random_operator)operator, done, (int)(left < most ? left : most));
         for (; i < b->count && !is_over(done, failed, started); i++, done++) {
             show_progress(&b->problem[i], done, failed, started);
             if (run_state(&b->problem[i], b->state[i], message))
