@@ -4,6 +4,8 @@
 -- before it.
 local expression = {}
 
+local format = string.format -- a definition calls this file, and strings have no methods there
+
 local node_type = {}
 local operand_counts = { add = 2, sub = 2, mul = 2, div = 2, neg = 1, exp = 1, log = 1, min = 2, max = 2, select = 4, guard = 2 }
 
@@ -25,8 +27,8 @@ end
 function expression.variable(graph, kind, name) return make(graph, kind, {}, name) end
 
 function expression.constant(graph, value)
-  if value ~= value or value == math.huge or value == -math.huge then error(("the number %s is not finite"):format(value), 0) end
-  local node = make(graph, "constant", {}, ("%d"):format((string.unpack("<i8", string.pack("<d", value)))))
+  if value ~= value or value == math.huge or value == -math.huge then error(format("the number %s is not finite", value), 0) end
+  local node = make(graph, "constant", {}, format("%d", (string.unpack("<i8", string.pack("<d", value)))))
   node.value = value + 0.0
   return node
 end
@@ -42,7 +44,7 @@ end
 local function coerce(graph, value)
   if is_node(value) then return value end
   if type(value) == "number" then return expression.constant(graph, value) end
-  error(("got a %s, wanted a number or an expression"):format(type(value)), 0)
+  error(format("got a %s, wanted a number or an expression", type(value)), 0)
 end
 
 local fold = {
@@ -98,12 +100,12 @@ local function operation(kind)
   return function(...)
     local values = { ... }
     if #values < operand_counts[kind] then
-      error(("%s: got %d values, wanted %d"):format(kind, #values, operand_counts[kind]), 0)
+      error(format("%s: got %d values, wanted %d", kind, #values, operand_counts[kind]), 0)
     end
     local graph = graph_of(values)
     if graph then return build(graph, kind, table.unpack(values, 1, operand_counts[kind])) end
     for _, value in ipairs(values) do
-      if type(value) ~= "number" then error(("got a %s, wanted a number or an expression"):format(type(value)), 0) end
+      if type(value) ~= "number" then error(format("got a %s, wanted a number or an expression", type(value)), 0) end
     end
     return fold[kind](table.unpack(values))
   end

@@ -8,7 +8,10 @@ local expression = require "gen.expression"
 local token_loss = {}
 
 local load = load -- of text; what the sandbox has left of it
+local bounded = bounded or pcall -- with limits of instructions and memory, in the library
+local format = string.format
 local most = 8 -- inputs, and parameters
+local most_values = 256 -- KEEP IN STEP: FLP_TOKEN_VALUES (runtime/cpu/token_program.h)
 local name_pattern, name_length = "^[a-z][a-z0-9_]*$", 31
 
 -- What a loss may depend on. Those that have a derivative come first: the gradients that the kernels take.
@@ -48,7 +51,7 @@ end
 local function variables_of(graph, inputs, parameters)
   local variables, names = {}, {}
   local function add(kind, name)
-    if variables[name] then error(("%s: the name stands for something already"):format(name), 0) end
+    if variables[name] then error(format("%s: the name stands for something already", name), 0) end
     variables[name] = expression.variable(graph, kind, name)
     names[#names + 1] = name
   end
@@ -57,10 +60,21 @@ local function variables_of(graph, inputs, parameters)
   for _, parameter in ipairs(parameters) do add("parameter", parameter.name) end
   return setmetatable({}, {
     __index = function(_, name)
-      return variables[name] or error(("t.%s: there are %s"):format(tostring(name), table.concat(names, ", ")), 0)
+      return variables[name] or error(format("t.%s: there are %s", tostring(name), table.concat(names, ", ")), 0)
     end,
-    __newindex = function(_, name) error(("t.%s: cannot be assigned"):format(tostring(name)), 0) end,
+    __newindex = function(_, name) error(format("t.%s: cannot be assigned", tostring(name)), 0) end,
   })
+end
+
+-- A definition's own code has no methods of strings: a pattern can take a time that no count of instructions sees.
+local strings = getmetatable("")
+local methods = strings.__index
+
+local function call_definition(f, ...)
+  strings.__index = nil
+  local result = f(...)
+  strings.__index = methods
+  return result
 end
 
 -- { name, identity, inputs, parameters, uses = { statistic = true }, nodes, loss, derivatives = { logp = node or nil } }
@@ -71,7 +85,7 @@ local function compile(name, definition)
   local inputs, parameters = check_inputs(definition.inputs or {}), check_parameters(definition.parameters or {})
   local graph = expression.new_graph()
   local t = variables_of(graph, inputs, parameters)
-  local loss = definition.loss(t)
+  local loss = call_definition(definition.loss, t)
   if type(loss) == "number" then loss = expression.constant(graph, loss) end
   if not expression.is_node(loss) then error(("loss: returned a %s, wanted an expression"):format(type(loss)), 0) end
 
@@ -87,20 +101,26 @@ local function compile(name, definition)
   for _, node in ipairs(compiled.nodes) do
     if node.kind == "statistic" then compiled.uses[node.name] = true end
   end
+  if #compiled.nodes > most_values then
+    error(("the loss and its derivatives take %d operations, wanted at most %d"):format(#compiled.nodes, most_values), 0)
+  end
   return compiled
 end
 
 -- All that a definition can call.
 local environment = setmetatable({}, {
   __index = expression.functions,
-  __newindex = function(_, name) error(("global %s: there are no globals to assign"):format(tostring(name)), 0) end,
+  __newindex = function(_, name) error(format("global %s: there are no globals to assign", tostring(name)), 0) end,
   __metatable = false,
 })
 
 local function evaluate(name, text)
-  local chunk, reason = load(text, "=" .. name, "t", environment)
-  if not chunk then return nil, reason end
-  local ok, compiled = pcall(function() return compile(name, chunk()) end)
+  local ok, compiled = bounded(function()
+    local chunk, reason = load(text, "=" .. name, "t", environment)
+    if not chunk then error(reason, 0) end
+    return compile(name, call_definition(chunk))
+  end)
+  strings.__index = methods
   if ok then return compiled end
   return nil, tostring(compiled)
 end

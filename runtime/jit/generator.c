@@ -283,8 +283,7 @@ void flp_generator_destroy(flp_generator *generator)
 {
     if (!generator)
         return;
-    if (generator->lua)
-        lua_close(generator->lua);
+    flp_lua_state_destroy(generator->lua);
     flp_source_tree_free(&generator->tree);
     pthread_mutex_destroy(&generator->mutex);
     free(generator->architectures);

@@ -3,6 +3,7 @@
 
 #include <lauxlib.h>
 #include <lualib.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,14 +13,69 @@
 static const char modules_key[] = "fusedlogp.modules";
 static const char require_key[] = "fusedlogp.require";
 
-static void *allocate(void *unused, void *block, size_t old_bytes, size_t bytes)
+/* Bytes that the state has, and may have. */
+typedef struct {
+    size_t used, limit;
+    int exceeded, stopped; /* 1: by what runs bounded */
+} account;
+
+static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes)
 {
-    (void)unused;
-    (void)old_bytes;
-    if (bytes)
-        return realloc(block, bytes);
-    free(block);
-    return NULL;
+    account *account = data;
+    const size_t before = block ? old_bytes : 0; /* else a type */
+    void *moved;
+
+    if (bytes == 0) {
+        account->used -= before;
+        free(block);
+        return NULL;
+    }
+    if (bytes > before && account->used - before + bytes > account->limit) {
+        account->exceeded = 1;
+        return NULL;
+    }
+    moved = realloc(block, bytes);
+    if (moved)
+        account->used += bytes - before;
+    return moved;
+}
+
+static account *account_of(lua_State *lua)
+{
+    void *data;
+
+    lua_getallocf(lua, &data);
+    return data;
+}
+
+static void stop(lua_State *lua, lua_Debug *activation)
+{
+    (void)activation;
+    account_of(lua)->stopped = 1;
+    luaL_error(lua, "stopped");
+}
+
+/* Stack: f. */
+static int bounded(lua_State *lua)
+{
+    account *account = account_of(lua);
+    int result;
+
+    account->exceeded = account->stopped = 0;
+    account->limit = account->used + ((size_t)FLP_LUA_MEBIBYTES << 20);
+    lua_sethook(lua, stop, LUA_MASKCOUNT, FLP_LUA_INSTRUCTIONS);
+    lua_settop(lua, 1);
+    result = lua_pcall(lua, 0, 1, 0);
+    lua_sethook(lua, NULL, 0, 0);
+    account->limit = SIZE_MAX;
+    /* Lua tries again behind a collection: what succeeded then has not failed. */
+    if (result != LUA_OK && account->stopped)
+        lua_pushfstring(lua, "it takes more than %d instructions", FLP_LUA_INSTRUCTIONS);
+    else if (result != LUA_OK && account->exceeded)
+        lua_pushfstring(lua, "it takes more than %d MiB of memory", FLP_LUA_MEBIBYTES);
+    lua_pushboolean(lua, result == LUA_OK);
+    lua_insert(lua, -2);
+    return 2;
 }
 
 /* "gen.kernels.combine" -> "gen/kernels/combine.lua", which is left on the stack. */
@@ -141,23 +197,40 @@ static int set_up(lua_State *lua)
     lua_pushvalue(lua, -1);
     lua_setglobal(lua, "require");
     lua_setfield(lua, LUA_REGISTRYINDEX, require_key);
+    lua_register(lua, "bounded", bounded);
     protect_globals(lua);
     return 0;
 }
 
 flp_status flp_lua_state_create(const flp_source_tree *tree, lua_State **lua)
 {
+    account *account = calloc(1, sizeof(*account));
     flp_status status;
 
-    *lua = lua_newstate(allocate, NULL);
-    if (!*lua)
+    if (account)
+        account->limit = SIZE_MAX;
+    *lua = account ? lua_newstate(allocate, account) : NULL;
+    if (!*lua) {
+        free(account);
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the generator");
+    }
     status = flp_lua_state_run(*lua, set_up, (void *)(uintptr_t)tree);
     if (status != FLP_OK) {
-        lua_close(*lua);
+        flp_lua_state_destroy(*lua);
         *lua = NULL;
     }
     return status;
+}
+
+void flp_lua_state_destroy(lua_State *lua)
+{
+    account *account;
+
+    if (!lua)
+        return;
+    account = account_of(lua);
+    lua_close(lua);
+    free(account);
 }
 
 flp_status flp_lua_state_run(lua_State *lua, lua_CFunction body, void *data)

@@ -5,9 +5,14 @@
 
 #include "jit/source_tree.h"
 
+/* What a definition of the user's may take: far more than a useful one does. */
+enum { FLP_LUA_INSTRUCTIONS = 10000000, FLP_LUA_MEBIBYTES = 64 };
+
 /* `require "gen.arch"` loads gen/arch.lua of tree, which stays the caller's and outlives the state. Globals cannot be assigned.
- * FLP_OUT_OF_MEMORY. */
+ * bounded(f) is pcall(f) with these limits: beyond them false and which one. FLP_OUT_OF_MEMORY. */
 flp_status flp_lua_state_create(const flp_source_tree *tree, lua_State **lua);
+/* NULL is allowed. */
+void flp_lua_state_destroy(lua_State *lua);
 
 /* Runs body(lua) in protected mode with data as its only argument, a light userdata.
  * FLP_OUT_OF_MEMORY; FLP_INTERNAL: body raised an error, with its text. */

@@ -3,6 +3,7 @@
 #include "plan/linear_cross_entropy_plan.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "fake_call.h"
 #include "fake_cmocka.h"
@@ -207,6 +208,44 @@ static void token_losses_are_known_by_name(void **state)
     assert_fails(FLP_BAD_ARGUMENT, flp_token_loss_define(context, NULL, definition), "name: got NULL");
     assert_fails(FLP_BAD_ARGUMENT, flp_token_loss_define(context, "other", NULL), "definition: got NULL");
     operator_call_make_plan();
+}
+
+/* A sum of so many different terms, as text. */
+static const char *long_definition(int terms)
+{
+    static char text[8192];
+    int used = sprintf(text, "return { loss = function(t) return t.logp");
+
+    for (int i = 0; i < terms; i++)
+        used += sprintf(text + used, " + exp(t.lse * %d)", i + 2);
+    sprintf(text + used, " end }");
+    return text;
+}
+
+static void a_token_loss_has_limits_and_its_name_is_free_when_it_was_refused(void **state)
+{
+    static const struct {
+        const char *text, *part;
+    } refused[] = {
+        { "while true do end", "token loss mine: it takes more than 10000000 instructions" },
+        { "return { loss = function(t) while true do end end }", "it takes more than 10000000 instructions" },
+        { "local s = 'x' while true do s = s .. s end", "it takes more than 64 MiB of memory" },
+        { "local t = {} for i = 1, 1e8 do t[i] = i end", "it takes more than 64 MiB of memory" },
+        { "return { loss = function(t) local e = t.logp for i = 1, 1e9 do e = e + i * t.lse end return e end }", "it takes more than" },
+        { "local function f() return f() + f() end return f()", "stack overflow" },
+        { "return ('x'):rep(1 << 40)", "attempt to index a string value" },
+        { "return ('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'):find('a-a-a-a-a-a-a-a-a-a-a-a-b')", "attempt to index a string value" },
+        { "return 1", "wanted a table with a function `loss`" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+        assert_fails(FLP_BAD_ARGUMENT, flp_token_loss_define(context, "mine", refused[i].text), refused[i].part);
+    assert_fails(FLP_BAD_ARGUMENT, flp_token_loss_define(context, "mine", long_definition(100)), "operations, wanted at most 256");
+    strcpy(problem.token_loss, "mine");
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy_plan_create(context, &problem, &plan), "there is none of that name");
+    assert_succeeds(flp_token_loss_define(context, "mine", long_definition(30)));
+    assert_succeeds(flp_token_loss_define(context, "other", "return { loss = function(t) return -t.logp end }"));
 }
 
 /* ---- arguments ---- */
@@ -448,6 +487,7 @@ int main(void)
         TEST(the_portable_path_leaves_a_stash_too, start),
         TEST(the_loss_decides_what_the_passes_compute, start),
         TEST(token_losses_are_known_by_name, start),
+        TEST(a_token_loss_has_limits_and_its_name_is_free_when_it_was_refused, start),
         TEST(every_argument_is_checked_and_named, start_on_cpu),
         TEST(every_argument_is_checked_and_named, start_on_gpu),
         TEST(what_was_not_asked_for_is_refused, start_on_cpu),
