@@ -142,6 +142,7 @@ static void compute_row(const flp_linear_cross_entropy_problem *problem, const f
     double slope = fabs(r.by_lse) + fabs(r.by_uniform) * (1 + class_mean), of_logp = (forward->logp_rounding ? forward->logp_rounding : forward->rounding)[i];
     to->loss[i] = token * r.loss;
     to->error[i] = fabs(token) * (fabs(r.by_logp) * of_logp + slope * forward->rounding[i] + fabs(r.by_entropy) * forward->entropy_rounding[i] + 16 * u * (1 + fabs(r.loss)));
+    if (forward->largest != NULL) to->shared[i] = fabs(token) * (fabs(r.by_logp) + slope) * u * forward->largest[i];
     to->g_logp[i] = g * r.by_logp;
     to->g_lse[i] = g * (r.by_lse + r.by_uniform * class_mean);
     to->g_entropy[i] = g * r.by_entropy;
@@ -154,6 +155,8 @@ static void reduce(double factor, flp_cross_entropy_reference *to)
     for (int64_t i = 0; i < to->rows; i++) {
         to->total += factor * to->loss[i];
         to->total_error += fabs(factor) * to->error[i];
+        to->total_deviation = hypot(to->total_deviation, factor * to->error[i]);
+        to->total_shared += fabs(factor) * to->shared[i];
     }
     to->total_error += u * fabs(to->total);
 }
@@ -162,11 +165,11 @@ int flp_cross_entropy_reference_compute(const flp_linear_cross_entropy_problem *
                                         const flp_reference *forward, flp_cross_entropy_reference *reference)
 {
     int64_t rows = args->rows, vocab = problem->backward.forward.vocab;
-    double *memory = calloc((size_t)(7 * rows + vocab), sizeof *memory);
+    double *memory = calloc((size_t)(8 * rows + vocab), sizeof *memory);
     *reference = (flp_cross_entropy_reference){
         .rows = rows, .class_weights = memory, .loss = memory + vocab, .error = memory + vocab + rows, .g_logp = memory + vocab + 2 * rows,
         .g_lse = memory + vocab + 3 * rows, .g_entropy = memory + vocab + 4 * rows, .g_sum = memory + vocab + 5 * rows,
-        .g_error = memory + vocab + 6 * rows};
+        .g_error = memory + vocab + 6 * rows, .shared = memory + vocab + 7 * rows};
     if (memory == NULL) return 0;
     for (int64_t v = 0; v < vocab; v++)
         memory[v] = problem->class_weights == FLP_NONE ? 1 : flp_reference_decode(problem->class_weights, args->class_weights, v);

@@ -3,11 +3,13 @@
 #define FLP_TESTS_CROSS_ENTROPY_REFERENCE_H
 #include "reference.h"
 
-/* [rows] each. error: what a loss in fp32 may be off by; g_error: what its g_logp may, since the derivative depends on logp itself. */
+/* [rows] each. error: what a loss in fp32 may be off by; g_error: what its g_logp may, since the derivative depends on logp itself.
+ * shared: the part of error that rows have in common, u of the largest logit: the scale is rounded once for all of them.
+ * total_error is what the rows' errors amount to where all are the same way; total_deviation, where they are independent. */
 typedef struct {
     int64_t rows;
-    double total, total_error; /* mean or sum; those of the reduction */
-    double *loss, *error;
+    double total, total_error, total_deviation, total_shared; /* mean or sum; those of the reduction */
+    double *loss, *error, *shared;
     double *g_logp, *g_lse, *g_entropy, *g_sum, *g_error; /* by the reduced loss, times g_loss; 0 of rows that do not count */
     double *class_weights;     /* [V] */
 } flp_cross_entropy_reference;

@@ -48,7 +48,7 @@ flp_status flp_cubin_cache_store(flp_cubin_cache *cache, const flp_cubin_key *ke
 void flp_cubin_cache_evict(flp_cubin_cache *cache, const flp_cubin_key *key);
 void flp_cubin_free(flp_cubin *cubin);
 
-/* Writes the source of a kernel that did not compile to DIRECTORY/failed and tells its path. FLP_IO_FAILED says why not. */
+/* Writes the source of a kernel that did not compile to DIRECTORY/failed and tells its path, "" where it is nowhere. FLP_IO_FAILED says why not. */
 flp_status flp_cubin_cache_keep_source(flp_cubin_cache *cache, const char *variant, const char *source, size_t source_bytes,
                                        char path[4096]);
 

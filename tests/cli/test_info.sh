@@ -13,11 +13,21 @@ for label in version CPU.path cache kernels.for generator driver NVRTC; do
 done
 check_equal "the cache is the one that was named" "$FUSEDLOGP_CACHE_DIR" "$(json_value info.json cache.directory)"
 check_match "sm_90a is known" '"architectures": "(.* )?sm_90a[ "]' info.json
+check_no_match "no device is one that cannot be described" '"ordinal": [0-9]*, *"error"|No device' info.json
+if json_value info.json driver.error >value 2>/dev/null; then
+    check_match "without a driver there are no devices" '"devices": \[\]' info.json
+fi
 for part in driver nvrtc; do
     json_value info.json $part.version >value 2>/dev/null || json_value info.json $part.error >value 2>/dev/null
     check_file "$part is there, or it says why not" value
 done
 check_no_match "no colour in a pipe" "$(printf '\033')" info.txt
+mkdir -m 700 "$FUSEDLOGP_CACHE_DIR" "$FUSEDLOGP_CACHE_DIR/a7"
+printf 1234567890 >"$FUSEDLOGP_CACHE_DIR/a7/one.flpk"
+printf 123 >"$FUSEDLOGP_CACHE_DIR/a7/two.flpk"
+fusedlogp info --json >full.json
+check_equal "the cache's files" 2 "$(json_value full.json cache.files)"
+check_equal "... and their bytes" 13 "$(json_value full.json cache.bytes)"
 FUSEDLOGP_CACHE_DIR= fusedlogp info >none.txt 2>&1
 check_match "an empty cache directory means none" '^cache  *none' none.txt
 finish

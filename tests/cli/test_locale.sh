@@ -1,4 +1,4 @@
-# Under a locale with a decimal comma the programs and quickstart write the same as under "C".
+# Under a locale with a decimal comma the programs, the benchmark's plot and quickstart write the same as under "C".
 . "$(dirname "$0")/setup.sh"
 make_tensors
 LOCPATH=$work/locale
@@ -36,6 +36,14 @@ fusedlogp_gen --emit c --arch sm_90a --d 64 --quiet
 LC_ALL=de_DE.UTF-8 fusedlogp_gen --emit de --arch sm_90a --d 64 --quiet
 check_numbers "kernels are emitted" 'a > 10' "$(ls de | wc -l)"
 check "... the same bytes" "$(diff -r c de 2>&1)"
+
+cat >results.json <<'END'
+{"date": "2026-01-02", "cases": [{"problem": "logits_logp:bf16:n64:v1000", "baseline": "reading", "regimes":
+ {"burst": {"ratio": {"median": 0.9875, "p10": 0.95, "p90": 1.04}}, "sustained": {"ratio": {"median": 1.0125, "p10": 1, "p90": 1.1}}}}]}
+END
+plot() { "$build/bench/fusedlogp_bench" plot results.json /dev/stdout; }
+both "the benchmark's plot" plot
+check_match "... has decimal points" '>0\.98[78]<' de.txt
 
 if command -v bash >/dev/null; then
     mkdir sample

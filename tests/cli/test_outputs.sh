@@ -90,7 +90,7 @@ if [ -w /dev/full ]; then
     check_full() { # PROGRAM ARGUMENT...
         "$@" >/dev/full 2>messages
         check_equal "$* to a full disk" 1 $?
-        check_match "... says so" "^fusedlogp(-gen)?: .*standard output cannot be written" messages
+        check_match "... says so" "^fusedlogp(-gen|_bench)?: .*standard output cannot be written" messages
     }
     for arguments in --help --version --usage "score --help" "info --help" info "info --json" "score --backend cpu $inputs" \
         "score --backend cpu $inputs --json"; do
@@ -99,6 +99,10 @@ if [ -w /dev/full ]; then
     for arguments in --help --version "--list --arch sm_90a --d 64" "--list --arch sm_90a --d 64 --json" "--emit emitted --arch sm_90a --d 64 --dtype f32" \
         "cache list --json" "cache clear"; do
         check_full fusedlogp_gen $arguments
+    done
+    fusedlogp_bench() { "$build/bench/fusedlogp_bench" "$@"; }
+    for arguments in --help --version --list; do
+        check_full fusedlogp_bench $arguments
     done
     score --out /dev/stdout >/dev/full 2>messages
     check_equal "a result on a standard output that is full" 1 $?

@@ -119,7 +119,8 @@ end
 -- caught, not caught, or does not build; and the program's output.
 local function try(test, reads_tree)
   local program, cases = test:match("^(%S+) ?(.*)$")
-  local setting = ("cd %s/%s && export top_srcdir=.. top_builddir=. FUSEDLOGP_SRCDIR=.. FUSEDLOGP_CACHE_DIR=tests/cache CC=cc CXX=c++ CFLAGS= && ")
+  local setting = ("cd %s/%s && export top_srcdir=$(cd .. && pwd) top_builddir=$(pwd) CC=cc CXX=c++ CFLAGS= && "
+    .. "export FUSEDLOGP_SRCDIR=$top_srcdir FUSEDLOGP_CACHE_DIR=$top_builddir/tests/cache && ")
     :format(quoted(directory), quoted(options.b))
   local command, target = "./" .. program, program
   if program:find("%.lua$") then

@@ -149,6 +149,7 @@ static void a_failed_source_is_kept_under_its_variants_name(void **state)
     free(bytes);
     fake_cache_open("", "", 0);
     assert_fails(FLP_IO_FAILED, flp_cubin_cache_keep_source(fake_cache.cache, "x", "#error", 6, path), "none is configured");
+    assert_string_equal("", path);
     fake_cache_open("/proc/fusedlogp", "", 0);
     assert_fails(FLP_IO_FAILED, flp_cubin_cache_keep_source(fake_cache.cache, "x", "#error", 6, path), "/proc/fusedlogp");
 }
