@@ -9,8 +9,8 @@ kernel.parameters = { { "LogitsLogpParams", "params" } }
 kernel.check = config.check
 kernel.config = config.entries
 
--- Each warp has the sums of a row, and the barrier at which they meet.
-function kernel.derive(spec) return config.launch(spec, (config.shared_bytes(spec, spec.w) + spec.w * 8 + 15) // 16 * 16) end
+-- Each warp has the sums of a row, and the barrier at which they meet; one that holds a whole row needs neither.
+function kernel.derive(spec) return config.launch(spec, spec.half and 0 or (config.shared_bytes(spec, spec.w) + spec.w * 8 + 15) // 16 * 16) end
 
 function kernel.numerics(spec) return config.numerics("logits_logp", spec) end
 

@@ -43,6 +43,7 @@ function config.entries(spec)
     { "int", "shared_segments", shared_segments }, { "int", "cluster", spec.cluster or 1 }, { "int", "vector_bytes", spec.vec or 16 },
     { "bool", "has_softcap", spec.softcap or false }, { "bool", "has_entropy", spec.entropy or false },
     { "bool", "wants_argmax", spec.argmax or false }, { "bool", "rewrites", rewrites[spec.operator] or false },
+    { "bool", "holds_row", spec.half or false },
   }
 end
 

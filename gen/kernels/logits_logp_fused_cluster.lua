@@ -12,7 +12,7 @@ kernel.parameters = { { "LogitsLogpParams", "params" } }
 -- Segments that a block has room for: with the sums of four rows they fill a multiprocessor's shared memory. Rows that it knows of.
 kernel.slots = 50
 local records = 8
-local record_bytes = 48
+local record_bytes = 52
 
 function kernel.config(spec)
   local entries = config.entries(spec)

@@ -3,7 +3,8 @@
 // With one part a row, the segments' sums meet in shared memory and the team's warps merge a row each in turn, for which the others do not wait;
 // with more, they go to scratch for logits_logp_combine. Both merge them in the same order. Memory does not wait either: before a warp leaves the
 // sums of a segment, the logits of its next one are under way.
-// Config: as for a segment; threads, shared_segments
+// Where a warp holds a whole row, nothing meets.
+// Config: as for a segment; threads, shared_segments, holds_row
 template <class Config> struct RowsStorage {
     static constexpr int warps = Config::threads / 32;
     SharedStorage<Config, warps> sums;
@@ -41,7 +42,32 @@ template <class Config> struct LogitsUnits {
     }
 };
 
-template <class Config> __device__ __forceinline__ void logits_logp(const LogitsLogpParams &params) {
+// A warp for each row, whose sums are those of its one segment.
+template <class Config> __device__ __forceinline__ void held_rows(const LogitsLogpParams &params) {
+    int count = (int)params.rows, step = gridDim.x * (Config::threads / 32), number = blockIdx.x * (Config::threads / 32) + warp_index();
+    allow_next_kernel();
+    if (number >= count) return;
+    LogitsRow<Config> row(params, number);
+    Segment<Config> segment;
+    if (row.is_read(params)) segment.load(row.logits(params), 0, params.vocab);
+    for (;;) {
+        int next_number = number + step;
+        LogitsRow<Config> next = LogitsRow<Config>::find(params, min(next_number, count - 1));
+        auto words = next.load_target(params);
+        float target_logit = load_target_logit(params, row);
+        LogitsScale scale = row.scale(params);
+        LogitsSums sums = {0, 0, 0, 0, 0};
+        if (row.is_read(params)) sums = segment.statistics(scale, row.logits(params), 0, row.target);
+        next.take_target(params, words);
+        if (next_number < count && next.is_read(params)) segment.load(next.logits(params), 0, params.vocab);
+        finish_row(params, row, number, sums, scale, target_logit, true);
+        if (next_number >= count) return;
+        row = next;
+        number = next_number;
+    }
+}
+
+template <class Config> __device__ __forceinline__ void shared_rows(const LogitsLogpParams &params) {
     auto &shared = shared_storage<Config, RowsStorage<Config>>();
     using Segment = Segment<Config>;
     LogitsUnits<Config> units(params);
@@ -69,7 +95,7 @@ template <class Config> __device__ __forceinline__ void logits_logp(const Logits
         int s = unit.first;
         for (bool is_last = false; !is_last; s += units.size) {
             LogitsSums sums = {0, 0, 0, 0, 0};
-            if (s < unit.end) sums = segment.statistics(row.scale(params), s * Segment::columns, row.target);
+            if (s < unit.end) sums = segment.statistics(row.scale(params), row.logits(params), s, row.target);
             is_last = s + units.size >= unit.end;
             if (is_last) {
                 if (is_whole) next.take_target(params, words);
@@ -90,4 +116,9 @@ template <class Config> __device__ __forceinline__ void logits_logp(const Logits
         row = next;
         unit = next_unit;
     }
+}
+
+template <class Config> __device__ __forceinline__ void logits_logp(const LogitsLogpParams &params) {
+    if constexpr (Config::holds_row) held_rows<Config>(params);
+    else shared_rows<Config>(params);
 }

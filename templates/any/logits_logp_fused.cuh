@@ -60,7 +60,7 @@ template <class Config> __device__ __forceinline__ void logits_logp_fused(const 
         if (is_row && row.is_read(params))
             for (int s = member; s < params.segments; s += stride) {
                 segments.load(params, row, s);
-                leave<Config>(segments.segment.statistics(scale, s * Segment::columns, row.target),
+                leave<Config>(segments.segment.statistics(scale, row.logits(params), s, row.target),
                               shared_slots(shared.sums, set, team * params.segments), s);
                 segments.keep(params, s);
             }
@@ -70,11 +70,10 @@ template <class Config> __device__ __forceinline__ void logits_logp_fused(const 
         LogitsNormaliser normaliser =
             finish_row(params, row, number, shared_slots(shared.sums, set, team * params.segments), target_logit, member == 0);
         if (row.place < 0) continue;
-        LogitsFactors factors = find_factors(params, row, load_upstream(params, row), normaliser, true);
-        scale = row.scale(params); // anew: it need not stay in a register
+        LogitsFactors factors = find_factors(params, row, scale, load_upstream(params, row), normaliser, true, target_logit);
         for (int s = segments.last(params); s >= 0; s -= stride) {
             if (row.target >= 0) segments.bring_back(params, row, s);
-            write_gradients(params, row, segments.segment, s, scale, factors, target_logit);
+            write_gradients(params, row, segments.segment, s, scale, factors);
         }
     }
 }

@@ -4,13 +4,13 @@ constexpr float log2_e_low = 1.9259630e-8f; // what fp32 leaves of log2(e)
 constexpr float largest_float = __builtin_bit_cast(float, 0x7f7fffffu);
 
 template <class Config>
-__device__ __forceinline__ LogitsNormaliser load_normaliser(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number) {
+__device__ __forceinline__ LogitsNormaliser load_normaliser(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number,
+                                                            const LogitsScale &scale) {
     if (params.normaliser != nullptr) {
         float4 kept = *(const float4 *)(params.normaliser + 4 * (i64)number);
         return {kept.x, kept.y, kept.z, kept.w};
     }
     // The logit whose z2 is the lse's, and what that lacks.
-    LogitsScale scale = row.scale(params);
     float lse = params.given_lse[row.place], origin = lse * (log2_e / scale.scale), entropy = 0;
     if (fabsf(lse) < infinity) origin = fmaxf(fminf(origin, largest_float), -largest_float); // of a temperature without bound
     float k = power_of(origin, scale);
@@ -22,22 +22,27 @@ __device__ __forceinline__ LogitsNormaliser load_normaliser(const LogitsLogpPara
 template <class Config> __device__ __forceinline__ void logits_logp_gradient(const LogitsLogpParams &params) {
     using Segment = Segment<Config>;
     constexpr int warps = Config::threads / 32;
+    // Units are the segments of all rows in turn: `step` of them are so many rows, and so many segments of one.
+    u32 first = blockIdx.x * warps + warp_index(), step = gridDim.x * warps, segments = params.segments, rows = (u32)params.rows;
     wait_for_previous_kernel();
-    for (i64 unit = (i64)blockIdx.x * warps + warp_index(); unit < params.rows * params.segments; unit += (i64)gridDim.x * warps) {
-        int number = (int)(unit / params.segments), s = (int)(unit % params.segments);
+    for (u32 number = first / segments, s = first % segments; number < rows; number += step / segments, s += step % segments) {
+        if (s >= segments) {
+            s -= segments;
+            if (++number >= rows) break;
+        }
         LogitsRow<Config> row(params, number);
-        if (s == 0 && lane_index() == 0 && params.normaliser == nullptr) count_bad_target(params, row, number); // else the forward has
+        if (s == 0 && lane_index() == 0 && params.normaliser == nullptr) count_bad_target(params, row, (int)number); // else the forward has
         if (row.place < 0) continue;
         Segment segment;
         if (row.target >= 0) segment.load(row.logits(params), s, params.vocab);
-        bool has_target = owns_target(row, s, params.segments);
+        bool has_target = owns_target(row, s);
         float target_logit = has_target ? load_target_logit(params, row) : 0;
         LogitsScale scale = row.scale(params);
         LogitsNormaliser normaliser = {0, 0, 0, 0};
-        if (row.target >= 0) normaliser = load_normaliser(params, row, number);
+        if (row.target >= 0) normaliser = load_normaliser(params, row, number, scale);
         if (has_target && params.normaliser == nullptr && params.given_logp == nullptr) // z - lse is all there is
             normaliser.logp = (distance(soften<Config>(target_logit, scale), normaliser.origin, scale) - normaliser.log2_sum) * ln_2;
-        LogitsFactors factors = find_factors(params, row, load_upstream(params, row), normaliser, has_target);
-        write_gradients(params, row, segment, s, scale, factors, target_logit);
+        LogitsFactors factors = find_factors(params, row, scale, load_upstream(params, row), normaliser, has_target, target_logit);
+        write_gradients(params, row, segment, s, scale, factors);
     }
 }

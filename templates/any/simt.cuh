@@ -22,6 +22,12 @@ __device__ __forceinline__ void warp_barrier() { __syncwarp(); }
 template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
     return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
+// The largest of the lanes' numbers, none of them NaN: as integers they have the same order once the lower bits of the negative ones are turned.
+__device__ __forceinline__ float warp_largest(float x) {
+    int bits = __float_as_int(x);
+    bits = __reduce_max_sync(0xffffffffu, bits ^ (bits >> 31 & 0x7fffffff));
+    return __int_as_float(bits ^ (bits >> 31 & 0x7fffffff));
+}
 // What `lane` has.
 template <class T> __device__ __forceinline__ T shuffle(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }

@@ -6,9 +6,10 @@
 // softcap's derivative is 1 - tanh^2.
 // Config: as for a segment
 struct LogitsFactors {
-    float origin;
+    float from; // the origin's power; where that is large, the origin itself
+    bool large;
     float power, moment; // dz[v] = 2^d (power + moment d) where v is no target
-    float target;        // dz where it is
+    float target;        // dz where it is, softcap included
 };
 
 struct LogitsUpstream {
@@ -25,15 +26,17 @@ template <class Config> __device__ __forceinline__ LogitsUpstream load_upstream(
     return upstream;
 }
 
-// wants_target: normaliser.logp is there, and so will be factors.target.
+// wants_target: normaliser.logp and the target's logit are there, and so will be factors.target.
 template <class Config>
-__device__ __forceinline__ LogitsFactors find_factors(const LogitsLogpParams &params, const LogitsRow<Config> &row, const LogitsUpstream &upstream,
-                                                      const LogitsNormaliser &normaliser, bool wants_target) {
-    if (row.target < 0) return {0, 0, 0, 0};
-    float inverse_temperature = row.scale(params).scale * ln_2;
+__device__ __forceinline__ LogitsFactors find_factors(const LogitsLogpParams &params, const LogitsRow<Config> &row, const LogitsScale &scale,
+                                                      const LogitsUpstream &upstream, const LogitsNormaliser &normaliser, bool wants_target,
+                                                      float target_logit) {
+    if (row.target < 0) return {0, false, 0, 0, 0};
+    float inverse_temperature = scale.scale * ln_2;
     float g = upstream.logp * inverse_temperature, g_lse = upstream.lse * inverse_temperature, g_entropy = upstream.entropy * inverse_temperature;
     float inverse_sum = exp2_approximate(-normaliser.log2_sum);
-    LogitsFactors factors = {normaliser.origin, (g_lse - g) * inverse_sum, 0, 0};
+    float k = power_of(normaliser.origin, scale);
+    LogitsFactors factors = {is_large(k) ? normaliser.origin : k, is_large(k), (g_lse - g) * inverse_sum, 0, 0};
     if constexpr (Config::has_entropy) {
         factors.power -= g_entropy * (normaliser.entropy - normaliser.log2_sum * ln_2) * inverse_sum;
         factors.moment = -g_entropy * ln_2 * inverse_sum;
@@ -41,24 +44,30 @@ __device__ __forceinline__ LogitsFactors find_factors(const LogitsLogpParams &pa
     if (!wants_target) return factors;
     float p = exp2_approximate(normaliser.logp * log2_e);
     factors.target = g * -expm1f(normaliser.logp);
-    if (p == 0) return factors; // its logarithm may be -inf
-    factors.target = fmaf(p, g_lse, factors.target);
-    if constexpr (Config::has_entropy) factors.target = fmaf(-p * g_entropy, normaliser.entropy + normaliser.logp, factors.target);
+    if (p != 0) { // else its logarithm may be -inf
+        factors.target = fmaf(p, g_lse, factors.target);
+        if constexpr (Config::has_entropy) factors.target = fmaf(-p * g_entropy, normaliser.entropy + normaliser.logp, factors.target);
+    }
+    if constexpr (Config::has_softcap) {
+        float slope;
+        soften<Config>(target_logit, scale, slope);
+        factors.target *= slope;
+    }
     return factors;
 }
 
-// from: as distance_from wants it.
 template <class Config, bool large>
-__device__ __forceinline__ float gradient_of(float z, float from, const LogitsScale &scale, const LogitsFactors &factors) {
-    float d = distance_from<large>(z, from, scale);
+__device__ __forceinline__ float gradient_of(float z, const LogitsScale &scale, const LogitsFactors &factors) {
+    float d = distance_from<large>(z, factors.from, scale);
     if (large && d > 0) d = 0; // of a given lse, whose rounding may be many powers: an origin of the row's own is its largest logit
     float slope = factors.power;
     if constexpr (Config::has_entropy) slope = fmaf(factors.moment, fmaxf(d, lowest_power), slope);
     return exp2_approximate(d) * slope;
 }
 
-template <class Config, bool large>
-__device__ __forceinline__ void to_gradients_from(float from, Segment<Config> &segment, const LogitsScale &scale, const LogitsFactors &factors) {
+// The segment's logits become gradients, all but the target's, which is written behind it.
+template <class Config>
+__device__ __forceinline__ void to_gradients(Segment<Config> &segment, const LogitsScale &scale, const LogitsFactors &factors) {
     using Element = typename Config::element;
     constexpr int elements = Segment<Config>::elements;
 #pragma unroll
@@ -68,7 +77,7 @@ __device__ __forceinline__ void to_gradients_from(float from, Segment<Config> &s
 #pragma unroll
         for (int i = 0; i < elements; i++) {
             float slope, capped = soften<Config>(z[i], scale, slope);
-            z[i] = gradient_of<Config, large>(capped, from, scale, factors) * slope;
+            z[i] = gradient_of<Config, false>(capped, scale, factors) * slope;
         }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -78,12 +87,15 @@ __device__ __forceinline__ void to_gradients_from(float from, Segment<Config> &s
     }
 }
 
-// The segment's logits become gradients, all but the target's, which write_target writes behind it.
+// The same where factors.large: from memory to memory, which may be the same, so that a kernel has the loop over its registers once.
+// left: columns of the segment.
 template <class Config>
-__device__ __forceinline__ void to_gradients(Segment<Config> &segment, const LogitsScale &scale, const LogitsFactors &factors) {
-    float k = power_of(factors.origin, scale);
-    if (is_large(k)) to_gradients_from<Config, true>(factors.origin, segment, scale, factors);
-    else to_gradients_from<Config, false>(k, segment, scale, factors);
+__device__ __forceinline__ void write_large_gradients(const typename Config::element *from, typename Config::element *to, int left,
+                                                      const LogitsScale &scale, const LogitsFactors &factors) {
+    for (int i = lane_index(); i < left; i += 32) {
+        float slope, capped = soften<Config>(to_float(from[i]), scale, slope);
+        store_rounded(gradient_of<Config, true>(capped, scale, factors) * slope, to + i);
+    }
 }
 
 template <class Config> __device__ __forceinline__ void clear(Segment<Config> &segment) {
@@ -125,30 +137,28 @@ template <class Config> __device__ __forceinline__ void store_segment(const Segm
     }
 }
 
-// By the lane that has stored the target's segment at that column; logit: the target's, from before.
-template <class Config>
-__device__ __forceinline__ void write_target(float logit, const LogitsScale &scale, const LogitsFactors &factors, typename Config::element *to) {
-    float slope;
-    soften<Config>(logit, scale, slope);
-    store_rounded(factors.target * slope, to);
-}
-
-// Whether this lane of a warp with the segments first, first + stride, ... holds the target's column.
-template <class Config> __device__ __forceinline__ bool owns_target(const LogitsRow<Config> &row, int first, int stride) {
-    int segment = row.target / Segment<Config>::columns, column = row.target % Segment<Config>::columns;
-    return row.target >= 0 && segment >= first && (segment - first) % stride == 0 && column / Segment<Config>::elements % 32 == lane_index();
+// Whether this lane holds the target's column of the row's segment.
+template <class Config> __device__ __forceinline__ bool owns_target(const LogitsRow<Config> &row, int index) {
+    u32 column = row.target - index * Segment<Config>::columns;
+    return row.target >= 0 && column < Segment<Config>::columns && column / Segment<Config>::elements % 32 == lane_index();
 }
 
 // Writes one segment of a row's gradients. `segment` holds its logits, but not of an ignored row or a bad target: those count for nothing and may
-// be NaN. target_logit: where this lane owns the target.
+// be NaN.
 template <class Config>
 __device__ __forceinline__ void write_gradients(const LogitsLogpParams &params, const LogitsRow<Config> &row, Segment<Config> &segment, int index,
-                                                const LogitsScale &scale, const LogitsFactors &factors, float target_logit) {
+                                                const LogitsScale &scale, const LogitsFactors &factors) {
     constexpr int columns = Segment<Config>::columns;
-    typename Config::element *gradients = row.gradients(params);
+    typename Config::element *to = row.gradients(params) + (i64)index * columns;
     segment.left = min(params.vocab - index * columns, columns);
-    if (row.target < 0) clear(segment);
-    else to_gradients(segment, scale, factors);
-    store_segment(segment, gradients + (i64)index * columns);
-    if (row.target / columns == index && owns_target(row, index, 1)) write_target<Config>(target_logit, scale, factors, gradients + row.target);
+    if (factors.large) {
+        warp_barrier(); // in place other lanes have read what this one writes
+        write_large_gradients<Config>(row.logits(params) + (i64)index * columns, to, segment.left, scale, factors);
+        warp_barrier(); // another lane may own the target's column
+    } else {
+        if (row.target < 0) clear(segment);
+        else to_gradients(segment, scale, factors);
+        store_segment(segment, to);
+    }
+    if (owns_target(row, index)) store_rounded(factors.target, to + row.target % columns);
 }

@@ -22,6 +22,7 @@ __device__ __forceinline__ LogitsSums merge_segments(const LogitsSlots &from, in
     for (int first = 0; first < segments; first += 32 * batch) {
         float2 part[batch];
         float moment[batch];
+        int rounds = (segments - first + 31) / 32; // of the batch, some may be empty
 #pragma unroll
         for (int i = 0; i < batch; i++) {
             int at = first + 32 * i + lane_index();
@@ -31,7 +32,7 @@ __device__ __forceinline__ LogitsSums merge_segments(const LogitsSlots &from, in
         float largest = row.origin;
 #pragma unroll
         for (int i = 0; i < batch; i++) largest = fmaxf(largest, part[i].x);
-        for (int m = 16; m > 0; m /= 2) largest = fmaxf(largest, shuffle_xor(largest, m));
+        largest = warp_largest(largest);
         auto rescale = [&](float origin, float &sum, float &moment) {
             if (origin == -infinity) return; // the sum is 0 or NaN
             float change = origin_distance(origin, largest, scale), power = exp2_approximate(change);
@@ -42,6 +43,7 @@ __device__ __forceinline__ LogitsSums merge_segments(const LogitsSlots &from, in
         row.origin = largest;
 #pragma unroll
         for (int i = 0; i < batch; i++) {
+            if (i >= rounds) break;
             rescale(part[i].x, part[i].y, moment[i]);
             row.sum += part[i].y;
             row.moment += moment[i];
@@ -76,25 +78,31 @@ template <class Config> __device__ __forceinline__ LogitsSlots scratch_slots(con
             Config::has_entropy ? params.moment + at : nullptr};
 }
 
-// By one warp: merges a row's segments, adds the target, which none of them has, and writes what is wanted of the row.
+// By one warp: adds the target, which none of the row's segments has, to their sums, and writes what is wanted of the row.
+template <class Config>
+__device__ __forceinline__ LogitsNormaliser finish_row(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number, LogitsSums sums,
+                                                       const LogitsScale &scale, float target_logit, bool writes) {
+    constexpr bool has_entropy = Config::has_entropy;
+    LogitsNormaliser normaliser = row.target >= 0 ? LogitsNormaliser::of<has_entropy>(soften<Config>(target_logit, scale), sums, scale)
+                                                  : LogitsNormaliser::of_others<has_entropy>(sums);
+    if constexpr (Config::wants_argmax)
+        if (row.target >= 0) sums.take_best(target_logit, row.target);
+    if (!writes || lane_index() != 0) return normaliser;
+    if (sums.best == -infinity) sums.best_index = 0; // nothing but -inf and NaN
+    write_results(params, row, number, sums, normaliser, scale);
+    if (params.normaliser != nullptr)
+        *(float4 *)(params.normaliser + 4 * (i64)number) =
+            make_float4(normaliser.origin, normaliser.log2_sum, normaliser.entropy, normaliser.logp);
+    return normaliser;
+}
+
 template <class Config>
 __device__ __forceinline__ LogitsNormaliser finish_row(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number,
                                                        const LogitsSlots &slots, float target_logit, bool writes) {
     LogitsSums sums = {0, 0, 0, 0, 0};
     LogitsScale scale = row.scale(params);
     if (row.is_read(params)) sums = merge_segments<Config>(slots, params.segments, scale);
-    LogitsNormaliser normaliser = LogitsNormaliser::of_others(sums);
-    if (row.target >= 0) {
-        normaliser.add_target(soften<Config>(target_logit, scale), sums, scale);
-        if constexpr (Config::wants_argmax) sums.take_best(target_logit, row.target);
-    }
-    if (!writes || lane_index() != 0) return normaliser;
-    if (sums.best == -infinity) sums.best_index = 0; // nothing but -inf and NaN
-    write_results(params, row, number, sums, normaliser);
-    if (params.normaliser != nullptr)
-        *(float4 *)(params.normaliser + 4 * (i64)number) =
-            make_float4(normaliser.origin, normaliser.log2_sum, normaliser.entropy, normaliser.logp);
-    return normaliser;
+    return finish_row(params, row, number, sums, scale, target_logit, writes);
 }
 
 template <class Config> __device__ __forceinline__ float load_target_logit(const LogitsLogpParams &params, const LogitsRow<Config> &row) {

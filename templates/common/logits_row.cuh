@@ -94,10 +94,10 @@ __device__ __forceinline__ float distance(float z, float origin, const LogitsSca
     return is_large(k) ? distance_from<true>(z, origin, scale) : distance_from<false>(z, k, scale);
 }
 
-// k of `from` less k of `to`.
+// k of `from` less that of a larger origin.
 __device__ __forceinline__ float origin_distance(float from, float to, const LogitsScale &scale) {
-    float k = power_of(from, scale), to_k = power_of(to, scale);
-    return is_large(k) && is_large(to_k) ? (from - to) * scale.scale : k - to_k;
+    float to_k = power_of(to, scale);
+    return is_large(to_k) ? (from - to) * scale.scale : power_of(from, scale) - to_k;
 }
 
 // Of a row without its target: sum of 2^(z2 - k), and of that times (z2 - k).
@@ -115,29 +115,45 @@ struct LogitsSums {
     }
 };
 
-// Of a row as a whole: the log2 of its sum beside its origin's power, and its entropy; its target's logp.
+// Of a row as a whole: the log2 of its sum beside its origin's power, and its entropy (has_entropy; else 0); its target's logp.
 struct LogitsNormaliser {
     float origin, log2_sum, entropy, logp;
 
-    __device__ __forceinline__ static LogitsNormaliser of_others(const LogitsSums &sums) {
-        float log2_sum = log2f(sums.sum), entropy = (log2_sum - sums.moment / sums.sum) * ln_2;
-        return {sums.origin, log2_sum, entropy < 0 ? 0 : entropy, not_a_number}; // below 0 by rounding only; NaN stays
+    // Of a row whose target counts for nothing.
+    template <bool has_entropy> __device__ __forceinline__ static LogitsNormaliser of_others(const LogitsSums &sums) {
+        LogitsNormaliser others = {sums.origin, log2f(sums.sum), 0, not_a_number};
+        if constexpr (has_entropy) {
+            float entropy = (others.log2_sum - sums.moment / sums.sum) * ln_2;
+            others.entropy = entropy < 0 ? 0 : entropy; // below 0 by rounding only; NaN stays
+        }
+        return others;
     }
 
-    // z: the target's logit, softened. What leads is the row's origin: then the row's sum is near 1.
-    __device__ __forceinline__ void add_target(float z, const LogitsSums &sums, const LogitsScale &scale) {
-        if (sums.sum == 0 && z == -infinity) return;
+    // z: the target's logit, softened. Where its term is the larger one, the target is the row's origin, and nothing cancels in logp; where the sum
+    // of the others is, logp is -ln 2 or less.
+    template <bool has_entropy>
+    __device__ __forceinline__ static LogitsNormaliser of(float z, const LogitsSums &sums, const LogitsScale &scale) {
+        if (sums.sum == 0 && z == -infinity) return of_others<has_entropy>(sums);
         float d = sums.origin == -infinity ? 0 : distance(z, sums.origin, scale);
         if (!(z < infinity)) d = not_a_number;
-        TargetShare share = TargetShare::of(sums.sum, log2_sum, d);
-        logp = share.logp();
-        if (logp == -infinity) logp = (z - origin) * (scale.scale * ln_2); // the logarithm to base 2 may be beyond fp32
-        entropy = share.entropy(entropy);
-        if (share.leads) {
-            origin = z;
-            log2_sum = distance(z, z, scale);
+        float power = exp2_approximate(d);
+        LogitsNormaliser whole = {sums.origin, 0, 0, 0};
+        if (power > sums.sum) {
+            float root = exp2_approximate(-0.5f * d); // 2^-d itself may be below fp32 where the ratio is not
+            float rest = log1pf(sums.sum * root * root);
+            whole.origin = z;
+            whole.log2_sum = fmaf(rest, log2_e, distance(z, z, scale));
+            whole.logp = 0 - rest;
+        } else {
+            whole.log2_sum = log2f(sums.sum + power);
+            whole.logp = (d - whole.log2_sum) * ln_2;
+            if (whole.logp == -infinity) whole.logp = (z - sums.origin) * (scale.scale * ln_2); // the logarithm to base 2 may be beyond fp32
         }
-        log2_sum = fmaf(share.log_whole, log2_e, log2_sum);
+        if constexpr (has_entropy) {
+            LogitsNormaliser others = of_others<true>(sums);
+            whole.entropy = TargetShare::of(sums.sum, others.log2_sum, d).entropy(others.entropy);
+        }
+        return whole;
     }
 
     __device__ __forceinline__ float lse(const LogitsScale &scale) const {
@@ -154,11 +170,11 @@ __device__ __forceinline__ void count_bad_target(const LogitsLogpParams &params,
 // One thread writes the results.
 template <class Config>
 __device__ __forceinline__ void write_results(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number, const LogitsSums &sums,
-                                              const LogitsNormaliser &normaliser) {
+                                              const LogitsNormaliser &normaliser, const LogitsScale &scale) {
     count_bad_target(params, row, number);
     if (row.place < 0) return;
     bool is_row = row.source >= 0;
-    if (params.lse != nullptr) params.lse[row.place] = is_row ? normaliser.lse(row.scale(params)) : not_a_number;
+    if (params.lse != nullptr) params.lse[row.place] = is_row ? normaliser.lse(scale) : not_a_number;
     if constexpr (Config::has_entropy)
         if (params.entropy != nullptr) params.entropy[row.place] = is_row ? normaliser.entropy : not_a_number;
     if constexpr (Config::wants_argmax)

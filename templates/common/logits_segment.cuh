@@ -160,33 +160,42 @@ template <class Config> struct Segment {
     template <int some> __device__ __forceinline__ float find_origin(const LogitsScale &scale) const {
         float largest = -infinity;
         each<some>(scale, [&](float z, int) { largest = fmaxf(largest, z); });
-#pragma unroll
-        for (int m = 16; m > 0; m /= 2) largest = fmaxf(largest, shuffle_xor(largest, m));
-        return largest;
+        return warp_largest(largest);
     }
 
-    // from: the origin's power; where it is large, the origin itself.
-    template <bool large> __device__ __forceinline__ void add_powers_from(float from, const LogitsScale &scale, LogitsSums &sums) const {
-        float part[4] = {0, 0, 0, 0}, moment[2] = {0, 0};
+    __device__ __forceinline__ void add_powers(const LogitsScale &scale, LogitsSums &sums) const {
+        // Without an origin all terms are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
+        float k = sums.origin == -infinity ? 0 : power_of(sums.origin, scale), part[4] = {0, 0, 0, 0}, moment[2] = {0, 0};
         each(scale, [&](float z, int i) {
-            float d = distance_from<large>(z, from, scale), power = exp2_approximate(d);
+            float d = distance_from<false>(z, k, scale), power = exp2_approximate(d);
             part[i & 3] += power;
             if constexpr (Config::has_entropy) moment[i & 1] = fmaf(power, fmaxf(d, lowest_power), moment[i & 1]);
         });
         sums.sum = (part[0] + part[1]) + (part[2] + part[3]);
         sums.moment = moment[0] + moment[1];
+        add_lanes(sums);
+    }
+
+    // The same where the origin's power is large: of the logits as they lie in memory, so that a kernel has the loop over its registers once.
+    // place: the target's column in the segment.
+    __device__ __forceinline__ void add_large_powers(const Element *from, int place, const LogitsScale &scale, LogitsSums &sums) const {
+        sums.sum = sums.moment = 0;
+#pragma unroll 4
+        for (int i = lane_index(); i < left; i += 32) {
+            float d = distance_from<true>(soften<Config>(to_float(from[i]), scale), sums.origin, scale), power = exp2_approximate(d);
+            if (i == place) power = 0;
+            sums.sum += power;
+            if constexpr (Config::has_entropy) sums.moment = fmaf(power, fmaxf(d, lowest_power), sums.moment);
+        }
+        add_lanes(sums);
+    }
+
+    __device__ __forceinline__ static void add_lanes(LogitsSums &sums) {
 #pragma unroll
         for (int m = 16; m > 0; m /= 2) {
             sums.sum += shuffle_xor(sums.sum, m);
             if constexpr (Config::has_entropy) sums.moment += shuffle_xor(sums.moment, m);
         }
-    }
-
-    __device__ __forceinline__ void add_powers(const LogitsScale &scale, LogitsSums &sums) const {
-        // Without an origin all terms are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
-        float k = sums.origin == -infinity ? 0 : power_of(sums.origin, scale);
-        if (is_large(k)) add_powers_from<true>(sums.origin, scale, sums);
-        else add_powers_from<false>(k, scale, sums);
     }
 
     // visit(logit, index): as it was read, before the softcap.
@@ -222,9 +231,11 @@ template <class Config> struct Segment {
             for (int i = 0; i < 4; i++) forget(data[j].words[i]);
     }
 
-    // In all lanes. first: the segment's first column in the row; target: the row's, or negative. Afterwards the target's logit may be gone.
-    __device__ __forceinline__ LogitsSums statistics(const LogitsScale &scale, int first, int target) {
+    // In all lanes. logits: where the row begins; index: which of its segments this is; target: the row's, or negative. Afterwards the target's logit
+    // may be gone.
+    __device__ __forceinline__ LogitsSums statistics(const LogitsScale &scale, const Element *logits, int index, int target) {
         LogitsSums sums;
+        int first = index * columns;
         if constexpr (is_shifted<Config>) put_together();
         leave_out(target - first);
         sums.origin = find_origin<1>(scale);
@@ -237,6 +248,8 @@ template <class Config> struct Segment {
             if (is_exact) break;
             is_exact = !(sums.sum < safe_sum) || !(fabsf(power_of(sums.origin, scale)) < large_power / 2);
         } while (is_exact);
+        if (is_exact && sums.origin != -infinity && is_large(power_of(sums.origin, scale)))
+            add_large_powers(logits + first, target - first, scale, sums);
         forget_floats();
         if constexpr (Config::wants_argmax) find_best(first, sums);
         return sums;

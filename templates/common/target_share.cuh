@@ -1,7 +1,7 @@
 // A row's target beside its other entries, whose terms alone are in the row's sum.
 //
 // With r = (sum of the others) / (the target's term) the target's log-probability is -log1p(r): nothing cancels, however likely the target is. The
-// same ratio gives the row's log-sum and its entropy. KEEP IN STEP: target's share (runtime/cpu/target_share.h)
+// same ratio gives the row's entropy. KEEP IN STEP: target's share (runtime/cpu/target_share.h)
 // Config: none
 constexpr float log2_e = 1.4426950408889634f;
 
@@ -19,8 +19,6 @@ struct TargetShare {
         float ratio = leads ? sum * root * root : root;
         return {ratio, u, log1pf(ratio), leads};
     }
-
-    __device__ __forceinline__ float logp() const { return leads ? 0 - log_whole : -(log_whole + log2_r * ln_2); }
 
     // others: the entropy of the others among themselves. All terms are positive.
     __device__ __forceinline__ float entropy(float others) const {

@@ -67,7 +67,7 @@ template <class Config> __device__ __forceinline__ void logits_logp_cluster(cons
     shared.row.take_target(params, words);
     float target_logit = finishes ? load_target_logit(params, shared.row) : 0;
     while (s < segments) {
-        LogitsSums sums = segment.statistics(shared.row.scale(params), s * SharedRow<Config>::Segment::columns, shared.row.target);
+        LogitsSums sums = segment.statistics(shared.row.scale(params), shared.row.logits(params), s, shared.row.target);
         int next = s + SharedRow<Config>::stride;
         if (next < segments) shared.load(segment, next);
         shared.send(sums, s);

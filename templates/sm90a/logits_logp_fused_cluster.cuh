@@ -121,7 +121,7 @@ template <class Config> struct ClusterRows {
         each(turn, [&](int s, int slot) {
             Segment segment;
             take(row, turn, s, slot, segment);
-            share(segment.statistics(scale, s * Segment::columns, row.target), reads, s);
+            share(segment.statistics(scale, row.logits(params), s, row.target), reads, s);
         });
         reads++;
     }
@@ -139,7 +139,7 @@ template <class Config> struct ClusterRows {
             if (row.target >= 0) take(row, turn, s, slot, segment);
             warp_barrier(); // all lanes have theirs
             if (has_next) request(record(turn + depth).row, s, slot);
-            if (row.place >= 0) write_gradients(params, row, segment, s, scale, of.factors, of.target_logit);
+            if (row.place >= 0) write_gradients(params, row, segment, s, scale, of.factors);
         });
         warp_barrier();
         if (lane_index() == 0) mbarrier_arrive(at(shared.done, turn % Config::records));
@@ -162,7 +162,7 @@ template <class Config> struct ClusterRows {
     // What memory says of a row, a lane the next 32 turns' rows each.
     __device__ __forceinline__ RowRecord<Config> look_up(int turn) const {
         LogitsRow<Config> row(params, number(min(turn, turns - 1)));
-        return {row, row.scale(params).scale, load_target_logit(params, row), load_upstream(params, row), {0, 0, 0, 0}};
+        return {row, row.scale(params).scale, load_target_logit(params, row), load_upstream(params, row), {0, false, 0, 0, 0}};
     }
 
     // The lane that has looked the row up puts it where the workers find it.
@@ -188,7 +188,7 @@ template <class Config> struct ClusterRows {
         LogitsNormaliser normaliser = finish_row(params, row, number(turn), sums(reads), of.target_logit, cluster_rank() == 0);
         warp_barrier(); // all lanes have read the sums, which other blocks may now write over
         if (lane_index() == 0) {
-            of.factors = find_factors(params, row, of.upstream, normaliser, true);
+            of.factors = find_factors(params, row, {of.scale, params.softcap, params.inverse_softcap}, of.upstream, normaliser, true, of.target_logit);
             mbarrier_arrive(at(shared.solved, turn % Config::records));
         }
         if (is_read) reads++;

@@ -12,10 +12,11 @@ struct Config {
     static constexpr bool has_entropy = false;
     static constexpr bool wants_argmax = false;
     static constexpr bool rewrites = true;
+    static constexpr bool holds_row = false;
     static constexpr int slots = 50;
     static constexpr int records = 8;
     static constexpr int threads = 640;
-    static constexpr int shared_bytes = 222240;
+    static constexpr int shared_bytes = 222272;
 };
 #line 1 "templates/common/logits_logp_params.cuh"
 #line 1 "templates/any/simt.cuh"
