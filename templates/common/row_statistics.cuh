@@ -167,28 +167,20 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    // z2 of a large row is the product by `first`, then by 1; of others by 1, then by the scale.
-    __device__ __forceinline__ bool divide_scale(const float (&scale)[2], float (&first)[2], float (&second)[2]) const {
+    // The logits of a large row become its z2, and its scale 1: a second time changes nothing.
+    __device__ __forceinline__ void multiply_large(float (&z)[count], float (&scale)[2]) const {
         bool large[2] = {is_large(offset[0]), is_large(offset[1])};
+        if (!warp_any(large[0] || large[1])) return;
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
-            first[h] = large[h] ? scale[h] : 1;
-            second[h] = large[h] ? 1 : scale[h];
-        }
-        return warp_any(large[0] || large[1]);
+        for (int i = 0; i < count; i++)
+            if (large[(i >> 1) & 1]) z[i] = finite_product(z[i], scale[(i >> 1) & 1]);
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            if (large[h]) scale[h] = 1;
     }
 
-    // may_be_large: else no row is.
-    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], bool may_be_large, float (&tile_sum)[2],
+    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2],
                                                      float (&tile_moment)[2]) const {
-        float first[2], second[2];
-        if (may_be_large && divide_scale(scale, first, second)) add_all<true>(z, first, second, tile_sum, tile_moment);
-        else add_all<false>(z, scale, scale, tile_sum, tile_moment);
-    }
-
-    template <bool has_large>
-    __device__ __forceinline__ void add_all(const float (&z)[count], const float (&first)[2], const float (&scale)[2], float (&tile_sum)[2],
-                                            float (&tile_moment)[2]) const {
         float part[4] = {0, 0, 0, 0};
         float moment_part[4] = {0, 0, 0, 0};
         // Without an offset all terms so far are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
@@ -196,7 +188,7 @@ template <class Config> struct RowStatistics {
 #pragma unroll
         for (int i = 0; i < count; i++) {
             int h = (i >> 1) & 1;
-            float x = fmaf(has_large ? finite_product(z[i], first[h]) : z[i], scale[h], -k[h]), power = exp2_approximate(x);
+            float x = fmaf(z[i], scale[h], -k[h]), power = exp2_approximate(x);
             part[i & 3] += power;
             if constexpr (Config::wants_entropy) {
                 // 2^x is 0 below -126, and x may be -inf there.
@@ -258,7 +250,8 @@ template <class Config> struct RowStatistics {
         }
         do {
             if (refresh) take_maximum<count>(z, scale, wanted);
-            add_exponentials(z, scale, may_be_large || first || refresh, tile_sum, tile_moment);
+            if (may_be_large || first || refresh) multiply_large(z, scale);
+            add_exponentials(z, scale, tile_sum, tile_moment);
             if (refresh) break;
 #pragma unroll
             for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || offset[h] == -infinity;

@@ -47,14 +47,14 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
     }
 
     // The terms are kept: store(value) takes value(i) of each accumulator i, once and those of a row in their order; rows behind the last it may leave.
-    template <bool has_large, class Store>
-    __device__ __forceinline__ void store_exponentials(const float (&z)[count], const float (&first)[2], const float (&scale)[2], float (&tile_sum)[2],
+    template <class Store>
+    __device__ __forceinline__ void store_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2],
                                                        float (&tile_moment)[2], Store store) const {
         float part[4] = {0, 0, 0, 0}, moment_part[4] = {0, 0, 0, 0};
         float k[2] = {offset[0] == -infinity ? 0 : offset[0], offset[1] == -infinity ? 0 : offset[1]};
         store([&](int i) {
             int h = (i >> 1) & 1;
-            float x = fmaf(has_large ? finite_product(z[i], first[h]) : z[i], scale[h], -k[h]), power = exp2_approximate(x);
+            float x = fmaf(z[i], scale[h], -k[h]), power = exp2_approximate(x);
             part[i & 3] += power;
             if constexpr (Config::wants_entropy) {
                 moment_part[i & 3] = fmaf(power, fmaxf(x, -126.0f), moment_part[i & 3]);
@@ -79,14 +79,12 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
 
         float tile_sum[2], tile_moment[2];
         bool wanted[2] = {false, false}, refresh = false, keeps = first_column < params.stash_columns;
-        if (keeps) {
-            float once[2], twice[2];
-            if (may_be_large && Base::divide_scale(scale, once, twice)) store_exponentials<true>(z, once, twice, tile_sum, tile_moment, store);
-            else store_exponentials<false>(z, scale, scale, tile_sum, tile_moment, store);
-        }
+        if (may_be_large) Base::multiply_large(z, scale);
+        if (keeps) store_exponentials(z, scale, tile_sum, tile_moment, store);
         do {
             if (refresh) Base::template take_maximum<count>(z, scale, wanted);
-            if (refresh || !keeps) Base::add_exponentials(z, scale, may_be_large || refresh, tile_sum, tile_moment);
+            if (refresh) Base::multiply_large(z, scale);
+            if (refresh || !keeps) Base::add_exponentials(z, scale, tile_sum, tile_moment);
             if (refresh) break;
 #pragma unroll
             for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || offset[h] == -infinity;
