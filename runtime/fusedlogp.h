@@ -72,7 +72,8 @@ typedef enum {
 /* The text of a status; "unknown status" for any other number. Static. */
 FLP_API const char *flp_status_text(flp_status status);
 
-/* The detail of the last call of this thread that failed; "" where none did. Valid until this thread's next call. */
+/* The detail of the last call of this thread that failed, which calls that succeed leave alone; "" where none did. Valid until this thread's next
+ * call. */
 FLP_API const char *flp_error_message(void);
 
 /* "MAJOR.MINOR.PATCH" of the library that runs (the macros are those of the header). Static. */

@@ -121,15 +121,19 @@ flp_status flp_device_is_capturing(CUstream stream, int *capturing)
 
 flp_status flp_device_count(int *count)
 {
+    char callers_message[FLP_STATUS_MESSAGE_BYTES];
     const flp_driver *driver;
     flp_status status;
 
     if (!count)
         return flp_status_fail(FLP_BAD_ARGUMENT, "count: got NULL, wanted a pointer to int");
     *count = 0;
+    flp_status_keep_message(callers_message);
     status = flp_driver_get(&driver);
-    if (status == FLP_NO_DRIVER)
+    if (status == FLP_NO_DRIVER) {
+        flp_status_restore_message(callers_message);
         return FLP_OK;
+    }
     return status == FLP_OK ? flp_driver_check(driver, driver->device_count(count), "cuDeviceGetCount") : status;
 }
 

@@ -74,9 +74,13 @@ static flp_status load(void)
     void *library = loader->open(name);
 
     if (!library) {
+        char callers_message[FLP_STATUS_MESSAGE_BYTES];
+        flp_status_keep_message(callers_message);
         flp_status_fail(FLP_NO_DRIVER, "%s", loader->error());
         name = "libcuda.so";
         library = loader->open(name);
+        if (library)
+            flp_status_restore_message(callers_message);
     }
     if (!library)
         return flp_status_prefix(FLP_NO_DRIVER, "neither libcuda.so.1 nor libcuda.so can be loaded");

@@ -42,6 +42,7 @@ static flp_status fill(const flp_context_options *options, flp_context *context)
 flp_status flp_context_create_sized(const flp_context_options *options, flp_context **context, const flp_sizes *sizes)
 {
     const flp_context_options defaults = { 0 };
+    char callers_message[FLP_STATUS_MESSAGE_BYTES];
     flp_context_options own;
     flp_status status = FLP_OK;
 
@@ -58,11 +59,14 @@ flp_status flp_context_create_sized(const flp_context_options *options, flp_cont
     *context = calloc(1, sizeof(**context));
     if (!*context)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a context");
+    flp_status_keep_message(callers_message);
     status = fill(options, *context);
-    if (status != FLP_OK) {
-        flp_context_destroy(*context);
-        *context = NULL;
+    if (status == FLP_OK) {
+        flp_status_restore_message(callers_message); /* a cache that cannot be used is no failure of the call */
+        return FLP_OK;
     }
+    flp_context_destroy(*context);
+    *context = NULL;
     return status;
 }
 

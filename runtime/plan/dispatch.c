@@ -10,6 +10,7 @@
 #include "plan/problem.h"
 
 enum { TABLE_BUCKETS = 256 };
+enum { UNKNOWN, THERE, NONE };
 
 enum { KEY_WORDS = sizeof(flp_dispatch_key) / sizeof(uint64_t) };
 _Static_assert(sizeof(flp_dispatch_key) == (4 + FLP_DISPATCH_SIZES) * sizeof(uint64_t), "a dispatch key has padding");
@@ -22,7 +23,7 @@ typedef struct entry {
 
 struct flp_dispatch {
     pthread_mutex_t mutex; /* of insertion */
-    atomic_int no_driver;  /* a search for it touches the disk: AUTO searches once for each context */
+    atomic_int driver;     /* UNKNOWN ...: a search for it touches the disk, so AUTO searches once for each context */
     _Atomic(entry *) buckets[TABLE_BUCKETS];
 };
 
@@ -155,24 +156,35 @@ static flp_status make(flp_context *context, const flp_operator *operator, const
     return status == FLP_OK ? insert(context->dispatch, key, plan) : status;
 }
 
+/* What AUTO finds no driver for is for the CPU, and no failure. */
+static flp_status look_for_driver(flp_dispatch *dispatch, unsigned long long *cuda_context)
+{
+    char callers_message[FLP_STATUS_MESSAGE_BYTES];
+    flp_status status;
+
+    flp_status_keep_message(callers_message);
+    status = flp_device_current_id(cuda_context);
+    atomic_store_explicit(&dispatch->driver, status == FLP_NO_DRIVER ? NONE : THERE, memory_order_relaxed);
+    if (status != FLP_NO_DRIVER)
+        return status;
+    flp_status_restore_message(callers_message);
+    return FLP_OK;
+}
+
 /* *cuda_context stays 0 where the problem is one for the CPU. */
 static flp_status find_cuda_context(flp_context *context, flp_backend backend, unsigned long long *cuda_context)
 {
+    const int driver = atomic_load_explicit(&context->dispatch->driver, memory_order_relaxed);
     flp_status status;
 
     *cuda_context = 0;
     if (context->flags & FLP_CONTEXT_NO_GPU || backend == FLP_BACKEND_CPU)
         return FLP_OK;
-    if (backend == FLP_BACKEND_AUTO && atomic_load_explicit(&context->dispatch->no_driver, memory_order_relaxed))
-        return FLP_OK;
+    if (backend == FLP_BACKEND_AUTO && driver != THERE)
+        return driver == NONE ? FLP_OK : look_for_driver(context->dispatch, cuda_context);
     status = flp_device_current_id(cuda_context);
     /* What is no backend is refused as such, not for what a GPU's would need. */
-    if (status != FLP_OK && flp_problem_check_backend(backend) != FLP_OK)
-        return FLP_BAD_ARGUMENT;
-    if (status != FLP_NO_DRIVER || backend != FLP_BACKEND_AUTO)
-        return status;
-    atomic_store_explicit(&context->dispatch->no_driver, 1, memory_order_relaxed);
-    return FLP_OK;
+    return status != FLP_OK && flp_problem_check_backend(backend) != FLP_OK ? FLP_BAD_ARGUMENT : status;
 }
 
 flp_status flp_dispatch_find(flp_context *context, const flp_operator *operator, const void *problem, const flp_dispatch_call *call,

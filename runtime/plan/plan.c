@@ -125,6 +125,7 @@ static flp_status set_up(const void *problem, flp_plan *plan)
 flp_status flp_plan_make(flp_context *context, const flp_operator *operator, const void *problem, flp_plan **plan)
 {
     static atomic_uint_fast64_t plans;
+    char callers_message[FLP_STATUS_MESSAGE_BYTES];
     flp_status status;
 
     if (!plan)
@@ -139,8 +140,10 @@ flp_status flp_plan_make(flp_context *context, const flp_operator *operator, con
     (*plan)->context = context;
     (*plan)->operator = operator;
     pthread_mutex_init(&(*plan)->tally_mutex, NULL);
+    flp_status_keep_message(callers_message);
     status = set_up(problem, *plan);
     if (status == FLP_OK) {
+        flp_status_restore_message(callers_message); /* what was tried in vain on the way is no failure of the call */
         atomic_fetch_add(&context->plans, 1);
         return FLP_OK;
     }

@@ -52,6 +52,7 @@ static void append_part(const flp_problem_part *part, const char *problem, flp_t
 static int is_chosen(const flp_operator *operator, const flp_problem_part *part, const char *normal)
 {
     const size_t bytes = field_bytes(part->kind);
+    char callers_message[FLP_STATUS_MESSAGE_BYTES];
     flp_problem_storage without, filled;
 
     if (part->kind == FLP_PART_BIT)
@@ -60,8 +61,11 @@ static int is_chosen(const flp_operator *operator, const flp_problem_part *part,
         return 0;
     memcpy(without.bytes, normal, operator->problem_bytes);
     memset(without.bytes + part->at, 0, bytes);
-    if (operator->normalize(&without, &filled) != FLP_OK)
+    flp_status_keep_message(callers_message);
+    if (operator->normalize(&without, &filled) != FLP_OK) {
+        flp_status_restore_message(callers_message);
         return 1; /* another field needs it */
+    }
     return memcmp(filled.bytes + part->at, normal + part->at, bytes) != 0;
 }
 

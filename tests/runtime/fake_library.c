@@ -20,7 +20,7 @@ static void *open_fake(const char *name)
     snprintf(fake_library.opened + used, sizeof(fake_library.opened) - used, "%s\n", name);
     if (strstr(name, "libnvrtc-builtins"))
         return &builtins_library;
-    if (strstr(name, "libcuda.so.1") && fake_library.driver)
+    if ((strstr(name, "libcuda.so.1") && fake_library.driver == 1) || (strcmp(name, "libcuda.so") == 0 && fake_library.driver == 2))
         return &driver_library;
     /* By its bare name the loader knows version 13 only. */
     if ((strcmp(name, "libnvrtc.so.13") == 0 || strstr(name, "/libnvrtc.so")) && fake_library.nvrtc)

@@ -3,7 +3,7 @@
 #define FLP_TESTS_FAKE_LIBRARY_H
 
 typedef struct {
-    int driver, nvrtc;   /* 1: it is installed */
+    int driver, nvrtc;   /* 1: it is installed; driver 2: without the version in its name */
     const char *missing; /* a symbol that neither has, or NULL */
     const char *root;    /* the only directory whose files are readable; NULL: none */
     const char *origin;  /* where a symbol says that it comes from, or NULL */

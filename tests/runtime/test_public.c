@@ -3,6 +3,9 @@
 #include <stddef.h>
 
 #include "fake_cmocka.h"
+#include "fake_directory.h"
+#include "fake_driver.h"
+#include "fake_library.h"
 #include "fusedlogp.h"
 
 enum { N = 2, D = 4, V = 4, MOST = 20 };
@@ -309,9 +312,88 @@ static void what_belongs_to_no_operator_takes_null(void **state)
     assert_string_equal("unknown status", flp_status_text((flp_status)77));
 }
 
+/* ---- the message ---- */
+
+#define assert_leaves_the_message(call)                                  \
+    do {                                                                 \
+        assert_succeeds(call);                                           \
+        assert_string_equal("count: got NULL, wanted a pointer to int", flp_error_message()); \
+    } while (0)
+
+static void set_backend(const operator *o, flp_backend backend, storage *problem)
+{
+    const field *f = o->choices;
+
+    memcpy(problem, o->problem, o->problem_bytes);
+    while (strcmp(f->name, "backend") != 0)
+        f++;
+    memcpy(problem->bytes + f->at, &backend, sizeof(backend));
+}
+
+/* Every function that takes the operator's structs. */
+static void call_operator(const operator *o, flp_context *of)
+{
+    char text[512];
+    storage problem, parsed;
+    flp_plan *plan;
+    int64_t number;
+
+    set_backend(o, FLP_BACKEND_AUTO, &problem);
+    assert_leaves_the_message(o->run(of, &problem, o->args));
+    assert_leaves_the_message(o->prepare(of, &problem, NULL));
+    assert_leaves_the_message(o->plan_create(of, &problem, &plan));
+    assert_leaves_the_message(o->execute(plan, o->args));
+    assert_leaves_the_message(o->format(&problem, text, sizeof(text)));
+    assert_leaves_the_message(o->parse(text, &parsed));
+    assert_leaves_the_message(flp_plan_target_errors(plan, &number, &number));
+    assert_leaves_the_message(flp_plan_filter_statistics(plan, &number, &number));
+    assert_leaves_the_message(flp_plan_unmatched_backwards(plan, &number));
+    flp_plan_destroy(plan);
+}
+
+/* What fails within a call and is made up for: a driver that is not there, or by another name, a cache that cannot be used, a cached kernel that is
+ * rejected. */
+static void a_call_that_succeeds_leaves_the_message_alone(void **state)
+{
+    const char *root = fake_directory_make(), *file = fake_directory_path(root, "file");
+    flp_context_options options = { .cache_directory = fake_directory_path(file, "below"), .system_cache_directories = file, .cpu_threads = 1 };
+    flp_device_facts facts;
+    flp_context *made;
+    flp_counters counters;
+    int count;
+
+    (void)state;
+    fake_directory_write(file, "", 0);
+    assert_fails(FLP_BAD_ARGUMENT, flp_device_count(NULL), "count: got NULL");
+    for (int driver = 0; driver < 2; driver++) {
+        fake_library_install();
+        fake_library.driver = driver ? 2 : 0;
+        assert_leaves_the_message(flp_context_create(&options, &made));
+        for (int i = 0; i < OPERATORS; i++)
+            call_operator(&operators[i], made);
+        assert_leaves_the_message(flp_device_count(&count));
+        assert_int_equal(driver, count);
+        if (driver)
+            assert_leaves_the_message(flp_device_describe(0, &facts));
+        assert_leaves_the_message(flp_token_loss_define(made, "mine", "return { loss = function(t) return -t.logp end }"));
+        assert_leaves_the_message(flp_context_release_scratch(made, 1));
+        assert_leaves_the_message(flp_context_counters(made, &counters));
+        flp_context_destroy(made);
+    }
+    options.cache_directory = root;
+    for (int again = 0; again < 2; again++) {
+        fake_driver_fail(FAKE_module_load, CUDA_ERROR_INVALID_IMAGE, again);
+        assert_leaves_the_message(flp_context_create(&options, &made));
+        call_operator(&operators[0], made);
+        flp_context_destroy(made);
+    }
+    fake_directory_remove(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_that_succeeds_leaves_the_message_alone),
         cmocka_unit_test_setup_teardown(every_operator_refuses_null, start, stop),
         cmocka_unit_test_setup_teardown(a_pointer_that_is_needed_is_named, start, stop),
         cmocka_unit_test_setup_teardown(a_choice_out_of_its_range_is_named, start, stop),
