@@ -37,6 +37,14 @@ function TestWeightedSum.test_the_team_follows_the_bytes_of_a_row()
   end
 end
 
+-- The launch has as many blocks as such rows need.
+function TestWeightedSum.test_a_block_has_a_row_of_each_team()
+  for columns, rows in pairs { [32] = 256, [33] = 128, [512] = 16, [4096] = 2, [32768] = 1 } do
+    local manifest = fusedlogp.emit(kernels("weighted_sum:bf16:n1:d" .. columns)[1], support.read_template).manifest
+    luaunit.assertEquals(manifest:match("\nblock_rows (%d+)"), tostring(rows), columns)
+  end
+end
+
 -- A row's bits follow from its kernel's identity, which knows neither N nor how x lies nor the device.
 function TestWeightedSum.test_the_identity_follows_d_and_the_dtypes_alone()
   for _, dtypes in ipairs { "bf16:n%d:d1000%s", "f32:n%d:d1000%s:w_bf16", "f16:n%d:d1000%s:w_f32:y_f32" } do

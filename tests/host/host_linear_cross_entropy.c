@@ -102,7 +102,8 @@ static double dlogit_roundoff(flp_dtype dtype)
     return dtype == FLP_BF16 ? 0x1p-8 : dtype == FLP_F16 ? 0x1p-11 : 0;
 }
 
-static int execute(flp_context *context, const flp_cross_entropy_case *c, int64_t plan_rows, const flp_linear_cross_entropy_args *args, char *message, size_t bytes)
+static int execute(flp_context *context, const flp_cross_entropy_case *c, int64_t plan_rows, const flp_linear_cross_entropy_args *args,
+                   const flp_reference *forward, char *message, size_t bytes)
 {
     flp_cross_entropy_case planned = *c;
     flp_plan *plan;
@@ -113,7 +114,8 @@ static int execute(flp_context *context, const flp_cross_entropy_case *c, int64_
     status = make_plan(context, &planned, &plan);
     if (status == FLP_OK)
         status = flp_linear_cross_entropy_execute(plan, args);
-    done = flp_host_suite_succeeded(status, message, bytes);
+    done = flp_host_suite_succeeded(status, message, bytes) &&
+           flp_host_suite_check_target_errors(plan, forward->bad_count, forward->bad_first, message, bytes);
     flp_plan_destroy(plan);
     return done;
 }
@@ -129,7 +131,7 @@ int flp_host_linear_cross_entropy_run(flp_context *context, const flp_cross_entr
         abort();
     flp_cross_entropy_case_args(c, &data, NULL, NULL, NULL, &call);
     list_buffers(&data, &memory);
-    done = execute(context, c, plan_rows, &call.args, message, bytes) &&
+    done = execute(context, c, plan_rows, &call.args, &data.forward, message, bytes) &&
            flp_cross_entropy_case_check(c, &data, dlogit_roundoff(c->problem.backward.forward.dtype), message, bytes);
     flp_host_memory_remove(&memory);
     flp_cross_entropy_case_free_data(&data);

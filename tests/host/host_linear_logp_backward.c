@@ -135,6 +135,22 @@ static flp_status execute_both(const flp_gradient_case *c, flp_plan *plan, const
     return status;
 }
 
+/* The backward of a plan with its forward leaves the counting to that. */
+static int check_target_errors(const flp_gradient_case *c, flp_plan *plan, const flp_linear_logp_backward_args *args, char *message, size_t bytes)
+{
+    const flp_linear_logp_problem *forward = &c->problem.forward;
+    int64_t count = 0, first = -1;
+
+    for (int64_t i = args->rows - 1; i >= 0; i--) {
+        const int64_t target = forward->target_dtype == FLP_I32 ? ((const int32_t *)args->target)[i] : ((const int64_t *)args->target)[i];
+        if (flp_reference_ignores(args->flags, args->ignore_index, target) || (target >= 0 && target < forward->vocab))
+            continue;
+        count++;
+        first = i;
+    }
+    return flp_host_suite_check_target_errors(plan, count, first, message, bytes);
+}
+
 static int execute(flp_context *context, const flp_gradient_case *c, const flp_linear_logp_backward_args *args, char *message, size_t bytes)
 {
     flp_plan *plan = NULL;
@@ -143,7 +159,8 @@ static int execute(flp_context *context, const flp_gradient_case *c, const flp_l
 
     if (status == FLP_OK)
         status = c->problem.with_forward ? execute_both(c, plan, args) : flp_linear_logp_backward_execute(plan, args);
-    done = flp_host_suite_succeeded(status, message, bytes) && flp_gradient_case_check_filter(c, plan, message, bytes);
+    done = flp_host_suite_succeeded(status, message, bytes) && flp_gradient_case_check_filter(c, plan, message, bytes) &&
+           check_target_errors(c, plan, args, message, bytes);
     flp_plan_destroy(plan);
     return done;
 }

@@ -97,18 +97,6 @@ static void compile(flp_context *context, int index)
         flp_plan_destroy(plan);
 }
 
-static int check_target_errors(flp_plan *plan, const flp_logits_wanted *wanted, char *message, size_t bytes)
-{
-    int64_t bad_count = 0, bad_first = 0;
-    const int known = flp_plan_target_errors(plan, &bad_count, &bad_first) == FLP_OK;
-
-    if (known && bad_count == wanted->bad_count && bad_first == wanted->bad_first)
-        return 1;
-    snprintf(message, bytes, "bad targets: got %lld, the first in row %lld; wanted %lld, %lld", (long long)bad_count, (long long)bad_first,
-             (long long)wanted->bad_count, (long long)wanted->bad_first);
-    return 0;
-}
-
 static int execute(flp_context *context, const logits_run *one, flp_logits_data *data, const flp_logits_wanted *wanted, char *message, size_t bytes)
 {
     flp_logits_logp_args args;
@@ -124,7 +112,7 @@ static int execute(flp_context *context, const logits_run *one, flp_logits_data 
     if (status == FLP_OK)
         status = one->form == FLP_LOGITS_FORWARD ? flp_logits_logp_execute(plan, &args) : flp_logits_logp_backward_execute(plan, &backward);
     done = flp_host_suite_succeeded(status, message, bytes) && flp_logits_case_check(&one->c, data, wanted, one->form, message, bytes) &&
-           check_target_errors(plan, wanted, message, bytes);
+           flp_host_suite_check_target_errors(plan, wanted->bad_count, wanted->bad_first, message, bytes);
     flp_plan_destroy(plan);
     return done;
 }

@@ -72,6 +72,21 @@ int flp_host_suite_succeeded(flp_status status, char *message, size_t bytes)
     return status == FLP_OK && !flp_host_device.failure[0];
 }
 
+int flp_host_suite_check_target_errors(flp_plan *plan, int64_t wanted_count, int64_t wanted_first, char *message, size_t bytes)
+{
+    int64_t count = 0, first = 0;
+    const flp_status status = flp_plan_target_errors(plan, &count, &first);
+
+    if (status == FLP_OK && count == wanted_count && first == wanted_first)
+        return 1;
+    if (status != FLP_OK)
+        snprintf(message, bytes, "%s", flp_error_message());
+    else
+        snprintf(message, bytes, "bad targets: got %lld, the first in row %lld; wanted %lld, %lld", (long long)count, (long long)first,
+                 (long long)wanted_count, (long long)wanted_first);
+    return 0;
+}
+
 /* $FUSEDLOGP_HOST_CASES: a pattern of the shell that the names of the cases match; unset: all. */
 static int is_wanted(const char *name)
 {

@@ -50,4 +50,6 @@ void flp_host_memory_remove(flp_host_memory *memory);
 void flp_host_suite_begin(uint64_t seed);
 /* Behind it: 1, or 0 and the rule that a kernel broke, or what the library says. */
 int flp_host_suite_succeeded(flp_status status, char *message, size_t bytes);
+/* And the plan has counted so many bad targets, the first in that row. */
+int flp_host_suite_check_target_errors(flp_plan *plan, int64_t wanted_count, int64_t wanted_first, char *message, size_t bytes);
 #endif

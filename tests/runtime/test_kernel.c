@@ -57,6 +57,16 @@ static void several_kernels_compile_side_by_side(void **state)
     fake_store_assert_counters(2, 0, 2, 2);
 }
 
+/* The message is that of a compiler's thread. */
+static void the_one_of_several_that_fails_is_named(void **state)
+{
+    static const fake_variant variants[3] = { "fake:tile:sm_90a", "fake:broken:sm_90a", "fake:combine:sm_90a" };
+
+    (void)state;
+    assert_fails(FLP_COMPILE_FAILED, fake_store_get(3, variants), "kernel fake:broken:sm_90a");
+    fake_store_assert_counters(2, 0, 3, 0);
+}
+
 static void the_same_variant_twice_is_one_kernel(void **state)
 {
     static const fake_variant twins[] = { "fake:small:sm_90a", "fake:small:sm_90a" };
@@ -167,6 +177,7 @@ int main(void)
         STORE_TEST(a_cold_kernel_is_compiled_stored_and_loaded),
         STORE_TEST(a_warm_start_does_not_load_nvrtc),
         STORE_TEST(several_kernels_compile_side_by_side),
+        STORE_TEST(the_one_of_several_that_fails_is_named),
         STORE_TEST(the_same_variant_twice_is_one_kernel),
         STORE_TEST(threads_that_want_one_kernel_compile_it_once),
         STORE_TEST(a_long_compilation_holds_up_no_other_kernel),

@@ -73,6 +73,29 @@ static void layouts_and_entry_counts_give_the_same_bits(void **state)
     }
 }
 
+/* Several at a time, the rest one by one. */
+static void any_number_of_entries_has_the_bits_of_single_ones(void **state)
+{
+    (void)state;
+    static operands o;
+    static _Alignas(64) float single[MOST_ENTRIES * LANES];
+    const size_t bytes = sizeof single;
+    fill(&o, 0);
+    for (int i = 0; i < flp_microkernel_count; i++) {
+        const flp_microkernel *kernel = &flp_microkernels[i];
+        if (!kernel->is_supported()) continue;
+        for (int e = 0; e < MOST_ENTRIES; e++) kernel->single(DEPTH, o.hidden, o.weight + e * STRIDE, STRIDE, 1, single + e * LANES, 0);
+        for (int entries = 0; entries <= MOST_ENTRIES; entries++) {
+            for (int j = 0; j < (MOST_ENTRIES + 1) * LANES; j++) o.products[j] = 1000;
+            flp_microkernel_multiply(kernel, entries, DEPTH, o.hidden, o.weight, STRIDE, 1, o.products, 0);
+            assert_memory_equal(single, o.products, bytes / MOST_ENTRIES * (size_t)entries);
+            assert_true(o.products[entries * LANES] == 1000);
+            flp_microkernel_multiply(kernel, entries, DEPTH, o.hidden, o.columns, 1, MOST_ENTRIES, o.products, 0);
+            assert_memory_equal(single, o.products, bytes / MOST_ENTRIES * (size_t)entries);
+        }
+    }
+}
+
 static void equal_arithmetic_means_equal_bits(void **state)
 {
     (void)state;
@@ -106,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_numbers_are_exact),
         cmocka_unit_test(layouts_and_entry_counts_give_the_same_bits),
+        cmocka_unit_test(any_number_of_entries_has_the_bits_of_single_ones),
         cmocka_unit_test(equal_arithmetic_means_equal_bits),
         cmocka_unit_test(the_best_is_the_first_supported),
     };

@@ -1,12 +1,14 @@
 /* Plans: what stops them, what they say of themselves, what they leave behind. */
 #include "plan/linear_logp_plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fake_call.h"
 #include "fake_cmocka.h"
+#include "fake_directory.h"
 #include "fake_driver.h"
 #include "fake_library.h"
 #include "fake_nvrtc.h"
@@ -86,6 +88,57 @@ static void what_stops_a_plan_is_its_status_and_nothing_stays(void **state)
     assert_int_equal(0, counters.plans);
 }
 
+/* The library's own generator, but for one kernel more in each choice. */
+static void write_other_generator(const char *directory)
+{
+    static const char other[] = "local real = require 'gen.real'\n"
+                                "local select = real.select\n"
+                                "function real.select(...)\n"
+                                "  local chosen, reason = select(...)\n"
+                                "  if chosen then table.insert(chosen.kernels, chosen.kernels[1]) end\n"
+                                "  return chosen, reason\n"
+                                "end\n"
+                                "return real\n";
+    const char *source = getenv("FUSEDLOGP_SRCDIR");
+    char command[4096];
+
+    snprintf(command, sizeof(command), "cd '%s' && cp -R gen templates '%s' && cd '%s/gen' && mv fusedlogp.lua real.lua", source ? source : ".", directory,
+             directory);
+    assert_int_equal(0, system(command));
+    fake_directory_write(fake_directory_path(directory, "gen/fusedlogp.lua"), other, strlen(other));
+}
+
+static void other_kernels_than_an_operator_has_are_refused(void **state)
+{
+    const char *directory = fake_directory_make();
+    flp_linear_logp_backward_problem backward;
+    flp_linear_cross_entropy_problem loss;
+    flp_logits_logp_problem logits;
+    flp_logits_logp_backward_problem logits_backward;
+    flp_weighted_sum_problem sum;
+    flp_weighted_sum_backward_problem sum_backward;
+
+    (void)state;
+    write_other_generator(directory);
+    setenv("FUSEDLOGP_SOURCE_DIR", directory, 1);
+    start_with(0);
+    unsetenv("FUSEDLOGP_SOURCE_DIR");
+    assert_succeeds(flp_linear_logp_backward_problem_parse("linear_logp_backward:bf16:n64:d64:v1000:gh_bf16", &backward));
+    assert_succeeds(flp_linear_cross_entropy_problem_parse("linear_cross_entropy:bf16:n64:d64:v1000:gh_bf16", &loss));
+    assert_succeeds(flp_logits_logp_problem_parse("logits_logp:bf16:n64:v1000", &logits));
+    assert_succeeds(flp_logits_logp_backward_problem_parse("logits_logp_backward:bf16:n64:v1000", &logits_backward));
+    assert_succeeds(flp_weighted_sum_problem_parse("weighted_sum:bf16:n64:d1000", &sum));
+    assert_succeeds(flp_weighted_sum_backward_problem_parse("weighted_sum_backward:bf16:n64:d1000:gx_bf16", &sum_backward));
+    assert_fails(FLP_INTERNAL, flp_linear_logp_plan_create(context, &problem, &plan), "the generator chose 3 kernels");
+    assert_fails(FLP_INTERNAL, flp_linear_logp_backward_plan_create(context, &backward, &plan), "the generator chose");
+    assert_fails(FLP_INTERNAL, flp_linear_cross_entropy_plan_create(context, &loss, &plan), "the generator chose");
+    assert_fails(FLP_INTERNAL, flp_logits_logp_plan_create(context, &logits, &plan), "the generator chose");
+    assert_fails(FLP_INTERNAL, flp_logits_logp_backward_plan_create(context, &logits_backward, &plan), "the generator chose");
+    assert_fails(FLP_INTERNAL, flp_weighted_sum_plan_create(context, &sum, &plan), "the generator chose 2 kernels");
+    assert_fails(FLP_INTERNAL, flp_weighted_sum_backward_plan_create(context, &sum_backward, &plan), "the generator chose");
+    fake_directory_remove(directory);
+}
+
 static void a_plan_describes_itself_line_by_line(void **state)
 {
     static const char *const parts[] = {
@@ -101,6 +154,17 @@ static void a_plan_describes_itself_line_by_line(void **state)
         assert_contains(flp_plan_describe(plan), parts[i]);
     assert_contains(flp_plan_describe(plan), flp_plan_numerics(plan));
     assert_contains(flp_plan_describe(plan), flp_linear_logp_plan_of(plan)->tile->manifest.variant);
+}
+
+static void a_fused_backward_of_logits_describes_its_cluster(void **state)
+{
+    flp_logits_logp_backward_problem fused;
+
+    (void)state;
+    assert_succeeds(flp_logits_logp_backward_problem_parse("logits_logp_backward:bf16:n64:v131072:fused", &fused));
+    assert_succeeds(flp_logits_logp_backward_plan_create(context, &fused, &plan));
+    assert_contains(flp_plan_describe(plan), "fused kernel: logits_logp_fused_cluster.");
+    assert_contains(flp_plan_describe(plan), "\nfused cluster: 4\n");
 }
 
 /* The numerics of a plan for so many rows on a device of so many multiprocessors, malloc'ed. */
@@ -377,7 +441,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(missing_pointers_are_named),
         TEST(what_stops_a_plan_is_its_status_and_nothing_stays),
+        TEST(other_kernels_than_an_operator_has_are_refused),
         TEST(a_plan_describes_itself_line_by_line),
+        TEST(a_fused_backward_of_logits_describes_its_cluster),
         TEST(the_numerics_depend_on_the_vocabulary_and_not_on_rows_or_device_size),
         TEST(the_workspace_is_its_regions_and_nothing_else),
         TEST(target_errors_are_read_once),
