@@ -198,6 +198,8 @@ flp_status flp_dispatch_find(flp_context *context, const flp_operator *operator,
         return status;
     if (!pack(operator, problem, call, *cuda_context, &key)) {
         status = operator->normalize(problem, &normal);
+        if (status == FLP_OK && operator->takes_plan)
+            return flp_status_fail(FLP_BAD_ARGUMENT, "problem.%s: wanted 0: it takes a plan", operator->takes_plan);
         return status != FLP_OK ? status : flp_status_fail(FLP_INTERNAL, "an acceptable problem does not fit a dispatch key");
     }
     if (last.context_serial == context->serial && same_key(&last.key, &key)) {

@@ -242,6 +242,7 @@ const flp_operator flp_linear_logp_backward_operator = {
     .syntax = &flp_linear_logp_backward_problem_syntax,
     .normalize = flp_linear_logp_backward_problem_normalize,
     .pack = flp_linear_logp_backward_problem_pack,
+    .takes_plan = "with_forward",
     .stays_on_gpu = 1,
     .plan_bytes = sizeof(flp_linear_logp_backward_plan),
     .problem_at = offsetof(flp_linear_logp_backward_plan, problem),

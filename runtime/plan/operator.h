@@ -21,6 +21,7 @@ typedef struct flp_operator {
     flp_status (*normalize)(const void *problem, void *normal);
     /* Writes what tells problems apart, defaults filled in: sizes and choices of the key. 0: an enumeration is out of range. */
     int (*pack)(const void *problem, flp_dispatch_key *key);
+    const char *takes_plan; /* a field that is 0 in what pack takes, since a call without a plan cannot have it; NULL: there is none */
 
     /* 1: FLP_BACKEND_AUTO on a GPU without kernels for it is FLP_NO_VARIANT rather than the CPU path, which takes host pointers. */
     int stays_on_gpu;

@@ -1,10 +1,32 @@
 /* Single flight between threads and processes. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* syscall */
+#endif
 #include "fake_cache.h"
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static int unlinks_first; /* before the next flock another process ends with its lock, and takes the file's name along */
+
+/* In place of the C library's. */
+int flock(int file, int operation)
+{
+    char command[512];
+
+    if (unlinks_first) {
+        unlinks_first = 0;
+        snprintf(command, sizeof(command), "find '%s' -name '*.lock' -delete", fake_cache.user);
+        assert_int_equal(0, system(command));
+    }
+    return (int)syscall(SYS_flock, file, operation);
+}
 
 static void a_lock_is_had_once_and_its_file_goes_with_it(void **state)
 {
@@ -22,6 +44,21 @@ static void a_lock_is_had_once_and_its_file_goes_with_it(void **state)
     assert_true(second >= 0);
     flp_cubin_cache_unlock(fake_cache.cache, second);
     flp_cubin_cache_unlock(fake_cache.cache, -1);
+}
+
+static void a_lock_on_a_file_without_a_name_is_none(void **state)
+{
+    int first, second;
+
+    (void)state;
+    unlinks_first = 1;
+    flp_cubin_cache_lock(fake_cache.cache, &fake_cache_key, 1, &first);
+    assert_int_equal(0, unlinks_first);
+    assert_true(first >= 0);
+    assert_int_equal(1, fake_directory_count(fake_cache.user, ".lock"));
+    flp_cubin_cache_lock(fake_cache.cache, &fake_cache_key, 0, &second);
+    assert_int_equal(-1, second);
+    flp_cubin_cache_unlock(fake_cache.cache, first);
 }
 
 static void a_lock_blocks_no_other_key(void **state)
@@ -131,6 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CACHE_TEST(a_lock_is_had_once_and_its_file_goes_with_it),
+        CACHE_TEST(a_lock_on_a_file_without_a_name_is_none),
         CACHE_TEST(a_lock_blocks_no_other_key),
         CACHE_TEST(a_killed_holders_lock_is_free),
         CACHE_TEST(a_child_forked_meanwhile_does_not_keep_the_lock),

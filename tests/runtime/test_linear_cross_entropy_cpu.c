@@ -181,6 +181,24 @@ static void the_results_are_those_of_a_separate_call(void **state)
     flp_cross_entropy_case_free_data(&data);
 }
 
+/* Equal rows: in fp32 each addition to a sum this large would be rounded the same way. */
+static void many_losses_are_added_in_fp64(void **state)
+{
+    enum { ROWS = 100000, VOCAB = 3 };
+    static float hidden[ROWS], weight[VOCAB];
+    static int32_t target[ROWS];
+    const flp_linear_cross_entropy_problem problem = {
+        .backward.forward = {.dtype = FLP_F32, .rows = ROWS, .hidden = 1, .vocab = VOCAB, .target_dtype = FLP_I32}, .reduction = FLP_REDUCE_SUM};
+    static float logp[ROWS];
+    float loss;
+    const flp_linear_cross_entropy_args args = {.rows = ROWS, .hidden = hidden, .weight = weight, .target = target, .loss = &loss, .logp = logp};
+    (void)state;
+    assert_succeeds(flp_linear_cross_entropy(contexts[2], &problem, &args));
+    assert_true(fabs(logp[0] + log(3)) <= 0x1p-23);
+    /* What a row adds is in fp64, or logp's fp32; the sum is rounded once. */
+    assert_true(fabs(loss - ROWS * log(3)) <= 0x1p-23 * ROWS * log(3));
+}
+
 static void numerics_names_the_arithmetic(void **state)
 {
     (void)state;
@@ -196,6 +214,7 @@ int main(void)
         cmocka_unit_test(the_seed_case_has_the_loss_and_the_gradients_of_fp64),
         cmocka_unit_test(loss_and_gradients_repeat_on_any_number_of_threads),
         cmocka_unit_test(the_results_are_those_of_a_separate_call),
+        cmocka_unit_test(many_losses_are_added_in_fp64),
         cmocka_unit_test(numerics_names_the_arithmetic),
     };
     return cmocka_run_group_tests(tests, start, stop);

@@ -139,6 +139,51 @@ static void a_forked_child_works_alone(void **state)
     flp_thread_pool_destroy(pool);
 }
 
+static atomic_int running, ends;
+
+static void wait_for_the_end(void *unused, int64_t index, int thread)
+{
+    (void)unused;
+    (void)index;
+    (void)thread;
+    atomic_fetch_add(&running, 1);
+    while (!atomic_load(&ends)) sched_yield();
+}
+
+static void *run_until_the_end(void *pool)
+{
+    flp_thread_pool_run(pool, 2, wait_for_the_end, NULL);
+    return NULL;
+}
+
+/* Its copy of the pool says for ever that a run is going on. */
+static void a_child_forked_during_a_run_works_alone(void **state)
+{
+    (void)state;
+    flp_thread_pool *pool;
+    pthread_t caller;
+    int status;
+    assert_int_equal(flp_thread_pool_create(2, &pool), FLP_OK);
+    atomic_store(&running, 0);
+    atomic_store(&ends, 0);
+    assert_int_equal(pthread_create(&caller, NULL, run_until_the_end, pool), 0);
+    while (atomic_load(&running) < 2) sched_yield();
+    pid_t child = fork();
+    if (child == 0) {
+        record *r = calloc(1, sizeof *r);
+        alarm(20); /* instead of waiting for ever */
+        r->threads = 1;
+        flp_thread_pool_run(pool, 50, note, r);
+        _exit(atomic_load(&r->wrong) != 0);
+    }
+    atomic_store(&ends, 1);
+    pthread_join(caller, NULL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    flp_thread_pool_destroy(pool);
+}
+
 static void zero_means_the_available_cores(void **state)
 {
     (void)state;
@@ -171,6 +216,7 @@ int main(void)
         cmocka_unit_test(tasks_run_side_by_side),
         cmocka_unit_test(callers_take_turns),
         cmocka_unit_test(a_forked_child_works_alone),
+        cmocka_unit_test(a_child_forked_during_a_run_works_alone),
         cmocka_unit_test(zero_means_the_available_cores),
         cmocka_unit_test(a_bad_number_of_threads_is_refused),
         cmocka_unit_test(null_may_be_destroyed),
