@@ -119,7 +119,8 @@ FLP_API void flp_context_destroy(flp_context *context);
 /* Frees the device memory that calls without a workspace have left: the first four streams of a CUDA context have a buffer each, further streams
  * take turns with four more, and a stream that was prepared or captured keeps its own. Later calls allocate anew. With of_graphs also what captured calls
  * use: graphs of them must not be replayed any more. Waits for each CUDA context that has such memory, from whichever thread.
- * FLP_BAD_ARGUMENT: context is NULL. FLP_CAPTURING: a stream is being captured. FLP_CUDA_FAILED. What was not freed then is as it was. */
+ * FLP_BAD_ARGUMENT: context is NULL. FLP_CAPTURING: a stream is being captured, which such a wait may end. FLP_CUDA_FAILED. What was not freed then is
+ * as it was. */
 FLP_API flp_status flp_context_release_scratch(flp_context *context, int of_graphs);
 
 typedef struct {

@@ -99,6 +99,7 @@ static int stays(const flp_scratch_buffer *buffer)
 typedef struct {
     int own, shared;
     flp_scratch_buffer *oldest;
+    uint64_t returned; /* the oldest's */
 } census;
 
 static void count_buffer(flp_scratch_buffer *buffer, census *found)
@@ -107,8 +108,10 @@ static void count_buffer(flp_scratch_buffer *buffer, census *found)
     if (stays(buffer))
         return;
     found->shared++;
-    if (!found->oldest || buffer->returned < found->oldest->returned)
-        found->oldest = buffer;
+    if (found->oldest && buffer->returned >= found->returned)
+        return;
+    found->oldest = buffer;
+    found->returned = buffer->returned;
 }
 
 /* A loan is over when its launches are enqueued, so waiting for one is short. */
