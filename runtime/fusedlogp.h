@@ -198,6 +198,7 @@ typedef enum {
  *     lse[i]  = log(sum_v exp(z[i][v])),   logp[i] = z[i][target[i]] - lse[i],   argmax[i] = first v of the largest z
  *     entropy[i] = -sum_v p[i][v] log(p[i][v]),  p[i][v] = exp(z[i][v] - lse[i])
  *
+ * On GPU paths a finite z beyond +-2.35e38, for whose z log2(e) fp32 has no room, counts as that.
  * One canonical string: flp_linear_logp_problem_format. */
 typedef struct {
     flp_dtype dtype;                 /* of hidden and weight: FLP_BF16, FLP_F16 or FLP_F32 */
@@ -242,7 +243,7 @@ typedef struct {
                                        outputs are written as usual). Without it: 0, and no row is ignored */
     unsigned flags;                 /* flp_execute_flags */
     double temperature;             /* > 0; 0: 1 */
-    const float *row_temperature;   /* [N] f32, > 0, or NULL; instead of temperature. Outside 2^-125 .. 2^125 it counts as the nearest of them */
+    const float *row_temperature;   /* [N] f32, > 0, or NULL; instead of temperature. Outside 2^-64 .. 2^64 it counts as the nearest of them */
     float *logp;                    /* [N] f32 */
     float *lse;                     /* [N] f32 or NULL */
     float *entropy;                 /* [N] f32 or NULL, in nats; needs problem.entropy */
@@ -572,7 +573,7 @@ typedef struct {
     int64_t ignore_index;         /* as for linear_logp. Of many rows, an ignored one is not read where only logp is wanted */
     unsigned flags;               /* flp_execute_flags */
     double temperature;           /* > 0; 0: 1 */
-    const float *row_temperature; /* [N] f32, > 0, or NULL; instead of temperature */
+    const float *row_temperature; /* [N] f32, > 0, or NULL; instead of temperature, with the bounds of linear_logp's */
     float *logp;                  /* f32, each of these four NULL where it is not wanted */
     float *lse;
     float *entropy;               /* needs problem.entropy */

@@ -92,7 +92,8 @@ int flp_cross_entropy_reference_has_part(const flp_linear_cross_entropy_problem 
 
 static double temperature_of(const flp_linear_cross_entropy_args *args, int64_t i)
 {
-    return args->row_temperature != NULL ? args->row_temperature[i] : args->temperature > 0 ? args->temperature : 1;
+    if (args->row_temperature != NULL) return fmax(0x1p-64, fmin(args->row_temperature[i], 0x1p64)); /* beyond these it counts as the nearest of them */
+    return args->temperature > 0 ? args->temperature : 1;
 }
 
 static double uniform_of(const flp_linear_logp_problem *p, const double *logits, double temperature, double lse, const double *weights)

@@ -199,7 +199,7 @@ static void compute_row(const flp_logits_case *c, const flp_logits_data *data, i
     row_facts row = { .c = c, .logits = logits, .temperature = c->temperature > 0 ? c->temperature : 1 };
 
     if (c->rows & FLP_LOGITS_ROW_TEMPERATURES)
-        row.temperature = temperatures[source];
+        row.temperature = fmax(0x1p-64, fmin(temperatures[source], 0x1p64)); /* beyond these it counts as the nearest of them */
     for (int64_t v = 0; v < vocab; v++)
         logits[v] = flp_reference_decode(c->problem.dtype, data_of(data, FLP_LOGITS_LOGITS), source * c->problem.logits_stride + v);
     row.target = known ? target : -1;

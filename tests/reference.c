@@ -147,7 +147,7 @@ static void finish_row(const flp_linear_logp_problem *problem, const flp_linear_
 {
     const double *logits = reference->logits + row * problem->vocab;
     double temperature = args->temperature > 0 ? args->temperature : 1, largest_finite = 0;
-    if (args->row_temperature != NULL) temperature = args->row_temperature[row];
+    if (args->row_temperature != NULL) temperature = fmax(0x1p-64, fmin(args->row_temperature[row], 0x1p64)); /* beyond these it counts as the nearest of them */
     int64_t best = 0, target = target_at(problem, args, row);
     int usable = 1;
     for (int64_t v = 0; v < problem->vocab; v++) {

@@ -9,7 +9,7 @@ local kernel = {}
 
 kernel.templates = {
   "types", "row_target", "row_gradient", "linear_logp_backward_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "product_tiles", "tile_product", "tile_store", "large_logits", "logit_gradients", { only = "filters", "kept_blocks" },
+  { emit = wgmma.wrapper }, "product_tiles", "tile_product", "tile_store", "logit_bounds", "large_logits", "logit_gradients", { only = "filters", "kept_blocks" },
   "linear_logp_grad_logits",
 }
 kernel.entry = "linear_logp_grad_logits"

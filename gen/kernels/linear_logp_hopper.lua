@@ -7,7 +7,7 @@ local kernel = {}
 
 kernel.templates = {
   "types", "linear_logp_params", "simt", "mbarrier", "tma", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, { only = "f32", "tf32" }, "schedule", "moment", "large_logits", "row_statistics", "tile_product",
+  { emit = wgmma.wrapper }, { only = "f32", "tf32" }, "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "tile_product",
   { only = "f32", "split_operands" }, "linear_logp",
 }
 kernel.entry = "linear_logp"

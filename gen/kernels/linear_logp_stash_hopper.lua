@@ -9,7 +9,7 @@ local kernel = {}
 
 kernel.templates = {
   "types", "linear_logp_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "schedule", "moment", "large_logits", "row_statistics", "stashed_statistics", "stash_units", "tile_product", "tile_store",
+  { emit = wgmma.wrapper }, "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "stashed_statistics", "stash_units", "tile_product", "tile_store",
   "linear_logp_stash",
 }
 kernel.entry = "linear_logp_stash"

@@ -74,7 +74,7 @@ static int begin_row(const flp_logits_logp_call *call, int64_t number, row *row)
     if (row->target >= 0)
         flp_convert_to_f32(call->dtype, logits_of(call, row) + row->target * flp_dtype_bytes(call->dtype), &row->target_logit, 1);
     if (call->row_temperature)
-        temperature = call->row_temperature[row->source];
+        temperature = flp_row_temperature_within_bounds(call->row_temperature[row->source]);
     row->scale = flp_row_scale(temperature);
     row->transform = (flp_logits_transform){ (float)row->scale, (float)call->softcap };
     return !row->is_ignored && row->target < 0;

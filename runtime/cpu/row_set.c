@@ -23,7 +23,7 @@ int flp_row_in_vocabulary(const flp_linear_logp_problem *problem, int64_t target
 
 double flp_row_temperature(const flp_row_inputs *inputs, int64_t row)
 {
-    if (inputs->row_temperature != NULL) return inputs->row_temperature[row];
+    if (inputs->row_temperature != NULL) return flp_row_temperature_within_bounds(inputs->row_temperature[row]);
     return inputs->temperature > 0 ? inputs->temperature : 1;
 }
 

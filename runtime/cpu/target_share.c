@@ -56,9 +56,12 @@ flp_row_shares flp_row_shares_of_lse(double lse, double entropy, double target, 
     return row;
 }
 
+double flp_row_temperature_within_bounds(double temperature)
+{
+    return temperature < 0x1p-64 ? 0x1p-64 : temperature > 0x1p64 ? 0x1p64 : temperature;
+}
+
 double flp_row_scale(double temperature)
 {
-    const double scale = log2_e / temperature;
-
-    return scale < FLT_TRUE_MIN ? FLT_TRUE_MIN : scale;
+    return log2_e / temperature;
 }

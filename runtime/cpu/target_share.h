@@ -25,6 +25,9 @@ flp_row_shares flp_row_shares_of(const flp_other_sums *others, double target);
 /* Of a row whose lse, and perhaps its entropy, is known. The origin is a float. logp follows from lse. */
 flp_row_shares flp_row_shares_of_lse(double lse, double entropy, double target, double scale);
 
-/* log2(e) / temperature, above 0 also of a temperature without bound: each finite logit is then as good as 0, and -inf stays what it is. */
+/* A row's own temperature: outside 2^-64 .. 2^64 it counts as the nearest of them. KEEP IN STEP: temperatures (templates/common/logit_bounds.cuh) */
+double flp_row_temperature_within_bounds(double temperature);
+
+/* log2(e) / temperature. */
 double flp_row_scale(double temperature);
 #endif

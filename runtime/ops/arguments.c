@@ -77,13 +77,13 @@ float flp_arguments_scale(double temperature)
     return (float)(M_LOG2E / flp_arguments_temperature(temperature));
 }
 
-/* log2(e) / temperature stays a normal float. */
+/* KEEP IN STEP: temperatures. */
 flp_status flp_arguments_check_temperature(double temperature, const float *row_temperature)
 {
     const double shared = flp_arguments_temperature(temperature);
 
-    if (!(shared >= 0x1p-125 && shared <= 0x1p125))
-        return flp_status_fail(FLP_BAD_ARGUMENT, "temperature: got %g, wanted 0 (for 1) or 2^-125 .. 2^125", temperature);
+    if (!(shared >= 0x1p-64 && shared <= 0x1p64))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "temperature: got %g, wanted 0 (for 1) or 2^-64 .. 2^64", temperature);
     if (row_temperature && shared != 1)
         return flp_status_fail(FLP_BAD_ARGUMENT, "temperature: got %g beside row_temperature, wanted 0 or 1", temperature);
     return FLP_OK;

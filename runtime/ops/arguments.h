@@ -22,7 +22,7 @@ int flp_arguments_ignore(unsigned flags);
 flp_status flp_arguments_check_temperature(double temperature, const float *row_temperature);
 /* 1, or the temperature that all rows share. */
 double flp_arguments_temperature(double temperature);
-/* log2(e) / temperature; that of rows is divided by a row's own. KEEP IN STEP: temperatures (templates/common/large_logits.cuh). */
+/* log2(e) / temperature; that of rows is divided by a row's own. KEEP IN STEP: temperatures (templates/common/logit_bounds.cuh). */
 float flp_arguments_scale(double temperature);
 
 /* wanted: bytes for so many rows. */

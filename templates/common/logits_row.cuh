@@ -5,9 +5,6 @@ struct LogitsScale {
     float softcap, inverse_softcap;
 };
 
-// Stands for 0, of a temperature without bound: each finite z2 is then as good as 0, and -inf stays what it is.
-constexpr float least_scale = 1.40129846e-45f; // 2^-149
-
 template <class Config> struct LogitsRow {
     using Element = typename Config::element;
     static constexpr int ignored = -1, bad = -2;
@@ -57,8 +54,7 @@ template <class Config> struct LogitsRow {
     }
     __device__ __forceinline__ LogitsScale scale(const LogitsLogpParams &params) const {
         float scale = params.scale;
-        if (params.row_temperature != nullptr && source >= 0) scale /= params.row_temperature[source];
-        if (scale == 0) scale = least_scale;
+        if (params.row_temperature != nullptr && source >= 0) scale /= row_temperature(params.row_temperature[source]);
         return {scale, params.softcap, params.inverse_softcap};
     }
 
@@ -147,7 +143,7 @@ struct LogitsNormaliser {
         } else {
             whole.log2_sum = log2f(sums.sum + power);
             whole.logp = (d - whole.log2_sum) * ln_2;
-            if (whole.logp == -infinity) whole.logp = (z - sums.origin) * (scale.scale * ln_2); // the logarithm to base 2 may be beyond fp32
+            if (whole.logp == -infinity) whole.logp = finite_product(z - sums.origin, scale.scale * ln_2); // the logarithm to base 2 may be beyond fp32
         }
         if constexpr (has_entropy) {
             LogitsNormaliser others = of_others<true>(sums);

@@ -84,6 +84,7 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[128]) {
 }
 #line 1 "templates/common/schedule.cuh"
 #line 1 "templates/common/moment.cuh"
+#line 1 "templates/common/logit_bounds.cuh"
 #line 1 "templates/common/large_logits.cuh"
 #line 1 "templates/common/row_statistics.cuh"
 #line 1 "templates/sm90a/tile_product.cuh"

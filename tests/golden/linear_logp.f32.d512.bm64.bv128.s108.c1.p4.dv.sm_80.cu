@@ -41,6 +41,7 @@ struct Config {
 #line 1 "templates/sm80/tile_product.cuh"
 #line 1 "templates/common/schedule.cuh"
 #line 1 "templates/common/moment.cuh"
+#line 1 "templates/common/logit_bounds.cuh"
 #line 1 "templates/common/large_logits.cuh"
 #line 1 "templates/common/row_statistics.cuh"
 #line 1 "templates/sm80/warp_statistics.cuh"

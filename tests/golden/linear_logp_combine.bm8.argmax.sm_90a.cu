@@ -14,6 +14,7 @@ struct Config {
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/any/tally.cuh"
 #line 1 "templates/common/moment.cuh"
+#line 1 "templates/common/logit_bounds.cuh"
 #line 1 "templates/common/large_logits.cuh"
 #line 1 "templates/sm90a/dependent_launch.cuh"
 #line 1 "templates/any/linear_logp_combine.cuh"

@@ -92,6 +92,7 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[128]) {
 #line 1 "templates/common/product_tiles.cuh"
 #line 1 "templates/sm90a/tile_product.cuh"
 #line 1 "templates/sm90a/tile_store.cuh"
+#line 1 "templates/common/logit_bounds.cuh"
 #line 1 "templates/common/large_logits.cuh"
 #line 1 "templates/common/logit_gradients.cuh"
 #line 1 "templates/sm90a/linear_logp_grad_logits.cuh"

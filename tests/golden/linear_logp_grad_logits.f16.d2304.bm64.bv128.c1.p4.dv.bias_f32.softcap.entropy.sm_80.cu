@@ -46,6 +46,7 @@ struct Config {
 #line 1 "templates/common/product_tiles.cuh"
 #line 1 "templates/sm80/product_walk.cuh"
 #line 1 "templates/sm80/tile_store.cuh"
+#line 1 "templates/common/logit_bounds.cuh"
 #line 1 "templates/common/large_logits.cuh"
 #line 1 "templates/common/logit_gradients.cuh"
 #line 1 "templates/sm80/linear_logp_grad_logits.cuh"

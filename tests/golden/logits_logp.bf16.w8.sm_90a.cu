@@ -25,6 +25,7 @@ struct Config {
 #line 1 "templates/common/vector.cuh"
 #line 1 "templates/common/shifted_vectors.cuh"
 #line 1 "templates/common/target_share.cuh"
+#line 1 "templates/common/logit_bounds.cuh"
 #line 1 "templates/common/logits_row.cuh"
 #line 1 "templates/common/logits_segment.cuh"
 #line 1 "templates/common/logits_merge.cuh"

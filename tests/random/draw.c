@@ -9,7 +9,6 @@
 #include "gradient_cases.h"
 #include "logits_cases.h"
 #include "random/numbers.h"
-#include "random/pending.h"
 #include "weighted_sum_cases.h"
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof *(array)))
@@ -270,7 +269,10 @@ static void draw_shape(flp_random_numbers *numbers, flp_random_problem *p)
     p->shape = (int)flp_random_numbers_below(numbers, FLP_RANDOM_SHAPES);
     if (chance(numbers, 30))
         p->shape = chance(numbers, 60) ? FLP_RANDOM_LEVEL : FLP_RANDOM_SOME_LEVEL;
-    p->shift = p->shape == FLP_RANDOM_LEVEL || p->shape == FLP_RANDOM_SOME_LEVEL ? PICK(numbers, lows) : PICK(numbers, shifts);
+    p->shift = p->shape == FLP_RANDOM_LEVEL || p->shape == FLP_RANDOM_SOME_LEVEL || p->shape == FLP_RANDOM_TWO_LEVELS ? PICK(numbers, lows)
+                                                                                                                 : PICK(numbers, shifts);
+    if (p->shape == FLP_RANDOM_TWO_LEVELS && holder != FLP_F16 && chance(numbers, 50)) /* positive ones too */
+        p->shift = -p->shift;
 }
 
 static void draw_values(flp_random_numbers *numbers, flp_random_problem *p)
@@ -362,9 +364,5 @@ static void draw(const flp_random_drawing *drawing, flp_random_operator operator
 
 void flp_random_draw(const flp_random_drawing *drawing, flp_random_operator operator, int64_t index, flp_random_problem *problem)
 {
-    uint64_t attempt = 0;
-
-    do
-        draw(drawing, operator, (uint64_t)index + (attempt++ << 40), problem);
-    while (flp_random_pending_reason(problem, drawing->is_cpu));
+    draw(drawing, operator, (uint64_t)index, problem);
 }

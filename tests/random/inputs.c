@@ -85,12 +85,12 @@ int flp_random_has_part(const flp_random_problem *p, const flp_random_memory *me
 
 void flp_random_fill_temperatures(const flp_random_problem *p, const flp_random_memory *memory, int64_t rows)
 {
-    static const float usual[] = { 1, 0.1f, 7, 0.7f, 1.3f };
+    static const float usual[] = { 1, 0.1f, 7, 0.7f, 1.3f }, extremes[] = { INFINITY, 0x1p127f, 0x1p-127f };
     flp_random_numbers numbers = flp_random_stream(p, FLP_RANDOM_ROW_TEMPERATURE);
     float *to = flp_random_memory_at(memory, FLP_RANDOM_ROW_TEMPERATURE);
 
     for (int64_t i = 0; to && i < rows; i++)
-        to[i] = p->row_temperature == 3 && flp_random_numbers_chance(&numbers, 40) ? (flp_random_numbers_chance(&numbers, 50) ? INFINITY : 0x1p127f)
+        to[i] = p->row_temperature == 3 && flp_random_numbers_chance(&numbers, 40) ? extremes[flp_random_numbers_below(&numbers, 3)]
                 : p->row_temperature != 2 ? usual[flp_random_numbers_below(&numbers, 5)] : (float)exp2(40 * flp_random_numbers_uniform(&numbers) - 20);
 }
 
@@ -98,8 +98,8 @@ double flp_random_temperature(const flp_random_problem *p, const flp_random_memo
 {
     const float *row_temperature = flp_random_memory_at(memory, FLP_RANDOM_ROW_TEMPERATURE);
 
-    /* Beyond 2^125 it counts as that. */
-    return row_temperature ? fmin(row_temperature[row], 0x1p125) : p->temperature > 0 ? p->temperature : 1;
+    /* Beyond these it counts as the nearest of them. */
+    return row_temperature ? fmax(0x1p-64, fmin(row_temperature[row], 0x1p64)) : p->temperature > 0 ? p->temperature : 1;
 }
 
 double flp_random_shaped(const flp_random_problem *p, int64_t v, double plain)
@@ -117,6 +117,7 @@ double flp_random_shaped(const flp_random_problem *p, int64_t v, double plain)
     case FLP_RANDOM_SOME_LEVEL: return v % 3 == 1 ? p->shift : plain;
     case FLP_RANDOM_INFINITE: return v == p->v / 3 ? INFINITY : plain;
     case FLP_RANDOM_NAN: return v == p->v / 3 ? NAN : plain;
+    case FLP_RANDOM_TWO_LEVELS: return v % 3 == 1 ? p->shift : 0.9 * p->shift;
     default: return plain;
     }
 }

@@ -104,6 +104,8 @@ static int check_gradient(const judge *j, const output *o)
             const double old = o->adds ? flp_reference_decode((flp_dtype)o->dtype, buffer->before + buffer->offset, place) : 0;
             const double want = o->want->value[at] + old, got = flp_reference_decode((flp_dtype)o->dtype, buffer->base + buffer->offset, place);
             const double bound = flp_random_gradient_bound(j->linear, o->want, at, j->machine->is_cpu) + 0x1p-24 * fabs(old);
+            if (isfinite(want) && !(bound < INFINITY)) /* of derivatives that fp32 has no room for */
+                continue;
             if (!isfinite(want) ? isfinite(got) : !flp_random_is_right(note, o->dtype, got, want, bound))
                 return reject(j, o->name, at, got, want, bound);
         }

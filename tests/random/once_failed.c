@@ -20,5 +20,8 @@ const char *const flp_random_once_failed[] = {
     "linear_cross_entropy shape=7 shift=-3.4028234663852886e+38 bias=f32 dtype=f32 data=19358789",
     /* A second backward: what it looks at has no life. */
     "linear_logp_backward again=1 forward=1 grad_hidden=f32 dtype=f32 data=688737207",
+    /* A row temperature without bound took lowest numbers, which are masks, for 0 on the CPU path and in logits_logp. */
+    "linear_logp n=9 v=2 row_temperature=3 shape=8 shift=-3.4028234663852886e+38 bias=f32 dtype=f32 data=541767474",
+    "logits_logp n=9 v=2 row_temperature=3 shape=8 shift=-3.4028234663852886e+38 dtype=f32 data=541767474",
     NULL
 };

@@ -147,7 +147,8 @@ static void settle_values(flp_random_problem *p)
         if (p->likely == FLP_RANDOM_TARGET_BIASED)
             p->likely = FLP_RANDOM_TARGET_ALIGNED;
     }
-    if (p->shape == FLP_RANDOM_PLAIN || (p->shape >= FLP_RANDOM_FIRST_MASKED && p->shape <= FLP_RANDOM_ALL_MASKED) || p->shape >= FLP_RANDOM_INFINITE)
+    if (p->shape == FLP_RANDOM_PLAIN || (p->shape >= FLP_RANDOM_FIRST_MASKED && p->shape <= FLP_RANDOM_ALL_MASKED) || p->shape == FLP_RANDOM_INFINITE ||
+        p->shape == FLP_RANDOM_NAN)
         p->shift = 0;
     if (p->shift < lowest(holder))
         p->shift = lowest(holder);
@@ -163,6 +164,13 @@ static void settle_values(flp_random_problem *p)
 
 static void settle_rows(flp_random_problem *p)
 {
+    if (p->n == 0)
+        p->again = 0; /* there is nothing to take */
+    if (p->shape == FLP_RANDOM_TWO_LEVELS && is_linear(p)) { /* whose kernels keep z log2(e) / temperature in fp32 */
+        p->shift = fmax(-1e30, fmin(p->shift, 1e30));
+        p->temperature = p->temperature > 0 ? fmax(p->temperature, 1e-6) : 0;
+        p->row_temperature = p->row_temperature == 3 ? 2 : p->row_temperature;
+    }
     if (!p->ignores)
         p->ignored = 0, p->ignore_index = 0;
     if (p->target_i32 && p->ignore_index != (int32_t)p->ignore_index)

@@ -26,6 +26,7 @@ typedef enum { /* what the bias adds, or the logits hold, beside their random pa
     FLP_RANDOM_SOME_LEVEL,   /* exactly shift at every third entry */
     FLP_RANDOM_INFINITE,     /* +inf at one */
     FLP_RANDOM_NAN,          /* NaN at one */
+    FLP_RANDOM_TWO_LEVELS,   /* exactly shift at every third entry, and 0.9 of it at the others */
     FLP_RANDOM_SHAPES
 } flp_random_shape;
 
