@@ -259,6 +259,7 @@ static void what_was_prepared_or_captured_is_handed_to_nobody(void **state)
     (void)state;
     for (int i = 0; i < FLP_SCRATCH_OWN; i++)
         borrow(stream(i), 1000);
+    borrow(stream(50), 1000); /* recorded behind this */
     assert_succeeds(flp_scratch_reserve(scratch, &device, stream(50), 1000));
     prepared = borrow(stream(50), 1000);
     captured = borrow(stream(51), 1000);
