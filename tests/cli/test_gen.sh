@@ -59,6 +59,11 @@ if fusedlogp info --json >info.json && json_value info.json nvrtc.path >path 2>/
     check_equal "cache list has every variant" "$variants" "$(json_value cache.json kernels)"
     fusedlogp_gen cache list --out kernels >cache.txt
     check "... by name" "$(while read -r variant; do grep -q "^$variant " cache.txt || echo "$variant"; done <one.txt)"
+    check "... and the file of each" "$(for i in $(seq 0 $((variants - 1))); do
+        file=$(json_value cache.json kernels.$i.file) variant=$(json_value cache.json kernels.$i.variant)
+        grep -qxF -e "$variant" one.txt || echo "'$variant' is no variant"
+        [ "$(find kernels -name "${file##*/}" | wc -l)" = 1 ] || echo "'$file' is no file"
+    done)"
     fusedlogp_gen cache clear --out kernels --json >clear.json
     check_equal "cache clear removes them" "$variants" "$(json_value clear.json removed)"
 else

@@ -17,6 +17,7 @@ check_no_match "no device is one that cannot be described" '"ordinal": [0-9]*, *
 if json_value info.json driver.error >value 2>/dev/null; then
     check_match "without a driver there are no devices" '"devices": \[\]' info.json
 fi
+check_no_match "NVRTC's build is no path" '"build": "[^"]*/' info.json
 for part in driver nvrtc; do
     json_value info.json $part.version >value 2>/dev/null || json_value info.json $part.error >value 2>/dev/null
     check_file "$part is there, or it says why not" value

@@ -361,6 +361,7 @@ static void every_driver_call_that_fails_is_told_and_leaves_nothing(void **state
                 fail_msg("%s: call %d failed and nobody saw it", functions[i].name, call);
             assert_contains(flp_error_message(), functions[i].name);
             assert_int_equal(fake_driver.calls[FAKE_primary_retain] - (failing == FAKE_primary_retain), fake_driver.calls[FAKE_primary_release]);
+            assert_int_equal(fake_driver.calls[FAKE_stream_create] - (failing == FAKE_stream_create), fake_driver.calls[FAKE_stream_destroy]);
             flp_score_run_free(&result);
         }
     }

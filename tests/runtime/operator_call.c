@@ -126,6 +126,41 @@ void operator_call_a_failed_launch_names_the_kernel_and_is_the_last(void **state
     assert_int_equal(1, fake_driver.calls[FAKE_launch] + fake_driver.calls[FAKE_launch_extended]);
 }
 
+static int launches_that_succeed;
+
+static void let_launches_fail(int times)
+{
+    fake_driver_fail(FAKE_launch, CUDA_ERROR_LAUNCH_FAILED, times);
+    fake_driver_fail(FAKE_launch_extended, CUDA_ERROR_LAUNCH_FAILED, times);
+}
+
+/* In the driver, as one begins, which is too late for that one. */
+static void count_launch(int function)
+{
+    if ((function == FAKE_launch || function == FAKE_launch_extended) && --launches_that_succeed == 0)
+        let_launches_fail(1);
+}
+
+void operator_call_each_failed_launch_is_the_last(void **state)
+{
+    int launches;
+
+    (void)state;
+    assert_succeeds(execute());
+    launches = fake_driver.calls[FAKE_launch] + fake_driver.calls[FAKE_launch_extended];
+    assert_true(launches > 1);
+    fake_driver.on_call = count_launch;
+    for (int i = 0; i < launches; i++) {
+        launches_that_succeed = i;
+        fake_driver.calls[FAKE_launch] = fake_driver.calls[FAKE_launch_extended] = 0;
+        let_launches_fail(i == 0);
+        assert_fails(FLP_CUDA_FAILED, execute(), "cuLaunchKernel");
+        assert_int_equal(i + 1, fake_driver.calls[FAKE_launch] + fake_driver.calls[FAKE_launch_extended]);
+    }
+    fake_driver.on_call = NULL;
+    let_launches_fail(0);
+}
+
 void operator_call_calls_without_a_plan_share_one(void **state)
 {
     const operator_call *call = operator_call_current;

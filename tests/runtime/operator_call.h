@@ -54,6 +54,7 @@ void operator_call_executing_in_a_workspace_allocates_nothing_and_can_be_capture
 void operator_call_all_launches_are_on_the_stream(void **state);
 void operator_call_another_cuda_context_is_refused(void **state);
 void operator_call_a_failed_launch_names_the_kernel_and_is_the_last(void **state);
+void operator_call_each_failed_launch_is_the_last(void **state);
 void operator_call_calls_without_a_plan_share_one(void **state);
 void operator_call_a_prepared_problem_can_be_captured(void **state);
 

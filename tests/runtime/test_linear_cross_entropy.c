@@ -184,6 +184,11 @@ static void the_loss_decides_what_the_passes_compute(void **state)
     assert_contains(flp_plan_describe(plan), "combine kernel: linear_logp_combine.bm8.entropy.sm_90a\n");
     assert_contains(flp_plan_describe(plan), "loss kernel: token_loss.loss_with_entropy.sm_90a\n");
     assert_contains(flp_plan_describe(plan), "stash: none, the loss takes more of a row's logits");
+    /* Here the derivative by the entropy is the first of all values. */
+    assert_succeeds(flp_token_loss_define(context, "product", "return { loss = function(t) return t.logp * t.entropy end }"));
+    strcpy(problem.token_loss, "product");
+    operator_call_make_plan();
+    assert_contains(flp_plan_describe(plan), "stash: none, the loss takes more of a row's logits");
     problem.backward.grad_hidden = problem.backward.grad_weight = problem.backward.grad_bias = FLP_NONE;
     operator_call_make_plan();
     assert_null(strstr(flp_plan_describe(plan), "matrix_product"));
@@ -321,6 +326,33 @@ static void token_inputs_and_parameters_go_by_their_names(void **state)
     REFUSED(args.lse_square_scale = 1, "lse_square_scale: got 1, wanted 0: policy_gradient says what the loss is");
     inputs[1].values = NULL;
     REFUSED((void)0, "advantages: got NULL");
+}
+
+/* A program's header may know more of the one than of the other. */
+static void either_list_of_a_token_loss_may_be_of_another_header(void **state)
+{
+    struct { flp_token_input known; uint64_t appended; } inputs[2] = { { { "old_logp", logp }, 0 }, { { "advantages", tokens }, 0 } };
+    struct { flp_token_parameter known; uint64_t appended; } parameters[2] = { { { "clip_low", 0.1 }, 0 }, { { "clip_high", 0.1 }, 0 } };
+    flp_token_input own_inputs[2] = { inputs[0].known, inputs[1].known };
+    flp_token_parameter own_parameters[2] = { parameters[0].known, parameters[1].known };
+    flp_sizes sizes = *flp_header_sizes();
+
+    (void)state;
+    strcpy(problem.token_loss, "policy_gradient");
+    operator_call_make_plan();
+    args.logp = NULL;
+    args.token_input_count = args.token_parameter_count = 2;
+    args.token_inputs = own_inputs;
+    args.token_parameters = &parameters[0].known;
+    sizes.token_parameter = sizeof(parameters[0]);
+    assert_succeeds(flp_linear_cross_entropy_execute_sized(plan, &args, &sizes));
+    sizes = *flp_header_sizes();
+    args.token_inputs = &inputs[0].known;
+    args.token_parameters = own_parameters;
+    sizes.token_input = sizeof(inputs[0]);
+    assert_succeeds(flp_linear_cross_entropy_execute_sized(plan, &args, &sizes));
+    inputs[1].appended = 1;
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy_execute_sized(plan, &args, &sizes), "token_inputs: got a field");
 }
 
 static void the_cross_entropy_has_no_token_parameters(void **state)
@@ -493,6 +525,7 @@ int main(void)
         TEST(what_was_not_asked_for_is_refused, start_on_cpu),
         TEST(token_inputs_and_parameters_go_by_their_names, start_on_cpu),
         TEST(token_inputs_and_parameters_go_by_their_names, start_on_gpu),
+        TEST(either_list_of_a_token_loss_may_be_of_another_header, start_on_cpu),
         TEST(the_cross_entropy_has_no_token_parameters, start_on_cpu),
         TEST(checking_targets_names_the_first_bad_row, start_on_cpu),
         TEST(checking_targets_names_the_first_bad_row, start_on_gpu),
@@ -506,6 +539,7 @@ int main(void)
         OPERATOR_CASE(another_cuda_context_is_refused, start_on_gpu),
         OPERATOR_CASE(executing_in_a_workspace_allocates_nothing_and_can_be_captured, start_on_gpu),
         OPERATOR_CASE(a_failed_launch_names_the_kernel_and_is_the_last, start_on_gpu),
+        OPERATOR_CASE(each_failed_launch_is_the_last, start_on_gpu),
         OPERATOR_CASE(calls_without_a_plan_share_one, start_on_gpu),
         OPERATOR_CASE(a_prepared_problem_can_be_captured, start_on_gpu),
     };

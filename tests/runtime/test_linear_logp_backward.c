@@ -488,6 +488,7 @@ int main(void)
         OPERATOR_CASE(another_cuda_context_is_refused, start_on_gpu),
         OPERATOR_CASE(executing_in_a_workspace_allocates_nothing_and_can_be_captured, start_on_gpu),
         OPERATOR_CASE(a_failed_launch_names_the_kernel_and_is_the_last, start_on_gpu),
+        OPERATOR_CASE(each_failed_launch_is_the_last, start_on_gpu),
         OPERATOR_CASE(calls_without_a_plan_share_one, start_on_gpu),
         OPERATOR_CASE(a_prepared_problem_can_be_captured, start_on_gpu),
         TEST(a_plan_without_a_forward_refuses_to_run_it, start_on_gpu),

@@ -8,6 +8,14 @@
 
 #include "comma_locale.h"
 #include "fake_cmocka.h"
+#include "plan/linear_cross_entropy_plan.h"
+#include "plan/linear_logp_backward_plan.h"
+#include "plan/linear_logp_plan.h"
+#include "plan/logits_logp_backward_plan.h"
+#include "plan/logits_logp_plan.h"
+#include "plan/problem_text.h"
+#include "plan/weighted_sum_backward_plan.h"
+#include "plan/weighted_sum_plan.h"
 
 static flp_linear_logp_problem plain(void)
 {
@@ -37,6 +45,39 @@ static void defaults_are_not_written(void **state)
     problem.weight_layout = FLP_HIDDEN_VOCAB;
     problem.weight_stride = 131072;
     assert_formats(problem, "linear_logp:bf16:n4096:d2048:v131072:dv");
+}
+
+static void each_operator_knows_each_backend(void **state)
+{
+    static const struct {
+        const flp_operator *operator;
+        const char *text;
+    } problems[] = {
+        { &flp_linear_logp_operator, "linear_logp:bf16:n4:d8:v100" },
+        { &flp_linear_logp_backward_operator, "linear_logp_backward:bf16:n4:d8:v100:gh_bf16" },
+        { &flp_linear_cross_entropy_operator, "linear_cross_entropy:bf16:n4:d8:v100:gh_bf16" },
+        { &flp_logits_logp_operator, "logits_logp:bf16:n4:v100" },
+        { &flp_logits_logp_backward_operator, "logits_logp_backward:bf16:n4:v100" },
+        { &flp_weighted_sum_operator, "weighted_sum:bf16:n4:d100" },
+        { &flp_weighted_sum_backward_operator, "weighted_sum_backward:bf16:n4:d100:gx_bf16" },
+    };
+    static const struct {
+        flp_backend backend;
+        const char *word;
+    } backends[] = { { FLP_BACKEND_AUTO, "" }, { FLP_BACKEND_SM90A, ":sm_90a" }, { FLP_BACKEND_PORTABLE, ":portable" }, { FLP_BACKEND_CPU, ":cpu" } };
+    _Alignas(16) char problem[FLP_PROBLEM_BYTES];
+    char text[FLP_PROBLEM_TEXT_BYTES], again[FLP_PROBLEM_TEXT_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(problems) / sizeof(*problems); i++) {
+        for (size_t j = 0; j < sizeof(backends) / sizeof(*backends); j++) {
+            snprintf(text, sizeof(text), "%s%s", problems[i].text, backends[j].word);
+            assert_succeeds(flp_problem_text_parse(problems[i].operator, text, problem, flp_header_sizes()));
+            assert_int_equal(backends[j].backend, flp_operator_backend(problems[i].operator, problem));
+            assert_succeeds(flp_problem_text_write(problems[i].operator, problem, again, sizeof(again)));
+            assert_string_equal(text, again);
+        }
+    }
 }
 
 static void all_options_stand_in_one_order(void **state)
@@ -251,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_not_written),
+        cmocka_unit_test(each_operator_knows_each_backend),
         cmocka_unit_test(all_options_stand_in_one_order),
         cmocka_unit_test(parse_is_the_inverse_of_format),
         cmocka_unit_test(a_softcap_is_the_shortest_text_that_reads_back),

@@ -250,6 +250,9 @@ static void the_forwards_arguments_are_checked_and_named(void **state)
     ARGUMENT_REFUSED(args.w = memory + 1, "w: got 0x");
     ARGUMENT_REFUSED(args.y = NULL, "y: got NULL");
     ARGUMENT_REFUSED(args.y = memory + 1, "y: got 0x");
+    args.x = memory + 2; /* to which a call without a plan finds another */
+    assert_fails(FLP_BAD_ARGUMENT, flp_weighted_sum_execute(plan, &args), "wanted a multiple of 16 bytes");
+    args.x = memory;
     args.rows = ROWS + 1;
     assert_fails(FLP_BAD_ARGUMENT, flp_weighted_sum_execute(plan, &args), "rows: got 10001, wanted 0 .. 10000");
     assert_fails(FLP_BAD_ARGUMENT, flp_weighted_sum_execute(plan, NULL), "args: got NULL");
