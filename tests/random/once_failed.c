@@ -24,11 +24,11 @@ const char *const flp_random_once_failed[] = {
     "linear_logp n=9 v=2 row_temperature=3 shape=8 shift=-3.4028234663852886e+38 bias=f32 dtype=f32 data=541767474",
     "logits_logp n=9 v=2 row_temperature=3 shape=8 shift=-3.4028234663852886e+38 dtype=f32 data=541767474",
     /* Gradients at large logits, all equal: forward and backward that belong together hand over more than one fp32 lse. */
-    "linear_logp_backward n=5 v=40 shape=7 shift=100000 forward=1 grad_hidden=f32 grad_bias=f32 bias=f32 d=8 dtype=bf16 data=21",
-    "linear_logp_backward n=5 v=40 shape=7 shift=-1000000 forward=1 grad_hidden=f32 grad_bias=f32 bias=f32 d=8 dtype=bf16 data=22",
-    "linear_logp_backward n=5 v=40 temperature=0.7 shape=7 shift=16000000 forward=1 grad_hidden=f32 grad_bias=f32 bias=f32 d=8 dtype=bf16 data=23",
-    "linear_cross_entropy n=5 v=40 shape=7 shift=100000 grad_hidden=f32 grad_bias=f32 bias=f32 d=8 dtype=f32 data=24",
-    "linear_cross_entropy n=5 v=40 temperature=0.7 shape=7 shift=-16000000 grad_hidden=f32 grad_bias=f32 bias=f32 d=8 dtype=f32 data=25",
+    "linear_logp_backward n=5 v=40 shape=7 values=1 shift=100000 forward=1 grad_bias=f32 bias=f32 d=8 dtype=bf16 data=21",
+    "linear_logp_backward n=5 v=40 shape=7 values=1 shift=-1000000 forward=1 grad_bias=f32 bias=f32 d=8 dtype=bf16 data=22",
+    "linear_logp_backward n=5 v=40 temperature=0.7 shape=7 values=1 shift=16000000 forward=1 grad_bias=f32 bias=f32 d=8 dtype=bf16 data=23",
+    "linear_cross_entropy n=5 v=40 shape=7 values=1 shift=100000 grad_bias=f32 bias=f32 d=8 dtype=f32 data=24",
+    "linear_cross_entropy n=5 v=40 temperature=0.7 shape=7 values=1 shift=-16000000 grad_bias=f32 bias=f32 d=8 dtype=f32 data=25",
     "logits_logp_backward n=5 v=40 shape=7 shift=100000 fused=1 dtype=f32 data=26",
     "logits_logp_backward n=5 v=40 temperature=0.7 shape=7 shift=16000000 fused=1 dtype=f32 data=27",
     /* Row temperatures without bound, and as small as there are. */
