@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -16,8 +17,9 @@
 #include "fake_directory.h"
 #include "fake_driver.h"
 #include "fake_library.h"
+#include "jit/kernel.h"
 
-enum { DEADLOCK_SECONDS = 60 };
+enum { DEADLOCK_SECONDS = 150 };
 
 static const char definition[] = "return { inputs = {}, loss = function(t) return -t.logp end }";
 
@@ -205,6 +207,36 @@ static void modules_that_stay_are_told_of(void **state)
     assert_contains(lines, "could not be unloaded");
 }
 
+static flp_kernel_store *store;
+static const char variant[] = "linear_logp_combine.bm8.sm_90a";
+
+/* Of the same kernel, whose lock file would be waited for. */
+static void prebuild_again(void *user_data, flp_log_level level, const char *message)
+{
+    int compiled = 1;
+
+    (void)user_data;
+    (void)level;
+    if (keep(message) && strncmp(message, "compiled ", 9) == 0)
+        atomic_fetch_add(&failures, flp_kernel_store_prebuild(store, variant, &compiled, NULL) != FLP_OK || compiled);
+}
+
+static void a_kernels_lock_file_is_gone_when_it_is_told_of(void **state)
+{
+    const flp_context_options options = { .cache_directory = root, .system_cache_directories = "" };
+    const time_t begun = time(NULL);
+    int compiled;
+
+    (void)state;
+    flp_log_set_callback(prebuild_again, NULL);
+    assert_succeeds(flp_kernel_store_create(&options, &store));
+    assert_succeeds(flp_kernel_store_prebuild(store, variant, &compiled, NULL));
+    assert_int_equal(1, compiled);
+    assert_contains(lines, "compiled linear_logp_combine");
+    assert_in_range(time(NULL) - begun, 0, 30); /* half of what a lock is waited for */
+    flp_kernel_store_destroy(store);
+}
+
 static void lines_of_a_locked_thread_wait_for_its_last_unlock(void **state)
 {
     pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER, inner = PTHREAD_MUTEX_INITIALIZER;
@@ -244,6 +276,7 @@ int main(void)
         TEST(the_cpu_beside_a_gpu_is_told_of),
         TEST(threads_that_do_not_start_are_told_of),
         TEST(modules_that_stay_are_told_of),
+        TEST(a_kernels_lock_file_is_gone_when_it_is_told_of),
         TEST(lines_of_a_locked_thread_wait_for_its_last_unlock),
         TEST(a_line_leaves_error_message_and_errno_alone),
     };
