@@ -125,8 +125,8 @@ typedef struct {
     ROW("flags: got FLP_SCATTER without a row_index, wanted both", IS(X, row_index, 0), IS(X, flags, FLP_SCATTER | FLP_IGNORE_INDEX)),     \
     ROW("logits_rows: got -1, wanted 0 .. 268435456", IS(X, logits_rows, -1)),                                                             \
     ROW("logits_rows: got 268435457, wanted 0 .. 268435456", IS(X, logits_rows, (1 << 28) + 1)),                                           \
-    ROW("temperature: got -1, wanted 0 (for 1) or 2^-125 .. 2^125", IS_REAL(X, temperature, -1)),                                          \
-    ROW("temperature: got 1e-39", IS_REAL(X, temperature, 1e-39)), ROW("temperature: got 1e+39", IS_REAL(X, temperature, 1e39)),           \
+    ROW("temperature: got -1, wanted 0 (for 1) or 2^-64 .. 2^64", IS_REAL(X, temperature, -1)),                                          \
+    ROW("temperature: got 5e-20", IS_REAL(X, temperature, 5e-20)), ROW("temperature: got 2e+19", IS_REAL(X, temperature, 2e19)),           \
     ROW("temperature: got 2 beside row_temperature, wanted 0 or 1", IS_REAL(X, temperature, 2)),                                           \
     NEEDED(X, logits), NEEDED(X, target), PLAN_ROW("logits: got 0x", SHIFT(X, logits, 8)), ROW("target: got 0x", SHIFT(X, target, 4)),    \
     ROW("row_index: got 0x", SHIFT(X, row_index, 4)), MISALIGNED(X, row_temperature)
