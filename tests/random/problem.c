@@ -179,6 +179,8 @@ static void settle_rows(flp_random_problem *p)
         p->ignored_nan = 0;
     if (p->bad)
         p->check_targets = 0;
+    if (p->loss != FLP_RANDOM_LOSS_PLAIN && p->row_temperature == 3)
+        p->row_temperature = 1; /* exp(logp - old_logp) has no digits where logp has none before the point */
     if (p->row_temperature)
         p->temperature = 0;
 }
