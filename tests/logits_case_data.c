@@ -38,7 +38,7 @@ static size_t bytes_of(const flp_logits_case *c, flp_logits_role role)
     case FLP_LOGITS_GIVEN_ENTROPY: return c->problem.entropy ? results * 4 : 0;
     case FLP_LOGITS_ENTROPY: return all_results && c->problem.entropy ? results * 4 : 0;
     case FLP_LOGITS_ARGMAX: return all_results && c->problem.argmax ? results * 4 : 0;
-    case FLP_LOGITS_LSE: return all_results ? results * 4 : 0;
+    case FLP_LOGITS_LSE: return all_results && !(c->rows & FLP_LOGITS_LSE_UNWANTED) ? results * 4 : 0;
     case FLP_LOGITS_GRAD: return results * row;
     case FLP_LOGITS_LOGP: return c->rows & FLP_LOGITS_LOGP_UNWANTED ? 0 : results * 4;
     default: return results * 4;
@@ -106,6 +106,11 @@ static int is_ignored(const flp_logits_case *c, int64_t row)
     return c->rows & FLP_LOGITS_IGNORED && row % 3 == 2;
 }
 
+static int holds_nan(const flp_logits_case *c, int64_t row)
+{
+    return is_ignored(c, row) && !(c->rows & FLP_LOGITS_IGNORED_SOUND);
+}
+
 /* Outside the vocabulary: just so, far, and beyond 32 bits with low bits that look right. Index 0 .. 3 fit an int32. */
 static int64_t target_value(const flp_logits_case *c, int64_t row)
 {
@@ -130,7 +135,7 @@ static void fill_inputs(const flp_logits_case *c, flp_logits_data *data)
     for (int64_t i = 0; i < c->all_rows; i++) {
         const int64_t target = target_value(c, i);
         for (int64_t v = 0; v < c->problem.vocab; v++)
-            flp_reference_encode(c->problem.dtype, is_ignored(c, i) ? NAN : logit(c, i, v, target), logits, i * c->problem.logits_stride + v);
+            flp_reference_encode(c->problem.dtype, holds_nan(c, i) ? NAN : logit(c, i, v, target), logits, i * c->problem.logits_stride + v);
         if (c->problem.target_dtype == FLP_I32)
             ((int32_t *)data_of(data, FLP_LOGITS_TARGET))[i] = (int32_t)target;
         else

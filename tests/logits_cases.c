@@ -18,6 +18,8 @@ static const struct {
     { 40, 16401 }, { 2, 32768 }, { 1, 50257 }, { 3, 65536 }, { 1, 131072 },
 };
 
+#define IGNORED_SOUND (FLP_LOGITS_IGNORED | FLP_LOGITS_IGNORED_SOUND)
+
 /* Fields that are 0 take 21 rows, vocab 5003 (three segments of 16 bits), the dtypes in turn, int64 targets, ignore_index -100. */
 static const flp_logits_case edges[] = {
     { .name = "no rows", .problem = { .rows = -1, .argmax = 1, .entropy = 1 } },
@@ -25,6 +27,9 @@ static const flp_logits_case edges[] = {
     { .name = "logp only, ignored rows hold NaN", .rows = FLP_LOGITS_LOGP_ONLY | FLP_LOGITS_IGNORED },
     { .name = "all but logp", .rows = FLP_LOGITS_LOGP_UNWANTED | FLP_LOGITS_UNEVEN | FLP_LOGITS_IGNORED, .problem = { .argmax = 1, .entropy = 1 } },
     { .name = "lse alone", .rows = FLP_LOGITS_LOGP_UNWANTED },
+    { .name = "lse alone, some ignored", .rows = FLP_LOGITS_LOGP_UNWANTED | IGNORED_SOUND },
+    { .name = "entropy alone, some ignored", .rows = FLP_LOGITS_LOGP_UNWANTED | FLP_LOGITS_LSE_UNWANTED | IGNORED_SOUND, .problem = { .entropy = 1 } },
+    { .name = "argmax alone, some ignored", .rows = FLP_LOGITS_LOGP_UNWANTED | FLP_LOGITS_LSE_UNWANTED | IGNORED_SOUND, .problem = { .argmax = 1 } },
     { .name = "logp alone, of entropy and argmax", .rows = FLP_LOGITS_LOGP_ONLY | FLP_LOGITS_BAD_TARGETS, .problem = { .argmax = 1, .entropy = 1 } },
     { .name = "argmax", .problem = { .argmax = 1 } },
     { .name = "entropy", .problem = { .entropy = 1 } },

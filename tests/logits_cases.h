@@ -41,6 +41,8 @@ enum {
     FLP_LOGITS_NO_LOGP = 512,     /* the backward has lse alone */
     FLP_LOGITS_INFINITE_TEMPERATURES = 1024, /* of every second row; with row temperatures */
     FLP_LOGITS_LOGP_UNWANTED = 2048, /* logp is not asked for */
+    FLP_LOGITS_LSE_UNWANTED = 4096,
+    FLP_LOGITS_IGNORED_SOUND = 8192, /* with IGNORED: such a row holds what others do, and its results but logp are theirs */
     FLP_LOGITS_NONE_IGNORED = 256 /* zeroed arguments: ignore_index is 0 without its flag, and some targets are 0 */
 };
 
