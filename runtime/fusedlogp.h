@@ -288,7 +288,7 @@ typedef enum { /* gradients that are added to what stands there, in fp32 before 
  *     grad_hidden = dlogit . weight,   grad_weight = dlogit^T . hidden,   grad_bias[v] = sum_i dlogit[i][v]
  *
  * The logits are computed anew. On a GPU path dlogit is rounded to the dtype of the inputs (fp16: scaled by a power of two first; what lies
- * below 2^-29 of the call's largest finite upstream gradient loses digits). Sums are in fp32, each gradient is rounded once, and all repeat bit for
+ * below 2^-28 of the call's largest finite upstream gradient loses digits). Sums are in fp32, each gradient is rounded once, and all repeat bit for
  * bit; a row of grad_hidden depends neither on N nor on other rows. With logits of 1e5 and more the fp32 lse is too coarse for p: there a plan with
  * its forward, or linear_cross_entropy, hands over more. */
 typedef struct {

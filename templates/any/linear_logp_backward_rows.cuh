@@ -4,7 +4,7 @@
 // A row counts when its target is neither ignored nor outside the vocabulary. Rows that count stand close together in what follows, so
 // the others cost nothing and whatever their hidden holds goes nowhere. Where the derivatives are stored in fp16 (scales), they are
 // multiplied by a power of two that takes the largest finite upstream gradient, which none of them exceeds, to 2^14 .. 2^15, and the products by its
-// inverse; below 2^-29 of that gradient they lose digits.
+// inverse; below 2^-28 of that gradient they lose digits.
 //
 // p comes as 2^x of the distance x from an integer: what is left of the log2 of the row's sum goes into the factors. Of the target, whose 1 - p would
 // lose its digits where it is likely, the derivative is computed here, where logp is known.

@@ -179,7 +179,7 @@ static void an_operators_problems_are_right(void **state)
         const int64_t most = suite.seconds > 0 ? TIMED_BATCH : BATCH, left = suite.problems - done; /* time may end while a batch is made */
         int i = 0;
         make_batch(b, (flp_random_operator)operator, done, (int)(left < most ? left : most));
-        for (; i < b->count && !is_over(done, failed, started); i++, done++) {
+        for (; i < b->count && failed < suite.most_failures; i++, done++) { /* what is made is run, whatever the time */
             show_progress(&b->problem[i], done, failed, started);
             if (run_state(&b->problem[i], b->state[i], message))
                 continue;
