@@ -53,6 +53,10 @@ static void expect_nearest_even(uint16_t (*narrow)(float), flp_dtype dtype, uint
         assert_int_equal(narrow(-middle), even | 0x8000);
         assert_int_equal(narrow(nextafterf(middle, 0)), low);
         assert_int_equal(narrow(nextafterf(middle, INFINITY)), high);
+        assert_int_equal(narrow(-nextafterf(middle, 0)), low | 0x8000);
+        assert_int_equal(narrow(-nextafterf(middle, INFINITY)), high | 0x8000);
+        assert_int_equal(narrow(nextafterf((float)below, INFINITY)), low);
+        assert_int_equal(narrow(nextafterf((float)above, 0)), high);
     }
 }
 
@@ -67,6 +71,11 @@ static void what_is_too_large_becomes_infinite(void **state)
 {
     (void)state;
     assert_int_equal(flp_convert_f32_to_f16(65519.99f), 0x7bff);
+    assert_int_equal(flp_convert_f32_to_f16(nextafterf(65520, 0)), 0x7bff);
+    assert_int_equal(flp_convert_f32_to_f16(-nextafterf(65520, 0)), 0xfbff);
+    assert_int_equal(flp_convert_f32_to_f16(nextafterf(65520, INFINITY)), 0x7c00);
+    assert_int_equal(flp_convert_f32_to_bf16(0x1.fefffep127f), 0x7f7f); /* below the middle of the largest and 2^128 */
+    assert_int_equal(flp_convert_f32_to_bf16(0x1.ffp127f), 0x7f80);
     assert_int_equal(flp_convert_f32_to_f16(65520), 0x7c00);
     assert_int_equal(flp_convert_f32_to_f16(-1e30f), 0xfc00);
     assert_int_equal(flp_convert_f32_to_f16(INFINITY), 0x7c00);

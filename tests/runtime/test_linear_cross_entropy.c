@@ -264,6 +264,8 @@ static void every_argument_is_checked_and_named(void **state)
     REFUSED(args.weight = weight + 4, "weight: got 0x");
     REFUSED(args.bias = NULL, "bias: got NULL");
     REFUSED(args.target = (char *)target + 4, "wanted a multiple of 8 bytes");
+    REFUSED(args.row_temperature = (float *)((char *)tokens + 2), "row_temperature: got 0x");
+    REFUSED(args.loss = (float *)((char *)tokens + 2), "loss: got 0x");
     REFUSED(args.temperature = -1, "temperature: got -1");
     REFUSED(args.class_weights = NULL, "class_weights: got NULL");
     REFUSED(args.token_weights = NULL, "token_weights: got NULL");

@@ -153,7 +153,9 @@ static void every_argument_is_checked_and_named(void **state)
     REFUSED(args.target = (char *)target + 4, "wanted a multiple of 8 bytes");
     REFUSED(args.temperature = -1, "temperature: got -1");
     REFUSED((args.temperature = 2, args.row_temperature = g), "temperature: got 2 beside row_temperature");
+    REFUSED(args.row_temperature = (float *)((char *)g + 2), "row_temperature: got 0x");
     REFUSED(args.lse = NULL, "lse: got NULL");
+    REFUSED(args.lse = (float *)((char *)g + 2), "lse: got 0x");
     REFUSED(args.logp = (float *)((char *)g + 2), "logp: got 0x");
     REFUSED(args.g_logp = NULL, "g_logp: got NULL");
     REFUSED(args.g_logp = (float *)((char *)g + 2), "wanted a multiple of 4 bytes");
