@@ -83,11 +83,14 @@ static int has_infinite_sum(const flp_random_linear *linear, int64_t i)
     return M_LOG2E * sum / flp_random_linear_temperature(linear, i) > FLT_MAX;
 }
 
-/* A loss of all logits may be infinite there. */
+/* A loss of all logits may be infinite there; and a sum of losses, where one of them is about as large as fp32 can be. */
 static void allow_infinite_losses(flp_random_linear *linear)
 {
     const flp_random_problem *p = linear->problem;
 
+    for (int64_t i = 0; i < p->n; i++)
+        if (fabs(linear->loss.loss[i]) > FLT_MAX / 4)
+            linear->loss.total_error = INFINITY;
     if (p->softcap > 0 || !((p->smoothing && p->label_smoothing > 0) || p->loss == FLP_RANDOM_LOSS_OWN))
         return;
     for (int64_t i = 0; i < p->n; i++)
