@@ -54,13 +54,13 @@ template <class Config> __device__ __forceinline__ void held_rows(const LogitsLo
         int next_number = number + step;
         LogitsRow<Config> next = LogitsRow<Config>::find(params, min(next_number, count - 1));
         auto words = next.load_target(params);
-        float target_logit = load_target_logit(params, row);
+        auto target_logit = load_target_logit(params, row);
         LogitsScale scale = row.scale(params);
         LogitsSums sums = {0, 0, 0, 0, 0};
         if (row.is_read(params)) sums = segment.statistics(scale, row.logits(params), 0, row.target);
         next.take_target(params, words);
         if (next_number < count && next.is_read(params)) segment.load(next.logits(params), 0, params.vocab);
-        finish_row(params, row, number, sums, scale, target_logit, true);
+        finish_row(params, row, number, sums, scale, to_float(target_logit), true);
         if (next_number >= count) return;
         row = next;
         number = next_number;
@@ -90,7 +90,8 @@ template <class Config> __device__ __forceinline__ void shared_rows(const Logits
         words = next.load_target(params);
         int set = turn & (units.size - 1), place = units.team * units.size + set;
         bool finishes = is_whole && units.member == set;
-        float target_logit = finishes && lane_index() == 0 ? load_target_logit(params, row) : 0;
+        typename Config::element target_logit = {};
+        if (finishes) target_logit = load_target_logit(params, row);
         LogitsSlots slots = is_whole ? shared_slots(shared.sums, place, 0) : scratch_slots<Config>(params, unit.number);
         int s = unit.first;
         for (bool is_last = false; !is_last; s += units.size) {
@@ -109,7 +110,7 @@ template <class Config> __device__ __forceinline__ void shared_rows(const Logits
             if (lane_index() == 0) mbarrier_arrive(shared_address(&shared.met[place]));
             if (finishes) mbarrier_wait(shared_address(&shared.met[place]), turn >> params.team_log2 & 1);
             if (finishes && first + units.team < units.count) {
-                finish_row(params, row, unit.number, slots, target_logit, true);
+                finish_row(params, row, unit.number, slots, to_float(target_logit), true);
                 warp_barrier(); // all lanes have read the sums: the next row's may take their place
             }
         }

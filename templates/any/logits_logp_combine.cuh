@@ -4,7 +4,7 @@ template <class Config> __device__ __forceinline__ void logits_logp_combine(cons
     int number = blockIdx.x * (Config::threads / 32) + warp_index();
     if (number >= params.rows) return;
     LogitsRow<Config> row(params, number); // inputs: they were there before the kernel that left the sums
-    float target_logit = load_target_logit(params, row);
+    auto target_logit = load_target_logit(params, row);
     wait_for_previous_kernel();
-    finish_row(params, row, number, scratch_slots<Config>(params, number), target_logit, true);
+    finish_row<4>(params, row, number, scratch_slots<Config>(params, number), to_float(target_logit), true);
 }

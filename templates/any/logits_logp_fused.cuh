@@ -55,7 +55,7 @@ template <class Config> __device__ __forceinline__ void logits_logp_fused(const 
         int number = is_row ? base + team : 0;
         LogitsRow<Config> row(params, number);
         LogitsScale scale = row.scale(params);
-        float target_logit = is_row ? load_target_logit(params, row) : 0;
+        float target_logit = is_row ? to_float(load_target_logit(params, row)) : 0;
         OwnSegments<Config> segments(shared, member, stride);
         if (is_row && row.is_read(params))
             for (int s = member; s < params.segments; s += stride) {

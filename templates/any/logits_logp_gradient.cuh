@@ -36,7 +36,7 @@ template <class Config> __device__ __forceinline__ void logits_logp_gradient(con
         Segment segment;
         if (row.target >= 0) segment.load(row.logits(params), s, params.vocab);
         bool has_target = owns_target(row, s);
-        float target_logit = has_target ? load_target_logit(params, row) : 0;
+        float target_logit = has_target ? to_float(load_target_logit(params, row)) : 0;
         LogitsScale scale = row.scale(params);
         LogitsNormaliser normaliser = {0, 0, 0, 0};
         if (row.target >= 0) normaliser = load_normaliser(params, row, number, scale);

@@ -76,6 +76,9 @@ __device__ __forceinline__ float to_float(f16 x) {
     return y;
 }
 
+// A condition behind which instructions need not lie at hand.
+__device__ __forceinline__ bool rarely(bool condition) { return __builtin_expect(condition, false); }
+
 // Keeps loads below it from being gathered above it, where they would all need registers at once.
 __device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }
 

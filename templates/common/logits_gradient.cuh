@@ -151,7 +151,7 @@ __device__ __forceinline__ void write_gradients(const LogitsLogpParams &params, 
     constexpr int columns = Segment<Config>::columns;
     typename Config::element *to = row.gradients(params) + (i64)index * columns;
     segment.left = min(params.vocab - index * columns, columns);
-    if (factors.large) {
+    if (rarely(factors.large)) {
         warp_barrier(); // in place other lanes have read what this one writes
         write_large_gradients<Config>(row.logits(params) + (i64)index * columns, to, segment.left, scale, factors);
         warp_barrier(); // another lane may own the target's column

@@ -1,5 +1,5 @@
 // Merges the segments of a row, by one warp: lane l takes segments l, l + 32, ... in turn, then the lanes merge pairwise. The order depends on
-// the number of segments only.
+// the number of segments only. A warp comes here once a row, with instructions that are not at hand: few of them count for more than few passes.
 // Config: has_entropy, wants_argmax
 struct LogitsSlots {
     float2 *partial; // [segments]: origin (-inf: nothing but -inf), sum
@@ -7,47 +7,26 @@ struct LogitsSlots {
     float *moment;   // [segments]
 };
 
-template <class Config>
+// under_way: a lane's loads at once, where they come from far.
+template <class Config, int under_way = 1>
 __device__ __forceinline__ LogitsSums merge_segments(const LogitsSlots &from, int segments, const LogitsScale &scale) {
-    constexpr int batch = 4; // loads under way at once
     LogitsSums row = {-infinity, 0, 0, -infinity, 0x7fffffff};
-    if (segments == 1) { // what the general way would give
-        row = {from.partial[0].x, from.partial[0].y, Config::has_entropy ? from.moment[0] : 0, 0, 0};
-        if constexpr (Config::wants_argmax) {
-            row.best = from.best[0].x;
-            row.best_index = __float_as_int(from.best[0].y);
+#pragma unroll under_way
+    for (int at = lane_index(); at < segments; at += 32) row.origin = fmaxf(row.origin, from.partial[at].x);
+    row.origin = warp_largest(row.origin);
+    float k = power_of(row.origin, scale);
+    bool large = is_large(k);
+#pragma unroll under_way
+    for (int at = lane_index(); at < segments; at += 32) {
+        float2 part = from.partial[at];
+        float moment = Config::has_entropy ? from.moment[at] : 0;
+        if (part.x != -infinity) { // else the sum is 0 or NaN
+            float change = large ? distance_from<true>(part.x, row.origin, scale) : power_of(part.x, scale) - k, power = exp2_approximate(change);
+            part.y *= power;
+            if constexpr (Config::has_entropy) moment = fmaf(part.y, fmaxf(change, lowest_power), moment * power);
         }
-        return row;
-    }
-    for (int first = 0; first < segments; first += 32 * batch) {
-        float2 part[batch];
-        float moment[batch];
-        int rounds = (segments - first + 31) / 32; // of the batch, some may be empty
-#pragma unroll
-        for (int i = 0; i < batch; i++) {
-            int at = first + 32 * i + lane_index();
-            part[i] = at < segments ? from.partial[at] : make_float2(-infinity, 0);
-            moment[i] = Config::has_entropy && at < segments ? from.moment[at] : 0;
-        }
-        float largest = row.origin;
-#pragma unroll
-        for (int i = 0; i < batch; i++) largest = fmaxf(largest, part[i].x);
-        largest = warp_largest(largest);
-        auto rescale = [&](float origin, float &sum, float &moment) {
-            if (origin == -infinity) return; // the sum is 0 or NaN
-            float change = origin_distance(origin, largest, scale), power = exp2_approximate(change);
-            sum *= power;
-            if constexpr (Config::has_entropy) moment = fmaf(sum, fmaxf(change, lowest_power), moment * power);
-        };
-        rescale(row.origin, row.sum, row.moment);
-        row.origin = largest;
-#pragma unroll
-        for (int i = 0; i < batch; i++) {
-            if (i >= rounds) break;
-            rescale(part[i].x, part[i].y, moment[i]);
-            row.sum += part[i].y;
-            row.moment += moment[i];
-        }
+        row.sum += part.y;
+        row.moment += moment;
     }
     for (int m = 16; m > 0; m /= 2) {
         row.sum += shuffle_xor(row.sum, m);
@@ -96,15 +75,17 @@ __device__ __forceinline__ LogitsNormaliser finish_row(const LogitsLogpParams &p
     return normaliser;
 }
 
-template <class Config>
+template <int under_way = 1, class Config>
 __device__ __forceinline__ LogitsNormaliser finish_row(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number,
                                                        const LogitsSlots &slots, float target_logit, bool writes) {
     LogitsSums sums = {0, 0, 0, 0, 0};
     LogitsScale scale = row.scale(params);
-    if (row.is_read(params)) sums = merge_segments<Config>(slots, params.segments, scale);
+    if (row.is_read(params)) sums = merge_segments<Config, under_way>(slots, params.segments, scale);
     return finish_row(params, row, number, sums, scale, target_logit, writes);
 }
 
-template <class Config> __device__ __forceinline__ float load_target_logit(const LogitsLogpParams &params, const LogitsRow<Config> &row) {
-    return row.target >= 0 ? to_float(row.logits(params)[row.target]) : 0;
+// As it lies in memory: whoever converts it waits for it.
+template <class Config>
+__device__ __forceinline__ typename Config::element load_target_logit(const LogitsLogpParams &params, const LogitsRow<Config> &row) {
+    return row.target >= 0 ? row.logits(params)[row.target] : typename Config::element{};
 }

@@ -90,12 +90,6 @@ __device__ __forceinline__ float distance(float z, float origin, const LogitsSca
     return is_large(k) ? distance_from<true>(z, origin, scale) : distance_from<false>(z, k, scale);
 }
 
-// k of `from` less that of a larger origin.
-__device__ __forceinline__ float origin_distance(float from, float to, const LogitsScale &scale) {
-    float to_k = power_of(to, scale);
-    return is_large(to_k) ? (from - to) * scale.scale : power_of(from, scale) - to_k;
-}
-
 // Of a row without its target: sum of 2^(z2 - k), and of that times (z2 - k).
 struct LogitsSums {
     float origin, sum, moment; // origin -inf: nothing but -inf
@@ -160,7 +154,7 @@ struct LogitsNormaliser {
 
 template <class Config>
 __device__ __forceinline__ void count_bad_target(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number) {
-    if (row.target == row.bad) tally_bad_target(params.target_errors, number);
+    if (rarely(row.target == row.bad)) tally_bad_target(params.target_errors, number);
 }
 
 // One thread writes the results.

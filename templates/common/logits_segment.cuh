@@ -141,19 +141,16 @@ template <class Config> struct Segment {
                     if (column(j) + i >= left || (is_here && own == j * 32 * elements + i)) gone[at / 32] |= 1u << at % 32;
                 }
         } else if (is_here) {
-            // All lanes agree on the vector and the word, so that only these are looked at.
             constexpr int bits = 8 * sizeof(Element);
-            int vector = place / (32 * elements), word = place % elements * bits / 32, lane = place / elements % 32;
-            u32 part = (bits == 32 ? 0xffffffffu : 0xffffu) << place * bits % 32;
-            if (lane != lane_index()) part = 0;
+            int vector = place / elements % 32 == lane_index() ? place / (32 * elements) : -1, word = place % elements * bits / 32;
+            u32 part = (bits == 32 ? 0xffffffffu : 0xffffu) << place * bits % 32, parts[4];
 #pragma unroll
-            for (int j = 0; j < vectors; j++) {
-                if (j != vector) continue;
-                keep_order(); // a branch, not a predicate for each word
+            for (int i = 0; i < 4; i++) parts[i] = i == word ? part : 0;
+#pragma unroll
+            for (int j = 0; j < vectors; j++)
 #pragma unroll
                 for (int i = 0; i < 4; i++)
-                    if (i == word) data[j].words[i] = (data[j].words[i] & ~part) | (minus_infinity_word<Element> & part);
-            }
+                    if (j == vector) data[j].words[i] = (data[j].words[i] & ~parts[i]) | (minus_infinity_word<Element> & parts[i]);
         }
     }
 
@@ -248,7 +245,7 @@ template <class Config> struct Segment {
             if (is_exact) break;
             is_exact = !(sums.sum < safe_sum) || !(fabsf(power_of(sums.origin, scale)) < large_power / 2);
         } while (is_exact);
-        if (is_exact && sums.origin != -infinity && is_large(power_of(sums.origin, scale)))
+        if (rarely(is_exact) && sums.origin != -infinity && is_large(power_of(sums.origin, scale)))
             add_large_powers(logits + first, target - first, scale, sums);
         forget_floats();
         if constexpr (Config::wants_argmax) find_best(first, sums);

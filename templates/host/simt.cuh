@@ -62,6 +62,7 @@ __device__ __forceinline__ float to_float(f16 x) {
     return x.bits >> 15 ? -size : size;
 }
 
+__device__ __forceinline__ bool rarely(bool condition) { return __builtin_expect(condition, false); }
 __device__ __forceinline__ void keep_order() {}
 __device__ __forceinline__ void settle(float &) {}
 __device__ __forceinline__ void forget(u32 &) {}

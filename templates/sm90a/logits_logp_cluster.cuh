@@ -48,9 +48,9 @@ template <class Config> struct SharedRow {
         if constexpr (Config::wants_argmax) exchange_store(to.best + s, make_float2(sums.best, __int_as_float(sums.best_index)), 0, met());
     }
 
-    __device__ __forceinline__ void finish(float target_logit) const {
+    __device__ __forceinline__ void finish(typename Config::element target_logit) const {
         if (segments() > 0) mbarrier_wait(met(), 0);
-        finish_row(params, row, number(), shared_slots(shared.sums, 0, 0), target_logit, true);
+        finish_row(params, row, number(), shared_slots(shared.sums, 0, 0), to_float(target_logit), true);
     }
 };
 
@@ -65,7 +65,8 @@ template <class Config> __device__ __forceinline__ void logits_logp_cluster(cons
     if (s < segments) shared.load(segment, s);
     shared.start();
     shared.row.take_target(params, words);
-    float target_logit = finishes ? load_target_logit(params, shared.row) : 0;
+    typename Config::element target_logit = {};
+    if (finishes) target_logit = load_target_logit(params, shared.row);
     while (s < segments) {
         LogitsSums sums = segment.statistics(shared.row.scale(params), shared.row.logits(params), s, shared.row.target);
         int next = s + SharedRow<Config>::stride;

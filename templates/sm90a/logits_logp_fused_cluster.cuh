@@ -162,7 +162,7 @@ template <class Config> struct ClusterRows {
     // What memory says of a row, a lane the next 32 turns' rows each.
     __device__ __forceinline__ RowRecord<Config> look_up(int turn) const {
         LogitsRow<Config> row(params, number(min(turn, turns - 1)));
-        return {row, row.scale(params).scale, load_target_logit(params, row), load_upstream(params, row), {0, false, 0, 0, 0}};
+        return {row, row.scale(params).scale, to_float(load_target_logit(params, row)), load_upstream(params, row), {0, false, 0, 0, 0}};
     }
 
     // The lane that has looked the row up puts it where the workers find it.
