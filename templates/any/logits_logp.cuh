@@ -11,27 +11,39 @@ template <class Config> struct RowsStorage {
     u64 met[warps]; // all sums of a row
 };
 
+// Units are rows, or with few rows the parts of each in turn. Finding the next one takes no branch: there the compiler would wait for the logits
+// under way.
 template <class Config> struct LogitsUnits {
     using Segment = Segment<Config>;
     struct Unit {
-        int number;     // of the row
-        int first, end; // of its segments this warp's are first, first + size, ... below end
+        int number, part; // of the row (the last one's is followed by units of nothing); which part of it
+        int first, end;   // of its segments this warp's are first, first + size, ... below end
     };
     const LogitsLogpParams &params;
     int size, team, member; // warps that share a unit; which of the block's teams, which of the team
-    int count, step;        // units: rows, or with few rows parts of one
-    int part_segments;
+    int part_segments, step_rows, step_parts;
 
     __device__ __forceinline__ explicit LogitsUnits(const LogitsLogpParams &params)
         : params(params), size(1 << params.team_log2), team(warp_index() >> params.team_log2), member(warp_index() & (size - 1)),
-          count((int)params.rows * params.parts), step(gridDim.x * (Config::threads / 32 >> params.team_log2)),
-          part_segments(params.parts == 1 ? params.segments : (params.segments + params.parts - 1) / params.parts) {}
+          part_segments((params.segments + params.parts - 1) / params.parts), step_rows(gridDim.x * teams() / params.parts),
+          step_parts(gridDim.x * teams() % params.parts) {}
 
-    __device__ __forceinline__ Unit at(int unit) const {
-        if (unit >= count) return {(int)params.rows - 1, 0, 0};
-        if (params.parts == 1) return {unit, member, params.segments};
-        int number = unit / params.parts, first = (unit - number * params.parts) * part_segments;
-        return {number, first + member, min(first + part_segments, params.segments)};
+    __device__ __forceinline__ int teams() const { return Config::threads / 32 >> params.team_log2; }
+    __device__ __forceinline__ int rows() const { return (int)params.rows; }
+    __device__ __forceinline__ Unit at(int number, int part) const {
+        int from = part * part_segments;
+        return {number, part, from + member, number < rows() ? min(from + part_segments, params.segments) : 0};
+    }
+    __device__ __forceinline__ Unit first() const {
+        int unit = blockIdx.x * teams() + team, number = unit / params.parts;
+        return at(number, unit - number * params.parts);
+    }
+    __device__ __forceinline__ Unit behind(const Unit &unit) const {
+        int part = unit.part + step_parts, carry = part >= params.parts;
+        return at(unit.number + step_rows + carry, part - carry * params.parts);
+    }
+    __device__ __forceinline__ LogitsRow<Config> find_row(const Unit &unit) const {
+        return LogitsRow<Config>::find(params, min(unit.number, rows() - 1));
     }
     // Of few rows an ignored one costs less than to wait for its target.
     __device__ __forceinline__ void leave_out_ignored(Unit &unit, const LogitsRow<Config> &row) const {
@@ -54,13 +66,15 @@ template <class Config> __device__ __forceinline__ void held_rows(const LogitsLo
         int next_number = number + step;
         LogitsRow<Config> next = LogitsRow<Config>::find(params, min(next_number, count - 1));
         auto words = next.load_target(params);
-        auto target_logit = load_target_logit(params, row);
+        auto target_element = load_target_logit(params, row);
         LogitsScale scale = row.scale(params);
         LogitsSums sums = {0, 0, 0, 0, 0};
         if (row.is_read(params)) sums = segment.statistics(scale, row.logits(params), 0, row.target);
+        float target_logit = to_float(target_element);
+        settle(target_logit); // loads are waited for together: before the next row's
         next.take_target(params, words);
         if (next_number < count && next.is_read(params)) segment.load(next.logits(params), 0, params.vocab);
-        finish_row(params, row, number, sums, scale, to_float(target_logit), true);
+        finish_row(params, row, number, sums, scale, target_logit, true);
         if (next_number >= count) return;
         row = next;
         number = next_number;
@@ -72,9 +86,8 @@ template <class Config> __device__ __forceinline__ void shared_rows(const Logits
     using Segment = Segment<Config>;
     LogitsUnits<Config> units(params);
     bool is_whole = params.parts == 1;
-    int first = blockIdx.x * (units.step / gridDim.x);
-    typename LogitsUnits<Config>::Unit unit = units.at(first + units.team);
-    LogitsRow<Config> row = LogitsRow<Config>::find(params, unit.number);
+    typename LogitsUnits<Config>::Unit unit = units.first();
+    LogitsRow<Config> row = units.find_row(unit);
     typename LogitsRow<Config>::TargetWords words = row.load_target(params);
     Segment segment;
     allow_next_kernel();
@@ -83,15 +96,16 @@ template <class Config> __device__ __forceinline__ void shared_rows(const Logits
     if (is_whole) row.take_target(params, words);
     units.leave_out_ignored(unit, row);
     if (unit.first < unit.end) units.load(segment, row.logits(params), unit.first);
-    for (int turn = 0; first < units.count; first += units.step, turn++) {
-        if (!is_whole) row.take_target(params, words); // its logits are under way
-        auto next_unit = units.at(first + units.step + units.team);
-        LogitsRow<Config> next = LogitsRow<Config>::find(params, next_unit.number);
+    if (!is_whole) row.take_target(params, words); // its logits are under way
+    for (int turn = 0; unit.number < units.rows(); turn++) {
+        auto next_unit = units.behind(unit);
+        LogitsRow<Config> next = units.find_row(next_unit);
         words = next.load_target(params);
         int set = turn & (units.size - 1), place = units.team * units.size + set;
         bool finishes = is_whole && units.member == set;
-        typename Config::element target_logit = {};
-        if (finishes) target_logit = load_target_logit(params, row);
+        typename Config::element target_element = {};
+        if (finishes) target_element = load_target_logit(params, row);
+        float target_logit = 0;
         LogitsSlots slots = is_whole ? shared_slots(shared.sums, place, 0) : scratch_slots<Config>(params, unit.number);
         int s = unit.first;
         for (bool is_last = false; !is_last; s += units.size) {
@@ -99,7 +113,10 @@ template <class Config> __device__ __forceinline__ void shared_rows(const Logits
             if (s < unit.end) sums = segment.statistics(row.scale(params), row.logits(params), s, row.target);
             is_last = s + units.size >= unit.end;
             if (is_last) {
-                if (is_whole) next.take_target(params, words);
+                // Loads are waited for together, so what came with this unit's logits is taken before the next one's are asked for.
+                target_logit = to_float(target_element);
+                settle(target_logit);
+                next.take_target(params, words);
                 units.leave_out_ignored(next_unit, next);
             }
             if (!is_last || next_unit.first < next_unit.end)
@@ -108,9 +125,9 @@ template <class Config> __device__ __forceinline__ void shared_rows(const Logits
         }
         if (is_whole) {
             if (lane_index() == 0) mbarrier_arrive(shared_address(&shared.met[place]));
-            if (finishes) mbarrier_wait(shared_address(&shared.met[place]), turn >> params.team_log2 & 1);
-            if (finishes && first + units.team < units.count) {
-                finish_row(params, row, unit.number, slots, to_float(target_logit), true);
+            if (finishes) {
+                mbarrier_wait(shared_address(&shared.met[place]), turn >> params.team_log2 & 1);
+                finish_row(params, row, unit.number, slots, target_logit, true);
                 warp_barrier(); // all lanes have read the sums: the next row's may take their place
             }
         }

@@ -50,17 +50,26 @@ template <class Config> struct Segment {
             for (int j = 0; j < vectors; j++) data[j] = load_logits<Config>(from + column(j));
             return;
         }
+        constexpr u32 none = minus_infinity_word<Element>;
 #pragma unroll
         for (int j = 0; j < vectors; j++) {
-            int valid = left - column(j);
-            if (valid >= elements) {
-                data[j] = load_logits<Config>(from + column(j));
-            } else {
-                data[j] = Vector{{0, 0, 0, 0}};
-                if (valid > 0) data[j] = load_some(from + column(j), valid); // few rows end within a vector
-                cut(data[j], valid);
-            }
+            data[j] = Vector{{none, none, none, none}};
+            if (left - column(j) >= elements) data[j] = load_logits<Config>(from + column(j));
         }
+        load_last(from);
+    }
+
+    // Of rows that end within a vector, as few do: it is one lane's, which all lanes then look for, instead of looking at each vector's end.
+    __device__ __forceinline__ void load_last(const Element *from) {
+        int rest = left % elements, at = left - rest, vector = at / (32 * elements);
+        if (rest == 0) return;
+        if (at / elements % 32 != lane_index()) vector = -1;
+        Vector last = load_some(from + at, vector >= 0 ? rest : 0);
+        cut(last, rest);
+#pragma unroll
+        for (int j = 0; j < vectors; j++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) data[j].words[i] = j == vector ? last.words[i] : data[j].words[i];
     }
 
     // The vectors in which the segment lies; of those at a row's ends, the row's elements. rest: columns of the row from here on.

@@ -122,31 +122,49 @@ template <class Config> struct RowStatistics {
         for (int i = 0; i < some; i++) largest[(i >> 1) & 1] = fmaxf(largest[(i >> 1) & 1], z[i]);
     }
 
-    // Whether one of the warp's rows has its target in this tile, or is large: few tiles' do, so one vote asks for both.
-    __device__ __forceinline__ bool is_special(int first_column) const {
+    // Whether the thread's columns of this tile are around a row's target.
+    __device__ __forceinline__ bool is_near_target(int first_column) const {
         int first = thread_column(first_column);
-        return warp_any((unsigned)columns_left(first, target[0]) < Config::fragment_columns ||
-                        (unsigned)columns_left(first, target[1]) < Config::fragment_columns || is_large(offset[0]) || is_large(offset[1]));
+        return (unsigned)columns_left(first, target[0]) < Config::fragment_columns ||
+               (unsigned)columns_left(first, target[1]) < Config::fragment_columns;
     }
 
-    // Out of the row it goes; stores: to the combine, as it is, with the scale that makes it z2.
+    static constexpr int part = count < 16 ? count : 16, parts = count / part;
+    static_assert(count % part == 0 && parts <= 32, "a bit each");
+    // The parts of the accumulators in which one of the warp's rows has its target, given where it is from the thread's first column on.
+    __device__ __forceinline__ static u32 find_parts(const int (&local)[2]) {
+        u32 found = 0;
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            if ((unsigned)local[h] < Config::fragment_columns) found |= 1u << local[h] / (2 * part);
+        return warp_or(found);
+    }
+
+    // Out of the row it goes; stores: to the combine, as it is, with the scale that makes it z2. Instructions that few tiles need are not at hand, so
+    // only the parts of the accumulators that have a target are looked at.
     template <bool stores>
     __device__ __forceinline__ void take_target(const LinearLogpParams &params, float (&z)[count], const float (&scale)[2], int first_column) {
         int local[2] = {columns_left(thread_column(first_column), target[0]), columns_left(thread_column(first_column), target[1])};
-        if constexpr (stores) {
-            float logit[2] = {0, 0};
+        u32 found = find_parts(local);
+        float logit[2] = {0, 0};
 #pragma unroll
-            for (int i = 0; i < count; i++)
-                if (local[(i >> 1) & 1] == place(i)) logit[(i >> 1) & 1] = z[i];
+        for (int p = 0; p < parts; p++) {
+            if (!(found >> p & 1)) continue;
+#pragma unroll
+            for (int i = p * part; i < (p + 1) * part; i++) {
+                int h = (i >> 1) & 1;
+                if (local[h] != place(i)) continue;
+                logit[h] = z[i];
+                z[i] = -infinity;
+            }
+        }
+        if constexpr (stores) {
 #pragma unroll
             for (int h = 0; h < 2; h++) {
                 bool mine = (unsigned)local[h] < Config::fragment_columns && local[h] % 8 < 2;
                 if (mine) params.target_logit[row(h)] = make_float2(logit[h], scale[h]);
             }
         }
-#pragma unroll
-        for (int i = 0; i < count; i++)
-            if (local[(i >> 1) & 1] == place(i)) z[i] = -infinity;
     }
 
     template <int some> __device__ __forceinline__ void take_maximum(const float (&z)[count], const float (&scale)[2], const bool (&wanted)[2]) {
@@ -170,7 +188,7 @@ template <class Config> struct RowStatistics {
     // The logits of a large row become its z2, and its scale 1: a second time changes nothing.
     __device__ __forceinline__ void multiply_large(float (&z)[count], float (&scale)[2]) const {
         bool large[2] = {is_large(offset[0]), is_large(offset[1])};
-        if (!warp_any(large[0] || large[1])) return;
+        if (!rarely(warp_any(large[0] || large[1]))) return;
 #pragma unroll
         for (int i = 0; i < count; i++)
             if (large[(i >> 1) & 1]) z[i] = finite_product(z[i], scale[(i >> 1) & 1]);
@@ -239,8 +257,7 @@ template <class Config> struct RowStatistics {
         load_scale(params, scale);
 #pragma unroll
         for (int i = 0; i < count; i += piece) transform<piece>(params, &z[i], scale, column_at(first_column, place(i)));
-        bool may_be_large = is_special(first_column);
-        if (may_be_large) take_target<true>(params, z, scale, first_column);
+        if (rarely(warp_any(is_near_target(first_column)))) take_target<true>(params, z, scale, first_column);
 
         float tile_sum[2], tile_moment[2];
         bool wanted[2] = {true, true};
@@ -249,12 +266,15 @@ template <class Config> struct RowStatistics {
             if (first) take_maximum<first_look>(z, scale, wanted);
         }
         do {
-            if (refresh) take_maximum<count>(z, scale, wanted);
-            if (may_be_large || first || refresh) multiply_large(z, scale);
+            if (refresh) {
+                take_maximum<count>(z, scale, wanted);
+                multiply_large(z, scale);
+            }
             add_exponentials(z, scale, tile_sum, tile_moment);
             if (refresh) break;
+            // A row without an offset or of a large one is not done either: with no question asked before the sums, other rows pay nothing for it.
 #pragma unroll
-            for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || offset[h] == -infinity;
+            for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || !(fabsf(offset[h]) < large_offset);
             refresh = warp_any(wanted[0] || wanted[1]);
         } while (refresh);
 #pragma unroll

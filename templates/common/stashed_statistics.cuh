@@ -74,16 +74,20 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
     __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&z)[count], int first_column, Store store) {
         float scale[2];
         transform_all(params, z, scale, first_column);
-        bool may_be_large = Base::is_special(first_column);
-        if (may_be_large) Base::template take_target<true>(params, z, scale, first_column);
+        // What is kept needs the z2 of large rows before the sums.
+        if (rarely(warp_any(Base::is_near_target(first_column) || is_large(offset[0]) || is_large(offset[1])))) {
+            Base::template take_target<true>(params, z, scale, first_column);
+            Base::multiply_large(z, scale);
+        }
 
         float tile_sum[2], tile_moment[2];
         bool wanted[2] = {false, false}, refresh = false, keeps = first_column < params.stash_columns;
-        if (may_be_large) Base::multiply_large(z, scale);
         if (keeps) store_exponentials(z, scale, tile_sum, tile_moment, store);
         do {
-            if (refresh) Base::template take_maximum<count>(z, scale, wanted);
-            if (refresh) Base::multiply_large(z, scale);
+            if (refresh) {
+                Base::template take_maximum<count>(z, scale, wanted);
+                Base::multiply_large(z, scale);
+            }
             if (refresh || !keeps) Base::add_exponentials(z, scale, tile_sum, tile_moment);
             if (refresh) break;
 #pragma unroll
