@@ -12,9 +12,12 @@ struct flp_scratch {
     _Atomic(flp_scratch_buffer *) buffers;
 };
 
-/* A stream of a CUDA context, for as long as the process runs. */
+/* A stream of a CUDA context, for as long as the process runs. The driver gives the id of no stream that is being captured: such a one is
+ * looked for by its handle, which belongs to the stream that it was last seen with. */
 typedef struct {
     uint64_t context_id, kind, id;
+    uintptr_t handle;
+    int by_handle;
 } owner;
 enum { NOBODY, LEGACY, PER_THREAD, STREAM };
 
@@ -42,33 +45,40 @@ void flp_scratch_destroy(flp_scratch *scratch)
 
 /* CU_STREAM_LEGACY names the same stream as NULL; CU_STREAM_PER_THREAD another one in each thread, and the driver may give that of a thread
  * which is gone to a new one. */
-static flp_status identify(const flp_device *device, CUstream stream, owner *wanted)
+static flp_status identify(const flp_device *device, CUstream stream, int capturing, owner *wanted)
 {
     static atomic_uint_fast64_t threads;
     static _Thread_local uint64_t own;
     const flp_driver *driver;
     unsigned long long id = 0;
+    CUresult result;
     flp_status status;
 
-    *wanted = (owner){ device->context_id, LEGACY, 0 };
+    *wanted = (owner){ .context_id = device->context_id, .kind = LEGACY };
     if (!stream || stream == CU_STREAM_LEGACY)
         return FLP_OK;
     if (stream == CU_STREAM_PER_THREAD) {
         if (!own)
             own = atomic_fetch_add(&threads, 1) + 1;
-        *wanted = (owner){ device->context_id, PER_THREAD, own };
+        *wanted = (owner){ .context_id = device->context_id, .kind = PER_THREAD, .id = own };
         return FLP_OK;
     }
+    *wanted = (owner){ .context_id = device->context_id, .kind = STREAM, .handle = (uintptr_t)stream, .by_handle = capturing };
     status = flp_driver_get(&driver);
-    if (status == FLP_OK)
-        status = flp_driver_check(driver, driver->stream_id(stream, &id), "cuStreamGetId");
-    *wanted = (owner){ device->context_id, STREAM, id };
-    return status;
+    if (capturing || status != FLP_OK)
+        return status;
+    result = driver->stream_id(stream, &id);
+    wanted->id = id;
+    wanted->by_handle = result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; /* because of a capture elsewhere */
+    return wanted->by_handle ? FLP_OK : flp_driver_check(driver, result, "cuStreamGetId");
 }
 
 static int belongs(flp_scratch_buffer *buffer, const owner *to)
 {
-    return atomic_load_explicit(&buffer->stream_id, memory_order_relaxed) == to->id &&
+    const int is_same = to->by_handle ? atomic_load_explicit(&buffer->handle, memory_order_relaxed) == to->handle
+                                      : atomic_load_explicit(&buffer->stream_id, memory_order_relaxed) == to->id;
+
+    return is_same &&
            atomic_load_explicit(&buffer->kind, memory_order_relaxed) == to->kind &&
            atomic_load_explicit(&buffer->context_id, memory_order_relaxed) == to->context_id;
 }
@@ -77,6 +87,7 @@ static void give_to(flp_scratch_buffer *buffer, const owner *to)
 {
     atomic_store_explicit(&buffer->context_id, to->context_id, memory_order_relaxed);
     atomic_store_explicit(&buffer->kind, to->kind, memory_order_relaxed);
+    atomic_store_explicit(&buffer->handle, to->handle, memory_order_relaxed);
     atomic_store_explicit(&buffer->stream_id, to->id, memory_order_relaxed);
 }
 
@@ -130,10 +141,19 @@ static census count_buffers(flp_scratch *scratch, uint64_t context_id)
     return found;
 }
 
+/* The driver has given the handle out again: the stream that had it is gone. */
+static void forget_handle(flp_scratch *scratch, const owner *of)
+{
+    for (flp_scratch_buffer *at = atomic_load(&scratch->buffers); at && of->handle; at = at->next)
+        if (atomic_load_explicit(&at->handle, memory_order_relaxed) == of->handle &&
+            atomic_load_explicit(&at->context_id, memory_order_relaxed) == of->context_id)
+            atomic_store_explicit(&at->handle, 0, memory_order_relaxed);
+}
+
 /* An empty one, of the list or new. */
 static flp_status insert(flp_scratch *scratch, const flp_device *device, const owner *wanted, int own)
 {
-    const owner nobody = { 0, NOBODY, 0 };
+    const owner nobody = { .kind = NOBODY };
     flp_scratch_buffer *buffer = find(scratch, &nobody);
     const int is_new = !buffer;
 
@@ -176,6 +196,7 @@ static flp_status provide_owner(flp_scratch *scratch, const flp_device *device, 
 
     flp_mutex_lock(&scratch->mutex);
     while (status == FLP_OK && !find(scratch, wanted)) {
+        forget_handle(scratch, wanted);
         const census found = count_buffers(scratch, wanted->context_id);
         if (found.own < FLP_SCRATCH_OWN || found.shared < FLP_SCRATCH_SHARED)
             status = insert(scratch, device, wanted, found.own < FLP_SCRATCH_OWN);
@@ -186,16 +207,17 @@ static flp_status provide_owner(flp_scratch *scratch, const flp_device *device, 
     return status;
 }
 
-/* The stream's buffer, locked: another stream may get it between the search and the lock. Without `inserts` *buffer is NULL where there is none. */
-static flp_status take(flp_scratch *scratch, const flp_device *device, CUstream stream, int inserts, flp_scratch_buffer **buffer)
+/* The stream's buffer, locked: another stream may get it between the search and the lock. NULL where there is none and a capture forbids to make
+ * one. */
+static flp_status take(flp_scratch *scratch, const flp_device *device, CUstream stream, int capturing, flp_scratch_buffer **buffer)
 {
     owner wanted;
-    flp_status status = identify(device, stream, &wanted);
+    flp_status status = identify(device, stream, capturing, &wanted);
 
     *buffer = NULL;
     while (status == FLP_OK && !*buffer) {
         flp_scratch_buffer *found = find(scratch, &wanted);
-        if (!found && !inserts)
+        if (!found && (capturing || wanted.by_handle))
             return FLP_OK;
         if (!found) {
             status = provide_owner(scratch, device, stream, &wanted);
@@ -218,7 +240,7 @@ static flp_status lend(flp_scratch *scratch, const flp_device *device, CUstream 
     flp_status status = flp_device_is_capturing(stream, &capturing);
 
     if (status == FLP_OK)
-        status = take(scratch, device, stream, !capturing, &buffer);
+        status = take(scratch, device, stream, capturing, &buffer);
     if (status != FLP_OK)
         return status;
     if (!buffer)
@@ -262,7 +284,7 @@ flp_status flp_scratch_reserve(flp_scratch *scratch, const flp_device *device, C
 
 flp_status flp_scratch_release(flp_scratch *scratch, int of_graphs)
 {
-    const owner nobody = { 0, NOBODY, 0 };
+    const owner nobody = { .kind = NOBODY };
     flp_status status = FLP_OK;
 
     flp_mutex_lock(&scratch->mutex);

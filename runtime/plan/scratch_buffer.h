@@ -11,6 +11,7 @@ typedef struct flp_scratch_retired flp_scratch_retired;
 typedef struct flp_scratch_buffer {
     /* Whose it is: read without a lock to find it, written and then read again with `lent`. */
     atomic_uint_fast64_t context_id, kind, stream_id;
+    atomic_uintptr_t handle; /* the stream's; 0 once another stream is known to have it */
     struct flp_scratch_buffer *next; /* in the list of all, which only grows */
     pthread_mutex_t lent;            /* guards what follows */
     flp_device device;

@@ -217,6 +217,8 @@ unsigned long long fake_driver_stream_id(CUstream stream)
 CUresult fake_cuda_stream_id(CUstream stream, unsigned long long *id)
 {
     ENTER(stream_id);
+    if (fake_driver.capture) /* seen on an H200 with driver 580 */
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     *id = fake_driver_stream_id(stream);
     return CUDA_SUCCESS;
 }

@@ -68,7 +68,7 @@ void fake_driver_fail(int function, CUresult result, int times);
 CUcontext fake_driver_context(int number);
 void fake_driver_destroy_context(int number);
 
-/* What cuStreamGetId says. */
+/* What cuStreamGetId says, but during a capture: there it says CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
 unsigned long long fake_driver_stream_id(CUstream stream);
 
 /* The value that cuFuncSetAttribute gave the function, 0 where it did not. */

@@ -252,6 +252,36 @@ static void an_id_that_the_driver_does_not_give_is_an_error(void **state)
     borrow(stream(0), 10);
 }
 
+static void a_captured_stream_is_known_by_the_handle_that_it_was_last_seen_with(void **state)
+{
+    void *old = borrow(stream(0), 1000), *new;
+    flp_scratch_loan loan;
+
+    (void)state;
+    fake_driver.stream_age++; /* the stream is gone, its handle is another's */
+    new = borrow(stream(0), 1000);
+    assert_ptr_not_equal(old, new);
+    fake_driver.capture = 1;
+    assert_ptr_equal(new, borrow(stream(0), 1000));
+    assert_fails(FLP_CAPTURING, flp_scratch_lend(scratch, &device, stream(1), 1000, 1000, &loan), "scratch");
+    fake_driver.capture = 0;
+    assert_ptr_equal(new, borrow(stream(0), 1000));
+    fake_driver.stream_age--;
+    assert_ptr_equal(old, borrow(stream(0), 1000));
+}
+
+static void a_stream_beside_a_capture_is_known_by_its_handle(void **state)
+{
+    void *known = borrow(stream(0), 1000);
+    flp_scratch_loan loan;
+
+    (void)state;
+    fake_driver_fail(FAKE_stream_id, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 2);
+    assert_ptr_equal(known, borrow(stream(0), 1000));
+    assert_fails(FLP_CAPTURING, flp_scratch_lend(scratch, &device, stream(1), 1000, 1000, &loan), "scratch");
+    assert_int_equal(1, fake_driver.live_blocks);
+}
+
 static void what_was_prepared_or_captured_is_handed_to_nobody(void **state)
 {
     void *prepared, *captured;
@@ -441,6 +471,8 @@ int main(void)
         TEST(a_buffer_goes_to_another_stream_behind_the_work_in_it),
         TEST(a_buffer_that_cannot_be_ordered_is_handed_to_nobody),
         TEST(an_id_that_the_driver_does_not_give_is_an_error),
+        TEST(a_captured_stream_is_known_by_the_handle_that_it_was_last_seen_with),
+        TEST(a_stream_beside_a_capture_is_known_by_its_handle),
         TEST(what_was_prepared_or_captured_is_handed_to_nobody),
         TEST(a_captured_stream_takes_no_buffer_over),
         TEST(cuda_contexts_have_buffers_of_their_own_number),
