@@ -423,7 +423,7 @@ typedef struct {
     double temperature;             /* linear_logp's, as row_temperature */
     const float *row_temperature;
     const void *class_weights;      /* [V]; NULL where the problem's is FLP_NONE */
-    const float *token_weights;     /* [N] f32; NULL where the problem's is 0 */
+    const float *token_weights;     /* [N] f32; NULL where the problem's is 0. A row of weight 0 has loss 0 and no derivatives, also where they are infinite */
     double label_smoothing;         /* 0 .. 1; 0 where the problem's is 0 */
     double lse_square_scale;        /* z-loss; 0 with a token loss */
     const flp_token_input *token_inputs; /* [token_input_count] each that the token loss takes, in any order; borrowed during the call */

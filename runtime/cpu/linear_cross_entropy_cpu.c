@@ -126,13 +126,19 @@ static double reduction_factor(const job *work)
     return divisor == 0 ? 0 : 1 / divisor;
 }
 
+/* A row that counts for nothing is nothing, also of what is infinite. */
+static double scaled(double factor, double value)
+{
+    return factor == 0 && isinf(value) ? 0 : factor * value;
+}
+
 static void store_derivatives(const job *work, int64_t i, double factor, const flp_token_result *result)
 {
     double uniform = result->derivative[FLP_TOKEN_UNIFORM];
-    work->g_logp[i] = (float)(factor * result->derivative[FLP_TOKEN_LOGP]);
-    work->g_lse[i] = (float)(factor * (result->derivative[FLP_TOKEN_LSE] + uniform * work->class_weight_mean));
-    work->g_entropy[i] = (float)(factor * result->derivative[FLP_TOKEN_ENTROPY]);
-    work->g_sum[i] = (float)(-factor * uniform / (double)work->forward->vocab);
+    work->g_logp[i] = (float)scaled(factor, result->derivative[FLP_TOKEN_LOGP]);
+    work->g_lse[i] = (float)scaled(factor, result->derivative[FLP_TOKEN_LSE] + uniform * work->class_weight_mean);
+    work->g_entropy[i] = (float)scaled(factor, result->derivative[FLP_TOKEN_ENTROPY]);
+    work->g_sum[i] = (float)(scaled(-factor, uniform) / (double)work->forward->vocab);
 }
 
 /* Row i's weighted loss; its derivatives are those of g_loss times factor times it. */
@@ -153,7 +159,7 @@ static double row_loss(const job *work, int64_t i, double factor)
     flp_token_program_run(work->program, work->call->parameter, &row, &result);
     double g_loss = args->g_loss == NULL ? 1 : args->g_loss[work->problem->reduction == FLP_REDUCE_NONE ? i : 0];
     store_derivatives(work, i, g_loss * factor * token_weight(work, i), &result);
-    return token_weight(work, i) * result.loss;
+    return scaled(token_weight(work, i), result.loss);
 }
 
 static void compute_losses(const job *work)

@@ -17,6 +17,17 @@ template <class Config> struct TokenLosses {
         return ((const float *)params.class_weights)[v];
     }
 
+    // Of logits that are finite, beyond what fp32 holds: times a scale of 0 nothing may be left of it. Where logits are infinite logp is NaN.
+    __device__ __forceinline__ static float finite(float lse) {
+        constexpr float largest = __builtin_bit_cast(float, 0x7f7fffffu);
+        return fabsf(lse) == infinity ? copysignf(largest, lse) : lse;
+    }
+
+    // A row that counts for nothing is nothing, also of what is infinite.
+    __device__ __forceinline__ static float scaled(float factor, float value) {
+        return factor == 0 && fabsf(value) == infinity ? 0 : factor * value;
+    }
+
     // Rows go by in chunks of those that count; the others go with the first.
     __device__ __forceinline__ bool is_here(int i) const {
         int place = params.place[i];
@@ -58,7 +69,7 @@ template <class Config> struct TokenLosses {
     __device__ __forceinline__ TokenLossRow row(int i, i64 t, float class_mean) const {
         TokenLossRow row = {};
         row.logp = params.logp[i];
-        row.lse = params.lse[i];
+        row.lse = finite(params.lse[i]);
         row.class_weight = class_weight(t);
         if (params.entropy) row.entropy = params.entropy[i];
         if (params.logit_sum) row.uniform = class_mean * row.lse - params.logit_sum[i] / (float)params.vocab;
@@ -69,10 +80,10 @@ template <class Config> struct TokenLosses {
 
     __device__ __forceinline__ void store(int i, float factor, float class_mean, const TokenLossResult &result) const {
         if (!params.g_logp) return;
-        params.g_logp[i] = factor * result.by_logp;
-        params.g_lse[i] = factor * (result.by_lse + result.by_uniform * class_mean);
-        if (params.g_entropy) params.g_entropy[i] = factor * result.by_entropy;
-        if (params.g_sum) params.g_sum[i] = -factor * result.by_uniform / (float)params.vocab;
+        params.g_logp[i] = scaled(factor, result.by_logp);
+        params.g_lse[i] = scaled(factor, result.by_lse + result.by_uniform * class_mean);
+        if (params.g_entropy) params.g_entropy[i] = scaled(factor, result.by_entropy);
+        if (params.g_sum) params.g_sum[i] = scaled(-factor, result.by_uniform) / (float)params.vocab;
     }
 
     // Row i's weighted loss. factor: what the losses' sum is multiplied by.
@@ -83,7 +94,7 @@ template <class Config> struct TokenLosses {
         TokenLossResult result = TokenLoss::evaluate(row(i, t, class_mean), params.parameter);
         float weight = token_weight(i), g_loss = params.g_loss ? params.g_loss[params.reduces ? 0 : i] : 1;
         store(i, (float)(factor * weight * g_loss), class_mean, result);
-        return weight * result.loss;
+        return scaled(weight, result.loss);
     }
 
     __device__ __forceinline__ void run() const {

@@ -39,5 +39,7 @@ const char *const flp_random_once_failed[] = {
     "linear_cross_entropy n=5 v=40 shape=3 smoothing=1 grad_hidden=f32 grad_bias=f32 bias=f32 d=8 dtype=f32 data=31",
     /* The mean of losses of which one is beyond fp32: infinite, or not. */
     "linear_cross_entropy n=65 v=33 shape=8 shift=-3.4028234663852886e+38 lse_square_scale=0.001 classes=f32 grad_bias=f32 bias=f32 d=64 dtype=f16 data=677875554",
+    /* The z-loss of an lse beyond fp32, with a scale of 0. */
+    "linear_cross_entropy row_temperature=1 shape=7 shift=-3.4028234663852886e+38 bias=f32 dtype=f32 data=691695265",
     NULL
 };

@@ -81,6 +81,25 @@ static void every_case_agrees_with_fp64(void **state)
     assert_int_equal(failures, 0);
 }
 
+static void a_row_of_weight_0_is_nothing_even_where_its_loss_is_infinite(void **state)
+{
+    (void)state;
+    const float hidden[2][2] = {{1, 2}, {2, -1}}, weight[3][2] = {{0, 1}, {1, 0}, {1, 1}}, bias[3] = {0, 0, -INFINITY}, tokens[2] = {0, 1};
+    const int64_t target[2] = {2, 0};
+    float loss, grad_hidden[2][2], grad_weight[3][2];
+    const flp_linear_cross_entropy_problem problem = {
+        .backward = {.forward = {.dtype = FLP_F32, .rows = 2, .hidden = 2, .vocab = 3, .bias_dtype = FLP_F32, .target_dtype = FLP_I64},
+                     .grad_hidden = FLP_F32, .grad_weight = FLP_F32},
+        .reduction = FLP_REDUCE_MEAN, .token_weights = 1};
+    const flp_linear_cross_entropy_args args = {.rows = 2, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .temperature = 1,
+                                                .token_weights = tokens, .loss = &loss, .grad_hidden = grad_hidden, .grad_weight = grad_weight};
+    assert_int_equal(FLP_OK, call_by_dispatch(&problem, &args));
+    /* Row 1's logits are -1, 2 and none. */
+    assert_true(fabs(loss - log1p(exp(3))) < 1e-6);
+    assert_true(grad_hidden[0][0] == 0 && grad_hidden[0][1] == 0);
+    assert_true(fabs(grad_weight[1][0] - 2 / (1 + exp(-3))) < 1e-5);
+}
+
 /* Within 1e-4 of fp64 in each number, 1e-5 in norm. */
 static void expect_close(const flp_gradient *wanted, const float *got, int64_t row_factor, int64_t column_factor, int64_t columns)
 {
@@ -210,6 +229,7 @@ static void numerics_names_the_arithmetic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_row_of_weight_0_is_nothing_even_where_its_loss_is_infinite),
         cmocka_unit_test(every_case_agrees_with_fp64),
         cmocka_unit_test(the_seed_case_has_the_loss_and_the_gradients_of_fp64),
         cmocka_unit_test(loss_and_gradients_repeat_on_any_number_of_threads),
