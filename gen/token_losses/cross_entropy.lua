@@ -1,5 +1,9 @@
 -- The negative log-probability of the target, weighted by its class, and a term that keeps the logits' sum near 1 (z-loss).
 return {
   parameters = { { "lse_square_scale", 0 } },
-  loss = function(t) return -t.class_weight * t.logp + t.lse_square_scale * t.lse * t.lse end, -- lse^2 may be more than fp32 holds
+  loss = function(t)
+    -- lse^2, and of large logits at a small temperature lse itself, may be more than fp32 holds.
+    local z_loss = where(less(0, abs(t.lse_square_scale)), t.lse_square_scale * t.lse * t.lse, 0)
+    return -t.class_weight * t.logp + z_loss
+  end,
 }

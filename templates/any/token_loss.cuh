@@ -17,12 +17,6 @@ template <class Config> struct TokenLosses {
         return ((const float *)params.class_weights)[v];
     }
 
-    // Of logits that are finite, beyond what fp32 holds: times a scale of 0 nothing may be left of it. Where logits are infinite logp is NaN.
-    __device__ __forceinline__ static float finite(float lse) {
-        constexpr float largest = __builtin_bit_cast(float, 0x7f7fffffu);
-        return fabsf(lse) == infinity ? copysignf(largest, lse) : lse;
-    }
-
     // A row that counts for nothing is nothing, also of what is infinite.
     __device__ __forceinline__ static float scaled(float factor, float value) {
         return factor == 0 && fabsf(value) == infinity ? 0 : factor * value;
@@ -69,7 +63,7 @@ template <class Config> struct TokenLosses {
     __device__ __forceinline__ TokenLossRow row(int i, i64 t, float class_mean) const {
         TokenLossRow row = {};
         row.logp = params.logp[i];
-        row.lse = finite(params.lse[i]);
+        row.lse = params.lse[i];
         row.class_weight = class_weight(t);
         if (params.entropy) row.entropy = params.entropy[i];
         if (params.logit_sum) row.uniform = class_mean * row.lse - params.logit_sum[i] / (float)params.vocab;
