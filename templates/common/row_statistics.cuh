@@ -55,7 +55,7 @@ template <class Config> struct RowStatistics {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             i64 t = row(h) < row_count<Config>(params) ? load_target(params.target, params.target_bytes, source_row<Config>(params, row(h))) : -1;
-            target[h] = t >= 0 && t < params.vocab ? (int)t : -1;
+            target[h] = (u64)t < (u32)params.vocab ? (int)t : -1;
         }
     }
 

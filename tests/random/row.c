@@ -186,7 +186,7 @@ void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp
         derivative[v] = value / T * slope;
         /* Powers below 2^-126 are 0. */
         error[v] = (off * slope + fabs(value) * slope * capped) / T + 0x1p-120 * (1 + fabs(g->logp) + fabs(shared)) / fmin(T, 1) + 4 * u * fabs(derivative[v]);
-        if ((fabs(shared) + fabs(g->logp) + fabs(level)) / T > FLT_MAX)
+        if ((fabs(shared) + fabs(g->logp) + fabs(level)) / T > FLT_MAX || (g->lse != 0 && fabs(row->lse) > FLT_MAX))
             error[v] = INFINITY; /* no fp32 holds what it is made of */
     }
 }
