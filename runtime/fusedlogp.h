@@ -242,7 +242,7 @@ typedef struct {
     int64_t ignore_index;           /* with FLP_IGNORE_INDEX in flags: a row with this target is ignored and gives logp 0 (the other
                                        outputs are written as usual). Without it: 0, and no row is ignored */
     unsigned flags;                 /* flp_execute_flags */
-    double temperature;             /* > 0; 0: 1 */
+    double temperature;             /* 2^-64 .. 2^64; 0: 1 */
     const float *row_temperature;   /* [N] f32, > 0, or NULL; instead of temperature. Outside 2^-64 .. 2^64 it counts as the nearest of them */
     float *logp;                    /* [N] f32 */
     float *lse;                     /* [N] f32 or NULL */
@@ -572,7 +572,7 @@ typedef struct {
     int64_t logits_rows;          /* with row_index: N, 0 .. 2^28. An index outside is as a bad target, and names nothing */
     int64_t ignore_index;         /* as for linear_logp. Of many rows, an ignored one is not read where only logp is wanted */
     unsigned flags;               /* flp_execute_flags */
-    double temperature;           /* > 0; 0: 1 */
+    double temperature;           /* 2^-64 .. 2^64; 0: 1 */
     const float *row_temperature; /* [N] f32, > 0, or NULL; instead of temperature, with the bounds of linear_logp's */
     float *logp;                  /* f32, each of these four NULL where it is not wanted */
     float *lse;

@@ -19,6 +19,6 @@ function kernel.check() return true end
 
 function kernel.config() return {  } end
 
-function kernel.numerics() return "linear_logp_backward_rows.r2" end
+function kernel.numerics() return "linear_logp_backward_rows.r3" end
 
 return kernel

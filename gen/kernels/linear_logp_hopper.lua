@@ -40,7 +40,7 @@ end
 
 function kernel.numerics(spec)
   local n = kernel.derive(spec)
-  return ("linear_logp.r2.%swgmma_m64n%dk%d.%s.bv%d.s%d.%s"):format(
+  return ("linear_logp.r3.%swgmma_m64n%dk%d.%s.bv%d.s%d.%s"):format(
     spec.dtype == "f32" and "3xtf32_" or "", spec.bv, n.wgmma_k, spec.dtype, spec.bv, spec.s, spec.arch)
 end
 

@@ -36,7 +36,7 @@ function kernel.config(spec, n)
 end
 
 function kernel.numerics(spec)
-  return ("linear_logp_stash.r2.wgmma_m64n%dk16.%s.bv%d.s%d.%s"):format(spec.bv, spec.dtype, spec.bv, spec.s, spec.arch)
+  return ("linear_logp_stash.r3.wgmma_m64n%dk16.%s.bv%d.s%d.%s"):format(spec.bv, spec.dtype, spec.bv, spec.s, spec.arch)
 end
 
 return kernel

@@ -27,7 +27,7 @@ function kernel.config(spec, n)
 end
 
 function kernel.numerics(spec)
-  return ("linear_logp_stash.r2.%s.%s.bv%dx2.s%d.%s"):format(portable_tile.product(spec), spec.dtype, spec.bv // 2, spec.s, spec.arch)
+  return ("linear_logp_stash.r3.%s.%s.bv%dx2.s%d.%s"):format(portable_tile.product(spec), spec.dtype, spec.bv // 2, spec.s, spec.arch)
 end
 
 return kernel

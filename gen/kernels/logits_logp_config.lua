@@ -86,7 +86,7 @@ end
 
 -- What decides a row's bits: the segments. Neither the loads' width nor the block's size does.
 function config.numerics(name, spec)
-  return ("%s.r2.%s.x%d"):format(name, spec.dtype, config.segment_columns(spec))
+  return ("%s.r3.%s.x%d"):format(name, spec.dtype, config.segment_columns(spec))
 end
 
 return config

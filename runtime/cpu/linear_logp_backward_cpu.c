@@ -148,7 +148,7 @@ static char numerics[64];
 
 static void write_numerics(void)
 {
-    snprintf(numerics, sizeof numerics, "linear_logp_backward:cpu2:%s", flp_microkernel_best()->arithmetic);
+    snprintf(numerics, sizeof numerics, "linear_logp_backward:cpu3:%s", flp_microkernel_best()->arithmetic);
 }
 
 const char *flp_linear_logp_backward_cpu_numerics(void)

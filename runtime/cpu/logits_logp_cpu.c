@@ -252,5 +252,5 @@ flp_status flp_logits_logp_cpu(flp_thread_pool *pool, const flp_logits_logp_call
 
 const char *flp_logits_logp_cpu_numerics(void)
 {
-    return "logits_logp:cpu2";
+    return "logits_logp:cpu3";
 }

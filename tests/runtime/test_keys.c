@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "cpu_context.h"
 #include "fake_cmocka.h"
 #include "fusedlogp.h"
 
@@ -98,28 +99,11 @@ static const operator operators[] = {
 };
 enum { OPERATORS = sizeof(operators) / sizeof(*operators) };
 
-static flp_context *context;
-
-static int start(void **state)
-{
-    const flp_context_options options = { .cache_directory = "", .cpu_threads = 1, .flags = FLP_CONTEXT_NO_GPU };
-
-    (void)state;
-    return flp_context_create(&options, &context) != FLP_OK;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    flp_context_destroy(context);
-    return 0;
-}
-
 static int64_t plans(void)
 {
     flp_counters counters;
 
-    assert_succeeds(flp_context_counters(context, &counters));
+    assert_succeeds(flp_context_counters(cpu_context, &counters));
     return counters.plans;
 }
 
@@ -167,7 +151,7 @@ static void the_tables_name_every_byte(void **state)
 static void expect(const operator *o, const field *f, const storage *problem)
 {
     const int64_t before = plans();
-    const flp_status status = o->prepare(context, problem, NULL);
+    const flp_status status = o->prepare(cpu_context, problem, NULL);
 
     if (f->outcome == REFUSED) {
         if (status != FLP_BAD_ARGUMENT)
@@ -178,7 +162,7 @@ static void expect(const operator *o, const field *f, const storage *problem)
         fail_msg("%s: another %s alone: %s", o->name, f->name, flp_error_message());
     if (plans() != before + 1)
         fail_msg("%s: another %s alone: %d new plans, wanted 1", o->name, f->name, (int)(plans() - before));
-    assert_succeeds(o->prepare(context, problem, NULL));
+    assert_succeeds(o->prepare(cpu_context, problem, NULL));
     if (plans() != before + 1)
         fail_msg("%s: another %s is not found again", o->name, f->name);
 }
@@ -190,7 +174,7 @@ static void a_field_that_differs_has_a_plan_of_its_own(void **state)
         const operator *o = &operators[i];
         storage problem;
         const int64_t before = plans();
-        assert_succeeds(o->prepare(context, o->problem, NULL));
+        assert_succeeds(o->prepare(cpu_context, o->problem, NULL));
         assert_int_equal(before + 1, plans());
         for (const field *f = o->fields; f->name; f++) {
             change(o, f, &problem);
@@ -221,9 +205,9 @@ static void a_field_that_differs_is_in_the_problems_string(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_tables_name_every_byte, start, stop),
-        cmocka_unit_test_setup_teardown(a_field_that_differs_has_a_plan_of_its_own, start, stop),
-        cmocka_unit_test_setup_teardown(a_field_that_differs_is_in_the_problems_string, start, stop),
+        cmocka_unit_test_setup_teardown(the_tables_name_every_byte, cpu_context_start, cpu_context_stop),
+        cmocka_unit_test_setup_teardown(a_field_that_differs_has_a_plan_of_its_own, cpu_context_start, cpu_context_stop),
+        cmocka_unit_test_setup_teardown(a_field_that_differs_is_in_the_problems_string, cpu_context_start, cpu_context_stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -382,7 +382,7 @@ static void the_portable_path_leaves_a_stash_too(void **state)
     assert_contains(flp_plan_describe(plan), ".kn.out_bf16."); /* grad_hidden is one product */
     assert_contains(flp_plan_describe(plan), "stash: 16 vocabulary entries");
     assert_contains(flp_plan_describe(plan), "flops: 4.00 N V D");
-    assert_contains(flp_plan_numerics(plan), "linear_logp_stash.r2.mma_m16n8k16.bf16.bv64x2.");
+    assert_contains(flp_plan_numerics(plan), "linear_logp_stash.r3.mma_m16n8k16.bf16.bv64x2.");
     forward = forward_args();
     assert_succeeds(flp_linear_logp_backward_execute_forward(plan, &forward));
     assert_int_equal(3, operator_call_launches_of("flp_linear_logp_stash_")); /* offsets, terms, and those of blocks that overflowed */

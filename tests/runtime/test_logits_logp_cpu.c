@@ -1,25 +1,9 @@
 /* logits_logp on the host, both directions: all cases against fp64 through the public calls; and bits that do not follow the neighbours. */
 #include <string.h>
 
+#include "cpu_context.h"
 #include "fake_cmocka.h"
 #include "logits_cases.h"
-
-static flp_context *context;
-
-static int start(void **state)
-{
-    const flp_context_options options = { .cache_directory = "", .cpu_threads = 2, .flags = FLP_CONTEXT_NO_GPU };
-
-    (void)state;
-    return flp_context_create(&options, &context) != FLP_OK;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    flp_context_destroy(context);
-    return 0;
-}
 
 static flp_status execute(const flp_logits_case *c, const flp_logits_data *data, flp_logits_form form, flp_plan **plan)
 {
@@ -30,11 +14,11 @@ static flp_status execute(const flp_logits_case *c, const flp_logits_data *data,
 
     if (form == FLP_LOGITS_FORWARD) {
         flp_logits_case_forward(c, data, NULL, &args);
-        status = flp_logits_logp_plan_create(context, &c->problem, plan);
+        status = flp_logits_logp_plan_create(cpu_context, &c->problem, plan);
         return status == FLP_OK ? flp_logits_logp_execute(*plan, &args) : status;
     }
     flp_logits_case_backward(c, data, NULL, form, &problem, &backward);
-    status = flp_logits_logp_backward_plan_create(context, &problem, plan);
+    status = flp_logits_logp_backward_plan_create(cpu_context, &problem, plan);
     return status == FLP_OK ? flp_logits_logp_backward_execute(*plan, &backward) : status;
 }
 
@@ -105,7 +89,7 @@ static void a_rows_bits_do_not_follow_its_neighbours(void **state)
     assert_true(flp_logits_case_make(&c, &data));
     flp_logits_case_forward(&c, &data, NULL, &args);
     args.lse = NULL;
-    assert_succeeds(flp_logits_logp(context, &c.problem, &args));
+    assert_succeeds(flp_logits_logp(cpu_context, &c.problem, &args));
     for (int i = 0; i < 21; i++) {
         together[i][0] = args.logp[i];
         together[i][1] = args.entropy[i];
@@ -117,7 +101,7 @@ static void a_rows_bits_do_not_follow_its_neighbours(void **state)
         one.target = (const int64_t *)args.target + i;
         one.logp = &alone[0];
         one.entropy = &alone[1];
-        assert_succeeds(flp_logits_logp(context, &c.problem, &one));
+        assert_succeeds(flp_logits_logp(cpu_context, &c.problem, &one));
         assert_memory_equal(together[i], alone, sizeof(alone));
     }
     flp_logits_case_free(&data);
@@ -135,27 +119,27 @@ static void an_ignore_index_without_its_flag_is_refused(void **state)
                                                .grad_logits = grad_logits };
 
     (void)state;
-    assert_fails(FLP_BAD_ARGUMENT, flp_logits_logp(context, &problem, &args),
+    assert_fails(FLP_BAD_ARGUMENT, flp_logits_logp(cpu_context, &problem, &args),
                  "ignore_index: got -100 without FLP_IGNORE_INDEX in flags, wanted the flag, or 0 to ignore none");
-    assert_fails(FLP_BAD_ARGUMENT, flp_logits_logp_backward(context, &backward, &gradient), "ignore_index: got -100 without FLP_IGNORE_INDEX");
+    assert_fails(FLP_BAD_ARGUMENT, flp_logits_logp_backward(cpu_context, &backward, &gradient), "ignore_index: got -100 without FLP_IGNORE_INDEX");
     args.flags = gradient.flags = 16;
-    assert_fails(FLP_BAD_ARGUMENT, flp_logits_logp(context, &problem, &args), "flags: got 0x10, wanted no bits but 0x7");
+    assert_fails(FLP_BAD_ARGUMENT, flp_logits_logp(cpu_context, &problem, &args), "flags: got 0x10, wanted no bits but 0x7");
     args.flags = gradient.flags = FLP_IGNORE_INDEX | FLP_CHECK_TARGETS;
-    assert_succeeds(flp_logits_logp(context, &problem, &args));
-    assert_succeeds(flp_logits_logp_backward(context, &backward, &gradient));
+    assert_succeeds(flp_logits_logp(cpu_context, &problem, &args));
+    assert_succeeds(flp_logits_logp_backward(cpu_context, &backward, &gradient));
     assert_true(logp[0] == 0 && grad_logits[1] == 0);
     args.ignore_index = gradient.ignore_index = 0;
     args.flags = gradient.flags = FLP_CHECK_TARGETS;
-    assert_fails(FLP_BAD_TARGET, flp_logits_logp(context, &problem, &args), "target: row 0 got -100, wanted 0 .. 2");
-    assert_fails(FLP_BAD_TARGET, flp_logits_logp_backward(context, &backward, &gradient), "target: row 0 got -100, wanted 0 .. 2");
+    assert_fails(FLP_BAD_TARGET, flp_logits_logp(cpu_context, &problem, &args), "target: row 0 got -100, wanted 0 .. 2");
+    assert_fails(FLP_BAD_TARGET, flp_logits_logp_backward(cpu_context, &backward, &gradient), "target: row 0 got -100, wanted 0 .. 2");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_case_agrees_with_fp64, start, stop),
-        cmocka_unit_test_setup_teardown(an_ignore_index_without_its_flag_is_refused, start, stop),
-        cmocka_unit_test_setup_teardown(a_rows_bits_do_not_follow_its_neighbours, start, stop),
+        cmocka_unit_test_setup_teardown(every_case_agrees_with_fp64, cpu_context_start, cpu_context_stop),
+        cmocka_unit_test_setup_teardown(an_ignore_index_without_its_flag_is_refused, cpu_context_start, cpu_context_stop),
+        cmocka_unit_test_setup_teardown(a_rows_bits_do_not_follow_its_neighbours, cpu_context_start, cpu_context_stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,26 +1,10 @@
 /* weighted_sum on the host, both directions: all cases against fp64 through the public calls; and bits that follow neither the threads nor
  * the neighbours. */
+#include "cpu_context.h"
 #include "fake_cmocka.h"
 #include "weighted_sum_cases.h"
 
 enum { COLUMN_LANES = 16, TILES = 64, TILE_ROWS = 64, LEAST_DEPTH = 6 };
-
-static flp_context *context;
-
-static int start(void **state)
-{
-    const flp_context_options options = { .cache_directory = "", .cpu_threads = 2, .flags = FLP_CONTEXT_NO_GPU };
-
-    (void)state;
-    return flp_context_create(&options, &context) != FLP_OK;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    flp_context_destroy(context);
-    return 0;
-}
 
 /* A product and an addition for each sixteenth column, four halvings, and the product's own rounding. */
 static int64_t sum_depth(const flp_weighted_case *c)
@@ -43,8 +27,8 @@ static flp_status through_plans(const flp_weighted_sum_problem *problem, const f
                                 const flp_weighted_sum_backward_problem *backward, const flp_weighted_sum_backward_args *backward_args)
 {
     flp_plan *plan = NULL;
-    flp_status status = args ? flp_weighted_sum_plan_create(context, problem, &plan)
-                             : flp_weighted_sum_backward_plan_create(context, backward, &plan);
+    flp_status status = args ? flp_weighted_sum_plan_create(cpu_context, problem, &plan)
+                             : flp_weighted_sum_backward_plan_create(cpu_context, backward, &plan);
 
     if (status == FLP_OK)
         status = args ? flp_weighted_sum_execute(plan, args) : flp_weighted_sum_backward_execute(plan, backward_args);
@@ -55,7 +39,7 @@ static flp_status through_plans(const flp_weighted_sum_problem *problem, const f
 static flp_status by_dispatch(const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args,
                               const flp_weighted_sum_backward_problem *backward, const flp_weighted_sum_backward_args *backward_args)
 {
-    return args ? flp_weighted_sum(context, problem, args) : flp_weighted_sum_backward(context, backward, backward_args);
+    return args ? flp_weighted_sum(cpu_context, problem, args) : flp_weighted_sum_backward(cpu_context, backward, backward_args);
 }
 
 static int run_case(int index, executor *execute)
@@ -158,7 +142,7 @@ static void a_row_keeps_its_bits_wherever_it_stands(void **state)
     compute(2);
     for (int i = 0; i < ROWS; i += 37) {
         const flp_weighted_sum_args args = { .rows = 1, .x = x + i * COLUMNS, .w = w, .y = &alone };
-        assert_succeeds(flp_weighted_sum(context, &problem, &args));
+        assert_succeeds(flp_weighted_sum(cpu_context, &problem, &args));
         assert_memory_equal(&y[i], &alone, sizeof(alone));
     }
 }
@@ -172,5 +156,5 @@ int main(void)
         cmocka_unit_test(a_row_keeps_its_bits_wherever_it_stands),
     };
 
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, cpu_context_start, cpu_context_stop);
 }
