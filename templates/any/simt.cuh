@@ -52,6 +52,10 @@ __device__ __forceinline__ float reciprocal_approximate(float x) {
     return y;
 }
 
+// x y, rounded: never one rounding with a sum behind it. For a product of which differences are taken: computed twice, once within a sum and once by
+// itself, it would not be the same number.
+__device__ __forceinline__ float rounded_product(float x, float y) { return __fmul_rn(x, y); }
+
 // tanh(x) without a branch, relative error below 4e-7: for |x| < 0.6 an odd polynomial (least squares on Chebyshev nodes of that interval,
 // 1.6e-7), beyond it (1 - e) / (1 + e) with e = exp(-2 |x|), where 1 - e loses at most one bit. NaN stays NaN.
 // slope: 1 - tanh(x)^2, from e, since the difference has few bits where the tangent is near 1.

@@ -90,7 +90,7 @@ template <class Config> struct LogitGradients {
 
     // softcap(z) and its slope, 1 - tanh^2.
     __device__ __forceinline__ static float capped(const LogitGradientsParams &params, float z, float &slope) {
-        return params.softcap * hyperbolic_tangent(z * (params.inverse_softcap * (Config::has_bias ? 1 : Config::correction)), slope);
+        return rounded_product(params.softcap, hyperbolic_tangent(z * (params.inverse_softcap * (Config::has_bias ? 1 : Config::correction)), slope));
     }
 
     // By a logit that is not the target's.

@@ -65,7 +65,7 @@ template <class Config> struct LogitsRow {
 // slope: the softcap's derivative.
 template <class Config> __device__ __forceinline__ float soften(float logit, const LogitsScale &scale, float &slope) {
     slope = 1;
-    if constexpr (Config::has_softcap) return scale.softcap * hyperbolic_tangent(logit * scale.inverse_softcap, slope);
+    if constexpr (Config::has_softcap) return rounded_product(scale.softcap, hyperbolic_tangent(logit * scale.inverse_softcap, slope));
     return logit;
 }
 template <class Config> __device__ __forceinline__ float soften(float logit, const LogitsScale &scale) {

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 37, HIDDEN = 24, VOCAB = 101, REAL_VOCAB = 90, IGNORED_ROW = 5, IGNORE_INDEX = -7 };
+enum { ROWS = 37, HIDDEN = 24, VOCAB = 101, REAL_VOCAB = 90, PADDED_VOCAB = 104, IGNORED_ROW = 5, IGNORE_INDEX = -7 };
 typedef enum { BF16, F16, F32, I32, I64 } kind;
 
 static const struct { const char *file, *npy, *safetensors; } kinds[] = {
     {"bf16", "<V2", "BF16"}, {"f16", "<f2", "F16"}, {"f32", "<f4", "F32"}, {"i32", "<i4", "I32"}, {"i64", "<i8", "I64"}};
 
-static double hidden[ROWS * HIDDEN], weight[VOCAB * HIDDEN], turned[HIDDEN * VOCAB], bias[VOCAB], target[ROWS];
+static double hidden[ROWS * HIDDEN], weight[VOCAB * HIDDEN], turned[HIDDEN * VOCAB], padded[HIDDEN * PADDED_VOCAB], bias[VOCAB], target[ROWS];
 static double logits[ROWS * VOCAB], biased[ROWS * VOCAB]; /* hidden . weight^T: multiples of 1/256, which f32 holds exactly */
 
 static FILE *create(const char *folder, const char *name, const char *suffix, const char *extension)
@@ -138,6 +138,10 @@ static void fill(void)
     for (int i = 0; i < ROWS * HIDDEN; i++) hidden[i] = ((int)(NEXT(33)) - 16) / 16.0;
     for (int v = 0; v < VOCAB; v++)
         for (int d = 0; d < HIDDEN; d++) turned[d * VOCAB + v] = weight[v * HIDDEN + d] = ((int)(NEXT(33)) - 16) / 16.0;
+    for (int i = 0; i < HIDDEN * PADDED_VOCAB; i++) { /* rows of whole 16 bytes in every type, with what would show behind the vocabulary */
+        int v = i % PADDED_VOCAB;
+        padded[i] = v < VOCAB ? turned[i / PADDED_VOCAB * VOCAB + v] : 1024;
+    }
     for (int v = 0; v < VOCAB; v++) bias[v] = ((int)(NEXT(65)) - 32) / 16.0;
     for (int i = 0; i < ROWS; i++) target[i] = NEXT(REAL_VOCAB);
     for (int i = 0; i < ROWS * VOCAB; i++) {
@@ -159,6 +163,7 @@ int main(int argc, char **argv)
         write_npy(folder, "hidden", type, hidden, ROWS, HIDDEN);
         write_npy(folder, "weight", type, weight, VOCAB, HIDDEN);
         write_npy(folder, "turned", type, turned, HIDDEN, VOCAB);
+        write_npy(folder, "turned-padded", type, padded, HIDDEN, PADDED_VOCAB);
         write_npy(folder, "bias", type, bias, VOCAB, 0);
         write_safetensors(folder, type);
     }

@@ -34,8 +34,16 @@ for path in $paths; do
         score --backend $path --hidden hidden-$dtype.npy --weight weight-$dtype.npy --target target-i32.npy --bias bias-f32.npy --vocab 90 \
             --temperature 0.7 --softcap 3 --out options.out.csv
         check "$name: bias, temperature, softcap, padded vocabulary" "$(differences options.csv options.out.csv 1e-6)"
-        score --backend $path --hidden hidden-$dtype.npy --weight turned-$dtype.npy --layout dv --target target-i32.npy --out turned.csv
-        check "$name: [D, V]" "$(differences plain.csv turned.csv 1e-6)"
+        score --backend $path --hidden hidden-$dtype.npy --weight turned-padded-$dtype.npy --layout dv --vocab 101 --target target-i32.npy --out turned.csv
+        check "$name: [D, V], padded to whole 16 bytes" "$(differences plain.csv turned.csv 1e-6)"
+        turned="--hidden hidden-$dtype.npy --weight turned-$dtype.npy --layout dv --target target-i32.npy --out turned.csv"
+        if [ $path = sm_90a ]; then
+            check_fails "$name: [D, V] with rows of other sizes is refused" 3 'TMA wants addresses and row strides in multiples of 16 bytes' \
+                score --backend $path $turned
+        else
+            score --backend $path $turned
+            check "$name: [D, V] with rows of other sizes" "$(differences plain.csv turned.csv 1e-6)"
+        fi
         for rows in 1 7 36; do
             score --backend $path $tensors --chunk-rows $rows $(every part)
             for result in "" -lse -entropy -argmax; do check_same "$name$result: chunks of $rows rows change no bit" gpu$result.csv part$result.csv; done

@@ -41,5 +41,10 @@ const char *const flp_random_once_failed[] = {
     "linear_cross_entropy n=65 v=33 shape=8 shift=-3.4028234663852886e+38 lse_square_scale=0.001 classes=f32 grad_bias=f32 bias=f32 d=64 dtype=f16 data=677875554",
     /* The z-loss of an lse beyond fp32, with a scale of 0. */
     "linear_cross_entropy row_temperature=1 shape=7 shift=-3.4028234663852886e+38 bias=f32 dtype=f32 data=691695265",
+    /* A softcapped logit taken from itself: one product rounded, the other fused with the difference. */
+    "logits_logp n=24 v=2 row_temperature=3 likely=1 margin=74.11857732909111 softcap=30 dtype=f32 data=827422332",
+    "logits_logp n=7 v=18 row_temperature=3 outputs=10 entropy=1 softcap=30 dtype=f32 data=690354147",
+    "logits_logp_backward v=45 temperature=7.1912588260619734e-07 fused=1 softcap=30 dtype=f32 data=522928582",
+    "logits_logp_backward v=64 temperature=7.7041760847583159e-11 outputs=2 fused=1 softcap=30 dtype=f32 data=254929384",
     NULL
 };
