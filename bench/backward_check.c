@@ -139,7 +139,7 @@ static norms compare_row(const gradient *g, int i)
         const double want = g->sums[at];
         sums.size += want * want;
         sums.difference += pow(flp_reference_decode(g->dtype, g->got, c) - want, 2);
-        sums.rounded += g->dtype == FLP_BF16 ? pow(rounding_error(want), 2) : 0;
+        sums.rounded += g->dtype != FLP_F32 ? pow(rounding_error(want), 2) : 0;
         sums.estimate += derivative_rounding * derivative_rounding * g->squares[at];
         sums.passed += g->passed[at] * g->passed[at];
         sums.bound += g->bound[at] * g->bound[at];
@@ -236,7 +236,7 @@ static flp_status check(gradient *g, flp_gradient_error *error)
 
 flp_status flp_backward_check(const flp_backward_answer *answer, flp_backward_errors *errors)
 {
-    gradient hidden = { .answer = answer, .by_hidden = 1, .dtype = FLP_BF16, .from = answer->hidden, .with = answer->weight };
+    gradient hidden = { .answer = answer, .by_hidden = 1, .dtype = answer->hidden.dtype, .from = answer->hidden, .with = answer->weight };
     gradient weight = { .answer = answer, .by_hidden = 0, .dtype = answer->weight_dtype, .from = answer->weight, .with = answer->hidden };
     flp_status status = check(&hidden, &errors->hidden);
 

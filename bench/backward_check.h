@@ -5,12 +5,12 @@
 
 enum { FLP_BACKWARD_CHECKED = 128 };
 
-/* A bf16 problem without options on the device, and what the host knows of it. */
+/* A bf16 or fp16 problem without options on the device, and what the host knows of it. */
 typedef struct {
     flp_gpu *gpu;
     const flp_gpu_kernels *kernels;
     flp_gpu_matrix hidden, weight;
-    CUdeviceptr grad_hidden, grad_weight; /* bf16; weight_dtype; dense */
+    CUdeviceptr grad_hidden, grad_weight; /* hidden's dtype; weight_dtype; dense */
     flp_dtype weight_dtype;
     const int64_t *targets;
     const float *g, *lse;                 /* [N]: of the loss by logp; the forward's */
@@ -30,6 +30,7 @@ typedef struct {
 } flp_backward_errors;
 
 /* Looks at FLP_BACKWARD_CHECKED rows of each, of grad_weight half of them targets'. FLP_INTERNAL: an error above 1.05 times what rounding the
- * derivatives by the logits and the gradient itself to bf16 costs, and || the absolute values of the terms that the filter may pass over || more. */
+ * derivatives by the logits and the gradient itself to bf16 costs (of fp16 too, which has three bits more), and || the absolute values of the terms
+ * that the filter may pass over || more. */
 flp_status flp_backward_check(const flp_backward_answer *answer, flp_backward_errors *errors);
 #endif

@@ -1,6 +1,7 @@
 /* Gradients whose matrices pass 2^31 elements and 2^32 bytes, and logits of 2^31 elements and more, against fp64 on some rows. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backward_check.h"
 #include "cases.h"
@@ -14,26 +15,30 @@ static flp_gpu *const gpu = &flp_device_test.gpu;
 
 /* ---- gradients of the linear operators ---- */
 
+enum { LEAST_BUDGET = 1 };
 typedef enum { BACKWARD_ALONE, WITH_FORWARD, CROSS_ENTROPY } operation;
 
 typedef struct {
     const char *name;
     operation operation;
+    flp_dtype dtype;
     int64_t rows, hidden, vocab;
     flp_backend backend;
     flp_dtype grad_weight;
     unsigned accumulate;
-    int64_t memory_budget;
+    int64_t memory_budget; /* LEAST_BUDGET: what the refusal of one byte names */
 } shape;
 
-/* V x D is 2.46e9 elements but where D is 1024: there the saved exponentials are, N x V. */
+/* V x D is 2.46e9 elements, but where D is 1024 (there the saved exponentials are, N x V) and in the least workspaces. */
 static const shape shapes[] = {
-    { "backward, V x D past 2^31", BACKWARD_ALONE, 300, 4096, 600000, FLP_BACKEND_AUTO, FLP_BF16, 0, 0 },
-    { "backward, portable, V x D past 2^31", BACKWARD_ALONE, 300, 4096, 600000, FLP_BACKEND_PORTABLE, FLP_BF16, 0, 0 },
-    { "backward with its forward, N x V saved exponentials past 2^31", WITH_FORWARD, 4096, 1024, 600000, FLP_BACKEND_AUTO, FLP_BF16, 0, INT64_C(6) << 30 },
-    { "the same, portable", WITH_FORWARD, 4096, 1024, 600000, FLP_BACKEND_PORTABLE, FLP_BF16, 0, INT64_C(6) << 30 },
-    { "cross-entropy, V x D past 2^31", CROSS_ENTROPY, 700, 4096, 600000, FLP_BACKEND_AUTO, FLP_BF16, 0, 0 },
-    { "cross-entropy added to fp32, in chunks of rows", CROSS_ENTROPY, 1200, 4096, 600000, FLP_BACKEND_AUTO, FLP_F32, FLP_ACCUMULATE_WEIGHT, INT64_C(900) << 20 },
+    { "backward, V x D past 2^31", BACKWARD_ALONE, FLP_BF16, 300, 4096, 600000, FLP_BACKEND_AUTO, FLP_BF16, 0, 0 },
+    { "backward, portable, V x D past 2^31", BACKWARD_ALONE, FLP_BF16, 300, 4096, 600000, FLP_BACKEND_PORTABLE, FLP_BF16, 0, 0 },
+    { "backward with its forward, N x V saved exponentials past 2^31", WITH_FORWARD, FLP_BF16, 4096, 1024, 600000, FLP_BACKEND_AUTO, FLP_BF16, 0, INT64_C(6) << 30 },
+    { "the same, portable", WITH_FORWARD, FLP_BF16, 4096, 1024, 600000, FLP_BACKEND_PORTABLE, FLP_BF16, 0, INT64_C(6) << 30 },
+    { "cross-entropy, V x D past 2^31", CROSS_ENTROPY, FLP_BF16, 700, 4096, 600000, FLP_BACKEND_AUTO, FLP_BF16, 0, 0 },
+    { "cross-entropy added to fp32, in chunks of rows", CROSS_ENTROPY, FLP_BF16, 1200, 4096, 600000, FLP_BACKEND_AUTO, FLP_F32, FLP_ACCUMULATE_WEIGHT, INT64_C(900) << 20 },
+    { "cross-entropy of fp16 in the least workspace", CROSS_ENTROPY, FLP_F16, 8192, 4096, 131072, FLP_BACKEND_AUTO, FLP_F16, 0, LEAST_BUDGET },
+    { "the same of bf16, portable", CROSS_ENTROPY, FLP_BF16, 8192, 4096, 131072, FLP_BACKEND_PORTABLE, FLP_BF16, 0, LEAST_BUDGET },
 };
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
@@ -98,8 +103,8 @@ static void set_up(const shape *of, setting *s)
 {
     flp_device_test_need_kernels();
     *s = (setting){ .of = of };
-    s->hidden = make_matrix(of->rows, of->hidden, FLP_BF16, HIDDEN_STREAM, 1);
-    s->weight = make_matrix(of->vocab, of->hidden, FLP_BF16, WEIGHT_STREAM, 2 / sqrt((double)of->hidden));
+    s->hidden = make_matrix(of->rows, of->hidden, of->dtype, HIDDEN_STREAM, 1);
+    s->weight = make_matrix(of->vocab, of->hidden, of->dtype, WEIGHT_STREAM, 2 / sqrt((double)of->hidden));
     make_rows(s);
     make_outputs(s);
 }
@@ -107,18 +112,18 @@ static void set_up(const shape *of, setting *s)
 static flp_linear_logp_backward_problem problem_of(const shape *of)
 {
     return (flp_linear_logp_backward_problem){
-        .forward = { .dtype = FLP_BF16, .rows = of->rows, .hidden = of->hidden, .vocab = of->vocab, .backend = of->backend },
-        .grad_hidden = FLP_BF16, .grad_weight = of->grad_weight, .accumulate = of->accumulate, .memory_budget = of->memory_budget,
+        .forward = { .dtype = of->dtype, .rows = of->rows, .hidden = of->hidden, .vocab = of->vocab, .backend = of->backend },
+        .grad_hidden = of->dtype, .grad_weight = of->grad_weight, .accumulate = of->accumulate, .memory_budget = of->memory_budget,
         .with_forward = of->operation == WITH_FORWARD,
     };
 }
 
 /* A workspace of exactly what the plan says. */
-static size_t make_workspace(setting *s, const flp_plan *plan)
+static size_t make_workspace(setting *s, const flp_plan *plan, int64_t budget)
 {
     const int64_t bytes = flp_plan_workspace_bytes(plan, s->of->rows);
 
-    assert_true(bytes > 0 && (s->of->memory_budget == 0 || bytes <= s->of->memory_budget));
+    assert_true(bytes > 0 && (budget == 0 || bytes <= budget));
     assert_succeeds(flp_gpu_allocate(gpu, (size_t)bytes, &s->workspace));
     assert_succeeds(flp_gpu_set(gpu, s->workspace, 0xff, (size_t)bytes));
     return (size_t)bytes;
@@ -143,7 +148,7 @@ static void run_backward(setting *s)
     flp_plan *plan;
 
     assert_succeeds(flp_linear_logp_backward_plan_create(flp_device_test.context, &problem, &plan));
-    args.workspace_bytes = forward.workspace_bytes = make_workspace(s, plan);
+    args.workspace_bytes = forward.workspace_bytes = make_workspace(s, plan, problem.memory_budget);
     args.workspace = forward.workspace = flp_gpu_pointer(s->workspace);
     if (problem.with_forward) {
         assert_succeeds(flp_linear_logp_backward_execute_forward(plan, &forward));
@@ -156,9 +161,21 @@ static void run_backward(setting *s)
     flp_plan_destroy(plan);
 }
 
+/* What the message that refuses one byte names. */
+static int64_t least_budget(const flp_linear_cross_entropy_problem *problem)
+{
+    const char *named;
+    flp_plan *plan;
+
+    assert_int_equal(flp_linear_cross_entropy_plan_create(flp_device_test.context, problem, &plan), FLP_BAD_ARGUMENT);
+    named = strstr(flp_error_message(), "at least ");
+    assert_non_null(named);
+    return strtoll(named + strlen("at least "), NULL, 10);
+}
+
 static void run_cross_entropy(setting *s)
 {
-    const flp_linear_cross_entropy_problem problem = { .backward = problem_of(s->of), .reduction = FLP_REDUCE_SUM };
+    flp_linear_cross_entropy_problem problem = { .backward = problem_of(s->of), .reduction = FLP_REDUCE_SUM };
     flp_linear_cross_entropy_args args = {
         .rows = s->of->rows, .hidden = flp_gpu_pointer(s->hidden.data), .weight = flp_gpu_pointer(s->weight.data),
         .target = flp_gpu_pointer(s->target), .loss = flp_gpu_pointer(s->loss), .logp = flp_gpu_pointer(s->logp), .lse = flp_gpu_pointer(s->lse),
@@ -166,8 +183,10 @@ static void run_cross_entropy(setting *s)
     };
     flp_plan *plan;
 
+    if (s->of->memory_budget == LEAST_BUDGET)
+        problem.backward.memory_budget = least_budget(&problem);
     assert_succeeds(flp_linear_cross_entropy_plan_create(flp_device_test.context, &problem, &plan));
-    args.workspace_bytes = make_workspace(s, plan);
+    args.workspace_bytes = make_workspace(s, plan, problem.backward.memory_budget);
     args.workspace = flp_gpu_pointer(s->workspace);
     assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
     assert_succeeds(flp_gpu_synchronize(gpu));

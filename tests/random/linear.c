@@ -350,6 +350,8 @@ static int run_linear(void *state, const flp_random_machine *machine, char *mess
         if (done && i < p->repeat)
             flp_random_memory_restore(&r.linear->memory);
     }
+    if (done && r.plan && flp_random_answered)
+        flp_random_answered(r.plan, &r.linear->memory);
     flp_random_memory_remove(&r.linear->memory, FLP_RANDOM_WORKSPACE);
     flp_plan_destroy(r.plan);
     return done;

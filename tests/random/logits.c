@@ -467,6 +467,8 @@ static int run_logits(void *state, const flp_random_machine *machine, char *mess
         if (done && i < p->repeat)
             flp_random_memory_restore(&logits->memory);
     }
+    if (done && plan && flp_random_answered)
+        flp_random_answered(plan, &logits->memory);
     flp_random_memory_remove(&logits->memory, FLP_RANDOM_WORKSPACE);
     flp_plan_destroy(plan);
     return done;

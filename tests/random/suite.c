@@ -26,6 +26,8 @@ static struct {
     int64_t most_failures;
 } suite;
 
+void (*flp_random_answered)(const flp_plan *plan, const flp_random_memory *memory);
+
 const flp_random_family *flp_random_family_of(const flp_random_problem *problem)
 {
     if (problem->operator <= FLP_RANDOM_CROSS_ENTROPY)

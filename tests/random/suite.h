@@ -12,6 +12,9 @@ typedef struct {
     void (*free)(void *state);
 } flp_random_family;
 
+/* Called with the plan and the buffers behind a right execution, where it is set. */
+extern void (*flp_random_answered)(const flp_plan *plan, const flp_random_memory *memory);
+
 extern const flp_random_family flp_random_linear_family; /* linear.c */
 extern const flp_random_family flp_random_logits_family; /* logits.c */
 extern const flp_random_family flp_random_sum_family;    /* sum.c */

@@ -288,6 +288,8 @@ static int run_sum(void *state, const flp_random_machine *machine, char *message
         if (done && i < p->repeat)
             flp_random_memory_restore(&sum->memory);
     }
+    if (done && plan && flp_random_answered)
+        flp_random_answered(plan, &sum->memory);
     flp_random_memory_remove(&sum->memory, FLP_RANDOM_WORKSPACE);
     flp_plan_destroy(plan);
     return done;
