@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double u = 0x1p-24;
+static const double u = 0x1p-24, far_apart = 1e300; /* as fp32 sees it */
 
 /* One row: statistics, the loss and its derivatives. */
 typedef struct {
     double logp, lse, entropy, uniform, class_weight;
     double loss, by_logp, by_lse, by_entropy, by_uniform;
-    double second; /* of the derivative by logp, how much it changes with logp */
+    double logp_off, loss_off, by_logp_off; /* what logp may be off by, and these by it: by_logp by its rounding in an exponent too */
 } row;
 
 static const float *input_of(const flp_linear_cross_entropy_args *args, const char *name)
@@ -32,28 +32,68 @@ static void cross_entropy(const flp_linear_cross_entropy_args *args, row *r)
     double smoothing = args->label_smoothing, scale = args->lse_square_scale;
     r->loss = -(1 - smoothing) * r->class_weight * r->logp + (smoothing != 0 ? smoothing * r->uniform : 0) + scale * r->lse * r->lse;
     r->by_logp = -(1 - smoothing) * r->class_weight;
+    r->loss_off = fabs(r->by_logp) * r->logp_off;
     r->by_lse = 2 * scale * r->lse;
     r->by_uniform = smoothing;
 }
 
-static void policy_gradient(const flp_linear_cross_entropy_args *args, int64_t i, row *r)
+static double distance(double x, double y)
 {
-    double advantage = input_of(args, "advantages")[i], ratio = exp(r->logp - input_of(args, "old_logp")[i]);
-    double low = 1 - parameter_of(args, "clip_low", 0.2), high = 1 + parameter_of(args, "clip_high", 0.2);
-    double clipped = ratio < low ? low : ratio > high ? high : ratio;
-    int is_clipped = clipped * advantage < ratio * advantage;
-    r->loss = -(is_clipped ? clipped : ratio) * advantage;
-    r->by_logp = is_clipped ? 0 : -ratio * advantage;
-    r->second = fabs(r->by_logp);
+    return x == y ? 0 : fmin(fabs(x - y), far_apart);
 }
 
+/* A ratio's clipped loss and its derivative by logp. */
+typedef struct {
+    double advantage, old_logp, low, high;
+} clipped_policy;
+
+static double policy_loss(const clipped_policy *p, double logp)
+{
+    double ratio = exp(logp - p->old_logp), clipped = ratio < p->low ? p->low : ratio > p->high ? p->high : ratio;
+    return -fmin(ratio * p->advantage, clipped * p->advantage);
+}
+
+static double policy_slope(const clipped_policy *p, double logp)
+{
+    double ratio = exp(logp - p->old_logp);
+    return p->advantage > 0 ? ratio > p->high ? 0 : -ratio * p->advantage : ratio < p->low ? 0 : -ratio * p->advantage;
+}
+
+/* Where in from .. to the loss is not clipped, its slope is between that at the ends; at the place of the clip it jumps to 0. */
+static double change_of_slope(const clipped_policy *p, double at, double from, double to)
+{
+    double slope = policy_slope(p, at), change = fmax(distance(policy_slope(p, from), slope), distance(policy_slope(p, to), slope));
+    double ratio = p->advantage > 0 ? p->high : p->low, clip = p->old_logp + log(ratio);
+    if (from < clip && clip < to) change = fmax(change, fmax(distance(0, slope), distance(-ratio * p->advantage, slope)));
+    return change;
+}
+
+static void policy_gradient(const flp_linear_cross_entropy_args *args, int64_t i, row *r)
+{
+    const clipped_policy p = {input_of(args, "advantages")[i], input_of(args, "old_logp")[i], 1 - parameter_of(args, "clip_low", 0.2),
+                              1 + parameter_of(args, "clip_high", 0.2)};
+    double off = r->logp_off, more = off + 16 * u;
+    r->loss = policy_loss(&p, r->logp);
+    r->by_logp = policy_slope(&p, r->logp);
+    r->loss_off = fmax(distance(policy_loss(&p, r->logp - off), r->loss), distance(policy_loss(&p, r->logp + off), r->loss));
+    r->by_logp_off = change_of_slope(&p, r->logp, r->logp - more, r->logp + more);
+}
+
+static double divergence(double difference)
+{
+    return exp(difference) - difference - 1;
+}
+
+/* Convex: no logp within the error changes the divergence or its derivative by more than one of the two at its ends. */
 static void policy_gradient_kl(const flp_linear_cross_entropy_args *args, int64_t i, row *r)
 {
-    double difference = input_of(args, "reference_logp")[i] - r->logp, scale = parameter_of(args, "kl_scale", 0.05);
+    double difference = input_of(args, "reference_logp")[i] - r->logp, scale = parameter_of(args, "kl_scale", 0.05), off = r->logp_off;
+    double least = divergence(difference - off), here = divergence(difference), most = divergence(difference + off);
     policy_gradient(args, i, r);
-    r->loss += scale * (exp(difference) - difference - 1);
+    r->loss += scale * here;
     r->by_logp += scale * (1 - exp(difference));
-    r->second += scale * (exp(difference) + 1);
+    r->loss_off += scale * fmax(distance(least, here), distance(most, here));
+    r->by_logp_off += scale * distance(exp(difference + off + 16 * u), exp(difference));
 }
 
 /* Of the cases' own definition: see cross_entropy_cases.c. */
@@ -62,6 +102,7 @@ static void everything(const flp_linear_cross_entropy_args *args, int64_t i, row
     double advantage = input_of(args, "advantages")[i], scale = parameter_of(args, "entropy_scale", 0.01);
     r->loss = -advantage * r->logp - scale * r->entropy + 0.1 * r->uniform + 0.01 * r->lse * r->class_weight;
     r->by_logp = -advantage;
+    r->loss_off = fabs(r->by_logp) * r->logp_off;
     r->by_entropy = -scale;
     r->by_uniform = 0.1;
     r->by_lse = 0.01 * r->class_weight;
@@ -126,6 +167,12 @@ static double factor_of(const flp_linear_cross_entropy_problem *problem, const f
     return divisor == 0 ? 0 : 1 / divisor;
 }
 
+/* A row that counts for nothing is nothing, also of what is infinite. */
+static double scaled(double factor, double value)
+{
+    return factor == 0 && isinf(value) ? 0 : factor * value;
+}
+
 static void compute_row(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args,
                         const flp_reference *forward, int64_t i, double factor, flp_cross_entropy_reference *to)
 {
@@ -135,20 +182,22 @@ static void compute_row(const flp_linear_cross_entropy_problem *problem, const f
         to->loss[i] = flp_reference_ignores(args->flags, args->ignore_index, target) ? 0 : NAN;
         return;
     }
-    row r = {.logp = forward->logp[i], .lse = forward->lse[i], .entropy = forward->entropy[i], .class_weight = to->class_weights[target]};
+    row r = {.logp = forward->logp[i], .lse = forward->lse[i], .entropy = forward->entropy[i], .class_weight = to->class_weights[target],
+             .logp_off = (forward->logp_rounding ? forward->logp_rounding : forward->rounding)[i]};
     double class_mean = mean_of(to->class_weights, p->vocab), token = args->token_weights ? args->token_weights[i] : 1;
     r.uniform = uniform_of(p, forward->logits + i * p->vocab, temperature_of(args, i), r.lse, to->class_weights);
     differentiate(problem, args, i, &r);
     double g = token * factor * (args->g_loss == NULL ? 1 : args->g_loss[problem->reduction == FLP_REDUCE_NONE ? i : 0]);
-    double slope = fabs(r.by_lse) + fabs(r.by_uniform) * (1 + class_mean), of_logp = (forward->logp_rounding ? forward->logp_rounding : forward->rounding)[i];
-    to->loss[i] = token * r.loss;
-    to->error[i] = fabs(token) * (fabs(r.by_logp) * of_logp + slope * forward->rounding[i] + fabs(r.by_entropy) * forward->entropy_rounding[i] + 16 * u * (1 + fabs(r.loss)));
+    double slope = fabs(r.by_lse) + fabs(r.by_uniform) * (1 + class_mean);
+    to->loss[i] = scaled(token, r.loss);
+    double off = r.loss_off + slope * forward->rounding[i] + fabs(r.by_entropy) * forward->entropy_rounding[i] + 16 * u * (1 + fabs(r.loss));
+    to->error[i] = token == 0 ? 0 : fabs(token) * off;
     if (forward->largest != NULL) to->shared[i] = fabs(token) * (fabs(r.by_logp) + slope) * u * forward->largest[i];
-    to->g_logp[i] = g * r.by_logp;
-    to->g_lse[i] = g * (r.by_lse + r.by_uniform * class_mean);
-    to->g_entropy[i] = g * r.by_entropy;
+    to->g_logp[i] = scaled(g, r.by_logp);
+    to->g_lse[i] = scaled(g, r.by_lse + r.by_uniform * class_mean);
+    to->g_entropy[i] = scaled(g, r.by_entropy);
     to->g_sum[i] = -g * r.by_uniform / (double)p->vocab;
-    to->g_error[i] = fabs(g) * r.second * (of_logp + 16 * u);
+    to->g_error[i] = fabs(g) * r.by_logp_off;
 }
 
 static void reduce(double factor, flp_cross_entropy_reference *to)

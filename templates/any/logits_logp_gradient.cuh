@@ -19,6 +19,12 @@ __device__ __forceinline__ LogitsNormaliser load_normaliser(const LogitsLogpPara
     return {origin, log2_sum, entropy, params.given_logp != nullptr ? params.given_logp[row.place] : not_a_number};
 }
 
+// z: the target's logit, softened. Above the origin it is by the rounding of a given lse, which may be many powers where these are large.
+__device__ __forceinline__ float logp_from(const LogitsNormaliser &normaliser, float z, const LogitsScale &scale) {
+    float log2_p = distance(z, normaliser.origin, scale) - normaliser.log2_sum;
+    return log2_p > 0 && is_large(power_of(normaliser.origin, scale)) ? 0 : log2_p * ln_2;
+}
+
 template <class Config> __device__ __forceinline__ void logits_logp_gradient(const LogitsLogpParams &params) {
     using Segment = Segment<Config>;
     constexpr int warps = Config::threads / 32;
@@ -41,7 +47,7 @@ template <class Config> __device__ __forceinline__ void logits_logp_gradient(con
         LogitsNormaliser normaliser = {0, 0, 0, 0};
         if (row.target >= 0) normaliser = load_normaliser(params, row, number, scale);
         if (has_target && params.normaliser == nullptr && params.given_logp == nullptr) // z - lse is all there is
-            normaliser.logp = (distance(soften<Config>(target_logit, scale), normaliser.origin, scale) - normaliser.log2_sum) * ln_2;
+            normaliser.logp = logp_from(normaliser, soften<Config>(target_logit, scale), scale);
         LogitsFactors factors = find_factors(params, row, scale, load_upstream(params, row), normaliser, has_target, target_logit);
         write_gradients(params, row, segment, s, scale, factors);
     }

@@ -69,12 +69,13 @@ template <class Config> struct LogitGradients {
 
     // p's part, 2^x (spread + tilt x), which is 0 where p is: 2^x is from x = -126 down.
     template <bool has_large> __device__ __forceinline__ static float spread_over(float z, float scale, const RowGradient &row) {
+        bool large = has_large && is_large(row.offset);
         if constexpr (has_large) {
-            bool large = is_large(row.offset);
             z = large ? finite_product(z, scale) : z;
             scale = large ? 1 : scale;
         }
         float x = fmaf(z, scale, -row.offset), factor = row.spread;
+        if constexpr (has_large) x = large && x > 0 ? 0 : x; // by the rounding of a given lse, which may be many powers
         if constexpr (Config::wants_entropy) factor = fmaf(row.tilt, fmaxf(x, -150.0f), factor);
         return exp2_approximate(x) * factor;
     }

@@ -5,7 +5,8 @@
  * - the sum's own additions, as those of a logit (linear_truth.c);
  * - on a GPU, the rounding of each derivative but the target's to the dtype of the inputs, r = 2^-8 of itself for bf16 and 2^-11 for fp16: at most r
  *   times the sum of the terms' sizes; of independent roundings, DEVIATIONS r / sqrt(3) times the root of the sum of their squares, if that is less
- *   and the data are random. Where a stash of bf16 may be, grad_weight's terms are rounded twice;
+ *   and the data are random. Rows of which one entry has nearly all the probability have equal derivatives, whose roundings are equal too: their sum is
+ *   known, and comes on top. Where a stash of bf16 may be, grad_weight's terms are rounded twice;
  * - in fp16 2^-39 of the call's largest upstream gradient for each derivative: half of what subnormal numbers lie apart where the largest, times a power of
  *   two, is between 2^14 and 2^15;
  * - all of a term that a filter may pass over. */
@@ -29,7 +30,7 @@ static double *allocate(int64_t count)
 void flp_random_gradient_make(int64_t count, flp_random_gradient *gradient)
 {
     *gradient = (flp_random_gradient){ count, allocate(count), allocate(count), allocate(count), allocate(count), allocate(count), allocate(count),
-                                       allocate(count) };
+                                       allocate(count), allocate(count) };
 }
 
 void flp_random_gradient_free(flp_random_gradient *gradient)
@@ -39,14 +40,24 @@ void flp_random_gradient_free(flp_random_gradient *gradient)
     free(gradient->size);
     free(gradient->hard);
     free(gradient->soft);
+    free(gradient->known);
     free(gradient->passed);
     free(gradient->inputs);
     *gradient = (flp_random_gradient){ 0 };
 }
 
+/* What a number with the dtype's digits has gained or lost, whatever its exponent. */
+static double rounding_of(int dtype, double value)
+{
+    int exponent;
+    const double digits = frexp(value, &exponent);
+
+    return isfinite(value) ? ldexp(flp_random_round(dtype, digits) - digits, exponent) : 0;
+}
+
 /* One derivative's term of an element. */
 typedef struct {
-    double derivative, error;
+    double derivative, error, rounding;
     int is_rounded, may_pass;
 } factor;
 
@@ -60,6 +71,7 @@ static inline void add_term(flp_random_gradient *gradient, int64_t at, const fac
     if (f->is_rounded) {
         gradient->hard[at] += size;
         gradient->soft[at] += term * term;
+        gradient->known[at] += f->rounding * input;
         gradient->inputs[at] += fabs(input);
     }
     if (f->may_pass)
@@ -80,7 +92,7 @@ static flp_random_row_upstream upstream_of(const flp_random_linear *linear, int6
 
     if (linear->problem->operator == FLP_RANDOM_CROSS_ENTROPY)
         return (flp_random_row_upstream){ .logp = loss->g_logp[i], .lse = loss->g_lse[i], .entropy = loss->g_entropy[i], .sum = loss->g_sum[i],
-                                          .error = loss->g_error[i], .class_weights = loss->class_weights };
+                                          .error = loss->g_error[i], .class_weights = loss->class_weights, .of_lse = loss->g_lse[i] != 0 };
     return (flp_random_row_upstream){ .logp = upstream_at(linear, FLP_RANDOM_G_LOGP, i), .lse = upstream_at(linear, FLP_RANDOM_G_LSE, i),
                                       .entropy = upstream_at(linear, FLP_RANDOM_G_ENTROPY, i), .bare_lse = !forward,
                                       .bare_target = !forward && !linear->problem->give_logp };
@@ -92,7 +104,8 @@ static void add_row(flp_random_linear *linear, int64_t i, const double *derivati
     const int64_t target = flp_random_linear_target(linear, i);
 
     for (int64_t v = 0; v < p->v; v++) {
-        const factor f = { derivative[v], error[v], v != target, v != target && fabs(derivative[v]) - error[v] < 1.01 * p->filter };
+        const factor f = { derivative[v], error[v], rounding_of(p->dtype, derivative[v]), v != target,
+                           v != target && fabs(derivative[v]) - error[v] < 1.01 * p->filter };
         for (int64_t d = 0; p->grad_hidden && d < p->d; d++)
             add_term(&linear->hidden, i * p->d + d, &f, weight[v * p->d + d]);
         for (int64_t d = 0; p->grad_weight && d < p->d; d++)
@@ -156,9 +169,10 @@ double flp_random_gradient_bound(const flp_random_linear *linear, const flp_rand
     const double r = is_cpu || p->dtype == FLP_F32 ? 0 : p->dtype == FLP_BF16 ? 0x1p-8 : 0x1p-11;
     const int may_stash = p->dtype == FLP_BF16 && (p->operator == FLP_RANDOM_CROSS_ENTROPY || p->forward);
     const double roundings = of_weight && may_stash ? 2 : 1;
+    const double known = r > 0 ? fabs(gradient->known[i]) : 0;
     const double hard = roundings * gradient->hard[i], soft = deviations * sqrt(roundings * gradient->soft[i] / 3);
     const double sum = u * (deviations * sqrt(n / 3) + n / 8 + 4) * fmax(fabs(gradient->value[i]), sqrt(gradient->size[i]));
     const double least = p->dtype == FLP_F16 && !is_cpu ? 0x1p-39 * linear->largest_upstream * gradient->inputs[i] : 0;
 
-    return gradient->error[i] + sum + r * (is_random(p) ? fmin(hard, soft) : hard) + least + gradient->passed[i];
+    return gradient->error[i] + sum + (is_random(p) ? fmin(r * hard, r * soft + known) : r * hard) + least + gradient->passed[i];
 }

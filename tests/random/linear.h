@@ -14,6 +14,7 @@ typedef struct {
     double *size;    /* sqrt(sum of the terms' squares) */
     double *hard;    /* sum of |term| that are rounded to the dtype of the inputs on a GPU: all but the target's */
     double *soft;    /* sqrt(sum of their squares) */
+    double *known;   /* sum of these terms' own roundings, where a derivative is rounded once */
     double *passed;  /* sum of |term| that a filter may pass over */
     double *inputs;  /* sum of |input| */
 } flp_random_gradient;

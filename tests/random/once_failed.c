@@ -46,5 +46,24 @@ const char *const flp_random_once_failed[] = {
     "logits_logp n=7 v=18 row_temperature=3 outputs=10 entropy=1 softcap=30 dtype=f32 data=690354147",
     "logits_logp_backward v=45 temperature=7.1912588260619734e-07 fused=1 softcap=30 dtype=f32 data=522928582",
     "logits_logp_backward v=64 temperature=7.7041760847583159e-11 outputs=2 fused=1 softcap=30 dtype=f32 data=254929384",
+    /* exp(logp - old_logp) where logp has no digits before the point: any ratio is right, clipped or not. */
+    "linear_cross_entropy n=4 v=2 shape=8 shift=-1000000000 loss=1 reduction=2 bias=f32 dtype=f32 data=685585571",
+    "linear_cross_entropy n=7 v=2 shape=8 shift=-3.3895313892515355e+38 loss=1 reduction=1 grad_hidden=f32 bias=f32 dtype=f32 data=281790108",
+    /* One entry has all the probability: derivatives are equal, and rounded alike in all rows. */
+    "linear_cross_entropy n=53 v=2 shape=5 grad_bias=f32 bias=f32 dtype=f16 data=813763684",
+    "linear_cross_entropy n=47 v=7 shape=5 grad_bias=f32 bias=f32 dtype=f16 data=813763684",
+    /* A given lse is rounded by many powers: 2^x of what then lies above it was infinite, and that times 0, or less another one, NaN. */
+    "linear_logp_backward n=24 row_temperature=3 upstream=3 grad_hidden=f32 d=74 data=25886864",
+    "linear_logp_backward n=9 row_temperature=3 upstream=3 grad_hidden=f32 d=11 dtype=f32 data=25886864",
+    "linear_logp_backward n=129 v=143 row_temperature=2 upstream=2 shape=11 shift=-100000 poison=2 give_logp=1 g_lse=1 g_entropy=1 accumulate=1 "
+    "grad_hidden=f16 bias=f32 d=40 dtype=f32 data=218444739",
+    /* The target's logp from such an lse: far above 0. */
+    "logits_logp_backward temperature=3.2831406552278467e-05 shape=7 shift=-1000000000 dtype=f32 data=420349692",
+    /* A given lse that fp32 has no room for. */
+    "linear_logp_backward n=2 row_temperature=2 shape=7 shift=-3.4028234663852886e+38 grad_hidden=f32 bias=f32 dtype=f32 data=812823957",
+    /* The slope of a softcap, which is off by itself, times a p that is off. */
+    "linear_logp_backward n=3 v=15 row_temperature=3 likely=2 margin=74.670305373979858 softcap=1 grad_weight=f32 dtype=f32 data=31932209",
+    /* A token weight of 0 times an infinite loss. */
+    "linear_cross_entropy n=4 v=3 shape=5 loss=2 tokens=1 grad_hidden=f32 bias=f32 dtype=f32 data=308957883",
     NULL
 };

@@ -39,7 +39,7 @@ static void set(flp_random_problem *problem, int field, double value)
     int i = 0;
 #define SET(type, name, otherwise, kind) \
     if (i++ == field)                    \
-        problem->name = (type)value;
+        problem->name = sizeof(type) == 8 && value >= 0x1p63 && (type)0.5 == 0 ? (type)INT64_MAX : (type)value; /* a double has no INT64_MAX */
     FLP_RANDOM_FIELDS(SET)
 #undef SET
 }
@@ -300,12 +300,10 @@ static void settle_sum(flp_random_problem *p)
         p->grad_hidden_gap = 0;
 }
 
-/* From one fp32 lse, or through the exponential of a policy's ratio, logits of 1e6 and more leave nothing to hold a path to. */
+/* Through the exponential of a policy's ratio logits of 1e6 and more leave nothing to hold a path to. */
 static void settle_large(flp_random_problem *p)
 {
-    const int bare = (p->operator == FLP_RANDOM_LINEAR_BACKWARD && !p->forward) || (p->operator == FLP_RANDOM_LOGITS_BACKWARD && !p->fused);
-
-    if (!bare && p->loss != FLP_RANDOM_LOSS_POLICY && p->loss != FLP_RANDOM_LOSS_POLICY_KL)
+    if (p->loss != FLP_RANDOM_LOSS_POLICY && p->loss != FLP_RANDOM_LOSS_POLICY_KL)
         return;
     p->scale = fmin(p->scale, 1e3);
     if (p->shape != FLP_RANDOM_SOME_LEVEL)
@@ -329,8 +327,8 @@ void flp_random_problem_settle(flp_random_problem *p)
     else
         settle_logits(p);
     settle_values(p);
-    settle_large(p);
     settle_rows(p);
+    settle_large(p);
     if (p->dispatched)
         p->spare = 0;
 }

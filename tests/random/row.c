@@ -7,6 +7,7 @@
 static const double u = 0x1p-24;
 static const double sum_roundings = 24;      /* see row.h */
 static const double most_in_base_2 = FLT_MAX * M_LN2; /* kernels keep logarithms in base 2, and clamp what fp32 has no room for */
+static const double most_exact_offset = 0x1.01p23; /* a given lse from here on has no bits behind the point: p is held to 1 */
 static const double offset_distance = 60 * M_LN2;
 
 static double larger(double a, double b)
@@ -163,13 +164,15 @@ void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp
                                   const flp_random_row_upstream *g, double *derivative, double *error)
 {
     const double cap = inputs->softcap, T = inputs->temperature, common = common_error(row, g);
+    const int has_no_lse = (g->bare_lse || g->of_lse) && isfinite(row->lse) && isinf((float)row->lse);
+    const int p_is_at_most_1 = !g->bare_lse || fabs(row->lse) * M_LOG2E > most_exact_offset;
 
     for (int64_t v = 0; v < inputs->vocab; v++) {
         const double x = cap > 0 ? inputs->logit[v] / cap : 0, slope = cap > 0 ? 1 / (cosh(x) * cosh(x)) : 1;
         const double log_p = z[v] - row->largest - row->log_sum, p = exp(log_p), surprise = p > 0 && g->entropy != 0 ? log_p + row->entropy : 0;
         const double level = g->sum != 0 ? g->sum * (g->class_weights ? g->class_weights[v] : 1) : 0;
         const double shared = g->lse - g->entropy * surprise; /* what p is multiplied by, beside g->logp */
-        const double growth = growth_of(log_p, e[v] + common), off_p = (g->bare_lse ? growth : fmin(growth, 1)) + 8 * u * p;
+        const double growth = growth_of(log_p, e[v] + common), off_p = (p_is_at_most_1 ? fmin(growth, 1) : growth) + 8 * u * p;
         const double of_entropy = p > 0 ? (p + off_p) * fabs(g->entropy) * (e[v] + common + row->entropy_error + 8 * u * (fabs(log_p) + row->entropy)) : 0;
         double value, off = of_entropy + 4 * u * (fabs(level) + p * fabs(shared));
         if (v != inputs->target) {
@@ -185,8 +188,8 @@ void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp
         const double own = error_of(inputs, v), capped = cap > 0 ? 2 * fabs(tanh(x)) * own / cap + 16 * u * larger(1, fmin(fabs(x), 64)) : 0;
         derivative[v] = value / T * slope;
         /* Powers below 2^-126 are 0. */
-        error[v] = (off * slope + fabs(value) * slope * capped) / T + 0x1p-120 * (1 + fabs(g->logp) + fabs(shared)) / fmin(T, 1) + 4 * u * fabs(derivative[v]);
-        if ((fabs(shared) + fabs(g->logp) + fabs(level)) / T > FLT_MAX || (g->lse != 0 && fabs(row->lse) > FLT_MAX))
+        error[v] = (off + (fabs(value) + off) * capped) * slope / T + 0x1p-120 * (1 + fabs(g->logp) + fabs(shared)) / fmin(T, 1) + 4 * u * fabs(derivative[v]);
+        if ((fabs(shared) + fabs(g->logp) + g->error + fabs(level)) / T > FLT_MAX || has_no_lse)
             error[v] = INFINITY; /* no fp32 holds what it is made of */
     }
 }

@@ -36,6 +36,7 @@ typedef struct {
     double error;                         /* what logp may be off by */
     const double *class_weights;          /* NULL: 1 */
     int bare_lse;                         /* p comes from one fp32 lse */
+    int of_lse;                           /* these come from lse too */
     int bare_target;                      /* 1 - p[target] comes from that p, not from logp */
 } flp_random_row_upstream;
 

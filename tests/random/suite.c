@@ -218,6 +218,25 @@ static void what_failed_once_is_right(void **state)
         fail_msg("%d problems failed", failed);
 }
 
+/* ---- the texts ---- */
+
+static void a_problems_text_repeats_it(void **state)
+{
+    char text[TEXT_BYTES], again[TEXT_BYTES];
+    flp_random_problem problem;
+
+    (void)state;
+    for (int operator = 0; operator < FLP_RANDOM_OPERATORS; operator++)
+        for (int i = 0; i < 3000; i++) {
+            flp_random_draw(&suite.drawing, (flp_random_operator)operator, i, &problem);
+            flp_random_problem_format(&problem, text, sizeof(text));
+            assert_true(flp_random_problem_parse(text, &problem));
+            flp_random_problem_settle(&problem);
+            flp_random_problem_format(&problem, again, sizeof(again));
+            assert_string_equal(again, text);
+        }
+}
+
 static int run_one(const char *text)
 {
     char message[MESSAGE_BYTES];
@@ -238,7 +257,7 @@ int flp_random_suite_main(const flp_random_machine *machine, int argc, char **ar
 {
     static const char *const names[FLP_RANDOM_OPERATORS] = { "linear_logp", "linear_logp_backward", "linear_cross_entropy", "logits_logp",
                                                              "logits_logp_backward", "weighted_sum", "weighted_sum_backward" };
-    struct CMUnitTest tests[FLP_RANDOM_OPERATORS + 1];
+    struct CMUnitTest tests[FLP_RANDOM_OPERATORS + 2];
     const char *only = getenv("FUSEDLOGP_RANDOM_OPERATOR");
     const double seconds = setting("FUSEDLOGP_RANDOM_SECONDS", 0);
     int count = 0, code;
@@ -252,6 +271,7 @@ int flp_random_suite_main(const flp_random_machine *machine, int argc, char **ar
         if (!only || strcmp(only, names[i]) == 0)
             tests[count++] = (struct CMUnitTest){ names[i], an_operators_problems_are_right, NULL, NULL, (void *)(intptr_t)i };
     const int operators = count;
+    tests[count++] = (struct CMUnitTest){ "a_problems_text_repeats_it", a_problems_text_repeats_it, NULL, NULL, NULL };
     if (!only)
         tests[count++] = (struct CMUnitTest){ "what_failed_once_is_right", what_failed_once_is_right, NULL, NULL, NULL };
     const double wanted = setting("FUSEDLOGP_RANDOM_PROBLEMS", seconds > 0 ? 1e15 : problems);
