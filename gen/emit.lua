@@ -47,6 +47,21 @@ local function find_template(name, search, read_template)
   error(("template %s is in none of %s"):format(name, table.concat(search, ", ")))
 end
 
+-- C's #include lines: what they name stands in front.
+function emit.without_includes(text) return (text:gsub('#include "[^"\n]*"', "")) end
+
+-- "params/types" is templates/params/types.h, which C reads, too. Behind those that it includes and that do not stand there yet.
+local function header_text(name, present, read_template)
+  if present[name] then return "" end
+  present[name] = true
+  local path = ("templates/%s.h"):format(name)
+  local text = read_template(path) or error(("there is no %s"):format(path))
+  local parts = {}
+  for included in text:gmatch('#include "([^"\n]*)%.h"') do parts[#parts + 1] = header_text(included, present, read_template) end
+  parts[#parts + 1] = ('#line 1 "%s"\n%s'):format(path, emit.without_includes(text))
+  return table.concat(parts)
+end
+
 local conditions = {
   tensor = function(spec) return not spec.exact end,
   exact  = function(spec) return spec.exact end,
@@ -60,7 +75,8 @@ local function wanted(spec, entry)
   return entry.only == nil or conditions[entry.only](spec)
 end
 
-local function template_text(spec, entry, search, read_template)
+local function template_text(spec, entry, search, present, read_template)
+  if type(entry) == "string" and entry:find("^params/") then return header_text(entry, present, read_template) end
   if type(entry) == "table" and entry.emit then return entry.emit(spec, read_template) end
   if type(entry) == "table" and not wanted(spec, entry) then return "" end
   local path, text = find_template(type(entry) == "table" and entry[1] or entry, search, read_template)
@@ -119,12 +135,13 @@ function emit.source(spec, read_template)
   local kernel = emit.kernel_of(spec)
   local n = kernel.derive(spec)
   local name = "flp_" .. variant.format(spec):gsub("[.@]", "_")
-  local search = arch.find(spec.arch).search
+  local search, present = arch.find(spec.arch).search, {}
   local parts = { ("// fusedlogp %s\n// Emitted by fusedlogp-gen; the templates below are the source.\n"):format(variant.format(spec)) }
   local config = config_lines(spec, kernel, n)
-  if arch.find(spec.arch).is_host then parts[#parts + 1] = template_text(spec, "cuda", search, read_template) end
+  if arch.find(spec.arch).is_host then parts[#parts + 1] = template_text(spec, "cuda", search, present, read_template) end
+  parts[#parts + 1] = header_text("params/types", present, read_template)
   for i, entry in ipairs(kernel.templates) do
-    parts[#parts + 1] = template_text(spec, entry, search, read_template)
+    parts[#parts + 1] = template_text(spec, entry, search, present, read_template)
     if i == 1 then parts[#parts + 1] = '#line 1 "config"\n' .. config end -- behind the types it names
   end
   parts[#parts + 1] = entry_point(spec, kernel, n, name)

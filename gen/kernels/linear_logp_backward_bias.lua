@@ -4,7 +4,7 @@ local cxx = require "gen.cxx"
 
 local kernel = {}
 
-kernel.templates = { "types", "row_target", "linear_logp_backward_params", "simt", "convert", "dependent_launch", "linear_logp_backward_bias" }
+kernel.templates = { "types", "params/linear_logp_backward", "counted", "simt", "convert", "dependent_launch", "linear_logp_backward_bias" }
 kernel.entry = "linear_logp_backward_bias"
 kernel.parameters = { { "BackwardBiasParams", "params" } }
 

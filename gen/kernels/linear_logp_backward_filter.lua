@@ -3,7 +3,7 @@ local arch = require "gen.arch"
 
 local kernel = {}
 
-kernel.templates = { "types", "row_target", "linear_logp_backward_params", "simt", "tally", "dependent_launch", "linear_logp_backward_filter" }
+kernel.templates = { "types", "params/linear_logp_backward", "counted", "simt", "tally", "dependent_launch", "linear_logp_backward_filter" }
 kernel.entry = "linear_logp_backward_filter"
 kernel.parameters = { { "BackwardFilterParams", "params" } }
 

@@ -4,7 +4,7 @@ local cxx = require "gen.cxx"
 
 local kernel = {}
 
-kernel.templates = { "types", "row_target", "linear_logp_backward_params", "simt", "convert", "streaming", "vector", "dependent_launch", "linear_logp_backward_gather" }
+kernel.templates = { "types", "params/linear_logp_backward", "simt", "convert", "streaming", "vector", "dependent_launch", "linear_logp_backward_gather" }
 kernel.entry = "linear_logp_backward_gather"
 kernel.parameters = { { "BackwardGatherParams", "params" } }
 

@@ -3,7 +3,7 @@ local arch = require "gen.arch"
 
 local kernel = {}
 
-kernel.templates = { "types", "linear_logp_params", "row_target", "row_gradient", "linear_logp_backward_params", "simt", "tally", "logit_bounds", "large_logits", "convert", "dependent_launch", "linear_logp_backward_rows" }
+kernel.templates = { "types", "params/linear_logp_backward", "target", "simt", "tally", "logit_bounds", "large_logits", "convert", "dependent_launch", "linear_logp_backward_rows" }
 kernel.entry = "linear_logp_backward_rows"
 kernel.parameters = { { "BackwardRowsParams", "params" } }
 

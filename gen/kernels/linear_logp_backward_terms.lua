@@ -3,7 +3,7 @@ local arch = require "gen.arch"
 
 local kernel = {}
 
-kernel.templates = { "types", "row_target", "linear_logp_backward_params", "simt", "dependent_launch", "linear_logp_backward_terms" }
+kernel.templates = { "types", "params/linear_logp_backward", "counted", "simt", "dependent_launch", "linear_logp_backward_terms" }
 kernel.entry = "linear_logp_backward_terms"
 kernel.parameters = { { "BackwardTermsParams", "params" } }
 

@@ -4,7 +4,7 @@ local arch = require "gen.arch"
 local kernel = {}
 
 kernel.templates = {
-  "types", "row_gradient", "linear_logp_params", "simt", "tally", "moment", "logit_bounds", "large_logits", "dependent_launch", "linear_logp_combine",
+  "types", "params/linear_logp", "target", "simt", "tally", "moment", "logit_bounds", "large_logits", "dependent_launch", "linear_logp_combine",
 }
 kernel.entry = "linear_logp_combine"
 kernel.parameters = { { "LinearLogpCombineParams", "params" } }

@@ -8,7 +8,7 @@ local wgmma = require "gen.wgmma"
 local kernel = {}
 
 kernel.templates = {
-  "types", "row_target", "row_gradient", "linear_logp_backward_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
+  "types", "params/linear_logp_backward", "counted", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, "product_tiles", "tile_product", "tile_store", "logit_bounds", "large_logits", "logit_gradients", { only = "filters", "kept_blocks" },
   "linear_logp_grad_logits",
 }

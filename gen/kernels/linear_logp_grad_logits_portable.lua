@@ -6,7 +6,7 @@ local tile_config = require "gen.kernels.tile_config"
 
 local kernel = {}
 
-kernel.templates = portable_tile.templates({ "row_target", "row_gradient", "linear_logp_backward_params" }, {
+kernel.templates = portable_tile.templates({ "params/linear_logp_backward", "counted" }, {
   "convert", "product_tiles", "product_walk", "tile_store", "logit_bounds", "large_logits", "logit_gradients", "linear_logp_grad_logits",
 })
 kernel.entry = "linear_logp_grad_logits"

@@ -8,7 +8,7 @@ local wgmma = require "gen.wgmma"
 local kernel = {}
 
 kernel.templates = {
-  "types", "linear_logp_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
+  "types", "params/linear_logp", "target", "compact_rows", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "stashed_statistics", "stash_units", "tile_product", "tile_store",
   "linear_logp_stash",
 }

@@ -7,7 +7,7 @@ local tile_config = require "gen.kernels.tile_config"
 
 local kernel = {}
 
-kernel.templates = portable_tile.templates({ "linear_logp_params" }, {
+kernel.templates = portable_tile.templates({ "params/linear_logp", "target", "compact_rows" }, {
   "convert", "tile_store", "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "stashed_statistics", "stash_units", "warp_statistics", "linear_logp_stash",
 })
 kernel.entry = "linear_logp_stash"

@@ -10,7 +10,7 @@ local shared_segments = 512
 
 local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
 
-config.head = { "types", "logits_logp_params", "simt", "tally", "dependent_launch", "convert", "streaming", "vector", "shifted_vectors", "target_share", "logit_bounds", "logits_row", "logits_segment", "logits_merge" }
+config.head = { "types", "params/logits_logp", "simt", "tally", "dependent_launch", "convert", "streaming", "vector", "shifted_vectors", "target_share", "logit_bounds", "logits_row", "logits_segment", "logits_merge" }
 
 function config.templates(own)
   local list = {}

@@ -12,7 +12,7 @@ local function mainloop(spec)
 end
 
 kernel.templates = {
-  "types", "row_target", "matrix_product_params", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
+  "types", "params/matrix_product", "counted", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
   { emit = function(spec) return wgmma.wrapper(mainloop(spec)) end }, "product_tiles", "tile_product", "tile_store", "scale_product",
   { only = "filters", "kept_steps" }, "streaming", "vector", "target_terms", "product_terms", "matrix_product",
 }

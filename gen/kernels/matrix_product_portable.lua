@@ -6,7 +6,7 @@ local tile_config = require "gen.kernels.tile_config"
 
 local kernel = {}
 
-kernel.templates = portable_tile.templates({ "row_target", "matrix_product_params" }, {
+kernel.templates = portable_tile.templates({ "params/matrix_product", "counted" }, {
   "convert", "product_tiles", "product_walk", "tile_store", "scale_product", "target_terms", "matrix_product",
 })
 kernel.entry = "matrix_product"

@@ -8,7 +8,7 @@ local function loss_text(spec, read_template)
   return '#line 1 "loss"\n' .. assert(token_loss.cuda(spec.loss, read_template))
 end
 
-kernel.templates = { "types", "linear_logp_params", "token_loss_params", "simt", "dependent_launch", { emit = loss_text }, "token_loss" }
+kernel.templates = { "types", "params/token_loss", "target", "token_loss_row", "simt", "dependent_launch", { emit = loss_text }, "token_loss" }
 kernel.entry = "token_loss"
 kernel.parameters = { { "TokenLossParams", "params" } }
 

@@ -3,7 +3,7 @@ local cxx = require "gen.cxx"
 
 local kernel = {}
 
-kernel.templates = { "types", "weighted_sum_params", "simt", "convert", "streaming", "vector", "weighted_sum" }
+kernel.templates = { "types", "params/weighted_sum", "simt", "convert", "streaming", "vector", "weighted_sum" }
 kernel.entry = "weighted_sum"
 kernel.parameters = { { "WeightedSumParams", "params" } }
 

@@ -4,7 +4,7 @@ local cxx = require "gen.cxx"
 
 local kernel = {}
 
-kernel.templates = { "types", "weighted_sum_params", "simt", "convert", "dependent_launch", "weighted_sum_combine" }
+kernel.templates = { "types", "params/weighted_sum", "simt", "convert", "dependent_launch", "weighted_sum_combine" }
 kernel.entry = "weighted_sum_combine"
 kernel.parameters = { { "WeightedSumCombineParams", "params" } }
 

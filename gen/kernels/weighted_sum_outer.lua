@@ -5,7 +5,7 @@ local weighted_sum = require "gen.kernels.weighted_sum"
 local kernel = {}
 
 kernel.templates = {
-  "types", "weighted_sum_params", "simt", "convert", "streaming", "vector", "column_block", "weighted_sum_outer",
+  "types", "params/weighted_sum", "simt", "convert", "streaming", "vector", "column_block", "weighted_sum_outer",
 }
 kernel.entry = "weighted_sum_outer"
 kernel.parameters = { { "WeightedSumOuterParams", "params" } }

@@ -10,8 +10,8 @@ output=$2
 part=$output.part.$$
 trap 'rm -f "$part"' EXIT
 
-files=$(cd "$source_dir" && { find gen -type f -name '*.lua'; find templates -type f -name '*.cuh'; } | sort)
-test -n "$files" || { echo "embed.sh: no gen/*.lua and templates/*.cuh in $source_dir" >&2; exit 1; }
+files=$(cd "$source_dir" && { find gen -type f -name '*.lua'; find templates -type f \( -name '*.cuh' -o -name '*.h' \); } | sort)
+test -n "$files" || { echo "embed.sh: no gen/*.lua and templates/*.cuh and .h in $source_dir" >&2; exit 1; }
 
 # Each file as the line "name bytes" and its content: no two trees give the same stream.
 # KEEP IN STEP: source digest (runtime/jit/source_tree.c).

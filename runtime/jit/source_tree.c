@@ -90,6 +90,7 @@ flp_status flp_source_tree_load(const char *directory, flp_source_tree *tree)
     }
     flp_status status = read_directory(directory, "gen", ".lua", tree);
     if (status == FLP_OK) status = read_directory(directory, "templates", ".cuh", tree);
+    if (status == FLP_OK) status = read_directory(directory, "templates", ".h", tree);
     if (status != FLP_OK) {
         flp_source_tree_free(tree);
         return status;

@@ -11,7 +11,7 @@ typedef struct {
     flp_embedded_file *owned;       /* what was read from disk; NULL for the embedded files */
 } flp_source_tree;
 
-/* directory: holds gen/ (*.lua) and templates/ (*.cuh), all read at once; NULL: the embedded files.
+/* directory: holds gen/ (*.lua) and templates/ (*.cuh, *.h), all read at once; NULL: the embedded files.
  * FLP_IO_FAILED names the file; FLP_OUT_OF_MEMORY. */
 flp_status flp_source_tree_load(const char *directory, flp_source_tree *tree);
 void flp_source_tree_free(flp_source_tree *tree);

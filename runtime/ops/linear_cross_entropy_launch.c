@@ -8,7 +8,7 @@
 #include "ops/arguments.h"
 #include "ops/launch.h"
 #include "ops/linear_cross_entropy_args.h"
-#include "ops/linear_cross_entropy_params.h"
+#include "params/token_loss.h"
 #include "ops/linear_logp_backward_launch.h"
 #include "ops/linear_logp_launch.h"
 #include "plan/linear_cross_entropy_plan.h"

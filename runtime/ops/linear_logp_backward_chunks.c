@@ -3,12 +3,11 @@
 #include "ops/arguments.h"
 #include "ops/launch.h"
 #include "ops/linear_logp_backward_execution.h"
-#include "ops/linear_logp_backward_params.h"
+#include "params/linear_logp_backward.h"
 #include "ops/matrix_product_launch.h"
-#include "ops/matrix_product_params.h"
+#include "params/matrix_product.h"
 
 enum {
-    BIAS_COLUMNS = 32,       /* of a block; KEEP IN STEP: templates/any/linear_logp_backward_bias.cuh */
     PRODUCT_ROW_BYTES = 8192 /* of left's rows, that blocks at work together have in the L2 at a time */
 };
 
@@ -18,7 +17,7 @@ typedef struct {
     char *dlogit;            /* [rows][stride] */
     int64_t stride;
     const float *row_factor; /* NULL: 1 */
-    int waits_late;          /* grad_hidden's product: see matrix_product_params.h */
+    int waits_late;          /* grad_hidden's product: see params/matrix_product.h */
 } chunk;
 
 /* ---- matrices ---- */
@@ -152,7 +151,7 @@ static flp_status write_grad_bias(const flp_backward_execution *run, const chunk
         .targets = flp_backward_at(run, FLP_PART_TARGETS), .first_column = (int32_t)part->first,
     };
     void *parameters[] = { &params };
-    const unsigned blocks = (unsigned)((part->columns + BIAS_COLUMNS - 1) / BIAS_COLUMNS);
+    const unsigned blocks = (unsigned)((part->columns + FLP_BIAS_COLUMNS - 1) / FLP_BIAS_COLUMNS);
 
     flp_workspace_begin_step(run->workspace, part->row_factor ? FLP_STEP_STASH_BIAS : FLP_STEP_BIAS);
     return flp_launch_kernel(run->driver, run->plan->bias, blocks, run->args->stream, parameters);
@@ -177,7 +176,7 @@ static flp_status run_stash(const flp_backward_execution *run)
 {
     const int64_t vocab = run->forward->vocab, stride = run->chunks->stash_columns;
     const chunk part = { 0, stride < vocab ? stride : vocab, flp_backward_at(run, FLP_PART_DLOGIT), stride, run->row_factor,
-                         flp_backward_is_direct(run) ? 2 : 0 };
+                         flp_backward_is_direct(run) ? FLP_WRITES_WHAT_WAS_READ : 0 };
     flp_status status = run->args->rows > 0 && run->plan->weight_product ? flp_backward_scale_rows(run) : FLP_OK;
 
     if (status == FLP_OK)
@@ -192,7 +191,7 @@ static flp_status count_kept(const flp_backward_execution *run, int64_t columns)
 {
     const int64_t row_blocks = (run->args->rows + 255) / 256 * 4;
     flp_backward_filter_params params = {
-        .kept = kept_bits(run), .statistics = (unsigned long long *)(uintptr_t)run->plan->statistics, .row_count = run->count,
+        .kept = kept_bits(run), .statistics = (flp_tally *)(uintptr_t)run->plan->statistics, .row_count = run->count,
         .words = (int32_t)(row_blocks * flp_linear_work_kept_words(&run->plan->work)), .rows = (int32_t)run->args->rows, .columns = (int32_t)columns,
     };
     void *parameters[] = { &params };

@@ -4,11 +4,10 @@
 #include "ops/launch.h"
 #include "ops/linear_logp_backward_execution.h"
 #include "ops/linear_logp_backward_mark.h"
-#include "ops/linear_logp_backward_params.h"
+#include "params/linear_logp_backward.h"
 
 enum {
-    BLOCKS_A_MULTIPROCESSOR = 8, /* of the kernels that only move rows */
-    ORDER_THREADS = 8            /* for each row; KEEP IN STEP: templates/any/linear_logp_backward_terms.cuh */
+    BLOCKS_A_MULTIPROCESSOR = 8 /* of the kernels that only move rows */
 };
 
 flp_backward_execution flp_backward_begin(const flp_plan *common, const flp_linear_logp_backward_args *args, const flp_workspace *workspace)
@@ -76,7 +75,7 @@ static void use_mark(const flp_backward_execution *run, flp_backward_rows_params
     params->mark_value = flp_backward_mark(&run->plan->common, run->args);
     params->count = &counts->count;
     params->taken = &counts->taken;
-    params->unmatched = (unsigned long long *)(uintptr_t)flp_tally_at(&run->plan->common, FLP_TALLY_UNMATCHED);
+    params->unmatched = (flp_tally *)(uintptr_t)flp_tally_at(&run->plan->common, FLP_TALLY_UNMATCHED);
 }
 
 static flp_status launch_rows(const flp_backward_execution *run, flp_linear_step step, unsigned blocks)
@@ -90,7 +89,7 @@ static flp_status launch_rows(const flp_backward_execution *run, flp_linear_step
         .place = flp_backward_at(run, FLP_PART_PLACE), .count = (int32_t *)(uintptr_t)run->count,
         .factor = run->factor, .inverse_factor = run->inverse_factor,
         .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags),
-        .target_errors = run->problem->with_forward ? NULL : (unsigned long long *)(uintptr_t)run->plan->common.target_errors,
+        .target_errors = run->problem->with_forward ? NULL : (flp_tally *)(uintptr_t)run->plan->common.target_errors,
         .rows = (int32_t)args->rows, .vocab = (int32_t)run->forward->vocab, .target_bytes = flp_dtype_bytes(run->forward->target_dtype),
         .scale = flp_arguments_scale(args->temperature), .inverse_temperature = (float)(1 / flp_arguments_temperature(args->temperature)),
         .scales = run->forward->dtype == FLP_F16, .places = places, .differentiates = !places, .is_handed_over = run->is_handed_over,
@@ -120,7 +119,7 @@ flp_status flp_backward_differentiate_rows(const flp_backward_execution *run)
 
 flp_status flp_backward_order_targets(const flp_backward_execution *run)
 {
-    const int64_t rows = run->plan->terms->manifest.threads / ORDER_THREADS; /* of a block */
+    const int64_t rows = run->plan->terms->manifest.threads / FLP_TERMS_ROW_THREADS; /* of a block */
     flp_backward_terms_params params = {
         .targets = flp_backward_at(run, FLP_PART_TARGETS), .row = source_rows(run), .row_count = run->count,
         .terms = flp_backward_at(run, FLP_PART_TERMS), .rows = (int32_t)run->args->rows,

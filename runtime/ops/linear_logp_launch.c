@@ -6,11 +6,9 @@
 #include "cuda/tensor_map.h"
 #include "ops/arguments.h"
 #include "ops/launch.h"
-#include "ops/linear_logp_params.h"
+#include "params/linear_logp.h"
 #include "plan/linear_logp_plan.h"
 #include "plan/linear_logp_problem.h"
-
-enum { STASH_BOX_COLUMNS = 64, STASH_BOX_ROWS = 16 }; /* KEEP IN STEP: templates/sm90a/tile_store.cuh */
 
 /* One launch's parameters. maps: hidden's, weight's, the stash'. */
 typedef struct {
@@ -53,7 +51,7 @@ static void fill_combine_params(const flp_linear_logp_plan *plan, const flp_line
     *params = (flp_linear_logp_combine_params){
         .partial = tile->partial, .best = tile->best, .target_logit = tile->target_logit, .target = args->target,
         .logp = args->logp, .lse = args->lse, .argmax = args->argmax,
-        .target_errors = (unsigned long long *)(uintptr_t)plan->common.target_errors,
+        .target_errors = (flp_tally *)(uintptr_t)plan->common.target_errors,
         .rows = args->rows, .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags),
         .vocab = tile->vocab, .target_bytes = tile->target_bytes, .splits = plan->split.splits,
         .moment = tile->moment, .entropy = args->entropy, .logit_sums = tile->logit_sums,
@@ -95,9 +93,10 @@ static flp_status encode_operand_maps(const flp_linear_logp_plan *plan, const fl
 
 static flp_status encode_stash_map(const flp_linear_logp_plan *plan, const flp_stash *stash, CUtensorMap *map)
 {
+    const int bytes = flp_dtype_bytes(plan->problem.dtype);
     const flp_tensor_map_spec spec = {
         .address = stash->terms, .dtype = plan->problem.dtype, .columns = stash->columns, .rows = stash->rows,
-        .row_bytes = stash->columns * flp_dtype_bytes(plan->problem.dtype), .box_columns = STASH_BOX_COLUMNS, .box_rows = STASH_BOX_ROWS,
+        .row_bytes = stash->columns * bytes, .box_columns = FLP_OUT_BOX_BYTES / bytes, .box_rows = FLP_OUT_BOX_ROWS,
     };
     flp_status status = flp_tensor_map_encode(&spec, map);
 

@@ -1,6 +1,7 @@
 /* linear_logp on a GPU path: the tile kernel, then the combine. */
 #ifndef FLP_OPS_LINEAR_LOGP_LAUNCH_H
 #define FLP_OPS_LINEAR_LOGP_LAUNCH_H
+#include "params/rows.h"
 #include "plan/linear_workspace.h"
 #include "plan/plan.h"
 
@@ -10,7 +11,7 @@ typedef struct {
     int64_t stride;
     const int32_t *row, *place, *count; /* [rows], [of the call], [1]: where a row stands in the call's arrays; the inverse, -1: nowhere */
     int64_t first, rows;       /* a chunk of all that there are: from where on, and how many at most */
-    void *gradient;            /* [rows] RowGradient (templates/common/row_gradient.cuh): what is handed over to the backward; or NULL */
+    flp_row_gradient *gradient; /* [rows]: what is handed over to the backward; or NULL */
 } flp_compact_rows;
 
 /* The terms 2^(z2 - k) of the vocabulary's first entries, of compact rows, by linear_logp_stash. */

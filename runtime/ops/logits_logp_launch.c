@@ -5,21 +5,22 @@
 
 #include "cpu/convert.h"
 #include "ops/launch.h"
-#include "ops/logits_logp_params.h"
+#include "params/logits_logp.h"
 #include "plan/logits_logp_backward_plan.h"
 #include "plan/logits_logp_plan.h"
 
 static void fill_params(const flp_plan *plan, const flp_logits_logp_call *call, flp_logits_logp_params *params)
 {
     *params = (flp_logits_logp_params){
-        .logits = call->logits, .target = call->target, .row_index = call->row_index, .row_temperature = call->row_temperature,
+        .logits = call->logits, .target = call->target, .row_index = (const i64 *)call->row_index,
+        .row_temperature = call->row_temperature,
         .rows = call->rows, .logits_stride = call->logits_stride, .logits_rows = call->logits_rows,
         .ignore_index = call->ignore_index, .ignores = call->ignores,
         .vocab = (int32_t)call->vocab, .target_bytes = flp_dtype_bytes(call->target_dtype), .scatter = call->scatter,
         .scale = (float)(M_LOG2E / call->temperature), .softcap = (float)call->softcap,
         .inverse_softcap = call->softcap == 0 ? 0 : (float)(1 / call->softcap),
         .logp = call->logp, .lse = call->lse, .entropy = call->entropy, .argmax = call->argmax,
-        .target_errors = (unsigned long long *)(uintptr_t)plan->target_errors,
+        .target_errors = (flp_tally *)(uintptr_t)plan->target_errors,
         .g_logp = call->g_logp, .g_lse = call->g_lse, .g_entropy = call->g_entropy,
         .given_lse = call->given_lse, .given_entropy = call->given_entropy, .given_logp = call->given_logp,
         .grad_logits = call->grad_logits, .grad_stride = call->grad_stride

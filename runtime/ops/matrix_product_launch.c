@@ -5,10 +5,7 @@
 #include "cpu/convert.h"
 #include "cuda/tensor_map.h"
 #include "ops/launch.h"
-
-enum {
-    OUT_BOX_BYTES = 128, OUT_BOX_ROWS = 16, /* KEEP IN STEP: templates/sm90a/tile_store.cuh */
-};
+#include "params/tiles.h"
 
 /* Rows of left that a group keeps in the L2 while all of right streams past them. */
 static const int64_t group_bytes = INT64_C(32) << 20;
@@ -42,7 +39,7 @@ static flp_status encode_maps(const flp_manifest *manifest, const flp_tile_launc
     if (status == FLP_OK)
         status = encode("right", &launch->right, manifest->weight_box_columns, manifest->weight_box_rows, &maps[1]);
     if (status == FLP_OK)
-        status = encode("out", &launch->out, OUT_BOX_BYTES / flp_dtype_bytes(launch->out.dtype), OUT_BOX_ROWS, &maps[2]);
+        status = encode("out", &launch->out, FLP_OUT_BOX_BYTES / flp_dtype_bytes(launch->out.dtype), FLP_OUT_BOX_ROWS, &maps[2]);
     return status;
 }
 

@@ -6,7 +6,7 @@
 #include "ops/arguments.h"
 #include "ops/execute.h"
 #include "ops/launch.h"
-#include "ops/weighted_sum_params.h"
+#include "params/weighted_sum.h"
 #include "plan/dispatch.h"
 #include "plan/problem.h"
 #include "plan/weighted_sum_plan.h"

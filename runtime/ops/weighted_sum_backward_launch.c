@@ -5,10 +5,8 @@
 
 #include "base/status.h"
 #include "ops/launch.h"
-#include "ops/weighted_sum_params.h"
+#include "params/weighted_sum.h"
 #include "plan/weighted_sum_backward_plan.h"
-
-enum { COMBINE_COLUMNS = 32 };
 
 /* The tiles beside one another, then their sum; one tile is written at once. */
 static flp_status launch_grad_w(const flp_driver *driver, const flp_weighted_sum_backward_plan *plan,
@@ -35,7 +33,7 @@ static flp_status launch_grad_w(const flp_driver *driver, const flp_weighted_sum
     if (status != FLP_OK || tiles.tiles == 1)
         return status;
     flp_workspace_begin_step(workspace, FLP_WEIGHTED_SUM_STEP_COMBINE);
-    return flp_launch_kernel(driver, plan->combine, ((unsigned)columns + COMBINE_COLUMNS - 1) / COMBINE_COLUMNS, args->stream,
+    return flp_launch_kernel(driver, plan->combine, ((unsigned)columns + FLP_WEIGHTED_SUM_COMBINE_COLUMNS - 1) / FLP_WEIGHTED_SUM_COMBINE_COLUMNS, args->stream,
                              combine_parameters);
 }
 

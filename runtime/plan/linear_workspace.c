@@ -2,11 +2,12 @@
 #include "plan/linear_workspace.h"
 
 #include "cpu/convert.h"
+#include "params/rows.h"
+#include "params/tiles.h"
 
 enum {
-    NUMBER = 4, PAIR = 8, ROW_GRADIENT = 32, ROW_TARGET = 8, TERM = 16, /* bytes */
-    FILTER_BLOCK = 64,         /* KEEP IN STEP: templates/common/kept_blocks.cuh */
-    ALIGNED_BYTES = 16         /* of rows that the copy engine reads */
+    NUMBER = 4, PAIR = 8, /* bytes */
+    ALIGNED_BYTES = 16    /* of rows that the copy engine reads */
 };
 
 static const char *const step_names[] = {
@@ -54,7 +55,7 @@ int64_t flp_linear_work_compact_stride(const flp_linear_work *work)
 
 int64_t flp_linear_work_kept_words(const flp_linear_work *work)
 {
-    return (larger(work->chunks.columns, work->chunks.borrowed_columns) / FILTER_BLOCK + 31) / 32;
+    return (larger(work->chunks.columns, work->chunks.borrowed_columns) / FLP_KEPT_BLOCK + 31) / 32;
 }
 
 int64_t flp_linear_work_chunk_rows(const flp_linear_work *work, int64_t rows)
@@ -157,14 +158,14 @@ static void add_dlogit(const layout *to)
 static void add_gradients(const layout *to)
 {
     const flp_linear_logp_backward_problem *backward = to->work->backward;
-    const int64_t rows = to->chunk_rows, blocks = round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FILTER_BLOCK;
+    const int64_t rows = to->chunk_rows, blocks = round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_KEPT_BLOCK;
     const flp_linear_step zeroed = to->work->chunks.stashes ? FLP_STEP_UNSCALE_ROWS : to->work->losses ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN;
 
-    add(to, FLP_PART_GRADIENT, "gradient", round_up(rows, FLP_BACKWARD_ROW_BLOCK) * ROW_GRADIENT,
+    add(to, FLP_PART_GRADIENT, "gradient", round_up(rows, FLP_BACKWARD_ROW_BLOCK) * (int64_t)sizeof(flp_row_gradient),
         to->work->splits > 0 ? FLP_STEP_COMBINE : FLP_STEP_DIFFERENTIATE, FLP_STEP_LOGITS);
-    add(to, FLP_PART_TARGETS, "targets", rows * ROW_TARGET, FLP_STEP_DIFFERENTIATE, FLP_STEP_FINISH);
+    add(to, FLP_PART_TARGETS, "targets", rows * (int64_t)sizeof(flp_row_target), FLP_STEP_DIFFERENTIATE, FLP_STEP_FINISH);
     if (backward->grad_weight != FLP_NONE)
-        add(to, FLP_PART_TERMS, "terms", rows * TERM, FLP_STEP_ORDER_TARGETS, FLP_STEP_WEIGHT);
+        add(to, FLP_PART_TERMS, "terms", rows * (int64_t)sizeof(flp_target_term), FLP_STEP_ORDER_TARGETS, FLP_STEP_WEIGHT);
     if (backward->grad_filter_eps > 0)
         add(to, FLP_PART_KEPT, "kept", blocks * flp_linear_work_kept_words(to->work) * NUMBER, FLP_STEP_CLEAR_FILTER, FLP_STEP_COUNT_FILTER);
     add_dlogit(to);

@@ -3,17 +3,11 @@
 #define FLP_PLAN_SPLIT_H
 #include <stdint.h>
 
-/* The vocabulary's `tiles` = ceil(vocab / block_vocab) tiles in order: the first `big` splits hold big_tiles tiles each, all others one.
- * The big ones are as many as a common GPU of the architecture has multiprocessors (round_splits, a constant of the variant), so that with few
- * rows each block there gets one; the single tiles, which come last, even out the ends. A function of (vocab, block_vocab, round_splits)
- * alone: it decides a row's bits. The device half is Split in templates/common/linear_logp_params.cuh.
- * KEEP IN STEP: linear_logp parameters. */
-typedef struct {
-    int32_t tiles;
-    int32_t splits;
-    int32_t big, big_tiles;
-} flp_split;
+#include "params/linear_logp.h"
 
-/* vocab 1 .. 2^31 - 1, block_vocab >= 1, round_splits >= 1. The result has fewer than 2 round_splits splits. */
+/* The big splits are as many as a common GPU of the architecture has multiprocessors (round_splits, a constant of the variant), so that with few
+ * rows each block there gets one; the single tiles, which come last, even out the ends. A function of (vocab, block_vocab, round_splits)
+ * alone: it decides a row's bits.
+ * vocab 1 .. 2^31 - 1, block_vocab >= 1, round_splits >= 1. The result has fewer than 2 round_splits splits. */
 flp_split flp_split_compute(int64_t vocab, int block_vocab, int round_splits);
 #endif

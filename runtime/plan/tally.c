@@ -9,8 +9,6 @@
 #include "plan/device_memory.h"
 #include "plan/plan.h"
 
-_Static_assert(sizeof(flp_tally) == 40, "templates/any/tally.cuh disagrees");
-
 static const uint64_t empty[FLP_TALLIES][2] = { [FLP_TALLY_TARGETS] = { 0, UINT64_MAX } };
 
 flp_status flp_tallies_create(CUdeviceptr *tallies)

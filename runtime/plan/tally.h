@@ -5,13 +5,7 @@
 
 #include "fusedlogp.h"
 #include "cuda/cuda_abi.h"
-
-/* Kernels add to pair[side]. To take it, the host names the other side, waits until every kernel that may have read the old name is through, and
- * then has the pair to itself. KEEP IN STEP: tallies (templates/any/tally.cuh). */
-typedef struct {
-    uint64_t side; /* 0 or 1 */
-    uint64_t pair[2][2];
-} flp_tally;
+#include "params/tally.h"
 
 /* A plan on a GPU path has one of each, one behind the other. */
 typedef enum {

@@ -1,16 +1,16 @@
 // grad_bias of a chunk of the vocabulary: sums of the logits' derivatives over the rows, each warp every `warps`-th row, the warps' sums in
-// their order. A block has 32 columns.
+// their order. A block has a warp's columns.
 // Config: element, out_element, adds, threads
 template <class Config> __device__ __forceinline__ void linear_logp_backward_bias(const BackwardBiasParams &params) {
     using element = typename Config::element;
     using Out = typename Config::out_element;
     constexpr int warps = Config::threads / 32;
     extern __shared__ __align__(16) u8 dynamic_shared[];
-    auto &part = *(float (*)[warps][32])dynamic_shared;
+    auto &part = *(float (*)[warps][FLP_BIAS_COLUMNS])dynamic_shared;
     static_assert(sizeof(part) == Config::shared_bytes, "gen/kernels/linear_logp_backward_bias.lua disagrees");
     wait_for_previous_kernel();
     allow_next_kernel();
-    int column = column_at(blockIdx.x * 32, lane_index()), rows = counted(params.row_count, params.rows);
+    int column = column_at(blockIdx.x * FLP_BIAS_COLUMNS, lane_index()), rows = counted(params.row_count, params.rows);
     bool is_column = is_before(column, params.columns);
     int target = column_at(params.first_column, column);
     auto from = (const element *)params.gradients + (is_column ? column : 0);

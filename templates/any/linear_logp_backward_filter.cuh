@@ -11,6 +11,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_fil
     for (int m = 16; m > 0; m /= 2) found += shuffle_xor(found, m);
     if (lane_index() == 0) atomicAdd(&tally_now(params.statistics)[0], (u64)found);
     if (threadIdx.x != 0) return;
-    u64 row_blocks = ceil_div(counted(params.row_count, params.rows), 64), column_blocks = ceil_div(params.columns, 64);
+    u64 row_blocks = ceil_div(counted(params.row_count, params.rows), FLP_KEPT_BLOCK);
+    u64 column_blocks = ceil_div(params.columns, FLP_KEPT_BLOCK);
     atomicAdd(&tally_now(params.statistics)[1], row_blocks * column_blocks);
 }

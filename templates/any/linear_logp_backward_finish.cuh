@@ -1,5 +1,5 @@
 // grad_hidden from the sums of the rows that count, each rounded once and put back where it belongs; zero for the other rows. What the
-// targets' derivatives add (row_target.cuh) is added here, where the sums lack it.
+// targets' derivatives add (params/rows.h) is added here, where the sums lack it.
 // Config: sum_element, has_terms, weight_element, weight_is_hidden_vocab, out_element, adds, threads
 template <class Config, int count>
 __device__ __forceinline__ void add_target_term(const BackwardFinishParams &params, int at, int d, float (&values)[count]) {

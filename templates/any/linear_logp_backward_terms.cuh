@@ -1,13 +1,13 @@
-// The rows that count in the order of their targets, and those of one target in their own: a warp has four, and counts the rows that come before
+// The rows that count in the order of their targets, and those of one target in their own: a warp has several, and counts the rows that come before
 // each. That is N^2 comparisons, which stay far below the products' flops.
 // Config: threads
 template <class Config> __device__ __forceinline__ void linear_logp_backward_terms(const BackwardTermsParams &params) {
-    constexpr int own_rows = 4;
+    constexpr int own_rows = 32 / FLP_TERMS_ROW_THREADS;
     wait_for_previous_kernel();
     allow_next_kernel();
     int rows = counted(params.row_count, params.rows), first = (blockIdx.x * (Config::threads / 32) + warp_index()) * own_rows;
     if (first >= rows) return;
-    int own[own_rows], before[own_rows] = {0, 0, 0, 0};
+    int own[own_rows], before[own_rows] = {};
 #pragma unroll
     for (int r = 0; r < own_rows; r++) own[r] = params.targets[min(first + r, rows - 1)].target;
 #pragma unroll 16 // loads in flight

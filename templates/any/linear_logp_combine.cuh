@@ -116,7 +116,7 @@ __device__ __forceinline__ float entropy_of(const RowTotal &row, const MergedRow
     return entropy < 0 ? 0 : entropy; // rounding only; NaN stays
 }
 
-// For the backward: KEEP IN STEP: RowGradient (templates/common/linear_logp_params.cuh).
+// For the backward.
 __device__ __forceinline__ void hand_over(const LinearLogpCombineParams &params, i64 place, const RowTotal &row) {
     if (params.gradient == nullptr) return;
     float offset = row.whole + rintf(row.rest);

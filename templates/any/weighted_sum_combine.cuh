@@ -1,10 +1,10 @@
-// Adds the tiles' parts of grad_w: 32 columns a block, its warps beside one another over the tiles.
+// Adds the tiles' parts of grad_w: a warp's columns a block, its warps beside one another over the tiles.
 //
 // The order is fixed: warp i adds tiles i, i + warps, ... in turn, then the warps are added in index order, then what grad_w held where it
 // accumulates. It depends on the number of tiles only.
 // Config: weight_gradient_element, threads
 template <class Config> struct SharedStorage {
-    float sums[Config::threads / 32][32];
+    float sums[Config::threads / 32][FLP_WEIGHTED_SUM_COMBINE_COLUMNS];
 };
 
 // Loads come eight at a time, for their latency.
@@ -29,7 +29,7 @@ template <class Config> __device__ __forceinline__ void weighted_sum_combine(con
     extern __shared__ __align__(16) u8 dynamic_shared[];
     auto &shared = *(SharedStorage<Config> *)dynamic_shared;
     static_assert(sizeof(SharedStorage<Config>) == Config::shared_bytes, "gen/budget.lua disagrees");
-    int column = blockIdx.x * 32 + lane_index();
+    int column = blockIdx.x * FLP_WEIGHTED_SUM_COMBINE_COLUMNS + lane_index();
     wait_for_previous_kernel();
     shared.sums[threadIdx.x / 32][lane_index()] = add_tiles<Config>(params, column);
     block_barrier();

@@ -1,6 +1,6 @@
 // The backward's epilogue: from accumulator tiles to the loss' derivative by each logit.
 //
-// The derivative by the target's logit leaves for RowTarget (row_target.cuh), and is 0 here.
+// The derivative by the target's logit leaves for RowTarget (params/rows.h), and is 0 here.
 // Columns past the vocabulary come out as 0: their products are 0 (or the bias of nothing) and their gradients are set.
 // Config: fragment_columns, has_bias, bias_element, has_softcap, wants_entropy, wants_logit_sum, has_class_weights, class_element, correction
 template <class Config> struct LogitGradients {

@@ -5,12 +5,12 @@ template <class Config> struct StashUnits {
     Schedule<Config> schedule;
     bool has_any;
     __device__ __forceinline__ StashUnits(const LinearLogpParams &params)
-        : params(params), schedule(params), has_any(params.phase != stash_again || (row_count<Config>(params) > 0 && params.block_overflow[0])) {}
+        : params(params), schedule(params), has_any(params.phase != FLP_STASH_AGAIN || (row_count<Config>(params) > 0 && params.block_overflow[0])) {}
 
     // Where only blocks that overflowed are run again, the others' units are passed over.
     __device__ __forceinline__ bool next(Unit &unit) {
         while (has_any && schedule.next(unit))
-            if (params.phase != stash_again || params.block_overflow[unit.row_block + 1]) return true;
+            if (params.phase != FLP_STASH_AGAIN || params.block_overflow[unit.row_block + 1]) return true;
         return false;
     }
 };

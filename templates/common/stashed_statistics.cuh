@@ -103,7 +103,7 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
 
     __device__ __forceinline__ void store(const LinearLogpParams &params, int split) const {
         Base::store(params, split);
-        if (params.phase != stash_keep || lane_index() % 4 != 0) return;
+        if (params.phase != FLP_STASH_KEEP || lane_index() % 4 != 0) return;
 #pragma unroll
         for (int h = 0; h < 2; h++)
             if (is_row(params, row(h)) && offset[h] != params.offset[row(h)]) atomicExch(&params.overflow[row(h)], 1);

@@ -1,4 +1,4 @@
-// What the targets' derivatives (row_target.cuh) add to a tile of a product of the others: out += derivative . (a row of the other operand), in fp32.
+// What the targets' derivatives (params/rows.h) add to a tile of a product of the others: out += derivative . (a row of the other operand), in fp32.
 // Config: element, fragment_columns, weight_is_hidden_vocab, terms_along
 constexpr int term_of_each_row = 1, terms_down = 2, terms_across = 3; // Config::terms_along, 0: none
 

@@ -1,11 +1,5 @@
-// Element types and short integer names; nothing of CUDA's headers is needed.
+// Element types; nothing of CUDA's headers is needed.
 // Config: none
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-typedef long long i64;
-
 struct bf16 { u16 bits; };
 struct f16 { u16 bits; };
 

@@ -45,7 +45,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_stash(const 
     Unit unit;
     while (units.next(unit)) {
         int row = unit.row_block * Config::block_rows + product.row;
-        bool keeps = params.phase != stash_offsets;
+        bool keeps = params.phase != FLP_STASH_OFFSETS;
         if (keeps) warp.begin(params, row);
         for (int tile = unit.first_tile; tile < unit.first_tile + unit.tiles; tile++) {
             product.multiply(d, feed, matrices, steps);

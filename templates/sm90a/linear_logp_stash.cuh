@@ -11,7 +11,7 @@ __device__ __forceinline__ void linear_logp_stash_reduce(ProductShared<Config> &
     Unit unit;
     while (units.next(unit)) {
         int row = (unit.row_block * Config::cluster + rank) * Config::block_rows + group * 64 + (warp_index() % 4) * 16;
-        if (params.phase == stash_offsets) {
+        if (params.phase == FLP_STASH_OFFSETS) {
             product.multiply(d, group);
             statistics.find_offsets(params, d, row, unit.row_block);
             continue;

@@ -62,7 +62,7 @@ __device__ __forceinline__ void matrix_product(const TensorMap &left_map, const 
             scale_rows(d, params.row_factor, row, rows);
             TargetTerms<Config> tile(params, rows, inner, row, column_tile * Config::block_vocab);
             terms.add(tile, d, shared.product.out.box[warp_index()]);
-            if (params.waits_late == writes_what_was_read) wait_for_previous_kernel();
+            if (params.waits_late == FLP_WRITES_WHAT_WAS_READ) wait_for_previous_kernel();
             TileStore<Config>::store(shared.product.out, out_map, old, d, row, column_tile * Config::block_vocab);
         }
         TileStore<Config>::finish();

@@ -10,7 +10,7 @@ template <class Out> struct OutMatrix {
 
 template <class Config> struct TileStore {
     using Out = typename Config::out_element;
-    static constexpr int box_columns = 128 / sizeof(Out), box_bytes = 16 * 128;
+    static constexpr int box_columns = FLP_OUT_BOX_BYTES / sizeof(Out), box_bytes = FLP_OUT_BOX_ROWS * FLP_OUT_BOX_BYTES;
     static constexpr int boxes = Config::fragment_columns / box_columns;
     static constexpr bool engine_adds = Config::adds && sizeof(Out) == 4, adds_first = Config::adds && sizeof(Out) == 2;
 

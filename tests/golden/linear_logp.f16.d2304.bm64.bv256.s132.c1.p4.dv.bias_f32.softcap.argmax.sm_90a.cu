@@ -1,5 +1,6 @@
 // fusedlogp linear_logp.f16.d2304.bm64.bv256.s132.c1.p4.dv.bias_f32.softcap.argmax.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/params/types.h"
 #line 1 "templates/common/types.cuh"
 #line 1 "config"
 struct Config {
@@ -35,7 +36,12 @@ struct Config {
     static constexpr int threads = 256;
     static constexpr int shared_bytes = 164864;
 };
-#line 1 "templates/common/linear_logp_params.cuh"
+#line 1 "templates/params/rows.h"
+#line 1 "templates/params/tally.h"
+#line 1 "templates/params/tiles.h"
+#line 1 "templates/params/linear_logp.h"
+#line 1 "templates/common/target.cuh"
+#line 1 "templates/common/compact_rows.cuh"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/sm90a/mbarrier.cuh"
 #line 1 "templates/sm90a/tma.cuh"

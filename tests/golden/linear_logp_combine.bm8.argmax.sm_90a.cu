@@ -1,5 +1,6 @@
 // fusedlogp linear_logp_combine.bm8.argmax.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/params/types.h"
 #line 1 "templates/common/types.cuh"
 #line 1 "config"
 struct Config {
@@ -9,8 +10,11 @@ struct Config {
     static constexpr int threads = 256;
     static constexpr int shared_bytes = 0;
 };
-#line 1 "templates/common/row_gradient.cuh"
-#line 1 "templates/common/linear_logp_params.cuh"
+#line 1 "templates/params/rows.h"
+#line 1 "templates/params/tally.h"
+#line 1 "templates/params/tiles.h"
+#line 1 "templates/params/linear_logp.h"
+#line 1 "templates/common/target.cuh"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/any/tally.cuh"
 #line 1 "templates/common/moment.cuh"

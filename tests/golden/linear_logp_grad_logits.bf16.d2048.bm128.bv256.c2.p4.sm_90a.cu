@@ -1,5 +1,6 @@
 // fusedlogp linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/params/types.h"
 #line 1 "templates/common/types.cuh"
 #line 1 "config"
 struct Config {
@@ -38,9 +39,11 @@ struct Config {
     static constexpr int threads = 384;
     static constexpr int shared_bytes = 230400;
 };
-#line 1 "templates/common/row_target.cuh"
-#line 1 "templates/common/row_gradient.cuh"
-#line 1 "templates/common/linear_logp_backward_params.cuh"
+#line 1 "templates/params/rows.h"
+#line 1 "templates/params/tally.h"
+#line 1 "templates/params/tiles.h"
+#line 1 "templates/params/linear_logp_backward.h"
+#line 1 "templates/common/counted.cuh"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/any/convert.cuh"
 #line 1 "templates/sm90a/mbarrier.cuh"

@@ -1,5 +1,6 @@
 // fusedlogp linear_logp_grad_logits.f16.d2304.bm64.bv128.c1.p4.dv.bias_f32.softcap.entropy.sm_80
 // Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/params/types.h"
 #line 1 "templates/common/types.cuh"
 #line 1 "config"
 struct Config {
@@ -32,9 +33,11 @@ struct Config {
     static constexpr int threads = 128;
     static constexpr int shared_bytes = 49152;
 };
-#line 1 "templates/common/row_target.cuh"
-#line 1 "templates/common/row_gradient.cuh"
-#line 1 "templates/common/linear_logp_backward_params.cuh"
+#line 1 "templates/params/rows.h"
+#line 1 "templates/params/tally.h"
+#line 1 "templates/params/tiles.h"
+#line 1 "templates/params/linear_logp_backward.h"
+#line 1 "templates/common/counted.cuh"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/sm80/cp_async.cuh"
 #line 1 "templates/sm80/ldmatrix.cuh"

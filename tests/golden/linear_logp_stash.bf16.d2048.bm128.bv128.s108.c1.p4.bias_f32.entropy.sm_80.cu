@@ -1,5 +1,6 @@
 // fusedlogp linear_logp_stash.bf16.d2048.bm128.bv128.s108.c1.p4.bias_f32.entropy.sm_80
 // Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/params/types.h"
 #line 1 "templates/common/types.cuh"
 #line 1 "config"
 struct Config {
@@ -32,7 +33,12 @@ struct Config {
     static constexpr int threads = 256;
     static constexpr int shared_bytes = 70656;
 };
-#line 1 "templates/common/linear_logp_params.cuh"
+#line 1 "templates/params/rows.h"
+#line 1 "templates/params/tally.h"
+#line 1 "templates/params/tiles.h"
+#line 1 "templates/params/linear_logp.h"
+#line 1 "templates/common/target.cuh"
+#line 1 "templates/common/compact_rows.cuh"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/sm80/cp_async.cuh"
 #line 1 "templates/sm80/ldmatrix.cuh"

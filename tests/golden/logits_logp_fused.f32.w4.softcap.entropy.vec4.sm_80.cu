@@ -1,5 +1,6 @@
 // fusedlogp logits_logp_fused.f32.w4.softcap.entropy.vec4.sm_80
 // Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/params/types.h"
 #line 1 "templates/common/types.cuh"
 #line 1 "config"
 struct Config {
@@ -17,7 +18,8 @@ struct Config {
     static constexpr int threads = 128;
     static constexpr int shared_bytes = 28688;
 };
-#line 1 "templates/common/logits_logp_params.cuh"
+#line 1 "templates/params/tally.h"
+#line 1 "templates/params/logits_logp.h"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/any/tally.cuh"
 #line 1 "templates/any/dependent_launch.cuh"

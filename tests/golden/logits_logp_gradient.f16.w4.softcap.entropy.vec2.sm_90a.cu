@@ -1,5 +1,6 @@
 // fusedlogp logits_logp_gradient.f16.w4.softcap.entropy.vec2.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/params/types.h"
 #line 1 "templates/common/types.cuh"
 #line 1 "config"
 struct Config {
@@ -16,7 +17,8 @@ struct Config {
     static constexpr int threads = 128;
     static constexpr int shared_bytes = 0;
 };
-#line 1 "templates/common/logits_logp_params.cuh"
+#line 1 "templates/params/tally.h"
+#line 1 "templates/params/logits_logp.h"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/any/tally.cuh"
 #line 1 "templates/sm90a/dependent_launch.cuh"

@@ -1,5 +1,6 @@
 // fusedlogp matrix_product.bf16.bm128.bv256.c2.p4.km.kn.out_bf16.terms_down.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/params/types.h"
 #line 1 "templates/common/types.cuh"
 #line 1 "config"
 struct Config {
@@ -29,8 +30,10 @@ struct Config {
     static constexpr int threads = 384;
     static constexpr int shared_bytes = 231424;
 };
-#line 1 "templates/common/row_target.cuh"
-#line 1 "templates/common/matrix_product_params.cuh"
+#line 1 "templates/params/rows.h"
+#line 1 "templates/params/tiles.h"
+#line 1 "templates/params/matrix_product.h"
+#line 1 "templates/common/counted.cuh"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/any/convert.cuh"
 #line 1 "templates/sm90a/mbarrier.cuh"

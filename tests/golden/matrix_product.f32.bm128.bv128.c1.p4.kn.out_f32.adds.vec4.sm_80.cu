@@ -1,5 +1,6 @@
 // fusedlogp matrix_product.f32.bm128.bv128.c1.p4.kn.out_f32.adds.vec4.sm_80
 // Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/params/types.h"
 #line 1 "templates/common/types.cuh"
 #line 1 "config"
 struct Config {
@@ -22,8 +23,10 @@ struct Config {
     static constexpr int threads = 256;
     static constexpr int shared_bytes = 65536;
 };
-#line 1 "templates/common/row_target.cuh"
-#line 1 "templates/common/matrix_product_params.cuh"
+#line 1 "templates/params/rows.h"
+#line 1 "templates/params/tiles.h"
+#line 1 "templates/params/matrix_product.h"
+#line 1 "templates/common/counted.cuh"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/sm80/cp_async.cuh"
 #line 1 "templates/sm80/ldmatrix.cuh"

@@ -1,4 +1,6 @@
 -- What the emitter writes of a source: all but the templates that stand in it word for word, of which the first line stays.
+local emit = require "gen.emit"
+
 return function(source, read_template)
   local parts = {}
   local first = source:find('#line 1 "', 1, true)
@@ -7,7 +9,7 @@ return function(source, read_template)
     local next_section = source:find('\n#line 1 "', first, true)
     local section = source:sub(first, next_section or #source)
     local line, path, body = section:match('^(#line 1 "([^"\n]*)"\n)(.*)$')
-    parts[#parts + 1] = body == read_template(path) and line or section
+    parts[#parts + 1] = body == emit.without_includes(read_template(path) or "") and line or section
     first = next_section and next_section + 1
   end
   return table.concat(parts)

@@ -1,13 +1,15 @@
 // fusedlogp token_loss.loss_policy_gradient.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/params/types.h"
 #line 1 "templates/common/types.cuh"
 #line 1 "config"
 struct Config {
     static constexpr int threads = 1024;
     static constexpr int shared_bytes = 8192;
 };
-#line 1 "templates/common/linear_logp_params.cuh"
-#line 1 "templates/common/token_loss_params.cuh"
+#line 1 "templates/params/token_loss.h"
+#line 1 "templates/common/target.cuh"
+#line 1 "templates/common/token_loss_row.cuh"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/sm90a/dependent_launch.cuh"
 #line 1 "loss"

@@ -1,5 +1,6 @@
 // fusedlogp weighted_sum.bf16.w_f32.y_bf16.t128.sm_90
 // Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/params/types.h"
 #line 1 "templates/common/types.cuh"
 #line 1 "config"
 struct Config {
@@ -12,7 +13,7 @@ struct Config {
     static constexpr int threads = 256;
     static constexpr int shared_bytes = 64;
 };
-#line 1 "templates/common/weighted_sum_params.cuh"
+#line 1 "templates/params/weighted_sum.h"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/any/convert.cuh"
 #line 1 "templates/any/streaming.cuh"

@@ -1,5 +1,6 @@
 // fusedlogp weighted_sum_combine.gw_f32.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/params/types.h"
 #line 1 "templates/common/types.cuh"
 #line 1 "config"
 struct Config {
@@ -7,7 +8,7 @@ struct Config {
     static constexpr int threads = 512;
     static constexpr int shared_bytes = 2048;
 };
-#line 1 "templates/common/weighted_sum_params.cuh"
+#line 1 "templates/params/weighted_sum.h"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/any/convert.cuh"
 #line 1 "templates/sm90a/dependent_launch.cuh"

@@ -1,5 +1,6 @@
 // fusedlogp weighted_sum_outer.f32.w_bf16.g_bf16.vec4.sm_80
 // Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/params/types.h"
 #line 1 "templates/common/types.cuh"
 #line 1 "config"
 struct Config {
@@ -11,7 +12,7 @@ struct Config {
     static constexpr int threads = 256;
     static constexpr int shared_bytes = 0;
 };
-#line 1 "templates/common/weighted_sum_params.cuh"
+#line 1 "templates/params/weighted_sum.h"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/any/convert.cuh"
 #line 1 "templates/any/streaming.cuh"

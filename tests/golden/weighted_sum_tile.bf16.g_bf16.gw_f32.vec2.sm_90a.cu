@@ -1,5 +1,6 @@
 // fusedlogp weighted_sum_tile.bf16.g_bf16.gw_f32.vec2.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
+#line 1 "templates/params/types.h"
 #line 1 "templates/common/types.cuh"
 #line 1 "config"
 struct Config {
@@ -11,7 +12,7 @@ struct Config {
     static constexpr int threads = 512;
     static constexpr int shared_bytes = 8192;
 };
-#line 1 "templates/common/weighted_sum_params.cuh"
+#line 1 "templates/params/weighted_sum.h"
 #line 1 "templates/any/simt.cuh"
 #line 1 "templates/any/convert.cuh"
 #line 1 "templates/any/streaming.cuh"

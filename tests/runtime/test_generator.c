@@ -191,7 +191,7 @@ static void a_directory_takes_the_place_of_the_embedded_files(void **state)
     assert_string_equal(first, flp_generator_digest(generator));
 }
 
-/* printf 'gen/a.lua 2\nx\ntemplates/b.cuh 0\n' | sha256sum */
+/* printf 'gen/a.lua 2\nx\ntemplates/b.cuh 0\ntemplates/c.h 1\n\n' | sha256sum */
 static void the_digest_is_over_names_lengths_and_bytes(void **state)
 {
     flp_source_tree tree;
@@ -207,11 +207,13 @@ static void the_digest_is_over_names_lengths_and_bytes(void **state)
     fake_directory_write(path, "x\n", 2);
     snprintf(path, sizeof(path), "%s/templates/b.cuh", directory);
     fake_directory_write(path, "", 0);
+    snprintf(path, sizeof(path), "%s/templates/c.h", directory);
+    fake_directory_write(path, "\n", 1);
     snprintf(path, sizeof(path), "%s/templates/notes.txt", directory);
     fake_directory_write(path, "not a source", 12);
     assert_succeeds(flp_source_tree_load(directory, &tree));
-    assert_int_equal(2, tree.count);
-    assert_string_equal("a35ea7904e2751f944ee3326a38d85985a45b1d420fab07bbaa3a6e38aa1b586", tree.digest);
+    assert_int_equal(3, tree.count);
+    assert_string_equal("725109f374caf8e441cdff785cd2d9bd02783ab7a6c4f11b54740536bd6cf19c", tree.digest);
     assert_non_null(flp_source_tree_find(&tree, "gen/a.lua"));
     assert_null(flp_source_tree_find(&tree, "gen/b.lua"));
     flp_source_tree_free(&tree);

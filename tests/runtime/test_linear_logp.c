@@ -1,5 +1,5 @@
 /* Executing a plan: arguments, memory, launches, errors. Nothing here computes, but for the CPU path's few rows. */
-#include "ops/linear_logp_params.h"
+#include "params/linear_logp.h"
 
 #include <float.h>
 #include <math.h>

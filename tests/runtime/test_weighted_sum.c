@@ -1,5 +1,5 @@
 /* weighted_sum's plans and calls, both directions, on a driver that computes nothing: problems, arguments, memory, launches. */
-#include "ops/weighted_sum_params.h"
+#include "params/weighted_sum.h"
 
 #include <stdio.h>
 

@@ -12,7 +12,7 @@ without_purpose() { # MARK FILE...
     ' "$@"
 }
 
-c_files=$(find runtime tests examples bench -name '*.[ch]')
+c_files=$(find runtime templates tests examples bench -name '*.[ch]')
 cuda_files=$(find templates tests bench \( -name '*.cuh' -o -name '*.cu' -o -name '*.cpp' -o -name '*.hpp' \) ! -path 'tests/golden/*')
 lua_files=$(find gen tests bench -name '*.lua' ! -path 'tests/golden/*')
 shell_files="quickstart .ci/run $(find tests runtime bench \( -name '*.sh' -o -path 'tests/run' -o -path 'tests/device/package' \))"

@@ -1,0 +1,36 @@
+/* What linear_logp's backward keeps of the rows that count. */
+#ifndef FLP_PARAMS_ROWS_H
+#define FLP_PARAMS_ROWS_H
+#include "params/types.h"
+
+/* A row's target apart from its other logits: of all derivatives that by the target's logit is mostly the largest, and were it rounded with the
+ * others, its error would be that of the gradients. So it stays fp32, is 0 among the others, and its part of each product is added in fp32. */
+typedef struct RowTarget {
+    i32 target; /* -1: no row */
+    float derivative;
+} flp_row_target;
+
+/* A row by its target: the rows in the order of their targets, those of one target in their own. */
+typedef struct TargetTerm {
+    i32 target;
+    i32 at;  /* among the rows that count */
+    i32 row; /* in hidden */
+    i32 unused;
+} flp_target_term;
+
+/* What the derivatives by a row's logits are made of: dz[v] = level w[v] + 2^x (spread + tilt x) + [v = target] direct with x = scale z[v] - offset,
+ * an integer; by the target's logit, where is_whole, level w[v] + direct alone.
+ *
+ * Before that is known, a forward hands over in its place what it knows of the row: in offset and spread the log2 of its sum, which is theirs, and
+ * in direct logp. */
+typedef struct RowGradient {
+    float scale, offset, spread, tilt, direct;
+    i32 target;
+    float level;
+    i32 is_whole;
+} flp_row_gradient;
+
+FLP_PARAMS_BYTES(flp_row_target, 8);
+FLP_PARAMS_BYTES(flp_target_term, 16);
+FLP_PARAMS_BYTES(flp_row_gradient, 32);
+#endif

@@ -1,0 +1,8 @@
+/* What the launches of tile kernels and these agree on. */
+#ifndef FLP_PARAMS_TILES_H
+#define FLP_PARAMS_TILES_H
+enum {
+    FLP_OUT_BOX_BYTES = 128, FLP_OUT_BOX_ROWS = 16, /* what the copy engine writes of a tile at a time: bytes of a row, and rows */
+    FLP_KEPT_BLOCK = 64 /* rows, and columns, of what the gradient filter keeps or passes over */
+};
+#endif
