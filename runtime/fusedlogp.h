@@ -198,7 +198,7 @@ typedef enum {
  *     lse[i]  = log(sum_v exp(z[i][v])),   logp[i] = z[i][target[i]] - lse[i],   argmax[i] = first v of the largest z
  *     entropy[i] = -sum_v p[i][v] log(p[i][v]),  p[i][v] = exp(z[i][v] - lse[i])
  *
- * On GPU paths a finite z beyond +-2.35e38, for whose z log2(e) fp32 has no room, counts as that.
+ * On GPU paths a finite z beyond +-2.35e38, for whose z log2(e) fp32 has no room, counts as that in the sum; logp has the target's own.
  * One canonical string: flp_linear_logp_problem_format. */
 typedef struct {
     flp_dtype dtype;                 /* of hidden and weight: FLP_BF16, FLP_F16 or FLP_F32 */

@@ -11,6 +11,7 @@ typedef struct {
     double logp, lse, entropy, uniform, class_weight;
     double loss, by_logp, by_lse, by_entropy, by_uniform;
     double logp_off, loss_off, by_logp_off; /* what logp may be off by, and these by it: by_logp by its rounding in an exponent too */
+    double lse_off, by_lse_off;
 } row;
 
 static const float *input_of(const flp_linear_cross_entropy_args *args, const char *name)
@@ -34,6 +35,7 @@ static void cross_entropy(const flp_linear_cross_entropy_args *args, row *r)
     r->by_logp = -(1 - smoothing) * r->class_weight;
     r->loss_off = fabs(r->by_logp) * r->logp_off;
     r->by_lse = 2 * scale * r->lse;
+    r->by_lse_off = 2 * fabs(scale) * r->lse_off;
     r->by_uniform = smoothing;
 }
 
@@ -183,7 +185,7 @@ static void compute_row(const flp_linear_cross_entropy_problem *problem, const f
         return;
     }
     row r = {.logp = forward->logp[i], .lse = forward->lse[i], .entropy = forward->entropy[i], .class_weight = to->class_weights[target],
-             .logp_off = (forward->logp_rounding ? forward->logp_rounding : forward->rounding)[i]};
+             .logp_off = (forward->logp_rounding ? forward->logp_rounding : forward->rounding)[i], .lse_off = forward->rounding[i]};
     double class_mean = mean_of(to->class_weights, p->vocab), token = args->token_weights ? args->token_weights[i] : 1;
     r.uniform = uniform_of(p, forward->logits + i * p->vocab, temperature_of(args, i), r.lse, to->class_weights);
     differentiate(problem, args, i, &r);
@@ -198,6 +200,7 @@ static void compute_row(const flp_linear_cross_entropy_problem *problem, const f
     to->g_entropy[i] = scaled(g, r.by_entropy);
     to->g_sum[i] = -g * r.by_uniform / (double)p->vocab;
     to->g_error[i] = fabs(g) * r.by_logp_off;
+    to->g_lse_error[i] = fabs(g) * r.by_lse_off;
 }
 
 static void reduce(double factor, flp_cross_entropy_reference *to)
@@ -215,11 +218,12 @@ int flp_cross_entropy_reference_compute(const flp_linear_cross_entropy_problem *
                                         const flp_reference *forward, flp_cross_entropy_reference *reference)
 {
     int64_t rows = args->rows, vocab = problem->backward.forward.vocab;
-    double *memory = calloc((size_t)(8 * rows + vocab), sizeof *memory);
+    double *memory = calloc((size_t)(9 * rows + vocab), sizeof *memory);
     *reference = (flp_cross_entropy_reference){
         .rows = rows, .class_weights = memory, .loss = memory + vocab, .error = memory + vocab + rows, .g_logp = memory + vocab + 2 * rows,
         .g_lse = memory + vocab + 3 * rows, .g_entropy = memory + vocab + 4 * rows, .g_sum = memory + vocab + 5 * rows,
-        .g_error = memory + vocab + 6 * rows, .shared = memory + vocab + 7 * rows};
+        .g_error = memory + vocab + 6 * rows, .shared = memory + vocab + 7 * rows,
+        .g_lse_error = memory + vocab + 8 * rows};
     if (memory == NULL) return 0;
     for (int64_t v = 0; v < vocab; v++)
         memory[v] = problem->class_weights == FLP_NONE ? 1 : flp_reference_decode(problem->class_weights, args->class_weights, v);

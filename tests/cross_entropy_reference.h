@@ -3,14 +3,15 @@
 #define FLP_TESTS_CROSS_ENTROPY_REFERENCE_H
 #include "reference.h"
 
-/* [rows] each. error: what a loss in fp32 may be off by; g_error: what its g_logp may, since the derivative depends on logp itself.
+/* [rows] each. error: what a loss in fp32 may be off by; g_error, g_lse_error: what its g_logp and g_lse may, since these depend on logp
+ * and lse themselves.
  * shared: the part of error that rows have in common, u of the largest logit: the scale is rounded once for all of them.
  * total_error is what the rows' errors amount to where all are the same way; total_deviation, where they are independent. */
 typedef struct {
     int64_t rows;
     double total, total_error, total_deviation, total_shared; /* mean or sum; those of the reduction */
     double *loss, *error, *shared;
-    double *g_logp, *g_lse, *g_entropy, *g_sum, *g_error; /* by the reduced loss, times g_loss; 0 of rows that do not count */
+    double *g_logp, *g_lse, *g_entropy, *g_sum, *g_error, *g_lse_error; /* by the reduced loss, times g_loss; 0 of rows that do not count */
     double *class_weights;     /* [V] */
 } flp_cross_entropy_reference;
 

@@ -107,6 +107,12 @@ __device__ __forceinline__ float lse_of(const RowTotal &row, float2 target_logit
     return (row.whole + row.rest) * ln_2;
 }
 
+// Of a target whose z2 was cut to what is finite, far below the others: there too its logit says more.
+__device__ __forceinline__ float logp_of(const RowTotal &row, float2 target_logit, float whole) {
+    if (whole != -largest_finite || row.ratio < 16777216.0f) return row.logp;
+    return finite_product(target_logit.x, target_logit.y * ln_2) - lse_of(row, target_logit);
+}
+
 // The target's p (-log p), and the others' p times what log p is of them in the mean.
 __device__ __forceinline__ float entropy_of(const RowTotal &row, const MergedRow &others) {
     float of_target = row.ratio == infinity ? 0 : -row.logp / (1 + row.ratio);
@@ -180,7 +186,9 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
 
     if (lane_index() != 0) return;
     correct_offset(params, place, merged);
-    RowTotal total = total_of(target_term(target_logit, merged.k), merged);
+    TargetLogit term = target_term(target_logit, merged.k);
+    RowTotal total = total_of(term, merged);
+    total.logp = logp_of(total, target_logit, term.whole);
     if constexpr (Config::wants_logit_sum) params.logit_sum[row] = logit_sum * ln_2;
     if (params.lse != nullptr) params.lse[row] = lse_of(total, target_logit);
     if constexpr (Config::wants_entropy)

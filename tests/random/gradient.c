@@ -30,7 +30,7 @@ static double *allocate(int64_t count)
 void flp_random_gradient_make(int64_t count, flp_random_gradient *gradient)
 {
     *gradient = (flp_random_gradient){ count, allocate(count), allocate(count), allocate(count), allocate(count), allocate(count), allocate(count),
-                                       allocate(count), allocate(count) };
+                                       allocate(count), allocate(count), allocate(count) };
 }
 
 void flp_random_gradient_free(flp_random_gradient *gradient)
@@ -41,6 +41,7 @@ void flp_random_gradient_free(flp_random_gradient *gradient)
     free(gradient->hard);
     free(gradient->soft);
     free(gradient->known);
+    free(gradient->whole);
     free(gradient->passed);
     free(gradient->inputs);
     *gradient = (flp_random_gradient){ 0 };
@@ -68,6 +69,7 @@ static inline void add_term(flp_random_gradient *gradient, int64_t at, const fac
     gradient->value[at] += term;
     gradient->error[at] += f->error * fabs(input);
     gradient->size[at] += term * term;
+    gradient->whole[at] += size + f->error * fabs(input);
     if (f->is_rounded) {
         gradient->hard[at] += size;
         gradient->soft[at] += term * term;
@@ -92,7 +94,7 @@ static flp_random_row_upstream upstream_of(const flp_random_linear *linear, int6
 
     if (linear->problem->operator == FLP_RANDOM_CROSS_ENTROPY)
         return (flp_random_row_upstream){ .logp = loss->g_logp[i], .lse = loss->g_lse[i], .entropy = loss->g_entropy[i], .sum = loss->g_sum[i],
-                                          .error = loss->g_error[i], .class_weights = loss->class_weights, .of_lse = loss->g_lse[i] != 0 };
+                                          .error = loss->g_error[i], .lse_error = loss->g_lse_error[i], .class_weights = loss->class_weights, .of_lse = loss->g_lse[i] != 0 };
     return (flp_random_row_upstream){ .logp = upstream_at(linear, FLP_RANDOM_G_LOGP, i), .lse = upstream_at(linear, FLP_RANDOM_G_LSE, i),
                                       .entropy = upstream_at(linear, FLP_RANDOM_G_ENTROPY, i), .bare_lse = !forward,
                                       .bare_target = !forward && !linear->problem->give_logp };

@@ -76,26 +76,34 @@ static double *column(const flp_random_linear *linear)
 static int has_infinite_sum(const flp_random_linear *linear, int64_t i)
 {
     const flp_random_problem *p = linear->problem;
+    const double scale = M_LOG2E / flp_random_linear_temperature(linear, i);
     double sum = 0;
 
-    for (int64_t v = 0; v < p->v; v++)
-        sum += fabs(linear->logit[i * p->v + v]);
-    return M_LOG2E * sum / flp_random_linear_temperature(linear, i) > FLT_MAX;
+    for (int64_t v = 0; v < p->v; v++) {
+        const double logit = p->softcap > 0 ? p->softcap : fabs(linear->logit[i * p->v + v]);
+        sum += scale * logit * fmax(1, fabs(linear->loss.class_weights[v]));
+    }
+    return sum > FLT_MAX;
 }
 
-/* A loss of all logits may be infinite there; and a sum of losses, where one of them is about as large as fp32 can be. */
-static void allow_infinite_losses(flp_random_linear *linear)
+/* A row's loss is made of numbers about as large as itself before and after its token's weight, and of the logits' sum where it is by all of them. */
+static void find_losses_beyond(flp_random_linear *linear)
 {
     const flp_random_problem *p = linear->problem;
+    const float *tokens = flp_random_memory_at(&linear->memory, FLP_RANDOM_TOKENS);
+    const int is_of_all = (p->smoothing && p->label_smoothing > 0) || p->loss == FLP_RANDOM_LOSS_OWN;
 
-    for (int64_t i = 0; i < p->n; i++)
-        if (fabs(linear->loss.loss[i]) > FLT_MAX / 4)
-            linear->loss.total_error = INFINITY;
-    if (p->softcap > 0 || !((p->smoothing && p->label_smoothing > 0) || p->loss == FLP_RANDOM_LOSS_OWN))
-        return;
-    for (int64_t i = 0; i < p->n; i++)
-        if (flp_random_linear_has_part(linear, i) && has_infinite_sum(linear, i))
-            linear->loss.error[i] = linear->loss.total_error = INFINITY;
+    linear->loss_beyond = calloc((size_t)p->n + 1, 1);
+    if (!linear->loss_beyond)
+        abort();
+    for (int64_t i = 0; i < p->n; i++) {
+        const double size = fabs(linear->loss.loss[i]) + linear->loss.error[i], weight = tokens ? fabs(tokens[i]) : 1;
+        if (!flp_random_linear_has_part(linear, i))
+            continue;
+        linear->loss_beyond[i] = size > FLT_MAX || (weight > 0 && size / weight > FLT_MAX) || (is_of_all && has_infinite_sum(linear, i));
+        linear->total_beyond |= linear->loss_beyond[i];
+    }
+    linear->total_beyond |= fabs(linear->loss.total) + linear->loss.total_error > FLT_MAX;
 }
 
 static void compute_loss(flp_random_linear *linear)
@@ -117,7 +125,7 @@ static void compute_loss(flp_random_linear *linear)
     flp_random_cross_entropy_args(linear, NULL, &call);
     if (!flp_cross_entropy_reference_compute(&problem, &call.args, as, &linear->loss))
         abort();
-    allow_infinite_losses(linear);
+    find_losses_beyond(linear);
 }
 
 static void free_linear(void *state)

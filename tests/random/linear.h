@@ -16,6 +16,7 @@ typedef struct {
     double *soft;    /* sqrt(sum of their squares) */
     double *known;   /* sum of these terms' own roundings, where a derivative is rounded once */
     double *passed;  /* sum of |term| that a filter may pass over */
+    double *whole;   /* sum of |term| with what it may be off by: where fp32 has no room for it, it may have none for a part of the sum */
     double *inputs;  /* sum of |input| */
 } flp_random_gradient;
 
@@ -30,6 +31,8 @@ typedef struct {
     int64_t bad_count, bad_first;
     flp_reference as_reference;             /* for flp_cross_entropy_reference_compute */
     flp_cross_entropy_reference loss;
+    char *loss_beyond;                      /* [n], and of the reduced one: fp32 may have no room for it, or for what it is made of */
+    int total_beyond;
     flp_random_gradient hidden, weight, bias;
     double largest_upstream;
     int64_t terms_by_vocab, terms_by_rows;  /* depth of the sums */

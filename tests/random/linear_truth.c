@@ -129,6 +129,7 @@ void flp_random_linear_free_truth(flp_random_linear *linear)
     free(linear->logit);
     free(linear->logit_error);
     free(linear->row);
+    free(linear->loss_beyond);
     if (linear->as_reference.logp) {
         linear->as_reference.logits = NULL;
         flp_reference_free(&linear->as_reference);

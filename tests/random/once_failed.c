@@ -65,5 +65,13 @@ const char *const flp_random_once_failed[] = {
     "linear_logp_backward n=3 v=15 row_temperature=3 likely=2 margin=74.670305373979858 softcap=1 grad_weight=f32 dtype=f32 data=31932209",
     /* A token weight of 0 times an infinite loss. */
     "linear_cross_entropy n=4 v=3 shape=5 loss=2 tokens=1 grad_hidden=f32 bias=f32 dtype=f32 data=308957883",
+    /* A target among masks of the lowest number: the logarithm to base 2 is beyond fp32, that to base e is not. */
+    "linear_logp n=9 v=5 shape=8 shift=-3.4028234663852886e+38 bias=f32 dtype=f32 data=1",
+    /* A z-loss' derivative by lse is off by what lse is. */
+    "linear_cross_entropy n=25 lse_square_scale=0.001 grad_hidden=f32 d=64 dtype=f32 data=226548029",
+    /* Logits that a softcap makes equal in fp32, at the least temperature: any p is right, of a target whose p is 0 too. */
+    "linear_cross_entropy n=55 v=13 row_temperature=3 scale=5 shape=1 shift=50 softcap=1.5 grad_hidden=f32 bias=f32 d=100 dtype=f32 data=292525388",
+    /* A part of a sum is beyond fp32. */
+    "linear_cross_entropy n=13 row_temperature=2 scale=10000 shape=7 shift=-1e+30 lse_square_scale=0.001 grad_weight=f32 bias=f32 d=13 dtype=f32 data=418609077",
     NULL
 };

@@ -82,7 +82,9 @@ static void find_logp(const flp_random_row_inputs *inputs, const double *z, cons
             others += growth_of(z[v] - row->largest - row->log_sum, e[v]), most = larger(most, e[v]);
     /* The derivative by z[t] is the rest, which is off itself; that of the others' logarithm is at most 1. */
     row->logp_error = fmin(1, row->rest * exp(fmin(e[t], 700)) + others) * e[t] + fmin(others, most) + u * (sum_roundings * row->rest + 4 * fabs(row->logp));
-    if (row->logp < -most_in_base_2)
+    if (row->logp < -FLT_MAX)
+        row->logp_error -= row->logp + FLT_MAX;
+    if (row->logp < -most_in_base_2 && row->largest > most_in_base_2)
         row->logp_error -= row->logp + most_in_base_2;
     if (isinf(row->logp))
         row->logp_error = 0;
@@ -174,7 +176,7 @@ void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp
         const double shared = g->lse - g->entropy * surprise; /* what p is multiplied by, beside g->logp */
         const double growth = growth_of(log_p, e[v] + common), off_p = (p_is_at_most_1 ? fmin(growth, 1) : growth) + 8 * u * p;
         const double of_entropy = p > 0 ? (p + off_p) * fabs(g->entropy) * (e[v] + common + row->entropy_error + 8 * u * (fabs(log_p) + row->entropy)) : 0;
-        double value, off = of_entropy + 4 * u * (fabs(level) + p * fabs(shared));
+        double value, off = of_entropy + (p + off_p) * g->lse_error + 4 * u * (fabs(level) + p * fabs(shared));
         if (v != inputs->target) {
             value = p * (shared - g->logp) + level;
             off += off_p * fabs(shared - g->logp) + 4 * u * p * fabs(g->logp) + p * g->error;
@@ -183,7 +185,7 @@ void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp
             off += off_p * fabs(shared - g->logp) + 4 * u * fabs(g->logp) + row->rest * g->error;
         } else {
             value = g->logp * row->rest + p * shared + level;
-            off += off_p * fabs(shared) + fabs(g->logp) * fmin(1, p * row->logp_error * exp(fmin(row->logp_error, 700))) + 8 * u * fabs(g->logp) * row->rest + row->rest * g->error;
+            off += off_p * fabs(shared) + fabs(g->logp) * fmin(1, growth_of(log_p, row->logp_error)) + 8 * u * fabs(g->logp) * row->rest + row->rest * g->error;
         }
         const double own = error_of(inputs, v), capped = cap > 0 ? 2 * fabs(tanh(x)) * own / cap + 16 * u * larger(1, fmin(fabs(x), 64)) : 0;
         derivative[v] = value / T * slope;

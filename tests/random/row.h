@@ -33,7 +33,7 @@ typedef struct {
 /* What a row's gradients come from. */
 typedef struct {
     double logp, lse, entropy, sum;       /* sum: by sum_v class_weights[v] z[v] */
-    double error;                         /* what logp may be off by */
+    double error, lse_error;              /* what logp and lse may be off by */
     const double *class_weights;          /* NULL: 1 */
     int bare_lse;                         /* p comes from one fp32 lse */
     int of_lse;                           /* these come from lse too */
