@@ -5,18 +5,13 @@ local variant = require "gen.variant"
 
 local emit = {}
 
--- Kernels that differ by the architecture's matrix instruction; the others' modules have their own names.
-local by_matrix = {
-  linear_logp = { wgmma = "linear_logp_hopper", mma = "linear_logp_portable" },
-  linear_logp_stash = { wgmma = "linear_logp_stash_hopper", mma = "linear_logp_stash_portable" },
-  linear_logp_grad_logits = { wgmma = "linear_logp_grad_logits_hopper", mma = "linear_logp_grad_logits_portable" },
-  matrix_product = { wgmma = "matrix_product_hopper", mma = "matrix_product_portable" },
-}
+-- Kernels of which an architecture has its own: gen/kernels/NAME_hopper.lua or NAME_portable.lua. The others' modules have their names.
+local by_architecture = { linear_logp = true, linear_logp_stash = true, linear_logp_grad_logits = true, matrix_product = true }
 
 -- Loads the kernel's module when it is first asked for: a process that finds its kernels on the disk is done before all of them were read.
 function emit.kernel_of(spec)
-  local choice = by_matrix[spec.operator]
-  return require("gen.kernels." .. (choice and choice[arch.find(spec.arch).matrix] or spec.operator))
+  local family = by_architecture[spec.operator] and "_" .. arch.find(spec.arch).kernels or ""
+  return require("gen.kernels." .. spec.operator .. family)
 end
 
 -- true, or nil and the reason.
@@ -106,6 +101,7 @@ local function entry_point(spec, kernel, n, name)
     n.threads, n.blocks_per_multiprocessor, cluster, name, table.concat(parameters, ", "), kernel.entry, table.concat(arguments, ", "))
 end
 
+-- overlaps: the kernel waits itself for the one before it (kernel.dependent_launch), and the architecture has an instruction for that.
 -- KEEP IN STEP: manifest fields (runtime/jit/manifest.h).
 local function manifest_lines(spec, kernel, n, name)
   local lines = {
@@ -117,7 +113,7 @@ local function manifest_lines(spec, kernel, n, name)
     "registers " .. n.registers,
     "cluster " .. (spec.cluster or 1),
     "resident_blocks " .. budget.resident_blocks(n, arch.find(spec.arch)),
-    "overlaps " .. (kernel.overlaps and kernel.overlaps(spec) and 1 or 0),
+    "overlaps " .. (kernel.dependent_launch and arch.find(spec.arch).dependent_launch and 1 or 0),
     "block_rows " .. (spec.bm or n.block_rows or 0),
     "block_vocab " .. (spec.bv or n.block_vocab or 0),
     "block_hidden " .. (n.block_hidden or 0),

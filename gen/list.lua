@@ -16,9 +16,8 @@ local function known(value, set, what)
 end
 
 local function selected(arch_name, p)
-  local capability, operator = arch.find(arch_name).capability, select.operator(p.operator)
-  local choose = arch.find(arch_name).matrix == "wgmma" and operator.hopper or operator.portable
-  local found, reason = choose(p, capability)
+  local device = arch.find(arch_name)
+  local found, reason = select.operator(p.operator)[device.kernels](p, device.capability)
   if not found then return nil, reason end
   -- Selection names the plain architecture; a list for sm_100a is for sm_100a, one for sm_90a@host for the host.
   for i, name in ipairs(found.kernels) do found.kernels[i] = name:gsub("sm_%w+$", arch_name) end

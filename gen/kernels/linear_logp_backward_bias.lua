@@ -1,5 +1,4 @@
 -- grad_bias of a chunk of the vocabulary: column sums.
-local arch = require "gen.arch"
 local cxx = require "gen.cxx"
 
 local kernel = {}
@@ -13,8 +12,7 @@ function kernel.derive()
   return { threads = threads, shared_bytes = threads * 4, registers = 64, blocks_per_multiprocessor = 65536 // (64 * threads) }
 end
 
--- It waits itself for the kernel before, where there is an instruction for that.
-function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+kernel.dependent_launch = true
 
 function kernel.check() return true end
 

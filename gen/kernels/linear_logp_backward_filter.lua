@@ -1,5 +1,4 @@
 -- What the gradient filter kept of a chunk: one block.
-local arch = require "gen.arch"
 
 local kernel = {}
 
@@ -9,8 +8,7 @@ kernel.parameters = { { "BackwardFilterParams", "params" } }
 
 function kernel.derive() return { threads = 1024, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * 1024) } end
 
--- It waits itself for the kernel before, where there is an instruction for that.
-function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+kernel.dependent_launch = true
 
 function kernel.check() return true end
 

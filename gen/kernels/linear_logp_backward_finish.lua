@@ -1,5 +1,4 @@
 -- grad_hidden: rounded once, back in its rows.
-local arch = require "gen.arch"
 local cxx = require "gen.cxx"
 
 local kernel = {}
@@ -10,8 +9,7 @@ kernel.parameters = { { "BackwardFinishParams", "params" } }
 
 function kernel.derive() return { threads = 256, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * 256) } end
 
--- It waits itself for the kernel before, where there is an instruction for that.
-function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+kernel.dependent_launch = true
 
 function kernel.check() return true end
 

@@ -1,5 +1,4 @@
 -- linear_logp's backward: the rows that count in the order of their targets.
-local arch = require "gen.arch"
 
 local kernel = {}
 
@@ -12,8 +11,7 @@ function kernel.derive()
   return { threads = threads, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * threads) }
 end
 
--- It waits itself for the kernel before, where there is an instruction for that.
-function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+kernel.dependent_launch = true
 
 function kernel.check() return true end
 

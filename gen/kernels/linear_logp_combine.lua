@@ -1,5 +1,4 @@
 -- Merges the splits of linear_logp: one warp a row.
-local arch = require "gen.arch"
 
 local kernel = {}
 
@@ -13,8 +12,7 @@ function kernel.derive(spec)
   return { threads = spec.bm * 32, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * spec.bm * 32) }
 end
 
--- Its launch then overlaps the tile kernel's end: it waits itself, where there is an instruction for that.
-function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+kernel.dependent_launch = true
 
 function kernel.check(spec)
   if spec.bm > 32 then return nil, ("bm = %d: rows of a block, one warp each, at most 32"):format(spec.bm) end

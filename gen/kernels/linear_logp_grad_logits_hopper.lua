@@ -19,7 +19,7 @@ kernel.parameters = {
 
 function kernel.derive(spec) return budget.with_tile_store(budget.hopper(spec)) end
 
-function kernel.overlaps() return true end
+kernel.dependent_launch = true
 
 function kernel.check(spec, arch)
   if spec.dtype == "f32" then return nil, "f32: the gradients' products read it across D, and WGMMA reads tf32 only along D" end

@@ -19,7 +19,7 @@ kernel.parameters = {
 
 function kernel.derive(spec) return budget.with_tile_store(budget.hopper(spec)) end
 
-function kernel.overlaps() return true end
+kernel.dependent_launch = true
 
 function kernel.check(spec, arch)
   if spec.dtype ~= "bf16" then return nil, ("%s: 2^(z2 - k) needs the range of bf16"):format(spec.dtype) end

@@ -11,7 +11,7 @@ kernel.config = config.entries
 local clusters = { [2] = true, [4] = true, [8] = true, [16] = true }
 
 function kernel.check(spec, device)
-  if device.matrix ~= "wgmma" then return nil, ("%s has no clusters"):format(spec.arch) end
+  if not device.clusters then return nil, ("%s has no clusters"):format(spec.arch) end
   if not clusters[spec.cluster] then return nil, ("c = %d: 2, 4, 8 or 16"):format(spec.cluster) end
   return config.check(spec)
 end

@@ -1,5 +1,4 @@
 -- Merges the segments of rows that several blocks of logits_logp have read.
-local arch = require "gen.arch"
 local config = require "gen.kernels.logits_logp_config"
 
 local kernel = {}
@@ -17,8 +16,7 @@ function kernel.derive(spec)
   }
 end
 
--- Its launch then overlaps the end of the kernel before it: it waits itself, where there is an instruction for that.
-function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+kernel.dependent_launch = true
 
 function kernel.numerics(spec) return config.numerics("logits_logp_combine", spec) end
 

@@ -9,7 +9,7 @@ kernel.entry = "logits_logp_fused"
 kernel.parameters = { { "LogitsLogpParams", "params" } }
 
 -- Segments of a warp that stay in shared memory: three blocks then fill a multiprocessor's. The portable kernel runs where there is less.
-local function kept_segments(spec) return arch.find(spec.arch).matrix == "wgmma" and 2 or 1 end
+local function kept_segments(spec) return arch.find(spec.arch).kernels == "hopper" and 2 or 1 end
 
 function kernel.config(spec)
   local entries = config.entries(spec)

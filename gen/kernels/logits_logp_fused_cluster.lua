@@ -24,7 +24,7 @@ end
 local clusters = { [1] = true, [2] = true, [4] = true, [8] = true }
 
 function kernel.check(spec, device)
-  if device.matrix ~= "wgmma" then return nil, ("%s has no clusters"):format(spec.arch) end
+  if not device.clusters then return nil, ("%s has no clusters"):format(spec.arch) end
   if spec.argmax then return nil, "argmax: a gradient has none" end
   if spec.vec then return nil, ("vec = %d: bulk copies want 16 bytes"):format(spec.vec) end
   if not clusters[spec.cluster] then return nil, ("c = %d: 1, 2, 4 or 8"):format(spec.cluster) end

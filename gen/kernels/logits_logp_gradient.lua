@@ -1,5 +1,4 @@
 -- Gradients of logits whose lse is known: a warp takes a segment at a time.
-local arch = require "gen.arch"
 local config = require "gen.kernels.logits_logp_config"
 
 local kernel = {}
@@ -16,8 +15,7 @@ end
 
 function kernel.derive(spec) return config.launch(spec, 0) end
 
--- Its launch then overlaps the end of the kernel before it: it waits itself, where there is an instruction for that.
-function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+kernel.dependent_launch = true
 
 function kernel.numerics(spec) return config.numerics("logits_logp_gradient", spec) end
 

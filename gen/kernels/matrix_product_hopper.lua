@@ -23,7 +23,7 @@ kernel.parameters = {
 
 function kernel.derive(spec) return budget.with_product_terms(budget.with_tile_store(budget.hopper(mainloop(spec)))) end
 
-function kernel.overlaps() return true end
+kernel.dependent_launch = true
 
 function kernel.check(spec, arch)
   if spec.dtype == "f32" then return nil, "f32: WGMMA reads tf32 only along the inner size" end

@@ -1,5 +1,4 @@
 -- The rows' losses between linear_logp and its backward: one block.
-local arch = require "gen.arch"
 local token_loss = require "gen.token_loss"
 
 local kernel = {}
@@ -18,8 +17,7 @@ function kernel.derive()
   return { threads = threads, shared_bytes = 8 * threads, registers = registers, blocks_per_multiprocessor = 65536 // (registers * threads) }
 end
 
--- It waits itself for the kernel before, where there is an instruction for that.
-function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+kernel.dependent_launch = true
 
 -- Of a loss that nobody has defined the source cannot be written.
 function kernel.check() return true end

@@ -1,5 +1,4 @@
 -- weighted_sum's grad_w: adds the tiles' sums.
-local arch = require "gen.arch"
 local cxx = require "gen.cxx"
 
 local kernel = {}
@@ -10,8 +9,7 @@ kernel.parameters = { { "WeightedSumCombineParams", "params" } }
 
 function kernel.derive() return { threads = 512, shared_bytes = 2048, registers = 64, blocks_per_multiprocessor = 2 } end
 
--- Its launch then overlaps the tile kernel's end: it waits itself, where there is an instruction for that.
-function kernel.overlaps(spec) return arch.find(spec.arch).matrix == "wgmma" end
+kernel.dependent_launch = true
 
 function kernel.check() return true end
 

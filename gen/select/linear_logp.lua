@@ -52,7 +52,8 @@ local function vector_bytes(p)
 end
 
 function linear_logp.hopper(p, capability)
-  if capability ~= 90 then return nil, ("compute capability %d.%d has no WGMMA"):format(capability // 10, capability % 10) end
+  local arch_name = arch.hopper_for(capability)
+  if not arch_name then return nil, ("compute capability %d.%d has no WGMMA"):format(capability // 10, capability % 10) end
   local f32 = p.dtype == "f32"
   if f32 and p.exact then return nil, "exact fp32 takes no tensor cores" end
   if f32 and p.dv then return nil, "WGMMA reads tf32 only along D, and the weight is [D, V]" end
@@ -61,10 +62,10 @@ function linear_logp.hopper(p, capability)
     return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; here they are multiples of %d"):format(bytes or 1)
   end
   local spec = base_spec(p, tile_for(f32 and hopper_f32_tiles or hopper_tiles, p.n))
-  spec.bv, spec.s, spec.arch = f32 and 128 or 256, hopper_splits, "sm_90a"
+  spec.bv, spec.s, spec.arch = f32 and 128 or 256, hopper_splits, arch_name
   local legal, reason = emit.check(spec)
   if not legal then return nil, reason end
-  return { path = "sm_90a", kernels = { variant.format(spec), variant.format(combine_for(p, "sm_90a")) } }
+  return { path = "sm_90a", kernels = { variant.format(spec), variant.format(combine_for(p, arch_name)) } }
 end
 
 function linear_logp.portable(p, capability)

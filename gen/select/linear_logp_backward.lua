@@ -106,7 +106,8 @@ local function selection(p, capability, path, list)
 end
 
 function backward.hopper(p, capability)
-  if capability ~= 90 then return nil, ("compute capability %d.%d has no WGMMA"):format(capability // 10, capability % 10) end
+  local arch_name = arch.hopper_for(capability)
+  if not arch_name then return nil, ("compute capability %d.%d has no WGMMA"):format(capability // 10, capability % 10) end
   if p.dtype == "f32" then return nil, "the gradients' products read fp32 across D, and WGMMA reads tf32 only along D" end
   local bytes = vector_bytes(p, p.weight_stride, p.element_bytes)
   if bytes ~= 16 then
@@ -120,7 +121,7 @@ function backward.hopper(p, capability)
     return nil, ("TMA wants row strides in multiples of 16 bytes; those of grad_hidden's fp32 sums are %d"):format(p.d * element_bytes.f32)
   end
   local few, many = tile_for(hopper_tiles, p.n), hopper_tiles[#hopper_tiles]
-  local function tile(of) return { bm = of.bm, bv = 256, cluster = of.cluster, stages = of.stages, arch = "sm_90a" } end
+  local function tile(of) return { bm = of.bm, bv = 256, cluster = of.cluster, stages = of.stages, arch = arch_name } end
   return selection(p, capability, "hopper", specs(p, tile(few), tile(many), nil, true))
 end
 

@@ -36,7 +36,7 @@ end
 -- The forward's kernels, which a fused backward has too; where there are clusters, one for few rows.
 function logits_logp.forward(p, arch_name)
   local specs = { { operator = "logits_logp", argmax = p.argmax }, { operator = "logits_logp_combine", argmax = p.argmax, w = 8 } }
-  if arch.find(arch_name).matrix == "wgmma" then
+  if arch.find(arch_name).clusters then
     specs[3] = { operator = "logits_logp_cluster", argmax = p.argmax, cluster = config.row_cluster }
   end
   return specs
@@ -51,8 +51,9 @@ local function kernels(p, path, arch_name)
 end
 
 function logits_logp.hopper(p, capability)
-  if capability ~= 90 then return nil, ("compute capability %d.%d is not 9.0"):format(capability // 10, capability % 10) end
-  return kernels(p, "sm_90a", "sm_90a")
+  local arch_name = arch.hopper_for(capability)
+  if not arch_name then return nil, ("compute capability %d.%d is not 9.0"):format(capability // 10, capability % 10) end
+  return kernels(p, "sm_90a", arch_name)
 end
 
 function logits_logp.portable(p, capability)

@@ -13,7 +13,7 @@ local segment_bytes = 4096
 local function fused(p, arch_name)
   local segments = (p.v * p.element_bytes + segment_bytes - 1) // segment_bytes
   local aligned = logits_logp.vector_bytes(p, { p.logits_stride, p.grad_stride }) == 16
-  if arch_name ~= "sm_90a" or not aligned or segments <= cluster_warps // 2 or segments > 8 * cluster_kernel.slots then
+  if not arch.find(arch_name).clusters or not aligned or segments <= cluster_warps // 2 or segments > 8 * cluster_kernel.slots then
     return { operator = "logits_logp_fused", w = 4 }
   end
   local cluster = 1
@@ -38,8 +38,9 @@ local function kernels(p, path, arch_name)
 end
 
 function backward.hopper(p, capability)
-  if capability ~= 90 then return nil, ("compute capability %d.%d is not 9.0"):format(capability // 10, capability % 10) end
-  return kernels(p, "sm_90a", "sm_90a")
+  local arch_name = arch.hopper_for(capability)
+  if not arch_name then return nil, ("compute capability %d.%d is not 9.0"):format(capability // 10, capability % 10) end
+  return kernels(p, "sm_90a", arch_name)
 end
 
 function backward.portable(p, capability)

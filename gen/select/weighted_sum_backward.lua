@@ -42,11 +42,12 @@ end
 
 -- The same kernels as elsewhere, but that the combine is launched beside the end of the tiles.
 function weighted_sum_backward.hopper(p, capability)
-  if capability ~= 90 then
+  local arch_name = arch.hopper_for(capability)
+  if not arch_name then
     return nil, ("compute capability %d.%d: its overlapping launches are those of 9.0"):format(capability // 10, capability % 10)
   end
   if not p.grad_w then return nil, "grad_x alone has one kernel for all GPUs: it writes as fast as the memory" end
-  return selected("sm_90a", kernels_for(p, "sm_90a"))
+  return selected("sm_90a", kernels_for(p, arch_name))
 end
 
 function weighted_sum_backward.portable(p, capability)

@@ -24,6 +24,12 @@ typedef struct {
     char numerics[96];               /* identity of its arithmetic */
 } flp_manifest;
 
+/* 1: the kernel's first parameters are tensor maps. */
+static inline int flp_manifest_takes_maps(const flp_manifest *manifest)
+{
+    return manifest->hidden_box_rows > 0;
+}
+
 /* FLP_INTERNAL: which line is missing or malformed. */
 flp_status flp_manifest_parse(const char *text, flp_manifest *manifest);
 #endif

@@ -143,9 +143,10 @@ static flp_status launch_tiles(const flp_plan *common, const flp_driver *driver,
     void *with_stash[] = { &parameters->maps[0], &parameters->maps[1], &parameters->maps[2], &parameters->tile };
     void *with_maps[] = { &parameters->maps[0], &parameters->maps[1], &parameters->tile };
     void *alone[] = { &parameters->tile };
-    void **list = common->choice.path != FLP_BACKEND_SM90A ? alone : parameters->tile.offset ? with_stash : with_maps;
+    const flp_kernel *tile = flp_linear_logp_plan_of(common)->tile;
+    void **list = !flp_manifest_takes_maps(&tile->manifest) ? alone : parameters->tile.offset ? with_stash : with_maps;
 
-    return flp_launch_kernel(driver, flp_linear_logp_plan_of(common)->tile, blocks, stream, list);
+    return flp_launch_kernel(driver, tile, blocks, stream, list);
 }
 
 static flp_status launch_phase(const flp_plan *common, const flp_driver *driver, const flp_workspace *workspace, unsigned blocks,
@@ -178,7 +179,7 @@ static flp_status fill(const flp_linear_logp_plan *plan, const flp_linear_logp_a
         use_compact_rows(more->compact, parameters);
     if (more->stash)
         use_stash(plan, more->stash, more->compact->first, parameters);
-    return plan->common.choice.path == FLP_BACKEND_SM90A ? encode_maps(plan, args, more->stash, parameters) : FLP_OK;
+    return flp_manifest_takes_maps(&plan->tile->manifest) ? encode_maps(plan, args, more->stash, parameters) : FLP_OK;
 }
 
 flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,

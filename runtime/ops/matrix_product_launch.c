@@ -58,7 +58,7 @@ flp_status flp_tile_launch_run(const flp_plan *plan, const flp_kernel *kernel, c
     const int64_t row_groups = at_least_one(divide_up(launch->rows, cluster_rows));
     const int64_t tiles = row_groups * divide_up(launch->columns, manifest->block_vocab);
     const int64_t clusters = at_least_one((int64_t)plan->device.facts.multiprocessors * manifest->resident_blocks / manifest->cluster);
-    const int with_maps = plan->choice.path == FLP_BACKEND_SM90A;
+    const int with_maps = flp_manifest_takes_maps(manifest);
     CUtensorMap maps[3];
     void *parameters[] = { &maps[0], &maps[1], &maps[2], launch->params };
     const flp_driver *driver;

@@ -129,6 +129,24 @@ function TestEmit.test_each_template_stands_there_once_whole_from_its_first_fold
   end
 end
 
+-- The first of an architecture's templates with this name, or "".
+local function template_of(device, name)
+  for _, folder in ipairs(device.search) do
+    local text = support.read_template(("templates/%s/%s.cuh"):format(folder, name))
+    if text then return text end
+  end
+  return ""
+end
+
+function TestEmit.test_an_architecture_can_what_its_templates_do()
+  for _, name in ipairs(arch.names) do
+    local device = arch.find(name)
+    luaunit.assertEquals({ name, device.clusters or false }, { name, template_of(device, "cluster") ~= "" })
+    local waits = template_of(device, "dependent_launch"):find("griddepcontrol.wait", 1, true) ~= nil
+    luaunit.assertEquals({ name, device.dependent_launch or false }, { name, waits })
+  end
+end
+
 -- KEEP IN STEP: wrapper files (tests/structure/asm.sh).
 local wrappers = {
   ["templates/any/simt.cuh"] = true, ["templates/any/convert.cuh"] = true, ["templates/any/streaming.cuh"] = true,
@@ -234,7 +252,7 @@ function TestEmit.test_the_manifest_tells_what_budget_derives()
     for name, wanted in pairs {
       threads = n.threads, shared_bytes = n.shared_bytes, registers = n.registers, cluster = spec.cluster or 1, block_rows = spec.bm or n.block_rows or 0,
       resident_blocks = budget.resident_blocks(n, arch.find(spec.arch)),
-      overlaps = spec.arch == "sm_90a" and result.source:find("wait_for_previous_kernel();", 1, true) and 1 or 0,
+      overlaps = arch.find(spec.arch).dependent_launch and result.source:find("wait_for_previous_kernel();", 1, true) and 1 or 0,
       block_vocab = spec.bv or n.block_vocab or 0, block_hidden = n.block_hidden or 0, round_splits = spec.s or 0, hidden_box_rows = n.hidden_box_rows or 0,
       weight_box_columns = n.weight_box_columns or 0, weight_box_rows = n.weight_box_rows or 0,
     } do
