@@ -42,8 +42,7 @@ __device__ __forceinline__ float reciprocal_approximate(float x) {
 // x y, rounded: never one rounding with a sum behind it. For a product of which differences are taken: computed twice, once within a sum and once by
 // itself, it would not be the same number.
 __device__ __forceinline__ float rounded_product(float x, float y) {
-    float product = x * y;
-    asm("" : "+m"(product));
+    volatile float product = x * y;
     return product;
 }
 
