@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,33 @@ static int mutate(made_kernel *one, flp_text *source)
     return !changed.failed;
 }
 
+static void replace(flp_text *text, const char *old, const char *with)
+{
+    flp_text changed = { 0 };
+    const char *from = text->data;
+
+    for (const char *at; (at = strstr(from, old)) != NULL; from = at + strlen(old)) {
+        flp_text_append_bytes(&changed, from, (size_t)(at - from));
+        flp_text_append(&changed, "%s", with);
+    }
+    flp_text_append(&changed, "%s", from);
+    if (changed.failed)
+        abort();
+    flp_text_free(text);
+    *text = changed;
+}
+
+/* Architectures whose kernels have the same text share the object: its names do not say for which of them it was emitted. */
+static void leave_out_architecture(flp_text *text, const char *variant)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s@host", strrchr(variant, '.'));
+    replace(text, name, "@host");
+    snprintf(name, sizeof(name), "_%s_host", strrchr(variant, '.') + 1);
+    replace(text, name, "_host");
+}
+
 static int write_source(const char *part, const flp_text *source)
 {
     char name[PATH_MAX];
@@ -98,15 +126,16 @@ static int hand_over(const char *part, const char *path, const char *ending)
     return (path ? rename(from, to) : unlink(from)) == 0;
 }
 
-/* path: without its ending. Another process may do the same: files are renamed when they are whole. One call of the compiler does it all, and
+/* path: without its ending. Another process or thread may do the same: files are renamed when they are whole. One call of the compiler does it all, and
  * the program's own libraries serve: there are a thousand kernels. */
 static int compile(made_kernel *one, const char *path, const flp_text *source)
 {
     static const char script[] = "part='%s'; %s %s %s -o \"$part.so\" \"$part.cpp\" 2>\"$part.log\" || { grep -m 3 error \"$part.log\" >&2; exit 1; }";
+    static atomic_int number;
     flp_text part = { 0 }, command = { 0 };
     int done;
 
-    flp_text_append(&part, "%s.%ld", path, (long)getpid());
+    flp_text_append(&part, "%s.%ld.%d", path, (long)getpid(), atomic_fetch_add(&number, 1));
     flp_text_append(&command, script, part.data, setting("CXX", "c++"), compile_options, setting("FUSEDLOGP_HOST_CXXFLAGS", default_flags));
     if (part.failed || command.failed)
         abort();
@@ -119,24 +148,25 @@ static int compile(made_kernel *one, const char *path, const flp_text *source)
     return done;
 }
 
-static int load(made_kernel *one, const char *object, const flp_manifest *manifest)
+/* symbol: its name in the object. */
+static int load(made_kernel *one, const char *object, const flp_manifest *manifest, const char *symbol)
 {
     flp_host_kernel *kernel = &one->kernel;
-    char symbol[FLP_VARIANT_BYTES + 32];
+    char parameters[FLP_VARIANT_BYTES + 32];
     void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
 
     *kernel = (flp_host_kernel){ .threads = manifest->threads, .shared_bytes = manifest->shared_bytes, .registers = manifest->registers,
                                  .cluster = manifest->cluster };
     if (library) {
-        snprintf(symbol, sizeof(symbol), "%s_parameter_bytes", manifest->kernel);
-        *(void **)&kernel->body = dlsym(library, manifest->kernel);
-        kernel->parameter_bytes = dlsym(library, symbol);
+        snprintf(parameters, sizeof(parameters), "%s_parameter_bytes", symbol);
+        *(void **)&kernel->body = dlsym(library, symbol);
+        kernel->parameter_bytes = dlsym(library, parameters);
     }
     return kernel->body && kernel->parameter_bytes ? 1 : fail(one, "%s", dlerror());
 }
 
 /* The name of a shared object says what it was made from and how. */
-static int make_object(made_kernel *one, const flp_text *source, const flp_manifest *manifest)
+static int make_object(made_kernel *one, const flp_text *source, const flp_manifest *manifest, const char *symbol)
 {
     const char *directory = setting("FUSEDLOGP_HOST_KERNELS", "tests/host/kernels");
     flp_text key = { 0 }, path = { 0 }, object = { 0 };
@@ -152,7 +182,7 @@ static int make_object(made_kernel *one, const flp_text *source, const flp_manif
     if (flp_file_make_directories(directory, 0777) != FLP_OK)
         done = fail(one, "%s", flp_error_message());
     else
-        done = (access(object.data, R_OK) == 0 || compile(one, path.data, source)) && load(one, object.data, manifest);
+        done = (access(object.data, R_OK) == 0 || compile(one, path.data, source)) && load(one, object.data, manifest, symbol);
     flp_text_free(&key);
     flp_text_free(&path);
     flp_text_free(&object);
@@ -161,7 +191,7 @@ static int make_object(made_kernel *one, const flp_text *source, const flp_manif
 
 static void build(const char *variant, made_kernel *one)
 {
-    flp_text name = { 0 }, source = { 0 };
+    flp_text name = { 0 }, source = { 0 }, symbol = { 0 };
     flp_emitted emitted;
 
     flp_text_append(&name, "%s@host", variant);
@@ -169,12 +199,16 @@ static void build(const char *variant, made_kernel *one)
         fail(one, "%s", flp_error_message());
     } else {
         flp_text_append_bytes(&source, emitted.source, emitted.source_bytes);
+        flp_text_append(&symbol, "%s", emitted.manifest.kernel);
+        leave_out_architecture(&source, variant);
+        leave_out_architecture(&symbol, variant);
         if (mutate(one, &source))
-            make_object(one, &source, &emitted.manifest);
+            make_object(one, &source, &emitted.manifest, symbol.data);
         flp_emitted_free(&emitted);
     }
     flp_text_free(&name);
     flp_text_free(&source);
+    flp_text_free(&symbol);
 }
 
 /* "linear_logp.bf16.sm_90a" is flp_linear_logp_bf16_sm_90a. */
