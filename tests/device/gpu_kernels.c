@@ -13,7 +13,8 @@ enum { FILL_BLOCKS = 2048, FILL_THREADS = 256, LOGITS_TILE = 16, PRODUCT_THREADS
  * LOGITS_TILE, and its sum runs over k in order. */
 static const char source[] =
     "typedef unsigned long long u64;\n"
-    "struct Matrix { void *data; long long rows, columns, row_stride, column_stride; long long bytes; };\n"
+    "enum { BF16 = 1, F16, F32 };\n" /* flp_dtype */
+    "struct Matrix { void *data; long long rows, columns, row_stride, column_stride; long long dtype; };\n"
     "__device__ u64 random_bits(u64 stream, u64 index) {\n"
     "  u64 x = stream << 56 ^ index;\n"
     "  for (int round = 0; round < 2; round++) {\n"
@@ -29,6 +30,16 @@ static const char source[] =
     "  long long sum = (long long)((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48));\n"
     "  return (double)(sum - 2 * 65535) / 37837.23;\n"
     "}\n"
+    "__device__ unsigned short half_bits(float x) {\n"
+    "  unsigned short bits;\n"
+    "  asm(\"cvt.rz.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(x));\n"
+    "  return bits;\n"
+    "}\n"
+    "__device__ float half_value(unsigned short bits) {\n"
+    "  float x;\n"
+    "  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(x) : \"h\"(bits));\n"
+    "  return x;\n"
+    "}\n"
     "extern \"C\" __global__ void fill(Matrix m, u64 stream, double deviation) {\n"
     "  long long count = m.rows * m.columns, step = (long long)gridDim.x * blockDim.x;\n"
     "  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {\n"
@@ -36,14 +47,16 @@ static const char source[] =
     "    long long r = by_rows ? i / m.columns : i % m.rows, c = by_rows ? i % m.columns : i / m.rows;\n"
     "    float value = (float)(deviation * random_normal(stream, (u64)(r * m.columns + c)));\n"
     "    long long at = r * m.row_stride + c * m.column_stride;\n"
-    "    if (m.bytes == 4) ((float *)m.data)[at] = value;\n"
+    "    if (m.dtype == F32) ((float *)m.data)[at] = value;\n"
+    "    else if (m.dtype == F16) ((unsigned short *)m.data)[at] = half_bits(value);\n"
     "    else ((unsigned short *)m.data)[at] = (unsigned short)(__float_as_uint(value) >> 16);\n"
     "  }\n"
     "}\n"
     "__device__ double element(const Matrix &m, long long r, long long c) {\n"
     "  if (r >= m.rows || c >= m.columns) return 0;\n"
     "  long long at = r * m.row_stride + c * m.column_stride;\n"
-    "  if (m.bytes == 4) return ((const float *)m.data)[at];\n"
+    "  if (m.dtype == F32) return ((const float *)m.data)[at];\n"
+    "  if (m.dtype == F16) return half_value(((const unsigned short *)m.data)[at]);\n"
     "  return __uint_as_float((unsigned)((const unsigned short *)m.data)[at] << 16);\n"
     "}\n"
     "extern \"C\" __global__ void logits(Matrix hidden, Matrix weight, const long long *row_index, long long count, double *out) {\n"
@@ -77,15 +90,17 @@ static const char source[] =
     "  magnitudes[i * right.columns + c] = magnitude;\n"
     "}\n";
 
+_Static_assert(FLP_BF16 == 1 && FLP_F16 == 2 && FLP_F32 == 3, "the kernels' enum");
+
 /* As the kernels take it. */
 typedef struct {
     CUdeviceptr data;
-    int64_t rows, columns, row_stride, column_stride, bytes;
+    int64_t rows, columns, row_stride, column_stride, dtype;
 } matrix_parameter;
 
 static matrix_parameter parameter_of(const flp_gpu_matrix *m)
 {
-    return (matrix_parameter){ m->data, m->rows, m->columns, m->row_stride, m->column_stride, flp_dtype_bytes(m->dtype) };
+    return (matrix_parameter){ m->data, m->rows, m->columns, m->row_stride, m->column_stride, m->dtype };
 }
 
 flp_gpu_matrix flp_gpu_matrix_rows(CUdeviceptr data, flp_dtype dtype, int64_t rows, int64_t columns)
@@ -139,9 +154,9 @@ void flp_gpu_kernels_unload(const flp_gpu *gpu, flp_gpu_kernels *kernels)
 
 static flp_status check_dtype(const flp_gpu_matrix *matrix)
 {
-    if (matrix->dtype == FLP_BF16 || matrix->dtype == FLP_F32)
+    if (matrix->dtype == FLP_BF16 || matrix->dtype == FLP_F16 || matrix->dtype == FLP_F32)
         return FLP_OK;
-    return flp_status_fail(FLP_BAD_ARGUMENT, "dtype: got %s, wanted bf16 or f32", flp_dtype_name(matrix->dtype));
+    return flp_status_fail(FLP_BAD_ARGUMENT, "dtype: got %s, wanted bf16, f16 or f32", flp_dtype_name(matrix->dtype));
 }
 
 flp_status flp_gpu_kernels_fill(const flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *matrix, unsigned stream,

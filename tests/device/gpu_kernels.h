@@ -19,14 +19,14 @@ flp_status flp_gpu_kernels_compile(const flp_gpu *gpu, const char *source, int c
 /* Strides in elements; one of them is 1. */
 typedef struct {
     CUdeviceptr data;
-    flp_dtype dtype; /* FLP_BF16 or FLP_F32 */
+    flp_dtype dtype; /* FLP_BF16, FLP_F16 or FLP_F32 */
     int64_t rows, columns, row_stride, column_stride;
 } flp_gpu_matrix;
 
 flp_gpu_matrix flp_gpu_matrix_rows(CUdeviceptr data, flp_dtype dtype, int64_t rows, int64_t columns); /* [rows, columns], dense */
 flp_gpu_matrix flp_gpu_matrix_turned(CUdeviceptr data, flp_dtype dtype, int64_t rows, int64_t columns); /* the same, lying as [columns, rows] */
 
-/* Element (r, c) = deviation * flp_case_random_normal(stream, r * columns + c), cut to the dtype as flp_reference_encode does. */
+/* Element (r, c) = deviation * flp_case_random_normal(stream, r * columns + c), brought to the dtype as flp_reference_encode does. */
 flp_status flp_gpu_kernels_fill(const flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *matrix, unsigned stream,
                                 double deviation);
 

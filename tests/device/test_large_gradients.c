@@ -66,8 +66,8 @@ static flp_gpu_matrix make_matrix(int64_t rows, int64_t columns, flp_dtype dtype
 /* Targets at both ends of the vocabulary and at the entries whose elements are the 2^31st. The loss is a sum, so that g is -1. */
 static void make_rows(setting *s)
 {
-    const int64_t rows = s->of->rows, vocab = s->of->vocab, middle = (INT64_C(1) << 31) / s->of->hidden % vocab;
-    const int64_t ends[] = { vocab - 1, 0, middle, middle - 1 };
+    const int64_t rows = s->of->rows, vocab = s->of->vocab, past = (INT64_C(1) << 31) / s->of->hidden % vocab;
+    const int64_t middle = past > 0 ? past : vocab / 2, ends[] = { vocab - 1, 0, middle, middle - 1 };
 
     s->targets = malloc((size_t)rows * sizeof(*s->targets));
     s->g_host = malloc((size_t)rows * sizeof(*s->g_host));

@@ -10,6 +10,7 @@
  * - in fp16 2^-39 of the call's largest upstream gradient for each derivative: half of what subnormal numbers lie apart where the largest, times a power of
  *   two, is between 2^14 and 2^15;
  * - all of a term that a filter may pass over. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -92,6 +93,8 @@ static flp_random_row_upstream upstream_of(const flp_random_linear *linear, int6
     const flp_cross_entropy_reference *loss = &linear->loss;
     const int forward = linear->problem->forward;
 
+    if (linear->problem->operator == FLP_RANDOM_CROSS_ENTROPY && !isfinite(loss->g_logp[i]) && !(loss->g_error[i] < FLT_MAX))
+        return (flp_random_row_upstream){ .error = INFINITY }; /* the slope is infinite only where logp is as far off as it may be */
     if (linear->problem->operator == FLP_RANDOM_CROSS_ENTROPY)
         return (flp_random_row_upstream){ .logp = loss->g_logp[i], .lse = loss->g_lse[i], .entropy = loss->g_entropy[i], .sum = loss->g_sum[i],
                                           .error = loss->g_error[i], .lse_error = loss->g_lse_error[i], .class_weights = loss->class_weights, .of_lse = loss->g_lse[i] != 0 };

@@ -75,5 +75,7 @@ const char *const flp_random_once_failed[] = {
     "linear_cross_entropy n=13 row_temperature=2 scale=10000 shape=7 shift=-1e+30 lse_square_scale=0.001 grad_weight=f32 bias=f32 d=13 dtype=f32 data=418609077",
     /* fp16 derivatives at the least temperature: the power of two that takes them into fp16's range was bounded above what was needed. */
     "linear_cross_entropy n=7 v=3 row_temperature=3 lse_square_scale=0.001 grad_weight=f32 dtype=f16 data=197059536",
+    /* exp(reference_logp - logp), of a logp that logits of 1e30 leave no digits. */
+    "linear_cross_entropy v=2 row_temperature=1 shape=8 shift=-1e+30 loss=2 grad_hidden=f32 bias=f32 dtype=f32 data=458238053",
     NULL
 };
