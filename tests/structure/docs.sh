@@ -1,0 +1,272 @@
+# README.md and docs/ are true: every block is run or compiled, and every program, option, file, function and variable that they name is there.
+#
+# The first word behind a fence says what the block is; a name that follows is the file that it is saved as, for the blocks behind it.
+#   sh            is run from the top of a copy of the tree, in which build/ is the build folder
+#   sh host       the same, where the host machine was built
+#   sh REASON     is not run, since it takes what REASON says: what it names is looked for. needs FILE...: these are the reader's own
+#   c             with main: is compiled and run; without: is compiled as the body of a function, with the variables declared below
+#   lua, python   Lua is parsed, Python is run
+#   cuda          is saved for the blocks behind it; text: for people; text tree: a list of files
+. "$top_srcdir/tests/cases.sh"
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+build=$(cd "${top_builddir:-build}" && pwd) || exit 1
+source=$(cd "$top_srcdir" && pwd) || exit 1
+tree=$work/tree
+reasons=" packages gpu minutes debugger nvrtc needs "
+
+# ---- where blocks run
+
+mkdir "$tree" "$work/bin" "$work/blocks" || exit 1
+for entry in README.md LICENSE Makefile.am configure.ac quickstart .ci bench docs examples gen m4 man runtime templates tests; do
+    cp -R "$source/$entry" "$tree" || exit 1
+done
+chmod -R u+w "$tree"
+ln -s "$build" "$tree/build"
+
+program() { # NAME COMMAND ARGUMENT...: a program of this name in front of all others
+    path=$work/bin/$1
+    shift
+    { echo '#!/bin/sh'; echo "exec $* \"\$@\""; } >"$path"
+    chmod +x "$path"
+}
+resolved() { # COMMAND ARGUMENT...: with the path of what it is now
+    found=$(command -v "$1") || { echo "$1"; return; }
+    shift
+    echo "$found $*"
+}
+shared=$(ls "$build/.libs/libfusedlogp.so" 2>/dev/null)
+compiler=$(resolved ${CC:-cc}) lua=$(resolved ${LUA:-lua5.4}) cxx_compiler=$(resolved ${CXX:-c++}) package_config=$(resolved ${PKG_CONFIG:-pkg-config})
+program cc "$compiler" "${CFLAGS:-}"
+program c++ "$cxx_compiler"
+program lua5.4 "$lua"
+static=
+[ -n "$shared" ] || static=--static
+program pkg-config env PKG_CONFIG_PATH="$build" "$package_config" $static --define-variable=libdir="$build/.libs" \
+    --define-variable=includedir="$source/runtime"
+program fusedlogp "$build/fusedlogp"
+program fusedlogp-gen "$build/fusedlogp-gen"
+PATH=$work/bin:$PATH
+LD_LIBRARY_PATH=$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+FUSEDLOGP_CACHE_DIR=$work/cache
+FUSEDLOGP_HOST_KERNELS=${FUSEDLOGP_HOST_KERNELS:-$work/kernels}
+export PATH LD_LIBRARY_PATH FUSEDLOGP_CACHE_DIR FUSEDLOGP_HOST_KERNELS
+
+# What blocks without main take as declared.
+cat >"$work/declared.h" <<'END'
+#include <fusedlogp.h>
+#include <stdio.h>
+flp_context *context;
+flp_plan *plan;
+const void *hidden, *weight, *target;
+const float *advantages, *old_logp;
+float *logp, *loss;
+void *grad_hidden, *grad_weight, *stream;
+const char *text;
+END
+
+# ---- what a block is held to; each function prints what is wrong
+
+run() { # COMMAND...: in the tree; its output where it fails
+    output=$(cd "$tree" && "$@" 2>&1 </dev/null) || printf '%s\n' "${output:-exit status $?, no output}"
+}
+
+# The options that a program knows, among other text.
+help_of() { # PROGRAM
+    case $1 in
+    configure) cat "$tree/configure.ac" "$tree/m4/flp.m4" ;;
+    fusedlogp) "$build/fusedlogp" score --help; "$build/fusedlogp" info --help ;;
+    fusedlogp-gen) "$build/fusedlogp-gen" --help ;;
+    fusedlogp_bench) "$build/bench/fusedlogp_bench" --help ;;
+    *.lua) sed -n '/^local options/,/^end/p; /^--/p' "$tree/$1" ;;
+    *) if [ -f "$tree/$1" ]; then cat "$tree/$1"; fi ;;
+    esac 2>/dev/null
+}
+
+# The text knows the option: --name, or as configure.ac has it, [name] of --with-name and --enable-name.
+knows() { # OPTION TEXT
+    name=${1%%=*}
+    printf '%s\n' "$2" | grep -qE -- "(^|[^A-Za-z-])$name([^A-Za-z-]|\$)" && return
+    case $name in
+    --with-*) printf '%s\n' "$2" | grep -qF "AC_ARG_WITH([${name#--with-}]" ;;
+    --enable-*) printf '%s\n' "$2" | grep -qF "AC_ARG_ENABLE([${name#--enable-}]" ;;
+    *) false ;;
+    esac
+}
+
+exists() { # PATH from the top of the tree, or a program that the Makefile builds
+    case $1 in
+    build/*) [ -e "$tree/$1" ] || grep -qE "(^|[[:space:]])${1#build/}([[:space:]]|\$)" "$tree/Makefile.am" ;;
+    build-device/*) grep -qE "(^|[[:space:]/])${1#build-device/}([[:space:]]|\$)" "$tree/Makefile.am" ;;
+    ../configure) [ -e "$tree/configure.ac" ] ;;
+    *) [ -e "$tree/$1" ] ;;
+    esac
+}
+
+# Of a block that is not run: the programs, the files with a folder and the options of our own programs.
+missing_names() { # FILE
+    sed -e 's/[[:space:]]#.*//' -e "s/['\"]//g" "$1" | grep -vE '^(export|[A-Za-z_]+=|#|$)' | while read -r command words; do
+        case $command in
+        */*) exists "${command#./}" || echo "there is no program $command" ;;
+        *) command -v "$command" >/dev/null || case $command in autoreconf | gdb) ;; *) echo "there is no program $command" ;; esac ;;
+        esac
+        ours=${command##*/}
+        case $command in tests/* | .ci/*) ours=$command ;; esac
+        for word in $words; do
+            case $word in
+            --*) case $ours in
+                make | gdb | cc | autoreconf) ;;
+                *) knows "$word" "$(help_of "$ours")" || echo "$command has no option $word" ;;
+                esac ;;
+            -* | \$*) ;;
+            *=*/*) exists "${word#*=}" || echo "there is no ${word#*=}" ;;
+            */*) exists "$word" || echo "there is no $word" ; case $word in tests/*.lua) ours=$word ;; esac ;;
+            esac
+        done
+    done
+}
+
+c_block() { # FILE
+    if grep -q 'int main' "$1"; then
+        cp "$1" "$work/program.c"
+    else
+        { echo "#include \"$work/declared.h\""; echo 'int main(void) { if (!flp_version()) {'; cat "$1"; echo '} return 0; }'; } >"$work/program.c"
+    fi
+    wrong=$(run cc -Wall -Werror -Wno-unused-variable "$work/program.c" -o "$work/program" $(pkg-config --cflags --libs fusedlogp))
+    if [ -n "$wrong" ]; then printf '%s\n' "$wrong"; else run "$work/program"; fi
+}
+
+# In a list of files, those below a folder are indented.
+missing_in_list() { # FILE
+    awk '/^[^ ]/ { folder = $1; print $1 } /^ / { print folder $1 }' "$1" | while read -r path; do
+        [ -e "$tree/$path" ] || echo "there is no $path"
+    done
+}
+
+block_problems() { # FILE KIND [WORD...]
+    file=$1 kind=$2 word=${3:-}
+    case $kind:$word in
+    sh: | sh:host) run sh -eu "$file" ;;
+    sh:*) case $reasons in *" $word "*) missing_names "$file" ;; *) echo "a shell block is run, or has one of:$reasons" ;; esac ;;
+    c:*.h | cuda:?*) ;; # blocks behind it take it
+    c:*) c_block "$file" ;;
+    lua:*) run lua5.4 -e 'assert(loadfile(arg[1]))' "$file" ;;
+    python:*) run python3 "$file" ;;
+    text:) ;;
+    text:tree) missing_in_list "$file" ;;
+    *) echo "a block is sh, c, lua, python, cuda or text, got '$kind $word'" ;;
+    esac
+}
+
+# ---- the text between blocks
+
+# Words in `...`, one a line with the number of the line.
+quoted_words() { # DOCUMENT
+    awk '/^```/ { inside = !inside; next }
+        !inside { n = split($0, part, "`"); for (i = 2; i <= n; i += 2) { m = split(part[i], word, " "); for (j = 1; j <= m; j++) print FNR, word[j] } }' "$1"
+}
+
+is_named() { # WORD: something in the tree is called so
+    case $1 in
+    flp_*'('* | flp_*.*) is_named "${1%%[(.]*}" ;;
+    *'<'*) true ;;
+    flp_* | FLP_*) grep -rqwF -- "$1" "$tree/runtime/fusedlogp.h" "$tree/templates/params" "$tree/tests/host" ;;
+    FUSEDLOGP_*) grep -rqwF -- "${1%%=*}" "$tree/runtime" "$tree/tests/host" "$tree/tests/random" "$tree/tests/tap.sh" "$tree/tests/gen" ;;
+    --?*) knows "$1" "$all_help" ;;
+    esac
+}
+
+wrong_words() { # DOCUMENT
+    quoted_words "$1" | while read -r line word; do
+        case $word in
+        gen/* | templates/* | runtime/* | tests/* | bench/* | examples/* | man/* | docs/* | build/* | .ci/* | *_driver/*)
+            path=$(printf '%s\n' "${word%[,.;]}" | sed 's/<[a-z]*>/*/g')
+            case $path in
+            *scaled_copy*) ;; # the example of the page itself
+            *'*'*) (cd "$tree" && ls -d $path) >/dev/null 2>&1 || echo "$line: nothing matches $word" ;;
+            *) exists "$path" || echo "$line: there is no $word" ;;
+            esac ;;
+        flp_* | FLP_* | FUSEDLOGP_* | --?*) is_named "$word" || echo "$line: there is no $word" ;;
+        esac
+    done
+}
+
+# [text](target) from the document's folder.
+broken_links() { # DOCUMENT
+    grep -noE '\]\([^)]*\)' "$1" | sed 's/](\(.*\))$/\1/' | while IFS=: read -r line target; do
+        case $target in http*) ;; *) [ -e "$(dirname "$1")/${target%%#*}" ] || echo "$line: there is no $target" ;; esac
+    done
+}
+
+# What a fence does not mark no test would run.
+indented_blocks() { awk '/^```/ { inside = !inside } !inside && /^    / && before == "" { print FNR ": " $0 } { before = $0 }' "$1"; }
+
+all_help=$(help_of configure; help_of fusedlogp; help_of fusedlogp-gen; help_of fusedlogp_bench; help_of tests/faults/run.lua; cat "$tree"/tests/random/*.c)
+
+# ---- the documents
+
+# Writes each block to a file NUMBER, and its line, kind and words to NUMBER.fence.
+split_blocks() { # DOCUMENT FOLDER
+    mkdir -p "$2"
+    awk -v folder="$2" '
+        /^```/ && !inside { inside = 1; n++; name = sprintf("%s/%03d", folder, n); print FNR, substr($0, 4) >(name ".fence"); printf "" >name; next }
+        /^```/ { inside = 0; close(name); next }
+        inside { print >name }
+        END { if (inside) exit 1 }' "$1"
+}
+
+check_block() { # DOCUMENT FILE
+    read -r line kind word others <"$2.fence"
+    name="$1:$line: $kind${word:+ $word}"
+    case $word in
+    *.*)
+        mkdir -p "$tree/$(dirname "$word")"
+        cp "$2" "$tree/$word" ;;
+    esac
+    case $kind:$word in
+    sh:host) if [ ! -x "$build/tests/host/run_kernel" ]; then skip "$name" "the host machine is not built"; return; fi ;;
+    python:*) if [ -z "$shared" ] || ! command -v python3 >/dev/null; then skip "$name" "there is no shared library, or no python3"; return; fi ;;
+    esac
+    check "$name" "$(block_problems "$2" "$kind" $word)"
+}
+
+documents=$(cd "$source" && ls README.md docs/*.md)
+for document in $documents; do
+    blocks=$work/blocks/$(basename "$document" .md)
+    check "$document: every fence is closed" "$(split_blocks "$source/$document" "$blocks" || echo "the last one is not")"
+    check "$document: what it names is there" "$(wrong_words "$source/$document")"
+    check "$document: its links lead somewhere" "$(broken_links "$source/$document")"
+    check "$document: no block without a fence" "$(indented_blocks "$source/$document")"
+    for fence in "$blocks"/*.fence; do
+        [ -e "$fence" ] && check_block "$document" "${fence%.fence}"
+    done
+done
+check_numbers "README.md is short" 'a > 0 && a <= 170' "$(wc -l <"$source/README.md")"
+awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source/README.md" | sed 's/^ *//' >"$work/lines"
+check "its lines of C are those of examples/score.c" "$(test -s "$work/lines" || echo 'there are none'; sed 's/^ *//' "$source/examples/score.c" |
+    grep -vxFf - "$work/lines")"
+
+# ---- the test itself
+
+seen() { # NAME TEXT KIND [WORD]: what is wrong with this block is noticed
+    name=$1
+    printf '%s\n' "$2" >"$work/wrong"
+    shift 2
+    check "$name is noticed" "$(test -n "$(block_problems "$work/wrong" "$@")" || echo 'it was not')"
+}
+seen "a wrong option of a block that is run" 'build/fusedlogp-gen --arch sm_90a --lists' sh
+seen "a wrong option of one that is not" 'build/fusedlogp-gen --arch sm_90a --lists' sh minutes
+seen "... of configure" '../configure --with-nvrtcs-dir=build' sh minutes
+seen "... of the benchmark" 'build-device/fusedlogp_bench --svgs ratios.svg' sh gpu
+seen "a program that is not there" 'tests/device/packages' sh gpu
+seen "a file that is not there" 'make -C build check TESTS=tests/structure/documents.sh' sh minutes
+seen "a reason that is none" 'true' sh later
+seen "a wrong function name" 'flp_status status = flp_linear_log(context, NULL, NULL);' c
+seen "a wrong field" 'flp_linear_logp_problem problem = {.row = 2};' c
+seen "a program that fails" 'int main(void) { return 1; }' c
+seen "Lua that is none" 'return {' lua mine.lua
+seen "a kind that is none" 'x' shell
+printf '%s\n' '`flp_linear_log` `FUSEDLOGP_CACHE` `--lists` `gen/archs.lua` [x](y.md)' >"$work/wrong.md"
+check_equal "a wrong function, variable, option and file between blocks are noticed" 4 "$(wrong_words "$work/wrong.md" | wc -l)"
+check_equal "so is a link that leads nowhere" 1 "$(broken_links "$work/wrong.md" | wc -l)"
+finish
