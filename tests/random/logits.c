@@ -165,7 +165,7 @@ static void add_buffers(random_logits *logits)
 static flp_random_row_inputs row_inputs(const random_logits *logits, int64_t source)
 {
     const flp_random_problem *p = logits->problem;
-    const int64_t target = flp_random_target(p, &logits->memory, source);
+    const int64_t target = flp_random_is_ignored(p, &logits->memory, source) ? -1 : flp_random_target(p, &logits->memory, source);
 
     return (flp_random_row_inputs){ .logit = logits->logit + source * p->v, .vocab = p->v, .target = target >= 0 && target < p->v ? target : -1,
                                     .softcap = p->softcap, .temperature = flp_random_temperature(p, &logits->memory, source) };

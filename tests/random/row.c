@@ -107,7 +107,9 @@ static void find_entropy(const flp_random_row_inputs *inputs, const double *z, c
         if (z[v] > -INFINITY)
             lowest = fmin(lowest, z[v]);
     }
-    tilt += 2 * u * fmin(row->largest - lowest, offset_distance);
+    /* The moment counts from an offset, below which the largest entry may lie as far as above it; but for a target, which stays out, it is as large as
+     * that distance in such a row, and so are its sum's roundings. */
+    tilt += (inputs->target < 0 ? sum_roundings : 2) * u * fmin(row->largest - lowest, offset_distance);
     row->entropy_error = fmin(tilt + u * sum_roundings * (1 + moments), 2 * log((double)inputs->vocab) + u * sum_roundings);
 }
 
