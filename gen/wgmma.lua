@@ -27,11 +27,11 @@ local instruction = [[
 
 -- Its twin for the host machine.
 local host_template = [[
-__device__ __forceinline__ void wgmma_stage(float (&d)[%(count)d], u64 a, u64 b, int accumulate) {
+__device__ __twin__ void wgmma_stage(float (&d)[%(count)d], u64 a, u64 b, int accumulate) {
     for (int i = 0; i < %(instruction_count)d; i++)
         flp_host_wgmma(d, %(n)d, %(k)d, %(host_type)d, a + i * %(a_step)d, b + i * %(b_step)d, accumulate || i > 0, %(host_transposes)s);
 }
-__device__ __forceinline__ void wgmma_finish(float (&)[%(count)d]) { flp_host_wgmma_wait(0); }
+__device__ __twin__ void wgmma_finish(float (&)[%(count)d]) { flp_host_wgmma_wait(0); }
 ]]
 local host_types = { bf16 = 0, f16 = 1, tf32 = 2 } -- KEEP IN STEP: the host machine's functions (templates/host/mma.cuh)
 

@@ -1,12 +1,12 @@
 // Rounds fp32 to the 16-bit types, to nearest even: the twin of any/convert.cuh.
 // Config: none
-template <class T> __device__ __forceinline__ u32 round_one(float value);
-template <> __device__ __forceinline__ u32 round_one<bf16>(float value) {
+template <class T> __device__ __twin__ u32 round_one(float value);
+template <> __device__ __twin__ u32 round_one<bf16>(float value) {
     u32 bits = __float_as_uint(value);
     return value != value ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 // Adding a power of two that leaves f16's last bit as fp32's last one rounds to it.
-template <> __device__ __forceinline__ u32 round_one<f16>(float value) {
+template <> __device__ __twin__ u32 round_one<f16>(float value) {
     u32 sign = __float_as_uint(value) >> 16 & 0x8000;
     float size = fabsf(value);
     if (size != size) return 0x7fff;
@@ -15,8 +15,8 @@ template <> __device__ __forceinline__ u32 round_one<f16>(float value) {
     u32 bits = __float_as_uint(size);
     return sign | ((bits + 0xfff + (bits >> 13 & 1)) >> 13) - (112 << 10);
 }
-template <class T> __device__ __forceinline__ u32 round_pair(float low, float high) { return round_one<T>(low) | round_one<T>(high) << 16; }
+template <class T> __device__ __twin__ u32 round_pair(float low, float high) { return round_one<T>(low) | round_one<T>(high) << 16; }
 
-__device__ __forceinline__ void store_rounded(float value, float *to) { *to = value; }
-__device__ __forceinline__ void store_rounded(float value, bf16 *to) { to->bits = (u16)round_one<bf16>(value); }
-__device__ __forceinline__ void store_rounded(float value, f16 *to) { to->bits = (u16)round_one<f16>(value); }
+__device__ __twin__ void store_rounded(float value, float *to) { *to = value; }
+__device__ __twin__ void store_rounded(float value, bf16 *to) { to->bits = (u16)round_one<bf16>(value); }
+__device__ __twin__ void store_rounded(float value, f16 *to) { to->bits = (u16)round_one<f16>(value); }

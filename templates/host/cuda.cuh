@@ -6,6 +6,8 @@
 #define __host__
 #define __device__
 #define __forceinline__ inline
+// Of the twins: without optimisation too, their callers are what reports name.
+#define __twin__ inline __attribute__((always_inline))
 #define __shared__
 #define __align__(bytes)
 // `extern __shared__ u8 dynamic_shared[]` becomes the declaration of a function that returns the block's array, and each use a call of it.

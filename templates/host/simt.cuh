@@ -1,47 +1,47 @@
 // Threads, votes, shuffles and single-instruction arithmetic: the twin of any/simt.cuh.
 // Config: none
-__device__ __forceinline__ int lane_index() { return threadIdx.x % 32; }
-__device__ __forceinline__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
-__device__ __forceinline__ int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
-__device__ __forceinline__ int thread_index_reread() { return threadIdx.x; }
-__device__ __forceinline__ int lane_index_reread() { return threadIdx.x % 32; }
-__device__ __forceinline__ void block_barrier() { __syncthreads(); }
-__device__ __forceinline__ void warp_barrier() { __syncwarp(); }
+__device__ __twin__ int lane_index() { return threadIdx.x % 32; }
+__device__ __twin__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+__device__ __twin__ int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
+__device__ __twin__ int thread_index_reread() { return threadIdx.x; }
+__device__ __twin__ int lane_index_reread() { return threadIdx.x % 32; }
+__device__ __twin__ void block_barrier() { __syncthreads(); }
+__device__ __twin__ void warp_barrier() { __syncwarp(); }
 
-template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
+template <class T> __device__ __twin__ T shuffle_xor(T value, int lane_mask) {
     return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
-__device__ __forceinline__ u32 warp_or(u32 bits) {
+__device__ __twin__ u32 warp_or(u32 bits) {
     for (int m = 16; m > 0; m /= 2) bits |= shuffle_xor(bits, m);
     return bits;
 }
-__device__ __forceinline__ float warp_largest(float x) {
+__device__ __twin__ float warp_largest(float x) {
     for (int m = 16; m > 0; m /= 2) x = fmaxf(x, shuffle_xor(x, m));
     return x;
 }
 // What `lane` has.
-template <class T> __device__ __forceinline__ T shuffle(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
-__device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
-__device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
+template <class T> __device__ __twin__ T shuffle(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
+__device__ __twin__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }
+__device__ __twin__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
 // Whether any of the four lanes that share a fragment row says so.
-__device__ __forceinline__ bool quad_any(bool condition) {
+__device__ __twin__ bool quad_any(bool condition) {
     return (__ballot_sync(0xffffffffu, condition) >> (lane_index() & ~3)) & 15u;
 }
 
 // 2^x: at most 2 ulp off, exact for integers, 0 for -inf and for results below 2^-126.
-__device__ __forceinline__ float exp2_approximate(float x) {
+__device__ __twin__ float exp2_approximate(float x) {
     float y = exp2f(x);
     return y < 0x1p-126f ? 0 : y;
 }
 
-__device__ __forceinline__ float reciprocal_approximate(float x) {
+__device__ __twin__ float reciprocal_approximate(float x) {
     return 1 / x;
 }
 
 // x y, rounded: never one rounding with a sum behind it. For a product of which differences are taken: computed twice, once within a sum and once by
 // itself, it would not be the same number.
-__device__ __forceinline__ float rounded_product(float x, float y) {
+__device__ __twin__ float rounded_product(float x, float y) {
     volatile float product = x * y;
     return product;
 }
@@ -49,7 +49,7 @@ __device__ __forceinline__ float rounded_product(float x, float y) {
 // tanh(x) without a branch, relative error below 4e-7: for |x| < 0.6 an odd polynomial (least squares on Chebyshev nodes of that interval,
 // 1.6e-7), beyond it (1 - e) / (1 + e) with e = exp(-2 |x|), where 1 - e loses at most one bit. NaN stays NaN.
 // slope: 1 - tanh(x)^2, from e, since the difference has few bits where the tangent is near 1.
-__device__ __forceinline__ float hyperbolic_tangent(float x, float &slope) {
+__device__ __twin__ float hyperbolic_tangent(float x, float &slope) {
     float e = exp2_approximate(-2.8853900817779268f * fabsf(x)), inverse = reciprocal_approximate(1 + e);
     float large = copysignf((1 - e) * inverse, x);
     slope = 4 * e * inverse * inverse;
@@ -58,14 +58,14 @@ __device__ __forceinline__ float hyperbolic_tangent(float x, float &slope) {
     float small = fmaf(x * s, p, x);
     return fabsf(x) < 0.6f ? small : large;
 }
-__device__ __forceinline__ float hyperbolic_tangent(float x) {
+__device__ __twin__ float hyperbolic_tangent(float x) {
     float slope;
     return hyperbolic_tangent(x, slope);
 }
 
-__device__ __forceinline__ float to_float(float x) { return x; }
-__device__ __forceinline__ float to_float(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
-__device__ __forceinline__ float to_float(f16 x) {
+__device__ __twin__ float to_float(float x) { return x; }
+__device__ __twin__ float to_float(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+__device__ __twin__ float to_float(f16 x) {
     u32 exponent = x.bits >> 10 & 31, fraction = x.bits & 1023;
     float size = exponent == 31  ? __uint_as_float(0x7f800000u | fraction << 13)
                  : exponent == 0 ? (float)fraction * 0x1p-24f
@@ -73,7 +73,7 @@ __device__ __forceinline__ float to_float(f16 x) {
     return x.bits >> 15 ? -size : size;
 }
 
-__device__ __forceinline__ bool rarely(bool condition) { return __builtin_expect(condition, false); }
-__device__ __forceinline__ void keep_order() {}
-__device__ __forceinline__ void settle(float &) {}
-__device__ __forceinline__ void forget(u32 &) {}
+__device__ __twin__ bool rarely(bool condition) { return __builtin_expect(condition, false); }
+__device__ __twin__ void keep_order() {}
+__device__ __twin__ void settle(float &) {}
+__device__ __twin__ void forget(u32 &) {}

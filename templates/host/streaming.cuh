@@ -5,7 +5,7 @@ struct alignas(16) Vector {
     u32 words[4];
 };
 
-__device__ __forceinline__ Vector load_once(const void *from) {
+__device__ __twin__ Vector load_once(const void *from) {
     Vector vector;
     flp_host_load_constant(from, &vector, 16);
     return vector;

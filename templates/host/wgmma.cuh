@@ -4,9 +4,9 @@ extern "C" void flp_host_wgmma(float *d, int n, int k, int type, u64 a, u64 b, b
 extern "C" void flp_host_wgmma_fence();
 extern "C" void flp_host_wgmma_commit();
 extern "C" void flp_host_wgmma_wait(int pending);
-__device__ __forceinline__ u64 wgmma_descriptor(u32 address, int leading_bytes, int stride_bytes) {
+__device__ __twin__ u64 wgmma_descriptor(u32 address, int leading_bytes, int stride_bytes) {
     return (u64)((address & 0x3FFFF) >> 4) | (u64)(leading_bytes >> 4) << 16 | (u64)(stride_bytes >> 4) << 32 | 1ull << 62;
 }
-__device__ __forceinline__ void wgmma_fence() { flp_host_wgmma_fence(); }
-__device__ __forceinline__ void wgmma_commit() { flp_host_wgmma_commit(); }
-template <int pending> __device__ __forceinline__ void wgmma_wait() { flp_host_wgmma_wait(pending); }
+__device__ __twin__ void wgmma_fence() { flp_host_wgmma_fence(); }
+__device__ __twin__ void wgmma_commit() { flp_host_wgmma_commit(); }
+template <int pending> __device__ __twin__ void wgmma_wait() { flp_host_wgmma_wait(pending); }

@@ -165,24 +165,38 @@ static int load(made_kernel *one, const char *object, const flp_manifest *manife
     return kernel->body && kernel->parameter_bytes ? 1 : fail(one, "%s", dlerror());
 }
 
+/* $FUSEDLOGP_HOST_KERNELS, else the user's own folder: no program leaves files in the tree that it is run from. */
+static void append_directory(flp_text *path)
+{
+    const char *set = setting("FUSEDLOGP_HOST_KERNELS", NULL), *cache = setting("XDG_CACHE_HOME", NULL), *home = setting("HOME", NULL);
+
+    if (set)
+        flp_text_append(path, "%s", set);
+    else if (cache || home)
+        flp_text_append(path, "%s%s/fusedlogp-tests/kernels", cache ? cache : home, cache ? "" : "/.cache");
+    else
+        flp_text_append(path, "tests/host/kernels");
+}
+
 /* The name of a shared object says what it was made from and how. */
 static int make_object(made_kernel *one, const flp_text *source, const flp_manifest *manifest, const char *symbol)
 {
-    const char *directory = setting("FUSEDLOGP_HOST_KERNELS", "tests/host/kernels");
-    flp_text key = { 0 }, path = { 0 }, object = { 0 };
+    flp_text directory = { 0 }, key = { 0 }, path = { 0 }, object = { 0 };
     char digest[FLP_DIGEST_TEXT_BYTES];
     int done;
 
     flp_text_append(&key, "%s %s %s\n%s", setting("CXX", "c++"), compile_options, setting("FUSEDLOGP_HOST_CXXFLAGS", default_flags), source->data);
     flp_digest_format(key.data, key.length, digest);
-    flp_text_append(&path, "%s/%.20s", directory, digest);
+    append_directory(&directory);
+    flp_text_append(&path, "%s/%.20s", directory.data, digest);
     flp_text_append(&object, "%s.so", path.data);
-    if (key.failed || object.failed)
+    if (directory.failed || key.failed || path.failed || object.failed)
         abort();
-    if (flp_file_make_directories(directory, 0777) != FLP_OK)
+    if (flp_file_make_directories(directory.data, 0777) != FLP_OK)
         done = fail(one, "%s", flp_error_message());
     else
         done = (access(object.data, R_OK) == 0 || compile(one, path.data, source)) && load(one, object.data, manifest, symbol);
+    flp_text_free(&directory);
     flp_text_free(&key);
     flp_text_free(&path);
     flp_text_free(&object);

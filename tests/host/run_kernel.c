@@ -1,12 +1,30 @@
 /* Runs one problem's kernels on the host machine with random data and compares with fp64: something to point a debugger at.
  *
- * usage: run_kernel PROBLEM [sm_90a | sm_80] [SEED]     e.g. run_kernel linear_logp:bf16:n33:d72:v300:argmax */
+ * usage: run_kernel PROBLEM [sm_90a | sm_80] [SEED]     e.g. run_kernel linear_logp:bf16:n33:d72:v300:argmax
+ *
+ * The templates are those of $FUSEDLOGP_SOURCE_DIR, else of the current folder where it is a source tree, else those embedded in the program. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "host/host_linear_logp.h"
 #include "host/host_suite.h"
+
+/* An edited template counts where one edits it. Says which count, since an edit that is not seen looks like one without effect. */
+static void choose_templates(void)
+{
+    char folder[PATH_MAX];
+    const char *set;
+
+    if (!getenv("FUSEDLOGP_SOURCE_DIR") && access("gen/fusedlogp.lua", R_OK) == 0 && access("templates/host/cuda.cuh", R_OK) == 0 &&
+        getcwd(folder, sizeof(folder)))
+        setenv("FUSEDLOGP_SOURCE_DIR", folder, 1);
+    set = getenv("FUSEDLOGP_SOURCE_DIR");
+    printf("templates: %s%s\n", set ? set : "those embedded in this program", set ? "/templates" : "");
+    fflush(stdout);
+}
 
 int main(int argc, char **argv)
 {
@@ -20,6 +38,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s PROBLEM [sm_90a | sm_80] [SEED]\n", argv[0]);
         return 2;
     }
+    choose_templates();
     context = flp_host_suite_start(capability);
     if (!context || flp_linear_logp_problem_parse(argv[1], &c.problem) != FLP_OK) {
         fprintf(stderr, "%s\n", flp_error_message());

@@ -3,6 +3,7 @@
 # The first word behind a fence says what the block is; a name that follows is the file that it is saved as, for the blocks behind it.
 #   sh            is run from the top of a copy of the tree, in which build/ is the build folder
 #   sh host       the same, where the host machine was built
+#   sh debugger   is run where gdb and the host machine are there, and stops at the breakpoint; else as the next
 #   sh REASON     is not run, since it takes what REASON says: what it names is looked for. needs FILE...: these are the reader's own
 #   c             with main: is compiled and run; without: is compiled as the body of a function, with the variables declared below
 #   lua, python   Lua is parsed, Python is run
@@ -44,6 +45,7 @@ static=
 [ -n "$shared" ] || static=--static
 program pkg-config env PKG_CONFIG_PATH="$build" "$package_config" $static --define-variable=libdir="$build/.libs" \
     --define-variable=includedir="$source/runtime"
+if debugger=$(command -v gdb); then program gdb "$debugger" -batch; fi
 program fusedlogp "$build/fusedlogp"
 program fusedlogp-gen "$build/fusedlogp-gen"
 PATH=$work/bin:$PATH
@@ -69,6 +71,17 @@ END
 
 run() { # COMMAND...: in the tree; its output where it fails
     output=$(cd "$tree" && "$@" 2>&1 </dev/null) || printf '%s\n' "${output:-exit status $?, no output}"
+}
+
+has_debugger() { # one that may trace, and programs without a sanitizer, which does not like to be traced
+    [ -x "$build/tests/host/run_kernel" ] || return
+    case ${CFLAGS:-} in *-fsanitize*) return 1 ;; esac
+    command -v gdb >/dev/null && gdb -batch -ex run --args "$(command -v true)" 2>&1 | grep -q 'exited normally'
+}
+
+stops() { # FILE: of a call of gdb
+    (cd "$tree" && sh -eu "$1" >"$work/debugged" 2>&1 </dev/null)
+    grep -q 'hit Breakpoint 1' "$work/debugged" || cat "$work/debugged"
 }
 
 # The options that a program knows, among other text.
@@ -147,6 +160,7 @@ block_problems() { # FILE KIND [WORD...]
     file=$1 kind=$2 word=${3:-}
     case $kind:$word in
     sh: | sh:host) run sh -eu "$file" ;;
+    sh:debugger) if has_debugger; then stops "$file"; else missing_names "$file"; fi ;;
     sh:*) case $reasons in *" $word "*) missing_names "$file" ;; *) echo "a shell block is run, or has one of:$reasons" ;; esac ;;
     c:*.h | cuda:?*) ;; # blocks behind it take it
     c:*) c_block "$file" ;;
@@ -264,6 +278,11 @@ seen "a reason that is none" 'true' sh later
 seen "a wrong function name" 'flp_status status = flp_linear_log(context, NULL, NULL);' c
 seen "a wrong field" 'flp_linear_logp_problem problem = {.row = 2};' c
 seen "a program that fails" 'int main(void) { return 1; }' c
+if has_debugger; then
+    seen "a breakpoint that is nowhere" "gdb -ex 'set breakpoint pending on' -ex 'break nowhere.cuh:120' -ex run --args build/fusedlogp info" sh debugger
+else
+    skip "a breakpoint that is nowhere is noticed" "there is no debugger that may trace"
+fi
 seen "Lua that is none" 'return {' lua mine.lua
 seen "a kind that is none" 'x' shell
 printf '%s\n' '`flp_linear_log` `FUSEDLOGP_CACHE` `--lists` `gen/archs.lua` [x](y.md)' >"$work/wrong.md"
