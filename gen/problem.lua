@@ -20,7 +20,6 @@ local target = { "^target_i32$", nil, yes }
 local softcap = { "^softcap(.+)$", "softcap", yes }
 local argmax = { "^argmax$", "argmax", yes }
 local entropy = { "^entropy$", "entropy", yes }
-local entropy = { "^entropy$", "entropy", yes }
 local sm_90a, portable, cpu = { "^sm_90a$", nil, yes }, { "^portable$", nil, yes }, { "^cpu$", nil, yes }
 
 -- Of linear_logp in both directions.

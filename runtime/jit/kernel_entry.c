@@ -9,8 +9,7 @@
 #include "base/status.h"
 #include "base/text.h"
 
-/* What a kernel may use without asking for more. */
-/* What a kernel may have of shared memory, and of blocks in a cluster, without asking. */
+/* What a kernel may have of shared memory, and of blocks in a cluster, without asking for more. */
 enum { DEFAULT_SHARED_BYTES = 48 * 1024, PORTABLE_CLUSTER = 8 };
 
 typedef struct flp_kernel_loaded {

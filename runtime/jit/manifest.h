@@ -1,4 +1,4 @@
-/* What an emitted kernel says of itself. Text form: lines "name value", in this order; gen/manifest.lua writes it and the
+/* What an emitted kernel says of itself. Text form: lines "name value", in this order; gen/emit.lua writes it and the
  * cubin cache keeps it. KEEP IN STEP: manifest fields. */
 #ifndef FLP_JIT_MANIFEST_H
 #define FLP_JIT_MANIFEST_H
