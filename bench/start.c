@@ -139,6 +139,14 @@ static flp_status measure_variant(flp_kernel_store *store, const char *variant, 
     return *result ? FLP_OK : no_memory();
 }
 
+static flp_status measure_tile(flp_kernel_store *store, const flp_selection *selection, json_t **result)
+{
+    for (int i = 0; i < selection->count; i++)
+        if (selection->role[i] == FLP_ROLE_TILE)
+            return measure_variant(store, selection->variant[i], result);
+    return flp_status_fail(FLP_INTERNAL, "the generator chose no kernel for the role tile");
+}
+
 flp_status flp_start_measure_kernel(const char *problem, int compute_capability, json_t **result)
 {
     const flp_context_options memory_only = { .cache_directory = "", .system_cache_directories = "" };
@@ -150,7 +158,7 @@ flp_status flp_start_measure_kernel(const char *problem, int compute_capability,
         return status;
     status = flp_generator_select(flp_kernel_store_generator(store), problem, compute_capability, "auto", &selection);
     if (status == FLP_OK)
-        status = measure_variant(store, selection.variant[0], result);
+        status = measure_tile(store, &selection, result);
     flp_kernel_store_destroy(store);
     return status;
 }

@@ -258,6 +258,14 @@ static flp_status run_and_check(bench *b, flp_status (*launch)(void *data), doub
 
 /* ---- the results */
 
+/* Of one direction's kernels the first that is launched; of both gradients' that of grad_x. */
+static const char *first_kernel(const flp_plan *plan)
+{
+    const flp_kernel *sum = plan->kernels[FLP_ROLE_SUM], *outer = plan->kernels[FLP_ROLE_OUTER];
+
+    return (sum ? sum : outer ? outer : plan->kernels[FLP_ROLE_TILE])->manifest.variant;
+}
+
 static json_t *pack(const bench *b, const char *text, const char *baseline, double error, json_t *regimes)
 {
     const flp_plan *plan = b->plan;
@@ -266,7 +274,7 @@ static json_t *pack(const bench *b, const char *text, const char *baseline, doub
     const double work = (double)b->bytes * (b->direction == BOTH ? 2e-12 : 1e-12);
 
     return json_pack("{s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path",
-                     flp_choose_name(plan->choice.path), "kernel", plan->kernels[0]->manifest.variant, "numerics", flp_plan_numerics(plan),
+                     flp_choose_name(plan->choice.path), "kernel", first_kernel(plan), "numerics", flp_plan_numerics(plan),
                      "workspace_bytes", (json_int_t)flp_plan_workspace_bytes(plan, b->rows), "rows_checked", FLP_WEIGHTED_SUM_CHECKED,
                      "relative_error", error, "baseline", baseline, "cublas_version", b->cublas.version, "unit", "TB/s", "work", work,
                      "regimes", regimes);

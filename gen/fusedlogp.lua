@@ -9,7 +9,7 @@ local variant = require "gen.variant"
 
 local fusedlogp = {}
 
--- { path, reason, kernels }, or nil and the reason. read_template: as emit's.
+-- { path, reason, kernels = { { role, variant }, ... } }, or nil and the reason. read_template: as emit's.
 function fusedlogp.select(problem_text, capability, backend, read_template)
   local p, reason = token_loss.resolve(read_template, problem.parse(problem_text))
   if not p then return nil, reason end

@@ -20,7 +20,7 @@ local function selected(arch_name, p)
   local found, reason = select.operator(p.operator)[device.kernels](p, device.capability)
   if not found then return nil, reason end
   -- Selection names the plain architecture; a list for sm_100a is for sm_100a, one for sm_90a@host for the host.
-  for i, name in ipairs(found.kernels) do found.kernels[i] = name:gsub("sm_%w+$", arch_name) end
+  for _, kernel in ipairs(found.kernels) do kernel.variant = kernel.variant:gsub("sm_%w+$", arch_name) end
   return found
 end
 
@@ -50,10 +50,10 @@ function list.variants(arch_name, dtypes, hidden_sizes, read_template)
       for _, text in ipairs(select.operator(operator).prebuilt(dtype, hidden_sizes)) do
         local p = token_loss.resolve(read_template, problem.parse(text))
         local found = selected(arch_name, p) or selected(fallback, p)
-        for _, name in ipairs(found and found.kernels or {}) do
-          if not seen[name] then
-            seen[name] = true
-            names[#names + 1] = name
+        for _, kernel in ipairs(found and found.kernels or {}) do
+          if not seen[kernel.variant] then
+            seen[kernel.variant] = true
+            names[#names + 1] = kernel.variant
           end
         end
       end

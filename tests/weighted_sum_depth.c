@@ -23,7 +23,7 @@ static int64_t halvings(int64_t leaves)
 int64_t flp_weighted_sum_depth(const flp_plan *plan)
 {
     const flp_weighted_sum_plan *own = flp_weighted_sum_plan_of(plan);
-    const flp_manifest *manifest = &plan->kernels[0]->manifest;
+    const flp_manifest *manifest = &own->sum->manifest;
     const int64_t elements = own->problem.dtype == FLP_F32 ? 4 : 8, team = manifest->threads / manifest->block_rows;
     const int64_t vectors = divide_up(own->problem.columns, elements);
 

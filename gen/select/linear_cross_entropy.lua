@@ -1,9 +1,8 @@
--- linear_cross_entropy: from a problem and a device to variants. Kernels, in this order: linear_logp's two, for the rows that count; the loss; with
--- gradients linear_logp_backward's, without what brings the rows together.
--- KEEP IN STEP: cross-entropy kernels (runtime/plan/linear_cross_entropy_plan.c).
+-- linear_cross_entropy: from a problem and a device to variants. Kernels: linear_logp's two, for the rows that count; the loss; with gradients
+-- linear_logp_backward's, without them what brings the rows together.
 local backward = require "gen.select.linear_logp_backward"
+local selection = require "gen.selection"
 local token_loss = require "gen.token_loss"
-local variant = require "gen.variant"
 
 local cross_entropy = {}
 
@@ -11,8 +10,7 @@ local cross_entropy = {}
 local function gradients(p, capability, path)
   local by = p.loss.derivatives
   local changes = { g_entropy = by.entropy ~= nil, entropy = false, logit_sum = by.uniform ~= nil }
-  local found, reason = backward[path](setmetatable(changes, { __index = p }), capability)
-  return found and found.kernels, reason
+  return backward[path](setmetatable(changes, { __index = p }), capability)
 end
 
 local function choose(p, capability, path)
@@ -20,15 +18,12 @@ local function choose(p, capability, path)
   local changes = { entropy = p.entropy or uses.entropy or false, logit_sum = uses.uniform }
   local forward, reason = backward.compact_forward(p, capability, path, changes)
   if not forward then return nil, reason end
-  local kernels = { table.unpack(forward.kernels) }
-  local arch_name = kernels[1]:match("[^.]*$")
-  kernels[#kernels + 1] = variant.format { operator = "token_loss", loss = p.token_loss, arch = arch_name }
+  local loss = selection.of(forward.path, { { role = "token_loss", operator = "token_loss", loss = p.token_loss, arch = forward.arch } })
   local others
   if has_gradients then others, reason = gradients(p, capability, path)
-  else others = backward.compaction(p, arch_name) end
+  else others, reason = backward.compaction(p, forward) end
   if not others then return nil, reason end
-  table.move(others, 1, #others, #kernels + 1, kernels)
-  return { path = forward.path, kernels = kernels }
+  return selection.join(selection.join(forward, loss), others)
 end
 
 function cross_entropy.hopper(p, capability) return choose(p, capability, "hopper") end

@@ -1,7 +1,6 @@
 -- linear_logp: from a problem and a device to variants. BV and the splits, which decide a row's bits, never look at N or the device's size.
 local arch = require "gen.arch"
-local emit = require "gen.emit"
-local variant = require "gen.variant"
+local selection = require "gen.selection"
 
 local linear_logp = {}
 
@@ -31,14 +30,15 @@ end
 
 local function base_spec(p, tile)
   return {
-    operator = p.stash and "linear_logp_stash" or "linear_logp", dtype = p.dtype, d = p.d, bm = tile.bm, cluster = tile.cluster, stages = tile.stages,
+    role = p.stash and "stash_tile" or "tile", operator = p.stash and "linear_logp_stash" or "linear_logp",
+    dtype = p.dtype, d = p.d, bm = tile.bm, cluster = tile.cluster, stages = tile.stages,
     dv = p.dv, bias = p.bias, softcap = p.softcap, argmax = p.argmax, entropy = p.entropy, logit_sum = p.logit_sum,
     classes = p.logit_sum and p.classes, compact = p.compact and not p.stash,
   }
 end
 
 local function combine_for(p, arch_name)
-  return { operator = "linear_logp_combine", bm = 8, argmax = p.argmax, entropy = p.entropy, logit_sum = p.logit_sum, arch = arch_name }
+  return { role = "combine", operator = "linear_logp_combine", bm = 8, argmax = p.argmax, entropy = p.entropy, logit_sum = p.logit_sum, arch = arch_name }
 end
 
 -- Largest copy that base address and both row strides allow.
@@ -63,9 +63,7 @@ function linear_logp.hopper(p, capability)
   end
   local spec = base_spec(p, tile_for(f32 and hopper_f32_tiles or hopper_tiles, p.n))
   spec.bv, spec.s, spec.arch = f32 and 128 or 256, hopper_splits, arch_name
-  local legal, reason = emit.check(spec)
-  if not legal then return nil, reason end
-  return { path = "sm_90a", kernels = { variant.format(spec), variant.format(combine_for(p, arch_name)) } }
+  return selection.of("sm_90a", { spec, combine_for(p, arch_name) })
 end
 
 function linear_logp.portable(p, capability)
@@ -79,10 +77,7 @@ function linear_logp.portable(p, capability)
   spec.bv, spec.s, spec.arch = 128, portable_splits, arch_name
   spec.vec = bytes < 16 and bytes or nil
   spec.exact = p.dtype == "f32" and p.exact or nil
-  local legal
-  legal, reason = emit.check(spec)
-  if not legal then return nil, reason end
-  return { path = "portable", kernels = { variant.format(spec), variant.format(combine_for(p, arch_name)) } }
+  return selection.of("portable", { spec, combine_for(p, arch_name) })
 end
 
 local common_hidden_sizes = { 1024, 1536, 2048, 2304, 2560, 3072, 3584, 4096, 5120, 7168, 8192 }

@@ -1,11 +1,9 @@
--- linear_logp_backward: from a problem and a device to variants. Kernels, in this order: of one with the forward, linear_logp's two; rows, gather,
--- logit gradients; where grad_hidden is wanted its product and its finish; where grad_weight is wanted its product and its targets' terms; where grad_bias is wanted
--- its sums; with a filter, on sm_90a, what it kept.
--- KEEP IN STEP: backward kernels (runtime/plan/linear_logp_backward_plan.c).
+-- linear_logp_backward: from a problem and a device to variants. Kernels: of one with the forward, linear_logp's two; valid rows, gather, logit
+-- gradients; where grad_hidden is wanted its product and its finish; where grad_weight is wanted its product and its targets' terms; where grad_bias
+-- is wanted its sums; with a filter, on sm_90a, what it kept.
 local arch = require "gen.arch"
-local emit = require "gen.emit"
 local linear_logp = require "gen.select.linear_logp"
-local variant = require "gen.variant"
+local selection = require "gen.selection"
 
 local backward = {}
 
@@ -43,8 +41,8 @@ end
 -- What brings the rows that count together.
 local function compaction(p, arch_name)
   return {
-    { operator = "linear_logp_backward_rows", arch = arch_name },
-    { operator = "linear_logp_backward_gather", dtype = p.dtype, arch = arch_name },
+    { role = "valid_rows", operator = "linear_logp_backward_rows", arch = arch_name },
+    { role = "gather", operator = "linear_logp_backward_gather", dtype = p.dtype, arch = arch_name },
   }
 end
 
@@ -54,23 +52,25 @@ local function specs(p, tile, wide, weight_vec, bulk)
   local filter = bulk and p.filter or nil
   local list = compaction(p, arch_name)
   local function add(spec) list[#list + 1] = spec end
-  add(on(tile, { operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias, softcap = p.softcap,
+  add(on(tile, { role = "logit_gradients", operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias, softcap = p.softcap,
                  entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.classes, vec = weight_vec, exact = exact, filter = filter }))
   if p.grad_hidden then
     local direct = p.direct -- of one product of the whole vocabulary, which leaves rows that count close together; else of sums
-    add(on(tile, { operator = "matrix_product", dtype = dtype, kn = not p.dv or nil, out = direct and p.grad_hidden or "f32", adds = not direct or nil,
-                   vec = weight_vec, exact = exact, filter = filter, terms = direct and "each" }))
-    add { operator = "linear_logp_backward_finish", dtype = direct and p.grad_hidden, weight = not direct and dtype, dv = not direct and p.dv, out = p.grad_hidden, adds = p.acc_hidden, arch = arch_name }
+    add(on(tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, kn = not p.dv or nil,
+                   out = direct and p.grad_hidden or "f32", adds = not direct or nil, vec = weight_vec, exact = exact, filter = filter,
+                   terms = direct and "each" }))
+    add { role = "hidden_finish", operator = "linear_logp_backward_finish", dtype = direct and p.grad_hidden, weight = not direct and dtype,
+          dv = not direct and p.dv, out = p.grad_hidden, adds = p.acc_hidden, arch = arch_name }
   end
   if p.grad_weight then
-    add(on(wide, { operator = "matrix_product", dtype = dtype, km = true, kn = true, out = p.grad_weight, adds = p.acc_weight, exact = exact, filter = filter,
-                   terms = p.dv and "across" or "down" }))
-    add { operator = "linear_logp_backward_terms", arch = arch_name }
+    add(on(wide, { role = "weight_product", operator = "matrix_product", dtype = dtype, km = true, kn = true, out = p.grad_weight,
+                   adds = p.acc_weight, exact = exact, filter = filter, terms = p.dv and "across" or "down" }))
+    add { role = "target_order", operator = "linear_logp_backward_terms", arch = arch_name }
   end
   if p.grad_bias then
-    add { operator = "linear_logp_backward_bias", dtype = dtype, out = p.grad_bias, adds = p.acc_bias, arch = arch_name }
+    add { role = "bias", operator = "linear_logp_backward_bias", dtype = dtype, out = p.grad_bias, adds = p.acc_bias, arch = arch_name }
   end
-  if filter then add { operator = "linear_logp_backward_filter", arch = arch_name } end
+  if filter then add { role = "filter", operator = "linear_logp_backward_filter", arch = arch_name } end
   return list
 end
 
@@ -82,27 +82,16 @@ function backward.compact_forward(p, capability, path, changes)
 end
 
 -- The kernels of a forward whose rows are brought together for itself alone.
-function backward.compaction(p, arch_name)
-  local kernels = {}
-  for i, spec in ipairs(compaction(p, arch_name)) do kernels[i] = variant.format(spec) end
-  return kernels
-end
+function backward.compaction(p, forward) return selection.of(forward.path, compaction(p, forward.arch)) end
 
-local function selection(p, capability, path, list)
-  local kernels = {}
-  local forward, reason = { path = path == "hopper" and "sm_90a" or path, kernels = {} }, nil
+local function selected(p, capability, path, list)
+  local forward, found, reason
   if p.forward then
     forward, reason = backward.compact_forward(p, capability, path, { entropy = p.g_entropy or false })
     if not forward then return nil, reason end
   end
-  for _, name in ipairs(forward.kernels) do kernels[#kernels + 1] = name end
-  for _, spec in ipairs(list) do
-    local legal
-    legal, reason = emit.check(spec)
-    if not legal then return nil, reason end
-    kernels[#kernels + 1] = variant.format(spec)
-  end
-  return { path = forward.path, kernels = kernels }
+  found, reason = selection.of(path == "hopper" and "sm_90a" or path, list)
+  return forward and found and selection.join(forward, found) or found, reason
 end
 
 function backward.hopper(p, capability)
@@ -122,7 +111,7 @@ function backward.hopper(p, capability)
   end
   local few, many = tile_for(hopper_tiles, p.n), hopper_tiles[#hopper_tiles]
   local function tile(of) return { bm = of.bm, bv = 256, cluster = of.cluster, stages = of.stages, arch = arch_name } end
-  return selection(p, capability, "hopper", specs(p, tile(few), tile(many), nil, true))
+  return selected(p, capability, "hopper", specs(p, tile(few), tile(many), nil, true))
 end
 
 function backward.portable(p, capability)
@@ -134,7 +123,7 @@ function backward.portable(p, capability)
   end
   local few, many = tile_for(portable_tiles, p.n), portable_tiles[#portable_tiles]
   local function tile(of) return { bm = of.bm, bv = 128, cluster = 1, stages = of.stages, arch = arch_name } end
-  return selection(p, capability, "portable", specs(p, tile(few), tile(many), bytes < 16 and bytes or nil))
+  return selected(p, capability, "portable", specs(p, tile(few), tile(many), bytes < 16 and bytes or nil))
 end
 
 -- Problems whose kernels a prebuild makes: those of training. hidden_sizes: nil for the common ones.

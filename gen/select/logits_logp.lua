@@ -1,8 +1,7 @@
 -- logits_logp: its kernels depend on dtype, options and alignment only, so that a row's bits never depend on N.
 local arch = require "gen.arch"
 local config = require "gen.kernels.logits_logp_config"
-local emit = require "gen.emit"
-local variant = require "gen.variant"
+local selection = require "gen.selection"
 
 local logits_logp = {}
 
@@ -18,26 +17,24 @@ end
 -- Kernels that read rows at any address alike.
 local shifts = { logits_logp = true, logits_logp_cluster = true }
 
--- The names of specs, given without what all have; nil and the reason where one is not legal.
-function logits_logp.names(p, arch_name, bytes, specs)
-  local names = {}
-  for i, spec in ipairs(specs) do
+-- What is selected of specs, given without what all have; nil and the reason where one is not legal.
+function logits_logp.selected(p, path, arch_name, bytes, specs)
+  for _, spec in ipairs(specs) do
     spec.dtype, spec.arch, spec.softcap, spec.entropy = p.dtype, arch_name, p.softcap, p.entropy
     if spec.operator ~= "logits_logp_combine" and bytes < 16 then spec.vec = shifts[spec.operator] and p.element_bytes or bytes end
     spec.half = spec.operator == "logits_logp" and p.v <= config.half_columns(spec)
     spec.w = spec.w or config.block_warps(spec)
-    local legal, reason = emit.check(spec)
-    if not legal then return nil, reason end
-    names[i] = variant.format(spec)
   end
-  return names
+  return selection.of(path, specs)
 end
 
 -- The forward's kernels, which a fused backward has too; where there are clusters, one for few rows.
 function logits_logp.forward(p, arch_name)
-  local specs = { { operator = "logits_logp", argmax = p.argmax }, { operator = "logits_logp_combine", argmax = p.argmax, w = 8 } }
+  local specs = {
+    { role = "rows", operator = "logits_logp", argmax = p.argmax }, { role = "combine", operator = "logits_logp_combine", argmax = p.argmax, w = 8 },
+  }
   if arch.find(arch_name).clusters then
-    specs[3] = { operator = "logits_logp_cluster", argmax = p.argmax, cluster = config.row_cluster }
+    specs[3] = { role = "few_rows", operator = "logits_logp_cluster", argmax = p.argmax, cluster = config.row_cluster }
   end
   return specs
 end
@@ -45,9 +42,7 @@ end
 local function kernels(p, path, arch_name)
   local bytes = logits_logp.vector_bytes(p, { p.logits_stride })
   if not bytes then return nil, ("addresses are multiples of %d bytes, elements have %d"):format(p.alignment, p.element_bytes) end
-  local names, reason = logits_logp.names(p, arch_name, bytes, logits_logp.forward(p, arch_name))
-  if not names then return nil, reason end
-  return { path = path, kernels = names }
+  return logits_logp.selected(p, path, arch_name, bytes, logits_logp.forward(p, arch_name))
 end
 
 function logits_logp.hopper(p, capability)

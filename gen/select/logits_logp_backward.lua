@@ -14,27 +14,25 @@ local function fused(p, arch_name)
   local segments = (p.v * p.element_bytes + segment_bytes - 1) // segment_bytes
   local aligned = logits_logp.vector_bytes(p, { p.logits_stride, p.grad_stride }) == 16
   if not arch.find(arch_name).clusters or not aligned or segments <= cluster_warps // 2 or segments > 8 * cluster_kernel.slots then
-    return { operator = "logits_logp_fused", w = 4 }
+    return { role = "fused", operator = "logits_logp_fused", w = 4 }
   end
   local cluster = 1
   while cluster < 8 and segments > cluster * cluster_warps do cluster = cluster * 2 end
   -- One warp more keeps the rows. Of 16 bits there is more arithmetic a byte, so more warps; options want registers.
   local narrow = p.element_bytes == 2
   local warps = p.softcap and (narrow and 8 or 12) or p.entropy and 16 or narrow and 20 or cluster_warps + 1
-  return { operator = "logits_logp_fused_cluster", w = warps, cluster = cluster }
+  return { role = "fused", operator = "logits_logp_fused_cluster", w = warps, cluster = cluster }
 end
 
 local function kernels(p, path, arch_name)
   local bytes = logits_logp.vector_bytes(p, { p.logits_stride, p.grad_stride })
   if not bytes then return nil, ("addresses are multiples of %d bytes, elements have %d"):format(p.alignment, p.element_bytes) end
-  local specs = { { operator = "logits_logp_gradient" } }
+  local specs = { { role = "gradient", operator = "logits_logp_gradient" } }
   if p.fused then
     specs[2] = fused(p, arch_name)
     for _, spec in ipairs(logits_logp.forward(p, arch_name)) do specs[#specs + 1] = spec end
   end
-  local names, reason = logits_logp.names(p, arch_name, bytes, specs)
-  if not names then return nil, reason end
-  return { path = path, kernels = names }
+  return logits_logp.selected(p, path, arch_name, bytes, specs)
 end
 
 function backward.hopper(p, capability)

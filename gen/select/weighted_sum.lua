@@ -1,8 +1,7 @@
 -- weighted_sum: from a problem and a device to variants. The team, which decides a row's bits, looks at D and the dtypes alone.
 local arch = require "gen.arch"
-local emit = require "gen.emit"
 local kernel = require "gen.kernels.weighted_sum"
-local variant = require "gen.variant"
+local selection = require "gen.selection"
 
 local weighted_sum = {}
 
@@ -29,13 +28,10 @@ function weighted_sum.portable(p, capability)
   local bytes = weighted_sum.vector_bytes(p.alignment, p.x_stride, p.element_bytes)
   if not bytes then return nil, ("x is aligned to %d bytes, elements have %d"):format(p.alignment, p.element_bytes) end
   local spec = {
-    operator = "weighted_sum", dtype = p.dtype, weight = p.weight, y = p.y, team = team_for(p), vec = bytes < 16 and bytes or nil,
+    role = "sum", operator = "weighted_sum", dtype = p.dtype, weight = p.weight, y = p.y, team = team_for(p), vec = bytes < 16 and bytes or nil,
     arch = arch_name,
   }
-  local legal
-  legal, reason = emit.check(spec)
-  if not legal then return nil, reason end
-  return { path = "portable", kernels = { variant.format(spec) } }
+  return selection.of("portable", { spec })
 end
 
 -- One of each team that the hidden sizes of language models take.

@@ -1,7 +1,6 @@
 -- weighted_sum_backward: from a problem and a device to variants, for grad_x one, for grad_w two.
 local arch = require "gen.arch"
-local emit = require "gen.emit"
-local variant = require "gen.variant"
+local selection = require "gen.selection"
 local vector_bytes = require "gen.select.weighted_sum".vector_bytes
 
 local weighted_sum_backward = {}
@@ -14,30 +13,19 @@ local function narrow(bytes) return bytes < 16 and bytes or nil end
 local function outer_for(p, arch_name)
   local element = element_bytes[p.grad_x]
   local bytes = vector_bytes(math.max(p.alignment, element), p.grad_x_stride, element)
-  return { operator = "weighted_sum_outer", dtype = p.grad_x, weight = p.weight, g = p.g, vec = narrow(bytes), arch = arch_name }
+  return { role = "outer", operator = "weighted_sum_outer", dtype = p.grad_x, weight = p.weight, g = p.g, vec = narrow(bytes), arch = arch_name }
 end
 
-local function kernels_for(p, arch_name)
+local function selected(p, path, arch_name)
   local specs = {}
   if p.grad_x then specs[#specs + 1] = outer_for(p, arch_name) end
   if p.grad_w then
     local bytes = vector_bytes(p.alignment, p.x_stride, p.element_bytes)
     if not bytes then return nil, ("x is aligned to %d bytes, elements have %d"):format(p.alignment, p.element_bytes) end
-    specs[#specs + 1] = { operator = "weighted_sum_tile", dtype = p.dtype, g = p.g, gw = p.grad_w, vec = narrow(bytes), arch = arch_name }
-    specs[#specs + 1] = { operator = "weighted_sum_combine", gw = p.grad_w, arch = arch_name }
+    specs[#specs + 1] = { role = "tile", operator = "weighted_sum_tile", dtype = p.dtype, g = p.g, gw = p.grad_w, vec = narrow(bytes), arch = arch_name }
+    specs[#specs + 1] = { role = "combine", operator = "weighted_sum_combine", gw = p.grad_w, arch = arch_name }
   end
-  local names = {}
-  for i, spec in ipairs(specs) do
-    local legal, reason = emit.check(spec)
-    if not legal then return nil, reason end
-    names[i] = variant.format(spec)
-  end
-  return names
-end
-
-local function selected(path, names, reason)
-  if not names then return nil, reason end
-  return { path = path, kernels = names }
+  return selection.of(path, specs)
 end
 
 -- The same kernels as elsewhere, but that the combine is launched beside the end of the tiles.
@@ -47,13 +35,13 @@ function weighted_sum_backward.hopper(p, capability)
     return nil, ("compute capability %d.%d: its overlapping launches are those of 9.0"):format(capability // 10, capability % 10)
   end
   if not p.grad_w then return nil, "grad_x alone has one kernel for all GPUs: it writes as fast as the memory" end
-  return selected("sm_90a", kernels_for(p, arch_name))
+  return selected(p, "sm_90a", arch_name)
 end
 
 function weighted_sum_backward.portable(p, capability)
   local arch_name, reason = arch.portable_for(capability)
   if not arch_name then return nil, reason end
-  return selected("portable", kernels_for(p, arch_name))
+  return selected(p, "portable", arch_name)
 end
 
 function weighted_sum_backward.prebuilt(dtype)

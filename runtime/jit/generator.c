@@ -93,11 +93,29 @@ static int refused(lua_State *lua, request *request, int result, flp_status stat
     return 1;
 }
 
+/* Of the kernel at the top. */
+static void copy_kernel(lua_State *lua, flp_selection *selection, int i)
+{
+    const char *word;
+
+    if (!lua_istable(lua, -1))
+        luaL_error(lua, "kernels: got %s, wanted a table each", luaL_typename(lua, -1));
+    copy_string(lua, "variant", take_string(lua, "variant", NULL), selection->variant[i], sizeof(selection->variant[i]));
+    word = take_string(lua, "role", NULL);
+    selection->role[i] = flp_role_find(word);
+    if (selection->role[i] == FLP_ROLES)
+        luaL_error(lua, "%s: there is no role \"%s\"", selection->variant[i], word);
+    for (int other = 0; other < i; other++)
+        if (selection->role[other] == selection->role[i])
+            luaL_error(lua, "%s: the role \"%s\" has a kernel already, %s", selection->variant[i], word, selection->variant[other]);
+}
+
 static int select_body(lua_State *lua)
 {
     request *request = begin(lua, "select");
     flp_selection *selection = request->selection;
     const int result = lua_gettop(lua);
+    int kernels;
 
     lua_pushstring(lua, request->text);
     lua_pushinteger(lua, request->compute_capability);
@@ -110,14 +128,15 @@ static int select_body(lua_State *lua)
     copy_string(lua, "path", take_string(lua, "path", NULL), selection->path, sizeof(selection->path));
     copy_string(lua, "reason", take_string(lua, "reason", NULL), selection->reason, sizeof(selection->reason));
     lua_getfield(lua, -1, "kernels");
-    luaL_checktype(lua, -1, LUA_TTABLE);
-    selection->count = (int)luaL_len(lua, -1);
-    if (selection->count < 1 || selection->count > FLP_SELECTION_KERNELS)
-        return luaL_error(lua, "kernels: got %d, wanted 1 .. %d", selection->count, FLP_SELECTION_KERNELS);
+    kernels = lua_gettop(lua);
+    luaL_checktype(lua, kernels, LUA_TTABLE);
+    selection->count = (int)luaL_len(lua, kernels);
+    if (selection->count < 1 || selection->count > FLP_ROLES)
+        return luaL_error(lua, "kernels: got %d, wanted 1 .. %d", selection->count, FLP_ROLES);
     for (int i = 0; i < selection->count; i++) {
-        lua_geti(lua, -1, i + 1);
-        copy_string(lua, "kernels", luaL_checkstring(lua, -1), selection->variant[i], sizeof(selection->variant[i]));
-        lua_pop(lua, 1);
+        lua_geti(lua, kernels, i + 1);
+        copy_kernel(lua, selection, i);
+        lua_settop(lua, kernels);
     }
     return 0;
 }

@@ -2,6 +2,7 @@
 #ifndef FLP_JIT_GENERATOR_H
 #define FLP_JIT_GENERATOR_H
 #include "jit/manifest.h"
+#include "jit/role.h"
 #include <stddef.h>
 
 typedef struct flp_generator flp_generator; /* one Lua state; calls are serialised inside */
@@ -10,16 +11,16 @@ typedef struct flp_generator flp_generator; /* one Lua state; calls are serialis
 flp_status flp_generator_create(flp_generator **generator);
 void flp_generator_destroy(flp_generator *generator);
 
-#define FLP_SELECTION_KERNELS 12 /* the most that a plan has */
 typedef struct {
     char path[16];    /* "sm_90a" or "portable" */
     char reason[512]; /* why no faster path; "" for the first choice */
     int count;
-    char variant[FLP_SELECTION_KERNELS][FLP_VARIANT_BYTES]; /* what each is, the operator knows */
+    flp_role role[FLP_ROLES]; /* of each kernel, none twice */
+    char variant[FLP_ROLES][FLP_VARIANT_BYTES];
 } flp_selection;
 
 /* problem: canonical string; backend: "auto", "sm_90a" or "portable".
- * FLP_NO_VARIANT: for every path the reason. */
+ * FLP_NO_VARIANT: for every path the reason. FLP_INTERNAL: what it returned, as a role that is none of flp_role's. */
 flp_status flp_generator_select(flp_generator *generator, const char *problem, int compute_capability,
                                 const char *backend, flp_selection *selection);
 

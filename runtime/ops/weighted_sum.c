@@ -39,7 +39,7 @@ static flp_status launch(const flp_plan *common, const void *given, const flp_wo
     (void)workspace;
     if (status != FLP_OK)
         return status;
-    return flp_launch_kernel(driver, common->kernels[0], flp_weighted_sum_plan_blocks(plan, args->rows), args->stream, parameters);
+    return flp_launch_kernel(driver, plan->sum, flp_weighted_sum_plan_blocks(plan, args->rows), args->stream, parameters);
 }
 
 /* cuda_context: the id of the current one; not looked at on the CPU path. */

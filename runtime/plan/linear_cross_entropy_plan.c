@@ -11,8 +11,6 @@
 #include "plan/prepare.h"
 #include "plan/token_loss.h"
 
-enum { FORWARD_KERNELS = 2 };
-
 static flp_linear_cross_entropy_plan *own(flp_plan *common)
 {
     return (flp_linear_cross_entropy_plan *)(void *)common;
@@ -75,7 +73,7 @@ static flp_status set_up_forward(flp_linear_cross_entropy_plan *plan)
     plan->forward.problem = plan->problem.backward.forward;
     plan->forward.problem.entropy = wants_entropy(plan);
     plan->forward.common.target_errors = plan->common.target_errors;
-    status = flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, 0, FORWARD_KERNELS, &plan->forward.common);
+    status = flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, FLP_LINEAR_LOGP_ROLES, &plan->forward.common);
     return status == FLP_OK ? flp_linear_logp_backward_check_forward(&plan->forward, &plan->backward.work) : status;
 }
 
@@ -87,19 +85,19 @@ static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
     plan->backward.no_stash = no_stash(plan);
     plan->backward.problem.g_lse = 1;
     plan->backward.problem.g_entropy = plan->program.derivative[FLP_TOKEN_ENTROPY] >= 0;
-    return flp_plan_set_up_pass(&plan->common, &flp_linear_logp_backward_operator, FORWARD_KERNELS + 1,
-                       plan->common.choice.selection.count - FORWARD_KERNELS - 1, &plan->backward.common);
+    return flp_plan_set_up_pass(&plan->common, &flp_linear_logp_backward_operator,
+                                ~(FLP_LINEAR_LOGP_ROLES | FLP_ROLE_SET(TOKEN_LOSS)), &plan->backward.common);
 }
 
-/* KEEP IN STEP: cross-entropy kernels (gen/select/linear_cross_entropy.lua). */
+/* The passes check the others' roles. */
 static flp_status set_up(flp_plan *common)
 {
     flp_linear_cross_entropy_plan *plan = own(common);
-    flp_status status;
+    flp_status status = flp_plan_check_kernels(common, FLP_ROLE_SET(TOKEN_LOSS), ~FLP_ROLE_SET(TOKEN_LOSS));
 
-    if (common->choice.selection.count <= FORWARD_KERNELS)
-        return flp_plan_check_kernels(common, FORWARD_KERNELS + 1, "a tile kernel, a combine and the loss");
-    plan->token_loss = common->kernels[FORWARD_KERNELS];
+    if (status != FLP_OK)
+        return status;
+    plan->token_loss = common->kernels[FLP_ROLE_TOKEN_LOSS];
     if (plan->token_loss->manifest.threads < 1)
         return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d; wanted at least 1", plan->token_loss->manifest.variant,
                                plan->token_loss->manifest.threads);

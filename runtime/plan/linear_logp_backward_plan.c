@@ -12,8 +12,6 @@
 #include "plan/linear_logp_backward_problem.h"
 #include "plan/prepare.h"
 
-enum { FORWARD_KERNELS = 2 };
-
 /* What launches divide by; a kernel in a cache says it of itself. */
 static flp_status check_manifest(const flp_manifest *manifest, int has_tile)
 {
@@ -23,14 +21,29 @@ static flp_status check_manifest(const flp_manifest *manifest, int has_tile)
                            manifest->variant, manifest->threads, manifest->cluster, manifest->block_rows, manifest->block_vocab);
 }
 
-/* The next kernel of the selection where it is wanted. */
-static flp_status take(const flp_plan *common, int wanted, int has_tile, int *index, const flp_kernel **kernel)
+/* The roles that the problem wants, and those that it may have. */
+static flp_status check_kernels(const flp_plan *common)
 {
-    *kernel = NULL;
-    if (!wanted)
-        return FLP_OK;
-    *kernel = common->kernels[(*index)++];
-    return check_manifest(&(*kernel)->manifest, has_tile);
+    const flp_linear_logp_backward_problem *problem = &flp_linear_logp_backward_plan_of(common)->problem;
+    flp_role_set wanted = FLP_ROLE_SET(VALID_ROWS) | FLP_ROLE_SET(GATHER), optional = 0;
+
+    if (problem->grad_hidden != FLP_NONE)
+        wanted |= FLP_ROLE_SET(LOGIT_GRADIENTS) | FLP_ROLE_SET(HIDDEN_PRODUCT) | FLP_ROLE_SET(HIDDEN_FINISH);
+    if (problem->grad_weight != FLP_NONE)
+        wanted |= FLP_ROLE_SET(LOGIT_GRADIENTS) | FLP_ROLE_SET(WEIGHT_PRODUCT) | FLP_ROLE_SET(TARGET_ORDER);
+    if (problem->grad_bias != FLP_NONE)
+        wanted |= FLP_ROLE_SET(LOGIT_GRADIENTS) | FLP_ROLE_SET(BIAS);
+    if (problem->grad_filter_eps > 0) /* where blocks are passed over */
+        optional |= FLP_ROLE_SET(FILTER);
+    if (problem->with_forward)
+        optional |= FLP_LINEAR_LOGP_ROLES;
+    return flp_plan_check_kernels(common, wanted, optional);
+}
+
+static flp_status take(const flp_plan *common, flp_role role, int has_tile, const flp_kernel **kernel)
+{
+    *kernel = common->kernels[role];
+    return *kernel ? check_manifest(&(*kernel)->manifest, has_tile) : FLP_OK;
 }
 
 const char *flp_linear_logp_backward_no_stash(const flp_linear_logp_backward_problem *normal)
@@ -84,40 +97,35 @@ static flp_status set_up_forward(flp_linear_logp_backward_plan *plan)
     flp_status status;
 
     plan->forward.common.target_errors = plan->common.target_errors;
-    status = flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, 0, FORWARD_KERNELS, &plan->forward.common);
+    status = flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, FLP_LINEAR_LOGP_ROLES, &plan->forward.common);
     if (status == FLP_OK)
         status = flp_linear_logp_backward_check_forward(&plan->forward, &plan->work);
     plan->no_stash = flp_linear_logp_backward_no_stash(&plan->problem);
     return status;
 }
 
-/* KEEP IN STEP: backward kernels (gen/select/linear_logp_backward.lua). */
 static flp_status set_up(flp_plan *common)
 {
     flp_linear_logp_backward_plan *plan = (flp_linear_logp_backward_plan *)(void *)common;
-    const int first = plan->problem.with_forward ? FORWARD_KERNELS : 0;
-    const int hidden = plan->problem.grad_hidden != FLP_NONE, weight = plan->problem.grad_weight != FLP_NONE;
-    const int bias = plan->problem.grad_bias != FLP_NONE, gradients = hidden || weight || bias;
-    const int filters = plan->problem.grad_filter_eps > 0 && common->choice.path == FLP_BACKEND_SM90A;
     const struct {
-        int wanted, has_tile;
+        flp_role role;
+        int has_tile;
         const flp_kernel **kernel;
-    } roles[] = {
-        { 1, 0, &plan->rows }, { 1, 0, &plan->gather }, { gradients, 1, &plan->logits }, { hidden, 1, &plan->hidden_product },
-        { hidden, 0, &plan->finish }, { weight, 1, &plan->weight_product }, { weight, 0, &plan->terms }, { bias, 0, &plan->bias },
-        { filters, 0, &plan->filter },
+    } kernels[] = {
+        { FLP_ROLE_VALID_ROWS, 0, &plan->rows }, { FLP_ROLE_GATHER, 0, &plan->gather }, { FLP_ROLE_LOGIT_GRADIENTS, 1, &plan->logits },
+        { FLP_ROLE_HIDDEN_PRODUCT, 1, &plan->hidden_product }, { FLP_ROLE_HIDDEN_FINISH, 0, &plan->finish },
+        { FLP_ROLE_WEIGHT_PRODUCT, 1, &plan->weight_product }, { FLP_ROLE_TARGET_ORDER, 0, &plan->terms }, { FLP_ROLE_BIAS, 0, &plan->bias },
+        { FLP_ROLE_FILTER, 0, &plan->filter },
     };
-    int index = first;
-    flp_status status = flp_plan_check_kernels(common, first + 2 + gradients + 2 * hidden + 2 * weight + bias + filters,
-                                               "(the forward's two,) rows, gather, logit gradients, and those of the gradients asked for");
+    flp_status status = check_kernels(common);
 
-    if (status == FLP_OK && first > 0)
+    if (status == FLP_OK && plan->problem.with_forward)
         status = set_up_forward(plan);
     if (plan->common.target_errors)
         plan->statistics = flp_tally_at(&plan->common, FLP_TALLY_FILTER);
 
-    for (size_t i = 0; status == FLP_OK && i < sizeof(roles) / sizeof(roles[0]); i++)
-        status = take(common, roles[i].wanted, roles[i].has_tile, &index, roles[i].kernel);
+    for (size_t i = 0; status == FLP_OK && i < sizeof(kernels) / sizeof(kernels[0]); i++)
+        status = take(common, kernels[i].role, kernels[i].has_tile, kernels[i].kernel);
     return status;
 }
 

@@ -2,7 +2,6 @@
 #include "plan/linear_logp_plan.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "base/status.h"
 #include "cpu/linear_logp_cpu.h"
@@ -12,9 +11,7 @@
 
 int flp_linear_logp_plan_stashes(const flp_linear_logp_plan *plan)
 {
-    static const char prefix[] = "linear_logp_stash.";
-
-    return strncmp(plan->tile->manifest.variant, prefix, sizeof(prefix) - 1) == 0;
+    return plan->common.kernels[FLP_ROLE_STASH_TILE] != NULL;
 }
 
 flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *plan, int64_t rows)
@@ -40,12 +37,13 @@ static flp_status check_manifests(const flp_manifest *tile, const flp_manifest *
 static flp_status set_up(flp_plan *common)
 {
     flp_linear_logp_plan *plan = (flp_linear_logp_plan *)(void *)common;
-    flp_status status = flp_plan_check_kernels(common, 2, "a tile kernel and a combine");
+    const flp_role tile = flp_linear_logp_plan_stashes(plan) ? FLP_ROLE_STASH_TILE : FLP_ROLE_TILE;
+    flp_status status = flp_plan_check_kernels(common, UINT32_C(1) << tile | FLP_ROLE_SET(COMBINE), 0);
 
     if (status != FLP_OK)
         return status;
-    plan->tile = common->kernels[0];
-    plan->combine = common->kernels[1];
+    plan->tile = common->kernels[tile];
+    plan->combine = common->kernels[FLP_ROLE_COMBINE];
     status = check_manifests(&plan->tile->manifest, &plan->combine->manifest);
     if (status == FLP_OK)
         plan->split = flp_split_compute(plan->problem.vocab, plan->tile->manifest.block_vocab, plan->tile->manifest.round_splits);

@@ -20,7 +20,10 @@ static inline const flp_linear_logp_plan *flp_linear_logp_plan_of(const flp_plan
     return (const flp_linear_logp_plan *)(const void *)plan;
 }
 
-/* 1: the tile kernel is linear_logp_stash; GPU paths only. */
+/* Its kernels' roles, for plans that it is a pass of. */
+#define FLP_LINEAR_LOGP_ROLES (FLP_ROLE_SET(TILE) | FLP_ROLE_SET(STASH_TILE) | FLP_ROLE_SET(COMBINE))
+
+/* 1: the tile kernel leaves a stash; GPU paths only. */
 int flp_linear_logp_plan_stashes(const flp_linear_logp_plan *plan);
 
 /* The launches for so many rows; GPU paths only. */

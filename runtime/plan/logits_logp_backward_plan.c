@@ -18,20 +18,20 @@ flp_logits_logp_shape flp_logits_logp_backward_plan_fused(const flp_logits_logp_
 static flp_status set_up(flp_plan *common)
 {
     flp_logits_logp_backward_plan *plan = (flp_logits_logp_backward_plan *)(void *)common;
-    const int count = plan->problem.fused ? 2 + flp_logits_logp_forward_count(common) : 1;
-    flp_status status = flp_plan_check_kernels(common, count, "a gradient kernel, and where it is fused the fused one and the forward's");
+    flp_status status = plan->problem.fused
+        ? flp_plan_check_kernels(common, FLP_ROLE_SET(GRADIENT) | FLP_ROLE_SET(FUSED) | FLP_LOGITS_LOGP_FORWARD_ROLES,
+                                 FLP_LOGITS_LOGP_FORWARD_OPTIONAL_ROLES)
+        : flp_plan_check_kernels(common, FLP_ROLE_SET(GRADIENT), 0);
 
-    if (status == FLP_OK)
-        status = flp_logits_logp_forward_check_manifest(&common->kernels[0]->manifest);
-    if (status == FLP_OK && plan->problem.fused)
-        status = flp_logits_logp_forward_check_manifest(&common->kernels[1]->manifest);
     if (status != FLP_OK)
         return status;
-    plan->gradient = common->kernels[0];
-    if (!plan->problem.fused)
-        return FLP_OK;
-    plan->fused = common->kernels[1];
-    return flp_logits_logp_forward_take(common, 2, &plan->forward);
+    plan->gradient = common->kernels[FLP_ROLE_GRADIENT];
+    plan->fused = common->kernels[FLP_ROLE_FUSED];
+    status = flp_logits_logp_forward_check_manifest(&plan->gradient->manifest);
+    if (status != FLP_OK || !plan->fused)
+        return status;
+    status = flp_logits_logp_forward_check_manifest(&plan->fused->manifest);
+    return status == FLP_OK ? flp_logits_logp_forward_take(common, &plan->forward) : status;
 }
 
 /* Few rows are not fused. */

@@ -3,11 +3,6 @@
 
 #include "base/status.h"
 
-int flp_logits_logp_forward_count(const flp_plan *plan)
-{
-    return plan->choice.path == FLP_BACKEND_SM90A ? 3 : 2;
-}
-
 flp_status flp_logits_logp_forward_check_manifest(const flp_manifest *manifest)
 {
     if (manifest->threads >= 32 && manifest->block_vocab >= 1 && manifest->cluster >= 1)
@@ -16,15 +11,15 @@ flp_status flp_logits_logp_forward_check_manifest(const flp_manifest *manifest)
                            manifest->variant, manifest->threads, manifest->block_vocab, manifest->cluster);
 }
 
-flp_status flp_logits_logp_forward_take(const flp_plan *plan, int first, flp_logits_logp_forward *forward)
+flp_status flp_logits_logp_forward_take(const flp_plan *plan, flp_logits_logp_forward *forward)
 {
-    const int count = flp_logits_logp_forward_count(plan);
-    flp_status status = FLP_OK;
+    flp_status status;
 
-    *forward = (flp_logits_logp_forward){ plan->kernels[first], plan->kernels[first + 1], count == 3 ? plan->kernels[first + 2] : NULL };
-    for (int i = first; i < first + count && status == FLP_OK; i++)
-        status = flp_logits_logp_forward_check_manifest(&plan->kernels[i]->manifest);
-    return status;
+    *forward = (flp_logits_logp_forward){ plan->kernels[FLP_ROLE_ROWS], plan->kernels[FLP_ROLE_COMBINE], plan->kernels[FLP_ROLE_FEW_ROWS] };
+    status = flp_logits_logp_forward_check_manifest(&forward->rows->manifest);
+    if (status == FLP_OK)
+        status = flp_logits_logp_forward_check_manifest(&forward->combine->manifest);
+    return status == FLP_OK && forward->few ? flp_logits_logp_forward_check_manifest(&forward->few->manifest) : status;
 }
 
 flp_logits_logp_pass flp_logits_logp_forward_choose(const flp_logits_logp_forward *forward, int multiprocessors, int64_t vocab, int64_t rows)

@@ -10,9 +10,12 @@ typedef struct {
     const flp_kernel *rows, *combine, *few;
 } flp_logits_logp_forward;
 
-/* How many a plan's path has, and takes them from its kernels, the first of which is `first`. FLP_INTERNAL: a manifest. */
-int flp_logits_logp_forward_count(const flp_plan *plan);
-flp_status flp_logits_logp_forward_take(const flp_plan *plan, int first, flp_logits_logp_forward *forward);
+/* Their roles: those that every plan has, and that of `few`. */
+#define FLP_LOGITS_LOGP_FORWARD_ROLES (FLP_ROLE_SET(ROWS) | FLP_ROLE_SET(COMBINE))
+#define FLP_LOGITS_LOGP_FORWARD_OPTIONAL_ROLES FLP_ROLE_SET(FEW_ROWS)
+
+/* Takes them from the kernels of a plan, which has those of FLP_LOGITS_LOGP_FORWARD_ROLES. FLP_INTERNAL: a manifest. */
+flp_status flp_logits_logp_forward_take(const flp_plan *plan, flp_logits_logp_forward *forward);
 
 /* What both directions demand of a kernel's manifest. FLP_INTERNAL. */
 flp_status flp_logits_logp_forward_check_manifest(const flp_manifest *manifest);

@@ -16,9 +16,9 @@ flp_logits_logp_pass flp_logits_logp_plan_pass(const flp_logits_logp_plan *plan,
 static flp_status set_up(flp_plan *common)
 {
     flp_logits_logp_plan *plan = (flp_logits_logp_plan *)(void *)common;
-    flp_status status = flp_plan_check_kernels(common, flp_logits_logp_forward_count(common), "the forward's");
+    flp_status status = flp_plan_check_kernels(common, FLP_LOGITS_LOGP_FORWARD_ROLES, FLP_LOGITS_LOGP_FORWARD_OPTIONAL_ROLES);
 
-    return status == FLP_OK ? flp_logits_logp_forward_take(common, 0, &plan->forward) : status;
+    return status == FLP_OK ? flp_logits_logp_forward_take(common, &plan->forward) : status;
 }
 
 /* Rows that no two blocks share need none. */

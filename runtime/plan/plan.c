@@ -47,31 +47,45 @@ flp_status flp_plan_check_context(const flp_plan *plan, unsigned long long cuda_
                            cuda_context, plan->device.context_id);
 }
 
-flp_status flp_plan_check_kernels(const flp_plan *plan, int count, const char *roles)
+/* roles: not empty. */
+static const char *first_word(flp_role_set roles)
 {
-    if (plan->choice.selection.count == count)
-        return FLP_OK;
-    return flp_status_fail(FLP_INTERNAL, "the generator chose %d kernels for %s, wanted %d: %s", plan->choice.selection.count,
-                           plan->operator->name, count, roles);
+    return flp_role_word((flp_role)__builtin_ctz(roles));
 }
 
-flp_status flp_plan_set_up_pass(const flp_plan *plan, const flp_operator *operator, int first, int count, flp_plan *pass)
+flp_status flp_plan_check_kernels(const flp_plan *plan, flp_role_set wanted, flp_role_set optional)
+{
+    flp_role_set chosen = 0;
+
+    for (unsigned role = 0; role < FLP_ROLES; role++)
+        chosen |= (flp_role_set)(plan->kernels[role] != NULL) << role;
+    if (wanted & ~chosen)
+        return flp_status_fail(FLP_INTERNAL, "the generator chose no kernel for the role %s of %s", first_word(wanted & ~chosen), plan->operator->name);
+    if (chosen & ~(wanted | optional))
+        return flp_status_fail(FLP_INTERNAL, "the generator chose a kernel for the role %s, which %s does not have", first_word(chosen & ~(wanted | optional)),
+                               plan->operator->name);
+    return FLP_OK;
+}
+
+flp_status flp_plan_set_up_pass(const flp_plan *plan, const flp_operator *operator, flp_role_set roles, flp_plan *pass)
 {
     pass->context = plan->context;
     pass->operator = operator;
     pass->device = plan->device;
     pass->choice.path = plan->choice.path;
-    pass->choice.selection.count = count;
-    for (int i = 0; i < count; i++)
-        pass->kernels[i] = plan->kernels[first + i];
+    for (unsigned role = 0; role < FLP_ROLES; role++)
+        pass->kernels[role] = roles >> role & 1 ? plan->kernels[role] : NULL;
     return operator->set_up(pass);
 }
 
 static flp_status set_up_gpu(flp_plan *plan)
 {
     const flp_selection *selection = &plan->choice.selection;
-    flp_status status = flp_kernel_store_get(plan->context->store, &plan->device, selection->count, selection->variant, plan->kernels);
+    const flp_kernel *kernels[FLP_ROLES];
+    flp_status status = flp_kernel_store_get(plan->context->store, &plan->device, selection->count, selection->variant, kernels);
 
+    for (int i = 0; status == FLP_OK && i < selection->count; i++)
+        plan->kernels[selection->role[i]] = kernels[i];
     if (status == FLP_OK)
         status = flp_tallies_create(&plan->tallies);
     plan->target_errors = status == FLP_OK ? flp_tally_at(plan, FLP_TALLY_TARGETS) : 0;

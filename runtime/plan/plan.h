@@ -15,7 +15,7 @@ struct flp_plan {
     const flp_operator *operator;
     flp_choice choice;
     flp_device device;                                /* GPU paths only, as the kernels */
-    const flp_kernel *kernels[FLP_SELECTION_KERNELS]; /* choice.selection.count, in the selection's order */
+    const flp_kernel *kernels[FLP_ROLES];             /* of each role; NULL where it has none */
     CUdeviceptr tallies;                              /* GPU paths: FLP_TALLIES flp_tally, the plan's own */
     CUdeviceptr target_errors;                        /* GPU paths: that of bad targets; 0 in a pass that does not count them */
     pthread_mutex_t tally_mutex;                      /* guards what follows */
@@ -47,11 +47,12 @@ flp_status flp_plan_check_operator(const flp_plan *plan, const flp_operator *ope
 /* cuda_context: the id of the current one. FLP_WRONG_CONTEXT: the plan's kernels were loaded into another. */
 flp_status flp_plan_check_context(const flp_plan *plan, unsigned long long cuda_context);
 
-/* For an operator's set_up: FLP_INTERNAL where the generator chose another number of kernels. roles: what they are, for the message. */
-/* For a plan within another: pass, of which the problem is filled in, gets what the two share, and `count` of the other's kernels from `first` on,
- * and is set up. It owns nothing. */
-flp_status flp_plan_set_up_pass(const flp_plan *plan, const flp_operator *operator, int first, int count, flp_plan *pass);
-flp_status flp_plan_check_kernels(const flp_plan *plan, int count, const char *roles);
+/* For an operator's set_up. FLP_INTERNAL: the generator chose no kernel for a role of `wanted`, or one for a role that is in neither set. */
+flp_status flp_plan_check_kernels(const flp_plan *plan, flp_role_set wanted, flp_role_set optional);
+
+/* For a plan within another: pass, of which the problem is filled in, gets what the two share, and the other's kernels of `roles`, and is set up. It
+ * owns nothing. */
+flp_status flp_plan_set_up_pass(const flp_plan *plan, const flp_operator *operator, flp_role_set roles, flp_plan *pass);
 
 /* For an operator's describe: the lines of one kernel, each beginning with its role. plan/describe.c */
 void flp_plan_describe_kernel(flp_text *text, const char *role, const flp_manifest *manifest);

@@ -45,19 +45,15 @@ static flp_status set_up(flp_plan *common)
 {
     flp_weighted_sum_backward_plan *plan = (flp_weighted_sum_backward_plan *)(void *)common;
     const int wants_x = plan->problem.grad_x != FLP_NONE, wants_w = plan->problem.grad_w != FLP_NONE;
-    const flp_kernel *const *kernel = common->kernels;
-    flp_status status = flp_plan_check_kernels(common, wants_x + 2 * wants_w, "one for grad_x, two for grad_w");
+    const flp_role_set of_x = FLP_ROLE_SET(OUTER), of_w = FLP_ROLE_SET(TILE) | FLP_ROLE_SET(COMBINE);
+    flp_status status = flp_plan_check_kernels(common, (wants_x ? of_x : 0) | (wants_w ? of_w : 0), 0);
 
-    if (status == FLP_OK && wants_x) {
-        plan->outer = *kernel++;
+    plan->outer = common->kernels[FLP_ROLE_OUTER];
+    plan->tile = common->kernels[FLP_ROLE_TILE];
+    plan->combine = common->kernels[FLP_ROLE_COMBINE];
+    if (status == FLP_OK && wants_x)
         status = check_manifest(&plan->outer->manifest, 1);
-    }
-    if (status == FLP_OK && wants_w) {
-        plan->tile = *kernel++;
-        plan->combine = *kernel++;
-        status = check_manifest(&plan->tile->manifest, 0);
-    }
-    return status;
+    return status == FLP_OK && wants_w ? check_manifest(&plan->tile->manifest, 0) : status;
 }
 
 static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)

@@ -23,7 +23,7 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
 
 unsigned flp_weighted_sum_plan_blocks(const flp_weighted_sum_plan *plan, int64_t rows)
 {
-    const flp_manifest *manifest = &plan->common.kernels[0]->manifest;
+    const flp_manifest *manifest = &plan->sum->manifest;
     const int64_t resident = (int64_t)plan->common.device.facts.multiprocessors * manifest->resident_blocks;
     const int64_t teams = divide_up(rows, manifest->block_rows);
     const int64_t blocks = clamp(divide_up(rows, ROWS_PER_BLOCK), resident, WAVES * resident);
@@ -33,12 +33,14 @@ unsigned flp_weighted_sum_plan_blocks(const flp_weighted_sum_plan *plan, int64_t
 
 static flp_status set_up(flp_plan *common)
 {
-    flp_status status = flp_plan_check_kernels(common, 1, "the sum");
+    flp_weighted_sum_plan *plan = (flp_weighted_sum_plan *)(void *)common;
+    flp_status status = flp_plan_check_kernels(common, FLP_ROLE_SET(SUM), 0);
     const flp_manifest *manifest;
 
     if (status != FLP_OK)
         return status;
-    manifest = &common->kernels[0]->manifest;
+    plan->sum = common->kernels[FLP_ROLE_SUM];
+    manifest = &plan->sum->manifest;
     if (manifest->block_rows >= 1 && manifest->resident_blocks >= 1)
         return FLP_OK;
     return flp_status_fail(FLP_INTERNAL, "manifest of %s: block_rows %d, resident_blocks %d; wanted at least 1", manifest->variant,
@@ -48,7 +50,7 @@ static flp_status set_up(flp_plan *common)
 static void write_numerics(const flp_plan *common, flp_text *text)
 {
     if (flp_plan_on_gpu(common))
-        flp_text_append(text, "%s", common->kernels[0]->manifest.numerics);
+        flp_text_append(text, "%s", flp_weighted_sum_plan_of(common)->sum->manifest.numerics);
     else
         flp_text_append(text, "%s", flp_weighted_sum_cpu_numerics());
 }
@@ -56,7 +58,7 @@ static void write_numerics(const flp_plan *common, flp_text *text)
 static void describe(const flp_plan *common, flp_text *text)
 {
     const flp_weighted_sum_plan *plan = flp_weighted_sum_plan_of(common);
-    const flp_manifest *manifest = &common->kernels[0]->manifest;
+    const flp_manifest *manifest = &plan->sum->manifest;
 
     flp_plan_describe_kernel(text, "sum", manifest);
     flp_text_append(text, "sum team: %d threads a row, %d rows a block at a time\n", manifest->threads / manifest->block_rows,

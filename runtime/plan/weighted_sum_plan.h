@@ -6,6 +6,7 @@
 typedef struct {
     flp_plan common;
     flp_weighted_sum_problem problem; /* with its defaults filled in */
+    const flp_kernel *sum;            /* GPU paths */
 } flp_weighted_sum_plan;
 
 extern const flp_operator flp_weighted_sum_operator;

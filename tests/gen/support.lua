@@ -46,6 +46,25 @@ function support.with(base, changes)
   return copy
 end
 
+-- The kernels of a selection: their variants; the one of a role; the fields of each by its role.
+function support.variants(found)
+  local variants = {}
+  for i, kernel in ipairs(found.kernels) do variants[i] = kernel.variant end
+  return variants
+end
+
+function support.variant(found, role)
+  for _, kernel in ipairs(found.kernels) do
+    if kernel.role == role then return kernel.variant end
+  end
+end
+
+function support.specs(found)
+  local specs = {}
+  for _, kernel in ipairs(found.kernels) do specs[kernel.role] = require("gen.variant").parse(kernel.variant) end
+  return specs
+end
+
 -- nil, and a reason that holds each of the texts.
 function support.assert_refused(texts, result, reason)
   luaunit.assertNil(result, "accepted; wanted: " .. table.concat(texts, " | "))

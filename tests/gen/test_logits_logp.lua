@@ -10,8 +10,10 @@ TestLogitsLogp = {}
 local function kernels(problem, capability, backend)
   local found, reason = fusedlogp.select(problem, capability or 90, backend or "auto")
   luaunit.assertNotNil(found, ("%s: %s"):format(problem, reason))
-  return found.kernels, found
+  return support.variants(found), found
 end
+
+local function variant_of(role, problem, ...) return support.variant(select(2, kernels(problem, ...)), role) end
 
 function TestLogitsLogp.test_the_forward_has_a_kernel_for_the_rows_a_combine_and_where_there_are_clusters_one_for_few_rows()
   luaunit.assertEquals(kernels "logits_logp:bf16:n4096:v131072", {
@@ -29,7 +31,7 @@ function TestLogitsLogp.test_the_kernels_follow_from_no_size_but_that_of_rows_of
       luaunit.assertEquals(kernels(("logits_logp:f32:n%d:v%d:ls2147483648"):format(n, v)), kernels "logits_logp:f32:n1:v1024")
     end
     for _, v in ipairs { 1, 512 } do
-      luaunit.assertEquals(kernels(("logits_logp:f32:n%d:v%d:ls2147483648"):format(n, v))[1], "logits_logp.f32.w8.half.sm_90a")
+      luaunit.assertEquals(variant_of("rows", ("logits_logp:f32:n%d:v%d:ls2147483648"):format(n, v)), "logits_logp.f32.w8.half.sm_90a")
     end
   end
 end
@@ -48,11 +50,13 @@ function TestLogitsLogp.test_the_widest_load_that_addresses_and_strides_allow()
     { ":v8", nil }, { ":v4", 8 }, { ":v2", 4 }, { ":v1", 2 }, { ":v8:align8", 8 }, { ":v8:align2", 2 }, { ":v1:ls8", nil }, { ":v8:ls12", 8 },
   }
   for _, case in ipairs(cases) do
-    local forward, backward = kernels("logits_logp:bf16:n1" .. case[1]), kernels("logits_logp_backward:bf16:n1" .. case[1]:gsub("ls(%d+)", "ls%1:gs%1"))
-    for _, i in ipairs { 1, 3 } do luaunit.assertEquals(variant.parse(forward[i]).vec, case[2] and 2, case[1]) end
-    luaunit.assertEquals(variant.parse(backward[1]).vec, case[2], case[1])
+    local backward = "logits_logp_backward:bf16:n1" .. case[1]:gsub("ls(%d+)", "ls%1:gs%1")
+    for _, role in ipairs { "rows", "few_rows" } do
+      luaunit.assertEquals(variant.parse(variant_of(role, "logits_logp:bf16:n1" .. case[1])).vec, case[2] and 2, case[1])
+    end
+    luaunit.assertEquals(variant.parse(variant_of("gradient", backward)).vec, case[2], case[1])
   end
-  luaunit.assertEquals(variant.parse(kernels("logits_logp_backward:bf16:n1:v8:gs12")[1]).vec, 8)
+  luaunit.assertEquals(variant.parse(variant_of("gradient", "logits_logp_backward:bf16:n1:v8:gs12")).vec, 8)
   support.assert_refused({ "multiples of 2 bytes, elements have 4" }, fusedlogp.select("logits_logp:f32:n1:v8:align2", 90, "auto"))
 end
 
@@ -72,17 +76,19 @@ function TestLogitsLogp.test_a_fused_row_takes_a_cluster_that_holds_it()
     { "bf16:n4096:v131072:gs131073", "logits_logp_fused.bf16.w4.vec2" },
   }
   for _, case in ipairs(cases) do
-    local list = kernels("logits_logp_backward:" .. case[1] .. ":fused")
-    luaunit.assertEquals(#list, 5)
-    luaunit.assertEquals(list[2], case[2] .. ".sm_90a", case[1])
+    luaunit.assertEquals(#kernels("logits_logp_backward:" .. case[1] .. ":fused"), 5)
+    luaunit.assertEquals(variant_of("fused", "logits_logp_backward:" .. case[1] .. ":fused"), case[2] .. ".sm_90a", case[1])
   end
-  luaunit.assertEquals(kernels("logits_logp_backward:bf16:n4096:v131072:fused", 90, "portable")[2], "logits_logp_fused.bf16.w4.sm_90")
+  luaunit.assertEquals(variant_of("fused", "logits_logp_backward:bf16:n4096:v131072:fused", 90, "portable"), "logits_logp_fused.bf16.w4.sm_90")
 end
 
 -- Fused or in steps, a row's results have the bits of the forward.
 function TestLogitsLogp.test_a_fused_backward_has_the_forwards_kernels_too()
-  local forward, fused = kernels "logits_logp:bf16:n1:v131072:entropy", kernels "logits_logp_backward:bf16:n1:v131072:entropy:fused"
-  luaunit.assertEquals({ fused[3], fused[4], fused[5] }, forward)
+  for _, role in ipairs { "rows", "combine", "few_rows" } do
+    local forward = variant_of(role, "logits_logp:bf16:n1:v131072:entropy")
+    luaunit.assertNotNil(forward, role)
+    luaunit.assertEquals(variant_of(role, "logits_logp_backward:bf16:n1:v131072:entropy:fused"), forward)
+  end
 end
 
 function TestLogitsLogp.test_why_a_path_is_not_taken_is_said()

@@ -15,7 +15,8 @@ local function selected(problem, capability, backend)
   local found, reason = fusedlogp.select(problem, capability, backend or "auto")
   luaunit.assertNotNil(found, ("%s on %d: %s"):format(problem, capability, reason))
   luaunit.assertEquals(#found.kernels, 2)
-  local tile, combine = variant.parse(found.kernels[1]), variant.parse(found.kernels[2])
+  local specs = support.specs(found)
+  local tile, combine = specs.tile, specs.combine
   luaunit.assertTrue(emit.check(tile))
   luaunit.assertTrue(emit.check(combine))
   luaunit.assertEquals({ combine.operator, combine.arch, combine.argmax, combine.entropy },
@@ -26,7 +27,7 @@ end
 function TestSelect.test_hopper_takes_its_own_path()
   local found, tile = selected(plain, 90)
   luaunit.assertEquals({ found.path, found.reason, tile.arch }, { "sm_90a", "", "sm_90a" })
-  luaunit.assertEquals(found.kernels, { "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a", "linear_logp_combine.bm8.sm_90a" })
+  luaunit.assertEquals(support.variants(found), { "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a", "linear_logp_combine.bm8.sm_90a" })
 end
 
 function TestSelect.test_other_devices_take_the_portable_path_and_say_why()
@@ -124,8 +125,8 @@ local rows = { 0, 1, 2, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1000, 4096, 65
 -- What decides a row's bits: the tile's width, the splits and the kernel's identity. N must not.
 local function arithmetic(problem, capability)
   local found, tile = selected(problem, capability)
-  local numerics = fusedlogp.emit(found.kernels[1], support.read_template).manifest:match("numerics ([^\n]+)")
-  return table.concat({ found.path, tile.bv, tile.s, tile.arch, numerics, found.kernels[2] }, " ")
+  local numerics = fusedlogp.emit(support.variant(found, "tile"), support.read_template).manifest:match("numerics ([^\n]+)")
+  return table.concat({ found.path, tile.bv, tile.s, tile.arch, numerics, support.variant(found, "combine") }, " ")
 end
 
 function TestSelect.test_the_bits_of_a_row_never_depend_on_n()
@@ -163,10 +164,10 @@ end
 function TestSelect.test_the_cross_entropy_is_both_passes_and_a_loss()
   local function kernels(options, capability)
     local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072" .. options, capability or 90, "auto", support.read_template))
-    return table.concat(found.kernels, " ")
+    return table.concat(support.variants(found), " ")
   end
   local function passes(forward, loss, backward)
-    local function of(problem) return table.concat(fusedlogp.select(problem, 90, "auto").kernels, " ") end
+    local function of(problem) return table.concat(support.variants(fusedlogp.select(problem, 90, "auto")), " ") end
     local text = of("linear_logp:bf16:n4096:d2048:v131072" .. forward):gsub("%.sm_90a", ".compact.sm_90a", 1)
     return ("%s token_loss.loss_%s.sm_90a %s"):format(text, loss, backward and of("linear_logp_backward:bf16:n4096:d2048:v131072" .. backward) or
                                                       "linear_logp_backward_rows.sm_90a linear_logp_backward_gather.bf16.sm_90a")
@@ -184,7 +185,7 @@ end
 function TestSelect.test_the_cross_entropy_with_room_for_a_stash()
   local function kernels(options, capability)
     local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16" .. options, capability, "auto", support.read_template))
-    return table.concat(found.kernels, " ")
+    return table.concat(support.variants(found), " ")
   end
   for capability, words in pairs {
     [80] = { tile = "bm128.bv128.s108.c1.p4", product = "bm128.bv128.c1.p4", arch = "sm_80" },
@@ -205,7 +206,7 @@ end
 function TestSelect.test_a_stash_of_a_weight_that_lies_anyhow()
   for options, vec in pairs { [""] = 16, [":ws2050"] = 4, [":align2"] = 2, [":hs2049"] = 16 } do
     local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:stash" .. options, 80, "auto", support.read_template))
-    local tile = variant.parse(found.kernels[1])
+    local tile = support.specs(found).stash_tile
     luaunit.assertEquals({ tile.operator, tile.vec or 16 }, { "linear_logp_stash", vec })
   end
 end
@@ -225,7 +226,7 @@ function TestSelect.test_the_cross_entropy_brings_any_number_of_rows_together()
       for _, n in ipairs { 1, 64, 128, 4096 } do
         local problem = ("linear_cross_entropy:%s:n%d:d2048:v131072"):format(dtype, n)
         local found = assert(fusedlogp.select(problem, capability, "auto", support.read_template))
-        luaunit.assertTrue(variant.parse(found.kernels[1]).compact, problem)
+        luaunit.assertTrue(support.specs(found).tile.compact, problem)
         luaunit.assertEquals(found.path, capability == 90 and "sm_90a" or "portable", problem)
         luaunit.assertEquals(#found.kernels, 5, problem)
       end
@@ -233,12 +234,37 @@ function TestSelect.test_the_cross_entropy_brings_any_number_of_rows_together()
   end
 end
 
+-- C finds kernels by roles: it knows all that are selected, each is selected for some problem, and none is twice in one plan.
+function TestSelect.test_roles_are_those_that_c_has()
+  local unused, known = {}, 0
+  for word in support.read_template("runtime/jit/role.h"):gmatch('%f[%w]X%([%u_]+, "([%l_]+)"%)') do unused[word], known = true, known + 1 end
+  luaunit.assertTrue(known > 1)
+  for _, problem in ipairs {
+    "linear_logp:bf16:n1:d64:v128", "linear_logp_backward:bf16:n1:d64:v128:bias_f32:gh_bf16:gw_bf16:gb_bf16:filter0.01:forward",
+    "linear_cross_entropy:bf16:n1:d64:v128", "linear_cross_entropy:bf16:n1:d64:v128:gh_bf16:stash", "logits_logp:bf16:n1:v128",
+    "logits_logp_backward:bf16:n1:v128:fused", "weighted_sum:bf16:n1:d8", "weighted_sum_backward:bf16:n1:d8:gx_bf16:gw_bf16",
+  } do
+    for _, capability in ipairs { 80, 90 } do
+      local seen = {}
+      for _, kernel in ipairs(fusedlogp.select(problem, capability, "auto", support.read_template).kernels) do
+        luaunit.assertNil(seen[kernel.role], problem)
+        seen[kernel.role] = true
+      end
+      for role in pairs(seen) do
+        luaunit.assertNotNil(unused[role], ("%s: %s is none of C's roles"):format(problem, role))
+        unused[role] = false
+      end
+    end
+  end
+  for role, is_unused in pairs(unused) do luaunit.assertFalse(is_unused, role) end
+end
+
 -- Where one pass has no kernels on a path, neither takes it.
 function TestSelect.test_both_passes_take_one_path()
   local found = fusedlogp.select("linear_cross_entropy:f32:n4096:d2048:v131072:gh_f32", 90, "auto", support.read_template)
   luaunit.assertEquals(found.path, "portable")
   luaunit.assertStrContains(found.reason, "WGMMA reads tf32 only along D")
-  for _, kernel in ipairs(found.kernels) do luaunit.assertEquals(variant.parse(kernel).arch, "sm_90") end
+  for _, kernel in ipairs(found.kernels) do luaunit.assertEquals(variant.parse(kernel.variant).arch, "sm_90") end
   support.assert_refused({ "not sm_90a", "not portable" },
                          fusedlogp.select("linear_cross_entropy:f32:n1:d8:v8:gh_f32", 75, "auto", support.read_template))
 end

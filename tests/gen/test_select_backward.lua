@@ -10,36 +10,54 @@ TestSelectBackward = {}
 
 local plain = "linear_logp_backward:bf16:n4096:d2048:v131072"
 
--- The selection, and its kernels' specs.
+-- The selection, and its kernels' fields by their roles.
 local function selected(problem, capability, backend)
   local found, reason = fusedlogp.select(problem, capability, backend or "auto")
   luaunit.assertNotNil(found, ("%s on %d: %s"):format(problem, capability, reason))
-  local specs = {}
-  for i, text in ipairs(found.kernels) do
-    specs[i] = variant.parse(text)
-    luaunit.assertTrue(emit.check(specs[i]), text)
-    luaunit.assertEquals(specs[i].arch, specs[1].arch)
+  local specs = support.specs(found)
+  for role, spec in pairs(specs) do
+    luaunit.assertTrue(emit.check(spec), role)
+    luaunit.assertEquals(spec.arch, specs.valid_rows.arch)
   end
   return found, specs
 end
 
-local function operators(specs)
-  local names = {}
-  for i, spec in ipairs(specs) do names[i] = (spec.operator:gsub("^linear_logp_", ""):gsub("^backward_", "")) end
-  return table.concat(names, " ")
+-- "role operator" of each kernel.
+local function kernels_of(problem, capability)
+  local words = {}
+  for _, kernel in ipairs(selected(problem, capability).kernels) do
+    words[#words + 1] = ("%s %s"):format(kernel.role, variant.parse(kernel.variant).operator)
+  end
+  return words
 end
 
--- KEEP IN STEP: backward kernels (runtime/plan/linear_logp_backward_plan.c).
-function TestSelectBackward.test_each_gradient_brings_its_kernels_in_the_plan_s_order()
-  local always = "rows gather grad_logits"
+-- What is counted of a filter is where it passes over blocks.
+function TestSelectBackward.test_each_gradient_brings_its_kernels()
+  local always = { "valid_rows linear_logp_backward_rows", "gather linear_logp_backward_gather", "logit_gradients linear_logp_grad_logits" }
+  local hidden = { "hidden_product matrix_product", "hidden_finish linear_logp_backward_finish" }
+  local weight = { "weight_product matrix_product", "target_order linear_logp_backward_terms" }
+  local bias, filter = { "bias linear_logp_backward_bias" }, { "filter linear_logp_backward_filter" }
   for _, capability in ipairs { 80, 90 } do
+    local counted = capability == 90 and filter or {}
     for options, wanted in pairs {
-      [":gh_f32"] = always .. " matrix_product finish",
-      [":gw_bf16"] = always .. " matrix_product terms",
-      [":bias_f32:gb_f32"] = always .. " bias",
-      [":bias_f32:gh_bf16:gw_bf16:gb_f16"] = always .. " matrix_product finish matrix_product terms bias",
+      [":gh_f32"] = { always, hidden }, [":gw_bf16"] = { always, weight }, [":bias_f32:gb_f32"] = { always, bias },
+      [":bias_f32:gh_bf16:gw_bf16:gb_f16"] = { always, hidden, weight, bias }, [":gh_bf16:filter0.01"] = { always, hidden, counted },
+      [":bias_f32:gh_bf16:gw_bf16:gb_f16:filter0.01"] = { always, hidden, weight, bias, counted },
     } do
-      luaunit.assertEquals(operators(select(2, selected(plain .. options, capability))), wanted)
+      local words = {}
+      for _, part in ipairs(wanted) do table.move(part, 1, #part, #words + 1, words) end
+      luaunit.assertItemsEquals(kernels_of(plain .. options, capability), words)
+    end
+  end
+end
+
+-- With its forward, linear_logp's, too.
+function TestSelectBackward.test_a_forward_leaves_a_stash_where_there_is_room()
+  for _, capability in ipairs { 80, 90 } do
+    for options, tile in pairs { [":forward"] = "tile", [":forward:stash"] = "stash_tile", [":forward:stash:direct"] = "stash_tile" } do
+      local _, specs = selected(plain .. ":gh_bf16" .. options, capability)
+      luaunit.assertEquals({ specs[tile].operator, specs.combine.operator, specs[tile == "tile" and "stash_tile" or "tile"] },
+                           { tile == "tile" and "linear_logp" or "linear_logp_stash", "linear_logp_combine" })
     end
   end
 end
@@ -47,7 +65,7 @@ end
 function TestSelectBackward.test_hopper_takes_its_own_kernels()
   local found = selected(plain .. ":gh_bf16:gw_f32:acc_weight", 90)
   luaunit.assertEquals({ found.path, found.reason }, { "sm_90a", "" })
-  luaunit.assertEquals(found.kernels, {
+  luaunit.assertEquals(support.variants(found), {
     "linear_logp_backward_rows.sm_90a",
     "linear_logp_backward_gather.bf16.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.sm_90a",
@@ -61,7 +79,7 @@ end
 function TestSelectBackward.test_other_devices_take_the_portable_kernels_and_say_why()
   for _, capability in ipairs { 80, 86, 87, 89, 100, 103, 110, 120, 121 } do
     local found, specs = selected(plain .. ":gh_bf16:gw_bf16", capability)
-    luaunit.assertEquals({ found.path, specs[1].arch }, { "portable", "sm_" .. capability })
+    luaunit.assertEquals({ found.path, specs.gather.arch }, { "portable", "sm_" .. capability })
     luaunit.assertEquals(found.reason,
                          ("not sm_90a: compute capability %d.%d has no WGMMA"):format(capability // 10, capability % 10))
   end
@@ -73,10 +91,12 @@ end
 function TestSelectBackward.test_fp32_on_hopper_takes_the_portable_kernels()
   for _, options in ipairs { "", ":dv", ":exact", ":dv:exact" } do
     local found, specs = selected("linear_logp_backward:f32:n100:d512:v1024:gh_f32:gw_f32" .. options, 90)
-    luaunit.assertEquals({ found.path, specs[1].arch }, { "portable", "sm_90" })
+    luaunit.assertEquals({ found.path, specs.gather.arch }, { "portable", "sm_90" })
     luaunit.assertEquals(found.reason,
                          "not sm_90a: the gradients' products read fp32 across D, and WGMMA reads tf32 only along D")
-    for _, i in ipairs { 3, 4, 6 } do luaunit.assertEquals(specs[i].exact, options:find("exact") and true or nil) end
+    for _, role in ipairs { "logit_gradients", "hidden_product", "weight_product" } do
+      luaunit.assertEquals(specs[role].exact, options:find("exact") and true or nil)
+    end
   end
 end
 
@@ -99,7 +119,7 @@ function TestSelectBackward.test_the_weight_s_alignment_decides_path_and_copies(
   for _, case in ipairs(alignments) do
     local problem = ("linear_logp_backward:%s:n1000%s:gh_f32"):format(case[1], case[2])
     local found, specs = selected(problem, 90)
-    luaunit.assertEquals({ problem, specs[3].vec, specs[4].vec }, { problem, case[3], case[3] })
+    luaunit.assertEquals({ problem, specs.logit_gradients.vec, specs.hidden_product.vec }, { problem, case[3], case[3] })
     luaunit.assertEquals(found.path, (case[3] or case[1] == "f32") and "portable" or "sm_90a", problem)
     if case[3] and case[1] ~= "f32" then
       luaunit.assertEquals(found.reason,
@@ -123,7 +143,7 @@ end
 function TestSelectBackward.test_grad_weight_s_alignment_decides_the_path()
   for options, bytes in pairs { [":gw_bf16:gws2050"] = 4, [":gw_f32:gws2049"] = 4, [":gw_f32:gws2050"] = 8 } do
     local found, specs = selected(plain .. options, 90)
-    luaunit.assertEquals({ found.path, specs[3].vec, specs[4].vec }, { "portable" })
+    luaunit.assertEquals({ found.path, specs.logit_gradients.vec, specs.weight_product.vec }, { "portable" })
     luaunit.assertEquals(found.reason,
                          "not sm_90a: TMA wants addresses and row strides in multiples of 16 bytes; grad_weight's are multiples of " .. bytes)
   end
@@ -142,18 +162,19 @@ function TestSelectBackward.test_each_option_reaches_its_kernel()
   for _, capability in ipairs { 80, 90 } do
     local _, specs = selected("linear_logp_backward:f16:n1:d64:v128:dv:bias_f32:softcap30:gh_bf16:gw_f32:gb_f16:acc_hidden:acc_weight:acc_bias" ..
                               ":g_lse:g_entropy", capability)
-    local gather, logits, hidden, finish, weight, terms, bias = table.unpack(specs, 2)
+    local gather, logits, hidden, finish = specs.gather, specs.logit_gradients, specs.hidden_product, specs.hidden_finish
+    local weight, bias = specs.weight_product, specs.bias
     luaunit.assertEquals({ gather.dtype, logits.dtype, hidden.dtype, weight.dtype, bias.dtype }, { "f16", "f16", "f16", "f16", "f16" })
     luaunit.assertEquals({ logits.d, logits.dv, logits.bias, logits.softcap, logits.entropy }, { 64, true, "f32", true, true })
     -- sums += dlogit . weight^T, where the weight is [D, V]; and grad_weight [D, V] += hidden^T . dlogit
     luaunit.assertEquals({ hidden.km or false, hidden.kn or false, hidden.out, hidden.adds }, { false, false, "f32", true })
     luaunit.assertEquals({ weight.km, weight.kn, weight.out, weight.adds }, { true, true, "f32", true })
     -- The targets' own derivatives: grad_weight's columns are the vocabulary's here; grad_hidden's sums take theirs at the end.
-    luaunit.assertEquals({ hidden.terms or "none", finish.weight, finish.dv, weight.terms, terms.operator },
+    luaunit.assertEquals({ hidden.terms or "none", finish.weight, finish.dv, weight.terms, specs.target_order.operator },
                          { "none", "f16", true, "across", "linear_logp_backward_terms" })
     luaunit.assertEquals({ finish.out, finish.adds, bias.out, bias.adds }, { "bf16", true, "f16", true })
     _, specs = selected("linear_logp_backward:f16:n1:d64:v128:bias_f32:gh_f16:gw_f16:gb_f16", capability)
-    gather, logits, hidden, finish, weight, bias = table.unpack(specs, 2)
+    logits, hidden, finish, weight, bias = specs.logit_gradients, specs.hidden_product, specs.hidden_finish, specs.weight_product, specs.bias
     luaunit.assertEquals({ hidden.km or false, hidden.kn, hidden.adds }, { false, true, true }) -- sums += dlogit . weight
     luaunit.assertEquals({ logits.softcap, logits.entropy, finish.adds, weight.adds, bias.adds }, {})
   end
@@ -167,8 +188,8 @@ function TestSelectBackward.test_the_bits_of_grad_hidden_never_depend_on_n()
       for _, n in ipairs { 1, 64, 65, 128, 129, 4096, 1 << 31 } do
         local found = selected(("linear_logp_backward:%s:n%d:d2304:v256000:gh_f32"):format(dtype, n), capability)
         local now = found.path
-        for _, i in ipairs { 3, 4 } do
-          now = now .. " " .. fusedlogp.emit(found.kernels[i], support.read_template).manifest:match("numerics ([^\n]+)")
+        for _, role in ipairs { "logit_gradients", "hidden_product" } do
+          now = now .. " " .. fusedlogp.emit(support.variant(found, role), support.read_template).manifest:match("numerics ([^\n]+)")
         end
         seen = seen or now
         luaunit.assertEquals(now, seen)
@@ -182,7 +203,9 @@ function TestSelectBackward.test_tiles_follow_the_rows_of_what_is_written()
   local function tiles_at(n, capability)
     local _, specs = selected(("linear_logp_backward:bf16:n%d:d2048:v131072:gh_bf16:gw_bf16"):format(n), capability)
     local texts = {}
-    for i, at in ipairs { 3, 4, 6 } do texts[i] = ("bm%d c%d"):format(specs[at].bm, specs[at].cluster) end
+    for i, role in ipairs { "logit_gradients", "hidden_product", "weight_product" } do
+      texts[i] = ("bm%d c%d"):format(specs[role].bm, specs[role].cluster)
+    end
     return texts
   end
   luaunit.assertEquals(tiles_at(64, 90), { "bm64 c1", "bm64 c1", "bm128 c2" })

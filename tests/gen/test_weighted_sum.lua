@@ -14,14 +14,14 @@ local function selected(problem, capability, backend)
   return found
 end
 
-local function kernels(problem, capability) return selected(problem, capability).kernels end
+local function kernels(problem, capability) return support.variants(selected(problem, capability)) end
 
 local function numerics(text) return (fusedlogp.emit(text, support.read_template).manifest:match("\nnumerics ([^\n]*)")) end
 
 function TestWeightedSum.test_the_sum_has_one_kernel_for_all_devices()
   for capability, arch in pairs { [80] = "sm_80", [89] = "sm_89", [90] = "sm_90", [100] = "sm_100" } do
     local found = selected("weighted_sum:bf16:n65536:d4096", capability)
-    luaunit.assertEquals(found.kernels, { "weighted_sum.bf16.w_bf16.y_bf16.t128." .. arch })
+    luaunit.assertEquals(support.variants(found), { "weighted_sum.bf16.w_bf16.y_bf16.t128." .. arch })
     luaunit.assertEquals(found.path, "portable")
     luaunit.assertStrContains(found.reason, "not sm_90a: weighted_sum has one kernel for all GPUs")
   end
@@ -68,8 +68,7 @@ function TestWeightedSum.test_loads_are_as_wide_as_x_allows()
   support.assert_refused({ "x is aligned to 2 bytes, elements have 4" }, fusedlogp.select("weighted_sum:f32:n1:d64:align2", 90, "auto"))
 end
 
--- KEEP IN STEP: weighted_sum_backward kernels (runtime/plan/weighted_sum_backward_plan.c).
-function TestWeightedSum.test_each_gradient_brings_its_kernels_in_the_plan_s_order()
+function TestWeightedSum.test_each_gradient_brings_its_kernels()
   local problem = "weighted_sum_backward:bf16:n4096:d4096"
   luaunit.assertEquals(kernels(problem .. ":gx_f32:gw_bf16", 80), {
     "weighted_sum_outer.f32.w_bf16.g_bf16.sm_80", "weighted_sum_tile.bf16.g_bf16.gw_bf16.sm_80", "weighted_sum_combine.gw_bf16.sm_80",
@@ -79,12 +78,10 @@ function TestWeightedSum.test_each_gradient_brings_its_kernels_in_the_plan_s_ord
 end
 
 function TestWeightedSum.test_each_gradient_s_accesses_are_as_wide_as_its_own_array_allows()
-  local specs = {}
-  for i, text in ipairs(kernels "weighted_sum_backward:bf16:n9:d64:align4:xs66:gxs72:gx_bf16:gw_bf16") do specs[i] = variant.parse(text) end
-  luaunit.assertEquals({ specs[1].vec, specs[2].vec }, { 4, 4 })
-  specs = {}
-  for i, text in ipairs(kernels "weighted_sum_backward:bf16:n9:d64:xs65:gxs68:gx_bf16:gw_bf16") do specs[i] = variant.parse(text) end
-  luaunit.assertEquals({ specs[1].vec, specs[2].vec }, { 8, 2 })
+  local specs = support.specs(selected "weighted_sum_backward:bf16:n9:d64:align4:xs66:gxs72:gx_bf16:gw_bf16")
+  luaunit.assertEquals({ specs.outer.vec, specs.tile.vec }, { 4, 4 })
+  specs = support.specs(selected "weighted_sum_backward:bf16:n9:d64:xs65:gxs68:gx_bf16:gw_bf16")
+  luaunit.assertEquals({ specs.outer.vec, specs.tile.vec }, { 8, 2 })
 end
 
 -- Only the combine differs: its launch overlaps the tiles' end.
@@ -97,7 +94,7 @@ function TestWeightedSum.test_hopper_is_chosen_for_grad_w_alone()
     luaunit.assertEquals(found.path, "portable")
     luaunit.assertStrContains(found.reason, case[3])
   end
-  luaunit.assertEquals(selected("weighted_sum_backward:f32:n9:d64:gw_f32", 90, "portable").kernels[1], "weighted_sum_tile.f32.g_f32.gw_f32.sm_90")
+  luaunit.assertEquals(support.variant(selected("weighted_sum_backward:f32:n9:d64:gw_f32", 90, "portable"), "tile"), "weighted_sum_tile.f32.g_f32.gw_f32.sm_90")
 end
 
 -- What a prebuild compiles is what selection asks for later.

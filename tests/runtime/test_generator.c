@@ -104,6 +104,8 @@ static void the_embedded_generator_selects_and_emits(void **state)
     assert_string_equal("sm_90a", selection.path);
     assert_string_equal("", selection.reason);
     assert_int_equal(2, selection.count);
+    assert_int_equal(FLP_ROLE_TILE, selection.role[0]);
+    assert_int_equal(FLP_ROLE_COMBINE, selection.role[1]);
     assert_succeeds(flp_generator_emit(generator, selection.variant[0], &tile));
     assert_succeeds(flp_generator_emit(generator, selection.variant[1], &combine));
     assert_string_equal(selection.variant[0], tile.manifest.variant);
@@ -255,11 +257,33 @@ static void lua_errors_are_internal_and_say_where(void **state)
     assert_fails(FLP_INTERNAL, flp_generator_list(generator, "sm_80", NULL, NULL, &variants), "item 1: got table");
     create_with("function m.select() return { path = 'sm_90a', reason = '', kernels = {} } end\n"
                 "function m.emit() return { source = 's', manifest = 'nonsense' } end");
-    assert_fails(FLP_INTERNAL, flp_generator_select(generator, problem, 90, "auto", &selection), "kernels: got 0, wanted 1 .. 12");
+    assert_fails(FLP_INTERNAL, flp_generator_select(generator, problem, 90, "auto", &selection), "kernels: got 0, wanted 1 .. ");
     assert_fails(FLP_INTERNAL, flp_generator_emit(generator, "v", &emitted), "");
     assert_null(emitted.source);
-    create_with("function m.select() return { path = 'a path that is far too long', reason = '', kernels = { 'k' } } end");
+    create_with("function m.select() return { path = 'a path that is far too long', reason = '', kernels = { { role = 'tile', variant = 'k' } } } end");
     assert_fails(FLP_INTERNAL, flp_generator_select(generator, problem, 90, "auto", &selection), "path: got 27 characters");
+}
+
+static void selecting_fails(const char *kernels, const char *part)
+{
+    flp_selection selection;
+    char lua[256];
+
+    snprintf(lua, sizeof(lua), "function m.select() return { path = 'sm_90a', reason = '', kernels = { %s } } end", kernels);
+    create_with(lua);
+    assert_fails(FLP_INTERNAL, flp_generator_select(generator, problem, 90, "auto", &selection), part);
+}
+
+static void each_kernel_has_a_role_of_its_own(void **state)
+{
+    (void)state;
+    selecting_fails("'k'", "kernels: got string, wanted a table each");
+    selecting_fails("{ variant = 'k' }", "role: got nil, wanted a string");
+    selecting_fails("{ role = 'tile' }", "variant: got nil, wanted a string");
+    selecting_fails("{ role = 'tile', variant = ('k'):rep(192) }", "variant: got 192 characters, wanted fewer than 192");
+    selecting_fails("{ role = 'tile', variant = 'a' }, { role = 'til', variant = 'b' }", "b: there is no role \"til\"");
+    selecting_fails("{ role = 'tile', variant = 'a' }, { role = 'sum', variant = 'b' }, { role = 'tile', variant = 'c' }",
+                    "c: the role \"tile\" has a kernel already, a");
 }
 
 static void the_sandbox_only_computes(void **state)
@@ -356,6 +380,7 @@ int main(void)
         TEST(the_embedded_digest_is_that_of_the_embedded_files),
         TEST(a_directory_without_sources_is_an_error),
         TEST(lua_errors_are_internal_and_say_where),
+        TEST(each_kernel_has_a_role_of_its_own),
         TEST(the_sandbox_only_computes),
         TEST(templates_are_read_by_name_and_nothing_else_is),
         TEST(running_out_of_memory_is_told_and_survived),

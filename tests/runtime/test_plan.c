@@ -88,55 +88,114 @@ static void what_stops_a_plan_is_its_status_and_nothing_stays(void **state)
     assert_int_equal(0, counters.plans);
 }
 
-/* The library's own generator, but for one kernel more in each choice. */
-static void write_other_generator(const char *directory)
+/* The library's own generator, but for what `change` does to a choice's kernels, the first of which is `first`. */
+static void write_other_generator(const char *directory, const char *change)
 {
     static const char other[] = "local real = require 'gen.real'\n"
                                 "local select = real.select\n"
                                 "function real.select(...)\n"
                                 "  local chosen, reason = select(...)\n"
-                                "  if chosen then table.insert(chosen.kernels, chosen.kernels[1]) end\n"
+                                "  local kernels, first = chosen.kernels, chosen.kernels[1]\n"
+                                "  local other = first.role == 'sum' and 'outer' or 'sum' -- a role that the operator does not have\n"
+                                "  %s\n"
                                 "  return chosen, reason\n"
                                 "end\n"
                                 "return real\n";
     const char *source = getenv("FUSEDLOGP_SRCDIR");
-    char command[4096];
+    char command[4096], lua[1024];
 
     snprintf(command, sizeof(command), "cd '%s' && cp -R gen templates '%s' && cd '%s/gen' && mv fusedlogp.lua real.lua", source ? source : ".", directory,
              directory);
     assert_int_equal(0, system(command));
-    fake_directory_write(fake_directory_path(directory, "gen/fusedlogp.lua"), other, strlen(other));
+    snprintf(lua, sizeof(lua), other, change);
+    fake_directory_write(fake_directory_path(directory, "gen/fusedlogp.lua"), lua, strlen(lua));
 }
 
-static void other_kernels_than_an_operator_has_are_refused(void **state)
+static void start_with_other_generator(const char *change)
 {
     const char *directory = fake_directory_make();
+
+    write_other_generator(directory, change);
+    setenv("FUSEDLOGP_SOURCE_DIR", directory, 1);
+    start_with(0);
+    unsetenv("FUSEDLOGP_SOURCE_DIR");
+    fake_directory_remove(directory);
+}
+
+static void a_plan_fails(const char *text, const char *part)
+{
     flp_linear_logp_backward_problem backward;
     flp_linear_cross_entropy_problem loss;
     flp_logits_logp_problem logits;
     flp_logits_logp_backward_problem logits_backward;
     flp_weighted_sum_problem sum;
     flp_weighted_sum_backward_problem sum_backward;
+    flp_status status;
+
+    if (flp_linear_logp_problem_parse(text, &problem) == FLP_OK)
+        status = flp_linear_logp_plan_create(context, &problem, &plan);
+    else if (flp_linear_logp_backward_problem_parse(text, &backward) == FLP_OK)
+        status = flp_linear_logp_backward_plan_create(context, &backward, &plan);
+    else if (flp_linear_cross_entropy_problem_parse(text, &loss) == FLP_OK)
+        status = flp_linear_cross_entropy_plan_create(context, &loss, &plan);
+    else if (flp_logits_logp_problem_parse(text, &logits) == FLP_OK)
+        status = flp_logits_logp_plan_create(context, &logits, &plan);
+    else if (flp_logits_logp_backward_problem_parse(text, &logits_backward) == FLP_OK)
+        status = flp_logits_logp_backward_plan_create(context, &logits_backward, &plan);
+    else if (flp_weighted_sum_problem_parse(text, &sum) == FLP_OK)
+        status = flp_weighted_sum_plan_create(context, &sum, &plan);
+    else if (flp_weighted_sum_backward_problem_parse(text, &sum_backward) == FLP_OK)
+        status = flp_weighted_sum_backward_plan_create(context, &sum_backward, &plan);
+    else
+        fail_msg("%s: no problem", text);
+    assert_fails(FLP_INTERNAL, status, part);
+}
+
+static const char *const operators[][3] = { /* a problem, the role of its first kernel, the operator that looks for it */
+    { "linear_logp:bf16:n64:d64:v1000", "tile", "linear_logp" },
+    { "linear_logp_backward:bf16:n64:d64:v1000:gh_bf16", "valid_rows", "linear_logp_backward" },
+    { "linear_logp_backward:bf16:n64:d64:v1000:gh_bf16:forward", "stash_tile", "linear_logp" },
+    { "linear_cross_entropy:bf16:n64:d64:v1000:gh_bf16", "stash_tile", "linear_logp" },
+    { "linear_cross_entropy:bf16:n64:d64:v1000", "tile", "linear_logp" },
+    { "logits_logp:bf16:n64:v1000", "rows", "logits_logp" },
+    { "logits_logp_backward:bf16:n64:v1000:fused", "gradient", "logits_logp_backward" },
+    { "weighted_sum:bf16:n64:d1000", "sum", "weighted_sum" },
+    { "weighted_sum_backward:bf16:n64:d1000:gx_bf16:gw_bf16", "outer", "weighted_sum_backward" },
+};
+
+static void a_role_without_a_kernel_is_named(void **state)
+{
+    char part[128];
 
     (void)state;
-    write_other_generator(directory);
-    setenv("FUSEDLOGP_SOURCE_DIR", directory, 1);
-    start_with(0);
-    unsetenv("FUSEDLOGP_SOURCE_DIR");
-    assert_succeeds(flp_linear_logp_backward_problem_parse("linear_logp_backward:bf16:n64:d64:v1000:gh_bf16", &backward));
-    assert_succeeds(flp_linear_cross_entropy_problem_parse("linear_cross_entropy:bf16:n64:d64:v1000:gh_bf16", &loss));
-    assert_succeeds(flp_logits_logp_problem_parse("logits_logp:bf16:n64:v1000", &logits));
-    assert_succeeds(flp_logits_logp_backward_problem_parse("logits_logp_backward:bf16:n64:v1000", &logits_backward));
-    assert_succeeds(flp_weighted_sum_problem_parse("weighted_sum:bf16:n64:d1000", &sum));
-    assert_succeeds(flp_weighted_sum_backward_problem_parse("weighted_sum_backward:bf16:n64:d1000:gx_bf16", &sum_backward));
-    assert_fails(FLP_INTERNAL, flp_linear_logp_plan_create(context, &problem, &plan), "the generator chose 3 kernels");
-    assert_fails(FLP_INTERNAL, flp_linear_logp_backward_plan_create(context, &backward, &plan), "the generator chose");
-    assert_fails(FLP_INTERNAL, flp_linear_cross_entropy_plan_create(context, &loss, &plan), "the generator chose");
-    assert_fails(FLP_INTERNAL, flp_logits_logp_plan_create(context, &logits, &plan), "the generator chose");
-    assert_fails(FLP_INTERNAL, flp_logits_logp_backward_plan_create(context, &logits_backward, &plan), "the generator chose");
-    assert_fails(FLP_INTERNAL, flp_weighted_sum_plan_create(context, &sum, &plan), "the generator chose 2 kernels");
-    assert_fails(FLP_INTERNAL, flp_weighted_sum_backward_plan_create(context, &sum_backward, &plan), "the generator chose");
-    fake_directory_remove(directory);
+    start_with_other_generator("if #kernels > 1 then table.remove(kernels, 1) else first.role = other end");
+    for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
+        /* Without its own tile a forward has the other kind's. */
+        const char *role = strcmp(operators[i][1], "stash_tile") == 0 ? "tile" : operators[i][1];
+        snprintf(part, sizeof(part), "the generator chose no kernel for the role %s of %s", role, operators[i][2]);
+        a_plan_fails(operators[i][0], part);
+    }
+}
+
+static void a_role_that_an_operator_does_not_have_is_named(void **state)
+{
+    char part[128];
+
+    (void)state;
+    start_with_other_generator("kernels[#kernels + 1] = { role = other, variant = first.variant }");
+    for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
+        snprintf(part, sizeof(part), "the generator chose a kernel for the role %s, which ", strcmp(operators[i][1], "sum") == 0 ? "outer" : "sum");
+        a_plan_fails(operators[i][0], part);
+    }
+}
+
+/* Of a forward that may leave a stash, one of the two kinds of tile is chosen. */
+static void two_tiles_are_refused(void **state)
+{
+    (void)state;
+    start_with_other_generator("kernels[#kernels + 1] = { role = first.role == 'tile' and 'stash_tile' or 'tile', variant = first.variant }");
+    a_plan_fails("linear_logp:bf16:n64:d64:v1000", "for the role tile, which linear_logp does not have");
+    a_plan_fails("linear_cross_entropy:bf16:n64:d64:v1000:gh_bf16", "for the role tile, which linear_logp does not have");
 }
 
 static void a_plan_describes_itself_line_by_line(void **state)
@@ -441,7 +500,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(missing_pointers_are_named),
         TEST(what_stops_a_plan_is_its_status_and_nothing_stays),
-        TEST(other_kernels_than_an_operator_has_are_refused),
+        TEST(a_role_without_a_kernel_is_named),
+        TEST(a_role_that_an_operator_does_not_have_is_named),
+        TEST(two_tiles_are_refused),
         TEST(a_plan_describes_itself_line_by_line),
         TEST(a_fused_backward_of_logits_describes_its_cluster),
         TEST(the_numerics_depend_on_the_vocabulary_and_not_on_rows_or_device_size),
