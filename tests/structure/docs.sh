@@ -25,10 +25,12 @@ done
 chmod -R u+w "$tree"
 ln -s "$build" "$tree/build"
 
-program() { # NAME COMMAND ARGUMENT...: a program of this name in front of all others
+# A program of this name in front of all others. It runs with the path as it is now: a compiler's cache looks there for the compiler, and must not find
+# this one.
+program() { # NAME COMMAND ARGUMENT...
     path=$work/bin/$1
     shift
-    { echo '#!/bin/sh'; echo "exec $* \"\$@\""; } >"$path"
+    { echo '#!/bin/sh'; echo "PATH='$PATH'"; echo "exec $* \"\$@\""; } >"$path"
     chmod +x "$path"
 }
 resolved() { # COMMAND ARGUMENT...: with the path of what it is now
