@@ -2,31 +2,44 @@
 #include "cpu/microkernel.h"
 #include "cpu/row_statistics.h"
 
+/* A fused operation rounds once and gives other bits, so it is asked for by name: whether a compiler fuses w * x + sum depends on how it was called. */
+#ifdef __x86_64__
+#include <immintrin.h>
+#elif defined(__ARM_FEATURE_FMA)
+#include <arm_neon.h>
+#endif
+
 /* ---- any processor: vectors of 16 bytes ---- */
+
+#if defined(__x86_64__) && defined(__FMA__)
+#define ANY_ARITHMETIC "fma"
+#define ANY_MULTIPLY_ADD(w, row, sum) (flp_float4) _mm_fmadd_ps(_mm_set1_ps(w), (__m128)(row), (__m128)(sum))
+#elif defined(__ARM_FEATURE_FMA)
+#define ANY_ARITHMETIC "fma"
+#define ANY_MULTIPLY_ADD(w, row, sum) (flp_float4) vfmaq_n_f32((float32x4_t)(sum), (float32x4_t)(row), w)
+#else
+#define ANY_ARITHMETIC "multiply-add"
+#define ANY_MULTIPLY_ADD(w, row, sum) ((sum) + (w) * (row))
+#endif
 
 #define MICROKERNEL any_several
 #define VECTOR flp_float4
 #define ENTRIES 3
 #define TARGET
+#define MULTIPLY_ADD ANY_MULTIPLY_ADD
 #include "cpu/microkernel_body.h"
 
 #define MICROKERNEL any_single
 #define VECTOR flp_float4
 #define ENTRIES 1
 #define TARGET
+#define MULTIPLY_ADD ANY_MULTIPLY_ADD
 #include "cpu/microkernel_body.h"
 
 static int always(void)
 {
     return 1;
 }
-
-/* Whether the compiler fuses w * x + sum, where the target lets it. */
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-#define ANY_ARITHMETIC "fma"
-#else
-#define ANY_ARITHMETIC "multiply-add"
-#endif
 
 #ifdef __x86_64__
 typedef float float8 __attribute__((vector_size(32)));
@@ -38,12 +51,14 @@ typedef float float16 __attribute__((vector_size(64)));
 #define VECTOR float8
 #define ENTRIES 6
 #define TARGET __attribute__((target("avx2,fma")))
+#define MULTIPLY_ADD(w, row, sum) (float8) _mm256_fmadd_ps(_mm256_set1_ps(w), (__m256)(row), (__m256)(sum))
 #include "cpu/microkernel_body.h"
 
 #define MICROKERNEL avx2_single
 #define VECTOR float8
 #define ENTRIES 1
 #define TARGET __attribute__((target("avx2,fma")))
+#define MULTIPLY_ADD(w, row, sum) (float8) _mm256_fmadd_ps(_mm256_set1_ps(w), (__m256)(row), (__m256)(sum))
 #include "cpu/microkernel_body.h"
 
 static int has_avx2(void)
@@ -57,12 +72,14 @@ static int has_avx2(void)
 #define VECTOR float16
 #define ENTRIES 12
 #define TARGET __attribute__((target("avx512f")))
+#define MULTIPLY_ADD(w, row, sum) (float16) _mm512_fmadd_ps(_mm512_set1_ps(w), (__m512)(row), (__m512)(sum))
 #include "cpu/microkernel_body.h"
 
 #define MICROKERNEL avx512_single
 #define VECTOR float16
 #define ENTRIES 1
 #define TARGET __attribute__((target("avx512f")))
+#define MULTIPLY_ADD(w, row, sum) (float16) _mm512_fmadd_ps(_mm512_set1_ps(w), (__m512)(row), (__m512)(sum))
 #include "cpu/microkernel_body.h"
 
 static int has_avx512(void)

@@ -1,7 +1,7 @@
 /* Body of one microkernel, included once for each vector width and number of entries. No include guard.
  *
  * MICROKERNEL: the function's name. VECTOR: a vector type of floats. ENTRIES: accumulators are ENTRIES x 16 floats, which must
- * fit the registers beside one row of hidden. TARGET: its attributes. The loops of constant length are unrolled for the
+ * fit the registers beside one row of hidden. TARGET: its attributes. MULTIPLY_ADD(w, row, sum): sum + w row. The loops of constant length are unrolled for the
  * accumulators to become registers. */
 #define VECTORS (FLP_LANES * (int)sizeof(float) / (int)sizeof(VECTOR))
 
@@ -21,7 +21,7 @@ TARGET static void MICROKERNEL(int64_t depth, const float *hidden, const float *
         for (int e = 0; e < ENTRIES; e++) {
             float w = entry[e][k * depth_stride];
 #pragma GCC unroll 16
-            for (int j = 0; j < VECTORS; j++) sum[e][j] += w * row[j];
+            for (int j = 0; j < VECTORS; j++) sum[e][j] = MULTIPLY_ADD(w, row[j], sum[e][j]);
         }
     }
 
@@ -41,3 +41,4 @@ TARGET static void MICROKERNEL(int64_t depth, const float *hidden, const float *
 #undef VECTOR
 #undef ENTRIES
 #undef TARGET
+#undef MULTIPLY_ADD

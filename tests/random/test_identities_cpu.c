@@ -22,5 +22,7 @@ int main(int argc, char **argv)
         return 77;
     const flp_random_machine machine = flp_random_cpu_machine();
 
-    return machine.context ? flp_random_identities_main(&machine, argc, argv) : 1;
+    const int code = machine.context ? flp_random_identities_main(&machine, argc, argv) : 1;
+    flp_context_destroy(machine.context);
+    return code;
 }
