@@ -63,6 +63,8 @@ static void compile_with_fused_sums(void)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("fma"))
         setenv("FUSEDLOGP_HOST_CXXFLAGS", "-O1 -g1 -fexpensive-optimizations -mfma -ffp-contract=fast", 0);
+    else
+        printf("# this processor has no fused operations, and kernels are compiled without\n");
 #else
     setenv("FUSEDLOGP_HOST_CXXFLAGS", "-O1 -g1 -fexpensive-optimizations -ffp-contract=fast", 0);
 #endif

@@ -18,7 +18,7 @@ typedef struct {
 
 static struct {
     const flp_random_machine *machine;
-    line lines[MOST_LINES];
+    line lines[MOST_LINES + 1];
     int count;
     char identity[LINE_BYTES], digest[FLP_DIGEST_TEXT_BYTES]; /* of the last execution */
 } seen;
@@ -85,10 +85,12 @@ static int split(line *l)
     return l->digest && !at;
 }
 
+/* 0, and said why, where the file is not all there or holds what is no line: none is passed over. */
 static int read_lines(void)
 {
     const char *source = getenv("top_srcdir");
     char path[LINE_BYTES];
+    int good = 1;
     FILE *file;
 
     snprintf(path, sizeof(path), "%s/tests/random/identities", source ? source : ".");
@@ -97,16 +99,15 @@ static int read_lines(void)
         perror(path);
         return 0;
     }
-    while (seen.count < MOST_LINES && fgets(seen.lines[seen.count].text, LINE_BYTES, file)) {
+    while (good && fgets(seen.lines[seen.count].text, LINE_BYTES, file)) {
         line *l = &seen.lines[seen.count];
-        if (!split(l)) {
-            fprintf(stderr, "%s: a line has not four fields\n", path);
-            break;
-        }
-        seen.count += strcmp(l->path, seen.machine->name) == 0;
+        good = seen.count < MOST_LINES && split(l);
+        seen.count += good && strcmp(l->path, seen.machine->name) == 0;
     }
     fclose(file);
-    return seen.count > 0;
+    if (!good)
+        fprintf(stderr, "%s: wanted at most %d lines a path, each of four fields\n", path, MOST_LINES);
+    return good && seen.count > 0;
 }
 
 static int print_lines(void)
