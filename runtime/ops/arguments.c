@@ -6,7 +6,6 @@
 
 #include "base/status.h"
 #include "cpu/convert.h"
-#include "plan/problem.h"
 #include "plan/workspace.h"
 
 flp_status flp_arguments_check_address(const char *argument, const void *address, int wanted)
@@ -35,18 +34,6 @@ flp_status flp_arguments_check_rows(int64_t rows, int64_t most)
     if (rows >= 0 && rows <= most)
         return FLP_OK;
     return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", wanted 0 .. %" PRId64 ", the plan's rows", rows, most);
-}
-
-flp_status flp_arguments_check_call(const void *context, const void *problem, const void *args)
-{
-    if (context && problem && args)
-        return FLP_OK;
-    return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", !context ? "context" : !problem ? "problem" : "args");
-}
-
-flp_status flp_arguments_check_call_rows(int64_t rows)
-{
-    return flp_problem_check_rows(rows);
 }
 
 /* An ignore_index that nothing looks at is most likely meant to be ignored. */

@@ -3,17 +3,12 @@
 #define FLP_OPS_ARGUMENTS_H
 #include "fusedlogp.h"
 
-/* What a call without a plan is given: none of them NULL. */
-flp_status flp_arguments_check_call(const void *context, const void *problem, const void *args);
-
 /* wanted: alignment in bytes. NULL is refused, or taken as optional. */
 flp_status flp_arguments_check_address(const char *argument, const void *address, int wanted);
 flp_status flp_arguments_check_optional(const char *argument, const void *address, int wanted);
 
 /* most: the plan's rows. */
 flp_status flp_arguments_check_rows(int64_t rows, int64_t most);
-/* Of a call without a plan: 0 .. FLP_PROBLEM_ROWS_MAX. */
-flp_status flp_arguments_check_call_rows(int64_t rows);
 /* more: flags that the operator has beside those of every operator with targets. */
 flp_status flp_arguments_check_flags(unsigned flags, unsigned more, int64_t ignore_index);
 /* Whether the rows whose target is ignore_index are ignored. */

@@ -1,111 +1,58 @@
-/* linear_cross_entropy: check, find memory, run on the plan's path. */
-#include "base/sized.h"
-#include "base/status.h"
-#include "ops/arguments.h"
-#include "ops/execute.h"
+/* linear_cross_entropy: its calls. */
+#include <stddef.h>
+
+#include "ops/call.h"
 #include "ops/linear_cross_entropy_args.h"
 #include "ops/linear_cross_entropy_launch.h"
 #include "ops/linear_logp_backward_args.h"
-#include "ops/targets.h"
-#include "plan/dispatch.h"
 #include "plan/linear_cross_entropy_plan.h"
-#include "plan/target_errors.h"
 
-static flp_status run_on_cpu(flp_plan *plan, const flp_cross_entropy_call *call)
+static const void *take(const void *args, void *own, const flp_sizes *sizes, flp_status *status)
 {
-    flp_linear_cross_entropy_args filled = *call->args;
-    flp_cross_entropy_call with_filled = *call;
-    int64_t bad_count = 0, bad_first = INT64_MAX;
-    flp_status status;
-
-    filled.temperature = flp_arguments_temperature(filled.temperature);
-    with_filled.args = &filled;
-    status = flp_linear_cross_entropy_cpu(plan->context->pool, &flp_linear_cross_entropy_plan_of(plan)->problem, &with_filled, &bad_count,
-                                          &bad_first);
-    flp_target_errors_add(plan, bad_count, bad_first);
-    return status;
+    return flp_linear_cross_entropy_args_take(args, own, sizes, status);
 }
 
-static flp_status check_targets(const flp_plan *plan, const flp_linear_cross_entropy_args *args)
+static void read_args(const void *problem, const void *given, flp_call *call)
 {
-    const flp_linear_logp_problem *forward = &flp_linear_cross_entropy_plan_of(plan)->problem.backward.forward;
-    const flp_targets targets = { .target = args->target, .dtype = forward->target_dtype, .rows = args->rows, .vocab = forward->vocab,
-                                  .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags), .stream = args->stream };
+    const flp_linear_cross_entropy_args *args = given;
 
-    return flp_targets_check(plan, &targets);
+    (void)problem;
+    *call = (flp_call){ .rows = args->rows, .stream = args->stream, .workspace = args->workspace, .workspace_bytes = args->workspace_bytes,
+                        .addresses = (uintptr_t)args->hidden | (uintptr_t)args->weight | (uintptr_t)args->grad_hidden | (uintptr_t)args->grad_weight,
+                        .flags = args->flags, .target = args->target, .ignore_index = args->ignore_index };
 }
 
-static flp_status run_on_gpu(const flp_plan *plan, const flp_cross_entropy_call *call)
-{
-    const flp_linear_cross_entropy_args *args = call->args;
-    const flp_execute_call memory = { args->rows, args->workspace, args->workspace_bytes, args->stream };
-
-    return flp_execute_on_gpu(plan, &memory, flp_linear_cross_entropy_launch, call);
-}
-
-/* cuda_context: the id of the current one; not looked at on the CPU path. */
-static flp_status execute(flp_plan *common, const flp_linear_cross_entropy_args *args, unsigned long long cuda_context)
-{
-    const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
-    flp_cross_entropy_call call;
-    flp_status status = flp_linear_cross_entropy_args_resolve(&plan->problem, &plan->program, args, &call);
-
-    if (status == FLP_OK && flp_plan_on_gpu(common))
-        status = flp_plan_check_context(common, cuda_context);
-    if (status == FLP_OK && args->rows > 0 && args->flags & FLP_CHECK_TARGETS)
-        status = check_targets(common, args);
-    if (status != FLP_OK)
-        return status;
-    return flp_plan_on_gpu(common) ? run_on_gpu(common, &call) : run_on_cpu(common, &call);
-}
-
-/* Without rows too there are zeros to write: the context counts. */
-flp_status flp_linear_cross_entropy_execute_sized(flp_plan *plan, const flp_linear_cross_entropy_args *args, const flp_sizes *sizes)
-{
-    flp_cross_entropy_own_args own;
-    unsigned long long cuda_context;
-    flp_status status = FLP_OK;
-
-    args = flp_linear_cross_entropy_args_take(args, &own, sizes, &status);
-    if (status == FLP_OK)
-        status = flp_execute_begin(plan, &flp_linear_cross_entropy_operator, args, 1, &cuda_context);
-    return status == FLP_OK ? execute(plan, args, cuda_context) : status;
-}
-
-static uintptr_t addresses(const flp_linear_cross_entropy_args *args)
-{
-    return (uintptr_t)args->hidden | (uintptr_t)args->weight | (uintptr_t)args->grad_hidden | (uintptr_t)args->grad_weight;
-}
-
-static flp_status check_call(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args)
+static flp_status check_new(const void *problem, const void *args)
 {
     const flp_linear_logp_backward_args shared = flp_linear_cross_entropy_args_shared(args);
-    flp_status status = flp_arguments_check_call_rows(args->rows);
 
-    return status == FLP_OK ? flp_linear_logp_backward_args_check_elements(&problem->backward, &shared) : status;
+    return flp_linear_logp_backward_args_check_elements(&((const flp_linear_cross_entropy_problem *)problem)->backward, &shared);
 }
 
-/* No rows take the plan of one: somebody has to write the zeros. */
-flp_status flp_linear_cross_entropy_sized(flp_context *context, const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args,
-                                          const flp_sizes *sizes)
+static flp_status check(const flp_plan *plan, const void *normal, const void *args, void *work)
 {
-    flp_linear_cross_entropy_problem own_problem;
-    flp_cross_entropy_own_args own_args;
-    flp_dispatch_call call;
-    unsigned long long cuda_context;
-    flp_plan *plan;
-    flp_status status = FLP_OK;
-
-    problem = flp_sized_take(&flp_sized_linear_cross_entropy_problem, sizes, problem, &own_problem, &status);
-    args = flp_linear_cross_entropy_args_take(args, &own_args, sizes, &status);
-    if (status == FLP_OK)
-        status = flp_arguments_check_call(context, problem, args);
-    if (status != FLP_OK)
-        return status;
-    status = check_call(problem, args);
-    if (status != FLP_OK)
-        return status;
-    call = (flp_dispatch_call){ args->rows > 0 ? args->rows : 1, addresses(args), args->stream };
-    status = flp_dispatch_find(context, &flp_linear_cross_entropy_operator, problem, &call, &cuda_context, &plan);
-    return status == FLP_OK ? execute(plan, args, cuda_context) : status;
+    return flp_linear_cross_entropy_args_resolve(normal, &flp_linear_cross_entropy_plan_of(plan)->program, args, work);
 }
+
+static flp_status run_on_cpu(const flp_plan *plan, const void *work, int64_t *bad_count, int64_t *bad_first)
+{
+    return flp_linear_cross_entropy_cpu(plan->context->pool, flp_plan_problem(plan), work, bad_count, bad_first);
+}
+
+static const flp_operator_calls flp_linear_cross_entropy_calls = {
+    .operator = &flp_linear_cross_entropy_operator,
+    .args_struct = &flp_sized_linear_cross_entropy_args,
+    .take = take,
+    .read = read_args,
+    .check_new = check_new,
+    .check = check,
+    .makes_work = 1,
+    .writes_without_rows = 1,
+    .target_dtype_at = offsetof(flp_linear_cross_entropy_problem, backward.forward.target_dtype),
+    .vocab_at = offsetof(flp_linear_cross_entropy_problem, backward.forward.vocab),
+    .launch = flp_linear_cross_entropy_launch,
+    .run_on_cpu = run_on_cpu,
+};
+_Static_assert(sizeof(flp_cross_entropy_own_args) <= FLP_CALL_ARGS_BYTES, "FLP_CALL_ARGS_BYTES is too small");
+_Static_assert(sizeof(flp_cross_entropy_call) <= FLP_CALL_WORK_BYTES, "FLP_CALL_WORK_BYTES is too small");
+FLP_CALL_FUNCTIONS(flp_linear_cross_entropy)

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "cpu/convert.h"
 #include "ops/arguments.h"
-#include "ops/launch.h"
+#include "ops/call.h"
 #include "ops/linear_cross_entropy_args.h"
 #include "params/token_loss.h"
 #include "ops/linear_logp_backward_launch.h"
@@ -102,14 +102,12 @@ static flp_status run_losses(const execution *run, const flp_compact_rows *rows)
         .place = rows->place, .first_place = (int32_t)rows->first, .places = (int32_t)rows->rows, .adds = rows->first > 0,
     };
     void *parameters[] = { &params };
-    const flp_driver *driver;
-    flp_status status = flp_driver_get(&driver);
 
     memcpy(params.input, run->call->input, sizeof(params.input));
     for (int i = 0; i < program->parameters; i++)
         params.parameter[i] = (float)run->call->parameter[i];
     flp_workspace_begin_step(run->workspace, FLP_STEP_LOSSES);
-    return status == FLP_OK ? flp_launch_kernel(driver, run->plan->token_loss, 1, args->stream, parameters) : status;
+    return flp_call_launch(run->plan->token_loss, 1, args->stream, parameters);
 }
 
 /* ---- the gradients ---- */

@@ -3,6 +3,6 @@
 #define FLP_OPS_LINEAR_CROSS_ENTROPY_LAUNCH_H
 #include "plan/plan.h"
 
-/* An flp_execute_launch; call: flp_cross_entropy_call, rows >= 0. */
+/* For flp_operator_calls.launch; call: flp_cross_entropy_call, rows >= 0. */
 flp_status flp_linear_cross_entropy_launch(const flp_plan *plan, const void *call, const flp_workspace *workspace);
 #endif

@@ -1,7 +1,7 @@
 /* linear_logp's backward on a GPU path: the products of each chunk of the vocabulary. */
 #include "cpu/convert.h"
 #include "ops/arguments.h"
-#include "ops/launch.h"
+#include "ops/call.h"
 #include "ops/linear_logp_backward_execution.h"
 #include "params/linear_logp_backward.h"
 #include "ops/matrix_product_launch.h"
@@ -154,7 +154,7 @@ static flp_status write_grad_bias(const flp_backward_execution *run, const chunk
     const unsigned blocks = (unsigned)((part->columns + FLP_BIAS_COLUMNS - 1) / FLP_BIAS_COLUMNS);
 
     flp_workspace_begin_step(run->workspace, part->row_factor ? FLP_STEP_STASH_BIAS : FLP_STEP_BIAS);
-    return flp_launch_kernel(run->driver, run->plan->bias, blocks, run->args->stream, parameters);
+    return flp_call_launch(run->plan->bias, blocks, run->args->stream, parameters);
 }
 
 /* What does not read grad_hidden's sums. */
@@ -197,7 +197,7 @@ static flp_status count_kept(const flp_backward_execution *run, int64_t columns)
     void *parameters[] = { &params };
 
     flp_workspace_begin_step(run->workspace, columns == 0 ? FLP_STEP_CLEAR_FILTER : FLP_STEP_COUNT_FILTER);
-    return flp_launch_kernel(run->driver, run->plan->filter, 1, run->args->stream, parameters);
+    return flp_call_launch(run->plan->filter, 1, run->args->stream, parameters);
 }
 
 /* In grad_weight, behind what this chunk writes of it, or in the workspace. */

@@ -11,7 +11,6 @@ typedef struct {
     const flp_linear_logp_problem *forward;
     const flp_linear_logp_backward_args *args;
     const flp_backward_launch_more *more;
-    const flp_driver *driver;
     const flp_backward_chunks *chunks; /* the plan's */
     const flp_workspace *workspace;    /* of the call */
     char *compact;
@@ -43,7 +42,7 @@ static inline flp_backward_counts *flp_backward_counts_of(const flp_backward_exe
     return flp_backward_at(run, FLP_PART_COUNTS);
 }
 
-/* driver and more are left to be filled in. */
+/* more is left to be filled in. */
 flp_backward_execution flp_backward_begin(const flp_plan *common, const flp_linear_logp_backward_args *args, const flp_workspace *workspace);
 
 /* Of all: the chunk from `first` on; without chunks, all. args: taken for the chunk's. */

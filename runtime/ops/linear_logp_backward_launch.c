@@ -37,11 +37,9 @@ static flp_compact_rows compact_rows(const flp_backward_execution *run)
 
 flp_status flp_linear_logp_backward_launch_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, const flp_workspace *workspace)
 {
-    flp_backward_execution run = flp_backward_begin(plan, args, workspace);
-    flp_status status = flp_driver_get(&run.driver);
+    const flp_backward_execution run = flp_backward_begin(plan, args, workspace);
+    flp_status status = flp_backward_place_rows(&run);
 
-    if (status == FLP_OK)
-        status = flp_backward_place_rows(&run);
     /* With a stash grad_hidden's sums are zeroed later: their room may hold what the forward needs. */
     return status == FLP_OK ? flp_backward_gather_rows(&run, FLP_STEP_GATHER, run.row_factor == NULL) : status;
 }
@@ -78,11 +76,11 @@ flp_status flp_linear_logp_backward_launch_chunk(const flp_plan *plan, const flp
 {
     flp_backward_execution all = flp_backward_begin(plan, args, workspace), run;
     flp_linear_logp_backward_args part;
-    flp_status status = flp_driver_get(&all.driver);
+    flp_status status = FLP_OK;
 
     all.more = more;
     all.is_handed_over = 1;
-    if (status == FLP_OK && args->rows == 0)
+    if (args->rows == 0)
         status = flp_backward_place_rows(&all);
     run = flp_backward_rows_from(&all, first, &part);
     return status == FLP_OK ? launch_rest(&run) : status;
@@ -90,10 +88,9 @@ flp_status flp_linear_logp_backward_launch_chunk(const flp_plan *plan, const flp
 
 flp_status flp_linear_logp_backward_launch_end(const flp_plan *plan, const flp_linear_logp_backward_args *args, const flp_workspace *workspace)
 {
-    flp_backward_execution run = flp_backward_begin(plan, args, workspace);
-    flp_status status = flp_driver_get(&run.driver);
+    const flp_backward_execution run = flp_backward_begin(plan, args, workspace);
 
-    return status == FLP_OK ? launch_end(&run) : status;
+    return launch_end(&run);
 }
 
 /* The compact rows lie where they need not stay: the backward's place for them may be grad_hidden. */
@@ -108,15 +105,14 @@ flp_status flp_linear_logp_backward_launch_forward(const flp_plan *common, const
     flp_backward_execution run = flp_backward_begin(common, &shared, workspace);
     flp_compact_rows compact;
     const flp_linear_logp_launch_more more = { .compact = &compact, .stash = run.chunks->stashes ? &stash : NULL, .blanks_others = 1 };
-    flp_status status = flp_driver_get(&run.driver);
+    flp_status status;
 
     if (flp_workspace_at(workspace, FLP_PART_FORWARD_ROWS)) {
         run.compact = flp_workspace_at(workspace, FLP_PART_FORWARD_ROWS);
         run.compact_stride = flp_linear_work_forward_stride(&plan->work);
     }
     compact = compact_rows(&run);
-    if (status == FLP_OK)
-        status = flp_backward_place_rows(&run);
+    status = flp_backward_place_rows(&run);
     if (status == FLP_OK)
         status = flp_backward_gather_rows(&run, FLP_STEP_GATHER, 0);
     if (status == FLP_OK && run.chunks->stashes)
@@ -128,14 +124,14 @@ flp_status flp_linear_logp_backward_launch(const flp_plan *plan, const void *arg
 {
     const flp_backward_launch_more none = { 0 };
     flp_backward_execution run = flp_backward_begin(plan, args, workspace);
-    flp_status status = flp_driver_get(&run.driver);
+    flp_status status = FLP_OK;
 
     run.more = &none;
     run.is_handed_over = run.problem->with_forward;
     run.takes = run.problem->with_forward && run.args->rows > 0;
     if (run.takes)
         run.count = &flp_backward_counts_of(&run)->taken;
-    else if (status == FLP_OK)
+    else
         status = flp_backward_place_rows(&run);
     run.gathers = 1;
     if (status == FLP_OK)

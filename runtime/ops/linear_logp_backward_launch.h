@@ -1,7 +1,6 @@
 /* linear_logp's backward on a GPU path: which rows count, then the vocabulary chunk by chunk, then grad_hidden. */
 #ifndef FLP_OPS_LINEAR_LOGP_BACKWARD_LAUNCH_H
 #define FLP_OPS_LINEAR_LOGP_BACKWARD_LAUNCH_H
-#include "ops/execute.h"
 #include "ops/linear_logp_launch.h"
 
 /* What a loss of sum_v w[v] z[v], linear_cross_entropy's, adds, to variants that take it. */
@@ -24,9 +23,9 @@ flp_status flp_linear_logp_backward_launch_chunk(const flp_plan *plan, const flp
 /* Behind the last. */
 flp_status flp_linear_logp_backward_launch_end(const flp_plan *plan, const flp_linear_logp_backward_args *args, const flp_workspace *workspace);
 
-/* An flp_execute_launch of a plan with a forward: that. args: flp_linear_logp_args, rows > 0. */
+/* flp_operator_calls.launch, of a plan with a forward: that. args: flp_linear_logp_args, rows > 0. */
 flp_status flp_linear_logp_backward_launch_forward(const flp_plan *plan, const void *args, const flp_workspace *workspace);
 
-/* An flp_execute_launch; args: flp_linear_logp_backward_args, rows >= 0. Of a plan with a forward, what is left to do. */
+/* For flp_operator_calls.launch; args: flp_linear_logp_backward_args, rows >= 0. Of a plan with a forward, what is left to do. */
 flp_status flp_linear_logp_backward_launch(const flp_plan *plan, const void *args, const flp_workspace *workspace);
 #endif

@@ -1,7 +1,7 @@
 /* linear_logp's backward on a GPU path: the launches that prepare rows and bring grad_hidden home. */
 #include "cpu/convert.h"
 #include "ops/arguments.h"
-#include "ops/launch.h"
+#include "ops/call.h"
 #include "ops/linear_logp_backward_execution.h"
 #include "ops/linear_logp_backward_mark.h"
 #include "params/linear_logp_backward.h"
@@ -102,7 +102,7 @@ static flp_status launch_rows(const flp_backward_execution *run, flp_linear_step
     if (run->row_factor)
         use_stash(run, &params);
     flp_workspace_begin_step(run->workspace, step);
-    return flp_launch_kernel(run->driver, run->plan->rows, blocks, args->stream, parameters);
+    return flp_call_launch(run->plan->rows, blocks, args->stream, parameters);
 }
 
 flp_status flp_backward_place_rows(const flp_backward_execution *run)
@@ -127,7 +127,7 @@ flp_status flp_backward_order_targets(const flp_backward_execution *run)
     void *parameters[] = { &params };
 
     flp_workspace_begin_step(run->workspace, FLP_STEP_ORDER_TARGETS);
-    return flp_launch_kernel(run->driver, run->plan->terms, (unsigned)((run->args->rows + rows - 1) / rows), run->args->stream, parameters);
+    return flp_call_launch(run->plan->terms, (unsigned)((run->args->rows + rows - 1) / rows), run->args->stream, parameters);
 }
 
 /* Every backward gathers at least once, behind the kernel that looks at the mark: there it is cleared. */
@@ -147,7 +147,7 @@ static flp_status gather(const flp_backward_execution *run, flp_linear_step step
     void *parameters[] = { &params };
 
     flp_workspace_begin_step(run->workspace, step);
-    return flp_launch_kernel(run->driver, run->plan->gather, moving_blocks(run), run->args->stream, parameters);
+    return flp_call_launch(run->plan->gather, moving_blocks(run), run->args->stream, parameters);
 }
 
 flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums)
@@ -172,7 +172,7 @@ static flp_status launch_finish(const flp_backward_execution *run, flp_linear_st
     params->place = flp_backward_at(run, FLP_PART_PLACE);
     params->rows = (int32_t)run->all_rows;
     flp_workspace_begin_step(run->workspace, step);
-    return flp_launch_kernel(run->driver, run->plan->finish, moving_blocks(run), run->args->stream, parameters);
+    return flp_call_launch(run->plan->finish, moving_blocks(run), run->args->stream, parameters);
 }
 
 flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run)
@@ -197,7 +197,7 @@ static flp_status stage_rows(const flp_backward_execution *run)
     void *parameters[] = { &params };
 
     flp_workspace_begin_step(run->workspace, FLP_STEP_STAGE);
-    return flp_launch_kernel(run->driver, run->plan->gather, moving_blocks(run), run->args->stream, parameters);
+    return flp_call_launch(run->plan->gather, moving_blocks(run), run->args->stream, parameters);
 }
 
 flp_status flp_backward_spread_grad_hidden(const flp_backward_execution *run)

@@ -5,7 +5,7 @@
 #include "cpu/convert.h"
 #include "cuda/tensor_map.h"
 #include "ops/arguments.h"
-#include "ops/launch.h"
+#include "ops/call.h"
 #include "params/linear_logp.h"
 #include "plan/linear_logp_plan.h"
 #include "plan/linear_logp_problem.h"
@@ -138,7 +138,7 @@ static void use_stash(const flp_linear_logp_plan *plan, const flp_stash *stash, 
 
 /* ---- launches ---- */
 
-static flp_status launch_tiles(const flp_plan *common, const flp_driver *driver, unsigned blocks, launch_parameters *parameters, CUstream stream)
+static flp_status launch_tiles(const flp_plan *common, unsigned blocks, launch_parameters *parameters, CUstream stream)
 {
     void *with_stash[] = { &parameters->maps[0], &parameters->maps[1], &parameters->maps[2], &parameters->tile };
     void *with_maps[] = { &parameters->maps[0], &parameters->maps[1], &parameters->tile };
@@ -146,10 +146,10 @@ static flp_status launch_tiles(const flp_plan *common, const flp_driver *driver,
     const flp_kernel *tile = flp_linear_logp_plan_of(common)->tile;
     void **list = !flp_manifest_takes_maps(&tile->manifest) ? alone : parameters->tile.offset ? with_stash : with_maps;
 
-    return flp_launch_kernel(driver, tile, blocks, stream, list);
+    return flp_call_launch(tile, blocks, stream, list);
 }
 
-static flp_status launch_phase(const flp_plan *common, const flp_driver *driver, const flp_workspace *workspace, unsigned blocks,
+static flp_status launch_phase(const flp_plan *common, const flp_workspace *workspace, unsigned blocks,
                                flp_stash_phase phase, launch_parameters *parameters, CUstream stream)
 {
     static const flp_linear_step steps[] = { [FLP_STASH_OFFSETS] = FLP_STEP_OFFSETS, [FLP_STASH_KEEP] = FLP_STEP_TILES,
@@ -161,7 +161,7 @@ static flp_status launch_phase(const flp_plan *common, const flp_driver *driver,
     parameters->tile.phase = phase;
     if (phase == FLP_STASH_OFFSETS)
         parameters->tile.split = (flp_split){ .tiles = 1, .splits = 1, .big = 1, .big_tiles = 1 };
-    status = launch_tiles(common, driver, blocks, parameters, stream);
+    status = launch_tiles(common, blocks, parameters, stream);
     parameters->tile.split = all;
     return status;
 }
@@ -188,12 +188,9 @@ flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_line
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, tile_rows(args, more));
     launch_parameters parameters;
-    const flp_driver *driver;
-    flp_status status = flp_driver_get(&driver);
+    flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
 
-    if (status == FLP_OK)
-        status = fill(plan, args, more, workspace, shape.group, &parameters);
-    return status == FLP_OK ? launch_phase(common, driver, workspace, shape.tile_blocks, FLP_STASH_OFFSETS, &parameters, args->stream) : status;
+    return status == FLP_OK ? launch_phase(common, workspace, shape.tile_blocks, FLP_STASH_OFFSETS, &parameters, args->stream) : status;
 }
 
 flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
@@ -204,19 +201,16 @@ flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_
     const unsigned combine_blocks = flp_linear_logp_plan_shape(plan, args->rows).combine_blocks;
     launch_parameters parameters;
     void *combine_parameters[] = { &parameters.combine };
-    const flp_driver *driver;
-    flp_status status = flp_driver_get(&driver);
+    flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
 
     if (status == FLP_OK)
-        status = fill(plan, args, more, workspace, shape.group, &parameters);
-    if (status == FLP_OK)
-        status = launch_phase(common, driver, workspace, shape.tile_blocks, FLP_STASH_KEEP, &parameters, args->stream);
+        status = launch_phase(common, workspace, shape.tile_blocks, FLP_STASH_KEEP, &parameters, args->stream);
     if (status == FLP_OK) {
         flp_workspace_begin_step(workspace, FLP_STEP_COMBINE);
-        status = flp_launch_kernel(driver, plan->combine, combine_blocks, args->stream, combine_parameters);
+        status = flp_call_launch(plan->combine, combine_blocks, args->stream, combine_parameters);
     }
     if (status == FLP_OK && more->stash)
-        status = launch_phase(common, driver, workspace, shape.tile_blocks, FLP_STASH_AGAIN, &parameters, args->stream);
+        status = launch_phase(common, workspace, shape.tile_blocks, FLP_STASH_AGAIN, &parameters, args->stream);
     return status;
 }
 

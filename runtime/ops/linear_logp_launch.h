@@ -38,6 +38,6 @@ flp_status flp_linear_logp_launch_offsets(const flp_plan *plan, const flp_linear
 flp_status flp_linear_logp_launch_with(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                        const flp_workspace *workspace);
 
-/* An flp_execute_launch. args: flp_linear_logp_args, checked, with rows > 0. */
+/* For flp_operator_calls.launch. args: flp_linear_logp_args, checked, with rows > 0. */
 flp_status flp_linear_logp_launch(const flp_plan *plan, const void *args, const flp_workspace *workspace);
 #endif

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "cpu/convert.h"
-#include "ops/launch.h"
+#include "ops/call.h"
 #include "params/logits_logp.h"
 #include "plan/logits_logp_backward_plan.h"
 #include "plan/logits_logp_plan.h"
@@ -31,11 +31,9 @@ static flp_status launch(const flp_workspace *workspace, flp_logits_logp_step st
                          const flp_logits_logp_work *work, flp_logits_logp_params *params)
 {
     void *parameters[] = { params };
-    const flp_driver *driver;
-    flp_status status = flp_driver_get(&driver);
 
     flp_workspace_begin_step(workspace, step);
-    return status == FLP_OK ? flp_launch_kernel(driver, kernel, blocks, work->stream, parameters) : status;
+    return flp_call_launch(kernel, blocks, work->stream, parameters);
 }
 
 /* The rows and, where blocks share them through scratch, the combine: a warp each. */

@@ -4,13 +4,13 @@
 #include "cpu/logits_logp_cpu.h"
 #include "plan/plan.h"
 
-/* What a launch needs: flp_execute_launch's args. */
+/* A call and where it is enqueued: what flp_operator_calls.check makes of args. */
 typedef struct {
     flp_logits_logp_call call;
     CUstream stream;
 } flp_logits_logp_work;
 
-/* Two flp_execute_launch. work->call is checked and has rows > 0. */
+/* For flp_operator_calls.launch. work->call is checked and has rows > 0. */
 flp_status flp_logits_logp_launch(const flp_plan *plan, const void *work, const flp_workspace *workspace);
 flp_status flp_logits_logp_launch_backward(const flp_plan *plan, const void *work, const flp_workspace *workspace);
 #endif

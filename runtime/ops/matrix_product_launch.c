@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "cpu/convert.h"
 #include "cuda/tensor_map.h"
-#include "ops/launch.h"
+#include "ops/call.h"
 #include "params/tiles.h"
 
 /* Rows of left that a group keeps in the L2 while all of right streams past them. */
@@ -61,14 +61,11 @@ flp_status flp_tile_launch_run(const flp_plan *plan, const flp_kernel *kernel, c
     const int with_maps = flp_manifest_takes_maps(manifest);
     CUtensorMap maps[3];
     void *parameters[] = { &maps[0], &maps[1], &maps[2], launch->params };
-    const flp_driver *driver;
-    flp_status status = flp_driver_get(&driver);
+    flp_status status = with_maps ? encode_maps(manifest, launch, maps) : FLP_OK;
 
-    if (status == FLP_OK && with_maps)
-        status = encode_maps(manifest, launch, maps);
     if (status != FLP_OK)
         return status;
     *launch->group = (int32_t)choose_group(row_groups, launch->row_bytes * cluster_rows);
-    return flp_launch_kernel(driver, kernel, (unsigned)((tiles < clusters ? tiles : clusters) * manifest->cluster), stream,
+    return flp_call_launch(kernel, (unsigned)((tiles < clusters ? tiles : clusters) * manifest->cluster), stream,
                              with_maps ? parameters : parameters + 3);
 }

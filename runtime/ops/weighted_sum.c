@@ -1,21 +1,36 @@
-/* weighted_sum: check, run on the plan's path. */
-#include "base/sized.h"
-#include "base/status.h"
+/* weighted_sum: its calls. */
 #include "cpu/convert.h"
 #include "cpu/weighted_sum_cpu.h"
 #include "ops/arguments.h"
-#include "ops/execute.h"
-#include "ops/launch.h"
+#include "ops/call.h"
 #include "params/weighted_sum.h"
-#include "plan/dispatch.h"
 #include "plan/problem.h"
 #include "plan/weighted_sum_plan.h"
-#include "plan/weighted_sum_problem.h"
 
-static flp_status check_args(const flp_weighted_sum_problem *normal, const flp_weighted_sum_args *args)
+static void read_args(const void *problem, const void *given, flp_call *call)
 {
+    const flp_weighted_sum_args *args = given;
+
+    (void)problem;
+    *call = (flp_call){ .rows = args->rows, .addresses = (uintptr_t)args->x, .stream = args->stream };
+}
+
+/* Before the dispatch takes the alignment from it. */
+static flp_status check_new(const void *given, const void *args)
+{
+    const flp_weighted_sum_problem *problem = given;
+    flp_status status = flp_problem_check_float("dtype", problem->dtype);
+
+    return status == FLP_OK ? flp_arguments_check_address("x", ((const flp_weighted_sum_args *)args)->x, flp_dtype_bytes(problem->dtype)) : status;
+}
+
+static flp_status check(const flp_plan *plan, const void *problem, const void *given, void *work)
+{
+    const flp_weighted_sum_problem *normal = problem;
+    const flp_weighted_sum_args *args = given;
     flp_status status = flp_arguments_check_rows(args->rows, normal->rows);
 
+    (void)plan, (void)work;
     if (status != FLP_OK || args->rows == 0)
         return status;
     status = flp_arguments_check_address("x", args->x, normal->pointer_alignment);
@@ -33,86 +48,25 @@ static flp_status launch(const flp_plan *common, const void *given, const flp_wo
         .columns = (int32_t)plan->problem.columns,
     };
     void *parameters[] = { &params };
-    const flp_driver *driver;
-    flp_status status = flp_driver_get(&driver);
 
     (void)workspace;
-    if (status != FLP_OK)
-        return status;
-    return flp_launch_kernel(driver, plan->sum, flp_weighted_sum_plan_blocks(plan, args->rows), args->stream, parameters);
+    return flp_call_launch(plan->sum, flp_weighted_sum_plan_blocks(plan, args->rows), args->stream, parameters);
 }
 
-/* cuda_context: the id of the current one; not looked at on the CPU path. */
-static flp_status execute(flp_plan *plan, const flp_weighted_sum_args *args, unsigned long long cuda_context)
+static flp_status run_on_cpu(const flp_plan *plan, const void *args, int64_t *bad_count, int64_t *bad_first)
 {
-    const flp_weighted_sum_problem *problem = &flp_weighted_sum_plan_of(plan)->problem;
-    const flp_execute_call call = { .rows = args->rows, .stream = args->stream };
-    flp_status status = check_args(problem, args);
-
-    if (status != FLP_OK || args->rows == 0)
-        return status;
-    if (!flp_plan_on_gpu(plan)) {
-        flp_weighted_sum_cpu(plan->context->pool, problem, args);
-        return FLP_OK;
-    }
-    status = flp_plan_check_context(plan, cuda_context);
-    return status == FLP_OK ? flp_execute_on_gpu(plan, &call, launch, args) : status;
+    (void)bad_count, (void)bad_first;
+    flp_weighted_sum_cpu(plan->context->pool, flp_plan_problem(plan), args);
+    return FLP_OK;
 }
 
-flp_status flp_weighted_sum_execute_sized(flp_plan *plan, const flp_weighted_sum_args *args, const flp_sizes *sizes)
-{
-    flp_weighted_sum_args own;
-    unsigned long long cuda_context;
-    flp_status status = FLP_OK;
-
-    args = flp_sized_take(&flp_sized_weighted_sum_args, sizes, args, &own, &status);
-    if (status == FLP_OK)
-        status = flp_execute_begin(plan, &flp_weighted_sum_operator, args, args ? args->rows : 0, &cuda_context);
-    return status == FLP_OK ? execute(plan, args, cuda_context) : status;
-}
-
-/* No rows: what can be checked without addresses, hence without a plan. */
-static flp_status check_empty_call(const flp_weighted_sum_problem *problem)
-{
-    flp_weighted_sum_problem empty = *problem, normal;
-
-    empty.rows = 0;
-    empty.pointer_alignment = 0;
-    return flp_weighted_sum_problem_normalize(&empty, &normal);
-}
-
-/* Before the dispatch takes the alignment from it. */
-static flp_status check_call(const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args)
-{
-    flp_status status = flp_arguments_check_call_rows(args->rows);
-
-    if (status == FLP_OK)
-        status = flp_problem_check_float("dtype", problem->dtype);
-    return status == FLP_OK ? flp_arguments_check_address("x", args->x, flp_dtype_bytes(problem->dtype)) : status;
-}
-
-flp_status flp_weighted_sum_sized(flp_context *context, const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args,
-                                  const flp_sizes *sizes)
-{
-    flp_weighted_sum_problem own_problem;
-    flp_weighted_sum_args own_args;
-    flp_dispatch_call call;
-    unsigned long long cuda_context;
-    flp_plan *plan;
-    flp_status status = FLP_OK;
-
-    problem = flp_sized_take(&flp_sized_weighted_sum_problem, sizes, problem, &own_problem, &status);
-    args = flp_sized_take(&flp_sized_weighted_sum_args, sizes, args, &own_args, &status);
-    if (status == FLP_OK)
-        status = flp_arguments_check_call(context, problem, args);
-    if (status != FLP_OK)
-        return status;
-    if (args->rows == 0)
-        return check_empty_call(problem);
-    status = check_call(problem, args);
-    if (status != FLP_OK)
-        return status;
-    call = (flp_dispatch_call){ args->rows, (uintptr_t)args->x, args->stream };
-    status = flp_dispatch_find(context, &flp_weighted_sum_operator, problem, &call, &cuda_context, &plan);
-    return status == FLP_OK ? execute(plan, args, cuda_context) : status;
-}
+static const flp_operator_calls flp_weighted_sum_calls = {
+    .operator = &flp_weighted_sum_operator,
+    .args_struct = &flp_sized_weighted_sum_args,
+    .read = read_args,
+    .check_new = check_new,
+    .check = check,
+    .launch = launch,
+    .run_on_cpu = run_on_cpu,
+};
+FLP_CALL_FUNCTIONS(flp_weighted_sum)

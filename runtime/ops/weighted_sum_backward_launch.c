@@ -4,12 +4,12 @@
 #include <inttypes.h>
 
 #include "base/status.h"
-#include "ops/launch.h"
+#include "ops/call.h"
 #include "params/weighted_sum.h"
 #include "plan/weighted_sum_backward_plan.h"
 
 /* The tiles beside one another, then their sum; one tile is written at once. */
-static flp_status launch_grad_w(const flp_driver *driver, const flp_weighted_sum_backward_plan *plan,
+static flp_status launch_grad_w(const flp_weighted_sum_backward_plan *plan,
                                 const flp_weighted_sum_backward_args *args, const flp_workspace *workspace)
 {
     float *partial = flp_workspace_at(workspace, FLP_WEIGHTED_SUM_PART_PARTIAL);
@@ -29,15 +29,15 @@ static flp_status launch_grad_w(const flp_driver *driver, const flp_weighted_sum
     flp_status status;
 
     flp_workspace_begin_step(workspace, FLP_WEIGHTED_SUM_STEP_TILES);
-    status = flp_launch_kernel(driver, plan->tile, (unsigned)(tiles.slabs * tiles.tiles), args->stream, tile_parameters);
+    status = flp_call_launch(plan->tile, (unsigned)(tiles.slabs * tiles.tiles), args->stream, tile_parameters);
     if (status != FLP_OK || tiles.tiles == 1)
         return status;
     flp_workspace_begin_step(workspace, FLP_WEIGHTED_SUM_STEP_COMBINE);
-    return flp_launch_kernel(driver, plan->combine, ((unsigned)columns + FLP_WEIGHTED_SUM_COMBINE_COLUMNS - 1) / FLP_WEIGHTED_SUM_COMBINE_COLUMNS, args->stream,
+    return flp_call_launch(plan->combine, ((unsigned)columns + FLP_WEIGHTED_SUM_COMBINE_COLUMNS - 1) / FLP_WEIGHTED_SUM_COMBINE_COLUMNS, args->stream,
                              combine_parameters);
 }
 
-static flp_status launch_grad_x(const flp_driver *driver, const flp_weighted_sum_backward_plan *plan,
+static flp_status launch_grad_x(const flp_weighted_sum_backward_plan *plan,
                                 const flp_weighted_sum_backward_args *args, const flp_workspace *workspace)
 {
     const flp_weighted_sum_outer shape = flp_weighted_sum_backward_plan_outer(plan, args->rows);
@@ -51,19 +51,16 @@ static flp_status launch_grad_x(const flp_driver *driver, const flp_weighted_sum
         return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", which takes %" PRId64 " blocks for grad_x, wanted fewer than 2^31",
                                args->rows, shape.blocks);
     flp_workspace_begin_step(workspace, FLP_WEIGHTED_SUM_STEP_GRAD_X);
-    return flp_launch_kernel(driver, plan->outer, (unsigned)shape.blocks, args->stream, parameters);
+    return flp_call_launch(plan->outer, (unsigned)shape.blocks, args->stream, parameters);
 }
 
 flp_status flp_weighted_sum_backward_launch(const flp_plan *common, const void *given, const flp_workspace *workspace)
 {
     const flp_weighted_sum_backward_plan *plan = flp_weighted_sum_backward_plan_of(common);
     const flp_weighted_sum_backward_args *args = given;
-    const flp_driver *driver;
-    flp_status status = flp_driver_get(&driver);
+    flp_status status = plan->tile ? launch_grad_w(plan, args, workspace) : FLP_OK;
 
-    if (status == FLP_OK && plan->tile)
-        status = launch_grad_w(driver, plan, args, workspace);
     if (status == FLP_OK && plan->outer && args->rows > 0)
-        status = launch_grad_x(driver, plan, args, workspace);
+        status = launch_grad_x(plan, args, workspace);
     return status;
 }

@@ -58,9 +58,9 @@ void flp_dispatch_destroy(flp_dispatch *dispatch)
     free(dispatch);
 }
 
-/* log2 of the rows that the plan for so many rows is made for. The variant changes after 64 and 128; above 2^10 the bucket bounds
+/* log2 of the rows that the plan for so many rows is made for; of fewer than 1 or too many, one that no plan is made for. The variant changes after 64 and 128; above 2^10 the bucket bounds
  * what the scratch grows to. KEEP IN STEP: row buckets (gen/select.lua). */
-static unsigned bucket_log2(int64_t rows)
+static unsigned bucket_log2(uint64_t rows)
 {
     if (rows <= 64)
         return 6;
@@ -68,7 +68,7 @@ static unsigned bucket_log2(int64_t rows)
         return 7;
     if (rows <= 1024)
         return 10;
-    return 64 - (unsigned)__builtin_clzll((unsigned long long)rows - 1);
+    return 64 - (unsigned)__builtin_clzll(rows - 1);
 }
 
 static unsigned alignment_log2(uintptr_t addresses)
@@ -82,7 +82,7 @@ static int pack(const flp_operator *operator, const void *problem, const flp_dis
 {
     *key = (flp_dispatch_key){
         .operator = (uintptr_t)operator, .cuda_context = cuda_context,
-        .call = bucket_log2(call->rows) << 8 | alignment_log2(call->addresses)
+        .call = bucket_log2((uint64_t)call->rows) << 8 | alignment_log2(call->addresses)
     };
     return operator->pack(problem, key);
 }
@@ -137,20 +137,29 @@ static flp_status insert(flp_dispatch *dispatch, const flp_dispatch_key *key, fl
     return FLP_OK;
 }
 
+static flp_status check_new(const void *problem, const flp_dispatch_call *call)
+{
+    flp_status status = flp_problem_check_rows(call->rows);
+
+    return status == FLP_OK && call->check_new ? call->check_new(problem, call->args) : status;
+}
+
 static flp_status make(flp_context *context, const flp_operator *operator, const void *problem, const flp_dispatch_call *call,
                        const flp_dispatch_key *key, flp_plan **plan)
 {
     flp_problem_storage bounded;
     int capturing = 0;
-    flp_status status = key->cuda_context ? flp_device_is_capturing(call->stream, &capturing) : FLP_OK;
+    flp_status status = check_new(problem, call);
 
+    if (status == FLP_OK && key->cuda_context)
+        status = flp_device_is_capturing(call->stream, &capturing);
     if (status == FLP_OK && capturing)
         status = flp_status_fail(FLP_CAPTURING, "the problem is new and the stream is captured: call flp_%s_prepare before the capture",
                                  operator->name);
     if (status != FLP_OK)
         return status;
     memcpy(&bounded, problem, operator->problem_bytes);
-    *flp_operator_rows(operator, &bounded) = INT64_C(1) << bucket_log2(call->rows);
+    *flp_operator_rows(operator, &bounded) = INT64_C(1) << bucket_log2((uint64_t)call->rows);
     *flp_operator_pointer_alignment(operator, &bounded) = 1 << alignment_log2(call->addresses);
     status = flp_plan_make(context, operator, &bounded, plan);
     return status == FLP_OK ? insert(context->dispatch, key, plan) : status;
@@ -187,21 +196,29 @@ static flp_status find_cuda_context(flp_context *context, flp_backend backend, u
     return status != FLP_OK && flp_problem_check_backend(backend) != FLP_OK ? FLP_BAD_ARGUMENT : status;
 }
 
+/* Of a problem that does not fit a key. */
+static flp_status refuse(const flp_operator *operator, const void *problem, const flp_dispatch_call *call)
+{
+    flp_problem_storage normal;
+    flp_status status = check_new(problem, call);
+
+    if (status == FLP_OK)
+        status = operator->normalize(problem, &normal);
+    if (status == FLP_OK && operator->takes_plan)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "problem.%s: wanted 0: it takes a plan", operator->takes_plan);
+    return status != FLP_OK ? status : flp_status_fail(FLP_INTERNAL, "an acceptable problem does not fit a dispatch key");
+}
+
 flp_status flp_dispatch_find(flp_context *context, const flp_operator *operator, const void *problem, const flp_dispatch_call *call,
                              unsigned long long *cuda_context, flp_plan **plan)
 {
     flp_dispatch_key key;
-    flp_problem_storage normal;
     flp_status status = find_cuda_context(context, flp_operator_backend(operator, problem), cuda_context);
 
     if (status != FLP_OK)
         return status;
-    if (!pack(operator, problem, call, *cuda_context, &key)) {
-        status = operator->normalize(problem, &normal);
-        if (status == FLP_OK && operator->takes_plan)
-            return flp_status_fail(FLP_BAD_ARGUMENT, "problem.%s: wanted 0: it takes a plan", operator->takes_plan);
-        return status != FLP_OK ? status : flp_status_fail(FLP_INTERNAL, "an acceptable problem does not fit a dispatch key");
-    }
+    if (!pack(operator, problem, call, *cuda_context, &key))
+        return refuse(operator, problem, call);
     if (last.context_serial == context->serial && same_key(&last.key, &key)) {
         *plan = last.plan;
         return FLP_OK;

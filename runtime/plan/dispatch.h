@@ -10,9 +10,12 @@ void flp_dispatch_destroy(flp_dispatch *dispatch);
 
 /* What a call decides of its plan. */
 typedef struct {
-    int64_t rows;        /* 1 .. FLP_PROBLEM_ROWS_MAX */
+    int64_t rows;        /* not 0. FLP_BAD_ARGUMENT: not 1 .. FLP_PROBLEM_ROWS_MAX */
     uintptr_t addresses; /* of the arrays whose alignment counts, or'ed */
     CUstream stream;     /* whose capture forbids making a plan (FLP_CAPTURING) */
+    /* What a call is refused for before a plan is made for it; NULL: nothing. One whose plan is there is checked against that instead. */
+    flp_status (*check_new)(const void *problem, const void *args);
+    const void *args;    /* check_new's */
 } flp_dispatch_call;
 
 /* The plan of problem for the call, in the CUDA context that is current; makes it where there is none. Of problem, rows and

@@ -8,7 +8,6 @@
 #include "cpu/linear_cross_entropy_cpu.h"
 #include "plan/linear_budget.h"
 #include "plan/linear_cross_entropy_problem.h"
-#include "plan/prepare.h"
 #include "plan/token_loss.h"
 
 static flp_linear_cross_entropy_plan *own(flp_plan *common)
@@ -162,15 +161,3 @@ const flp_operator flp_linear_cross_entropy_operator = {
     .write_numerics = write_numerics,
 };
 _Static_assert(sizeof(flp_linear_cross_entropy_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");
-
-flp_status flp_linear_cross_entropy_plan_create_sized(flp_context *context, const flp_linear_cross_entropy_problem *problem, flp_plan **plan,
-                                                      const flp_sizes *sizes)
-{
-    return flp_plan_make_sized(context, &flp_linear_cross_entropy_operator, problem, plan, sizes);
-}
-
-flp_status flp_linear_cross_entropy_prepare_sized(flp_context *context, const flp_linear_cross_entropy_problem *problem, void *stream,
-                                                  const flp_sizes *sizes)
-{
-    return flp_prepare_problem(context, &flp_linear_cross_entropy_operator, problem, stream, sizes);
-}

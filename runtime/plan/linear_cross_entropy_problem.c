@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "plan/linear_cross_entropy_plan.h"
 #include "plan/linear_logp_backward_problem.h"
 #include "plan/linear_logp_problem.h"
 #include "plan/problem.h"
@@ -166,13 +165,3 @@ int flp_linear_cross_entropy_problem_pack(const void *given, flp_dispatch_key *k
            length < FLP_TOKEN_LOSS_NAME_BYTES;
 }
 _Static_assert((FLP_DISPATCH_SIZES - 9) * sizeof(uint64_t) == FLP_TOKEN_LOSS_NAME_BYTES, "a dispatch key holds a token loss' name");
-
-flp_status flp_linear_cross_entropy_problem_format_sized(const flp_linear_cross_entropy_problem *problem, char *text, size_t bytes, const flp_sizes *sizes)
-{
-    return flp_problem_text_format(&flp_linear_cross_entropy_operator, problem, text, bytes, sizes);
-}
-
-flp_status flp_linear_cross_entropy_problem_parse_sized(const char *text, flp_linear_cross_entropy_problem *problem, const flp_sizes *sizes)
-{
-    return flp_problem_text_parse(&flp_linear_cross_entropy_operator, text, problem, sizes);
-}

@@ -10,7 +10,6 @@
 #include "cpu/linear_logp_cpu.h"
 #include "plan/linear_budget.h"
 #include "plan/linear_logp_backward_problem.h"
-#include "plan/prepare.h"
 
 /* What launches divide by; a kernel in a cache says it of itself. */
 static flp_status check_manifest(const flp_manifest *manifest, int has_tile)
@@ -263,15 +262,3 @@ const flp_operator flp_linear_logp_backward_operator = {
     .write_numerics = write_numerics,
 };
 _Static_assert(sizeof(flp_linear_logp_backward_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");
-
-flp_status flp_linear_logp_backward_plan_create_sized(flp_context *context, const flp_linear_logp_backward_problem *problem, flp_plan **plan,
-                                                      const flp_sizes *sizes)
-{
-    return flp_plan_make_sized(context, &flp_linear_logp_backward_operator, problem, plan, sizes);
-}
-
-flp_status flp_linear_logp_backward_prepare_sized(flp_context *context, const flp_linear_logp_backward_problem *problem, void *stream,
-                                                  const flp_sizes *sizes)
-{
-    return flp_prepare_problem(context, &flp_linear_logp_backward_operator, problem, stream, sizes);
-}

@@ -9,7 +9,6 @@
 #include "base/status.h"
 #include "cpu/convert.h"
 #include "plan/linear_budget.h"
-#include "plan/linear_logp_backward_plan.h"
 #include "plan/linear_logp_problem.h"
 
 #define AT(field) offsetof(flp_linear_logp_backward_problem, field)
@@ -194,14 +193,4 @@ int flp_linear_logp_backward_problem_pack(const void *given, flp_dispatch_key *k
     key->sizes[7] = (uint64_t)problem->memory_budget;
     memcpy(&key->sizes[8], &problem->grad_filter_eps, sizeof(double));
     return known && flp_dispatch_key_choose(key, choices, sizeof(choices) / sizeof(choices[0]));
-}
-
-flp_status flp_linear_logp_backward_problem_format_sized(const flp_linear_logp_backward_problem *problem, char *text, size_t bytes, const flp_sizes *sizes)
-{
-    return flp_problem_text_format(&flp_linear_logp_backward_operator, problem, text, bytes, sizes);
-}
-
-flp_status flp_linear_logp_backward_problem_parse_sized(const char *text, flp_linear_logp_backward_problem *problem, const flp_sizes *sizes)
-{
-    return flp_problem_text_parse(&flp_linear_logp_backward_operator, text, problem, sizes);
 }

@@ -7,7 +7,6 @@
 #include "cpu/linear_logp_cpu.h"
 #include "plan/linear_logp_problem.h"
 #include "plan/linear_workspace.h"
-#include "plan/prepare.h"
 
 int flp_linear_logp_plan_stashes(const flp_linear_logp_plan *plan)
 {
@@ -109,15 +108,3 @@ const flp_operator flp_linear_logp_operator = {
     .write_numerics = write_numerics,
 };
 _Static_assert(sizeof(flp_linear_logp_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");
-
-flp_status flp_linear_logp_plan_create_sized(flp_context *context, const flp_linear_logp_problem *problem, flp_plan **plan,
-                                             const flp_sizes *sizes)
-{
-    return flp_plan_make_sized(context, &flp_linear_logp_operator, problem, plan, sizes);
-}
-
-flp_status flp_linear_logp_prepare_sized(flp_context *context, const flp_linear_logp_problem *problem, void *stream,
-                                         const flp_sizes *sizes)
-{
-    return flp_prepare_problem(context, &flp_linear_logp_operator, problem, stream, sizes);
-}

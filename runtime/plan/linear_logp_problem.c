@@ -6,7 +6,6 @@
 
 #include "base/status.h"
 #include "cpu/convert.h"
-#include "plan/linear_logp_plan.h"
 
 #define AT(field) offsetof(flp_linear_logp_problem, field)
 
@@ -126,14 +125,4 @@ int flp_linear_logp_problem_pack(const void *given, flp_dispatch_key *key)
     key->sizes[3] = (uint64_t)(problem->weight_stride ? problem->weight_stride : weight_columns);
     memcpy(&key->sizes[4], &problem->softcap, sizeof(double));
     return flp_dispatch_key_choose(key, choices, sizeof(choices) / sizeof(choices[0]));
-}
-
-flp_status flp_linear_logp_problem_format_sized(const flp_linear_logp_problem *problem, char *text, size_t bytes, const flp_sizes *sizes)
-{
-    return flp_problem_text_format(&flp_linear_logp_operator, problem, text, bytes, sizes);
-}
-
-flp_status flp_linear_logp_problem_parse_sized(const char *text, flp_linear_logp_problem *problem, const flp_sizes *sizes)
-{
-    return flp_problem_text_parse(&flp_linear_logp_operator, text, problem, sizes);
 }

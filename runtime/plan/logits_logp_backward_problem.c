@@ -4,7 +4,6 @@
 
 #include "base/status.h"
 #include "cpu/convert.h"
-#include "plan/logits_logp_backward_plan.h"
 #include "plan/logits_logp_problem.h"
 
 #define AT(field) offsetof(flp_logits_logp_backward_problem, field)
@@ -78,14 +77,4 @@ int flp_logits_logp_backward_problem_pack(const void *given, flp_dispatch_key *k
     key->sizes[2] = (uint64_t)(problem->grad_stride ? problem->grad_stride : problem->vocab);
     memcpy(&key->sizes[3], &problem->softcap, sizeof(double));
     return flp_dispatch_key_choose(key, choices, sizeof(choices) / sizeof(choices[0]));
-}
-
-flp_status flp_logits_logp_backward_problem_format_sized(const flp_logits_logp_backward_problem *problem, char *text, size_t bytes, const flp_sizes *sizes)
-{
-    return flp_problem_text_format(&flp_logits_logp_backward_operator, problem, text, bytes, sizes);
-}
-
-flp_status flp_logits_logp_backward_problem_parse_sized(const char *text, flp_logits_logp_backward_problem *problem, const flp_sizes *sizes)
-{
-    return flp_problem_text_parse(&flp_logits_logp_backward_operator, text, problem, sizes);
 }

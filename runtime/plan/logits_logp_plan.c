@@ -6,7 +6,6 @@
 #include "base/status.h"
 #include "cpu/logits_logp_cpu.h"
 #include "plan/logits_logp_problem.h"
-#include "plan/prepare.h"
 
 flp_logits_logp_pass flp_logits_logp_plan_pass(const flp_logits_logp_plan *plan, int64_t rows)
 {
@@ -76,15 +75,3 @@ const flp_operator flp_logits_logp_operator = {
     .write_numerics = write_numerics,
 };
 _Static_assert(sizeof(flp_logits_logp_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");
-
-flp_status flp_logits_logp_plan_create_sized(flp_context *context, const flp_logits_logp_problem *problem, flp_plan **plan,
-                                             const flp_sizes *sizes)
-{
-    return flp_plan_make_sized(context, &flp_logits_logp_operator, problem, plan, sizes);
-}
-
-flp_status flp_logits_logp_prepare_sized(flp_context *context, const flp_logits_logp_problem *problem, void *stream,
-                                         const flp_sizes *sizes)
-{
-    return flp_prepare_problem(context, &flp_logits_logp_operator, problem, stream, sizes);
-}

@@ -6,7 +6,6 @@
 
 #include "base/status.h"
 #include "cpu/convert.h"
-#include "plan/logits_logp_plan.h"
 
 #define AT(field) offsetof(flp_logits_logp_problem, field)
 
@@ -74,14 +73,4 @@ int flp_logits_logp_problem_pack(const void *given, flp_dispatch_key *key)
     key->sizes[1] = (uint64_t)(problem->logits_stride ? problem->logits_stride : problem->vocab);
     memcpy(&key->sizes[2], &problem->softcap, sizeof(double));
     return flp_dispatch_key_choose(key, choices, sizeof(choices) / sizeof(choices[0]));
-}
-
-flp_status flp_logits_logp_problem_format_sized(const flp_logits_logp_problem *problem, char *text, size_t bytes, const flp_sizes *sizes)
-{
-    return flp_problem_text_format(&flp_logits_logp_operator, problem, text, bytes, sizes);
-}
-
-flp_status flp_logits_logp_problem_parse_sized(const char *text, flp_logits_logp_problem *problem, const flp_sizes *sizes)
-{
-    return flp_problem_text_parse(&flp_logits_logp_operator, text, problem, sizes);
 }

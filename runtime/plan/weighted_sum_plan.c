@@ -5,7 +5,6 @@
 
 #include "base/status.h"
 #include "cpu/weighted_sum_cpu.h"
-#include "plan/prepare.h"
 #include "plan/weighted_sum_problem.h"
 
 /* Where there are rows enough: blocks that are short, in the order of memory, still long enough to be worth their start. */
@@ -83,15 +82,3 @@ const flp_operator flp_weighted_sum_operator = {
     .write_numerics = write_numerics,
 };
 _Static_assert(sizeof(flp_weighted_sum_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");
-
-flp_status flp_weighted_sum_plan_create_sized(flp_context *context, const flp_weighted_sum_problem *problem, flp_plan **plan,
-                                              const flp_sizes *sizes)
-{
-    return flp_plan_make_sized(context, &flp_weighted_sum_operator, problem, plan, sizes);
-}
-
-flp_status flp_weighted_sum_prepare_sized(flp_context *context, const flp_weighted_sum_problem *problem, void *stream,
-                                          const flp_sizes *sizes)
-{
-    return flp_prepare_problem(context, &flp_weighted_sum_operator, problem, stream, sizes);
-}

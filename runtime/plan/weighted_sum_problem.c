@@ -5,8 +5,6 @@
 
 #include "base/status.h"
 #include "cpu/convert.h"
-#include "plan/weighted_sum_backward_plan.h"
-#include "plan/weighted_sum_plan.h"
 
 #define AT(field) offsetof(flp_weighted_sum_problem, field)
 #define BACKWARD_AT(field) offsetof(flp_weighted_sum_backward_problem, field)
@@ -80,16 +78,6 @@ int flp_weighted_sum_problem_pack(const void *given, flp_dispatch_key *key)
     key->sizes[0] = (uint64_t)problem->columns;
     key->sizes[1] = (uint64_t)(problem->x_stride ? problem->x_stride : problem->columns);
     return flp_dispatch_key_choose(key, choices, sizeof(choices) / sizeof(choices[0]));
-}
-
-flp_status flp_weighted_sum_problem_format_sized(const flp_weighted_sum_problem *problem, char *text, size_t bytes, const flp_sizes *sizes)
-{
-    return flp_problem_text_format(&flp_weighted_sum_operator, problem, text, bytes, sizes);
-}
-
-flp_status flp_weighted_sum_problem_parse_sized(const char *text, flp_weighted_sum_problem *problem, const flp_sizes *sizes)
-{
-    return flp_problem_text_parse(&flp_weighted_sum_operator, text, problem, sizes);
 }
 
 /* ---- backward ---- */
@@ -180,14 +168,4 @@ int flp_weighted_sum_backward_problem_pack(const void *given, flp_dispatch_key *
     key->sizes[1] = (uint64_t)x_stride;
     key->sizes[2] = (uint64_t)(problem->grad_x_stride || problem->grad_x == FLP_NONE ? problem->grad_x_stride : x_stride);
     return flp_dispatch_key_choose(key, choices, sizeof(choices) / sizeof(choices[0]));
-}
-
-flp_status flp_weighted_sum_backward_problem_format_sized(const flp_weighted_sum_backward_problem *problem, char *text, size_t bytes, const flp_sizes *sizes)
-{
-    return flp_problem_text_format(&flp_weighted_sum_backward_operator, problem, text, bytes, sizes);
-}
-
-flp_status flp_weighted_sum_backward_problem_parse_sized(const char *text, flp_weighted_sum_backward_problem *problem, const flp_sizes *sizes)
-{
-    return flp_problem_text_parse(&flp_weighted_sum_backward_operator, text, problem, sizes);
 }
