@@ -8,7 +8,6 @@
 #include "filter_outcome.h"
 #include "gradient_setting.h"
 #include "plan/linear_logp_backward_plan.h"
-#include "plan/linear_logp_backward_problem.h"
 #include "regimes.h"
 
 const char *const flp_backward_cases[] = {
@@ -43,7 +42,7 @@ flp_status flp_backward_parse(const char *text, flp_linear_logp_backward_problem
     flp_status status = flp_linear_logp_backward_problem_parse(text, &given);
 
     if (status == FLP_OK)
-        status = flp_linear_logp_backward_problem_normalize(&given, problem);
+        status = flp_problem_normalize(&flp_linear_logp_backward_operator, &given, problem);
     if (status != FLP_OK)
         return status;
     if (!flp_gradient_setting_takes(&problem->forward) || problem->grad_hidden != FLP_BF16 || problem->grad_weight != FLP_BF16 ||

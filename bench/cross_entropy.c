@@ -7,7 +7,6 @@
 #include "base/status.h"
 #include "gradient_setting.h"
 #include "plan/linear_cross_entropy_plan.h"
-#include "plan/linear_cross_entropy_problem.h"
 #include "regimes.h"
 
 const char *const flp_cross_entropy_bench_cases[] = {
@@ -39,7 +38,7 @@ static flp_status parse(const char *text, bench *b)
     const flp_linear_logp_backward_problem *backward = &b->problem.backward;
 
     if (status == FLP_OK)
-        status = flp_linear_cross_entropy_problem_normalize(&given, &b->problem);
+        status = flp_problem_normalize(&flp_linear_cross_entropy_operator, &given, &b->problem);
     if (status != FLP_OK)
         return status;
     if (!flp_gradient_setting_takes(&backward->forward) || backward->grad_hidden != FLP_BF16 ||

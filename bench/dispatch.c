@@ -10,22 +10,26 @@
 
 enum { BATCHES = 51, LOOKUPS = 20000, CALLS = 100, ROWS = 64 };
 
-/* Small, so that the device is not what is waited for. Two, for a change of problem misses the thread's last hit. */
-static const flp_linear_logp_problem problems[2] = {
-    { .dtype = FLP_BF16, .rows = ROWS, .hidden = 64, .vocab = 256 },
-    { .dtype = FLP_BF16, .rows = ROWS, .hidden = 128, .vocab = 256 },
-};
+/* Small, so that the device is not what is waited for. */
+static const flp_linear_logp_problem small = { .dtype = FLP_BF16, .rows = ROWS, .hidden = 64, .vocab = 256 };
 
-/* distinct: 1, or 2 to change the problem at each lookup. */
+/* More problems in turn than a thread's recent hits have room for. */
+enum { MANY = 64 };
+
+/* distinct: 1, or MANY to change the problem at each lookup. */
 static flp_status time_lookups(flp_context *context, flp_backend backend, int distinct, double *nanoseconds)
 {
     const flp_dispatch_call call = { .rows = ROWS, .addresses = 256 };
-    flp_linear_logp_problem asked[2] = { problems[0], problems[1] };
+    flp_linear_logp_problem asked[MANY];
     unsigned long long cuda_context;
     flp_plan *plan;
     flp_status status = FLP_OK;
 
-    asked[0].backend = asked[1].backend = backend;
+    for (int i = 0; i < MANY; i++) {
+        asked[i] = small;
+        asked[i].vocab += i;
+        asked[i].backend = backend;
+    }
     for (int batch = -1; batch < BATCHES && status == FLP_OK; batch++) { /* the first is not counted: it makes the plans */
         double start = flp_console_seconds();
         for (int i = 0; i < LOOKUPS && status == FLP_OK; i++)
@@ -38,7 +42,7 @@ static flp_status time_lookups(flp_context *context, flp_backend backend, int di
 
 static flp_status measure_lookups(flp_context *context, flp_backend backend, const char *last_hit, const char *table, json_t *result)
 {
-    for (int distinct = 1; distinct <= 2; distinct++) {
+    for (int distinct = 1; distinct <= MANY; distinct += MANY - 1) {
         double nanoseconds[BATCHES];
         flp_status status = time_lookups(context, backend, distinct, nanoseconds);
         if (status != FLP_OK)
@@ -56,7 +60,7 @@ static flp_status time_calls(const flp_gpu *gpu, flp_context *context, const flp
     for (int batch = -1; batch < BATCHES && status == FLP_OK; batch++) {
         double start = flp_console_seconds();
         for (int i = 0; i < CALLS && status == FLP_OK; i++)
-            status = flp_linear_logp(context, &problems[0], args);
+            status = flp_linear_logp(context, &small, args);
         if (batch >= 0)
             nanoseconds[batch] = (flp_console_seconds() - start) * 1e9 / CALLS;
         if (status == FLP_OK)

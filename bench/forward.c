@@ -10,7 +10,6 @@
 #include "baselines.h"
 #include "device/gpu_reference.h"
 #include "plan/linear_logp_plan.h"
-#include "plan/linear_logp_problem.h"
 #include "regimes.h"
 
 enum { CHECKED_ROWS = 64, READ_ROWS = 64, NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32 };
@@ -59,7 +58,7 @@ flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem)
     snprintf(whole, sizeof(whole), "%s%s", strncmp(text, "linear_logp:", 12) == 0 ? "" : "linear_logp:bf16:", text);
     status = flp_linear_logp_problem_parse(whole, &given);
     if (status == FLP_OK)
-        status = flp_linear_logp_problem_normalize(&given, problem);
+        status = flp_problem_normalize(&flp_linear_logp_operator, &given, problem);
     if (status != FLP_OK)
         return status;
     if (problem->dtype != FLP_BF16 || problem->bias_dtype != FLP_NONE || problem->weight_layout != FLP_VOCAB_HIDDEN || problem->rows < 1 ||

@@ -134,7 +134,7 @@ static flp_status check_empty(const flp_operator_calls *calls, const void *probl
     memcpy(&empty, problem, operator->problem_bytes);
     *flp_operator_rows(operator, &empty) = 0;
     *flp_operator_pointer_alignment(operator, &empty) = 0;
-    status = operator->normalize(&empty, &normal);
+    status = flp_problem_normalize(operator, &empty, &normal);
     return status == FLP_OK ? calls->check(NULL, &normal, args, &own) : status;
 }
 

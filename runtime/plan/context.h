@@ -11,7 +11,7 @@ typedef struct flp_dispatch flp_dispatch; /* plan/dispatch.h */
 typedef struct flp_scratch flp_scratch;   /* plan/scratch.h */
 
 struct flp_context {
-    uint64_t serial; /* from 1, never reused, unlike the address: a thread's last hit names its context by it */
+    uint64_t serial; /* from 1, never reused, unlike the address: a thread's recent hits name their context by it */
     unsigned flags;  /* FLP_CONTEXT_... */
     flp_kernel_store *store;
     flp_thread_pool *pool;

@@ -1,6 +1,7 @@
 /* Finds the plan of a problem: the path of every call without a plan, so a hit takes no lock, memory or system call. */
 #include "plan/dispatch.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,12 +28,17 @@ struct flp_dispatch {
     _Atomic(entry *) buckets[TABLE_BUCKETS];
 };
 
-/* This thread's last hit; a context of another serial may be a destroyed one. */
-static _Thread_local struct {
+/* This thread's recent hits, with the problem as it was given, which is quicker to compare than to pack; a context of another serial may be a
+ * destroyed one. */
+enum { RECENT_LOG2 = 3 };
+typedef struct {
     uint64_t context_serial;
-    flp_dispatch_key key;
+    uint64_t operator, cuda_context, call; /* the key's */
     flp_plan *plan;
-} last;
+    flp_problem_storage problem;
+} recent;
+static _Thread_local recent recents[1 << RECENT_LOG2];
+static _Thread_local unsigned latest; /* of them */
 
 flp_status flp_dispatch_create(flp_dispatch **dispatch)
 {
@@ -76,15 +82,22 @@ static unsigned alignment_log2(uintptr_t addresses)
     return (unsigned)__builtin_ctzll(addresses | 16);
 }
 
-/* 1 where the problem fits a key; another one is not acceptable, and making its plan says why. */
-static int pack(const flp_operator *operator, const void *problem, const flp_dispatch_call *call, uint64_t cuda_context,
-                flp_dispatch_key *key)
+static unsigned place_of(const flp_operator *operator, const void *problem, const flp_dispatch_key *key)
 {
-    *key = (flp_dispatch_key){
-        .operator = (uintptr_t)operator, .cuda_context = cuda_context,
-        .call = bucket_log2((uint64_t)call->rows) << 8 | alignment_log2(call->addresses)
-    };
-    return operator->pack(problem, key);
+    uint64_t words[FLP_PROBLEM_BYTES / sizeof(uint64_t)], mixed = key->operator ^ key->call << 32;
+
+    memcpy(words, problem, operator->problem_bytes);
+    for (size_t i = 0; i < operator->problem_bytes / sizeof(uint64_t); i++)
+        mixed += (words[i] ^ words[i] >> 32) * (2 * i + 3);
+    return (unsigned)(mixed * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_LOG2));
+}
+
+static int is_recent(unsigned place, const flp_context *context, const flp_operator *operator, const void *problem, const flp_dispatch_key *key)
+{
+    const recent *at = &recents[place];
+
+    return at->context_serial == context->serial && at->operator == key->operator && at->cuda_context == key->cuda_context && at->call == key->call &&
+           memcmp(&at->problem, problem, operator->problem_bytes) == 0;
 }
 
 static int same_key(const flp_dispatch_key *left, const flp_dispatch_key *right)
@@ -184,52 +197,41 @@ static flp_status look_for_driver(flp_dispatch *dispatch, unsigned long long *cu
 static flp_status find_cuda_context(flp_context *context, flp_backend backend, unsigned long long *cuda_context)
 {
     const int driver = atomic_load_explicit(&context->dispatch->driver, memory_order_relaxed);
-    flp_status status;
 
     *cuda_context = 0;
     if (context->flags & FLP_CONTEXT_NO_GPU || backend == FLP_BACKEND_CPU)
         return FLP_OK;
     if (backend == FLP_BACKEND_AUTO && driver != THERE)
         return driver == NONE ? FLP_OK : look_for_driver(context->dispatch, cuda_context);
-    status = flp_device_current_id(cuda_context);
-    /* What is no backend is refused as such, not for what a GPU's would need. */
-    return status != FLP_OK && flp_problem_check_backend(backend) != FLP_OK ? FLP_BAD_ARGUMENT : status;
-}
-
-/* Of a problem that does not fit a key. */
-static flp_status refuse(const flp_operator *operator, const void *problem, const flp_dispatch_call *call)
-{
-    flp_problem_storage normal;
-    flp_status status = check_new(problem, call);
-
-    if (status == FLP_OK)
-        status = operator->normalize(problem, &normal);
-    if (status == FLP_OK && operator->takes_plan)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "problem.%s: wanted 0: it takes a plan", operator->takes_plan);
-    return status != FLP_OK ? status : flp_status_fail(FLP_INTERNAL, "an acceptable problem does not fit a dispatch key");
+    return flp_device_current_id(cuda_context);
 }
 
 flp_status flp_dispatch_find(flp_context *context, const flp_operator *operator, const void *problem, const flp_dispatch_call *call,
                              unsigned long long *cuda_context, flp_plan **plan)
 {
-    flp_dispatch_key key;
+    flp_dispatch_key key = {
+        .operator = (uintptr_t)operator, .call = bucket_log2((uint64_t)call->rows) << 8 | alignment_log2(call->addresses)
+    };
     flp_status status = find_cuda_context(context, flp_operator_backend(operator, problem), cuda_context);
 
+    /* What is no backend is refused as such, not for what a GPU's would need. */
     if (status != FLP_OK)
-        return status;
-    if (!pack(operator, problem, call, *cuda_context, &key))
-        return refuse(operator, problem, call);
-    if (last.context_serial == context->serial && same_key(&last.key, &key)) {
-        *plan = last.plan;
+        return flp_problem_check_field(operator, operator->backend_at, problem) != FLP_OK ? FLP_BAD_ARGUMENT : status;
+    key.cuda_context = *cuda_context;
+    if (is_recent(latest, context, operator, problem, &key) || is_recent(latest = place_of(operator, problem, &key), context, operator, problem, &key)) {
+        *plan = recents[latest].plan;
         return FLP_OK;
+    }
+    if (!flp_problem_pack(operator, problem, &key)) {
+        status = check_new(problem, call);
+        return status == FLP_OK ? flp_problem_refuse(operator, problem) : status;
     }
     *plan = look_up(context->dispatch, &key);
     if (!*plan)
         status = make(context, operator, problem, call, &key, plan);
     if (status != FLP_OK)
         return status;
-    last.context_serial = context->serial;
-    last.key = key;
-    last.plan = *plan;
+    recents[latest] = (recent){ context->serial, key.operator, key.cuda_context, key.call, *plan, .problem = { .bytes = { 0 } } };
+    memcpy(&recents[latest].problem, problem, operator->problem_bytes);
     return FLP_OK;
 }

@@ -1,4 +1,4 @@
-/* The plans that calls without one made: found by a packed key, in this thread's last hit or in a table read without a lock. */
+/* The plans that calls without one made: found by a packed key, in this thread's recent hits or in a table read without a lock. */
 #ifndef FLP_PLAN_DISPATCH_H
 #define FLP_PLAN_DISPATCH_H
 #include "plan/context.h"

@@ -1,16 +1,12 @@
-/* The problem of linear_cross_entropy: its rules, its defaults and the parts of its canonical string. */
+/* The problem of linear_cross_entropy. */
 #ifndef FLP_PLAN_LINEAR_CROSS_ENTROPY_PROBLEM_H
 #define FLP_PLAN_LINEAR_CROSS_ENTROPY_PROBLEM_H
-#include "plan/dispatch_key.h"
-#include "plan/problem_text.h"
+#include "plan/problem.h"
 
-extern const flp_problem_syntax flp_linear_cross_entropy_problem_syntax;
+extern const flp_field *const flp_linear_cross_entropy_fields[];
 
-/* As flp_linear_logp_backward_problem_fill, for what the least budget is follows from the token loss, too; behind its end the loss' name is zeros. */
-flp_status flp_linear_cross_entropy_problem_normalize(const void *problem, void *normal);
-
-/* For flp_operator.pack. */
-int flp_linear_cross_entropy_problem_pack(const void *problem, flp_dispatch_key *key);
+/* For flp_operator.check: any memory_budget, for what the least is follows from the token loss, too; behind its end the loss' name is zeros. */
+flp_status flp_linear_cross_entropy_problem_check(void *normal);
 
 /* 1: a gradient is asked for. */
 int flp_linear_cross_entropy_problem_has_gradients(const flp_linear_cross_entropy_problem *problem);

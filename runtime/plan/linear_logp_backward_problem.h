@@ -1,16 +1,15 @@
-/* The problem of linear_logp's backward: its rules, its defaults and the parts of its canonical string. */
+/* The problem of linear_logp's backward, and the parts of its table that stand in linear_cross_entropy's too. */
 #ifndef FLP_PLAN_LINEAR_LOGP_BACKWARD_PROBLEM_H
 #define FLP_PLAN_LINEAR_LOGP_BACKWARD_PROBLEM_H
-#include "plan/dispatch_key.h"
-#include "plan/problem_text.h"
+#include "plan/problem.h"
 
-extern const flp_problem_syntax flp_linear_logp_backward_problem_syntax;
+extern const flp_field *const flp_linear_logp_backward_fields[];
 
-/* As flp_linear_logp_problem_normalize; fills in the gradients' strides too. */
-flp_status flp_linear_logp_backward_problem_normalize(const void *problem, void *normal);
+extern const flp_field flp_linear_logp_backward_field_forward[], flp_linear_logp_backward_field_gradients[], flp_linear_logp_backward_field_budget[];
+
+/* For flp_operator.check. A memory_budget of 0 stays: the default is another for other rows, and a problem with a larger bound on them is the same to
+ * dispatch. */
+flp_status flp_linear_logp_backward_problem_check(void *normal);
 /* That, with whatever memory_budget. */
-flp_status flp_linear_logp_backward_problem_fill(const flp_linear_logp_backward_problem *problem, flp_linear_logp_backward_problem *normal);
-
-/* For flp_operator.pack. */
-int flp_linear_logp_backward_problem_pack(const void *problem, flp_dispatch_key *key);
+flp_status flp_linear_logp_backward_problem_check_gradients(flp_linear_logp_backward_problem *normal);
 #endif

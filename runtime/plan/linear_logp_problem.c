@@ -1,128 +1,55 @@
-/* Checks linear_logp's problem field by field and fills in its defaults. */
+/* linear_logp's problem: its fields, a row each, and what holds between them. */
 #include "plan/linear_logp_problem.h"
-
-#include <stddef.h>
-#include <string.h>
 
 #include "base/status.h"
 #include "cpu/convert.h"
 
 #define AT(field) offsetof(flp_linear_logp_problem, field)
 
-static const flp_problem_part sizes[] = {
-    { "n", FLP_PART_SIZE, AT(rows), .value_name = "rows" },
-    { "d", FLP_PART_SIZE, AT(hidden), .value_name = "hidden" },
-    { "v", FLP_PART_SIZE, AT(vocab), .value_name = "vocab" },
-    { .word = NULL }
+const flp_field flp_linear_logp_field_inputs[] = {
+    { "dtype", FLP_FIELD_DTYPE, AT(dtype), .prefix = "", FLP_FIELD_FLOAT },
+    FLP_FIELD_ROWS(AT(rows)),
+    FLP_FIELD_EXTENT("hidden", AT(hidden), "d"),
+    FLP_FIELD_EXTENT("vocab", AT(vocab), "v"),
+    { "weight_layout", FLP_FIELD_CHOICE, AT(weight_layout), .words = { [FLP_HIDDEN_VOCAB] = "dv" },
+      .allowed = FLP_FIELD_ALLOWS(FLP_VOCAB_HIDDEN) | FLP_FIELD_ALLOWS(FLP_HIDDEN_VOCAB), .wanted = "FLP_VOCAB_HIDDEN or FLP_HIDDEN_VOCAB" },
+    { "hidden_stride", FLP_FIELD_STRIDE, AT(hidden_stride), .prefix = "hs", .value_name = "stride", .rows_at = AT(rows), .columns_at = AT(hidden) },
+    { "weight_stride", FLP_FIELD_STRIDE, AT(weight_stride), .prefix = "ws", .value_name = "stride", .rows_at = AT(vocab), .columns_at = AT(hidden),
+      .transposed_at = AT(weight_layout) },
+    FLP_FIELD_POINTERS(AT(pointer_alignment)),
+    { "bias_dtype", FLP_FIELD_DTYPE, AT(bias_dtype), .prefix = "bias_", FLP_FIELD_FLOAT_OR_NONE },
+    FLP_FIELD_TARGETS(AT(target_dtype)),
+    FLP_FIELD_SOFTCAP(AT(softcap)),
+    { .name = NULL }
 };
-static const flp_problem_part options[] = {
-    { "dv", FLP_PART_WORD, AT(weight_layout), .value = FLP_HIDDEN_VOCAB },
-    { "hs", FLP_PART_SIZE, AT(hidden_stride), .value_name = "stride" },
-    { "ws", FLP_PART_SIZE, AT(weight_stride), .value_name = "stride" },
-    { "align", FLP_PART_INT, AT(pointer_alignment), .value_name = "bytes" },
-    { "bias_", FLP_PART_DTYPE, AT(bias_dtype), .value_name = "dtype" },
-    { "target_i32", FLP_PART_WORD, AT(target_dtype), .value = FLP_I32 },
-    { "softcap", FLP_PART_NUMBER, AT(softcap), .value_name = "number" },
-    { "argmax", FLP_PART_WORD, AT(argmax), .value = 1 },
-    { "entropy", FLP_PART_WORD, AT(entropy), .value = 1 },
-    { "exact", FLP_PART_WORD, AT(precision), .value = FLP_PRECISION_EXACT },
-    { "sm_90a", FLP_PART_WORD, AT(backend), .value = FLP_BACKEND_SM90A },
-    { "portable", FLP_PART_WORD, AT(backend), .value = FLP_BACKEND_PORTABLE },
-    { "cpu", FLP_PART_WORD, AT(backend), .value = FLP_BACKEND_CPU },
-    { .word = NULL }
+static const flp_field outputs[] = {
+    { "argmax", FLP_FIELD_CHOICE, AT(argmax), .words = { [1] = "argmax" }, FLP_FIELD_FLAG },
+    { "entropy", FLP_FIELD_CHOICE, AT(entropy), .words = { [1] = "entropy" }, FLP_FIELD_FLAG },
+    { .name = NULL }
 };
-const flp_problem_syntax flp_linear_logp_problem_syntax = { AT(dtype), sizes, options };
+const flp_field flp_linear_logp_field_precision[] = {
+    { "precision", FLP_FIELD_CHOICE, AT(precision), .words = { [FLP_PRECISION_EXACT] = "exact" },
+      .allowed = FLP_FIELD_ALLOWS(FLP_PRECISION_TENSOR) | FLP_FIELD_ALLOWS(FLP_PRECISION_EXACT),
+      .wanted = "FLP_PRECISION_TENSOR or FLP_PRECISION_EXACT" },
+    { .name = NULL }
+};
+const flp_field flp_linear_logp_field_backend[] = { FLP_FIELD_BACKEND(AT(backend)), { .name = NULL } };
 
-static flp_status check_dtypes(const flp_linear_logp_problem *problem)
+const flp_field *const flp_linear_logp_fields[] = {
+    flp_linear_logp_field_inputs, outputs, flp_linear_logp_field_precision, flp_linear_logp_field_backend, NULL
+};
+
+flp_status flp_linear_logp_problem_check(void *normal)
 {
-    flp_status status = flp_problem_check_float("dtype", problem->dtype);
+    const flp_linear_logp_problem *problem = normal;
 
-    if (status == FLP_OK && problem->bias_dtype != FLP_NONE && flp_problem_check_float("bias_dtype", problem->bias_dtype) != FLP_OK)
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "bias_dtype: got %d, wanted FLP_NONE, FLP_BF16, FLP_F16 or FLP_F32",
-                                 (int)problem->bias_dtype);
-    return status;
-}
-
-static flp_status check_sizes(const flp_linear_logp_problem *problem)
-{
-    flp_status status = flp_problem_check_rows(problem->rows);
-
-    if (status == FLP_OK)
-        status = flp_problem_check_extent("hidden", problem->hidden);
-    return status == FLP_OK ? flp_problem_check_extent("vocab", problem->vocab) : status;
-}
-
-static flp_status check_options(const flp_linear_logp_problem *problem)
-{
-    flp_status status = flp_problem_check_softcap(problem->softcap);
-
-    if (status == FLP_OK && problem->weight_layout != FLP_VOCAB_HIDDEN && problem->weight_layout != FLP_HIDDEN_VOCAB)
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "weight_layout: got %d, wanted FLP_VOCAB_HIDDEN or FLP_HIDDEN_VOCAB",
-                                 (int)problem->weight_layout);
-    if (status == FLP_OK)
-        status = flp_problem_check_flag("argmax", problem->argmax);
-    if (status == FLP_OK)
-        status = flp_problem_check_flag("entropy", problem->entropy);
-    if (status == FLP_OK && problem->precision != FLP_PRECISION_TENSOR && problem->precision != FLP_PRECISION_EXACT)
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "precision: got %d, wanted FLP_PRECISION_TENSOR or FLP_PRECISION_EXACT",
-                                 (int)problem->precision);
-    if (status == FLP_OK && problem->precision == FLP_PRECISION_EXACT && problem->dtype != FLP_F32)
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "precision: got FLP_PRECISION_EXACT with dtype %s, wanted it with f32 only",
-                                 flp_dtype_name(problem->dtype));
-    return status == FLP_OK ? flp_problem_check_backend(problem->backend) : status;
+    if (problem->precision != FLP_PRECISION_EXACT || problem->dtype == FLP_F32)
+        return FLP_OK;
+    return flp_status_fail(FLP_BAD_ARGUMENT, "precision: got FLP_PRECISION_EXACT with dtype %s, wanted it with f32 only",
+                           flp_dtype_name(problem->dtype));
 }
 
 int flp_linear_logp_problem_element_bytes(const flp_linear_logp_problem *normal)
 {
     return flp_dtype_bytes(normal->dtype);
-}
-
-static flp_status fill_defaults(flp_linear_logp_problem *normal)
-{
-    const int bytes = flp_linear_logp_problem_element_bytes(normal), transposed = normal->weight_layout == FLP_HIDDEN_VOCAB;
-    flp_status status = flp_problem_fill_alignment(bytes, &normal->pointer_alignment);
-
-    if (status == FLP_OK)
-        status = flp_problem_fill_stride("hidden_stride", normal->rows, normal->hidden, bytes, &normal->hidden_stride);
-    if (status == FLP_OK)
-        status = flp_problem_fill_stride("weight_stride", transposed ? normal->hidden : normal->vocab,
-                                         transposed ? normal->vocab : normal->hidden, bytes, &normal->weight_stride);
-    return status;
-}
-
-flp_status flp_linear_logp_problem_normalize(const void *given, void *filled)
-{
-    const flp_linear_logp_problem *problem = given;
-    flp_linear_logp_problem *normal = filled;
-    flp_status status;
-
-    if (!problem)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "problem: got NULL, wanted a pointer to flp_linear_logp_problem");
-    *normal = *problem;
-    status = check_dtypes(problem);
-    if (status == FLP_OK)
-        status = flp_problem_fill_target_dtype(&normal->target_dtype);
-    if (status == FLP_OK)
-        status = check_sizes(problem);
-    if (status == FLP_OK)
-        status = check_options(problem);
-    return status == FLP_OK ? fill_defaults(normal) : status;
-}
-
-int flp_linear_logp_problem_pack(const void *given, flp_dispatch_key *key)
-{
-    const flp_linear_logp_problem *problem = given;
-    const unsigned choices[] = {
-        (unsigned)problem->dtype, (unsigned)problem->weight_layout, (unsigned)problem->bias_dtype,
-        (unsigned)(problem->target_dtype ? problem->target_dtype : FLP_I64), (unsigned)problem->argmax, (unsigned)problem->entropy,
-        (unsigned)problem->precision, (unsigned)problem->backend
-    };
-    const int64_t weight_columns = problem->weight_layout == FLP_HIDDEN_VOCAB ? problem->vocab : problem->hidden;
-
-    key->sizes[0] = (uint64_t)problem->hidden;
-    key->sizes[1] = (uint64_t)problem->vocab;
-    key->sizes[2] = (uint64_t)(problem->hidden_stride ? problem->hidden_stride : problem->hidden);
-    key->sizes[3] = (uint64_t)(problem->weight_stride ? problem->weight_stride : weight_columns);
-    memcpy(&key->sizes[4], &problem->softcap, sizeof(double));
-    return flp_dispatch_key_choose(key, choices, sizeof(choices) / sizeof(choices[0]));
 }

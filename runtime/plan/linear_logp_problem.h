@@ -1,18 +1,15 @@
-/* linear_logp's problem: its rules, its defaults and the parts of its canonical string. */
+/* linear_logp's problem, and the parts of its table that stand in others too. */
 #ifndef FLP_PLAN_LINEAR_LOGP_PROBLEM_H
 #define FLP_PLAN_LINEAR_LOGP_PROBLEM_H
-#include "plan/dispatch_key.h"
 #include "plan/problem.h"
-#include "plan/problem_text.h"
 
-extern const flp_problem_syntax flp_linear_logp_problem_syntax;
+extern const flp_field *const flp_linear_logp_fields[];
 
-/* Checks every field and fills in the defaults: strides, pointer_alignment (at most 16: more changes nothing), target_dtype. Both are
- * flp_linear_logp_problem. FLP_BAD_ARGUMENT names the field, what it got and what was wanted. */
-flp_status flp_linear_logp_problem_normalize(const void *problem, void *normal);
+/* Of every operator whose problem begins with flp_linear_logp_problem. */
+extern const flp_field flp_linear_logp_field_inputs[], flp_linear_logp_field_precision[], flp_linear_logp_field_backend[];
 
-/* For flp_operator.pack. */
-int flp_linear_logp_problem_pack(const void *problem, flp_dispatch_key *key);
+/* For flp_operator.check. */
+flp_status flp_linear_logp_problem_check(void *normal);
 
 /* Bytes of an element of hidden and weight. */
 int flp_linear_logp_problem_element_bytes(const flp_linear_logp_problem *normal);

@@ -1,76 +1,37 @@
-/* Checks logits_logp's problem and fills in its defaults. */
+/* logits_logp's problems, both directions: their fields, a row each. */
 #include "plan/logits_logp_problem.h"
 
-#include <stddef.h>
-#include <string.h>
-
-#include "base/status.h"
-#include "cpu/convert.h"
-
 #define AT(field) offsetof(flp_logits_logp_problem, field)
+#define BACKWARD_AT(field) offsetof(flp_logits_logp_backward_problem, field)
 
-static const flp_problem_part sizes[] = {
-    { "n", FLP_PART_SIZE, AT(rows), .value_name = "rows" },
-    { "v", FLP_PART_SIZE, AT(vocab), .value_name = "vocab" },
-    { .word = NULL }
+/* With an index the logits have more rows than a call: as many as any tensor may have. */
+static const flp_field forward[] = {
+    { "dtype", FLP_FIELD_DTYPE, AT(dtype), .prefix = "", FLP_FIELD_FLOAT },
+    FLP_FIELD_ROWS(AT(rows)),
+    FLP_FIELD_EXTENT("vocab", AT(vocab), "v"),
+    { "logits_stride", FLP_FIELD_STRIDE, AT(logits_stride), .prefix = "ls", .value_name = "stride", .columns_at = AT(vocab) },
+    FLP_FIELD_POINTERS(AT(pointer_alignment)),
+    FLP_FIELD_TARGETS(AT(target_dtype)),
+    FLP_FIELD_SOFTCAP(AT(softcap)),
+    { "argmax", FLP_FIELD_CHOICE, AT(argmax), .words = { [1] = "argmax" }, FLP_FIELD_FLAG },
+    { "entropy", FLP_FIELD_CHOICE, AT(entropy), .words = { [1] = "entropy" }, FLP_FIELD_FLAG },
+    FLP_FIELD_BACKEND(AT(backend)),
+    { .name = NULL }
 };
-static const flp_problem_part options[] = {
-    { "ls", FLP_PART_SIZE, AT(logits_stride), .value_name = "stride" },
-    { "align", FLP_PART_INT, AT(pointer_alignment), .value_name = "bytes" },
-    { "target_i32", FLP_PART_WORD, AT(target_dtype), .value = FLP_I32 },
-    { "softcap", FLP_PART_NUMBER, AT(softcap), .value_name = "number" },
-    { "argmax", FLP_PART_WORD, AT(argmax), .value = 1 },
-    { "entropy", FLP_PART_WORD, AT(entropy), .value = 1 },
-    { "sm_90a", FLP_PART_WORD, AT(backend), .value = FLP_BACKEND_SM90A },
-    { "portable", FLP_PART_WORD, AT(backend), .value = FLP_BACKEND_PORTABLE },
-    { "cpu", FLP_PART_WORD, AT(backend), .value = FLP_BACKEND_CPU },
-    { .word = NULL }
+const flp_field *const flp_logits_logp_fields[] = { forward, NULL };
+
+static const flp_field backward[] = {
+    { "dtype", FLP_FIELD_DTYPE, BACKWARD_AT(dtype), .prefix = "", FLP_FIELD_FLOAT },
+    FLP_FIELD_ROWS(BACKWARD_AT(rows)),
+    FLP_FIELD_EXTENT("vocab", BACKWARD_AT(vocab), "v"),
+    { "logits_stride", FLP_FIELD_STRIDE, BACKWARD_AT(logits_stride), .prefix = "ls", .value_name = "stride", .columns_at = BACKWARD_AT(vocab) },
+    { "grad_stride", FLP_FIELD_STRIDE, BACKWARD_AT(grad_stride), .prefix = "gs", .value_name = "stride", .columns_at = BACKWARD_AT(vocab) },
+    FLP_FIELD_POINTERS(BACKWARD_AT(pointer_alignment)),
+    FLP_FIELD_TARGETS(BACKWARD_AT(target_dtype)),
+    FLP_FIELD_SOFTCAP(BACKWARD_AT(softcap)),
+    { "entropy", FLP_FIELD_CHOICE, BACKWARD_AT(entropy), .words = { [1] = "entropy" }, FLP_FIELD_FLAG },
+    { "fused", FLP_FIELD_CHOICE, BACKWARD_AT(fused), .words = { [1] = "fused" }, FLP_FIELD_FLAG },
+    FLP_FIELD_BACKEND(BACKWARD_AT(backend)),
+    { .name = NULL }
 };
-const flp_problem_syntax flp_logits_logp_problem_syntax = { AT(dtype), sizes, options };
-
-flp_status flp_logits_logp_problem_normalize(const void *given, void *filled)
-{
-    const flp_logits_logp_problem *problem = given;
-    flp_logits_logp_problem *normal = filled;
-    flp_status status;
-
-    if (!problem)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "problem: got NULL, wanted a pointer to flp_logits_logp_problem");
-    *normal = *problem;
-    status = flp_problem_check_float("dtype", problem->dtype);
-    if (status == FLP_OK)
-        status = flp_problem_fill_target_dtype(&normal->target_dtype);
-    if (status == FLP_OK)
-        status = flp_problem_check_rows(problem->rows);
-    if (status == FLP_OK)
-        status = flp_problem_check_extent("vocab", problem->vocab);
-    if (status == FLP_OK)
-        status = flp_problem_check_softcap(problem->softcap);
-    if (status == FLP_OK)
-        status = flp_problem_check_flag("argmax", problem->argmax);
-    if (status == FLP_OK)
-        status = flp_problem_check_flag("entropy", problem->entropy);
-    if (status == FLP_OK)
-        status = flp_problem_check_backend(problem->backend);
-    if (status == FLP_OK)
-        status = flp_problem_fill_alignment(flp_dtype_bytes(problem->dtype), &normal->pointer_alignment);
-    /* With an index the logits have more rows than a call: as many as any tensor may have. */
-    if (status == FLP_OK)
-        status = flp_problem_fill_stride("logits_stride", FLP_PROBLEM_ROWS_MAX, normal->vocab, flp_dtype_bytes(problem->dtype),
-                                         &normal->logits_stride);
-    return status;
-}
-
-int flp_logits_logp_problem_pack(const void *given, flp_dispatch_key *key)
-{
-    const flp_logits_logp_problem *problem = given;
-    const unsigned choices[] = {
-        (unsigned)problem->dtype, (unsigned)(problem->target_dtype ? problem->target_dtype : FLP_I64), (unsigned)problem->argmax,
-        (unsigned)problem->entropy, (unsigned)problem->backend
-    };
-
-    key->sizes[0] = (uint64_t)problem->vocab;
-    key->sizes[1] = (uint64_t)(problem->logits_stride ? problem->logits_stride : problem->vocab);
-    memcpy(&key->sizes[2], &problem->softcap, sizeof(double));
-    return flp_dispatch_key_choose(key, choices, sizeof(choices) / sizeof(choices[0]));
-}
+const flp_field *const flp_logits_logp_backward_fields[] = { backward, NULL };

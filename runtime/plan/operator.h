@@ -6,22 +6,19 @@
 
 #include "base/sized.h"
 #include "base/text.h"
-#include "plan/dispatch_key.h"
 #include "plan/problem_text.h"
 #include "plan/workspace.h"
 
-typedef struct flp_operator {
+struct flp_operator {
     const char *name; /* as its canonical strings begin */
 
     size_t problem_bytes;                         /* at most FLP_PROBLEM_BYTES */
     const flp_sized_struct *problem_struct;
     size_t rows_at, pointer_alignment_at, backend_at; /* in the problem: int64_t, int, flp_backend */
-    const flp_problem_syntax *syntax;
-    /* Checks every field and fills in the defaults. FLP_BAD_ARGUMENT names the field, what it got and what was wanted. */
-    flp_status (*normalize)(const void *problem, void *normal);
-    /* Writes what tells problems apart, defaults filled in: sizes and choices of the key. 0: an enumeration is out of range. */
-    int (*pack)(const void *problem, flp_dispatch_key *key);
-    const char *takes_plan; /* a field that is 0 in what pack takes, since a call without a plan cannot have it; NULL: there is none */
+    const flp_field *const *fields; /* of the problem, in the order of its canonical string: a table in parts, NULL behind the last */
+    /* What holds between fields, each of which is acceptable, and fields without a plain rule. FLP_BAD_ARGUMENT names the field, what it got and
+     * what was wanted. NULL: nothing. */
+    flp_status (*check)(void *normal);
 
     /* 1: FLP_BACKEND_AUTO on a GPU without kernels for it is FLP_NO_VARIANT rather than the CPU path, which takes host pointers. */
     int stays_on_gpu;
@@ -40,7 +37,7 @@ typedef struct flp_operator {
     int64_t (*cpu_workspace_bytes)(const flp_plan *plan, int64_t rows); /* the CPU path; NULL: it takes none */
     void (*describe)(const flp_plan *plan, flp_text *text);         /* GPU paths: kernels and shapes as lines "key: value" */
     void (*write_numerics)(const flp_plan *plan, flp_text *text);
-} flp_operator;
+};
 
 /* Room for the problem of any operator. */
 enum { FLP_PROBLEM_BYTES = 256 };

@@ -116,7 +116,7 @@ static flp_status set_up(const void *problem, flp_plan *plan)
 {
     const flp_operator *operator = plan->operator;
     char text[FLP_PROBLEM_TEXT_BYTES];
-    flp_status status = operator->normalize(problem, problem_of(plan));
+    flp_status status = flp_problem_normalize(operator, problem, problem_of(plan));
 
     if (status == FLP_OK && operator->begin)
         status = operator->begin(plan);

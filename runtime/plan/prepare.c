@@ -41,6 +41,6 @@ flp_status flp_prepare_problem(flp_context *context, const flp_operator *operato
         return flp_status_fail(FLP_BAD_ARGUMENT, "context: got NULL, wanted a context");
     problem = flp_sized_take(operator->problem_struct, sizes, problem, &own, &status);
     if (status == FLP_OK)
-        status = operator->normalize(problem, &normal);
+        status = flp_problem_normalize(operator, problem, &normal);
     return status == FLP_OK ? prepare_buckets(context, operator, &normal, stream) : status;
 }

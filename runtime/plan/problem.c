@@ -1,11 +1,86 @@
-/* Rules that the problems of all operators share. */
+/* Checks and fills in problems and packs dispatch keys by an operator's table of fields. */
 #include "plan/problem.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/status.h"
+#include "cpu/convert.h"
+#include "plan/operator.h"
 
 enum { ALIGNMENT_MAX = 16 }; /* the widest load of any path */
+
+static int int_at(const char *problem, int at)
+{
+    return *(const int *)(const void *)(problem + at);
+}
+
+static int64_t int64_at(const char *problem, int at)
+{
+    return *(const int64_t *)(const void *)(problem + at);
+}
+
+/* ---- what 0 stands for ---- */
+
+static int choice_of(const flp_field *field, const char *problem)
+{
+    const int given = int_at(problem, field->at);
+
+    if (given || !field->otherwise)
+        return given;
+    return field->otherwise == FLP_FIELD_AS_DTYPE ? int_at(problem, 0) : field->otherwise;
+}
+
+static int is_transposed(const flp_field *field, const char *problem)
+{
+    return field->transposed_at && int_at(problem, field->transposed_at);
+}
+
+static int64_t columns_of(const flp_field *field, const char *problem)
+{
+    return int64_at(problem, is_transposed(field, problem) ? field->rows_at : field->columns_at);
+}
+
+static int64_t default_stride(const flp_field *field, const char *problem)
+{
+    const int64_t like = field->like_at ? int64_at(problem, field->like_at) : 0;
+
+    return like ? like : columns_of(field, problem);
+}
+
+static int64_t stride_of(const flp_field *field, const char *problem)
+{
+    const int64_t given = int64_at(problem, field->at);
+
+    return given || int_at(problem, field->dtype_at) == FLP_NONE ? given : default_stride(field, problem);
+}
+
+int flp_problem_is_default(const flp_field *field, const void *normal)
+{
+    const char *problem = normal, *value = problem + field->at;
+
+    switch (field->kind) {
+    case FLP_FIELD_CHOICE:
+    case FLP_FIELD_BITS:
+    case FLP_FIELD_SIZE:
+        return 0;
+    case FLP_FIELD_DTYPE:
+        return int_at(problem, field->at) == (field->otherwise == FLP_FIELD_AS_DTYPE ? int_at(problem, 0) : field->otherwise);
+    case FLP_FIELD_STRIDE:
+        return int_at(problem, field->dtype_at) == FLP_NONE || int64_at(problem, field->at) == default_stride(field, problem);
+    case FLP_FIELD_ALIGNMENT:
+        return int_at(problem, field->at) == ALIGNMENT_MAX;
+    case FLP_FIELD_COUNT:
+        return int64_at(problem, field->at) == 0;
+    case FLP_FIELD_NUMBER:
+        return *(const double *)(const void *)value == 0;
+    case FLP_FIELD_NAME:
+        return *value == 0;
+    }
+    return 0;
+}
+
+/* ---- checks ---- */
 
 flp_status flp_problem_check_range(const char *field, int64_t got, int64_t low, int64_t high)
 {
@@ -19,18 +94,6 @@ flp_status flp_problem_check_rows(int64_t rows)
     return flp_problem_check_range("rows", rows, 0, FLP_PROBLEM_ROWS_MAX);
 }
 
-flp_status flp_problem_check_extent(const char *field, int64_t got)
-{
-    return flp_problem_check_range(field, got, 1, INT32_MAX);
-}
-
-flp_status flp_problem_check_flag(const char *field, int got)
-{
-    if (got == 0 || got == 1)
-        return FLP_OK;
-    return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %d, wanted 0 or 1", field, got);
-}
-
 flp_status flp_problem_check_float(const char *field, flp_dtype got)
 {
     if (got == FLP_BF16 || got == FLP_F16 || got == FLP_F32)
@@ -38,55 +101,159 @@ flp_status flp_problem_check_float(const char *field, flp_dtype got)
     return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %d, wanted FLP_BF16, FLP_F16 or FLP_F32", field, (int)got);
 }
 
-/* c and 1 / c both stay normal floats in the kernels. */
-flp_status flp_problem_check_softcap(double softcap)
+static int allows(const flp_field *field, int value)
 {
-    if (softcap == 0 || (softcap >= 0x1p-126 && softcap <= 0x1p126))
-        return FLP_OK;
-    return flp_status_fail(FLP_BAD_ARGUMENT, "softcap: got %g, wanted 0 or 2^-126 .. 2^126", softcap);
+    return (unsigned)value < 8 && field->allowed >> value & 1;
 }
 
-flp_status flp_problem_check_backend(flp_backend backend)
+static flp_status fill_choice(const flp_field *field, char *normal)
 {
-    if ((unsigned)backend <= FLP_BACKEND_CPU)
-        return FLP_OK;
-    return flp_status_fail(FLP_BAD_ARGUMENT,
-                           "backend: got %d, wanted FLP_BACKEND_AUTO, FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE or FLP_BACKEND_CPU",
-                           (int)backend);
-}
+    const int value = choice_of(field, normal);
 
-flp_status flp_problem_fill_target_dtype(flp_dtype *target_dtype)
-{
-    if (*target_dtype == FLP_NONE)
-        *target_dtype = FLP_I64;
-    if (*target_dtype == FLP_I32 || *target_dtype == FLP_I64)
-        return FLP_OK;
-    return flp_status_fail(FLP_BAD_ARGUMENT, "target_dtype: got %d, wanted FLP_I32 or FLP_I64", (int)*target_dtype);
-}
-
-flp_status flp_problem_fill_alignment(int element_bytes, int *alignment)
-{
-    if (*alignment == 0)
-        *alignment = ALIGNMENT_MAX;
-    if (*alignment < element_bytes || (*alignment & (*alignment - 1)))
-        return flp_status_fail(FLP_BAD_ARGUMENT, "pointer_alignment: got %d, wanted 0 or a power of two from %d bytes, one element",
-                               *alignment, element_bytes);
-    if (*alignment > ALIGNMENT_MAX)
-        *alignment = ALIGNMENT_MAX;
+    if (!allows(field, value))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %d, wanted %s", field->name, value, field->wanted);
+    *(int *)(void *)(normal + field->at) = value;
     return FLP_OK;
 }
 
-flp_status flp_problem_fill_stride(const char *field, int64_t rows, int64_t columns, int element_bytes, int64_t *stride)
+static flp_status fill_stride(const flp_field *field, char *normal)
 {
+    const int64_t stride = stride_of(field, normal), columns = columns_of(field, normal);
+    const flp_dtype dtype = (flp_dtype)int_at(normal, field->dtype_at);
+    const int64_t rows = field->rows_at ? int64_at(normal, is_transposed(field, normal) ? field->columns_at : field->rows_at) : FLP_PROBLEM_ROWS_MAX;
     int64_t bytes;
 
-    if (*stride == 0)
-        *stride = columns;
-    if (*stride < columns)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %" PRId64 ", wanted 0 or at least the row's %" PRId64 " elements", field,
-                               *stride, columns);
-    if (__builtin_mul_overflow(*stride, rows, &bytes) || __builtin_mul_overflow(bytes, element_bytes, &bytes))
+    if (dtype == FLP_NONE)
+        return FLP_OK;
+    if (stride < columns)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %" PRId64 ", wanted 0 or at least the row's %" PRId64 " elements", field->name,
+                               stride, columns);
+    if (__builtin_mul_overflow(stride, rows, &bytes) || __builtin_mul_overflow(bytes, flp_dtype_bytes(dtype), &bytes))
         return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %" PRId64 ", wanted %" PRId64 " rows of that size to stay below 2^63 bytes",
-                               field, *stride, rows);
+                               field->name, stride, rows);
+    *(int64_t *)(void *)(normal + field->at) = stride;
     return FLP_OK;
+}
+
+/* More alignment than the widest load changes nothing. */
+static flp_status fill_alignment(const flp_field *field, char *normal)
+{
+    const int given = int_at(normal, field->at), least = flp_dtype_bytes((flp_dtype)int_at(normal, 0));
+    const int alignment = given ? given : ALIGNMENT_MAX;
+
+    if (alignment < least || (alignment & (alignment - 1)))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %d, wanted 0 or a power of two from %d bytes, one element", field->name, alignment, least);
+    *(int *)(void *)(normal + field->at) = alignment < ALIGNMENT_MAX ? alignment : ALIGNMENT_MAX;
+    return FLP_OK;
+}
+
+static flp_status check_number(const flp_field *field, double value)
+{
+    if (value == 0 || (value >= field->least && value <= field->most))
+        return FLP_OK;
+    return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %g, wanted %s", field->name, value, field->wanted);
+}
+
+static flp_status fill_field(const flp_field *field, char *normal)
+{
+    switch (field->kind) {
+    case FLP_FIELD_CHOICE:
+    case FLP_FIELD_DTYPE:
+        return fill_choice(field, normal);
+    case FLP_FIELD_SIZE:
+        return flp_problem_check_range(field->name, int64_at(normal, field->at), field->low, field->high);
+    case FLP_FIELD_STRIDE:
+        return fill_stride(field, normal);
+    case FLP_FIELD_ALIGNMENT:
+        return fill_alignment(field, normal);
+    case FLP_FIELD_NUMBER:
+        return check_number(field, *(const double *)(const void *)(normal + field->at));
+    case FLP_FIELD_BITS:
+    case FLP_FIELD_COUNT:
+    case FLP_FIELD_NAME:
+        break; /* for the operator's own check */
+    }
+    return FLP_OK;
+}
+
+flp_status flp_problem_normalize(const flp_operator *operator, const void *problem, void *normal)
+{
+    if (!problem)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "problem: got NULL, wanted a pointer to flp_%s_problem", operator->name);
+    memcpy(normal, problem, operator->problem_bytes);
+    FLP_EACH_FIELD(field, operator) {
+        flp_status status = fill_field(field, normal);
+        if (status != FLP_OK)
+            return status;
+    }
+    return operator->check ? operator->check(normal) : FLP_OK;
+}
+
+flp_status flp_problem_check_field(const flp_operator *operator, size_t at, const void *problem)
+{
+    flp_problem_storage normal;
+
+    memcpy(&normal, problem, operator->problem_bytes);
+    FLP_EACH_FIELD(field, operator)
+        if (field->at == (int)at)
+            return fill_field(field, normal.bytes);
+    return FLP_OK;
+}
+
+/* ---- the dispatch key ---- */
+
+int flp_problem_pack(const flp_operator *operator, const void *given, flp_dispatch_key *key)
+{
+    const char *problem = given;
+    uint64_t *size = key->sizes, choices = 0;
+    int known = 1;
+
+    FLP_EACH_FIELD(field, operator) {
+        switch (field->kind) {
+        case FLP_FIELD_CHOICE:
+        case FLP_FIELD_DTYPE:
+        case FLP_FIELD_BITS: {
+            const int value = choice_of(field, problem);
+            known &= allows(field, value) && !(field->takes_plan && value);
+            choices = choices << 3 | (unsigned)value;
+            break;
+        }
+        case FLP_FIELD_SIZE:
+            if (field->at == (int)operator->rows_at)
+                break;
+            *size++ = (uint64_t)int64_at(problem, field->at);
+            break;
+        case FLP_FIELD_COUNT:
+        case FLP_FIELD_NUMBER:
+            memcpy(size++, problem + field->at, sizeof(*size));
+            break;
+        case FLP_FIELD_STRIDE:
+            *size++ = (uint64_t)stride_of(field, problem);
+            break;
+        case FLP_FIELD_ALIGNMENT:
+            break; /* the call's addresses decide */
+        case FLP_FIELD_NAME: {
+            const size_t length = strnlen(problem + field->at, FLP_TOKEN_LOSS_NAME_BYTES);
+            known &= length < FLP_TOKEN_LOSS_NAME_BYTES;
+            memcpy(size, problem + field->at, length);
+            size += FLP_TOKEN_LOSS_NAME_BYTES / sizeof(*size);
+            break;
+        }
+        }
+    }
+    key->choices = choices;
+    return known;
+}
+
+flp_status flp_problem_refuse(const flp_operator *operator, const void *problem)
+{
+    flp_problem_storage normal;
+    flp_status status = flp_problem_normalize(operator, problem, &normal);
+
+    if (status != FLP_OK)
+        return status;
+    FLP_EACH_FIELD(field, operator)
+        if (field->takes_plan && int_at(normal.bytes, field->at))
+            return flp_status_fail(FLP_BAD_ARGUMENT, "problem.%s: wanted 0: it takes a plan", field->name);
+    return flp_status_fail(FLP_INTERNAL, "an acceptable problem does not fit a dispatch key");
 }

@@ -1,4 +1,4 @@
-/* Writes and reads canonical strings by an operator's table of parts. KEEP IN STEP: problem string. */
+/* Writes and reads canonical strings by an operator's table of fields. */
 #include "plan/problem_text.h"
 
 #include <inttypes.h>
@@ -10,75 +10,60 @@
 #include "cpu/convert.h"
 #include "plan/operator.h"
 
-static size_t field_bytes(flp_part_kind kind)
+static int has_words(const flp_field *field)
 {
-    if (kind == FLP_PART_NAME)
-        return FLP_TOKEN_LOSS_NAME_BYTES;
-    return kind == FLP_PART_SIZE ? sizeof(int64_t) : kind == FLP_PART_NUMBER ? sizeof(double) : sizeof(int);
+    return field->kind == FLP_FIELD_CHOICE || field->kind == FLP_FIELD_BITS;
 }
 
 /* ---- writing ---- */
 
-static void append_part(const flp_problem_part *part, const char *problem, flp_text *text)
+static void append_value(const flp_field *field, const void *value, flp_text *text)
 {
-    const void *field = problem + part->at;
     char number[FLP_NUMBER_BYTES];
 
-    flp_text_append(text, ":%s", part->word);
-    switch (part->kind) {
-    case FLP_PART_WORD:
-    case FLP_PART_BIT:
+    switch (field->kind) {
+    case FLP_FIELD_CHOICE:
+    case FLP_FIELD_BITS:
         break;
-    case FLP_PART_SIZE:
-        flp_text_append(text, "%" PRId64, *(const int64_t *)field);
+    case FLP_FIELD_SIZE:
+    case FLP_FIELD_COUNT:
+    case FLP_FIELD_STRIDE:
+        flp_text_append(text, ":%s%" PRId64, field->prefix, *(const int64_t *)value);
         break;
-    case FLP_PART_INT:
-        flp_text_append(text, "%d", *(const int *)field);
+    case FLP_FIELD_ALIGNMENT:
+        flp_text_append(text, ":%s%d", field->prefix, *(const int *)value);
         break;
-    case FLP_PART_NUMBER:
-        flp_number_format(*(const double *)field, number);
-        flp_text_append(text, "%s", number);
+    case FLP_FIELD_NUMBER:
+        flp_number_format(*(const double *)value, number);
+        flp_text_append(text, ":%s%s", field->prefix, number);
         break;
-    case FLP_PART_DTYPE:
-        flp_text_append(text, "%s", flp_dtype_name(*(const flp_dtype *)field));
+    case FLP_FIELD_DTYPE:
+        flp_text_append(text, ":%s%s", field->prefix, flp_dtype_name(*(const flp_dtype *)value));
         break;
-    case FLP_PART_NAME:
-        flp_text_append(text, "%s", (const char *)field);
+    case FLP_FIELD_NAME:
+        flp_text_append(text, ":%s%s", field->prefix, (const char *)value);
         break;
     }
 }
 
-/* Whether the field differs from what a zero there stands for beside this problem's other fields. */
-static int is_chosen(const flp_operator *operator, const flp_problem_part *part, const char *normal)
+static void append_words(const flp_field *field, const void *value, flp_text *text)
 {
-    const size_t bytes = field_bytes(part->kind);
-    char callers_message[FLP_STATUS_MESSAGE_BYTES];
-    flp_problem_storage without, filled;
+    const unsigned bits = field->kind == FLP_FIELD_BITS ? *(const unsigned *)value : 1u << *(const int *)value;
 
-    if (part->kind == FLP_PART_BIT)
-        return (*(const unsigned *)(const void *)(normal + part->at) & (unsigned)part->value) != 0;
-    if (part->kind == FLP_PART_WORD && *(const int *)(const void *)(normal + part->at) != part->value)
-        return 0;
-    memcpy(without.bytes, normal, operator->problem_bytes);
-    memset(without.bytes + part->at, 0, bytes);
-    flp_status_keep_message(callers_message);
-    if (operator->normalize(&without, &filled) != FLP_OK) {
-        flp_status_restore_message(callers_message);
-        return 1; /* another field needs it */
-    }
-    return memcmp(filled.bytes + part->at, normal + part->at, bytes) != 0;
+    for (int i = 0; i < FLP_FIELD_WORDS; i++)
+        if (field->words[i] && bits >> i & 1)
+            flp_text_append(text, ":%s", field->words[i]);
 }
 
 static void append_problem(const flp_operator *operator, const char *normal, flp_text *text)
 {
-    const flp_problem_syntax *syntax = operator->syntax;
-
-    flp_text_append(text, "%s:%s", operator->name, flp_dtype_name(*(const flp_dtype *)(const void *)(normal + syntax->dtype_at)));
-    for (const flp_problem_part *part = syntax->sizes; part->word; part++)
-        append_part(part, normal, text);
-    for (const flp_problem_part *part = syntax->options; part->word; part++)
-        if (is_chosen(operator, part, normal))
-            append_part(part, normal, text);
+    flp_text_append(text, "%s", operator->name);
+    FLP_EACH_FIELD(field, operator) {
+        if (has_words(field))
+            append_words(field, normal + field->at, text);
+        else if (field->prefix && !flp_problem_is_default(field, normal))
+            append_value(field, normal + field->at, text);
+    }
 }
 
 flp_status flp_problem_text_write(const flp_operator *operator, const void *problem, char *text, size_t bytes)
@@ -89,7 +74,7 @@ flp_status flp_problem_text_write(const flp_operator *operator, const void *prob
 
     if (!text)
         return flp_status_fail(FLP_BAD_ARGUMENT, "text: got NULL, wanted a buffer");
-    status = operator->normalize(problem, &normal);
+    status = flp_problem_normalize(operator, problem, &normal);
     if (status != FLP_OK)
         return status;
     append_problem(operator, normal.bytes, &built);
@@ -115,53 +100,55 @@ flp_status flp_problem_text_format(const flp_operator *operator, const void *pro
 
 /* ---- reading ---- */
 
-/* 1 where text is this part with a well-formed value; whether that is acceptable is for the operator's normalize. */
-static int read_part(const flp_problem_part *part, const char *text, char *problem)
+static int read_word(const flp_field *field, const char *text, void *value)
 {
-    const size_t length = strlen(part->word);
-    const char *value = text + length;
-    void *field = problem + part->at;
-    int64_t integer;
-
-    if (strncmp(text, part->word, length) != 0)
-        return 0;
-    switch (part->kind) {
-    case FLP_PART_WORD:
-        if (*value)
-            return 0;
-        *(int *)field = part->value;
-        return 1;
-    case FLP_PART_BIT:
-        if (*value)
-            return 0;
-        *(unsigned *)field |= (unsigned)part->value;
-        return 1;
-    case FLP_PART_SIZE:
-        return flp_number_parse_integer(value, field);
-    case FLP_PART_INT:
-        if (!flp_number_parse_integer(value, &integer) || integer > INT32_MAX)
-            return 0;
-        *(int *)field = (int)integer;
-        return 1;
-    case FLP_PART_NUMBER:
-        return flp_number_parse(value, field);
-    case FLP_PART_DTYPE:
-        return (*(flp_dtype *)field = flp_dtype_parse(value)) != FLP_NONE;
-    case FLP_PART_NAME:
-        if (strlen(value) >= FLP_TOKEN_LOSS_NAME_BYTES)
-            return 0;
-        memcpy(field, value, strlen(value) + 1);
-        return 1;
-    }
+    for (int i = 0; i < FLP_FIELD_WORDS; i++)
+        if (field->words[i] && strcmp(field->words[i], text) == 0) {
+            if (field->kind == FLP_FIELD_BITS)
+                *(unsigned *)value |= 1u << i;
+            else
+                *(int *)value = i;
+            return 1;
+        }
     return 0;
 }
 
-static void append_wanted(const flp_problem_part *part, flp_text *text)
+/* 1 where text is this field's part with a well-formed value; whether that is acceptable is for flp_problem_normalize. */
+static int read_field(const flp_field *field, const char *text, char *problem)
 {
-    if (part->value_name)
-        flp_text_append(text, "%s<%s>", part->word, part->value_name);
-    else
-        flp_text_append(text, "%s", part->word);
+    const size_t length = field->prefix ? strlen(field->prefix) : 0;
+    const char *digits = text + length;
+    void *value = problem + field->at;
+    int64_t integer;
+
+    if (has_words(field))
+        return read_word(field, text, value);
+    if (!field->prefix || strncmp(text, field->prefix, length) != 0)
+        return 0;
+    switch (field->kind) {
+    case FLP_FIELD_CHOICE:
+    case FLP_FIELD_BITS:
+        break;
+    case FLP_FIELD_SIZE:
+    case FLP_FIELD_COUNT:
+    case FLP_FIELD_STRIDE:
+        return flp_number_parse_integer(digits, value);
+    case FLP_FIELD_ALIGNMENT:
+        if (!flp_number_parse_integer(digits, &integer) || integer > INT32_MAX)
+            return 0;
+        *(int *)value = (int)integer;
+        return 1;
+    case FLP_FIELD_NUMBER:
+        return flp_number_parse(digits, value);
+    case FLP_FIELD_DTYPE:
+        return (*(flp_dtype *)value = flp_dtype_parse(digits)) != FLP_NONE;
+    case FLP_FIELD_NAME:
+        if (strlen(digits) >= FLP_TOKEN_LOSS_NAME_BYTES)
+            return 0;
+        memcpy(value, digits, strlen(digits) + 1);
+        return 1;
+    }
+    return 0;
 }
 
 static flp_status refuse(int index, const char *got, flp_text *wanted)
@@ -173,51 +160,81 @@ static flp_status refuse(int index, const char *got, flp_text *wanted)
     return status;
 }
 
-static flp_status read_option(const flp_problem_part *options, int index, const char *text, char *problem)
+/* The dtype and the sizes, which are the first rows of the first part of the table. */
+static int is_head(const flp_field *field)
 {
-    flp_text wanted = { 0 };
-
-    for (const flp_problem_part *part = options; part->word; part++)
-        if (read_part(part, text, problem))
-            return FLP_OK;
-    for (const flp_problem_part *part = options; part->word; part++) {
-        flp_text_append(&wanted, part == options ? "" : part[1].word ? ", " : " or ");
-        append_wanted(part, &wanted);
-    }
-    return refuse(index, text, &wanted);
+    return field->at == 0 || field->kind == FLP_FIELD_SIZE;
 }
 
-/* The operator and the dtype, then the sizes. index: the part's place, 0 for the operator. */
-static flp_status read_head(const flp_operator *operator, int index, const char *text, char *problem)
-{
-    const flp_problem_syntax *syntax = operator->syntax;
-    flp_text wanted = { 0 };
-
-    if (index == 0) {
-        if (strcmp(text, operator->name) == 0)
-            return FLP_OK;
-        flp_text_append(&wanted, "%s", operator->name);
-    } else if (index == 1) {
-        flp_dtype dtype = flp_dtype_parse(text);
-        memcpy(problem + syntax->dtype_at, &dtype, sizeof(dtype));
-        if (dtype != FLP_NONE)
-            return FLP_OK;
-        flp_text_append(&wanted, "bf16, f16 or f32");
-    } else {
-        if (read_part(&syntax->sizes[index - 2], text, problem))
-            return FLP_OK;
-        append_wanted(&syntax->sizes[index - 2], &wanted);
-    }
-    return refuse(index, text, &wanted);
-}
-
-static int count_sizes(const flp_problem_syntax *syntax)
+static int count_head(const flp_operator *operator)
 {
     int count = 0;
 
-    while (syntax->sizes[count].word)
+    while (operator->fields[0][count].name && is_head(&operator->fields[0][count]))
         count++;
     return count;
+}
+
+static void append_wanted(const flp_field *field, flp_text *text)
+{
+    if (field->at == 0)
+        flp_text_append(text, "bf16, f16 or f32");
+    else
+        flp_text_append(text, "%s<%s>", field->prefix, field->value_name);
+}
+
+/* How a part of a field begins: each of its words, or its prefix. NULL: none of that number. */
+static const char *beginning(const flp_field *field, int i)
+{
+    if (is_head(field) || i >= FLP_FIELD_WORDS)
+        return NULL;
+    return has_words(field) ? field->words[i] : i == 0 ? field->prefix : NULL;
+}
+
+static flp_status refuse_option(const flp_operator *operator, int index, const char *got)
+{
+    flp_text wanted = { 0 };
+    int left = 0, all;
+
+    FLP_EACH_FIELD(field, operator)
+        for (int i = 0; i < FLP_FIELD_WORDS; i++)
+            left += beginning(field, i) != NULL;
+    all = left;
+    FLP_EACH_FIELD(field, operator)
+        for (int i = 0; i < FLP_FIELD_WORDS; i++) {
+            const char *word = beginning(field, i);
+            if (!word)
+                continue;
+            flp_text_append(&wanted, "%s", left == all ? "" : left == 1 ? " or " : ", ");
+            left--;
+            if (has_words(field))
+                flp_text_append(&wanted, "%s", word);
+            else
+                append_wanted(field, &wanted);
+        }
+    return refuse(index, got, &wanted);
+}
+
+static flp_status read_option(const flp_operator *operator, int index, const char *text, char *problem)
+{
+    FLP_EACH_FIELD(field, operator)
+        if (!is_head(field) && read_field(field, text, problem))
+            return FLP_OK;
+    return refuse_option(operator, index, text);
+}
+
+/* index: the part's place, 0 for the operator's name. */
+static flp_status read_head(const flp_operator *operator, int index, const char *text, char *problem)
+{
+    flp_text wanted = { 0 };
+
+    if (index == 0 ? strcmp(text, operator->name) == 0 : read_field(&operator->fields[0][index - 1], text, problem))
+        return FLP_OK;
+    if (index == 0)
+        flp_text_append(&wanted, "%s", operator->name);
+    else
+        append_wanted(&operator->fields[0][index - 1], &wanted);
+    return refuse(index, text, &wanted);
 }
 
 static flp_status refuse_short(const flp_operator *operator, int parts)
@@ -226,9 +243,9 @@ static flp_status refuse_short(const flp_operator *operator, int parts)
     flp_status status;
 
     flp_text_append(&wanted, "%s:<dtype>", operator->name);
-    for (const flp_problem_part *part = operator->syntax->sizes; part->word; part++) {
+    for (int i = 1; i < count_head(operator); i++) {
         flp_text_append(&wanted, ":");
-        append_wanted(part, &wanted);
+        append_wanted(&operator->fields[0][i], &wanted);
     }
     status = flp_status_fail(FLP_BAD_ARGUMENT, "got %d parts, wanted at least %s", parts, wanted.failed ? "more" : wanted.data);
     flp_text_free(&wanted);
@@ -237,7 +254,7 @@ static flp_status refuse_short(const flp_operator *operator, int parts)
 
 static flp_status read_parts(const flp_operator *operator, const char *text, char *problem)
 {
-    const int head = 2 + count_sizes(operator->syntax);
+    const int head = 1 + count_head(operator);
     char part[64];
     int index = 0;
 
@@ -249,7 +266,7 @@ static flp_status read_parts(const flp_operator *operator, const char *text, cha
                                    sizeof(part));
         memcpy(part, at, length);
         part[length] = 0;
-        status = index < head ? read_head(operator, index, part, problem) : read_option(operator->syntax->options, index, part, problem);
+        status = index < head ? read_head(operator, index, part, problem) : read_option(operator, index, part, problem);
         if (status != FLP_OK)
             return status;
         at += length;

@@ -1,39 +1,10 @@
-/* A problem's canonical string, written and read by an operator's table of parts: gen/problem.lua reads it too, and the programs, tests
- * and records name problems by it. KEEP IN STEP: problem string. */
+/* A problem's canonical string: operator:dtype, then the sizes, all of them written, then of the other fields those that differ from what a zeroed
+ * field stands for, in the table's order. gen/problem.lua reads it too, and the programs, tests and records name problems by it. */
 #ifndef FLP_PLAN_PROBLEM_TEXT_H
 #define FLP_PLAN_PROBLEM_TEXT_H
-#include <stddef.h>
-
-#include "fusedlogp.h"
+#include "plan/problem.h"
 
 enum { FLP_PROBLEM_TEXT_BYTES = 512 }; /* holds every canonical string */
-
-typedef struct flp_operator flp_operator;
-
-typedef enum {
-    FLP_PART_WORD,   /* an int or enum field has the value `value` */
-    FLP_PART_BIT,    /* an unsigned field has the bit `value` */
-    FLP_PART_SIZE,   /* word and an int64_t */
-    FLP_PART_INT,    /* word and an int */
-    FLP_PART_NUMBER, /* word and a double */
-    FLP_PART_DTYPE,  /* word and a dtype's name */
-    FLP_PART_NAME    /* word and an array of FLP_TOKEN_LOSS_NAME_BYTES characters */
-} flp_part_kind;
-
-typedef struct {
-    const char *word; /* NULL ends a table */
-    flp_part_kind kind;
-    size_t at;              /* the field's offset in the problem */
-    int value;              /* FLP_PART_WORD, FLP_PART_BIT */
-    const char *value_name; /* of the others, for messages */
-} flp_problem_part;
-
-/* operator:dtype, then the sizes, all of them written, then of the options those that differ from what a zeroed field stands for, in the
- * tables' order. */
-typedef struct {
-    size_t dtype_at;
-    const flp_problem_part *sizes, *options;
-} flp_problem_syntax;
 
 flp_status flp_problem_text_write(const flp_operator *operator, const void *problem, char *text, size_t bytes);
 

@@ -198,7 +198,7 @@ static void each_cuda_context_has_its_own_plan(void **state)
     fake_driver.current = fake_driver_context(0);
 }
 
-/* The second context may lie where the first lay; the thread's last hit is of the first. */
+/* The second context may lie where the first lay; the thread's recent hits are of the first. */
 static void a_new_context_knows_nothing_of_a_destroyed_one(void **state)
 {
     (void)state;

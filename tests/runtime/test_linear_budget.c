@@ -5,7 +5,7 @@
 
 #include "cpu/convert.h"
 #include "fake_cmocka.h"
-#include "plan/linear_logp_backward_problem.h"
+#include "plan/linear_logp_backward_plan.h"
 #include "plan/problem.h"
 
 /* bf16 throughout, but for grad_weight. */
@@ -19,7 +19,7 @@ static flp_linear_logp_backward_problem normal_of(flp_linear_logp_backward_probl
 {
     flp_linear_logp_backward_problem normal;
 
-    assert_succeeds(flp_linear_logp_backward_problem_normalize(&problem, &normal));
+    assert_succeeds(flp_problem_normalize(&flp_linear_logp_backward_operator, &problem, &normal));
     return normal;
 }
 
@@ -72,7 +72,7 @@ static void the_least_budget_is_said_and_enough(void **state)
         problem.with_forward = with_forward;
         problem.memory_budget = least - 1;
         snprintf(wanted, sizeof(wanted), "wanted 0 or at least %lld bytes for 4096 rows", (long long)least);
-        assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_problem_normalize(&problem, &normal), wanted);
+        assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&flp_linear_logp_backward_operator, &problem, &normal), wanted);
         problem.memory_budget = least;
         normal = normal_of(problem);
         work = work_of(&normal, with_forward);

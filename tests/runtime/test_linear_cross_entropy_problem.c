@@ -1,5 +1,5 @@
 /* The rules of linear_cross_entropy's problem, its canonical string and its dispatch key. */
-#include "plan/linear_cross_entropy_problem.h"
+#include "plan/linear_cross_entropy_plan.h"
 
 #include "fake_cmocka.h"
 
@@ -74,7 +74,7 @@ static void other_strings_are_refused(void **state)
     do {                                                                                                      \
         flp_linear_cross_entropy_problem problem = plain(), normal;                                           \
         change;                                                                                               \
-        assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy_problem_normalize(&problem, &normal), part);  \
+        assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&flp_linear_cross_entropy_operator, &problem, &normal), part);  \
     } while (0)
 
 static void every_field_is_checked_and_named(void **state)
@@ -98,7 +98,7 @@ static void every_field_is_checked_and_named(void **state)
     REFUSED((problem.backward.grad_hidden = problem.backward.grad_weight = FLP_NONE, problem.backward.grad_filter_eps = 0.5),
             "backward.grad_filter_eps: got 0.5, wanted 0: no gradient is asked for");
     REFUSED(problem.backward.with_forward = 1, "backward.with_forward: got 1, wanted 0: it is in the same call");
-    assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy_problem_normalize(NULL, NULL), "problem: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&flp_linear_cross_entropy_operator, NULL, NULL), "problem: got NULL");
 }
 
 static void what_stands_behind_a_name_does_not_count(void **state)
@@ -108,11 +108,11 @@ static void what_stands_behind_a_name_does_not_count(void **state)
 
     (void)state;
     strcpy(problem.token_loss, "policy_gradient");
-    assert_true(flp_linear_cross_entropy_problem_pack(&problem, &left));
+    assert_true(flp_problem_pack(&flp_linear_cross_entropy_operator, &problem, &left));
     problem.token_loss[20] = 'x';
-    assert_true(flp_linear_cross_entropy_problem_pack(&problem, &right));
+    assert_true(flp_problem_pack(&flp_linear_cross_entropy_operator, &problem, &right));
     assert_memory_equal(&left, &right, sizeof(left));
-    assert_succeeds(flp_linear_cross_entropy_problem_normalize(&problem, &normal));
+    assert_succeeds(flp_problem_normalize(&flp_linear_cross_entropy_operator, &problem, &normal));
     assert_int_equal(0, normal.token_loss[20]);
 }
 
@@ -120,9 +120,9 @@ static void what_stands_behind_a_name_does_not_count(void **state)
     do {                                                                                 \
         flp_linear_cross_entropy_problem problem = plain();                              \
         flp_dispatch_key left = { 0 }, right = { 0 };                                    \
-        assert_true(flp_linear_cross_entropy_problem_pack(&problem, &left));             \
+        assert_true(flp_problem_pack(&flp_linear_cross_entropy_operator, &problem, &left));             \
         change;                                                                          \
-        assert_true(flp_linear_cross_entropy_problem_pack(&problem, &right));            \
+        assert_true(flp_problem_pack(&flp_linear_cross_entropy_operator, &problem, &right));            \
         assert_memory_not_equal(&left, &right, sizeof(left));                            \
     } while (0)
 
@@ -148,7 +148,7 @@ static void problems_that_differ_have_other_keys(void **state)
         flp_linear_cross_entropy_problem problem = plain();                 \
         flp_dispatch_key key = { 0 };                                       \
         change;                                                             \
-        assert_false(flp_linear_cross_entropy_problem_pack(&problem, &key)); \
+        assert_false(flp_problem_pack(&flp_linear_cross_entropy_operator, &problem, &key)); \
     } while (0)
 
 static void values_that_no_problem_has_have_no_key(void **state)

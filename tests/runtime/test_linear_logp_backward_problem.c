@@ -1,5 +1,5 @@
 /* The rules of the backward's problem, its canonical string and its dispatch key. */
-#include "plan/linear_logp_backward_problem.h"
+#include "plan/linear_logp_backward_plan.h"
 
 #include <math.h>
 
@@ -26,7 +26,7 @@ static void defaults_are_not_written(void **state)
 
     (void)state;
     assert_formats(problem, "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_f32");
-    assert_succeeds(flp_linear_logp_backward_problem_normalize(&problem, &normal));
+    assert_succeeds(flp_problem_normalize(&flp_linear_logp_backward_operator, &problem, &normal));
     assert_int_equal(2048, normal.grad_hidden_stride);
     assert_int_equal(2048, normal.grad_weight_stride);
     assert_formats(normal, "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_f32");
@@ -60,8 +60,8 @@ static void assert_round_trip(const flp_linear_logp_backward_problem *problem)
 
     assert_succeeds(flp_linear_logp_backward_problem_format(problem, text, sizeof(text)));
     assert_succeeds(flp_linear_logp_backward_problem_parse(text, &parsed));
-    assert_succeeds(flp_linear_logp_backward_problem_normalize(problem, &wanted));
-    assert_succeeds(flp_linear_logp_backward_problem_normalize(&parsed, &got));
+    assert_succeeds(flp_problem_normalize(&flp_linear_logp_backward_operator, problem, &wanted));
+    assert_succeeds(flp_problem_normalize(&flp_linear_logp_backward_operator, &parsed, &got));
     assert_int_equal(wanted.grad_hidden, got.grad_hidden);
     assert_int_equal(wanted.grad_weight, got.grad_weight);
     assert_int_equal(wanted.grad_bias, got.grad_bias);
@@ -125,7 +125,7 @@ static void other_strings_are_refused(void **state)
     do {                                                                                                         \
         flp_linear_logp_backward_problem problem = plain(), normal;                                              \
         change;                                                                                                  \
-        assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_problem_normalize(&problem, &normal), part);     \
+        assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&flp_linear_logp_backward_operator, &problem, &normal), part);     \
     } while (0)
 
 static void every_field_is_checked_and_named(void **state)
@@ -155,7 +155,7 @@ static void every_field_is_checked_and_named(void **state)
     REFUSED(problem.grad_filter_eps = NAN, "grad_filter_eps: got nan");
     REFUSED(problem.grad_filter_eps = INFINITY, "grad_filter_eps: got inf");
     REFUSED(problem.memory_budget = -1, "memory_budget: got -1, wanted 0 or at least");
-    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_problem_normalize(NULL, NULL), "problem: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&flp_linear_logp_backward_operator, NULL, NULL), "problem: got NULL");
 }
 
 /* ---- the dispatch key ---- */
@@ -164,7 +164,7 @@ static flp_dispatch_key key_of(const flp_linear_logp_backward_problem *problem)
 {
     flp_dispatch_key key = { 0 };
 
-    assert_true(flp_linear_logp_backward_problem_pack(problem, &key));
+    assert_true(flp_problem_pack(&flp_linear_logp_backward_operator, problem, &key));
     return key;
 }
 
@@ -233,7 +233,7 @@ static void values_that_no_problem_has_get_no_key(void **state)
     problems[6].forward.entropy = 1;
     problems[7].grad_hidden = (flp_dtype)128;
     for (size_t i = 0; i < sizeof(problems) / sizeof(*problems); i++)
-        assert_int_equal(0, flp_linear_logp_backward_problem_pack(&problems[i], &key));
+        assert_int_equal(0, flp_problem_pack(&flp_linear_logp_backward_operator, &problems[i], &key));
 }
 
 int main(void)

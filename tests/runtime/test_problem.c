@@ -118,8 +118,8 @@ static void assert_round_trip(const flp_linear_logp_problem *problem)
 
     assert_succeeds(flp_linear_logp_problem_format(problem, text, sizeof(text)));
     assert_succeeds(flp_linear_logp_problem_parse(text, &parsed));
-    assert_succeeds(flp_linear_logp_problem_normalize(problem, &wanted));
-    assert_succeeds(flp_linear_logp_problem_normalize(&parsed, &got));
+    assert_succeeds(flp_problem_normalize(&flp_linear_logp_operator, problem, &wanted));
+    assert_succeeds(flp_problem_normalize(&flp_linear_logp_operator, &parsed, &got));
     assert_same(&wanted, &got);
 }
 
@@ -181,7 +181,7 @@ static void the_string_does_not_follow_the_locale(void **state)
     do {                                                                                            \
         flp_linear_logp_problem problem = plain(), normal;                                          \
         change;                                                                                     \
-        assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_problem_normalize(&problem, &normal), part);             \
+        assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&flp_linear_logp_operator, &problem, &normal), part);             \
     } while (0)
 
 static void every_field_is_checked_and_named(void **state)
@@ -220,7 +220,7 @@ static void every_field_is_checked_and_named(void **state)
     REFUSED(problem.precision = FLP_PRECISION_EXACT, "precision: got FLP_PRECISION_EXACT with dtype bf16");
     REFUSED(problem.backend = (flp_backend)4, "backend: got 4");
     REFUSED(problem.backend = (flp_backend)-1, "backend: got -1");
-    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_problem_normalize(NULL, NULL), "problem: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&flp_linear_logp_operator, NULL, NULL), "problem: got NULL");
 }
 
 static void the_largest_sizes_are_accepted(void **state)
@@ -230,7 +230,7 @@ static void the_largest_sizes_are_accepted(void **state)
     }, normal;
 
     (void)state;
-    assert_succeeds(flp_linear_logp_problem_normalize(&problem, &normal));
+    assert_succeeds(flp_problem_normalize(&flp_linear_logp_operator, &problem, &normal));
     assert_int_equal(INT32_MAX, normal.weight_stride);
 }
 
