@@ -62,8 +62,8 @@ flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem)
     if (status != FLP_OK)
         return status;
     if (problem->dtype != FLP_BF16 || problem->bias_dtype != FLP_NONE || problem->weight_layout != FLP_VOCAB_HIDDEN || problem->rows < 1 ||
-        problem->hidden_stride != problem->hidden || problem->weight_stride != problem->hidden || problem->hidden % 8 != 0)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, no bias", text);
+        problem->hidden_stride != problem->hidden || problem->weight_stride != problem->hidden || problem->hidden % 8 != 0 || problem->softcap != 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, no bias, no softcap", text);
     return FLP_OK;
 }
 

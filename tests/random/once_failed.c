@@ -79,5 +79,11 @@ const char *const flp_random_once_failed[] = {
     "linear_cross_entropy v=2 row_temperature=1 shape=8 shift=-1e+30 loss=2 grad_hidden=f32 bias=f32 dtype=f32 data=458238053",
     /* The entropy of ignored rows, in whose moment the likely target is, on a GPU. */
     "logits_logp n=9 v=5003 ignores=1 ignore_index=2501 likely=1 margin=15.559364684721961 entropy=1 data=917618556",
+    /* The entropy of rows whose largest entry, not the target, stands far above the row's offset. */
+    "linear_cross_entropy n=29 v=256 likely=1 margin=22.186042398426107 entropy=1 bias=f32 d=40 dtype=f16 data=920179357",
+    "linear_cross_entropy n=13 v=144 temperature=2.8271522852746691 likely=1 margin=55.252877278645023 entropy=1 bias=f32 d=4 dtype=f32 data=330654901",
+    "linear_logp n=2 v=118 scale=20 shape=8 shift=-10000 entropy=1 bias=f32 d=64 data=513014678",
+    /* A target 2^116 times as likely as its others, whose saved exponentials stand far above their offset. */
+    "linear_logp_backward n=4 v=436 temperature=0.24413194101272953 likely=2 margin=47.144509075164706 forward=1 grad_weight=f32 d=11 data=523292329",
     NULL
 };

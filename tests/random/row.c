@@ -9,6 +9,7 @@ static const double sum_roundings = 24;      /* see row.h */
 static const double most_in_base_2 = FLT_MAX * M_LN2; /* kernels keep logarithms in base 2, and clamp what fp32 has no room for */
 static const double most_exact_offset = 0x1.01p23; /* a given lse from here on has no bits behind the point: p is held to 1 */
 static const double offset_distance = 60 * M_LN2;
+static const double smallest_kept_rest = 0x1p-64; /* see row.h */
 
 static double larger(double a, double b)
 {
@@ -107,9 +108,9 @@ static void find_entropy(const flp_random_row_inputs *inputs, const double *z, c
         if (z[v] > -INFINITY)
             lowest = fmin(lowest, z[v]);
     }
-    /* The moment counts from an offset, below which the largest entry may lie as far as above it; but for a target, which stays out, it is as large as
-     * that distance in such a row, and so are its sum's roundings. */
-    tilt += (inputs->target < 0 ? sum_roundings : 2) * u * fmin(row->largest - lowest, offset_distance);
+    /* The moment counts from an offset, below which the largest entry may lie as far as above it. Unless that entry is the target, which stays out, the
+     * moment is as large as that distance in such a row, and so are its sum's roundings. */
+    tilt += (row->rest <= 0.5 ? 2 : sum_roundings) * u * fmin(row->largest - lowest, offset_distance);
     row->entropy_error = fmin(tilt + u * sum_roundings * (1 + moments), 2 * log((double)inputs->vocab) + u * sum_roundings);
 }
 
@@ -182,6 +183,8 @@ void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp
         if (v != inputs->target) {
             value = p * (shared - g->logp) + level;
             off += off_p * fabs(shared - g->logp) + 4 * u * p * fabs(g->logp) + p * g->error;
+            if (row->rest < smallest_kept_rest)
+                off += p * fabs(shared - g->logp);
         } else if (g->bare_target) {
             value = g->logp * row->rest + p * shared + level;
             off += off_p * fabs(shared - g->logp) + 4 * u * fabs(g->logp) + row->rest * g->error;

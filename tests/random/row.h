@@ -8,7 +8,9 @@
  * - logp = -log1p(S' / exp(z[t])) where S' is of the others: it is off by (1 - p[t]) (e[t] + the others' mean e + SUM_ROUNDINGS u), and by roundings
  *   of itself. So is 1 - p[t]. That is the promise for likely targets: nothing cancels.
  * - entropy is off by sum_v p |log p + H| e[v], its derivative by z, by roundings of the terms that it is made of, and by two of the distance between
- *   the row's offset and its largest z: the moment and the sum's logarithm both hold it. The kernels keep it below 60 binary orders. */
+ *   the row's offset and its largest z: the moment and the sum's logarithm both hold it. The kernels keep it below 60 binary orders.
+ * - Saved exponentials of the target's others are 2^60 at most, and what they are multiplied by is 0 below 2^-126: where the others' part of the row's
+ *   sum is below 2^-64, nothing may be left of their derivatives. */
 #ifndef FLP_TESTS_RANDOM_ROW_H
 #define FLP_TESTS_RANDOM_ROW_H
 #include <stdint.h>
