@@ -186,7 +186,7 @@ is_named() { # WORD: something in the tree is called so
     case $1 in
     flp_*'('* | flp_*.*) is_named "${1%%[(.]*}" ;;
     *'<'*) true ;;
-    flp_* | FLP_*) grep -rqwF -- "$1" "$tree/runtime/fusedlogp.h" "$tree/templates/params" "$tree/tests/host" ;;
+    flp_* | FLP_*) grep -rqwF -- "$1" "$tree/runtime" "$tree/templates/params" "$tree/tests/host" ;;
     FUSEDLOGP_*) grep -rqwF -- "${1%%=*}" "$tree/runtime" "$tree/tests/host" "$tree/tests/random" "$tree/tests/tap.sh" "$tree/tests/gen" ;;
     --?*) knows "$1" "$all_help" ;;
     esac
