@@ -98,7 +98,7 @@ static flp_status make_plans(bench *b, const flp_forward_options *options)
     if (status == FLP_OK)
         status = flp_linear_logp_backward_plan_create(b->context, &b->problem, &b->backward_plan);
     if (status == FLP_OK && !flp_plan_on_gpu(b->forward_plan))
-        status = flp_status_fail(FLP_NO_VARIANT, "the plan runs on the CPU: %s", b->forward_plan->choice.reason);
+        status = flp_status_fail(FLP_NO_VARIANT, "the plan runs on the CPU: %s", flp_plan_reason(b->forward_plan));
     return status;
 }
 
@@ -150,7 +150,7 @@ static json_t *pack_case(const bench *b, const char *text, int products, const f
 
     snprintf(name, sizeof(name), "%s%s", products == 4 && !b->problem.with_forward ? "linear_logp+" : "", text);
     result = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", name, "path",
-                       flp_choose_name(b->backward_plan->choice.path), "kernel", plan->logits->manifest.variant, "product",
+                       flp_backend_name(flp_plan_backend(b->backward_plan)), "kernel", plan->logits->manifest.variant, "product",
                        plan->weight_product->manifest.variant, "numerics", flp_plan_numerics(b->backward_plan), "workspace_bytes",
                        (json_int_t)workspace_bytes(b), "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative,
                        "grad_weight_error", errors->weight.relative, "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all",

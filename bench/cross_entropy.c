@@ -84,7 +84,7 @@ static flp_status make_plan(bench *b, const flp_forward_options *options)
     if (status == FLP_OK)
         status = flp_linear_cross_entropy_plan_create(b->context, &b->problem, &b->plan);
     if (status == FLP_OK && !flp_plan_on_gpu(b->plan))
-        status = flp_status_fail(FLP_NO_VARIANT, "the plan runs on the CPU: %s", b->plan->choice.reason);
+        status = flp_status_fail(FLP_NO_VARIANT, "the plan runs on the CPU: %s", flp_plan_reason(b->plan));
     if (status == FLP_OK)
         b->workspace_bytes = flp_plan_workspace_bytes(b->plan, b->setting.rows);
     return status;
@@ -119,7 +119,7 @@ static json_t *pack_case(const bench *b, const char *text, const flp_backward_er
     const double work = 6.0 * (double)b->setting.rows * (double)b->setting.hidden_size * (double)b->setting.vocab * 1e-12;
 
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path",
-                     flp_choose_name(b->plan->choice.path), "kernel", plan->forward.tile->manifest.variant, "product",
+                     flp_backend_name(flp_plan_backend(b->plan)), "kernel", plan->forward.tile->manifest.variant, "product",
                      plan->backward.weight_product->manifest.variant, "numerics", flp_plan_numerics(b->plan), "workspace_bytes",
                      (json_int_t)b->workspace_bytes, "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative,
                      "grad_weight_error", errors->weight.relative, "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all",

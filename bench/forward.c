@@ -156,7 +156,7 @@ static flp_status make_ours(forward *f)
     if (status == FLP_OK)
         status = flp_linear_logp_plan_create(f->context, &f->problem, &f->plan);
     if (status == FLP_OK && !flp_plan_on_gpu(f->plan))
-        status = flp_status_fail(FLP_NO_VARIANT, "the plan runs on the CPU: %s", f->plan->choice.reason);
+        status = flp_status_fail(FLP_NO_VARIANT, "the plan runs on the CPU: %s", flp_plan_reason(f->plan));
     if (status == FLP_OK)
         status = flp_gpu_set(f->gpu, f->logp, 0xff, (size_t)f->problem.rows * sizeof(float));
     if (status == FLP_OK)
@@ -229,7 +229,7 @@ static json_t *pack_case(const forward *f, const char *text, double error, int c
     const flp_linear_logp_problem *p = &f->problem;
 
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path",
-                     flp_choose_name(f->plan->choice.path), "tile", flp_linear_logp_plan_of(f->plan)->tile->manifest.variant, "combine",
+                     flp_backend_name(flp_plan_backend(f->plan)), "tile", flp_linear_logp_plan_of(f->plan)->tile->manifest.variant, "combine",
                      flp_linear_logp_plan_of(f->plan)->combine->manifest.variant, "numerics", flp_plan_numerics(f->plan), "workspace_bytes",
                      (json_int_t)flp_plan_workspace_bytes(f->plan, p->rows), "memory_bytes", (json_int_t)f->memory_bytes, "rows_checked",
                      (json_int_t)checked, "relative_error", error, "baseline", reads_weight(p) ? "read of the weight" : "cuBLAS logits product",

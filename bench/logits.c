@@ -153,7 +153,7 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
         status = b->is_backward ? flp_logits_logp_backward_plan_create(b->context, &b->backward, &b->plan)
                                 : flp_logits_logp_plan_create(b->context, &b->problem, &b->plan);
     if (status == FLP_OK && !flp_plan_on_gpu(b->plan))
-        status = flp_status_fail(FLP_NO_VARIANT, "the plan runs on the CPU: %s", b->plan->choice.reason);
+        status = flp_status_fail(FLP_NO_VARIANT, "the plan runs on the CPU: %s", flp_plan_reason(b->plan));
     if (status == FLP_OK)
         status = launch_ours(b);
     return status == FLP_OK ? flp_gpu_synchronize(b->gpu) : status;
@@ -236,7 +236,7 @@ static json_t *pack_case(const bench *b, const char *text, double error, int che
     flp_logits_name_kernels(b->plan, b->is_backward, b->problem.rows, &kernels);
     result = kernels.failed ? NULL
                             : json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:s, s:s, s:f, s:O}", "problem", text, "path",
-                                        flp_choose_name(b->plan->choice.path), "kernel", kernels.data, "numerics", flp_plan_numerics(b->plan),
+                                        flp_backend_name(flp_plan_backend(b->plan)), "kernel", kernels.data, "numerics", flp_plan_numerics(b->plan),
                                         "workspace_bytes", (json_int_t)flp_plan_workspace_bytes(b->plan, b->problem.rows), "rows_checked",
                                         (json_int_t)checked, "relative_error", error, "baseline", baseline_name(b), "unit", "TB/s", "work", work(b),
                                         "regimes", regimes);

@@ -217,7 +217,7 @@ static flp_status make_plan(bench *b, flp_backend backend)
         status = b->direction == SUM ? flp_weighted_sum_plan_create(b->context, &b->problem.forward, &b->plan)
                                      : flp_weighted_sum_backward_plan_create(b->context, &b->problem, &b->plan);
     if (status == FLP_OK && !flp_plan_on_gpu(b->plan))
-        status = flp_status_fail(FLP_NO_VARIANT, "the plan runs on the CPU: %s", b->plan->choice.reason);
+        status = flp_status_fail(FLP_NO_VARIANT, "the plan runs on the CPU: %s", flp_plan_reason(b->plan));
     return status;
 }
 
@@ -274,7 +274,7 @@ static json_t *pack(const bench *b, const char *text, const char *baseline, doub
     const double work = (double)b->bytes * (b->direction == BOTH ? 2e-12 : 1e-12);
 
     return json_pack("{s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path",
-                     flp_choose_name(plan->choice.path), "kernel", first_kernel(plan), "numerics", flp_plan_numerics(plan),
+                     flp_backend_name(flp_plan_backend(plan)), "kernel", first_kernel(plan), "numerics", flp_plan_numerics(plan),
                      "workspace_bytes", (json_int_t)flp_plan_workspace_bytes(plan, b->rows), "rows_checked", FLP_WEIGHTED_SUM_CHECKED,
                      "relative_error", error, "baseline", baseline, "cublas_version", b->cublas.version, "unit", "TB/s", "work", work,
                      "regimes", regimes);

@@ -19,6 +19,9 @@ function emit.check(spec)
   return emit.kernel_of(spec).check(spec, arch.find(spec.arch))
 end
 
+-- Whether the kernel's first parameters are tensor maps.
+function emit.takes_tensor_maps(spec) return emit.kernel_of(spec).parameters[1][1] == "TensorMap" end
+
 -- kernel.config: { kind, name, value } each; kind "using" names a type.
 local function config_lines(spec, kernel, n)
   local lines = { "struct Config {" }

@@ -149,6 +149,9 @@ FLP_INLINE flp_status flp_context_counters(const flp_context *context, flp_count
 typedef enum { FLP_NONE, FLP_BF16, FLP_F16, FLP_F32, FLP_I32, FLP_I64 } flp_dtype;
 typedef enum { FLP_BACKEND_AUTO, FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE, FLP_BACKEND_CPU } flp_backend;
 
+/* "auto", "sm_90a", "portable" or "cpu", as in canonical strings; "unknown backend" for any other number. Static. */
+FLP_API const char *flp_backend_name(flp_backend backend);
+
 typedef enum {
     FLP_CHECK_TARGETS = 1u, /* look at every target first; a bad one is FLP_BAD_TARGET. Waits for the stream. */
     FLP_SCATTER = 2u,       /* logits_logp with a row_index: results lie at [row_index[i]], not at [i] */
@@ -167,7 +170,13 @@ FLP_API int64_t flp_plan_workspace_bytes(const flp_plan *plan, int64_t rows);
 /* The identity of the arithmetic: two plans with equal strings give a row the same bits. Lives as long as the plan; "" of NULL. */
 FLP_API const char *flp_plan_numerics(const flp_plan *plan);
 
-/* Problem, path and why, variants, launches, workspace: lines "key: value". Lives as long as the plan; "" of NULL. */
+/* The path that was taken: FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE or FLP_BACKEND_CPU; FLP_BACKEND_AUTO of NULL. */
+FLP_API flp_backend flp_plan_backend(const flp_plan *plan);
+
+/* Why it was taken, and why no faster one, in a line without a newline; never empty. Lives as long as the plan; "" of NULL. */
+FLP_API const char *flp_plan_reason(const flp_plan *plan);
+
+/* For people, not for programs: problem, path and why, variants, launches, workspace, as lines "key: value". Lives as long as the plan; "" of NULL. */
 FLP_API const char *flp_plan_describe(const flp_plan *plan);
 
 /* Out-of-range targets that executions of this plan met since the last call of this function. Waits for the device;

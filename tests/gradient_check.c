@@ -132,7 +132,7 @@ int flp_gradient_case_check(const flp_gradient_case *c, const flp_gradient_case_
 static int64_t blocks_of(const flp_gradient_case *c, const flp_plan *plan)
 {
     const flp_linear_logp_problem *forward = &c->problem.forward;
-    int is_filtered = c->problem.grad_filter_eps > 0 && strstr(flp_plan_describe(plan), "path: sm_90a") != NULL;
+    int is_filtered = c->problem.grad_filter_eps > 0 && flp_plan_backend(plan) == FLP_BACKEND_SM90A;
     return is_filtered ? (forward->rows + 63) / 64 * ((forward->vocab + 63) / 64) : 0;
 }
 

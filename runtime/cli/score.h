@@ -50,7 +50,8 @@ flp_status flp_score_execute(const flp_score_inputs *inputs, flp_plan *plan, con
 typedef struct {
     float *logp, *lse, *entropy; /* [rows]; lse and entropy NULL where not asked for */
     int32_t *argmax;             /* [rows] or NULL */
-    char device[256], path[32], reason[640], numerics[512]; /* as flp_plan_describe has them */
+    flp_backend path;
+    char device[256], reason[1024], numerics[512]; /* as flp_plan_describe has them */
     char problem[256];  /* canonical string, of one chunk */
     int64_t chunk_rows;
     double plan_seconds, seconds; /* getting the kernels; copies and computing */

@@ -91,7 +91,7 @@ static int print_json(const flp_score_inputs *inputs, const flp_score_result *re
         "infinite_rows", (json_int_t)of->infinite_rows,
         "mean_logp", flp_console_json_number(of->logp), "perplexity", flp_console_json_number(exp(-of->logp)),
         "mean_entropy", result->entropy ? flp_console_json_number(of->entropy) : NULL,
-        "device", flp_console_json_string(result->device), "path", result->path, "reason", flp_console_json_string(result->reason),
+        "device", flp_console_json_string(result->device), "path", flp_backend_name(result->path), "reason", flp_console_json_string(result->reason),
         "numerics", result->numerics, "chunk_rows", (json_int_t)result->chunk_rows,
         "plan_seconds", result->plan_seconds, "seconds", result->seconds));
 }
@@ -103,7 +103,7 @@ static void print_text(const flp_score_inputs *inputs, const flp_score_result *r
     if (inputs->tokens > 0) printf("mean log-prob  %.7f\nperplexity     %.4f\n", of->logp, exp(-of->logp));
     if (inputs->tokens > 0 && result->entropy) printf("mean entropy   %.7f\n", of->entropy);
     printf("device         %s\n", result->device);
-    printf("path           %s%s%s\n", result->path, *result->reason ? ": " : "", result->reason);
+    printf("path           %s%s%s\n", flp_backend_name(result->path), *result->reason ? ": " : "", result->reason);
     printf("time           %.4g s (%.0f tokens/s), planning %.4g s\n", result->seconds,
            result->seconds > 0 ? (double)inputs->tokens / result->seconds : 0.0, result->plan_seconds);
 }

@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/score_gpu.h"
 #include "cpu/convert.h"
+#include "plan/describe.h"
 
 /* Often enough for a moving progress line, large enough to keep all threads busy. */
 #define CPU_CHUNK_ROWS 4096
@@ -17,19 +18,12 @@ typedef struct {
     flp_score_gpu gpu; /* closed on the CPU path */
 } session;
 
-/* Copies the value of "key: value" in a plan's description. */
-static void read_line(const char *description, const char *key, char *value, size_t bytes)
+static void copy_device(const flp_plan *plan, char *device, size_t bytes)
 {
-    size_t length = strlen(key);
-    value[0] = 0;
-    for (const char *line = description; line != NULL && *line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, key, length) == 0 && strncmp(line + length, ": ", 2) == 0) {
-            line += length + 2;
-            snprintf(value, bytes, "%.*s", (int)strcspn(line, "\n"), line);
-            return;
-        }
-    }
+    flp_text text = {0};
+    flp_describe_device(plan, &text);
+    snprintf(device, bytes, "%s", text.failed ? "" : text.data);
+    flp_text_free(&text);
 }
 
 static flp_status allocate_results(const flp_score_options *options, int64_t rows, flp_score_result *result)
@@ -79,10 +73,9 @@ static flp_status plan_once(const flp_score_options *options, const flp_score_in
         status = flp_score_plan_create(now->context, inputs, &problem, result->problem, sizeof result->problem, &now->plan);
     if (status != FLP_OK) return status;
     result->chunk_rows = problem.rows;
-    const char *description = flp_plan_describe(now->plan);
-    read_line(description, "path", result->path, sizeof result->path);
-    read_line(description, "reason", result->reason, sizeof result->reason);
-    read_line(description, "device", result->device, sizeof result->device);
+    result->path = flp_plan_backend(now->plan);
+    snprintf(result->reason, sizeof result->reason, "%s", flp_plan_reason(now->plan));
+    copy_device(now->plan, result->device, sizeof result->device);
     snprintf(result->numerics, sizeof result->numerics, "%s", flp_plan_numerics(now->plan));
     return FLP_OK;
 }
@@ -92,7 +85,7 @@ static flp_status make_plan(const flp_score_options *options, const flp_score_in
 {
     char reason[sizeof result->reason];
     flp_status status = plan_once(options, inputs, options->backend, now, result);
-    if (status != FLP_OK || now->gpu.driver == NULL || strcmp(result->path, "cpu") != 0) return status;
+    if (status != FLP_OK || now->gpu.driver == NULL || result->path != FLP_BACKEND_CPU) return status;
     memcpy(reason, result->reason, sizeof reason);
     flp_plan_destroy(now->plan);
     now->plan = NULL;

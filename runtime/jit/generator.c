@@ -127,6 +127,9 @@ static int select_body(lua_State *lua)
     lua_settop(lua, result);
     copy_string(lua, "path", take_string(lua, "path", NULL), selection->path, sizeof(selection->path));
     copy_string(lua, "reason", take_string(lua, "reason", NULL), selection->reason, sizeof(selection->reason));
+    lua_getfield(lua, -1, "tensor_maps");
+    selection->tensor_maps = lua_toboolean(lua, -1);
+    lua_pop(lua, 1);
     lua_getfield(lua, -1, "kernels");
     kernels = lua_gettop(lua);
     luaL_checktype(lua, kernels, LUA_TTABLE);

@@ -14,6 +14,7 @@ void flp_generator_destroy(flp_generator *generator);
 typedef struct {
     char path[16];    /* "sm_90a" or "portable" */
     char reason[512]; /* why no faster path; "" for the first choice */
+    int tensor_maps;  /* 1: a kernel takes tensor maps, which the driver encodes */
     int count;
     flp_role role[FLP_ROLES]; /* of each kernel, none twice */
     char variant[FLP_ROLES][FLP_VARIANT_BYTES];

@@ -10,7 +10,7 @@
 #include "ops/targets.h"
 #include "plan/dispatch.h"
 #include "plan/scratch.h"
-#include "plan/target_errors.h"
+#include "plan/tally.h"
 
 typedef union {
     max_align_t aligned;
@@ -27,9 +27,8 @@ typedef union {
 static flp_status launch_in_scratch(const flp_operator_calls *calls, const flp_plan *plan, const flp_call *call, int64_t bytes, const void *work,
                                     flp_workspace *workspace)
 {
-    const int64_t grown = flp_plan_workspace_bytes(plan, flp_plan_rows(plan));
     flp_scratch_loan loan;
-    flp_status status = flp_scratch_lend(plan->context->scratch, &plan->device, call->stream, bytes, grown, &loan);
+    flp_status status = flp_scratch_lend(plan->context->scratch, &plan->device, call->stream, bytes, plan->workspace_bytes, &loan);
 
     if (status != FLP_OK)
         return status;
@@ -60,7 +59,7 @@ static flp_status run_on_cpu(const flp_operator_calls *calls, flp_plan *plan, co
     int64_t bad_count = 0, bad_first = INT64_MAX;
     flp_status status = calls->run_on_cpu(plan, work, &bad_count, &bad_first);
 
-    flp_target_errors_add(plan, bad_count, bad_first);
+    flp_tally_add_bad_targets(plan, bad_count, bad_first);
     return status;
 }
 
@@ -101,6 +100,15 @@ static const void *take_args(const flp_operator_calls *calls, const void *args, 
     return calls->take ? calls->take(args, own, sizes, status) : flp_sized_take(calls->args_struct, sizes, args, own, status);
 }
 
+static flp_status check_plan(const flp_plan *plan, const flp_operator *operator)
+{
+    if (!plan)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "plan: got NULL, wanted one of %s", operator->name);
+    if (plan->operator == operator)
+        return FLP_OK;
+    return flp_status_fail(FLP_BAD_ARGUMENT, "plan: got one of %s, wanted one of %s", plan->operator->name, operator->name);
+}
+
 flp_status flp_call_execute(const flp_operator_calls *calls, flp_plan *plan, const void *args, const flp_sizes *sizes)
 {
     own_args own;
@@ -110,7 +118,7 @@ flp_status flp_call_execute(const flp_operator_calls *calls, flp_plan *plan, con
 
     args = take_args(calls, args, &own, sizes, &status);
     if (status == FLP_OK)
-        status = flp_plan_check_operator(plan, calls->operator);
+        status = check_plan(plan, calls->operator);
     if (status == FLP_OK && !args)
         status = flp_status_fail(FLP_BAD_ARGUMENT, "args: got NULL");
     if (status != FLP_OK)

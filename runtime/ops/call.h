@@ -1,6 +1,7 @@
 /* One call of any operator: check, plan, context, targets, memory, launches. What differs from operator to operator is a flp_operator_calls. */
 #ifndef FLP_OPS_CALL_H
 #define FLP_OPS_CALL_H
+#include "plan/create.h"
 #include "plan/plan.h"
 #include "plan/prepare.h"
 
@@ -65,7 +66,7 @@ flp_status flp_call_launch(const flp_kernel *kernel, unsigned blocks, CUstream s
     }                                                                                                                              \
     flp_status X##_plan_create_sized(flp_context *context, const X##_problem *problem, flp_plan **plan, const flp_sizes *sizes)    \
     {                                                                                                                              \
-        return flp_plan_make_sized(context, &X##_operator, problem, plan, sizes);                                                  \
+        return flp_create_plan_sized(context, &X##_operator, problem, plan, sizes);                                                  \
     }                                                                                                                              \
     flp_status X##_execute_sized(flp_plan *plan, const X##_args *args, const flp_sizes *sizes)                                     \
     {                                                                                                                              \

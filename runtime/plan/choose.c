@@ -13,9 +13,9 @@ static const char *const names[] = {
     [FLP_BACKEND_AUTO] = "auto", [FLP_BACKEND_SM90A] = "sm_90a", [FLP_BACKEND_PORTABLE] = "portable", [FLP_BACKEND_CPU] = "cpu"
 };
 
-const char *flp_choose_name(flp_backend path)
+const char *flp_backend_name(flp_backend backend)
 {
-    return names[path];
+    return (unsigned)backend <= FLP_BACKEND_CPU ? names[backend] : "unknown backend";
 }
 
 __attribute__((format(printf, 2, 3))) static flp_status choose_cpu(flp_choice *choice, const char *format, ...)
@@ -34,21 +34,28 @@ static flp_status refuse(flp_status status, flp_backend asked)
     return flp_status_prefix(status, "backend %s", names[asked]);
 }
 
-/* TMA descriptors come from the driver: one without them leaves the portable path. */
-static flp_status find_backend(flp_backend asked, const char **backend, const char **missing)
+static flp_status select_kernels(flp_context *context, flp_backend backend, const char *text, const flp_device *device, flp_choice *choice)
+{
+    return flp_generator_select(flp_kernel_store_generator(context->store), text, device->facts.compute_capability, names[backend],
+                                &choice->selection);
+}
+
+/* Where the driver cannot encode the tensor maps that kernels take, the portable ones are left, which take none. */
+static flp_status select_for_driver(flp_context *context, flp_backend asked, const char *text, const flp_device *device, flp_choice *choice,
+                                    char *missing, size_t bytes)
 {
     const flp_driver *driver;
-    flp_status status = flp_driver_get(&driver);
+    flp_status status = select_kernels(context, asked, text, device, choice);
 
-    *backend = names[asked];
-    *missing = NULL;
-    if (status != FLP_OK || driver->tensor_map_encode_tiled || asked == FLP_BACKEND_PORTABLE)
+    *missing = 0;
+    if (status == FLP_OK)
+        status = flp_driver_get(&driver);
+    if (status != FLP_OK || driver->tensor_map_encode_tiled || !choice->selection.tensor_maps)
         return status;
-    if (asked == FLP_BACKEND_SM90A)
+    if (asked != FLP_BACKEND_AUTO)
         return flp_status_fail(FLP_NO_VARIANT, "the CUDA driver has no cuTensorMapEncodeTiled");
-    *backend = names[FLP_BACKEND_PORTABLE];
-    *missing = "not sm_90a: the CUDA driver has no cuTensorMapEncodeTiled";
-    return FLP_OK;
+    snprintf(missing, bytes, "not %s: the CUDA driver has no cuTensorMapEncodeTiled", choice->selection.path);
+    return select_kernels(context, FLP_BACKEND_PORTABLE, text, device, choice);
 }
 
 static flp_status take_selection(flp_choice *choice, const char *missing)
@@ -61,24 +68,21 @@ static flp_status take_selection(flp_choice *choice, const char *missing)
         choice->path = FLP_BACKEND_PORTABLE;
     else
         return flp_status_fail(FLP_INTERNAL, "the generator chose the path \"%s\"", selection->path);
-    snprintf(choice->reason, sizeof(choice->reason), "%s", missing ? missing : selection->reason[0] ? selection->reason : "first choice");
+    snprintf(choice->reason, sizeof(choice->reason), "%s", *missing ? missing : selection->reason[0] ? selection->reason : "first choice");
     return FLP_OK;
 }
 
 static flp_status choose_on_device(flp_context *context, flp_backend asked, int stays_on_gpu, const char *text,
                                    const flp_device *device, flp_choice *choice)
 {
-    const char *backend, *missing;
-    flp_status status = find_backend(asked, &backend, &missing);
+    char missing[80];
+    flp_status status = select_for_driver(context, asked, text, device, choice, missing, sizeof(missing));
 
-    if (status == FLP_OK)
-        status = flp_generator_select(flp_kernel_store_generator(context->store), text, device->facts.compute_capability, backend,
-                                      &choice->selection);
     if (status == FLP_OK)
         return take_selection(choice, missing);
     if (status != FLP_NO_VARIANT || asked != FLP_BACKEND_AUTO || stays_on_gpu)
         return refuse(status, asked);
-    choose_cpu(choice, "%s%s%s", missing ? missing : "", missing ? "; " : "", flp_error_message());
+    choose_cpu(choice, "%s%s%s", missing, *missing ? "; " : "", flp_error_message());
     flp_log_warning("%s runs on the CPU beside %s: %s", text, device->facts.name, choice->reason);
     return FLP_OK;
 }

@@ -9,8 +9,6 @@ typedef struct {
     flp_selection selection; /* GPU paths: the variants */
 } flp_choice;
 
-const char *flp_choose_name(flp_backend path); /* "sm_90a", "portable" or "cpu" */
-
 /* sm_90a, then portable, then CPU, unless asked names one. text: the problem's canonical string. On a GPU path *device
  * is the one of the CUDA context that is current here. stays_on_gpu: the operator's.
  * A device without a current CUDA context is FLP_WRONG_CONTEXT and never the CPU path.

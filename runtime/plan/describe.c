@@ -1,9 +1,9 @@
 /* A plan in words, for flp_plan_describe. */
+#include "plan/describe.h"
+
 #include <inttypes.h>
 
-#include "plan/plan.h"
-
-void flp_plan_describe_kernel(flp_text *text, const char *role, const flp_manifest *manifest)
+void flp_describe_kernel(flp_text *text, const char *role, const flp_manifest *manifest)
 {
     flp_text_append(text, "%s kernel: %s\n", role, manifest->variant);
     flp_text_append(text, "%s threads: %d\n", role, manifest->threads);
@@ -11,10 +11,15 @@ void flp_plan_describe_kernel(flp_text *text, const char *role, const flp_manife
     flp_text_append(text, "%s registers: at most %d\n", role, manifest->registers);
 }
 
-static void append_device(flp_text *text, const flp_device_facts *facts)
+void flp_describe_device(const flp_plan *plan, flp_text *text)
 {
-    flp_text_append(text, "device: %s, compute capability %d.%d, %d multiprocessors\n", facts->name, facts->compute_capability / 10,
-                    facts->compute_capability % 10, facts->multiprocessors);
+    const flp_device_facts *facts = &plan->device.facts;
+
+    if (flp_plan_on_gpu(plan))
+        flp_text_append(text, "%s, compute capability %d.%d, %d multiprocessors", facts->name, facts->compute_capability / 10,
+                        facts->compute_capability % 10, facts->multiprocessors);
+    else
+        flp_text_append(text, "CPU, %d threads", flp_thread_pool_threads(plan->context->pool));
 }
 
 static void append_workspace(const flp_plan *plan, flp_text *text)
@@ -22,7 +27,7 @@ static void append_workspace(const flp_plan *plan, flp_text *text)
     const int64_t rows = flp_plan_rows(plan);
     flp_workspace workspace;
 
-    flp_text_append(text, "workspace bytes: %" PRId64 "\n", flp_plan_workspace_bytes(plan, rows));
+    flp_text_append(text, "workspace bytes: %" PRId64 "\n", plan->workspace_bytes);
     flp_plan_lay_out(plan, flp_plan_most_rows(plan, rows), &workspace);
     for (int i = 0; i < FLP_WORKSPACE_PARTS; i++) {
         const flp_workspace_part *part = &workspace.part[i];
@@ -33,19 +38,15 @@ static void append_workspace(const flp_plan *plan, flp_text *text)
     }
 }
 
-char *flp_plan_write_description(const flp_plan *plan, const char *problem)
+char *flp_describe_plan(const flp_plan *plan, const char *problem)
 {
     flp_text text = { 0 };
 
-    flp_text_append(&text, "problem: %s\n", problem);
-    flp_text_append(&text, "path: %s\n", flp_choose_name(plan->choice.path));
-    flp_text_append(&text, "reason: %s\n", plan->choice.reason);
-    if (flp_plan_on_gpu(plan)) {
-        append_device(&text, &plan->device.facts);
+    flp_text_append(&text, "problem: %s\npath: %s\nreason: %s\ndevice: ", problem, flp_backend_name(plan->choice.path), plan->choice.reason);
+    flp_describe_device(plan, &text);
+    flp_text_append(&text, "\n");
+    if (flp_plan_on_gpu(plan))
         plan->operator->describe(plan, &text);
-    } else {
-        flp_text_append(&text, "device: CPU, %d threads\n", flp_thread_pool_threads(plan->context->pool));
-    }
     append_workspace(plan, &text);
     flp_text_append(&text, "numerics: %s\n", plan->numerics);
     if (text.failed)

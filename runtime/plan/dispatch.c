@@ -7,6 +7,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "plan/create.h"
 #include "plan/plan.h"
 #include "plan/problem.h"
 
@@ -174,7 +175,7 @@ static flp_status make(flp_context *context, const flp_operator *operator, const
     memcpy(&bounded, problem, operator->problem_bytes);
     *flp_operator_rows(operator, &bounded) = INT64_C(1) << bucket_log2((uint64_t)call->rows);
     *flp_operator_pointer_alignment(operator, &bounded) = 1 << alignment_log2(call->addresses);
-    status = flp_plan_make(context, operator, &bounded, plan);
+    status = flp_create_plan(context, operator, &bounded, plan);
     return status == FLP_OK ? insert(context->dispatch, key, plan) : status;
 }
 

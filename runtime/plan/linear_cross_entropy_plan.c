@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "cpu/linear_cross_entropy_cpu.h"
+#include "plan/describe.h"
 #include "plan/linear_budget.h"
 #include "plan/linear_cross_entropy_problem.h"
 #include "plan/token_loss.h"
@@ -116,7 +117,7 @@ static void describe(const flp_plan *common, flp_text *text)
     const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
 
     flp_linear_logp_operator.describe(&plan->forward.common, text);
-    flp_plan_describe_kernel(text, "loss", &plan->token_loss->manifest);
+    flp_describe_kernel(text, "loss", &plan->token_loss->manifest);
     flp_linear_logp_backward_operator.describe(&plan->backward.common, text);
     if (flp_linear_cross_entropy_problem_has_gradients(&plan->problem))
         flp_text_append(text, "flops before these: 2 N V D\n");

@@ -8,6 +8,7 @@
 #include "cpu/convert.h"
 #include "cpu/linear_logp_backward_cpu.h"
 #include "cpu/linear_logp_cpu.h"
+#include "plan/describe.h"
 #include "plan/linear_budget.h"
 #include "plan/linear_logp_backward_problem.h"
 
@@ -146,7 +147,7 @@ static int64_t cpu_workspace_bytes(const flp_plan *common, int64_t rows)
 static void describe_optional(flp_text *text, const char *role, const flp_kernel *kernel)
 {
     if (kernel)
-        flp_plan_describe_kernel(text, role, &kernel->manifest);
+        flp_describe_kernel(text, role, &kernel->manifest);
 }
 
 /* Behind the stash. */
@@ -182,14 +183,14 @@ static void describe(const flp_plan *common, flp_text *text)
 
     if (problem->with_forward)
         flp_linear_logp_operator.describe(&plan->forward.common, text);
-    flp_plan_describe_kernel(text, "rows", &plan->rows->manifest);
-    flp_plan_describe_kernel(text, "gather", &plan->gather->manifest);
+    flp_describe_kernel(text, "rows", &plan->rows->manifest);
+    flp_describe_kernel(text, "gather", &plan->gather->manifest);
     if (flp_vocab_chunks_keep_compact(problem, chunks))
         flp_text_append(text, "rows that count: brought together in %" PRId64 " bytes\n",
                         problem->forward.rows * flp_linear_work_compact_stride(&plan->work) * flp_dtype_bytes(problem->forward.dtype));
     if (!plan->logits)
         return;
-    flp_plan_describe_kernel(text, "logit gradients", &plan->logits->manifest);
+    flp_describe_kernel(text, "logit gradients", &plan->logits->manifest);
     describe_optional(text, "grad_hidden product", plan->hidden_product);
     describe_optional(text, "grad_hidden", plan->finish);
     describe_optional(text, "grad_weight product", plan->weight_product);

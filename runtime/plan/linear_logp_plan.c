@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "cpu/linear_logp_cpu.h"
+#include "plan/describe.h"
 #include "plan/linear_logp_problem.h"
 #include "plan/linear_workspace.h"
 
@@ -78,13 +79,13 @@ static void describe(const flp_plan *common, flp_text *text)
     const flp_split *split = &plan->split;
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, plan->problem.rows);
 
-    flp_plan_describe_kernel(text, "tile", tile);
+    flp_describe_kernel(text, "tile", tile);
     flp_text_append(text, "tile block: %d rows x %d vocabulary entries, %d of the hidden size a stage\n", tile->block_rows,
                     tile->block_vocab, tile->block_hidden);
     flp_text_append(text, "tile cluster: %d\n", tile->cluster);
     flp_text_append(text, "tile blocks: %u\n", shape.tile_blocks);
     flp_text_append(text, "tile group: %d row blocks\n", shape.group);
-    flp_plan_describe_kernel(text, "combine", &plan->combine->manifest);
+    flp_describe_kernel(text, "combine", &plan->combine->manifest);
     flp_text_append(text, "combine blocks: %u\n", shape.combine_blocks);
     flp_text_append(text, "split: %d tiles in %d splits: %d of %d, %d of 1\n", split->tiles, split->splits, split->big,
                     split->big_tiles, split->splits - split->big);

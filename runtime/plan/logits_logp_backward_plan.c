@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "cpu/logits_logp_cpu.h"
+#include "plan/describe.h"
 #include "plan/logits_logp_problem.h"
 
 flp_logits_logp_shape flp_logits_logp_backward_plan_fused(const flp_logits_logp_backward_plan *plan, int64_t rows)
@@ -77,12 +78,12 @@ static void describe(const flp_plan *common, flp_text *text)
     const flp_logits_logp_shape shape = flp_logits_logp_backward_plan_fused(plan, plan->problem.rows ? plan->problem.rows : 1);
 
     if (plan->fused) {
-        flp_plan_describe_kernel(text, "fused", &plan->fused->manifest);
+        flp_describe_kernel(text, "fused", &plan->fused->manifest);
         flp_text_append(text, "fused cluster: %d\n", plan->fused->manifest.cluster);
         flp_text_append(text, "fused blocks: %u\n", shape.blocks);
         flp_logits_logp_forward_describe(&plan->forward, text);
     }
-    flp_plan_describe_kernel(text, "gradient", &plan->gradient->manifest);
+    flp_describe_kernel(text, "gradient", &plan->gradient->manifest);
 }
 
 const flp_operator flp_logits_logp_backward_operator = {

@@ -2,6 +2,7 @@
 #include "plan/logits_logp_forward.h"
 
 #include "base/status.h"
+#include "plan/describe.h"
 
 flp_status flp_logits_logp_forward_check_manifest(const flp_manifest *manifest)
 {
@@ -50,10 +51,10 @@ int64_t flp_logits_logp_forward_cut_rows(const flp_logits_logp_forward *forward,
 
 void flp_logits_logp_forward_describe(const flp_logits_logp_forward *forward, flp_text *text)
 {
-    flp_plan_describe_kernel(text, "rows", &forward->rows->manifest);
-    flp_plan_describe_kernel(text, "combine", &forward->combine->manifest);
+    flp_describe_kernel(text, "rows", &forward->rows->manifest);
+    flp_describe_kernel(text, "combine", &forward->combine->manifest);
     if (!forward->few)
         return;
-    flp_plan_describe_kernel(text, "few rows", &forward->few->manifest);
+    flp_describe_kernel(text, "few rows", &forward->few->manifest);
     flp_text_append(text, "few rows: up to %d, a cluster of %d each\n", forward->few->clusters, forward->few->manifest.cluster);
 }

@@ -1,4 +1,4 @@
-/* Counts that kernels add to on the device and the host takes away, while kernels run. */
+/* What executions of a plan count: on the device, where the host takes it away while kernels run, and on the CPU path. */
 #ifndef FLP_PLAN_TALLY_H
 #define FLP_PLAN_TALLY_H
 #include <stdint.h>
@@ -21,7 +21,6 @@ flp_status flp_tallies_create(CUdeviceptr *tallies);
 /* Of a plan on a GPU path. */
 CUdeviceptr flp_tally_at(const flp_plan *plan, flp_tally_role role);
 
-/* taken [2]: what was added since it was last taken, of which nothing is lost or taken twice. Waits for the device.
- * FLP_WRONG_CONTEXT, FLP_CUDA_FAILED. */
-flp_status flp_tally_take(flp_plan *plan, flp_tally_role role, uint64_t *taken);
+/* The CPU path's bad targets: adds count, lowers the first (where count > 0). */
+void flp_tally_add_bad_targets(flp_plan *plan, int64_t count, int64_t first);
 #endif

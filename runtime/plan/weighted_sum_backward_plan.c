@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "cpu/weighted_sum_backward_cpu.h"
+#include "plan/describe.h"
 #include "plan/weighted_sum_problem.h"
 #include "plan/workspace.h"
 
@@ -94,15 +95,15 @@ static void describe(const flp_plan *common, flp_text *text)
 
     if (plan->outer) {
         const flp_weighted_sum_outer outer = flp_weighted_sum_backward_plan_outer(plan, rows);
-        flp_plan_describe_kernel(text, "outer", &plan->outer->manifest);
+        flp_describe_kernel(text, "outer", &plan->outer->manifest);
         flp_text_append(text, "outer blocks: %lld\n", (long long)outer.blocks);
     }
     if (plan->tile) {
         const flp_weighted_sum_tiles tiles = flp_weighted_sum_backward_plan_tiles(plan, rows);
-        flp_plan_describe_kernel(text, "tile", &plan->tile->manifest);
+        flp_describe_kernel(text, "tile", &plan->tile->manifest);
         flp_text_append(text, "tiles: %d of %lld rows, %d slabs of %d columns, %d lanes\n", tiles.tiles, (long long)tiles.tile_rows,
                         tiles.slabs, tiles.slab * plan->tile->manifest.block_hidden, tiles.lanes);
-        flp_plan_describe_kernel(text, "combine", &plan->combine->manifest);
+        flp_describe_kernel(text, "combine", &plan->combine->manifest);
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "cpu/weighted_sum_cpu.h"
+#include "plan/describe.h"
 #include "plan/weighted_sum_problem.h"
 
 /* Where there are rows enough: blocks that are short, in the order of memory, still long enough to be worth their start. */
@@ -59,7 +60,7 @@ static void describe(const flp_plan *common, flp_text *text)
     const flp_weighted_sum_plan *plan = flp_weighted_sum_plan_of(common);
     const flp_manifest *manifest = &plan->sum->manifest;
 
-    flp_plan_describe_kernel(text, "sum", manifest);
+    flp_describe_kernel(text, "sum", manifest);
     flp_text_append(text, "sum team: %d threads a row, %d rows a block at a time\n", manifest->threads / manifest->block_rows,
                     manifest->block_rows);
     flp_text_append(text, "sum blocks: %u\n", flp_weighted_sum_plan_blocks(plan, plan->problem.rows));

@@ -18,8 +18,8 @@ void flp_logits_on_device_tear_down(flp_logits_on_device *on);
 
 /* Poisons the results; in place the logits take the place of the gradients. */
 void flp_logits_on_device_prepare(flp_logits_on_device *on, flp_logits_form form);
-/* A plan of this backend, whose description contains `path`, and its bad targets; fetches. */
-void flp_logits_on_device_execute(flp_logits_on_device *on, flp_logits_form form, flp_backend backend, const char *path);
+/* A plan of this backend, and its bad targets; fetches. */
+void flp_logits_on_device_execute(flp_logits_on_device *on, flp_logits_form form, flp_backend backend);
 /* Waits, and brings the results back: what the copies hold, the guards with it. */
 void flp_logits_on_device_fetch(flp_logits_on_device *on);
 

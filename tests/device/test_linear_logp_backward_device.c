@@ -116,7 +116,7 @@ static void check_dispatch(const flp_gradient_case *c, flp_backend backend, cons
 static void a_case_is_right(void **state)
 {
     const flp_gradient_case *c = *state;
-    const char *const paths[] = { takes_sm_90a(c) ? "path: sm_90a\n" : "path: portable\n", "path: portable\n" };
+    const char *const paths[] = { takes_sm_90a(c) ? "sm_90a" : "portable", "portable" };
     flp_gradient_case_data data;
     flp_gradient_reference reference;
 
@@ -126,7 +126,7 @@ static void a_case_is_right(void **state)
         flp_plan *plan;
         problem.forward.backend = backends[i];
         assert_succeeds(flp_linear_logp_backward_plan_create(flp_device_test.context, &problem, &plan));
-        assert_contains(flp_plan_describe(plan), paths[i]);
+        assert_string_equal(paths[i], flp_backend_name(flp_plan_backend(plan)));
         check_plan(c, plan, paths[i], &data, &reference);
         flp_plan_destroy(plan);
         flp_gpu_free_all(&flp_device_test.gpu);

@@ -7,7 +7,7 @@
 static void run(flp_logits_on_device *on, flp_logits_form form)
 {
     flp_logits_on_device_prepare(on, form);
-    flp_logits_on_device_execute(on, form, FLP_BACKEND_AUTO, "path: ");
+    flp_logits_on_device_execute(on, form, FLP_BACKEND_AUTO);
 }
 
 enum { COMPARED = 8 };

@@ -36,7 +36,7 @@ void operator_call_make_plan(void)
 int operator_call_start_on_gpu(void)
 {
     operator_call_make_plan();
-    return (*operator_call_current->plan)->choice.path != FLP_BACKEND_SM90A;
+    return flp_plan_backend(*operator_call_current->plan) != FLP_BACKEND_SM90A;
 }
 
 int operator_call_start_on_cpu(void)

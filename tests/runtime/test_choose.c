@@ -41,7 +41,10 @@ static void assert_path(const char *path, const char *reason)
     char lines[1200];
 
     assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
-    snprintf(lines, sizeof(lines), "\npath: %s\nreason: %s", path, reason);
+    assert_string_equal(path, flp_backend_name(flp_plan_backend(plan)));
+    snprintf(lines, sizeof(lines), "%s\n", flp_plan_reason(plan));
+    assert_int_equal(0, strncmp(reason, lines, strlen(reason)));
+    snprintf(lines, sizeof(lines), "\npath: %s\nreason: %s\n", path, flp_plan_reason(plan));
     assert_contains(flp_plan_describe(plan), lines);
     flp_plan_destroy(plan);
     plan = NULL;
@@ -90,6 +93,26 @@ static void a_driver_without_tensor_maps_leaves_the_portable_path(void **state)
     assert_path("portable", "first choice\n");
     problem.backend = FLP_BACKEND_SM90A;
     assert_fails(FLP_NO_VARIANT, flp_linear_logp_plan_create(context, &problem, &plan), "backend sm_90a: the CUDA driver has no cuTensorMapEncodeTiled");
+}
+
+static void kernels_without_tensor_maps_need_no_driver_that_encodes_them(void **state)
+{
+    const flp_logits_logp_problem logits = { .dtype = FLP_BF16, .rows = 4, .vocab = 1000 };
+
+    (void)state;
+    fake_library.missing = "cuTensorMapEncodeTiled";
+    assert_succeeds(flp_logits_logp_plan_create(context, &logits, &plan));
+    assert_int_equal(FLP_BACKEND_SM90A, flp_plan_backend(plan));
+    assert_string_equal("first choice", flp_plan_reason(plan));
+}
+
+static void nothing_is_said_of_no_plan(void **state)
+{
+    (void)state;
+    assert_int_equal(FLP_BACKEND_AUTO, flp_plan_backend(NULL));
+    assert_string_equal("", flp_plan_reason(NULL));
+    assert_string_equal("unknown backend", flp_backend_name((flp_backend)4));
+    assert_string_equal("auto", flp_backend_name(FLP_BACKEND_AUTO));
 }
 
 static void a_device_without_kernels_takes_the_cpu_with_a_warning(void **state)
@@ -156,6 +179,8 @@ int main(void)
         TEST(other_devices_take_the_portable_path_and_say_why),
         TEST(what_tma_cannot_read_takes_the_portable_path),
         TEST(a_driver_without_tensor_maps_leaves_the_portable_path),
+        TEST(kernels_without_tensor_maps_need_no_driver_that_encodes_them),
+        TEST(nothing_is_said_of_no_plan),
         TEST(a_device_without_kernels_takes_the_cpu_with_a_warning),
         TEST(without_a_driver_the_cpu_answers_and_says_why),
         TEST(a_context_without_gpu_never_touches_the_driver),

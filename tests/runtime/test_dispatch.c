@@ -168,7 +168,7 @@ static void the_addresses_decide_the_alignment(void **state)
     assert_succeeds(flp_dispatch_find(context, &flp_linear_logp_operator, &problem, &(flp_dispatch_call){ .rows = 200, .addresses = 8 }, &cuda_context,
                                        &plan));
     assert_int_equal(8, flp_linear_logp_plan_of(plan)->problem.pointer_alignment);
-    assert_int_equal(FLP_BACKEND_PORTABLE, plan->choice.path);
+    assert_int_equal(FLP_BACKEND_PORTABLE, flp_plan_backend(plan));
     assert_int_equal(1, plans());
 }
 

@@ -61,7 +61,7 @@ static const operator_call call = {
 static void make_plan(void)
 {
     operator_call_make_plan();
-    maps = plan->choice.path == FLP_BACKEND_SM90A ? 2 : 0;
+    maps = flp_plan_backend(plan) == FLP_BACKEND_SM90A ? 2 : 0;
 }
 
 static int start(void **state)
