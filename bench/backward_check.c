@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/dtype.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 #include "reference.h"
 
 enum { CHECKED = FLP_BACKWARD_CHECKED };

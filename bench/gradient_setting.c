@@ -1,4 +1,5 @@
 /* Sets up what the benchmarks of gradients share. */
+#include "base/dtype.h"
 #include "gradient_setting.h"
 
 #include <math.h>
@@ -6,7 +7,6 @@
 
 #include "base/status.h"
 #include "cases.h"
-#include "cpu/convert.h"
 #include "peaked_inputs.h"
 
 enum { NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32, G_STREAM = 33, ZERO_STREAM = 34 };

@@ -4,7 +4,6 @@
 #include <string.h>
 #include "base/status.h"
 #include "cli/tensor_file.h"
-#include "cpu/convert.h"
 
 typedef struct {
     const char *at, *end;

@@ -5,11 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/dtype.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/output_file.h"
 #include "cli/tensor_file.h"
-#include "cpu/convert.h"
 
 typedef void render(int64_t rows, int count, const flp_result_column *columns, flp_text *text);
 

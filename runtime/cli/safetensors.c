@@ -7,7 +7,6 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/tensor_file.h"
-#include "cpu/convert.h"
 
 #define LARGEST_HEADER 100000000 /* the format's own limit */
 #define NAMES_IN_A_MESSAGE 8

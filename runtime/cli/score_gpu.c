@@ -2,8 +2,8 @@
 #include "cli/score_gpu.h"
 #include <inttypes.h>
 #include <string.h>
+#include "base/dtype.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 
 /* Larger chunks no longer keep the device busier, they only wait longer for their copies. */
 #define MOST_USEFUL_ROWS 65536

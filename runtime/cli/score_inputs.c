@@ -1,9 +1,9 @@
 /* Opens the tensors of fusedlogp score and checks that they fit together. */
 #include <inttypes.h>
 #include <string.h>
+#include "base/dtype.h"
 #include "base/status.h"
 #include "cli/score.h"
-#include "cpu/convert.h"
 
 enum { FLOATS, INTEGERS }; /* what an option takes */
 

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/dtype.h"
 #include "base/status.h"
 #include "cli/console.h"
 #include "cli/score_gpu.h"
-#include "cpu/convert.h"
 #include "plan/describe.h"
 
 /* Often enough for a moving progress line, large enough to keep all threads busy. */

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/dtype.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "cpu/convert.h"
 
 static int ends_with(const char *text, const char *end)
 {

@@ -128,28 +128,3 @@ void flp_convert_from_f32(flp_dtype dtype, const float *from, void *to, size_t c
         memcpy(bytes + 2 * i, &bits, sizeof bits);
     }
 }
-
-static const struct {
-    const char *name;
-    int bytes;
-} dtypes[] = {
-    [FLP_NONE] = {"none", 0}, [FLP_BF16] = {"bf16", 2}, [FLP_F16] = {"f16", 2},
-    [FLP_F32] = {"f32", 4},   [FLP_I32] = {"i32", 4},   [FLP_I64] = {"i64", 8},
-};
-
-int flp_dtype_bytes(flp_dtype dtype)
-{
-    return dtypes[dtype].bytes;
-}
-
-const char *flp_dtype_name(flp_dtype dtype)
-{
-    return dtypes[dtype].name;
-}
-
-flp_dtype flp_dtype_parse(const char *name)
-{
-    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-        if (strcmp(name, dtypes[i].name) == 0) return (flp_dtype)i;
-    return FLP_NONE;
-}

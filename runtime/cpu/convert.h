@@ -1,7 +1,7 @@
 /* bf16 and fp16 to and from fp32. */
 #ifndef FLP_CPU_CONVERT_H
 #define FLP_CPU_CONVERT_H
-#include "fusedlogp.h"
+#include "base/dtype.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,8 +13,4 @@ uint16_t flp_convert_f32_to_f16(float value);
 void flp_convert_to_f32(flp_dtype dtype, const void *from, float *to, size_t count);
 /* The inverse: rounds to nearest even. `to` need not be aligned. */
 void flp_convert_from_f32(flp_dtype dtype, const float *from, void *to, size_t count);
-int flp_dtype_bytes(flp_dtype dtype);         /* 0 for FLP_NONE */
-const char *flp_dtype_name(flp_dtype dtype);  /* "bf16", "f16", "f32", "i32", "i64", "none" */
-/* FLP_NONE for an unknown name. */
-flp_dtype flp_dtype_parse(const char *name);
 #endif

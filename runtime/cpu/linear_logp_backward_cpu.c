@@ -1,7 +1,7 @@
 /* linear_logp's backward on the host: which rows count, in which order the phases run, and their memory. */
 #include "cpu/linear_logp_backward_cpu.h"
+#include "base/dtype.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 #include "cpu/linear_logp_backward_job.h"
 #include <inttypes.h>
 #include <pthread.h>

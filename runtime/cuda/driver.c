@@ -2,20 +2,18 @@
 #include "cuda/driver.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stddef.h>
 
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/status.h"
-#include "cuda/library.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static flp_driver loaded;
-static atomic_uint loaded_generation; /* of the loader that filled `loaded`; 0: none. Written under the mutex. */
-static atomic_bool forked;            /* this process is the child of one that had initialised the driver */
+flp_driver flp_driver_loaded;
+atomic_uint flp_driver_generation; /* written under the mutex */
+static unsigned forked_generation; /* of the driver that the parent of this process had initialised; 0: none */
 
-/* A flag set by a fork handler costs the dispatch a load; comparing getpid() would cost it a system call. */
+/* A fork handler costs a call nothing; comparing getpid() would cost it a system call. */
 static void lock_before_fork(void)
 {
     flp_mutex_lock(&mutex);
@@ -28,8 +26,8 @@ static void unlock_after_fork(void)
 
 static void mark_child(void)
 {
-    if (atomic_load(&loaded_generation) == flp_library_generation())
-        atomic_store(&forked, 1);
+    if (atomic_load(&flp_driver_generation) == flp_library_generation())
+        forked_generation = atomic_exchange(&flp_driver_generation, 0);
     flp_mutex_unlock(&mutex);
 }
 
@@ -43,26 +41,26 @@ static void watch_forks(void)
 
 static flp_status no_driver(CUresult result, const char *what)
 {
-    flp_driver_check(&loaded, result, what);
+    flp_driver_check(&flp_driver_loaded, result, what);
     return flp_status_prefix(FLP_NO_DRIVER, "the CUDA driver does not start");
 }
 
 static flp_status initialise(void)
 {
-    CUresult result = loaded.init(0);
+    CUresult result = flp_driver_loaded.init(0);
     int devices = 0;
 
     if (result == CUDA_SUCCESS)
-        result = loaded.driver_version(&loaded.version);
+        result = flp_driver_loaded.driver_version(&flp_driver_loaded.version);
     if (result != CUDA_SUCCESS)
         return no_driver(result, "cuInit");
-    result = loaded.device_count(&devices);
+    result = flp_driver_loaded.device_count(&devices);
     if (result != CUDA_SUCCESS)
         return no_driver(result, "cuDeviceGetCount");
     if (devices < 1)
-        return flp_status_fail(FLP_NO_DRIVER, "the CUDA driver %d.%d shows no device", loaded.version / 1000,
-                               loaded.version % 1000 / 10);
-    flp_log_info("CUDA driver %d.%d, %d device%s", loaded.version / 1000, loaded.version % 1000 / 10, devices,
+        return flp_status_fail(FLP_NO_DRIVER, "the CUDA driver %d.%d shows no device", flp_driver_loaded.version / 1000,
+                               flp_driver_loaded.version % 1000 / 10);
+    flp_log_info("CUDA driver %d.%d, %d device%s", flp_driver_loaded.version / 1000, flp_driver_loaded.version % 1000 / 10, devices,
                  devices == 1 ? "" : "s");
     return FLP_OK;
 }
@@ -85,44 +83,45 @@ static flp_status load(void)
     if (!library)
         return flp_status_prefix(FLP_NO_DRIVER, "neither libcuda.so.1 nor libcuda.so can be loaded");
 #define LOAD_SYMBOL(field, exported, parameters)                                                             \
-    loaded.field = (CUresult(*) parameters)loader->symbol(library, #exported);                               \
-    if (!loaded.field)                                                                                       \
+    flp_driver_loaded.field = (CUresult(*) parameters)loader->symbol(library, #exported);                               \
+    if (!flp_driver_loaded.field)                                                                                       \
         return flp_status_fail(FLP_NO_DRIVER, "%s has no %s: the CUDA driver is too old, 12.0 or newer is wanted", name, \
                                #exported);
     FLP_DRIVER_FUNCTIONS(LOAD_SYMBOL)
 #undef LOAD_SYMBOL
 #define LOAD_OPTIONAL(field, exported, parameters) \
-    loaded.field = (CUresult(*) parameters)loader->symbol(library, #exported);
+    flp_driver_loaded.field = (CUresult(*) parameters)loader->symbol(library, #exported);
     FLP_DRIVER_OPTIONAL_FUNCTIONS(LOAD_OPTIONAL)
 #undef LOAD_OPTIONAL
     return initialise();
 }
 
-/* A driver that did not load is looked for again at the next call: it may have been installed or started since. */
-flp_status flp_driver_get(const flp_driver **driver)
+static flp_status load_once(unsigned generation)
 {
-    unsigned generation = flp_library_generation();
-    flp_status status = FLP_OK;
+    flp_status status;
 
-    *driver = NULL;
-    if (atomic_load_explicit(&loaded_generation, memory_order_acquire) != generation) {
-        flp_mutex_lock(&mutex);
-        if (atomic_load(&loaded_generation) != generation) {
-            watch_forks();
-            atomic_store(&forked, 0);
-            status = load();
-            if (status == FLP_OK)
-                atomic_store(&loaded_generation, generation);
-        }
-        flp_mutex_unlock(&mutex);
-    }
-    if (status != FLP_OK)
-        return status;
-    if (atomic_load_explicit(&forked, memory_order_relaxed))
+    if (forked_generation == generation)
         return flp_status_fail(FLP_FORKED, "this process was forked from one that used CUDA, which the driver does not allow; "
                                            "fork first, or start a new program");
-    *driver = &loaded;
-    return FLP_OK;
+    if (atomic_load(&flp_driver_generation) == generation)
+        return FLP_OK;
+    watch_forks();
+    status = load();
+    if (status == FLP_OK)
+        atomic_store(&flp_driver_generation, generation);
+    return status;
+}
+
+/* A driver that did not load is looked for again at the next call: it may have been installed or started since. */
+flp_status flp_driver_load(const flp_driver **driver)
+{
+    flp_status status;
+
+    flp_mutex_lock(&mutex);
+    status = load_once(flp_library_generation());
+    flp_mutex_unlock(&mutex);
+    *driver = status == FLP_OK ? &flp_driver_loaded : NULL;
+    return status;
 }
 
 static flp_status status_of(CUresult result)

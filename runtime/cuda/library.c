@@ -5,7 +5,6 @@
 #include "cuda/library.h"
 
 #include <dlfcn.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -35,7 +34,7 @@ static const char *symbol_origin(void *symbol)
 static const flp_library_loader system_loader = { open_shared, dlsym, last_error, file_readable, symbol_origin };
 
 static _Atomic(const flp_library_loader *) current = &system_loader;
-static atomic_uint generation = 1;
+atomic_uint flp_library_loaders = 1;
 
 const flp_library_loader *flp_library_loader_get(void)
 {
@@ -45,10 +44,5 @@ const flp_library_loader *flp_library_loader_get(void)
 void flp_library_loader_set(const flp_library_loader *loader)
 {
     atomic_store(&current, loader ? loader : &system_loader);
-    atomic_fetch_add(&generation, 1);
-}
-
-unsigned flp_library_generation(void)
-{
-    return atomic_load_explicit(&generation, memory_order_acquire);
+    atomic_fetch_add(&flp_library_loaders, 1);
 }

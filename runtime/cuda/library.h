@@ -1,6 +1,7 @@
 /* dlopen behind one table, which tests replace by a fake. */
 #ifndef FLP_CUDA_LIBRARY_H
 #define FLP_CUDA_LIBRARY_H
+#include <stdatomic.h>
 
 typedef struct {
     void *(*open)(const char *name);                 /* NULL when not found */
@@ -18,5 +19,9 @@ const flp_library_loader *flp_library_loader_get(void);
 void flp_library_loader_set(const flp_library_loader *loader);
 
 /* How often the loader was set: what was loaded under another number is forgotten. */
-unsigned flp_library_generation(void);
+extern atomic_uint flp_library_loaders; /* this number; read by the function alone */
+static inline unsigned flp_library_generation(void)
+{
+    return atomic_load_explicit(&flp_library_loaders, memory_order_acquire);
+}
 #endif

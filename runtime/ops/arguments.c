@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/dtype.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 #include "plan/workspace.h"
 
 flp_status flp_arguments_check_address(const char *argument, const void *address, int wanted)

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/sized.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 #include "ops/arguments.h"
 #include "ops/linear_logp_backward_args.h"
 

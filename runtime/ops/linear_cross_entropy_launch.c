@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 #include "ops/arguments.h"
 #include "ops/call.h"
 #include "ops/linear_cross_entropy_args.h"

@@ -1,7 +1,7 @@
 /* Checks linear_logp's arguments against the plan's problem. */
 #include "ops/linear_logp_args.h"
 
-#include "cpu/convert.h"
+#include "base/dtype.h"
 #include "ops/arguments.h"
 #include "plan/problem.h"
 

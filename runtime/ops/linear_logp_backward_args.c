@@ -1,7 +1,7 @@
 /* Checks the arguments of linear_logp's backward against the plan's problem. */
 #include "ops/linear_logp_backward_args.h"
 
-#include "cpu/convert.h"
+#include "base/dtype.h"
 #include "ops/arguments.h"
 #include "plan/problem.h"
 

@@ -1,5 +1,5 @@
 /* linear_logp's backward on a GPU path: the launches that prepare rows and bring grad_hidden home. */
-#include "cpu/convert.h"
+#include "base/dtype.h"
 #include "ops/arguments.h"
 #include "ops/call.h"
 #include "ops/linear_logp_backward_execution.h"

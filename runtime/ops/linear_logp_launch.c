@@ -1,8 +1,8 @@
 /* linear_logp on a GPU path: fills the kernels' parameters, encodes the tensor maps, launches the tile kernel and the combine. */
 #include "ops/linear_logp_launch.h"
 
+#include "base/dtype.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 #include "cuda/tensor_map.h"
 #include "ops/arguments.h"
 #include "ops/call.h"
@@ -71,7 +71,7 @@ static flp_status encode_operand_maps(const flp_linear_logp_plan *plan, const fl
 {
     const flp_linear_logp_problem *problem = &plan->problem;
     const flp_manifest *tile = &plan->tile->manifest;
-    const int transposed = problem->weight_layout == FLP_HIDDEN_VOCAB, bytes = flp_linear_logp_problem_element_bytes(problem);
+    const int transposed = problem->weight_layout == FLP_HIDDEN_VOCAB, bytes = flp_dtype_bytes(problem->dtype);
     const flp_tensor_map_spec hidden_spec = {
         .address = params->hidden, .dtype = problem->dtype, .columns = problem->hidden, .rows = params->rows,
         .row_bytes = params->hidden_stride * bytes, .box_columns = tile->block_hidden,

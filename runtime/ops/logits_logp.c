@@ -1,7 +1,7 @@
 /* logits_logp, both directions: their calls. */
 #include <stddef.h>
 
-#include "cpu/convert.h"
+#include "base/dtype.h"
 #include "ops/arguments.h"
 #include "ops/call.h"
 #include "ops/logits_logp_args.h"

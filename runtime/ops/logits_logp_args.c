@@ -1,8 +1,8 @@
 /* Checks logits_logp's arguments and makes a call of them. */
 #include "ops/logits_logp_args.h"
 
+#include "base/dtype.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 #include "ops/arguments.h"
 #include "plan/problem.h"
 

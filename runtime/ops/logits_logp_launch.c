@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "cpu/convert.h"
+#include "base/dtype.h"
 #include "ops/call.h"
 #include "params/logits_logp.h"
 #include "plan/logits_logp_backward_plan.h"

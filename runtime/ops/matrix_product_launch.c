@@ -1,8 +1,8 @@
 /* Launches of the kernels that are the forward's mainloop with a stored tile. */
 #include "ops/matrix_product_launch.h"
 
+#include "base/dtype.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 #include "cuda/tensor_map.h"
 #include "ops/call.h"
 #include "params/tiles.h"

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/dtype.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 
 enum { CHUNK_BYTES = 16384 }; /* of targets on the stack at a time */
 

@@ -1,5 +1,5 @@
 /* weighted_sum: its calls. */
-#include "cpu/convert.h"
+#include "base/dtype.h"
 #include "cpu/weighted_sum_cpu.h"
 #include "ops/arguments.h"
 #include "ops/call.h"

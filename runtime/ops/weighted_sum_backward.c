@@ -1,6 +1,6 @@
 /* weighted_sum_backward: its calls. */
+#include "base/dtype.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 #include "cpu/weighted_sum_backward_cpu.h"
 #include "ops/arguments.h"
 #include "ops/call.h"

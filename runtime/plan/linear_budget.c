@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "cpu/convert.h"
+#include "base/dtype.h"
 #include "plan/linear_logp_backward_plan.h"
 #include "plan/split.h"
 

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stddef.h>
 
+#include "base/dtype.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 #include "cpu/linear_logp_backward_cpu.h"
 #include "cpu/linear_logp_cpu.h"
 #include "plan/describe.h"

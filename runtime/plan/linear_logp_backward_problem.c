@@ -4,8 +4,8 @@
 #include <float.h>
 #include <inttypes.h>
 
+#include "base/dtype.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 #include "plan/linear_budget.h"
 #include "plan/linear_logp_problem.h"
 

@@ -1,7 +1,6 @@
 /* linear_logp's plan: two kernels and the split of the vocabulary. */
 #ifndef FLP_PLAN_LINEAR_LOGP_PLAN_H
 #define FLP_PLAN_LINEAR_LOGP_PLAN_H
-#include "plan/linear_logp_shape.h"
 #include "plan/plan.h"
 #include "plan/split.h"
 
@@ -26,6 +25,16 @@ static inline const flp_linear_logp_plan *flp_linear_logp_plan_of(const flp_plan
 /* 1: the tile kernel leaves a stash; GPU paths only. */
 int flp_linear_logp_plan_stashes(const flp_linear_logp_plan *plan);
 
-/* The launches for so many rows; GPU paths only. */
+/* The shape of the two launches: grids, and how many row blocks share a walk through the vocabulary. */
+typedef struct {
+    unsigned tile_blocks, combine_blocks; /* along x; 0 for no rows */
+    int32_t group;                        /* clusters' row blocks that are walked together */
+} flp_linear_logp_shape;
+
+/* splits: of the plan; row_bytes: of one row of hidden. No row's bits depend on the result. */
+flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, const flp_manifest *combine, int multiprocessors,
+                                                    int splits, int64_t row_bytes, int64_t rows);
+
+/* Of so many rows; GPU paths only. */
 flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *plan, int64_t rows);
 #endif

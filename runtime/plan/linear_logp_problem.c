@@ -1,8 +1,8 @@
 /* linear_logp's problem: its fields, a row each, and what holds between them. */
 #include "plan/linear_logp_problem.h"
 
+#include "base/dtype.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 
 #define AT(field) offsetof(flp_linear_logp_problem, field)
 
@@ -47,9 +47,4 @@ flp_status flp_linear_logp_problem_check(void *normal)
         return FLP_OK;
     return flp_status_fail(FLP_BAD_ARGUMENT, "precision: got FLP_PRECISION_EXACT with dtype %s, wanted it with f32 only",
                            flp_dtype_name(problem->dtype));
-}
-
-int flp_linear_logp_problem_element_bytes(const flp_linear_logp_problem *normal)
-{
-    return flp_dtype_bytes(normal->dtype);
 }

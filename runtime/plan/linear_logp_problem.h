@@ -10,7 +10,4 @@ extern const flp_field flp_linear_logp_field_inputs[], flp_linear_logp_field_pre
 
 /* For flp_operator.check. */
 flp_status flp_linear_logp_problem_check(void *normal);
-
-/* Bytes of an element of hidden and weight. */
-int flp_linear_logp_problem_element_bytes(const flp_linear_logp_problem *normal);
 #endif

@@ -1,7 +1,7 @@
 /* Sizes and lives of what linear_logp, its backward and linear_cross_entropy hand from launch to launch. */
 #include "plan/linear_workspace.h"
 
-#include "cpu/convert.h"
+#include "base/dtype.h"
 #include "params/rows.h"
 #include "params/tiles.h"
 

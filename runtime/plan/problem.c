@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/status.h"
-#include "cpu/convert.h"
 #include "plan/operator.h"
 
 enum { ALIGNMENT_MAX = 16 }; /* the widest load of any path */

@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/number.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "cpu/convert.h"
 #include "plan/operator.h"
 
 static int has_words(const flp_field *field)

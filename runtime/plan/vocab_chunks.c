@@ -1,7 +1,8 @@
 /* The chunks of the vocabulary: where each ends and where its derivatives lie. */
 #include "plan/vocab_chunks.h"
 
-#include "cpu/convert.h"
+#include "base/dtype.h"
+
 
 enum {
     ALIGNED_BYTES = 16,        /* of rows that the copy engine reads */

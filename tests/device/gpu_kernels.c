@@ -1,10 +1,10 @@
 /* The kernels' source and their launches. */
+#include "base/dtype.h"
 #include "device/gpu_kernels.h"
 
 #include <stdio.h>
 
 #include "base/status.h"
-#include "cpu/convert.h"
 #include "cuda/nvrtc.h"
 
 enum { FILL_BLOCKS = 2048, FILL_THREADS = 256, LOGITS_TILE = 16, PRODUCT_THREADS = 64 };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "backward_check.h"
+#include "base/dtype.h"
 #include "cases.h"
-#include "cpu/convert.h"
 #include "device/device_test.h"
 #include "reference.h"
 

@@ -1,11 +1,11 @@
 /* linear_logp's backward on the host device: the cases of tests/gradient_cases.h. */
+#include "base/dtype.h"
 #include "host/host_linear_logp_backward.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/convert.h"
 #include "host/host_forward_pair.h"
 #include "host/host_suite.h"
 

@@ -1,9 +1,9 @@
 /* What a memory budget is spent on: chunks of the vocabulary, the stash, chunks of rows; and that it is never exceeded. */
+#include "base/dtype.h"
 #include "plan/linear_budget.h"
 
 #include <stdio.h>
 
-#include "cpu/convert.h"
 #include "fake_cmocka.h"
 #include "plan/linear_logp_backward_plan.h"
 #include "plan/problem.h"

@@ -1,0 +1,16 @@
+/* The element types by size and name. */
+#ifndef FLP_BASE_DTYPE_H
+#define FLP_BASE_DTYPE_H
+#include "fusedlogp.h"
+
+/* 0 for FLP_NONE. */
+static inline int flp_dtype_bytes(flp_dtype dtype)
+{
+    static const signed char bytes[] = { [FLP_NONE] = 0, [FLP_BF16] = 2, [FLP_F16] = 2, [FLP_F32] = 4, [FLP_I32] = 4, [FLP_I64] = 8 };
+
+    return bytes[dtype];
+}
+
+const char *flp_dtype_name(flp_dtype dtype); /* "bf16", "f16", "f32", "i32", "i64", "none" */
+flp_dtype flp_dtype_parse(const char *name); /* FLP_NONE for an unknown name */
+#endif
