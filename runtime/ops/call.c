@@ -65,12 +65,40 @@ static flp_status run_on_cpu(const flp_operator_calls *calls, flp_plan *plan, co
 
 /* ---- a call with a plan ---- */
 
+static const void *pointer_at(const void *args, int at)
+{
+    return at ? *(const void *const *)(const void *)((const char *)args + at) : NULL;
+}
+
+static int64_t int64_at(const void *args, int at)
+{
+    return at ? *(const int64_t *)(const void *)((const char *)args + at) : 0;
+}
+
+static flp_call read_call(const flp_arguments *table, const void *args)
+{
+    return (flp_call){
+        .rows = *(const int64_t *)args, .stream = (CUstream)pointer_at(args, table->stream_at),
+        .workspace = (void *)pointer_at(args, table->workspace_at), .workspace_bytes = (size_t)int64_at(args, table->workspace_bytes_at),
+        .flags = table->flags_at ? *(const unsigned *)(const void *)((const char *)args + table->flags_at) : 0,
+        .target = pointer_at(args, table->target_at), .ignore_index = int64_at(args, table->ignore_index_at),
+        .row_index = pointer_at(args, table->row_index_at), .target_rows = int64_at(args, table->logits_rows_at),
+    };
+}
+
+static flp_status check(const flp_operator_calls *calls, const flp_plan *plan, const void *normal, const void *args, own_work *work)
+{
+    flp_status status = flp_arguments_check(calls->operator, calls->arguments, normal, args);
+
+    return status == FLP_OK && calls->check ? calls->check(plan, normal, args, work) : status;
+}
+
 static flp_status check_targets(const flp_operator_calls *calls, const flp_plan *plan, const flp_call *call)
 {
     const char *problem = flp_plan_problem(plan);
     const flp_targets targets = {
-        .target = call->target, .dtype = *(const flp_dtype *)(const void *)(problem + calls->target_dtype_at), .rows = call->rows,
-        .vocab = *(const int64_t *)(const void *)(problem + calls->vocab_at), .ignore_index = call->ignore_index,
+        .target = call->target, .dtype = *(const flp_dtype *)(const void *)(problem + calls->arguments->target_dtype_at), .rows = call->rows,
+        .vocab = *(const int64_t *)(const void *)(problem + calls->arguments->vocab_at), .ignore_index = call->ignore_index,
         .ignores = flp_arguments_ignore(call->flags), .stream = call->stream, .row_index = call->row_index, .target_rows = call->target_rows,
     };
 
@@ -82,7 +110,7 @@ static flp_status execute(const flp_operator_calls *calls, flp_plan *plan, const
 {
     own_work own;
     const void *work = calls->makes_work ? &own : args;
-    flp_status status = calls->check(plan, flp_plan_problem(plan), args, &own);
+    flp_status status = check(calls, plan, flp_plan_problem(plan), args, &own);
 
     if (status != FLP_OK || (call->rows == 0 && !calls->writes_without_rows))
         return status;
@@ -97,7 +125,7 @@ static flp_status execute(const flp_operator_calls *calls, flp_plan *plan, const
 
 static const void *take_args(const flp_operator_calls *calls, const void *args, own_args *own, const flp_sizes *sizes, flp_status *status)
 {
-    return calls->take ? calls->take(args, own, sizes, status) : flp_sized_take(calls->args_struct, sizes, args, own, status);
+    return calls->take ? calls->take(args, own, sizes, status) : flp_sized_take(calls->arguments->args_struct, sizes, args, own, status);
 }
 
 static flp_status check_plan(const flp_plan *plan, const flp_operator *operator)
@@ -123,7 +151,7 @@ flp_status flp_call_execute(const flp_operator_calls *calls, flp_plan *plan, con
         status = flp_status_fail(FLP_BAD_ARGUMENT, "args: got NULL");
     if (status != FLP_OK)
         return status;
-    calls->read(flp_plan_problem(plan), args, &call);
+    call = read_call(calls->arguments, args);
     if (flp_plan_on_gpu(plan) && (call.rows != 0 || calls->writes_without_rows))
         status = flp_device_current_id(&cuda_context);
     return status == FLP_OK ? execute(calls, plan, args, &call, cuda_context) : status;
@@ -143,7 +171,19 @@ static flp_status check_empty(const flp_operator_calls *calls, const void *probl
     *flp_operator_rows(operator, &empty) = 0;
     *flp_operator_pointer_alignment(operator, &empty) = 0;
     status = flp_problem_normalize(operator, &empty, &normal);
-    return status == FLP_OK ? calls->check(NULL, &normal, args, &own) : status;
+    return status == FLP_OK ? check(calls, NULL, &normal, args, &own) : status;
+}
+
+typedef struct {
+    const flp_operator_calls *calls;
+    const void *args;
+} unplanned;
+
+static flp_status check_new(const void *problem, const void *given)
+{
+    const unplanned *call = given;
+
+    return flp_arguments_check_elements(call->calls->operator, call->calls->arguments, problem, call->args);
 }
 
 flp_status flp_call_run(const flp_operator_calls *calls, flp_context *context, const void *problem, const void *args, const flp_sizes *sizes)
@@ -151,6 +191,7 @@ flp_status flp_call_run(const flp_operator_calls *calls, flp_context *context, c
     flp_problem_storage own_problem;
     own_args own;
     flp_call call;
+    unplanned new_call;
     flp_dispatch_call wanted;
     unsigned long long cuda_context;
     flp_plan *plan;
@@ -162,10 +203,12 @@ flp_status flp_call_run(const flp_operator_calls *calls, flp_context *context, c
         status = flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", !context ? "context" : !problem ? "problem" : "args");
     if (status != FLP_OK)
         return status;
-    calls->read(problem, args, &call);
+    call = read_call(calls->arguments, args);
     if (call.rows == 0 && !calls->writes_without_rows)
         return check_empty(calls, problem, args);
-    wanted = (flp_dispatch_call){ call.rows == 0 ? 1 : call.rows, call.addresses, call.stream, calls->check_new, args };
+    new_call = (unplanned){ calls, args };
+    wanted = (flp_dispatch_call){ call.rows == 0 ? 1 : call.rows, flp_arguments_addresses(calls->arguments, problem, args), call.stream, check_new,
+                                  &new_call };
     status = flp_dispatch_find(context, calls->operator, problem, &wanted, &cuda_context, &plan);
     return status == FLP_OK ? execute(calls, plan, args, &call, cuda_context) : status;
 }

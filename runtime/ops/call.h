@@ -1,6 +1,7 @@
 /* One call of any operator: check, plan, context, targets, memory, launches. What differs from operator to operator is a flp_operator_calls. */
 #ifndef FLP_OPS_CALL_H
 #define FLP_OPS_CALL_H
+#include "ops/arguments.h"
 #include "plan/create.h"
 #include "plan/plan.h"
 #include "plan/prepare.h"
@@ -8,7 +9,6 @@
 /* What a call's args say, in the words of all operators. What an operator does not have is 0. */
 typedef struct {
     int64_t rows;
-    uintptr_t addresses; /* of the arrays whose alignment decides the kernels, or'ed */
     CUstream stream;
     void *workspace;
     size_t workspace_bytes;
@@ -24,21 +24,16 @@ enum { FLP_CALL_ARGS_BYTES = 1024, FLP_CALL_WORK_BYTES = 512 };
 
 typedef struct {
     const flp_operator *operator;
-    const flp_sized_struct *args_struct;
+    const flp_arguments *arguments;
     /* Of args as the caller's header has them; NULL: flp_sized_take. own [FLP_CALL_ARGS_BYTES] */
     const void *(*take)(const void *args, void *own, const flp_sizes *sizes, flp_status *status);
-    /* problem: as given, or with its defaults filled in. */
-    void (*read)(const void *problem, const void *args, flp_call *call);
 
-    /* Before a plan is made: what the call is refused for whatever the plan. problem: as given. The rows are checked. */
-    flp_status (*check_new)(const void *problem, const void *args);
-    /* Everything but the targets' values and the size of the workspace. plan: NULL for a call of no rows that takes none; normal: its problem,
+    /* What the table of arguments does not say; NULL: nothing. Not the targets' values and the size of the workspace. plan: NULL for a call of no rows that takes none; normal: its problem,
      * defaults filled in. work [FLP_CALL_WORK_BYTES]: is filled in where makes_work is 1.
      * FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */
     flp_status (*check)(const flp_plan *plan, const void *normal, const void *args, void *work);
     int makes_work;          /* 1: the two below are given work; 0: args */
     int writes_without_rows; /* 1: with rows = 0 there are still zeros to write, by the plan of one row */
-    size_t target_dtype_at, vocab_at; /* in the problem: flp_dtype, int64_t. 0 and 0: the operator has no targets */
 
     /* GPU paths: enqueues on the stream. workspace: laid out for the call's rows, in memory. FLP_CUDA_FAILED names the kernel. */
     flp_status (*launch)(const flp_plan *plan, const void *work, const flp_workspace *workspace);

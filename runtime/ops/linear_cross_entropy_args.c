@@ -2,13 +2,38 @@
 #include "ops/linear_cross_entropy_args.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
-#include "base/dtype.h"
-#include "base/sized.h"
 #include "base/status.h"
-#include "ops/arguments.h"
-#include "ops/linear_logp_backward_args.h"
+#include "ops/linear_logp_args.h"
+
+#define AT(argument) offsetof(flp_linear_cross_entropy_args, argument)
+#define ASKED(field) offsetof(flp_linear_cross_entropy_problem, field)
+
+static const flp_argument list[] = {
+    { "grad_weight", AT(grad_weight), .dtype_at = ASKED(backward.grad_weight), .asked_at = ASKED(backward.grad_weight), .decides = 1, .without_rows = 1 },
+    { "grad_bias", AT(grad_bias), .dtype_at = ASKED(backward.grad_bias), .asked_at = ASKED(backward.grad_bias), .without_rows = 1 },
+    { "grad_hidden", AT(grad_hidden), .dtype_at = ASKED(backward.grad_hidden), .asked_at = ASKED(backward.grad_hidden), .decides = 1 },
+    { "class_weights", AT(class_weights), .dtype_at = ASKED(class_weights), .asked_at = ASKED(class_weights) },
+    { "token_weights", AT(token_weights), .bytes = sizeof(float), .asked_at = ASKED(token_weights) },
+    { "g_loss", AT(g_loss), .bytes = sizeof(float), .is_optional = 1, .without_rows = 1 },
+    { "loss", AT(loss), .bytes = sizeof(float) },
+    { "logp", AT(logp), .bytes = sizeof(float), .is_optional = 1, .without_rows = 1 },
+    { "lse", AT(lse), .bytes = sizeof(float), .is_optional = 1, .without_rows = 1 },
+    { "entropy", AT(entropy), .bytes = sizeof(float), .asked_at = ASKED(entropy), .is_optional = 1, .without_rows = 1 },
+    { .name = NULL }
+};
+static const flp_argument *const arrays[] = { flp_linear_logp_argument_inputs, list, NULL };
+
+const flp_arguments flp_linear_cross_entropy_arguments = {
+    .args_struct = &flp_sized_linear_cross_entropy_args,
+    .arrays = arrays,
+    FLP_ARGUMENTS_WORKSPACE(flp_linear_cross_entropy_args),
+    FLP_ARGUMENTS_TARGETS(flp_linear_cross_entropy_args),
+    .target_dtype_at = ASKED(backward.forward.target_dtype),
+    .vocab_at = ASKED(backward.forward.vocab),
+};
 
 flp_linear_logp_backward_args flp_linear_cross_entropy_args_shared(const flp_linear_cross_entropy_args *args)
 {
@@ -33,38 +58,6 @@ static flp_status check_scalars(const flp_linear_cross_entropy_problem *problem,
     if (scale != 0 && problem->token_loss[0])
         return flp_status_fail(FLP_BAD_ARGUMENT, "lse_square_scale: got %g, wanted 0: %s says what the loss is", scale, problem->token_loss);
     return FLP_OK;
-}
-
-/* An array that the problem asks for, and no other one. */
-static flp_status check_either(const char *argument, const void *address, int alignment, int wanted, int64_t rows, const char *reason)
-{
-    if (!wanted)
-        return flp_arguments_check_absent(argument, address, reason);
-    return rows > 0 ? flp_arguments_check_address(argument, address, alignment) : FLP_OK;
-}
-
-static flp_status check_weights(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args)
-{
-    flp_status status = check_either("class_weights", args->class_weights, flp_dtype_bytes(problem->class_weights),
-                                     problem->class_weights != FLP_NONE, args->rows, "class_weights is FLP_NONE");
-
-    if (status == FLP_OK)
-        status = check_either("token_weights", args->token_weights, sizeof(float), problem->token_weights, args->rows, "token_weights is 0");
-    return status == FLP_OK ? flp_arguments_check_optional("g_loss", args->g_loss, sizeof(float)) : status;
-}
-
-static flp_status check_outputs(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args)
-{
-    const int is_written = problem->reduction != FLP_REDUCE_NONE || args->rows > 0;
-    flp_status status = is_written ? flp_arguments_check_address("loss", args->loss, sizeof(float)) : FLP_OK;
-
-    if (status == FLP_OK)
-        status = flp_arguments_check_optional("logp", args->logp, sizeof(float));
-    if (status == FLP_OK)
-        status = flp_arguments_check_optional("lse", args->lse, sizeof(float));
-    if (status == FLP_OK && problem->entropy)
-        return flp_arguments_check_optional("entropy", args->entropy, sizeof(float));
-    return status == FLP_OK ? flp_arguments_check_absent("entropy", args->entropy, "entropy is 0") : status;
 }
 
 /* ---- arguments of another header ---- */
@@ -181,16 +174,11 @@ static flp_status resolve_parameters(const flp_linear_cross_entropy_problem *pro
 flp_status flp_linear_cross_entropy_args_resolve(const flp_linear_cross_entropy_problem *normal, const flp_token_program *program,
                                                  const flp_linear_cross_entropy_args *args, flp_cross_entropy_call *call)
 {
-    const flp_linear_logp_backward_args shared = flp_linear_cross_entropy_args_shared(args);
-    flp_status status = flp_linear_logp_backward_args_check_shared(&normal->backward, &shared);
+    flp_status status = check_scalars(normal, args);
 
     *call = (flp_cross_entropy_call){ .args = args, .program = program };
-    if (status == FLP_OK)
-        status = check_scalars(normal, args);
-    if (status == FLP_OK)
-        status = check_weights(normal, args);
-    if (status == FLP_OK)
-        status = check_outputs(normal, args);
+    if (status == FLP_OK && args->rows == 0 && normal->reduction != FLP_REDUCE_NONE)
+        status = flp_arguments_check_address("loss", args->loss, sizeof(float));
     if (status == FLP_OK)
         status = resolve_inputs(program, normal->token_loss[0] ? normal->token_loss : "the cross-entropy", call);
     return status == FLP_OK ? resolve_parameters(normal, program, call) : status;

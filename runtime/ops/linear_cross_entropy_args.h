@@ -2,7 +2,9 @@
 #ifndef FLP_OPS_LINEAR_CROSS_ENTROPY_ARGS_H
 #define FLP_OPS_LINEAR_CROSS_ENTROPY_ARGS_H
 #include "cpu/linear_cross_entropy_cpu.h"
-#include "fusedlogp.h"
+#include "ops/arguments.h"
+
+extern const flp_arguments flp_linear_cross_entropy_arguments;
 
 /* Arguments as this library knows them, of a caller with another header. */
 typedef struct {
@@ -15,8 +17,7 @@ typedef struct {
 const flp_linear_cross_entropy_args *flp_linear_cross_entropy_args_take(const flp_linear_cross_entropy_args *args, flp_cross_entropy_own_args *own,
                                                                         const flp_sizes *sizes, flp_status *status);
 
-/* Everything but the targets' values and the workspace; of args with rows = 0 the scalars and what is written all the same. Fills in call,
- * which borrows args. FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */
+/* Beside the table: scalars, and the loss that is written without rows all the same. Fills in call, which borrows args. FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */
 flp_status flp_linear_cross_entropy_args_resolve(const flp_linear_cross_entropy_problem *normal, const flp_token_program *program,
                                                  const flp_linear_cross_entropy_args *args, flp_cross_entropy_call *call);
 

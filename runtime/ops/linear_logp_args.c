@@ -1,69 +1,40 @@
-/* Checks linear_logp's arguments against the plan's problem. */
+/* linear_logp's arguments, a row each. */
 #include "ops/linear_logp_args.h"
 
-#include "base/dtype.h"
-#include "ops/arguments.h"
-#include "plan/problem.h"
+#include <stddef.h>
 
-static flp_status check_scalars(const flp_linear_logp_problem *normal, const flp_linear_logp_args *args)
-{
-    flp_status status = flp_arguments_check_rows(args->rows, normal->rows);
+#define AT(argument) offsetof(flp_linear_logp_args, argument)
+#define ASKED(field) offsetof(flp_linear_logp_problem, field)
 
-    if (status == FLP_OK)
-        status = flp_arguments_check_flags(args->flags, 0, args->ignore_index);
-    return status == FLP_OK ? flp_arguments_check_temperature(args->temperature, args->row_temperature) : status;
-}
+const flp_argument flp_linear_logp_argument_inputs[] = {
+    { "hidden", AT(hidden), .decides = 1 },
+    { "weight", AT(weight), .decides = 1 },
+    { "bias", AT(bias), .asked_at = ASKED(bias_dtype), .dtype_at = ASKED(bias_dtype) },
+    { "target", AT(target), .dtype_at = ASKED(target_dtype) },
+    { "row_temperature", AT(row_temperature), .bytes = sizeof(float), .is_optional = 1 },
+    { .name = NULL }
+};
+/* Of the others that begin so, too. */
+#define BEGINS_SO(type)                                                                                                    \
+    _Static_assert(AT(hidden) == offsetof(type, hidden) && AT(weight) == offsetof(type, weight) && AT(bias) == offsetof(type, bias) &&   \
+                   AT(target) == offsetof(type, target) && AT(row_temperature) == offsetof(type, row_temperature), #type " begins otherwise")
+BEGINS_SO(flp_linear_logp_backward_args);
+BEGINS_SO(flp_linear_cross_entropy_args);
 
-static flp_status check_inputs(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args)
-{
-    flp_status status = flp_arguments_check_address("hidden", args->hidden, problem->pointer_alignment);
+static const flp_argument outputs[] = {
+    { "logp", AT(logp), .bytes = sizeof(float) },
+    { "lse", AT(lse), .bytes = sizeof(float), .is_optional = 1 },
+    { "entropy", AT(entropy), .bytes = sizeof(float), .asked_at = ASKED(entropy), .is_optional = 1 },
+    { "argmax", AT(argmax), .bytes = sizeof(int32_t), .asked_at = ASKED(argmax), .is_optional = 1 },
+    { .name = NULL }
+};
+static const flp_argument *const arrays[] = { flp_linear_logp_argument_inputs, outputs, NULL };
 
-    if (status == FLP_OK)
-        status = flp_arguments_check_address("weight", args->weight, problem->pointer_alignment);
-    if (status == FLP_OK && problem->bias_dtype != FLP_NONE)
-        status = flp_arguments_check_address("bias", args->bias, flp_dtype_bytes(problem->bias_dtype));
-    if (status == FLP_OK && problem->bias_dtype == FLP_NONE)
-        status = flp_arguments_check_absent("bias", args->bias, "bias_dtype is FLP_NONE");
-    if (status == FLP_OK)
-        status = flp_arguments_check_address("target", args->target, flp_dtype_bytes(problem->target_dtype));
-    if (status == FLP_OK)
-        status = flp_arguments_check_optional("row_temperature", args->row_temperature, sizeof(float));
-    return status;
-}
-
-static flp_status check_outputs(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args)
-{
-    flp_status status = flp_arguments_check_address("logp", args->logp, sizeof(float));
-
-    if (status == FLP_OK)
-        status = flp_arguments_check_optional("lse", args->lse, sizeof(float));
-    if (status == FLP_OK)
-        status = flp_arguments_check_optional("entropy", args->entropy, sizeof(float));
-    if (status == FLP_OK && !problem->entropy)
-        status = flp_arguments_check_absent("entropy", args->entropy, "entropy is 0");
-    if (status == FLP_OK)
-        status = flp_arguments_check_optional("argmax", args->argmax, sizeof(int32_t));
-    if (status == FLP_OK && !problem->argmax)
-        status = flp_arguments_check_absent("argmax", args->argmax, "argmax is 0");
-    return status;
-}
-
-flp_status flp_linear_logp_args_check(const flp_linear_logp_problem *normal, const flp_linear_logp_args *args)
-{
-    flp_status status = check_scalars(normal, args);
-
-    if (status == FLP_OK && args->rows > 0)
-        status = check_inputs(normal, args);
-    if (status == FLP_OK && args->rows > 0)
-        status = check_outputs(normal, args);
-    return status;
-}
-
-flp_status flp_linear_logp_args_check_elements(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args)
-{
-    flp_status status = flp_problem_check_float("dtype", problem->dtype);
-
-    if (status == FLP_OK)
-        status = flp_arguments_check_address("hidden", args->hidden, flp_dtype_bytes(problem->dtype));
-    return status == FLP_OK ? flp_arguments_check_address("weight", args->weight, flp_dtype_bytes(problem->dtype)) : status;
-}
+const flp_arguments flp_linear_logp_arguments = {
+    .args_struct = &flp_sized_linear_logp_args,
+    .arrays = arrays,
+    FLP_ARGUMENTS_WORKSPACE(flp_linear_logp_args),
+    FLP_ARGUMENTS_TARGETS(flp_linear_logp_args),
+    .target_dtype_at = ASKED(target_dtype),
+    .vocab_at = ASKED(vocab),
+};

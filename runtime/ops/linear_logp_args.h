@@ -1,12 +1,8 @@
-/* The rules for linear_logp's arguments, checked before anything is enqueued. */
+/* linear_logp's arguments, and those that its backward and linear_cross_entropy begin with. */
 #ifndef FLP_OPS_LINEAR_LOGP_ARGS_H
 #define FLP_OPS_LINEAR_LOGP_ARGS_H
-#include "fusedlogp.h"
+#include "ops/arguments.h"
 
-/* Everything but the targets' values and the workspace; of args with rows = 0 only the scalars.
- * FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */
-flp_status flp_linear_logp_args_check(const flp_linear_logp_problem *normal, const flp_linear_logp_args *args);
-
-/* hidden and weight lie at multiples of an element: the least that a plan's pointer_alignment can be. */
-flp_status flp_linear_logp_args_check_elements(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args);
+extern const flp_arguments flp_linear_logp_arguments;
+extern const flp_argument flp_linear_logp_argument_inputs[];
 #endif

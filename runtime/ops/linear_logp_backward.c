@@ -6,13 +6,14 @@
 #include "base/status.h"
 #include "cpu/linear_logp_backward_cpu.h"
 #include "cpu/linear_logp_cpu.h"
-#include "ops/arguments.h"
 #include "ops/call.h"
 #include "ops/linear_logp_args.h"
-#include "ops/linear_logp_backward_args.h"
 #include "ops/linear_logp_backward_launch.h"
 #include "ops/linear_logp_backward_mark.h"
 #include "plan/linear_logp_backward_plan.h"
+
+#define AT(argument) offsetof(flp_linear_logp_backward_args, argument)
+#define ASKED(field) offsetof(flp_linear_logp_backward_problem, field)
 
 /* As both halves of a pair have it. */
 static flp_status check_workspace(const flp_plan *plan, int64_t rows, const void *workspace, size_t bytes, const char *wanted)
@@ -24,15 +25,6 @@ static flp_status check_workspace(const flp_plan *plan, int64_t rows, const void
 
 /* ---- the forward of a plan that has one ---- */
 
-static void read_forward_args(const void *problem, const void *given, flp_call *call)
-{
-    const flp_linear_logp_args *args = given;
-
-    (void)problem;
-    *call = (flp_call){ .rows = args->rows, .stream = args->stream, .workspace = args->workspace, .workspace_bytes = args->workspace_bytes,
-                        .flags = args->flags, .target = args->target, .ignore_index = args->ignore_index };
-}
-
 static flp_status check_forward(const flp_plan *plan, const void *normal, const void *given, void *work)
 {
     const flp_linear_logp_backward_problem *problem = normal;
@@ -42,7 +34,7 @@ static flp_status check_forward(const flp_plan *plan, const void *normal, const 
     (void)work;
     if (!problem->with_forward)
         return flp_status_fail(FLP_BAD_ARGUMENT, "plan: got one of a problem whose with_forward is 0, wanted 1");
-    status = flp_linear_logp_args_check(&flp_linear_logp_backward_plan_of(plan)->forward.problem, args);
+    status = flp_arguments_check(&flp_linear_logp_operator, &flp_linear_logp_arguments, &flp_linear_logp_backward_plan_of(plan)->forward.problem, args);
     if (status != FLP_OK || args->rows == 0)
         return status;
     status = check_workspace(plan, args->rows, args->workspace, args->workspace_bytes, "memory that is left alone until the backward");
@@ -78,13 +70,21 @@ static flp_status run_forward_on_cpu(const flp_plan *plan, const void *given, in
     return status;
 }
 
+/* Its arrays are checked against the forward's problem, which the plan has. */
+static const flp_argument *const no_arrays[] = { NULL };
+static const flp_arguments forward_arguments = {
+    .args_struct = &flp_sized_linear_logp_args,
+    .arrays = no_arrays,
+    FLP_ARGUMENTS_WORKSPACE(flp_linear_logp_args),
+    FLP_ARGUMENTS_TARGETS(flp_linear_logp_args),
+    .target_dtype_at = ASKED(forward.target_dtype),
+    .vocab_at = ASKED(forward.vocab),
+};
+
 static const flp_operator_calls forward_calls = {
     .operator = &flp_linear_logp_backward_operator,
-    .args_struct = &flp_sized_linear_logp_args,
-    .read = read_forward_args,
+    .arguments = &forward_arguments,
     .check = check_forward,
-    .target_dtype_at = offsetof(flp_linear_logp_backward_problem, forward.target_dtype),
-    .vocab_at = offsetof(flp_linear_logp_backward_problem, forward.vocab),
     .launch = flp_linear_logp_backward_launch_forward,
     .run_on_cpu = run_forward_on_cpu,
 };
@@ -96,34 +96,36 @@ flp_status flp_linear_logp_backward_execute_forward_sized(flp_plan *plan, const 
 
 /* ---- the backward ---- */
 
-static void read_args(const void *problem, const void *given, flp_call *call)
-{
-    const flp_linear_logp_backward_args *args = given;
-
-    (void)problem;
-    *call = (flp_call){ .rows = args->rows, .stream = args->stream, .workspace = args->workspace, .workspace_bytes = args->workspace_bytes,
-                        .addresses = (uintptr_t)args->hidden | (uintptr_t)args->weight | (uintptr_t)args->grad_hidden | (uintptr_t)args->grad_weight,
-                        .flags = args->flags, .target = args->target, .ignore_index = args->ignore_index };
-}
-
-static flp_status check_new(const void *given, const void *args)
-{
-    const flp_linear_logp_backward_problem *problem = given;
-
-    if (problem->with_forward)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "problem.with_forward: got %d, wanted 0: it takes a plan", problem->with_forward);
-    return flp_linear_logp_backward_args_check_elements(problem, args);
-}
+static const flp_argument list[] = {
+    { "grad_weight", AT(grad_weight), .dtype_at = ASKED(grad_weight), .asked_at = ASKED(grad_weight), .decides = 1, .without_rows = 1 },
+    { "grad_bias", AT(grad_bias), .dtype_at = ASKED(grad_bias), .asked_at = ASKED(grad_bias), .without_rows = 1 },
+    { "grad_hidden", AT(grad_hidden), .dtype_at = ASKED(grad_hidden), .asked_at = ASKED(grad_hidden), .decides = 1 },
+    { "lse", AT(lse), .bytes = sizeof(float) },
+    { "logp", AT(logp), .bytes = sizeof(float), .is_optional = 1 },
+    { "g_logp", AT(g_logp), .bytes = sizeof(float) },
+    { "g_lse", AT(g_lse), .bytes = sizeof(float), .asked_at = ASKED(g_lse) },
+    { "g_entropy", AT(g_entropy), .bytes = sizeof(float), .asked_at = ASKED(g_entropy) },
+    { "entropy", AT(entropy), .bytes = sizeof(float), .asked_at = ASKED(g_entropy) },
+    { .name = NULL }
+};
+static const flp_argument *const arrays[] = { flp_linear_logp_argument_inputs, list, NULL };
+static const flp_arguments arguments = {
+    .args_struct = &flp_sized_linear_logp_backward_args,
+    .arrays = arrays,
+    FLP_ARGUMENTS_WORKSPACE(flp_linear_logp_backward_args),
+    FLP_ARGUMENTS_TARGETS(flp_linear_logp_backward_args),
+    .target_dtype_at = ASKED(forward.target_dtype),
+    .vocab_at = ASKED(forward.vocab),
+};
 
 static flp_status check(const flp_plan *plan, const void *normal, const void *given, void *work)
 {
     const flp_linear_logp_backward_problem *problem = normal;
     const flp_linear_logp_backward_args *args = given;
-    flp_status status = flp_linear_logp_backward_args_check(problem, args);
 
     (void)work;
-    if (status != FLP_OK || !problem->with_forward || args->rows == 0)
-        return status;
+    if (!problem->with_forward || args->rows == 0)
+        return FLP_OK;
     return check_workspace(plan, args->rows, args->workspace, args->workspace_bytes, "that of the forward");
 }
 
@@ -154,13 +156,9 @@ static flp_status run_on_cpu(const flp_plan *plan, const void *given, int64_t *b
 
 static const flp_operator_calls flp_linear_logp_backward_calls = {
     .operator = &flp_linear_logp_backward_operator,
-    .args_struct = &flp_sized_linear_logp_backward_args,
-    .read = read_args,
-    .check_new = check_new,
+    .arguments = &arguments,
     .check = check,
     .writes_without_rows = 1,
-    .target_dtype_at = offsetof(flp_linear_logp_backward_problem, forward.target_dtype),
-    .vocab_at = offsetof(flp_linear_logp_backward_problem, forward.vocab),
     .launch = flp_linear_logp_backward_launch,
     .run_on_cpu = run_on_cpu,
 };

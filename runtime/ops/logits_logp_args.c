@@ -1,50 +1,76 @@
 /* Checks logits_logp's arguments and makes a call of them. */
 #include "ops/logits_logp_args.h"
 
-#include "base/dtype.h"
+#include <stddef.h>
+
 #include "base/status.h"
-#include "ops/arguments.h"
-#include "plan/problem.h"
+
+#define AT(argument) offsetof(flp_logits_logp_args, argument)
+#define ASKED(field) offsetof(flp_logits_logp_problem, field)
+#define BACKWARD_AT(argument) offsetof(flp_logits_logp_backward_args, argument)
+#define BACKWARD_ASKED(field) offsetof(flp_logits_logp_backward_problem, field)
+
+static const flp_argument forward[] = {
+    { "logits", AT(logits), .decides = 1 },
+    { "target", AT(target), .dtype_at = ASKED(target_dtype) },
+    { "row_index", AT(row_index), .bytes = sizeof(int64_t), .is_optional = 1 },
+    { "row_temperature", AT(row_temperature), .bytes = sizeof(float), .is_optional = 1 },
+    { "logp", AT(logp), .bytes = sizeof(float), .is_optional = 1 },
+    { "lse", AT(lse), .bytes = sizeof(float), .is_optional = 1 },
+    { "entropy", AT(entropy), .bytes = sizeof(float), .asked_at = ASKED(entropy), .is_optional = 1 },
+    { "argmax", AT(argmax), .bytes = sizeof(int32_t), .asked_at = ASKED(argmax), .is_optional = 1 },
+    { .name = NULL }
+};
+static const flp_argument *const forward_arrays[] = { forward, NULL };
+const flp_arguments flp_logits_logp_arguments = {
+    .args_struct = &flp_sized_logits_logp_args,
+    .arrays = forward_arrays,
+    FLP_ARGUMENTS_WORKSPACE(flp_logits_logp_args),
+    FLP_ARGUMENTS_TARGETS(flp_logits_logp_args),
+    .row_index_at = AT(row_index),
+    .logits_rows_at = AT(logits_rows),
+    .target_dtype_at = ASKED(target_dtype),
+    .vocab_at = ASKED(vocab),
+    .more_flags = FLP_SCATTER,
+};
+
+/* lse, entropy and logp are results of a fused call. */
+static const flp_argument backward[] = {
+    { "logits", BACKWARD_AT(logits), .decides = 1 },
+    { "target", BACKWARD_AT(target), .dtype_at = BACKWARD_ASKED(target_dtype) },
+    { "row_index", BACKWARD_AT(row_index), .bytes = sizeof(int64_t), .is_optional = 1 },
+    { "row_temperature", BACKWARD_AT(row_temperature), .bytes = sizeof(float), .is_optional = 1 },
+    { "grad_logits", BACKWARD_AT(grad_logits), .decides = 1 },
+    { "g_logp", BACKWARD_AT(g_logp), .bytes = sizeof(float) },
+    { "g_lse", BACKWARD_AT(g_lse), .bytes = sizeof(float), .is_optional = 1 },
+    { "g_entropy", BACKWARD_AT(g_entropy), .bytes = sizeof(float), .asked_at = BACKWARD_ASKED(entropy), .is_optional = 1 },
+    { "logp", BACKWARD_AT(logp), .bytes = sizeof(float), .is_optional = 1 },
+    { "lse", BACKWARD_AT(lse), .bytes = sizeof(float), .optional_at = BACKWARD_ASKED(fused) },
+    { "entropy", BACKWARD_AT(entropy), .bytes = sizeof(float), .asked_at = BACKWARD_ASKED(entropy), .optional_at = BACKWARD_ASKED(fused) },
+    { .name = NULL }
+};
+static const flp_argument *const backward_arrays[] = { backward, NULL };
+const flp_arguments flp_logits_logp_backward_arguments = {
+    .args_struct = &flp_sized_logits_logp_backward_args,
+    .arrays = backward_arrays,
+    FLP_ARGUMENTS_WORKSPACE(flp_logits_logp_backward_args),
+    FLP_ARGUMENTS_TARGETS(flp_logits_logp_backward_args),
+    .row_index_at = BACKWARD_AT(row_index),
+    .logits_rows_at = BACKWARD_AT(logits_rows),
+    .target_dtype_at = BACKWARD_ASKED(target_dtype),
+    .vocab_at = BACKWARD_ASKED(vocab),
+    .more_flags = FLP_SCATTER,
+};
 
 /* What both directions have. */
-static flp_status check_scalars(const flp_logits_logp_call *call, int64_t most, double temperature, unsigned flags)
+static flp_status check_index(const flp_logits_logp_call *call)
 {
-    flp_status status = flp_arguments_check_rows(call->rows, most);
-
-    if (status == FLP_OK)
-        status = flp_arguments_check_flags(flags, FLP_SCATTER, call->ignore_index);
-    if (status == FLP_OK && call->scatter && !call->row_index)
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "flags: got FLP_SCATTER without a row_index, wanted both");
-    if (status == FLP_OK && call->row_index)
-        status = flp_problem_check_range("logits_rows", call->logits_rows, 0, FLP_PROBLEM_ROWS_MAX);
-    return status == FLP_OK ? flp_arguments_check_temperature(temperature, call->row_temperature) : status;
+    if (call->scatter && !call->row_index)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "flags: got FLP_SCATTER without a row_index, wanted both");
+    return call->row_index ? flp_problem_check_range("logits_rows", call->logits_rows, 0, FLP_PROBLEM_ROWS_MAX) : FLP_OK;
 }
 
-static flp_status check_inputs(const flp_logits_logp_call *call, int pointer_alignment)
-{
-    flp_status status = flp_arguments_check_address("logits", call->logits, pointer_alignment);
-
-    if (status == FLP_OK)
-        status = flp_arguments_check_address("target", call->target, flp_dtype_bytes(call->target_dtype));
-    if (status == FLP_OK)
-        status = flp_arguments_check_optional("row_index", call->row_index, sizeof(int64_t));
-    if (status == FLP_OK)
-        status = flp_arguments_check_optional("row_temperature", call->row_temperature, sizeof(float));
-    return status;
-}
-
-static flp_status check_results(const flp_logits_logp_call *call)
-{
-    flp_status status = flp_arguments_check_optional("logp", call->logp, sizeof(float));
-
-    if (status == FLP_OK)
-        status = flp_arguments_check_optional("lse", call->lse, sizeof(float));
-    if (status == FLP_OK)
-        status = flp_arguments_check_optional("entropy", call->entropy, sizeof(float));
-    return status == FLP_OK ? flp_arguments_check_optional("argmax", call->argmax, sizeof(int32_t)) : status;
-}
-
-flp_status flp_logits_logp_args_check(const flp_logits_logp_problem *normal, const flp_logits_logp_args *args, flp_logits_logp_call *call)
+flp_status flp_logits_logp_args_fill(const flp_logits_logp_problem *normal, const flp_logits_logp_args *args, flp_logits_logp_call *call)
 {
     flp_status status;
 
@@ -56,18 +82,9 @@ flp_status flp_logits_logp_args_check(const flp_logits_logp_problem *normal, con
         .row_temperature = args->row_temperature,
         .logp = args->logp, .lse = args->lse, .entropy = args->entropy, .argmax = args->argmax
     };
-    status = check_scalars(call, normal->rows, args->temperature, args->flags);
-    if (status != FLP_OK || args->rows == 0)
-        return status;
-    status = check_inputs(call, normal->pointer_alignment);
-    if (status == FLP_OK)
-        status = check_results(call);
-    if (status == FLP_OK && !call->logp && !call->lse && !call->entropy && !call->argmax)
+    status = check_index(call);
+    if (status == FLP_OK && args->rows > 0 && !call->logp && !call->lse && !call->entropy && !call->argmax)
         status = flp_status_fail(FLP_BAD_ARGUMENT, "logp, lse, entropy, argmax: got NULL for all, wanted a result");
-    if (status == FLP_OK && !normal->entropy)
-        status = flp_arguments_check_absent("entropy", args->entropy, "entropy is 0");
-    if (status == FLP_OK && !normal->argmax)
-        status = flp_arguments_check_absent("argmax", args->argmax, "argmax is 0");
     return status;
 }
 
@@ -95,27 +112,6 @@ static void fill_backward(const flp_logits_logp_backward_problem *normal, const 
     }
 }
 
-static flp_status check_upstream(const flp_logits_logp_backward_problem *normal, const flp_logits_logp_backward_args *args)
-{
-    flp_status status = flp_arguments_check_address("g_logp", args->g_logp, sizeof(float));
-
-    if (status == FLP_OK)
-        status = flp_arguments_check_optional("g_lse", args->g_lse, sizeof(float));
-    if (status == FLP_OK)
-        status = flp_arguments_check_optional("g_entropy", args->g_entropy, sizeof(float));
-    if (status == FLP_OK && !normal->entropy)
-        status = flp_arguments_check_absent("g_entropy", args->g_entropy, "entropy is 0");
-    if (status == FLP_OK && !normal->entropy)
-        status = flp_arguments_check_absent("entropy", args->entropy, "entropy is 0");
-    if (status == FLP_OK && !normal->fused)
-        status = flp_arguments_check_address("lse", args->lse, sizeof(float));
-    if (status == FLP_OK && !normal->fused)
-        status = flp_arguments_check_optional("logp", args->logp, sizeof(float));
-    if (status == FLP_OK && !normal->fused && normal->entropy)
-        status = flp_arguments_check_address("entropy", args->entropy, sizeof(float));
-    return status;
-}
-
 /* In place a row's gradients take the place of its logits, so both lie in the same rows. */
 static flp_status check_in_place(const flp_logits_logp_backward_problem *normal, const flp_logits_logp_call *call)
 {
@@ -128,21 +124,12 @@ static flp_status check_in_place(const flp_logits_logp_backward_problem *normal,
     return FLP_OK;
 }
 
-flp_status flp_logits_logp_args_check_backward(const flp_logits_logp_backward_problem *normal, const flp_logits_logp_backward_args *args,
+flp_status flp_logits_logp_args_fill_backward(const flp_logits_logp_backward_problem *normal, const flp_logits_logp_backward_args *args,
                                                flp_logits_logp_call *call)
 {
     flp_status status;
 
     fill_backward(normal, args, call);
-    status = check_scalars(call, normal->rows, args->temperature, args->flags);
-    if (status != FLP_OK || args->rows == 0)
-        return status;
-    status = check_inputs(call, normal->pointer_alignment);
-    if (status == FLP_OK)
-        status = flp_arguments_check_address("grad_logits", call->grad_logits, normal->pointer_alignment);
-    if (status == FLP_OK)
-        status = check_in_place(normal, call);
-    if (status == FLP_OK)
-        status = check_results(call);
-    return status == FLP_OK ? check_upstream(normal, args) : status;
+    status = check_index(call);
+    return status == FLP_OK && args->rows > 0 ? check_in_place(normal, call) : status;
 }

@@ -1,43 +1,21 @@
 /* weighted_sum: its calls. */
-#include "base/dtype.h"
+#include <stddef.h>
+
 #include "cpu/weighted_sum_cpu.h"
-#include "ops/arguments.h"
 #include "ops/call.h"
 #include "params/weighted_sum.h"
-#include "plan/problem.h"
 #include "plan/weighted_sum_plan.h"
 
-static void read_args(const void *problem, const void *given, flp_call *call)
-{
-    const flp_weighted_sum_args *args = given;
+#define AT(argument) offsetof(flp_weighted_sum_args, argument)
 
-    (void)problem;
-    *call = (flp_call){ .rows = args->rows, .addresses = (uintptr_t)args->x, .stream = args->stream };
-}
-
-/* Before the dispatch takes the alignment from it. */
-static flp_status check_new(const void *given, const void *args)
-{
-    const flp_weighted_sum_problem *problem = given;
-    flp_status status = flp_problem_check_float("dtype", problem->dtype);
-
-    return status == FLP_OK ? flp_arguments_check_address("x", ((const flp_weighted_sum_args *)args)->x, flp_dtype_bytes(problem->dtype)) : status;
-}
-
-static flp_status check(const flp_plan *plan, const void *problem, const void *given, void *work)
-{
-    const flp_weighted_sum_problem *normal = problem;
-    const flp_weighted_sum_args *args = given;
-    flp_status status = flp_arguments_check_rows(args->rows, normal->rows);
-
-    (void)plan, (void)work;
-    if (status != FLP_OK || args->rows == 0)
-        return status;
-    status = flp_arguments_check_address("x", args->x, normal->pointer_alignment);
-    if (status == FLP_OK)
-        status = flp_arguments_check_address("w", args->w, flp_dtype_bytes(normal->w_dtype));
-    return status == FLP_OK ? flp_arguments_check_address("y", args->y, flp_dtype_bytes(normal->y_dtype)) : status;
-}
+static const flp_argument list[] = {
+    { "x", AT(x), .decides = 1 },
+    { "w", AT(w), .dtype_at = offsetof(flp_weighted_sum_problem, w_dtype) },
+    { "y", AT(y), .dtype_at = offsetof(flp_weighted_sum_problem, y_dtype) },
+    { .name = NULL }
+};
+static const flp_argument *const arrays[] = { list, NULL };
+static const flp_arguments arguments = { .args_struct = &flp_sized_weighted_sum_args, .arrays = arrays, .stream_at = AT(stream) };
 
 static flp_status launch(const flp_plan *common, const void *given, const flp_workspace *workspace)
 {
@@ -62,10 +40,7 @@ static flp_status run_on_cpu(const flp_plan *plan, const void *args, int64_t *ba
 
 static const flp_operator_calls flp_weighted_sum_calls = {
     .operator = &flp_weighted_sum_operator,
-    .args_struct = &flp_sized_weighted_sum_args,
-    .read = read_args,
-    .check_new = check_new,
-    .check = check,
+    .arguments = &arguments,
     .launch = launch,
     .run_on_cpu = run_on_cpu,
 };

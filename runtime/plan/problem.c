@@ -94,13 +94,6 @@ flp_status flp_problem_check_rows(int64_t rows)
     return flp_problem_check_range("rows", rows, 0, FLP_PROBLEM_ROWS_MAX);
 }
 
-flp_status flp_problem_check_float(const char *field, flp_dtype got)
-{
-    if (got == FLP_BF16 || got == FLP_F16 || got == FLP_F32)
-        return FLP_OK;
-    return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %d, wanted FLP_BF16, FLP_F16 or FLP_F32", field, (int)got);
-}
-
 static int allows(const flp_field *field, int value)
 {
     return (unsigned)value < 8 && field->allowed >> value & 1;
@@ -254,6 +247,7 @@ flp_status flp_problem_refuse(const flp_operator *operator, const void *problem)
         return status;
     FLP_EACH_FIELD(field, operator)
         if (field->takes_plan && int_at(normal.bytes, field->at))
-            return flp_status_fail(FLP_BAD_ARGUMENT, "problem.%s: wanted 0: it takes a plan", field->name);
+            return flp_status_fail(FLP_BAD_ARGUMENT, "problem.%s: got %d, wanted 0: it takes a plan", field->name,
+                                   int_at(normal.bytes, field->at));
     return flp_status_fail(FLP_INTERNAL, "an acceptable problem does not fit a dispatch key");
 }

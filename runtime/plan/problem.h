@@ -94,7 +94,6 @@ int flp_problem_pack(const flp_operator *operator, const void *problem, flp_disp
 flp_status flp_problem_refuse(const flp_operator *operator, const void *problem);
 
 /* Rules that arguments share with fields. */
-flp_status flp_problem_check_float(const char *field, flp_dtype got); /* bf16, f16 or f32 */
 flp_status flp_problem_check_range(const char *field, int64_t got, int64_t low, int64_t high);
 flp_status flp_problem_check_rows(int64_t rows); /* 0 .. FLP_PROBLEM_ROWS_MAX */
 #endif
