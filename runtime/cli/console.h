@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include "fusedlogp.h"
 
-/* KEEP IN STEP: exit codes (man pages). */
+/* The man pages explain them. */
 enum {
     FLP_EXIT_OK = 0,
     FLP_EXIT_FAILED = 1,      /* at run time: a file that cannot be read or written, memory, a driver call, a compilation */

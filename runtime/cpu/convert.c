@@ -21,19 +21,6 @@ float flp_convert_bf16_to_f32(uint16_t bits)
     return float_from_bits((uint32_t)bits << 16);
 }
 
-/* Subnormals are built as 2^-14 (1 + m) - 2^-14: no fp32
- * subnormal occurs, which a caller's flush-to-zero mode would lose. KEEP IN STEP: widen_f16 */
-float flp_convert_f16_to_f32(uint16_t bits)
-{
-    uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
-    uint32_t magnitude = (uint32_t)(bits & 0x7fff) << 13;
-    uint32_t normal = magnitude + (112u << 23);
-    uint32_t special = magnitude | 0x7f800000u;
-    uint32_t subnormal = bits_from_float(float_from_bits(magnitude | (113u << 23)) - float_from_bits(113u << 23));
-    uint32_t result = magnitude < (1u << 23) ? subnormal : magnitude >= (31u << 23) ? special : normal;
-    return float_from_bits(sign | result);
-}
-
 uint16_t flp_convert_f32_to_bf16(float value)
 {
     uint32_t bits = bits_from_float(value);
@@ -82,7 +69,8 @@ static void convert_bf16(const unsigned char *from, float *to, size_t count)
     }
 }
 
-/* KEEP IN STEP: flp_convert_f16_to_f32 */
+/* Subnormals are built as 2^-14 (1 + m) - 2^-14: no fp32
+ * subnormal occurs, which a caller's flush-to-zero mode would lose. */
 static inline uint4 widen_f16(uint4 bits)
 {
     const uint4 tiny = (uint4){0} + (113u << 23);
@@ -91,6 +79,11 @@ static inline uint4 widen_f16(uint4 bits)
     uint4 subnormal = (uint4)((float4)(magnitude | tiny) - (float4)tiny);
     uint4 others = (magnitude + (112u << 23)) | (is_special & 0x7f800000);
     return (bits & 0x8000) << 16 | (is_subnormal & subnormal) | (~is_subnormal & others);
+}
+
+float flp_convert_f16_to_f32(uint16_t bits)
+{
+    return float_from_bits(widen_f16((uint4){ bits })[0]);
 }
 
 static void convert_f16(const unsigned char *from, float *to, size_t count)

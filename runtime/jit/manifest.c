@@ -8,31 +8,15 @@
 
 #include "base/status.h"
 
-/* KEEP IN STEP: manifest fields. A text field has its room in bytes, a number 0. */
+/* A text field has its room in bytes, a number 0. */
 static const struct {
     const char *name;
     size_t offset, bytes;
     int least; /* of a number */
 } fields[] = {
-#define TEXT(field) { #field, offsetof(flp_manifest, field), sizeof(((flp_manifest *)0)->field), 0 }
-#define NUMBER(field, least) { #field, offsetof(flp_manifest, field), 0, least }
-    TEXT(variant),
-    TEXT(kernel),
-    TEXT(arch),
-    NUMBER(threads, 1),
-    NUMBER(shared_bytes, 0),
-    NUMBER(registers, 1),
-    NUMBER(cluster, 1),
-    NUMBER(resident_blocks, 1),
-    NUMBER(overlaps, 0),
-    NUMBER(block_rows, 0),
-    NUMBER(block_vocab, 0),
-    NUMBER(block_hidden, 0),
-    NUMBER(round_splits, 0),
-    NUMBER(hidden_box_rows, 0),
-    NUMBER(weight_box_columns, 0),
-    NUMBER(weight_box_rows, 0),
-    TEXT(numerics),
+#define TEXT(name, bytes) { #name, offsetof(flp_manifest, name), bytes, 0 },
+#define NUMBER(name, least) { #name, offsetof(flp_manifest, name), 0, least },
+    FLP_MANIFEST_FIELDS(TEXT, NUMBER)
 #undef TEXT
 #undef NUMBER
 };

@@ -1,27 +1,37 @@
-/* What an emitted kernel says of itself. Text form: lines "name value", in this order; gen/emit.lua writes it and the
- * cubin cache keeps it. KEEP IN STEP: manifest fields. */
+/* What an emitted kernel says of itself. Text form: lines "name value", in this order; gen/emit.lua writes it, the
+ * cubin cache keeps it, and a list that is not this one is refused. */
 #ifndef FLP_JIT_MANIFEST_H
 #define FLP_JIT_MANIFEST_H
 #include "fusedlogp.h"
 
 #define FLP_VARIANT_BYTES 192
 
+/* TEXT(name, bytes), NUMBER(name, least value), in the text's order. */
+#define FLP_MANIFEST_FIELDS(TEXT, NUMBER) \
+    TEXT(variant, FLP_VARIANT_BYTES) /* canonical string */ \
+    TEXT(kernel, FLP_VARIANT_BYTES)  /* the extern "C" name */ \
+    TEXT(arch, 16)                   /* what NVRTC compiles for: "sm_90a" */ \
+    NUMBER(threads, 1)               /* of a block */ \
+    NUMBER(shared_bytes, 0)          /* dynamic shared memory */ \
+    NUMBER(registers, 1)             /* the most a thread may hold (ptxas agrees: a test) */ \
+    NUMBER(cluster, 1)               /* blocks of a cluster, along x; the kernel carries it as an attribute */ \
+    NUMBER(resident_blocks, 1)       /* blocks that a multiprocessor of the architecture holds at once */ \
+    NUMBER(overlaps, 0)              /* 1: it waits itself for the kernel before it in the stream, and may be launched before that ends */ \
+    NUMBER(block_rows, 0)            /* BM; 0 where the kernel has no tile */ \
+    NUMBER(block_vocab, 0)           /* BV, likewise */ \
+    NUMBER(block_hidden, 0)          /* BK: elements of D that one stage holds */ \
+    NUMBER(round_splits, 0)          /* n_split: big splits, as many as a common GPU of the architecture has multiprocessors */ \
+    NUMBER(hidden_box_rows, 0)       /* TMA boxes: of hidden (block_hidden columns) and of weight as it lies in memory; 0: no TMA */ \
+    NUMBER(weight_box_columns, 0) \
+    NUMBER(weight_box_rows, 0) \
+    TEXT(numerics, 96) /* identity of its arithmetic */
+
 typedef struct {
-    char variant[FLP_VARIANT_BYTES]; /* canonical string */
-    char kernel[FLP_VARIANT_BYTES];  /* the extern "C" name */
-    char arch[16];                   /* what NVRTC compiles for: "sm_90a" */
-    int threads;                     /* of a block */
-    int shared_bytes;                /* dynamic shared memory */
-    int registers;                   /* the most a thread may hold (ptxas agrees: a test) */
-    int cluster;                     /* blocks of a cluster, along x; the kernel carries it as an attribute */
-    int resident_blocks;             /* blocks that a multiprocessor of the architecture holds at once */
-    int overlaps;                    /* 1: it waits itself for the kernel before it in the stream, and may be launched before that ends */
-    int block_rows, block_vocab;     /* BM, BV; 0 where the kernel has no tile */
-    int block_hidden;                /* BK: elements of D that one stage holds */
-    int round_splits;                   /* n_split: big splits, as many as a common GPU of the architecture has multiprocessors */
-    int hidden_box_rows;             /* TMA boxes: of hidden (block_hidden columns) and of weight as it lies in memory; 0: no TMA */
-    int weight_box_columns, weight_box_rows;
-    char numerics[96];               /* identity of its arithmetic */
+#define FLP_TEXT(name, bytes) char name[bytes];
+#define FLP_NUMBER(name, least) int name;
+    FLP_MANIFEST_FIELDS(FLP_TEXT, FLP_NUMBER)
+#undef FLP_TEXT
+#undef FLP_NUMBER
 } flp_manifest;
 
 /* 1: the kernel's first parameters are tensor maps. */

@@ -16,8 +16,9 @@ check_output "fusedlogp score --help names the options" "--chunk-rows=N" fusedlo
 check_output "... of every result" "--entropy=FILE" fusedlogp score --help
 check_output "fusedlogp info --help" "--json" fusedlogp info --help
 check_output "fusedlogp-gen --help names the options" "--arch=ARCH" fusedlogp_gen --help
-# KEEP IN STEP: exit codes
-for code in 0 1 2 3 4; do
+codes=$(sed -n 's/^ *FLP_EXIT_[A-Z_]* = \([0-9]*\).*/\1/p' "$here/../../runtime/cli/console.h")
+check "there are exit codes" "$(test "$(echo "$codes" | wc -l)" -ge 5 || echo "found $codes")"
+for code in $codes; do
     check "the manual explains exit status $code" "$(grep -qx ".It $code" "$here/../../man/fusedlogp.1" || echo "no .It $code")"
 done
 

@@ -147,16 +147,8 @@ function TestEmit.test_an_architecture_can_what_its_templates_do()
   end
 end
 
--- KEEP IN STEP: wrapper files (tests/structure/asm.sh).
-local wrappers = {
-  ["templates/any/simt.cuh"] = true, ["templates/any/convert.cuh"] = true, ["templates/any/streaming.cuh"] = true,
-  ["templates/sm80/cp_async.cuh"] = true, ["templates/sm80/ldmatrix.cuh"] = true,
-  ["templates/sm80/mbarrier.cuh"] = true, ["templates/sm80/mma.cuh"] = true, ["templates/sm80/tf32.cuh"] = true,
-  ["templates/sm90a/mbarrier.cuh"] = true, ["templates/sm90a/tma.cuh"] = true, ["templates/sm90a/tma_store.cuh"] = true,
-  ["templates/sm90a/wgmma.cuh"] = true, ["templates/sm90a/cluster.cuh"] = true,
-  ["templates/sm90a/cluster_exchange.cuh"] = true, ["templates/sm90a/bulk_copy.cuh"] = true,
-  ["templates/sm90a/dependent_launch.cuh"] = true,
-}
+local wrappers = {}
+for line in io.lines(support.srcdir .. "/tests/structure/wrapper_files") do wrappers[line] = true end
 
 function TestEmit.test_assembly_stands_only_in_wrapper_files()
   local found = 0
@@ -206,16 +198,15 @@ function TestEmit.test_a_missing_template_is_an_error_that_names_it()
                                  "linear_logp_combine.bm8.sm_80", headers)
 end
 
--- The header's struct, name by name; the characters that a text field has room for, 0 byte included.
+-- The header's fields, name by name; the characters that a text field has room for, 0 byte included.
 local function manifest_fields()
   local header = support.read_template("runtime/jit/manifest.h")
   local bytes = { FLP_VARIANT_BYTES = tonumber(header:match("#define FLP_VARIANT_BYTES (%d+)")) }
   local names, room = {}, {}
-  local body = header:match("typedef struct {(.-)}%s*flp_manifest;"):gsub("/%*.-%*/", "")
-  for declaration in body:gmatch("%s*(.-);") do
-    local text, size = declaration:match("^char ([%w_]+)%[([%w_]+)%]$")
-    for name in (text or declaration:gsub("^int ", "")):gmatch("[%w_]+") do names[#names + 1] = name end
-    if text then room[text] = bytes[size] or tonumber(size) end
+  local body = header:match("#define FLP_MANIFEST_FIELDS.-\n\n"):gsub("/%*.-%*/", "")
+  for kind, name, size in body:gmatch("%f[%w](%u+)%((%l[%w_]*), ([%w_]+)%)") do
+    names[#names + 1] = name
+    if kind == "TEXT" then room[name] = bytes[size] or tonumber(size) end
   end
   return names, room
 end

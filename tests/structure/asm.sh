@@ -6,9 +6,9 @@ templates=$(find templates -name '*.cuh')
 headers=$(find templates -name '*.h')
 check "there are templates" "$(test -n "$templates" || echo 'templates/ is empty')"
 
-# The wrapper files: each names instructions and nothing else. KEEP IN STEP: wrapper files (tests/gen/test_emit.lua).
-wrappers='templates/sm90a/(mbarrier|tma|tma_store|bulk_copy|wgmma|cluster|cluster_exchange|dependent_launch)\.cuh'
-wrappers="$wrappers|templates/sm80/(cp_async|ldmatrix|mbarrier|mma|tf32)\.cuh|templates/any/(simt|convert|streaming)\.cuh"
+# The wrapper files: each names instructions and nothing else.
+wrappers=$(sed 's/\./\\./g' tests/structure/wrapper_files | paste -sd'|')
+check "the wrapper files are there" "$(while read -r file; do [ -f "$file" ] || echo "there is no $file"; done <tests/structure/wrapper_files)"
 check "asm stands only in wrapper files" \
     "$(grep -nE '(^|[^a-zA-Z_])(asm|__asm__)[^a-zA-Z_]' $templates | grep -vE "^($wrappers):" | grep -vE '^[^:]*:[0-9]*: *//')"
 check "the generator writes asm in its WGMMA wrapper only" "$(grep -rnE '(^|[^a-zA-Z_])asm[^a-zA-Z_]' gen | grep -v '^gen/wgmma\.lua:')"
