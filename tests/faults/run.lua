@@ -1,13 +1,14 @@
 -- Puts single faults into a copy of the tree, one at a time, and says which the tests named beside each catch.
---   lua tests/faults/run.lua [-b BUILD] [-d DIRECTORY] [-j N] [-k PATTERN] [-t SECONDS] [LIST ...]
+--   lua tests/faults/run.lua [-b BUILD] [-d DIRECTORY] [-j N] [-k PATTERN] [-p] [-t SECONDS] [LIST ...]
 -- from the top of the tree. LIST: of faults, by default all of tests/faults/list. BUILD: a folder in the tree with its tests built (build);
 -- the tree is copied with it to DIRECTORY/0 .. N-1 (fusedlogp-faults in $TMPDIR), where the faults go. PATTERN: a Lua pattern that a fault's name has
 -- to match. SECONDS: of each test program, 180; one that takes longer counts as failed. Exit status 1 where a fault was not caught.
+-- -p: no fault is put in; those that have no place any more are listed, with exit status 1.
 --
 -- A list is a text file. A fault is, in any order but with its name first (lines that begin with # are comments):
 --   fault NAME
 --   file PATH            where it goes
---   old TEXT             what stands there, once; further lines of it are further "old" lines
+--   old TEXT             what stands there, once, however spaced; further lines of it are further "old" lines
 --   new TEXT             what takes its place; none: nothing does
 --   test PROGRAM [CASES] of the tests to run, each in turn until one fails: a program of the build folder (with the cases that match,
 --                        FUSEDLOGP_HOST_CASES), a .lua file of tests/gen or a shell script. The first is tried without the fault, too.
@@ -27,6 +28,9 @@ local function read_options()
     if letter == "w" then
       worker = tonumber(arg[i + 1])
       i = i + 2
+    elseif letter == "p" then
+      options.p = true
+      i = i + 1
     elseif letter and options[letter] and arg[i + 1] then
       options[letter] = arg[i + 1]
       i = i + 2
@@ -140,14 +144,47 @@ local function try(test, reads_tree)
   return failed and "caught" or not text:find("%f[%w]ok %d") and "no case" or "not caught", text
 end
 
+-- Where the words of `wanted` stand in the text, whatever space is between them: first, last; nil and why, if nowhere or more than once.
+local function find_place(text, wanted)
+  local letters, at = {}, {}
+  for position, letter in text:gmatch("()(%S)") do
+    letters[#letters + 1], at[#at + 1] = letter, position
+  end
+  local packed, packed_wanted = table.concat(letters), wanted:gsub("%s", "")
+  local first, last = packed:find(packed_wanted, 1, true)
+  if not first then return nil, "what is to be replaced does not stand there" end
+  if packed:find(packed_wanted, first + 1, true) then return nil, "what is to be replaced stands there more than once" end
+  local indent = text:sub(1, at[first] - 1):match("[ \t]*$") -- goes with the first of the "old" lines, which has its own
+  return at[first] - #indent, at[last]
+end
+
 local function put_in(fault)
   local path = directory .. "/" .. fault.file
   local text = read_file(path)
-  local first, last = text:find(fault.old, 1, true)
-  if not first then return nil, "what is to be replaced does not stand there" end
-  if text:find(fault.old, first + 1, true) then return nil, "what is to be replaced stands there more than once" end
+  local first, last = find_place(text, fault.old)
+  if not first then return nil, last end
   write_file(path, text:sub(1, first - 1) .. (fault.new or "") .. text:sub(last + 1))
   return text
+end
+
+local function show_lost(faults)
+  local lost = 0
+  for _, fault in ipairs(faults) do
+    local file = io.open(fault.file, "rb")
+    local first, reason
+    if file then
+      first, reason = find_place(file:read("a"), fault.old)
+      file:close()
+    else
+      reason = "there is no such file"
+    end
+    if not first and not fault.unobservable then
+      print(("%s: %s: %s"):format(fault.name, fault.file, reason))
+      lost = lost + 1
+    end
+  end
+  print(("%d faults, %d without a place"):format(#faults, lost))
+  return lost == 0
 end
 
 local function judge(fault)
@@ -216,4 +253,5 @@ end
 
 read_options()
 local faults = all_faults()
+if options.p then os.exit(show_lost(faults)) end
 if worker then work(faults) else os.exit(spread(faults) and 0 or 1) end
