@@ -11,7 +11,7 @@
 
 enum { CHECKED = FLP_BACKWARD_CHECKED };
 
-/* Of rounding to bf16, the standard deviation relative to a number at the low end of its binade; tests/gradient_check.c has the same
+/* The standard deviation of rounding to bf16, relative to a number at the low end of its binade; tests/gradient_check.c has the same
  * allowance. */
 static const double derivative_rounding = 0x1p-8 / 1.7320508075688772, slack = 1.05;
 
@@ -116,7 +116,7 @@ static flp_status compute(gradient *g)
     return status == FLP_OK ? compute_below(g, 1, g->bound) : status;
 }
 
-/* Of value in the nearest bf16, far from its smallest ones. */
+/* What rounding value to the nearest bf16 may cost, far from the smallest ones. */
 static double rounding_error(double value)
 {
     int exponent;

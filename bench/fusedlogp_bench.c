@@ -47,7 +47,7 @@ static const struct argp_option table[] = {
     { 0 }
 };
 
-/* Of a copy: the command line goes into the results as it is. */
+/* Parses a copy: the command line goes into the results as it is. */
 static void parse_cases(struct argp_state *state, bench_options *options, const char *list)
 {
     char *rest = NULL;

@@ -13,7 +13,7 @@
 
 enum { CHECKED_ROWS = 8, NON_BLOCKING = 1, LOGITS_STREAM = 33, LAUNCH_BYTES = 4 << 20 };
 
-/* Of logp against fp64: fp32's rounding of logits up to 12 (DESIGN, section 6). */
+/* The relative error of logp against fp64: fp32's rounding of logits up to 12. */
 static const double promised_error = 1e-6;
 
 const char *const flp_logits_cases[] = {

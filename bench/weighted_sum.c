@@ -258,7 +258,7 @@ static flp_status run_and_check(bench *b, flp_status (*launch)(void *data), doub
 
 /* ---- the results */
 
-/* Of one direction's kernels the first that is launched; of both gradients' that of grad_x. */
+/* The kernel of one direction that is launched first; where both gradients are wanted, that of grad_x. */
 static const char *first_kernel(const flp_plan *plan)
 {
     const flp_kernel *sum = plan->kernels[FLP_ROLE_SUM], *outer = plan->kernels[FLP_ROLE_OUTER];

@@ -9,7 +9,7 @@
 
 enum { CHECKED = FLP_WEIGHTED_SUM_CHECKED };
 
-/* Of sums in fp32 against fp64. */
+/* The relative error of sums in fp32 against fp64. */
 static const double promised_error = 1e-6;
 
 /* Relative, of one rounding to nearest. */

@@ -70,7 +70,7 @@ local function share_registers(n, lean)
   return n
 end
 
--- Of a row that several warps share: offset, sum, largest, its place, and what is asked for beside them.
+-- What each warp leaves of a row that several share: offset, sum, largest, its place, and what is asked for beside them.
 local function merged_bytes(spec) return 16 + (spec.entropy and 4 or 0) + (spec.logit_sum and 4 or 0) end
 
 function budget.portable(spec)

@@ -95,7 +95,7 @@ function build(graph, kind, ...)
   return simplify[kind] and simplify[kind](graph, table.unpack(operands)) or make(graph, kind, operands)
 end
 
--- Of numbers alone a number.
+-- An expression of numbers alone is a number.
 local function operation(kind)
   return function(...)
     local values = { ... }
@@ -163,7 +163,7 @@ local rules = {
   neg = function(n, adjoint, give) give(n.operands[1], -adjoint) end,
   exp = function(n, adjoint, give) give(n.operands[1], through(adjoint, adjoint * n)) end,
   log = function(n, adjoint, give) give(n.operands[1], through(adjoint, adjoint / n.operands[1])) end,
-  -- Of two equal ones the first.
+  -- The first of two equal ones.
   min = function(n, adjoint, give)
     local a, b = n.operands[1], n.operands[2]
     give(a, build(n.graph, "select", b, a, 0, adjoint))

@@ -183,7 +183,7 @@ FLP_API const char *flp_plan_describe(const flp_plan *plan);
  * first_row is -1 where count is 0. Either pointer may be NULL. */
 FLP_API flp_status flp_plan_target_errors(flp_plan *plan, int64_t *count, int64_t *first_row);
 
-/* Of executions of this plan with a grad_filter_eps since the last call of this function: how many blocks of derivatives there were, and how many
+/* Counts over this plan's executions with a grad_filter_eps since the last call of this function: how many blocks of derivatives there were, and how many
  * of them the products passed over; 0 and 0 on paths without a filter. Waits for the device. Either pointer may be NULL. */
 FLP_API flp_status flp_plan_filter_statistics(flp_plan *plan, int64_t *blocks, int64_t *passed_over);
 

@@ -94,7 +94,7 @@ static int check_sign(const flp_case *c, const flp_case_data *data, const float 
     return 1;
 }
 
-/* Of finite logits 0 .. log(V), whose own rounding to fp32 is allowed; with V = 1, that of the two logarithms whose difference it is. */
+/* The entropy of finite logits is 0 .. log(V), whose own rounding to fp32 is allowed; with V = 1, that of the two logarithms whose difference it is. */
 static int check_range(const flp_case *c, const float *entropy, int64_t rows, const report *to)
 {
     float largest = (float)log((double)c->problem.vocab) * (1 + 0x1p-20f) + 0x1p-22f;

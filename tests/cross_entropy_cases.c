@@ -122,7 +122,7 @@ static const flp_cross_entropy_case cases[] = {
     {.gradient = {.name = "stash, rows in chunks", .forward = {BIAS, IGNORED, .problem = {.dtype = FLP_BF16, .rows = 1100, .hidden = 8, .vocab = 1500}},
                   .problem = {.grad_hidden = FLP_BF16, .grad_weight = FLP_F32, .grad_bias = FLP_F32,
                               .accumulate = FLP_ACCUMULATE_WEIGHT | FLP_ACCUMULATE_BIAS, .memory_budget = 2000000}}, TOKENS, .outputs = 1},
-    /* Of those that count, the last chunk has none. */
+    /* The last chunk has no valid row. */
     {.gradient = {.name = "stash, rows in chunks, bad targets, none", .forward = {.rows = FLP_CASE_BAD_TARGETS | FLP_CASE_IGNORED_NAN,
                   .problem = {.dtype = FLP_BF16, .rows = 1100, .hidden = 8, .vocab = 1500, .weight_layout = FLP_HIDDEN_VOCAB}},
                   .problem = {.grad_hidden = FLP_BF16, CHUNKS}}, NONE, .outputs = 1},

@@ -98,7 +98,7 @@ static void policy_gradient_kl(const flp_linear_cross_entropy_args *args, int64_
     r->by_logp_off += scale * distance(exp(difference + off + 16 * u), exp(difference));
 }
 
-/* Of the cases' own definition: see cross_entropy_cases.c. */
+/* The token loss that the cases define: see cross_entropy_cases.c. */
 static void everything(const flp_linear_cross_entropy_args *args, int64_t i, row *r)
 {
     double advantage = input_of(args, "advantages")[i], scale = parameter_of(args, "entropy_scale", 0.01);

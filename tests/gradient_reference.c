@@ -30,7 +30,7 @@ static double temperature_of(const work *w, int64_t row)
     return w->args->temperature > 0 ? w->args->temperature : 1;
 }
 
-/* Of one row. */
+/* One row's upstream gradients. */
 typedef struct {
     double logp, lse, entropy, sum, error;
 } upstream_row;

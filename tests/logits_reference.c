@@ -48,7 +48,7 @@ static double scaled(const row_facts *row, int64_t v)
     return (c > 0 ? c * tanh(row->logits[v] / c) : row->logits[v]) / row->temperature;
 }
 
-/* Of all logits but the target's, their exponentials beside that of the largest. */
+/* The sum of the exponentials of all logits but the target's, beside that of the largest. */
 static double sum_of_others(const row_facts *row, double largest, int64_t target)
 {
     double sum = 0;

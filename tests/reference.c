@@ -112,7 +112,7 @@ static double log_sum_exp(const double *z, int64_t count)
     return largest + log(sum);
 }
 
-/* Of a likely target z - lse has few digits: the others' share of the sum has them all. */
+/* z - lse of a likely target has few digits: the others' share of the sum has them all. */
 static double logp_of(const double *z, int64_t count, int64_t target, double lse)
 {
     double others = 0;

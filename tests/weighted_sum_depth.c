@@ -9,7 +9,7 @@ static int64_t divide_up(int64_t count, int64_t by)
     return (count + by - 1) / by;
 }
 
-/* Of a tree that halves `leaves`. */
+/* The depth of a tree that halves `leaves`. */
 static int64_t halvings(int64_t leaves)
 {
     int64_t depth = 0;

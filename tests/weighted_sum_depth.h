@@ -5,8 +5,8 @@
 
 #include "fusedlogp.h"
 
-/* Of y, by a plan of weighted_sum on a GPU path. */
+/* The depth of y's sums, by a plan of weighted_sum on a GPU path. */
 int64_t flp_weighted_sum_depth(const flp_plan *plan);
-/* Of grad_w, by a plan of weighted_sum_backward on a GPU path. */
+/* The depth of grad_w's sums, by a plan of weighted_sum_backward on a GPU path. */
 int64_t flp_weighted_gradient_depth(const flp_plan *plan, int64_t rows);
 #endif

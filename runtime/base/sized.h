@@ -61,7 +61,7 @@ static inline int flp_sized_same(const flp_sized_struct *known, const flp_sizes 
     return 1;
 }
 
-/* Of a caller who knows it otherwise: own takes what was given, with zeros for what the caller does not know.
+/* Where the caller's struct has another size: own takes what was given, with zeros for what the caller does not know.
  * FLP_BAD_ARGUMENT: what this library does not know is not 0. */
 flp_status flp_sized_copy(const flp_sized_struct *known, const flp_sizes *sizes, const void *given, void *own);
 

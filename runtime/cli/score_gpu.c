@@ -7,9 +7,9 @@
 
 /* Larger chunks no longer keep the device busier, they only wait longer for their copies. */
 #define MOST_USEFUL_ROWS 65536
-/* Of the free memory: the rest is for the kernels' scratch, the modules and whoever else allocates meanwhile. */
+/* The part of the free memory that is taken: the rest is for the kernels' scratch, the modules and whoever else allocates meanwhile. */
 #define USABLE_EIGHTHS 7
-/* Of four bytes each a row: logp, lse, entropy, argmax. */
+/* Results of four bytes each a row: logp, lse, entropy, argmax. */
 #define RESULTS 4
 
 flp_status flp_score_gpu_open(const flp_driver *driver, int ordinal, flp_score_gpu *gpu)

@@ -7,7 +7,7 @@
 #include "cli/score.h"
 #include "cpu/convert.h"
 
-/* Of the rows that are scored. */
+/* What the report says of the rows that are scored. */
 typedef struct {
     double logp, entropy;               /* means; NaN where no row is scored; entropy also where it was not asked for */
     int64_t nan_rows, first_nan_row;    /* a result that was asked for is NaN; -1 where none is */

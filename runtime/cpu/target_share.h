@@ -5,7 +5,7 @@
 #ifndef FLP_CPU_TARGET_SHARE_H
 #define FLP_CPU_TARGET_SHARE_H
 
-/* Of the others: sum of 2^((z - origin) scale), and of that times the exponent. */
+/* Sums over the other entries: of 2^((z - origin) scale), and of that times the exponent. */
 typedef struct {
     double origin; /* a logit, after the softcap; -inf: nothing but -inf */
     double sum, moment;
@@ -22,7 +22,7 @@ typedef struct {
 flp_row_shares flp_row_shares_of_others(const flp_other_sums *others);
 /* target: its logit, after the softcap. */
 flp_row_shares flp_row_shares_of(const flp_other_sums *others, double target);
-/* Of a row whose lse, and perhaps its entropy, is known. The origin is a float. logp follows from lse. */
+/* For a row whose lse, and perhaps entropy, is known. The origin is a float. logp follows from lse. */
 flp_row_shares flp_row_shares_of_lse(double lse, double entropy, double target, double scale);
 
 /* A row's own temperature: outside 2^-64 .. 2^64 it counts as the nearest of them. KEEP IN STEP: temperatures (templates/common/logit_bounds.cuh) */

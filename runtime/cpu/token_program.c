@@ -120,7 +120,7 @@ flp_status flp_token_program_parse(const char *text, flp_token_program *program)
 
 /* ---- running ---- */
 
-/* Of two equal numbers the first; NaN if one is. */
+/* The first of two equal numbers; NaN if one is. */
 static double smaller(double a, double b)
 {
     return b < a || isnan(b) ? b : a;

@@ -93,7 +93,7 @@ static int refused(lua_State *lua, request *request, int result, flp_status stat
     return 1;
 }
 
-/* Of the kernel at the top. */
+/* Takes the kernel at the top of the Lua stack. */
 static void copy_kernel(lua_State *lua, flp_selection *selection, int i)
 {
     const char *word;

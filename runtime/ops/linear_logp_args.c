@@ -14,7 +14,7 @@ const flp_argument flp_linear_logp_argument_inputs[] = {
     { "row_temperature", AT(row_temperature), .bytes = sizeof(float), .is_optional = 1 },
     { .name = NULL }
 };
-/* Of the others that begin so, too. */
+/* The other structs that begin so use it too. */
 #define BEGINS_SO(type)                                                                                                    \
     _Static_assert(AT(hidden) == offsetof(type, hidden) && AT(weight) == offsetof(type, weight) && AT(bias) == offsetof(type, bias) &&   \
                    AT(target) == offsetof(type, target) && AT(row_temperature) == offsetof(type, row_temperature), #type " begins otherwise")

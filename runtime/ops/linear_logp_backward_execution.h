@@ -4,7 +4,7 @@
 #include "ops/linear_logp_backward_launch.h"
 #include "plan/linear_logp_backward_plan.h"
 
-/* Of all rows of a call, or of a chunk of those that count: then args->rows, count and compact are the chunk's. */
+/* All rows of a call, or a chunk of the valid ones: then args->rows, count and compact are the chunk's. */
 typedef struct {
     const flp_linear_logp_backward_plan *plan;
     const flp_linear_logp_backward_problem *problem;

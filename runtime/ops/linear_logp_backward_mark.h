@@ -3,6 +3,6 @@
 #define FLP_OPS_LINEAR_LOGP_BACKWARD_MARK_H
 #include "plan/linear_logp_backward_plan.h"
 
-/* Of the plan, its rows and what decides which of them count, and never 0: memory that holds it by chance is one in 2^64. */
+/* A digest of the plan, its rows and what decides which of them count, never 0: memory that holds it by chance is one in 2^64. */
 unsigned long long flp_backward_mark(const flp_plan *plan, const flp_linear_logp_backward_args *args);
 #endif

@@ -11,6 +11,6 @@ struct TokenLossResult {
     float loss, by_logp, by_lse, by_entropy, by_uniform;
 };
 
-// Of two equal numbers the first; NaN if one is.
+// The first of two equal numbers; NaN if one is.
 __device__ __forceinline__ float token_minimum(float a, float b) { return b < a || b != b ? b : a; }
 __device__ __forceinline__ float token_maximum(float a, float b) { return b > a || b != b ? b : a; }

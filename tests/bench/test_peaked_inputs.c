@@ -17,7 +17,7 @@ static void targets_lie_in_the_vocabulary(void **state)
             assert_in_range(flp_peaked_inputs_target(row, vocabs[i]), 0, vocabs[i] - 1);
 }
 
-/* Of entries below v there are ln(1 + v) / ln(1 + V) of them: 6 deviations of a count of so many rows. */
+/* A share of ln(1 + v) / ln(1 + V) lies below entry v: 6 deviations of a count of so many rows. */
 static void targets_follow_zipfs_law(void **state)
 {
     (void)state;

@@ -19,7 +19,7 @@ extern flp_device_test_state flp_device_test;
 int flp_device_test_start(int argc, char **argv);
 void flp_device_test_finish(void);
 
-/* Of every test. Setup winds the watchdog up: a test that hangs ends the program with a "not ok". Teardown frees the device memory. */
+/* Setup and teardown of every test. Setup winds the watchdog up: a test that hangs ends the program with a "not ok". Teardown frees the device memory. */
 int flp_device_test_setup(void **state);
 int flp_device_test_teardown(void **state);
 

@@ -21,7 +21,7 @@
 #define PORTABLE_PRODUCT_TILES "{bm64|bm128}.bv128.c1.p4"
 #define ALL_OPTIONS ".bias_f32.softcap.argmax"
 
-/* Of the ways to combine four options, those with an even number of them, and those with an odd one: either half holds every way to combine any
+/* The ways to combine four options, split into those with an even number of them and those with an odd one: either half holds every way to combine any
  * three. Tiles of one template take turns; the most pressure on registers, all options at once, comes with each. */
 #define EVEN_OPTIONS "{|.bias_f32.softcap|.bias_f32.argmax|.softcap.argmax|.bias_f32.entropy|.softcap.entropy|.argmax.entropy|" ALL_OPTIONS ".entropy}"
 #define ODD_OPTIONS "{.bias_f32|.softcap|.argmax|" ALL_OPTIONS "|.entropy|.bias_f32.softcap.entropy|.bias_f32.argmax.entropy|.softcap.argmax.entropy}"
@@ -299,7 +299,7 @@ static outcome compile(job *job)
     return outcome;
 }
 
-/* Of the processor, by the calling thread: what else runs does not count. */
+/* Processor time of the calling thread: what else runs does not count. */
 static double now_ms(void)
 {
     struct timespec now;

@@ -134,7 +134,7 @@ function TestTokenLoss:test_what_is_detached_has_no_derivative()
   luaunit.assertAlmostEquals(results.logp, math.exp(-1.25), 1e-12)
 end
 
--- Of two equal numbers min and max take the first, and so do their derivatives.
+-- Where two numbers are equal, min and max take the first, and so do their derivatives.
 function TestTokenLoss:test_equal_numbers_share_no_derivative()
   define(self, "equal", "min(t.logp, t.lse) + max(2 * t.logp, 2 * t.lse)")
   local results = run(self.generator.token_loss("equal"), support.with(point, { lse = point.logp }))

@@ -195,7 +195,7 @@ static flp_linear_logp_backward_args args_of_part(const flp_linear_logp_backward
     return args;
 }
 
-/* Of fp16 the factor, and with a filter the blocks, follow all rows; with a budget the chunks follow the problem's. */
+/* In fp16 the factor, and with a filter the blocks, follow all rows; with a budget the chunks follow the problem's rows. */
 static int has_bits_of_its_own(const flp_gradient_case *c)
 {
     const flp_linear_logp_backward_problem *p = &c->problem;

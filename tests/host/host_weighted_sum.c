@@ -15,7 +15,7 @@ typedef struct {
 static weighted_run *runs;
 static int run_count;
 
-/* Of the many sizes around vectors and teams, every other row count each. */
+/* Takes every other row count of the many sizes around vectors and teams. */
 static int is_small(int index, const flp_weighted_case *c)
 {
     const flp_weighted_sum_problem *p = &c->problem.forward;

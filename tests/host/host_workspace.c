@@ -41,7 +41,7 @@ static void fill_with_garbage(const flp_workspace *workspace, int part)
     memset(flp_workspace_at(workspace, part), 0xff, (size_t)workspace->part[part].bytes);
 }
 
-/* Of memory that was laid out otherwise before, nothing has a life. */
+/* Nothing lives in memory that was laid out otherwise before. */
 static workspace_state *find_state(const flp_workspace *workspace, int step)
 {
     workspace_state *found = NULL;

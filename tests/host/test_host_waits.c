@@ -52,7 +52,7 @@ static int is_needed_somewhere(int place)
     return 0;
 }
 
-/* Of the waits that this case comes to. One line of the templates stands in many kernels: it is needed where it is in one of them. */
+/* The waits that this case comes to. One line of the templates stands in many kernels: it is needed where it is in one of them. */
 static void ignore_each(flp_context *context, const char *name, const uint64_t *calls_before)
 {
     char message[8192];

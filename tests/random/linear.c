@@ -251,7 +251,7 @@ static flp_status run_once(const run *r)
     return status == FLP_OK && p->operator == FLP_RANDOM_LINEAR_BACKWARD ? run_backward(r) : status;
 }
 
-/* Of bad targets an execution tells the number and the first row, once. */
+/* An execution tells the number of bad targets and the first one's row, once. */
 static int check_target_errors(const run *r)
 {
     int64_t count = -1, first = -1;

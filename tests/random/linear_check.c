@@ -68,7 +68,7 @@ static int check_argmax(const judge *j)
     return 1;
 }
 
-/* Of what is beyond fp32, and only there, something infinite may be told, or what follows from it. Where the exponential of what logp may be off by is
+/* Where a result is beyond fp32, and only there, it may be told as infinite, or what follows from that. Where the exponential of what logp may be off by is
  * beyond fp64, an infinite loss is none that fp32 can know of. */
 static int is_loss(const char *name, double got, double want, double error, int is_beyond)
 {

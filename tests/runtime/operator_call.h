@@ -22,7 +22,7 @@ typedef struct {
     size_t *workspace_bytes;
 } operator_call;
 
-/* Of the running test; its file's setup sets it. */
+/* The running test's; its file's setup sets it. */
 extern const operator_call *operator_call_current;
 
 /* The plan of the problem, and a workspace of exactly its bytes; the fake driver's calls and launches count from here on. */

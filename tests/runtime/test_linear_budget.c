@@ -23,7 +23,7 @@ static flp_linear_logp_backward_problem normal_of(flp_linear_logp_backward_probl
     return normal;
 }
 
-/* Of a backward alone, or behind a forward that leaves a stash where it can. */
+/* The budget of a backward alone, or behind a forward that leaves saved exponentials where it can. */
 static flp_linear_work work_of(const flp_linear_logp_backward_problem *normal, int with_forward)
 {
     flp_linear_logp_backward_problem problem = *normal;

@@ -116,7 +116,7 @@ typedef struct {
 #define PLAN_ROW(text, ...) { text, { __VA_ARGS__ }, 1, { { 0, 0, NUMBER, 0, 0 } } }
 #define WITHOUT(P, field, text, ...) { text, { __VA_ARGS__ }, 0, { IS(P, field, 0) } }
 
-/* Of both directions. */
+/* Checks both directions. */
 #define SHARED(X)                                                                                                                          \
     ROW("rows: got -1, wanted 0 .. ", IS(X, rows, -1)), ROW("rows: got 9223372036854775807", IS(X, rows, INT64_MAX)),                     \
     PLAN_ROW("rows: got 5, wanted 0 .. 4, the plan's rows", IS(X, rows, ROWS + 1)),                                                        \

@@ -210,7 +210,7 @@ static void modules_that_stay_are_told_of(void **state)
 static flp_kernel_store *store;
 static const char variant[] = "linear_logp_combine.bm8.sm_90a";
 
-/* Of the same kernel, whose lock file would be waited for. */
+/* Asks for the same kernel, whose lock file would be waited for. */
 static void prebuild_again(void *user_data, flp_log_level level, const char *message)
 {
     int compiled = 1;

@@ -189,7 +189,7 @@ static void a_role_that_an_operator_does_not_have_is_named(void **state)
     }
 }
 
-/* Of a forward that may leave a stash, one of the two kinds of tile is chosen. */
+/* For a forward that may leave saved exponentials, one of the two kinds of tile is chosen. */
 static void two_tiles_are_refused(void **state)
 {
     (void)state;

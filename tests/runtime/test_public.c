@@ -243,7 +243,7 @@ static void refuse_choice(const operator *o, const field *f, int value)
     assert_int_equal(FLP_BAD_ARGUMENT, o->run(context, &problem, &nothing));
 }
 
-/* Of every dtype, backend, layout and flag. None has a value above 5. */
+/* Values for every dtype, backend, layout and flag. None is above 5. */
 static void a_choice_out_of_its_range_is_named(void **state)
 {
     static const int values[] = { -1, 6, 77, 127, 128, 1 << 20, INT_MAX, INT_MIN };

@@ -31,7 +31,7 @@ static void inputs_parameters_and_statistics_are_told_apart(void **state)
     assert_true(result.derivative[FLP_TOKEN_LSE] == 0 && result.derivative[FLP_TOKEN_UNIFORM] == 0);
 }
 
-/* Of logp = a and lse = b. */
+/* A program of logp = a and lse = b. */
 static double apply(const char *operation, double a, double b)
 {
     char text[128];

@@ -118,7 +118,7 @@ exists() { # PATH from the top of the tree, or a program that the Makefile build
     esac
 }
 
-# Of a block that is not run: the programs, the files with a folder and the options of our own programs.
+# What a block that is not run names: programs, files with a folder and options of our own programs.
 missing_names() { # FILE
     sed -e 's/[[:space:]]#.*//' -e "s/['\"]//g" "$1" | grep -vE '^(export|[A-Za-z_]+=|#|$)' | while read -r command words; do
         case $command in

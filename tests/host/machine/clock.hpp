@@ -24,7 +24,7 @@ struct Clock {
     bool has(Epoch e) const { return seen[e.agent] >= e.clock; }
     bool has_fenced(Epoch e) const { return !fenced.empty() && fenced[e.agent] >= e.clock; }
     void fence() { copy(fenced, seen); }
-    // Of an agent that knows nothing yet, among `agents`. Keeps its memory.
+    // Starts an agent that knows nothing yet, among `agents`. Keeps its memory.
     void reset(size_t agents)
     {
         seen.assign(agents, 0);

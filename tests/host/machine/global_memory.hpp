@@ -68,7 +68,7 @@ private:
     Allocation &find(const Thread &thread, const void *at, size_t bytes, const char *verb);
     Allocation &find_allocation(const Thread &thread, const void *at, size_t bytes, const char *verb);
     void check_parts(const Thread &thread, const Allocation &in, const void *at, size_t bytes, const char *verb) const;
-    // Of an access, for reports too.
+    // What is known of an access, for reports too.
     struct Attempt {
         const Thread &thread;
         uintptr_t at;

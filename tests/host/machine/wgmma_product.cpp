@@ -41,7 +41,7 @@ struct Operand {
     std::vector<const unsigned char *> read();
 };
 
-// Of the 16-byte chunk that begins with the element (row, k).
+// The address of the 16-byte chunk that begins with the element (row, k).
 uint32_t Operand::address(int row, int k) const
 {
     const Descriptor &d = descriptor;
