@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/status.h"
-#include "cli/tensor_file.h"
+#include "cli/tensor_formats.h"
 
 typedef struct {
     const char *at, *end;
@@ -130,7 +130,7 @@ flp_status flp_npy_parse(const void *bytes, size_t count, flp_tensor *tensor)
         return flp_status_fail(FLP_BAD_ARGUMENT, "truncated: the header has %zu bytes and %zu follow", length, count - start);
     flp_status status = parse_header((cursor){(const char *)file + start, (const char *)file + start + length}, tensor);
     if (status != FLP_OK) return status;
-    status = flp_tensor_file_measure(tensor->dtype, tensor->rank, tensor->shape, &tensor->bytes);
+    status = flp_tensor_measure(tensor->dtype, tensor->rank, tensor->shape, &tensor->bytes);
     if (status != FLP_OK) return status;
     size_t held = count - start - length;
     if (tensor->bytes != held)

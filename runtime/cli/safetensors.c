@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/status.h"
 #include "base/text.h"
-#include "cli/tensor_file.h"
+#include "cli/tensor_formats.h"
 
 #define LARGEST_HEADER 100000000 /* the format's own limit */
 #define NAMES_IN_A_MESSAGE 8
@@ -135,7 +135,7 @@ static flp_status read_entry(const char *name, json_t *entry, flp_tensor *tensor
         if (!json_is_integer(extent)) return flp_status_fail(FLP_BAD_ARGUMENT, "header: the shape of '%s' holds something other than whole numbers", name);
         tensor->shape[i] = json_integer_value(extent);
     }
-    return flp_tensor_file_measure(tensor->dtype, tensor->rank, tensor->shape, &tensor->bytes);
+    return flp_tensor_measure(tensor->dtype, tensor->rank, tensor->shape, &tensor->bytes);
 }
 
 static flp_status locate(json_t *header, const char *wanted, const char *data, size_t data_bytes, flp_tensor *tensor)

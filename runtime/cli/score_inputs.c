@@ -14,11 +14,11 @@ static flp_status open_tensor(const char *option, const char *spec, int kind, in
     if (status != FLP_OK) return flp_status_prefix(status, "--%s", option);
     int is_integer = tensor->dtype == FLP_I32 || tensor->dtype == FLP_I64;
     if (is_integer != kind)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "--%s: got %s, wanted %s", option, flp_tensor_file_describe(tensor, shape, sizeof shape),
+        return flp_status_fail(FLP_BAD_ARGUMENT, "--%s: got %s, wanted %s", option, flp_tensor_describe(tensor, shape, sizeof shape),
                                kind == FLOATS ? "bf16, fp16 or fp32" : "int32 or int64");
     if (tensor->rank != rank)
         return flp_status_fail(FLP_BAD_ARGUMENT, "--%s: got %s, wanted %d dimension%s", option,
-                               flp_tensor_file_describe(tensor, shape, sizeof shape), rank, rank == 1 ? "" : "s");
+                               flp_tensor_describe(tensor, shape, sizeof shape), rank, rank == 1 ? "" : "s");
     return FLP_OK;
 }
 
@@ -59,8 +59,8 @@ static flp_status check_shapes(const flp_score_options *options, const flp_score
                                flp_dtype_name(hidden->dtype));
     if (columns < 1 || columns != hidden->shape[1])
         return flp_status_fail(FLP_BAD_ARGUMENT, "--weight: got %s in layout %s, which does not fit --hidden, %s",
-                               flp_tensor_file_describe(weight, shape, sizeof shape), options->layout == FLP_VOCAB_HIDDEN ? "vd" : "dv",
-                               flp_tensor_file_describe(hidden, other, sizeof other));
+                               flp_tensor_describe(weight, shape, sizeof shape), options->layout == FLP_VOCAB_HIDDEN ? "vd" : "dv",
+                               flp_tensor_describe(hidden, other, sizeof other));
     status = check_vocab(inputs, wanted_vocab, vocab);
     if (status == FLP_OK) status = check_rows(inputs);
     if (status != FLP_OK) return status;

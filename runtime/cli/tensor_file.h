@@ -1,43 +1,12 @@
 /* Tensors in files, memory-mapped: "file.npy", "file.safetensors:name", or "file.safetensors" where it holds one tensor.
- *
- * Nothing that a file says is believed before it has been compared with the file's size. Only C order and little endian. */
+ * Only C order and little endian. */
 #ifndef FLP_CLI_TENSOR_FILE_H
 #define FLP_CLI_TENSOR_FILE_H
-#include <stddef.h>
-#include <stdint.h>
-#include "cli/mapped_file.h"
-#include "fusedlogp.h"
-
-#define FLP_TENSOR_RANK 8
-
-typedef struct {
-    flp_dtype dtype;               /* FLP_BF16, FLP_F16, FLP_F32, FLP_I32 or FLP_I64 */
-    int rank;
-    int64_t shape[FLP_TENSOR_RANK];
-    const void *data;              /* aligned to an element; read-only */
-    size_t bytes;                  /* of data: the product of shape times the element */
-    flp_mapped_file file;
-    void *copy;                    /* NULL, or what data points to because the file holds it unaligned */
-} flp_tensor;
+#include "cli/tensor.h"
 
 /* Fills *tensor, which flp_tensor_file_close frees. spec: as above.
  * FLP_IO_FAILED: the file cannot be read. FLP_BAD_ARGUMENT: an unknown extension, no such tensor, or a malformed file; the
  * message starts with the file's name. */
 flp_status flp_tensor_file_open(const char *spec, flp_tensor *tensor);
 void flp_tensor_file_close(flp_tensor *tensor); /* a zeroed one is allowed */
-
-/* "bf16 [4096, 64]" into text; returns text. */
-const char *flp_tensor_file_describe(const flp_tensor *tensor, char *text, size_t bytes);
-
-/* The formats: bytes[count] is the whole file. They set dtype, rank, shape, bytes and the place of the data, and leave messages
- * without the file's name. name: NULL where the file must hold one tensor. */
-flp_status flp_npy_parse(const void *bytes, size_t count, flp_tensor *tensor);
-flp_status flp_safetensors_parse(const void *bytes, size_t count, const char *name, flp_tensor *tensor);
-
-/* Bytes of a shape's elements; FLP_BAD_ARGUMENT: a negative extent, or more than a size_t. */
-flp_status flp_tensor_file_measure(flp_dtype dtype, int rank, const int64_t *shape, size_t *bytes);
-
-#define FLP_NPY_HEADER_BYTES 128
-/* The header of a one-dimensional array, padded so that the data behind it is 64-byte aligned. dtype: FLP_F32 or FLP_I32. */
-void flp_npy_header(flp_dtype dtype, int64_t rows, char header[FLP_NPY_HEADER_BYTES]);
 #endif

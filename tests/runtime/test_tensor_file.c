@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli/tensor_file.h"
+#include "cli/tensor_formats.h"
 
 static char folder[] = "/tmp/test_tensor_file.XXXXXX";
 
@@ -68,7 +69,7 @@ static void an_npy_file_is_mapped(void **state)
     assert_int_equal(flp_tensor_file_open(path_of("x.npy"), &tensor), FLP_OK);
     assert_memory_equal(tensor.data, file.values, sizeof file.values);
     assert_null(tensor.copy);
-    assert_string_equal(flp_tensor_file_describe(&tensor, text, sizeof text), "f32 [3]");
+    assert_string_equal(flp_tensor_describe(&tensor, text, sizeof text), "f32 [3]");
     flp_tensor_file_close(&tensor);
     assert_null(tensor.file.bytes);
     unlink(path_of("x.npy"));
@@ -122,10 +123,10 @@ static void a_description_stays_inside_its_buffer(void **state)
     flp_tensor tensor = {.dtype = FLP_BF16, .rank = 3, .shape = {4096, 64, 1}};
     char text[64];
     (void)state;
-    assert_string_equal(flp_tensor_file_describe(&tensor, text, sizeof text), "bf16 [4096, 64, 1]");
+    assert_string_equal(flp_tensor_describe(&tensor, text, sizeof text), "bf16 [4096, 64, 1]");
     for (size_t bytes = 1; bytes < 19; bytes++) {
         memset(text, '#', sizeof text);
-        assert_int_equal(strlen(flp_tensor_file_describe(&tensor, text, bytes)), bytes - 1);
+        assert_int_equal(strlen(flp_tensor_describe(&tensor, text, bytes)), bytes - 1);
         assert_int_equal(text[bytes], '#');
     }
 }

@@ -28,11 +28,27 @@ done
 unknown=$(ls -d */ | grep -vxE '(base|cpu|cuda|jit|plan|ops|cli)/')
 check "runtime/ holds no other layer" "$unknown"
 
-# The check itself: it must see an include that points up.
+# FOLDER of objects: files whose functions call each other's in a circle, one circle a line.
+circles() {
+    find "$1" -name '*.o' ! -path '*/.libs/*' | while read -r object; do nm "$object" | sed "s|^|$object |"; done | awk '
+        NF == 4 && $3 ~ /^[TDBR]$/ { home[$4] = $1 }
+        NF == 3 && $2 == "U" { user[++uses] = $1; used[uses] = $3 }
+        END { for (i = 1; i <= uses; i++) if (used[i] in home && home[used[i]] != user[i]) print user[i], home[used[i]] }' |
+        tsort 2>&1 >"${TMPDIR:-/tmp}/order.$$" | sed 's/^tsort: //'
+    test -s "${TMPDIR:-/tmp}/order.$$" || echo "there are no objects in $1"
+    rm -f "${TMPDIR:-/tmp}/order.$$"
+}
+check "no files call each other in a circle" "$(circles "$top_builddir/runtime")"
+
+# The checks themselves: they must see an include that points up, and a circle.
 example=$(mktemp -d) || exit 1
 trap 'rm -rf "$example"' EXIT
 mkdir "$example/base"
 echo '#include "jit/kernel.h"' >"$example/base/wrong.c"
 seen=$(cd "$example" && upward base/wrong.c)
 check "an include that points up is seen" "$(test -n "$seen" || echo 'it was not')"
+echo 'void one(void); void other(void); void one(void) { other(); }' >"$example/one.c"
+echo 'void one(void); void other(void); void other(void) { one(); }' >"$example/other.c"
+(cd "$example" && cc -c one.c other.c)
+check "a circle is seen" "$(circles "$example" | grep -q loop || echo 'it was not')"
 finish
