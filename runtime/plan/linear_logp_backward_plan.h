@@ -23,12 +23,6 @@ typedef struct {
     flp_row_shares shares[];    /* [rows] */
 } flp_backward_cpu_workspace;
 
-/* Why derivatives can't come from a stash, which holds 2^(z2 - k) in bf16 and has one factor a row; NULL where they can. */
-const char *flp_linear_logp_backward_no_stash(const flp_linear_logp_backward_problem *normal);
-
-/* What the generator must know where they do: ":stash" or ":stash:direct"; else "". */
-const char *flp_linear_logp_backward_stash_hint(const flp_backward_chunks *chunks);
-
 /* For set_up: the forward is what the chunks were chosen for; then its splits are those of the work. FLP_INTERNAL. */
 flp_status flp_linear_logp_backward_check_forward(const flp_linear_logp_plan *forward, flp_linear_work *work);
 

@@ -80,3 +80,23 @@ int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows)
 {
     return larger(larger(chunks->columns, chunks->stash_columns), rows > chunks->borrowed_rows ? chunks->borrowed_columns : 0);
 }
+
+const char *flp_linear_logp_backward_no_stash(const flp_linear_logp_backward_problem *normal)
+{
+    if (normal->forward.dtype != FLP_BF16)
+        return "it takes bf16's range of exponents";
+    if (normal->forward.softcap != 0)
+        return "softcap's slope differs from logit to logit";
+    if (normal->g_entropy)
+        return "the entropy's derivative differs from logit to logit";
+    if (normal->grad_filter_eps > 0)
+        return "grad_filter_eps is compared with derivatives, which its numbers are not yet";
+    if (normal->forward.vocab > INT32_MAX - FLP_BACKWARD_COLUMNS) /* a whole number of tiles, in the kernels' int */
+        return "the vocabulary is too large";
+    return NULL;
+}
+
+const char *flp_linear_logp_backward_stash_hint(const flp_backward_chunks *chunks)
+{
+    return chunks->direct ? ":stash:direct" : chunks->stashes ? ":stash" : "";
+}

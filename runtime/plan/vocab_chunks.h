@@ -44,4 +44,10 @@ int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, 
 
 /* 1: rows that count, close together, have a place of their own; 0: in grad_hidden, until it is written. */
 int flp_vocab_chunks_keep_compact(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
+
+/* Why derivatives can't come from a stash, which holds 2^(z2 - k) in bf16 and has one factor a row; NULL where they can. */
+const char *flp_linear_logp_backward_no_stash(const flp_linear_logp_backward_problem *normal);
+
+/* What the generator must know where they do: ":stash" or ":stash:direct"; else "". */
+const char *flp_linear_logp_backward_stash_hint(const flp_backward_chunks *chunks);
 #endif
