@@ -390,16 +390,16 @@ enum { FLP_TOKEN_LOSS_NAME_BYTES = 32 };
  *     uniform[i] = -sum_v w[v] log(p[i][v]) / V
  *     l[i] = -(1 - label_smoothing) w[target[i]] logp[i] + label_smoothing uniform[i] + lse_square_scale lse[i]^2
  *
- * or what a token loss makes of these. Gradients as linear_logp_backward's, which says how they are rounded. On a GPU path the rows that count are
- * brought together first, without waiting for the device: ignored ones cost nothing, with gradients or without. */
+ * or what a token loss makes of these. Gradients as linear_logp_backward's, which says how they are rounded. On a GPU path the valid rows (neither
+ * ignored nor with a bad target) are packed first, without waiting for the device: the others cost nothing, with gradients or without. */
 typedef struct {
     flp_linear_logp_backward_problem backward; /* g_lse and g_entropy are 0. Without any gradient, the loss alone is computed, in a workspace of
-                                                  N x D elements for the rows that count beside linear_logp's scratch. Else
+                                                  N x D elements for the packed rows beside linear_logp's scratch. Else
                                                   memory_budget is that of the whole workspace, the forward's and the loss' included. On a GPU, with inputs in bf16 and without
                                                   softcap, label smoothing or a token loss of entropy or uniform, room for [N, V] in bf16 and 4 KiB a row (or for
                                                   an eighth of V or more beside the default) saves computing these logits twice; so does,
                                                   where grad_weight is f32 and accumulated (and grad_bias so too or none), room for 512 rows or
-                                                  more: then the rows that count go through in chunks (beside that they take N x D
+                                                  more: then the valid rows go through in chunks (beside that they take N x D
                                                   elements, unless grad_hidden is in hidden's dtype and not accumulated). The values change
                                                   within their rounding. */
     flp_reduction reduction;

@@ -24,7 +24,7 @@ typedef struct {
     float *memory; /* behind all that follows, but for what the caller has given */
     float *logp, *lse, *entropy, *uniform;          /* [N] */
     float *g_logp, *g_lse, *g_entropy, *g_sum;      /* [N] */
-    flp_row_shares *shares;                         /* [N]: of rows that count */
+    flp_row_shares *shares;                         /* [N]: of valid rows */
     float *class_weights;                           /* [V]; NULL: 1 */
     double class_weight_mean;                       /* sum_v w[v] / V */
 } job;
@@ -98,11 +98,10 @@ static flp_status run_backward(const job *work)
 
 /* ---- losses ---- */
 
-/* 1: row i counts, and *target is in the vocabulary. */
-static int counts(const job *work, int64_t i, int64_t *target)
+static flp_row_kind kind_of(const job *work, int64_t i, int64_t *target)
 {
     *target = flp_row_target(work->forward, &work->inputs, i);
-    return !flp_row_is_ignored(&work->inputs, *target) && flp_row_in_vocabulary(work->forward, *target);
+    return flp_row_kind_of(work->forward, &work->inputs, *target);
 }
 
 static double token_weight(const job *work, int64_t i)
@@ -122,7 +121,7 @@ static double reduction_factor(const job *work)
     int64_t target;
     if (work->problem->reduction != FLP_REDUCE_MEAN) return 1;
     for (int64_t i = 0; i < work->args->rows; i++)
-        if (counts(work, i, &target)) divisor += token_weight(work, i) * class_weight(work, target);
+        if (kind_of(work, i, &target) == FLP_ROW_VALID) divisor += token_weight(work, i) * class_weight(work, target);
     return divisor == 0 ? 0 : 1 / divisor;
 }
 
@@ -149,7 +148,8 @@ static double row_loss(const job *work, int64_t i, double factor)
     flp_token_row row = {.statistic = {0}};
     flp_token_result result;
     int64_t target;
-    if (!counts(work, i, &target)) return flp_row_is_ignored(&work->inputs, target) ? 0 : NAN;
+    flp_row_kind kind = kind_of(work, i, &target);
+    if (kind != FLP_ROW_VALID) return kind == FLP_ROW_IGNORED ? 0 : NAN;
     row.statistic[FLP_TOKEN_LOGP] = work->shares[i].logp;
     row.statistic[FLP_TOKEN_LSE] = work->shares[i].lse;
     row.statistic[FLP_TOKEN_CLASS_WEIGHT] = class_weight(work, target);

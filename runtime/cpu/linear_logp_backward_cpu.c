@@ -85,15 +85,10 @@ static void collect_rows(flp_backward_job *job, int64_t *bad_count, int64_t *bad
 {
     for (int64_t row = 0; row < job->args->rows; row++) {
         int64_t target = flp_row_target(&job->problem->forward, &job->inputs, row);
-        int ignored = flp_row_is_ignored(&job->inputs, target);
-        if (!ignored && flp_row_in_vocabulary(&job->problem->forward, target)) {
-            job->row[job->rows++] = row;
-            continue;
-        }
-        clear_row(job, row);
-        if (ignored) continue;
-        if (bad_count != NULL) ++*bad_count;
-        if (bad_first != NULL && (*bad_first < 0 || row < *bad_first)) *bad_first = row;
+        flp_row_kind kind = flp_row_kind_of(&job->problem->forward, &job->inputs, target);
+        if (kind == FLP_ROW_VALID) job->row[job->rows++] = row;
+        else clear_row(job, row);
+        if (kind == FLP_ROW_BAD) flp_row_count_bad(row, bad_count, bad_first);
     }
 }
 

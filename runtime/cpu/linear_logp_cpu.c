@@ -60,16 +60,10 @@ static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t
     work->rows = 0;
     for (; next < args->rows && work->rows < GROUP_ROWS; next++) {
         int64_t target = flp_row_target(work->problem, &work->inputs, next);
-        int wanted = always;
-        if (flp_row_is_ignored(&work->inputs, target)) {
-            args->logp[next] = 0;
-        } else if (flp_row_in_vocabulary(work->problem, target)) {
-            wanted = 1;
-        } else {
-            args->logp[next] = NAN;
-            if (bad_count != NULL) ++*bad_count;
-            if (bad_first != NULL && (*bad_first < 0 || next < *bad_first)) *bad_first = next;
-        }
+        flp_row_kind kind = flp_row_kind_of(work->problem, &work->inputs, target);
+        int wanted = always || kind == FLP_ROW_VALID;
+        if (kind != FLP_ROW_VALID) args->logp[next] = kind == FLP_ROW_IGNORED ? 0 : NAN;
+        if (kind == FLP_ROW_BAD) flp_row_count_bad(next, bad_count, bad_first);
         if (!wanted && blanks && args->lse != NULL) args->lse[next] = 0;
         if (!wanted && blanks && args->entropy != NULL) args->entropy[next] = 0;
         if (!wanted) continue;
@@ -81,7 +75,7 @@ static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t
 
 static int has_target(const job *work, int slot)
 {
-    return !flp_row_is_ignored(&work->inputs, work->target[slot]) && flp_row_in_vocabulary(work->problem, work->target[slot]);
+    return flp_row_kind_of(work->problem, &work->inputs, work->target[slot]) == FLP_ROW_VALID;
 }
 
 static void gather_set(void *data, int64_t set, int thread)

@@ -11,14 +11,16 @@ int64_t flp_row_target(const flp_linear_logp_problem *problem, const flp_row_inp
     return ((const int64_t *)inputs->target)[row];
 }
 
-int flp_row_is_ignored(const flp_row_inputs *inputs, int64_t target)
+flp_row_kind flp_row_kind_of(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t target)
 {
-    return inputs->ignores && target == inputs->ignore_index;
+    if (inputs->ignores && target == inputs->ignore_index) return FLP_ROW_IGNORED;
+    return target >= 0 && target < problem->vocab ? FLP_ROW_VALID : FLP_ROW_BAD;
 }
 
-int flp_row_in_vocabulary(const flp_linear_logp_problem *problem, int64_t target)
+void flp_row_count_bad(int64_t row, int64_t *bad_count, int64_t *bad_first)
 {
-    return target >= 0 && target < problem->vocab;
+    if (bad_count != NULL) ++*bad_count;
+    if (bad_first != NULL && (*bad_first < 0 || row < *bad_first)) *bad_first = row;
 }
 
 double flp_row_temperature(const flp_row_inputs *inputs, int64_t row)

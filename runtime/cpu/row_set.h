@@ -14,8 +14,13 @@ typedef struct {
 } flp_row_inputs;
 
 int64_t flp_row_target(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t row);
-int flp_row_is_ignored(const flp_row_inputs *inputs, int64_t target);
-int flp_row_in_vocabulary(const flp_linear_logp_problem *problem, int64_t target);
+
+/* What a row's target makes of it: only a valid row has a part in what follows. */
+typedef enum { FLP_ROW_VALID, FLP_ROW_IGNORED, FLP_ROW_BAD } flp_row_kind;
+flp_row_kind flp_row_kind_of(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t target);
+/* Either may be NULL. A negative *bad_first stands for none yet. */
+void flp_row_count_bad(int64_t row, int64_t *bad_count, int64_t *bad_first);
+
 double flp_row_temperature(const flp_row_inputs *inputs, int64_t row);
 
 /* set [D][16]: hidden of the count <= 16 rows row[0], row[1] ..., then zeros. */

@@ -8,9 +8,9 @@
 #include "ops/arguments.h"
 #include "ops/call.h"
 #include "ops/linear_cross_entropy_args.h"
-#include "params/token_loss.h"
 #include "ops/linear_logp_backward_launch.h"
-#include "ops/linear_logp_launch.h"
+#include "ops/packed_rows.h"
+#include "params/token_loss.h"
 #include "plan/linear_cross_entropy_plan.h"
 #include "plan/linear_cross_entropy_problem.h"
 
@@ -20,7 +20,8 @@ typedef struct {
     const flp_cross_entropy_call *call;
     const flp_linear_cross_entropy_args *args;
     const flp_workspace *workspace;
-    flp_linear_logp_backward_args shared; /* args' */
+    flp_linear_logp_backward_args backward_args;
+    flp_packed_call packed;
     flp_stash stash;
     float *logp, *lse, *entropy; /* the caller's, or in the workspace */
 } execution;
@@ -35,26 +36,41 @@ static int sums_logits(const execution *run)
     return run->plan->program.uses[FLP_TOKEN_UNIFORM];
 }
 
-static execution begin(const flp_plan *common, const flp_cross_entropy_call *call, const flp_workspace *workspace)
+/* What the backward takes of the forward and of the losses. */
+static flp_linear_logp_backward_args backward_args(const execution *run)
+{
+    flp_linear_logp_backward_args args = flp_linear_cross_entropy_args_shared(run->args);
+
+    args.lse = run->lse;
+    args.g_logp = inside(run, FLP_PART_G_LOGP);
+    args.g_lse = inside(run, FLP_PART_G_LSE);
+    if (run->plan->backward.problem.g_entropy) {
+        args.entropy = run->entropy;
+        args.g_entropy = inside(run, FLP_PART_G_ENTROPY);
+    }
+    return args;
+}
+
+static void begin(const flp_plan *common, const flp_cross_entropy_call *call, const flp_workspace *workspace, execution *run)
 {
     const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
     const flp_linear_cross_entropy_args *args = call->args;
-    execution run = { .plan = plan, .call = call, .args = args, .workspace = workspace,
-                      .shared = flp_linear_cross_entropy_args_shared(args) };
 
-    run.stash = flp_linear_logp_backward_stash(&plan->backward.common, args->rows, workspace);
-    run.logp = args->logp ? args->logp : inside(&run, FLP_PART_LOGP);
-    run.lse = args->lse ? args->lse : inside(&run, FLP_PART_LSE);
-    run.entropy = args->entropy ? args->entropy : plan->program.uses[FLP_TOKEN_ENTROPY] ? inside(&run, FLP_PART_ENTROPY) : NULL;
-    return run;
+    *run = (execution){ .plan = plan, .call = call, .args = args, .workspace = workspace };
+    run->logp = args->logp ? args->logp : inside(run, FLP_PART_LOGP);
+    run->lse = args->lse ? args->lse : inside(run, FLP_PART_LSE);
+    run->entropy = args->entropy ? args->entropy : plan->program.uses[FLP_TOKEN_ENTROPY] ? inside(run, FLP_PART_ENTROPY) : NULL;
+    run->backward_args = backward_args(run);
+    run->packed = (flp_packed_call){ &plan->backward, &run->backward_args, workspace };
+    run->stash = flp_linear_logp_backward_stash(&run->packed);
 }
 
-/* ---- the forward, of the rows that count alone ---- */
+/* ---- the forward, of the valid rows alone ---- */
 
 typedef flp_status forward_launch(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                   const flp_workspace *workspace);
 
-static flp_status launch_forward(const execution *run, const flp_compact_rows *rows, forward_launch *launch)
+static flp_status launch_forward(const execution *run, const flp_packed_rows *rows, forward_launch *launch)
 {
     const flp_linear_cross_entropy_args *args = run->args;
     const flp_linear_logp_args forward = {
@@ -63,7 +79,7 @@ static flp_status launch_forward(const execution *run, const flp_compact_rows *r
         .logp = run->logp, .lse = run->lse, .entropy = run->entropy, .stream = args->stream, .flags = args->flags,
     };
     const flp_linear_logp_launch_more more = {
-        .class_weights = args->class_weights, .logit_sum = inside(run, FLP_PART_LOGIT_SUM), .compact = rows,
+        .class_weights = args->class_weights, .logit_sum = inside(run, FLP_PART_LOGIT_SUM), .rows = rows,
         .stash = run->plan->backward.work.chunks.stashes ? &run->stash : NULL, .blanks_others = rows->first == 0,
     };
 
@@ -73,16 +89,15 @@ static flp_status launch_forward(const execution *run, const flp_compact_rows *r
 /* What is done for the rows of all chunks at once. */
 static flp_status prepare(const execution *run)
 {
-    const flp_plan *backward = &run->plan->backward.common;
-    const flp_compact_rows all = flp_linear_logp_backward_all_rows(backward, &run->shared, run->workspace);
-    flp_status status = flp_linear_logp_backward_launch_rows(backward, &run->shared, run->workspace);
+    const flp_packed_rows all = flp_packed_rows_all(&run->packed);
+    flp_status status = flp_linear_logp_backward_launch_rows(&run->packed);
 
     return status == FLP_OK && run->plan->backward.work.chunks.stashes ? launch_forward(run, &all, flp_linear_logp_launch_offsets) : status;
 }
 
 /* ---- the rows' losses ---- */
 
-static flp_status run_losses(const execution *run, const flp_compact_rows *rows)
+static flp_status run_losses(const execution *run, const flp_packed_rows *rows)
 {
     const flp_linear_cross_entropy_args *args = run->args;
     const flp_linear_cross_entropy_problem *problem = &run->plan->problem;
@@ -114,26 +129,17 @@ static flp_status run_losses(const execution *run, const flp_compact_rows *rows)
 
 static flp_status run_backward(const execution *run, int64_t first)
 {
-    const flp_linear_logp_backward_plan *plan = &run->plan->backward;
-    flp_linear_logp_backward_args backward = run->shared;
     const flp_backward_launch_more more = {
         .class_weights = run->args->class_weights,
         .g_sum = run->plan->program.derivative[FLP_TOKEN_UNIFORM] >= 0 ? inside(run, FLP_PART_G_SUM) : NULL,
     };
 
-    backward.lse = run->lse;
-    backward.g_logp = inside(run, FLP_PART_G_LOGP);
-    backward.g_lse = inside(run, FLP_PART_G_LSE);
-    if (plan->problem.g_entropy) {
-        backward.entropy = run->entropy;
-        backward.g_entropy = inside(run, FLP_PART_G_ENTROPY);
-    }
-    return flp_linear_logp_backward_launch_chunk(&plan->common, &backward, &more, first, run->workspace);
+    return flp_linear_logp_backward_launch_chunk(&run->packed, &more, first);
 }
 
 static flp_status run_chunk(const execution *run, int64_t first)
 {
-    const flp_compact_rows rows = flp_linear_logp_backward_rows_from(&run->plan->backward.common, &run->shared, first, run->workspace);
+    const flp_packed_rows rows = flp_packed_rows_chunk(&run->packed, first);
     flp_status status = FLP_OK;
 
     if (run->args->rows > 0)
@@ -148,14 +154,17 @@ static flp_status run_chunk(const execution *run, int64_t first)
 /* Without rows, too, there is one chunk, which writes zeros. */
 flp_status flp_linear_cross_entropy_launch(const flp_plan *common, const void *call, const flp_workspace *workspace)
 {
-    const execution run = begin(common, call, workspace);
-    const int64_t rows = run.args->rows, chunk = flp_linear_work_chunk_rows(&run.plan->backward.work, rows);
-    flp_status status = rows > 0 ? prepare(&run) : FLP_OK;
+    const flp_linear_work *work = &flp_linear_cross_entropy_plan_of(common)->backward.work;
+    const int64_t rows = ((const flp_cross_entropy_call *)call)->args->rows, chunk = flp_linear_work_chunk_rows(work, rows);
+    execution run;
+    flp_status status;
     int64_t first = 0;
 
+    begin(common, call, workspace, &run);
+    status = rows > 0 ? prepare(&run) : FLP_OK;
     do {
         status = status == FLP_OK ? run_chunk(&run, first) : status;
         first += chunk;
     } while (status == FLP_OK && first < rows);
-    return status == FLP_OK ? flp_linear_logp_backward_launch_end(&run.plan->backward.common, &run.shared, run.workspace) : status;
+    return status == FLP_OK ? flp_linear_logp_backward_launch_end(&run.packed) : status;
 }

@@ -9,7 +9,6 @@
 #include "ops/call.h"
 #include "ops/linear_logp_args.h"
 #include "ops/linear_logp_backward_launch.h"
-#include "ops/linear_logp_backward_mark.h"
 #include "plan/linear_logp_backward_plan.h"
 
 #define AT(argument) offsetof(flp_linear_logp_backward_args, argument)
@@ -46,7 +45,7 @@ static void leave_mark(const flp_plan *plan, const flp_linear_logp_args *args)
     const flp_linear_logp_backward_args shared = { .rows = args->rows, .ignore_index = args->ignore_index, .temperature = args->temperature,
                                                    .row_temperature = args->row_temperature, .flags = args->flags };
 
-    ((flp_backward_cpu_workspace *)args->workspace)->counts.mark = flp_backward_mark(plan, &shared);
+    ((flp_backward_cpu_workspace *)args->workspace)->counts.mark = flp_packed_rows_mark(plan, &shared);
 }
 
 /* A target that the forward had no part for and the backward has is NaN, as on other paths. */
@@ -133,7 +132,7 @@ static flp_status take_mark(const flp_plan *plan, const flp_linear_logp_backward
 {
     flp_backward_counts *counts = &((flp_backward_cpu_workspace *)args->workspace)->counts;
 
-    if (counts->mark != flp_backward_mark(plan, args))
+    if (counts->mark != flp_packed_rows_mark(plan, args))
         return flp_status_fail(FLP_BAD_ARGUMENT, "workspace: got one without the mark of this plan's forward, of %" PRId64 " rows with this "
                                "temperature and ignore_index, that no backward has taken yet: run the forward, once for each backward", args->rows);
     counts->mark = 0;

@@ -22,14 +22,14 @@ typedef struct {
 
 /* ---- matrices ---- */
 
-static flp_matrix compact_matrix(const flp_backward_execution *run)
+static flp_matrix packed_matrix(const flp_backward_execution *run)
 {
-    return (flp_matrix){ run->compact, run->forward->dtype, run->args->rows, run->forward->hidden, run->compact_stride };
+    return (flp_matrix){ run->rows.hidden, run->forward->dtype, run->rows.rows, run->forward->hidden, run->rows.stride };
 }
 
 static flp_matrix dlogit_matrix(const flp_backward_execution *run, const chunk *part)
 {
-    return (flp_matrix){ part->dlogit, run->forward->dtype, run->args->rows, part->columns, part->stride };
+    return (flp_matrix){ part->dlogit, run->forward->dtype, run->rows.rows, part->columns, part->stride };
 }
 
 /* The part of weight, or of grad_weight, that belongs to the vocabulary entries from first on. */
@@ -45,7 +45,7 @@ static flp_matrix chunk_of(const flp_backward_execution *run, const void *data, 
 /* Where the gradient filter keeps book, or NULL. */
 static uint32_t *kept_bits(const flp_backward_execution *run)
 {
-    return run->plan->filter ? flp_backward_at(run, FLP_PART_KEPT) : NULL;
+    return run->call.plan->filter ? flp_backward_at(run, FLP_PART_KEPT) : NULL;
 }
 
 /* The kernel before reads what this one reads, and waited for it. Behind a stash without grad_hidden's product the rows are still being gathered. */
@@ -53,7 +53,7 @@ static int follows_product(const flp_backward_execution *run, const chunk *part)
 {
     const int is_first = part->first == run->chunks->stash_columns;
 
-    return !run->plan->filter && (!is_first || (run->row_factor && run->plan->hidden_product));
+    return !run->call.plan->filter && (!is_first || (run->row_factor && run->call.plan->hidden_product));
 }
 
 static flp_status compute_dlogit(const flp_backward_execution *run, const chunk *part)
@@ -61,24 +61,24 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
     const flp_linear_logp_problem *forward = run->forward;
     const int transposed = forward->weight_layout == FLP_HIDDEN_VOCAB;
     flp_logit_gradients_params params = {
-        .hidden = run->compact, .weight = run->args->weight, .bias = run->args->bias, .out = part->dlogit,
-        .hidden_stride = run->compact_stride, .weight_stride = forward->weight_stride, .out_stride = part->stride,
-        .gradient = flp_backward_at(run, FLP_PART_GRADIENT), .row_count = run->count, .class_weights = run->more->class_weights,
-        .rows = (int32_t)run->args->rows, .vocab = (int32_t)forward->vocab, .first_column = (int32_t)part->first, .columns = (int32_t)part->columns,
-        .filter = (float)run->problem->grad_filter_eps, .factor = run->factor, .kept = kept_bits(run), .kept_words = (int32_t)flp_linear_work_kept_words(&run->plan->work),
+        .hidden = run->rows.hidden, .weight = run->call.args->weight, .bias = run->call.args->bias, .out = part->dlogit,
+        .hidden_stride = run->rows.stride, .weight_stride = forward->weight_stride, .out_stride = part->stride,
+        .gradient = flp_backward_at(run, FLP_PART_GRADIENT), .row_count = run->rows.count, .class_weights = run->more->class_weights,
+        .rows = (int32_t)run->rows.rows, .vocab = (int32_t)forward->vocab, .first_column = (int32_t)part->first, .columns = (int32_t)part->columns,
+        .filter = (float)run->problem->grad_filter_eps, .factor = run->factor, .kept = kept_bits(run), .kept_words = (int32_t)flp_linear_work_kept_words(&run->call.plan->work),
         .waits_late = follows_product(run, part), .targets = flp_backward_at(run, FLP_PART_TARGETS),
         .softcap = (float)forward->softcap, .inverse_softcap = forward->softcap == 0 ? 0 : (float)(1 / forward->softcap),
     };
     const flp_tile_launch launch = {
-        .left = compact_matrix(run),
-        .right = { run->args->weight, forward->dtype, transposed ? forward->hidden : forward->vocab,
+        .left = packed_matrix(run),
+        .right = { run->call.args->weight, forward->dtype, transposed ? forward->hidden : forward->vocab,
                    transposed ? forward->vocab : forward->hidden, forward->weight_stride },
-        .out = dlogit_matrix(run, part), .rows = run->args->rows, .columns = part->columns,
+        .out = dlogit_matrix(run, part), .rows = run->rows.rows, .columns = part->columns,
         .row_bytes = forward->hidden * flp_dtype_bytes(forward->dtype), .params = &params, .group = &params.group,
     };
 
-    flp_workspace_begin_step(run->workspace, FLP_STEP_LOGITS);
-    return flp_tile_launch_run(&run->plan->common, run->plan->logits, &launch, run->args->stream);
+    flp_workspace_begin_step(run->call.workspace, FLP_STEP_LOGITS);
+    return flp_tile_launch_run(&run->call.plan->common, run->call.plan->logits, &launch, run->call.args->stream);
 }
 
 static flp_status run_product(const flp_backward_execution *run, flp_linear_step step, const flp_kernel *kernel, flp_tile_launch *launch,
@@ -93,14 +93,14 @@ static flp_status run_product(const flp_backward_execution *run, flp_linear_step
     params->factor = run->inverse_factor;
     params->targets = flp_backward_at(run, FLP_PART_TARGETS);
     params->kept = kept_bits(run);
-    params->kept_words = (int32_t)flp_linear_work_kept_words(&run->plan->work);
+    params->kept_words = (int32_t)flp_linear_work_kept_words(&run->call.plan->work);
     params->rows = (int32_t)launch->rows;
     params->columns = (int32_t)launch->columns;
     launch->row_bytes = PRODUCT_ROW_BYTES;
     launch->params = params;
     launch->group = &params->group;
-    flp_workspace_begin_step(run->workspace, step);
-    return flp_tile_launch_run(&run->plan->common, kernel, launch, run->args->stream);
+    flp_workspace_begin_step(run->call.workspace, step);
+    return flp_tile_launch_run(&run->call.plan->common, kernel, launch, run->call.args->stream);
 }
 
 /* sums += dlogit . weight. What it reads was there before the product of grad_weight began. Or grad_hidden = that of the whole vocabulary, in
@@ -108,66 +108,66 @@ static flp_status run_product(const flp_backward_execution *run, flp_linear_step
 static flp_status add_to_sums(const flp_backward_execution *run, const chunk *part)
 {
     const flp_linear_logp_problem *forward = run->forward;
-    const flp_matrix sums = { flp_backward_at(run, FLP_PART_SUMS), FLP_F32, run->args->rows, forward->hidden, forward->hidden };
-    flp_matrix_product_params params = { .row_count = run->count, .inner = (int32_t)part->columns,
-                                         .waits_late = run->plan->weight_product ? part->waits_late : 0, .row_factor = part->row_factor,
-                                         .others = run->args->weight, .others_stride = forward->weight_stride,
+    const flp_matrix sums = { flp_backward_at(run, FLP_PART_SUMS), FLP_F32, run->rows.rows, forward->hidden, forward->hidden };
+    flp_matrix_product_params params = { .row_count = run->rows.count, .inner = (int32_t)part->columns,
+                                         .waits_late = run->call.plan->weight_product ? part->waits_late : 0, .row_factor = part->row_factor,
+                                         .others = run->call.args->weight, .others_stride = forward->weight_stride,
                                          .kept_along = FLP_KEPT_ROWS_ALONG_ROWS };
     flp_tile_launch launch = {
         .left = dlogit_matrix(run, part),
-        .right = chunk_of(run, run->args->weight, forward->dtype, forward->weight_stride, part->first, part->columns),
-        .out = flp_backward_is_direct(run) ? compact_matrix(run) : sums,
-        .rows = run->args->rows, .columns = forward->hidden,
+        .right = chunk_of(run, run->call.args->weight, forward->dtype, forward->weight_stride, part->first, part->columns),
+        .out = flp_backward_is_direct(run) ? packed_matrix(run) : sums,
+        .rows = run->rows.rows, .columns = forward->hidden,
     };
 
-    return run_product(run, part->row_factor ? FLP_STEP_STASH_HIDDEN : FLP_STEP_HIDDEN, run->plan->hidden_product, &launch, &params);
+    return run_product(run, part->row_factor ? FLP_STEP_STASH_HIDDEN : FLP_STEP_HIDDEN, run->call.plan->hidden_product, &launch, &params);
 }
 
 /* grad_weight (+)= dlogit^T . hidden, or the transpose of it where the weight is [D, V]. */
 static flp_status write_grad_weight(const flp_backward_execution *run, const chunk *part)
 {
     const int transposed = run->forward->weight_layout == FLP_HIDDEN_VOCAB;
-    const flp_matrix dlogit = dlogit_matrix(run, part), rows = compact_matrix(run);
-    flp_matrix_product_params params = { .inner_count = run->count, .inner = (int32_t)run->args->rows,
-                                         .terms = flp_backward_at(run, FLP_PART_TERMS), .others = run->args->hidden,
+    const flp_matrix dlogit = dlogit_matrix(run, part), rows = packed_matrix(run);
+    flp_matrix_product_params params = { .inner_count = run->rows.count, .inner = (int32_t)run->rows.rows,
+                                         .terms = flp_backward_at(run, FLP_PART_TERMS), .others = run->call.args->hidden,
                                          .others_stride = run->forward->hidden_stride, .first_target = (int32_t)part->first,
                                          .kept_along = transposed ? FLP_KEPT_COLUMNS_ALONG_COLUMNS : FLP_KEPT_ROWS_ALONG_COLUMNS };
     flp_tile_launch launch = {
         .left = transposed ? rows : dlogit, .right = transposed ? dlogit : rows,
-        .out = chunk_of(run, run->args->grad_weight, run->problem->grad_weight, run->problem->grad_weight_stride, part->first, part->columns),
+        .out = chunk_of(run, run->call.args->grad_weight, run->problem->grad_weight, run->problem->grad_weight_stride, part->first, part->columns),
         .rows = transposed ? run->forward->hidden : part->columns, .columns = transposed ? part->columns : run->forward->hidden,
     };
 
-    return run_product(run, part->row_factor ? FLP_STEP_STASH_WEIGHT : FLP_STEP_WEIGHT, run->plan->weight_product, &launch, &params);
+    return run_product(run, part->row_factor ? FLP_STEP_STASH_WEIGHT : FLP_STEP_WEIGHT, run->call.plan->weight_product, &launch, &params);
 }
 
 static flp_status write_grad_bias(const flp_backward_execution *run, const chunk *part)
 {
     flp_backward_bias_params params = {
         .gradients = part->dlogit,
-        .out = (void *)(uintptr_t)flp_arguments_advance(run->args->grad_bias, part->first, run->problem->grad_bias),
-        .stride = part->stride, .row_count = run->count, .factor = run->inverse_factor,
-        .rows = (int32_t)run->args->rows, .columns = (int32_t)part->columns, .row_factor = part->row_factor,
+        .out = (void *)(uintptr_t)flp_arguments_advance(run->call.args->grad_bias, part->first, run->problem->grad_bias),
+        .stride = part->stride, .row_count = run->rows.count, .factor = run->inverse_factor,
+        .rows = (int32_t)run->rows.rows, .columns = (int32_t)part->columns, .row_factor = part->row_factor,
         .targets = flp_backward_at(run, FLP_PART_TARGETS), .first_column = (int32_t)part->first,
     };
     void *parameters[] = { &params };
     const unsigned blocks = (unsigned)((part->columns + FLP_BIAS_COLUMNS - 1) / FLP_BIAS_COLUMNS);
 
-    flp_workspace_begin_step(run->workspace, part->row_factor ? FLP_STEP_STASH_BIAS : FLP_STEP_BIAS);
-    return flp_call_launch(run->plan->bias, blocks, run->args->stream, parameters);
+    flp_workspace_begin_step(run->call.workspace, part->row_factor ? FLP_STEP_STASH_BIAS : FLP_STEP_BIAS);
+    return flp_call_launch(run->call.plan->bias, blocks, run->call.args->stream, parameters);
 }
 
 /* What does not read grad_hidden's sums. */
 static flp_status run_weight_products(const flp_backward_execution *run, const chunk *part)
 {
-    flp_status status = run->plan->bias ? write_grad_bias(run, part) : FLP_OK;
+    flp_status status = run->call.plan->bias ? write_grad_bias(run, part) : FLP_OK;
 
-    return status == FLP_OK && run->plan->weight_product ? write_grad_weight(run, part) : status;
+    return status == FLP_OK && run->call.plan->weight_product ? write_grad_weight(run, part) : status;
 }
 
 static flp_status run_hidden_product(const flp_backward_execution *run, const chunk *part)
 {
-    return run->plan->hidden_product && run->args->rows > 0 ? add_to_sums(run, part) : FLP_OK;
+    return run->call.plan->hidden_product && run->rows.rows > 0 ? add_to_sums(run, part) : FLP_OK;
 }
 
 /* The first chunk, whose terms the forward has left. grad_weight's product takes the rows by their factors; what follows needs them as they
@@ -177,11 +177,11 @@ static flp_status run_stash(const flp_backward_execution *run)
     const int64_t vocab = run->forward->vocab, stride = run->chunks->stash_columns;
     const chunk part = { 0, stride < vocab ? stride : vocab, flp_backward_at(run, FLP_PART_DLOGIT), stride, run->row_factor,
                          flp_backward_is_direct(run) ? FLP_WRITES_WHAT_WAS_READ : 0 };
-    flp_status status = run->args->rows > 0 && run->plan->weight_product ? flp_backward_scale_rows(run) : FLP_OK;
+    flp_status status = run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run) : FLP_OK;
 
     if (status == FLP_OK)
         status = run_weight_products(run, &part);
-    if (status == FLP_OK && run->args->rows > 0 && !flp_backward_is_direct(run))
+    if (status == FLP_OK && run->rows.rows > 0 && !flp_backward_is_direct(run))
         status = flp_backward_gather_rows(run, FLP_STEP_UNSCALE_ROWS, 1);
     return status == FLP_OK ? run_hidden_product(run, &part) : status;
 }
@@ -189,40 +189,40 @@ static flp_status run_stash(const flp_backward_execution *run)
 /* Clears the filter's bits; columns: of the chunk whose bits they were, 0 before the first. */
 static flp_status count_kept(const flp_backward_execution *run, int64_t columns)
 {
-    const int64_t row_blocks = (run->args->rows + 255) / 256 * 4;
+    const int64_t row_blocks = (run->rows.rows + 255) / 256 * 4;
     flp_backward_filter_params params = {
-        .kept = kept_bits(run), .statistics = (flp_tally *)(uintptr_t)run->plan->statistics, .row_count = run->count,
-        .words = (int32_t)(row_blocks * flp_linear_work_kept_words(&run->plan->work)), .rows = (int32_t)run->args->rows, .columns = (int32_t)columns,
+        .kept = kept_bits(run), .statistics = (flp_tally *)(uintptr_t)run->call.plan->statistics, .row_count = run->rows.count,
+        .words = (int32_t)(row_blocks * flp_linear_work_kept_words(&run->call.plan->work)), .rows = (int32_t)run->rows.rows, .columns = (int32_t)columns,
     };
     void *parameters[] = { &params };
 
-    flp_workspace_begin_step(run->workspace, columns == 0 ? FLP_STEP_CLEAR_FILTER : FLP_STEP_COUNT_FILTER);
-    return flp_call_launch(run->plan->filter, 1, run->args->stream, parameters);
+    flp_workspace_begin_step(run->call.workspace, columns == 0 ? FLP_STEP_CLEAR_FILTER : FLP_STEP_COUNT_FILTER);
+    return flp_call_launch(run->call.plan->filter, 1, run->call.args->stream, parameters);
 }
 
 /* In grad_weight, behind what this chunk writes of it, or in the workspace. */
 static char *place_dlogit(const flp_backward_execution *run, const flp_vocab_chunk *size)
 {
-    return size->borrowed >= 0 ? (char *)run->args->grad_weight + size->borrowed : flp_backward_at(run, FLP_PART_DLOGIT);
+    return size->borrowed >= 0 ? (char *)run->call.args->grad_weight + size->borrowed : flp_backward_at(run, FLP_PART_DLOGIT);
 }
 
 static flp_status run_chunk(const flp_backward_execution *run, int64_t first, const flp_vocab_chunk *size)
 {
     const int64_t stride = (size->columns + FLP_BACKWARD_COLUMNS - 1) / FLP_BACKWARD_COLUMNS * FLP_BACKWARD_COLUMNS;
     const chunk part = { first, size->columns, place_dlogit(run, size), stride, NULL, 1 };
-    flp_status status = run->args->rows > 0 ? compute_dlogit(run, &part) : FLP_OK;
+    flp_status status = run->rows.rows > 0 ? compute_dlogit(run, &part) : FLP_OK;
 
     if (status == FLP_OK)
         status = run_weight_products(run, &part);
     if (status == FLP_OK)
         status = run_hidden_product(run, &part);
-    return status == FLP_OK && run->plan->filter ? count_kept(run, size->columns) : status;
+    return status == FLP_OK && run->call.plan->filter ? count_kept(run, size->columns) : status;
 }
 
 flp_status flp_backward_run_chunks(const flp_backward_execution *run)
 {
-    const int64_t rows = flp_linear_work_chunk_rows(&run->plan->work, run->all_rows);
-    flp_status status = run->row_factor ? run_stash(run) : run->plan->filter ? count_kept(run, 0) : FLP_OK;
+    const int64_t rows = flp_linear_work_chunk_rows(&run->call.plan->work, run->call.args->rows);
+    flp_status status = run->row_factor ? run_stash(run) : run->call.plan->filter ? count_kept(run, 0) : FLP_OK;
 
     for (int64_t first = run->chunks->stash_columns; status == FLP_OK && first < run->forward->vocab;) {
         const flp_vocab_chunk size = flp_vocab_chunk_at(run->problem, run->chunks, rows, first);

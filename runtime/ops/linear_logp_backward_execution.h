@@ -2,38 +2,31 @@
 #ifndef FLP_OPS_LINEAR_LOGP_BACKWARD_EXECUTION_H
 #define FLP_OPS_LINEAR_LOGP_BACKWARD_EXECUTION_H
 #include "ops/linear_logp_backward_launch.h"
-#include "plan/linear_logp_backward_plan.h"
 
-/* All rows of a call, or a chunk of the valid ones: then args->rows, count and compact are the chunk's. */
+/* All valid rows of a call, or a chunk of them. */
 typedef struct {
-    const flp_linear_logp_backward_plan *plan;
+    flp_packed_call call;
+    flp_packed_rows rows;
     const flp_linear_logp_backward_problem *problem;
     const flp_linear_logp_problem *forward;
-    const flp_linear_logp_backward_args *args;
     const flp_backward_launch_more *more;
-    const flp_backward_chunks *chunks; /* the plan's */
-    const flp_workspace *workspace;    /* of the call */
-    char *compact;
-    int64_t compact_stride;
-    const int32_t *count;
+    const flp_backward_chunks *chunks; /* of the vocabulary: the plan's */
     float *factor, *inverse_factor;
     float *row_factor; /* NULL: there is no stash */
     int is_handed_over; /* 1: the forward has left its rows' sums in gradient */
     int takes;   /* 1: the backward of a pair, which takes what its forward has left */
-    int gathers; /* 1: no forward of the same call has brought the rows together */
-    int64_t first;     /* of the chunk, among the rows that count */
-    int64_t all_rows;  /* of the call */
+    int gathers; /* 1: no forward of the same call has packed the rows */
 } flp_backward_execution;
 
 static inline void *flp_backward_at(const flp_backward_execution *run, flp_linear_part part)
 {
-    return flp_workspace_at(run->workspace, part);
+    return flp_workspace_at(run->call.workspace, part);
 }
 
 /* 1: grad_hidden is one product of a stash of the whole vocabulary, without sums. */
 static inline int flp_backward_is_direct(const flp_backward_execution *run)
 {
-    return run->plan->hidden_product && run->chunks->direct;
+    return run->call.plan->hidden_product && run->chunks->direct;
 }
 
 /* What the forward and the backward of a plan with_forward share beside their launches. */
@@ -42,28 +35,20 @@ static inline flp_backward_counts *flp_backward_counts_of(const flp_backward_exe
     return flp_backward_at(run, FLP_PART_COUNTS);
 }
 
-/* more is left to be filled in. */
-flp_backward_execution flp_backward_begin(const flp_plan *common, const flp_linear_logp_backward_args *args, const flp_workspace *workspace);
-
-/* Of all: the chunk from `first` on; without chunks, all. args: taken for the chunk's. */
-flp_backward_execution flp_backward_rows_from(const flp_backward_execution *all, int64_t first, flp_linear_logp_backward_args *args);
-
 /* ---- rows: linear_logp_backward_rows.c ---- */
 
-/* Which rows count, and where they stand. */
-flp_status flp_backward_place_rows(const flp_backward_execution *run);
-/* They come close together, in one of the steps that do it. with_sums: grad_hidden's sums are zeroed too. */
+/* hidden's valid rows, packed, in one of the steps that do it. with_sums: grad_hidden's sums are zeroed too. */
 flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums);
+/* The packed rows as grad_weight's product of a stash wants them: times their factors. */
+flp_status flp_backward_scale_rows(const flp_backward_execution *run);
 /* What each row's derivatives need; with a stash, its factors. */
 flp_status flp_backward_differentiate_rows(const flp_backward_execution *run);
 /* The rows in the order of their targets, for grad_weight. */
 flp_status flp_backward_order_targets(const flp_backward_execution *run);
-/* The compact rows as grad_weight's product of a stash wants them: times their factors. */
-flp_status flp_backward_scale_rows(const flp_backward_execution *run);
-/* grad_hidden of the chunk's rows from its sums; with the first chunk, of those that do not count too. */
+/* grad_hidden of the chunk's rows from its sums; with the first chunk, of those that are not valid too. */
 flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run);
-/* Direct, of all rows behind the last chunk: from close together to their places, by way of the stash, which nobody reads any more. */
-flp_status flp_backward_spread_grad_hidden(const flp_backward_execution *run);
+/* Direct, of all rows behind the last chunk: from their packed index to their places, by way of the stash, which nobody reads any more. */
+flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run);
 
 /* ---- the vocabulary, chunk by chunk: linear_logp_backward_chunks.c ---- */
 

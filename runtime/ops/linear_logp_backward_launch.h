@@ -1,4 +1,4 @@
-/* linear_logp's backward on a GPU path: which rows count, then the vocabulary chunk by chunk, then grad_hidden. */
+/* linear_logp's backward on a GPU path: the valid rows, then the vocabulary chunk by chunk, then grad_hidden. */
 #ifndef FLP_OPS_LINEAR_LOGP_BACKWARD_LAUNCH_H
 #define FLP_OPS_LINEAR_LOGP_BACKWARD_LAUNCH_H
 #include "ops/linear_logp_launch.h"
@@ -9,21 +9,17 @@ typedef struct {
     const float *g_sum;        /* [rows]: the derivative by that sum */
 } flp_backward_launch_more;
 
-/* In parts and in one workspace, the call's, for a forward between them. First the rows that count, close together; of args, rows, hidden, target,
- * ignore_index, grad_hidden and stream are read. rows > 0. */
-flp_status flp_linear_logp_backward_launch_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, const flp_workspace *workspace);
-/* All of them, and the chunk from `first` on, a multiple of the plan's row_chunk. */
-flp_compact_rows flp_linear_logp_backward_all_rows(const flp_plan *plan, const flp_linear_logp_backward_args *args, const flp_workspace *workspace);
-flp_compact_rows flp_linear_logp_backward_rows_from(const flp_plan *plan, const flp_linear_logp_backward_args *args, int64_t first, const flp_workspace *workspace);
-/* Where a forward has to leave its stash of each chunk. rows: of the call. */
-flp_stash flp_linear_logp_backward_stash(const flp_plan *plan, int64_t rows, const flp_workspace *workspace);
+/* In parts and in one workspace, the call's, for a forward between them. First flp_packed_rows_index and the rows packed: of call->args, rows, hidden,
+ * target, ignore_index, grad_hidden and stream are read. rows > 0. */
+flp_status flp_linear_logp_backward_launch_rows(const flp_packed_call *call);
+/* Where a forward has to leave its stash of each chunk. */
+flp_stash flp_linear_logp_backward_stash(const flp_packed_call *call);
 /* Then, chunk by chunk, behind its forward, the gradients. Without rows, all of it. */
-flp_status flp_linear_logp_backward_launch_chunk(const flp_plan *plan, const flp_linear_logp_backward_args *args,
-                                                 const flp_backward_launch_more *more, int64_t first, const flp_workspace *workspace);
+flp_status flp_linear_logp_backward_launch_chunk(const flp_packed_call *call, const flp_backward_launch_more *more, int64_t first);
 /* Behind the last. */
-flp_status flp_linear_logp_backward_launch_end(const flp_plan *plan, const flp_linear_logp_backward_args *args, const flp_workspace *workspace);
+flp_status flp_linear_logp_backward_launch_end(const flp_packed_call *call);
 
-/* flp_operator_calls.launch, of a plan with a forward: that. args: flp_linear_logp_args, rows > 0. */
+/* For flp_operator_calls.launch, of a plan with a forward: that. args: flp_linear_logp_args, rows > 0. */
 flp_status flp_linear_logp_backward_launch_forward(const flp_plan *plan, const void *args, const flp_workspace *workspace);
 
 /* For flp_operator_calls.launch; args: flp_linear_logp_backward_args, rows >= 0. Of a plan with a forward, what is left to do. */

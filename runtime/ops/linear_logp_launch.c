@@ -20,7 +20,7 @@ typedef struct {
 /* How many the tile kernel has. */
 static int64_t tile_rows(const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more)
 {
-    return more->compact ? more->compact->rows : args->rows;
+    return more->rows ? more->rows->rows : args->rows;
 }
 
 static void fill_tile_params(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_workspace *workspace, int32_t group,
@@ -111,16 +111,16 @@ static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear
     return status == FLP_OK && stash ? encode_stash_map(plan, stash, &parameters->maps[2]) : status;
 }
 
-static void use_compact_rows(const flp_compact_rows *compact, launch_parameters *parameters)
+static void use_packed_rows(const flp_packed_rows *rows, launch_parameters *parameters)
 {
-    parameters->tile.hidden = compact->hidden;
-    parameters->tile.hidden_stride = compact->stride;
-    parameters->tile.row = compact->row;
-    parameters->tile.row_count = compact->count;
-    parameters->combine.place = compact->place;
-    parameters->combine.first_place = (int32_t)compact->first;
-    parameters->combine.places = (int32_t)compact->rows;
-    parameters->combine.gradient = compact->gradient;
+    parameters->tile.hidden = rows->hidden;
+    parameters->tile.hidden_stride = rows->stride;
+    parameters->tile.row = rows->row;
+    parameters->tile.row_count = rows->count;
+    parameters->combine.place = rows->place;
+    parameters->combine.first_place = (int32_t)rows->first;
+    parameters->combine.places = (int32_t)rows->rows;
+    parameters->combine.gradient = rows->gradient;
 }
 
 /* block_overflow of a chunk begins with that of the block before, which is through: set without need, it costs a look at each block's own. */
@@ -175,10 +175,10 @@ static flp_status fill(const flp_linear_logp_plan *plan, const flp_linear_logp_a
     fill_combine_params(plan, args, &parameters->tile, &parameters->combine);
     parameters->combine.logit_sum = more->logit_sum;
     parameters->combine.blanks_others = more->blanks_others;
-    if (more->compact)
-        use_compact_rows(more->compact, parameters);
+    if (more->rows)
+        use_packed_rows(more->rows, parameters);
     if (more->stash)
-        use_stash(plan, more->stash, more->compact->first, parameters);
+        use_stash(plan, more->stash, more->rows->first, parameters);
     return flp_manifest_takes_maps(&plan->tile->manifest) ? encode_maps(plan, args, more->stash, parameters) : FLP_OK;
 }
 

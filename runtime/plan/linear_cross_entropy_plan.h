@@ -9,8 +9,8 @@ typedef struct {
     flp_plan common;
     flp_linear_cross_entropy_problem problem; /* with its defaults filled in */
     flp_token_program program;
-    /* GPU paths: the plans of the two passes, which own nothing, and what lies between them. backward: without gradients it brings together the rows
-     * that count, and no more; its work is that of the whole call, and known before the path is. */
+    /* GPU paths: the plans of the two passes, which own nothing, and what lies between them. backward: without gradients it packs the valid rows,
+     * and no more; its work is that of the whole call, and known before the path is. */
     flp_linear_logp_plan forward;
     flp_linear_logp_backward_plan backward;
     const flp_kernel *token_loss;

@@ -165,9 +165,9 @@ static void describe(const flp_plan *common, flp_text *text)
         flp_linear_logp_operator.describe(&plan->forward.common, text);
     flp_describe_kernel(text, "rows", &plan->rows->manifest);
     flp_describe_kernel(text, "gather", &plan->gather->manifest);
-    if (flp_vocab_chunks_keep_compact(problem, chunks))
-        flp_text_append(text, "rows that count: brought together in %" PRId64 " bytes\n",
-                        problem->forward.rows * flp_linear_work_compact_stride(&plan->work) * flp_dtype_bytes(problem->forward.dtype));
+    if (flp_vocab_chunks_keep_packed(problem, chunks))
+        flp_text_append(text, "valid rows: packed in %" PRId64 " bytes\n",
+                        problem->forward.rows * flp_linear_work_packed_stride(&plan->work) * flp_dtype_bytes(problem->forward.dtype));
     if (!plan->logits)
         return;
     flp_describe_kernel(text, "logit gradients", &plan->logits->manifest);

@@ -38,9 +38,9 @@ static int has_gradients(const flp_linear_work *work)
     return backward && (backward->grad_hidden != FLP_NONE || backward->grad_weight != FLP_NONE || backward->grad_bias != FLP_NONE);
 }
 
-static int keeps_compact(const flp_linear_work *work)
+static int keeps_packed(const flp_linear_work *work)
 {
-    return work->backward && flp_vocab_chunks_keep_compact(work->backward, &work->chunks);
+    return work->backward && flp_vocab_chunks_keep_packed(work->backward, &work->chunks);
 }
 
 int64_t flp_linear_work_forward_stride(const flp_linear_work *work)
@@ -48,9 +48,9 @@ int64_t flp_linear_work_forward_stride(const flp_linear_work *work)
     return round_up(work->forward->hidden, ALIGNED_BYTES / element_bytes(work));
 }
 
-int64_t flp_linear_work_compact_stride(const flp_linear_work *work)
+int64_t flp_linear_work_packed_stride(const flp_linear_work *work)
 {
-    return keeps_compact(work) ? flp_linear_work_forward_stride(work) : work->backward->grad_hidden_stride;
+    return keeps_packed(work) ? flp_linear_work_forward_stride(work) : work->backward->grad_hidden_stride;
 }
 
 int64_t flp_linear_work_kept_words(const flp_linear_work *work)
@@ -88,14 +88,14 @@ static void add_rows(const layout *to)
     const int64_t blocks = round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_BACKWARD_ROW_BLOCK; /* the lowest chunks */
     const int64_t row_bytes = flp_linear_work_forward_stride(to->work) * element_bytes(to->work);
     const int has_forward = to->work->splits > 0, gradients = has_gradients(to->work);
-    const flp_linear_step last = gradients ? FLP_STEP_SPREAD : FLP_STEP_LOSSES;
+    const flp_linear_step last = gradients ? FLP_STEP_SCATTER : FLP_STEP_LOSSES;
 
-    add(to, FLP_PART_ROW, "row", to->rows * NUMBER, FLP_STEP_PLACE_ROWS, gradients ? FLP_STEP_UNSCALE_ROWS : last);
-    add(to, FLP_PART_PLACE, "place", to->rows * NUMBER, FLP_STEP_PLACE_ROWS, last);
-    add(to, FLP_PART_COUNTS, "counts", sizeof(flp_backward_counts), FLP_STEP_PLACE_ROWS, last);
-    add(to, FLP_PART_CHUNK_COUNTS, "chunk counts", blocks * NUMBER, FLP_STEP_PLACE_ROWS, last);
-    if (keeps_compact(to->work))
-        add_wide(to, FLP_PART_COMPACT, "compact rows", to->rows * row_bytes, has_forward ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN,
+    add(to, FLP_PART_ROW, "row", to->rows * NUMBER, FLP_STEP_INDEX_ROWS, gradients ? FLP_STEP_UNSCALE_ROWS : last);
+    add(to, FLP_PART_PACKED_INDEX, "packed index", to->rows * NUMBER, FLP_STEP_INDEX_ROWS, last);
+    add(to, FLP_PART_COUNTS, "counts", sizeof(flp_backward_counts), FLP_STEP_INDEX_ROWS, last);
+    add(to, FLP_PART_CHUNK_COUNTS, "chunk counts", blocks * NUMBER, FLP_STEP_INDEX_ROWS, last);
+    if (keeps_packed(to->work))
+        add_wide(to, FLP_PART_PACKED_ROWS, "packed rows", to->rows * row_bytes, has_forward ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN,
             gradients ? FLP_STEP_HIDDEN : FLP_STEP_TILES_AGAIN);
     else if (has_forward && !to->work->losses)
         add_wide(to, FLP_PART_FORWARD_ROWS, "forward's rows", to->rows * row_bytes, FLP_STEP_GATHER, FLP_STEP_TILES_AGAIN);
@@ -151,7 +151,7 @@ static void add_dlogit(const layout *to)
     const int64_t staged = chunks->direct ? to->rows * to->work->forward->hidden : 0;
 
     add_wide(to, FLP_PART_DLOGIT, "dlogit", larger(elements, staged) * element_bytes(to->work), chunks->stashes ? FLP_STEP_TILES : FLP_STEP_LOGITS,
-        chunks->direct ? FLP_STEP_SPREAD : FLP_STEP_HIDDEN);
+        chunks->direct ? FLP_STEP_SCATTER : FLP_STEP_HIDDEN);
 }
 
 /* The sums are zeroed by the gathering that comes before the first product. */

@@ -24,7 +24,7 @@ int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *nor
     return round_up(normal->forward.vocab, FLP_BACKWARD_COLUMNS);
 }
 
-/* grad_hidden holds the rows that count until it is written itself: where it has their dtype and alignment, and nothing in it is kept. */
+/* grad_hidden holds the packed rows until it is written itself: where it has their dtype and alignment, and nothing in it is kept. */
 static int compact_in_grad_hidden(const flp_linear_logp_backward_problem *normal)
 {
     return normal->grad_hidden == normal->forward.dtype && !(normal->accumulate & FLP_ACCUMULATE_HIDDEN) &&
@@ -39,7 +39,7 @@ int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, 
 }
 
 /* Rows wait in grad_hidden for their chunk only where nothing is put in its place there before the last chunk. */
-int flp_vocab_chunks_keep_compact(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
+int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
 {
     return !compact_in_grad_hidden(normal) || (chunks->row_chunk > 0 && !chunks->direct);
 }

@@ -6,7 +6,7 @@
 enum { FLP_BACKWARD_COLUMNS = 256 /* the least width of a chunk: one tile */ };
 
 /* For each chunk of the vocabulary dlogit of all rows is kept. Where the forward leaves a stash, the terms 2^(z2 - k), it is that of the first chunk,
- * in dlogit's place: this one is not computed anew. Where that is all of the vocabulary, the rows that count may go by in chunks, too, one after the
+ * in dlogit's place: this one is not computed anew. Where that is all of the vocabulary, the valid rows may go by in chunks, too, one after the
  * other. Widths are multiples of FLP_BACKWARD_COLUMNS and the same for any number of rows: the sums of grad_hidden are added up chunk by chunk, so
  * they decide its bits. A plan chooses them once (plan/linear_budget.h). */
 typedef struct {
@@ -42,8 +42,8 @@ int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *nor
 /* 1: a stash of so many columns needs no sums of grad_hidden. */
 int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int64_t stash_columns);
 
-/* 1: rows that count, close together, have a place of their own; 0: in grad_hidden, until it is written. */
-int flp_vocab_chunks_keep_compact(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
+/* 1: packed rows have a place of their own; 0: in grad_hidden, until it is written. */
+int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
 
 /* Why derivatives can't come from a stash, which holds 2^(z2 - k) in bf16 and has one factor a row; NULL where they can. */
 const char *flp_linear_logp_backward_no_stash(const flp_linear_logp_backward_problem *normal);

@@ -25,7 +25,7 @@ static const float *floats(const judge *j, flp_random_role role)
     return flp_random_memory_at(&j->linear->memory, role);
 }
 
-/* Where only rows that count have statistics. */
+/* Where only valid rows have statistics. */
 static int has_statistics(const judge *j, int64_t i)
 {
     const flp_random_problem *p = j->linear->problem;

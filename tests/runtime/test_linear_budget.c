@@ -239,7 +239,7 @@ static void chunks_of_rows_have_room_for_a_whole_stash(void **state)
     assert_int_equal(0, row_chunk(&problem));
 }
 
-/* All rows that count wait for their chunk: in grad_hidden, where nothing else is put before the last chunk, or in the workspace. */
+/* All valid rows wait for their chunk: in grad_hidden, where nothing else is put before the last chunk, or in the workspace. */
 static void chunks_of_rows_stay_within_the_budget(void **state)
 {
     static const flp_dtype dtypes[] = { FLP_BF16, FLP_F32, FLP_NONE };
@@ -263,7 +263,7 @@ static void chunks_of_rows_stay_within_the_budget(void **state)
             chunks++;
             assert_true(work.chunks.row_chunk >= 512 && work.chunks.row_chunk % 256 == 0);
             assert_true(workspace.bytes <= budget);
-            assert_int_equal(dtypes[i] == FLP_BF16, workspace.part[FLP_PART_COMPACT].name == NULL);
+            assert_int_equal(dtypes[i] == FLP_BF16, workspace.part[FLP_PART_PACKED_ROWS].name == NULL);
             assert_int_equal(dtypes[i] == FLP_F32, workspace.part[FLP_PART_SUMS].name != NULL);
         }
     assert_true(chunks > 10);

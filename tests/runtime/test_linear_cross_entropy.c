@@ -465,7 +465,7 @@ static void without_gradients_the_workspace_holds_the_rows_that_count(void **sta
     compact = 1024 * 64 * 2;
     assert_in_range(args.workspace_bytes, compact + forward, compact + forward + 1024 * few + alignments);
     assert_contains(flp_plan_describe(plan), "gather kernel: linear_logp_backward_gather.bf16.sm_90a\n");
-    assert_contains(flp_plan_describe(plan), "rows that count: brought together in 131072 bytes\n");
+    assert_contains(flp_plan_describe(plan), "valid rows: packed in 131072 bytes\n");
     assert_null(strstr(flp_plan_describe(plan), "flops"));
 }
 
