@@ -41,7 +41,7 @@ static void watch_forks(void)
 
 static flp_status no_driver(CUresult result, const char *what)
 {
-    flp_driver_check(&flp_driver_loaded, result, what);
+    flp_driver_fail(&flp_driver_loaded, result, what);
     return flp_status_prefix(FLP_NO_DRIVER, "the CUDA driver does not start");
 }
 
@@ -140,12 +140,10 @@ static flp_status status_of(CUresult result)
     return FLP_CUDA_FAILED;
 }
 
-flp_status flp_driver_check(const flp_driver *driver, CUresult result, const char *what)
+flp_status flp_driver_fail(const flp_driver *driver, CUresult result, const char *what)
 {
     const char *name = NULL, *text = NULL;
 
-    if (result == CUDA_SUCCESS)
-        return FLP_OK;
     if (driver->error_name(result, &name) != CUDA_SUCCESS || !name)
         name = "an unknown CUresult";
     if (driver->error_string(result, &text) != CUDA_SUCCESS || !text)

@@ -20,7 +20,7 @@ static inline flp_status flp_driver_get(const flp_driver **driver);
 
 /* FLP_OK for CUDA_SUCCESS; else the status that fits (OUT_OF_MEMORY, WRONG_CONTEXT, CAPTURING, CUDA_FAILED) with the message
  * "<what>: CUDA_ERROR_NAME (text)". */
-flp_status flp_driver_check(const flp_driver *driver, CUresult result, const char *what);
+static inline flp_status flp_driver_check(const flp_driver *driver, CUresult result, const char *what);
 
 /* What flp_driver_get looks at in each call: the driver, and the number of the loader that it came by; 0: there is none, or this is a forked child. */
 extern flp_driver flp_driver_loaded;
@@ -32,5 +32,12 @@ static inline flp_status flp_driver_get(const flp_driver **driver)
         return flp_driver_load(driver);
     *driver = &flp_driver_loaded;
     return FLP_OK;
+}
+
+/* result: not CUDA_SUCCESS. */
+flp_status flp_driver_fail(const flp_driver *driver, CUresult result, const char *what);
+static inline flp_status flp_driver_check(const flp_driver *driver, CUresult result, const char *what)
+{
+    return result == CUDA_SUCCESS ? FLP_OK : flp_driver_fail(driver, result, what);
 }
 #endif
