@@ -32,8 +32,8 @@ local function base_spec(p, tile)
   return {
     role = p.stash and "stash_tile" or "tile", operator = p.stash and "linear_logp_stash" or "linear_logp",
     dtype = p.dtype, d = p.d, bm = tile.bm, cluster = tile.cluster, stages = tile.stages,
-    dv = p.dv, bias = p.bias, softcap = p.softcap, argmax = p.argmax, entropy = p.entropy, logit_sum = p.logit_sum,
-    classes = p.logit_sum and p.classes, compact = p.compact and not p.stash,
+    dv = p.dv, bias = p.bias_dtype, softcap = p.softcap, argmax = p.argmax, entropy = p.entropy, logit_sum = p.logit_sum,
+    classes = p.logit_sum and p.class_weights, compact = p.compact and not p.stash,
   }
 end
 
@@ -44,7 +44,7 @@ end
 -- Largest copy that base address and both row strides allow.
 local function vector_bytes(p)
   for _, bytes in ipairs { 16, 8, 4, 2 } do
-    if p.alignment % bytes == 0 and (p.hidden_stride * p.element_bytes) % bytes == 0
+    if p.pointer_alignment % bytes == 0 and (p.hidden_stride * p.element_bytes) % bytes == 0
       and (p.weight_stride * p.element_bytes) % bytes == 0 then
       return bytes
     end

@@ -29,7 +29,7 @@ end
 -- The largest copy that the address and a row of so many elements allow.
 local function vector_bytes(p, stride, bytes)
   for _, vector in ipairs { 16, 8, 4, 2 } do
-    if p.alignment % vector == 0 and (stride * bytes) % vector == 0 then return vector end
+    if p.pointer_alignment % vector == 0 and (stride * bytes) % vector == 0 then return vector end
   end
 end
 
@@ -49,11 +49,11 @@ end
 -- tile: of the kernels that have N rows; wide: of those that have V rows; weight_vec: nil for 16 bytes; bulk: true on sm_90a.
 local function specs(p, tile, wide, weight_vec, bulk)
   local dtype, exact, arch_name = p.dtype, p.exact, tile.arch
-  local filter = bulk and p.filter or nil
+  local filter = bulk and p.grad_filter_eps or nil
   local list = compaction(p, arch_name)
   local function add(spec) list[#list + 1] = spec end
-  add(on(tile, { role = "logit_gradients", operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias, softcap = p.softcap,
-                 entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.classes, vec = weight_vec, exact = exact, filter = filter }))
+  add(on(tile, { role = "logit_gradients", operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias_dtype, softcap = p.softcap,
+                 entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.class_weights, vec = weight_vec, exact = exact, filter = filter }))
   if p.grad_hidden then
     local direct = p.direct -- of one product of the whole vocabulary, which leaves rows that count close together; else of sums
     add(on(tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, kn = not p.dv or nil,

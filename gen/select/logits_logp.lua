@@ -8,7 +8,7 @@ local logits_logp = {}
 -- Largest load that base address and row strides allow; nil where it is less than an element.
 function logits_logp.vector_bytes(p, strides)
   for _, bytes in ipairs { 16, 8, 4, 2 } do
-    local fits = p.alignment % bytes == 0 and bytes >= math.min(p.element_bytes, 4)
+    local fits = p.pointer_alignment % bytes == 0 and bytes >= math.min(p.element_bytes, 4)
     for _, stride in ipairs(strides) do fits = fits and stride * p.element_bytes % bytes == 0 end
     if fits then return bytes end
   end
@@ -41,7 +41,7 @@ end
 
 local function kernels(p, path, arch_name)
   local bytes = logits_logp.vector_bytes(p, { p.logits_stride })
-  if not bytes then return nil, ("addresses are multiples of %d bytes, elements have %d"):format(p.alignment, p.element_bytes) end
+  if not bytes then return nil, ("addresses are multiples of %d bytes, elements have %d"):format(p.pointer_alignment, p.element_bytes) end
   return logits_logp.selected(p, path, arch_name, bytes, logits_logp.forward(p, arch_name))
 end
 

@@ -26,7 +26,7 @@ end
 
 local function kernels(p, path, arch_name)
   local bytes = logits_logp.vector_bytes(p, { p.logits_stride, p.grad_stride })
-  if not bytes then return nil, ("addresses are multiples of %d bytes, elements have %d"):format(p.alignment, p.element_bytes) end
+  if not bytes then return nil, ("addresses are multiples of %d bytes, elements have %d"):format(p.pointer_alignment, p.element_bytes) end
   local specs = { { role = "gradient", operator = "logits_logp_gradient" } }
   if p.fused then
     specs[2] = fused(p, arch_name)

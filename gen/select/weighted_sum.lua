@@ -25,10 +25,10 @@ function weighted_sum.hopper() return nil, "weighted_sum has one kernel for all 
 function weighted_sum.portable(p, capability)
   local arch_name, reason = arch.portable_for(capability)
   if not arch_name then return nil, reason end
-  local bytes = weighted_sum.vector_bytes(p.alignment, p.x_stride, p.element_bytes)
-  if not bytes then return nil, ("x is aligned to %d bytes, elements have %d"):format(p.alignment, p.element_bytes) end
+  local bytes = weighted_sum.vector_bytes(p.pointer_alignment, p.x_stride, p.element_bytes)
+  if not bytes then return nil, ("x is aligned to %d bytes, elements have %d"):format(p.pointer_alignment, p.element_bytes) end
   local spec = {
-    role = "sum", operator = "weighted_sum", dtype = p.dtype, weight = p.weight, y = p.y, team = team_for(p), vec = bytes < 16 and bytes or nil,
+    role = "sum", operator = "weighted_sum", dtype = p.dtype, weight = p.w_dtype, y = p.y_dtype, team = team_for(p), vec = bytes < 16 and bytes or nil,
     arch = arch_name,
   }
   return selection.of("portable", { spec })

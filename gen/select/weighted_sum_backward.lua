@@ -12,17 +12,17 @@ local function narrow(bytes) return bytes < 16 and bytes or nil end
 -- grad_x is aligned to its elements in any case.
 local function outer_for(p, arch_name)
   local element = element_bytes[p.grad_x]
-  local bytes = vector_bytes(math.max(p.alignment, element), p.grad_x_stride, element)
-  return { role = "outer", operator = "weighted_sum_outer", dtype = p.grad_x, weight = p.weight, g = p.g, vec = narrow(bytes), arch = arch_name }
+  local bytes = vector_bytes(math.max(p.pointer_alignment, element), p.grad_x_stride, element)
+  return { role = "outer", operator = "weighted_sum_outer", dtype = p.grad_x, weight = p.w_dtype, g = p.y_dtype, vec = narrow(bytes), arch = arch_name }
 end
 
 local function selected(p, path, arch_name)
   local specs = {}
   if p.grad_x then specs[#specs + 1] = outer_for(p, arch_name) end
   if p.grad_w then
-    local bytes = vector_bytes(p.alignment, p.x_stride, p.element_bytes)
-    if not bytes then return nil, ("x is aligned to %d bytes, elements have %d"):format(p.alignment, p.element_bytes) end
-    specs[#specs + 1] = { role = "tile", operator = "weighted_sum_tile", dtype = p.dtype, g = p.g, gw = p.grad_w, vec = narrow(bytes), arch = arch_name }
+    local bytes = vector_bytes(p.pointer_alignment, p.x_stride, p.element_bytes)
+    if not bytes then return nil, ("x is aligned to %d bytes, elements have %d"):format(p.pointer_alignment, p.element_bytes) end
+    specs[#specs + 1] = { role = "tile", operator = "weighted_sum_tile", dtype = p.dtype, g = p.y_dtype, gw = p.grad_w, vec = narrow(bytes), arch = arch_name }
     specs[#specs + 1] = { role = "combine", operator = "weighted_sum_combine", gw = p.grad_w, arch = arch_name }
   end
   return selection.of(path, specs)

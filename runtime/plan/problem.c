@@ -8,8 +8,6 @@
 #include "base/status.h"
 #include "plan/operator.h"
 
-enum { ALIGNMENT_MAX = 16 }; /* the widest load of any path */
-
 static int int_at(const char *problem, int at)
 {
     return *(const int *)(const void *)(problem + at);
@@ -69,7 +67,7 @@ int flp_problem_is_default(const flp_field *field, const void *normal)
     case FLP_FIELD_STRIDE:
         return int_at(problem, field->dtype_at) == FLP_NONE || int64_at(problem, field->at) == default_stride(field, problem);
     case FLP_FIELD_ALIGNMENT:
-        return int_at(problem, field->at) == ALIGNMENT_MAX;
+        return int_at(problem, field->at) == FLP_PROBLEM_ALIGNMENT;
     case FLP_FIELD_COUNT:
         return int64_at(problem, field->at) == 0;
     case FLP_FIELD_NUMBER:
@@ -132,11 +130,11 @@ static flp_status fill_stride(const flp_field *field, char *normal)
 static flp_status fill_alignment(const flp_field *field, char *normal)
 {
     const int given = int_at(normal, field->at), least = flp_dtype_bytes((flp_dtype)int_at(normal, 0));
-    const int alignment = given ? given : ALIGNMENT_MAX;
+    const int alignment = given ? given : FLP_PROBLEM_ALIGNMENT;
 
     if (alignment < least || (alignment & (alignment - 1)))
         return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %d, wanted 0 or a power of two from %d bytes, one element", field->name, alignment, least);
-    *(int *)(void *)(normal + field->at) = alignment < ALIGNMENT_MAX ? alignment : ALIGNMENT_MAX;
+    *(int *)(void *)(normal + field->at) = alignment < FLP_PROBLEM_ALIGNMENT ? alignment : FLP_PROBLEM_ALIGNMENT;
     return FLP_OK;
 }
 

@@ -9,6 +9,8 @@
 /* The most rows of one call: row blocks x splits stay below 2^31 in the kernels' schedule. */
 #define FLP_PROBLEM_ROWS_MAX (INT64_C(1) << 28)
 
+enum { FLP_PROBLEM_ALIGNMENT = 16 }; /* the widest load of any path: more changes nothing */
+
 typedef struct flp_operator flp_operator;
 
 /* The field's type, and how it stands in the canonical string. */

@@ -10,7 +10,7 @@ local plain = "linear_logp:bf16:n4096:d2048:v131072"
 
 function TestProblem.test_a_plain_problem_has_the_defaults()
   luaunit.assertEquals(problem.parse(plain), {
-    operator = "linear_logp", dtype = "bf16", element_bytes = 2, n = 4096, d = 2048, v = 131072, alignment = 16,
+    operator = "linear_logp", dtype = "bf16", element_bytes = 2, n = 4096, d = 2048, v = 131072, pointer_alignment = 16,
     hidden_stride = 2048, weight_stride = 2048,
   })
 end
@@ -18,23 +18,24 @@ end
 function TestProblem.test_each_option_sets_its_field()
   local p = problem.parse("linear_logp:f32:n0:d3:v50257:dv:hs8:ws50264:align4:bias_f16:target_i32:softcap30:argmax:entropy:exact:portable")
   luaunit.assertEquals(p, {
-    operator = "linear_logp", dtype = "f32", element_bytes = 4, n = 0, d = 3, v = 50257, alignment = 4, hidden_stride = 8,
-    weight_stride = 50264, dv = true, bias = "f16", softcap = true, argmax = true, entropy = true, exact = true,
+    operator = "linear_logp", dtype = "f32", element_bytes = 4, n = 0, d = 3, v = 50257, pointer_alignment = 4, hidden_stride = 8,
+    weight_stride = 50264, dv = true, bias_dtype = "f16", softcap = true, argmax = true, entropy = true, exact = true,
+    target_i32 = true, portable = true,
   })
 end
 
 function TestProblem.test_the_backward_has_the_forward_s_parts_and_its_own()
   local head = "linear_logp_backward:f16:n5:d3:v50257"
   luaunit.assertEquals(problem.parse(head .. ":hs8:gh_f16"), {
-    operator = "linear_logp_backward", dtype = "f16", element_bytes = 2, n = 5, d = 3, v = 50257, alignment = 16, hidden_stride = 8,
+    operator = "linear_logp_backward", dtype = "f16", element_bytes = 2, n = 5, d = 3, v = 50257, pointer_alignment = 16, hidden_stride = 8,
     weight_stride = 3, grad_hidden = "f16", grad_hidden_stride = 8, grad_weight_stride = 3,
   })
   luaunit.assertEquals(problem.parse(head .. ":dv:ws50264:align4:bias_f16:target_i32:softcap30:exact:gh_bf16:gw_f32:gb_f16:ghs9:gws50265" ..
                                      ":acc_hidden:acc_weight:acc_bias:g_lse:g_entropy:budget4096:cpu"), {
-    operator = "linear_logp_backward", dtype = "f16", element_bytes = 2, n = 5, d = 3, v = 50257, alignment = 4, hidden_stride = 3,
-    weight_stride = 50264, dv = true, bias = "f16", softcap = true, exact = true, grad_hidden = "bf16", grad_weight = "f32",
+    operator = "linear_logp_backward", dtype = "f16", element_bytes = 2, n = 5, d = 3, v = 50257, pointer_alignment = 4, hidden_stride = 3,
+    weight_stride = 50264, dv = true, bias_dtype = "f16", softcap = true, exact = true, grad_hidden = "bf16", grad_weight = "f32",
     grad_bias = "f16", grad_hidden_stride = 9, grad_weight_stride = 50265, acc_hidden = true, acc_weight = true, acc_bias = true,
-    g_lse = true, g_entropy = true, memory_budget = 4096,
+    g_lse = true, g_entropy = true, memory_budget = 4096, target_i32 = true, cpu = true,
   })
   support.assert_refused({ "unknown part \"argmax\"" }, problem.parse(head .. ":argmax"))
 end
@@ -42,14 +43,15 @@ end
 function TestProblem.test_the_cross_entropy_has_the_backward_s_parts_and_its_own()
   local head = "linear_cross_entropy:bf16:n5:d8:v50257"
   local plain_fields = {
-    operator = "linear_cross_entropy", dtype = "bf16", element_bytes = 2, n = 5, d = 8, v = 50257, alignment = 16, hidden_stride = 8,
+    operator = "linear_cross_entropy", dtype = "bf16", element_bytes = 2, n = 5, d = 8, v = 50257, pointer_alignment = 16, hidden_stride = 8,
     weight_stride = 8, grad_hidden_stride = 8, grad_weight_stride = 8, token_loss = "cross_entropy",
   }
   luaunit.assertEquals(problem.parse(head), plain_fields)
   luaunit.assertEquals(problem.parse(head .. ":sum:smoothing").token_loss, "smoothed_cross_entropy")
   luaunit.assertEquals(problem.parse(head .. ":entropy:gh_bf16:gw_f32:acc_weight:budget4096:none:classes_f16:tokens:loss_my_loss2:portable"),
                        support.with(plain_fields, {
-    entropy = true, grad_hidden = "bf16", grad_weight = "f32", acc_weight = true, memory_budget = 4096, classes = "f16", token_loss = "my_loss2",
+    entropy = true, grad_hidden = "bf16", grad_weight = "f32", acc_weight = true, memory_budget = 4096, class_weights = "f16", token_loss = "my_loss2",
+    none = true, tokens = true, portable = true,
   }))
   support.assert_refused({ "unknown part \"mean\"" }, problem.parse(head .. ":mean"))
   support.assert_refused({ "unknown part \"g_lse\"" }, problem.parse(head .. ":g_lse"))
