@@ -45,7 +45,7 @@ function list.variants(arch_name, dtypes, hidden_sizes, read_template)
   if not ok then return nil, reason end
   local names, seen = {}, {}
   local fallback = ("sm_%d%s"):format(arch.find(arch_name).capability, arch.real_of(arch_name) and "@host" or "")
-  for _, operator in ipairs(select.names) do
+  for _, operator in ipairs(problem.operators) do
     for _, dtype in ipairs(dtypes) do
       for _, text in ipairs(select.operator(operator).prebuilt(dtype, hidden_sizes)) do
         local p = token_loss.resolve(read_template, problem.parse(text))

@@ -11,8 +11,11 @@ local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
 -- What plans add to the string (flp_operator.hint): the forward leaves a stash, of the whole vocabulary, and grad_hidden is one product.
 local hints = { "stash", "direct" }
 
-local operators, names = {}, {}
-for i, fields in ipairs(tables) do operators[fields.operator], names[i] = fields, fields.operator end
+-- Their names, in the order that prebuilds list them.
+problem.operators = {}
+
+local operators = {}
+for i, fields in ipairs(tables) do operators[fields.operator], problem.operators[i] = fields, fields.operator end
 
 -- A positive int64, or nil.
 local function positive(digits)
@@ -96,7 +99,7 @@ end
 function problem.parse(text)
   local parts = split(text)
   local fields = operators[parts[1]]
-  if not fields then return nil, ("problem %q: unknown operator %q, known are %s"):format(text, parts[1], table.concat(names, ", ")) end
+  if not fields then return nil, ("problem %q: unknown operator %q, known are %s"):format(text, parts[1], table.concat(problem.operators, ", ")) end
   local sizes = sizes_of(fields)
   local p, reason = parse_head(parts, sizes)
   if not p then return nil, ("problem %q: %s"):format(text, reason) end

@@ -4,9 +4,6 @@ local select = {}
 -- The operator's module, loaded when it is first asked for (as in gen/emit.lua).
 function select.operator(name) return require("gen.select." .. name) end
 
--- In the order that prebuilds list them.
-select.names = { "linear_logp", "linear_logp_backward", "linear_cross_entropy", "logits_logp", "logits_logp_backward", "weighted_sum", "weighted_sum_backward" }
-
 -- backend: "auto", "sm_90a" or "portable". Fastest first; the reason says why not. What is found is as in gen/selection.lua.
 function select.kernels(p, capability, backend)
   local operator, reasons = select.operator(p.operator), {}

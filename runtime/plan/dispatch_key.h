@@ -10,7 +10,7 @@ typedef struct {
     uint64_t operator;     /* its address */
     uint64_t cuda_context; /* its id; 0: none is asked for */
     uint64_t call;         /* what the call decides: bucket of rows and alignment */
-    uint64_t choices;      /* enumerations and flags, 3 bits each */
+    uint64_t choices;      /* enumerations and flags, up to 3 bits each */
     uint64_t sizes[FLP_DISPATCH_SIZES];
 } flp_dispatch_key;
 #endif

@@ -206,7 +206,7 @@ int flp_problem_pack(const flp_operator *operator, const void *given, flp_dispat
         case FLP_FIELD_BITS: {
             const int value = choice_of(field, problem);
             known &= allows(field, value) && !(field->takes_plan && value);
-            choices = choices << 3 | (unsigned)value;
+            choices = choices << flp_field_key_bits(field) | (unsigned)value;
             break;
         }
         case FLP_FIELD_SIZE:

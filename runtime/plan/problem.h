@@ -49,6 +49,12 @@ typedef struct {
     double least, most;                   /* NUMBER */
 } flp_field;
 
+/* CHOICE, BITS, DTYPE: what a dispatch key holds an acceptable value in. */
+static inline int flp_field_key_bits(const flp_field *field)
+{
+    return field->allowed < 2 ? 0 : field->allowed < 4 ? 1 : 3;
+}
+
 /* Values for `allowed` and `wanted`. */
 #define FLP_FIELD_ALLOWS(value) (1u << (value))
 #define FLP_FIELD_FLAG .allowed = FLP_FIELD_ALLOWS(0) | FLP_FIELD_ALLOWS(1), .wanted = "0 or 1"
