@@ -1,35 +1,37 @@
 -- Architectures: what NVRTC is told, what a block may use, which kernels are written for it, where templates are looked for.
 local arch = {}
 
-local hopper = { "sm90a", "sm80", "any", "common" }
-local portable = { "sm80", "any", "common" }
+-- any: whole kernels that every GPU runs; parts: what kernels are made of.
+local hopper = { "sm90a", "sm90", "sm80", "any", "parts" }
+local since_90 = { "sm90", "sm80", "any", "parts" }
+local since_80 = { "sm80", "any", "parts" }
 
 -- capability: 10 x major + minor of the devices that run it. shared_bytes: the opt-in limit of a block.
 -- kernels: "hopper" or "portable", where both are written: a function of the modules in gen/select/, and the end of a name in gen/kernels/.
 -- search: the folders of their templates, and what these use of the hardware:
+--   dependent_launch  programmatic dependent launch: a kernel begins while the one before it ends, and waits for it itself
 --   clusters          blocks of a cluster reach each other's shared memory
---   dependent_launch  a kernel begins while the one before it ends, and waits for it itself
 arch.names = {
   "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103", "sm_103a",
   "sm_110", "sm_110a", "sm_120", "sm_120a", "sm_121", "sm_121a",
 }
 arch.table = {
-  sm_80   = { capability = 80,  shared_bytes = 166912, kernels = "portable", search = portable },
-  sm_86   = { capability = 86,  shared_bytes = 101376, kernels = "portable", search = portable },
-  sm_87   = { capability = 87,  shared_bytes = 166912, kernels = "portable", search = portable },
-  sm_89   = { capability = 89,  shared_bytes = 101376, kernels = "portable", search = portable },
-  sm_90   = { capability = 90,  shared_bytes = 232448, kernels = "portable", search = portable },
-  sm_90a  = { capability = 90,  shared_bytes = 232448, kernels = "hopper",   search = hopper, clusters = true, dependent_launch = true },
-  sm_100  = { capability = 100, shared_bytes = 232448, kernels = "portable", search = portable },
-  sm_100a = { capability = 100, shared_bytes = 232448, kernels = "portable", search = portable },
-  sm_103  = { capability = 103, shared_bytes = 232448, kernels = "portable", search = portable },
-  sm_103a = { capability = 103, shared_bytes = 232448, kernels = "portable", search = portable },
-  sm_110  = { capability = 110, shared_bytes = 232448, kernels = "portable", search = portable },
-  sm_110a = { capability = 110, shared_bytes = 232448, kernels = "portable", search = portable },
-  sm_120  = { capability = 120, shared_bytes = 101376, kernels = "portable", search = portable },
-  sm_120a = { capability = 120, shared_bytes = 101376, kernels = "portable", search = portable },
-  sm_121  = { capability = 121, shared_bytes = 101376, kernels = "portable", search = portable },
-  sm_121a = { capability = 121, shared_bytes = 101376, kernels = "portable", search = portable },
+  sm_80   = { capability = 80,  shared_bytes = 166912, kernels = "portable", search = since_80 },
+  sm_86   = { capability = 86,  shared_bytes = 101376, kernels = "portable", search = since_80 },
+  sm_87   = { capability = 87,  shared_bytes = 166912, kernels = "portable", search = since_80 },
+  sm_89   = { capability = 89,  shared_bytes = 101376, kernels = "portable", search = since_80 },
+  sm_90   = { capability = 90,  shared_bytes = 232448, kernels = "portable", search = since_90, dependent_launch = true },
+  sm_90a  = { capability = 90,  shared_bytes = 232448, kernels = "hopper",   search = hopper,   dependent_launch = true, clusters = true },
+  sm_100  = { capability = 100, shared_bytes = 232448, kernels = "portable", search = since_90, dependent_launch = true },
+  sm_100a = { capability = 100, shared_bytes = 232448, kernels = "portable", search = since_90, dependent_launch = true },
+  sm_103  = { capability = 103, shared_bytes = 232448, kernels = "portable", search = since_90, dependent_launch = true },
+  sm_103a = { capability = 103, shared_bytes = 232448, kernels = "portable", search = since_90, dependent_launch = true },
+  sm_110  = { capability = 110, shared_bytes = 232448, kernels = "portable", search = since_90, dependent_launch = true },
+  sm_110a = { capability = 110, shared_bytes = 232448, kernels = "portable", search = since_90, dependent_launch = true },
+  sm_120  = { capability = 120, shared_bytes = 101376, kernels = "portable", search = since_90, dependent_launch = true },
+  sm_120a = { capability = 120, shared_bytes = 101376, kernels = "portable", search = since_90, dependent_launch = true },
+  sm_121  = { capability = 121, shared_bytes = 101376, kernels = "portable", search = since_90, dependent_launch = true },
+  sm_121a = { capability = 121, shared_bytes = 101376, kernels = "portable", search = since_90, dependent_launch = true },
 }
 
 -- Of "sm_90a@host", "sm_90a": the architecture whose kernels the host machine runs. Else nil.

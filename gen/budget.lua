@@ -5,6 +5,15 @@ local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
 
 local function align(bytes, to) return (bytes + to - 1) // to * to end
 
+-- n.shared: what lies in shared memory, { bytes, what } each.
+local function take_shared(n, bytes, what)
+  n.shared = n.shared or {}
+  n.shared[#n.shared + 1] = { bytes, what }
+  n.shared_bytes = (n.shared_bytes or 0) + bytes
+end
+
+local function align_shared(n, to) take_shared(n, align(n.shared_bytes, to) - n.shared_bytes, ("unused, up to a multiple of %d"):format(to)) end
+
 -- Hopper: a stage's rows are one 128-byte swizzle row; two barriers a stage; the block is aligned to the swizzle's 1024 bytes. fp32 has a
 -- splitter warpgroup, a second part of every number and a third barrier.
 function budget.hopper(spec)
@@ -14,8 +23,8 @@ function budget.hopper(spec)
   n.consumer_groups = spec.bm // 64
   n.threads = (n.consumer_groups + (f32 and 2 or 1)) * 128
   n.wgmma_k = 32 // n.element_bytes
-  n.hidden_box_rows = spec.km and n.block_hidden or spec.bm
-  if spec.dv then
+  n.hidden_box_rows = spec.a_transposed and n.block_hidden or spec.bm
+  if spec.dv or spec.b_transposed then
     n.weight_box_columns, n.weight_box_rows = 128 // n.element_bytes, n.block_hidden
   else
     -- A box has at most 256 rows; with multicast each block of the cluster loads its share of the tile.
@@ -24,8 +33,12 @@ function budget.hopper(spec)
   -- With few rows the kernel lives off memory, which is faster (5 %) when the two 128-byte pieces of a 256-byte line of the weight are
   -- asked for together (and another 2 % with an even number of stages); with many rows it is better to fill each stage as soon as it is free.
   n.steps_together = n.consumer_groups == 1 and not f32 and 2 or 1
-  local stage_bytes = (spec.bm + spec.bv) * 128 * (f32 and 2 or 1)
-  n.shared_bytes = align(spec.stages * stage_bytes + (f32 and 24 or 16) * spec.stages, 1024)
+  local a, b = spec.stages * spec.bm * 128, spec.stages * spec.bv * 128
+  take_shared(n, a, ("stages.a: %d stages of A, %d rows x %d of the inner size"):format(spec.stages, spec.bm, n.block_hidden))
+  take_shared(n, b, ("stages.b: %d stages of B, %d columns x %d of the inner size"):format(spec.stages, spec.bv, n.block_hidden))
+  if f32 then take_shared(n, a + b + 8 * spec.stages, "stages.low: what is left of each number behind its tf32 part, and a barrier a stage") end
+  take_shared(n, 16 * spec.stages, "stages.full, stages.empty: two barriers a stage")
+  align_shared(n, 1024)
   -- A register cap at entry lets setmaxnreg move registers from the other warpgroups to the consumers. With one consumer warpgroup
   -- there are enough for all.
   if n.consumer_groups == 1 then
@@ -43,13 +56,13 @@ end
 
 -- A kernel that stores its tiles through the copy engine: two buffers of 16 rows of 128 bytes for each consumer warp (tile_store.cuh).
 function budget.with_tile_store(n)
-  n.shared_bytes = n.shared_bytes + n.consumer_groups * 4 * 2 * 2048
+  take_shared(n, n.consumer_groups * 4 * 2 * 2048, "out: two boxes of 16 rows of 128 bytes for each consumer warp, which the copy engine writes")
   return n
 end
 
--- The targets' terms of a tile: less than the struct's alignment (product_terms.cuh).
-function budget.with_product_terms(n)
-  n.shared_bytes = n.shared_bytes + 1024
+-- The targets of two tiles: less than the struct's alignment (target_lookahead.cuh).
+function budget.with_target_lookahead(n)
+  take_shared(n, 1024, "the targets in this tile and the next, and their barriers")
   return n
 end
 
@@ -59,7 +72,8 @@ local function portable_tile(spec)
   n.block_hidden = 64 // n.element_bytes
   n.warps_down, n.warps_across = spec.bm // n.warp_rows, spec.bv // n.warp_columns
   n.threads = n.warps_down * n.warps_across * 32
-  n.shared_bytes = spec.stages * (spec.bm + spec.bv) * 64
+  take_shared(n, spec.stages * (spec.bm + spec.bv) * 64,
+    ("stages: %d of A, %d rows x %d of the inner size, and B, %d columns"):format(spec.stages, spec.bm, n.block_hidden, spec.bv))
   return n
 end
 
@@ -75,7 +89,8 @@ local function merged_bytes(spec) return 16 + (spec.entropy and 4 or 0) + (spec.
 
 function budget.portable(spec)
   local n = portable_tile(spec)
-  n.shared_bytes = align(n.shared_bytes + n.warps_across * spec.bm * merged_bytes(spec), 128) -- what the warps of a row merge
+  take_shared(n, n.warps_across * spec.bm * merged_bytes(spec), "merge: the statistics that the warps of a row merge")
+  align_shared(n, 128)
   return share_registers(n, spec.dtype ~= "f32" and not (spec.vec or spec.bias or spec.softcap or spec.argmax or spec.entropy or spec.logit_sum))
 end
 

@@ -1,6 +1,9 @@
 -- Writes one self-contained source and its manifest for a legal variant.
 local arch = require "gen.arch"
+local banner = require "gen.banner"
 local budget = require "gen.budget"
+local logits_config = require "gen.kernels.logits_logp_config"
+local tile_config = require "gen.kernels.tile_config"
 local variant = require "gen.variant"
 
 local emit = {}
@@ -65,6 +68,9 @@ local conditions = {
   exact  = function(spec) return spec.exact end,
   f32    = function(spec) return spec.dtype == "f32" and not spec.exact end,
   filters = function(spec) return spec.filter end,
+  shifted = function(spec) return spec.vec and logits_config.is_shifted(spec) end,
+  targets = function(spec) return spec.targets end,
+  vocabulary_targets = tile_config.looks_targets_up,
   single = function(spec) return spec.cluster == 1 end,
   clustered = function(spec) return spec.cluster > 1 end,
 }
@@ -86,10 +92,11 @@ local function host_entry_point(kernel, name)
   local arguments, sizes = {}, {}
   for i, parameter in ipairs(kernel.parameters) do
     arguments[i] = ("*(const %s *)parameters[%d]"):format(parameter[1], i - 1)
-    sizes[i] = ("sizeof(%s), "):format(parameter[1])
+    sizes[i] = ("\n    sizeof(%s), "):format(parameter[1])
   end
-  return ('#line 1 "entry"\nextern "C" __attribute__((no_sanitize("thread"))) void %s(void **parameters) {\n    %s<Config>(%s);\n}\nextern "C" const unsigned %s_parameter_bytes[] = {%s0};\n'):format(
-    name, kernel.entry, table.concat(arguments, ", "), name, table.concat(sizes))
+  return ('#line 1 "entry"\nextern "C" __attribute__((no_sanitize("thread"))) void\n%s(void **parameters) {\n    %s<Config>(\n        %s);\n}\n'
+    .. 'extern "C" const unsigned\n%s_parameter_bytes[] = {%s0};\n'):format(
+    name, kernel.entry, table.concat(arguments, ",\n        "), name, table.concat(sizes))
 end
 
 local function entry_point(spec, kernel, n, name)
@@ -100,8 +107,8 @@ local function entry_point(spec, kernel, n, name)
     arguments[#arguments + 1] = parameter[2]
   end
   local cluster = (spec.cluster or 1) > 1 and (" __cluster_dims__(%d, 1, 1)"):format(spec.cluster) or ""
-  return ('#line 1 "entry"\nextern "C" __global__ void __launch_bounds__(%d, %d)%s\n%s(%s) {\n    %s<Config>(%s);\n}\n'):format(
-    n.threads, n.blocks_per_multiprocessor, cluster, name, table.concat(parameters, ", "), kernel.entry, table.concat(arguments, ", "))
+  return ('#line 1 "entry"\nextern "C" __global__ void __launch_bounds__(%d, %d)%s\n%s(\n    %s) {\n    %s<Config>(%s);\n}\n'):format(
+    n.threads, n.blocks_per_multiprocessor, cluster, name, table.concat(parameters, ",\n    "), kernel.entry, table.concat(arguments, ", "))
 end
 
 -- overlaps: the kernel waits itself for the one before it (kernel.dependent_launch), and the architecture has an instruction for that.
@@ -129,13 +136,25 @@ local function manifest_lines(spec, kernel, n, name)
   return table.concat(lines, "\n") .. "\n"
 end
 
+-- { name, text } of what stands behind each #line 1 of a source, but for what the emitter itself writes.
+local function sections(body)
+  local found, at = {}, 1
+  while at do
+    local next_at = body:find('\n#line 1 "', at, true)
+    local name, text = body:sub(at, next_at):match('^#line 1 "([^"\n]*)"\n(.*)$')
+    if name:find("/", 1, true) then found[#found + 1] = { name, text } end
+    at = next_at and next_at + 1
+  end
+  return found
+end
+
 -- read_template(path): its text, or nil.
 function emit.source(spec, read_template)
   local kernel = emit.kernel_of(spec)
   local n = kernel.derive(spec)
   local name = "flp_" .. variant.format(spec):gsub("[.@]", "_")
   local search, present = arch.find(spec.arch).search, {}
-  local parts = { ("// fusedlogp %s\n// Emitted by fusedlogp-gen; the templates below are the source.\n"):format(variant.format(spec)) }
+  local parts = {}
   local config = config_lines(spec, kernel, n)
   if arch.find(spec.arch).is_host then parts[#parts + 1] = template_text(spec, "cuda", search, present, read_template) end
   parts[#parts + 1] = header_text("params/types", present, read_template)
@@ -144,7 +163,8 @@ function emit.source(spec, read_template)
     if i == 1 then parts[#parts + 1] = '#line 1 "config"\n' .. config end -- behind the types it names
   end
   parts[#parts + 1] = entry_point(spec, kernel, n, name)
-  return { source = table.concat(parts), manifest = manifest_lines(spec, kernel, n, name) }
+  local body = table.concat(parts)
+  return { source = banner.text(variant.format(spec), spec, kernel, n, sections(body)) .. body, manifest = manifest_lines(spec, kernel, n, name) }
 end
 
 return emit

@@ -20,4 +20,12 @@ function kernel.config(spec) return { { "using", "element", cxx.types[spec.dtype
 
 function kernel.numerics() return "linear_logp_backward_bias.r1" end
 
+function kernel.about(spec, n)
+  return {
+    computes = ("grad_bias[v] %s= the sum over the rows of their derivatives by the logits, and by those of the targets"):format(spec.adds and "+" or ""),
+    grid = "a block for each 32 columns", threads = "each warp every 8th row of these columns; then the warps' sums in their order",
+    shared = { { n.shared_bytes, "part: the warps' sums" } },
+  }
+end
+
 return kernel

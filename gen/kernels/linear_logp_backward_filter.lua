@@ -16,4 +16,9 @@ function kernel.config() return {  } end
 
 function kernel.numerics() return "linear_logp_backward_filter.r1" end
 
+function kernel.about()
+  return { computes = "how many blocks of a chunk's derivatives the gradient filter kept, of how many; clears their bits", grid = "one block",
+           threads = "words of bits in turn" }
+end
+
 return kernel

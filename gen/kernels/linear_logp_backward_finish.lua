@@ -13,15 +13,23 @@ kernel.dependent_launch = true
 
 function kernel.check() return true end
 
--- dtype: of the sums, fp32 where it is not said; weight: its dtype, where the sums lack the targets' terms.
+-- dtype: of the sums, fp32 where it is not said; weight: its dtype, where the sums lack what the targets contribute.
 function kernel.config(spec)
   return {
     { "using", "sum_element", cxx.types[spec.dtype or "f32"] }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
-    { "bool", "has_terms", spec.weight ~= nil }, { "using", "weight_element", cxx.types[spec.weight or "f32"] },
+    { "bool", "adds_targets", spec.weight ~= nil }, { "using", "weight_element", cxx.types[spec.weight or "f32"] },
     { "bool", "weight_is_hidden_vocab", spec.dv or false },
   }
 end
 
 function kernel.numerics() return "linear_logp_backward_finish.r1" end
+
+function kernel.about(spec)
+  return {
+    computes = ("grad_hidden[row, D] %s= the sums of its place, rounded once%s; 0 for rows that are not valid"):format(
+      spec.adds and "+" or "", spec.weight and ", with the target's derivative . its row of the weight" or ""),
+    grid = "any number of blocks", threads = "vectors of 16 bytes in turn",
+  }
+end
 
 return kernel

@@ -2,7 +2,9 @@
 
 local kernel = {}
 
-kernel.templates = { "types", "params/linear_logp_backward", "target", "simt", "tally", "logit_bounds", "large_logits", "convert", "dependent_launch", "linear_logp_backward_rows" }
+kernel.templates = {
+  "types", "params/linear_logp_backward", "target", "simt", "tally", "logit_bounds", "large_logits", "dependent_launch", "linear_logp_backward_rows",
+}
 kernel.entry = "linear_logp_backward_rows"
 kernel.parameters = { { "BackwardRowsParams", "params" } }
 
@@ -18,5 +20,13 @@ function kernel.check() return true end
 function kernel.config() return {  } end
 
 function kernel.numerics() return "linear_logp_backward_rows.r3" end
+
+function kernel.about(_, n)
+  return {
+    computes = "which rows are valid and where each stands among these; of each the factors that make its logits derivatives",
+    grid = "one block that places the rows; any number that compute factors", threads = "rows in turn",
+    shared = { { n.shared_bytes, "a number of each warp: sums of what comes before" } },
+  }
+end
 
 return kernel

@@ -28,4 +28,11 @@ end
 
 function kernel.numerics() return "linear_logp_combine.r2" end
 
+function kernel.about()
+  return {
+    computes = "logp[row] = -log1p(S 2^k / 2^z2), lse = z[target] - logp and what else is asked, from the splits' sums S [N, splits] without the target",
+    grid = "ceil(N / block_rows) blocks", threads = "one warp a row; lane l adds splits l, l + 32, ..., then the lanes merge pairwise",
+  }
+end
+
 return kernel

@@ -9,7 +9,8 @@ local kernel = {}
 
 kernel.templates = {
   "types", "params/linear_logp_backward", "counted", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "product_tiles", "tile_product", "tile_store", "logit_bounds", "large_logits", "logit_gradients", { only = "filters", "kept_blocks" },
+  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", "tile_store", "product_tiles", "logit_bounds", "large_logits", "logit_gradients",
+  { only = "filters", "kept_blocks" },
   "linear_logp_grad_logits",
 }
 kernel.entry = "linear_logp_grad_logits"
@@ -33,7 +34,7 @@ function kernel.check(spec, arch)
 end
 
 function kernel.config(spec, n)
-  return tile_config.join(tile_config.tile(spec, n, false, spec.dv), tile_config.options(spec), tile_config.hopper(spec, n, 1), {
+  return tile_config.join(tile_config.tile(spec, n), tile_config.options(spec), tile_config.hopper(spec, n, 1), {
     { "using", "out_element", cxx.types[spec.dtype] }, { "bool", "adds", false }, { "bool", "filters", spec.filter or false },
   })
 end
@@ -41,5 +42,7 @@ end
 function kernel.numerics(spec)
   return ("linear_logp_grad_logits.r2.wgmma_m64n%dk16.%s.%s"):format(spec.bv, spec.dtype, spec.arch)
 end
+
+function kernel.about(spec, n) return tile_config.about_hopper(spec, n, tile_config.computes_logit_gradients(spec), "column tiles") end
 
 return kernel

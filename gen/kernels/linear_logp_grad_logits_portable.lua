@@ -7,7 +7,7 @@ local tile_config = require "gen.kernels.tile_config"
 local kernel = {}
 
 kernel.templates = portable_tile.templates({ "params/linear_logp_backward", "counted" }, {
-  "convert", "product_tiles", "product_walk", "tile_store", "logit_bounds", "large_logits", "logit_gradients", "linear_logp_grad_logits",
+  "convert", "product_tiles", "tile_store", "logit_bounds", "large_logits", "logit_gradients", "linear_logp_grad_logits",
 })
 kernel.entry = "linear_logp_grad_logits"
 kernel.parameters = { { "LogitGradientsParams", "params" } }
@@ -16,7 +16,7 @@ kernel.derive = budget.portable_product
 function kernel.check(spec, arch) return portable_tile.check(spec, arch, kernel.derive(spec)) end
 
 function kernel.config(spec, n)
-  return tile_config.join(portable_tile.config(spec, n, false, spec.dv), tile_config.options(spec), {
+  return tile_config.join(portable_tile.config(spec, n), tile_config.options(spec), {
     { "using", "out_element", cxx.types[spec.dtype] }, { "bool", "adds", false },
   })
 end
@@ -24,5 +24,7 @@ end
 function kernel.numerics(spec)
   return ("linear_logp_grad_logits.r2.%s.%s.%s"):format(portable_tile.product(spec), spec.dtype, spec.arch)
 end
+
+function kernel.about(spec, n) return tile_config.about_portable(spec, n, tile_config.computes_logit_gradients(spec), "column tiles") end
 
 return kernel

@@ -7,8 +7,8 @@ local kernel = {}
 
 kernel.templates = {
   "types", "params/linear_logp", "target", "compact_rows", "simt", "mbarrier", "tma", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, { only = "f32", "tf32" }, "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "tile_product",
-  { only = "f32", "split_operands" }, "linear_logp",
+  { emit = wgmma.wrapper }, { only = "f32", "tf32" }, "unit", "tile_product", { only = "f32", "split_operands" }, "tile_kernel",
+  "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "linear_logp",
 }
 kernel.entry = "linear_logp"
 kernel.parameters = {
@@ -35,7 +35,7 @@ function kernel.check(spec, arch)
 end
 
 function kernel.config(spec, n)
-  return tile_config.join(tile_config.tile(spec, n, false, spec.dv), tile_config.options(spec), tile_config.hopper(spec, n, n.steps_together))
+  return tile_config.join(tile_config.tile(spec, n), tile_config.options(spec), tile_config.hopper(spec, n, n.steps_together))
 end
 
 function kernel.numerics(spec)
@@ -43,5 +43,7 @@ function kernel.numerics(spec)
   return ("linear_logp.r3.%swgmma_m64n%dk%d.%s.bv%d.s%d.%s"):format(
     spec.dtype == "f32" and "3xtf32_" or "", spec.bv, n.wgmma_k, spec.dtype, spec.bv, spec.s, spec.arch)
 end
+
+function kernel.about(spec, n) return tile_config.about_hopper(spec, n, tile_config.computes_statistics(spec), "splits") end
 
 return kernel

@@ -5,7 +5,9 @@ local tile_config = require "gen.kernels.tile_config"
 
 local kernel = {}
 
-kernel.templates = portable_tile.templates({ "params/linear_logp", "target", "compact_rows" }, { "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "warp_statistics", "linear_logp" })
+kernel.templates = portable_tile.templates({ "params/linear_logp", "target", "compact_rows" }, {
+  "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "warp_statistics", "linear_logp",
+})
 kernel.entry = "linear_logp"
 kernel.parameters = { { "LinearLogpParams", "params" } }
 kernel.derive = budget.portable
@@ -16,11 +18,13 @@ function kernel.check(spec, arch)
 end
 
 function kernel.config(spec, n)
-  return tile_config.join(portable_tile.config(spec, n, false, spec.dv), tile_config.options(spec))
+  return tile_config.join(portable_tile.config(spec, n), tile_config.options(spec))
 end
 
 function kernel.numerics(spec)
   return ("linear_logp.r3.%s.%s.bv%dx2.s%d.%s"):format(portable_tile.product(spec), spec.dtype, spec.bv // 2, spec.s, spec.arch)
 end
+
+function kernel.about(spec, n) return tile_config.about_portable(spec, n, tile_config.computes_statistics(spec), "splits") end
 
 return kernel

@@ -9,7 +9,8 @@ local kernel = {}
 
 kernel.templates = {
   "types", "params/linear_logp", "target", "compact_rows", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "stashed_statistics", "stash_units", "tile_product", "tile_store",
+  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", "tile_store", "schedule", "stash_units", "moment", "logit_bounds", "large_logits",
+  "row_statistics", "stashed_statistics",
   "linear_logp_stash",
 }
 kernel.entry = "linear_logp_stash"
@@ -30,13 +31,18 @@ end
 
 function kernel.config(spec, n)
   local compact = setmetatable({ compact = true }, { __index = spec })
-  return tile_config.join(tile_config.tile(spec, n, false, spec.dv), tile_config.options(compact), tile_config.hopper(spec, n, 1), {
+  return tile_config.join(tile_config.tile(spec, n), tile_config.options(compact), tile_config.hopper(spec, n, 1), {
     { "using", "out_element", cxx.types[spec.dtype] }, { "bool", "adds", false },
   })
 end
 
 function kernel.numerics(spec)
   return ("linear_logp_stash.r3.wgmma_m64n%dk16.%s.bv%d.s%d.%s"):format(spec.bv, spec.dtype, spec.bv, spec.s, spec.arch)
+end
+
+function kernel.about(spec, n)
+  local computes = tile_config.computes_statistics(spec) .. "; and keeps the powers themselves of the first columns, with one k a row"
+  return tile_config.about_hopper(spec, n, computes, "splits")
 end
 
 return kernel

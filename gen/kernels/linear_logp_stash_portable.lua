@@ -8,7 +8,8 @@ local tile_config = require "gen.kernels.tile_config"
 local kernel = {}
 
 kernel.templates = portable_tile.templates({ "params/linear_logp", "target", "compact_rows" }, {
-  "convert", "tile_store", "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "stashed_statistics", "stash_units", "warp_statistics", "linear_logp_stash",
+  "convert", "tile_store", "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "stashed_statistics", "stash_units",
+  "warp_statistics", "linear_logp_stash",
 })
 kernel.entry = "linear_logp_stash"
 kernel.parameters = { { "LinearLogpParams", "params" } }
@@ -21,13 +22,18 @@ end
 
 function kernel.config(spec, n)
   local compact = setmetatable({ compact = true }, { __index = spec })
-  return tile_config.join(portable_tile.config(spec, n, false, spec.dv), tile_config.options(compact), {
+  return tile_config.join(portable_tile.config(spec, n), tile_config.options(compact), {
     { "using", "out_element", cxx.types[spec.dtype] }, { "bool", "adds", false },
   })
 end
 
 function kernel.numerics(spec)
   return ("linear_logp_stash.r3.%s.%s.bv%dx2.s%d.%s"):format(portable_tile.product(spec), spec.dtype, spec.bv // 2, spec.s, spec.arch)
+end
+
+function kernel.about(spec, n)
+  local computes = tile_config.computes_statistics(spec) .. "; and keeps the powers themselves of the first columns, with one k a row"
+  return tile_config.about_portable(spec, n, computes, "splits")
 end
 
 return kernel

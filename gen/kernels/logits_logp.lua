@@ -3,7 +3,7 @@ local config = require "gen.kernels.logits_logp_config"
 
 local kernel = {}
 
-kernel.templates = config.templates { "mbarrier", "logits_shared", "logits_logp" }
+kernel.templates = config.templates { "dependent_launch", "mbarrier", "logits_shared", "logits_logp" }
 kernel.entry = "logits_logp"
 kernel.parameters = { { "LogitsLogpParams", "params" } }
 kernel.check = config.check
@@ -13,5 +13,10 @@ kernel.config = config.entries
 function kernel.derive(spec) return config.launch(spec, spec.half and 0 or (config.shared_bytes(spec, spec.w) + spec.w * 8 + 15) // 16 * 16) end
 
 function kernel.numerics(spec) return config.numerics("logits_logp", spec) end
+
+function kernel.about(spec, n)
+  return config.about(spec, n, config.results, "persistent: rows, or with few rows their parts, in turn",
+                      "teams of warps take a row; its segments go round robin to them", not spec.half and config.about_sums(spec, spec.w) or nil)
+end
 
 return kernel

@@ -3,7 +3,7 @@ local config = require "gen.kernels.logits_logp_config"
 
 local kernel = {}
 
-kernel.templates = config.templates { "logits_logp_combine" }
+kernel.templates = config.templates { "dependent_launch", "logits_logp_combine" }
 kernel.entry = "logits_logp_combine"
 kernel.parameters = { { "LogitsLogpParams", "params" } }
 kernel.check = config.check
@@ -19,5 +19,9 @@ end
 kernel.dependent_launch = true
 
 function kernel.numerics(spec) return config.numerics("logits_logp_combine", spec) end
+
+function kernel.about(spec, n)
+  return config.about(spec, n, config.results .. ", from the sums of segments that several blocks have read", "one warp a row", "a row each warp")
+end
 
 return kernel

@@ -10,7 +10,10 @@ local shared_segments = 512
 
 local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
 
-config.head = { "types", "params/logits_logp", "simt", "tally", "dependent_launch", "convert", "streaming", "vector", "shifted_vectors", "target_share", "logit_bounds", "logits_row", "logits_segment", "logits_merge" }
+config.head = {
+  "types", "params/logits_logp", "simt", "tally", "convert", "streaming", "vector", { only = "shifted", "shifted_vectors" }, "target_share", "logit_bounds",
+  "logits_row", "logits_segment", "logits_merge",
+}
 
 function config.templates(own)
   local list = {}
@@ -48,7 +51,7 @@ function config.entries(spec)
 end
 
 -- Rows at any address, of which the forward reads aligned vectors and shifts them.
-local function is_shifted(spec) return spec.vec and not rewrites[spec.operator] end
+function config.is_shifted(spec) return spec.vec and not rewrites[spec.operator] end
 
 -- A segment takes 32 registers of a thread, half of one 16; what is done with each logit wants more.
 local function registers_for(spec, lean)
@@ -60,7 +63,7 @@ end
 -- lean: registers without options, where it is said.
 function config.launch(spec, shared_bytes, lean)
   local threads = spec.w * 32
-  local registers = registers_for(spec, lean or (is_shifted(spec) and 96 or 80) - (spec.half and 16 or 0))
+  local registers = registers_for(spec, lean or (config.is_shifted(spec) and 96 or 80) - (spec.half and 16 or 0))
   return {
     threads = threads, registers = registers, shared_bytes = shared_bytes, block_vocab = columns(spec, held_vectors(spec)),
     blocks_per_multiprocessor = math.max(1, 65536 // ((registers + 1) // 8 * 8 * threads)),
@@ -68,7 +71,7 @@ function config.launch(spec, shared_bytes, lean)
 end
 
 -- Three blocks of 8 warps a multiprocessor keep memory busy; many registers leave three of 4, those of shifted rows five.
-function config.block_warps(spec) return (registers_for(spec, 80) > 128 or is_shifted(spec)) and 4 or 8 end
+function config.block_warps(spec) return (registers_for(spec, 80) > 128 or config.is_shifted(spec)) and 4 or 8 end
 
 -- Of few rows each has so many blocks: a warp has one segment of 262144 logits of 16 bits. Devices need not form clusters of more than 8; with 8
 -- the row takes 0.8 us more.
@@ -88,5 +91,24 @@ end
 function config.numerics(name, spec)
   return ("%s.r3.%s.x%d"):format(name, spec.dtype, config.segment_columns(spec))
 end
+
+-- The sums of so many rows, as a banner tells of them.
+function config.about_sums(spec, rows)
+  return { config.shared_bytes(spec, rows), ("sums: of %d segments of %d row%s each, offset and sum, moment and best"):format(
+    shared_segments, rows, rows > 1 and "s" or "") }
+end
+
+-- What a banner says of every kernel on rows of logits. more: what else is computed; threads: roles; shared: the rest of what lies there.
+function config.about(spec, n, computes, grid, threads, ...)
+  local shared = { ... }
+  local taken = 0
+  for _, part in ipairs(shared) do taken = taken + part[1] end
+  shared[#shared + 1] = { n.shared_bytes - taken, "barriers, and what fills up to a multiple of 16" }
+  return { computes = ("%s; logits [N, V] %s%s, a warp holds %d at a time"):format(computes, spec.dtype, spec.softcap and ", softcapped" or "", n.block_vocab),
+           grid = grid, threads = threads, shared = shared }
+end
+
+config.results = "logp[row] = z[target] - log(sum_v exp(z[v])), lse, entropy and argmax where asked"
+config.gradients = "grad_logits[row, v] = g_logp ([v = target] - p[v]) and what g_lse and g_entropy add"
 
 return config

@@ -8,8 +8,8 @@ kernel.templates = config.templates { "logits_shared", "logits_gradient", "logit
 kernel.entry = "logits_logp_fused"
 kernel.parameters = { { "LogitsLogpParams", "params" } }
 
--- Segments of a warp that stay in shared memory: three blocks then fill a multiprocessor's. The portable kernel runs where there is less.
-local function kept_segments(spec) return arch.find(spec.arch).kernels == "hopper" and 2 or 1 end
+-- Segments of a warp that stay in shared memory. Five blocks with two of them take 210 KiB; where there is less, one keeps as many blocks.
+local function kept_segments(spec) return arch.find(spec.arch).shared_bytes >= 210 * 1024 and 2 or 1 end
 
 function kernel.config(spec)
   local entries = config.entries(spec)
@@ -27,5 +27,10 @@ function kernel.derive(spec)
 end
 
 function kernel.numerics(spec) return config.numerics("logits_logp_fused", spec) end
+
+function kernel.about(spec, n)
+  return config.about(spec, n, config.results .. "; " .. config.gradients, "persistent: rows in turn", "teams of warps take a row each",
+                      config.about_sums(spec, 2), { spec.w * kept_segments(spec) * 4096, "kept: segments of a row that stay here until its sums have met" })
+end
 
 return kernel

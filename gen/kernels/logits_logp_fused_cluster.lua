@@ -43,4 +43,11 @@ end
 
 function kernel.numerics(spec) return config.numerics("logits_logp_fused", spec) end
 
+function kernel.about(spec, n)
+  return config.about(spec, n, config.results .. "; " .. config.gradients, "persistent: a cluster takes a row at a time",
+                      ("%d warps sum segments and write gradients; the last one fetches rows to come and merges sums"):format(spec.w - 1),
+                      { kernel.slots * 4096, "slots: segments that the copy engine brings" }, config.about_sums(spec, 4),
+                      { records * record_bytes, "records: of rows under way" })
+end
+
 return kernel

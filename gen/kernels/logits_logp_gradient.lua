@@ -3,7 +3,7 @@ local config = require "gen.kernels.logits_logp_config"
 
 local kernel = {}
 
-kernel.templates = config.templates { "logits_gradient", "logits_logp_gradient" }
+kernel.templates = config.templates { "dependent_launch", "logits_gradient", "logits_logp_gradient" }
 kernel.entry = "logits_logp_gradient"
 kernel.parameters = { { "LogitsLogpParams", "params" } }
 kernel.config = config.entries
@@ -18,5 +18,9 @@ function kernel.derive(spec) return config.launch(spec, 0) end
 kernel.dependent_launch = true
 
 function kernel.numerics(spec) return config.numerics("logits_logp_gradient", spec) end
+
+function kernel.about(spec, n)
+  return config.about(spec, n, config.gradients .. ", from a known lse", "persistent: segments in turn", "a segment each warp at a time")
+end
 
 return kernel

@@ -1,4 +1,4 @@
--- matrix_product on sm_90a: linear_logp's mainloop with a store behind it. km: left lies [inner, rows]; kn: right lies [inner, columns].
+-- matrix_product on sm_90a: the mainloop with a store behind it. a_transposed: A lies [inner, rows]; b_transposed: B lies [inner, columns].
 local budget = require "gen.budget"
 local cxx = require "gen.cxx"
 local tile_config = require "gen.kernels.tile_config"
@@ -6,22 +6,21 @@ local wgmma = require "gen.wgmma"
 
 local kernel = {}
 
--- The mainloop's words for the operands: hidden is the left one, weight the right one.
-local function mainloop(spec)
-  return { dtype = spec.dtype, bm = spec.bm, bv = spec.bv, cluster = spec.cluster, stages = spec.stages, km = spec.km, dv = spec.kn, arch = spec.arch }
-end
-
 kernel.templates = {
   "types", "params/matrix_product", "counted", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = function(spec) return wgmma.wrapper(mainloop(spec)) end }, "product_tiles", "tile_product", "tile_store", "scale_product",
-  { only = "filters", "kept_steps" }, "streaming", "vector", "target_terms", "product_terms", "matrix_product",
+  { emit = wgmma.wrapper }, "unit", "tile_product", { only = "filters", "kept_steps" }, "tile_kernel", "tile_store",
+  "product_tiles", "scale_product", "targets_along", "product_targets", { only = "targets", "target_contribution" },
+  { only = "vocabulary_targets", "streaming" }, { only = "vocabulary_targets", "vector" }, { only = "vocabulary_targets", "target_lookahead" }, "matrix_product",
 }
 kernel.entry = "matrix_product"
 kernel.parameters = {
-  { "TensorMap", "left_map" }, { "TensorMap", "right_map" }, { "TensorMap", "out_map" }, { "MatrixProductParams", "params" },
+  { "TensorMap", "a_map" }, { "TensorMap", "b_map" }, { "TensorMap", "out_map" }, { "MatrixProductParams", "params" },
 }
 
-function kernel.derive(spec) return budget.with_product_terms(budget.with_tile_store(budget.hopper(mainloop(spec)))) end
+function kernel.derive(spec)
+  local n = budget.with_tile_store(budget.hopper(spec))
+  return tile_config.looks_targets_up(spec) and budget.with_target_lookahead(n) or n
+end
 
 kernel.dependent_launch = true
 
@@ -36,14 +35,16 @@ function kernel.check(spec, arch)
 end
 
 function kernel.config(spec, n)
-  return tile_config.join(tile_config.tile(spec, n, spec.km, spec.kn), tile_config.hopper(spec, n, 1), {
-    { "int", "hidden_size", 0 }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
-    { "bool", "filters", spec.filter or false }, { "int", "terms_along", tile_config.terms[spec.terms or "none"] },
+  return tile_config.join(tile_config.tile(spec, n), tile_config.hopper(spec, n, 1), {
+    { "int", "inner_size", 0 }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
+    { "bool", "filters", spec.filter or false }, { "int", "targets_along", tile_config.targets_along[spec.targets or "none"] },
   })
 end
 
 function kernel.numerics(spec)
   return ("matrix_product.r1.wgmma_m64n%dk16.%s.%s"):format(spec.bv, spec.dtype, spec.arch)
 end
+
+function kernel.about(spec, n) return tile_config.about_hopper(spec, n, tile_config.computes_product(spec), "column tiles") end
 
 return kernel

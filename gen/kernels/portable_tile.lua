@@ -7,7 +7,7 @@ local portable_tile = {}
 -- The templates up to the mainloop, behind the parameters and before the epilogue.
 local mainloop = {
   "simt", "cp_async", "ldmatrix", { only = "tensor", "mma" }, { only = "f32", "tf32" }, "shared_tile",
-  { only = "tensor", "tensor_product" }, { only = "exact", "exact_product" }, "tile_product",
+  { only = "tensor", "tensor_product" }, { only = "exact", "exact_product" }, "unit", "tile_product", "tile_kernel",
 }
 
 -- params: the parameters' templates; own: what follows the mainloop.
@@ -31,8 +31,8 @@ function portable_tile.check(spec, arch, n)
   return budget.check_shared(spec, n, arch)
 end
 
-function portable_tile.config(spec, n, swaps_hidden, swaps_weight)
-  return tile_config.join(tile_config.tile(spec, n, swaps_hidden, swaps_weight), {
+function portable_tile.config(spec, n)
+  return tile_config.join(tile_config.tile(spec, n), {
     { "int", "warp_rows", n.warp_rows }, { "int", "warp_columns", n.warp_columns }, { "int", "warps_across", n.warps_across },
     { "int", "vector_bytes", spec.vec or 16 }, { "int", "fragment_columns", n.warp_columns },
   })

@@ -4,8 +4,11 @@ local cxx = require "gen.cxx"
 
 local config = {}
 
--- Which targets' derivatives a product adds. KEEP IN STEP: terms_along (templates/common/target_terms.cuh).
-config.terms = { none = 0, each = 1, down = 2, across = 3 }
+-- How the targets lie in what a product writes. KEEP IN STEP: targets_along (templates/parts/targets_along.cuh).
+config.targets_along = { none = 0, of_rows = 1, in_rows = 2, in_columns = 3 }
+
+-- Rows or columns are vocabulary entries: which targets lie in a tile must be looked up.
+function config.looks_targets_up(spec) return spec.targets == "in_rows" or spec.targets == "in_columns" end
 
 -- One list of those given, in their order.
 function config.join(...)
@@ -19,7 +22,7 @@ end
 -- What linear_logp and its backward are asked.
 function config.options(spec)
   return {
-    { "int", "hidden_size", spec.d }, { "bool", "has_bias", spec.bias ~= nil }, { "using", "bias_element", cxx.types[spec.bias or "f32"] },
+    { "int", "inner_size", spec.d }, { "bool", "has_bias", spec.bias ~= nil }, { "using", "bias_element", cxx.types[spec.bias or "f32"] },
     { "bool", "has_softcap", spec.softcap or false }, { "float", "correction", accumulation.correction(spec) },
     { "bool", "wants_argmax", spec.argmax or false }, { "bool", "wants_entropy", spec.entropy or false },
     { "bool", "wants_logit_sum", spec.logit_sum or false }, { "bool", "has_class_weights", spec.classes ~= nil },
@@ -27,12 +30,15 @@ function config.options(spec)
   }
 end
 
--- swaps_hidden, swaps_weight: the operand's rows in memory are steps of the inner size.
-function config.tile(spec, n, swaps_hidden, swaps_weight)
+-- The operand's rows in memory are steps of the inner size: a product says it of both, a forward of its weight, which is B.
+function config.transposed(spec) return spec.a_transposed or false, spec.b_transposed or spec.dv or false end
+
+function config.tile(spec, n)
+  local a_transposed, b_transposed = config.transposed(spec)
   return {
-    { "using", "element", cxx.types[spec.dtype] }, { "int", "block_rows", spec.bm }, { "int", "block_vocab", spec.bv },
-    { "int", "block_hidden", n.block_hidden }, { "int", "cluster", spec.cluster }, { "int", "stages", spec.stages },
-    { "bool", "hidden_is_transposed", swaps_hidden or false }, { "bool", "weight_is_hidden_vocab", swaps_weight or false },
+    { "using", "element", cxx.types[spec.dtype] }, { "int", "block_rows", spec.bm }, { "int", "block_columns", spec.bv },
+    { "int", "block_inner", n.block_hidden }, { "int", "cluster", spec.cluster }, { "int", "stages", spec.stages },
+    { "bool", "a_transposed", a_transposed }, { "bool", "b_transposed", b_transposed },
   }
 end
 
@@ -40,12 +46,64 @@ end
 function config.hopper(spec, n, steps_together)
   return {
     { "int", "consumer_groups", n.consumer_groups }, { "int", "steps_together", steps_together },
-    { "bool", "weight_is_read_once", steps_together > 1 },
+    { "bool", "b_is_read_once", steps_together > 1 },
     { "bool", "splits_operands", spec.dtype == "f32" }, { "int", "producer_registers", n.producer_registers },
     { "int", "splitter_registers", n.splitter_registers }, { "int", "consumer_registers", n.consumer_registers },
-    { "int", "weight_box_columns", n.weight_box_columns }, { "int", "weight_box_rows", n.weight_box_rows },
+    { "int", "b_box_columns", n.weight_box_columns }, { "int", "b_box_rows", n.weight_box_rows },
     { "int", "fragment_columns", spec.bv },
   }
+end
+
+-- What a banner says of every kernel on Hopper's tiles (gen/banner.lua). units: what there are row groups times.
+function config.about_hopper(spec, n, computes, units)
+  local groups = n.consumer_groups
+  local roles = groups == 1 and "warpgroup 0 multiplies 64 rows; the first thread of warpgroup 1 loads"
+    or ("warpgroups 0 to %d multiply, 64 rows each; the first thread of warpgroup %d loads"):format(groups - 1, groups)
+  if spec.dtype == "f32" then roles = roles .. ("; warpgroup %d splits each number in two tf32 parts"):format(groups + 1) end
+  if config.looks_targets_up(spec) then roles = roles .. ", its second warp looks up the targets of the next tile" end
+  return {
+    computes = computes, threads = roles, shared = n.shared,
+    grid = spec.cluster == 1 and ("persistent: min(multiprocessors, row blocks x %s) blocks; a row block has %d rows"):format(units, spec.bm)
+      or ("persistent: min(multiprocessors / %d, row groups x %s) clusters, which share B's tiles; a row group has %d rows"):format(
+        spec.cluster, units, spec.bm * spec.cluster),
+  }
+end
+
+-- And on the portable ones.
+function config.about_portable(spec, n, computes, units)
+  return {
+    computes = computes, shared = n.shared,
+    threads = ("%d x %d warps copy together, and multiply %d rows x %d columns each"):format(n.warps_down, n.warps_across, n.warp_rows, n.warp_columns),
+    grid = ("persistent: min(resident blocks, row blocks x %s); a row block has %d rows"):format(units, spec.bm),
+  }
+end
+
+local weight_shapes = { [true] = "[D, V]", [false] = "[V, D]" }
+
+-- z, of which the forwards and the gradients by the logits make their results.
+local function logits(spec)
+  local z = "z = " .. (spec.softcap and "softcap(" or "") .. "hidden . weight^T" .. (spec.bias and " + bias" or "") .. (spec.softcap and ")" or "")
+  return ("%s, hidden [N, D] %s, D = %d, weight %s"):format(z, spec.dtype, spec.d, weight_shapes[spec.dv or false])
+end
+
+function config.computes_statistics(spec)
+  local more = {}
+  if spec.entropy then more[#more + 1] = "their moment for the entropy" end
+  if spec.argmax then more[#more + 1] = "the largest logit" end
+  if spec.logit_sum then more[#more + 1] = "the sum of the logits" end
+  return ("of each row and split of the vocabulary (tiles of %d columns, in about %d splits) the sum of 2^(z log2(e) / temperature - k) and its integer "
+    .. "offset k%s, and the target's logit; %s"):format(spec.bv, spec.s, #more > 0 and ", " .. table.concat(more, ", ") or "", logits(spec))
+end
+
+function config.computes_logit_gradients(spec)
+  return "out[N, columns], the derivatives of the loss by the logits of a chunk of the vocabulary, whose targets' stay apart in fp32; " .. logits(spec)
+end
+
+function config.computes_product(spec)
+  local a_transposed, b_transposed = config.transposed(spec)
+  return ("out[rows, columns] %s %s = factor . A B of %s, summed in fp32; A lies %s, B %s%s"):format(
+    spec.out, spec.adds and "+" or "", spec.dtype, a_transposed and "[inner, rows]" or "[rows, inner]",
+    b_transposed and "[inner, columns]" or "[columns, inner]", spec.targets and "; the targets' derivatives contribute in fp32" or "")
 end
 
 return config

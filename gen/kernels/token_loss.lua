@@ -26,4 +26,11 @@ function kernel.config() return {} end
 
 function kernel.numerics(spec) return "token_loss.r3." .. token_loss.identity(spec.loss) end
 
+function kernel.about(spec, n)
+  return {
+    computes = ("loss[row] of %s from logp, lse, entropy [N], its derivatives by these, and the sum or mean"):format(spec.loss),
+    grid = "one block", threads = "each its own rows in turn; sums pairwise, in fp64", shared = { { n.shared_bytes, "a sum of each thread" } },
+  }
+end
+
 return kernel

@@ -56,4 +56,11 @@ end
 
 function kernel.numerics(spec) return ("weighted_sum.r1.%s.w_%s.y_%s.t%d"):format(spec.dtype, spec.weight, spec.y, spec.team) end
 
+function kernel.about(spec, n)
+  return {
+    computes = ("y[row] %s = sum_d x[row, d] w[d], x [N, D] %s, w [D] %s"):format(spec.y, spec.dtype, spec.weight), grid = "persistent: rows in turn",
+    threads = ("teams of %d take a row each"):format(spec.team), shared = { { n.shared_bytes, "a sum of each warp, of two rows in turn" } },
+  }
+end
+
 return kernel

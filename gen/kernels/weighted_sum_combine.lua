@@ -17,4 +17,9 @@ function kernel.config(spec) return { { "using", "weight_gradient_element", cxx.
 
 function kernel.numerics(spec) return ("weighted_sum_combine.r1.gw_%s"):format(spec.gw) end
 
+function kernel.about(_, n)
+  return { computes = "grad_w[d] = the sum of the tiles' parts [tiles, D]", grid = "a block for each 32 columns",
+           threads = "warp i adds tiles i, i + 16, ..., then the warps' sums in their order", shared = { { n.shared_bytes, "the warps' sums" } } }
+end
+
 return kernel

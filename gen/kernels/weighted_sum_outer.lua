@@ -35,4 +35,9 @@ end
 
 function kernel.numerics(spec) return ("weighted_sum_outer.r1.%s.w_%s.g_%s"):format(spec.dtype, spec.weight, spec.g) end
 
+function kernel.about(spec)
+  return { computes = ("grad_x[row, d] = g[row] w[d], grad_x [N, D] %s, g [N] %s, w [D] %s"):format(spec.dtype, spec.g, spec.weight),
+           grid = "slabs of columns x groups of rows, short blocks in the order of memory", threads = "a vector of w each, times g into a few rows" }
+end
+
 return kernel

@@ -1,5 +1,5 @@
 -- linear_logp_backward: from a problem and a device to variants. Kernels: of one with the forward, linear_logp's two; valid rows, gather, logit
--- gradients; where grad_hidden is wanted its product and its finish; where grad_weight is wanted its product and its targets' terms; where grad_bias
+-- gradients; where grad_hidden is wanted its product and its finish; where grad_weight is wanted its product and the order of its targets; where grad_bias
 -- is wanted its sums; with a filter, on sm_90a, what it kept.
 local arch = require "gen.arch"
 local linear_logp = require "gen.select.linear_logp"
@@ -56,16 +56,16 @@ local function specs(p, tile, wide, weight_vec, bulk)
                  entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.class_weights, vec = weight_vec, exact = exact, filter = filter }))
   if p.grad_hidden then
     local direct = p.direct -- of one product of the whole vocabulary, which leaves rows that count close together; else of sums
-    add(on(tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, kn = not p.dv or nil,
+    add(on(tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,
                    out = direct and p.grad_hidden or "f32", adds = not direct or nil, vec = weight_vec, exact = exact, filter = filter,
-                   terms = direct and "each" }))
+                   targets = direct and "of_rows" }))
     add { role = "hidden_finish", operator = "linear_logp_backward_finish", dtype = direct and p.grad_hidden, weight = not direct and dtype,
           dv = not direct and p.dv, out = p.grad_hidden, adds = p.acc_hidden, arch = arch_name }
   end
   if p.grad_weight then
-    add(on(wide, { role = "weight_product", operator = "matrix_product", dtype = dtype, km = true, kn = true, out = p.grad_weight,
-                   adds = p.acc_weight, exact = exact, filter = filter, terms = p.dv and "across" or "down" }))
-    add { role = "target_order", operator = "linear_logp_backward_terms", arch = arch_name }
+    add(on(wide, { role = "weight_product", operator = "matrix_product", dtype = dtype, a_transposed = true, b_transposed = true, out = p.grad_weight,
+                   adds = p.acc_weight, exact = exact, filter = filter, targets = p.dv and "in_columns" or "in_rows" }))
+    add { role = "target_order", operator = "linear_logp_backward_target_order", arch = arch_name }
   end
   if p.grad_bias then
     add { role = "bias", operator = "linear_logp_backward_bias", dtype = dtype, out = p.grad_bias, adds = p.acc_bias, arch = arch_name }

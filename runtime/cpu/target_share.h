@@ -1,7 +1,7 @@
 /* A row's target beside its other entries, whose terms alone are in the row's sum.
  *
  * With r = (sum of the others) / (the target's term) the target's log-probability is -log1p(r): nothing cancels, however likely the target is. The
- * same ratio gives the row's log-sum and its entropy. KEEP IN STEP: target's share (templates/common/target_share.cuh) */
+ * same ratio gives the row's log-sum and its entropy. KEEP IN STEP: target's share (templates/parts/target_share.cuh) */
 #ifndef FLP_CPU_TARGET_SHARE_H
 #define FLP_CPU_TARGET_SHARE_H
 
@@ -25,7 +25,7 @@ flp_row_shares flp_row_shares_of(const flp_other_sums *others, double target);
 /* For a row whose lse, and perhaps entropy, is known. The origin is a float. logp follows from lse. */
 flp_row_shares flp_row_shares_of_lse(double lse, double entropy, double target, double scale);
 
-/* A row's own temperature: outside 2^-64 .. 2^64 it counts as the nearest of them. KEEP IN STEP: temperatures (templates/common/logit_bounds.cuh) */
+/* A row's own temperature: outside 2^-64 .. 2^64 it counts as the nearest of them. KEEP IN STEP: temperatures (templates/parts/logit_bounds.cuh) */
 double flp_row_temperature_within_bounds(double temperature);
 
 /* log2(e) / temperature. */

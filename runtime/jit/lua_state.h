@@ -20,6 +20,6 @@ flp_status flp_lua_state_run(lua_State *lua, lua_CFunction body, void *data);
 
 /* For a body: pushes the result of require(module). */
 void flp_lua_state_push_module(lua_State *lua, const char *module);
-/* For a body: pushes a function that takes "templates/any/simt.cuh" and returns that file's text, or nil. */
+/* For a body: pushes a function that takes "templates/parts/simt.cuh" and returns that file's text, or nil. */
 void flp_lua_state_push_reader(lua_State *lua, const flp_source_tree *tree);
 #endif

@@ -8,7 +8,7 @@
 #include "params/matrix_product.h"
 
 enum {
-    PRODUCT_ROW_BYTES = 8192 /* of left's rows, that blocks at work together have in the L2 at a time */
+    PRODUCT_ROW_BYTES = 8192 /* of A's rows, that blocks at work together have in the L2 at a time */
 };
 
 /* A chunk of the vocabulary: its derivatives, or what times row_factor they are. */
@@ -17,7 +17,7 @@ typedef struct {
     char *dlogit;            /* [rows][stride] */
     int64_t stride;
     const float *row_factor; /* NULL: 1 */
-    int waits_late;          /* grad_hidden's product: see params/matrix_product.h */
+    int pdl_wait_in_epilogue;          /* grad_hidden's product: see params/matrix_product.h */
 } chunk;
 
 /* ---- matrices ---- */
@@ -66,12 +66,12 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
         .gradient = flp_backward_at(run, FLP_PART_GRADIENT), .row_count = run->rows.count, .class_weights = run->more->class_weights,
         .rows = (int32_t)run->rows.rows, .vocab = (int32_t)forward->vocab, .first_column = (int32_t)part->first, .columns = (int32_t)part->columns,
         .filter = (float)run->problem->grad_filter_eps, .factor = run->factor, .kept = kept_bits(run), .kept_words = (int32_t)flp_linear_work_kept_words(&run->call.plan->work),
-        .waits_late = follows_product(run, part), .targets = flp_backward_at(run, FLP_PART_TARGETS),
+        .pdl_wait_in_epilogue = follows_product(run, part), .targets = flp_backward_at(run, FLP_PART_TARGETS),
         .softcap = (float)forward->softcap, .inverse_softcap = forward->softcap == 0 ? 0 : (float)(1 / forward->softcap),
     };
     const flp_tile_launch launch = {
-        .left = packed_matrix(run),
-        .right = { run->call.args->weight, forward->dtype, transposed ? forward->hidden : forward->vocab,
+        .a = packed_matrix(run),
+        .b = { run->call.args->weight, forward->dtype, transposed ? forward->hidden : forward->vocab,
                    transposed ? forward->vocab : forward->hidden, forward->weight_stride },
         .out = dlogit_matrix(run, part), .rows = run->rows.rows, .columns = part->columns,
         .row_bytes = forward->hidden * flp_dtype_bytes(forward->dtype), .params = &params, .group = &params.group,
@@ -84,11 +84,11 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
 static flp_status run_product(const flp_backward_execution *run, flp_linear_step step, const flp_kernel *kernel, flp_tile_launch *launch,
                               flp_matrix_product_params *params)
 {
-    params->left = launch->left.data;
-    params->right = launch->right.data;
+    params->a = launch->a.data;
+    params->b = launch->b.data;
     params->out = (void *)(uintptr_t)launch->out.data;
-    params->left_stride = launch->left.stride;
-    params->right_stride = launch->right.stride;
+    params->a_stride = launch->a.stride;
+    params->b_stride = launch->b.stride;
     params->out_stride = launch->out.stride;
     params->factor = run->inverse_factor;
     params->targets = flp_backward_at(run, FLP_PART_TARGETS);
@@ -110,12 +110,12 @@ static flp_status add_to_sums(const flp_backward_execution *run, const chunk *pa
     const flp_linear_logp_problem *forward = run->forward;
     const flp_matrix sums = { flp_backward_at(run, FLP_PART_SUMS), FLP_F32, run->rows.rows, forward->hidden, forward->hidden };
     flp_matrix_product_params params = { .row_count = run->rows.count, .inner = (int32_t)part->columns,
-                                         .waits_late = run->call.plan->weight_product ? part->waits_late : 0, .row_factor = part->row_factor,
+                                         .pdl_wait_in_epilogue = run->call.plan->weight_product ? part->pdl_wait_in_epilogue : 0, .row_factor = part->row_factor,
                                          .others = run->call.args->weight, .others_stride = forward->weight_stride,
                                          .kept_along = FLP_KEPT_ROWS_ALONG_ROWS };
     flp_tile_launch launch = {
-        .left = dlogit_matrix(run, part),
-        .right = chunk_of(run, run->call.args->weight, forward->dtype, forward->weight_stride, part->first, part->columns),
+        .a = dlogit_matrix(run, part),
+        .b = chunk_of(run, run->call.args->weight, forward->dtype, forward->weight_stride, part->first, part->columns),
         .out = flp_backward_is_direct(run) ? packed_matrix(run) : sums,
         .rows = run->rows.rows, .columns = forward->hidden,
     };
@@ -129,11 +129,11 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
     const int transposed = run->forward->weight_layout == FLP_HIDDEN_VOCAB;
     const flp_matrix dlogit = dlogit_matrix(run, part), rows = packed_matrix(run);
     flp_matrix_product_params params = { .inner_count = run->rows.count, .inner = (int32_t)run->rows.rows,
-                                         .terms = flp_backward_at(run, FLP_PART_TERMS), .others = run->call.args->hidden,
+                                         .sorted_targets = flp_backward_at(run, FLP_PART_TARGET_ORDER), .others = run->call.args->hidden,
                                          .others_stride = run->forward->hidden_stride, .first_target = (int32_t)part->first,
                                          .kept_along = transposed ? FLP_KEPT_COLUMNS_ALONG_COLUMNS : FLP_KEPT_ROWS_ALONG_COLUMNS };
     flp_tile_launch launch = {
-        .left = transposed ? rows : dlogit, .right = transposed ? dlogit : rows,
+        .a = transposed ? rows : dlogit, .b = transposed ? dlogit : rows,
         .out = chunk_of(run, run->call.args->grad_weight, run->problem->grad_weight, run->problem->grad_weight_stride, part->first, part->columns),
         .rows = transposed ? run->forward->hidden : part->columns, .columns = transposed ? part->columns : run->forward->hidden,
     };
@@ -176,7 +176,7 @@ static flp_status run_stash(const flp_backward_execution *run)
 {
     const int64_t vocab = run->forward->vocab, stride = run->chunks->stash_columns;
     const chunk part = { 0, stride < vocab ? stride : vocab, flp_backward_at(run, FLP_PART_DLOGIT), stride, run->row_factor,
-                         flp_backward_is_direct(run) ? FLP_WRITES_WHAT_WAS_READ : 0 };
+                         flp_backward_is_direct(run) ? FLP_PDL_WAIT_BEFORE_STORE : 0 };
     flp_status status = run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run) : FLP_OK;
 
     if (status == FLP_OK)

@@ -25,7 +25,7 @@ static flp_status launch_rest(const flp_backward_execution *run)
 
     if (status == FLP_OK && run->gathers && !run->row_factor && run->rows.rows > 0)
         status = flp_backward_gather_rows(run, FLP_STEP_GATHER_AGAIN, 1);
-    if (status == FLP_OK && plan->terms && run->rows.rows > 0)
+    if (status == FLP_OK && plan->target_order && run->rows.rows > 0)
         status = flp_backward_order_targets(run);
     if (status == FLP_OK)
         status = flp_backward_run_chunks(run);

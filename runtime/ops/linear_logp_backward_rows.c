@@ -45,15 +45,15 @@ flp_status flp_backward_differentiate_rows(const flp_backward_execution *run)
 
 flp_status flp_backward_order_targets(const flp_backward_execution *run)
 {
-    const int64_t rows = run->call.plan->terms->manifest.threads / FLP_TERMS_ROW_THREADS; /* of a block */
-    flp_backward_terms_params params = {
+    const int64_t rows = run->call.plan->target_order->manifest.threads / FLP_TARGET_ORDER_ROW_THREADS; /* of a block */
+    flp_target_order_params params = {
         .targets = flp_backward_at(run, FLP_PART_TARGETS), .row = run->rows.row, .row_count = run->rows.count,
-        .terms = flp_backward_at(run, FLP_PART_TERMS), .rows = (int32_t)run->rows.rows,
+        .sorted = flp_backward_at(run, FLP_PART_TARGET_ORDER), .rows = (int32_t)run->rows.rows,
     };
     void *parameters[] = { &params };
 
     flp_workspace_begin_step(run->call.workspace, FLP_STEP_ORDER_TARGETS);
-    return flp_call_launch(run->call.plan->terms, (unsigned)((run->rows.rows + rows - 1) / rows), run->call.args->stream, parameters);
+    return flp_call_launch(run->call.plan->target_order, (unsigned)((run->rows.rows + rows - 1) / rows), run->call.args->stream, parameters);
 }
 
 /* ---- packed rows ---- */

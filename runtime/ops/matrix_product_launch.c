@@ -7,7 +7,7 @@
 #include "ops/call.h"
 #include "params/tiles.h"
 
-/* Rows of left that a group keeps in the L2 while all of right streams past them. */
+/* Rows of A that a group keeps in the L2 while all of B streams past them. */
 static const int64_t group_bytes = INT64_C(32) << 20;
 
 static int64_t divide_up(int64_t count, int64_t by)
@@ -34,10 +34,10 @@ static flp_status encode(const char *name, const flp_matrix *matrix, int box_col
 
 static flp_status encode_maps(const flp_manifest *manifest, const flp_tile_launch *launch, CUtensorMap maps[3])
 {
-    flp_status status = encode("left", &launch->left, manifest->block_hidden, manifest->hidden_box_rows, &maps[0]);
+    flp_status status = encode("A", &launch->a, manifest->block_hidden, manifest->hidden_box_rows, &maps[0]);
 
     if (status == FLP_OK)
-        status = encode("right", &launch->right, manifest->weight_box_columns, manifest->weight_box_rows, &maps[1]);
+        status = encode("B", &launch->b, manifest->weight_box_columns, manifest->weight_box_rows, &maps[1]);
     if (status == FLP_OK)
         status = encode("out", &launch->out, FLP_OUT_BOX_BYTES / flp_dtype_bytes(launch->out.dtype), FLP_OUT_BOX_ROWS, &maps[2]);
     return status;

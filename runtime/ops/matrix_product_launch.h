@@ -12,14 +12,14 @@ typedef struct {
 } flp_matrix;
 
 typedef struct {
-    flp_matrix left, right, out;
+    flp_matrix a, b, out;
     int64_t rows, columns; /* of out: what its tiles cover */
-    int64_t row_bytes;     /* that a row of left brings into the L2 */
+    int64_t row_bytes;     /* that a row of A brings into the L2 */
     void *params;          /* the kernel's own; group points into it */
     int32_t *group;
 } flp_tile_launch;
 
-/* Launches a kernel of the parameters (left map, right map, out map, params), on the portable path (params). FLP_CUDA_FAILED names the
+/* Launches a kernel of the parameters (A's map, B's map, out's map, params), on the portable path (params). FLP_CUDA_FAILED names the
  * kernel. */
 flp_status flp_tile_launch_run(const flp_plan *plan, const flp_kernel *kernel, const flp_tile_launch *launch, CUstream stream);
 #endif

@@ -94,7 +94,7 @@ static flp_status set_up(flp_plan *common)
     } kernels[] = {
         { FLP_ROLE_VALID_ROWS, 0, &plan->rows }, { FLP_ROLE_GATHER, 0, &plan->gather }, { FLP_ROLE_LOGIT_GRADIENTS, 1, &plan->logits },
         { FLP_ROLE_HIDDEN_PRODUCT, 1, &plan->hidden_product }, { FLP_ROLE_HIDDEN_FINISH, 0, &plan->finish },
-        { FLP_ROLE_WEIGHT_PRODUCT, 1, &plan->weight_product }, { FLP_ROLE_TARGET_ORDER, 0, &plan->terms }, { FLP_ROLE_BIAS, 0, &plan->bias },
+        { FLP_ROLE_WEIGHT_PRODUCT, 1, &plan->weight_product }, { FLP_ROLE_TARGET_ORDER, 0, &plan->target_order }, { FLP_ROLE_BIAS, 0, &plan->bias },
         { FLP_ROLE_FILTER, 0, &plan->filter },
     };
     flp_status status = check_kernels(common);
@@ -174,7 +174,7 @@ static void describe(const flp_plan *common, flp_text *text)
     describe_optional(text, "grad_hidden product", plan->hidden_product);
     describe_optional(text, "grad_hidden", plan->finish);
     describe_optional(text, "grad_weight product", plan->weight_product);
-    describe_optional(text, "order of targets", plan->terms);
+    describe_optional(text, "order of targets", plan->target_order);
     describe_optional(text, "grad_bias", plan->bias);
     describe_optional(text, "filter", plan->filter);
     if (problem->grad_filter_eps > 0 && !plan->filter)

@@ -165,7 +165,7 @@ static void add_gradients(const layout *to)
         to->work->splits > 0 ? FLP_STEP_COMBINE : FLP_STEP_DIFFERENTIATE, FLP_STEP_LOGITS);
     add(to, FLP_PART_TARGETS, "targets", rows * (int64_t)sizeof(flp_row_target), FLP_STEP_DIFFERENTIATE, FLP_STEP_FINISH);
     if (backward->grad_weight != FLP_NONE)
-        add(to, FLP_PART_TERMS, "terms", rows * (int64_t)sizeof(flp_target_term), FLP_STEP_ORDER_TARGETS, FLP_STEP_WEIGHT);
+        add(to, FLP_PART_TARGET_ORDER, "target order", rows * (int64_t)sizeof(flp_sorted_target), FLP_STEP_ORDER_TARGETS, FLP_STEP_WEIGHT);
     if (backward->grad_filter_eps > 0)
         add(to, FLP_PART_KEPT, "kept", blocks * flp_linear_work_kept_words(to->work) * NUMBER, FLP_STEP_CLEAR_FILTER, FLP_STEP_COUNT_FILTER);
     add_dlogit(to);

@@ -55,7 +55,7 @@ typedef enum {
     FLP_PART_ROW_FACTOR,    /* [chunk rows] f32: what a row's terms times it are derivatives */
     FLP_PART_GRADIENT,      /* [chunk rows rounded up to 256][32 bytes]: what each row's derivatives need; a forward hands the row's sum over there */
     FLP_PART_TARGETS,       /* [chunk rows][8 bytes]: of valid rows, the target and the derivative by its logit */
-    FLP_PART_TERMS,         /* [chunk rows][16 bytes]: these rows in the order of their targets */
+    FLP_PART_TARGET_ORDER,  /* [chunk rows][16 bytes]: these rows in the order of their targets */
     FLP_PART_KEPT,          /* with a grad_filter_eps: [row blocks of 64, of rows rounded up to 256][kept words] u32, one bit a block */
     FLP_PART_DLOGIT,        /* [chunk rows][columns of the chunk] of hidden's dtype. The stash, where there is one; where that is all of the vocabulary
                                and grad_hidden one product of it, then [rows][D], on the way to their places */

@@ -1,8 +1,8 @@
 // grad_hidden from the sums of the rows that count, each rounded once and put back where it belongs; zero for the other rows. What the
 // targets' derivatives add (params/rows.h) is added here, where the sums lack it.
-// Config: sum_element, has_terms, weight_element, weight_is_hidden_vocab, out_element, adds, threads
+// Config: sum_element, adds_targets, weight_element, weight_is_hidden_vocab, out_element, adds, threads
 template <class Config, int count>
-__device__ __forceinline__ void add_target_term(const BackwardFinishParams &params, int at, int d, float (&values)[count]) {
+__device__ __forceinline__ void add_target_contribution(const BackwardFinishParams &params, int at, int d, float (&values)[count]) {
     using Weight = typename Config::weight_element;
     RowTarget target = params.targets[at];
     float by = target.derivative * (params.factor ? *params.factor : 1), weight[count];
@@ -34,8 +34,8 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_fin
             int valid = params.hidden_size - d;
             float values[elements], old[elements];
             load_floats(sums + d, counts ? valid : 0, values);
-            if constexpr (Config::has_terms)
-                if (counts) add_target_term<Config>(params, at, d, values);
+            if constexpr (Config::adds_targets)
+                if (counts) add_target_contribution<Config>(params, at, d, values);
             if constexpr (Config::adds) {
                 load_floats(out + d, valid, old);
 #pragma unroll

@@ -71,7 +71,7 @@ template <class Config> __device__ __forceinline__ void held_rows(const LogitsLo
         LogitsSums sums = {0, 0, 0, 0, 0};
         if (row.is_read(params)) sums = segment.statistics(scale, row.logits(params), 0, row.target);
         float target_logit = to_float(target_element);
-        settle(target_logit); // loads are waited for together: before the next row's
+        pin_value(target_logit); // loads are waited for together: before the next row's
         next.take_target(params, words);
         if (next_number < count && next.is_read(params)) segment.load(next.logits(params), 0, params.vocab);
         finish_row(params, row, number, sums, scale, target_logit, true);
@@ -115,7 +115,7 @@ template <class Config> __device__ __forceinline__ void shared_rows(const Logits
             if (is_last) {
                 // Loads are waited for together, so what came with this unit's logits is taken before the next one's are asked for.
                 target_logit = to_float(target_element);
-                settle(target_logit);
+                pin_value(target_logit);
                 next.take_target(params, words);
                 units.leave_out_ignored(next_unit, next);
             }

@@ -1,4 +1,4 @@
-// Rounds fp32 to the 16-bit types, to nearest even: the twin of any/convert.cuh.
+// Rounds fp32 to the 16-bit types, to nearest even: the twin of parts/convert.cuh.
 // Config: none
 template <class T> __device__ __twin__ u32 round_one(float value);
 template <> __device__ __twin__ u32 round_one<bf16>(float value) {

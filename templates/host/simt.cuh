@@ -1,4 +1,4 @@
-// Threads, votes, shuffles and single-instruction arithmetic: the twin of any/simt.cuh.
+// Threads, votes, shuffles and single-instruction arithmetic: the twin of parts/simt.cuh.
 // Config: none
 __device__ __twin__ int lane_index() { return threadIdx.x % 32; }
 __device__ __twin__ int warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
@@ -75,5 +75,5 @@ __device__ __twin__ float to_float(f16 x) {
 
 __device__ __twin__ bool rarely(bool condition) { return __builtin_expect(condition, false); }
 __device__ __twin__ void keep_order() {}
-__device__ __twin__ void settle(float &) {}
-__device__ __twin__ void forget(u32 &) {}
+__device__ __twin__ void pin_value(float &) {}
+__device__ __twin__ void make_opaque(u32 &) {}

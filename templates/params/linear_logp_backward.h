@@ -39,15 +39,15 @@ typedef struct BackwardRowsParams {
     flp_tally *unmatched;        /* how many calls did not find the mark */
 } flp_backward_rows_params;
 
-enum { FLP_TERMS_ROW_THREADS = 8 };
+enum { FLP_TARGET_ORDER_ROW_THREADS = 8 };
 
-/* The rows that count in the order of their targets: FLP_TERMS_ROW_THREADS threads for each. */
-typedef struct BackwardTermsParams {
+/* The rows that count in the order of their targets: FLP_TARGET_ORDER_ROW_THREADS threads for each. */
+typedef struct TargetOrderParams {
     const flp_row_target *targets;
     const i32 *row, *row_count;  /* row: as above */
-    flp_target_term *terms;      /* [rows] */
+    flp_sorted_target *sorted;   /* [rows] */
     i32 rows, unused;
-} flp_backward_terms_params;
+} flp_target_order_params;
 
 /* The rows of hidden that count, close together: any number of blocks. */
 typedef struct BackwardGatherParams {
@@ -79,7 +79,7 @@ typedef struct LogitGradientsParams {
     u32 *kept;                   /* [rows / FLP_KEPT_BLOCK, rounded up][kept_words]: one bit for each block that has others; 0 before */
     const float *factor;         /* what the derivatives are multiplied by */
     i32 kept_words;
-    i32 waits_late;              /* 1: of the kernel before only what it reads of out matters, and it waited for those before it; this one then fills
+    i32 pdl_wait_in_epilogue;    /* 1: of the kernel before only what it reads of out matters, and it waited for those before it; this one then fills
                                     the multiprocessors that the other leaves idle at its end */
     flp_row_target *targets;     /* takes the derivatives by the targets' logits; these are 0 in out */
 } flp_logit_gradients_params;
@@ -126,7 +126,7 @@ typedef struct BackwardFinishParams {
 } flp_backward_finish_params;
 
 FLP_PARAMS_BYTES(flp_backward_rows_params, 248);
-FLP_PARAMS_BYTES(flp_backward_terms_params, 40);
+FLP_PARAMS_BYTES(flp_target_order_params, 40);
 FLP_PARAMS_BYTES(flp_backward_gather_params, 88);
 FLP_PARAMS_BYTES(flp_logit_gradients_params, 144);
 FLP_PARAMS_BYTES(flp_backward_filter_params, 40);

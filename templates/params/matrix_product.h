@@ -5,34 +5,34 @@
 #include "params/tiles.h"
 #include "params/types.h"
 
-/* out (+)= factor * left . right. On sm_90a (left map, right map, out map, this), on the portable path (this). Launched with
+/* out (+)= factor * A B. On sm_90a (A's map, B's map, out's map, this), on the portable path (this). Launched with
  * min(multiprocessors / cluster, row groups x column tiles) x cluster blocks. */
 typedef struct MatrixProductParams {
-    const void *left, *right; /* [rows, inner] or (km) [inner, rows]; [columns, inner] or (kn) [inner, columns] */
+    const void *a, *b;        /* [rows, inner] or (a_transposed) [inner, rows]; [columns, inner] or (b_transposed) [inner, columns] */
     void *out;                /* [rows, columns] */
-    i64 left_stride, right_stride, out_stride; /* elements from row to row as they lie in memory */
+    i64 a_stride, b_stride, out_stride; /* elements from row to row as they lie in memory */
     const i32 *row_count, *inner_count; /* on the device, where it alone knows; NULL: rows, inner */
     const float *factor;      /* on the device; NULL: 1 */
     i32 rows, columns, inner;
     i32 group;                /* clusters' row blocks that are walked together, for the L2 */
-    i32 waits_late;           /* 1: the kernel before reads what this one reads, and waited for it; this one then fills the
-                                 multiprocessors that the other leaves idle at its end. FLP_WRITES_WHAT_WAS_READ: it reads what this one writes, too */
+    i32 pdl_wait_in_epilogue; /* programmatic dependent launch. 1: the kernel before reads what this one reads, and waited for it; this one then fills
+                                 the multiprocessors that the other leaves idle at its end. FLP_PDL_WAIT_BEFORE_STORE: it reads what this one writes, too */
     i32 unused;
     const float *row_factor;  /* [rows] on the device: each row of the product is multiplied by its own; NULL: 1 */
     /* Of filtering variants: */
     const u32 *kept;          /* as flp_logit_gradients_params': steps of the inner size whose blocks of dlogit have no bit are passed over */
     i32 kept_words;
     i32 kept_along;           /* flp_kept_along */
-    /* Of variants with terms: what the rows' targets add. */
+    /* Of variants with targets: what these contribute. */
     const flp_row_target *targets; /* [rows that count] */
-    const flp_target_term *terms;  /* of down and across: [rows that count], in the order of their targets */
+    const flp_sorted_target *sorted_targets; /* where out's rows or columns are vocabulary entries: [rows that count] */
     const void *others;       /* weight where out's rows are the targets' own, else hidden, in the variant's dtype, as it lies in memory: */
     i64 others_stride;        /* elements */
     i32 first_target;         /* the vocabulary entry of out's first row, or column */
     i32 unused_too;
 } flp_matrix_product_params;
 
-enum { FLP_WRITES_WHAT_WAS_READ = 2 };
+enum { FLP_PDL_WAIT_BEFORE_STORE = 2 };
 
 /* What of out lies along the rows or columns of dlogit. */
 typedef enum {

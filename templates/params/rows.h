@@ -10,13 +10,13 @@ typedef struct RowTarget {
     float derivative;
 } flp_row_target;
 
-/* A row by its target: the rows in the order of their targets, those of one target in their own. */
-typedef struct TargetTerm {
+/* The rows in the order of their targets, those of one target in their own. */
+typedef struct SortedTarget {
     i32 target;
     i32 at;  /* among the rows that count */
     i32 row; /* in hidden */
     i32 unused;
-} flp_target_term;
+} flp_sorted_target;
 
 /* What the derivatives by a row's logits are made of: dz[v] = level w[v] + 2^x (spread + tilt x) + [v = target] direct with x = scale z[v] - offset,
  * an integer; by the target's logit, where is_whole, level w[v] + direct alone.
@@ -31,6 +31,6 @@ typedef struct RowGradient {
 } flp_row_gradient;
 
 FLP_PARAMS_BYTES(flp_row_target, 8);
-FLP_PARAMS_BYTES(flp_target_term, 16);
+FLP_PARAMS_BYTES(flp_sorted_target, 16);
 FLP_PARAMS_BYTES(flp_row_gradient, 32);
 #endif

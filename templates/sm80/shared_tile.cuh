@@ -2,7 +2,7 @@
 //
 // A line is one row of the operand as it lies in memory, cut into 16-byte chunks; the chunk's place is its index xor a
 // function of the line, so that the eight lines an ldmatrix reads (or the four steps of K that fp32 fragments read) lie in different banks.
-// Config: element, threads, block_rows, block_vocab, block_hidden, hidden_is_transposed, weight_is_hidden_vocab, vector_bytes
+// Config: element, threads, block_rows, block_columns, block_inner, a_transposed, b_transposed, vector_bytes
 template <class Element, int line_elements, int line_count> struct SharedTile {
     static constexpr int element_bytes = sizeof(Element);
     static constexpr int line_bytes = line_elements * element_bytes, chunks = line_bytes / 16;
@@ -55,11 +55,11 @@ template <class Element, int line_elements, int line_count> struct SharedTile {
     }
 };
 
-// The two matrices of a product: hidden is the left one, weight the right one, inner the size that is summed over. Nothing is read
-// outside them: there the tiles are zero.
+// The two matrices of a product: A [rows, inner], or [inner, rows] where it lies transposed; B [columns, inner], or [inner, columns]. Strides are those of
+// memory. Nothing is read outside the matrices: there the tiles are zero.
 template <class Element> struct OperandMatrices {
-    const Element *hidden, *weight;
-    i64 hidden_stride, weight_stride;
+    const Element *a, *b;
+    i64 a_stride, b_stride;
     i64 rows;
     int columns, inner;
 };
@@ -67,13 +67,13 @@ template <class Element> struct OperandMatrices {
 template <class Config> struct Operands {
     using element = typename Config::element;
     using Matrices = OperandMatrices<element>;
-    static constexpr bool swaps_hidden = Config::hidden_is_transposed, swaps_weight = Config::weight_is_hidden_vocab;
-    using Hidden = SharedTile<element, swaps_hidden ? Config::block_rows : Config::block_hidden,
-                              swaps_hidden ? Config::block_hidden : Config::block_rows>;
-    using Weight = SharedTile<element, swaps_weight ? Config::block_vocab : Config::block_hidden,
-                              swaps_weight ? Config::block_hidden : Config::block_vocab>;
-    static constexpr int stage_bytes = Hidden::bytes + Weight::bytes;
-    static constexpr int chunks = Config::block_hidden * (int)sizeof(element) / 16; // of the inner size
+    static constexpr bool a_transposed = Config::a_transposed, b_transposed = Config::b_transposed;
+    using TileA = SharedTile<element, a_transposed ? Config::block_rows : Config::block_inner,
+                              a_transposed ? Config::block_inner : Config::block_rows>;
+    using TileB = SharedTile<element, b_transposed ? Config::block_columns : Config::block_inner,
+                              b_transposed ? Config::block_inner : Config::block_columns>;
+    static constexpr int stage_bytes = TileA::bytes + TileB::bytes;
+    static constexpr int chunks = Config::block_inner * (int)sizeof(element) / 16; // of the inner size
 
     // Lines run along the inner size, or, swapped, across it. outer: the row or column of the tile's corner, of outer_size.
     template <class Tile, bool swaps>
@@ -85,7 +85,7 @@ template <class Config> struct Operands {
     }
 
     __device__ __forceinline__ static void load(u32 stage, const Matrices &of, int row, int column, int k) {
-        load_tile<Hidden, swaps_hidden>(stage, of.hidden, of.hidden_stride, row, of.rows, k, of.inner);
-        load_tile<Weight, swaps_weight>(stage + Hidden::bytes, of.weight, of.weight_stride, column, of.columns, k, of.inner);
+        load_tile<TileA, a_transposed>(stage, of.a, of.a_stride, row, of.rows, k, of.inner);
+        load_tile<TileB, b_transposed>(stage + TileA::bytes, of.b, of.b_stride, column, of.columns, k, of.inner);
     }
 };

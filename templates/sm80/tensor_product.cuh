@@ -2,8 +2,8 @@
 // Config: element, warp_rows, warp_columns, and those of shared_tile
 template <class Config> struct StageProduct {
     using element = typename Config::element;
-    using Hidden = typename Operands<Config>::Hidden;
-    using Weight = typename Operands<Config>::Weight;
+    using TileA = typename Operands<Config>::TileA;
+    using TileB = typename Operands<Config>::TileB;
     static constexpr int row_blocks = Config::warp_rows / 16, column_pairs = Config::warp_columns / 16;
     static constexpr int step_chunks = 2; // 32 bytes of K: 16 elements of 16 bits, 8 of 32
     static constexpr bool is_f32 = sizeof(element) == 4;
@@ -22,11 +22,11 @@ template <class Config> struct StageProduct {
         for (int chunk = 0; chunk < Operands<Config>::chunks; chunk += step_chunks) {
             u32 a[row_blocks][4];
 #pragma unroll
-            for (int i = 0; i < row_blocks; i++) load_hidden(a[i], stage, lane, row + 16 * i, chunk);
+            for (int i = 0; i < row_blocks; i++) load_a(a[i], stage, lane, row + 16 * i, chunk);
 #pragma unroll
             for (int j = 0; j < column_pairs; j++) {
                 u32 b[4]; // columns 0-7: first and second half of K, columns 8-15 likewise
-                load_weight(b, stage + Hidden::bytes, lane, column + 16 * j, chunk);
+                load_b(b, stage + TileA::bytes, lane, column + 16 * j, chunk);
 #pragma unroll
                 for (int i = 0; i < row_blocks; i++) {
                     mma(element(), &d[i][8 * j], a[i], b[0], b[1]);
@@ -47,7 +47,7 @@ template <class Config> struct StageProduct {
         for (int s = 0; s < steps; s++)
 #pragma unroll
             for (int i = 0; i < row_blocks; i++) {
-                load_hidden(a[s][i], stage, lane, row + 16 * i, s * step_chunks);
+                load_a(a[s][i], stage, lane, row + 16 * i, s * step_chunks);
                 split(a[s][i], a_low[s][i]);
             }
 #pragma unroll
@@ -56,7 +56,7 @@ template <class Config> struct StageProduct {
             u32 b[steps][4], b_low[steps][4];
 #pragma unroll
             for (int s = 0; s < steps; s++) {
-                load_weight(b[s], stage + Hidden::bytes, lane, column + 16 * j, s * step_chunks);
+                load_b(b[s], stage + TileA::bytes, lane, column + 16 * j, s * step_chunks);
                 split(b[s], b_low[s]);
             }
 #pragma unroll
@@ -81,14 +81,14 @@ template <class Config> struct StageProduct {
     }
 
     // chunk: of the inner size.
-    __device__ __forceinline__ static void load_hidden(u32 (&a)[4], u32 tile, int lane, int row, int chunk) {
-        if constexpr (!Config::hidden_is_transposed) {
-            ldmatrix(a, tile + Hidden::place(row, lane % 16, chunk + lane / 16));
+    __device__ __forceinline__ static void load_a(u32 (&a)[4], u32 tile, int lane, int row, int chunk) {
+        if constexpr (!Config::a_transposed) {
+            ldmatrix(a, tile + TileA::place(row, lane % 16, chunk + lane / 16));
         } else if constexpr (!is_f32) {
-            ldmatrix_transposed(a, tile + Hidden::place(chunk * 8, lane % 8 + (lane / 16) * 8, row / 8 + (lane / 8) % 2));
+            ldmatrix_transposed(a, tile + TileA::place(chunk * 8, lane % 8 + (lane / 16) * 8, row / 8 + (lane / 8) % 2));
         } else {
 #pragma unroll
-            for (int i = 0; i < 4; i++) a[i] = load_across<Hidden>(tile, lane, row + (i & 1) * 8, chunk, i >> 1);
+            for (int i = 0; i < 4; i++) a[i] = load_across<TileA>(tile, lane, row + (i & 1) * 8, chunk, i >> 1);
         }
     }
 
@@ -103,14 +103,14 @@ template <class Config> struct StageProduct {
         for (int i = 0; i < 4; i++) split_tf32(x[i], x[i], low[i]);
     }
 
-    __device__ __forceinline__ static void load_weight(u32 (&b)[4], u32 tile, int lane, int column, int chunk) {
-        if constexpr (!Config::weight_is_hidden_vocab) {
-            ldmatrix(b, tile + Weight::place(column, lane % 8 + (lane / 16) * 8, chunk + (lane / 8) % 2));
+    __device__ __forceinline__ static void load_b(u32 (&b)[4], u32 tile, int lane, int column, int chunk) {
+        if constexpr (!Config::b_transposed) {
+            ldmatrix(b, tile + TileB::place(column, lane % 8 + (lane / 16) * 8, chunk + (lane / 8) % 2));
         } else if constexpr (!is_f32) {
-            ldmatrix_transposed(b, tile + Weight::place(chunk * 8, lane % 16, column / 8 + lane / 16));
+            ldmatrix_transposed(b, tile + TileB::place(chunk * 8, lane % 16, column / 8 + lane / 16));
         } else {
 #pragma unroll
-            for (int i = 0; i < 4; i++) b[i] = load_across<Weight>(tile, lane, column + (i >> 1) * 8, chunk, i & 1);
+            for (int i = 0; i < 4; i++) b[i] = load_across<TileB>(tile, lane, column + (i >> 1) * 8, chunk, i & 1);
         }
     }
 };

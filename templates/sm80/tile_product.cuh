@@ -1,9 +1,9 @@
-// The portable mainloop: cp.async streams hidden and weight tiles through a ring of shared-memory stages, warps of warp_rows x
+// The portable mainloop: cp.async streams tiles of A and B through a ring of shared-memory stages, warps of warp_rows x
 // warp_columns multiply them.
 //
 // A feed runs ahead of the products over all tiles of the block, so that the pipeline never drains before the last one. It takes the tiles
 // from a walk: at_end(), row() and column() of the tile's corner, and next().
-// Config: threads, stages, block_hidden, warps_across, and those of shared_tile and the stage product
+// Config: threads, stages, block_inner, warps_across, and those of shared_tile and the stage product
 template <class Config> struct alignas(128) Stages {
     u8 stage[Config::stages][Operands<Config>::stage_bytes];
 };
@@ -16,7 +16,7 @@ template <class Config, class Walk> struct Feed {
 
     __device__ __forceinline__ void load(u32 stage, const OperandMatrices<typename Config::element> &of, int steps) {
         if (!walk.at_end()) {
-            Operands<Config>::load(stage, of, walk.row(), walk.column(), step * Config::block_hidden);
+            Operands<Config>::load(stage, of, walk.row(), walk.column(), step * Config::block_inner);
             if (++step == steps) {
                 step = 0;
                 walk.next();

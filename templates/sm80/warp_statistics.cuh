@@ -1,31 +1,15 @@
-// What the portable forwards share around row_statistics: the tiles of a block's units, and the rows that several warps have between them.
-// Config: block_rows, block_vocab, warp_rows, warps_across, and those of tile_product and row_statistics
-template <class Config> struct SharedStorage {
+// What the portable forwards share around row_statistics: their operands, and the rows that several warps have between them.
+// Config: block_rows, inner_size, warp_rows, warps_across, and those of tile_product and row_statistics
+template <class Config> struct StatisticsShared {
     Stages<Config> stages;
     float merge[Config::warps_across][Config::block_rows][RowStatistics<Config>::merge_floats]; // offset, sum, best, its index, moment
 };
 
-// The tiles of the block's units, one after the other. Units: a Schedule, or what passes some of its units over.
-template <class Config, class Units> struct UnitTiles {
-    Units units;
-    int row_block, tile, end; // end: behind the unit's last tile; 0 behind the last unit
-
-    __device__ __forceinline__ UnitTiles(const Units &from) : units(from) { next_unit(); }
-    __device__ __forceinline__ bool at_end() const { return end == 0; }
-    __device__ __forceinline__ int row() const { return row_block * Config::block_rows; }
-    __device__ __forceinline__ int column() const { return tile * Config::block_vocab; }
-    __device__ __forceinline__ void next() {
-        if (++tile == end) next_unit();
-    }
-
-    __device__ __forceinline__ void next_unit() {
-        Unit unit;
-        bool more = units.next(unit);
-        row_block = unit.row_block;
-        tile = unit.first_tile;
-        end = more ? unit.first_tile + unit.tiles : 0;
-    }
-};
+template <class Config> __device__ __forceinline__ OperandMatrices<typename Config::element> forward_operands(const LinearLogpParams &params) {
+    using element = typename Config::element;
+    return {(const element *)params.hidden, (const element *)params.weight, params.hidden_stride, params.weight_stride, row_count<Config>(params),
+            params.vocab, Config::inner_size};
+}
 
 // The statistics of a warp's rows. Statistics: RowStatistics, or what extends it.
 template <class Config, class Statistics> struct WarpStatistics {
@@ -38,7 +22,7 @@ template <class Config, class Statistics> struct WarpStatistics {
     }
 
     // The warps that share rows leave their statistics in shared memory; the first of them merges in column order. row: in the tile.
-    __device__ __forceinline__ void finish(SharedStorage<Config> &shared, const LinearLogpParams &params, int row, int split) {
+    __device__ __forceinline__ void finish(StatisticsShared<Config> &shared, const LinearLogpParams &params, int row, int split) {
         int across = warp_index() % Config::warps_across;
 #pragma unroll
         for (int i = 0; i < row_blocks; i++) {

@@ -1,21 +1,23 @@
-// The Hopper mainloop: a producer warp streams hidden and weight tiles through a ring of shared-memory stages, consumer warpgroups
-// multiply them with wgmma.
+// The Hopper mainloop, d = A B: a producer thread streams tiles of A and B through a ring of shared-memory stages, consumer warpgroups multiply them with
+// wgmma.
 //
-// full[s]: the stage's bytes have arrived (one arrival, block_bytes + weight bytes). empty[s]: all consumers of all blocks of the cluster are
+// A is [rows, inner], or lies [inner, rows] (a_transposed); B is [columns, inner], or lies [inner, columns] (b_transposed).
+//
+// full[s]: the stage's bytes have arrived (one arrival, A's bytes + B's bytes). empty[s]: all consumers of all blocks of the cluster are
 // done with it; with multicast a block fills its neighbours' stages too, so it must wait for their consumers as well.
 // split[s], for fp32: a splitter warpgroup has replaced the stage's numbers by their tf32 parts (split_operands.cuh).
-// Config: element, block_rows, block_vocab, block_hidden, hidden_size, hidden_is_transposed, stages, steps_together, cluster, consumer_groups,
-// weight_is_hidden_vocab, weight_is_read_once, weight_box_*, splits_operands
+// Config: element, block_rows, block_columns, block_inner, inner_size, a_transposed, stages, steps_together, cluster, consumer_groups,
+// b_transposed, b_is_read_once, b_box_*, splits_operands
 template <class Config, bool splits> struct LowParts {};
 template <class Config> struct LowParts<Config, true> {
-    float hidden[Config::stages][Config::block_rows * Config::block_hidden];
-    float weight[Config::stages][Config::block_vocab * Config::block_hidden];
+    float a[Config::stages][Config::block_rows * Config::block_inner];
+    float b[Config::stages][Config::block_columns * Config::block_inner];
     u64 split[Config::stages];
 };
 
 template <class Config> struct alignas(1024) Stages {
-    typename Config::element hidden[Config::stages][Config::block_rows * Config::block_hidden];
-    typename Config::element weight[Config::stages][Config::block_vocab * Config::block_hidden];
+    typename Config::element a[Config::stages][Config::block_rows * Config::block_inner];
+    typename Config::element b[Config::stages][Config::block_columns * Config::block_inner];
     LowParts<Config, Config::splits_operands> low;
     u64 full[Config::stages], empty[Config::stages];
 };
@@ -30,22 +32,35 @@ template <class Config> struct Ring {
     }
 };
 
+// The steps along the inner size that a tile's product takes: all of them (or those that kept_steps.cuh chooses).
+template <class Config> struct AllSteps {
+    static constexpr bool passes_some_over = false;
+    int count = ceil_div(Config::inner_size, Config::block_inner);
+    __device__ __forceinline__ bool operator()(int) const { return true; }
+};
+
+// What only some variants have: kept_steps.cuh, split_operands.cuh.
+template <class Config> struct TileProduct;
+template <class Config, class Steps>
+__device__ __forceinline__ int multiply_kept(TileProduct<Config> &product, float (&d)[Config::block_columns / 2], int group, const Steps &steps);
+template <class Config>
+__device__ __forceinline__ int multiply_split(TileProduct<Config> &product, float (&d)[Config::block_columns / 2], int group, int steps);
+
 template <class Config> struct TileProduct {
     using Shared = Stages<Config>;
     static constexpr int element_bytes = sizeof(typename Config::element);
-    static constexpr int weight_bytes = sizeof(Shared::weight[0]);
-    static constexpr int steps = ceil_div(Config::hidden_size, Config::block_hidden);
-    static constexpr int row_bytes = Config::block_hidden * element_bytes;
+    static constexpr int b_bytes = sizeof(Shared::b[0]);
+    static constexpr int row_bytes = Config::block_inner * element_bytes;
     static_assert(row_bytes == 128, "a stage's row is one 128-byte swizzle row");
-    static constexpr int box_bytes = Config::weight_box_columns * Config::weight_box_rows * element_bytes;
-    static constexpr int boxes = weight_bytes / box_bytes, boxes_of_block = boxes / Config::cluster;
-    static_assert(boxes_of_block * Config::cluster * box_bytes == weight_bytes, "blocks of a cluster load equal shares of the weight tile");
-    static constexpr int accumulators = Config::block_vocab / 2;
+    static constexpr int box_bytes = Config::b_box_columns * Config::b_box_rows * element_bytes;
+    static constexpr int boxes = b_bytes / box_bytes, boxes_of_block = boxes / Config::cluster;
+    static_assert(boxes_of_block * Config::cluster * box_bytes == b_bytes, "blocks of a cluster load equal shares of B's tile");
+    static constexpr int accumulators = Config::block_columns / 2;
 
     Shared &shared;
     Ring<Config> ring;
-    int hidden_rows; // that a copy brings
-    __device__ __forceinline__ TileProduct(Shared &shared, int hidden_rows = Config::block_rows) : shared(shared), hidden_rows(hidden_rows) {}
+    int a_rows; // that a copy brings
+    __device__ __forceinline__ TileProduct(Shared &shared, int a_rows = Config::block_rows) : shared(shared), a_rows(a_rows) {}
 
     __device__ __forceinline__ u32 full() const { return shared_address(&shared.full[ring.stage]); }
     __device__ __forceinline__ u32 empty() const { return shared_address(&shared.empty[ring.stage]); }
@@ -61,15 +76,15 @@ template <class Config> struct TileProduct {
         mbarrier_init_fence();
     }
 
-    // Rows of hidden's box where it has no more than there are. KEEP IN STEP: hidden's box (runtime/ops/linear_logp_launch.c).
+    // Rows of A's box where it has no more than there are. KEEP IN STEP: hidden's box (runtime/ops/linear_logp_launch.c).
     __device__ __forceinline__ static int box_rows(i64 rows) { return rows < Config::block_rows ? (int)rows : Config::block_rows; }
 
     // All threads, before the block's first barrier: makes the rows 0 that such a box leaves alone. The copy engine would do so with rows outside
     // the tensor, but takes its time: 63 of 64 are a tenth of a kernel that lives off memory.
-    __device__ __forceinline__ static void clear_hidden(Shared &shared, i64 rows) {
+    __device__ __forceinline__ static void clear_a(Shared &shared, i64 rows) {
         if (box_rows(rows) == Config::block_rows) return;
-        auto words = (uint4 *)shared.hidden;
-        for (int i = threadIdx.x; i < (int)(sizeof(shared.hidden) / sizeof(uint4)); i += Config::threads) words[i] = make_uint4(0, 0, 0, 0);
+        auto words = (uint4 *)shared.a;
+        for (int i = threadIdx.x; i < (int)(sizeof(shared.a) / sizeof(uint4)); i += Config::threads) words[i] = make_uint4(0, 0, 0, 0);
         async_proxy_fence();
     }
 
@@ -83,41 +98,30 @@ template <class Config> struct TileProduct {
         }
     }
 
-    // Producer, one thread: loads the tiles of one accumulator tile, row and column being its corner.
-    __device__ __forceinline__ void load(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank,
-                                         int steps = TileProduct::steps) {
+    // Producer, one thread: loads the operands of one tile, row and column being its corner.
+    template <class Steps>
+    __device__ __forceinline__ void load(const TensorMap &a_map, const TensorMap &b_map, int row, int column, int rank, const Steps &steps) {
+        static_assert(!Steps::passes_some_over || Config::steps_together == 1, "a stage at a time");
 #pragma unroll 1
-        for (int step = 0; step < steps; step++) {
+        for (int step = 0; step < steps.count; step++) {
+            if (!steps(step)) continue;
             if (step % Config::steps_together == 0) wait_for_free_stages();
-            load_step(hidden_map, weight_map, row, column, rank, step);
+            load_step(a_map, b_map, row, column, rank, step);
         }
     }
 
-    // The same of those steps alone for which kept(step) says so.
-    template <class Kept>
-    __device__ __forceinline__ void load_kept(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank, int steps,
-                                              const Kept &kept) {
-        static_assert(Config::steps_together == 1, "a stage at a time");
-#pragma unroll 1
-        for (int step = 0; step < steps; step++) {
-            if (!kept(step)) continue;
-            wait_for_free_stages();
-            load_step(hidden_map, weight_map, row, column, rank, step);
-        }
-    }
-
-    __device__ __forceinline__ void load_step(const TensorMap &hidden_map, const TensorMap &weight_map, int row, int column, int rank, int step) {
-        mbarrier_arrive_expect(full(), hidden_rows * row_bytes + weight_bytes);
-        int k = step * Config::block_hidden;
-        load_hidden(hidden_map, k, row);
+    __device__ __forceinline__ void load_step(const TensorMap &a_map, const TensorMap &b_map, int row, int column, int rank, int step) {
+        mbarrier_arrive_expect(full(), a_rows * row_bytes + b_bytes);
+        int k = step * Config::block_inner;
+        load_a(a_map, k, row);
 #pragma unroll
-        for (int i = 0; i < boxes_of_block; i++) load_weight_box(weight_map, k, column, rank * boxes_of_block + i);
+        for (int i = 0; i < boxes_of_block; i++) load_b_box(b_map, k, column, rank * boxes_of_block + i);
         ring.advance();
     }
 
-    __device__ __forceinline__ void load_hidden(const TensorMap &map, int k, int row) {
-        u32 to = shared_address(shared.hidden[ring.stage]);
-        if constexpr (Config::hidden_is_transposed) {
+    __device__ __forceinline__ void load_a(const TensorMap &map, int k, int row) {
+        u32 to = shared_address(shared.a[ring.stage]);
+        if constexpr (Config::a_transposed) {
 #pragma unroll
             for (int group = 0; group < Config::block_rows / 64; group++)
                 tma_load(to + group * 64 * row_bytes, &map, row + group * 64, k, full());
@@ -126,41 +130,42 @@ template <class Config> struct TileProduct {
         }
     }
 
-    __device__ __forceinline__ void load_weight_box(const TensorMap &map, int k, int column, int box) {
-        u32 to = shared_address(shared.weight[ring.stage]) + box * box_bytes;
-        int x = Config::weight_is_hidden_vocab ? column + box * Config::weight_box_columns : k;
-        int y = Config::weight_is_hidden_vocab ? k : column + box * Config::weight_box_rows;
+    __device__ __forceinline__ void load_b_box(const TensorMap &map, int k, int column, int box) {
+        u32 to = shared_address(shared.b[ring.stage]) + box * box_bytes;
+        int x = Config::b_transposed ? column + box * Config::b_box_columns : k;
+        int y = Config::b_transposed ? k : column + box * Config::b_box_rows;
         if constexpr (Config::cluster > 1) tma_load_multicast(to, &map, x, y, full(), (1 << Config::cluster) - 1);
-        else if constexpr (Config::weight_is_read_once) tma_load_once(to, &map, x, y, full());
+        else if constexpr (Config::b_is_read_once) tma_load_once(to, &map, x, y, full());
         else tma_load(to, &map, x, y, full());
     }
 
-    __device__ __forceinline__ static u64 hidden_descriptor(const void *tile, int group) {
+    __device__ __forceinline__ static u64 a_descriptor(const void *tile, int group) {
         return wgmma_descriptor(shared_address(tile) + group * 64 * row_bytes, 16, 8 * row_bytes); // of one box: no leading offset either way
     }
-    __device__ __forceinline__ static u64 weight_descriptor(const void *tile) {
-        return Config::weight_is_hidden_vocab ? wgmma_descriptor(shared_address(tile), box_bytes, 1024)
+    __device__ __forceinline__ static u64 b_descriptor(const void *tile) {
+        return Config::b_transposed ? wgmma_descriptor(shared_address(tile), box_bytes, 1024)
                                               : wgmma_descriptor(shared_address(tile), 16, 8 * row_bytes);
     }
 
-    // Consumer warpgroup `group`: the product of its 64 rows with the tile.
-    __device__ __forceinline__ void multiply(float (&d)[accumulators], int group, int steps = TileProduct::steps) {
-        if constexpr (Config::splits_operands) multiply_split(d, group);
-        else multiply_plain(d, group, steps);
+    // Consumer warpgroup `group`: the product of its 64 rows with the tile; how many steps it took. d is not written where there are none.
+    template <class Steps> __device__ __forceinline__ int multiply(float (&d)[accumulators], int group, const Steps &steps) {
+        if constexpr (Config::splits_operands) return multiply_split(*this, d, group, steps.count);
+        else if constexpr (Steps::passes_some_over) return multiply_kept(*this, d, group, steps);
+        else return multiply_all(d, group, steps.count);
     }
 
     // Starts a stage's products, which are added to d or, the first, become it.
     __device__ __forceinline__ void multiply_step(float (&d)[accumulators], int group, int adds) {
         mbarrier_wait(full(), ring.phase);
         wgmma_fence();
-        u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
+        u64 a = a_descriptor(shared.a[ring.stage], group), b = b_descriptor(shared.b[ring.stage]);
         wgmma_stage(d, a, b, adds);
         wgmma_commit();
     }
 
     // With two consumer warpgroups a stage is released one step late, when the products that read it have finished while the next ones run.
     // One warpgroup has few rows and waits for memory anyway: there the stage is released, and loaded again, as soon as may be.
-    __device__ __forceinline__ void multiply_plain(float (&d)[accumulators], int group, int steps) {
+    __device__ __forceinline__ int multiply_all(float (&d)[accumulators], int group, int steps) {
         constexpr bool late = Config::consumer_groups > 1;
         u32 previous = 0;
 #pragma unroll 1 // copies of a statement with so many registers are a third of the compile
@@ -175,44 +180,7 @@ template <class Config> struct TileProduct {
         }
         wgmma_finish(d);
         if (late && steps > 0) release(previous);
-    }
-
-    // Of the steps that load_kept loads; how many these are. d is not written where there are none.
-    template <class Kept> __device__ __forceinline__ int multiply_kept(float (&d)[accumulators], int group, int steps, const Kept &kept) {
-        int done = 0;
-#pragma unroll 1
-        for (int step = 0; step < steps; step++) {
-            if (!kept(step)) continue;
-            multiply_step(d, group, done != 0);
-            wgmma_wait<0>();
-            release(empty());
-            ring.advance();
-            done++;
-        }
-        wgmma_finish(d);
-        return done;
-    }
-
-    // The tensor cores truncate what they accumulate. That would cost fp32 its accuracy over a long D, so only a stage's products are summed
-    // there, small ones first (low x low is below fp32's last bit), and the stages by ordinary additions.
-    __device__ __forceinline__ void multiply_split(float (&d)[accumulators], int group) {
-        float stage_sum[accumulators];
-#pragma unroll 1
-        for (int step = 0; step < steps; step++) {
-            mbarrier_wait(split(), ring.phase);
-            wgmma_fence();
-            u64 a = hidden_descriptor(shared.hidden[ring.stage], group), b = weight_descriptor(shared.weight[ring.stage]);
-            u64 a_low = hidden_descriptor(shared.low.hidden[ring.stage], group), b_low = weight_descriptor(shared.low.weight[ring.stage]);
-            wgmma_stage(stage_sum, a_low, b, 0);
-            wgmma_stage(stage_sum, a, b_low, 1);
-            wgmma_stage(stage_sum, a, b, 1);
-            wgmma_commit();
-            wgmma_finish(stage_sum);
-            release(empty());
-#pragma unroll
-            for (int i = 0; i < accumulators; i++) d[i] = step == 0 ? stage_sum[i] : d[i] + stage_sum[i];
-            ring.advance();
-        }
+        return steps;
     }
 
     __device__ __forceinline__ void release(u32 barrier) {

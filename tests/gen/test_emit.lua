@@ -41,9 +41,9 @@ local samples = {
   "linear_logp_backward_finish.w_f32.dv.out_f32.adds.sm_80",
   "linear_logp_backward_finish.bf16.out_bf16.sm_90a",
   "linear_logp_backward_filter.sm_90a",
-  "linear_logp_backward_terms.sm_80",
+  "linear_logp_backward_target_order.sm_80",
   "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.filter.sm_90a",
-  "matrix_product.bf16.bm128.bv256.c2.p4.km.kn.out_bf16.filter.terms_down.sm_90a",
+  "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_bf16.filter.targets_in_rows.sm_90a",
   "linear_logp_stash.bf16.d2048.bm128.bv256.s132.c2.p4.bias_f32.entropy.sm_90a",
   "linear_logp_stash.bf16.d81.bm64.bv128.s108.c1.p4.dv.bias_f32.entropy.vec2.sm_120",
   "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.compact.sm_90a",
@@ -51,10 +51,15 @@ local samples = {
   "linear_logp_grad_logits.f16.d80.bm64.bv256.c1.p4.dv.bias_f32.softcap.entropy.sm_90a",
   "linear_logp_grad_logits.f16.d81.bm64.bv128.c1.p4.dv.bias_bf16.softcap.entropy.vec2.sm_80",
   "linear_logp_grad_logits.f32.d80.bm128.bv128.c1.p4.exact.sm_90",
-  "matrix_product.bf16.bm128.bv256.c2.p4.km.kn.out_bf16.adds.terms_across.sm_90a",
-  "matrix_product.bf16.bm128.bv256.c2.p4.kn.out_bf16.terms_each.sm_90a",
-  "matrix_product.f16.bm64.bv128.c1.p4.kn.out_f32.adds.vec2.sm_80",
-  "matrix_product.f32.bm128.bv128.c1.p4.km.out_bf16.exact.terms_down.sm_120",
+  "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_bf16.adds.targets_in_columns.sm_90a",
+  "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_bf16.targets_of_rows.sm_90a",
+  "matrix_product.f16.bm64.bv128.c1.p4.b_transposed.out_f32.adds.vec2.sm_80",
+  "token_loss.loss_policy_gradient.sm_90a",
+  "weighted_sum.bf16.w_f32.y_bf16.t128.sm_90",
+  "weighted_sum_outer.f32.w_bf16.g_bf16.vec4.sm_80",
+  "weighted_sum_tile.bf16.g_bf16.gw_f32.vec2.sm_90a",
+  "weighted_sum_combine.gw_f32.sm_90a",
+  "matrix_product.f32.bm128.bv128.c1.p4.a_transposed.out_bf16.exact.targets_in_rows.sm_120",
 }
 
 local function emitted(text) return assert(fusedlogp.emit(text, support.read_template)) end
@@ -93,6 +98,64 @@ function TestEmit.test_the_banner_names_the_variant()
   each_source(function(source, text) luaunit.assertStrContains(source:match("^[^\n]*"), text) end)
 end
 
+-- What a newcomer asks first, and the bytes of shared memory one by one.
+function TestEmit.test_the_banner_says_what_the_kernel_does_and_how_it_is_launched()
+  local operators = {}
+  for _, text in ipairs(samples) do
+    local spec, result = variant.parse(text), emitted(text)
+    local lines, head = {}, result.source:match("^(.-)\n#line")
+    for line in head:gmatch("[^\n]+") do
+      luaunit.assertStrContains(line:sub(1, 2), "//")
+      local name = line:match("^// (%u[%a ]*):")
+      if name then lines[#lines + 1] = name end
+    end
+    luaunit.assertEquals({ text, table.concat(lines, ", ") }, { text, "Computes, Grid, Cluster, Block, Shared memory, Parts" })
+    local total = 0
+    for bytes in head:gmatch("\n// +(%d+)  [^\n]+") do total = total + tonumber(bytes) end
+    luaunit.assertEquals({ text, total }, { text, tonumber(result.manifest:match("\nshared_bytes (%d+)\n")) })
+    luaunit.assertStrContains(head, ("\n// Cluster: %s\n"):format((spec.cluster or 1) > 1 and spec.cluster .. " blocks" or "none"))
+    for _, section in ipairs(sections(result.source)) do
+      if section.name:find("/", 1, true) then luaunit.assertStrContains(head, "//   " .. section.name .. " ") end
+    end
+    operators[spec.operator] = true
+  end
+  for operator in pairs(variant.operators) do luaunit.assertTrue(operators[operator] or false, operator .. " has no sample") end
+end
+
+function TestEmit.test_no_line_is_longer_than_160_characters()
+  local function check(text)
+    for line in emitted(text).source:gmatch("[^\n]+") do luaunit.assertTrue(#line <= 160, ("%s: %d characters: %s"):format(text, #line, line)) end
+  end
+  for _, text in ipairs(samples) do
+    check(text)
+    check(text .. "@host")
+  end
+end
+
+-- Of each kind a plain variant, and what only others need.
+function TestEmit.test_a_source_holds_no_template_that_its_variant_does_not_use()
+  local absent = {
+    ["matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_f32.adds.sm_90a"] =
+      "target_contribution target_lookahead vector streaming kept_steps kept_blocks split_operands tf32",
+    ["matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_bf16.targets_of_rows.sm_90a"] = "target_lookahead vector streaming kept_steps",
+    ["matrix_product.bf16.bm128.bv128.c1.p4.b_transposed.out_f32.adds.sm_80"] = "target_contribution exact_product tf32",
+    ["linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a"] = "split_operands tf32 tile_store tma_store kept_steps convert",
+    ["linear_logp.bf16.d2048.bm128.bv128.s108.c1.p4.sm_80"] = "exact_product tf32 tile_store convert",
+    ["linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.sm_90a"] = "kept_blocks kept_steps target_contribution row_statistics schedule",
+    ["linear_logp_stash.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a"] = "split_operands kept_steps product_tiles target_contribution",
+    ["linear_logp_backward_rows.sm_90a"] = "convert vector counted",
+    ["logits_logp.bf16.w8.sm_90a"] = "shifted_vectors cluster logits_gradient",
+    ["logits_logp_fused.bf16.w4.vec2.sm_90a"] = "shifted_vectors dependent_launch mbarrier",
+    ["logits_logp_gradient.bf16.w4.sm_90a"] = "shifted_vectors logits_shared mbarrier",
+    ["weighted_sum.bf16.w_f32.y_bf16.t128.sm_90"] = "dependent_launch column_block",
+  }
+  for text, names in pairs(absent) do
+    local present = {}
+    for _, section in ipairs(sections(emitted(text).source)) do present[section.name:match("([^/]+)%.cuh$") or section.name] = true end
+    for name in names:gmatch("%S+") do luaunit.assertNil(present[name], ("%s has %s"):format(text, name)) end
+  end
+end
+
 function TestEmit.test_there_is_one_kernel_with_the_manifest_s_name()
   for _, text in ipairs(samples) do
     local result = emitted(text)
@@ -125,7 +188,7 @@ function TestEmit.test_each_template_stands_there_once_whole_from_its_first_fold
         end
       end
     end
-    luaunit.assertTrue(seen["config"] and seen["entry"] and seen["templates/common/types.cuh"], text)
+    luaunit.assertTrue(seen["config"] and seen["entry"] and seen["templates/parts/types.cuh"], text)
   end
 end
 
@@ -183,7 +246,7 @@ end
 function TestEmit.test_a_kernel_carries_only_the_product_it_uses()
   local exact = emitted("linear_logp.f32.d512.bm128.bv128.s108.c1.p4.exact.sm_80").source
   local tensor = emitted("linear_logp.f32.d512.bm128.bv128.s108.c1.p4.sm_80").source
-  luaunit.assertStrContains(exact, '"templates/any/exact_product.cuh"')
+  luaunit.assertStrContains(exact, '"templates/parts/exact_product.cuh"')
   luaunit.assertNil(exact:find("mma.sync.aligned", 1, true))
   luaunit.assertStrContains(tensor, '"templates/sm80/tensor_product.cuh"')
   luaunit.assertStrContains(tensor, "mma.sync.aligned")
@@ -194,7 +257,7 @@ function TestEmit.test_a_missing_template_is_an_error_that_names_it()
   local function none() return nil end
   local function headers(path) return path:find("%.h$") and support.read_template(path) end
   luaunit.assertErrorMsgContains("there is no templates/params/types.h", fusedlogp.emit, "linear_logp_combine.bm8.sm_80", none)
-  luaunit.assertErrorMsgContains("template types is in none of sm80, any, common", fusedlogp.emit,
+  luaunit.assertErrorMsgContains("template types is in none of sm80, any, parts", fusedlogp.emit,
                                  "linear_logp_combine.bm8.sm_80", headers)
 end
 

@@ -59,13 +59,13 @@ function TestList.test_dtypes_and_hidden_sizes_narrow_it()
     "linear_logp_backward_rows.sm_90a",
     "linear_logp_backward_gather.bf16.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.sm_90a",
-    "matrix_product.bf16.bm128.bv256.c2.p4.kn.out_f32.adds.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_f32.adds.sm_90a",
     "linear_logp_backward_finish.w_bf16.out_bf16.sm_90a",
-    "matrix_product.bf16.bm128.bv256.c2.p4.km.kn.out_bf16.terms_down.sm_90a",
-    "linear_logp_backward_terms.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_bf16.targets_in_rows.sm_90a",
+    "linear_logp_backward_target_order.sm_90a",
     "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.compact.sm_90a",
     "linear_logp_stash.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a",
-    "matrix_product.bf16.bm128.bv256.c2.p4.kn.out_bf16.terms_each.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_bf16.targets_of_rows.sm_90a",
     "linear_logp_backward_finish.bf16.out_bf16.sm_90a",
   })
   luaunit.assertEquals(fusedlogp.list("sm_100a", { "f16" }, { 81 }, support.read_template)[1], "linear_logp.f16.d81.bm64.bv128.s108.c1.p4.vec2.sm_100a")

@@ -196,9 +196,9 @@ function TestSelect.test_the_cross_entropy_with_room_for_a_stash()
     luaunit.assertStrContains(kernels(":stash", capability), stash)
     luaunit.assertStrContains(kernels(":stash:direct", capability), stash)
     luaunit.assertStrContains(kernels(":stash", capability),
-                              said "matrix_product.bf16.PRODUCT.kn.out_f32.adds.ARCH linear_logp_backward_finish.w_bf16.out_bf16.ARCH")
+                              said "matrix_product.bf16.PRODUCT.b_transposed.out_f32.adds.ARCH linear_logp_backward_finish.w_bf16.out_bf16.ARCH")
     luaunit.assertStrContains(kernels(":stash:direct", capability),
-                              said "matrix_product.bf16.PRODUCT.kn.out_bf16.terms_each.ARCH linear_logp_backward_finish.bf16.out_bf16.ARCH")
+                              said "matrix_product.bf16.PRODUCT.b_transposed.out_bf16.targets_of_rows.ARCH linear_logp_backward_finish.bf16.out_bf16.ARCH")
   end
 end
 

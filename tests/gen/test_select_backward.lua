@@ -35,7 +35,7 @@ end
 function TestSelectBackward.test_each_gradient_brings_its_kernels()
   local always = { "valid_rows linear_logp_backward_rows", "gather linear_logp_backward_gather", "logit_gradients linear_logp_grad_logits" }
   local hidden = { "hidden_product matrix_product", "hidden_finish linear_logp_backward_finish" }
-  local weight = { "weight_product matrix_product", "target_order linear_logp_backward_terms" }
+  local weight = { "weight_product matrix_product", "target_order linear_logp_backward_target_order" }
   local bias, filter = { "bias linear_logp_backward_bias" }, { "filter linear_logp_backward_filter" }
   for _, capability in ipairs { 80, 90 } do
     local counted = capability == 90 and filter or {}
@@ -69,10 +69,10 @@ function TestSelectBackward.test_hopper_takes_its_own_kernels()
     "linear_logp_backward_rows.sm_90a",
     "linear_logp_backward_gather.bf16.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.sm_90a",
-    "matrix_product.bf16.bm128.bv256.c2.p4.kn.out_f32.adds.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_f32.adds.sm_90a",
     "linear_logp_backward_finish.w_bf16.out_bf16.sm_90a",
-    "matrix_product.bf16.bm128.bv256.c2.p4.km.kn.out_f32.adds.terms_down.sm_90a",
-    "linear_logp_backward_terms.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_f32.adds.targets_in_rows.sm_90a",
+    "linear_logp_backward_target_order.sm_90a",
   })
 end
 
@@ -167,15 +167,15 @@ function TestSelectBackward.test_each_option_reaches_its_kernel()
     luaunit.assertEquals({ gather.dtype, logits.dtype, hidden.dtype, weight.dtype, bias.dtype }, { "f16", "f16", "f16", "f16", "f16" })
     luaunit.assertEquals({ logits.d, logits.dv, logits.bias, logits.softcap, logits.entropy }, { 64, true, "f32", true, true })
     -- sums += dlogit . weight^T, where the weight is [D, V]; and grad_weight [D, V] += hidden^T . dlogit
-    luaunit.assertEquals({ hidden.km or false, hidden.kn or false, hidden.out, hidden.adds }, { false, false, "f32", true })
-    luaunit.assertEquals({ weight.km, weight.kn, weight.out, weight.adds }, { true, true, "f32", true })
+    luaunit.assertEquals({ hidden.a_transposed or false, hidden.b_transposed or false, hidden.out, hidden.adds }, { false, false, "f32", true })
+    luaunit.assertEquals({ weight.a_transposed, weight.b_transposed, weight.out, weight.adds }, { true, true, "f32", true })
     -- The targets' own derivatives: grad_weight's columns are the vocabulary's here; grad_hidden's sums take theirs at the end.
-    luaunit.assertEquals({ hidden.terms or "none", finish.weight, finish.dv, weight.terms, specs.target_order.operator },
-                         { "none", "f16", true, "across", "linear_logp_backward_terms" })
+    luaunit.assertEquals({ hidden.targets or "none", finish.weight, finish.dv, weight.targets, specs.target_order.operator },
+                         { "none", "f16", true, "in_columns", "linear_logp_backward_target_order" })
     luaunit.assertEquals({ finish.out, finish.adds, bias.out, bias.adds }, { "bf16", true, "f16", true })
     _, specs = selected("linear_logp_backward:f16:n1:d64:v128:bias_f32:gh_f16:gw_f16:gb_f16", capability)
     logits, hidden, finish, weight, bias = specs.logit_gradients, specs.hidden_product, specs.hidden_finish, specs.weight_product, specs.bias
-    luaunit.assertEquals({ hidden.km or false, hidden.kn, hidden.adds }, { false, true, true }) -- sums += dlogit . weight
+    luaunit.assertEquals({ hidden.a_transposed or false, hidden.b_transposed, hidden.adds }, { false, true, true }) -- sums += dlogit . weight
     luaunit.assertEquals({ logits.softcap, logits.entropy, finish.adds, weight.adds, bias.adds }, {})
   end
 end

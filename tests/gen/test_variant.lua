@@ -78,7 +78,7 @@ local samples = {
   "linear_logp.f32.d80.bm64.bv128.s108.c1.p4.dv.bias_f32.softcap.argmax.vec4.exact.sm_80",
   "linear_logp_combine.bm8.argmax.sm_120a",
   "linear_logp_grad_logits.f16.d80.bm64.bv128.c1.p4.dv.bias_f32.softcap.entropy.vec2.sm_80",
-  "matrix_product.f32.bm128.bv128.c1.p4.km.kn.out_bf16.adds.vec4.exact.sm_90",
+  "matrix_product.f32.bm128.bv128.c1.p4.a_transposed.b_transposed.out_bf16.adds.vec4.exact.sm_90",
   "linear_logp_backward_bias.bf16.out_f32.adds.sm_90a",
 }
 

@@ -1,7 +1,14 @@
 // fusedlogp linear_logp_combine.bm8.argmax.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
+//
+// Computes: logp[row] = -log1p(S 2^k / 2^z2), lse = z[target] - logp and what else is asked, from the splits' sums S [N, splits] without the target
+// Grid: ceil(N / block_rows) blocks
+// Cluster: none
+// Block: 256 threads: one warp a row; lane l adds splits l, l + 32, ..., then the lanes merge pairwise
+// Shared memory: none
+// Parts:
 #line 1 "templates/params/types.h"
-#line 1 "templates/common/types.cuh"
+#line 1 "templates/parts/types.cuh"
 #line 1 "config"
 struct Config {
     static constexpr bool wants_argmax = true;
@@ -14,16 +21,17 @@ struct Config {
 #line 1 "templates/params/tally.h"
 #line 1 "templates/params/tiles.h"
 #line 1 "templates/params/linear_logp.h"
-#line 1 "templates/common/target.cuh"
-#line 1 "templates/any/simt.cuh"
-#line 1 "templates/any/tally.cuh"
-#line 1 "templates/common/moment.cuh"
-#line 1 "templates/common/logit_bounds.cuh"
-#line 1 "templates/common/large_logits.cuh"
-#line 1 "templates/sm90a/dependent_launch.cuh"
+#line 1 "templates/parts/target.cuh"
+#line 1 "templates/parts/simt.cuh"
+#line 1 "templates/parts/tally.cuh"
+#line 1 "templates/parts/moment.cuh"
+#line 1 "templates/parts/logit_bounds.cuh"
+#line 1 "templates/parts/large_logits.cuh"
+#line 1 "templates/sm90/dependent_launch.cuh"
 #line 1 "templates/any/linear_logp_combine.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(256, 4)
-flp_linear_logp_combine_bm8_argmax_sm_90a(const __grid_constant__ LinearLogpCombineParams params) {
+flp_linear_logp_combine_bm8_argmax_sm_90a(
+    const __grid_constant__ LinearLogpCombineParams params) {
     linear_logp_combine<Config>(params);
 }

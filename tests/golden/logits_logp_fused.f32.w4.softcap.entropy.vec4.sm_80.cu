@@ -1,7 +1,17 @@
 // fusedlogp logits_logp_fused.f32.w4.softcap.entropy.vec4.sm_80
 // Emitted by fusedlogp-gen; the templates below are the source.
+//
+// Computes: logp[row] = z[target] - log(sum_v exp(z[v])), lse, entropy and argmax where asked; grad_logits[row, v] = g_logp ([v = target] - p[v]) and
+//   what g_lse and g_entropy add; logits [N, V] f32, softcapped, a warp holds 1024 at a time
+// Grid: persistent: rows in turn
+// Cluster: none
+// Block: 128 threads: teams of warps take a row each
+// Shared memory: 28688 bytes
+//     12304  sums: of 512 segments of 2 rows each, offset and sum, moment and best
+//     16384  kept: segments of a row that stay here until its sums have met
+// Parts:
 #line 1 "templates/params/types.h"
-#line 1 "templates/common/types.cuh"
+#line 1 "templates/parts/types.cuh"
 #line 1 "config"
 struct Config {
     using element = float;
@@ -20,23 +30,22 @@ struct Config {
 };
 #line 1 "templates/params/tally.h"
 #line 1 "templates/params/logits_logp.h"
-#line 1 "templates/any/simt.cuh"
-#line 1 "templates/any/tally.cuh"
-#line 1 "templates/any/dependent_launch.cuh"
-#line 1 "templates/any/convert.cuh"
-#line 1 "templates/any/streaming.cuh"
-#line 1 "templates/common/vector.cuh"
-#line 1 "templates/common/shifted_vectors.cuh"
-#line 1 "templates/common/target_share.cuh"
-#line 1 "templates/common/logit_bounds.cuh"
-#line 1 "templates/common/logits_row.cuh"
-#line 1 "templates/common/logits_segment.cuh"
-#line 1 "templates/common/logits_merge.cuh"
-#line 1 "templates/common/logits_shared.cuh"
-#line 1 "templates/common/logits_gradient.cuh"
+#line 1 "templates/parts/simt.cuh"
+#line 1 "templates/parts/tally.cuh"
+#line 1 "templates/parts/convert.cuh"
+#line 1 "templates/parts/streaming.cuh"
+#line 1 "templates/parts/vector.cuh"
+#line 1 "templates/parts/target_share.cuh"
+#line 1 "templates/parts/logit_bounds.cuh"
+#line 1 "templates/parts/logits_row.cuh"
+#line 1 "templates/parts/logits_segment.cuh"
+#line 1 "templates/parts/logits_merge.cuh"
+#line 1 "templates/parts/logits_shared.cuh"
+#line 1 "templates/parts/logits_gradient.cuh"
 #line 1 "templates/any/logits_logp_fused.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(128, 3)
-flp_logits_logp_fused_f32_w4_softcap_entropy_vec4_sm_80(const __grid_constant__ LogitsLogpParams params) {
+flp_logits_logp_fused_f32_w4_softcap_entropy_vec4_sm_80(
+    const __grid_constant__ LogitsLogpParams params) {
     logits_logp_fused<Config>(params);
 }

@@ -1,7 +1,19 @@
 // fusedlogp logits_logp_fused_cluster.bf16.c4.w20.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
+//
+// Computes: logp[row] = z[target] - log(sum_v exp(z[v])), lse, entropy and argmax where asked; grad_logits[row, v] = g_logp ([v = target] - p[v]) and
+//   what g_lse and g_entropy add; logits [N, V] bf16, a warp holds 2048 at a time
+// Grid: persistent: a cluster takes a row at a time
+// Cluster: 4 blocks
+// Block: 640 threads: 19 warps sum segments and write gradients; the last one fetches rows to come and merges sums
+// Shared memory: 222272 bytes
+//    204800  slots: segments that the copy engine brings
+//     16432  sums: of 512 segments of 4 rows each, offset and sum, moment and best
+//       416  records: of rows under way
+//       624  barriers, and what fills up to a multiple of 16
+// Parts:
 #line 1 "templates/params/types.h"
-#line 1 "templates/common/types.cuh"
+#line 1 "templates/parts/types.cuh"
 #line 1 "config"
 struct Config {
     using element = bf16;
@@ -21,27 +33,26 @@ struct Config {
 };
 #line 1 "templates/params/tally.h"
 #line 1 "templates/params/logits_logp.h"
-#line 1 "templates/any/simt.cuh"
-#line 1 "templates/any/tally.cuh"
-#line 1 "templates/sm90a/dependent_launch.cuh"
-#line 1 "templates/any/convert.cuh"
-#line 1 "templates/any/streaming.cuh"
-#line 1 "templates/common/vector.cuh"
-#line 1 "templates/common/shifted_vectors.cuh"
-#line 1 "templates/common/target_share.cuh"
-#line 1 "templates/common/logit_bounds.cuh"
-#line 1 "templates/common/logits_row.cuh"
-#line 1 "templates/common/logits_segment.cuh"
-#line 1 "templates/common/logits_merge.cuh"
+#line 1 "templates/parts/simt.cuh"
+#line 1 "templates/parts/tally.cuh"
+#line 1 "templates/parts/convert.cuh"
+#line 1 "templates/parts/streaming.cuh"
+#line 1 "templates/parts/vector.cuh"
+#line 1 "templates/parts/target_share.cuh"
+#line 1 "templates/parts/logit_bounds.cuh"
+#line 1 "templates/parts/logits_row.cuh"
+#line 1 "templates/parts/logits_segment.cuh"
+#line 1 "templates/parts/logits_merge.cuh"
 #line 1 "templates/sm90a/mbarrier.cuh"
 #line 1 "templates/sm90a/cluster.cuh"
 #line 1 "templates/sm90a/cluster_exchange.cuh"
 #line 1 "templates/sm90a/bulk_copy.cuh"
-#line 1 "templates/common/logits_shared.cuh"
-#line 1 "templates/common/logits_gradient.cuh"
+#line 1 "templates/parts/logits_shared.cuh"
+#line 1 "templates/parts/logits_gradient.cuh"
 #line 1 "templates/sm90a/logits_logp_fused_cluster.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(640, 1) __cluster_dims__(4, 1, 1)
-flp_logits_logp_fused_cluster_bf16_c4_w20_sm_90a(const __grid_constant__ LogitsLogpParams params) {
+flp_logits_logp_fused_cluster_bf16_c4_w20_sm_90a(
+    const __grid_constant__ LogitsLogpParams params) {
     logits_logp_fused_cluster<Config>(params);
 }

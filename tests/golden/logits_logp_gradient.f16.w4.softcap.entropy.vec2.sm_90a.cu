@@ -1,7 +1,15 @@
 // fusedlogp logits_logp_gradient.f16.w4.softcap.entropy.vec2.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
+//
+// Computes: grad_logits[row, v] = g_logp ([v = target] - p[v]) and what g_lse and g_entropy add, from a known lse; logits [N, V] f16, softcapped, a
+//   warp holds 2048 at a time
+// Grid: persistent: segments in turn
+// Cluster: none
+// Block: 128 threads: a segment each warp at a time
+// Shared memory: none
+// Parts:
 #line 1 "templates/params/types.h"
-#line 1 "templates/common/types.cuh"
+#line 1 "templates/parts/types.cuh"
 #line 1 "config"
 struct Config {
     using element = f16;
@@ -19,22 +27,22 @@ struct Config {
 };
 #line 1 "templates/params/tally.h"
 #line 1 "templates/params/logits_logp.h"
-#line 1 "templates/any/simt.cuh"
-#line 1 "templates/any/tally.cuh"
-#line 1 "templates/sm90a/dependent_launch.cuh"
-#line 1 "templates/any/convert.cuh"
-#line 1 "templates/any/streaming.cuh"
-#line 1 "templates/common/vector.cuh"
-#line 1 "templates/common/shifted_vectors.cuh"
-#line 1 "templates/common/target_share.cuh"
-#line 1 "templates/common/logit_bounds.cuh"
-#line 1 "templates/common/logits_row.cuh"
-#line 1 "templates/common/logits_segment.cuh"
-#line 1 "templates/common/logits_merge.cuh"
-#line 1 "templates/common/logits_gradient.cuh"
+#line 1 "templates/parts/simt.cuh"
+#line 1 "templates/parts/tally.cuh"
+#line 1 "templates/parts/convert.cuh"
+#line 1 "templates/parts/streaming.cuh"
+#line 1 "templates/parts/vector.cuh"
+#line 1 "templates/parts/target_share.cuh"
+#line 1 "templates/parts/logit_bounds.cuh"
+#line 1 "templates/parts/logits_row.cuh"
+#line 1 "templates/parts/logits_segment.cuh"
+#line 1 "templates/parts/logits_merge.cuh"
+#line 1 "templates/sm90/dependent_launch.cuh"
+#line 1 "templates/parts/logits_gradient.cuh"
 #line 1 "templates/any/logits_logp_gradient.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(128, 3)
-flp_logits_logp_gradient_f16_w4_softcap_entropy_vec2_sm_90a(const __grid_constant__ LogitsLogpParams params) {
+flp_logits_logp_gradient_f16_w4_softcap_entropy_vec2_sm_90a(
+    const __grid_constant__ LogitsLogpParams params) {
     logits_logp_gradient<Config>(params);
 }

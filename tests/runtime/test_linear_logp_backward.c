@@ -379,7 +379,7 @@ static void the_portable_path_leaves_a_stash_too(void **state)
     args.entropy = args.g_entropy = NULL;
     operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp_stash.bf16.");
-    assert_contains(flp_plan_describe(plan), ".kn.out_bf16."); /* grad_hidden is one product */
+    assert_contains(flp_plan_describe(plan), ".b_transposed.out_bf16."); /* grad_hidden is one product */
     assert_contains(flp_plan_describe(plan), "stash: 16 vocabulary entries");
     assert_contains(flp_plan_describe(plan), "flops: 4.00 N V D");
     assert_contains(flp_plan_numerics(plan), "linear_logp_stash.r3.mma_m16n8k16.bf16.bv64x2.");

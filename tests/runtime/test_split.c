@@ -3,7 +3,7 @@
 
 #include "fake_cmocka.h"
 
-/* First tile and count of a split, as templates/common/schedule.cuh reads them. */
+/* First tile and count of a split, as templates/parts/schedule.cuh reads them. */
 static void locate(const flp_split *split, int index, int64_t *first, int64_t *tiles)
 {
     if (index < split->big) {

@@ -88,7 +88,7 @@ __device__ __forceinline__ bool rarely(bool condition) { return __builtin_expect
 __device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }
 
 // The value is computed by here, not moved to where it is used: what it is computed from then leaves the registers.
-__device__ __forceinline__ void settle(float &value) { asm volatile("" : "+f"(value)); }
+__device__ __forceinline__ void pin_value(float &value) { asm volatile("" : "+f"(value)); }
 
 // What is derived from the word is computed anew behind this, instead of being kept in registers.
-__device__ __forceinline__ void forget(u32 &word) { asm volatile("" : "+r"(word)); }
+__device__ __forceinline__ void make_opaque(u32 &word) { asm volatile("" : "+r"(word)); }

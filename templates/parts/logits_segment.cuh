@@ -99,7 +99,7 @@ template <class Config> struct Segment {
         for (int j = 0; j < vectors; j++) {
             cut(data[j], left - column(j));
 #pragma unroll
-            for (int i = 0; i < 4; i++) forget(data[j].words[i]); // one vector after the other: conditions for all at once want registers
+            for (int i = 0; i < 4; i++) make_opaque(data[j].words[i]); // one vector after the other: conditions for all at once want registers
         }
     }
 
@@ -234,7 +234,7 @@ template <class Config> struct Segment {
 #pragma unroll
         for (int j = 0; j < vectors; j++)
 #pragma unroll
-            for (int i = 0; i < 4; i++) forget(data[j].words[i]);
+            for (int i = 0; i < 4; i++) make_opaque(data[j].words[i]);
     }
 
     // In all lanes. logits: where the row begins; index: which of its segments this is; target: the row's, or negative. Afterwards the target's logit

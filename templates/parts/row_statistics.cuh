@@ -211,7 +211,7 @@ template <class Config> struct RowStatistics {
             if constexpr (Config::wants_entropy) {
                 // 2^x is 0 below -126, and x may be -inf there.
                 moment_part[i & 3] = fmaf(power, fmaxf(x, -126.0f), moment_part[i & 3]);
-                settle(moment_part[i & 3]);
+                pin_value(moment_part[i & 3]);
             }
         }
 #pragma unroll
@@ -231,7 +231,7 @@ template <class Config> struct RowStatistics {
             float z2 = z[i] * scale[h];
             if constexpr (Config::has_class_weights) z2 *= to_float(((const typename Config::class_element *)params.class_weights)[v + place(i)]);
             logit_sum[h] += z2;
-            settle(logit_sum[h]);
+            pin_value(logit_sum[h]);
         }
     }
 

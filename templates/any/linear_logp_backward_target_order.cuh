@@ -1,8 +1,8 @@
 // The rows that count in the order of their targets, and those of one target in their own: a warp has several, and counts the rows that come before
 // each. That is N^2 comparisons, which stay far below the products' flops.
 // Config: threads
-template <class Config> __device__ __forceinline__ void linear_logp_backward_terms(const BackwardTermsParams &params) {
-    constexpr int own_rows = 32 / FLP_TERMS_ROW_THREADS;
+template <class Config> __device__ __forceinline__ void linear_logp_backward_target_order(const TargetOrderParams &params) {
+    constexpr int own_rows = 32 / FLP_TARGET_ORDER_ROW_THREADS;
     wait_for_previous_kernel();
     allow_next_kernel();
     int rows = counted(params.row_count, params.rows), first = (blockIdx.x * (Config::threads / 32) + warp_index()) * own_rows;
@@ -19,6 +19,6 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_ter
 #pragma unroll
     for (int r = 0; r < own_rows; r++) {
         for (int m = 16; m > 0; m /= 2) before[r] += shuffle_xor(before[r], m);
-        if (lane_index() == 0 && first + r < rows) params.terms[before[r]] = TargetTerm{own[r], first + r, params.row[first + r], 0};
+        if (lane_index() == 0 && first + r < rows) params.sorted[before[r]] = SortedTarget{own[r], first + r, params.row[first + r], 0};
     }
 }

@@ -1,13 +1,13 @@
-// What the targets' derivatives (params/rows.h) add to a tile of a product of the others: out += derivative . (a row of the other operand), in fp32.
-// Config: element, fragment_columns, weight_is_hidden_vocab, terms_along
-constexpr int term_of_each_row = 1, terms_down = 2, terms_across = 3; // Config::terms_along, 0: none
+// What the targets contribute to a tile of a product: their derivatives (params/rows.h) are 0 in A and B, and out += derivative . (a row of the other
+// operand) is added here, in fp32.
+// Config: element, fragment_columns, b_transposed, targets_along
 
-// The first of the terms, which are in the order of their targets, with one from `target` on. By a warp: each step looks at 32 of them.
-__device__ __forceinline__ int first_term(const TargetTerm *terms, int count, int target) {
+// The first of the sorted targets that is `target` or more. By a warp: each step looks at 32 of them.
+__device__ __forceinline__ int first_sorted(const SortedTarget *sorted, int count, int target) {
     int low = 0, high = count;
     while (low < high) {
         int step = ceil_div(high - low, 32), probe = low + lane_index() * step;
-        int below = __popc(warp_ballot(probe < high && is_before(terms[probe].target, target)));
+        int below = __popc(warp_ballot(probe < high && is_before(sorted[probe].target, target)));
         high = min(high, low + below * step);
         low = below > 0 ? low + (below - 1) * step + 1 : high;
     }
@@ -15,19 +15,19 @@ __device__ __forceinline__ int first_term(const TargetTerm *terms, int count, in
 }
 
 // Of a fragment of 16 rows (row_statistics.cuh) with its corner at (row, column) of out.
-template <class Config> struct TargetTerms {
+template <class Config> struct TargetContribution {
     static constexpr int count = Config::fragment_columns / 2;
     using element = typename Config::element;
     const MatrixProductParams &params;
-    int rows, terms, row, column;
+    int rows, targets, row, column;
     float factor;
 
-    // terms: how many there are.
-    __device__ __forceinline__ TargetTerms(const MatrixProductParams &params, int rows, int terms, int row, int column)
-        : params(params), rows(rows), terms(terms), row(row), column(column), factor(params.factor ? *params.factor : 1) {}
+    // targets: how many there are.
+    __device__ __forceinline__ TargetContribution(const MatrixProductParams &params, int rows, int targets, int row, int column)
+        : params(params), rows(rows), targets(targets), row(row), column(column), factor(params.factor ? *params.factor : 1) {}
 
-    // grad_hidden's right operand is the weight; where it does not lie [inner, columns], a row of it is a column in memory.
-    static constexpr bool strides_within = Config::terms_along == term_of_each_row && !Config::weight_is_hidden_vocab;
+    // B itself is the other operand of rows with targets of their own; where it does not lie [inner, columns], a row of that is a column in memory.
+    static constexpr bool strides_within = Config::targets_along == targets_of_rows && !Config::b_transposed;
 
     // Element (i, k) of the other operand.
     __device__ __forceinline__ const element *other(i64 i, i64 k) const {
@@ -67,8 +67,8 @@ template <class Config> struct TargetTerms {
         }
     }
 
-    // out's rows are the terms' own.
-    __device__ __forceinline__ void add_each(float (&d)[count]) const {
+    // out's rows are the targets' own.
+    __device__ __forceinline__ void add_of_rows(float (&d)[count]) const {
         int r = row + lane_index_reread() / 4;
         if (r < rows) add_row<0>(d, params.targets[r].derivative * factor, params.targets[r].target);
         if (r + 8 < rows) add_row<1>(d, params.targets[r + 8].derivative * factor, params.targets[r + 8].target);
@@ -93,21 +93,21 @@ template <class Config> struct TargetTerms {
         }
     }
 
-    // The terms with a target among `size` from `first` on: each(target - first, term's derivative, term's row), one after the other.
+    // The targets among `size` from `first` on: each(target - first, its derivative, its row), one after the other.
     template <class Each> __device__ __forceinline__ void visit(int first, int size, Each each) const {
-        for (int at = first_term(params.terms, terms, first); at < terms; at += 32) {
+        for (int at = first_sorted(params.sorted_targets, targets, first); at < targets; at += 32) {
             int mine = at + lane_index();
-            TargetTerm term = mine < terms ? params.terms[mine] : TargetTerm{column_at(first, size), 0, 0, 0};
-            bool is_here = is_before(term.target, column_at(first, size));
-            float by = is_here ? params.targets[term.at].derivative * factor : 0;
+            SortedTarget own = mine < targets ? params.sorted_targets[mine] : SortedTarget{column_at(first, size), 0, 0, 0};
+            bool is_here = is_before(own.target, column_at(first, size));
+            float by = is_here ? params.targets[own.at].derivative * factor : 0;
             int here = __popc(warp_ballot(is_here));
-            for (int i = 0; i < here; i++) each(shuffle(term.target, i) - first, shuffle(by, i), shuffle(term.row, i));
+            for (int i = 0; i < here; i++) each(shuffle(own.target, i) - first, shuffle(by, i), shuffle(own.row, i));
             if (here < 32) break;
         }
     }
 
     // out's rows are vocabulary entries.
-    __device__ __forceinline__ void add_down(float (&d)[count]) const {
+    __device__ __forceinline__ void add_in_rows(float (&d)[count]) const {
         int line = lane_index_reread() / 4;
         visit(column_at(params.first_target, row), 16, [&](int distance, float by, int i) {
             if (distance == line) add_row<0>(d, by, i);
@@ -116,7 +116,7 @@ template <class Config> struct TargetTerms {
     }
 
     // out's columns are.
-    __device__ __forceinline__ void add_across(float (&d)[count]) const {
+    __device__ __forceinline__ void add_in_columns(float (&d)[count]) const {
         visit(column_at(params.first_target, column), Config::fragment_columns, [&](int distance, float by, int i) {
             float x[2];
             pick(i, x);
@@ -125,8 +125,8 @@ template <class Config> struct TargetTerms {
     }
 
     __device__ __forceinline__ void add(float (&d)[count]) const {
-        if constexpr (Config::terms_along == term_of_each_row) add_each(d);
-        if constexpr (Config::terms_along == terms_down) add_down(d);
-        if constexpr (Config::terms_along == terms_across) add_across(d);
+        if constexpr (Config::targets_along == targets_of_rows) add_of_rows(d);
+        if constexpr (Config::targets_along == targets_in_rows) add_in_rows(d);
+        if constexpr (Config::targets_along == targets_in_columns) add_in_columns(d);
     }
 };

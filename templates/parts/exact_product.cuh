@@ -1,8 +1,8 @@
 // One stage's product by fp32 multiply-add, with the accumulators where mma.sync would leave them.
 // Config: element (float), warp_rows, warp_columns, and those of shared_tile
 template <class Config> struct StageProduct {
-    using Hidden = typename Operands<Config>::Hidden;
-    using Weight = typename Operands<Config>::Weight;
+    using TileA = typename Operands<Config>::TileA;
+    using TileB = typename Operands<Config>::TileB;
     static_assert(sizeof(typename Config::element) == 4, "16-bit products are exact on the tensor cores");
     static constexpr int row_blocks = Config::warp_rows / 16;
 
@@ -16,18 +16,18 @@ template <class Config> struct StageProduct {
     __device__ __forceinline__ static void multiply(float (&d)[row_blocks][count], u32 stage, int row, int column) {
         int lane = lane_index();
 #pragma unroll 2
-        for (int k = 0; k < Config::block_hidden; k++) {
+        for (int k = 0; k < Config::block_inner; k++) {
             float a[row_blocks][2];
 #pragma unroll
             for (int i = 0; i < row_blocks; i++)
 #pragma unroll
-                for (int h = 0; h < 2; h++) a[i][h] = at<Hidden, Config::hidden_is_transposed>(stage, row + 16 * i + 8 * h + lane / 4, k);
+                for (int h = 0; h < 2; h++) a[i][h] = at<TileA, Config::a_transposed>(stage, row + 16 * i + 8 * h + lane / 4, k);
 #pragma unroll
             for (int j = 0; j < count / 4; j++) {
                 float b[2];
 #pragma unroll
                 for (int c = 0; c < 2; c++)
-                    b[c] = at<Weight, Config::weight_is_hidden_vocab>(stage + Hidden::bytes, column + 8 * j + 2 * (lane % 4) + c, k);
+                    b[c] = at<TileB, Config::b_transposed>(stage + TileA::bytes, column + 8 * j + 2 * (lane % 4) + c, k);
 #pragma unroll
                 for (int i = 0; i < row_blocks; i++)
 #pragma unroll

@@ -58,7 +58,7 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
             part[i & 3] += power;
             if constexpr (Config::wants_entropy) {
                 moment_part[i & 3] = fmaf(power, fmaxf(x, -126.0f), moment_part[i & 3]);
-                settle(moment_part[i & 3]);
+                pin_value(moment_part[i & 3]);
             }
             return power;
         });

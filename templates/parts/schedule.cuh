@@ -4,12 +4,6 @@
 // that blocks at work together share weight tiles in the L2 while the group's hidden rows stay there. The big splits are
 // dealt round robin; blocks that got one fewer catch up on one-tile units before all go on round robin.
 // Config: is_compact, block_rows, cluster
-struct Unit {
-    int row_block = 0; // of block_rows * cluster rows
-    int split = 0;
-    int first_tile = 0, tiles = 0;
-};
-
 template <class Config> struct Schedule {
     const LinearLogpParams &params;
     int step = 0;

@@ -1,0 +1,45 @@
+// The gradient filter in a product: which steps of its inner size are passed over (kept_blocks.cuh), and the mainloop over the others.
+// Config: block_rows, block_columns, block_inner, cluster
+
+// Of a product's tile: whether a step of its inner size, FLP_KEPT_BLOCK long, has anything that is kept. The blocks of a cluster share what they load,
+// so they decide alike.
+template <class Config> struct KeptSteps {
+    static constexpr bool passes_some_over = true;
+    static constexpr int row_blocks = Config::block_rows * Config::cluster / FLP_KEPT_BLOCK;
+    static constexpr int column_blocks = Config::block_columns / FLP_KEPT_BLOCK;
+    int count;
+    const u32 *kept;
+    int words, along, first; // first: the tile's first block, of rows or of columns
+
+    __device__ __forceinline__ KeptSteps(int count, const MatrixProductParams &params, const Unit &unit)
+        : count(count), kept(params.kept), words(params.kept_words), along(params.kept_along),
+          first(along == FLP_KEPT_COLUMNS_ALONG_COLUMNS ? unit.first_tile * column_blocks : unit.row_block * row_blocks) {}
+
+    __device__ __forceinline__ bool operator()(int step) const {
+        if (along == FLP_KEPT_ROWS_ALONG_ROWS) {
+            u32 any = 0;
+#pragma unroll
+            for (int i = 0; i < row_blocks; i++) any |= kept[(i64)(first + i) * words + step / 32];
+            return any >> (step % 32) & 1;
+        }
+        u32 mask = (1u << (along == FLP_KEPT_COLUMNS_ALONG_COLUMNS ? column_blocks : row_blocks)) - 1;
+        return (kept[(i64)step * words + first / 32] >> (first % 32) & mask) != 0;
+    }
+};
+
+// TileProduct::multiply of the steps that are kept: each is waited for before the next one is looked for.
+template <class Config, class Steps>
+__device__ __forceinline__ int multiply_kept(TileProduct<Config> &product, float (&d)[Config::block_columns / 2], int group, const Steps &steps) {
+    int done = 0;
+#pragma unroll 1
+    for (int step = 0; step < steps.count; step++) {
+        if (!steps(step)) continue;
+        product.multiply_step(d, group, done != 0);
+        wgmma_wait<0>();
+        product.release(product.empty());
+        product.ring.advance();
+        done++;
+    }
+    wgmma_finish(d);
+    return done;
+}

@@ -1,0 +1,142 @@
+// What the targets contribute to a product's tiles on Hopper where out's rows or columns are vocabulary entries, without waiting for memory behind each
+// tile: a warp of the producer's looks the targets of a tile up while the tile before is multiplied, and where out's rows are vocabulary entries the
+// consumers begin to load the rows of hidden of the first two before they multiply.
+//
+// full[b]: a tile's targets have been found. empty[b]: all consumers are done with them. Each thread arrives for itself, as race checkers want it.
+// Config: element, block_rows, block_columns, fragment_columns, cluster, consumer_groups, targets_along
+template <class Config> struct ProductTargets<Config, true> {
+    static constexpr bool in_rows = Config::targets_along == targets_in_rows;
+    static constexpr int lists = in_rows ? Config::block_rows / 16 : 1, width = in_rows ? 16 : Config::block_columns; // a warp's own, or all of the tile
+    static constexpr int kept = 32;    // targets of a tile; what there is more of is read by the consumers
+    static constexpr int together = 2; // rows that are loaded at once
+    using element = typename Config::element;
+
+    struct Target {
+        int target, row;
+        float derivative;
+    };
+    struct Shared {
+        u64 full[2], empty[2];
+        int bound[2][lists + 1]; // list l is [bound[l], bound[l + 1]) of the sorted targets
+        Target target[2][kept];  // the first, from bound[0] on
+    };
+
+    __device__ __forceinline__ static void init(Shared &shared) {
+        for (int b = 0; b < 2; b++) {
+            mbarrier_init(shared_address(&shared.full[b]), 32);
+            mbarrier_init(shared_address(&shared.empty[b]), Config::consumer_groups * 128);
+        }
+        mbarrier_init_fence();
+    }
+
+    // ---- the warp that looks up ----
+
+    // count: of all targets.
+    __device__ __forceinline__ static void look_up(Shared &shared, const MatrixProductParams &params, ProductTiles<Config> tiles, int rank, int count) {
+        Unit unit;
+        for (int turn = 0; tiles.next(unit); turn++) {
+            int b = turn % 2, row = block_row<Config>(unit, rank), column = unit.first_tile * Config::block_columns;
+            mbarrier_wait(shared_address(&shared.empty[b]), turn / 2 % 2 ^ 1);
+            find(shared.bound[b], shared.target[b], params, column_at(params.first_target, in_rows ? row : column), count);
+            mbarrier_arrive(shared_address(&shared.full[b]));
+        }
+    }
+
+    __device__ __forceinline__ static void find(int (&bound)[lists + 1], Target (&target)[kept], const MatrixProductParams &params, int first, int count) {
+        int lane = lane_index(), begin = first_sorted(params.sorted_targets, count, first), before = 0, found = 32;
+        for (int at = begin; found == 32; at += 32) {
+            int mine = at + lane;
+            SortedTarget own = mine < count ? params.sorted_targets[mine] : SortedTarget{column_at(first, lists * width), 0, 0, 0};
+            if (at == begin && is_before(own.target, column_at(first, lists * width)))
+                target[lane] = Target{own.target, own.row, params.targets[own.at].derivative};
+            for (int list = 0; list <= lists; list++) {
+                found = __popc(warp_ballot(is_before(own.target, column_at(first, list * width))));
+                if (lane == list) before += found;
+            }
+        }
+        if (lane <= lists) bound[lane] = begin + before;
+    }
+
+    // ---- a consumer warp ----
+
+    Shared &shared;
+    const MatrixProductParams &params;
+    int turn = 0;
+    Vector ahead[together]; // of each lane, as many neighbours of a row of hidden
+
+    __device__ __forceinline__ ProductTargets(Shared &shared, const MatrixProductParams &params) : shared(shared), params(params) {}
+
+    __device__ __forceinline__ int list() const { return in_rows ? warp_index() : 0; }
+    __device__ __forceinline__ int begin() const { return shared.bound[turn % 2][list()]; }
+    __device__ __forceinline__ int end() const { return shared.bound[turn % 2][list() + 1]; }
+
+    __device__ __forceinline__ Target target(int at) const {
+        int of_tile = at - shared.bound[turn % 2][0];
+        if (of_tile < kept) return shared.target[turn % 2][of_tile];
+        SortedTarget own = params.sorted_targets[at];
+        return Target{own.target, own.row, params.targets[own.at].derivative};
+    }
+
+    __device__ __forceinline__ void load(int at, int column) {
+        int c = lane_index() * vector_elements<element>;
+#pragma unroll
+        for (int i = 0; i < together; i++) {
+            int valid = at + i < end() && c < Config::fragment_columns ? params.columns - column - c : 0;
+            ahead[i] = valid <= 0 ? Vector{{0, 0, 0, 0}}
+                                  : load_anywhere((const element *)params.others + target(at + i).row * params.others_stride + column + c, valid);
+        }
+    }
+
+    // Before the tile's products. column: the tile's first.
+    __device__ __forceinline__ void start(int column) {
+        mbarrier_wait(shared_address(&shared.full[turn % 2]), turn / 2 % 2);
+        if constexpr (in_rows) load(begin(), column);
+    }
+
+    // Behind them. buffer: the warp's, from which the copy engine writes: [together][fragment_columns] elements at least.
+    template <int count>
+    __device__ __forceinline__ void add(float (&d)[count], int rows, int targets, int row, int column, void *buffer) {
+        TargetContribution<Config> tile(params, rows, targets, row, column);
+        if constexpr (in_rows) add_in_rows(tile, d, (u32 *)buffer);
+        else add_in_columns(tile, d);
+        mbarrier_arrive(shared_address(&shared.empty[turn % 2]));
+        turn++;
+    }
+
+    // A row of hidden goes through the buffer from lanes that have neighbours to those that have its row of the tile.
+    __device__ __forceinline__ void add_in_rows(const TargetContribution<Config> &tile, float (&d)[TargetContribution<Config>::count], u32 *buffer) {
+        constexpr int row_words = Config::fragment_columns / 2;
+        int last = end(), line = lane_index() / 4, first = params.first_target + tile.row;
+        for (int at = begin(); at < last; at += together) {
+            if (at > begin()) load(at, tile.column);
+            else if (lane_index() == 0) bulk_wait_read<0>(); // the engine has read what the buffer held
+            __syncwarp();
+#pragma unroll
+            for (int i = 0; i < together; i++)
+                if (lane_index() * 4 < row_words) *(Vector *)(buffer + i * row_words + lane_index() * 4) = ahead[i];
+            __syncwarp();
+            for (int i = 0; i < together && at + i < last; i++) {
+                Target own = target(at + i);
+                const u32 *from = buffer + i * row_words + lane_index() % 4;
+                if (own.target - first == line) TargetContribution<Config>::template add_pairs<0>(d, own.derivative * tile.factor, from);
+                if (own.target - first == line + 8) TargetContribution<Config>::template add_pairs<1>(d, own.derivative * tile.factor, from);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void add_in_columns(const TargetContribution<Config> &tile, float (&d)[TargetContribution<Config>::count]) const {
+        constexpr int group = 8; // loads in flight
+        int last = end(), first = params.first_target + tile.column;
+        for (int at = begin(); at < last; at += group) {
+            float x[group][2];
+#pragma unroll
+            for (int i = 0; i < group; i++) tile.pick(at + i < last ? target(at + i).row : -1, x[i]);
+#pragma unroll
+            for (int i = 0; i < group; i++) {
+                if (at + i >= last) break;
+                Target own = target(at + i);
+                tile.put(d, own.target - first, own.derivative * tile.factor, x[i]);
+            }
+        }
+    }
+};
