@@ -28,8 +28,8 @@ typedef struct {
     /* Of args as the caller's header has them; NULL: flp_sized_take. own [FLP_CALL_ARGS_BYTES] */
     const void *(*take)(const void *args, void *own, const flp_sizes *sizes, flp_status *status);
 
-    /* What the table of arguments does not say; NULL: nothing. Not the targets' values and the size of the workspace. plan: NULL for a call of no rows that takes none; normal: its problem,
-     * defaults filled in. work [FLP_CALL_WORK_BYTES]: is filled in where makes_work is 1.
+    /* What the table of arguments does not say, but for the targets' values and the size of the workspace; NULL: nothing. plan: NULL for a call of
+     * no rows that takes none; normal: its problem, defaults filled in. work [FLP_CALL_WORK_BYTES]: is filled in where makes_work is 1.
      * FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */
     flp_status (*check)(const flp_plan *plan, const void *normal, const void *args, void *work);
     int makes_work;          /* 1: the two below are given work; 0: args */
@@ -61,7 +61,7 @@ flp_status flp_call_launch(const flp_kernel *kernel, unsigned blocks, CUstream s
     }                                                                                                                              \
     flp_status X##_plan_create_sized(flp_context *context, const X##_problem *problem, flp_plan **plan, const flp_sizes *sizes)    \
     {                                                                                                                              \
-        return flp_create_plan_sized(context, &X##_operator, problem, plan, sizes);                                                  \
+        return flp_create_plan_sized(context, &X##_operator, problem, plan, sizes);                                                \
     }                                                                                                                              \
     flp_status X##_execute_sized(flp_plan *plan, const X##_args *args, const flp_sizes *sizes)                                     \
     {                                                                                                                              \

@@ -17,7 +17,8 @@ typedef struct {
 const flp_linear_cross_entropy_args *flp_linear_cross_entropy_args_take(const flp_linear_cross_entropy_args *args, flp_cross_entropy_own_args *own,
                                                                         const flp_sizes *sizes, flp_status *status);
 
-/* Beside the table: scalars, and the loss that is written without rows all the same. Fills in call, which borrows args. FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */
+/* Beside the table: scalars, and the loss that is written without rows all the same. Fills in call, which borrows args.
+ * FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */
 flp_status flp_linear_cross_entropy_args_resolve(const flp_linear_cross_entropy_problem *normal, const flp_token_program *program,
                                                  const flp_linear_cross_entropy_args *args, flp_cross_entropy_call *call);
 

@@ -65,7 +65,8 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
         .hidden_stride = run->rows.stride, .weight_stride = forward->weight_stride, .out_stride = part->stride,
         .gradient = flp_backward_at(run, FLP_PART_GRADIENT), .row_count = run->rows.count, .class_weights = run->more->class_weights,
         .rows = (int32_t)run->rows.rows, .vocab = (int32_t)forward->vocab, .first_column = (int32_t)part->first, .columns = (int32_t)part->columns,
-        .filter = (float)run->problem->grad_filter_eps, .factor = run->factor, .kept = kept_bits(run), .kept_words = (int32_t)flp_linear_work_kept_words(&run->call.plan->work),
+        .filter = (float)run->problem->grad_filter_eps, .factor = run->factor, .kept = kept_bits(run),
+        .kept_words = (int32_t)flp_linear_work_kept_words(&run->call.plan->work),
         .pdl_wait_in_epilogue = follows_product(run, part), .targets = flp_backward_at(run, FLP_PART_TARGETS),
         .softcap = (float)forward->softcap, .inverse_softcap = forward->softcap == 0 ? 0 : (float)(1 / forward->softcap),
     };

@@ -65,8 +65,8 @@ void flp_dispatch_destroy(flp_dispatch *dispatch)
     free(dispatch);
 }
 
-/* log2 of the rows that the plan for so many rows is made for; of fewer than 1 or too many, one that no plan is made for. The variant changes after 64 and 128; above 2^10 the bucket bounds
- * what the scratch grows to. KEEP IN STEP: row buckets (gen/select.lua). */
+/* log2 of the rows that the plan for so many rows is made for; of fewer than 1 or too many, one that no plan is made for. The variant changes after
+ * 64 and 128; above 2^10 the bucket bounds what the scratch grows to. KEEP IN STEP: row buckets (gen/select.lua). */
 static unsigned bucket_log2(uint64_t rows)
 {
     if (rows <= 64)
