@@ -111,7 +111,7 @@ local function entry_point(spec, kernel, n, name)
     n.threads, n.blocks_per_multiprocessor, cluster, name, table.concat(parameters, ",\n    "), kernel.entry, table.concat(arguments, ", "))
 end
 
--- overlaps: the kernel waits itself for the one before it (kernel.dependent_launch), and the architecture has an instruction for that.
+-- dependent_launch: the kernel waits itself for the one before it (kernel.dependent_launch), and the architecture has an instruction for that.
 -- KEEP IN STEP: manifest fields (runtime/jit/manifest.h).
 local function manifest_lines(spec, kernel, n, name)
   local lines = {
@@ -123,7 +123,7 @@ local function manifest_lines(spec, kernel, n, name)
     "registers " .. n.registers,
     "cluster " .. (spec.cluster or 1),
     "resident_blocks " .. budget.resident_blocks(n, arch.find(spec.arch)),
-    "overlaps " .. (kernel.dependent_launch and arch.find(spec.arch).dependent_launch and 1 or 0),
+    "dependent_launch " .. (kernel.dependent_launch and arch.find(spec.arch).dependent_launch and 1 or 0),
     "block_rows " .. (spec.bm or n.block_rows or 0),
     "block_vocab " .. (spec.bv or n.block_vocab or 0),
     "block_hidden " .. (n.block_hidden or 0),

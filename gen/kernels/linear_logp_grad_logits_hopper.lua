@@ -9,13 +9,13 @@ local kernel = {}
 
 kernel.templates = {
   "types", "params/linear_logp_backward", "counted", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", "tile_store", "product_tiles", "logit_bounds", "large_logits", "logit_gradients",
+  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", "tile_store", "product_tiles", "logit_bounds", "large_logits", "tile_logit_gradients",
   { only = "filters", "kept_blocks" },
   "linear_logp_grad_logits",
 }
 kernel.entry = "linear_logp_grad_logits"
 kernel.parameters = {
-  { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "TensorMap", "out_map" }, { "LogitGradientsParams", "params" },
+  { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "TensorMap", "out_map" }, { "TileLogitGradientsParams", "params" },
 }
 
 function kernel.derive(spec) return budget.with_tile_store(budget.hopper(spec)) end

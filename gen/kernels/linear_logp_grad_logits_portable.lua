@@ -7,10 +7,10 @@ local tile_config = require "gen.kernels.tile_config"
 local kernel = {}
 
 kernel.templates = portable_tile.templates({ "params/linear_logp_backward", "counted" }, {
-  "convert", "product_tiles", "tile_store", "logit_bounds", "large_logits", "logit_gradients", "linear_logp_grad_logits",
+  "convert", "product_tiles", "tile_store", "logit_bounds", "large_logits", "tile_logit_gradients", "linear_logp_grad_logits",
 })
 kernel.entry = "linear_logp_grad_logits"
-kernel.parameters = { { "LogitGradientsParams", "params" } }
+kernel.parameters = { { "TileLogitGradientsParams", "params" } }
 kernel.derive = budget.portable_product
 
 function kernel.check(spec, arch) return portable_tile.check(spec, arch, kernel.derive(spec)) end

@@ -4,7 +4,7 @@ local config = require "gen.kernels.logits_logp_config"
 
 local kernel = {}
 
-kernel.templates = config.templates { "logits_shared", "logits_gradient", "logits_logp_fused" }
+kernel.templates = config.templates { "logits_shared", "logits_backward", "logits_logp_fused" }
 kernel.entry = "logits_logp_fused"
 kernel.parameters = { { "LogitsLogpParams", "params" } }
 

@@ -3,7 +3,7 @@ local config = require "gen.kernels.logits_logp_config"
 
 local kernel = {}
 
-kernel.templates = config.templates { "dependent_launch", "logits_gradient", "logits_logp_gradient" }
+kernel.templates = config.templates { "dependent_launch", "logits_backward", "logits_logp_gradient" }
 kernel.entry = "logits_logp_gradient"
 kernel.parameters = { { "LogitsLogpParams", "params" } }
 kernel.config = config.entries

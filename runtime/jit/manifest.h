@@ -16,7 +16,7 @@
     NUMBER(registers, 1)             /* the most a thread may hold (ptxas agrees: a test) */ \
     NUMBER(cluster, 1)               /* blocks of a cluster, along x; the kernel carries it as an attribute */ \
     NUMBER(resident_blocks, 1)       /* blocks that a multiprocessor of the architecture holds at once */ \
-    NUMBER(overlaps, 0)              /* 1: it waits itself for the kernel before it in the stream, and may be launched before that ends */ \
+    NUMBER(dependent_launch, 0)      /* 1: it waits itself for the kernel before it in the stream, and may be launched before that ends */ \
     NUMBER(block_rows, 0)            /* BM; 0 where the kernel has no tile */ \
     NUMBER(block_vocab, 0)           /* BV, likewise */ \
     NUMBER(block_hidden, 0)          /* BK: elements of D that one stage holds */ \

@@ -218,7 +218,7 @@ flp_status flp_call_run(const flp_operator_calls *calls, flp_context *context, c
 _Static_assert(sizeof(CUlaunchAttribute) == 72 && sizeof(CUlaunchConfig) == 56, "the driver reads other structures");
 
 /* A kernel that waits itself for the one before it is launched beside that one's end. */
-static CUresult launch_overlapping(const flp_driver *driver, const flp_kernel *kernel, unsigned blocks, CUstream stream, void **parameters)
+static CUresult launch_dependent(const flp_driver *driver, const flp_kernel *kernel, unsigned blocks, CUstream stream, void **parameters)
 {
     CUlaunchAttribute overlap = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                   .value.programmaticStreamSerializationAllowed = 1 };
@@ -233,14 +233,14 @@ static CUresult launch_overlapping(const flp_driver *driver, const flp_kernel *k
 static flp_status launch_kernel(const flp_driver *driver, const flp_kernel *kernel, unsigned blocks, CUstream stream, void **parameters)
 {
     const flp_manifest *manifest = &kernel->manifest;
-    const int overlaps = manifest->overlaps && driver->launch_extended;
-    CUresult result = overlaps ? launch_overlapping(driver, kernel, blocks, stream, parameters)
-                               : driver->launch(kernel->function, blocks, 1, 1, (unsigned)manifest->threads, 1, 1,
-                                                (unsigned)manifest->shared_bytes, stream, parameters, NULL);
+    const int is_dependent = manifest->dependent_launch && driver->launch_extended;
+    CUresult result = is_dependent ? launch_dependent(driver, kernel, blocks, stream, parameters)
+                                   : driver->launch(kernel->function, blocks, 1, 1, (unsigned)manifest->threads, 1, 1,
+                                                    (unsigned)manifest->shared_bytes, stream, parameters, NULL);
 
     if (result == CUDA_SUCCESS)
         return FLP_OK;
-    return flp_status_prefix(flp_driver_check(driver, result, overlaps ? "cuLaunchKernelEx" : "cuLaunchKernel"), "%s, %u blocks",
+    return flp_status_prefix(flp_driver_check(driver, result, is_dependent ? "cuLaunchKernelEx" : "cuLaunchKernel"), "%s, %u blocks",
                              manifest->variant, blocks);
 }
 

@@ -60,7 +60,7 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
 {
     const flp_linear_logp_problem *forward = run->forward;
     const int transposed = forward->weight_layout == FLP_HIDDEN_VOCAB;
-    flp_logit_gradients_params params = {
+    flp_tile_logit_gradients_params params = {
         .hidden = run->rows.hidden, .weight = run->call.args->weight, .bias = run->call.args->bias, .out = part->dlogit,
         .hidden_stride = run->rows.stride, .weight_stride = forward->weight_stride, .out_stride = part->stride,
         .gradient = flp_backward_at(run, FLP_PART_GRADIENT), .row_count = run->rows.count, .class_weights = run->more->class_weights,

@@ -24,10 +24,10 @@ constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay
 template <class Config> struct RowStatistics {
     static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
     static constexpr int first_look = count < 32 ? count : 32; // 64 columns give a good enough offset
-    // What options do to the logits, and take from them, goes by pieces. The branches in each are where the compiler cannot interleave one
-    // piece with the next: over all accumulators it takes long, and more registers than there are.
-    static constexpr bool by_pieces = Config::has_bias || Config::has_softcap || Config::wants_argmax || Config::wants_logit_sum;
-    static constexpr int piece = by_pieces ? 32 : count;
+    // What options do to the logits, and take from them, goes by chunks. The branches in each are where the compiler cannot interleave one
+    // chunk with the next: over all accumulators it takes long, and more registers than there are.
+    static constexpr bool by_chunks = Config::has_bias || Config::has_softcap || Config::wants_argmax || Config::wants_logit_sum;
+    static constexpr int unroll_chunk = by_chunks ? 32 : count;
     static constexpr int merge_floats = 4 + Config::wants_entropy + Config::wants_logit_sum;
     float offset[2], sum[2], moment[2], logit_sum[2]; // but for offset of this thread's columns only
     int target[2];           // column in the vocabulary; -1: none here
@@ -256,7 +256,7 @@ template <class Config> struct RowStatistics {
         float scale[2];
         load_scale(params, scale);
 #pragma unroll
-        for (int i = 0; i < count; i += piece) transform<piece>(params, &z[i], scale, column_at(first_column, place(i)));
+        for (int i = 0; i < count; i += unroll_chunk) transform<unroll_chunk>(params, &z[i], scale, column_at(first_column, place(i)));
         if (rarely(warp_any(is_near_target(first_column)))) take_target<true>(params, z, scale, first_column);
 
         float tile_sum[2], tile_moment[2];

@@ -20,8 +20,8 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
     __device__ __forceinline__ void transform_all(const LinearLogpParams &params, float (&z)[count], float (&scale)[2], int first_column) {
         Base::load_scale(params, scale);
 #pragma unroll
-        for (int i = 0; i < count; i += Base::piece)
-            Base::template transform<Base::piece>(params, &z[i], scale, column_at(first_column, Base::place(i)));
+        for (int i = 0; i < count; i += Base::unroll_chunk)
+            Base::template transform<Base::unroll_chunk>(params, &z[i], scale, column_at(first_column, Base::place(i)));
     }
 
     // z: hidden . weight^T of the vocabulary's first columns and the rows from `first` on. Leaves the rows' offsets and clears their flags.

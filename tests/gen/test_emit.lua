@@ -144,7 +144,7 @@ function TestEmit.test_a_source_holds_no_template_that_its_variant_does_not_use(
     ["linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.sm_90a"] = "kept_blocks kept_steps target_contribution row_statistics schedule",
     ["linear_logp_stash.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a"] = "split_operands kept_steps product_tiles target_contribution",
     ["linear_logp_backward_rows.sm_90a"] = "convert vector counted",
-    ["logits_logp.bf16.w8.sm_90a"] = "shifted_vectors cluster logits_gradient",
+    ["logits_logp.bf16.w8.sm_90a"] = "shifted_vectors cluster logits_backward",
     ["logits_logp_fused.bf16.w4.vec2.sm_90a"] = "shifted_vectors dependent_launch mbarrier",
     ["logits_logp_gradient.bf16.w4.sm_90a"] = "shifted_vectors logits_shared mbarrier",
     ["weighted_sum.bf16.w_f32.y_bf16.t128.sm_90"] = "dependent_launch column_block",
@@ -306,7 +306,7 @@ function TestEmit.test_the_manifest_tells_what_budget_derives()
     for name, wanted in pairs {
       threads = n.threads, shared_bytes = n.shared_bytes, registers = n.registers, cluster = spec.cluster or 1, block_rows = spec.bm or n.block_rows or 0,
       resident_blocks = budget.resident_blocks(n, arch.find(spec.arch)),
-      overlaps = arch.find(spec.arch).dependent_launch and result.source:find("wait_for_previous_kernel();", 1, true) and 1 or 0,
+      dependent_launch = arch.find(spec.arch).dependent_launch and result.source:find("wait_for_previous_kernel();", 1, true) and 1 or 0,
       block_vocab = spec.bv or n.block_vocab or 0, block_hidden = n.block_hidden or 0, round_splits = spec.s or 0, hidden_box_rows = n.hidden_box_rows or 0,
       weight_box_columns = n.weight_box_columns or 0, weight_box_rows = n.weight_box_rows or 0,
     } do

@@ -41,7 +41,7 @@ struct Config {
 #line 1 "templates/parts/logits_segment.cuh"
 #line 1 "templates/parts/logits_merge.cuh"
 #line 1 "templates/parts/logits_shared.cuh"
-#line 1 "templates/parts/logits_gradient.cuh"
+#line 1 "templates/parts/logits_backward.cuh"
 #line 1 "templates/any/logits_logp_fused.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(128, 3)

@@ -48,7 +48,7 @@ struct Config {
 #line 1 "templates/sm90a/cluster_exchange.cuh"
 #line 1 "templates/sm90a/bulk_copy.cuh"
 #line 1 "templates/parts/logits_shared.cuh"
-#line 1 "templates/parts/logits_gradient.cuh"
+#line 1 "templates/parts/logits_backward.cuh"
 #line 1 "templates/sm90a/logits_logp_fused_cluster.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(640, 1) __cluster_dims__(4, 1, 1)

@@ -92,7 +92,7 @@ static void launch(const fake_launch *launch)
     const flp_host_kernel *kernel = flp_host_kernels_find(launch->kernel, &why);
     char message[3072];
     const flp_host_launch one = { .kernel = kernel, .grid = { launch->grid[0], launch->grid[1], launch->grid[2] },
-                                  .parameters = launch->parameters, .overlaps = launch->overlaps, .seed = flp_host_device.seed++ };
+                                  .parameters = launch->parameters, .dependent_launch = launch->dependent_launch, .seed = flp_host_device.seed++ };
 
     flp_host_device.launches++;
     if (flp_host_device.failure[0])

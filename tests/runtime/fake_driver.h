@@ -19,7 +19,7 @@ typedef struct {
     unsigned grid[3], block[3], shared_bytes;
     CUstream stream;
     void **parameters; /* valid during on_launch only */
-    int overlaps;      /* launched with programmatic stream serialization */
+    int dependent_launch; /* launched with programmatic stream serialization */
 } fake_launch;
 
 typedef struct {

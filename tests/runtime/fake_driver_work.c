@@ -223,19 +223,19 @@ CUresult fake_cuda_active_clusters(int *clusters, CUfunction function, const CUl
 
 CUresult fake_cuda_launch_extended(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
 {
-    int overlaps = 0;
+    int dependent_launch = 0;
 
     ENTER(launch_extended);
     for (unsigned i = 0; i < config->numAttrs; i++) {
         if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
             return CUDA_ERROR_INVALID_VALUE;
-        overlaps = config->attrs[i].value.programmaticStreamSerializationAllowed;
+        dependent_launch = config->attrs[i].value.programmaticStreamSerializationAllowed;
     }
     if (extra)
         return CUDA_ERROR_INVALID_VALUE;
     return record_launch(function, (fake_launch){ function->name, { config->gridDimX, config->gridDimY, config->gridDimZ },
                                                   { config->blockDimX, config->blockDimY, config->blockDimZ }, config->sharedMemBytes,
-                                                  config->hStream, parameters, overlaps });
+                                                  config->hStream, parameters, dependent_launch });
 }
 
 CUresult fake_cuda_tensor_map_encode_tiled(CUtensorMap *map, int dtype, uint32_t rank, void *address, const uint64_t *dimensions,

@@ -37,7 +37,7 @@ flp_status flp_generator_emit(flp_generator *generator, const char *variant, flp
     flp_text_append(&source, "// %s\n%sextern \"C\" __global__ void kernel_%s() {}\n", variant, strcmp(name, "broken") ? "" : "#error\n",
                     strcmp(name, "nameless") ? name : "other");
     flp_text_append(&manifest,
-                    "variant %s\nkernel kernel_%s\narch %s\nthreads 128\nshared_bytes %d\nregisters 32\ncluster 1\nresident_blocks 1\noverlaps 0\nblock_rows 64\n"
+                    "variant %s\nkernel kernel_%s\narch %s\nthreads 128\nshared_bytes %d\nregisters 32\ncluster 1\nresident_blocks 1\ndependent_launch 0\nblock_rows 64\n"
                     "block_vocab 128\nblock_hidden 64\nround_splits 8\nhidden_box_rows 0\nweight_box_columns 0\nweight_box_rows 0\n"
                     "numerics fake\n",
                     variant, name, arch, strcmp(name, "large") ? 1024 : 100000);

@@ -97,12 +97,12 @@ static void two_kernels_are_launched_on_the_stream(void **state)
     assert_int_equal(0, fake_driver.calls[FAKE_stream_synchronize]);
 }
 
-static void the_combine_overlaps_the_tile_kernels_end_where_the_driver_can(void **state)
+static void the_combine_is_a_dependent_launch_where_the_driver_can(void **state)
 {
     (void)state;
     assert_succeeds(flp_linear_logp_execute(plan, &args));
-    assert_int_equal(0, fake_driver.launch[0].overlaps);
-    assert_int_equal(1, fake_driver.launch[1].overlaps);
+    assert_int_equal(0, fake_driver.launch[0].dependent_launch);
+    assert_int_equal(1, fake_driver.launch[1].dependent_launch);
     fake_driver_fail(FAKE_launch_extended, CUDA_ERROR_LAUNCH_FAILED, 1);
     assert_fails(FLP_CUDA_FAILED, flp_linear_logp_execute(plan, &args), "cuLaunchKernelEx");
 }
@@ -116,7 +116,7 @@ static void an_older_driver_launches_the_combine_behind_the_tile_kernel(void **s
     make_plan();
     assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_int_equal(2, fake_driver.launches);
-    assert_int_equal(0, fake_driver.launch[1].overlaps);
+    assert_int_equal(0, fake_driver.launch[1].dependent_launch);
 }
 
 static void the_kernels_get_the_problem_and_the_arguments(void **state)
@@ -428,7 +428,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(two_kernels_are_launched_on_the_stream),
-        TEST(the_combine_overlaps_the_tile_kernels_end_where_the_driver_can),
+        TEST(the_combine_is_a_dependent_launch_where_the_driver_can),
         TEST(an_older_driver_launches_the_combine_behind_the_tile_kernel),
         TEST(the_kernels_get_the_problem_and_the_arguments),
         TEST(the_workspace_is_cut_into_aligned_regions),

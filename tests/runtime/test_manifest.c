@@ -16,7 +16,7 @@ static const char *const lines[] = {
     "registers 168",
     "cluster 2",
     "resident_blocks 1",
-    "overlaps 1",
+    "dependent_launch 1",
     "block_rows 128",
     "block_vocab 256",
     "block_hidden 64",

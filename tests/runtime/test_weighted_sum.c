@@ -282,8 +282,8 @@ static void grad_w_comes_before_grad_x_which_may_be_x(void **state)
     assert_contains(launch[0].kernel, "weighted_sum_tile");
     assert_contains(launch[1].kernel, "weighted_sum_combine");
     assert_contains(launch[2].kernel, "weighted_sum_outer");
-    assert_int_equal(1, launch[1].overlaps);
-    assert_int_equal(0, launch[2].overlaps); /* it overwrites what the tiles read */
+    assert_int_equal(1, launch[1].dependent_launch);
+    assert_int_equal(0, launch[2].dependent_launch); /* it overwrites what the tiles read */
 }
 
 static void the_backwards_kernels_get_the_problem_and_the_arguments(void **state)
@@ -414,7 +414,7 @@ static void another_gpu_takes_the_portable_path(void **state)
     assert_int_equal(FLP_BACKEND_PORTABLE, flp_plan_backend(plan));
     assert_succeeds(flp_weighted_sum_backward_execute(plan, &backward_args));
     assert_int_equal(3, fake_driver.launches);
-    assert_int_equal(0, fake_driver.launch[1].overlaps);
+    assert_int_equal(0, fake_driver.launch[1].dependent_launch);
 }
 
 static void a_capture_wants_the_plan_prepared(void **state)

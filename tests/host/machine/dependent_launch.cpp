@@ -15,9 +15,9 @@ LaunchOrder launch_order;
 
 void LaunchOrder::begin(const flp_host_launch &launch)
 {
-    complete_at_start_ = launch.overlaps ? complete_for_next_ : number();
+    complete_at_start_ = launch.dependent_launch ? complete_for_next_ : number();
     complete_for_next_ = complete_at_start_;
-    overlaps_ = launch.overlaps != 0;
+    overlaps_ = launch.dependent_launch != 0;
     waited_ = false;
     kernels_.push_back(launch.kernel);
 }

@@ -18,7 +18,7 @@ typedef struct {
     const flp_host_kernel *kernel;
     unsigned grid[3];   /* blocks; x is a multiple of the cluster */
     void **parameters;  /* pointers to the parameters, as cuLaunchKernel takes them */
-    int overlaps;       /* the kernel may start before the previous one ends: it waits itself */
+    int dependent_launch; /* the kernel may start before the previous one ends: it waits itself */
     uint64_t seed;      /* of the interleaving */
 } flp_host_launch;
 

@@ -3,14 +3,14 @@
 // The derivative by the target's logit leaves for RowTarget (params/rows.h), and is 0 here.
 // Columns past the vocabulary come out as 0: their products are 0 (or the bias of nothing) and their gradients are set.
 // Config: fragment_columns, has_bias, bias_element, has_softcap, wants_entropy, wants_logit_sum, has_class_weights, class_element, correction
-template <class Config> struct LogitGradients {
+template <class Config> struct TileLogitGradients {
     static constexpr int count = Config::fragment_columns / 2; // accumulators
-    static constexpr int piece = 16; // shorter ones' branches become predicates, and all pieces one again
-    static_assert(count % piece == 0, "whole pieces");
+    static constexpr int unroll_chunk = 16; // shorter ones' branches become predicates, and all chunks one again
+    static_assert(count % unroll_chunk == 0, "whole chunks");
     RowGradient row[2];
     int first_row;
 
-    __device__ __forceinline__ void begin(const LogitGradientsParams &params, int first) {
+    __device__ __forceinline__ void begin(const TileLogitGradientsParams &params, int first) {
         first_row = first;
 #pragma unroll
         for (int h = 0; h < 2; h++) row[h] = params.gradient[first_row + lane_index_reread() / 4 + 8 * h];
@@ -21,29 +21,29 @@ template <class Config> struct LogitGradients {
     __device__ __forceinline__ static constexpr int offset(int i) { return (i / 4) * 8 + (i & 1); }
 
     // z: hidden . weight^T of this warp's rows and the columns from first_column on; becomes the derivative.
-    __device__ __forceinline__ void transform(const LogitGradientsParams &params, float (&z)[count], int first_column) const {
-        if (warp_any(is_large(row[0].offset) || is_large(row[1].offset))) transform_pieces<true>(params, z, first_column);
-        else transform_pieces<false>(params, z, first_column);
+    __device__ __forceinline__ void transform(const TileLogitGradientsParams &params, float (&z)[count], int first_column) const {
+        if (warp_any(is_large(row[0].offset) || is_large(row[1].offset))) transform_chunks<true>(params, z, first_column);
+        else transform_chunks<false>(params, z, first_column);
     }
 
     // has_large: a row may have logits as large_logits.cuh means them.
     template <bool has_large>
-    __device__ __forceinline__ void transform_pieces(const LogitGradientsParams &params, float (&z)[count], int first_column) const {
+    __device__ __forceinline__ void transform_chunks(const TileLogitGradientsParams &params, float (&z)[count], int first_column) const {
         int column = column_at(first_column, 2 * (lane_index() % 4)); // the thread's first
 #pragma unroll
-        for (int i = 0; i < count; i += piece) transform_piece<has_large>(params, &z[i], column_at(column, offset(i)));
+        for (int i = 0; i < count; i += unroll_chunk) transform_chunk<has_large>(params, &z[i], column_at(column, offset(i)));
     }
 
-    // The branches in it are where the compiler cannot interleave one piece with the next: over all accumulators it takes three
+    // The branches in it are where the compiler cannot interleave one chunk with the next: over all accumulators it takes three
     // times as long, and more registers than there are.
-    template <bool has_large> __device__ __forceinline__ void transform_piece(const LogitGradientsParams &params, float *z, int column) const {
+    template <bool has_large> __device__ __forceinline__ void transform_chunk(const TileLogitGradientsParams &params, float *z, int column) const {
         int target[2] = {columns_left(column, row[0].target), columns_left(column, row[1].target)};
         constexpr float correction = Config::has_bias || Config::has_softcap ? 1 : Config::correction;
         float scale[2] = {row[0].scale * correction, row[1].scale * correction};
         if constexpr (Config::has_bias) add_bias(params, z, column);
         bool has_targets = take_targets(params, z, scale, target);
 #pragma unroll
-        for (int i = 0; i < piece; i++) {
+        for (int i = 0; i < unroll_chunk; i++) {
             int h = (i >> 1) & 1;
             z[i] = derivative<has_large>(params, z[i], scale[h], row[h], column_at(column, offset(i)));
         }
@@ -53,11 +53,11 @@ template <class Config> struct LogitGradients {
         mask(z, columns_left(column, params.vocab));
     }
 
-    __device__ __forceinline__ static void add_bias(const LogitGradientsParams &params, float *z, int column) {
+    __device__ __forceinline__ static void add_bias(const TileLogitGradientsParams &params, float *z, int column) {
         auto bias = (const typename Config::bias_element *)params.bias + column;
         int left = columns_left(column, params.vocab);
 #pragma unroll
-        for (int i = 0; i < piece; i += 4) {
+        for (int i = 0; i < unroll_chunk; i += 4) {
 #pragma unroll
             for (int c = 0; c < 2; c++) {
                 float b = offset(i + c) < left ? to_float(bias[offset(i + c)]) : 0;
@@ -81,7 +81,7 @@ template <class Config> struct LogitGradients {
     }
 
     // And what a loss of all logits adds, by the weight of column v's class.
-    __device__ __forceinline__ static float with_level(const LogitGradientsParams &params, float derivative, const RowGradient &row, int v) {
+    __device__ __forceinline__ static float with_level(const TileLogitGradientsParams &params, float derivative, const RowGradient &row, int v) {
         if constexpr (!Config::wants_logit_sum) return derivative;
         float weight = 1;
         if constexpr (Config::has_class_weights)
@@ -90,13 +90,13 @@ template <class Config> struct LogitGradients {
     }
 
     // softcap(z) and its slope, 1 - tanh^2.
-    __device__ __forceinline__ static float capped(const LogitGradientsParams &params, float z, float &slope) {
+    __device__ __forceinline__ static float capped(const TileLogitGradientsParams &params, float z, float &slope) {
         return rounded_product(params.softcap, hyperbolic_tangent(z * (params.inverse_softcap * (Config::has_bias ? 1 : Config::correction)), slope));
     }
 
     // By a logit that is not the target's.
     template <bool has_large>
-    __device__ __forceinline__ static float derivative(const LogitGradientsParams &params, float z, float scale, const RowGradient &row, int v) {
+    __device__ __forceinline__ static float derivative(const TileLogitGradientsParams &params, float z, float scale, const RowGradient &row, int v) {
         if constexpr (Config::has_softcap) {
             float slope, cap = capped(params, z, slope);
             return with_level(params, spread_over<has_large>(cap, scale, row), row, v) * slope;
@@ -105,7 +105,7 @@ template <class Config> struct LogitGradients {
     }
 
     // By the target's.
-    __device__ __forceinline__ static float target_derivative(const LogitGradientsParams &params, float z, float scale, const RowGradient &row) {
+    __device__ __forceinline__ static float target_derivative(const TileLogitGradientsParams &params, float z, float scale, const RowGradient &row) {
         float slope = 1;
         if constexpr (Config::has_softcap) z = capped(params, z, slope);
         float of_p = row.is_whole ? 0 : spread_over<true>(z, scale, row);
@@ -113,11 +113,11 @@ template <class Config> struct LogitGradients {
     }
 
     // Few warps meet one: those return true. What only they need of the rows is read here.
-    __device__ __forceinline__ bool take_targets(const LogitGradientsParams &params, float *z, const float (&scale)[2], const int (&target)[2]) const {
-        if (!warp_any((unsigned)target[0] <= offset(piece - 1) || (unsigned)target[1] <= offset(piece - 1))) return false;
+    __device__ __forceinline__ bool take_targets(const TileLogitGradientsParams &params, float *z, const float (&scale)[2], const int (&target)[2]) const {
+        if (!warp_any((unsigned)target[0] <= offset(unroll_chunk - 1) || (unsigned)target[1] <= offset(unroll_chunk - 1))) return false;
         float logit[2] = {0, 0};
 #pragma unroll
-        for (int i = 0; i < piece; i++) {
+        for (int i = 0; i < unroll_chunk; i++) {
             int h = (i >> 1) & 1;
             if (target[h] != offset(i)) continue;
             logit[h] = z[i];
@@ -132,20 +132,20 @@ template <class Config> struct LogitGradients {
 
     __device__ __forceinline__ static void clear_targets(float *z, const int (&target)[2]) {
 #pragma unroll
-        for (int i = 0; i < piece; i++)
+        for (int i = 0; i < unroll_chunk; i++)
             if (target[(i >> 1) & 1] == offset(i)) z[i] = 0;
     }
 
-    // Of a piece's columns, those of this thread.
-    __device__ __forceinline__ static bool is_mine(int distance) { return (unsigned)distance <= offset(piece - 1) && distance % 8 < 2; }
+    // Whether the column at this distance is one of the thread's in its chunk.
+    __device__ __forceinline__ static bool is_mine(int distance) { return (unsigned)distance <= offset(unroll_chunk - 1) && distance % 8 < 2; }
 
     // Columns past the vocabulary, whose products are of nothing; and behind the last row that counts, rows without a target: 0 whatever the
     // bias holds.
     __device__ __forceinline__ void mask(float *z, int left) const {
         bool is_row[2] = {row[0].target >= 0, row[1].target >= 0};
-        if (!warp_any(left <= offset(piece - 1) || !is_row[0] || !is_row[1])) return;
+        if (!warp_any(left <= offset(unroll_chunk - 1) || !is_row[0] || !is_row[1])) return;
 #pragma unroll
-        for (int i = 0; i < piece; i++)
+        for (int i = 0; i < unroll_chunk; i++)
             if (!is_row[(i >> 1) & 1] || offset(i) >= left) z[i] = 0;
     }
 };
