@@ -179,9 +179,9 @@ static flp_status measure(bench *b, const char *text, int products, const flp_fo
     return status;
 }
 
-static int stash_holds_all(const bench *b)
+static int saved_exp_holds_all(const bench *b)
 {
-    return flp_linear_logp_backward_plan_of(b->backward_plan)->work.chunks.stash_columns >= b->forward.vocab;
+    return flp_linear_logp_backward_plan_of(b->backward_plan)->work.chunks.saved_columns >= b->forward.vocab;
 }
 
 static flp_status run(bench *b, const char *text, const flp_forward_options *options, json_t *results)
@@ -196,7 +196,7 @@ static flp_status run(bench *b, const char *text, const flp_forward_options *opt
     if (status == FLP_OK)
         status = flp_gradient_setting_check(&b->setting, &errors);
     if (status == FLP_OK && b->problem.with_forward)
-        return measure(b, text, stash_holds_all(b) ? 3 : 4, options, &errors, results);
+        return measure(b, text, saved_exp_holds_all(b) ? 3 : 4, options, &errors, results);
     for (int products = 3; products <= 4 && status == FLP_OK; products++)
         status = measure(b, text, products, options, &errors, results);
     return status;

@@ -9,7 +9,7 @@ local variant = require "gen.variant"
 local emit = {}
 
 -- Kernels of which an architecture has its own: gen/kernels/NAME_hopper.lua or NAME_portable.lua. The others' modules have their names.
-local by_architecture = { linear_logp = true, linear_logp_stash = true, linear_logp_grad_logits = true, matrix_product = true }
+local by_architecture = { linear_logp = true, linear_logp_save_exp = true, linear_logp_grad_logits = true, matrix_product = true }
 
 -- Loads the kernel's module when it is first asked for: a process that finds its kernels on the disk is done before all of them were read.
 function emit.kernel_of(spec)
@@ -127,7 +127,7 @@ local function manifest_lines(spec, kernel, n, name)
     "block_rows " .. (spec.bm or n.block_rows or 0),
     "block_vocab " .. (spec.bv or n.block_vocab or 0),
     "block_hidden " .. (n.block_hidden or 0),
-    "round_splits " .. (spec.s or 0),
+    "n_split " .. (spec.s or 0),
     "hidden_box_rows " .. (n.hidden_box_rows or 0),
     "weight_box_columns " .. (n.weight_box_columns or 0),
     "weight_box_rows " .. (n.weight_box_rows or 0),

@@ -8,8 +8,8 @@ local problem = {}
 
 local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
 
--- What plans add to the string (flp_operator.hint): the forward leaves a stash, of the whole vocabulary, and grad_hidden is one product.
-local hints = { "stash", "direct" }
+-- What plans add to the string (flp_operator.hint): the forward leaves saved exponentials, of the whole vocabulary, and grad_hidden is one product.
+local hints = { "saved_exp", "direct" }
 
 -- Their names, in the order that prebuilds list them.
 problem.operators = {}

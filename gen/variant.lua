@@ -38,7 +38,7 @@ local fields = {
   { name = "vec",     number = "vec" },
   { name = "half",    flag = "half" },
   { name = "exact",   flag = "exact" },
-  { name = "compact", flag = "compact" },
+  { name = "packed", flag = "packed" },
   { name = "filter",  flag = "filter" },
   { name = "targets", choice = { of_rows = true, in_rows = true, in_columns = true }, prefix = "targets_" },
   { name = "loss",    word = "loss_" },
@@ -46,8 +46,8 @@ local fields = {
 
 variant.operators = {
   linear_logp = { required = { "dtype", "d", "bm", "bv", "s", "cluster", "stages" },
-                  optional = { "dv", "bias", "softcap", "argmax", "entropy", "logit_sum", "classes", "vec", "exact", "compact" } },
-  linear_logp_stash = { required = { "dtype", "d", "bm", "bv", "s", "cluster", "stages" }, optional = { "dv", "bias", "entropy", "vec" } },
+                  optional = { "dv", "bias", "softcap", "argmax", "entropy", "logit_sum", "classes", "vec", "exact", "packed" } },
+  linear_logp_save_exp = { required = { "dtype", "d", "bm", "bv", "s", "cluster", "stages" }, optional = { "dv", "bias", "entropy", "vec" } },
   linear_logp_grad_logits = { required = { "dtype", "d", "bm", "bv", "cluster", "stages" },
                               optional = { "dv", "bias", "softcap", "entropy", "logit_sum", "classes", "vec", "exact", "filter" } },
   linear_logp_backward_filter = { required = {}, optional = {} },

@@ -317,7 +317,7 @@ typedef struct {
                                           it take no part in grad_hidden and grad_weight, and no time (flp_plan_filter_statistics); the derivatives
                                           by the targets' logits always do. An element of grad_hidden is off
                                           by less than eps times the sum of |weight| over what its row passes over, of grad_weight likewise with
-                                          |hidden|. A row's bits then depend on its block. There is no stash. 0: nothing is passed over */
+                                          |hidden|. A row's bits then depend on its block. There is no saved exponentials. 0: nothing is passed over */
 } flp_linear_logp_backward_problem;
 
 /* Pointers as flp_linear_logp_args'; the outputs overlap nothing. */
@@ -356,7 +356,7 @@ FLP_INLINE flp_status flp_linear_logp_backward_plan_create(flp_context *context,
 FLP_INLINE flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp_linear_logp_backward_args *args);
 
 /* linear_logp, of a plan whose problem has with_forward = 1, and then, with the same rows, hidden, weight, bias, target, ignore_index, temperature,
- * flags and workspace, flp_linear_logp_backward_execute. Between the two the workspace is left alone: it tells the backward which rows count, so
+ * flags and workspace, flp_linear_logp_backward_execute. Between the two the workspace is left alone: it tells the backward which rows are valid, so
  * that ignored ones cost nothing in either, and, as memory_budget has room, what of the logits it need not compute anew (where
  * linear_cross_entropy would leave it too, unless g_entropy is 1): with room for [N, V] and [N, D] in bf16 and 4 KiB a row, nothing of them. lse is wanted, entropy
  * where g_entropy is 1, else it is NULL; argmax is NULL.

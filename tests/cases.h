@@ -48,7 +48,7 @@ enum { /* what some of the rows hold */
     FLP_CASE_NONE_IGNORED = 256,   /* zeroed arguments: ignore_index is 0 without its flag, and some targets are 0 */
     FLP_CASE_ZERO_IGNORED = 512,   /* ignore_index is 0, with its flag */
     FLP_CASE_UNWANTED = 1024,      /* entropy and argmax, which the problem has, are not asked for */
-    FLP_CASE_BOUNDARY_TARGETS = 2048 /* on both sides of each multiple of 256, where tiles, chunks and the stash end */
+    FLP_CASE_BOUNDARY_TARGETS = 2048 /* on both sides of each multiple of 256, where tiles, chunks and the saved exponentials end */
 };
 
 typedef struct {

@@ -104,7 +104,7 @@ static const flp_gradient_case edges[] = {
      .problem = {F32_ALL, .memory_budget = 60000}},
     {.name = "a scratch in grad_weight, fp32", .forward = {BIAS, .problem = {.dtype = FLP_F32, .rows = 20, .hidden = 64, .vocab = 3799}},
      .problem = {F32_ALL, .memory_budget = 80000}},
-    {.name = "a scratch in grad_weight behind a stash", .forward = {.rows = FLP_CASE_IGNORED_ROWS, .problem = {.dtype = FLP_BF16, .rows = 20, .hidden = 64, .vocab = 3800}},
+    {.name = "a scratch in grad_weight behind saved exponentials", .forward = {.rows = FLP_CASE_IGNORED_ROWS, .problem = {.dtype = FLP_BF16, .rows = 20, .hidden = 64, .vocab = 3800}},
      .problem = {BF16_ALL, FORWARD, .memory_budget = 60000}},
 
     {.name = "rows of an odd length at even places", .forward = {.rows = FLP_CASE_IGNORED_ROWS, .problem = {.dtype = FLP_BF16, .hidden = 41}}, .problem = {BF16_ALL},

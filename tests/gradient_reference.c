@@ -95,8 +95,8 @@ static inline void add_term(flp_gradient *gradient, int64_t at, double dlogit, d
     gradient->square[at] += roundings * term * term;
 }
 
-/* Beside a stash grad_weight's products see hidden times the row's factor, rounded. */
-static int may_stash(const work *w)
+/* Beside saved exponentials grad_weight's products see hidden times the row's factor, rounded. */
+static int may_save_exp(const work *w)
 {
     return (w->upstream != NULL || w->problem->with_forward) && w->problem->forward.dtype == FLP_BF16;
 }
@@ -141,7 +141,7 @@ static void add_row(work *w, int64_t i, flp_gradient_reference *reference)
         double passed = v != target && fabs(dlogit) - error < 1.01 * w->problem->grad_filter_eps ? 1 : 0;
         for (int64_t d = 0; d < depth; d++) {
             add_term(&reference->hidden, i * depth + d, dlogit, error, w->weight[v * depth + d], over_vocab + passed, 0);
-            add_term(&reference->weight, v * depth + d, dlogit, error, w->hidden[d], over_rows + passed, roundings * (1 + may_stash(w)));
+            add_term(&reference->weight, v * depth + d, dlogit, error, w->hidden[d], over_rows + passed, roundings * (1 + may_save_exp(w)));
         }
         add_term(&reference->bias, v, dlogit, error, 1, over_rows, roundings);
     }

@@ -11,7 +11,7 @@
  * With a grad_filter_eps, terms that may be passed over count whole.
  * square is sqrt(sum of term^2), of all terms but the target's, whose dlogit stays in fp32 (in grad_hidden, terms of equal dlogit count as one): where the others are kept in a dtype of unit roundoff
  * v, independent roundings cost v / sqrt(3) of it. In bf16, of a cross-entropy (upstream is given) or with_forward, where the forward may leave
- * a stash, what more is rounded then counts too. */
+ * saved exponentials, what more is rounded then counts too. */
 typedef struct {
     int64_t count;
     double *value, *rounding, *square; /* [count] */

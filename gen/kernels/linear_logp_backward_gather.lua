@@ -1,4 +1,4 @@
--- The rows of hidden that count, close together.
+-- The valid rows of hidden, close together.
 local cxx = require "gen.cxx"
 
 local kernel = {}
@@ -18,7 +18,7 @@ function kernel.config(spec) return { { "using", "element", cxx.types[spec.dtype
 function kernel.numerics() return "linear_logp_backward_gather.r1" end
 
 function kernel.about()
-  return { computes = "compact[i, D] = factor[i] hidden[row[i], D], zeros behind the last valid row; and zeroed sums", grid = "any number of blocks",
+  return { computes = "packed[i, D] = factor[i] hidden[row[i], D], zeros behind the last valid row; and zeroed sums", grid = "any number of blocks",
            threads = "vectors of 16 bytes in turn" }
 end
 

@@ -1,4 +1,4 @@
--- linear_logp's backward: the rows that count in the order of their targets.
+-- linear_logp's backward: the valid rows in the order of their targets.
 
 local kernel = {}
 

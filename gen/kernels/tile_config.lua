@@ -26,7 +26,7 @@ function config.options(spec)
     { "bool", "has_softcap", spec.softcap or false }, { "float", "correction", accumulation.correction(spec) },
     { "bool", "wants_argmax", spec.argmax or false }, { "bool", "wants_entropy", spec.entropy or false },
     { "bool", "wants_logit_sum", spec.logit_sum or false }, { "bool", "has_class_weights", spec.classes ~= nil },
-    { "using", "class_element", cxx.types[spec.classes or "f32"] }, { "bool", "is_compact", spec.compact or false },
+    { "using", "class_element", cxx.types[spec.classes or "f32"] }, { "bool", "is_packed", spec.packed or false },
   }
 end
 

@@ -1,4 +1,4 @@
--- linear_cross_entropy: from a problem and a device to variants. Kernels: linear_logp's two, for the rows that count; the loss; with gradients
+-- linear_cross_entropy: from a problem and a device to variants. Kernels: linear_logp's two, for the valid rows; the loss; with gradients
 -- linear_logp_backward's, without them what brings the rows together.
 local backward = require "gen.select.linear_logp_backward"
 local selection = require "gen.selection"
@@ -16,12 +16,12 @@ end
 local function choose(p, capability, path)
   local uses, has_gradients = p.loss.uses, p.grad_hidden or p.grad_weight or p.grad_bias
   local changes = { entropy = p.entropy or uses.entropy or false, logit_sum = uses.uniform }
-  local forward, reason = backward.compact_forward(p, capability, path, changes)
+  local forward, reason = backward.packed_forward(p, capability, path, changes)
   if not forward then return nil, reason end
   local loss = selection.of(forward.path, { { role = "token_loss", operator = "token_loss", loss = p.token_loss, arch = forward.arch } })
   local others
   if has_gradients then others, reason = gradients(p, capability, path)
-  else others, reason = backward.compaction(p, forward) end
+  else others, reason = backward.packing(p, forward) end
   if not others then return nil, reason end
   return selection.join(selection.join(forward, loss), others)
 end
@@ -37,7 +37,7 @@ function cross_entropy.prebuilt(dtype, hidden_sizes)
   for _, d in ipairs(hidden_sizes or { 2048, 4096 }) do
     local problem = ("linear_cross_entropy:%s:n4096:d%d:v131072:gh_%s:gw_%s"):format(dtype, d, dtype, dtype)
     problems[#problems + 1] = problem
-    if dtype == "bf16" then problems[#problems + 1] = problem .. ":stash:direct" end -- with room for a stash
+    if dtype == "bf16" then problems[#problems + 1] = problem .. ":saved_exp:direct" end -- with room for saved exponentials
     for _, name in ipairs(token_loss.own) do problems[#problems + 1] = problem .. ":loss_" .. name end
   end
   return problems

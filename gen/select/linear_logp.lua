@@ -30,10 +30,10 @@ end
 
 local function base_spec(p, tile)
   return {
-    role = p.stash and "stash_tile" or "tile", operator = p.stash and "linear_logp_stash" or "linear_logp",
+    role = p.saved_exp and "save_exp_tile" or "tile", operator = p.saved_exp and "linear_logp_save_exp" or "linear_logp",
     dtype = p.dtype, d = p.d, bm = tile.bm, cluster = tile.cluster, stages = tile.stages,
     dv = p.dv, bias = p.bias_dtype, softcap = p.softcap, argmax = p.argmax, entropy = p.entropy, logit_sum = p.logit_sum,
-    classes = p.logit_sum and p.class_weights, compact = p.compact and not p.stash,
+    classes = p.logit_sum and p.class_weights, packed = p.packed and not p.saved_exp,
   }
 end
 

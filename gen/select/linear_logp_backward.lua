@@ -38,8 +38,8 @@ local function on(tile, spec)
   return spec
 end
 
--- What brings the rows that count together.
-local function compaction(p, arch_name)
+-- What packs the valid rows.
+local function packing(p, arch_name)
   return {
     { role = "valid_rows", operator = "linear_logp_backward_rows", arch = arch_name },
     { role = "gather", operator = "linear_logp_backward_gather", dtype = p.dtype, arch = arch_name },
@@ -50,12 +50,12 @@ end
 local function specs(p, tile, wide, weight_vec, bulk)
   local dtype, exact, arch_name = p.dtype, p.exact, tile.arch
   local filter = bulk and p.grad_filter_eps or nil
-  local list = compaction(p, arch_name)
+  local list = packing(p, arch_name)
   local function add(spec) list[#list + 1] = spec end
   add(on(tile, { role = "logit_gradients", operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias_dtype, softcap = p.softcap,
                  entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.class_weights, vec = weight_vec, exact = exact, filter = filter }))
   if p.grad_hidden then
-    local direct = p.direct -- of one product of the whole vocabulary, which leaves rows that count close together; else of sums
+    local direct = p.direct -- of one product of the whole vocabulary, which leaves valid rows close together; else of sums
     add(on(tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,
                    out = direct and p.grad_hidden or "f32", adds = not direct or nil, vec = weight_vec, exact = exact, filter = filter,
                    targets = direct and "of_rows" }))
@@ -74,20 +74,20 @@ local function specs(p, tile, wide, weight_vec, bulk)
   return list
 end
 
--- linear_logp's kernels for the rows that count, brought together, whose rows are 16-byte aligned. path: "hopper" or "portable"; changes: to p.
-function backward.compact_forward(p, capability, path, changes)
+-- linear_logp's kernels for the valid rows, packed, whose rows are 16-byte aligned. path: "hopper" or "portable"; changes: to p.
+function backward.packed_forward(p, capability, path, changes)
   local vector = 16 // p.element_bytes
-  changes.compact, changes.hidden_stride = true, (p.d + vector - 1) // vector * vector
+  changes.packed, changes.hidden_stride = true, (p.d + vector - 1) // vector * vector
   return linear_logp[path](setmetatable(changes, { __index = p }), capability)
 end
 
 -- The kernels of a forward whose rows are brought together for itself alone.
-function backward.compaction(p, forward) return selection.of(forward.path, compaction(p, forward.arch)) end
+function backward.packing(p, forward) return selection.of(forward.path, packing(p, forward.arch)) end
 
 local function selected(p, capability, path, list)
   local forward, found, reason
   if p.forward then
-    forward, reason = backward.compact_forward(p, capability, path, { entropy = p.g_entropy or false })
+    forward, reason = backward.packed_forward(p, capability, path, { entropy = p.g_entropy or false })
     if not forward then return nil, reason end
   end
   found, reason = selection.of(path == "hopper" and "sm_90a" or path, list)

@@ -1,4 +1,4 @@
-/* linear_logp's backward on the host: which rows count, in which order the phases run, and their memory. */
+/* linear_logp's backward on the host: which rows are valid, in which order the phases run, and their memory. */
 #include "cpu/linear_logp_backward_cpu.h"
 #include "base/dtype.h"
 #include "base/status.h"

@@ -85,7 +85,7 @@ void flp_backward_gather(flp_backward_job *job)
 /* ---- derivatives by the logits: a unit is a chunk and some sets ---- */
 
 /* NULL where no derivative depends on them. */
-static const float *level_weights(const flp_backward_job *job, int64_t first, int width, float *ones)
+static const float *uniform_weights(const flp_backward_job *job, int64_t first, int width, float *ones)
 {
     if (job->uniform == NULL) return NULL;
     if (job->uniform->class_weights != NULL) return job->uniform->class_weights + first;
@@ -102,7 +102,7 @@ static void differentiate_unit(void *data, int64_t index, int thread)
     float *panel = job->scratch + (int64_t)thread * FLP_BACKWARD_SCRATCH, *bias = panel + FLP_CHUNK_PANEL_FLOATS;
     int64_t first;
     int width = flp_backward_chunk(job, chunk, &first);
-    const float *weights = level_weights(job, first, width, bias + FLP_CHUNK_DEPTH);
+    const float *weights = uniform_weights(job, first, width, bias + FLP_CHUNK_DEPTH);
 
     flp_logit_chunk_load_bias(forward, job->args->bias, first, width, bias);
     flp_logit_chunk_compute(job->kernel, forward, job->args->weight, first, width, job->hidden_sets + first_set * forward->hidden * FLP_LANES,

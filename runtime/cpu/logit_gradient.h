@@ -4,13 +4,13 @@
 #include "cpu/row_statistics.h"
 #include "cpu/target_share.h"
 
-/* dlogit = slope (p (spread - tilt log2(p)) + level w[v]),  p = 2^((z - origin) scale - log2_sum),  slope = 1 - (z / c)^2;
- * the target's p term gives way to `direct` where logp is known, in which nothing has cancelled, else `direct` is added. */
+/* dlogit = slope (p (prob_coefficient - entropy_coefficient log2(p)) + uniform_coefficient w[v]),  p = 2^((z - origin) scale - log2_sum),  slope = 1 - (z / c)^2;
+ * the target's p term gives way to `target_coefficient` where logp is known, in which nothing has cancelled, else `target_coefficient` is added. */
 typedef struct {
     flp_row_transform transform;
     flp_lanes origin, log2_sum;
-    flp_lanes direct, spread, tilt, level;
-    flp_int_lanes target, replaced; /* replaced: all ones where direct is all of the target's derivative */
+    flp_lanes target_coefficient, prob_coefficient, entropy_coefficient, uniform_coefficient;
+    flp_int_lanes target, replaced; /* replaced: all ones where target_coefficient is all of the target's derivative */
 } flp_logit_gradient;
 
 /* What one row's loss depends on: g_logp, g_lse, g_entropy, its derivative by sum_v w[v] z[v], and its temperature and target. */
@@ -24,7 +24,7 @@ typedef struct {
 void flp_logit_gradient_set(flp_logit_gradient *gradient, int lane, const flp_logit_gradient_row *row);
 
 /* Replaces the logits [count][16] of vocabulary entries first, first + 1 ..., 16-byte aligned, by their derivatives. bias [count] is
- * added before. level_weights: w [count], or NULL where there are no such terms. */
-void flp_logit_gradient_apply(const flp_logit_gradient *gradient, const float *bias, const float *level_weights, float *logits, int count,
+ * added before. uniform_weights: w [count], or NULL where there are no such terms. */
+void flp_logit_gradient_apply(const flp_logit_gradient *gradient, const float *bias, const float *uniform_weights, float *logits, int count,
                               int32_t first);
 #endif

@@ -20,7 +20,7 @@
     NUMBER(block_rows, 0)            /* BM; 0 where the kernel has no tile */ \
     NUMBER(block_vocab, 0)           /* BV, likewise */ \
     NUMBER(block_hidden, 0)          /* BK: elements of D that one stage holds */ \
-    NUMBER(round_splits, 0)          /* n_split: big splits, as many as a common GPU of the architecture has multiprocessors */ \
+    NUMBER(n_split, 0)          /* n_split: big splits, as many as a common GPU of the architecture has multiprocessors */ \
     NUMBER(hidden_box_rows, 0)       /* TMA boxes: of hidden (block_hidden columns) and of weight as it lies in memory; 0: no TMA */ \
     NUMBER(weight_box_columns, 0) \
     NUMBER(weight_box_rows, 0) \

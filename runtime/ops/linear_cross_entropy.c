@@ -17,7 +17,7 @@ typedef struct {
     const flp_workspace *workspace;
     flp_linear_logp_backward_args backward_args;
     flp_packed_call packed;
-    flp_stash stash;
+    flp_saved_exp saved_exp;
     float *logp, *lse, *entropy; /* the caller's, or in the workspace */
 } execution;
 
@@ -57,7 +57,7 @@ static void begin(const flp_plan *common, const flp_cross_entropy_call *call, co
     run->entropy = args->entropy ? args->entropy : plan->program.uses[FLP_TOKEN_ENTROPY] ? inside(run, FLP_PART_ENTROPY) : NULL;
     run->backward_args = backward_args(run);
     run->packed = (flp_packed_call){ &plan->backward, &run->backward_args, workspace };
-    run->stash = flp_linear_logp_backward_stash(&run->packed);
+    run->saved_exp = flp_linear_logp_backward_saved_exp(&run->packed);
 }
 
 /* ---- the forward, of the valid rows alone ---- */
@@ -75,7 +75,7 @@ static flp_status launch_forward(const execution *run, const flp_packed_rows *ro
     };
     const flp_linear_logp_launch_more more = {
         .class_weights = args->class_weights, .logit_sum = inside(run, FLP_PART_LOGIT_SUM), .rows = rows,
-        .stash = run->plan->backward.work.chunks.stashes ? &run->stash : NULL, .blanks_others = rows->first == 0,
+        .saved_exp = run->plan->backward.work.chunks.saves_exp ? &run->saved_exp : NULL, .blanks_others = rows->first == 0,
     };
 
     return launch(&run->plan->forward.common, &forward, &more, run->workspace);
@@ -87,7 +87,7 @@ static flp_status prepare(const execution *run)
     const flp_packed_rows all = flp_packed_rows_all(&run->packed);
     flp_status status = flp_linear_logp_backward_launch_rows(&run->packed);
 
-    return status == FLP_OK && run->plan->backward.work.chunks.stashes ? launch_forward(run, &all, flp_linear_logp_launch_offsets) : status;
+    return status == FLP_OK && run->plan->backward.work.chunks.saves_exp ? launch_forward(run, &all, flp_linear_logp_launch_offsets) : status;
 }
 
 /* ---- the rows' losses ---- */
@@ -109,7 +109,7 @@ static flp_status run_losses(const execution *run, const flp_packed_rows *rows)
         .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags), .rows = (int32_t)args->rows,
         .vocab = (int32_t)forward->vocab, .target_bytes = flp_dtype_bytes(forward->target_dtype), .class_weight_dtype = (int32_t)problem->class_weights,
         .reduces = problem->reduction != FLP_REDUCE_NONE, .divides = problem->reduction == FLP_REDUCE_MEAN,
-        .place = rows->place, .first_place = (int32_t)rows->first, .places = (int32_t)rows->rows, .adds = rows->first > 0,
+        .packed_index = rows->packed_index, .first_packed = (int32_t)rows->first, .packed_rows = (int32_t)rows->rows, .adds = rows->first > 0,
     };
     void *parameters[] = { &params };
 

@@ -48,10 +48,10 @@ static uint32_t *kept_bits(const flp_backward_execution *run)
     return run->call.plan->filter ? flp_backward_at(run, FLP_PART_KEPT) : NULL;
 }
 
-/* The kernel before reads what this one reads, and waited for it. Behind a stash without grad_hidden's product the rows are still being gathered. */
+/* The kernel before reads what this one reads, and waited for it. Behind saved exponentials without grad_hidden's product the rows are still being gathered. */
 static int follows_product(const flp_backward_execution *run, const chunk *part)
 {
-    const int is_first = part->first == run->chunks->stash_columns;
+    const int is_first = part->first == run->chunks->saved_columns;
 
     return !run->call.plan->filter && (!is_first || (run->row_factor && run->call.plan->hidden_product));
 }
@@ -121,7 +121,7 @@ static flp_status add_to_sums(const flp_backward_execution *run, const chunk *pa
         .rows = run->rows.rows, .columns = forward->hidden,
     };
 
-    return run_product(run, part->row_factor ? FLP_STEP_STASH_HIDDEN : FLP_STEP_HIDDEN, run->call.plan->hidden_product, &launch, &params);
+    return run_product(run, part->row_factor ? FLP_STEP_SAVED_EXP_HIDDEN : FLP_STEP_HIDDEN, run->call.plan->hidden_product, &launch, &params);
 }
 
 /* grad_weight (+)= dlogit^T . hidden, or the transpose of it where the weight is [D, V]. */
@@ -139,7 +139,7 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
         .rows = transposed ? run->forward->hidden : part->columns, .columns = transposed ? part->columns : run->forward->hidden,
     };
 
-    return run_product(run, part->row_factor ? FLP_STEP_STASH_WEIGHT : FLP_STEP_WEIGHT, run->call.plan->weight_product, &launch, &params);
+    return run_product(run, part->row_factor ? FLP_STEP_SAVED_EXP_WEIGHT : FLP_STEP_WEIGHT, run->call.plan->weight_product, &launch, &params);
 }
 
 static flp_status write_grad_bias(const flp_backward_execution *run, const chunk *part)
@@ -154,7 +154,7 @@ static flp_status write_grad_bias(const flp_backward_execution *run, const chunk
     void *parameters[] = { &params };
     const unsigned blocks = (unsigned)((part->columns + FLP_BIAS_COLUMNS - 1) / FLP_BIAS_COLUMNS);
 
-    flp_workspace_begin_step(run->call.workspace, part->row_factor ? FLP_STEP_STASH_BIAS : FLP_STEP_BIAS);
+    flp_workspace_begin_step(run->call.workspace, part->row_factor ? FLP_STEP_SAVED_EXP_BIAS : FLP_STEP_BIAS);
     return flp_call_launch(run->call.plan->bias, blocks, run->call.args->stream, parameters);
 }
 
@@ -173,9 +173,9 @@ static flp_status run_hidden_product(const flp_backward_execution *run, const ch
 
 /* The first chunk, whose terms the forward has left. grad_weight's product takes the rows by their factors; what follows needs them as they
  * were. */
-static flp_status run_stash(const flp_backward_execution *run)
+static flp_status run_saved_exp(const flp_backward_execution *run)
 {
-    const int64_t vocab = run->forward->vocab, stride = run->chunks->stash_columns;
+    const int64_t vocab = run->forward->vocab, stride = run->chunks->saved_columns;
     const chunk part = { 0, stride < vocab ? stride : vocab, flp_backward_at(run, FLP_PART_DLOGIT), stride, run->row_factor,
                          flp_backward_is_direct(run) ? FLP_PDL_WAIT_BEFORE_STORE : 0 };
     flp_status status = run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run) : FLP_OK;
@@ -223,9 +223,9 @@ static flp_status run_chunk(const flp_backward_execution *run, int64_t first, co
 flp_status flp_backward_run_chunks(const flp_backward_execution *run)
 {
     const int64_t rows = flp_linear_work_chunk_rows(&run->call.plan->work, run->call.args->rows);
-    flp_status status = run->row_factor ? run_stash(run) : run->call.plan->filter ? count_kept(run, 0) : FLP_OK;
+    flp_status status = run->row_factor ? run_saved_exp(run) : run->call.plan->filter ? count_kept(run, 0) : FLP_OK;
 
-    for (int64_t first = run->chunks->stash_columns; status == FLP_OK && first < run->forward->vocab;) {
+    for (int64_t first = run->chunks->saved_columns; status == FLP_OK && first < run->forward->vocab;) {
         const flp_vocab_chunk size = flp_vocab_chunk_at(run->problem, run->chunks, rows, first);
 
         status = run_chunk(run, first, &size);

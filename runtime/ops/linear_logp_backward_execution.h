@@ -12,7 +12,7 @@ typedef struct {
     const flp_backward_launch_more *more;
     const flp_backward_chunks *chunks; /* of the vocabulary: the plan's */
     float *factor, *inverse_factor;
-    float *row_factor; /* NULL: there is no stash */
+    float *row_factor; /* NULL: there are no saved exponentials */
     int is_handed_over; /* 1: the forward has left its rows' sums in gradient */
     int takes;   /* 1: the backward of a pair, which takes what its forward has left */
     int gathers; /* 1: no forward of the same call has packed the rows */
@@ -23,7 +23,7 @@ static inline void *flp_backward_at(const flp_backward_execution *run, flp_linea
     return flp_workspace_at(run->call.workspace, part);
 }
 
-/* 1: grad_hidden is one product of a stash of the whole vocabulary, without sums. */
+/* 1: grad_hidden is one product of saved exponentials of the whole vocabulary, without sums. */
 static inline int flp_backward_is_direct(const flp_backward_execution *run)
 {
     return run->call.plan->hidden_product && run->chunks->direct;
@@ -39,15 +39,15 @@ static inline flp_backward_counts *flp_backward_counts_of(const flp_backward_exe
 
 /* hidden's valid rows, packed, in one of the steps that do it. with_sums: grad_hidden's sums are zeroed too. */
 flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums);
-/* The packed rows as grad_weight's product of a stash wants them: times their factors. */
+/* The packed rows as grad_weight's product of saved exponentials wants them: times their factors. */
 flp_status flp_backward_scale_rows(const flp_backward_execution *run);
-/* What each row's derivatives need; with a stash, its factors. */
+/* What each row's derivatives need; with saved exponentials, its factors. */
 flp_status flp_backward_differentiate_rows(const flp_backward_execution *run);
 /* The rows in the order of their targets, for grad_weight. */
 flp_status flp_backward_order_targets(const flp_backward_execution *run);
 /* grad_hidden of the chunk's rows from its sums; with the first chunk, of those that are not valid too. */
 flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run);
-/* Direct, of all rows behind the last chunk: from their packed index to their places, by way of the stash, which nobody reads any more. */
+/* Direct, of all rows behind the last chunk: from their packed index to their places, by way of the saved exponentials, which nobody reads any more. */
 flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run);
 
 /* ---- the vocabulary, chunk by chunk: linear_logp_backward_chunks.c ---- */

@@ -16,7 +16,7 @@ static flp_backward_execution begin(const flp_packed_call *call, const flp_packe
     return run;
 }
 
-/* The valid rows are known. What a forward has left is looked at before it is used; with a stash the rows are gathered when their factors are
+/* The valid rows are known. What a forward has left is looked at before it is used; with saved exponentials the rows are gathered when their factors are
  * known. */
 static flp_status launch_rest(const flp_backward_execution *run)
 {
@@ -46,18 +46,18 @@ flp_status flp_linear_logp_backward_launch_rows(const flp_packed_call *call)
     const flp_backward_execution run = begin(call, &all);
     flp_status status = flp_packed_rows_index(call);
 
-    /* With a stash grad_hidden's sums are zeroed later: their room may hold what the forward needs. */
+    /* With saved exponentials grad_hidden's sums are zeroed later: their room may hold what the forward needs. */
     return status == FLP_OK ? flp_backward_gather_rows(&run, FLP_STEP_GATHER, run.row_factor == NULL) : status;
 }
 
-flp_stash flp_linear_logp_backward_stash(const flp_packed_call *call)
+flp_saved_exp flp_linear_logp_backward_saved_exp(const flp_packed_call *call)
 {
     const flp_linear_work *work = &call->plan->work;
     const flp_workspace *workspace = call->workspace;
 
-    return (flp_stash){
+    return (flp_saved_exp){
         .terms = flp_workspace_at(workspace, FLP_PART_DLOGIT), .rows = flp_linear_work_chunk_rows(work, call->args->rows),
-        .columns = work->chunks.stash_columns, .offset = flp_workspace_at(workspace, FLP_PART_STASH_OFFSET),
+        .columns = work->chunks.saved_columns, .offset = flp_workspace_at(workspace, FLP_PART_SAVED_EXP_OFFSET),
         .overflow = flp_workspace_at(workspace, FLP_PART_OVERFLOW), .block_overflow = flp_workspace_at(workspace, FLP_PART_BLOCK_OVERFLOW),
     };
 }
@@ -103,14 +103,14 @@ flp_status flp_linear_logp_backward_launch_forward(const flp_plan *common, const
     const flp_packed_rows rows = forwards_rows(&call);
     const flp_packed_gather gather = { .step = FLP_STEP_GATHER };
     const flp_plan *forward = &call.plan->forward.common;
-    const flp_stash stash = flp_linear_logp_backward_stash(&call);
-    const int stashes = call.plan->work.chunks.stashes;
-    const flp_linear_logp_launch_more more = { .rows = &rows, .stash = stashes ? &stash : NULL, .blanks_others = 1 };
+    const flp_saved_exp saved_exp = flp_linear_logp_backward_saved_exp(&call);
+    const int saves_exp = call.plan->work.chunks.saves_exp;
+    const flp_linear_logp_launch_more more = { .rows = &rows, .saved_exp = saves_exp ? &saved_exp : NULL, .blanks_others = 1 };
     flp_status status = flp_packed_rows_index(&call);
 
     if (status == FLP_OK)
         status = flp_packed_rows_gather(&call, &rows, &gather);
-    if (status == FLP_OK && stashes)
+    if (status == FLP_OK && saves_exp)
         status = flp_linear_logp_launch_offsets(forward, args, &more, workspace);
     return status == FLP_OK ? flp_linear_logp_launch_with(forward, args, &more, workspace) : status;
 }

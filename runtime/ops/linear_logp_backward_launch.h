@@ -12,8 +12,8 @@ typedef struct {
 /* In parts and in one workspace, the call's, for a forward between them. First flp_packed_rows_index and the rows packed: of call->args, rows, hidden,
  * target, ignore_index, grad_hidden and stream are read. rows > 0. */
 flp_status flp_linear_logp_backward_launch_rows(const flp_packed_call *call);
-/* Where a forward has to leave its stash of each chunk. */
-flp_stash flp_linear_logp_backward_stash(const flp_packed_call *call);
+/* Where a forward has to leave its saved exponentials of each chunk. */
+flp_saved_exp flp_linear_logp_backward_saved_exp(const flp_packed_call *call);
 /* Then, chunk by chunk, behind its forward, the gradients. Without rows, all of it. */
 flp_status flp_linear_logp_backward_launch_chunk(const flp_packed_call *call, const flp_backward_launch_more *more, int64_t first);
 /* Behind the last. */

@@ -5,11 +5,11 @@
 #include "ops/linear_logp_backward_execution.h"
 #include "params/linear_logp_backward.h"
 
-static void use_stash(const flp_backward_execution *run, flp_backward_rows_params *params)
+static void use_saved_exp(const flp_backward_execution *run, flp_backward_rows_params *params)
 {
     params->row_factor = run->row_factor;
-    params->stash_columns = (int32_t)run->chunks->stash_columns;
-    params->stash_offset = (float *)flp_backward_at(run, FLP_PART_STASH_OFFSET) + run->rows.first;
+    params->saved_columns = (int32_t)run->chunks->saved_columns;
+    params->saved_exp_offset = (float *)flp_backward_at(run, FLP_PART_SAVED_EXP_OFFSET) + run->rows.first;
 }
 
 flp_status flp_backward_differentiate_rows(const flp_backward_execution *run)
@@ -38,7 +38,7 @@ flp_status flp_backward_differentiate_rows(const flp_backward_execution *run)
     params.inverse_factor = run->inverse_factor;
     params.scales = run->forward->dtype == FLP_F16;
     if (run->row_factor)
-        use_stash(run, &params);
+        use_saved_exp(run, &params);
     flp_workspace_begin_step(run->call.workspace, FLP_STEP_DIFFERENTIATE);
     return flp_call_launch(kernel, (unsigned)(rows < 1 ? 1 : (rows + threads - 1) / threads), args->stream, parameters);
 }
@@ -87,7 +87,7 @@ static flp_status launch_finish(const flp_backward_execution *run, flp_linear_st
     params->sums_stride = params->hidden_size = (int32_t)run->forward->hidden;
     params->out = run->call.args->grad_hidden;
     params->out_stride = run->problem->grad_hidden_stride;
-    params->place = run->rows.place;
+    params->packed_index = run->rows.packed_index;
     params->rows = (int32_t)run->call.args->rows;
     flp_workspace_begin_step(run->call.workspace, step);
     return flp_call_launch(run->call.plan->finish, flp_packed_rows_blocks(&run->call, run->rows.rows), run->call.args->stream, parameters);
@@ -97,19 +97,19 @@ flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run)
 {
     flp_backward_finish_params params = {
         .sums = flp_backward_at(run, FLP_PART_SUMS), .targets = flp_backward_at(run, FLP_PART_TARGETS), .weight = run->call.args->weight,
-        .weight_stride = run->forward->weight_stride, .factor = run->inverse_factor, .first_place = (int32_t)run->rows.first,
-        .places = (int32_t)run->rows.rows,
+        .weight_stride = run->forward->weight_stride, .factor = run->inverse_factor, .first_packed = (int32_t)run->rows.first,
+        .packed_rows = (int32_t)run->rows.rows,
     };
 
     return launch_finish(run, FLP_STEP_FINISH, &params);
 }
 
-/* The products of all valid rows, into the stash. */
+/* The products of all valid rows, into the saved exponentials. */
 flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run)
 {
     const flp_packed_gather stage = { FLP_STEP_STAGE, NULL, NULL, taken_mark(run) };
     flp_backward_finish_params params = {
-        .sums = flp_backward_at(run, FLP_PART_DLOGIT), .count = run->rows.count, .places = (int32_t)run->rows.rows,
+        .sums = flp_backward_at(run, FLP_PART_DLOGIT), .count = run->rows.count, .packed_rows = (int32_t)run->rows.rows,
     };
     flp_status status = flp_packed_rows_copy(&run->call, &run->rows, flp_backward_at(run, FLP_PART_DLOGIT), &stage);
 

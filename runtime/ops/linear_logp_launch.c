@@ -10,7 +10,7 @@
 #include "plan/linear_logp_plan.h"
 #include "plan/linear_logp_problem.h"
 
-/* One launch's parameters. maps: hidden's, weight's, the stash'. */
+/* One launch's parameters. maps: hidden's, weight's, the saved exponentials'. */
 typedef struct {
     CUtensorMap maps[3];
     flp_linear_logp_params tile;
@@ -91,24 +91,24 @@ static flp_status encode_operand_maps(const flp_linear_logp_plan *plan, const fl
     return status == FLP_OK ? status : flp_status_prefix(status, "weight's tensor map");
 }
 
-static flp_status encode_stash_map(const flp_linear_logp_plan *plan, const flp_stash *stash, CUtensorMap *map)
+static flp_status encode_saved_exp_map(const flp_linear_logp_plan *plan, const flp_saved_exp *saved_exp, CUtensorMap *map)
 {
     const int bytes = flp_dtype_bytes(plan->problem.dtype);
     const flp_tensor_map_spec spec = {
-        .address = stash->terms, .dtype = plan->problem.dtype, .columns = stash->columns, .rows = stash->rows,
-        .row_bytes = stash->columns * bytes, .box_columns = FLP_OUT_BOX_BYTES / bytes, .box_rows = FLP_OUT_BOX_ROWS,
+        .address = saved_exp->terms, .dtype = plan->problem.dtype, .columns = saved_exp->columns, .rows = saved_exp->rows,
+        .row_bytes = saved_exp->columns * bytes, .box_columns = FLP_OUT_BOX_BYTES / bytes, .box_rows = FLP_OUT_BOX_ROWS,
     };
     flp_status status = flp_tensor_map_encode(&spec, map);
 
-    return status == FLP_OK ? status : flp_status_prefix(status, "the stash' tensor map");
+    return status == FLP_OK ? status : flp_status_prefix(status, "the saved exponentials' tensor map");
 }
 
-static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_stash *stash,
+static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_saved_exp *saved_exp,
                               launch_parameters *parameters)
 {
     flp_status status = encode_operand_maps(plan, args, &parameters->tile, parameters->maps);
 
-    return status == FLP_OK && stash ? encode_stash_map(plan, stash, &parameters->maps[2]) : status;
+    return status == FLP_OK && saved_exp ? encode_saved_exp_map(plan, saved_exp, &parameters->maps[2]) : status;
 }
 
 static void use_packed_rows(const flp_packed_rows *rows, launch_parameters *parameters)
@@ -117,49 +117,49 @@ static void use_packed_rows(const flp_packed_rows *rows, launch_parameters *para
     parameters->tile.hidden_stride = rows->stride;
     parameters->tile.row = rows->row;
     parameters->tile.row_count = rows->count;
-    parameters->combine.place = rows->place;
-    parameters->combine.first_place = (int32_t)rows->first;
-    parameters->combine.places = (int32_t)rows->rows;
+    parameters->combine.packed_index = rows->packed_index;
+    parameters->combine.first_packed = (int32_t)rows->first;
+    parameters->combine.packed_rows = (int32_t)rows->rows;
     parameters->combine.gradient = rows->gradient;
 }
 
 /* block_overflow of a chunk begins with that of the block before, which is through: set without need, it costs a look at each block's own. */
-static void use_stash(const flp_linear_logp_plan *plan, const flp_stash *stash, int64_t first, launch_parameters *parameters)
+static void use_saved_exp(const flp_linear_logp_plan *plan, const flp_saved_exp *saved_exp, int64_t first, launch_parameters *parameters)
 {
     const int block_rows = plan->tile->manifest.block_rows * plan->tile->manifest.cluster;
 
-    parameters->tile.offset = parameters->combine.offset = stash->offset + first;
-    parameters->tile.overflow = parameters->combine.overflow = stash->overflow + first;
-    parameters->tile.block_overflow = parameters->combine.block_overflow = stash->block_overflow + first / block_rows;
+    parameters->tile.offset = parameters->combine.offset = saved_exp->offset + first;
+    parameters->tile.overflow = parameters->combine.overflow = saved_exp->overflow + first;
+    parameters->tile.block_overflow = parameters->combine.block_overflow = saved_exp->block_overflow + first / block_rows;
     parameters->combine.block_rows = block_rows;
-    parameters->tile.stash_columns = (int32_t)stash->columns;
-    parameters->tile.stash = stash->terms;
+    parameters->tile.saved_columns = (int32_t)saved_exp->columns;
+    parameters->tile.saved_exp = saved_exp->terms;
 }
 
 /* ---- launches ---- */
 
 static flp_status launch_tiles(const flp_plan *common, unsigned blocks, launch_parameters *parameters, CUstream stream)
 {
-    void *with_stash[] = { &parameters->maps[0], &parameters->maps[1], &parameters->maps[2], &parameters->tile };
+    void *with_saved_exp[] = { &parameters->maps[0], &parameters->maps[1], &parameters->maps[2], &parameters->tile };
     void *with_maps[] = { &parameters->maps[0], &parameters->maps[1], &parameters->tile };
     void *alone[] = { &parameters->tile };
     const flp_kernel *tile = flp_linear_logp_plan_of(common)->tile;
-    void **list = !flp_manifest_takes_maps(&tile->manifest) ? alone : parameters->tile.offset ? with_stash : with_maps;
+    void **list = !flp_manifest_takes_maps(&tile->manifest) ? alone : parameters->tile.offset ? with_saved_exp : with_maps;
 
     return flp_call_launch(tile, blocks, stream, list);
 }
 
 static flp_status launch_phase(const flp_plan *common, const flp_workspace *workspace, unsigned blocks,
-                               flp_stash_phase phase, launch_parameters *parameters, CUstream stream)
+                               flp_save_exp_phase phase, launch_parameters *parameters, CUstream stream)
 {
-    static const flp_linear_step steps[] = { [FLP_STASH_OFFSETS] = FLP_STEP_OFFSETS, [FLP_STASH_KEEP] = FLP_STEP_TILES,
-                                             [FLP_STASH_AGAIN] = FLP_STEP_TILES_AGAIN };
+    static const flp_linear_step steps[] = { [FLP_SAVE_EXP_OFFSETS] = FLP_STEP_OFFSETS, [FLP_SAVE_EXP_KEEP] = FLP_STEP_TILES,
+                                             [FLP_SAVE_EXP_AGAIN] = FLP_STEP_TILES_AGAIN };
     const flp_split all = parameters->tile.split;
     flp_status status;
 
     flp_workspace_begin_step(workspace, steps[phase]);
     parameters->tile.phase = phase;
-    if (phase == FLP_STASH_OFFSETS)
+    if (phase == FLP_SAVE_EXP_OFFSETS)
         parameters->tile.split = (flp_split){ .tiles = 1, .splits = 1, .big = 1, .big_tiles = 1 };
     status = launch_tiles(common, blocks, parameters, stream);
     parameters->tile.split = all;
@@ -177,9 +177,9 @@ static flp_status fill(const flp_linear_logp_plan *plan, const flp_linear_logp_a
     parameters->combine.blanks_others = more->blanks_others;
     if (more->rows)
         use_packed_rows(more->rows, parameters);
-    if (more->stash)
-        use_stash(plan, more->stash, more->rows->first, parameters);
-    return flp_manifest_takes_maps(&plan->tile->manifest) ? encode_maps(plan, args, more->stash, parameters) : FLP_OK;
+    if (more->saved_exp)
+        use_saved_exp(plan, more->saved_exp, more->rows->first, parameters);
+    return flp_manifest_takes_maps(&plan->tile->manifest) ? encode_maps(plan, args, more->saved_exp, parameters) : FLP_OK;
 }
 
 flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
@@ -190,7 +190,7 @@ flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_line
     launch_parameters parameters;
     flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
 
-    return status == FLP_OK ? launch_phase(common, workspace, shape.tile_blocks, FLP_STASH_OFFSETS, &parameters, args->stream) : status;
+    return status == FLP_OK ? launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_OFFSETS, &parameters, args->stream) : status;
 }
 
 flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
@@ -204,13 +204,13 @@ flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_
     flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
 
     if (status == FLP_OK)
-        status = launch_phase(common, workspace, shape.tile_blocks, FLP_STASH_KEEP, &parameters, args->stream);
+        status = launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_KEEP, &parameters, args->stream);
     if (status == FLP_OK) {
         flp_workspace_begin_step(workspace, FLP_STEP_COMBINE);
         status = flp_call_launch(plan->combine, combine_blocks, args->stream, combine_parameters);
     }
-    if (status == FLP_OK && more->stash)
-        status = launch_phase(common, workspace, shape.tile_blocks, FLP_STASH_AGAIN, &parameters, args->stream);
+    if (status == FLP_OK && more->saved_exp)
+        status = launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_AGAIN, &parameters, args->stream);
     return status;
 }
 

@@ -10,7 +10,7 @@ typedef struct {
     void *hidden;     /* [rows][stride], 16-byte aligned */
     int64_t stride;   /* elements */
     int32_t *row;     /* [rows]: where the row of a packed index stands in the call's arrays */
-    int32_t *place;   /* [of the call]: a row's packed index; -1: it is not valid */
+    int32_t *packed_index;   /* [of the call]: a row's packed index; -1: it is not valid */
     const int32_t *count; /* [1] */
     flp_row_gradient *gradient; /* [rows]: what a forward hands over to the backward; or NULL */
     int64_t first, rows;  /* the packed index of the first, and how many there are at most */

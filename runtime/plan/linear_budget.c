@@ -9,15 +9,15 @@
 
 enum {
     WIDE_HIDDEN = 3072,
-    LEAST_ROW_CHUNK = 512      /* below, reading the weight anew for each chunk of rows costs more than the stash saves */
+    LEAST_ROW_CHUNK = 512      /* below, reading the weight anew for each chunk of rows costs more than the saved exponentials saves */
 };
 
-/* How wide the chunks are by default, in tiles of two-byte elements: of a stash, of one whose dlogit lies in the workspace, and of one whose dlogit
+/* How wide the chunks are by default, in tiles of two-byte elements: of saved exponentials, of one whose dlogit lies in the workspace, and of one whose dlogit
  * lies in grad_weight. Long sums run near the speed of a whole product. 41 tiles make nearly whole waves of the 66 clusters of an H100 or H200 for row
  * counts that are powers of two, 33 and 66 whole ones; where hidden is wide the sums of grad_hidden need the room. At N 4096, D 2048 all of the
  * workspace stays below 128 MiB, at N 8192, D 4096 below 256 MiB. */
 typedef struct {
-    int64_t stash, own, borrowed;
+    int64_t saved_exp, own, borrowed;
 } tiles;
 static const tiles default_tiles = { 47, 41, 66 }, default_tiles_wide = { 31, 28, 33 };
 enum { BORROWED_TILES = 66, DEFAULT_BORROWED_ROWS = 2 /* times D */ };
@@ -36,12 +36,12 @@ static int64_t larger(int64_t a, int64_t b)
 int flp_linear_budget_most_splits(int64_t vocab)
 {
     static const struct {
-        int block_vocab, round_splits;
+        int block_vocab, n_split;
     } kernels[] = { { 256, 132 }, { 128, 132 }, { 128, 108 } };
     int most = 0;
 
     for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)
-        most = (int)larger(most, flp_split_compute(vocab, kernels[i].block_vocab, kernels[i].round_splits).splits);
+        most = (int)larger(most, flp_split_compute(vocab, kernels[i].block_vocab, kernels[i].n_split).splits);
     return most;
 }
 
@@ -50,7 +50,7 @@ flp_linear_work flp_linear_budget_backward_work(const flp_linear_logp_backward_p
     return (flp_linear_work){
         .forward = &normal->forward, .splits = normal->with_forward ? flp_linear_budget_most_splits(normal->forward.vocab) : 0,
         .entropy = normal->g_entropy, .backward = normal,
-        .chunks.stashes = normal->with_forward && !flp_linear_logp_backward_no_stash(normal),
+        .chunks.saves_exp = normal->with_forward && !flp_linear_logp_backward_no_saved_exp(normal),
     };
 }
 
@@ -82,17 +82,17 @@ static int64_t even_out(int64_t wide, int64_t all)
     return all % wide * 3 < wide ? (all + chunks - 1) / chunks : wide;
 }
 
-/* wide: in tiles; borrowed_rows: as the chunks'. With a stash, what is not in the first chunk is computed anew: there is nothing to even out. */
+/* wide: in tiles; borrowed_rows: as the chunks'. With saved exponentials, what is not in the first chunk is computed anew: there is nothing to even out. */
 static flp_backward_chunks chunks_of(const flp_linear_work *work, tiles wide, int64_t borrowed_rows)
 {
-    const int stashes = work->chunks.stashes;
-    const int64_t stash = stashes ? wide.stash * FLP_BACKWARD_COLUMNS : 0, borrowed = wide.borrowed * FLP_BACKWARD_COLUMNS;
-    const int borrows = borrowed > 0 && flp_vocab_chunks_can_borrow(work->backward, stash, borrowed, borrowed_rows);
-    const int64_t own = stashes || borrows ? wide.own : even_out(wide.own, all_tiles(work));
+    const int saves_exp = work->chunks.saves_exp;
+    const int64_t saved_exp = saves_exp ? wide.saved_exp * FLP_BACKWARD_COLUMNS : 0, borrowed = wide.borrowed * FLP_BACKWARD_COLUMNS;
+    const int borrows = borrowed > 0 && flp_vocab_chunks_can_borrow(work->backward, saved_exp, borrowed, borrowed_rows);
+    const int64_t own = saves_exp || borrows ? wide.own : even_out(wide.own, all_tiles(work));
 
     return (flp_backward_chunks){
-        .stashes = stashes, .direct = stashes && flp_vocab_chunks_are_direct(work->backward, stash), .columns = own * FLP_BACKWARD_COLUMNS,
-        .stash_columns = stash, .borrowed_columns = borrows ? borrowed : 0, .borrowed_rows = borrowed_rows,
+        .saves_exp = saves_exp, .direct = saves_exp && flp_vocab_chunks_are_direct(work->backward, saved_exp), .columns = own * FLP_BACKWARD_COLUMNS,
+        .saved_columns = saved_exp, .borrowed_columns = borrows ? borrowed : 0, .borrowed_rows = borrowed_rows,
     };
 }
 
@@ -135,7 +135,7 @@ static flp_backward_chunks by_default(const flp_linear_work *work)
     const tiles *wide = work->forward->hidden < WIDE_HIDDEN ? &default_tiles : &default_tiles_wide;
     const int64_t bytes = flp_dtype_bytes(work->forward->dtype), all = all_tiles(work);
 
-    return chunks_of(work, (tiles){ smaller(wide->stash * 2 / bytes, all), smaller(wide->own * 2 / bytes, all), smaller(wide->borrowed * 2 / bytes, all) },
+    return chunks_of(work, (tiles){ smaller(wide->saved_exp * 2 / bytes, all), smaller(wide->own * 2 / bytes, all), smaller(wide->borrowed * 2 / bytes, all) },
                      DEFAULT_BORROWED_ROWS * work->forward->hidden);
 }
 
@@ -184,7 +184,7 @@ static int64_t most_rows(const flp_linear_work *work)
     return low * FLP_BACKWARD_ROW_BLOCK;
 }
 
-/* How many rows at a time have room for a stash of the whole vocabulary, where grad_weight is added to in fp32 and so may be completed chunk of rows
+/* How many rows at a time have room for saved exponentials of the whole vocabulary, where grad_weight is added to in fp32 and so may be completed chunk of rows
  * by chunk of rows; 0: too few, or all. */
 static int64_t choose_row_chunk(const flp_linear_work *work)
 {
@@ -205,7 +205,7 @@ flp_backward_chunks flp_linear_budget_spend(const flp_linear_work *work)
 {
     const int has_budget = work->backward->memory_budget > 0 && work->forward->rows > 0;
     const flp_backward_chunks chunks = has_budget ? within_budget(work) : by_default(work);
-    const int64_t row_chunk = has_budget && work->losses && chunks.stashes && chunks.stash_columns < work->forward->vocab ? choose_row_chunk(work) : 0;
+    const int64_t row_chunk = has_budget && work->losses && chunks.saves_exp && chunks.saved_columns < work->forward->vocab ? choose_row_chunk(work) : 0;
 
     return row_chunk > 0 ? whole(work, row_chunk) : chunks;
 }

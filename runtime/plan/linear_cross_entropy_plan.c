@@ -16,14 +16,14 @@ static flp_linear_cross_entropy_plan *own(flp_plan *common)
     return (flp_linear_cross_entropy_plan *)(void *)common;
 }
 
-/* A stash times a factor of its row is the derivative, unless the loss has terms that are not alike for all of the vocabulary. */
-static const char *no_stash(const flp_linear_cross_entropy_plan *plan)
+/* Saved exponentials times a factor of its row is the derivative, unless the loss has terms that are not alike for all of the vocabulary. */
+static const char *no_saved_exp(const flp_linear_cross_entropy_plan *plan)
 {
     const int *derivative = plan->program.derivative;
 
     if (derivative[FLP_TOKEN_ENTROPY] >= 0 || derivative[FLP_TOKEN_UNIFORM] >= 0)
         return "the loss takes more of a row's logits than its target's and their lse (label smoothing, entropy, uniform)";
-    return flp_linear_logp_backward_no_stash(&plan->problem.backward);
+    return flp_linear_logp_backward_no_saved_exp(&plan->problem.backward);
 }
 
 static int wants_entropy(const flp_linear_cross_entropy_plan *plan)
@@ -41,7 +41,7 @@ static flp_status plan_work(flp_linear_cross_entropy_plan *plan)
 
     *work = (flp_linear_work){
         .forward = &normal->forward, .splits = flp_linear_budget_most_splits(normal->forward.vocab), .entropy = wants_entropy(plan), .losses = 1,
-        .logit_sums = plan->program.uses[FLP_TOKEN_UNIFORM], .backward = normal, .chunks.stashes = gradients && !no_stash(plan),
+        .logit_sums = plan->program.uses[FLP_TOKEN_UNIFORM], .backward = normal, .chunks.saves_exp = gradients && !no_saved_exp(plan),
     };
     if (!gradients)
         return FLP_OK;
@@ -61,7 +61,7 @@ static flp_status begin(flp_plan *common)
 
 static const char *hint(const flp_plan *common)
 {
-    return flp_linear_logp_backward_stash_hint(&flp_linear_cross_entropy_plan_of(common)->backward.work.chunks);
+    return flp_linear_logp_backward_saved_exp_hint(&flp_linear_cross_entropy_plan_of(common)->backward.work.chunks);
 }
 
 /* ---- the passes' plans ---- */
@@ -82,7 +82,7 @@ static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
 {
     plan->backward.problem = plan->problem.backward;
     plan->backward.statistics = flp_tally_at(&plan->common, FLP_TALLY_FILTER);
-    plan->backward.no_stash = no_stash(plan);
+    plan->backward.no_saved_exp = no_saved_exp(plan);
     plan->backward.problem.g_lse = 1;
     plan->backward.problem.g_entropy = plan->program.derivative[FLP_TOKEN_ENTROPY] >= 0;
     return flp_plan_set_up_pass(&plan->common, &flp_linear_logp_backward_operator,

@@ -48,14 +48,14 @@ static flp_status take(const flp_plan *common, flp_role role, int has_tile, cons
 
 static const char *hint(const flp_plan *common)
 {
-    return flp_linear_logp_backward_stash_hint(&flp_linear_logp_backward_plan_of(common)->work.chunks);
+    return flp_linear_logp_backward_saved_exp_hint(&flp_linear_logp_backward_plan_of(common)->work.chunks);
 }
 
 flp_status flp_linear_logp_backward_check_forward(const flp_linear_logp_plan *forward, flp_linear_work *work)
 {
-    if (flp_linear_logp_plan_stashes(forward) != work->chunks.stashes || forward->split.splits > work->splits)
+    if (flp_linear_logp_plan_saves_exp(forward) != work->chunks.saves_exp || forward->split.splits > work->splits)
         return flp_status_fail(FLP_INTERNAL, "%s has %d splits, wanted at most %d, and a forward that leaves %s", forward->tile->manifest.variant,
-                               forward->split.splits, work->splits, work->chunks.stashes ? "a stash" : "none");
+                               forward->split.splits, work->splits, work->chunks.saves_exp ? "saved exponentials" : "none");
     work->splits = forward->split.splits;
     return FLP_OK;
 }
@@ -80,7 +80,7 @@ static flp_status set_up_forward(flp_linear_logp_backward_plan *plan)
     status = flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, FLP_LINEAR_LOGP_ROLES, &plan->forward.common);
     if (status == FLP_OK)
         status = flp_linear_logp_backward_check_forward(&plan->forward, &plan->work);
-    plan->no_stash = flp_linear_logp_backward_no_stash(&plan->problem);
+    plan->no_saved_exp = flp_linear_logp_backward_no_saved_exp(&plan->problem);
     return status;
 }
 
@@ -130,14 +130,14 @@ static void describe_optional(flp_text *text, const char *role, const flp_kernel
         flp_describe_kernel(text, role, &kernel->manifest);
 }
 
-/* Behind the stash. */
+/* Behind the saved exponentials. */
 static void describe_chunks(flp_text *text, const flp_linear_logp_backward_problem *problem, const flp_linear_work *work)
 {
     const flp_backward_chunks *chunks = &work->chunks;
     const int64_t rows = flp_linear_work_chunk_rows(work, problem->forward.rows);
     int64_t own = 0, wide = 0, borrowing = 0;
 
-    for (int64_t first = chunks->stash_columns; first < problem->forward.vocab;) {
+    for (int64_t first = chunks->saved_columns; first < problem->forward.vocab;) {
         const flp_vocab_chunk chunk = flp_vocab_chunk_at(problem, chunks, rows, first);
 
         own += chunk.columns != chunks->borrowed_columns;
@@ -157,8 +157,8 @@ static void describe(const flp_plan *common, flp_text *text)
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
     const flp_linear_logp_backward_problem *problem = &plan->problem;
     const flp_backward_chunks *chunks = &plan->work.chunks;
-    const int64_t stashed = chunks->stash_columns < problem->forward.vocab ? chunks->stash_columns : problem->forward.vocab;
-    const int64_t computed = problem->forward.vocab - stashed;
+    const int64_t saved = chunks->saved_columns < problem->forward.vocab ? chunks->saved_columns : problem->forward.vocab;
+    const int64_t computed = problem->forward.vocab - saved;
     const int products = 1 + (problem->grad_hidden != FLP_NONE) + (problem->grad_weight != FLP_NONE);
 
     if (problem->with_forward)
@@ -180,12 +180,12 @@ static void describe(const flp_plan *common, flp_text *text)
     if (problem->grad_filter_eps > 0 && !plan->filter)
         flp_text_append(text, "filter: none, blocks are passed over on the path sm_90a alone\n");
     describe_chunks(text, problem, &plan->work);
-    if (stashed > 0)
-        flp_text_append(text, "stash: %" PRId64 " vocabulary entries, %" PRId64 " bytes\n", stashed,
-                        flp_linear_work_chunk_rows(&plan->work, problem->forward.rows) * chunks->stash_columns * flp_dtype_bytes(problem->forward.dtype));
-    else if (plan->no_stash)
-        flp_text_append(text, "stash: none, %s\n", plan->no_stash);
-    if (stashed == 0)
+    if (saved > 0)
+        flp_text_append(text, "saved exponentials: %" PRId64 " vocabulary entries, %" PRId64 " bytes\n", saved,
+                        flp_linear_work_chunk_rows(&plan->work, problem->forward.rows) * chunks->saved_columns * flp_dtype_bytes(problem->forward.dtype));
+    else if (plan->no_saved_exp)
+        flp_text_append(text, "saved exponentials: none, %s\n", plan->no_saved_exp);
+    if (saved == 0)
         flp_text_append(text, "flops: %d N V D, the logits computed anew\n", 2 * products);
     else
         flp_text_append(text, "flops: %.2f N V D, the logits of %" PRId64 " vocabulary entries computed anew\n",
@@ -212,8 +212,8 @@ static void write_numerics(const flp_plan *common, flp_text *text)
     if (plan->hidden_product)
         flp_text_append(text, ";%s;chunk%" PRId64 ".%" PRId64 ".%" PRId64, plan->hidden_product->manifest.numerics, chunks->columns,
                         chunks->borrowed_columns, chunks->borrowed_rows);
-    if (chunks->stash_columns > 0)
-        flp_text_append(text, ";stash%" PRId64, chunks->stash_columns);
+    if (chunks->saved_columns > 0)
+        flp_text_append(text, ";saved%" PRId64, chunks->saved_columns);
     if (plan->weight_product)
         flp_text_append(text, ";%s", plan->weight_product->manifest.numerics);
     if (plan->bias)

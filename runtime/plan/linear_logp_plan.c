@@ -48,9 +48,9 @@ flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, co
     };
 }
 
-int flp_linear_logp_plan_stashes(const flp_linear_logp_plan *plan)
+int flp_linear_logp_plan_saves_exp(const flp_linear_logp_plan *plan)
 {
-    return plan->common.kernels[FLP_ROLE_STASH_TILE] != NULL;
+    return plan->common.kernels[FLP_ROLE_SAVE_EXP_TILE] != NULL;
 }
 
 flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *plan, int64_t rows)
@@ -63,10 +63,10 @@ flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *pla
 /* What launches and the split divide by; a kernel in a cache says it of itself. */
 static flp_status check_manifests(const flp_manifest *tile, const flp_manifest *combine)
 {
-    if (tile->threads < 1 || tile->block_rows < 1 || tile->block_vocab < 1 || tile->cluster < 1 || tile->round_splits < 4)
-        return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d, block_vocab %d, cluster %d, round_splits %d; "
+    if (tile->threads < 1 || tile->block_rows < 1 || tile->block_vocab < 1 || tile->cluster < 1 || tile->n_split < 4)
+        return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d, block_vocab %d, cluster %d, n_split %d; "
                                "wanted at least 1, 1, 1, 1, 4", tile->variant, tile->threads, tile->block_rows, tile->block_vocab,
-                               tile->cluster, tile->round_splits);
+                               tile->cluster, tile->n_split);
     if (combine->threads < 1 || combine->block_rows < 1)
         return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d; wanted at least 1, 1", combine->variant,
                                combine->threads, combine->block_rows);
@@ -76,7 +76,7 @@ static flp_status check_manifests(const flp_manifest *tile, const flp_manifest *
 static flp_status set_up(flp_plan *common)
 {
     flp_linear_logp_plan *plan = (flp_linear_logp_plan *)(void *)common;
-    const flp_role tile = flp_linear_logp_plan_stashes(plan) ? FLP_ROLE_STASH_TILE : FLP_ROLE_TILE;
+    const flp_role tile = flp_linear_logp_plan_saves_exp(plan) ? FLP_ROLE_SAVE_EXP_TILE : FLP_ROLE_TILE;
     flp_status status = flp_plan_check_kernels(common, UINT32_C(1) << tile | FLP_ROLE_SET(COMBINE), 0);
 
     if (status != FLP_OK)
@@ -85,7 +85,7 @@ static flp_status set_up(flp_plan *common)
     plan->combine = common->kernels[FLP_ROLE_COMBINE];
     status = check_manifests(&plan->tile->manifest, &plan->combine->manifest);
     if (status == FLP_OK)
-        plan->split = flp_split_compute(plan->problem.vocab, plan->tile->manifest.block_vocab, plan->tile->manifest.round_splits);
+        plan->split = flp_split_compute(plan->problem.vocab, plan->tile->manifest.block_vocab, plan->tile->manifest.n_split);
     return status;
 }
 
@@ -98,7 +98,7 @@ static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspa
     flp_linear_workspace_lay_out(&work, rows, workspace);
 }
 
-/* Both kernels' identities and the split, which the manifest's round_splits and V decide. */
+/* Both kernels' identities and the split, which the manifest's n_split and V decide. */
 static void write_numerics(const flp_plan *common, flp_text *text)
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);

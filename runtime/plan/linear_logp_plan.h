@@ -20,10 +20,10 @@ static inline const flp_linear_logp_plan *flp_linear_logp_plan_of(const flp_plan
 }
 
 /* Its kernels' roles, for plans that it is a pass of. */
-#define FLP_LINEAR_LOGP_ROLES (FLP_ROLE_SET(TILE) | FLP_ROLE_SET(STASH_TILE) | FLP_ROLE_SET(COMBINE))
+#define FLP_LINEAR_LOGP_ROLES (FLP_ROLE_SET(TILE) | FLP_ROLE_SET(SAVE_EXP_TILE) | FLP_ROLE_SET(COMBINE))
 
-/* 1: the tile kernel leaves a stash; GPU paths only. */
-int flp_linear_logp_plan_stashes(const flp_linear_logp_plan *plan);
+/* 1: the tile kernel leaves saved exponentials; GPU paths only. */
+int flp_linear_logp_plan_saves_exp(const flp_linear_logp_plan *plan);
 
 /* The shape of the two launches: grids, and how many row blocks share a walk through the vocabulary. */
 typedef struct {

@@ -82,7 +82,7 @@ static void add_wide(const layout *to, flp_linear_part part, const char *name, i
     to->workspace->part[part].is_wide = 1;
 }
 
-/* Which rows count, and these close together. */
+/* Which rows are valid, and these close together. */
 static void add_rows(const layout *to)
 {
     const int64_t blocks = round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_BACKWARD_ROW_BLOCK; /* the lowest chunks */
@@ -105,7 +105,7 @@ static void add_rows(const layout *to)
 static void add_forward(const layout *to)
 {
     const int64_t sums = to->chunk_rows * to->work->splits;
-    const flp_linear_step last = to->work->chunks.stashes ? FLP_STEP_TILES_AGAIN : FLP_STEP_COMBINE;
+    const flp_linear_step last = to->work->chunks.saves_exp ? FLP_STEP_TILES_AGAIN : FLP_STEP_COMBINE;
 
     add_wide(to, FLP_PART_PARTIAL, "partial", sums * PAIR, FLP_STEP_TILES, last);
     if (to->work->argmax)
@@ -117,12 +117,12 @@ static void add_forward(const layout *to)
     add(to, FLP_PART_TARGET_LOGIT, "target logit", to->chunk_rows * PAIR, FLP_STEP_TILES, last);
 }
 
-static void add_stash(const layout *to)
+static void add_saved_exp(const layout *to)
 {
-    add(to, FLP_PART_STASH_OFFSET, "stash' offset", to->rows * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_DIFFERENTIATE);
+    add(to, FLP_PART_SAVED_EXP_OFFSET, "saved exponentials' offset", to->rows * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_DIFFERENTIATE);
     add(to, FLP_PART_OVERFLOW, "overflow", to->rows * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_TILES_AGAIN);
     add(to, FLP_PART_BLOCK_OVERFLOW, "block overflow", (to->rows + 1) * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_TILES_AGAIN);
-    add(to, FLP_PART_ROW_FACTOR, "row factor", to->chunk_rows * NUMBER, FLP_STEP_DIFFERENTIATE, FLP_STEP_STASH_HIDDEN);
+    add(to, FLP_PART_ROW_FACTOR, "row factor", to->chunk_rows * NUMBER, FLP_STEP_DIFFERENTIATE, FLP_STEP_SAVED_EXP_HIDDEN);
 }
 
 /* linear_cross_entropy's results of each row, and the loss' derivatives by them. */
@@ -143,14 +143,14 @@ static void add_losses(const layout *to)
     }
 }
 
-/* dlogit is the stash from the forward on. */
+/* dlogit is the saved exponentials from the forward on. */
 static void add_dlogit(const layout *to)
 {
     const flp_backward_chunks *chunks = &to->work->chunks;
     const int64_t elements = to->chunk_rows * flp_vocab_chunks_widest(chunks, to->chunk_rows);
     const int64_t staged = chunks->direct ? to->rows * to->work->forward->hidden : 0;
 
-    add_wide(to, FLP_PART_DLOGIT, "dlogit", larger(elements, staged) * element_bytes(to->work), chunks->stashes ? FLP_STEP_TILES : FLP_STEP_LOGITS,
+    add_wide(to, FLP_PART_DLOGIT, "dlogit", larger(elements, staged) * element_bytes(to->work), chunks->saves_exp ? FLP_STEP_TILES : FLP_STEP_LOGITS,
         chunks->direct ? FLP_STEP_SCATTER : FLP_STEP_HIDDEN);
 }
 
@@ -159,7 +159,7 @@ static void add_gradients(const layout *to)
 {
     const flp_linear_logp_backward_problem *backward = to->work->backward;
     const int64_t rows = to->chunk_rows, blocks = round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_KEPT_BLOCK;
-    const flp_linear_step zeroed = to->work->chunks.stashes ? FLP_STEP_UNSCALE_ROWS : to->work->losses ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN;
+    const flp_linear_step zeroed = to->work->chunks.saves_exp ? FLP_STEP_UNSCALE_ROWS : to->work->losses ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN;
 
     add(to, FLP_PART_GRADIENT, "gradient", round_up(rows, FLP_BACKWARD_ROW_BLOCK) * (int64_t)sizeof(flp_row_gradient),
         to->work->splits > 0 ? FLP_STEP_COMBINE : FLP_STEP_DIFFERENTIATE, FLP_STEP_LOGITS);
@@ -185,8 +185,8 @@ void flp_linear_workspace_lay_out(const flp_linear_work *work, int64_t rows, flp
         add_rows(&to);
     if (work->splits > 0)
         add_forward(&to);
-    if (work->chunks.stashes)
-        add_stash(&to);
+    if (work->chunks.saves_exp)
+        add_saved_exp(&to);
     if (work->losses)
         add_losses(&to);
     if (has_gradients(work))

@@ -8,7 +8,7 @@
 #define FLP_LINEAR_STEP_LIST(X) \
     X(INDEX_ROWS, "index of valid rows")            /* which rows are valid, and their packed index */ \
     X(GATHER, "gathering for the forward") \
-    X(OFFSETS, "stash' offsets") \
+    X(OFFSETS, "saved exponentials' offsets") \
     X(TILES, "tiles")                               /* the first of what is done for each chunk of rows */ \
     X(COMBINE, "combine") \
     X(TILES_AGAIN, "tiles that overflowed") \
@@ -16,11 +16,11 @@
     X(DIFFERENTIATE, "derivatives of rows") \
     X(GATHER_AGAIN, "gathering for the backward") \
     X(ORDER_TARGETS, "order of targets") \
-    X(SCALE_ROWS, "scaling of rows for the stash")  /* the first chunk of the vocabulary, which the forward has left */ \
-    X(STASH_BIAS, "grad_bias of the stash") \
-    X(STASH_WEIGHT, "grad_weight of the stash") \
-    X(UNSCALE_ROWS, "gathering behind the stash") \
-    X(STASH_HIDDEN, "grad_hidden of the stash") \
+    X(SCALE_ROWS, "scaling of rows for the saved exponentials")  /* the first chunk of the vocabulary, which the forward has left */ \
+    X(SAVED_EXP_BIAS, "grad_bias of the saved exponentials") \
+    X(SAVED_EXP_WEIGHT, "grad_weight of the saved exponentials") \
+    X(UNSCALE_ROWS, "gathering behind the saved exponentials") \
+    X(SAVED_EXP_HIDDEN, "grad_hidden of the saved exponentials") \
     X(CLEAR_FILTER, "clearing of the filter") \
     X(LOGITS, "logit gradients")                    /* the first of what is done for each other chunk of the vocabulary */ \
     X(BIAS, "grad_bias") \
@@ -50,16 +50,16 @@ typedef enum {
     FLP_PART_LOGIT_SUMS,    /* [chunk rows][splits] f32: linear_cross_entropy's, as the next */
     FLP_PART_LOGP, FLP_PART_LSE, FLP_PART_ENTROPY, FLP_PART_LOGIT_SUM, /* [rows] f32: where the caller wants none */
     FLP_PART_G_LOGP, FLP_PART_G_LSE, FLP_PART_G_ENTROPY, FLP_PART_G_SUM, /* [rows] f32 */
-    /* For the stash, of valid rows: k [rows] f32; which rows overflowed, and which blocks of them [rows], [rows + 1] i32 */
-    FLP_PART_STASH_OFFSET, FLP_PART_OVERFLOW, FLP_PART_BLOCK_OVERFLOW,
+    /* For the saved exponentials, of valid rows: k [rows] f32; which rows overflowed, and which blocks of them [rows], [rows + 1] i32 */
+    FLP_PART_SAVED_EXP_OFFSET, FLP_PART_OVERFLOW, FLP_PART_BLOCK_OVERFLOW,
     FLP_PART_ROW_FACTOR,    /* [chunk rows] f32: what a row's terms times it are derivatives */
     FLP_PART_GRADIENT,      /* [chunk rows rounded up to 256][32 bytes]: what each row's derivatives need; a forward hands the row's sum over there */
     FLP_PART_TARGETS,       /* [chunk rows][8 bytes]: of valid rows, the target and the derivative by its logit */
     FLP_PART_TARGET_ORDER,  /* [chunk rows][16 bytes]: these rows in the order of their targets */
     FLP_PART_KEPT,          /* with a grad_filter_eps: [row blocks of 64, of rows rounded up to 256][kept words] u32, one bit a block */
-    FLP_PART_DLOGIT,        /* [chunk rows][columns of the chunk] of hidden's dtype. The stash, where there is one; where that is all of the vocabulary
+    FLP_PART_DLOGIT,        /* [chunk rows][columns of the chunk] of hidden's dtype. The saved exponentials, where there is one; where that is all of the vocabulary
                                and grad_hidden one product of it, then [rows][D], on the way to their places */
-    FLP_PART_SUMS,          /* [chunk rows][D] f32: grad_hidden's; not there where that is one product of a stash */
+    FLP_PART_SUMS,          /* [chunk rows][D] f32: grad_hidden's; not there where that is one product of saved exponentials */
     FLP_LINEAR_PARTS
 } flp_linear_part;
 

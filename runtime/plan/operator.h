@@ -26,7 +26,7 @@ struct flp_operator {
     size_t plan_bytes, problem_at; /* its plan begins with flp_plan; the normal problem's offset in it */
     /* All paths, with the normal problem, before one is chosen. NULL: there is nothing to do. */
     flp_status (*begin)(flp_plan *plan);
-    /* GPU paths: what the generator must know beside the problem's string, as a part of it (":stash"); "": nothing. NULL: as "". */
+    /* GPU paths: what the generator must know beside the problem's string, as a part of it (":saved_exp"); "": nothing. NULL: as "". */
     const char *(*hint)(const flp_plan *plan);
     /* GPU paths, once the kernels are there: checks that they are those wanted and derives what launches need. */
     flp_status (*set_up)(flp_plan *plan);

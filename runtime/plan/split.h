@@ -5,9 +5,9 @@
 
 #include "params/linear_logp.h"
 
-/* The big splits are as many as a common GPU of the architecture has multiprocessors (round_splits, a constant of the variant), so that with few
- * rows each block there gets one; the single tiles, which come last, even out the ends. A function of (vocab, block_vocab, round_splits)
+/* The big splits are as many as a common GPU of the architecture has multiprocessors (n_split, a constant of the variant), so that with few
+ * rows each block there gets one; the single tiles, which come last, even out the ends. A function of (vocab, block_vocab, n_split)
  * alone: it decides a row's bits.
- * vocab 1 .. 2^31 - 1, block_vocab >= 1, round_splits >= 1. The result has fewer than 2 round_splits splits. */
-flp_split flp_split_compute(int64_t vocab, int block_vocab, int round_splits);
+ * vocab 1 .. 2^31 - 1, block_vocab >= 1, n_split >= 1. The result has fewer than 2 n_split splits. */
+flp_split flp_split_compute(int64_t vocab, int block_vocab, int n_split);
 #endif

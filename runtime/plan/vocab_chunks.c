@@ -25,23 +25,23 @@ int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *nor
 }
 
 /* grad_hidden holds the packed rows until it is written itself: where it has their dtype and alignment, and nothing in it is kept. */
-static int compact_in_grad_hidden(const flp_linear_logp_backward_problem *normal)
+static int packed_in_grad_hidden(const flp_linear_logp_backward_problem *normal)
 {
     return normal->grad_hidden == normal->forward.dtype && !(normal->accumulate & FLP_ACCUMULATE_HIDDEN) &&
            normal->forward.pointer_alignment >= ALIGNED_BYTES &&
            normal->grad_hidden_stride * flp_dtype_bytes(normal->forward.dtype) % ALIGNED_BYTES == 0;
 }
 
-/* The stash' room then takes the rows while they are put in their places. */
-int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int64_t stash_columns)
+/* The saved exponentials' room then takes the rows while they are put in their places. */
+int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int64_t saved_columns)
 {
-    return stash_columns >= flp_vocab_chunks_all_columns(normal) && stash_columns >= normal->forward.hidden && compact_in_grad_hidden(normal);
+    return saved_columns >= flp_vocab_chunks_all_columns(normal) && saved_columns >= normal->forward.hidden && packed_in_grad_hidden(normal);
 }
 
 /* Rows wait in grad_hidden for their chunk only where nothing is put in its place there before the last chunk. */
 int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
 {
-    return !compact_in_grad_hidden(normal) || (chunks->row_chunk > 0 && !chunks->direct);
+    return !packed_in_grad_hidden(normal) || (chunks->row_chunk > 0 && !chunks->direct);
 }
 
 /* Where dlogit of a borrowing chunk up to `end` begins in grad_weight. */
@@ -78,10 +78,10 @@ flp_vocab_chunk flp_vocab_chunk_at(const flp_linear_logp_backward_problem *norma
 
 int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows)
 {
-    return larger(larger(chunks->columns, chunks->stash_columns), rows > chunks->borrowed_rows ? chunks->borrowed_columns : 0);
+    return larger(larger(chunks->columns, chunks->saved_columns), rows > chunks->borrowed_rows ? chunks->borrowed_columns : 0);
 }
 
-const char *flp_linear_logp_backward_no_stash(const flp_linear_logp_backward_problem *normal)
+const char *flp_linear_logp_backward_no_saved_exp(const flp_linear_logp_backward_problem *normal)
 {
     if (normal->forward.dtype != FLP_BF16)
         return "it takes bf16's range of exponents";
@@ -96,7 +96,7 @@ const char *flp_linear_logp_backward_no_stash(const flp_linear_logp_backward_pro
     return NULL;
 }
 
-const char *flp_linear_logp_backward_stash_hint(const flp_backward_chunks *chunks)
+const char *flp_linear_logp_backward_saved_exp_hint(const flp_backward_chunks *chunks)
 {
-    return chunks->direct ? ":stash:direct" : chunks->stashes ? ":stash" : "";
+    return chunks->direct ? ":saved_exp:direct" : chunks->saves_exp ? ":saved_exp" : "";
 }

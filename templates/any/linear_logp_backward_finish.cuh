@@ -1,4 +1,4 @@
-// grad_hidden from the sums of the rows that count, each rounded once and put back where it belongs; zero for the other rows. What the
+// grad_hidden from the sums of the valid rows, each rounded once and put back where it belongs; zero for the other rows. What the
 // targets' derivatives add (params/rows.h) is added here, where the sums lack it.
 // Config: sum_element, adds_targets, weight_element, weight_is_hidden_vocab, out_element, adds, threads
 template <class Config, int count>
@@ -25,9 +25,9 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_fin
     allow_next_kernel();
     if (params.count && *params.count == params.rows) return;
     for (int i = blockIdx.x; i < params.rows; i += gridDim.x) {
-        int place = params.place[i], at = place - params.first_place;
+        int place = params.packed_index[i], at = place - params.first_packed;
         bool counts = place >= 0;
-        if (counts ? at < 0 || at >= params.places : Config::adds || params.first_place > 0) continue;
+        if (counts ? at < 0 || at >= params.packed_rows : Config::adds || params.first_packed > 0) continue;
         const Sum *sums = (const Sum *)params.sums + (counts ? at : 0) * params.sums_stride;
         Out *out = (Out *)params.out + i * params.out_stride;
         for (int d = elements * threadIdx.x; d < params.hidden_size; d += elements * Config::threads) {

@@ -1,4 +1,4 @@
-// Copies the rows of hidden that count close together and zeroes what the products of grad_hidden are added to. Behind the last such row
+// Copies the valid rows of hidden close together and zeroes what the products of grad_hidden are added to. Behind the last such row
 // come zeros up to a whole block of rows: the products' last step reads them, and 0 times NaN would not be 0.
 // Config: element, threads
 template <class T> __device__ __forceinline__ Vector multiply(const Vector &vector, float factor) {
@@ -13,7 +13,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_gat
     using element = typename Config::element;
     constexpr int elements = vector_elements<element>;
     auto hidden = (const element *)params.hidden;
-    auto compact = (element *)params.compact;
+    auto packed = (element *)params.packed;
     wait_for_previous_kernel();
     allow_next_kernel();
     if (params.mark && blockIdx.x == 0 && threadIdx.x == 0) *params.mark = 0;
@@ -27,7 +27,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_gat
             int d = v * elements, valid = r < count ? params.hidden_size - d : 0;
             Vector vector = load_anywhere(from + d, valid);
             if (params.row_factor) vector = multiply<element>(vector, factor);
-            store_anywhere(vector, compact + r * params.compact_stride + d, params.hidden_size - d);
+            store_anywhere(vector, packed + r * params.packed_stride + d, params.hidden_size - d);
         }
         if (!params.sums) continue;
         float *sums = params.sums + (i64)r * params.hidden_size;

@@ -1,7 +1,7 @@
-// Prepares linear_logp's backward: which rows count, in what order (places), and what each row's logits must be multiplied by (differentiates).
-// One block places; any number of blocks differentiate.
+// Prepares linear_logp's backward: which rows are valid, in what order (indexes), and what each row's logits must be multiplied by (differentiates).
+// One block indexes; any number of blocks differentiate.
 //
-// A row counts when its target is neither ignored nor outside the vocabulary. Rows that count stand close together in what follows, so
+// A row is valid when its target is neither ignored nor outside the vocabulary. Valid rows stand close together in what follows, so
 // the others cost nothing and whatever their hidden holds goes nowhere. Where the derivatives are stored in fp16 (scales), they are
 // multiplied by a power of two that takes the largest finite upstream gradient, which none of them exceeds, to 2^14 .. 2^15, and the products by its
 // inverse; below 2^-28 of that gradient they lose digits.
@@ -14,7 +14,7 @@ template <class Config> struct BackwardRows {
     const BackwardRowsParams &params;
 
     __device__ __forceinline__ i64 target(int i) const { return load_target(params.target, params.target_bytes, i); }
-    __device__ __forceinline__ bool counts(int i) const {
+    __device__ __forceinline__ bool is_valid(int i) const {
         i64 t = target(i);
         return !is_ignored(params, t) && t >= 0 && t < params.vocab;
     }
@@ -32,7 +32,7 @@ template <class Config> struct BackwardRows {
     __device__ __forceinline__ float largest_gradient(float (&shared)[warps]) const {
         float largest = 0;
         for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
-            if (!counts(i)) continue;
+            if (!is_valid(i)) continue;
             float g = fabsf(params.g_logp[i]) + fabsf(optional(params.g_lse, i)) + fabsf(optional(params.g_sum, i)) + 64 * fabsf(optional(params.g_entropy, i));
             g *= inverse_temperature(i);
             if (g < infinity) largest = fmaxf(largest, g); // of the others, none has digits
@@ -62,12 +62,12 @@ template <class Config> struct BackwardRows {
 
     __device__ __forceinline__ Normaliser normaliser(int at, int i) const {
         constexpr float log2_e = 1.4426950408889634f;
-        if (params.is_handed_over) return {params.gradient[at].offset, params.gradient[at].spread, params.gradient[at].direct, true};
+        if (params.is_handed_over) return {params.gradient[at].offset, params.gradient[at].prob_coefficient, params.gradient[at].target_coefficient, true};
         float lse = params.lse[i], offset = rintf(finite_product(lse, log2_e));
         return {offset, is_large(offset) ? 0 : fmaf(lse, log2_e, -offset), params.logp ? params.logp[i] : 0, params.logp != nullptr};
     }
 
-    // By the target's logit but for the level, where logp is known. p log p is 0 where p is.
+    // By the target's logit but for the uniform_coefficient, where logp is known. p log p is 0 where p is.
     __device__ __forceinline__ static float by_target(float logp, float g_logp, float g_lse, float g_entropy, float entropy) {
         return fmaf(expf(logp), g_lse - g_entropy * (fmaxf(logp, -150.0f) + entropy), -g_logp * expm1f(logp));
     }
@@ -76,17 +76,17 @@ template <class Config> struct BackwardRows {
         int i = params.row[at];
         float inverse = inverse_temperature(i), entropy = params.g_entropy ? params.entropy[i] : 0;
         float g_logp = params.g_logp[i] * factor, g_lse = optional(params.g_lse, i) * factor, g_entropy = optional(params.g_entropy, i) * factor;
-        float spread = (g_lse - g_logp - g_entropy * entropy) * inverse, tilt = -g_entropy * ln_2 * inverse;
+        float prob_coefficient = (g_lse - g_logp - g_entropy * entropy) * inverse, entropy_coefficient = -g_entropy * ln_2 * inverse;
         Normaliser sum = normaliser(at, i);
         float share = exp2f(-sum.rest); // of 2^x, what p is
         RowGradient row = {};
         row.scale = scale(i);
         row.offset = sum.offset;
-        row.spread = (spread - tilt * sum.rest) * share;
-        row.tilt = tilt * share;
-        row.direct = (sum.has_logp ? by_target(sum.logp, g_logp, g_lse, g_entropy, entropy) : g_logp) * inverse;
+        row.prob_coefficient = (prob_coefficient - entropy_coefficient * sum.rest) * share;
+        row.entropy_coefficient = entropy_coefficient * share;
+        row.target_coefficient = (sum.has_logp ? by_target(sum.logp, g_logp, g_lse, g_entropy, entropy) : g_logp) * inverse;
         row.is_whole = sum.has_logp;
-        row.level = optional(params.g_sum, i) * factor * inverse;
+        row.uniform_coefficient = optional(params.g_sum, i) * factor * inverse;
         row.target = (int)target(i);
         return row;
     }
@@ -111,16 +111,16 @@ template <class Config> struct BackwardRows {
         if (params.target_errors) tally_bad_target(params.target_errors, i); // else they are counted already
     }
 
-    // Which rows count, close together in the order in which they stand.
-    __device__ __forceinline__ void place_rows(int (&shared)[warps]) const {
+    // Which rows are valid, close together in the order in which they stand.
+    __device__ __forceinline__ void index_rows(int (&shared)[warps]) const {
         int done = 0, total;
         for (int first = 0; first < params.rows; first += Config::threads) {
             int i = first + threadIdx.x;
-            bool is_row = i < params.rows, counted = is_row && counts(i);
-            int at = done + count_before(counted, shared, total);
-            if (counted) params.row[at] = i;
+            bool is_row = i < params.rows, valid = is_row && is_valid(i);
+            int at = done + count_before(valid, shared, total);
+            if (valid) params.row[at] = i;
             else if (is_row && !is_ignored(params, target(i))) note_error(i);
-            if (is_row) params.place[i] = counted ? at : -1;
+            if (is_row) params.packed_index[i] = valid ? at : -1;
             done += total;
         }
         if (threadIdx.x == 0) {
@@ -143,7 +143,7 @@ template <class Config> struct BackwardRows {
         return *params.mark == params.mark_value && *params.count >= 0 && *params.count <= params.rows;
     }
 
-    // Without the forward all rows count, each in its own place. No block changes what another one decides by.
+    // Without the forward all rows are valid, each in its own place. No block changes what another one decides by.
     __device__ __forceinline__ int take_count(bool matches, bool is_first) const {
         int count = matches ? *params.count : params.rows;
         if (params.mark && is_first) {
@@ -157,8 +157,8 @@ template <class Config> struct BackwardRows {
     __device__ __forceinline__ RowGradient take_row(int at, float factor, bool matches) const {
         int i = matches ? params.row[at] : at;
         bool is_row = i >= 0 && i < params.rows;
-        if (!params.mark || (matches && is_row && counts(i))) return gradient(at, factor);
-        if (!matches) params.place[at] = at;
+        if (!params.mark || (matches && is_row && is_valid(i))) return gradient(at, factor);
+        if (!matches) params.packed_index[at] = at;
         if (!matches || !is_row) params.row[at] = at;
         constexpr float none = not_a_number;
         return RowGradient{none, none, none, none, none, 0, none, 1};
@@ -172,7 +172,7 @@ template <class Config> struct BackwardRows {
             RowGradient row = take_row(at, factor, matches);
             params.gradient[at] = row;
             params.targets[at].target = row.target;
-            if (params.row_factor) complete_stash(at, row);
+            if (params.row_factor) complete_saved_exp(at, row);
         }
         // The tile kernels work on whole blocks of rows.
         for (int at = count + first; at < (count + 255) / 256 * 256; at += stride) params.gradient[at] = RowGradient{0, 0, 0, 0, 0, -1, 0, 0};
@@ -181,10 +181,10 @@ template <class Config> struct BackwardRows {
         *params.inverse_factor = 1 / factor;
     }
 
-    // With a stash of e[v] = 2^(z2[v] - k), a row's derivatives are w e[v], w the row's factor, but for the target's, whose e is 0.
-    __device__ __forceinline__ void complete_stash(int at, const RowGradient &row) const {
-        params.row_factor[at] = row.spread * exp2f(params.stash_offset[at] - row.offset);
-        if (row.target < params.stash_columns) params.targets[at].derivative = row.direct;
+    // With saved exponentials of e[v] = 2^(z2[v] - k), a row's derivatives are w e[v], w the row's factor, but for the target's, whose e is 0.
+    __device__ __forceinline__ void complete_saved_exp(int at, const RowGradient &row) const {
+        params.row_factor[at] = row.prob_coefficient * exp2f(params.saved_exp_offset[at] - row.offset);
+        if (row.target < params.saved_columns) params.targets[at].derivative = row.target_coefficient;
     }
 };
 
@@ -200,6 +200,6 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_row
     wait_for_previous_kernel();
     allow_next_kernel();
     BackwardRows<Config> rows = {params};
-    if (params.places) rows.place_rows(shared.votes);
+    if (params.indexes) rows.index_rows(shared.votes);
     if (params.differentiates) rows.differentiate(rows.choose_factor(shared.largest));
 }

@@ -1,4 +1,4 @@
-// The rows that count in the order of their targets, and those of one target in their own: a warp has several, and counts the rows that come before
+// The valid rows in the order of their targets, and those of one target in their own: a warp has several, and counts the rows that come before
 // each. That is N^2 comparisons, which stay far below the products' flops.
 // Config: threads
 template <class Config> __device__ __forceinline__ void linear_logp_backward_target_order(const TargetOrderParams &params) {

@@ -127,11 +127,11 @@ __device__ __forceinline__ void hand_over(const LinearLogpCombineParams &params,
     if (params.gradient == nullptr) return;
     float offset = row.whole + rintf(row.rest);
     params.gradient[place].offset = offset;
-    params.gradient[place].spread = (row.whole - offset) + row.rest;
-    params.gradient[place].direct = row.logp;
+    params.gradient[place].prob_coefficient = (row.whole - offset) + row.rest;
+    params.gradient[place].target_coefficient = row.logp;
 }
 
-// linear_logp_stash is run again where a row has terms too large for its offset. From the log-sum-exp of those that it keeps, none is.
+// linear_logp_save_exp is run again where a row has terms too large for its offset. From the log-sum-exp of those that it keeps, none is.
 __device__ __forceinline__ void correct_offset(const LinearLogpCombineParams &params, i64 place, const MergedRow &others) {
     if (params.overflow == nullptr || !params.overflow[place]) return;
     params.offset[place] = rintf(others.k + log2f(others.sum));
@@ -151,9 +151,9 @@ template <class Config> __device__ __forceinline__ void linear_logp_combine(cons
         return;
     }
     i64 place = row;
-    if (params.place) {
-        place = params.place[row] - params.first_place;
-        if (place < 0 || place >= params.places) return;
+    if (params.packed_index) {
+        place = params.packed_index[row] - params.first_packed;
+        if (place < 0 || place >= params.packed_rows) return;
     }
     float2 target_logit = is_known ? params.target_logit[place] : make_float2(-infinity, 1);
     const float *moment = Config::wants_entropy ? params.moment + place * params.splits : nullptr;

@@ -22,10 +22,10 @@ template <class Config> struct TokenLosses {
         return factor == 0 && fabsf(value) == infinity ? 0 : factor * value;
     }
 
-    // Rows go by in chunks of those that count; the others go with the first.
+    // Rows go by in chunks of the valid ones; the others go with the first.
     __device__ __forceinline__ bool is_here(int i) const {
-        int place = params.place[i];
-        return place < 0 ? params.first_place == 0 : place >= params.first_place && place - params.first_place < params.places;
+        int place = params.packed_index[i];
+        return place < 0 ? params.first_packed == 0 : place >= params.first_packed && place - params.first_packed < params.packed_rows;
     }
 
     // The sum of all threads' values, in every thread.

@@ -14,7 +14,7 @@ typedef struct Split {
     i32 big, big_tiles;
 } flp_split;
 
-/* Tile kernel: (hidden map, weight map, of linear_logp_stash the stash' map, this) on sm_90a, (this) on the portable path; this is passed by
+/* Tile kernel: (hidden map, weight map, of linear_logp_save_exp the saved exponentials' map, this) on sm_90a, (this) on the portable path; this is passed by
  * value. Launched with min(multiprocessors / cluster, row groups x splits) x cluster blocks. */
 typedef struct LinearLogpParams {
     const void *hidden, *weight; /* [rows][hidden_stride]; [vocab][weight_stride], or (dv) [hidden_size][weight_stride] */
@@ -34,22 +34,22 @@ typedef struct LinearLogpParams {
     float *moment;        /* [rows][splits]: sum of (z2 - k) 2^(z2 - k); NULL without entropy */
     float *logit_sums;    /* [rows][splits]: sum of w[v] z2[v]; NULL where it is not wanted */
     const void *class_weights; /* w [vocab] of the variant's dtype; NULL: 1 */
-    const i32 *row, *row_count; /* of compact variants: [rows] where a row stands in target and row_temperature; how many rows there are, <= rows */
-    /* Of linear_logp_stash: */
-    float *offset;        /* [rows]: the integer k of the row's stash, 2^(z2 - k) */
+    const i32 *row, *row_count; /* of packed variants: [rows] where a row stands in target and row_temperature; how many rows there are, <= rows */
+    /* Of linear_logp_save_exp: */
+    float *offset;        /* [rows]: the integer k of the row's saved exponentials, 2^(z2 - k) */
     i32 *overflow;        /* [rows]: 1: the row has terms too large for that */
     i32 *block_overflow;  /* [1 + row blocks]: 1: some row has; some row of the block has */
-    i32 phase;            /* flp_stash_phase */
-    i32 stash_columns;    /* what is kept: those before; a multiple of the tile's */
-    void *stash;          /* bf16 [rows][stash_columns]; sm_90a takes a tensor map for it */
+    i32 phase;            /* flp_save_exp_phase */
+    i32 saved_columns;    /* what is kept: those before; a multiple of the tile's */
+    void *saved_exp;          /* bf16 [rows][saved_columns]; sm_90a takes a tensor map for it */
 } flp_linear_logp_params;
 
-/* What a launch of linear_logp_stash does. */
+/* What a launch of linear_logp_save_exp does. */
 typedef enum {
-    FLP_STASH_OFFSETS, /* from the vocabulary's first tile, the offsets; the flags are cleared */
-    FLP_STASH_KEEP,    /* all of the forward */
-    FLP_STASH_AGAIN    /* once more for blocks of which a row overflowed: the combine has corrected its offset */
-} flp_stash_phase;
+    FLP_SAVE_EXP_OFFSETS, /* from the vocabulary's first tile, the offsets; the flags are cleared */
+    FLP_SAVE_EXP_KEEP,    /* all of the forward */
+    FLP_SAVE_EXP_AGAIN    /* once more for blocks of which a row overflowed: the combine has corrected its offset */
+} flp_save_exp_phase;
 
 /* Combine: ceil(rows / manifest.block_rows) blocks. */
 typedef struct LinearLogpCombineParams {
@@ -66,13 +66,13 @@ typedef struct LinearLogpCombineParams {
     float *entropy;              /* [rows]; may be NULL */
     const float *logit_sums;
     float *logit_sum;            /* [rows]: sum_v w[v] z[v]; not written without logit_sums */
-    const i32 *place;            /* [rows]: where the row stands in partial and so on, -1: nowhere, it has no part; NULL: at its own place */
-    float *offset;               /* with overflow and block_overflow those of linear_logp_stash, or NULL */
+    const i32 *packed_index;            /* [rows]: where the row stands in partial and so on, -1: nowhere, it has no part; NULL: at its own place */
+    float *offset;               /* with overflow and block_overflow those of linear_logp_save_exp, or NULL */
     i32 *overflow, *block_overflow;
     i32 block_rows;              /* of one block_overflow */
     i32 blanks_others;           /* 1: rows that have no part get lse, entropy and logit_sum 0 */
-    i32 first_place, places;     /* with place: rows that stand elsewhere are left alone; partial and what else goes by the place begins here */
-    flp_row_gradient *gradient;  /* [places]: what is handed over to the backward; or NULL */
+    i32 first_packed, packed_rows;     /* with packed_index: rows that stand elsewhere are left alone; partial and what else goes by the place begins here */
+    flp_row_gradient *gradient;  /* [packed_rows]: what is handed over to the backward; or NULL */
 } flp_linear_logp_combine_params;
 
 FLP_PARAMS_BYTES(flp_linear_logp_params, 216);

@@ -24,8 +24,8 @@ typedef struct MatrixProductParams {
     i32 kept_words;
     i32 kept_along;           /* flp_kept_along */
     /* Of variants with targets: what these contribute. */
-    const flp_row_target *targets; /* [rows that count] */
-    const flp_sorted_target *sorted_targets; /* where out's rows or columns are vocabulary entries: [rows that count] */
+    const flp_row_target *targets; /* [valid rows] */
+    const flp_sorted_target *sorted_targets; /* where out's rows or columns are vocabulary entries: [valid rows] */
     const void *others;       /* weight where out's rows are the targets' own, else hidden, in the variant's dtype, as it lies in memory: */
     i64 others_stride;        /* elements */
     i32 first_target;         /* the vocabulary entry of out's first row, or column */

@@ -1,4 +1,4 @@
-/* What linear_logp's backward keeps of the rows that count. */
+/* What linear_logp's backward keeps of the valid rows. */
 #ifndef FLP_PARAMS_ROWS_H
 #define FLP_PARAMS_ROWS_H
 #include "params/types.h"
@@ -13,20 +13,20 @@ typedef struct RowTarget {
 /* The rows in the order of their targets, those of one target in their own. */
 typedef struct SortedTarget {
     i32 target;
-    i32 at;  /* among the rows that count */
+    i32 at;  /* among the valid rows */
     i32 row; /* in hidden */
     i32 unused;
 } flp_sorted_target;
 
-/* What the derivatives by a row's logits are made of: dz[v] = level w[v] + 2^x (spread + tilt x) + [v = target] direct with x = scale z[v] - offset,
- * an integer; by the target's logit, where is_whole, level w[v] + direct alone.
+/* What the derivatives by a row's logits are made of: dz[v] = uniform_coefficient w[v] + 2^x (prob_coefficient + entropy_coefficient x) + [v = target] target_coefficient with x = scale z[v] - offset,
+ * an integer; by the target's logit, where is_whole, uniform_coefficient w[v] + target_coefficient alone.
  *
- * Before that is known, a forward hands over in its place what it knows of the row: in offset and spread the log2 of its sum, which is theirs, and
- * in direct logp. */
+ * Before that is known, a forward hands over in its place what it knows of the row: in offset and prob_coefficient the log2 of its sum, which is theirs, and
+ * in target_coefficient logp. */
 typedef struct RowGradient {
-    float scale, offset, spread, tilt, direct;
+    float scale, offset, prob_coefficient, entropy_coefficient, target_coefficient;
     i32 target;
-    float level;
+    float uniform_coefficient;
     i32 is_whole;
 } flp_row_gradient;
 

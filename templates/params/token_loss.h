@@ -19,8 +19,8 @@ typedef struct TokenLossParams {
     i32 rows, vocab, target_bytes;
     i32 class_weight_dtype;      /* flp_dtype */
     i32 reduces, divides;        /* 1: sum or mean; mean */
-    const i32 *place;            /* [rows]: where a row stands among those that count; -1: it does not */
-    i32 first_place, places;     /* those that stand here, and with the first place 0 those that do not count; of the others, no more than a mean needs */
+    const i32 *packed_index;            /* [rows]: where a row stands among the valid ones; -1: it is not valid */
+    i32 first_packed, packed_rows;     /* those that stand here, and with the first place 0 those that are not valid; of the others, no more than a mean needs */
     i32 adds;                    /* 1: the sum is added to *loss */
     i32 ignores;                 /* 1: rows whose target is ignore_index are ignored; 0: none is */
 } flp_token_loss_params;

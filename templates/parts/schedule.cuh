@@ -3,7 +3,7 @@
 // A unit's bits do not depend on who computes it, so the order is free: within a group of row blocks, rows run fastest, so
 // that blocks at work together share weight tiles in the L2 while the group's hidden rows stay there. The big splits are
 // dealt round robin; blocks that got one fewer catch up on one-tile units before all go on round robin.
-// Config: is_compact, block_rows, cluster
+// Config: is_packed, block_rows, cluster
 template <class Config> struct Schedule {
     const LinearLogpParams &params;
     int step = 0;

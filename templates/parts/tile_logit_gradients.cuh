@@ -67,26 +67,26 @@ template <class Config> struct TileLogitGradients {
         }
     }
 
-    // p's part, 2^x (spread + tilt x), which is 0 where p is: 2^x is from x = -126 down.
-    template <bool has_large> __device__ __forceinline__ static float spread_over(float z, float scale, const RowGradient &row) {
+    // p's part, 2^x (prob_coefficient + entropy_coefficient x), which is 0 where p is: 2^x is from x = -126 down.
+    template <bool has_large> __device__ __forceinline__ static float prob_derivative(float z, float scale, const RowGradient &row) {
         bool large = has_large && is_large(row.offset);
         if constexpr (has_large) {
             z = large ? finite_product(z, scale) : z;
             scale = large ? 1 : scale;
         }
-        float x = fmaf(z, scale, -row.offset), factor = row.spread;
+        float x = fmaf(z, scale, -row.offset), factor = row.prob_coefficient;
         if constexpr (has_large) x = large && x > 0 ? 0 : x; // by the rounding of a given lse, which may be many powers
-        if constexpr (Config::wants_entropy) factor = fmaf(row.tilt, fmaxf(x, -150.0f), factor);
+        if constexpr (Config::wants_entropy) factor = fmaf(row.entropy_coefficient, fmaxf(x, -150.0f), factor);
         return exp2_approximate(x) * factor;
     }
 
     // And what a loss of all logits adds, by the weight of column v's class.
-    __device__ __forceinline__ static float with_level(const TileLogitGradientsParams &params, float derivative, const RowGradient &row, int v) {
+    __device__ __forceinline__ static float with_uniform(const TileLogitGradientsParams &params, float derivative, const RowGradient &row, int v) {
         if constexpr (!Config::wants_logit_sum) return derivative;
         float weight = 1;
         if constexpr (Config::has_class_weights)
             weight = is_before(v, params.vocab) ? to_float(((const typename Config::class_element *)params.class_weights)[v]) : 0;
-        return fmaf(row.level, weight, derivative);
+        return fmaf(row.uniform_coefficient, weight, derivative);
     }
 
     // softcap(z) and its slope, 1 - tanh^2.
@@ -99,17 +99,17 @@ template <class Config> struct TileLogitGradients {
     __device__ __forceinline__ static float derivative(const TileLogitGradientsParams &params, float z, float scale, const RowGradient &row, int v) {
         if constexpr (Config::has_softcap) {
             float slope, cap = capped(params, z, slope);
-            return with_level(params, spread_over<has_large>(cap, scale, row), row, v) * slope;
+            return with_uniform(params, prob_derivative<has_large>(cap, scale, row), row, v) * slope;
         }
-        return with_level(params, spread_over<has_large>(z, scale, row), row, v);
+        return with_uniform(params, prob_derivative<has_large>(z, scale, row), row, v);
     }
 
     // By the target's.
     __device__ __forceinline__ static float target_derivative(const TileLogitGradientsParams &params, float z, float scale, const RowGradient &row) {
         float slope = 1;
         if constexpr (Config::has_softcap) z = capped(params, z, slope);
-        float of_p = row.is_whole ? 0 : spread_over<true>(z, scale, row);
-        return (with_level(params, of_p, row, row.target) + row.direct) * slope;
+        float of_p = row.is_whole ? 0 : prob_derivative<true>(z, scale, row);
+        return (with_uniform(params, of_p, row, row.target) + row.target_coefficient) * slope;
     }
 
     // Few warps meet one: those return true. What only they need of the rows is read here.
@@ -139,7 +139,7 @@ template <class Config> struct TileLogitGradients {
     // Whether the column at this distance is one of the thread's in its chunk.
     __device__ __forceinline__ static bool is_mine(int distance) { return (unsigned)distance <= offset(unroll_chunk - 1) && distance % 8 < 2; }
 
-    // Columns past the vocabulary, whose products are of nothing; and behind the last row that counts, rows without a target: 0 whatever the
+    // Columns past the vocabulary, whose products are of nothing; and behind the last valid row, rows without a target: 0 whatever the
     // bias holds.
     __device__ __forceinline__ void mask(float *z, int left) const {
         bool is_row[2] = {row[0].target >= 0, row[1].target >= 0};

@@ -45,7 +45,7 @@ static batch make_batch(void)
 typedef struct {
     const char *name;
     flp_backend backend;
-    int with_forward; /* the first chunk's derivatives come from a stash */
+    int with_forward; /* the first chunk's derivatives come from saved exponentials */
     int entropy;      /* gradients by the entropy, too */
     int loss;         /* of the summed cross-entropy */
 } way;

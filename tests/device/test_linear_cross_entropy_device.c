@@ -13,7 +13,7 @@ enum { BACKENDS = 2, QUICK_CASES = 12 };
 static flp_cross_entropy_case *cases;
 static int case_count;
 
-static const char in_chunks[] = "stash, rows in chunks";
+static const char in_chunks[] = "saved exponentials, rows in chunks";
 
 static int begins(const flp_cross_entropy_case *c, const char *with)
 {
@@ -27,7 +27,7 @@ static void collect_cases(void)
         abort();
     for (int i = 0; i < flp_cross_entropy_case_count(); i++) {
         flp_cross_entropy_case_get(i, &cases[case_count]);
-        case_count += !flp_device_test.quick || i < QUICK_CASES || begins(&cases[case_count], "stash") || begins(&cases[case_count], "forward only");
+        case_count += !flp_device_test.quick || i < QUICK_CASES || begins(&cases[case_count], "saved_exp") || begins(&cases[case_count], "forward only");
     }
 }
 

@@ -21,7 +21,7 @@ local function product_on(forward)
   return support.with(forward, { operator = "matrix_product", d = support.none, s = support.none, out = "f32" })
 end
 local function gradients_on(forward) return support.with(forward, { operator = "linear_logp_grad_logits", s = support.none }) end
-local function stash_on(forward) return support.with(forward, { operator = "linear_logp_stash" }) end
+local function saved_exp_on(forward) return support.with(forward, { operator = "linear_logp_save_exp" }) end
 
 local function assert_all_refused(base, cases)
   local emit = require "gen.emit"
@@ -76,13 +76,13 @@ function TestLegality.test_each_rule_of_the_hopper_gradients_refuses()
   })
 end
 
-function TestLegality.test_each_rule_of_the_stash_refuses()
-  assert_covered("gen/kernels/linear_logp_stash_hopper.lua", stash_on(hopper), {
+function TestLegality.test_each_rule_of_saved_exponentials_refuses()
+  assert_covered("gen/kernels/linear_logp_save_exp_hopper.lua", saved_exp_on(hopper), {
     { { dtype = "f16" }, "f16", "the range of bf16" },
     { { bv = 96 }, "bv = 96", "a multiple of 64 up to 256" },
     { { bv = 192, stages = 5 }, "p = 5", "238592 bytes of shared memory, a block has 232448" }, -- with what is stored
   })
-  assert_covered("gen/kernels/linear_logp_stash_portable.lua", stash_on(portable), {
+  assert_covered("gen/kernels/linear_logp_save_exp_portable.lua", saved_exp_on(portable), {
     { { dtype = "f16" }, "f16", "the range of bf16" },
     { { dtype = "f32" }, "f32", "the range of bf16" },
     { { s = 3 }, "s = 3", "at least 4" },
@@ -144,7 +144,7 @@ function TestLegality.test_the_limits_themselves_are_legal()
       legal(portable, { bm = bm, vec = vec, s = 4, stages = 2 })
       legal(product_on(portable), { bm = bm, vec = vec, stages = 2, a_transposed = true, b_transposed = true, adds = true })
       legal(gradients_on(portable), { bm = bm, vec = vec, stages = 2, dv = true })
-      legal(stash_on(portable), { bm = bm, vec = vec, s = 4, stages = 2, dv = true, bias = "f32", entropy = true })
+      legal(saved_exp_on(portable), { bm = bm, vec = vec, s = 4, stages = 2, dv = true, bias = "f32", entropy = true })
     end
   end
   legal(hopper, { bm = 64, stages = 5 })

@@ -63,8 +63,8 @@ function TestList.test_dtypes_and_hidden_sizes_narrow_it()
     "linear_logp_backward_finish.w_bf16.out_bf16.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_bf16.targets_in_rows.sm_90a",
     "linear_logp_backward_target_order.sm_90a",
-    "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.compact.sm_90a",
-    "linear_logp_stash.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.packed.sm_90a",
+    "linear_logp_save_exp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_bf16.targets_of_rows.sm_90a",
     "linear_logp_backward_finish.bf16.out_bf16.sm_90a",
   })
@@ -95,11 +95,11 @@ function TestList.test_a_listed_kernel_is_the_one_that_is_selected()
   end
 end
 
-function TestList.test_the_listed_kernels_leave_a_stash()
+function TestList.test_the_listed_kernels_leave_saved_exponentials()
   for _, name in ipairs { "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120" } do
     local listed = {}
     for _, text in ipairs(fusedlogp.list(name, { "bf16" }, { 4096 }, support.read_template)) do listed[text] = true end
-    local problem = "linear_cross_entropy:bf16:n100000:d4096:v32000:gh_bf16:gw_bf16:stash:direct"
+    local problem = "linear_cross_entropy:bf16:n100000:d4096:v32000:gh_bf16:gw_bf16:saved_exp:direct"
     for _, text in ipairs(support.variants(fusedlogp.select(problem, tonumber(name:match("%d+")), "auto", support.read_template))) do
       luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
     end

@@ -168,7 +168,7 @@ function TestSelect.test_the_cross_entropy_is_both_passes_and_a_loss()
   end
   local function passes(forward, loss, backward)
     local function of(problem) return table.concat(support.variants(fusedlogp.select(problem, 90, "auto")), " ") end
-    local text = of("linear_logp:bf16:n4096:d2048:v131072" .. forward):gsub("%.sm_90a", ".compact.sm_90a", 1)
+    local text = of("linear_logp:bf16:n4096:d2048:v131072" .. forward):gsub("%.sm_90a", ".packed.sm_90a", 1)
     return ("%s token_loss.loss_%s.sm_90a %s"):format(text, loss, backward and of("linear_logp_backward:bf16:n4096:d2048:v131072" .. backward) or
                                                       "linear_logp_backward_rows.sm_90a linear_logp_backward_gather.bf16.sm_90a")
   end
@@ -176,13 +176,13 @@ function TestSelect.test_the_cross_entropy_is_both_passes_and_a_loss()
   luaunit.assertEquals(kernels ":entropy:gh_bf16:gw_f32:acc_weight:classes_f32", passes(":entropy", "cross_entropy", ":gh_bf16:gw_f32:acc_weight"))
   luaunit.assertEquals(kernels ":gw_bf16:loss_policy_gradient", passes("", "policy_gradient", ":gw_bf16"))
   local smoothed = kernels ":gh_bf16:smoothing:classes_f32"
-  luaunit.assertStrContains(smoothed, "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.logit_sum.classes_f32.compact.sm_90a linear_logp_combine.bm8.logit_sum.sm_90a")
+  luaunit.assertStrContains(smoothed, "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.logit_sum.classes_f32.packed.sm_90a linear_logp_combine.bm8.logit_sum.sm_90a")
   luaunit.assertStrContains(smoothed, "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.logit_sum.classes_f32.sm_90a")
   luaunit.assertStrContains(kernels(":gh_bf16", 80), "token_loss.loss_cross_entropy.sm_80 linear_logp_backward_rows.sm_80")
 end
 
--- A plan with room for a stash says so.
-function TestSelect.test_the_cross_entropy_with_room_for_a_stash()
+-- A plan with room for saved exponentials says so.
+function TestSelect.test_the_cross_entropy_with_room_for_saved_exponentials()
   local function kernels(options, capability)
     local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16" .. options, capability, "auto", support.read_template))
     return table.concat(support.variants(found), " ")
@@ -192,22 +192,22 @@ function TestSelect.test_the_cross_entropy_with_room_for_a_stash()
     [90] = { tile = "bm128.bv256.s132.c2.p4", product = "bm128.bv256.c2.p4", arch = "sm_90a" },
   } do
     local function said(text) return (text:gsub("%u+", { TILE = words.tile, PRODUCT = words.product, ARCH = words.arch })) end
-    local stash = said "linear_logp_stash.bf16.d2048.TILE.ARCH linear_logp_combine.bm8.ARCH "
-    luaunit.assertStrContains(kernels(":stash", capability), stash)
-    luaunit.assertStrContains(kernels(":stash:direct", capability), stash)
-    luaunit.assertStrContains(kernels(":stash", capability),
+    local saved_exp = said "linear_logp_save_exp.bf16.d2048.TILE.ARCH linear_logp_combine.bm8.ARCH "
+    luaunit.assertStrContains(kernels(":saved_exp", capability), saved_exp)
+    luaunit.assertStrContains(kernels(":saved_exp:direct", capability), saved_exp)
+    luaunit.assertStrContains(kernels(":saved_exp", capability),
                               said "matrix_product.bf16.PRODUCT.b_transposed.out_f32.adds.ARCH linear_logp_backward_finish.w_bf16.out_bf16.ARCH")
-    luaunit.assertStrContains(kernels(":stash:direct", capability),
+    luaunit.assertStrContains(kernels(":saved_exp:direct", capability),
                               said "matrix_product.bf16.PRODUCT.b_transposed.out_bf16.targets_of_rows.ARCH linear_logp_backward_finish.bf16.out_bf16.ARCH")
   end
 end
 
 -- The copies' width follows the weight's rows; those of hidden that have been brought together always lie well.
-function TestSelect.test_a_stash_of_a_weight_that_lies_anyhow()
+function TestSelect.test_saved_exponentials_of_a_weight_that_lies_anyhow()
   for options, vec in pairs { [""] = 16, [":ws2050"] = 4, [":align2"] = 2, [":hs2049"] = 16 } do
-    local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:stash" .. options, 80, "auto", support.read_template))
-    local tile = support.specs(found).stash_tile
-    luaunit.assertEquals({ tile.operator, tile.vec or 16 }, { "linear_logp_stash", vec })
+    local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:saved_exp" .. options, 80, "auto", support.read_template))
+    local tile = support.specs(found).save_exp_tile
+    luaunit.assertEquals({ tile.operator, tile.vec or 16 }, { "linear_logp_save_exp", vec })
   end
 end
 
@@ -226,7 +226,7 @@ function TestSelect.test_the_cross_entropy_brings_any_number_of_rows_together()
       for _, n in ipairs { 1, 64, 128, 4096 } do
         local problem = ("linear_cross_entropy:%s:n%d:d2048:v131072"):format(dtype, n)
         local found = assert(fusedlogp.select(problem, capability, "auto", support.read_template))
-        luaunit.assertTrue(support.specs(found).tile.compact, problem)
+        luaunit.assertTrue(support.specs(found).tile.packed, problem)
         luaunit.assertEquals(found.path, capability == 90 and "sm_90a" or "portable", problem)
         luaunit.assertEquals(#found.kernels, 5, problem)
       end
@@ -241,7 +241,7 @@ function TestSelect.test_roles_are_those_that_c_has()
   luaunit.assertTrue(known > 1)
   for _, problem in ipairs {
     "linear_logp:bf16:n1:d64:v128", "linear_logp_backward:bf16:n1:d64:v128:bias_f32:gh_bf16:gw_bf16:gb_bf16:filter0.01:forward",
-    "linear_cross_entropy:bf16:n1:d64:v128", "linear_cross_entropy:bf16:n1:d64:v128:gh_bf16:stash", "logits_logp:bf16:n1:v128",
+    "linear_cross_entropy:bf16:n1:d64:v128", "linear_cross_entropy:bf16:n1:d64:v128:gh_bf16:saved_exp", "logits_logp:bf16:n1:v128",
     "logits_logp_backward:bf16:n1:v128:fused", "weighted_sum:bf16:n1:d8", "weighted_sum_backward:bf16:n1:d8:gx_bf16:gw_bf16",
   } do
     for _, capability in ipairs { 80, 90 } do

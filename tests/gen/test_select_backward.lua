@@ -52,12 +52,12 @@ function TestSelectBackward.test_each_gradient_brings_its_kernels()
 end
 
 -- With its forward, linear_logp's, too.
-function TestSelectBackward.test_a_forward_leaves_a_stash_where_there_is_room()
+function TestSelectBackward.test_a_forward_leaves_saved_exponentials_where_there_is_room()
   for _, capability in ipairs { 80, 90 } do
-    for options, tile in pairs { [":forward"] = "tile", [":forward:stash"] = "stash_tile", [":forward:stash:direct"] = "stash_tile" } do
+    for options, tile in pairs { [":forward"] = "tile", [":forward:saved_exp"] = "save_exp_tile", [":forward:saved_exp:direct"] = "save_exp_tile" } do
       local _, specs = selected(plain .. ":gh_bf16" .. options, capability)
-      luaunit.assertEquals({ specs[tile].operator, specs.combine.operator, specs[tile == "tile" and "stash_tile" or "tile"] },
-                           { tile == "tile" and "linear_logp" or "linear_logp_stash", "linear_logp_combine" })
+      luaunit.assertEquals({ specs[tile].operator, specs.combine.operator, specs[tile == "tile" and "save_exp_tile" or "tile"] },
+                           { tile == "tile" and "linear_logp" or "linear_logp_save_exp", "linear_logp_combine" })
     end
   end
 end

@@ -34,7 +34,7 @@ struct Config {
     static constexpr bool wants_logit_sum = false;
     static constexpr bool has_class_weights = false;
     using class_element = float;
-    static constexpr bool is_compact = false;
+    static constexpr bool is_packed = false;
     static constexpr int consumer_groups = 2;
     static constexpr int steps_together = 1;
     static constexpr bool b_is_read_once = false;
@@ -53,7 +53,7 @@ struct Config {
 #line 1 "templates/params/tiles.h"
 #line 1 "templates/params/linear_logp.h"
 #line 1 "templates/parts/target.cuh"
-#line 1 "templates/parts/compact_rows.cuh"
+#line 1 "templates/parts/packed_rows.cuh"
 #line 1 "templates/parts/simt.cuh"
 #line 1 "templates/sm90a/mbarrier.cuh"
 #line 1 "templates/sm90a/tma.cuh"

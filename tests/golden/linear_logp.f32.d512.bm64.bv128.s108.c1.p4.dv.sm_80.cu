@@ -37,7 +37,7 @@ struct Config {
     static constexpr bool wants_logit_sum = false;
     static constexpr bool has_class_weights = false;
     using class_element = float;
-    static constexpr bool is_compact = false;
+    static constexpr bool is_packed = false;
     static constexpr int threads = 128;
     static constexpr int shared_bytes = 51200;
 };
@@ -46,7 +46,7 @@ struct Config {
 #line 1 "templates/params/tiles.h"
 #line 1 "templates/params/linear_logp.h"
 #line 1 "templates/parts/target.cuh"
-#line 1 "templates/parts/compact_rows.cuh"
+#line 1 "templates/parts/packed_rows.cuh"
 #line 1 "templates/parts/simt.cuh"
 #line 1 "templates/sm80/cp_async.cuh"
 #line 1 "templates/sm80/ldmatrix.cuh"

@@ -35,7 +35,7 @@ struct Config {
     static constexpr bool wants_logit_sum = false;
     static constexpr bool has_class_weights = false;
     using class_element = float;
-    static constexpr bool is_compact = false;
+    static constexpr bool is_packed = false;
     static constexpr int consumer_groups = 2;
     static constexpr int steps_together = 1;
     static constexpr bool b_is_read_once = false;

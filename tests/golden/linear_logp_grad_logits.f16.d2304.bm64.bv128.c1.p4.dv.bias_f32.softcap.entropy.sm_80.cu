@@ -36,7 +36,7 @@ struct Config {
     static constexpr bool wants_logit_sum = false;
     static constexpr bool has_class_weights = false;
     using class_element = float;
-    static constexpr bool is_compact = false;
+    static constexpr bool is_packed = false;
     using out_element = f16;
     static constexpr bool adds = false;
     static constexpr int threads = 128;

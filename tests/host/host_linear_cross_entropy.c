@@ -20,12 +20,12 @@ static int is_small(const flp_cross_entropy_case *c)
 #define LIKELY(nats) .values = FLP_CASE_INTEGERS, .rows = FLP_CASE_EQUAL_TARGETS, .margin = nats
 #define ALL_F32 .grad_hidden = FLP_F32, .grad_weight = FLP_F32
 
-/* The kernels' own: likely targets, with and without a stash. */
+/* The kernels' own: likely targets, with and without saved exponentials. */
 static const flp_cross_entropy_case kernels_own[] = {
     { .gradient = { .name = "likely targets, f32", .problem = { ALL_F32 },
                     .forward = { LIKELY(40), .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300 } } },
       .problem.reduction = FLP_REDUCE_NONE, .outputs = 1 },
-    { .gradient = { .name = "stash, likely targets", .problem = { ALL_F32, .memory_budget = 1 << 24 },
+    { .gradient = { .name = "saved exponentials, likely targets", .problem = { ALL_F32, .memory_budget = 1 << 24 },
                     .forward = { LIKELY(80), .problem = { .dtype = FLP_BF16, .rows = 45, .hidden = 8, .vocab = 300 } } },
       .problem.reduction = FLP_REDUCE_NONE, .outputs = 1 },
     { .gradient = { .name = "smoothing, likely targets", .problem = { ALL_F32 },

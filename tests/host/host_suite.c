@@ -95,10 +95,10 @@ static int is_wanted(const char *name)
     return !pattern || !pattern[0] || fnmatch(pattern, name, 0) == 0;
 }
 
-/* Cases of a kernel that each path has written anew (the forward that leaves a stash), and where kernels hand each other most. */
+/* Cases of a kernel that each path has written anew (the forward that leaves saved exponentials), and where kernels hand each other most. */
 static int runs_always(const char *name)
 {
-    static const char *const patterns[] = { "*: stash*", "*: forward too*", "*scratch*", "*targets*", "*odd length*" };
+    static const char *const patterns[] = { "*: saved exponentials*", "*: forward too*", "*scratch*", "*targets*", "*odd length*" };
 
     for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++)
         if (fnmatch(patterns[i], name, 0) == 0)

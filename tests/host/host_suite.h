@@ -26,7 +26,7 @@ typedef enum {
 } flp_host_part;
 
 /* The cases of the parts' families on a device of the compute capability, as a group of cmocka tests; what main returns. share: of the families
- * behind linear_logp's one case in so many, and those of a stash. */
+ * behind linear_logp's one case in so many, and those of saved exponentials. */
 int flp_host_suite_run(const char *name, int compute_capability, int share, unsigned parts);
 
 /* Runs the first case whose name matches the shell's pattern. 1, or 0 and a message. */

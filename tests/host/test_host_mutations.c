@@ -23,8 +23,8 @@ typedef enum {
     PORTABLE_COLUMNS,
     GRADIENTS,     /* sm_90a, the backward's products and what they store */
     GRADIENT_TILES, /* ... several tiles a block */
-    STASH,         /* sm_90a, the same from what the forward leaves; all rows overflow */
-    STASH_TILES,
+    SAVES_EXP,         /* sm_90a, the same from what the forward leaves; all rows overflow */
+    SAVE_EXP_TILES,
     PORTABLE_STASH
 } kernel_case;
 
@@ -47,9 +47,9 @@ static const struct {
     [PORTABLE_COLUMNS] = { 80, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 304, .weight_layout = FLP_HIDDEN_VOCAB } } },
     [GRADIENTS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 200, .vocab = 300 } }, 1 },
     [GRADIENT_TILES] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 200, .vocab = 1500 } }, 1 },
-    [STASH_TILES] = { 90, { .bias = FLP_CASE_STEP_200, .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 2500,
+    [SAVE_EXP_TILES] = { 90, { .bias = FLP_CASE_STEP_200, .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 2500,
                                                                     .bias_dtype = FLP_F32 } }, 1, 1 },
-    [STASH] = { 90, { .bias = FLP_CASE_STEP_200, .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 700,
+    [SAVES_EXP] = { 90, { .bias = FLP_CASE_STEP_200, .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 700,
                                                               .bias_dtype = FLP_F32 } }, 1, 1 },
     [PORTABLE_STASH] = { 80, { .bias = FLP_CASE_STEP_200, .rows = FLP_CASE_IGNORED_ROWS,
                                .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 700, .bias_dtype = FLP_F32 } }, 1, 1 },
@@ -140,15 +140,15 @@ static const mistake mistakes[] = {
     { "a target's derivative among the others", GRADIENTS, { "            z[i] = -infinity;\n        }\n        int at", "        }\n        int at" }, { "grad_" } },
     { "targets read before they are looked up", GRADIENTS, { "mbarrier_wait(shared_address(&shared.full[turn % 2]), turn / 2 % 2);", "" },
       { "uninitialised shared memory", "grad_weight" } },
-    { "targets overwritten while they are read", STASH_TILES, { "mbarrier_wait(shared_address(&shared.empty[b]), turn / 2 % 2 ^ 1);", "" }, { "race", "grad_weight" } },
+    { "targets overwritten while they are read", SAVE_EXP_TILES, { "mbarrier_wait(shared_address(&shared.empty[b]), turn / 2 % 2 ^ 1);", "" }, { "race", "grad_weight" } },
     { "a row of hidden laid where the engine still reads", GRADIENT_TILES, { "else if (lane_index() == 0) bulk_wait_read<0>();", "" }, { "TMA", "offset" } },
-    { "blocks that overflowed, passed over", STASH, { "if (params.phase != FLP_STASH_AGAIN || params.block_overflow[unit.row_block + 1]) return true;",
-                                                      "if (params.phase != FLP_STASH_AGAIN) return true;" },
+    { "blocks that overflowed, passed over", SAVES_EXP, { "if (params.phase != FLP_SAVE_EXP_AGAIN || params.block_overflow[unit.row_block + 1]) return true;",
+                                                      "if (params.phase != FLP_SAVE_EXP_AGAIN) return true;" },
       { "grad_" } },
     { "blocks that overflowed, passed over, portable", PORTABLE_STASH,
-      { "if (params.phase != FLP_STASH_AGAIN || params.block_overflow[unit.row_block + 1]) return true;", "if (params.phase != FLP_STASH_AGAIN) return true;" },
+      { "if (params.phase != FLP_SAVE_EXP_AGAIN || params.block_overflow[unit.row_block + 1]) return true;", "if (params.phase != FLP_SAVE_EXP_AGAIN) return true;" },
       { "grad_" } },
-    { "an offset that a row has left, not noted", PORTABLE_STASH, { "if (params.phase != FLP_STASH_KEEP || lane_index() % 4 != 0) return;", "return;" },
+    { "an offset that a row has left, not noted", PORTABLE_STASH, { "if (params.phase != FLP_SAVE_EXP_KEEP || lane_index() % 4 != 0) return;", "return;" },
       { "grad_" } },
     { "offsets from each warp of a row", PORTABLE_STASH, { "if (warp_index() % Config::warps_across > 0) return;", "" },
       { "global memory: " } },

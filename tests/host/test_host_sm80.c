@@ -1,5 +1,5 @@
 /* The portable kernels, as an Ampere GPU runs them, on the host machine. Behind linear_logp's, most are the same templates as on Hopper: there
- * a third of the cases will do, and all that leave a stash. */
+ * a third of the cases will do, and all that leave saved exponentials. */
 #include "host/host_suite.h"
 
 int main(void)

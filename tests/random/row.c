@@ -93,7 +93,7 @@ static void find_logp(const flp_random_row_inputs *inputs, const double *z, cons
 
 static void find_entropy(const flp_random_row_inputs *inputs, const double *z, const double *e, flp_random_row *row)
 {
-    double moments = 0, tilt = 0, lowest = row->largest;
+    double moments = 0, of_terms = 0, lowest = row->largest;
 
     row->entropy = 0;
     for (int64_t v = 0; v < inputs->vocab; v++) {
@@ -104,14 +104,14 @@ static void find_entropy(const flp_random_row_inputs *inputs, const double *z, c
     for (int64_t v = 0; v < inputs->vocab; v++) {
         const double log_p = z[v] - row->largest - row->log_sum;
         if (log_p > -INFINITY)
-            tilt += fabs(log_p + row->entropy) * growth_of(log_p, e[v]);
+            of_terms += fabs(log_p + row->entropy) * growth_of(log_p, e[v]);
         if (z[v] > -INFINITY)
             lowest = fmin(lowest, z[v]);
     }
     /* The moment counts from an offset, below which the largest entry may lie as far as above it. Unless that entry is the target, which stays out, the
      * moment is as large as that distance in such a row, and so are its sum's roundings. */
-    tilt += (row->rest <= 0.5 ? 2 : sum_roundings) * u * fmin(row->largest - lowest, offset_distance);
-    row->entropy_error = fmin(tilt + u * sum_roundings * (1 + moments), 2 * log((double)inputs->vocab) + u * sum_roundings);
+    of_terms += (row->rest <= 0.5 ? 2 : sum_roundings) * u * fmin(row->largest - lowest, offset_distance);
+    row->entropy_error = fmin(of_terms + u * sum_roundings * (1 + moments), 2 * log((double)inputs->vocab) + u * sum_roundings);
 }
 
 void flp_random_row_compute(const flp_random_row_inputs *inputs, double *z, double *e, flp_random_row *row)
@@ -175,28 +175,28 @@ void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp
     for (int64_t v = 0; v < inputs->vocab; v++) {
         const double x = cap > 0 ? inputs->logit[v] / cap : 0, slope = cap > 0 ? 1 / (cosh(x) * cosh(x)) : 1;
         const double log_p = z[v] - row->largest - row->log_sum, p = exp(log_p), surprise = p > 0 && g->entropy != 0 ? log_p + row->entropy : 0;
-        const double level = g->sum != 0 ? g->sum * (g->class_weights ? g->class_weights[v] : 1) : 0;
+        const double uniform = g->sum != 0 ? g->sum * (g->class_weights ? g->class_weights[v] : 1) : 0;
         const double shared = g->lse - g->entropy * surprise; /* what p is multiplied by, beside g->logp */
         const double growth = growth_of(log_p, e[v] + common), off_p = (p_is_at_most_1 ? fmin(growth, 1) : growth) + 8 * u * p;
         const double of_entropy = p > 0 ? (p + off_p) * fabs(g->entropy) * (e[v] + common + row->entropy_error + 8 * u * (fabs(log_p) + row->entropy)) : 0;
-        double value, off = of_entropy + (p + off_p) * g->lse_error + 4 * u * (fabs(level) + p * fabs(shared));
+        double value, off = of_entropy + (p + off_p) * g->lse_error + 4 * u * (fabs(uniform) + p * fabs(shared));
         if (v != inputs->target) {
-            value = p * (shared - g->logp) + level;
+            value = p * (shared - g->logp) + uniform;
             off += off_p * fabs(shared - g->logp) + 4 * u * p * fabs(g->logp) + p * g->error;
             if (row->rest < smallest_kept_rest)
                 off += p * fabs(shared - g->logp);
         } else if (g->bare_target) {
-            value = g->logp * row->rest + p * shared + level;
+            value = g->logp * row->rest + p * shared + uniform;
             off += off_p * fabs(shared - g->logp) + 4 * u * fabs(g->logp) + row->rest * g->error;
         } else {
-            value = g->logp * row->rest + p * shared + level;
+            value = g->logp * row->rest + p * shared + uniform;
             off += off_p * fabs(shared) + fabs(g->logp) * fmin(1, growth_of(log_p, row->logp_error)) + 8 * u * fabs(g->logp) * row->rest + row->rest * g->error;
         }
         const double own = error_of(inputs, v), capped = cap > 0 ? 2 * fabs(tanh(x)) * own / cap + 16 * u * larger(1, fmin(fabs(x), 64)) : 0;
         derivative[v] = value / T * slope;
         /* Powers below 2^-126 are 0. */
         error[v] = (off + (fabs(value) + off) * capped) * slope / T + 0x1p-120 * (1 + fabs(g->logp) + fabs(shared)) / fmin(T, 1) + 4 * u * fabs(derivative[v]);
-        if ((fabs(shared) + fabs(g->logp) + g->error + fabs(level)) / T > FLT_MAX || has_no_lse)
+        if ((fabs(shared) + fabs(g->logp) + g->error + fabs(uniform)) / T > FLT_MAX || has_no_lse)
             error[v] = INFINITY; /* no fp32 holds what it is made of */
     }
 }

@@ -1,4 +1,4 @@
-/* What a memory budget is spent on: chunks of the vocabulary, the stash, chunks of rows; and that it is never exceeded. */
+/* What a memory budget is spent on: chunks of the vocabulary, the saved exponentials, chunks of rows; and that it is never exceeded. */
 #include "base/dtype.h"
 #include "plan/linear_budget.h"
 
@@ -102,7 +102,7 @@ static void the_default_budget_is_what_is_said_of_it(void **state)
     }
 }
 
-/* The chunks behind the stash, first to last: each has its dlogit where grad_weight is written later, or in the workspace, which has room. */
+/* The chunks behind the saved exponentials, first to last: each has its dlogit where grad_weight is written later, or in the workspace, which has room. */
 static void check_chunks(const flp_linear_logp_backward_problem *normal, int64_t rows, int *borrowing)
 {
     const flp_linear_work work = work_of(normal, 1);
@@ -110,7 +110,7 @@ static void check_chunks(const flp_linear_logp_backward_problem *normal, int64_t
     const int64_t row_bytes = normal->forward.hidden * flp_dtype_bytes(normal->grad_weight), vocab = normal->forward.vocab;
 
     *borrowing = 0;
-    for (int64_t first = work.chunks.stash_columns; first < vocab;) {
+    for (int64_t first = work.chunks.saved_columns; first < vocab;) {
         const flp_vocab_chunk chunk = flp_vocab_chunk_at(normal, &work.chunks, rows, first);
         const int64_t end = first + chunk.columns, bytes = rows * chunk.columns * flp_dtype_bytes(normal->forward.dtype);
 
@@ -153,9 +153,9 @@ static void default_chunks_are_the_same_for_any_number_of_rows(void **state)
     for (int with_forward = 0; with_forward < 2; with_forward++) {
         const flp_backward_chunks a = work_of(&few, with_forward).chunks, b = work_of(&many, with_forward).chunks;
 
-        assert_int_equal(with_forward, a.stash_columns > 0);
-        assert_int_equal(a.stash_columns, b.stash_columns);
-        for (int64_t first = a.stash_columns; first < 151936;) {
+        assert_int_equal(with_forward, a.saved_columns > 0);
+        assert_int_equal(a.saved_columns, b.saved_columns);
+        for (int64_t first = a.saved_columns; first < 151936;) {
             const int64_t columns = flp_vocab_chunk_at(&few, &a, 64, first).columns;
 
             assert_int_equal(columns, flp_vocab_chunk_at(&many, &b, 65536, first).columns);
@@ -184,26 +184,26 @@ static void nothing_is_borrowed_from_what_keeps_its_numbers(void **state)
     }
 }
 
-/* The sums of grad_hidden fall away, where it is in hidden's dtype and nothing in it is kept. What the forward's combine reads lies beside the stash. */
-static void a_stash_of_the_whole_vocabulary_needs_little_beside_it(void **state)
+/* The sums of grad_hidden fall away, where it is in hidden's dtype and nothing in it is kept. What the forward's combine reads lies beside the saved exponentials. */
+static void saved_exponentials_of_the_whole_vocabulary_need_little_beside_it(void **state)
 {
-    const int64_t stash = INT64_C(8192) * 128256 * 2, combine = INT64_C(8192) * 237 * 8, gradients = INT64_C(8192) * 4096;
+    const int64_t saved_exp = INT64_C(8192) * 128256 * 2, combine = INT64_C(8192) * 237 * 8, gradients = INT64_C(8192) * 4096;
     flp_linear_logp_backward_problem problem = sized(8192, 4096, 128256, FLP_BF16);
     flp_linear_work work;
 
     (void)state;
     problem = normal_of(problem);
-    problem.memory_budget = stash + combine + (1 << 20);
+    problem.memory_budget = saved_exp + combine + (1 << 20);
     work = work_with_losses(&problem);
     assert_int_equal(128256, work.chunks.columns);
     assert_null(lay_out(&work, 8192).part[FLP_PART_SUMS].name);
     assert_true(work.chunks.direct);
-    problem.memory_budget = stash - 1;
+    problem.memory_budget = saved_exp - 1;
     work = work_with_losses(&problem);
     assert_in_range(work.chunks.columns, 118000, 128000);
     assert_false(work.chunks.direct);
     problem.grad_hidden = FLP_F32;
-    problem.memory_budget = stash + gradients * (2 + 4) + (1 << 20);
+    problem.memory_budget = saved_exp + gradients * (2 + 4) + (1 << 20);
     work = work_with_losses(&problem);
     assert_int_equal(128256, work.chunks.columns);
     assert_false(work.chunks.direct);
@@ -214,7 +214,7 @@ static int64_t row_chunk(const flp_linear_logp_backward_problem *normal)
     return work_with_losses(normal).chunks.row_chunk;
 }
 
-static void chunks_of_rows_have_room_for_a_whole_stash(void **state)
+static void chunks_of_rows_have_room_for_all_saved_exponentials(void **state)
 {
     flp_linear_logp_backward_problem problem = sized(8192, 4096, 128256, FLP_F32);
     flp_linear_work work;
@@ -311,7 +311,7 @@ static flp_linear_work draw_work(const flp_linear_logp_backward_problem *normal)
         return work;
     work.losses = 1;
     work.logit_sums = (int)draw(2);
-    work.chunks.stashes &= !work.logit_sums;
+    work.chunks.saves_exp &= !work.logit_sums;
     return work;
 }
 
@@ -358,14 +358,14 @@ static void more_memory_is_never_spent_worse(void **state)
     for (int i = 0; i < 500; i++) {
         flp_linear_logp_backward_problem normal = draw_problem();
         flp_linear_work work = draw_work(&normal);
-        int64_t budget = flp_linear_budget_least(&work), stash = 0;
+        int64_t budget = flp_linear_budget_least(&work), saved_exp = 0;
 
         for (int j = 0; j < 20; j++, budget += budget / 3) {
             flp_backward_chunks chunks;
             normal.memory_budget = budget;
             chunks = flp_linear_budget_spend(&work);
-            assert_true(chunks.stash_columns >= stash);
-            stash = chunks.stash_columns;
+            assert_true(chunks.saved_columns >= saved_exp);
+            saved_exp = chunks.saved_columns;
         }
     }
 }
@@ -385,11 +385,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_budget_is_said_and_enough),
         cmocka_unit_test(the_default_budget_is_what_is_said_of_it),
-        cmocka_unit_test(a_stash_of_the_whole_vocabulary_needs_little_beside_it),
+        cmocka_unit_test(saved_exponentials_of_the_whole_vocabulary_need_little_beside_it),
         cmocka_unit_test(chunks_borrow_what_of_grad_weight_is_written_later),
         cmocka_unit_test(default_chunks_are_the_same_for_any_number_of_rows),
         cmocka_unit_test(nothing_is_borrowed_from_what_keeps_its_numbers),
-        cmocka_unit_test(chunks_of_rows_have_room_for_a_whole_stash),
+        cmocka_unit_test(chunks_of_rows_have_room_for_all_saved_exponentials),
         cmocka_unit_test(chunks_of_rows_stay_within_the_budget),
         cmocka_unit_test(no_workspace_is_larger_than_the_budget),
         cmocka_unit_test(more_memory_is_never_spent_worse),

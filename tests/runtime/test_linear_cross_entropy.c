@@ -125,8 +125,8 @@ static void a_plan_describes_itself(void **state)
 {
     static const char *const parts[] = {
         "problem: linear_cross_entropy:bf16:n4:d8:v16:bias_f32:entropy:gh_bf16:gw_bf16:gb_f32:classes_f32:tokens\n", "path: sm_90a\n",
-        "tile kernel: linear_logp_stash.bf16.d8.", ".entropy.sm_90a\n", "loss kernel: token_loss.loss_cross_entropy.sm_90a\n",
-        "grad_weight product kernel: matrix_product.", "chunks: ", "stash: 16 vocabulary entries", "flops: 4.00 N V D", "workspace bytes: "
+        "tile kernel: linear_logp_save_exp.bf16.d8.", ".entropy.sm_90a\n", "loss kernel: token_loss.loss_cross_entropy.sm_90a\n",
+        "grad_weight product kernel: matrix_product.", "chunks: ", "saved exponentials: 16 vocabulary entries", "flops: 4.00 N V D", "workspace bytes: "
     };
 
     (void)state;
@@ -143,7 +143,7 @@ static void a_plan_describes_itself(void **state)
 }
 
 /* On Hopper that is where the copy engine takes no rows of the weight, or where it is asked for. */
-static void the_portable_path_leaves_a_stash_too(void **state)
+static void the_portable_path_leaves_saved_exponentials_too(void **state)
 {
     static const struct {
         flp_backend backend;
@@ -160,9 +160,9 @@ static void the_portable_path_leaves_a_stash_too(void **state)
         problem.backward.forward.pointer_alignment = cases[i].alignment;
         operator_call_make_plan();
         assert_int_equal(FLP_BACKEND_PORTABLE, flp_plan_backend(plan));
-        assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp_stash.bf16.d8.bm64.bv128.s108.c1.p4.");
+        assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp_save_exp.bf16.d8.bm64.bv128.s108.c1.p4.");
         assert_contains(flp_plan_describe(plan), cases[i].tile);
-        assert_contains(flp_plan_describe(plan), "stash: 16 vocabulary entries");
+        assert_contains(flp_plan_describe(plan), "saved exponentials: 16 vocabulary entries");
         assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
         assert_int_equal(0, fake_driver.calls[FAKE_tensor_map_encode_tiled]);
     }
@@ -177,22 +177,22 @@ static void the_loss_decides_what_the_passes_compute(void **state)
     problem.entropy = 0;
     operator_call_make_plan();
     assert_null(strstr(flp_plan_describe(plan), ".entropy"));
-    assert_null(strstr(flp_plan_describe(plan), "stash: none"));
+    assert_null(strstr(flp_plan_describe(plan), "saved exponentials: none"));
     assert_succeeds(flp_token_loss_define(context, "with_entropy", with_entropy));
     strcpy(problem.token_loss, "with_entropy");
     operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "combine kernel: linear_logp_combine.bm8.entropy.sm_90a\n");
     assert_contains(flp_plan_describe(plan), "loss kernel: token_loss.loss_with_entropy.sm_90a\n");
-    assert_contains(flp_plan_describe(plan), "stash: none, the loss takes more of a row's logits");
+    assert_contains(flp_plan_describe(plan), "saved exponentials: none, the loss takes more of a row's logits");
     /* Here the derivative by the entropy is the first of all values. */
     assert_succeeds(flp_token_loss_define(context, "product", "return { loss = function(t) return t.logp * t.entropy end }"));
     strcpy(problem.token_loss, "product");
     operator_call_make_plan();
-    assert_contains(flp_plan_describe(plan), "stash: none, the loss takes more of a row's logits");
+    assert_contains(flp_plan_describe(plan), "saved exponentials: none, the loss takes more of a row's logits");
     problem.backward.grad_hidden = problem.backward.grad_weight = problem.backward.grad_bias = FLP_NONE;
     operator_call_make_plan();
     assert_null(strstr(flp_plan_describe(plan), "matrix_product"));
-    assert_null(strstr(flp_plan_describe(plan), "stash"));
+    assert_null(strstr(flp_plan_describe(plan), "saved_exp"));
 }
 
 static void token_losses_are_known_by_name(void **state)
@@ -455,21 +455,21 @@ static void without_gradients_the_rows_are_brought_together_too(void **state)
 static void without_gradients_the_workspace_holds_the_rows_that_count(void **state)
 {
     const int64_t few = 8 * 4 + 2 * 4, alignments = 16 * 256, forward = 1024 * (8 + 4 + 4); /* partial, moment, target logit: one split */
-    int64_t compact;
+    int64_t packed;
 
     (void)state;
     problem.backward.forward.rows = 1024;
     problem.backward.forward.hidden = 60; /* which takes 64, for the copy engine */
     problem.backward.forward.weight_stride = 64;
     ask_for_the_loss_alone();
-    compact = 1024 * 64 * 2;
-    assert_in_range(args.workspace_bytes, compact + forward, compact + forward + 1024 * few + alignments);
+    packed = 1024 * 64 * 2;
+    assert_in_range(args.workspace_bytes, packed + forward, packed + forward + 1024 * few + alignments);
     assert_contains(flp_plan_describe(plan), "gather kernel: linear_logp_backward_gather.bf16.sm_90a\n");
     assert_contains(flp_plan_describe(plan), "valid rows: packed in 131072 bytes\n");
     assert_null(strstr(flp_plan_describe(plan), "flops"));
 }
 
-/* What brings rows together, finds the offsets of the stash and puts grad_hidden in its places is done once. */
+/* What brings rows together, finds the offsets of the saved exponentials and puts grad_hidden in its places is done once. */
 static void rows_in_chunks_share_what_can_be_done_at_once(void **state)
 {
     static const struct {
@@ -493,7 +493,7 @@ static void rows_in_chunks_share_what_can_be_done_at_once(void **state)
         assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
         assert_int_equal(1 + chunks, operator_call_launches_of("flp_linear_logp_backward_rows_"));       /* places; differentiates */
         assert_int_equal(1 + chunks + 1, operator_call_launches_of("flp_linear_logp_backward_gather_")); /* gathers; scales; stages */
-        assert_int_equal(1 + 2 * chunks, operator_call_launches_of("flp_linear_logp_stash_"));           /* offsets; keeps, keeps again */
+        assert_int_equal(1 + 2 * chunks, operator_call_launches_of("flp_linear_logp_save_exp_"));           /* offsets; keeps, keeps again */
         assert_int_equal(chunks, operator_call_launches_of("flp_linear_logp_combine_"));
         assert_int_equal(chunks, operator_call_launches_of("flp_token_loss_"));
         assert_int_equal(2 * chunks, operator_call_launches_of("flp_matrix_product_"));
@@ -518,7 +518,7 @@ int main(void)
         TEST(plans_of_other_operators_are_told_apart, start),
         TEST(a_gpu_without_kernels_is_never_left_for_the_cpu, start),
         TEST(a_plan_describes_itself, start),
-        TEST(the_portable_path_leaves_a_stash_too, start),
+        TEST(the_portable_path_leaves_saved_exponentials_too, start),
         TEST(the_loss_decides_what_the_passes_compute, start),
         TEST(token_losses_are_known_by_name, start),
         TEST(a_token_loss_has_limits_and_its_name_is_free_when_it_was_refused, start),

@@ -326,37 +326,37 @@ static void the_forward_and_the_backward_need_the_workspace_between_them(void **
     assert_int_equal(0, fake_driver.calls[FAKE_memory_allocate]);
 }
 
-/* A stash of the whole vocabulary, or where a loss of the entropy forbids one, the logits computed anew. */
+/* Saved exponentials of the whole vocabulary, or where a loss of the entropy forbids one, the logits computed anew. */
 static void a_plan_with_a_forward_describes_it(void **state)
 {
     (void)state;
     problem.with_forward = 1;
     operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp.bf16.");
-    assert_contains(flp_plan_describe(plan), ".entropy.compact.sm_90a\n");
+    assert_contains(flp_plan_describe(plan), ".entropy.packed.sm_90a\n");
     assert_contains(flp_plan_describe(plan), "flops: 6 N V D, the logits computed anew\n");
-    assert_contains(flp_plan_describe(plan), "stash: none, the entropy's derivative differs");
+    assert_contains(flp_plan_describe(plan), "saved exponentials: none, the entropy's derivative differs");
     problem.g_entropy = 0;
     operator_call_make_plan();
-    assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp_stash.bf16.");
+    assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp_save_exp.bf16.");
     assert_contains(flp_plan_describe(plan), "flops: 4.00 N V D");
-    assert_contains(flp_plan_numerics(plan), ";stash");
+    assert_contains(flp_plan_numerics(plan), ";saved");
     assert_null(strstr(flp_plan_describe(plan), "none"));
     problem.forward.softcap = 30;
     operator_call_make_plan();
-    assert_contains(flp_plan_describe(plan), "stash: none, softcap's slope");
+    assert_contains(flp_plan_describe(plan), "saved exponentials: none, softcap's slope");
     problem.forward.softcap = 0;
     problem.grad_filter_eps = 1e-5;
     operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "filter kernel: linear_logp_backward_filter.sm_90a\n");
-    assert_contains(flp_plan_describe(plan), "stash: none, grad_filter_eps");
+    assert_contains(flp_plan_describe(plan), "saved exponentials: none, grad_filter_eps");
     assert_contains(flp_plan_describe(plan), "flops: 6 N V D, the logits computed anew\n");
     problem.forward.backend = FLP_BACKEND_PORTABLE;
     operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "filter: none, blocks are passed over on the path sm_90a alone\n");
 }
 
-static void fp16_leaves_no_stash_and_says_so(void **state)
+static void fp16_leaves_no_saved_exp_and_says_so(void **state)
 {
     (void)state;
     problem.with_forward = 1;
@@ -364,11 +364,11 @@ static void fp16_leaves_no_stash_and_says_so(void **state)
     problem.forward.dtype = FLP_F16;
     operator_call_make_plan();
     assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp.f16.");
-    assert_contains(flp_plan_describe(plan), "stash: none, it takes bf16's range of exponents\n");
+    assert_contains(flp_plan_describe(plan), "saved exponentials: none, it takes bf16's range of exponents\n");
 }
 
 /* Its kernels take no tensor maps. */
-static void the_portable_path_leaves_a_stash_too(void **state)
+static void the_portable_path_leaves_saved_exponentials_too(void **state)
 {
     flp_linear_logp_args forward;
 
@@ -378,14 +378,14 @@ static void the_portable_path_leaves_a_stash_too(void **state)
     problem.forward.backend = FLP_BACKEND_PORTABLE;
     args.entropy = args.g_entropy = NULL;
     operator_call_make_plan();
-    assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp_stash.bf16.");
+    assert_contains(flp_plan_describe(plan), "tile kernel: linear_logp_save_exp.bf16.");
     assert_contains(flp_plan_describe(plan), ".b_transposed.out_bf16."); /* grad_hidden is one product */
-    assert_contains(flp_plan_describe(plan), "stash: 16 vocabulary entries");
+    assert_contains(flp_plan_describe(plan), "saved exponentials: 16 vocabulary entries");
     assert_contains(flp_plan_describe(plan), "flops: 4.00 N V D");
-    assert_contains(flp_plan_numerics(plan), "linear_logp_stash.r3.mma_m16n8k16.bf16.bv64x2.");
+    assert_contains(flp_plan_numerics(plan), "linear_logp_save_exp.r3.mma_m16n8k16.bf16.bv64x2.");
     forward = forward_args();
     assert_succeeds(flp_linear_logp_backward_execute_forward(plan, &forward));
-    assert_int_equal(3, operator_call_launches_of("flp_linear_logp_stash_")); /* offsets, terms, and those of blocks that overflowed */
+    assert_int_equal(3, operator_call_launches_of("flp_linear_logp_save_exp_")); /* offsets, terms, and those of blocks that overflowed */
     assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
     assert_int_equal(0, operator_call_launches_of("flp_linear_logp_grad_logits_"));
     assert_int_equal(0, fake_driver.calls[FAKE_tensor_map_encode_tiled]);
@@ -498,8 +498,8 @@ int main(void)
         TEST(the_forward_and_the_backward_need_the_workspace_between_them, start_on_gpu),
         TEST(the_forward_and_the_backward_need_the_workspace_between_them, start_on_cpu),
         TEST(a_plan_with_a_forward_describes_it, start_on_gpu),
-        TEST(fp16_leaves_no_stash_and_says_so, start_on_gpu),
-        TEST(the_portable_path_leaves_a_stash_too, start_on_gpu),
+        TEST(fp16_leaves_no_saved_exp_and_says_so, start_on_gpu),
+        TEST(the_portable_path_leaves_saved_exponentials_too, start_on_gpu),
         TEST(the_cpu_path_runs_both_too, start_on_cpu),
         TEST(on_the_cpu_each_backward_takes_one_forward, start_on_cpu),
         TEST(a_plan_counts_what_its_filter_passed_over, start_on_gpu),

@@ -20,7 +20,7 @@ static const char *const lines[] = {
     "block_rows 128",
     "block_vocab 256",
     "block_hidden 64",
-    "round_splits 32",
+    "n_split 32",
     "hidden_box_rows 64",
     "weight_box_columns 64",
     "weight_box_rows 256",
@@ -60,7 +60,7 @@ static void every_field_is_read(void **state)
     assert_int_equal(128, manifest.block_rows);
     assert_int_equal(256, manifest.block_vocab);
     assert_int_equal(64, manifest.block_hidden);
-    assert_int_equal(32, manifest.round_splits);
+    assert_int_equal(32, manifest.n_split);
     assert_int_equal(64, manifest.hidden_box_rows);
     assert_int_equal(64, manifest.weight_box_columns);
     assert_int_equal(256, manifest.weight_box_rows);

@@ -154,8 +154,8 @@ static void a_plan_fails(const char *text, const char *part)
 static const char *const operators[][3] = { /* a problem, the role of its first kernel, the operator that looks for it */
     { "linear_logp:bf16:n64:d64:v1000", "tile", "linear_logp" },
     { "linear_logp_backward:bf16:n64:d64:v1000:gh_bf16", "valid_rows", "linear_logp_backward" },
-    { "linear_logp_backward:bf16:n64:d64:v1000:gh_bf16:forward", "stash_tile", "linear_logp" },
-    { "linear_cross_entropy:bf16:n64:d64:v1000:gh_bf16", "stash_tile", "linear_logp" },
+    { "linear_logp_backward:bf16:n64:d64:v1000:gh_bf16:forward", "save_exp_tile", "linear_logp" },
+    { "linear_cross_entropy:bf16:n64:d64:v1000:gh_bf16", "save_exp_tile", "linear_logp" },
     { "linear_cross_entropy:bf16:n64:d64:v1000", "tile", "linear_logp" },
     { "logits_logp:bf16:n64:v1000", "rows", "logits_logp" },
     { "logits_logp_backward:bf16:n64:v1000:fused", "gradient", "logits_logp_backward" },
@@ -171,7 +171,7 @@ static void a_role_without_a_kernel_is_named(void **state)
     start_with_other_generator("if #kernels > 1 then table.remove(kernels, 1) else first.role = other end");
     for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
         /* Without its own tile a forward has the other kind's. */
-        const char *role = strcmp(operators[i][1], "stash_tile") == 0 ? "tile" : operators[i][1];
+        const char *role = strcmp(operators[i][1], "save_exp_tile") == 0 ? "tile" : operators[i][1];
         snprintf(part, sizeof(part), "the generator chose no kernel for the role %s of %s", role, operators[i][2]);
         a_plan_fails(operators[i][0], part);
     }
@@ -193,7 +193,7 @@ static void a_role_that_an_operator_does_not_have_is_named(void **state)
 static void two_tiles_are_refused(void **state)
 {
     (void)state;
-    start_with_other_generator("kernels[#kernels + 1] = { role = first.role == 'tile' and 'stash_tile' or 'tile', variant = first.variant }");
+    start_with_other_generator("kernels[#kernels + 1] = { role = first.role == 'tile' and 'save_exp_tile' or 'tile', variant = first.variant }");
     a_plan_fails("linear_logp:bf16:n64:d64:v1000", "for the role tile, which linear_logp does not have");
     a_plan_fails("linear_cross_entropy:bf16:n64:d64:v1000:gh_bf16", "for the role tile, which linear_logp does not have");
 }

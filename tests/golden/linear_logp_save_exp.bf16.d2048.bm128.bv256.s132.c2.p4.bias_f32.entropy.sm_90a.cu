@@ -1,4 +1,4 @@
-// fusedlogp linear_logp_stash.bf16.d2048.bm128.bv256.s132.c2.p4.bias_f32.entropy.sm_90a
+// fusedlogp linear_logp_save_exp.bf16.d2048.bm128.bv256.s132.c2.p4.bias_f32.entropy.sm_90a
 // Emitted by fusedlogp-gen; the templates below are the source.
 //
 // Computes: of each row and split of the vocabulary (tiles of 256 columns, in about 132 splits) the sum of 2^(z log2(e) / temperature - k) and its
@@ -36,7 +36,7 @@ struct Config {
     static constexpr bool wants_logit_sum = false;
     static constexpr bool has_class_weights = false;
     using class_element = float;
-    static constexpr bool is_compact = true;
+    static constexpr bool is_packed = true;
     static constexpr int consumer_groups = 2;
     static constexpr int steps_together = 1;
     static constexpr bool b_is_read_once = false;
@@ -57,7 +57,7 @@ struct Config {
 #line 1 "templates/params/tiles.h"
 #line 1 "templates/params/linear_logp.h"
 #line 1 "templates/parts/target.cuh"
-#line 1 "templates/parts/compact_rows.cuh"
+#line 1 "templates/parts/packed_rows.cuh"
 #line 1 "templates/parts/simt.cuh"
 #line 1 "templates/parts/convert.cuh"
 #line 1 "templates/sm90a/mbarrier.cuh"
@@ -178,19 +178,19 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[128]) {
 #line 1 "templates/sm90a/tile_kernel.cuh"
 #line 1 "templates/sm90a/tile_store.cuh"
 #line 1 "templates/parts/schedule.cuh"
-#line 1 "templates/parts/stash_units.cuh"
+#line 1 "templates/parts/save_exp_units.cuh"
 #line 1 "templates/parts/moment.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/large_logits.cuh"
 #line 1 "templates/parts/row_statistics.cuh"
-#line 1 "templates/parts/stashed_statistics.cuh"
-#line 1 "templates/sm90a/linear_logp_stash.cuh"
+#line 1 "templates/parts/saved_exp_statistics.cuh"
+#line 1 "templates/sm90a/linear_logp_save_exp.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
-flp_linear_logp_stash_bf16_d2048_bm128_bv256_s132_c2_p4_bias_f32_entropy_sm_90a(
+flp_linear_logp_save_exp_bf16_d2048_bm128_bv256_s132_c2_p4_bias_f32_entropy_sm_90a(
     const __grid_constant__ TensorMap hidden_map,
     const __grid_constant__ TensorMap weight_map,
-    const __grid_constant__ TensorMap stash_map,
+    const __grid_constant__ TensorMap saved_exp_map,
     const __grid_constant__ LinearLogpParams params) {
-    linear_logp_stash<Config>(hidden_map, weight_map, stash_map, params);
+    linear_logp_save_exp<Config>(hidden_map, weight_map, saved_exp_map, params);
 }

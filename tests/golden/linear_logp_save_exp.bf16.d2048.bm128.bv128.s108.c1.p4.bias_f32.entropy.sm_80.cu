@@ -1,4 +1,4 @@
-// fusedlogp linear_logp_stash.bf16.d2048.bm128.bv128.s108.c1.p4.bias_f32.entropy.sm_80
+// fusedlogp linear_logp_save_exp.bf16.d2048.bm128.bv128.s108.c1.p4.bias_f32.entropy.sm_80
 // Emitted by fusedlogp-gen; the templates below are the source.
 //
 // Computes: of each row and split of the vocabulary (tiles of 128 columns, in about 108 splits) the sum of 2^(z log2(e) / temperature - k) and its
@@ -38,7 +38,7 @@ struct Config {
     static constexpr bool wants_logit_sum = false;
     static constexpr bool has_class_weights = false;
     using class_element = float;
-    static constexpr bool is_compact = true;
+    static constexpr bool is_packed = true;
     using out_element = bf16;
     static constexpr bool adds = false;
     static constexpr int threads = 256;
@@ -49,7 +49,7 @@ struct Config {
 #line 1 "templates/params/tiles.h"
 #line 1 "templates/params/linear_logp.h"
 #line 1 "templates/parts/target.cuh"
-#line 1 "templates/parts/compact_rows.cuh"
+#line 1 "templates/parts/packed_rows.cuh"
 #line 1 "templates/parts/simt.cuh"
 #line 1 "templates/sm80/cp_async.cuh"
 #line 1 "templates/sm80/ldmatrix.cuh"
@@ -66,13 +66,13 @@ struct Config {
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/large_logits.cuh"
 #line 1 "templates/parts/row_statistics.cuh"
-#line 1 "templates/parts/stashed_statistics.cuh"
-#line 1 "templates/parts/stash_units.cuh"
+#line 1 "templates/parts/saved_exp_statistics.cuh"
+#line 1 "templates/parts/save_exp_units.cuh"
 #line 1 "templates/sm80/warp_statistics.cuh"
-#line 1 "templates/sm80/linear_logp_stash.cuh"
+#line 1 "templates/sm80/linear_logp_save_exp.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(256, 1)
-flp_linear_logp_stash_bf16_d2048_bm128_bv128_s108_c1_p4_bias_f32_entropy_sm_80(
+flp_linear_logp_save_exp_bf16_d2048_bm128_bv128_s108_c1_p4_bias_f32_entropy_sm_80(
     const __grid_constant__ LinearLogpParams params) {
-    linear_logp_stash<Config>(params);
+    linear_logp_save_exp<Config>(params);
 }

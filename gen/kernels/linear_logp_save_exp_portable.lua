@@ -7,11 +7,11 @@ local tile_config = require "gen.kernels.tile_config"
 
 local kernel = {}
 
-kernel.templates = portable_tile.templates({ "params/linear_logp", "target", "compact_rows" }, {
-  "convert", "tile_store", "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "stashed_statistics", "stash_units",
-  "warp_statistics", "linear_logp_stash",
+kernel.templates = portable_tile.templates({ "params/linear_logp", "target", "packed_rows" }, {
+  "convert", "tile_store", "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "saved_exp_statistics", "save_exp_units",
+  "warp_statistics", "linear_logp_save_exp",
 })
-kernel.entry = "linear_logp_stash"
+kernel.entry = "linear_logp_save_exp"
 kernel.parameters = { { "LinearLogpParams", "params" } }
 kernel.derive = budget.portable
 
@@ -21,14 +21,14 @@ function kernel.check(spec, arch)
 end
 
 function kernel.config(spec, n)
-  local compact = setmetatable({ compact = true }, { __index = spec })
-  return tile_config.join(portable_tile.config(spec, n), tile_config.options(compact), {
+  local packed = setmetatable({ packed = true }, { __index = spec })
+  return tile_config.join(portable_tile.config(spec, n), tile_config.options(packed), {
     { "using", "out_element", cxx.types[spec.dtype] }, { "bool", "adds", false },
   })
 end
 
 function kernel.numerics(spec)
-  return ("linear_logp_stash.r3.%s.%s.bv%dx2.s%d.%s"):format(portable_tile.product(spec), spec.dtype, spec.bv // 2, spec.s, spec.arch)
+  return ("linear_logp_save_exp.r3.%s.%s.bv%dx2.s%d.%s"):format(portable_tile.product(spec), spec.dtype, spec.bv // 2, spec.s, spec.arch)
 end
 
 function kernel.about(spec, n)

@@ -4,7 +4,7 @@
 // in row_statistics, its sums go on with another, and its block is run again from the offset that the combine gives it. So what is kept of a
 // row depends on that row alone.
 // Config: those of row_statistics
-template <class Config> struct StashedStatistics : RowStatistics<Config> {
+template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
     using Base = RowStatistics<Config>;
     using Base::count, Base::offset, Base::sum, Base::moment, Base::row;
 
@@ -81,7 +81,7 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
         }
 
         float tile_sum[2], tile_moment[2];
-        bool wanted[2] = {false, false}, refresh = false, keeps = first_column < params.stash_columns;
+        bool wanted[2] = {false, false}, refresh = false, keeps = first_column < params.saved_columns;
         if (keeps) store_exponentials(z, scale, tile_sum, tile_moment, store);
         do {
             if (refresh) {
@@ -103,7 +103,7 @@ template <class Config> struct StashedStatistics : RowStatistics<Config> {
 
     __device__ __forceinline__ void store(const LinearLogpParams &params, int split) const {
         Base::store(params, split);
-        if (params.phase != FLP_STASH_KEEP || lane_index() % 4 != 0) return;
+        if (params.phase != FLP_SAVE_EXP_KEEP || lane_index() % 4 != 0) return;
 #pragma unroll
         for (int h = 0; h < 2; h++)
             if (is_row(params, row(h)) && offset[h] != params.offset[row(h)]) atomicExch(&params.overflow[row(h)], 1);

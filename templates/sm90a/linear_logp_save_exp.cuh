@@ -1,15 +1,15 @@
-// linear_logp forward on Hopper that keeps the terms of each row's sum, for the gradients: [rows, stash columns] of 2^(z2 - k).
-// Config: those of tile_kernel, stash_units, stashed_statistics and tile_store
+// linear_logp forward on Hopper that keeps the terms of each row's sum, for the gradients: [rows, saved exponentials columns] of 2^(z2 - k).
+// Config: those of tile_kernel, save_exp_units, saved_exp_statistics and tile_store
 template <class Config> struct LinearLogpStash : TileKernel<Config, ProductShared<Config>> {
     using Base = TileKernel<Config, ProductShared<Config>>;
-    const TensorMap &stash_map;
+    const TensorMap &saved_exp_map;
     const LinearLogpParams &params;
-    StashedStatistics<Config> statistics;
+    SavedExpStatistics<Config> statistics;
     int row;
 
-    __device__ __forceinline__ LinearLogpStash(const TensorMap &hidden_map, const TensorMap &weight_map, const TensorMap &stash_map,
+    __device__ __forceinline__ LinearLogpStash(const TensorMap &hidden_map, const TensorMap &weight_map, const TensorMap &saved_exp_map,
                                                const LinearLogpParams &params)
-        : Base(hidden_map, weight_map), stash_map(stash_map), params(params) {}
+        : Base(hidden_map, weight_map), saved_exp_map(saved_exp_map), params(params) {}
 
     __device__ __forceinline__ void prepare() const { TileProduct<Config>::clear_a(this->shared.stages, params.rows); }
     __device__ __forceinline__ void enter() {
@@ -17,9 +17,9 @@ template <class Config> struct LinearLogpStash : TileKernel<Config, ProductShare
         allow_next_kernel(); // the combine waits for this kernel's end, but not for its own launch
     }
 
-    __device__ __forceinline__ StashUnits<Config> walk() const { return StashUnits<Config>(params); }
+    __device__ __forceinline__ SaveExpUnits<Config> walk() const { return SaveExpUnits<Config>(params); }
     __device__ __forceinline__ int a_rows() const { return TileProduct<Config>::box_rows(params.rows); }
-    __device__ __forceinline__ bool finds_offsets() const { return params.phase == FLP_STASH_OFFSETS; }
+    __device__ __forceinline__ bool finds_offsets() const { return params.phase == FLP_SAVE_EXP_OFFSETS; }
 
     __device__ __forceinline__ void begin(const Unit &, int first) {
         row = first;
@@ -29,7 +29,7 @@ template <class Config> struct LinearLogpStash : TileKernel<Config, ProductShare
     template <int count> __device__ __forceinline__ void consume(float (&d)[count], const Unit &unit, int tile, int) {
         int column = tile * Config::block_columns;
         if (finds_offsets()) return statistics.find_offsets(params, d, row, unit.row_block);
-        statistics.absorb(params, d, column, [&](auto value) { TileStore<Config>::store_values(this->shared.out, stash_map, row, column, value); });
+        statistics.absorb(params, d, column, [&](auto value) { TileStore<Config>::store_values(this->shared.out, saved_exp_map, row, column, value); });
     }
 
     __device__ __forceinline__ void finish(const Unit &unit) {
@@ -42,7 +42,7 @@ template <class Config> struct LinearLogpStash : TileKernel<Config, ProductShare
 };
 
 template <class Config>
-__device__ __forceinline__ void linear_logp_stash(const TensorMap &hidden_map, const TensorMap &weight_map, const TensorMap &stash_map,
+__device__ __forceinline__ void linear_logp_save_exp(const TensorMap &hidden_map, const TensorMap &weight_map, const TensorMap &saved_exp_map,
                                                   const LinearLogpParams &params) {
-    run_tile_kernel<Config>(LinearLogpStash<Config>(hidden_map, weight_map, stash_map, params));
+    run_tile_kernel<Config>(LinearLogpStash<Config>(hidden_map, weight_map, saved_exp_map, params));
 }

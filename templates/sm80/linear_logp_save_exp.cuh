@@ -1,11 +1,11 @@
-// linear_logp forward on any GPU from sm_80 on that keeps the terms of each row's sum, for the gradients: [rows, stash columns] of 2^(z2 - k).
+// linear_logp forward on any GPU from sm_80 on that keeps the terms of each row's sum, for the gradients: [rows, saved exponentials columns] of 2^(z2 - k).
 //
 // The warps that share a row begin with one offset. One of them may go on with another; where they merge, the larger one stays, and that the
 // row has left its offset is noted there, once.
-// Config: inner_size, and those of tile_kernel, stash_units, warp_statistics, stashed_statistics and tile_store
-template <class Config> struct StashedRows : WarpStatistics<Config, StashedStatistics<Config>> {
-    using WarpStatistics<Config, StashedStatistics<Config>>::row_blocks;
-    using WarpStatistics<Config, StashedStatistics<Config>>::statistics;
+// Config: inner_size, and those of tile_kernel, save_exp_units, warp_statistics, saved_exp_statistics and tile_store
+template <class Config> struct SavedExpRows : WarpStatistics<Config, SavedExpStatistics<Config>> {
+    using WarpStatistics<Config, SavedExpStatistics<Config>>::row_blocks;
+    using WarpStatistics<Config, SavedExpStatistics<Config>>::statistics;
 
     // By the first of the warps that share rows, which has the vocabulary's first columns.
     template <int count>
@@ -18,7 +18,7 @@ template <class Config> struct StashedRows : WarpStatistics<Config, StashedStati
     template <int count>
     __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&d)[row_blocks][count], int row, int column) {
         using Out = typename Config::out_element;
-        const OutMatrix<Out> out = {(Out *)params.stash, params.stash_columns, (int)row_count<Config>(params), params.stash_columns};
+        const OutMatrix<Out> out = {(Out *)params.saved_exp, params.saved_columns, (int)row_count<Config>(params), params.saved_columns};
 #pragma unroll
         for (int i = 0; i < row_blocks; i++)
             statistics[i].absorb(params, d[i], column, [&](auto value) {
@@ -29,13 +29,13 @@ template <class Config> struct StashedRows : WarpStatistics<Config, StashedStati
 
 template <class Config> struct LinearLogpStash : TileKernel<Config, StatisticsShared<Config>> {
     const LinearLogpParams &params;
-    StashedRows<Config> warp;
+    SavedExpRows<Config> warp;
 
     __device__ __forceinline__ LinearLogpStash(const LinearLogpParams &params) : params(params) {}
 
     __device__ __forceinline__ auto operands() const { return forward_operands<Config>(params); }
-    __device__ __forceinline__ StashUnits<Config> walk() const { return StashUnits<Config>(params); }
-    __device__ __forceinline__ bool finds_offsets() const { return params.phase == FLP_STASH_OFFSETS; }
+    __device__ __forceinline__ SaveExpUnits<Config> walk() const { return SaveExpUnits<Config>(params); }
+    __device__ __forceinline__ bool finds_offsets() const { return params.phase == FLP_SAVE_EXP_OFFSETS; }
 
     __device__ __forceinline__ void begin(int row) {
         if (!finds_offsets()) warp.begin(params, row);
@@ -52,6 +52,6 @@ template <class Config> struct LinearLogpStash : TileKernel<Config, StatisticsSh
     }
 };
 
-template <class Config> __device__ __forceinline__ void linear_logp_stash(const LinearLogpParams &params) {
+template <class Config> __device__ __forceinline__ void linear_logp_save_exp(const LinearLogpParams &params) {
     run_tile_kernel<Config>(LinearLogpStash<Config>(params));
 }

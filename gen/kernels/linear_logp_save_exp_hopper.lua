@@ -8,14 +8,14 @@ local wgmma = require "gen.wgmma"
 local kernel = {}
 
 kernel.templates = {
-  "types", "params/linear_logp", "target", "compact_rows", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", "tile_store", "schedule", "stash_units", "moment", "logit_bounds", "large_logits",
-  "row_statistics", "stashed_statistics",
-  "linear_logp_stash",
+  "types", "params/linear_logp", "target", "packed_rows", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
+  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", "tile_store", "schedule", "save_exp_units", "moment", "logit_bounds", "large_logits",
+  "row_statistics", "saved_exp_statistics",
+  "linear_logp_save_exp",
 }
-kernel.entry = "linear_logp_stash"
+kernel.entry = "linear_logp_save_exp"
 kernel.parameters = {
-  { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "TensorMap", "stash_map" }, { "LinearLogpParams", "params" },
+  { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "TensorMap", "saved_exp_map" }, { "LinearLogpParams", "params" },
 }
 
 function kernel.derive(spec) return budget.with_tile_store(budget.hopper(spec)) end
@@ -30,14 +30,14 @@ function kernel.check(spec, arch)
 end
 
 function kernel.config(spec, n)
-  local compact = setmetatable({ compact = true }, { __index = spec })
-  return tile_config.join(tile_config.tile(spec, n), tile_config.options(compact), tile_config.hopper(spec, n, 1), {
+  local packed = setmetatable({ packed = true }, { __index = spec })
+  return tile_config.join(tile_config.tile(spec, n), tile_config.options(packed), tile_config.hopper(spec, n, 1), {
     { "using", "out_element", cxx.types[spec.dtype] }, { "bool", "adds", false },
   })
 end
 
 function kernel.numerics(spec)
-  return ("linear_logp_stash.r3.wgmma_m64n%dk16.%s.bv%d.s%d.%s"):format(spec.bv, spec.dtype, spec.bv, spec.s, spec.arch)
+  return ("linear_logp_save_exp.r3.wgmma_m64n%dk16.%s.bv%d.s%d.%s"):format(spec.bv, spec.dtype, spec.bv, spec.s, spec.arch)
 end
 
 function kernel.about(spec, n)
