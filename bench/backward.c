@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "filter_outcome.h"
 #include "gradient_setting.h"
-#include "plan/linear_logp_backward_plan.h"
+#include "operators/linear/linear_logp_backward_plan.h"
 #include "regimes.h"
 
 const char *const flp_backward_cases[] = {

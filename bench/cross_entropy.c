@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "gradient_setting.h"
-#include "plan/linear_cross_entropy_plan.h"
+#include "operators/linear/linear_cross_entropy_plan.h"
 #include "regimes.h"
 
 const char *const flp_cross_entropy_bench_cases[] = {

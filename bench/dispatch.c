@@ -3,8 +3,8 @@
 
 #include "base/status.h"
 #include "cli/console.h"
-#include "plan/dispatch.h"
-#include "plan/linear_logp_plan.h"
+#include "core/dispatch.h"
+#include "operators/linear/linear_logp_plan.h"
 #include "start.h"
 #include "statistics.h"
 

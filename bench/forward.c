@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "baselines.h"
 #include "device/gpu_reference.h"
-#include "plan/linear_logp_plan.h"
+#include "operators/linear/linear_logp_plan.h"
 #include "regimes.h"
 
 enum { CHECKED_ROWS = 64, READ_ROWS = 64, NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32 };

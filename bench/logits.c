@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "baselines.h"
 #include "cpu/convert.h"
-#include "plan/plan.h"
+#include "core/plan.h"
 #include "regimes.h"
 
 enum { CHECKED_ROWS = 8, NON_BLOCKING = 1, LOGITS_STREAM = 33, LAUNCH_BYTES = 4 << 20 };

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "baselines.h"
-#include "plan/plan.h"
+#include "core/plan.h"
 #include "regimes.h"
 #include "weighted_sum_check.h"
 

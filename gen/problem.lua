@@ -1,4 +1,4 @@
--- Reads a problem's canonical string, as runtime/plan/problem_text.c writes it: a table of the fields that kernels may depend on.
+-- Reads a problem's canonical string, as runtime/core/problem_text.c writes it: a table of the fields that kernels may depend on.
 --
 -- A size is p.n, p.d or p.v, a word p.word = true, any other field p.name; strides, pointer_alignment and dtypes that the string leaves out have
 -- their defaults.

@@ -4,7 +4,7 @@ local selection = require "gen.selection"
 
 local linear_logp = {}
 
--- Rows of a problem up to which a tile is taken. KEEP IN STEP: row buckets (runtime/plan/dispatch.c).
+-- Rows of a problem up to which a tile is taken. KEEP IN STEP: row buckets (runtime/core/dispatch.c).
 local hopper_tiles = {
   { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
   { rows = 128,       bm = 128, cluster = 1, stages = 4 },

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include "cli/console.h"
-#include "cpu/linear_logp_cpu.h"
+#include "operators/linear/linear_logp_cpu.h"
 #include "cuda/driver.h"
 #include "cuda/nvrtc.h"
 #include "jit/cubin_cache.h"

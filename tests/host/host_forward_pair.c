@@ -9,7 +9,7 @@
 
 #include "host/host_suite.h"
 #include "host/machine/machine_api.h"
-#include "plan/workspace.h"
+#include "core/workspace.h"
 
 static const double deviations = 8; /* as in case_check.c */
 

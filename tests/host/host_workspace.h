@@ -1,7 +1,7 @@
 /* Watches the workspaces of the library's executions on the host device: what lies outside its life may not be touched, and holds garbage. */
 #ifndef FLP_TESTS_HOST_WORKSPACE_H
 #define FLP_TESTS_HOST_WORKSPACE_H
-#include "plan/workspace.h"
+#include "core/workspace.h"
 
 /* For flp_workspace_watcher. A part's bytes become NaNs when its life begins and when it ends. A part whose first step an execution has passed
  * without having been there (another workspace than its forward's) does not live in it. */

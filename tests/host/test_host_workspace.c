@@ -8,7 +8,7 @@
 #include "host/host_linear_logp_backward.h"
 #include "host/host_suite.h"
 #include "host/host_workspace.h"
-#include "plan/linear_workspace.h"
+#include "operators/linear/linear_workspace.h"
 #include "runtime/fake_cmocka.h"
 
 /* ---- linear_cross_entropy under tight budgets ---- */

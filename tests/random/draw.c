@@ -117,7 +117,7 @@ static void take_case(flp_random_numbers *numbers, flp_random_problem *p)
     flp_logits_case logits;
     flp_weighted_case sum;
 
-    switch (p->operator) {
+    switch (p->op) {
     case FLP_RANDOM_LINEAR:
         do
             flp_case_get((int)flp_random_numbers_below(numbers, flp_case_count()), &forward);
@@ -151,7 +151,7 @@ static void make_profile(flp_random_numbers *numbers, flp_random_problem *p)
 
     p->dtype = dtype(numbers);
     p->n = PICK(numbers, rows);
-    p->d = p->operator >= FLP_RANDOM_SUM ? PICK(numbers, columns) : PICK(numbers, depths);
+    p->d = p->op >= FLP_RANDOM_SUM ? PICK(numbers, columns) : PICK(numbers, depths);
     p->v = PICK(numbers, columns);
     p->columns = chance(numbers, 35);
     p->hidden_gap = chance(numbers, 20) ? PICK(numbers, gaps) : 0;
@@ -234,14 +234,14 @@ static void bound_work(double work, flp_random_problem *p)
 
 static void draw_sizes(flp_random_numbers *numbers, double work, flp_random_problem *p)
 {
-    if (p->operator >= FLP_RANDOM_SUM) {
+    if (p->op >= FLP_RANDOM_SUM) {
         p->n = chance(numbers, 50) ? draw_rows(numbers, p->n) : draw_around(numbers, p->n > 0 ? p->n : 1);
         p->d = draw_around(numbers, p->d);
         while ((double)p->n * (double)p->d > work / 4 && p->n > 1)
             p->n = p->n / 2;
         return;
     }
-    if (p->operator >= FLP_RANDOM_LOGITS) {
+    if (p->op >= FLP_RANDOM_LOGITS) {
         p->v = chance(numbers, 60) ? draw_around(numbers, p->v) : draw_vocab(numbers);
         p->n = draw_rows(numbers, chance(numbers, 70) ? 1 : p->n);
         while ((double)p->n * (double)p->v > work / 8 && p->n > 1)
@@ -263,7 +263,7 @@ static double lowest_of(int of)
 static void draw_shape(flp_random_numbers *numbers, flp_random_problem *p)
 {
     static const double shifts[] = { 50, -50, 200, 2000, -2000, 1e4, -1e4, 1e5, 1e6, -1e6, 1.6e7 };
-    const int holder = p->operator <= FLP_RANDOM_CROSS_ENTROPY ? p->bias : p->dtype;
+    const int holder = p->op <= FLP_RANDOM_CROSS_ENTROPY ? p->bias : p->dtype;
     const double lows[] = { -1e30, lowest_of(holder), lowest_of(holder), -1e9, -1e4 };
 
     p->shape = (int)flp_random_numbers_below(numbers, FLP_RANDOM_SHAPES);
@@ -340,15 +340,15 @@ static void draw_call(flp_random_numbers *numbers, flp_random_problem *p)
     p->fused = chance(numbers, 40);
 }
 
-static void draw(const flp_random_drawing *drawing, flp_random_operator operator, uint64_t index, flp_random_problem *problem)
+static void draw(const flp_random_drawing *drawing, flp_random_operator op, uint64_t index, flp_random_problem *problem)
 {
-    flp_random_numbers numbers = flp_random_numbers_from(drawing->seed * 16 + (uint64_t)operator, index);
+    flp_random_numbers numbers = flp_random_numbers_from(drawing->seed * 16 + (uint64_t)op, index);
 
     *problem = flp_random_problem_default();
-    problem->operator = (int)operator;
+    problem->op = (int)op;
     if (drawing->profiles > 0 && chance(&numbers, 50)) {
         const uint64_t profile = (uint64_t)flp_random_numbers_below(&numbers, drawing->profiles);
-        flp_random_numbers own = flp_random_numbers_from(~(drawing->seed * 16 + (uint64_t)operator), profile);
+        flp_random_numbers own = flp_random_numbers_from(~(drawing->seed * 16 + (uint64_t)op), profile);
         make_profile(&own, problem);
     } else {
         take_case(&numbers, problem);
@@ -362,7 +362,7 @@ static void draw(const flp_random_drawing *drawing, flp_random_operator operator
     flp_random_problem_settle(problem);
 }
 
-void flp_random_draw(const flp_random_drawing *drawing, flp_random_operator operator, int64_t index, flp_random_problem *problem)
+void flp_random_draw(const flp_random_drawing *drawing, flp_random_operator op, int64_t index, flp_random_problem *problem)
 {
-    draw(drawing, operator, (uint64_t)index, problem);
+    draw(drawing, op, (uint64_t)index, problem);
 }

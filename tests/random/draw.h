@@ -12,5 +12,5 @@ typedef struct {
 } flp_random_drawing;
 
 /* The index-th problem of the operator. */
-void flp_random_draw(const flp_random_drawing *drawing, flp_random_operator operator, int64_t index, flp_random_problem *problem);
+void flp_random_draw(const flp_random_drawing *drawing, flp_random_operator op, int64_t index, flp_random_problem *problem);
 #endif

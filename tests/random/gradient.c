@@ -93,9 +93,9 @@ static flp_random_row_upstream upstream_of(const flp_random_linear *linear, int6
     const flp_cross_entropy_reference *loss = &linear->loss;
     const int forward = linear->problem->forward;
 
-    if (linear->problem->operator == FLP_RANDOM_CROSS_ENTROPY && !isfinite(loss->g_logp[i]) && !(loss->g_error[i] < FLT_MAX))
+    if (linear->problem->op == FLP_RANDOM_CROSS_ENTROPY && !isfinite(loss->g_logp[i]) && !(loss->g_error[i] < FLT_MAX))
         return (flp_random_row_upstream){ .error = INFINITY }; /* the slope is infinite only where logp is as far off as it may be */
-    if (linear->problem->operator == FLP_RANDOM_CROSS_ENTROPY)
+    if (linear->problem->op == FLP_RANDOM_CROSS_ENTROPY)
         return (flp_random_row_upstream){ .logp = loss->g_logp[i], .lse = loss->g_lse[i], .entropy = loss->g_entropy[i], .sum = loss->g_sum[i],
                                           .error = loss->g_error[i], .lse_error = loss->g_lse_error[i], .class_weights = loss->class_weights, .of_lse = loss->g_lse[i] != 0 };
     return (flp_random_row_upstream){ .logp = upstream_at(linear, FLP_RANDOM_G_LOGP, i), .lse = upstream_at(linear, FLP_RANDOM_G_LSE, i),
@@ -172,7 +172,7 @@ double flp_random_gradient_bound(const flp_random_linear *linear, const flp_rand
     const int of_weight = gradient != &linear->hidden;
     const double n = (double)(of_weight ? p->n : p->v);
     const double r = is_cpu || p->dtype == FLP_F32 ? 0 : p->dtype == FLP_BF16 ? 0x1p-8 : 0x1p-11;
-    const int may_save_exp = p->dtype == FLP_BF16 && (p->operator == FLP_RANDOM_CROSS_ENTROPY || p->forward);
+    const int may_save_exp = p->dtype == FLP_BF16 && (p->op == FLP_RANDOM_CROSS_ENTROPY || p->forward);
     const double roundings = of_weight && may_save_exp ? 2 : 1;
     const double known = r > 0 ? fabs(gradient->known[i]) : 0;
     const double hard = roundings * gradient->hard[i], soft = deviations * sqrt(roundings * gradient->soft[i] / 3);

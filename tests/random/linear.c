@@ -22,12 +22,12 @@ static void ask_forward(const flp_random_problem *p, flp_linear_logp_problem *as
         .dtype = (flp_dtype)p->dtype, .rows = p->n + p->spare, .hidden = p->d, .vocab = p->v, .weight_layout = p->columns ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN,
         .hidden_stride = p->d + p->hidden_gap, .weight_stride = (p->columns ? p->v + p->vocab_padding : p->d) + p->weight_gap,
         .pointer_alignment = p->misalignment & -p->misalignment, .bias_dtype = (flp_dtype)p->bias, .target_dtype = p->target_i32 ? FLP_I32 : FLP_I64,
-        .softcap = p->softcap, .argmax = p->argmax, .entropy = p->operator == FLP_RANDOM_LINEAR && p->entropy,
+        .softcap = p->softcap, .argmax = p->argmax, .entropy = p->op == FLP_RANDOM_LINEAR && p->entropy,
         .precision = p->exact ? FLP_PRECISION_EXACT : FLP_PRECISION_TENSOR, .backend = p->portable ? FLP_BACKEND_PORTABLE : FLP_BACKEND_AUTO
     };
 }
 
-/* The rows that a plan is made for without one of the caller's. KEEP IN STEP: row buckets (runtime/plan/dispatch.c). */
+/* The rows that a plan is made for without one of the caller's. KEEP IN STEP: row buckets (runtime/core/dispatch.c). */
 static int64_t bucket_of(int64_t rows)
 {
     int64_t bucket = rows <= 64 ? 64 : rows <= 128 ? 128 : 1024;
@@ -57,7 +57,7 @@ static void ask(flp_random_linear *linear)
     linear->asked.label_smoothing = p->smoothing;
     linear->asked.class_weights = (flp_dtype)p->classes;
     linear->asked.token_weights = p->tokens;
-    linear->asked.entropy = p->operator == FLP_RANDOM_CROSS_ENTROPY && p->entropy;
+    linear->asked.entropy = p->op == FLP_RANDOM_CROSS_ENTROPY && p->entropy;
     strcpy(linear->asked.token_loss, losses[p->loss]);
 }
 
@@ -146,9 +146,9 @@ static void *make(const flp_random_problem *problem)
     linear->problem = problem;
     ask(linear);
     flp_random_linear_make_inputs(linear);
-    if (problem->operator == FLP_RANDOM_CROSS_ENTROPY)
+    if (problem->op == FLP_RANDOM_CROSS_ENTROPY)
         compute_loss(linear);
-    if (problem->operator != FLP_RANDOM_LINEAR)
+    if (problem->op != FLP_RANDOM_LINEAR)
         flp_random_linear_differentiate(linear);
     flp_random_memory_seal(&linear->memory);
     return linear;
@@ -174,9 +174,9 @@ static flp_status create_plan(run *r)
 {
     const flp_linear_cross_entropy_problem *asked = &r->linear->asked;
 
-    if (r->linear->problem->operator == FLP_RANDOM_LINEAR)
+    if (r->linear->problem->op == FLP_RANDOM_LINEAR)
         return flp_linear_logp_plan_create(r->machine->context, &asked->backward.forward, &r->plan);
-    if (r->linear->problem->operator == FLP_RANDOM_LINEAR_BACKWARD)
+    if (r->linear->problem->op == FLP_RANDOM_LINEAR_BACKWARD)
         return flp_linear_logp_backward_plan_create(r->machine->context, &asked->backward, &r->plan);
     return flp_linear_cross_entropy_plan_create(r->machine->context, asked, &r->plan);
 }
@@ -203,7 +203,7 @@ static void choose_budget(run *r)
     flp_linear_logp_backward_problem *backward = &r->linear->asked.backward;
     const int64_t rows = p->dispatched ? bucket_of(p->n) : p->n + p->spare, asked = backward->forward.rows;
 
-    if (p->budget < 0 || p->operator == FLP_RANDOM_LINEAR)
+    if (p->budget < 0 || p->op == FLP_RANDOM_LINEAR)
         return;
     backward->forward.rows = rows;
     const int64_t least = least_budget(r), more = least * 3 + rows * p->v * 4 + rows * p->d * 8;
@@ -216,7 +216,7 @@ static flp_status run_forward(const run *r)
     flp_linear_logp_args args;
 
     flp_random_linear_args(r->linear, r->machine, &args);
-    if (r->linear->problem->operator == FLP_RANDOM_LINEAR_BACKWARD)
+    if (r->linear->problem->op == FLP_RANDOM_LINEAR_BACKWARD)
         return flp_linear_logp_backward_execute_forward(r->plan, &args);
     return r->plan ? flp_linear_logp_execute(r->plan, &args) : flp_linear_logp(r->machine->context, &r->linear->asked.backward.forward, &args);
 }
@@ -244,11 +244,11 @@ static flp_status run_once(const run *r)
     const flp_random_problem *p = r->linear->problem;
     flp_status status = FLP_OK;
 
-    if (p->operator == FLP_RANDOM_CROSS_ENTROPY)
+    if (p->op == FLP_RANDOM_CROSS_ENTROPY)
         return run_loss(r);
-    if (p->operator == FLP_RANDOM_LINEAR || p->forward)
+    if (p->op == FLP_RANDOM_LINEAR || p->forward)
         status = run_forward(r);
-    return status == FLP_OK && p->operator == FLP_RANDOM_LINEAR_BACKWARD ? run_backward(r) : status;
+    return status == FLP_OK && p->op == FLP_RANDOM_LINEAR_BACKWARD ? run_backward(r) : status;
 }
 
 /* An execution tells the number of bad targets and the first one's row, once. */

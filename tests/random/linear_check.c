@@ -30,7 +30,7 @@ static int has_statistics(const judge *j, int64_t i)
 {
     const flp_random_problem *p = j->linear->problem;
 
-    return p->operator == FLP_RANDOM_LINEAR || flp_random_linear_has_part(j->linear, i);
+    return p->op == FLP_RANDOM_LINEAR || flp_random_linear_has_part(j->linear, i);
 }
 
 static int check_rows(const judge *j)
@@ -80,7 +80,7 @@ static int check_loss(const judge *j)
     const flp_cross_entropy_reference *r = &j->linear->loss;
     const float *loss = floats(j, FLP_RANDOM_LOSS);
 
-    if (j->linear->problem->operator != FLP_RANDOM_CROSS_ENTROPY)
+    if (j->linear->problem->op != FLP_RANDOM_CROSS_ENTROPY)
         return 1;
     if (j->linear->problem->reduction != FLP_REDUCE_NONE)
         return is_loss("loss", loss[0], r->total, r->total_error, j->linear->total_beyond) || reject(j, "loss", 0, loss[0], r->total, r->total_error);

@@ -190,12 +190,12 @@ static void add_outputs(flp_random_linear *linear)
 {
     const flp_random_problem *p = linear->problem;
     const flp_linear_logp_backward_problem *backward = &linear->asked.backward;
-    const int with_forward = p->operator != FLP_RANDOM_LINEAR_BACKWARD || p->forward, fill = flp_random_poison(p);
+    const int with_forward = p->op != FLP_RANDOM_LINEAR_BACKWARD || p->forward, fill = flp_random_poison(p);
     const int64_t losses = p->reduction == FLP_REDUCE_NONE ? p->n : 1;
 
-    if (p->operator == FLP_RANDOM_CROSS_ENTROPY)
+    if (p->op == FLP_RANDOM_CROSS_ENTROPY)
         flp_random_memory_add_output(&linear->memory, FLP_RANDOM_LOSS, 1, losses, losses, 4, 0, fill);
-    if (p->operator == FLP_RANDOM_CROSS_ENTROPY ? !(p->outputs & 1) : with_forward)
+    if (p->op == FLP_RANDOM_CROSS_ENTROPY ? !(p->outputs & 1) : with_forward)
         flp_random_memory_add_output(&linear->memory, FLP_RANDOM_LOGP, 1, p->n, p->n, 4, 0, fill);
     if (with_forward && (p->forward || !(p->outputs & 2)))
         flp_random_memory_add_output(&linear->memory, FLP_RANDOM_LSE, 1, p->n, p->n, 4, 0, fill);
@@ -221,7 +221,7 @@ static void add_inputs(flp_random_linear *linear)
 {
     const flp_random_problem *p = linear->problem;
     const flp_linear_logp_problem *forward = &linear->asked.backward.forward;
-    const int element = flp_random_element_bytes(p->dtype), backward = p->operator == FLP_RANDOM_LINEAR_BACKWARD;
+    const int element = flp_random_element_bytes(p->dtype), backward = p->op == FLP_RANDOM_LINEAR_BACKWARD;
     const int64_t rows = p->columns ? p->d : p->v + p->vocab_padding, columns = p->columns ? p->v + p->vocab_padding : p->d;
 
     flp_random_memory_add(&linear->memory, FLP_RANDOM_HIDDEN, flp_random_strided(p->n, forward->hidden_stride, p->d) * element, p->misalignment, FLP_RANDOM_INPUT_FILL);

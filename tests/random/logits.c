@@ -24,7 +24,7 @@ typedef struct {
 
 static int is_backward(const flp_random_problem *p)
 {
-    return p->operator == FLP_RANDOM_LOGITS_BACKWARD;
+    return p->op == FLP_RANDOM_LOGITS_BACKWARD;
 }
 
 static void *at(const random_logits *logits, flp_random_role role)

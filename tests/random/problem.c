@@ -60,7 +60,7 @@ flp_random_problem flp_random_problem_default(void)
 void flp_random_problem_format(const flp_random_problem *problem, char *text, size_t bytes)
 {
     const flp_random_problem otherwise = flp_random_problem_default();
-    size_t length = (size_t)snprintf(text, bytes, "%s", operators[problem->operator]);
+    size_t length = (size_t)snprintf(text, bytes, "%s", operators[problem->op]);
 
     for (int i = 1; i < FIELDS && length < bytes; i++) {
         const double value = get(problem, i);
@@ -103,8 +103,8 @@ int flp_random_problem_parse(const char *text, flp_random_problem *problem)
     size_t length = strcspn(text, " ");
 
     *problem = flp_random_problem_default();
-    problem->operator = find(operators, FLP_RANDOM_OPERATORS, text, length);
-    if (problem->operator < 0)
+    problem->op = find(operators, FLP_RANDOM_OPERATORS, text, length);
+    if (problem->op < 0)
         return 0;
     for (text += length; *text; text += length) {
         text += strspn(text, " ");
@@ -124,12 +124,12 @@ int64_t flp_random_problem_rows(const flp_random_problem *problem)
 
 static int is_linear(const flp_random_problem *p)
 {
-    return p->operator <= FLP_RANDOM_CROSS_ENTROPY;
+    return p->op <= FLP_RANDOM_CROSS_ENTROPY;
 }
 
 static int is_sum(const flp_random_problem *p)
 {
-    return p->operator >= FLP_RANDOM_SUM;
+    return p->op >= FLP_RANDOM_SUM;
 }
 
 static double lowest(int dtype)
@@ -187,7 +187,7 @@ static void settle_rows(flp_random_problem *p)
 
 static void settle_gradients(flp_random_problem *p)
 {
-    const int backward = p->operator == FLP_RANDOM_LINEAR_BACKWARD, any = backward || p->operator == FLP_RANDOM_CROSS_ENTROPY;
+    const int backward = p->op == FLP_RANDOM_LINEAR_BACKWARD, any = backward || p->op == FLP_RANDOM_CROSS_ENTROPY;
 
     if (!any)
         p->grad_hidden = p->grad_weight = p->grad_bias = 0;
@@ -209,7 +209,7 @@ static void settle_gradients(flp_random_problem *p)
         p->again = 0;
     if (p->forward)
         p->give_logp = p->shared_scratch = p->dispatched = 0;
-    if (p->operator != FLP_RANDOM_LINEAR)
+    if (p->op != FLP_RANDOM_LINEAR)
         p->argmax = 0;
     if (backward)
         p->entropy = 0;
@@ -219,7 +219,7 @@ static void settle_gradients(flp_random_problem *p)
 
 static void settle_loss(flp_random_problem *p)
 {
-    if (p->operator != FLP_RANDOM_CROSS_ENTROPY) {
+    if (p->op != FLP_RANDOM_CROSS_ENTROPY) {
         p->loss = p->reduction = p->smoothing = p->classes = p->tokens = p->g_loss = 0;
         p->lse_square_scale = 0;
     } else {
@@ -244,7 +244,7 @@ static void settle_linear(flp_random_problem *p)
 
 static void settle_logits(flp_random_problem *p)
 {
-    const int backward = p->operator == FLP_RANDOM_LOGITS_BACKWARD;
+    const int backward = p->op == FLP_RANDOM_LOGITS_BACKWARD;
 
     p->d = 1;
     p->again = 0;
@@ -276,10 +276,10 @@ static void settle_logits(flp_random_problem *p)
 static void settle_sum(flp_random_problem *p)
 {
     const flp_random_problem given = *p;
-    const int backward = p->operator == FLP_RANDOM_SUM_BACKWARD;
+    const int backward = p->op == FLP_RANDOM_SUM_BACKWARD;
 
     *p = flp_random_problem_default();
-    p->operator = given.operator;
+    p->op = given.op;
     p->n = given.n, p->d = given.d, p->data = given.data, p->spare = given.spare, p->dtype = given.dtype;
     p->w_dtype = given.w_dtype, p->y_dtype = given.y_dtype, p->hidden_gap = given.hidden_gap, p->misalignment = given.misalignment;
     p->broken = given.broken, p->values = given.values, p->dispatched = given.dispatched, p->portable = given.portable, p->repeat = given.repeat;

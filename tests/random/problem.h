@@ -44,7 +44,7 @@ enum { FLP_RANDOM_LOSS_PLAIN, FLP_RANDOM_LOSS_POLICY, FLP_RANDOM_LOSS_POLICY_KL,
 /* X(type, name, default, kind). Kinds: KEEP is never changed by shrinking, DROP is set to its default, SIZE is made smaller as well. OPERATOR and
  * DTYPE have words in the text. */
 #define FLP_RANDOM_FIELDS(X)                                                                                                        \
-    X(int, operator, 0, KEEP)                                                                                                       \
+    X(int, op, 0, KEEP)                                                                                                       \
     X(int64_t, n, 1, SIZE)                                                                                                          \
     X(int64_t, v, 1, SIZE)                                                                                                          \
     X(int64_t, spare, 0, DROP)              /* rows that the plan has beside the executed n */                                      \

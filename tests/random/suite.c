@@ -30,9 +30,9 @@ void (*flp_random_answered)(const flp_plan *plan, const flp_random_memory *memor
 
 const flp_random_family *flp_random_family_of(const flp_random_problem *problem)
 {
-    if (problem->operator <= FLP_RANDOM_CROSS_ENTROPY)
+    if (problem->op <= FLP_RANDOM_CROSS_ENTROPY)
         return &flp_random_linear_family;
-    return problem->operator <= FLP_RANDOM_LOGITS_BACKWARD ? &flp_random_logits_family : &flp_random_sum_family;
+    return problem->op <= FLP_RANDOM_LOGITS_BACKWARD ? &flp_random_logits_family : &flp_random_sum_family;
 }
 
 static double now(void)
@@ -90,7 +90,7 @@ static void *make_some(void *argument)
     return NULL;
 }
 
-static void make_batch(batch *b, flp_random_operator operator, int64_t first, int count)
+static void make_batch(batch *b, flp_random_operator op, int64_t first, int count)
 {
     pthread_t threads[MOST_THREADS];
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -99,7 +99,7 @@ static void make_batch(batch *b, flp_random_operator operator, int64_t first, in
     b->count = count;
     b->next = 0;
     for (int i = 0; i < count; i++)
-        flp_random_draw(&suite.drawing, operator, first + i, &b->problem[i]);
+        flp_random_draw(&suite.drawing, op, first + i, &b->problem[i]);
     while (started < MOST_THREADS && started < cores && pthread_create(&threads[started], NULL, make_some, b) == 0)
         started++;
     for (int i = 0; i < started; i++)
@@ -149,7 +149,7 @@ static void show_progress(const flp_random_problem *problem, int64_t done, int64
     if (!isatty(STDERR_FILENO) || now() - shown < 0.5)
         return;
     shown = now();
-    fprintf(stderr, "\r%s, operator %d: %lld problems, %lld failed, %.0f s \r", suite.machine->name, problem->operator, (long long)done, (long long)failed,
+    fprintf(stderr, "\r%s, operator %d: %lld problems, %lld failed, %.0f s \r", suite.machine->name, problem->op, (long long)done, (long long)failed,
             now() - started);
 }
 
@@ -169,7 +169,7 @@ static int is_over(int64_t done, int64_t failed, double started)
 
 static void an_operators_problems_are_right(void **state)
 {
-    const int operator = (int)(intptr_t)*state;
+    const int op = (int)(intptr_t)*state;
     const double started = now();
     int64_t done = 0, failed = 0;
     char message[MESSAGE_BYTES];
@@ -180,7 +180,7 @@ static void an_operators_problems_are_right(void **state)
     while (!is_over(done, failed, started)) {
         const int64_t most = suite.seconds > 0 ? TIMED_BATCH : BATCH, left = suite.problems - done; /* time may end while a batch is made */
         int i = 0;
-        make_batch(b, (flp_random_operator)operator, done, (int)(left < most ? left : most));
+        make_batch(b, (flp_random_operator)op, done, (int)(left < most ? left : most));
         for (; i < b->count && failed < suite.most_failures; i++, done++) { /* what is made is run, whatever the time */
             show_progress(&b->problem[i], done, failed, started);
             if (run_state(&b->problem[i], b->state[i], message))
@@ -226,9 +226,9 @@ static void a_problems_text_repeats_it(void **state)
     flp_random_problem problem;
 
     (void)state;
-    for (int operator = 0; operator < FLP_RANDOM_OPERATORS; operator++)
+    for (int op = 0; op < FLP_RANDOM_OPERATORS; op++)
         for (int i = 0; i < 3000; i++) {
-            flp_random_draw(&suite.drawing, (flp_random_operator)operator, i, &problem);
+            flp_random_draw(&suite.drawing, (flp_random_operator)op, i, &problem);
             flp_random_problem_format(&problem, text, sizeof(text));
             assert_true(flp_random_problem_parse(text, &problem));
             flp_random_problem_settle(&problem);

@@ -24,7 +24,7 @@ typedef struct {
 
 static int is_backward(const flp_random_problem *p)
 {
-    return p->operator == FLP_RANDOM_SUM_BACKWARD;
+    return p->op == FLP_RANDOM_SUM_BACKWARD;
 }
 
 static flp_dtype either(int dtype, int otherwise)

@@ -2,7 +2,7 @@
 #ifndef FLP_TESTS_OPERATOR_CALL_H
 #define FLP_TESTS_OPERATOR_CALL_H
 #include "fake_cmocka.h"
-#include "plan/plan.h"
+#include "core/plan.h"
 
 /* One operator: its functions, and the test file's own context, plan, problem, arguments and the fields of these that cases set. */
 typedef struct {

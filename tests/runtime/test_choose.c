@@ -1,5 +1,5 @@
 /* Which path a plan takes, and the reason it gives. */
-#include "plan/choose.h"
+#include "core/choose.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* flp_linear_logp and flp_linear_logp_prepare: which calls share a plan, and that a known one costs nothing. */
-#include "plan/dispatch.h"
+#include "core/dispatch.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -11,8 +11,8 @@
 #include "fake_driver.h"
 #include "fake_library.h"
 #include "fake_nvrtc.h"
-#include "plan/linear_logp_plan.h"
-#include "plan/problem.h"
+#include "operators/linear/linear_logp_plan.h"
+#include "core/problem.h"
 
 static flp_context *context;
 static flp_linear_logp_problem problem;

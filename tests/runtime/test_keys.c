@@ -25,7 +25,7 @@ typedef struct {
     flp_status (*prepare)(flp_context *context, const void *problem, void *stream);
     flp_status (*format)(const void *problem, char *text, size_t bytes);
     field fields[MOST];
-} operator;
+} op;
 
 typedef union {
     max_align_t aligned;
@@ -78,7 +78,7 @@ static const flp_logits_logp_backward_problem logits_logp_backward = { .dtype = 
     WHOLE(X, dtype, FLP_BF16), WHOLE(X, rows, 96), WHOLE(X, vocab, 101), WHOLE(X, logits_stride, 520), WHOLE(X, pointer_alignment, 4),    \
     WHOLE(X, target_dtype, FLP_I32), WHOLE(X, entropy, 1), WHOLE(X, backend, FLP_BACKEND_CPU), REAL(X, softcap, 30)
 #define OPERATOR(X) .name = #X, .problem_bytes = sizeof(flp_##X##_problem), .problem = &X, .prepare = X##_prepare, .format = X##_format
-static const operator operators[] = {
+static const op operators[] = {
     { OPERATOR(linear_logp), .fields = { LINEAR_FIELDS(linear_logp, ), WHOLE(linear_logp, argmax, 1), WHOLE(linear_logp, entropy, 1) } },
     { OPERATOR(linear_logp_backward),
       .fields = { BACKWARD_FIELDS(linear_logp_backward, ), WHOLE(linear_logp_backward, g_lse, 1), WHOLE(linear_logp_backward, g_entropy, 1) } },
@@ -107,7 +107,7 @@ static int64_t plans(void)
     return counters.plans;
 }
 
-static void change(const operator *o, const field *f, storage *problem)
+static void change(const op *o, const field *f, storage *problem)
 {
     const int narrow = (int)f->whole;
 
@@ -123,7 +123,7 @@ static void change(const operator *o, const field *f, storage *problem)
 }
 
 /* Bytes in front of a wider field, which no new field may take. */
-static int is_padding(const operator *o, const char *covered, size_t at)
+static int is_padding(const op *o, const char *covered, size_t at)
 {
     const size_t next = (at + sizeof(int64_t)) / sizeof(int64_t) * sizeof(int64_t);
 
@@ -148,7 +148,7 @@ static void the_tables_name_every_byte(void **state)
     }
 }
 
-static void expect(const operator *o, const field *f, const storage *problem)
+static void expect(const op *o, const field *f, const storage *problem)
 {
     const int64_t before = plans();
     const flp_status status = o->prepare(cpu_context, problem, NULL);
@@ -171,7 +171,7 @@ static void a_field_that_differs_has_a_plan_of_its_own(void **state)
 {
     (void)state;
     for (int i = 0; i < OPERATORS; i++) {
-        const operator *o = &operators[i];
+        const op *o = &operators[i];
         storage problem;
         const int64_t before = plans();
         assert_succeeds(o->prepare(cpu_context, o->problem, NULL));
@@ -187,7 +187,7 @@ static void a_field_that_differs_is_in_the_problems_string(void **state)
 {
     (void)state;
     for (int i = 0; i < OPERATORS; i++) {
-        const operator *o = &operators[i];
+        const op *o = &operators[i];
         char first[512], other[512];
         storage problem;
         assert_succeeds(o->format(o->problem, first, sizeof(first)));

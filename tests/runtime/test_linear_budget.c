@@ -1,12 +1,12 @@
 /* What a memory budget is spent on: chunks of the vocabulary, the saved exponentials, chunks of rows; and that it is never exceeded. */
 #include "base/dtype.h"
-#include "plan/linear_budget.h"
+#include "operators/linear/linear_budget.h"
 
 #include <stdio.h>
 
 #include "fake_cmocka.h"
-#include "plan/linear_logp_backward_plan.h"
-#include "plan/problem.h"
+#include "operators/linear/linear_logp_backward_plan.h"
+#include "core/problem.h"
 
 /* bf16 throughout, but for grad_weight. */
 static flp_linear_logp_backward_problem sized(int64_t rows, int64_t hidden, int64_t vocab, flp_dtype grad_weight)

@@ -1,6 +1,6 @@
 /* Plans and calls of linear_cross_entropy: what is refused, where it runs, and what it leaves behind. The numbers are for
  * test_linear_cross_entropy_cpu.c. */
-#include "plan/linear_cross_entropy_plan.h"
+#include "operators/linear/linear_cross_entropy_plan.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* linear_cross_entropy on the host: all cases against fp64, through a plan and without one; threads; and what it shares with its parts. */
-#include "cpu/linear_cross_entropy_cpu.h"
+#include "operators/linear/linear_cross_entropy_cpu.h"
 #include "cross_entropy_cases.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The rules of linear_cross_entropy's problem, its canonical string and its dispatch key. */
-#include "plan/linear_cross_entropy_plan.h"
+#include "operators/linear/linear_cross_entropy_plan.h"
 
 #include "fake_cmocka.h"
 

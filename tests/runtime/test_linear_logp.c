@@ -10,7 +10,7 @@
 #include "fake_driver.h"
 #include "fake_library.h"
 #include "operator_call.h"
-#include "plan/linear_logp_plan.h"
+#include "operators/linear/linear_logp_plan.h"
 
 static flp_context *context;
 static flp_linear_logp_problem problem;

@@ -1,6 +1,6 @@
 /* Plans and calls of linear_logp's backward: what is refused, where it runs, and what it leaves behind. The numbers are for
  * test_linear_logp_backward_cpu.c and the device tests. */
-#include "plan/linear_logp_backward_plan.h"
+#include "operators/linear/linear_logp_backward_plan.h"
 
 #include <math.h>
 

@@ -1,10 +1,10 @@
 /* The rules of the backward's problem, its canonical string and its dispatch key. */
-#include "plan/linear_logp_backward_plan.h"
+#include "operators/linear/linear_logp_backward_plan.h"
 
 #include <math.h>
 
 #include "fake_cmocka.h"
-#include "plan/problem.h"
+#include "core/problem.h"
 
 static flp_linear_logp_backward_problem plain(void)
 {

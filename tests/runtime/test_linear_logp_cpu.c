@@ -1,6 +1,6 @@
 /* linear_logp on the host: all cases against fp64, called directly and through the public calls. */
 #include "cases.h"
-#include "cpu/linear_logp_cpu.h"
+#include "operators/linear/linear_logp_cpu.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* linear_logp on the host: a row has the same bits wherever it stands, whatever stands beside it, on any number of threads. */
 #include "cases.h"
-#include "cpu/linear_logp_cpu.h"
+#include "operators/linear/linear_logp_cpu.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Grids and groups of row blocks. */
-#include "plan/linear_logp_plan.h"
+#include "operators/linear/linear_logp_plan.h"
 
 #include "fake_cmocka.h"
 

@@ -1,5 +1,5 @@
 /* From logits to the derivatives by them, against the definition in fp64. */
-#include "cpu/logit_gradient.h"
+#include "operators/linear/logit_gradient.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Which of the forward's kernels reads so many rows, and which rows need scratch. */
-#include "plan/logits_logp_forward.h"
+#include "operators/logits/logits_logp_forward.h"
 
 #include "fake_cmocka.h"
 

@@ -1,5 +1,5 @@
 /* Plans: what stops them, what they say of themselves, what they leave behind. */
-#include "plan/linear_logp_plan.h"
+#include "operators/linear/linear_logp_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "fake_driver.h"
 #include "fake_library.h"
 #include "fake_nvrtc.h"
-#include "plan/problem.h"
+#include "core/problem.h"
 
 static flp_context *context;
 static flp_linear_logp_problem problem;

@@ -1,5 +1,5 @@
 /* The problem's rules and its canonical string. */
-#include "plan/linear_logp_problem.h"
+#include "operators/linear/linear_logp_problem.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -8,14 +8,14 @@
 
 #include "comma_locale.h"
 #include "fake_cmocka.h"
-#include "plan/linear_cross_entropy_plan.h"
-#include "plan/linear_logp_backward_plan.h"
-#include "plan/linear_logp_plan.h"
-#include "plan/logits_logp_backward_plan.h"
-#include "plan/logits_logp_plan.h"
-#include "plan/problem_text.h"
-#include "plan/weighted_sum_backward_plan.h"
-#include "plan/weighted_sum_plan.h"
+#include "operators/linear/linear_cross_entropy_plan.h"
+#include "operators/linear/linear_logp_backward_plan.h"
+#include "operators/linear/linear_logp_plan.h"
+#include "operators/logits/logits_logp_backward_plan.h"
+#include "operators/logits/logits_logp_plan.h"
+#include "core/problem_text.h"
+#include "operators/weighted_sum/weighted_sum_backward_plan.h"
+#include "operators/weighted_sum/weighted_sum_plan.h"
 
 static flp_linear_logp_problem plain(void)
 {
@@ -50,7 +50,7 @@ static void defaults_are_not_written(void **state)
 static void each_operator_knows_each_backend(void **state)
 {
     static const struct {
-        const flp_operator *operator;
+        const flp_operator *op;
         const char *text;
     } problems[] = {
         { &flp_linear_logp_operator, "linear_logp:bf16:n4:d8:v100" },
@@ -72,9 +72,9 @@ static void each_operator_knows_each_backend(void **state)
     for (size_t i = 0; i < sizeof(problems) / sizeof(*problems); i++) {
         for (size_t j = 0; j < sizeof(backends) / sizeof(*backends); j++) {
             snprintf(text, sizeof(text), "%s%s", problems[i].text, backends[j].word);
-            assert_succeeds(flp_problem_text_parse(problems[i].operator, text, problem, flp_header_sizes()));
-            assert_int_equal(backends[j].backend, flp_operator_backend(problems[i].operator, problem));
-            assert_succeeds(flp_problem_text_write(problems[i].operator, problem, again, sizeof(again)));
+            assert_succeeds(flp_problem_text_parse(problems[i].op, text, problem, flp_header_sizes()));
+            assert_int_equal(backends[j].backend, flp_operator_backend(problems[i].op, problem));
+            assert_succeeds(flp_problem_text_write(problems[i].op, problem, again, sizeof(again)));
             assert_string_equal(text, again);
         }
     }

@@ -1,5 +1,5 @@
 /* The generator's view of the tables of problems' fields. gen/problem_fields.lua is written by this program, with the file's name as its argument. */
-#include "plan/problem.h"
+#include "core/problem.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,13 +9,13 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "fake_cmocka.h"
-#include "plan/linear_cross_entropy_plan.h"
-#include "plan/linear_logp_backward_plan.h"
-#include "plan/linear_logp_plan.h"
-#include "plan/logits_logp_backward_plan.h"
-#include "plan/logits_logp_plan.h"
-#include "plan/weighted_sum_backward_plan.h"
-#include "plan/weighted_sum_plan.h"
+#include "operators/linear/linear_cross_entropy_plan.h"
+#include "operators/linear/linear_logp_backward_plan.h"
+#include "operators/linear/linear_logp_plan.h"
+#include "operators/logits/logits_logp_backward_plan.h"
+#include "operators/logits/logits_logp_plan.h"
+#include "operators/weighted_sum/weighted_sum_backward_plan.h"
+#include "operators/weighted_sum/weighted_sum_plan.h"
 
 static const flp_operator *const operators[] = {
     &flp_linear_logp_operator, &flp_linear_logp_backward_operator, &flp_linear_cross_entropy_operator, &flp_logits_logp_operator,
@@ -31,20 +31,20 @@ static const char *const kinds[] = {
 /* ---- writing ---- */
 
 /* The key under which the generator has the field there: a size's letter, a word, another's name. */
-static const char *key_at(const flp_operator *operator, int at)
+static const char *key_at(const flp_operator *op, int at)
 {
-    FLP_EACH_FIELD(field, operator)
+    FLP_EACH_FIELD(field, op)
         if (field->at == at)
             return field->kind == FLP_FIELD_SIZE ? field->prefix : field->kind == FLP_FIELD_CHOICE ? field->words[1] : field->name;
     return "?";
 }
 
-static void append_words(const flp_operator *operator, flp_text *text)
+static void append_words(const flp_operator *op, flp_text *text)
 {
     const char *separator = "    words = {";
     int count = 0;
 
-    FLP_EACH_FIELD(field, operator)
+    FLP_EACH_FIELD(field, op)
         for (int i = 0; i < FLP_FIELD_WORDS; i++)
             if (field->words[i]) {
                 flp_text_append(text, "%s \"%s\"", separator, field->words[i]);
@@ -53,22 +53,22 @@ static void append_words(const flp_operator *operator, flp_text *text)
     flp_text_append(text, " },\n");
 }
 
-static void append_stride(const flp_operator *operator, const flp_field *field, flp_text *text)
+static void append_stride(const flp_operator *op, const flp_field *field, flp_text *text)
 {
-    flp_text_append(text, ", columns = \"%s\"", key_at(operator, field->columns_at));
+    flp_text_append(text, ", columns = \"%s\"", key_at(op, field->columns_at));
     if (field->transposed_at)
-        flp_text_append(text, ", rows = \"%s\", transposed = \"%s\"", key_at(operator, field->rows_at), key_at(operator, field->transposed_at));
+        flp_text_append(text, ", rows = \"%s\", transposed = \"%s\"", key_at(op, field->rows_at), key_at(op, field->transposed_at));
     if (field->like_at)
-        flp_text_append(text, ", like = \"%s\"", key_at(operator, field->like_at));
+        flp_text_append(text, ", like = \"%s\"", key_at(op, field->like_at));
 }
 
-static void append_field(const flp_operator *operator, const flp_field *field, flp_text *text)
+static void append_field(const flp_operator *op, const flp_field *field, flp_text *text)
 {
     flp_text_append(text, "    { name = \"%s\", kind = \"%s\", prefix = \"%s\"", field->name, kinds[field->kind], field->prefix);
     if (field->kind == FLP_FIELD_SIZE)
         flp_text_append(text, ", low = %d", (int)field->low);
     if (field->kind == FLP_FIELD_STRIDE)
-        append_stride(operator, field, text);
+        append_stride(op, field, text);
     if (field->kind == FLP_FIELD_ALIGNMENT)
         flp_text_append(text, ", default = %d", FLP_PROBLEM_ALIGNMENT);
     if (field->kind == FLP_FIELD_DTYPE && field->otherwise == FLP_FIELD_AS_DTYPE)

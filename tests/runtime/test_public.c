@@ -29,7 +29,7 @@ typedef struct {
     flp_status (*run)(flp_context *context, const void *problem, const void *args);
     flp_status (*prepare)(flp_context *context, const void *problem, void *stream);
     flp_status (*run_sized)(flp_context *context, const void *problem, const void *args, const flp_sizes *sizes);
-} operator;
+} op;
 
 /* The operator's functions with pointers of no type, so that a table can hold them. */
 #define FUNCTIONS(X)                                                                                                                         \
@@ -103,7 +103,7 @@ static const flp_logits_logp_backward_args logits_logp_backward_args = {
     .name = #X, .problem_bytes = sizeof(flp_##X##_problem), .args_bytes = sizeof(flp_##X##_args), .problem = &X##_problem, .args = &X##_args, \
     .format = X##_format, .parse = X##_parse, .plan_create = X##_plan_create, .execute = X##_execute, .run = X##_run, .prepare = X##_prepare, \
     .run_sized = X##_run_sized
-static const operator operators[] = {
+static const op operators[] = {
     { OPERATOR(linear_logp),
       .choices = { LINEAR_CHOICES(linear_logp, ), CHOICE(linear_logp, argmax, "argmax"), CHOICE(linear_logp, entropy, "entropy") },
       .pointers = { LINEAR_POINTERS(linear_logp), NEEDED(linear_logp, logp), OPTIONAL(linear_logp, lse) } },
@@ -171,7 +171,7 @@ static void every_operator_refuses_null(void **state)
 {
     (void)state;
     for (int i = 0; i < OPERATORS; i++) {
-        const operator *o = &operators[i];
+        const op *o = &operators[i];
         char text[512];
         storage parsed;
         flp_plan *plan;
@@ -202,7 +202,7 @@ static void a_pointer_that_is_needed_is_named(void **state)
 {
     (void)state;
     for (int i = 0; i < OPERATORS; i++) {
-        const operator *o = &operators[i];
+        const op *o = &operators[i];
         flp_plan *plan;
         storage args = { .bytes = { 0 } };
         assert_succeeds(o->plan_create(context, o->problem, &plan));
@@ -225,7 +225,7 @@ static void a_pointer_that_is_needed_is_named(void **state)
     }
 }
 
-static void refuse_choice(const operator *o, const field *f, int value)
+static void refuse_choice(const op *o, const field *f, int value)
 {
     storage problem, nothing = { .bytes = { 0 } };
     char text[512];
@@ -320,7 +320,7 @@ static void what_belongs_to_no_operator_takes_null(void **state)
         assert_string_equal("count: got NULL, wanted a pointer to int", flp_error_message()); \
     } while (0)
 
-static void set_backend(const operator *o, flp_backend backend, storage *problem)
+static void set_backend(const op *o, flp_backend backend, storage *problem)
 {
     const field *f = o->choices;
 
@@ -331,7 +331,7 @@ static void set_backend(const operator *o, flp_backend backend, storage *problem
 }
 
 /* Every function that takes the operator's structs. */
-static void call_operator(const operator *o, flp_context *of)
+static void call_operator(const op *o, flp_context *of)
 {
     char text[512];
     storage problem, parsed;

@@ -1,5 +1,5 @@
 /* The shared scratch: whose it is, how it grows, and who may use it at a time. */
-#include "plan/scratch.h"
+#include "core/scratch.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

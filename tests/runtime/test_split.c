@@ -1,5 +1,5 @@
 /* Cutting the vocabulary: every tile once, never too many splits. */
-#include "plan/split.h"
+#include "operators/linear/split.h"
 
 #include "fake_cmocka.h"
 

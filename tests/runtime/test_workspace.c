@@ -1,5 +1,5 @@
 /* Parts of a workspace: apart where their lives meet, over one another where they do not, and never further behind for fewer rows. */
-#include "plan/workspace.h"
+#include "core/workspace.h"
 
 #include "fake_cmocka.h"
 

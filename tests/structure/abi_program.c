@@ -34,24 +34,24 @@ static void print(const char *name, const float *values, int count)
 #define CHECK_GUARD(name) do { if (name.guard != INT64_C(0x5a5a5a5a5a5a5a5a)) { printf("%s was written behind\n", #name); exit(1); } } while (0)
 
 /* The string of a problem, and of what it is parsed to. */
-#define PRINT_PROBLEM(operator, problem) do { \
-    GUARDED(flp_##operator##_problem, parsed); \
+#define PRINT_PROBLEM(op, problem) do { \
+    GUARDED(flp_##op##_problem, parsed); \
     char text[512], again[512]; \
-    check(flp_##operator##_problem_format(problem, text, sizeof(text))); \
-    check(flp_##operator##_problem_parse(text, &parsed.value)); \
+    check(flp_##op##_problem_format(problem, text, sizeof(text))); \
+    check(flp_##op##_problem_parse(text, &parsed.value)); \
     CHECK_GUARD(parsed); \
-    check(flp_##operator##_problem_format(&parsed.value, again, sizeof(again))); \
+    check(flp_##op##_problem_format(&parsed.value, again, sizeof(again))); \
     printf("%s%s\n", text, strcmp(text, again) ? " came back as another" : ""); \
 } while (0)
 
 /* Without a plan, and with one. */
-#define RUN(operator, problem, args) do { \
+#define RUN(op, problem, args) do { \
     flp_plan *plan; \
-    PRINT_PROBLEM(operator, problem); \
-    check(flp_##operator(context, problem, args)); \
-    check(flp_##operator##_prepare(context, problem, NULL)); \
-    check(flp_##operator##_plan_create(context, problem, &plan)); \
-    check(flp_##operator##_execute(plan, args)); \
+    PRINT_PROBLEM(op, problem); \
+    check(flp_##op(context, problem, args)); \
+    check(flp_##op##_prepare(context, problem, NULL)); \
+    check(flp_##op##_plan_create(context, problem, &plan)); \
+    check(flp_##op##_execute(plan, args)); \
     flp_plan_destroy(plan); \
 } while (0)
 

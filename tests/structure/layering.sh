@@ -1,11 +1,12 @@
-# Includes inside runtime/ point down: cli > ops > plan > jit > cuda > cpu > base. Below them all lies templates/params/.
+# Includes inside runtime/ point down: cli > operators > core > jit > cuda > cpu > base. A family of operators
+# has a folder of its own in operators/. Below them all lies templates/params/.
 . "$top_srcdir/tests/cases.sh"
 cd "$top_srcdir/runtime" || exit 1
 
 upward() { # FILE...: the includes that name a layer above the file's own, or none that is known
     awk '
         BEGIN {
-            layers = split("base cpu cuda jit plan ops cli", names, " ")
+            layers = split("base cpu cuda jit core operators cli", names, " ")
             for (i = 1; i <= layers; i++) rank[names[i]] = i
         }
         /^[ \t]*#[ \t]*include[ \t]*"/ {
@@ -13,19 +14,19 @@ upward() { # FILE...: the includes that name a layer above the file's own, or no
             split($0, quoted, "\"")
             header = quoted[2]
             if (header == "fusedlogp.h" || header ~ /^params\/[a-z_]*\.h$/) next
-            if (split(header, to, "/") != 2 || !(to[1] in rank))
-                print FILENAME ":" FNR ": \"" header "\" is not of the form layer/file.h"
+            if (split(header, to, "/") != (to[1] == "operators" ? 3 : 2) || !(to[1] in rank))
+                print FILENAME ":" FNR ": \"" header "\" is not of the form layer/file.h or operators/family/file.h"
             else if (rank[to[1]] > rank[from[1]])
                 print FILENAME ":" FNR ": " from[1] " includes " header ", which lies above it"
         }' "$@"
 }
 
-for layer in base cpu cuda jit plan ops cli; do
-    files=$(ls "$layer"/*.c "$layer"/*.h 2>/dev/null)
+for layer in base cpu cuda jit core operators cli; do
+    files=$(find "$layer" -name '*.[ch]' 2>/dev/null)
     if [ -z "$files" ]; then check "$layer has files" "runtime/$layer holds no C file"; continue; fi
     check "$layer includes nothing above it" "$(upward $files)"
 done
-unknown=$(ls -d */ | grep -vxE '(base|cpu|cuda|jit|plan|ops|cli)/')
+unknown=$(ls -d */ | grep -vxE '(base|cpu|cuda|jit|core|operators|cli)/')
 check "runtime/ holds no other layer" "$unknown"
 
 # FOLDER of objects: files whose functions call each other's in a circle, one circle a line.

@@ -1,0 +1,170 @@
+/* Rules that the arguments of all operators share. */
+#include "core/arguments.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "core/workspace.h"
+
+flp_status flp_arguments_check_address(const char *argument, const void *address, int wanted)
+{
+    if (!address)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL, wanted an address", argument);
+    if ((uintptr_t)address % (unsigned)wanted)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %p, wanted a multiple of %d bytes", argument, address, wanted);
+    return FLP_OK;
+}
+
+int flp_arguments_ignore(unsigned flags)
+{
+    return (flags & FLP_IGNORE_INDEX) != 0;
+}
+
+double flp_arguments_temperature(double temperature)
+{
+    return temperature == 0 ? 1 : temperature;
+}
+
+float flp_arguments_scale(double temperature)
+{
+    return (float)(M_LOG2E / flp_arguments_temperature(temperature));
+}
+
+flp_status flp_arguments_check_workspace(const void *workspace, size_t bytes, int64_t wanted, int64_t rows)
+{
+    if (bytes < (uint64_t)wanted)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "workspace_bytes: got %zu, wanted at least %" PRId64 " for %" PRId64 " rows", bytes,
+                               wanted, rows);
+    return flp_arguments_check_address("workspace", workspace, FLP_WORKSPACE_ALIGNMENT);
+}
+
+const void *flp_arguments_advance(const void *address, int64_t elements, flp_dtype dtype)
+{
+    return address ? (const char *)address + elements * flp_dtype_bytes(dtype) : NULL;
+}
+
+/* ---- by the table ---- */
+
+static int int_at(const void *base, int at)
+{
+    return *(const int *)(const void *)((const char *)base + at);
+}
+
+static const void *address_at(const void *args, int at)
+{
+    return *(const void *const *)(const void *)((const char *)args + at);
+}
+
+/* An ignore_index that nothing looks at is most likely meant to be ignored. */
+static flp_status check_flags(unsigned flags, unsigned more, int64_t ignore_index)
+{
+    const unsigned known = FLP_CHECK_TARGETS | FLP_IGNORE_INDEX | more;
+
+    if (flags & ~known)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "flags: got 0x%x, wanted no bits but 0x%x", flags, known);
+    if (ignore_index != 0 && !(flags & FLP_IGNORE_INDEX))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "ignore_index: got %" PRId64 " without FLP_IGNORE_INDEX in flags, wanted the flag, or 0 to ignore none",
+                               ignore_index);
+    return FLP_OK;
+}
+
+/* KEEP IN STEP: temperatures. */
+static flp_status check_temperature(double temperature, const float *row_temperature)
+{
+    const double shared = flp_arguments_temperature(temperature);
+
+    if (!(shared >= 0x1p-64 && shared <= 0x1p64))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "temperature: got %g, wanted 0 (for 1) or 2^-64 .. 2^64", temperature);
+    if (row_temperature && shared != 1)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "temperature: got %g beside row_temperature, wanted 0 or 1", temperature);
+    return FLP_OK;
+}
+
+static flp_status check_scalars(const flp_operator *op, const flp_arguments *table, const void *normal, const char *args)
+{
+    const int64_t rows = *(const int64_t *)(const void *)args, most = *(const int64_t *)(const void *)((const char *)normal + op->rows_at);
+    flp_status status;
+
+    if (rows < 0 || rows > most)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", wanted 0 .. %" PRId64 ", the plan's rows", rows, most);
+    if (!table->target_at)
+        return FLP_OK;
+    status = check_flags((unsigned)int_at(args, table->flags_at), table->more_flags, *(const int64_t *)(const void *)(args + table->ignore_index_at));
+    if (status != FLP_OK)
+        return status;
+    return check_temperature(*(const double *)(const void *)(args + table->temperature_at), address_at(args, table->row_temperature_at));
+}
+
+static flp_status refuse_unasked(const flp_operator *op, const flp_argument *array, const void *address)
+{
+    FLP_EACH_FIELD(field, op)
+        if (field->at == array->asked_at)
+            return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %p, wanted NULL: the problem's %s is %s", array->name, address, field->name,
+                                   field->kind == FLP_FIELD_DTYPE ? "FLP_NONE" : "0");
+    return flp_status_fail(FLP_INTERNAL, "%s: the problem has no field that asks for it", array->name);
+}
+
+static int element_bytes(const flp_argument *array, const void *problem)
+{
+    return array->bytes ? array->bytes : flp_dtype_bytes((flp_dtype)int_at(problem, array->dtype_at));
+}
+
+static flp_status check_array(const flp_operator *op, const flp_argument *array, const void *normal, const void *args)
+{
+    const void *address = address_at(args, array->at);
+    int wanted;
+
+    if (!int_at(normal, array->asked_at))
+        return address && !array->is_unread ? refuse_unasked(op, array, address) : FLP_OK;
+    if (!address && (array->is_optional || (array->optional_at && int_at(normal, array->optional_at))))
+        return FLP_OK;
+    wanted = element_bytes(array, normal);
+    if (array->decides && int_at(normal, (int)op->pointer_alignment_at) > wanted)
+        wanted = int_at(normal, (int)op->pointer_alignment_at);
+    return flp_arguments_check_address(array->name, address, wanted);
+}
+
+#define EACH_ARRAY(array, table)                                                         \
+    for (const flp_argument *const *part_ = (table)->arrays; *part_; part_++)            \
+        for (const flp_argument *array = *part_; array->name; array++)
+
+flp_status flp_arguments_check(const flp_operator *op, const flp_arguments *table, const void *normal, const void *args)
+{
+    const int has_rows = *(const int64_t *)args > 0;
+    flp_status status = check_scalars(op, table, normal, args);
+
+    EACH_ARRAY(array, table)
+        if (status == FLP_OK && (has_rows || array->without_rows))
+            status = check_array(op, array, normal, args);
+    return status;
+}
+
+flp_status flp_arguments_check_elements(const flp_operator *op, const flp_arguments *table, const void *problem, const void *args)
+{
+    const int has_rows = *(const int64_t *)args > 0;
+
+    EACH_ARRAY(array, table) {
+        const void *address = address_at(args, array->at);
+        flp_status status = FLP_OK;
+        if (!array->decides || !int_at(problem, array->asked_at))
+            continue;
+        status = flp_problem_check_field(op, (size_t)array->dtype_at, problem);
+        if (status == FLP_OK && (address || has_rows))
+            status = flp_arguments_check_address(array->name, address, element_bytes(array, problem));
+        if (status != FLP_OK)
+            return status;
+    }
+    return FLP_OK;
+}
+
+uintptr_t flp_arguments_addresses(const flp_arguments *table, const void *problem, const void *args)
+{
+    uintptr_t addresses = 0;
+
+    EACH_ARRAY(array, table)
+        if (array->decides && int_at(problem, array->asked_at))
+            addresses |= (uintptr_t)address_at(args, array->at);
+    return addresses;
+}

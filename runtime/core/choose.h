@@ -1,0 +1,18 @@
+/* Which path answers a problem, and why. */
+#ifndef FLP_CORE_CHOOSE_H
+#define FLP_CORE_CHOOSE_H
+#include "core/context.h"
+
+typedef struct {
+    flp_backend path;        /* FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE or FLP_BACKEND_CPU */
+    char reason[1024];       /* why this path; never empty */
+    flp_selection selection; /* GPU paths: the variants */
+} flp_choice;
+
+/* sm_90a, then portable, then CPU, unless asked names one. text: the problem's canonical string. On a GPU path *device
+ * is the one of the CUDA context that is current here. stays_on_gpu: the operator's.
+ * A device without a current CUDA context is FLP_WRONG_CONTEXT and never the CPU path.
+ * FLP_NO_VARIANT: asked cannot answer it; FLP_NO_DRIVER: ... because no driver is there; FLP_FORKED. */
+flp_status flp_choose_path(flp_context *context, flp_backend asked, int stays_on_gpu, const char *text, flp_device *device,
+                           flp_choice *choice);
+#endif

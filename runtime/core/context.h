@@ -1,0 +1,22 @@
+/* What one flp_context holds: kernels, threads, known plans, scratch. */
+#ifndef FLP_CORE_CONTEXT_H
+#define FLP_CORE_CONTEXT_H
+#include <stdatomic.h>
+
+#include "cpu/thread_pool.h"
+#include "fusedlogp.h"
+#include "jit/kernel.h"
+
+typedef struct flp_dispatch flp_dispatch; /* core/dispatch.h */
+typedef struct flp_scratch flp_scratch;   /* core/scratch.h */
+
+struct flp_context {
+    uint64_t serial; /* from 1, never reused, unlike the address: a thread's recent hits name their context by it */
+    unsigned flags;  /* FLP_CONTEXT_... */
+    flp_kernel_store *store;
+    flp_thread_pool *pool;
+    flp_dispatch *dispatch;
+    flp_scratch *scratch;
+    atomic_int_fast64_t plans; /* created */
+};
+#endif

@@ -1,0 +1,63 @@
+/* What the shared machinery (plans, dispatch, problem strings) must know of one operator and direction. The problem of each is a
+ * struct of its own; what is shared sees it as bytes and finds the fields that all have by their offsets. */
+#ifndef FLP_CORE_OPERATOR_H
+#define FLP_CORE_OPERATOR_H
+#include <stddef.h>
+
+#include "base/sized.h"
+#include "base/text.h"
+#include "core/problem_text.h"
+#include "core/workspace.h"
+
+struct flp_operator {
+    const char *name; /* as its canonical strings begin */
+
+    size_t problem_bytes;                         /* at most FLP_PROBLEM_BYTES */
+    const flp_sized_struct *problem_struct;
+    size_t rows_at, pointer_alignment_at, backend_at; /* in the problem: int64_t, int, flp_backend */
+    const flp_field *const *fields; /* of the problem, in the order of its canonical string: a table in parts, NULL behind the last */
+    /* What holds between fields, each of which is acceptable, and fields without a plain rule. FLP_BAD_ARGUMENT names the field, what it got and
+     * what was wanted. NULL: nothing. */
+    flp_status (*check)(void *normal);
+
+    /* 1: FLP_BACKEND_AUTO on a GPU without kernels for it is FLP_NO_VARIANT rather than the CPU path, which takes host pointers. */
+    int stays_on_gpu;
+
+    size_t plan_bytes, problem_at; /* its plan begins with flp_plan; the normal problem's offset in it */
+    /* All paths, with the normal problem, before one is chosen. NULL: there is nothing to do. */
+    flp_status (*begin)(flp_plan *plan);
+    /* GPU paths: what the generator must know beside the problem's string, as a part of it (":saved_exp"); "": nothing. NULL: as "". */
+    const char *(*hint)(const flp_plan *plan);
+    /* GPU paths, once the kernels are there: checks that they are those wanted and derives what launches need. */
+    flp_status (*set_up)(flp_plan *plan);
+    /* GPU paths: the parts of the workspace of a call of so many rows, in their places; NULL: there is none. */
+    void (*lay_out)(const flp_plan *plan, int64_t rows, flp_workspace *workspace);
+    /* GPU paths: the number of rows up to `rows` whose workspace is the largest; NULL: `rows`. */
+    int64_t (*most_rows)(const flp_plan *plan, int64_t rows);
+    int64_t (*cpu_workspace_bytes)(const flp_plan *plan, int64_t rows); /* the CPU path; NULL: it takes none */
+    void (*describe)(const flp_plan *plan, flp_text *text);         /* GPU paths: kernels and shapes as lines "key: value" */
+    void (*write_numerics)(const flp_plan *plan, flp_text *text);
+};
+
+/* Room for the problem of any operator. */
+enum { FLP_PROBLEM_BYTES = 256 };
+typedef union {
+    max_align_t aligned;
+    char bytes[FLP_PROBLEM_BYTES];
+} flp_problem_storage;
+
+static inline int64_t *flp_operator_rows(const flp_operator *op, void *problem)
+{
+    return (int64_t *)(void *)((char *)problem + op->rows_at);
+}
+
+static inline int *flp_operator_pointer_alignment(const flp_operator *op, void *problem)
+{
+    return (int *)(void *)((char *)problem + op->pointer_alignment_at);
+}
+
+static inline flp_backend flp_operator_backend(const flp_operator *op, const void *problem)
+{
+    return *(const flp_backend *)(const void *)((const char *)problem + op->backend_at);
+}
+#endif

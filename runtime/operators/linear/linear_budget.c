@@ -1,0 +1,211 @@
+/* How linear_logp's backward and linear_cross_entropy spend their memory budget. */
+#include "operators/linear/linear_budget.h"
+
+#include <inttypes.h>
+
+#include "base/dtype.h"
+#include "operators/linear/linear_logp_backward_plan.h"
+#include "operators/linear/split.h"
+
+enum {
+    WIDE_HIDDEN = 3072,
+    LEAST_ROW_CHUNK = 512      /* below, reading the weight anew for each chunk of rows costs more than the saved exponentials saves */
+};
+
+/* How wide the chunks are by default, in tiles of two-byte elements: of saved exponentials, of one whose dlogit lies in the workspace, and of one whose dlogit
+ * lies in grad_weight. Long sums run near the speed of a whole product. 41 tiles make nearly whole waves of the 66 clusters of an H100 or H200 for row
+ * counts that are powers of two, 33 and 66 whole ones; where hidden is wide the sums of grad_hidden need the room. At N 4096, D 2048 all of the
+ * workspace stays below 128 MiB, at N 8192, D 4096 below 256 MiB. */
+typedef struct {
+    int64_t saved_exp, own, borrowed;
+} tiles;
+static const tiles default_tiles = { 47, 41, 66 }, default_tiles_wide = { 31, 28, 33 };
+enum { BORROWED_TILES = 66, DEFAULT_BORROWED_ROWS = 2 /* times D */ };
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* KEEP IN STEP: tiles and splits of the forward (gen/select/linear_logp.lua). */
+int flp_linear_budget_most_splits(int64_t vocab)
+{
+    static const struct {
+        int block_vocab, n_split;
+    } kernels[] = { { 256, 132 }, { 128, 132 }, { 128, 108 } };
+    int most = 0;
+
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)
+        most = (int)larger(most, flp_split_compute(vocab, kernels[i].block_vocab, kernels[i].n_split).splits);
+    return most;
+}
+
+flp_linear_work flp_linear_budget_backward_work(const flp_linear_logp_backward_problem *normal)
+{
+    return (flp_linear_work){
+        .forward = &normal->forward, .splits = normal->with_forward ? flp_linear_budget_most_splits(normal->forward.vocab) : 0,
+        .entropy = normal->g_entropy, .backward = normal,
+        .chunks.saves_exp = normal->with_forward && !flp_linear_logp_backward_no_saved_exp(normal),
+    };
+}
+
+static int64_t bytes_with(const flp_linear_work *work, const flp_backward_chunks *chunks)
+{
+    flp_linear_work tried = *work;
+    flp_workspace workspace;
+
+    tried.chunks = *chunks;
+    flp_linear_workspace_lay_out(&tried, work->forward->rows, &workspace);
+    return workspace.bytes;
+}
+
+static int fits(const flp_linear_work *work, const flp_backward_chunks *chunks)
+{
+    return bytes_with(work, chunks) <= work->backward->memory_budget;
+}
+
+static int64_t all_tiles(const flp_linear_work *work)
+{
+    return flp_vocab_chunks_all_columns(work->backward) / FLP_BACKWARD_COLUMNS;
+}
+
+/* So that the last chunk is not a small one. */
+static int64_t even_out(int64_t wide, int64_t all)
+{
+    const int64_t chunks = (all + wide - 1) / wide;
+
+    return all % wide * 3 < wide ? (all + chunks - 1) / chunks : wide;
+}
+
+/* wide: in tiles; borrowed_rows: as the chunks'. With saved exponentials, what is not in the first chunk is computed anew: there is nothing to even out. */
+static flp_backward_chunks chunks_of(const flp_linear_work *work, tiles wide, int64_t borrowed_rows)
+{
+    const int saves_exp = work->chunks.saves_exp;
+    const int64_t saved_exp = saves_exp ? wide.saved_exp * FLP_BACKWARD_COLUMNS : 0, borrowed = wide.borrowed * FLP_BACKWARD_COLUMNS;
+    const int borrows = borrowed > 0 && flp_vocab_chunks_can_borrow(work->backward, saved_exp, borrowed, borrowed_rows);
+    const int64_t own = saves_exp || borrows ? wide.own : even_out(wide.own, all_tiles(work));
+
+    return (flp_backward_chunks){
+        .saves_exp = saves_exp, .direct = saves_exp && flp_vocab_chunks_are_direct(work->backward, saved_exp), .columns = own * FLP_BACKWARD_COLUMNS,
+        .saved_columns = saved_exp, .borrowed_columns = borrows ? borrowed : 0, .borrowed_rows = borrowed_rows,
+    };
+}
+
+/* One chunk is all of the vocabulary. */
+static flp_backward_chunks whole(const flp_linear_work *work, int64_t row_chunk)
+{
+    const int64_t all = all_tiles(work);
+    flp_backward_chunks chunks = chunks_of(work, (tiles){ all, all, 0 }, 0);
+
+    chunks.row_chunk = row_chunk;
+    return chunks;
+}
+
+/* So many tiles in the workspace. */
+static flp_backward_chunks limited(const flp_linear_work *work, int64_t count)
+{
+    return chunks_of(work, (tiles){ count, count, larger(count, smaller(all_tiles(work) / 2, BORROWED_TILES)) }, work->forward->rows);
+}
+
+int64_t flp_linear_budget_least(const flp_linear_work *work)
+{
+    const flp_backward_chunks all = whole(work, 0), one = limited(work, 1);
+
+    return smaller(bytes_with(work, &all), bytes_with(work, &one));
+}
+
+flp_status flp_linear_budget_check(const flp_linear_work *work)
+{
+    const int64_t budget = work->backward->memory_budget, least = budget == 0 ? 0 : flp_linear_budget_least(work);
+
+    if (budget >= least)
+        return FLP_OK;
+    return flp_status_fail(FLP_BAD_ARGUMENT, "memory_budget: got %" PRId64 ", wanted 0 or at least %" PRId64 " bytes for %" PRId64 " rows", budget,
+                           least, work->forward->rows);
+}
+
+/* As wide for any number of rows, so that a row of grad_hidden has the same bits in every batch. */
+static flp_backward_chunks by_default(const flp_linear_work *work)
+{
+    const tiles *wide = work->forward->hidden < WIDE_HIDDEN ? &default_tiles : &default_tiles_wide;
+    const int64_t bytes = flp_dtype_bytes(work->forward->dtype), all = all_tiles(work);
+
+    return chunks_of(work, (tiles){ smaller(wide->saved_exp * 2 / bytes, all), smaller(wide->own * 2 / bytes, all), smaller(wide->borrowed * 2 / bytes, all) },
+                     DEFAULT_BORROWED_ROWS * work->forward->hidden);
+}
+
+/* The widest that fit, of which one tile does. */
+static flp_backward_chunks within_budget(const flp_linear_work *work)
+{
+    const flp_backward_chunks all = whole(work, 0);
+    int64_t low = 1, high = all_tiles(work);
+
+    if (fits(work, &all))
+        return all;
+    while (low + 1 < high) {
+        const int64_t middle = low + (high - low) / 2;
+        const flp_backward_chunks tried = limited(work, middle);
+
+        if (fits(work, &tried))
+            low = middle;
+        else
+            high = middle;
+    }
+    return limited(work, low);
+}
+
+static int row_chunk_fits(const flp_linear_work *work, int64_t row_chunk)
+{
+    const flp_backward_chunks chunks = whole(work, row_chunk);
+
+    return fits(work, &chunks);
+}
+
+/* A multiple of FLP_BACKWARD_ROW_BLOCK; 0: not even the least. */
+static int64_t most_rows(const flp_linear_work *work)
+{
+    int64_t low = LEAST_ROW_CHUNK / FLP_BACKWARD_ROW_BLOCK, high = (work->forward->rows + FLP_BACKWARD_ROW_BLOCK - 1) / FLP_BACKWARD_ROW_BLOCK;
+
+    if (!row_chunk_fits(work, LEAST_ROW_CHUNK))
+        return 0;
+    while (low + 1 < high) {
+        const int64_t middle = low + (high - low) / 2;
+
+        if (row_chunk_fits(work, middle * FLP_BACKWARD_ROW_BLOCK))
+            low = middle;
+        else
+            high = middle;
+    }
+    return low * FLP_BACKWARD_ROW_BLOCK;
+}
+
+/* How many rows at a time have room for saved exponentials of the whole vocabulary, where grad_weight is added to in fp32 and so may be completed chunk of rows
+ * by chunk of rows; 0: too few, or all. */
+static int64_t choose_row_chunk(const flp_linear_work *work)
+{
+    const flp_linear_logp_backward_problem *normal = work->backward;
+    const int adds_weight = normal->grad_weight == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_WEIGHT;
+    const int adds_bias = normal->grad_bias == FLP_NONE || (normal->grad_bias == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_BIAS);
+    const int64_t rows = adds_weight && adds_bias ? most_rows(work) : 0;
+    int64_t chunks, even;
+
+    if (rows == 0)
+        return 0;
+    chunks = (normal->forward.rows + rows - 1) / rows;
+    even = (normal->forward.rows + chunks - 1) / chunks;
+    return chunks > 1 ? (even + FLP_BACKWARD_ROW_BLOCK - 1) / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK : 0;
+}
+
+flp_backward_chunks flp_linear_budget_spend(const flp_linear_work *work)
+{
+    const int has_budget = work->backward->memory_budget > 0 && work->forward->rows > 0;
+    const flp_backward_chunks chunks = has_budget ? within_budget(work) : by_default(work);
+    const int64_t row_chunk = has_budget && work->losses && chunks.saves_exp && chunks.saved_columns < work->forward->vocab ? choose_row_chunk(work) : 0;
+
+    return row_chunk > 0 ? whole(work, row_chunk) : chunks;
+}

@@ -1,0 +1,23 @@
+/* linear_cross_entropy on the host: linear_logp, each row's loss and its derivatives, then linear_logp's backward. */
+#ifndef FLP_OPERATORS_LINEAR_CROSS_ENTROPY_CPU_H
+#define FLP_OPERATORS_LINEAR_CROSS_ENTROPY_CPU_H
+#include "cpu/thread_pool.h"
+#include "cpu/token_program.h"
+#include "fusedlogp.h"
+
+/* One call, its names resolved. */
+typedef struct {
+    const flp_linear_cross_entropy_args *args;
+    const flp_token_program *program;
+    const float *input[FLP_TOKEN_INPUTS];
+    double parameter[FLP_TOKEN_PARAMETERS];
+} flp_cross_entropy_call;
+
+/* problem and args have been checked: strides and target dtype are filled in, temperature is above 0. Losses are computed in fp64, and
+ * summed up in the rows' order. It allocates eight floats and five doubles a row, V floats for class weights, and what the two passes do.
+ * bad_count, bad_first: as flp_linear_logp_cpu's. FLP_OUT_OF_MEMORY. */
+flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem,
+                                        const flp_cross_entropy_call *call, int64_t *bad_count, int64_t *bad_first);
+/* The identity of its arithmetic. Static. */
+const char *flp_linear_cross_entropy_cpu_numerics(void);
+#endif

@@ -1,0 +1,163 @@
+/* linear_cross_entropy as an operator: the plans of its two passes, and the loss between them. */
+#include "operators/linear/linear_cross_entropy_plan.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "base/status.h"
+#include "operators/linear/linear_cross_entropy_cpu.h"
+#include "core/describe.h"
+#include "operators/linear/linear_budget.h"
+#include "operators/linear/linear_cross_entropy_problem.h"
+#include "core/token_loss.h"
+
+static flp_linear_cross_entropy_plan *own(flp_plan *common)
+{
+    return (flp_linear_cross_entropy_plan *)(void *)common;
+}
+
+/* Saved exponentials times a factor of its row is the derivative, unless the loss has terms that are not alike for all of the vocabulary. */
+static const char *no_saved_exp(const flp_linear_cross_entropy_plan *plan)
+{
+    const int *derivative = plan->program.derivative;
+
+    if (derivative[FLP_TOKEN_ENTROPY] >= 0 || derivative[FLP_TOKEN_UNIFORM] >= 0)
+        return "the loss takes more of a row's logits than its target's and their lse (label smoothing, entropy, uniform)";
+    return flp_linear_logp_backward_no_saved_exp(&plan->problem.backward);
+}
+
+static int wants_entropy(const flp_linear_cross_entropy_plan *plan)
+{
+    return plan->problem.entropy || plan->program.uses[FLP_TOKEN_ENTROPY];
+}
+
+/* The most that the passes may have to do. */
+static flp_status plan_work(flp_linear_cross_entropy_plan *plan)
+{
+    const flp_linear_logp_backward_problem *normal = &plan->problem.backward;
+    const int gradients = flp_linear_cross_entropy_problem_has_gradients(&plan->problem);
+    flp_linear_work *work = &plan->backward.work;
+    flp_status status;
+
+    *work = (flp_linear_work){
+        .forward = &normal->forward, .splits = flp_linear_budget_most_splits(normal->forward.vocab), .entropy = wants_entropy(plan), .losses = 1,
+        .logit_sums = plan->program.uses[FLP_TOKEN_UNIFORM], .backward = normal, .chunks.saves_exp = gradients && !no_saved_exp(plan),
+    };
+    if (!gradients)
+        return FLP_OK;
+    status = flp_linear_budget_check(work);
+    if (status == FLP_OK)
+        work->chunks = flp_linear_budget_spend(work);
+    return status;
+}
+
+static flp_status begin(flp_plan *common)
+{
+    flp_linear_cross_entropy_plan *plan = own(common);
+    flp_status status = flp_token_loss_load(common->context, flp_linear_cross_entropy_problem_loss(&plan->problem), &plan->program);
+
+    return status == FLP_OK ? plan_work(plan) : status;
+}
+
+static const char *hint(const flp_plan *common)
+{
+    return flp_linear_logp_backward_saved_exp_hint(&flp_linear_cross_entropy_plan_of(common)->backward.work.chunks);
+}
+
+/* ---- the passes' plans ---- */
+
+static flp_status set_up_forward(flp_linear_cross_entropy_plan *plan)
+{
+    flp_status status;
+
+    plan->forward.problem = plan->problem.backward.forward;
+    plan->forward.problem.entropy = wants_entropy(plan);
+    plan->forward.common.target_errors = plan->common.target_errors;
+    status = flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, FLP_LINEAR_LOGP_ROLES, &plan->forward.common);
+    return status == FLP_OK ? flp_linear_logp_backward_check_forward(&plan->forward, &plan->backward.work) : status;
+}
+
+/* Bad targets are counted in the forward already. */
+static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
+{
+    plan->backward.problem = plan->problem.backward;
+    plan->backward.statistics = flp_tally_at(&plan->common, FLP_TALLY_FILTER);
+    plan->backward.no_saved_exp = no_saved_exp(plan);
+    plan->backward.problem.g_lse = 1;
+    plan->backward.problem.g_entropy = plan->program.derivative[FLP_TOKEN_ENTROPY] >= 0;
+    return flp_plan_set_up_pass(&plan->common, &flp_linear_logp_backward_operator,
+                                ~(FLP_LINEAR_LOGP_ROLES | FLP_ROLE_SET(TOKEN_LOSS)), &plan->backward.common);
+}
+
+/* The passes check the others' roles. */
+static flp_status set_up(flp_plan *common)
+{
+    flp_linear_cross_entropy_plan *plan = own(common);
+    flp_status status = flp_plan_check_kernels(common, FLP_ROLE_SET(TOKEN_LOSS), ~FLP_ROLE_SET(TOKEN_LOSS));
+
+    if (status != FLP_OK)
+        return status;
+    plan->token_loss = common->kernels[FLP_ROLE_TOKEN_LOSS];
+    if (plan->token_loss->manifest.threads < 1)
+        return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d; wanted at least 1", plan->token_loss->manifest.variant,
+                               plan->token_loss->manifest.threads);
+    status = set_up_forward(plan);
+    return status == FLP_OK ? set_up_backward(plan) : status;
+}
+
+/* ---- what is said of it ---- */
+
+static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)
+{
+    flp_linear_workspace_lay_out(&flp_linear_cross_entropy_plan_of(common)->backward.work, rows, workspace);
+}
+
+static void describe(const flp_plan *common, flp_text *text)
+{
+    const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
+
+    flp_linear_logp_operator.describe(&plan->forward.common, text);
+    flp_describe_kernel(text, "loss", &plan->token_loss->manifest);
+    flp_linear_logp_backward_operator.describe(&plan->backward.common, text);
+    if (flp_linear_cross_entropy_problem_has_gradients(&plan->problem))
+        flp_text_append(text, "flops before these: 2 N V D\n");
+    if (plan->backward.work.chunks.row_chunk > 0)
+        flp_text_append(text, "rows: %" PRId64 " at a time\n", plan->backward.work.chunks.row_chunk);
+}
+
+static void write_numerics(const flp_plan *common, flp_text *text)
+{
+    const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
+
+    if (!flp_plan_on_gpu(common)) {
+        flp_text_append(text, "%s;loss_%s", flp_linear_cross_entropy_cpu_numerics(), plan->program.identity);
+        return;
+    }
+    flp_linear_logp_operator.write_numerics(&plan->forward.common, text);
+    flp_text_append(text, ";%s", plan->token_loss->manifest.numerics);
+    if (flp_linear_cross_entropy_problem_has_gradients(&plan->problem)) {
+        flp_text_append(text, ";");
+        flp_linear_logp_backward_operator.write_numerics(&plan->backward.common, text);
+    }
+}
+
+const flp_operator flp_linear_cross_entropy_operator = {
+    .name = "linear_cross_entropy",
+    .problem_bytes = sizeof(flp_linear_cross_entropy_problem),
+    .problem_struct = &flp_sized_linear_cross_entropy_problem,
+    .rows_at = offsetof(flp_linear_cross_entropy_problem, backward.forward.rows),
+    .pointer_alignment_at = offsetof(flp_linear_cross_entropy_problem, backward.forward.pointer_alignment),
+    .backend_at = offsetof(flp_linear_cross_entropy_problem, backward.forward.backend),
+    .fields = flp_linear_cross_entropy_fields,
+    .check = flp_linear_cross_entropy_problem_check,
+    .stays_on_gpu = 1,
+    .plan_bytes = sizeof(flp_linear_cross_entropy_plan),
+    .problem_at = offsetof(flp_linear_cross_entropy_plan, problem),
+    .begin = begin,
+    .hint = hint,
+    .set_up = set_up,
+    .lay_out = lay_out,
+    .describe = describe,
+    .write_numerics = write_numerics,
+};
+_Static_assert(sizeof(flp_linear_cross_entropy_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");

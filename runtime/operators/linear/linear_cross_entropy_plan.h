@@ -1,0 +1,26 @@
+/* The plan of linear_cross_entropy. */
+#ifndef FLP_OPERATORS_LINEAR_CROSS_ENTROPY_PLAN_H
+#define FLP_OPERATORS_LINEAR_CROSS_ENTROPY_PLAN_H
+#include "cpu/token_program.h"
+#include "operators/linear/linear_logp_backward_plan.h"
+#include "operators/linear/linear_logp_plan.h"
+
+typedef struct {
+    flp_plan common;
+    flp_linear_cross_entropy_problem problem; /* with its defaults filled in */
+    flp_token_program program;
+    /* GPU paths: the plans of the two passes, which own nothing, and what lies between them. backward: without gradients it packs the valid rows,
+     * and no more; its work is that of the whole call, and known before the path is. */
+    flp_linear_logp_plan forward;
+    flp_linear_logp_backward_plan backward;
+    const flp_kernel *token_loss;
+} flp_linear_cross_entropy_plan;
+
+extern const flp_operator flp_linear_cross_entropy_operator;
+
+/* plan: one of linear_cross_entropy. */
+static inline const flp_linear_cross_entropy_plan *flp_linear_cross_entropy_plan_of(const flp_plan *plan)
+{
+    return (const flp_linear_cross_entropy_plan *)(const void *)plan;
+}
+#endif

@@ -1,0 +1,235 @@
+/* linear_logp's backward on a GPU path: the products of each chunk of the vocabulary. */
+#include "base/dtype.h"
+#include "core/arguments.h"
+#include "core/call.h"
+#include "operators/linear/linear_logp_backward_execution.h"
+#include "params/linear_logp_backward.h"
+#include "operators/linear/matrix_product_launch.h"
+#include "params/matrix_product.h"
+
+enum {
+    PRODUCT_ROW_BYTES = 8192 /* of A's rows, that blocks at work together have in the L2 at a time */
+};
+
+/* A chunk of the vocabulary: its derivatives, or what times row_factor they are. */
+typedef struct {
+    int64_t first, columns;
+    char *dlogit;            /* [rows][stride] */
+    int64_t stride;
+    const float *row_factor; /* NULL: 1 */
+    int pdl_wait_in_epilogue;          /* grad_hidden's product: see params/matrix_product.h */
+} chunk;
+
+/* ---- matrices ---- */
+
+static flp_matrix packed_matrix(const flp_backward_execution *run)
+{
+    return (flp_matrix){ run->rows.hidden, run->forward->dtype, run->rows.rows, run->forward->hidden, run->rows.stride };
+}
+
+static flp_matrix dlogit_matrix(const flp_backward_execution *run, const chunk *part)
+{
+    return (flp_matrix){ part->dlogit, run->forward->dtype, run->rows.rows, part->columns, part->stride };
+}
+
+/* The part of weight, or of grad_weight, that belongs to the vocabulary entries from first on. */
+static flp_matrix chunk_of(const flp_backward_execution *run, const void *data, flp_dtype dtype, int64_t stride, int64_t first, int64_t columns)
+{
+    if (run->forward->weight_layout == FLP_HIDDEN_VOCAB)
+        return (flp_matrix){ flp_arguments_advance(data, first, dtype), dtype, run->forward->hidden, columns, stride };
+    return (flp_matrix){ flp_arguments_advance(data, first * stride, dtype), dtype, columns, run->forward->hidden, stride };
+}
+
+/* ---- the launches of a chunk ---- */
+
+/* Where the gradient filter keeps book, or NULL. */
+static uint32_t *kept_bits(const flp_backward_execution *run)
+{
+    return run->call.plan->filter ? flp_backward_at(run, FLP_PART_KEPT) : NULL;
+}
+
+/* The kernel before reads what this one reads, and waited for it. Behind saved exponentials without grad_hidden's product the rows are still being gathered. */
+static int follows_product(const flp_backward_execution *run, const chunk *part)
+{
+    const int is_first = part->first == run->chunks->saved_columns;
+
+    return !run->call.plan->filter && (!is_first || (run->row_factor && run->call.plan->hidden_product));
+}
+
+static flp_status compute_dlogit(const flp_backward_execution *run, const chunk *part)
+{
+    const flp_linear_logp_problem *forward = run->forward;
+    const int transposed = forward->weight_layout == FLP_HIDDEN_VOCAB;
+    flp_tile_logit_gradients_params params = {
+        .hidden = run->rows.hidden, .weight = run->call.args->weight, .bias = run->call.args->bias, .out = part->dlogit,
+        .hidden_stride = run->rows.stride, .weight_stride = forward->weight_stride, .out_stride = part->stride,
+        .gradient = flp_backward_at(run, FLP_PART_GRADIENT), .row_count = run->rows.count, .class_weights = run->more->class_weights,
+        .rows = (int32_t)run->rows.rows, .vocab = (int32_t)forward->vocab, .first_column = (int32_t)part->first, .columns = (int32_t)part->columns,
+        .filter = (float)run->problem->grad_filter_eps, .factor = run->factor, .kept = kept_bits(run),
+        .kept_words = (int32_t)flp_linear_work_kept_words(&run->call.plan->work),
+        .pdl_wait_in_epilogue = follows_product(run, part), .targets = flp_backward_at(run, FLP_PART_TARGETS),
+        .softcap = (float)forward->softcap, .inverse_softcap = forward->softcap == 0 ? 0 : (float)(1 / forward->softcap),
+    };
+    const flp_tile_launch launch = {
+        .a = packed_matrix(run),
+        .b = { run->call.args->weight, forward->dtype, transposed ? forward->hidden : forward->vocab,
+                   transposed ? forward->vocab : forward->hidden, forward->weight_stride },
+        .out = dlogit_matrix(run, part), .rows = run->rows.rows, .columns = part->columns,
+        .row_bytes = forward->hidden * flp_dtype_bytes(forward->dtype), .params = &params, .group = &params.group,
+    };
+
+    flp_workspace_begin_step(run->call.workspace, FLP_STEP_LOGITS);
+    return flp_tile_launch_run(&run->call.plan->common, run->call.plan->logits, &launch, run->call.args->stream);
+}
+
+static flp_status run_product(const flp_backward_execution *run, flp_linear_step step, const flp_kernel *kernel, flp_tile_launch *launch,
+                              flp_matrix_product_params *params)
+{
+    params->a = launch->a.data;
+    params->b = launch->b.data;
+    params->out = (void *)(uintptr_t)launch->out.data;
+    params->a_stride = launch->a.stride;
+    params->b_stride = launch->b.stride;
+    params->out_stride = launch->out.stride;
+    params->factor = run->inverse_factor;
+    params->targets = flp_backward_at(run, FLP_PART_TARGETS);
+    params->kept = kept_bits(run);
+    params->kept_words = (int32_t)flp_linear_work_kept_words(&run->call.plan->work);
+    params->rows = (int32_t)launch->rows;
+    params->columns = (int32_t)launch->columns;
+    launch->row_bytes = PRODUCT_ROW_BYTES;
+    launch->params = params;
+    launch->group = &params->group;
+    flp_workspace_begin_step(run->call.workspace, step);
+    return flp_tile_launch_run(&run->call.plan->common, kernel, launch, run->call.args->stream);
+}
+
+/* sums += dlogit . weight. What it reads was there before the product of grad_weight began. Or grad_hidden = that of the whole vocabulary, in
+ * place of the rows that grad_weight's product has read. */
+static flp_status add_to_sums(const flp_backward_execution *run, const chunk *part)
+{
+    const flp_linear_logp_problem *forward = run->forward;
+    const flp_matrix sums = { flp_backward_at(run, FLP_PART_SUMS), FLP_F32, run->rows.rows, forward->hidden, forward->hidden };
+    flp_matrix_product_params params = { .row_count = run->rows.count, .inner = (int32_t)part->columns,
+                                         .pdl_wait_in_epilogue = run->call.plan->weight_product ? part->pdl_wait_in_epilogue : 0, .row_factor = part->row_factor,
+                                         .others = run->call.args->weight, .others_stride = forward->weight_stride,
+                                         .kept_along = FLP_KEPT_ROWS_ALONG_ROWS };
+    flp_tile_launch launch = {
+        .a = dlogit_matrix(run, part),
+        .b = chunk_of(run, run->call.args->weight, forward->dtype, forward->weight_stride, part->first, part->columns),
+        .out = flp_backward_is_direct(run) ? packed_matrix(run) : sums,
+        .rows = run->rows.rows, .columns = forward->hidden,
+    };
+
+    return run_product(run, part->row_factor ? FLP_STEP_SAVED_EXP_HIDDEN : FLP_STEP_HIDDEN, run->call.plan->hidden_product, &launch, &params);
+}
+
+/* grad_weight (+)= dlogit^T . hidden, or the transpose of it where the weight is [D, V]. */
+static flp_status write_grad_weight(const flp_backward_execution *run, const chunk *part)
+{
+    const int transposed = run->forward->weight_layout == FLP_HIDDEN_VOCAB;
+    const flp_matrix dlogit = dlogit_matrix(run, part), rows = packed_matrix(run);
+    flp_matrix_product_params params = { .inner_count = run->rows.count, .inner = (int32_t)run->rows.rows,
+                                         .sorted_targets = flp_backward_at(run, FLP_PART_TARGET_ORDER), .others = run->call.args->hidden,
+                                         .others_stride = run->forward->hidden_stride, .first_target = (int32_t)part->first,
+                                         .kept_along = transposed ? FLP_KEPT_COLUMNS_ALONG_COLUMNS : FLP_KEPT_ROWS_ALONG_COLUMNS };
+    flp_tile_launch launch = {
+        .a = transposed ? rows : dlogit, .b = transposed ? dlogit : rows,
+        .out = chunk_of(run, run->call.args->grad_weight, run->problem->grad_weight, run->problem->grad_weight_stride, part->first, part->columns),
+        .rows = transposed ? run->forward->hidden : part->columns, .columns = transposed ? part->columns : run->forward->hidden,
+    };
+
+    return run_product(run, part->row_factor ? FLP_STEP_SAVED_EXP_WEIGHT : FLP_STEP_WEIGHT, run->call.plan->weight_product, &launch, &params);
+}
+
+static flp_status write_grad_bias(const flp_backward_execution *run, const chunk *part)
+{
+    flp_backward_bias_params params = {
+        .gradients = part->dlogit,
+        .out = (void *)(uintptr_t)flp_arguments_advance(run->call.args->grad_bias, part->first, run->problem->grad_bias),
+        .stride = part->stride, .row_count = run->rows.count, .factor = run->inverse_factor,
+        .rows = (int32_t)run->rows.rows, .columns = (int32_t)part->columns, .row_factor = part->row_factor,
+        .targets = flp_backward_at(run, FLP_PART_TARGETS), .first_column = (int32_t)part->first,
+    };
+    void *parameters[] = { &params };
+    const unsigned blocks = (unsigned)((part->columns + FLP_BIAS_COLUMNS - 1) / FLP_BIAS_COLUMNS);
+
+    flp_workspace_begin_step(run->call.workspace, part->row_factor ? FLP_STEP_SAVED_EXP_BIAS : FLP_STEP_BIAS);
+    return flp_call_launch(run->call.plan->bias, blocks, run->call.args->stream, parameters);
+}
+
+/* What does not read grad_hidden's sums. */
+static flp_status run_weight_products(const flp_backward_execution *run, const chunk *part)
+{
+    flp_status status = run->call.plan->bias ? write_grad_bias(run, part) : FLP_OK;
+
+    return status == FLP_OK && run->call.plan->weight_product ? write_grad_weight(run, part) : status;
+}
+
+static flp_status run_hidden_product(const flp_backward_execution *run, const chunk *part)
+{
+    return run->call.plan->hidden_product && run->rows.rows > 0 ? add_to_sums(run, part) : FLP_OK;
+}
+
+/* The first chunk, whose terms the forward has left. grad_weight's product takes the rows by their factors; what follows needs them as they
+ * were. */
+static flp_status run_saved_exp(const flp_backward_execution *run)
+{
+    const int64_t vocab = run->forward->vocab, stride = run->chunks->saved_columns;
+    const chunk part = { 0, stride < vocab ? stride : vocab, flp_backward_at(run, FLP_PART_DLOGIT), stride, run->row_factor,
+                         flp_backward_is_direct(run) ? FLP_PDL_WAIT_BEFORE_STORE : 0 };
+    flp_status status = run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run) : FLP_OK;
+
+    if (status == FLP_OK)
+        status = run_weight_products(run, &part);
+    if (status == FLP_OK && run->rows.rows > 0 && !flp_backward_is_direct(run))
+        status = flp_backward_gather_rows(run, FLP_STEP_UNSCALE_ROWS, 1);
+    return status == FLP_OK ? run_hidden_product(run, &part) : status;
+}
+
+/* Clears the filter's bits; columns: of the chunk whose bits they were, 0 before the first. */
+static flp_status count_kept(const flp_backward_execution *run, int64_t columns)
+{
+    const int64_t row_blocks = (run->rows.rows + 255) / 256 * 4;
+    flp_backward_filter_params params = {
+        .kept = kept_bits(run), .statistics = (flp_tally *)(uintptr_t)run->call.plan->statistics, .row_count = run->rows.count,
+        .words = (int32_t)(row_blocks * flp_linear_work_kept_words(&run->call.plan->work)), .rows = (int32_t)run->rows.rows, .columns = (int32_t)columns,
+    };
+    void *parameters[] = { &params };
+
+    flp_workspace_begin_step(run->call.workspace, columns == 0 ? FLP_STEP_CLEAR_FILTER : FLP_STEP_COUNT_FILTER);
+    return flp_call_launch(run->call.plan->filter, 1, run->call.args->stream, parameters);
+}
+
+/* In grad_weight, behind what this chunk writes of it, or in the workspace. */
+static char *place_dlogit(const flp_backward_execution *run, const flp_vocab_chunk *size)
+{
+    return size->borrowed >= 0 ? (char *)run->call.args->grad_weight + size->borrowed : flp_backward_at(run, FLP_PART_DLOGIT);
+}
+
+static flp_status run_chunk(const flp_backward_execution *run, int64_t first, const flp_vocab_chunk *size)
+{
+    const int64_t stride = (size->columns + FLP_BACKWARD_COLUMNS - 1) / FLP_BACKWARD_COLUMNS * FLP_BACKWARD_COLUMNS;
+    const chunk part = { first, size->columns, place_dlogit(run, size), stride, NULL, 1 };
+    flp_status status = run->rows.rows > 0 ? compute_dlogit(run, &part) : FLP_OK;
+
+    if (status == FLP_OK)
+        status = run_weight_products(run, &part);
+    if (status == FLP_OK)
+        status = run_hidden_product(run, &part);
+    return status == FLP_OK && run->call.plan->filter ? count_kept(run, size->columns) : status;
+}
+
+flp_status flp_backward_run_chunks(const flp_backward_execution *run)
+{
+    const int64_t rows = flp_linear_work_chunk_rows(&run->call.plan->work, run->call.args->rows);
+    flp_status status = run->row_factor ? run_saved_exp(run) : run->call.plan->filter ? count_kept(run, 0) : FLP_OK;
+
+    for (int64_t first = run->chunks->saved_columns; status == FLP_OK && first < run->forward->vocab;) {
+        const flp_vocab_chunk size = flp_vocab_chunk_at(run->problem, run->chunks, rows, first);
+
+        status = run_chunk(run, first, &size);
+        first += size.columns;
+    }
+    return status;
+}

@@ -1,0 +1,56 @@
+/* One execution of linear_logp's backward on a GPU path: where everything is, and its steps, each of which enqueues. */
+#ifndef FLP_OPERATORS_LINEAR_LOGP_BACKWARD_EXECUTION_H
+#define FLP_OPERATORS_LINEAR_LOGP_BACKWARD_EXECUTION_H
+#include "operators/linear/linear_logp_backward_launch.h"
+
+/* All valid rows of a call, or a chunk of them. */
+typedef struct {
+    flp_packed_call call;
+    flp_packed_rows rows;
+    const flp_linear_logp_backward_problem *problem;
+    const flp_linear_logp_problem *forward;
+    const flp_backward_launch_more *more;
+    const flp_backward_chunks *chunks; /* of the vocabulary: the plan's */
+    float *factor, *inverse_factor;
+    float *row_factor; /* NULL: there are no saved exponentials */
+    int is_handed_over; /* 1: the forward has left its rows' sums in gradient */
+    int takes;   /* 1: the backward of a pair, which takes what its forward has left */
+    int gathers; /* 1: no forward of the same call has packed the rows */
+} flp_backward_execution;
+
+static inline void *flp_backward_at(const flp_backward_execution *run, flp_linear_part part)
+{
+    return flp_workspace_at(run->call.workspace, part);
+}
+
+/* 1: grad_hidden is one product of saved exponentials of the whole vocabulary, without sums. */
+static inline int flp_backward_is_direct(const flp_backward_execution *run)
+{
+    return run->call.plan->hidden_product && run->chunks->direct;
+}
+
+/* What the forward and the backward of a plan with_forward share beside their launches. */
+static inline flp_backward_counts *flp_backward_counts_of(const flp_backward_execution *run)
+{
+    return flp_backward_at(run, FLP_PART_COUNTS);
+}
+
+/* ---- rows: linear_logp_backward_rows.c ---- */
+
+/* hidden's valid rows, packed, in one of the steps that do it. with_sums: grad_hidden's sums are zeroed too. */
+flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums);
+/* The packed rows as grad_weight's product of saved exponentials wants them: times their factors. */
+flp_status flp_backward_scale_rows(const flp_backward_execution *run);
+/* What each row's derivatives need; with saved exponentials, its factors. */
+flp_status flp_backward_differentiate_rows(const flp_backward_execution *run);
+/* The rows in the order of their targets, for grad_weight. */
+flp_status flp_backward_order_targets(const flp_backward_execution *run);
+/* grad_hidden of the chunk's rows from its sums; with the first chunk, of those that are not valid too. */
+flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run);
+/* Direct, of all rows behind the last chunk: from their packed index to their places, by way of the saved exponentials, which nobody reads any more. */
+flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run);
+
+/* ---- the vocabulary, chunk by chunk: linear_logp_backward_chunks.c ---- */
+
+flp_status flp_backward_run_chunks(const flp_backward_execution *run);
+#endif

@@ -1,0 +1,75 @@
+/* One call of linear_logp's backward on the host: what its phases share.
+ *
+ * The vocabulary goes by in blocks of chunks, and for each block the rows in groups of sets. A block and a group take four phases, each of
+ * many units on the pool: gather the group's rows, compute the derivatives by the logits, add their products with the weight to
+ * grad_hidden, and add their products with hidden (and their sums) to the block's grad_weight (and grad_bias). A block's sums are complete
+ * after its last group, a row's after the last block.
+ *
+ * Neither the size of a block, of a group or of a unit shows in the bits: grad_hidden's terms come chunk by chunk, and grad_weight's in blocks
+ * of FLP_CHUNK_DEPTH rows, of which a group is a multiple. */
+#ifndef FLP_OPERATORS_LINEAR_LOGP_BACKWARD_JOB_H
+#define FLP_OPERATORS_LINEAR_LOGP_BACKWARD_JOB_H
+#include "operators/linear/linear_logp_backward_cpu.h"
+#include "operators/linear/logit_chunk.h"
+#include "operators/linear/logit_gradient.h"
+#include "operators/linear/row_set.h"
+#include "cpu/thread_pool.h"
+
+enum {
+    FLP_BACKWARD_GROUP_ROWS = 4 * FLP_CHUNK_DEPTH,
+    FLP_BACKWARD_GROUP_SETS = FLP_BACKWARD_GROUP_ROWS / FLP_LANES,
+    FLP_BACKWARD_BLOCK_CHUNKS = 16,
+    FLP_BACKWARD_LOGITS = FLP_CHUNK_COLUMNS * FLP_LANES, /* of one set and chunk */
+    FLP_BACKWARD_SCRATCH = FLP_CHUNK_PANEL_FLOATS + 2 * FLP_CHUNK_DEPTH
+};
+
+typedef struct {
+    const flp_linear_logp_backward_problem *problem;
+    const flp_linear_logp_backward_args *args;
+    const flp_backward_uniform *uniform; /* or NULL */
+    const flp_row_shares *shares;        /* or NULL */
+    flp_row_inputs inputs;
+    flp_thread_pool *pool;
+    const flp_microkernel *kernel;
+
+    int64_t rows, *row;       /* those with a part in the gradients, by their place in the caller's arrays */
+    int64_t chunks, panels;   /* of the vocabulary; of sixteen components of hidden */
+
+    int64_t first_chunk;      /* of the block */
+    int block_chunks;
+    int64_t first_row;        /* of the group: in row[] */
+    int group_rows, sets;
+    int parts;                /* of the sets or panels, in the phase that runs: a unit takes one */
+
+    flp_logit_gradient gradient[FLP_BACKWARD_GROUP_SETS];
+    float *hidden_sets;       /* [GROUP_SETS][D][16]: sixteen rows side by side */
+    float *hidden_panels;     /* [panels][GROUP_ROWS][16]: sixteen components side by side; NULL without grad_weight */
+    float *derivatives;       /* [BLOCK_CHUNKS][GROUP_SETS][FLP_CHUNK_COLUMNS][16] */
+    float *grad_hidden;       /* [sets of all rows][D][16]; NULL where not wanted, as the next two */
+    float *grad_weight;       /* [BLOCK_CHUNKS][panels][FLP_CHUNK_COLUMNS][16] */
+    double *grad_bias;        /* [BLOCK_CHUNKS][FLP_CHUNK_COLUMNS] */
+    float *scratch;           /* for each thread: a panel, the bias, the weights of the classes */
+} flp_backward_job;
+
+/* The phases of one group, then of one block, then of the call. */
+void flp_backward_gather(flp_backward_job *job);
+void flp_backward_differentiate(flp_backward_job *job);
+void flp_backward_add_to_hidden(flp_backward_job *job);
+void flp_backward_add_to_weight(flp_backward_job *job);
+void flp_backward_add_to_bias(flp_backward_job *job);
+void flp_backward_store_block(flp_backward_job *job);  /* grad_weight and grad_bias */
+void flp_backward_store_hidden(flp_backward_job *job);
+
+/* The first vocabulary entry of a chunk of the block, and how many there are. */
+static inline int flp_backward_chunk(const flp_backward_job *job, int chunk, int64_t *first)
+{
+    *first = (job->first_chunk + chunk) * FLP_CHUNK_COLUMNS;
+    int64_t left = job->problem->forward.vocab - *first;
+    return left < FLP_CHUNK_COLUMNS ? (int)left : FLP_CHUNK_COLUMNS;
+}
+
+static inline float *flp_backward_derivatives(const flp_backward_job *job, int chunk, int set)
+{
+    return job->derivatives + ((int64_t)chunk * FLP_BACKWARD_GROUP_SETS + set) * FLP_BACKWARD_LOGITS;
+}
+#endif

@@ -1,0 +1,243 @@
+/* linear_logp's backward as an operator: what its plans hold, need and say. */
+#include "operators/linear/linear_logp_backward_plan.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "operators/linear/linear_logp_backward_cpu.h"
+#include "operators/linear/linear_logp_cpu.h"
+#include "core/describe.h"
+#include "operators/linear/linear_budget.h"
+#include "operators/linear/linear_logp_backward_problem.h"
+
+/* What launches divide by; a kernel in a cache says it of itself. */
+static flp_status check_manifest(const flp_manifest *manifest, int has_tile)
+{
+    if (manifest->threads >= 1 && manifest->cluster >= 1 && (!has_tile || (manifest->block_rows >= 1 && manifest->block_vocab >= 1)))
+        return FLP_OK;
+    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, cluster %d, block_rows %d, block_vocab %d; wanted at least 1",
+                           manifest->variant, manifest->threads, manifest->cluster, manifest->block_rows, manifest->block_vocab);
+}
+
+/* The roles that the problem wants, and those that it may have. */
+static flp_status check_kernels(const flp_plan *common)
+{
+    const flp_linear_logp_backward_problem *problem = &flp_linear_logp_backward_plan_of(common)->problem;
+    flp_role_set wanted = FLP_ROLE_SET(VALID_ROWS) | FLP_ROLE_SET(GATHER), optional = 0;
+
+    if (problem->grad_hidden != FLP_NONE)
+        wanted |= FLP_ROLE_SET(LOGIT_GRADIENTS) | FLP_ROLE_SET(HIDDEN_PRODUCT) | FLP_ROLE_SET(HIDDEN_FINISH);
+    if (problem->grad_weight != FLP_NONE)
+        wanted |= FLP_ROLE_SET(LOGIT_GRADIENTS) | FLP_ROLE_SET(WEIGHT_PRODUCT) | FLP_ROLE_SET(TARGET_ORDER);
+    if (problem->grad_bias != FLP_NONE)
+        wanted |= FLP_ROLE_SET(LOGIT_GRADIENTS) | FLP_ROLE_SET(BIAS);
+    if (problem->grad_filter_eps > 0) /* where blocks are passed over */
+        optional |= FLP_ROLE_SET(FILTER);
+    if (problem->with_forward)
+        optional |= FLP_LINEAR_LOGP_ROLES;
+    return flp_plan_check_kernels(common, wanted, optional);
+}
+
+static flp_status take(const flp_plan *common, flp_role role, int has_tile, const flp_kernel **kernel)
+{
+    *kernel = common->kernels[role];
+    return *kernel ? check_manifest(&(*kernel)->manifest, has_tile) : FLP_OK;
+}
+
+static const char *hint(const flp_plan *common)
+{
+    return flp_linear_logp_backward_saved_exp_hint(&flp_linear_logp_backward_plan_of(common)->work.chunks);
+}
+
+flp_status flp_linear_logp_backward_check_forward(const flp_linear_logp_plan *forward, flp_linear_work *work)
+{
+    if (flp_linear_logp_plan_saves_exp(forward) != work->chunks.saves_exp || forward->split.splits > work->splits)
+        return flp_status_fail(FLP_INTERNAL, "%s has %d splits, wanted at most %d, and a forward that leaves %s", forward->tile->manifest.variant,
+                               forward->split.splits, work->splits, work->chunks.saves_exp ? "saved exponentials" : "none");
+    work->splits = forward->split.splits;
+    return FLP_OK;
+}
+
+/* The forward's problem, on every path, and how memory is spent. */
+static flp_status begin(flp_plan *common)
+{
+    flp_linear_logp_backward_plan *plan = (flp_linear_logp_backward_plan *)(void *)common;
+
+    plan->forward.problem = plan->problem.forward;
+    plan->forward.problem.entropy = plan->problem.g_entropy;
+    plan->work = flp_linear_budget_backward_work(&plan->problem);
+    plan->work.chunks = flp_linear_budget_spend(&plan->work);
+    return FLP_OK;
+}
+
+static flp_status set_up_forward(flp_linear_logp_backward_plan *plan)
+{
+    flp_status status;
+
+    plan->forward.common.target_errors = plan->common.target_errors;
+    status = flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, FLP_LINEAR_LOGP_ROLES, &plan->forward.common);
+    if (status == FLP_OK)
+        status = flp_linear_logp_backward_check_forward(&plan->forward, &plan->work);
+    plan->no_saved_exp = flp_linear_logp_backward_no_saved_exp(&plan->problem);
+    return status;
+}
+
+static flp_status set_up(flp_plan *common)
+{
+    flp_linear_logp_backward_plan *plan = (flp_linear_logp_backward_plan *)(void *)common;
+    const struct {
+        flp_role role;
+        int has_tile;
+        const flp_kernel **kernel;
+    } kernels[] = {
+        { FLP_ROLE_VALID_ROWS, 0, &plan->rows }, { FLP_ROLE_GATHER, 0, &plan->gather }, { FLP_ROLE_LOGIT_GRADIENTS, 1, &plan->logits },
+        { FLP_ROLE_HIDDEN_PRODUCT, 1, &plan->hidden_product }, { FLP_ROLE_HIDDEN_FINISH, 0, &plan->finish },
+        { FLP_ROLE_WEIGHT_PRODUCT, 1, &plan->weight_product }, { FLP_ROLE_TARGET_ORDER, 0, &plan->target_order }, { FLP_ROLE_BIAS, 0, &plan->bias },
+        { FLP_ROLE_FILTER, 0, &plan->filter },
+    };
+    flp_status status = check_kernels(common);
+
+    if (status == FLP_OK && plan->problem.with_forward)
+        status = set_up_forward(plan);
+    if (plan->common.target_errors)
+        plan->statistics = flp_tally_at(&plan->common, FLP_TALLY_FILTER);
+
+    for (size_t i = 0; status == FLP_OK && i < sizeof(kernels) / sizeof(kernels[0]); i++)
+        status = take(common, kernels[i].role, kernels[i].has_tile, kernels[i].kernel);
+    return status;
+}
+
+static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)
+{
+    flp_linear_workspace_lay_out(&flp_linear_logp_backward_plan_of(common)->work, rows, workspace);
+}
+
+/* On every path a backward takes what its forward has left in the workspace. Fewer bytes a row than on the others. */
+static int64_t cpu_workspace_bytes(const flp_plan *common, int64_t rows)
+{
+    const int64_t bytes = (int64_t)(sizeof(flp_backward_cpu_workspace) + (size_t)rows * sizeof(flp_row_shares));
+
+    if (!flp_linear_logp_backward_plan_of(common)->problem.with_forward || rows == 0)
+        return 0;
+    return (bytes + FLP_WORKSPACE_ALIGNMENT - 1) / FLP_WORKSPACE_ALIGNMENT * FLP_WORKSPACE_ALIGNMENT;
+}
+
+static void describe_optional(flp_text *text, const char *role, const flp_kernel *kernel)
+{
+    if (kernel)
+        flp_describe_kernel(text, role, &kernel->manifest);
+}
+
+/* Behind the saved exponentials. */
+static void describe_chunks(flp_text *text, const flp_linear_logp_backward_problem *problem, const flp_linear_work *work)
+{
+    const flp_backward_chunks *chunks = &work->chunks;
+    const int64_t rows = flp_linear_work_chunk_rows(work, problem->forward.rows);
+    int64_t own = 0, wide = 0, borrowing = 0;
+
+    for (int64_t first = chunks->saved_columns; first < problem->forward.vocab;) {
+        const flp_vocab_chunk chunk = flp_vocab_chunk_at(problem, chunks, rows, first);
+
+        own += chunk.columns != chunks->borrowed_columns;
+        wide += chunk.columns == chunks->borrowed_columns;
+        borrowing += chunk.borrowed >= 0;
+        first += chunk.columns;
+    }
+    flp_text_append(text, "chunks: %" PRId64 " of %" PRId64 " vocabulary entries", own, chunks->columns);
+    if (wide > 0)
+        flp_text_append(text, ", before them %" PRId64 " of %" PRId64 ", %" PRId64 " of them with their scratch in grad_weight's unwritten part", wide,
+                        chunks->borrowed_columns, borrowing);
+    flp_text_append(text, "\n");
+}
+
+static void describe(const flp_plan *common, flp_text *text)
+{
+    const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
+    const flp_linear_logp_backward_problem *problem = &plan->problem;
+    const flp_backward_chunks *chunks = &plan->work.chunks;
+    const int64_t saved = chunks->saved_columns < problem->forward.vocab ? chunks->saved_columns : problem->forward.vocab;
+    const int64_t computed = problem->forward.vocab - saved;
+    const int products = 1 + (problem->grad_hidden != FLP_NONE) + (problem->grad_weight != FLP_NONE);
+
+    if (problem->with_forward)
+        flp_linear_logp_operator.describe(&plan->forward.common, text);
+    flp_describe_kernel(text, "rows", &plan->rows->manifest);
+    flp_describe_kernel(text, "gather", &plan->gather->manifest);
+    if (flp_vocab_chunks_keep_packed(problem, chunks))
+        flp_text_append(text, "valid rows: packed in %" PRId64 " bytes\n",
+                        problem->forward.rows * flp_linear_work_packed_stride(&plan->work) * flp_dtype_bytes(problem->forward.dtype));
+    if (!plan->logits)
+        return;
+    flp_describe_kernel(text, "logit gradients", &plan->logits->manifest);
+    describe_optional(text, "grad_hidden product", plan->hidden_product);
+    describe_optional(text, "grad_hidden", plan->finish);
+    describe_optional(text, "grad_weight product", plan->weight_product);
+    describe_optional(text, "order of targets", plan->target_order);
+    describe_optional(text, "grad_bias", plan->bias);
+    describe_optional(text, "filter", plan->filter);
+    if (problem->grad_filter_eps > 0 && !plan->filter)
+        flp_text_append(text, "filter: none, blocks are passed over on the path sm_90a alone\n");
+    describe_chunks(text, problem, &plan->work);
+    if (saved > 0)
+        flp_text_append(text, "saved exponentials: %" PRId64 " vocabulary entries, %" PRId64 " bytes\n", saved,
+                        flp_linear_work_chunk_rows(&plan->work, problem->forward.rows) * chunks->saved_columns * flp_dtype_bytes(problem->forward.dtype));
+    else if (plan->no_saved_exp)
+        flp_text_append(text, "saved exponentials: none, %s\n", plan->no_saved_exp);
+    if (saved == 0)
+        flp_text_append(text, "flops: %d N V D, the logits computed anew\n", 2 * products);
+    else
+        flp_text_append(text, "flops: %.2f N V D, the logits of %" PRId64 " vocabulary entries computed anew\n",
+                        2 * (products - 1) + 2 * (double)computed / (double)problem->forward.vocab, computed);
+}
+
+/* grad_hidden is summed up chunk by chunk. */
+static void write_numerics(const flp_plan *common, flp_text *text)
+{
+    const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
+    const flp_backward_chunks *chunks = &plan->work.chunks;
+
+    if (!flp_plan_on_gpu(common)) {
+        if (plan->problem.with_forward)
+            flp_text_append(text, "%s;", flp_linear_logp_cpu_numerics());
+        flp_text_append(text, "%s", flp_linear_logp_backward_cpu_numerics());
+        return;
+    }
+    if (plan->problem.with_forward) {
+        flp_linear_logp_operator.write_numerics(&plan->forward.common, text);
+        flp_text_append(text, ";");
+    }
+    flp_text_append(text, "%s", plan->logits->manifest.numerics);
+    if (plan->hidden_product)
+        flp_text_append(text, ";%s;chunk%" PRId64 ".%" PRId64 ".%" PRId64, plan->hidden_product->manifest.numerics, chunks->columns,
+                        chunks->borrowed_columns, chunks->borrowed_rows);
+    if (chunks->saved_columns > 0)
+        flp_text_append(text, ";saved%" PRId64, chunks->saved_columns);
+    if (plan->weight_product)
+        flp_text_append(text, ";%s", plan->weight_product->manifest.numerics);
+    if (plan->bias)
+        flp_text_append(text, ";%s", plan->bias->manifest.numerics);
+}
+
+const flp_operator flp_linear_logp_backward_operator = {
+    .name = "linear_logp_backward",
+    .problem_bytes = sizeof(flp_linear_logp_backward_problem),
+    .problem_struct = &flp_sized_linear_logp_backward_problem,
+    .rows_at = offsetof(flp_linear_logp_backward_problem, forward.rows),
+    .pointer_alignment_at = offsetof(flp_linear_logp_backward_problem, forward.pointer_alignment),
+    .backend_at = offsetof(flp_linear_logp_backward_problem, forward.backend),
+    .fields = flp_linear_logp_backward_fields,
+    .check = flp_linear_logp_backward_problem_check,
+    .stays_on_gpu = 1,
+    .plan_bytes = sizeof(flp_linear_logp_backward_plan),
+    .problem_at = offsetof(flp_linear_logp_backward_plan, problem),
+    .begin = begin,
+    .hint = hint,
+    .set_up = set_up,
+    .lay_out = lay_out,
+    .cpu_workspace_bytes = cpu_workspace_bytes,
+    .describe = describe,
+    .write_numerics = write_numerics,
+};
+_Static_assert(sizeof(flp_linear_logp_backward_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");

@@ -1,0 +1,212 @@
+/* The phases of linear_logp's backward on the host that compute: rows, derivatives by the logits, and their products. */
+#include "cpu/convert.h"
+#include "operators/linear/linear_logp_backward_job.h"
+#include <math.h>
+#include <string.h>
+
+enum { UNITS_PER_THREAD = 4 /* wanted: evens out the end of a phase */ };
+
+/* `units` units are there anyway: cuts each into so many parts, at most `most`, that all threads find work. */
+static void run_parts(flp_backward_job *job, int64_t units, int64_t most, void (*task)(void *data, int64_t index, int thread))
+{
+    int64_t wanted = UNITS_PER_THREAD * flp_thread_pool_threads(job->pool), parts = (wanted + units - 1) / units;
+    job->parts = (int)(parts < most ? parts : most);
+    flp_thread_pool_run(job->pool, units * job->parts, task, job);
+}
+
+/* ---- the group's rows ---- */
+
+/* As the forward left it, or from what the caller has kept of it. */
+static void fill_shares(const flp_backward_job *job, int64_t i, flp_logit_gradient_row *row)
+{
+    const flp_linear_logp_backward_args *args = job->args;
+    row->has_logp = job->shares != NULL || args->logp != NULL;
+    if (job->shares != NULL) {
+        row->shares = job->shares[i];
+        return;
+    }
+    row->shares = flp_row_shares_of_lse(args->lse[i], args->g_entropy != NULL ? args->entropy[i] : 0, NAN, flp_row_scale(row->temperature));
+    if (args->logp != NULL) row->shares.logp = args->logp[i];
+}
+
+static void fill_gradient(const flp_backward_job *job, const int64_t *row, int count, flp_logit_gradient *gradient)
+{
+    const flp_linear_logp_backward_args *args = job->args;
+    const flp_linear_logp_problem *forward = &job->problem->forward;
+    flp_row_set_transform(forward, &job->inputs, row, count, &gradient->transform);
+    for (int lane = 0; lane < FLP_LANES; lane++) {
+        flp_logit_gradient_row of = {.temperature = 1, .target = -1};
+        if (lane < count) {
+            int64_t i = row[lane];
+            of = (flp_logit_gradient_row){.g_logp = args->g_logp[i], .temperature = flp_row_temperature(&job->inputs, i),
+                                          .target = (int32_t)flp_row_target(forward, &job->inputs, i)};
+            if (args->g_lse != NULL) of.g_lse = args->g_lse[i];
+            if (job->uniform != NULL) of.g_sum = job->uniform->g_sum[i];
+            if (args->g_entropy != NULL) of.g_entropy = args->g_entropy[i];
+            fill_shares(job, i, &of);
+        }
+        flp_logit_gradient_set(gradient, lane, &of);
+    }
+}
+
+/* The set's rows with sixteen components side by side; the last panel ends in zeros. */
+static void fill_panels(const flp_backward_job *job, int64_t set, const int64_t *row, int count)
+{
+    const flp_linear_logp_problem *forward = &job->problem->forward;
+    int bytes = flp_dtype_bytes(forward->dtype);
+    for (int lane = 0; lane < count; lane++) {
+        const unsigned char *from = (const unsigned char *)job->args->hidden + row[lane] * forward->hidden_stride * bytes;
+        for (int64_t panel = 0; panel < job->panels; panel++) {
+            float *to = job->hidden_panels + (panel * FLP_BACKWARD_GROUP_ROWS + set * FLP_LANES + lane) * FLP_LANES;
+            int64_t left = forward->hidden - panel * FLP_LANES, some = left < FLP_LANES ? left : FLP_LANES;
+            flp_convert_to_f32(forward->dtype, from + panel * FLP_LANES * bytes, to, (size_t)some);
+            memset(to + some, 0, (size_t)(FLP_LANES - some) * sizeof *to);
+        }
+    }
+}
+
+static void gather_set(void *data, int64_t set, int thread)
+{
+    (void)thread;
+    flp_backward_job *job = data;
+    const flp_linear_logp_problem *forward = &job->problem->forward;
+    const int64_t *row = job->row + job->first_row + set * FLP_LANES;
+    int left = job->group_rows - (int)set * FLP_LANES, count = left < FLP_LANES ? left : FLP_LANES;
+    flp_row_set_gather(forward, &job->inputs, row, count, job->hidden_sets + set * forward->hidden * FLP_LANES);
+    fill_gradient(job, row, count, &job->gradient[set]);
+    if (job->hidden_panels != NULL) fill_panels(job, set, row, count);
+}
+
+void flp_backward_gather(flp_backward_job *job)
+{
+    flp_thread_pool_run(job->pool, job->sets, gather_set, job);
+}
+
+/* ---- derivatives by the logits: a unit is a chunk and some sets ---- */
+
+/* NULL where no derivative depends on them. */
+static const float *uniform_weights(const flp_backward_job *job, int64_t first, int width, float *ones)
+{
+    if (job->uniform == NULL) return NULL;
+    if (job->uniform->class_weights != NULL) return job->uniform->class_weights + first;
+    for (int v = 0; v < width; v++) ones[v] = 1;
+    return ones;
+}
+
+static void differentiate_unit(void *data, int64_t index, int thread)
+{
+    flp_backward_job *job = data;
+    const flp_linear_logp_problem *forward = &job->problem->forward;
+    int chunk = (int)(index % job->block_chunks), part = (int)(index / job->block_chunks);
+    int first_set = part * job->sets / job->parts, end_set = (part + 1) * job->sets / job->parts;
+    float *panel = job->scratch + (int64_t)thread * FLP_BACKWARD_SCRATCH, *bias = panel + FLP_CHUNK_PANEL_FLOATS;
+    int64_t first;
+    int width = flp_backward_chunk(job, chunk, &first);
+    const float *weights = uniform_weights(job, first, width, bias + FLP_CHUNK_DEPTH);
+
+    flp_logit_chunk_load_bias(forward, job->args->bias, first, width, bias);
+    flp_logit_chunk_compute(job->kernel, forward, job->args->weight, first, width, job->hidden_sets + first_set * forward->hidden * FLP_LANES,
+                            end_set - first_set, panel, flp_backward_derivatives(job, chunk, first_set));
+    for (int set = first_set; set < end_set; set++)
+        flp_logit_gradient_apply(&job->gradient[set], bias, weights, flp_backward_derivatives(job, chunk, set), width, (int32_t)first);
+}
+
+void flp_backward_differentiate(flp_backward_job *job)
+{
+    run_parts(job, job->block_chunks, job->sets, differentiate_unit);
+}
+
+/* ---- grad_hidden: a unit is some components and some sets; the weight's block is read across ---- */
+
+static int64_t component_blocks(const flp_backward_job *job)
+{
+    return (job->problem->forward.hidden + FLP_CHUNK_COLUMNS - 1) / FLP_CHUNK_COLUMNS;
+}
+
+static void hidden_unit(void *data, int64_t index, int thread)
+{
+    flp_backward_job *job = data;
+    const flp_linear_logp_problem *forward = &job->problem->forward;
+    int64_t begin = index % component_blocks(job) * FLP_CHUNK_COLUMNS, part = index / component_blocks(job);
+    int depth = forward->hidden - begin < FLP_CHUNK_COLUMNS ? (int)(forward->hidden - begin) : FLP_CHUNK_COLUMNS;
+    int first_set = (int)(part * job->sets / job->parts), end_set = (int)((part + 1) * job->sets / job->parts);
+    float *panel = job->scratch + (int64_t)thread * FLP_BACKWARD_SCRATCH;
+
+    for (int chunk = 0; chunk < job->block_chunks; chunk++) {
+        int64_t first;
+        int width = flp_backward_chunk(job, chunk, &first);
+        flp_weight_block block = flp_weight_block_load(forward, job->args->weight, first, width, begin, depth, end_set - first_set, panel);
+        for (int set = first_set; set < end_set; set++) {
+            float *sums = job->grad_hidden + ((job->first_row / FLP_LANES + set) * forward->hidden + begin) * FLP_LANES;
+            flp_microkernel_multiply(job->kernel, depth, width, flp_backward_derivatives(job, chunk, set), block.data, block.depth_stride,
+                                     block.entry_stride, sums, job->first_chunk + chunk > 0);
+        }
+    }
+}
+
+void flp_backward_add_to_hidden(flp_backward_job *job)
+{
+    run_parts(job, component_blocks(job), job->sets, hidden_unit);
+}
+
+/* ---- grad_weight: a unit is a chunk and some panels of hidden ---- */
+
+/* panel [FLP_CHUNK_COLUMNS][FLP_CHUNK_DEPTH]: the derivatives of the group's rows begin .. begin + depth - 1, a row of it an entry. */
+static void load_derivatives(const flp_backward_job *job, int chunk, int width, int begin, int depth, float *panel)
+{
+    for (int at = 0; at < depth; at += FLP_LANES) {
+        const float *from = flp_backward_derivatives(job, chunk, (begin + at) / FLP_LANES);
+        for (int v = 0; v < width; v++)
+            memcpy(panel + v * FLP_CHUNK_DEPTH + at, from + v * FLP_LANES, FLP_LANES * sizeof *panel);
+    }
+}
+
+static void weight_unit(void *data, int64_t index, int thread)
+{
+    flp_backward_job *job = data;
+    int chunk = (int)(index % job->block_chunks);
+    int64_t part = index / job->block_chunks, first_panel = part * job->panels / job->parts, end_panel = (part + 1) * job->panels / job->parts;
+    float *panel = job->scratch + (int64_t)thread * FLP_BACKWARD_SCRATCH;
+    int64_t first;
+    int width = flp_backward_chunk(job, chunk, &first);
+
+    for (int begin = 0; begin < job->group_rows; begin += FLP_CHUNK_DEPTH) {
+        int depth = job->group_rows - begin < FLP_CHUNK_DEPTH ? job->group_rows - begin : FLP_CHUNK_DEPTH;
+        load_derivatives(job, chunk, width, begin, depth, panel);
+        for (int64_t p = first_panel; p < end_panel; p++)
+            flp_microkernel_multiply(job->kernel, width, depth, job->hidden_panels + (p * FLP_BACKWARD_GROUP_ROWS + begin) * FLP_LANES, panel,
+                                     FLP_CHUNK_DEPTH, 1, job->grad_weight + (chunk * job->panels + p) * FLP_BACKWARD_LOGITS,
+                                     job->first_row + begin > 0);
+    }
+}
+
+void flp_backward_add_to_weight(flp_backward_job *job)
+{
+    run_parts(job, job->block_chunks, job->panels, weight_unit);
+}
+
+/* ---- grad_bias: a unit is a chunk ---- */
+
+static void bias_unit(void *data, int64_t chunk, int thread)
+{
+    (void)thread;
+    flp_backward_job *job = data;
+    double *sums = job->grad_bias + chunk * FLP_CHUNK_COLUMNS;
+    int64_t first;
+    int width = flp_backward_chunk(job, (int)chunk, &first);
+    for (int v = 0; v < width && job->first_row == 0; v++) sums[v] = 0;
+    for (int set = 0; set < job->sets; set++) {
+        const float *derivatives = flp_backward_derivatives(job, (int)chunk, set);
+        int left = job->group_rows - set * FLP_LANES, rows = left < FLP_LANES ? left : FLP_LANES;
+        for (int v = 0; v < width; v++) {
+            double sum = sums[v];
+            for (int lane = 0; lane < rows; lane++) sum += derivatives[v * FLP_LANES + lane];
+            sums[v] = sum;
+        }
+    }
+}
+
+void flp_backward_add_to_bias(flp_backward_job *job)
+{
+    flp_thread_pool_run(job->pool, job->block_chunks, bias_unit, job);
+}

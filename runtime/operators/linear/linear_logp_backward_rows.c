@@ -1,0 +1,117 @@
+/* linear_logp's backward on a GPU path: what each row's derivatives need, and grad_hidden back in its rows' places. */
+#include "base/dtype.h"
+#include "core/arguments.h"
+#include "core/call.h"
+#include "operators/linear/linear_logp_backward_execution.h"
+#include "params/linear_logp_backward.h"
+
+static void use_saved_exp(const flp_backward_execution *run, flp_backward_rows_params *params)
+{
+    params->row_factor = run->row_factor;
+    params->saved_columns = (int32_t)run->chunks->saved_columns;
+    params->saved_exp_offset = (float *)flp_backward_at(run, FLP_PART_SAVED_EXP_OFFSET) + run->rows.first;
+}
+
+flp_status flp_backward_differentiate_rows(const flp_backward_execution *run)
+{
+    const flp_linear_logp_backward_args *args = run->call.args;
+    const flp_kernel *kernel = run->call.plan->rows;
+    const int64_t threads = kernel->manifest.threads, rows = run->rows.rows;
+    flp_backward_rows_params params = flp_packed_rows_params(&run->call, &run->rows);
+    void *parameters[] = { &params };
+
+    params.differentiates = 1;
+    params.row_temperature = args->row_temperature;
+    params.scale = flp_arguments_scale(args->temperature);
+    params.inverse_temperature = (float)(1 / flp_arguments_temperature(args->temperature));
+    params.lse = args->lse;
+    params.logp = args->logp;
+    params.entropy = args->entropy;
+    params.is_handed_over = run->is_handed_over;
+    params.g_logp = args->g_logp;
+    params.g_lse = args->g_lse;
+    params.g_entropy = args->g_entropy;
+    params.g_sum = run->more->g_sum;
+    params.gradient = run->rows.gradient;
+    params.targets = flp_backward_at(run, FLP_PART_TARGETS);
+    params.factor = run->factor;
+    params.inverse_factor = run->inverse_factor;
+    params.scales = run->forward->dtype == FLP_F16;
+    if (run->row_factor)
+        use_saved_exp(run, &params);
+    flp_workspace_begin_step(run->call.workspace, FLP_STEP_DIFFERENTIATE);
+    return flp_call_launch(kernel, (unsigned)(rows < 1 ? 1 : (rows + threads - 1) / threads), args->stream, parameters);
+}
+
+flp_status flp_backward_order_targets(const flp_backward_execution *run)
+{
+    const int64_t rows = run->call.plan->target_order->manifest.threads / FLP_TARGET_ORDER_ROW_THREADS; /* of a block */
+    flp_target_order_params params = {
+        .targets = flp_backward_at(run, FLP_PART_TARGETS), .row = run->rows.row, .row_count = run->rows.count,
+        .sorted = flp_backward_at(run, FLP_PART_TARGET_ORDER), .rows = (int32_t)run->rows.rows,
+    };
+    void *parameters[] = { &params };
+
+    flp_workspace_begin_step(run->call.workspace, FLP_STEP_ORDER_TARGETS);
+    return flp_call_launch(run->call.plan->target_order, (unsigned)((run->rows.rows + rows - 1) / rows), run->call.args->stream, parameters);
+}
+
+/* ---- packed rows ---- */
+
+/* Every backward gathers at least once, behind the kernel that looks at the mark: there it is cleared. */
+static unsigned long long *taken_mark(const flp_backward_execution *run)
+{
+    return run->takes ? &flp_backward_counts_of(run)->mark : NULL;
+}
+
+flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums)
+{
+    const flp_packed_gather gather = { step, with_sums ? flp_backward_at(run, FLP_PART_SUMS) : NULL, NULL, taken_mark(run) };
+
+    return flp_packed_rows_gather(&run->call, &run->rows, &gather);
+}
+
+flp_status flp_backward_scale_rows(const flp_backward_execution *run)
+{
+    const flp_packed_gather gather = { FLP_STEP_SCALE_ROWS, NULL, run->row_factor, taken_mark(run) };
+
+    return flp_packed_rows_gather(&run->call, &run->rows, &gather);
+}
+
+/* ---- grad_hidden, from where its products are to its rows' places ---- */
+
+static flp_status launch_finish(const flp_backward_execution *run, flp_linear_step step, flp_backward_finish_params *params)
+{
+    void *parameters[] = { params };
+
+    params->sums_stride = params->hidden_size = (int32_t)run->forward->hidden;
+    params->out = run->call.args->grad_hidden;
+    params->out_stride = run->problem->grad_hidden_stride;
+    params->packed_index = run->rows.packed_index;
+    params->rows = (int32_t)run->call.args->rows;
+    flp_workspace_begin_step(run->call.workspace, step);
+    return flp_call_launch(run->call.plan->finish, flp_packed_rows_blocks(&run->call, run->rows.rows), run->call.args->stream, parameters);
+}
+
+flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run)
+{
+    flp_backward_finish_params params = {
+        .sums = flp_backward_at(run, FLP_PART_SUMS), .targets = flp_backward_at(run, FLP_PART_TARGETS), .weight = run->call.args->weight,
+        .weight_stride = run->forward->weight_stride, .factor = run->inverse_factor, .first_packed = (int32_t)run->rows.first,
+        .packed_rows = (int32_t)run->rows.rows,
+    };
+
+    return launch_finish(run, FLP_STEP_FINISH, &params);
+}
+
+/* The products of all valid rows, into the saved exponentials. */
+flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run)
+{
+    const flp_packed_gather stage = { FLP_STEP_STAGE, NULL, NULL, taken_mark(run) };
+    flp_backward_finish_params params = {
+        .sums = flp_backward_at(run, FLP_PART_DLOGIT), .count = run->rows.count, .packed_rows = (int32_t)run->rows.rows,
+    };
+    flp_status status = flp_packed_rows_copy(&run->call, &run->rows, flp_backward_at(run, FLP_PART_DLOGIT), &stage);
+
+    return status == FLP_OK ? launch_finish(run, FLP_STEP_SCATTER, &params) : status;
+}

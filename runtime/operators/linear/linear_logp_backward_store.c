@@ -1,0 +1,95 @@
+/* The phases of linear_logp's backward on the host that write: sums in fp32 become gradients in their own dtypes, rounded once. */
+#include "cpu/convert.h"
+#include "operators/linear/linear_logp_backward_job.h"
+
+enum { LINE = 256 };
+
+/* line [count] into the gradient at element `at`, or added to what stands there. line is changed. */
+static void store_line(flp_dtype dtype, int adds, float *line, int count, void *gradient, int64_t at)
+{
+    unsigned char *to = (unsigned char *)gradient + at * flp_dtype_bytes(dtype);
+    float old[LINE];
+    if (adds) {
+        flp_convert_to_f32(dtype, to, old, (size_t)count);
+        for (int i = 0; i < count; i++) line[i] += old[i];
+    }
+    flp_convert_from_f32(dtype, line, to, (size_t)count);
+}
+
+/* ---- grad_hidden ---- */
+
+static void store_set(void *data, int64_t set, int thread)
+{
+    (void)thread;
+    flp_backward_job *job = data;
+    const flp_linear_logp_backward_problem *problem = job->problem;
+    int64_t depth = problem->forward.hidden, left = job->rows - set * FLP_LANES;
+    const float *sums = job->grad_hidden + set * depth * FLP_LANES;
+    float line[LINE];
+    for (int lane = 0; lane < FLP_LANES && lane < left; lane++) {
+        for (int64_t begin = 0; begin < depth; begin += LINE) {
+            int count = depth - begin < LINE ? (int)(depth - begin) : LINE;
+            for (int k = 0; k < count; k++) line[k] = sums[(begin + k) * FLP_LANES + lane];
+            store_line(problem->grad_hidden, problem->accumulate & FLP_ACCUMULATE_HIDDEN, line, count, job->args->grad_hidden,
+                       job->row[set * FLP_LANES + lane] * problem->grad_hidden_stride + begin);
+        }
+    }
+}
+
+void flp_backward_store_hidden(flp_backward_job *job)
+{
+    flp_thread_pool_run(job->pool, (job->rows + FLP_LANES - 1) / FLP_LANES, store_set, job);
+}
+
+/* ---- grad_weight and grad_bias ---- */
+
+/* Sixteen components, or fewer in the last panel, of each entry. */
+static void store_panel_as_rows(const flp_backward_job *job, const float *sums, int64_t first, int width, int64_t component, int count)
+{
+    const flp_linear_logp_backward_problem *problem = job->problem;
+    float line[FLP_LANES];
+    for (int v = 0; v < width; v++) {
+        for (int k = 0; k < count; k++) line[k] = sums[v * FLP_LANES + k];
+        store_line(problem->grad_weight, problem->accumulate & FLP_ACCUMULATE_WEIGHT, line, count, job->args->grad_weight,
+                   (first + v) * problem->grad_weight_stride + component);
+    }
+}
+
+static void store_panel_as_columns(const flp_backward_job *job, const float *sums, int64_t first, int width, int64_t component, int count)
+{
+    const flp_linear_logp_backward_problem *problem = job->problem;
+    float line[LINE];
+    for (int k = 0; k < count; k++) {
+        for (int v = 0; v < width; v++) line[v] = sums[v * FLP_LANES + k];
+        store_line(problem->grad_weight, problem->accumulate & FLP_ACCUMULATE_WEIGHT, line, width, job->args->grad_weight,
+                   (component + k) * problem->grad_weight_stride + first);
+    }
+}
+
+static void store_chunk(void *data, int64_t chunk, int thread)
+{
+    (void)thread;
+    flp_backward_job *job = data;
+    const flp_linear_logp_backward_problem *problem = job->problem;
+    int64_t first;
+    int width = flp_backward_chunk(job, (int)chunk, &first);
+    for (int64_t panel = 0; job->grad_weight != NULL && panel < job->panels; panel++) {
+        int64_t component = panel * FLP_LANES, left = problem->forward.hidden - component;
+        int count = left < FLP_LANES ? (int)left : FLP_LANES;
+        const float *sums = job->grad_weight + (chunk * job->panels + panel) * FLP_BACKWARD_LOGITS;
+        if (problem->forward.weight_layout == FLP_VOCAB_HIDDEN)
+            store_panel_as_rows(job, sums, first, width, component, count);
+        else
+            store_panel_as_columns(job, sums, first, width, component, count);
+    }
+    if (job->grad_bias != NULL) {
+        float line[LINE];
+        for (int v = 0; v < width; v++) line[v] = (float)job->grad_bias[chunk * FLP_CHUNK_COLUMNS + v];
+        store_line(problem->grad_bias, problem->accumulate & FLP_ACCUMULATE_BIAS, line, width, job->args->grad_bias, first);
+    }
+}
+
+void flp_backward_store_block(flp_backward_job *job)
+{
+    flp_thread_pool_run(job->pool, job->block_chunks, store_chunk, job);
+}

@@ -1,0 +1,25 @@
+/* linear_logp on the host: blocks of logits in fp32, online statistics, a pool of threads. */
+#ifndef FLP_OPERATORS_LINEAR_LOGP_CPU_H
+#define FLP_OPERATORS_LINEAR_LOGP_CPU_H
+#include "cpu/target_share.h"
+#include "cpu/thread_pool.h"
+#include "fusedlogp.h"
+
+/* What linear_cross_entropy wants beside linear_logp's outputs. */
+typedef struct {
+    const float *class_weights; /* w [V]; NULL: 1 */
+    float *uniform;             /* [N]: -sum_v w[v] log(p[v]) / V; NULL: not wanted */
+    flp_row_shares *shares;     /* [N]: of rows with a target, for the backward; NULL: not wanted */
+    int blanks_others;          /* 1: of an ignored row and one with a bad target nothing is computed: lse and entropy are 0 */
+} flp_linear_logp_more;
+
+/* problem and args have been checked (core/problem.c, operators/linear/linear_logp.c): strides and target dtype are filled in. A fixed order of
+ * every sum and of merging makes a row's bits independent of N, of its place and of the number of threads.
+ * more: NULL for linear_logp. bad_count, bad_first (may be NULL): out-of-range targets met, and the first such row; only added to / lowered. A negative
+ * *bad_first stands for none yet. Such a row's logp is NaN; its lse, entropy and argmax are written as usual.
+ * FLP_OUT_OF_MEMORY: nothing has been written. */
+flp_status flp_linear_logp_cpu(flp_thread_pool *pool, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args,
+                               const flp_linear_logp_more *more, int64_t *bad_count, int64_t *bad_first);
+/* The identity of its arithmetic: says whether this processor's kernels fuse multiply and add. Static. */
+const char *flp_linear_logp_cpu_numerics(void);
+#endif

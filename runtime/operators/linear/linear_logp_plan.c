@@ -1,0 +1,149 @@
+/* linear_logp as an operator: what its plans hold, need and say. */
+#include "operators/linear/linear_logp_plan.h"
+
+#include <stddef.h>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "operators/linear/linear_logp_cpu.h"
+#include "core/describe.h"
+#include "operators/linear/linear_logp_problem.h"
+#include "operators/linear/linear_workspace.h"
+
+/* Hidden rows that a group keeps in the L2 while all of the weight streams past them. */
+static const int64_t group_bytes = INT64_C(32) << 20;
+
+static int64_t divide_up(int64_t count, int64_t by)
+{
+    return (count + by - 1) / by;
+}
+
+static int64_t at_least_one(int64_t count)
+{
+    return count < 1 ? 1 : count;
+}
+
+/* As many as fit, then evened out, so that the last group is not a small one. */
+static int64_t choose_group(int64_t row_groups, int64_t row_group_bytes)
+{
+    int64_t fit = at_least_one(group_bytes / row_group_bytes);
+
+    return divide_up(row_groups, divide_up(row_groups, fit));
+}
+
+flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, const flp_manifest *combine, int multiprocessors,
+                                                    int splits, int64_t row_bytes, int64_t rows)
+{
+    const int64_t cluster_rows = (int64_t)tile->block_rows * tile->cluster;
+    const int64_t row_groups = divide_up(rows, cluster_rows);
+    const int64_t units = row_groups * splits;
+    const int64_t clusters = at_least_one((int64_t)multiprocessors * tile->resident_blocks / tile->cluster);
+
+    if (rows == 0)
+        return (flp_linear_logp_shape){ .group = 1 };
+    return (flp_linear_logp_shape){
+        .tile_blocks = (unsigned)((units < clusters ? units : clusters) * tile->cluster),
+        .combine_blocks = (unsigned)divide_up(rows, combine->block_rows),
+        .group = (int32_t)choose_group(row_groups, row_bytes * cluster_rows),
+    };
+}
+
+int flp_linear_logp_plan_saves_exp(const flp_linear_logp_plan *plan)
+{
+    return plan->common.kernels[FLP_ROLE_SAVE_EXP_TILE] != NULL;
+}
+
+flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *plan, int64_t rows)
+{
+    return flp_linear_logp_shape_compute(&plan->tile->manifest, &plan->combine->manifest, plan->common.device.facts.multiprocessors,
+                                         plan->split.splits,
+                                         plan->problem.hidden * flp_dtype_bytes(plan->problem.dtype), rows);
+}
+
+/* What launches and the split divide by; a kernel in a cache says it of itself. */
+static flp_status check_manifests(const flp_manifest *tile, const flp_manifest *combine)
+{
+    if (tile->threads < 1 || tile->block_rows < 1 || tile->block_vocab < 1 || tile->cluster < 1 || tile->n_split < 4)
+        return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d, block_vocab %d, cluster %d, n_split %d; "
+                               "wanted at least 1, 1, 1, 1, 4", tile->variant, tile->threads, tile->block_rows, tile->block_vocab,
+                               tile->cluster, tile->n_split);
+    if (combine->threads < 1 || combine->block_rows < 1)
+        return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d; wanted at least 1, 1", combine->variant,
+                               combine->threads, combine->block_rows);
+    return FLP_OK;
+}
+
+static flp_status set_up(flp_plan *common)
+{
+    flp_linear_logp_plan *plan = (flp_linear_logp_plan *)(void *)common;
+    const flp_role tile = flp_linear_logp_plan_saves_exp(plan) ? FLP_ROLE_SAVE_EXP_TILE : FLP_ROLE_TILE;
+    flp_status status = flp_plan_check_kernels(common, UINT32_C(1) << tile | FLP_ROLE_SET(COMBINE), 0);
+
+    if (status != FLP_OK)
+        return status;
+    plan->tile = common->kernels[tile];
+    plan->combine = common->kernels[FLP_ROLE_COMBINE];
+    status = check_manifests(&plan->tile->manifest, &plan->combine->manifest);
+    if (status == FLP_OK)
+        plan->split = flp_split_compute(plan->problem.vocab, plan->tile->manifest.block_vocab, plan->tile->manifest.n_split);
+    return status;
+}
+
+static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)
+{
+    const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
+    const flp_linear_work work = { .forward = &plan->problem, .splits = plan->split.splits, .argmax = plan->problem.argmax,
+                                   .entropy = plan->problem.entropy };
+
+    flp_linear_workspace_lay_out(&work, rows, workspace);
+}
+
+/* Both kernels' identities and the split, which the manifest's n_split and V decide. */
+static void write_numerics(const flp_plan *common, flp_text *text)
+{
+    const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
+    const flp_split *split = &plan->split;
+
+    if (flp_plan_on_gpu(common))
+        flp_text_append(text, "%s;split.t%d.s%d.b%dx%d;%s", plan->tile->manifest.numerics, split->tiles, split->splits, split->big,
+                        split->big_tiles, plan->combine->manifest.numerics);
+    else
+        flp_text_append(text, "%s", flp_linear_logp_cpu_numerics());
+}
+
+static void describe(const flp_plan *common, flp_text *text)
+{
+    const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
+    const flp_manifest *tile = &plan->tile->manifest;
+    const flp_split *split = &plan->split;
+    const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, plan->problem.rows);
+
+    flp_describe_kernel(text, "tile", tile);
+    flp_text_append(text, "tile block: %d rows x %d vocabulary entries, %d of the hidden size a stage\n", tile->block_rows,
+                    tile->block_vocab, tile->block_hidden);
+    flp_text_append(text, "tile cluster: %d\n", tile->cluster);
+    flp_text_append(text, "tile blocks: %u\n", shape.tile_blocks);
+    flp_text_append(text, "tile group: %d row blocks\n", shape.group);
+    flp_describe_kernel(text, "combine", &plan->combine->manifest);
+    flp_text_append(text, "combine blocks: %u\n", shape.combine_blocks);
+    flp_text_append(text, "split: %d tiles in %d splits: %d of %d, %d of 1\n", split->tiles, split->splits, split->big,
+                    split->big_tiles, split->splits - split->big);
+}
+
+const flp_operator flp_linear_logp_operator = {
+    .name = "linear_logp",
+    .problem_bytes = sizeof(flp_linear_logp_problem),
+    .problem_struct = &flp_sized_linear_logp_problem,
+    .rows_at = offsetof(flp_linear_logp_problem, rows),
+    .pointer_alignment_at = offsetof(flp_linear_logp_problem, pointer_alignment),
+    .backend_at = offsetof(flp_linear_logp_problem, backend),
+    .fields = flp_linear_logp_fields,
+    .check = flp_linear_logp_problem_check,
+    .plan_bytes = sizeof(flp_linear_logp_plan),
+    .problem_at = offsetof(flp_linear_logp_plan, problem),
+    .set_up = set_up,
+    .lay_out = lay_out,
+    .describe = describe,
+    .write_numerics = write_numerics,
+};
+_Static_assert(sizeof(flp_linear_logp_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");

@@ -1,0 +1,40 @@
+/* linear_logp's plan: two kernels and the split of the vocabulary. */
+#ifndef FLP_OPERATORS_LINEAR_LOGP_PLAN_H
+#define FLP_OPERATORS_LINEAR_LOGP_PLAN_H
+#include "core/plan.h"
+#include "operators/linear/split.h"
+
+typedef struct {
+    flp_plan common;
+    flp_linear_logp_problem problem; /* with its defaults filled in */
+    const flp_kernel *tile, *combine; /* GPU paths, as the split */
+    flp_split split;
+} flp_linear_logp_plan;
+
+extern const flp_operator flp_linear_logp_operator;
+
+/* plan: one of linear_logp. */
+static inline const flp_linear_logp_plan *flp_linear_logp_plan_of(const flp_plan *plan)
+{
+    return (const flp_linear_logp_plan *)(const void *)plan;
+}
+
+/* Its kernels' roles, for plans that it is a pass of. */
+#define FLP_LINEAR_LOGP_ROLES (FLP_ROLE_SET(TILE) | FLP_ROLE_SET(SAVE_EXP_TILE) | FLP_ROLE_SET(COMBINE))
+
+/* 1: the tile kernel leaves saved exponentials; GPU paths only. */
+int flp_linear_logp_plan_saves_exp(const flp_linear_logp_plan *plan);
+
+/* The shape of the two launches: grids, and how many row blocks share a walk through the vocabulary. */
+typedef struct {
+    unsigned tile_blocks, combine_blocks; /* along x; 0 for no rows */
+    int32_t group;                        /* clusters' row blocks that are walked together */
+} flp_linear_logp_shape;
+
+/* splits: of the plan; row_bytes: of one row of hidden. No row's bits depend on the result. */
+flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, const flp_manifest *combine, int multiprocessors,
+                                                    int splits, int64_t row_bytes, int64_t rows);
+
+/* Of so many rows; GPU paths only. */
+flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *plan, int64_t rows);
+#endif

@@ -1,0 +1,195 @@
+/* Sizes and lives of what linear_logp, its backward and linear_cross_entropy hand from launch to launch. */
+#include "operators/linear/linear_workspace.h"
+
+#include "base/dtype.h"
+#include "params/rows.h"
+#include "params/tiles.h"
+
+enum {
+    NUMBER = 4, PAIR = 8, /* bytes */
+    ALIGNED_BYTES = 16    /* of rows that the copy engine reads */
+};
+
+static const char *const step_names[] = {
+#define FLP_LINEAR_STEP(name, text) text,
+    FLP_LINEAR_STEP_LIST(FLP_LINEAR_STEP)
+#undef FLP_LINEAR_STEP
+};
+
+static int64_t round_up(int64_t count, int64_t to)
+{
+    return (count + to - 1) / to * to;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int element_bytes(const flp_linear_work *work)
+{
+    return flp_dtype_bytes(work->forward->dtype);
+}
+
+static int has_gradients(const flp_linear_work *work)
+{
+    const flp_linear_logp_backward_problem *backward = work->backward;
+
+    return backward && (backward->grad_hidden != FLP_NONE || backward->grad_weight != FLP_NONE || backward->grad_bias != FLP_NONE);
+}
+
+static int keeps_packed(const flp_linear_work *work)
+{
+    return work->backward && flp_vocab_chunks_keep_packed(work->backward, &work->chunks);
+}
+
+int64_t flp_linear_work_forward_stride(const flp_linear_work *work)
+{
+    return round_up(work->forward->hidden, ALIGNED_BYTES / element_bytes(work));
+}
+
+int64_t flp_linear_work_packed_stride(const flp_linear_work *work)
+{
+    return keeps_packed(work) ? flp_linear_work_forward_stride(work) : work->backward->grad_hidden_stride;
+}
+
+int64_t flp_linear_work_kept_words(const flp_linear_work *work)
+{
+    return (larger(work->chunks.columns, work->chunks.borrowed_columns) / FLP_KEPT_BLOCK + 31) / 32;
+}
+
+int64_t flp_linear_work_chunk_rows(const flp_linear_work *work, int64_t rows)
+{
+    const int64_t chunk = work->chunks.row_chunk;
+
+    return chunk > 0 && chunk < rows ? chunk : rows;
+}
+
+typedef struct {
+    const flp_linear_work *work;
+    flp_workspace *workspace;
+    int64_t rows, chunk_rows;
+} layout;
+
+static void add(const layout *to, flp_linear_part part, const char *name, int64_t bytes, flp_linear_step first, flp_linear_step last)
+{
+    to->workspace->part[part] = (flp_workspace_part){ .name = name, .bytes = bytes, .first = first, .last = last };
+}
+
+static void add_wide(const layout *to, flp_linear_part part, const char *name, int64_t bytes, flp_linear_step first, flp_linear_step last)
+{
+    add(to, part, name, bytes, first, last);
+    to->workspace->part[part].is_wide = 1;
+}
+
+/* Which rows are valid, and these close together. */
+static void add_rows(const layout *to)
+{
+    const int64_t blocks = round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_BACKWARD_ROW_BLOCK; /* the lowest chunks */
+    const int64_t row_bytes = flp_linear_work_forward_stride(to->work) * element_bytes(to->work);
+    const int has_forward = to->work->splits > 0, gradients = has_gradients(to->work);
+    const flp_linear_step last = gradients ? FLP_STEP_SCATTER : FLP_STEP_LOSSES;
+
+    add(to, FLP_PART_ROW, "row", to->rows * NUMBER, FLP_STEP_INDEX_ROWS, gradients ? FLP_STEP_UNSCALE_ROWS : last);
+    add(to, FLP_PART_PACKED_INDEX, "packed index", to->rows * NUMBER, FLP_STEP_INDEX_ROWS, last);
+    add(to, FLP_PART_COUNTS, "counts", sizeof(flp_backward_counts), FLP_STEP_INDEX_ROWS, last);
+    add(to, FLP_PART_CHUNK_COUNTS, "chunk counts", blocks * NUMBER, FLP_STEP_INDEX_ROWS, last);
+    if (keeps_packed(to->work))
+        add_wide(to, FLP_PART_PACKED_ROWS, "packed rows", to->rows * row_bytes, has_forward ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN,
+            gradients ? FLP_STEP_HIDDEN : FLP_STEP_TILES_AGAIN);
+    else if (has_forward && !to->work->losses)
+        add_wide(to, FLP_PART_FORWARD_ROWS, "forward's rows", to->rows * row_bytes, FLP_STEP_GATHER, FLP_STEP_TILES_AGAIN);
+}
+
+/* linear_logp's own. What the tile kernel leaves of a row that overflowed it leaves again. */
+static void add_forward(const layout *to)
+{
+    const int64_t sums = to->chunk_rows * to->work->splits;
+    const flp_linear_step last = to->work->chunks.saves_exp ? FLP_STEP_TILES_AGAIN : FLP_STEP_COMBINE;
+
+    add_wide(to, FLP_PART_PARTIAL, "partial", sums * PAIR, FLP_STEP_TILES, last);
+    if (to->work->argmax)
+        add_wide(to, FLP_PART_BEST, "best", sums * PAIR, FLP_STEP_TILES, last);
+    if (to->work->entropy)
+        add_wide(to, FLP_PART_MOMENT, "moment", sums * NUMBER, FLP_STEP_TILES, last);
+    if (to->work->logit_sums)
+        add_wide(to, FLP_PART_LOGIT_SUMS, "logit sums", sums * NUMBER, FLP_STEP_TILES, last);
+    add(to, FLP_PART_TARGET_LOGIT, "target logit", to->chunk_rows * PAIR, FLP_STEP_TILES, last);
+}
+
+static void add_saved_exp(const layout *to)
+{
+    add(to, FLP_PART_SAVED_EXP_OFFSET, "saved exponentials' offset", to->rows * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_DIFFERENTIATE);
+    add(to, FLP_PART_OVERFLOW, "overflow", to->rows * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_TILES_AGAIN);
+    add(to, FLP_PART_BLOCK_OVERFLOW, "block overflow", (to->rows + 1) * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_TILES_AGAIN);
+    add(to, FLP_PART_ROW_FACTOR, "row factor", to->chunk_rows * NUMBER, FLP_STEP_DIFFERENTIATE, FLP_STEP_SAVED_EXP_HIDDEN);
+}
+
+/* linear_cross_entropy's results of each row, and the loss' derivatives by them. */
+static void add_losses(const layout *to)
+{
+    static const struct {
+        flp_linear_part part, derivative;
+        const char *name, *derivative_name;
+    } of_row[] = {
+        { FLP_PART_LOGP, FLP_PART_G_LOGP, "logp", "g_logp" }, { FLP_PART_LSE, FLP_PART_G_LSE, "lse", "g_lse" },
+        { FLP_PART_ENTROPY, FLP_PART_G_ENTROPY, "entropy", "g_entropy" }, { FLP_PART_LOGIT_SUM, FLP_PART_G_SUM, "logit sum", "g_sum" },
+    };
+    const int64_t bytes = to->rows * NUMBER;
+
+    for (size_t i = 0; i < sizeof(of_row) / sizeof(*of_row); i++) {
+        add(to, of_row[i].part, of_row[i].name, bytes, FLP_STEP_COMBINE, FLP_STEP_DIFFERENTIATE);
+        add(to, of_row[i].derivative, of_row[i].derivative_name, bytes, FLP_STEP_LOSSES, FLP_STEP_DIFFERENTIATE);
+    }
+}
+
+/* dlogit is the saved exponentials from the forward on. */
+static void add_dlogit(const layout *to)
+{
+    const flp_backward_chunks *chunks = &to->work->chunks;
+    const int64_t elements = to->chunk_rows * flp_vocab_chunks_widest(chunks, to->chunk_rows);
+    const int64_t staged = chunks->direct ? to->rows * to->work->forward->hidden : 0;
+
+    add_wide(to, FLP_PART_DLOGIT, "dlogit", larger(elements, staged) * element_bytes(to->work), chunks->saves_exp ? FLP_STEP_TILES : FLP_STEP_LOGITS,
+        chunks->direct ? FLP_STEP_SCATTER : FLP_STEP_HIDDEN);
+}
+
+/* The sums are zeroed by the gathering that comes before the first product. */
+static void add_gradients(const layout *to)
+{
+    const flp_linear_logp_backward_problem *backward = to->work->backward;
+    const int64_t rows = to->chunk_rows, blocks = round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_KEPT_BLOCK;
+    const flp_linear_step zeroed = to->work->chunks.saves_exp ? FLP_STEP_UNSCALE_ROWS : to->work->losses ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN;
+
+    add(to, FLP_PART_GRADIENT, "gradient", round_up(rows, FLP_BACKWARD_ROW_BLOCK) * (int64_t)sizeof(flp_row_gradient),
+        to->work->splits > 0 ? FLP_STEP_COMBINE : FLP_STEP_DIFFERENTIATE, FLP_STEP_LOGITS);
+    add(to, FLP_PART_TARGETS, "targets", rows * (int64_t)sizeof(flp_row_target), FLP_STEP_DIFFERENTIATE, FLP_STEP_FINISH);
+    if (backward->grad_weight != FLP_NONE)
+        add(to, FLP_PART_TARGET_ORDER, "target order", rows * (int64_t)sizeof(flp_sorted_target), FLP_STEP_ORDER_TARGETS, FLP_STEP_WEIGHT);
+    if (backward->grad_filter_eps > 0)
+        add(to, FLP_PART_KEPT, "kept", blocks * flp_linear_work_kept_words(to->work) * NUMBER, FLP_STEP_CLEAR_FILTER, FLP_STEP_COUNT_FILTER);
+    add_dlogit(to);
+    if (backward->grad_hidden != FLP_NONE && !to->work->chunks.direct)
+        add_wide(to, FLP_PART_SUMS, "sums", rows * to->work->forward->hidden * NUMBER, zeroed, FLP_STEP_FINISH);
+}
+
+void flp_linear_workspace_lay_out(const flp_linear_work *work, int64_t rows, flp_workspace *workspace)
+{
+    const layout to = { work, workspace, rows, flp_linear_work_chunk_rows(work, rows) };
+
+    _Static_assert((int)FLP_LINEAR_PARTS <= (int)FLP_WORKSPACE_PARTS, "FLP_WORKSPACE_PARTS is too small");
+    *workspace = (flp_workspace){ .steps = step_names, .loop = { { FLP_STEP_LOGITS, FLP_STEP_COUNT_FILTER } } };
+    if (work->chunks.row_chunk > 0)
+        workspace->loop[1] = (flp_workspace_loop){ FLP_STEP_TILES, FLP_STEP_FINISH };
+    if (work->backward)
+        add_rows(&to);
+    if (work->splits > 0)
+        add_forward(&to);
+    if (work->chunks.saves_exp)
+        add_saved_exp(&to);
+    if (work->losses)
+        add_losses(&to);
+    if (has_gradients(work))
+        add_gradients(&to);
+    flp_workspace_lay_out(workspace);
+}

@@ -1,0 +1,71 @@
+/* Launches of the kernels that are the forward's mainloop with a stored tile. */
+#include "operators/linear/matrix_product_launch.h"
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "cuda/tensor_map.h"
+#include "core/call.h"
+#include "params/tiles.h"
+
+/* Rows of A that a group keeps in the L2 while all of B streams past them. */
+static const int64_t group_bytes = INT64_C(32) << 20;
+
+static int64_t divide_up(int64_t count, int64_t by)
+{
+    return (count + by - 1) / by;
+}
+
+static int64_t at_least_one(int64_t count)
+{
+    return count < 1 ? 1 : count;
+}
+
+/* A tensor has at least one row: of a matrix without any, no kernel reads. */
+static flp_status encode(const char *name, const flp_matrix *matrix, int box_columns, int box_rows, CUtensorMap *map)
+{
+    const flp_tensor_map_spec spec = {
+        .address = matrix->data, .dtype = matrix->dtype, .columns = matrix->columns, .rows = at_least_one(matrix->rows),
+        .row_bytes = matrix->stride * flp_dtype_bytes(matrix->dtype), .box_columns = box_columns, .box_rows = box_rows,
+    };
+    flp_status status = flp_tensor_map_encode(&spec, map);
+
+    return status == FLP_OK ? status : flp_status_prefix(status, "%s's tensor map", name);
+}
+
+static flp_status encode_maps(const flp_manifest *manifest, const flp_tile_launch *launch, CUtensorMap maps[3])
+{
+    flp_status status = encode("A", &launch->a, manifest->block_hidden, manifest->hidden_box_rows, &maps[0]);
+
+    if (status == FLP_OK)
+        status = encode("B", &launch->b, manifest->weight_box_columns, manifest->weight_box_rows, &maps[1]);
+    if (status == FLP_OK)
+        status = encode("out", &launch->out, FLP_OUT_BOX_BYTES / flp_dtype_bytes(launch->out.dtype), FLP_OUT_BOX_ROWS, &maps[2]);
+    return status;
+}
+
+/* As many row blocks as fit, then evened out, so that the last group is not a small one. */
+static int64_t choose_group(int64_t row_groups, int64_t row_group_bytes)
+{
+    const int64_t fit = at_least_one(group_bytes / at_least_one(row_group_bytes));
+
+    return divide_up(row_groups, divide_up(row_groups, fit));
+}
+
+flp_status flp_tile_launch_run(const flp_plan *plan, const flp_kernel *kernel, const flp_tile_launch *launch, CUstream stream)
+{
+    const flp_manifest *manifest = &kernel->manifest;
+    const int64_t cluster_rows = (int64_t)manifest->block_rows * manifest->cluster;
+    const int64_t row_groups = at_least_one(divide_up(launch->rows, cluster_rows));
+    const int64_t tiles = row_groups * divide_up(launch->columns, manifest->block_vocab);
+    const int64_t clusters = at_least_one((int64_t)plan->device.facts.multiprocessors * manifest->resident_blocks / manifest->cluster);
+    const int with_maps = flp_manifest_takes_maps(manifest);
+    CUtensorMap maps[3];
+    void *parameters[] = { &maps[0], &maps[1], &maps[2], launch->params };
+    flp_status status = with_maps ? encode_maps(manifest, launch, maps) : FLP_OK;
+
+    if (status != FLP_OK)
+        return status;
+    *launch->group = (int32_t)choose_group(row_groups, launch->row_bytes * cluster_rows);
+    return flp_call_launch(kernel, (unsigned)((tiles < clusters ? tiles : clusters) * manifest->cluster), stream,
+                             with_maps ? parameters : parameters + 3);
+}

@@ -1,0 +1,25 @@
+/* Launches of the kernels that are the forward's mainloop with a stored tile: a product's or the logits' derivatives. */
+#ifndef FLP_OPERATORS_MATRIX_PRODUCT_LAUNCH_H
+#define FLP_OPERATORS_MATRIX_PRODUCT_LAUNCH_H
+#include "core/plan.h"
+
+/* A matrix as it lies in memory. */
+typedef struct {
+    const void *data;
+    flp_dtype dtype;
+    int64_t rows, columns; /* what lies outside reads as zeros, and is not written */
+    int64_t stride;        /* elements from row to row */
+} flp_matrix;
+
+typedef struct {
+    flp_matrix a, b, out;
+    int64_t rows, columns; /* of out: what its tiles cover */
+    int64_t row_bytes;     /* that a row of A brings into the L2 */
+    void *params;          /* the kernel's own; group points into it */
+    int32_t *group;
+} flp_tile_launch;
+
+/* Launches a kernel of the parameters (A's map, B's map, out's map, params), on the portable path (params). FLP_CUDA_FAILED names the
+ * kernel. */
+flp_status flp_tile_launch_run(const flp_plan *plan, const flp_kernel *kernel, const flp_tile_launch *launch, CUstream stream);
+#endif

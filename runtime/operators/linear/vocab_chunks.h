@@ -1,0 +1,53 @@
+/* The chunks of the vocabulary, and of rows, in which linear_logp's backward goes by. */
+#ifndef FLP_OPERATORS_VOCAB_CHUNKS_H
+#define FLP_OPERATORS_VOCAB_CHUNKS_H
+#include "fusedlogp.h"
+
+enum { FLP_BACKWARD_COLUMNS = 256 /* the least width of a chunk: one tile */ };
+
+/* For each chunk of the vocabulary dlogit of all rows is kept. Where the forward leaves saved exponentials, the terms 2^(z2 - k), it is that of the first chunk,
+ * in dlogit's place: this one is not computed anew. Where that is all of the vocabulary, the valid rows may go by in chunks, too, one after the
+ * other. Widths are multiples of FLP_BACKWARD_COLUMNS and the same for any number of rows: the sums of grad_hidden are added up chunk by chunk, so
+ * they decide its bits. A plan chooses them once (operators/linear/linear_budget.h). */
+typedef struct {
+    int saves_exp;              /* 1: the forward leaves saved exponentials */
+    int direct;               /* 1: grad_hidden is one product of saved exponentials of the whole vocabulary, in its own dtype and without sums: written to
+                                 grad_hidden, rows close together, then by way of the saved exponentials to their places */
+    int64_t row_chunk;        /* > 0: rows go by in chunks of so many, a multiple of FLP_BACKWARD_ROW_BLOCK; 0: all at a time */
+    int64_t columns;          /* of a chunk whose dlogit lies in the workspace */
+    int64_t saved_columns;    /* of the first, 0: there are no saved exponentials */
+    int64_t borrowed_columns; /* of a chunk that has its dlogit in grad_weight, behind its own part, which is written later; 0: there is none */
+    int64_t borrowed_rows;    /* chunks are so wide as long as there is room for so many rows; where there are more, they lie in the workspace */
+} flp_backward_chunks;
+
+enum { FLP_BACKWARD_ROW_BLOCK = 256 /* the tallest cluster of row blocks */ };
+
+typedef struct {
+    int64_t columns;
+    int64_t borrowed; /* where in grad_weight dlogit lies, in bytes; -1: in the workspace */
+} flp_vocab_chunk;
+
+/* The chunk that begins at vocabulary entry `first`, behind the saved exponentials. rows: at a time. */
+flp_vocab_chunk flp_vocab_chunk_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, int64_t first);
+
+/* The widest chunk whose dlogit or saved exponentials lies in the workspace. rows: at a time. */
+int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows);
+
+/* 1: from vocabulary entry `first` on, chunks of so many columns and rows have room in grad_weight behind their own part of it. */
+int flp_vocab_chunks_can_borrow(const flp_linear_logp_backward_problem *normal, int64_t first, int64_t columns, int64_t rows);
+
+/* The vocabulary in whole tiles. */
+int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *normal);
+
+/* 1: saved exponentials of so many columns needs no sums of grad_hidden. */
+int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int64_t saved_columns);
+
+/* 1: packed rows have a place of their own; 0: in grad_hidden, until it is written. */
+int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
+
+/* Why derivatives can't come from saved exponentials, which holds 2^(z2 - k) in bf16 and has one factor a row; NULL where they can. */
+const char *flp_linear_logp_backward_no_saved_exp(const flp_linear_logp_backward_problem *normal);
+
+/* What the generator must know where they do: ":saved_exp" or ":saved_exp:direct"; else "". */
+const char *flp_linear_logp_backward_saved_exp_hint(const flp_backward_chunks *chunks);
+#endif

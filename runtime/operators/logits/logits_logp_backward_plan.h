@@ -1,0 +1,24 @@
+/* logits_logp_backward's plan: the gradient kernel, and where the forward is fused into it, the kernel that does both and those of the forward. */
+#ifndef FLP_OPERATORS_LOGITS_LOGP_BACKWARD_PLAN_H
+#define FLP_OPERATORS_LOGITS_LOGP_BACKWARD_PLAN_H
+#include "operators/logits/logits_logp_forward.h"
+
+typedef struct {
+    flp_plan common;
+    flp_logits_logp_backward_problem problem; /* with its defaults filled in */
+    const flp_kernel *gradient;               /* GPU paths, as all */
+    const flp_kernel *fused;                  /* problem.fused; else NULL, and no forward */
+    flp_logits_logp_forward forward;
+} flp_logits_logp_backward_plan;
+
+extern const flp_operator flp_logits_logp_backward_operator;
+
+/* plan: one of logits_logp_backward. */
+static inline const flp_logits_logp_backward_plan *flp_logits_logp_backward_plan_of(const flp_plan *plan)
+{
+    return (const flp_logits_logp_backward_plan *)(const void *)plan;
+}
+
+/* The launch that does all for so many rows; blocks 0: the forward's and the gradient's. GPU paths only. */
+flp_logits_logp_shape flp_logits_logp_backward_plan_fused(const flp_logits_logp_backward_plan *plan, int64_t rows);
+#endif

@@ -1,0 +1,126 @@
+/* weighted_sum_backward as an operator: what its plans hold, need and say. */
+#include "operators/weighted_sum/weighted_sum_backward_plan.h"
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "operators/weighted_sum/weighted_sum_backward_cpu.h"
+#include "core/describe.h"
+#include "operators/weighted_sum/weighted_sum_problem.h"
+#include "core/workspace.h"
+
+static int64_t divide_up(int64_t count, int64_t by)
+{
+    return (count + by - 1) / by;
+}
+
+flp_weighted_sum_outer flp_weighted_sum_backward_plan_outer(const flp_weighted_sum_backward_plan *plan, int64_t rows)
+{
+    const flp_manifest *outer = &plan->outer->manifest;
+    const int64_t vectors = divide_up(plan->problem.forward.columns, outer->block_hidden);
+    const int64_t slab = divide_up(vectors, divide_up(vectors, outer->threads)), slabs = divide_up(vectors, slab);
+    const int64_t lanes = outer->threads / slab;
+
+    return (flp_weighted_sum_outer){ .slab = (int32_t)slab, .slabs = (int32_t)slabs, .lanes = (int32_t)lanes,
+                                     .blocks = slabs * divide_up(rows, lanes * outer->block_rows) };
+}
+
+flp_weighted_sum_tiles flp_weighted_sum_backward_plan_tiles(const flp_weighted_sum_backward_plan *plan, int64_t rows)
+{
+    const flp_manifest *tile = &plan->tile->manifest;
+
+    return flp_weighted_sum_tiles_compute(rows, plan->problem.forward.columns, tile->block_hidden, tile->threads);
+}
+
+/* What launches divide by; a kernel in a cache says it of itself. */
+static flp_status check_manifest(const flp_manifest *manifest, int needs_rows)
+{
+    if (manifest->threads >= 128 && manifest->block_hidden >= 1 && manifest->block_rows >= needs_rows)
+        return FLP_OK;
+    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_hidden %d, block_rows %d; wanted at least 128, 1, %d",
+                           manifest->variant, manifest->threads, manifest->block_hidden, manifest->block_rows, needs_rows);
+}
+
+static flp_status set_up(flp_plan *common)
+{
+    flp_weighted_sum_backward_plan *plan = (flp_weighted_sum_backward_plan *)(void *)common;
+    const int wants_x = plan->problem.grad_x != FLP_NONE, wants_w = plan->problem.grad_w != FLP_NONE;
+    const flp_role_set of_x = FLP_ROLE_SET(OUTER), of_w = FLP_ROLE_SET(TILE) | FLP_ROLE_SET(COMBINE);
+    flp_status status = flp_plan_check_kernels(common, (wants_x ? of_x : 0) | (wants_w ? of_w : 0), 0);
+
+    plan->outer = common->kernels[FLP_ROLE_OUTER];
+    plan->tile = common->kernels[FLP_ROLE_TILE];
+    plan->combine = common->kernels[FLP_ROLE_COMBINE];
+    if (status == FLP_OK && wants_x)
+        status = check_manifest(&plan->outer->manifest, 1);
+    return status == FLP_OK && wants_w ? check_manifest(&plan->tile->manifest, 0) : status;
+}
+
+static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)
+{
+    static const char *const steps[] = { "tiles", "combine", "grad_x" };
+    const flp_weighted_sum_backward_plan *plan = flp_weighted_sum_backward_plan_of(common);
+
+    *workspace = (flp_workspace){ .steps = steps };
+    if (plan->tile)
+        workspace->part[FLP_WEIGHTED_SUM_PART_PARTIAL] = (flp_workspace_part){
+            .name = "partial", .bytes = flp_weighted_sum_tiles_floats(rows, plan->problem.forward.columns, plan->tile->manifest.block_hidden,
+                                                                      plan->tile->manifest.threads) * (int64_t)sizeof(float),
+            .first = FLP_WEIGHTED_SUM_STEP_TILES, .last = FLP_WEIGHTED_SUM_STEP_COMBINE,
+        };
+    flp_workspace_lay_out(workspace);
+}
+
+static void write_numerics(const flp_plan *common, flp_text *text)
+{
+    const flp_weighted_sum_backward_plan *plan = flp_weighted_sum_backward_plan_of(common);
+    const char *separator = "";
+
+    if (!flp_plan_on_gpu(common)) {
+        flp_text_append(text, "%s", flp_weighted_sum_backward_cpu_numerics());
+        return;
+    }
+    if (plan->outer) {
+        flp_text_append(text, "%s", plan->outer->manifest.numerics);
+        separator = ";";
+    }
+    if (plan->tile)
+        flp_text_append(text, "%s%s;%s", separator, plan->tile->manifest.numerics, plan->combine->manifest.numerics);
+}
+
+static void describe(const flp_plan *common, flp_text *text)
+{
+    const flp_weighted_sum_backward_plan *plan = flp_weighted_sum_backward_plan_of(common);
+    const int64_t rows = plan->problem.forward.rows;
+
+    if (plan->outer) {
+        const flp_weighted_sum_outer outer = flp_weighted_sum_backward_plan_outer(plan, rows);
+        flp_describe_kernel(text, "outer", &plan->outer->manifest);
+        flp_text_append(text, "outer blocks: %lld\n", (long long)outer.blocks);
+    }
+    if (plan->tile) {
+        const flp_weighted_sum_tiles tiles = flp_weighted_sum_backward_plan_tiles(plan, rows);
+        flp_describe_kernel(text, "tile", &plan->tile->manifest);
+        flp_text_append(text, "tiles: %d of %lld rows, %d slabs of %d columns, %d lanes\n", tiles.tiles, (long long)tiles.tile_rows,
+                        tiles.slabs, tiles.slab * plan->tile->manifest.block_hidden, tiles.lanes);
+        flp_describe_kernel(text, "combine", &plan->combine->manifest);
+    }
+}
+
+const flp_operator flp_weighted_sum_backward_operator = {
+    .name = "weighted_sum_backward",
+    .problem_bytes = sizeof(flp_weighted_sum_backward_problem),
+    .problem_struct = &flp_sized_weighted_sum_backward_problem,
+    .rows_at = offsetof(flp_weighted_sum_backward_problem, forward.rows),
+    .pointer_alignment_at = offsetof(flp_weighted_sum_backward_problem, forward.pointer_alignment),
+    .backend_at = offsetof(flp_weighted_sum_backward_problem, forward.backend),
+    .fields = flp_weighted_sum_backward_fields,
+    .check = flp_weighted_sum_backward_problem_check,
+    .plan_bytes = sizeof(flp_weighted_sum_backward_plan),
+    .problem_at = offsetof(flp_weighted_sum_backward_plan, problem),
+    .set_up = set_up,
+    .lay_out = lay_out,
+    .describe = describe,
+    .write_numerics = write_numerics,
+};
+_Static_assert(sizeof(flp_weighted_sum_backward_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");

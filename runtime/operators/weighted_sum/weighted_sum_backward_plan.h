@@ -1,0 +1,33 @@
+/* weighted_sum_backward's plan: a kernel for grad_x, and for grad_w one for the tiles and one that adds them. */
+#ifndef FLP_OPERATORS_WEIGHTED_SUM_BACKWARD_PLAN_H
+#define FLP_OPERATORS_WEIGHTED_SUM_BACKWARD_PLAN_H
+#include "core/plan.h"
+#include "operators/weighted_sum/weighted_sum_tiles.h"
+
+typedef struct {
+    flp_plan common;
+    flp_weighted_sum_backward_problem problem;       /* with its defaults filled in */
+    const flp_kernel *outer, *tile, *combine;        /* GPU paths; NULL where the gradient is not wanted */
+} flp_weighted_sum_backward_plan;
+
+/* grad_x: a block writes slab vectors of block_rows rows. */
+typedef struct {
+    int32_t slab, slabs, lanes;
+    int64_t blocks;
+} flp_weighted_sum_outer;
+
+typedef enum { FLP_WEIGHTED_SUM_STEP_TILES, FLP_WEIGHTED_SUM_STEP_COMBINE, FLP_WEIGHTED_SUM_STEP_GRAD_X } flp_weighted_sum_step;
+typedef enum { FLP_WEIGHTED_SUM_PART_PARTIAL /* [tiles][columns, padded] f32 */ } flp_weighted_sum_part;
+
+extern const flp_operator flp_weighted_sum_backward_operator;
+
+/* plan: one of weighted_sum_backward. */
+static inline const flp_weighted_sum_backward_plan *flp_weighted_sum_backward_plan_of(const flp_plan *plan)
+{
+    return (const flp_weighted_sum_backward_plan *)(const void *)plan;
+}
+
+/* The launches for so many rows; GPU paths, and the gradient is wanted. */
+flp_weighted_sum_outer flp_weighted_sum_backward_plan_outer(const flp_weighted_sum_backward_plan *plan, int64_t rows);
+flp_weighted_sum_tiles flp_weighted_sum_backward_plan_tiles(const flp_weighted_sum_backward_plan *plan, int64_t rows);
+#endif

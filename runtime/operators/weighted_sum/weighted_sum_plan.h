@@ -1,0 +1,22 @@
+/* weighted_sum's plan: one kernel. */
+#ifndef FLP_OPERATORS_WEIGHTED_SUM_PLAN_H
+#define FLP_OPERATORS_WEIGHTED_SUM_PLAN_H
+#include "core/plan.h"
+
+typedef struct {
+    flp_plan common;
+    flp_weighted_sum_problem problem; /* with its defaults filled in */
+    const flp_kernel *sum;            /* GPU paths */
+} flp_weighted_sum_plan;
+
+extern const flp_operator flp_weighted_sum_operator;
+
+/* plan: one of weighted_sum. */
+static inline const flp_weighted_sum_plan *flp_weighted_sum_plan_of(const flp_plan *plan)
+{
+    return (const flp_weighted_sum_plan *)(const void *)plan;
+}
+
+/* Blocks of the launch for so many rows, at least 1; GPU paths only. No row's bits depend on it. */
+unsigned flp_weighted_sum_plan_blocks(const flp_weighted_sum_plan *plan, int64_t rows);
+#endif
