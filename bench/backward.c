@@ -11,12 +11,15 @@
 #include "regimes.h"
 
 const char *const flp_backward_cases[] = {
-    "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16", "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16",
-    "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:forward", "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:forward",
+    "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16",
+    "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16",
+    "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:forward",
+    "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:forward",
     "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:budget2415919104:forward",
     "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:budget1207959552:forward",
     "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:filter3e-08", /* 2^-12 of what weighs a row in the mean, 1 / N */
-    "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:filter6e-08", NULL
+    "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:filter6e-08",
+    NULL
 };
 
 typedef struct {
@@ -45,10 +48,12 @@ flp_status flp_backward_parse(const char *text, flp_linear_logp_backward_problem
         status = flp_problem_normalize(&flp_linear_logp_backward_operator, &given, problem);
     if (status != FLP_OK)
         return status;
-    if (!flp_gradient_setting_takes(&problem->forward) || problem->grad_hidden != FLP_BF16 || problem->grad_weight != FLP_BF16 ||
-        problem->accumulate || problem->g_lse || problem->g_entropy)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, both gradients in bf16, no "
-                               "options but budget, filter and forward", text);
+    if (!flp_gradient_setting_takes(&problem->forward) || problem->grad_hidden != FLP_BF16 || problem->grad_weight != FLP_BF16 || problem->accumulate ||
+        problem->g_lse || problem->g_entropy)
+        return flp_status_fail(FLP_BAD_ARGUMENT,
+                               "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, both gradients in bf16, no "
+                               "options but budget, filter and forward",
+                               text);
     return FLP_OK;
 }
 
@@ -121,17 +126,32 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
     bytes = (size_t)workspace_bytes(b);
     status = flp_gpu_allocate(setting->gpu, bytes, &b->workspace);
     b->forward_args = (flp_linear_logp_args){
-        .rows = b->forward.rows, .hidden = flp_gpu_pointer(setting->hidden.data), .weight = flp_gpu_pointer(setting->weight.data),
-        .target = flp_gpu_pointer(setting->target), .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
-        .logp = flp_gpu_pointer(setting->logp), .lse = flp_gpu_pointer(setting->lse),
-        .workspace = flp_gpu_pointer(b->workspace), .workspace_bytes = bytes, .stream = setting->stream,
+        .rows = b->forward.rows,
+        .hidden = flp_gpu_pointer(setting->hidden.data),
+        .weight = flp_gpu_pointer(setting->weight.data),
+        .target = flp_gpu_pointer(setting->target),
+        .ignore_index = -100,
+        .flags = FLP_IGNORE_INDEX,
+        .logp = flp_gpu_pointer(setting->logp),
+        .lse = flp_gpu_pointer(setting->lse),
+        .workspace = flp_gpu_pointer(b->workspace),
+        .workspace_bytes = bytes,
+        .stream = setting->stream,
     };
     b->backward_args = (flp_linear_logp_backward_args){
-        .rows = b->forward.rows, .hidden = flp_gpu_pointer(setting->hidden.data), .weight = flp_gpu_pointer(setting->weight.data),
-        .target = flp_gpu_pointer(setting->target), .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
-        .lse = flp_gpu_pointer(setting->lse), .g_logp = flp_gpu_pointer(setting->g),
-        .grad_hidden = flp_gpu_pointer(setting->grad_hidden), .grad_weight = flp_gpu_pointer(setting->grad_weight),
-        .workspace = flp_gpu_pointer(b->workspace), .workspace_bytes = bytes, .stream = setting->stream,
+        .rows = b->forward.rows,
+        .hidden = flp_gpu_pointer(setting->hidden.data),
+        .weight = flp_gpu_pointer(setting->weight.data),
+        .target = flp_gpu_pointer(setting->target),
+        .ignore_index = -100,
+        .flags = FLP_IGNORE_INDEX,
+        .lse = flp_gpu_pointer(setting->lse),
+        .g_logp = flp_gpu_pointer(setting->g),
+        .grad_hidden = flp_gpu_pointer(setting->grad_hidden),
+        .grad_weight = flp_gpu_pointer(setting->grad_weight),
+        .workspace = flp_gpu_pointer(b->workspace),
+        .workspace_bytes = bytes,
+        .stream = setting->stream,
     };
     if (status == FLP_OK)
         status = launch_both(b);
@@ -152,11 +172,11 @@ static json_t *pack_case(const bench *b, const char *text, int products, const f
     result = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", name, "path",
                        flp_backend_name(flp_plan_backend(b->backward_plan)), "kernel", plan->logits->manifest.variant, "product",
                        plan->weight_product->manifest.variant, "numerics", flp_plan_numerics(b->backward_plan), "workspace_bytes",
-                       (json_int_t)workspace_bytes(b), "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative,
-                       "grad_weight_error", errors->weight.relative, "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all",
-                       errors->weight.of_all, "grad_hidden_rounding", errors->hidden.rounding,
-                       "grad_weight_rounding", errors->weight.rounding, "baseline", products == 4 ? "cuBLAS logits twice, gradients" : "cuBLAS logits, gradients",
-                       "cublas_version", b->setting.cublas.version, "unit", "TFLOP/s", "work", work, "regimes", regimes);
+                       (json_int_t)workspace_bytes(b), "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative, "grad_weight_error",
+                       errors->weight.relative, "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all", errors->weight.of_all,
+                       "grad_hidden_rounding", errors->hidden.rounding, "grad_weight_rounding", errors->weight.rounding, "baseline",
+                       products == 4 ? "cuBLAS logits twice, gradients" : "cuBLAS logits, gradients", "cublas_version", b->setting.cublas.version, "unit",
+                       "TFLOP/s", "work", work, "regimes", regimes);
     if (result && !flp_filter_outcome_add(&b->filtered, errors, result)) {
         json_decref(result);
         return NULL;
@@ -164,8 +184,7 @@ static json_t *pack_case(const bench *b, const char *text, int products, const f
     return result;
 }
 
-static flp_status measure(bench *b, const char *text, int products, const flp_forward_options *options, const flp_backward_errors *errors,
-                          json_t *results)
+static flp_status measure(bench *b, const char *text, int products, const flp_forward_options *options, const flp_backward_errors *errors, json_t *results)
 {
     const flp_measured ours = { products == 4 || b->problem.with_forward ? launch_both : launch_backward, b };
     const flp_measured baseline = { products == 4 ? flp_gradient_setting_four_products : flp_gradient_setting_three_products, &b->setting };

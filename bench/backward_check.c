@@ -21,16 +21,16 @@ static const double filter_slack = 1.01;
 /* One of the two gradients. */
 typedef struct {
     const flp_backward_answer *answer;
-    int by_hidden;                     /* rows of grad_hidden; else of grad_weight */
-    flp_gpu_matrix from, with;         /* the rows' own matrix; the one that they are multiplied with */
+    int by_hidden;             /* rows of grad_hidden; else of grad_weight */
+    flp_gpu_matrix from, with; /* the rows' own matrix; the one that they are multiplied with */
     int64_t rows[CHECKED];
-    double *derivatives, *below;       /* [CHECKED, with.rows]; of those that the filter may pass over, what they count */
-    double *sums, *squares;            /* [CHECKED, columns]: the gradient; the sum of its terms' squares */
-    double *passed, *bound;            /* [CHECKED, columns]: |terms| that the filter may pass over; the bound of their sum that it promises */
-    CUdeviceptr left;                  /* [CHECKED, with.rows] fp64 */
+    double *derivatives, *below; /* [CHECKED, with.rows]; of those that the filter may pass over, what they count */
+    double *sums, *squares;      /* [CHECKED, columns]: the gradient; the sum of its terms' squares */
+    double *passed, *bound;      /* [CHECKED, columns]: |terms| that the filter may pass over; the bound of their sum that it promises */
+    CUdeviceptr left;            /* [CHECKED, with.rows] fp64 */
     flp_gpu_product product;
-    flp_dtype dtype;                   /* of the gradient */
-    void *got;                         /* [columns] */
+    flp_dtype dtype; /* of the gradient */
+    void *got;       /* [columns] */
 } gradient;
 
 static double derivative(const flp_backward_answer *answer, int64_t row, int64_t entry, double logit)
@@ -183,8 +183,8 @@ static flp_status compare(gradient *g, flp_gradient_error *error)
     allowed = slack * sqrt((sums.rounded + sums.estimate) / sums.size) + sqrt(sums.passed / sums.size);
     if (error->relative <= allowed)
         return FLP_OK;
-    return flp_status_fail(FLP_INTERNAL, "%s: relative error %.3g against fp64, allowed %.3g", g->by_hidden ? "grad_hidden" : "grad_weight",
-                           error->relative, allowed);
+    return flp_status_fail(FLP_INTERNAL, "%s: relative error %.3g against fp64, allowed %.3g", g->by_hidden ? "grad_hidden" : "grad_weight", error->relative,
+                           allowed);
 }
 
 /* Evenly spaced; every other one of grad_weight is a target's, where one term outweighs the others. */
@@ -204,7 +204,8 @@ static flp_status allocate_on_host(gradient *g)
         size_t count;
         double **array;
     } all[] = {
-        { left, &g->derivatives }, { left, &g->below }, { CHECKED * columns, &g->sums }, { CHECKED * columns, &g->squares },
+        { left, &g->derivatives },         { left, &g->below },
+        { CHECKED * columns, &g->sums },   { CHECKED * columns, &g->squares },
         { CHECKED * columns, &g->passed }, { CHECKED * columns, &g->bound },
     };
 

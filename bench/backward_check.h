@@ -13,8 +13,8 @@ typedef struct {
     CUdeviceptr grad_hidden, grad_weight; /* hidden's dtype; weight_dtype; dense */
     flp_dtype weight_dtype;
     const int64_t *targets;
-    const float *g, *lse;                 /* [N]: of the loss by logp; the forward's */
-    double filter_eps;                    /* the problem's grad_filter_eps */
+    const float *g, *lse; /* [N]: of the loss by logp; the forward's */
+    double filter_eps;    /* the problem's grad_filter_eps */
 } flp_backward_answer;
 
 /* Each relative to || fp64 || of a row, in the mean (of squares) over the rows looked at; with a filter, to || fp64 || of all of them together. */

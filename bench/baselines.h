@@ -3,15 +3,15 @@
 #define FLP_BENCH_BASELINES_H
 #include "device/gpu_kernels.h"
 
-#define FLP_CUBLAS_GEMV_PARAMETERS                                                                                                     \
-    void *handle, int transpose, int m, int n, const float *alpha, const void *a, int lda, long long a_step, const void *x, int x_stride,  \
-    long long x_step, const float *beta, void *y, int y_stride, long long y_step, int batches
+#define FLP_CUBLAS_GEMV_PARAMETERS                                                                                                                          \
+    void *handle, int transpose, int m, int n, const float *alpha, const void *a, int lda, long long a_step, const void *x, int x_stride, long long x_step, \
+        const float *beta, void *y, int y_stride, long long y_step, int batches
 
 typedef struct {
     void *library, *handle;
     int version; /* e.g. 130000 */
-    int (*gemm)(void *handle, int transpose_a, int transpose_b, int m, int n, int k, const void *alpha, const void *a, int a_type, int lda,
-                const void *b, int b_type, int ldb, const void *beta, void *c, int c_type, int ldc, int compute_type, int algorithm);
+    int (*gemm)(void *handle, int transpose_a, int transpose_b, int m, int n, int k, const void *alpha, const void *a, int a_type, int lda, const void *b,
+                int b_type, int ldb, const void *beta, void *c, int c_type, int ldc, int compute_type, int algorithm);
     int (*gemv_f32)(FLP_CUBLAS_GEMV_PARAMETERS);
     int (*gemv_bf16)(FLP_CUBLAS_GEMV_PARAMETERS); /* sums in fp32 */
     int (*destroy)(void *handle);
@@ -23,23 +23,21 @@ flp_status flp_cublas_open(CUstream stream, flp_cublas *cublas);
 void flp_cublas_close(flp_cublas *cublas);
 
 /* logits [rows, vocab] bf16 = hidden [rows, hidden_size] . weight [vocab, hidden_size]^T, both bf16, fp32 accumulation. Enqueues. */
-flp_status flp_cublas_logits(const flp_cublas *cublas, const void *hidden, const void *weight, void *logits, int64_t rows,
-                             int64_t hidden_size, int64_t vocab);
+flp_status flp_cublas_logits(const flp_cublas *cublas, const void *hidden, const void *weight, void *logits, int64_t rows, int64_t hidden_size, int64_t vocab);
 
 /* grad_hidden [rows, hidden_size] = dlogit [rows, vocab] . weight, grad_weight [vocab, hidden_size] = dlogit^T . hidden; all as there. */
-flp_status flp_cublas_grad_hidden(const flp_cublas *cublas, const void *dlogit, const void *weight, void *grad_hidden, int64_t rows,
-                                  int64_t hidden_size, int64_t vocab);
-flp_status flp_cublas_grad_weight(const flp_cublas *cublas, const void *dlogit, const void *hidden, void *grad_weight, int64_t rows,
-                                  int64_t hidden_size, int64_t vocab);
+flp_status flp_cublas_grad_hidden(const flp_cublas *cublas, const void *dlogit, const void *weight, void *grad_hidden, int64_t rows, int64_t hidden_size,
+                                  int64_t vocab);
+flp_status flp_cublas_grad_weight(const flp_cublas *cublas, const void *dlogit, const void *hidden, void *grad_weight, int64_t rows, int64_t hidden_size,
+                                  int64_t vocab);
 
 /* x [rows, columns], all of dtype, FLP_BF16 or FLP_F32. by_columns: result [rows] = x . vector [columns]; else result [columns] =
  * x^T . vector [rows]. Enqueues. */
-flp_status flp_cublas_gemv(const flp_cublas *cublas, flp_dtype dtype, int by_columns, const void *x, const void *vector, void *result,
-                           int64_t rows, int64_t columns);
+flp_status flp_cublas_gemv(const flp_cublas *cublas, flp_dtype dtype, int by_columns, const void *x, const void *vector, void *result, int64_t rows,
+                           int64_t columns);
 
 /* outer [rows, columns] = g [rows]^T w [columns], as a product of depth 1: ger would read it too. Enqueues. */
-flp_status flp_cublas_outer(const flp_cublas *cublas, flp_dtype dtype, const void *g, const void *w, void *outer, int64_t rows,
-                            int64_t columns);
+flp_status flp_cublas_outer(const flp_cublas *cublas, flp_dtype dtype, const void *g, const void *w, void *outer, int64_t rows, int64_t columns);
 
 typedef struct {
     CUmodule module;
@@ -76,7 +74,6 @@ flp_status flp_copy_kernel_load(flp_gpu *gpu, flp_copy_kernel *kernel);
 void flp_copy_kernel_unload(const flp_gpu *gpu, flp_copy_kernel *kernel);
 
 /* bytes: a multiple of 16. These enqueue. */
-flp_status flp_copy_kernel_launch(const flp_gpu *gpu, const flp_copy_kernel *kernel, CUdeviceptr from, CUdeviceptr to, int64_t bytes,
-                                  CUstream stream);
+flp_status flp_copy_kernel_launch(const flp_gpu *gpu, const flp_copy_kernel *kernel, CUdeviceptr from, CUdeviceptr to, int64_t bytes, CUstream stream);
 flp_status flp_copy_kernel_launch_nothing(const flp_gpu *gpu, const flp_copy_kernel *kernel, CUstream stream);
 #endif

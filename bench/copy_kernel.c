@@ -4,17 +4,16 @@
 enum { THREADS = 256, LOAD_BYTES = 16, LOADS = 4 };
 
 /* Short blocks in the order of memory, so that at any time the device works in one narrow window of it. */
-static const char source[] =
-    "struct __align__(16) Word { unsigned x, y, z, w; };\n"
-    "extern \"C\" __global__ void copy(const Word *from, Word *to, long long count) {\n"
-    "  long long first = (long long)blockIdx.x * blockDim.x * 4 + threadIdx.x;\n"
-    "  Word v[4];\n"
-    "  for (int i = 0; i < 4; i++)\n"
-    "    if (first + i * blockDim.x < count) v[i] = from[first + i * blockDim.x];\n"
-    "  for (int i = 0; i < 4; i++)\n"
-    "    if (first + i * blockDim.x < count) to[first + i * blockDim.x] = v[i];\n"
-    "}\n"
-    "extern \"C\" __global__ void nothing() {}\n";
+static const char source[] = "struct __align__(16) Word { unsigned x, y, z, w; };\n"
+                             "extern \"C\" __global__ void copy(const Word *from, Word *to, long long count) {\n"
+                             "  long long first = (long long)blockIdx.x * blockDim.x * 4 + threadIdx.x;\n"
+                             "  Word v[4];\n"
+                             "  for (int i = 0; i < 4; i++)\n"
+                             "    if (first + i * blockDim.x < count) v[i] = from[first + i * blockDim.x];\n"
+                             "  for (int i = 0; i < 4; i++)\n"
+                             "    if (first + i * blockDim.x < count) to[first + i * blockDim.x] = v[i];\n"
+                             "}\n"
+                             "extern \"C\" __global__ void nothing() {}\n";
 
 flp_status flp_copy_kernel_load(flp_gpu *gpu, flp_copy_kernel *kernel)
 {
@@ -38,8 +37,7 @@ void flp_copy_kernel_unload(const flp_gpu *gpu, flp_copy_kernel *kernel)
     *kernel = (flp_copy_kernel){ 0 };
 }
 
-flp_status flp_copy_kernel_launch(const flp_gpu *gpu, const flp_copy_kernel *kernel, CUdeviceptr from, CUdeviceptr to, int64_t bytes,
-                                  CUstream stream)
+flp_status flp_copy_kernel_launch(const flp_gpu *gpu, const flp_copy_kernel *kernel, CUdeviceptr from, CUdeviceptr to, int64_t bytes, CUstream stream)
 {
     int64_t count = bytes / LOAD_BYTES;
     void *parameters[] = { &from, &to, &count };

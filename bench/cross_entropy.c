@@ -9,12 +9,10 @@
 #include "operators/linear/linear_cross_entropy_plan.h"
 #include "regimes.h"
 
-const char *const flp_cross_entropy_bench_cases[] = {
-    "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:budget2415919104:sum:tokens",
-    "linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:budget1207959552:sum:tokens",
-    "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_f32:acc_weight:budget536870912:sum:tokens",
-    NULL
-};
+const char *const flp_cross_entropy_bench_cases[] = { "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:budget2415919104:sum:tokens",
+                                                      "linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:budget1207959552:sum:tokens",
+                                                      "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_f32:acc_weight:budget536870912:sum:tokens",
+                                                      NULL };
 
 typedef struct {
     flp_gradient_setting setting;
@@ -43,9 +41,12 @@ static flp_status parse(const char *text, bench *b)
         return status;
     if (!flp_gradient_setting_takes(&backward->forward) || backward->grad_hidden != FLP_BF16 ||
         (backward->grad_weight != FLP_BF16 && backward->grad_weight != FLP_F32) || backward->accumulate & ~(unsigned)FLP_ACCUMULATE_WEIGHT ||
-        backward->grad_filter_eps != 0 || b->problem.reduction != FLP_REDUCE_SUM || !b->problem.token_weights || b->problem.label_smoothing || b->problem.token_loss[0])
-        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, grad_hidden in bf16, grad_weight "
-                               "in bf16 or f32, a sum with token weights", text);
+        backward->grad_filter_eps != 0 || b->problem.reduction != FLP_REDUCE_SUM || !b->problem.token_weights || b->problem.label_smoothing ||
+        b->problem.token_loss[0])
+        return flp_status_fail(FLP_BAD_ARGUMENT,
+                               "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, grad_hidden in bf16, grad_weight "
+                               "in bf16 or f32, a sum with token weights",
+                               text);
     b->setting.rows = backward->forward.rows;
     b->setting.hidden_size = backward->forward.hidden;
     b->setting.vocab = backward->forward.vocab;
@@ -102,11 +103,21 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
     if (status == FLP_OK)
         status = flp_gpu_allocate(setting->gpu, sizeof(float), &b->loss);
     b->args = (flp_linear_cross_entropy_args){
-        .rows = setting->rows, .hidden = flp_gpu_pointer(setting->hidden.data), .weight = flp_gpu_pointer(setting->weight.data),
-        .target = flp_gpu_pointer(setting->target), .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .token_weights = flp_gpu_pointer(b->token_weights),
-        .loss = flp_gpu_pointer(b->loss), .logp = flp_gpu_pointer(setting->logp), .lse = flp_gpu_pointer(setting->lse),
-        .grad_hidden = flp_gpu_pointer(setting->grad_hidden), .grad_weight = flp_gpu_pointer(setting->grad_weight),
-        .workspace = flp_gpu_pointer(b->workspace), .workspace_bytes = (size_t)b->workspace_bytes, .stream = setting->stream,
+        .rows = setting->rows,
+        .hidden = flp_gpu_pointer(setting->hidden.data),
+        .weight = flp_gpu_pointer(setting->weight.data),
+        .target = flp_gpu_pointer(setting->target),
+        .ignore_index = -100,
+        .flags = FLP_IGNORE_INDEX,
+        .token_weights = flp_gpu_pointer(b->token_weights),
+        .loss = flp_gpu_pointer(b->loss),
+        .logp = flp_gpu_pointer(setting->logp),
+        .lse = flp_gpu_pointer(setting->lse),
+        .grad_hidden = flp_gpu_pointer(setting->grad_hidden),
+        .grad_weight = flp_gpu_pointer(setting->grad_weight),
+        .workspace = flp_gpu_pointer(b->workspace),
+        .workspace_bytes = (size_t)b->workspace_bytes,
+        .stream = setting->stream,
     };
     if (status == FLP_OK)
         status = launch(b);
@@ -120,11 +131,10 @@ static json_t *pack_case(const bench *b, const char *text, const flp_backward_er
 
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path",
                      flp_backend_name(flp_plan_backend(b->plan)), "kernel", plan->forward.tile->manifest.variant, "product",
-                     plan->backward.weight_product->manifest.variant, "numerics", flp_plan_numerics(b->plan), "workspace_bytes",
-                     (json_int_t)b->workspace_bytes, "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative,
-                     "grad_weight_error", errors->weight.relative, "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all",
-                     errors->weight.of_all, "grad_hidden_rounding", errors->hidden.rounding,
-                     "grad_weight_rounding", errors->weight.rounding, "baseline", "cuBLAS logits, gradients", "cublas_version",
+                     plan->backward.weight_product->manifest.variant, "numerics", flp_plan_numerics(b->plan), "workspace_bytes", (json_int_t)b->workspace_bytes,
+                     "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative, "grad_weight_error", errors->weight.relative,
+                     "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all", errors->weight.of_all, "grad_hidden_rounding",
+                     errors->hidden.rounding, "grad_weight_rounding", errors->weight.rounding, "baseline", "cuBLAS logits, gradients", "cublas_version",
                      b->setting.cublas.version, "unit", "TFLOP/s", "work", work, "regimes", regimes);
 }
 

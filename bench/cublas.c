@@ -75,56 +75,55 @@ void flp_cublas_close(flp_cublas *cublas)
 }
 
 /* Column-major, as BLAS has it: logits^T [V, N] = weight^T^T [V, D] . hidden^T [D, N]. */
-flp_status flp_cublas_logits(const flp_cublas *cublas, const void *hidden, const void *weight, void *logits, int64_t rows,
-                             int64_t hidden_size, int64_t vocab)
+flp_status flp_cublas_logits(const flp_cublas *cublas, const void *hidden, const void *weight, void *logits, int64_t rows, int64_t hidden_size, int64_t vocab)
 {
     const float one = 1, zero = 0;
 
-    return check(cublas->gemm(cublas->handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)vocab, (int)rows, (int)hidden_size, &one, weight, CUDA_R_16BF,
-                              (int)hidden_size, hidden, CUDA_R_16BF, (int)hidden_size, &zero, logits, CUDA_R_16BF, (int)vocab,
-                              CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT), "cublasGemmEx");
+    return check(cublas->gemm(cublas->handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)vocab, (int)rows, (int)hidden_size, &one, weight, CUDA_R_16BF, (int)hidden_size,
+                              hidden, CUDA_R_16BF, (int)hidden_size, &zero, logits, CUDA_R_16BF, (int)vocab, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                 "cublasGemmEx");
 }
 
 /* grad_hidden^T [D, N] = weight^T [D, V] . dlogit^T [V, N]. */
-flp_status flp_cublas_grad_hidden(const flp_cublas *cublas, const void *dlogit, const void *weight, void *grad_hidden, int64_t rows,
-                                  int64_t hidden_size, int64_t vocab)
+flp_status flp_cublas_grad_hidden(const flp_cublas *cublas, const void *dlogit, const void *weight, void *grad_hidden, int64_t rows, int64_t hidden_size,
+                                  int64_t vocab)
 {
     const float one = 1, zero = 0;
 
-    return check(cublas->gemm(cublas->handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)hidden_size, (int)rows, (int)vocab, &one, weight, CUDA_R_16BF,
-                              (int)hidden_size, dlogit, CUDA_R_16BF, (int)vocab, &zero, grad_hidden, CUDA_R_16BF, (int)hidden_size,
-                              CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT), "cublasGemmEx");
+    return check(cublas->gemm(cublas->handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)hidden_size, (int)rows, (int)vocab, &one, weight, CUDA_R_16BF, (int)hidden_size,
+                              dlogit, CUDA_R_16BF, (int)vocab, &zero, grad_hidden, CUDA_R_16BF, (int)hidden_size, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                 "cublasGemmEx");
 }
 
 /* grad_weight^T [D, V] = hidden^T [D, N] . dlogit [N, V]. */
-flp_status flp_cublas_grad_weight(const flp_cublas *cublas, const void *dlogit, const void *hidden, void *grad_weight, int64_t rows,
-                                  int64_t hidden_size, int64_t vocab)
+flp_status flp_cublas_grad_weight(const flp_cublas *cublas, const void *dlogit, const void *hidden, void *grad_weight, int64_t rows, int64_t hidden_size,
+                                  int64_t vocab)
 {
     const float one = 1, zero = 0;
 
-    return check(cublas->gemm(cublas->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)hidden_size, (int)vocab, (int)rows, &one, hidden, CUDA_R_16BF,
-                              (int)hidden_size, dlogit, CUDA_R_16BF, (int)vocab, &zero, grad_weight, CUDA_R_16BF, (int)hidden_size,
-                              CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT), "cublasGemmEx");
+    return check(cublas->gemm(cublas->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)hidden_size, (int)vocab, (int)rows, &one, hidden, CUDA_R_16BF, (int)hidden_size,
+                              dlogit, CUDA_R_16BF, (int)vocab, &zero, grad_weight, CUDA_R_16BF, (int)hidden_size, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                 "cublasGemmEx");
 }
 
 /* x, as BLAS has it, is x^T [D, N]. */
-flp_status flp_cublas_gemv(const flp_cublas *cublas, flp_dtype dtype, int by_columns, const void *x, const void *vector, void *result,
-                           int64_t rows, int64_t columns)
+flp_status flp_cublas_gemv(const flp_cublas *cublas, flp_dtype dtype, int by_columns, const void *x, const void *vector, void *result, int64_t rows,
+                           int64_t columns)
 {
     const float one = 1, zero = 0;
 
-    return check((dtype == FLP_F32 ? cublas->gemv_f32 : cublas->gemv_bf16)(
-                     cublas->handle, by_columns ? CUBLAS_OP_T : CUBLAS_OP_N, (int)columns, (int)rows, &one, x, (int)columns, 0, vector, 1, 0,
-                     &zero, result, 1, 0, 1), "cublas gemvStridedBatched");
+    return check((dtype == FLP_F32 ? cublas->gemv_f32 : cublas->gemv_bf16)(cublas->handle, by_columns ? CUBLAS_OP_T : CUBLAS_OP_N, (int)columns, (int)rows,
+                                                                           &one, x, (int)columns, 0, vector, 1, 0, &zero, result, 1, 0, 1),
+                 "cublas gemvStridedBatched");
 }
 
 /* outer^T [D, N] = w [D, 1] . g [N, 1]^T. */
-flp_status flp_cublas_outer(const flp_cublas *cublas, flp_dtype dtype, const void *g, const void *w, void *outer, int64_t rows,
-                            int64_t columns)
+flp_status flp_cublas_outer(const flp_cublas *cublas, flp_dtype dtype, const void *g, const void *w, void *outer, int64_t rows, int64_t columns)
 {
     const int type = dtype == FLP_F32 ? CUDA_R_32F : CUDA_R_16BF;
     const float one = 1, zero = 0;
 
-    return check(cublas->gemm(cublas->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)columns, (int)rows, 1, &one, w, type, (int)columns, g, type,
-                              (int)rows, &zero, outer, type, (int)columns, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT), "cublasGemmEx");
+    return check(cublas->gemm(cublas->handle, CUBLAS_OP_N, CUBLAS_OP_T, (int)columns, (int)rows, 1, &one, w, type, (int)columns, g, type, (int)rows, &zero,
+                              outer, type, (int)columns, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                 "cublasGemmEx");
 }

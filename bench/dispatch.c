@@ -84,8 +84,12 @@ static flp_status measure_calls(flp_gpu *gpu, flp_context *context, json_t *resu
     }
     if (status != FLP_OK)
         return status;
-    args = (flp_linear_logp_args){ .rows = ROWS, .hidden = flp_gpu_pointer(buffers[0]), .weight = flp_gpu_pointer(buffers[1]),
-                                   .target = flp_gpu_pointer(buffers[2]), .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
+    args = (flp_linear_logp_args){ .rows = ROWS,
+                                   .hidden = flp_gpu_pointer(buffers[0]),
+                                   .weight = flp_gpu_pointer(buffers[1]),
+                                   .target = flp_gpu_pointer(buffers[2]),
+                                   .ignore_index = -100,
+                                   .flags = FLP_IGNORE_INDEX,
                                    .logp = flp_gpu_pointer(buffers[3]) };
     status = time_calls(gpu, context, &args, nanoseconds);
     flp_gpu_free_all(gpu);

@@ -16,9 +16,9 @@ int flp_filter_outcome_add(const flp_filter_outcome *outcome, const flp_backward
 
     if (outcome->eps == 0)
         return 1;
-    more = json_pack("{s:f, s:s, s:I, s:I, s:f, s:f}", "grad_filter_eps", outcome->eps, "data", FLP_PEAKED_INPUTS_NAME, "blocks",
-                     (json_int_t)outcome->blocks, "blocks_kept", (json_int_t)(outcome->blocks - outcome->passed_over), "grad_hidden_bound",
-                     errors->hidden.bound, "grad_weight_bound", errors->weight.bound);
+    more = json_pack("{s:f, s:s, s:I, s:I, s:f, s:f}", "grad_filter_eps", outcome->eps, "data", FLP_PEAKED_INPUTS_NAME, "blocks", (json_int_t)outcome->blocks,
+                     "blocks_kept", (json_int_t)(outcome->blocks - outcome->passed_over), "grad_hidden_bound", errors->hidden.bound, "grad_weight_bound",
+                     errors->weight.bound);
     added = more && json_object_update(result, more) == 0;
     json_decref(more);
     return added;

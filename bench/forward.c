@@ -18,8 +18,7 @@ enum { CHECKED_ROWS = 64, READ_ROWS = 64, NON_BLOCKING = 1, HIDDEN_STREAM = 31, 
 static const double promised_error = 1e-6;
 
 const char *const flp_forward_cases[] = {
-    "n4096:d2048:v131072", "n4096:d2304:v256000", "n8192:d4096:v128256",
-    "n1:d4096:v128256", "n16:d4096:v128256", "n64:d4096:v128256", NULL
+    "n4096:d2048:v131072", "n4096:d2304:v256000", "n8192:d4096:v128256", "n1:d4096:v128256", "n16:d4096:v128256", "n64:d4096:v128256", NULL
 };
 
 typedef struct {
@@ -80,8 +79,8 @@ static flp_status launch_baseline(void *data)
 
     if (reads_weight(&f->problem))
         return flp_read_kernel_launch(f->gpu, &f->read, f->weight.data, weight_bytes(&f->problem), f->stream);
-    return flp_cublas_logits(&f->cublas, flp_gpu_pointer(f->hidden.data), flp_gpu_pointer(f->weight.data), flp_gpu_pointer(f->logits),
-                             f->problem.rows, f->problem.hidden, f->problem.vocab);
+    return flp_cublas_logits(&f->cublas, flp_gpu_pointer(f->hidden.data), flp_gpu_pointer(f->weight.data), flp_gpu_pointer(f->logits), f->problem.rows,
+                             f->problem.hidden, f->problem.vocab);
 }
 
 /* hidden ~ N(0, 1), weight ~ N(0, 4 / D): logits with a deviation of 2. */
@@ -147,10 +146,14 @@ static flp_status make_ours(forward *f)
     int64_t before = 0, after = 0;
     flp_status status = free_memory(f->gpu, &before);
 
-    f->args = (flp_linear_logp_args){ .rows = f->problem.rows, .hidden = flp_gpu_pointer(f->hidden.data),
-                                      .weight = flp_gpu_pointer(f->weight.data), .target = flp_gpu_pointer(f->target),
-                                      .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
-                                      .logp = flp_gpu_pointer(f->logp), .stream = f->stream };
+    f->args = (flp_linear_logp_args){ .rows = f->problem.rows,
+                                      .hidden = flp_gpu_pointer(f->hidden.data),
+                                      .weight = flp_gpu_pointer(f->weight.data),
+                                      .target = flp_gpu_pointer(f->target),
+                                      .ignore_index = -100,
+                                      .flags = FLP_IGNORE_INDEX,
+                                      .logp = flp_gpu_pointer(f->logp),
+                                      .stream = f->stream };
     if (status == FLP_OK)
         status = flp_context_create(NULL, &f->context);
     if (status == FLP_OK)
@@ -199,8 +202,8 @@ static flp_status check(forward *f, double *error, int *checked)
     const int64_t count = f->problem.rows < CHECKED_ROWS ? f->problem.rows : CHECKED_ROWS;
     float *logp = malloc((size_t)f->problem.rows * sizeof(*logp));
     int64_t rows[CHECKED_ROWS];
-    flp_status status = logp ? flp_gpu_download(f->gpu, logp, f->logp, (size_t)f->problem.rows * sizeof(*logp))
-                             : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for logp");
+    flp_status status =
+        logp ? flp_gpu_download(f->gpu, logp, f->logp, (size_t)f->problem.rows * sizeof(*logp)) : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for logp");
 
     for (int64_t i = 0; i < count; i++)
         rows[i] = count == 1 ? 0 : i * (f->problem.rows - 1) / (count - 1);
@@ -231,10 +234,9 @@ static json_t *pack_case(const forward *f, const char *text, double error, int c
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path",
                      flp_backend_name(flp_plan_backend(f->plan)), "tile", flp_linear_logp_plan_of(f->plan)->tile->manifest.variant, "combine",
                      flp_linear_logp_plan_of(f->plan)->combine->manifest.variant, "numerics", flp_plan_numerics(f->plan), "workspace_bytes",
-                     (json_int_t)flp_plan_workspace_bytes(f->plan, p->rows), "memory_bytes", (json_int_t)f->memory_bytes, "rows_checked",
-                     (json_int_t)checked, "relative_error", error, "baseline", reads_weight(p) ? "read of the weight" : "cuBLAS logits product",
-                     "cublas_version", f->cublas.version, "unit", reads_weight(p) ? "TB/s" : "TFLOP/s",
-                     "work", work(p), "regimes", regimes);
+                     (json_int_t)flp_plan_workspace_bytes(f->plan, p->rows), "memory_bytes", (json_int_t)f->memory_bytes, "rows_checked", (json_int_t)checked,
+                     "relative_error", error, "baseline", reads_weight(p) ? "read of the weight" : "cuBLAS logits product", "cublas_version", f->cublas.version,
+                     "unit", reads_weight(p) ? "TB/s" : "TFLOP/s", "work", work(p), "regimes", regimes);
 }
 
 static flp_status run(forward *f, const flp_forward_options *options, json_t *regimes, json_t **result)

@@ -32,20 +32,19 @@ typedef struct {
 /* What a start is measured with. */
 static const char start_problem[] = "linear_logp:bf16:n4096:d2048:v131072";
 
-static const struct argp_option table[] = {
-    { "cases", CASES, "LIST", 0, "problems, comma-separated, linear_logp:bf16: where no operator stands before (default: --list)", 1 },
-    { "regime", REGIME, "NAME", 0, "burst, sustained or both (default)", 1 },
-    { "repeats", REPEATS, "N", 0, "pairs of each case and regime (default: 40)", 1 },
-    { "idle-ms", IDLE, "N", 0, "burst: idle time before each operation (default: 30)", 1 },
-    { "warm-up-ms", WARM_UP, "N", 0, "sustained: pairs before the first timed one (default: 1500)", 1 },
-    { "backend", BACKEND, "NAME", 0, "auto (default), sm_90a or portable", 1 },
-    { "no-start", NO_START, 0, 0, "leave out cold and warm starts and the dispatch", 1 },
-    { "list", LIST, 0, 0, "print the cases and measure nothing", 2 },
-    { "json", JSON, "FILE", 0, "results (default: bench/results/DATE-DEVICE.json)", 2 },
-    { "svg", SVG, "FILE", 0, "plot the ratios too", 2 },
-    { "commit", COMMIT, "TEXT", 0, "recorded in the results", 2 },
-    { 0 }
-};
+static const struct argp_option table[] = { { "cases", CASES, "LIST", 0,
+                                              "problems, comma-separated, linear_logp:bf16: where no operator stands before (default: --list)", 1 },
+                                            { "regime", REGIME, "NAME", 0, "burst, sustained or both (default)", 1 },
+                                            { "repeats", REPEATS, "N", 0, "pairs of each case and regime (default: 40)", 1 },
+                                            { "idle-ms", IDLE, "N", 0, "burst: idle time before each operation (default: 30)", 1 },
+                                            { "warm-up-ms", WARM_UP, "N", 0, "sustained: pairs before the first timed one (default: 1500)", 1 },
+                                            { "backend", BACKEND, "NAME", 0, "auto (default), sm_90a or portable", 1 },
+                                            { "no-start", NO_START, 0, 0, "leave out cold and warm starts and the dispatch", 1 },
+                                            { "list", LIST, 0, 0, "print the cases and measure nothing", 2 },
+                                            { "json", JSON, "FILE", 0, "results (default: bench/results/DATE-DEVICE.json)", 2 },
+                                            { "svg", SVG, "FILE", 0, "plot the ratios too", 2 },
+                                            { "commit", COMMIT, "TEXT", 0, "recorded in the results", 2 },
+                                            { 0 } };
 
 /* Parses a copy: the command line goes into the results as it is. */
 static void parse_cases(struct argp_state *state, bench_options *options, const char *list)
@@ -87,19 +86,44 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     bench_options *options = state->input;
 
     switch (key) {
-    case CASES: parse_cases(state, options, argument); break;
-    case REGIME: options->forward.regimes = (unsigned)flp_console_choice(state, "regime", argument, regimes) + 1; break;
-    case REPEATS: options->forward.measure.repeats = (int)flp_console_integer(state, "repeats", argument, 1, 400); break;
-    case IDLE: options->forward.measure.idle_ms = (double)flp_console_integer(state, "idle-ms", argument, 0, 1000); break;
-    case WARM_UP: options->forward.measure.warm_up_ms = (double)flp_console_integer(state, "warm-up-ms", argument, 0, 60000); break;
-    case BACKEND: options->forward.backend = (flp_backend)flp_console_choice(state, "backend", argument, backends); break;
-    case NO_START: options->no_start = 1; break;
-    case LIST: options->list = 1; break;
-    case JSON: options->json = argument; break;
-    case SVG: options->svg = argument; break;
-    case COMMIT: options->commit = argument; break;
-    case ARGP_KEY_ARG: parse_words(state, options); break;
-    default: return ARGP_ERR_UNKNOWN;
+    case CASES:
+        parse_cases(state, options, argument);
+        break;
+    case REGIME:
+        options->forward.regimes = (unsigned)flp_console_choice(state, "regime", argument, regimes) + 1;
+        break;
+    case REPEATS:
+        options->forward.measure.repeats = (int)flp_console_integer(state, "repeats", argument, 1, 400);
+        break;
+    case IDLE:
+        options->forward.measure.idle_ms = (double)flp_console_integer(state, "idle-ms", argument, 0, 1000);
+        break;
+    case WARM_UP:
+        options->forward.measure.warm_up_ms = (double)flp_console_integer(state, "warm-up-ms", argument, 0, 60000);
+        break;
+    case BACKEND:
+        options->forward.backend = (flp_backend)flp_console_choice(state, "backend", argument, backends);
+        break;
+    case NO_START:
+        options->no_start = 1;
+        break;
+    case LIST:
+        options->list = 1;
+        break;
+    case JSON:
+        options->json = argument;
+        break;
+    case SVG:
+        options->svg = argument;
+        break;
+    case COMMIT:
+        options->commit = argument;
+        break;
+    case ARGP_KEY_ARG:
+        parse_words(state, options);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
@@ -128,7 +152,7 @@ static void take_result(json_t *cases, json_t *result)
     size_t i;
 
     if (json_is_array(result)) {
-        json_array_foreach(result, i, part)
+        json_array_foreach (result, i, part)
             take_result(cases, json_incref(part));
         json_decref(result);
         return;
@@ -266,13 +290,18 @@ static int run_command(bench_options *options, int argc, char **argv)
 int main(int argc, char **argv)
 {
     static const struct argp arguments = {
-        table, parse, "\njit\nplot RESULTS.json OUT.svg",
+        table,
+        parse,
+        "\njit\nplot RESULTS.json OUT.svg",
         "Measures each operator beside its baselines in interleaved pairs, linear_logp and its backward beside cuBLAS's bare products (N <= 64: one "
         "read of the weight), the others beside reading, writing or copying the same bytes, and what starting costs. jit: the part of starting that needs no GPU.\v"
         "burst: the device idles before each operation, which then runs once untimed and once timed. sustained: back to back.\n"
         "Inputs are random: logits of deviation 2. A problem of linear_logp_backward with a gradient filter (filterEPS) has inputs as a trained "
         "model's instead, " FLP_PEAKED_INPUTS_NAME "; upstream gradients are N(0, 1 / N^2). The results then say how many blocks were kept, and "
-        "beside the errors what the filter may make of them. Rates count all products.", 0, 0, 0
+        "beside the errors what the filter may make of them. Rates count all products.",
+        0,
+        0,
+        0
     };
     bench_options options = { .forward = { .measure = { .repeats = 40, .idle_ms = 30, .warm_up_ms = 1500 }, .regimes = 3 } };
     int code;

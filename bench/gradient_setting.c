@@ -22,8 +22,8 @@ int flp_gradient_setting_takes(const flp_linear_logp_problem *normal)
 
 static flp_status launch_logits(const flp_gradient_setting *b)
 {
-    return flp_cublas_logits(&b->cublas, flp_gpu_pointer(b->hidden.data), flp_gpu_pointer(b->weight.data), flp_gpu_pointer(b->logits),
-                             b->rows, b->hidden_size, b->vocab);
+    return flp_cublas_logits(&b->cublas, flp_gpu_pointer(b->hidden.data), flp_gpu_pointer(b->weight.data), flp_gpu_pointer(b->logits), b->rows, b->hidden_size,
+                             b->vocab);
 }
 
 flp_status flp_gradient_setting_three_products(void *data)
@@ -33,11 +33,11 @@ flp_status flp_gradient_setting_three_products(void *data)
     flp_status status = launch_logits(b);
 
     if (status == FLP_OK)
-        status = flp_cublas_grad_hidden(&b->cublas, logits, flp_gpu_pointer(b->weight.data), flp_gpu_pointer(b->base_hidden), b->rows,
-                                        b->hidden_size, b->vocab);
-    return status == FLP_OK ? flp_cublas_grad_weight(&b->cublas, logits, flp_gpu_pointer(b->hidden.data), flp_gpu_pointer(b->base_weight),
-                                                     b->rows, b->hidden_size, b->vocab)
-                            : status;
+        status =
+            flp_cublas_grad_hidden(&b->cublas, logits, flp_gpu_pointer(b->weight.data), flp_gpu_pointer(b->base_hidden), b->rows, b->hidden_size, b->vocab);
+    return status == FLP_OK
+               ? flp_cublas_grad_weight(&b->cublas, logits, flp_gpu_pointer(b->hidden.data), flp_gpu_pointer(b->base_weight), b->rows, b->hidden_size, b->vocab)
+               : status;
 }
 
 flp_status flp_gradient_setting_four_products(void *data)
@@ -58,9 +58,15 @@ static flp_status allocate_all(flp_gradient_setting *b)
         size_t bytes;
         CUdeviceptr *pointer;
     } all[] = {
-        { hidden_bytes, &hidden }, { hidden_bytes, &b->grad_hidden }, { hidden_bytes, &b->base_hidden },
-        { weight_bytes, &weight }, { weight_bytes / 2 * (size_t)flp_dtype_bytes(b->weight_dtype), &b->grad_weight }, { weight_bytes, &b->base_weight },
-        { rows * (size_t)b->vocab * 2, &b->logits }, { rows * sizeof(float), &b->logp }, { rows * sizeof(float), &b->lse },
+        { hidden_bytes, &hidden },
+        { hidden_bytes, &b->grad_hidden },
+        { hidden_bytes, &b->base_hidden },
+        { weight_bytes, &weight },
+        { weight_bytes / 2 * (size_t)flp_dtype_bytes(b->weight_dtype), &b->grad_weight },
+        { weight_bytes, &b->base_weight },
+        { rows * (size_t)b->vocab * 2, &b->logits },
+        { rows * sizeof(float), &b->logp },
+        { rows * sizeof(float), &b->lse },
     };
     flp_status status = FLP_OK;
 
@@ -144,8 +150,16 @@ void flp_gradient_setting_close(flp_gradient_setting *b)
 flp_status flp_gradient_setting_check(flp_gradient_setting *b, flp_backward_errors *errors)
 {
     const flp_backward_answer answer = {
-        .gpu = b->gpu, .kernels = &b->kernels, .hidden = b->hidden, .weight = b->weight, .grad_hidden = b->grad_hidden,
-        .grad_weight = b->grad_weight, .weight_dtype = b->weight_dtype, .targets = b->targets, .g = b->g_host, .lse = b->lse_host,
+        .gpu = b->gpu,
+        .kernels = &b->kernels,
+        .hidden = b->hidden,
+        .weight = b->weight,
+        .grad_hidden = b->grad_hidden,
+        .grad_weight = b->grad_weight,
+        .weight_dtype = b->weight_dtype,
+        .targets = b->targets,
+        .g = b->g_host,
+        .lse = b->lse_host,
         .filter_eps = b->filter_eps,
     };
     flp_status status = flp_gpu_download(b->gpu, b->lse_host, b->lse, (size_t)b->rows * sizeof(float));

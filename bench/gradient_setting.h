@@ -16,7 +16,7 @@ typedef struct {
     flp_cublas cublas;
     flp_gpu_matrix hidden, weight;
     CUdeviceptr target, logp, lse, g, grad_hidden, grad_weight; /* g ~ N(0, 1 / N^2); grad_weight is 0 */
-    CUdeviceptr logits, base_hidden, base_weight; /* what the baseline writes */
+    CUdeviceptr logits, base_hidden, base_weight;               /* what the baseline writes */
     int64_t *targets;
     float *g_host, *lse_host;
 } flp_gradient_setting;

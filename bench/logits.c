@@ -16,12 +16,18 @@ enum { CHECKED_ROWS = 8, NON_BLOCKING = 1, LOGITS_STREAM = 33, LAUNCH_BYTES = 4 
 /* The relative error of logp against fp64: fp32's rounding of logits up to 12. */
 static const double promised_error = 1e-6;
 
-const char *const flp_logits_cases[] = {
-    "logits_logp:bf16:n4096:v131072", "logits_logp:bf16:n8192:v32768", "logits_logp:bf16:n1:v262144", "logits_logp:f32:n4096:v151936",
-    "logits_logp:bf16:n16:v131072", "logits_logp:bf16:n8192:v50257", "logits_logp:bf16:n65536:v1024",
-    "logits_logp_backward:bf16:n4096:v131072:fused", "logits_logp_backward:bf16:n8192:v32768:fused",
-    "logits_logp_backward:f32:n4096:v151936:fused", "logits_logp_backward:bf16:n4096:v131072", NULL
-};
+const char *const flp_logits_cases[] = { "logits_logp:bf16:n4096:v131072",
+                                         "logits_logp:bf16:n8192:v32768",
+                                         "logits_logp:bf16:n1:v262144",
+                                         "logits_logp:f32:n4096:v151936",
+                                         "logits_logp:bf16:n16:v131072",
+                                         "logits_logp:bf16:n8192:v50257",
+                                         "logits_logp:bf16:n65536:v1024",
+                                         "logits_logp_backward:bf16:n4096:v131072:fused",
+                                         "logits_logp_backward:bf16:n8192:v32768:fused",
+                                         "logits_logp_backward:f32:n4096:v151936:fused",
+                                         "logits_logp_backward:bf16:n4096:v131072",
+                                         NULL };
 
 typedef struct {
     flp_gpu *gpu;
@@ -53,8 +59,8 @@ static flp_status parse(const char *text, bench *b)
     b->is_backward = strncmp(text, "logits_logp_backward:", strlen("logits_logp_backward:")) == 0;
     if (b->is_backward) {
         status = flp_logits_logp_backward_problem_parse(text, &b->backward);
-        b->problem = (flp_logits_logp_problem){ .dtype = b->backward.dtype, .rows = b->backward.rows, .vocab = b->backward.vocab,
-                                                .softcap = b->backward.softcap };
+        b->problem =
+            (flp_logits_logp_problem){ .dtype = b->backward.dtype, .rows = b->backward.rows, .vocab = b->backward.vocab, .softcap = b->backward.softcap };
     } else {
         status = flp_logits_logp_problem_parse(text, &b->problem);
     }
@@ -131,8 +137,13 @@ static flp_status make_inputs(bench *b)
 /* A backward that knows lse has it from a forward of its own. */
 static flp_status run_forward(bench *b)
 {
-    b->args = (flp_logits_logp_args){ .rows = b->problem.rows, .logits = flp_gpu_pointer(b->logits), .target = flp_gpu_pointer(b->target),
-                                      .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .logp = flp_gpu_pointer(b->logp), .lse = flp_gpu_pointer(b->lse),
+    b->args = (flp_logits_logp_args){ .rows = b->problem.rows,
+                                      .logits = flp_gpu_pointer(b->logits),
+                                      .target = flp_gpu_pointer(b->target),
+                                      .ignore_index = -100,
+                                      .flags = FLP_IGNORE_INDEX,
+                                      .logp = flp_gpu_pointer(b->logp),
+                                      .lse = flp_gpu_pointer(b->lse),
                                       .stream = b->stream };
     return b->is_backward ? flp_logits_logp(b->context, &b->problem, &b->args) : FLP_OK;
 }
@@ -143,11 +154,16 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
 
     if (status == FLP_OK)
         status = run_forward(b);
-    b->backward_args = (flp_logits_logp_backward_args){
-        .rows = b->problem.rows, .logits = b->args.logits, .target = b->args.target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
-        .g_logp = flp_gpu_pointer(b->upstream), .lse = b->args.lse, .logp = b->backward.fused ? b->args.logp : NULL,
-        .grad_logits = flp_gpu_pointer(b->gradients), .stream = b->stream
-    };
+    b->backward_args = (flp_logits_logp_backward_args){ .rows = b->problem.rows,
+                                                        .logits = b->args.logits,
+                                                        .target = b->args.target,
+                                                        .ignore_index = -100,
+                                                        .flags = FLP_IGNORE_INDEX,
+                                                        .g_logp = flp_gpu_pointer(b->upstream),
+                                                        .lse = b->args.lse,
+                                                        .logp = b->backward.fused ? b->args.logp : NULL,
+                                                        .grad_logits = flp_gpu_pointer(b->gradients),
+                                                        .stream = b->stream };
     b->problem.backend = b->backward.backend = options->backend;
     if (status == FLP_OK)
         status = b->is_backward ? flp_logits_logp_backward_plan_create(b->context, &b->backward, &b->plan)
@@ -199,8 +215,7 @@ static flp_status check_row(bench *b, int64_t i, void *row, double *difference, 
     status = flp_gpu_download(b->gpu, row, b->gradients + (uint64_t)((i * vocab + b->targets[i]) * element), (size_t)element);
     flp_convert_to_f32(b->problem.dtype, row, &gradient, 1);
     if (status == FLP_OK && !(fabs(gradient - slope * (1 - exp(want))) <= 0x1p-8))
-        status = flp_status_fail(FLP_INTERNAL, "grad_logits: row %lld got %g at its target, wanted %g", (long long)i, gradient,
-                                 slope * (1 - exp(want)));
+        status = flp_status_fail(FLP_INTERNAL, "grad_logits: row %lld got %g at its target, wanted %g", (long long)i, gradient, slope * (1 - exp(want)));
     return status;
 }
 
@@ -237,9 +252,8 @@ static json_t *pack_case(const bench *b, const char *text, double error, int che
     result = kernels.failed ? NULL
                             : json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:s, s:s, s:f, s:O}", "problem", text, "path",
                                         flp_backend_name(flp_plan_backend(b->plan)), "kernel", kernels.data, "numerics", flp_plan_numerics(b->plan),
-                                        "workspace_bytes", (json_int_t)flp_plan_workspace_bytes(b->plan, b->problem.rows), "rows_checked",
-                                        (json_int_t)checked, "relative_error", error, "baseline", baseline_name(b), "unit", "TB/s", "work", work(b),
-                                        "regimes", regimes);
+                                        "workspace_bytes", (json_int_t)flp_plan_workspace_bytes(b->plan, b->problem.rows), "rows_checked", (json_int_t)checked,
+                                        "relative_error", error, "baseline", baseline_name(b), "unit", "TB/s", "work", work(b), "regimes", regimes);
     flp_text_free(&kernels);
     return result;
 }

@@ -35,8 +35,8 @@ static flp_status create_events(const flp_gpu *gpu, CUevent *events, int count)
     return status;
 }
 
-static flp_status time_one(const flp_gpu *gpu, CUstream stream, const flp_measure_options *options, CUevent *events,
-                           const flp_measured *measured, double *milliseconds)
+static flp_status time_one(const flp_gpu *gpu, CUstream stream, const flp_measure_options *options, CUevent *events, const flp_measured *measured,
+                           double *milliseconds)
 {
     flp_status status = flp_gpu_synchronize(gpu);
 
@@ -54,8 +54,8 @@ static flp_status time_one(const flp_gpu *gpu, CUstream stream, const flp_measur
     return status == FLP_OK ? elapsed(gpu, events[0], events[1], milliseconds) : status;
 }
 
-static flp_status measure_burst(const flp_gpu *gpu, CUstream stream, const flp_measure_options *options, CUevent *events,
-                                const flp_measured *ours, const flp_measured *baseline, double *ours_ms, double *baseline_ms)
+static flp_status measure_burst(const flp_gpu *gpu, CUstream stream, const flp_measure_options *options, CUevent *events, const flp_measured *ours,
+                                const flp_measured *baseline, double *ours_ms, double *baseline_ms)
 {
     flp_status status = FLP_OK;
 
@@ -83,8 +83,8 @@ static flp_status warm_up(const flp_gpu *gpu, const flp_measure_options *options
 }
 
 /* One event between any two operations, and no wait of the host until all are enqueued. */
-static flp_status measure_sustained(const flp_gpu *gpu, CUstream stream, const flp_measure_options *options, CUevent *events,
-                                    const flp_measured *ours, const flp_measured *baseline, double *ours_ms, double *baseline_ms)
+static flp_status measure_sustained(const flp_gpu *gpu, CUstream stream, const flp_measure_options *options, CUevent *events, const flp_measured *ours,
+                                    const flp_measured *baseline, double *ours_ms, double *baseline_ms)
 {
     const int count = 2 * options->repeats;
     flp_status status = warm_up(gpu, options, ours, baseline);
@@ -104,8 +104,8 @@ static flp_status measure_sustained(const flp_gpu *gpu, CUstream stream, const f
     return status;
 }
 
-flp_status flp_measure_pairs(const flp_gpu *gpu, CUstream stream, flp_regime regime, const flp_measure_options *options,
-                             const flp_measured *ours, const flp_measured *baseline, double *ours_ms, double *baseline_ms)
+flp_status flp_measure_pairs(const flp_gpu *gpu, CUstream stream, flp_regime regime, const flp_measure_options *options, const flp_measured *ours,
+                             const flp_measured *baseline, double *ours_ms, double *baseline_ms)
 {
     const int count = 2 * options->repeats + 1;
     CUevent *events = calloc((size_t)count, sizeof(*events));
@@ -115,8 +115,7 @@ flp_status flp_measure_pairs(const flp_gpu *gpu, CUstream stream, flp_regime reg
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for events");
     status = create_events(gpu, events, count);
     if (status == FLP_OK)
-        status = (regime == FLP_BURST ? measure_burst : measure_sustained)(gpu, stream, options, events, ours, baseline, ours_ms,
-                                                                           baseline_ms);
+        status = (regime == FLP_BURST ? measure_burst : measure_sustained)(gpu, stream, options, events, ours, baseline, ours_ms, baseline_ms);
     for (int i = 0; i < count && events[i]; i++)
         gpu->driver->event_destroy(events[i]);
     free(events);

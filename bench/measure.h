@@ -18,12 +18,12 @@ typedef enum {
 const char *flp_regime_name(flp_regime regime); /* "burst", "sustained" */
 
 typedef struct {
-    int repeats;          /* pairs */
-    double idle_ms;       /* burst: before each operation, which then runs once untimed and once timed */
-    double warm_up_ms;    /* sustained: of pairs before the first timed one */
+    int repeats;       /* pairs */
+    double idle_ms;    /* burst: before each operation, which then runs once untimed and once timed */
+    double warm_up_ms; /* sustained: of pairs before the first timed one */
 } flp_measure_options;
 
 /* ours_ms, baseline_ms [repeats]: by events around each operation. */
-flp_status flp_measure_pairs(const flp_gpu *gpu, CUstream stream, flp_regime regime, const flp_measure_options *options,
-                             const flp_measured *ours, const flp_measured *baseline, double *ours_ms, double *baseline_ms);
+flp_status flp_measure_pairs(const flp_gpu *gpu, CUstream stream, flp_regime regime, const flp_measure_options *options, const flp_measured *ours,
+                             const flp_measured *baseline, double *ours_ms, double *baseline_ms);
 #endif

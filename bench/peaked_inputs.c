@@ -46,18 +46,16 @@ int64_t flp_peaked_inputs_target(int64_t row, int64_t vocab)
     return target < vocab ? target : vocab - 1;
 }
 
-static flp_status shift(const flp_gpu *gpu, const CUfunction functions[2], const flp_gpu_matrix *hidden, const flp_gpu_matrix *weight,
-                        CUdeviceptr target)
+static flp_status shift(const flp_gpu *gpu, const CUfunction functions[2], const flp_gpu_matrix *hidden, const flp_gpu_matrix *weight, CUdeviceptr target)
 {
     CUdeviceptr hidden_data = hidden->data, weight_data = weight->data;
     int columns = (int)hidden->columns;
     void *of_weight[] = { &weight_data, &columns }, *of_hidden[] = { &hidden_data, &weight_data, &target, &columns };
-    flp_status status = flp_gpu_check(gpu, gpu->driver->launch(functions[0], (unsigned)weight->rows, 1, 1, THREADS, 1, 1, 0, NULL, of_weight, NULL),
-                                      "shift_weight");
+    flp_status status =
+        flp_gpu_check(gpu, gpu->driver->launch(functions[0], (unsigned)weight->rows, 1, 1, THREADS, 1, 1, 0, NULL, of_weight, NULL), "shift_weight");
 
     if (status == FLP_OK)
-        status = flp_gpu_check(gpu, gpu->driver->launch(functions[1], (unsigned)hidden->rows, 1, 1, THREADS, 1, 1, 0, NULL, of_hidden, NULL),
-                               "shift_hidden");
+        status = flp_gpu_check(gpu, gpu->driver->launch(functions[1], (unsigned)hidden->rows, 1, 1, THREADS, 1, 1, 0, NULL, of_hidden, NULL), "shift_hidden");
     return status == FLP_OK ? flp_gpu_synchronize(gpu) : status;
 }
 

@@ -29,10 +29,10 @@ static void draw_bar(const canvas *c, double x, const char *regime, json_t *figu
 {
     double median = figure(figures, "median"), low = figure(figures, "p10"), high = figure(figures, "p90"), middle = x + BAR / 2.0;
 
-    fprintf(c->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"%s\"/>\n", x, place(c, median), BAR,
-            HEIGHT * median / c->largest, strcmp(regime, "burst") == 0 ? "#2a78b5" : "#e08a2c");
-    fprintf(c->file, "<path d=\"M%.1f %.1fV%.1fM%.1f %.1fh12M%.1f %.1fh12\" stroke=\"#222\" fill=\"none\"/>\n", middle, place(c, low),
-            place(c, high), middle - 6, place(c, low), middle - 6, place(c, high));
+    fprintf(c->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"%s\"/>\n", x, place(c, median), BAR, HEIGHT * median / c->largest,
+            strcmp(regime, "burst") == 0 ? "#2a78b5" : "#e08a2c");
+    fprintf(c->file, "<path d=\"M%.1f %.1fV%.1fM%.1f %.1fh12M%.1f %.1fh12\" stroke=\"#222\" fill=\"none\"/>\n", middle, place(c, low), place(c, high),
+            middle - 6, place(c, low), middle - 6, place(c, high));
     fprintf(c->file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.3f</text>\n", middle, place(c, fmax(median, high)) - 5, median);
 }
 
@@ -60,7 +60,7 @@ static void draw_case(const canvas *c, double x, json_t *result)
     double width = group_width(result), at = x + (width - (double)json_object_size(regimes) * (BAR + GAP) + GAP) / 2;
     const char *regime;
 
-    json_object_foreach(regimes, regime, figures) {
+    json_object_foreach (regimes, regime, figures) {
         draw_bar(c, at, regime, figures);
         at += BAR + GAP;
     }
@@ -72,16 +72,16 @@ static void draw_frame(const canvas *c, double width, json_t *report)
     const char *device = json_string_value(json_object_get(json_object_get(report, "device"), "name"));
     const char *date = json_string_value(json_object_get(report, "date"));
 
-    fprintf(c->file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n",
-            width, TOP + HEIGHT + BOTTOM);
+    fprintf(c->file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n", width,
+            TOP + HEIGHT + BOTTOM);
     fprintf(c->file, "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
-    fprintf(c->file, "<text x=\"%d\" y=\"20\" font-size=\"14\">speed beside the baseline: median and 10 .. 90 %% of the pairs; %s, %s</text>\n",
-            LEFT, device ? device : "no device", date ? date : "no date");
+    fprintf(c->file, "<text x=\"%d\" y=\"20\" font-size=\"14\">speed beside the baseline: median and 10 .. 90 %% of the pairs; %s, %s</text>\n", LEFT,
+            device ? device : "no device", date ? date : "no date");
     fprintf(c->file, "<text x=\"%d\" y=\"38\"><tspan fill=\"#2a78b5\">burst</tspan> <tspan fill=\"#e08a2c\">sustained</tspan></text>\n", LEFT);
     for (double ratio = 0; ratio <= c->largest + 1e-9; ratio += 0.2)
-        fprintf(c->file, "<path d=\"M%d %.1fH%.1f\" stroke=\"%s\" stroke-width=\"%s\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.1f</text>\n",
-                LEFT, place(c, ratio), width - 10, fabs(ratio - 1) < 1e-9 ? "#c00" : "#ddd", fabs(ratio - 1) < 1e-9 ? "1.5" : "1", LEFT - 6,
-                place(c, ratio) + 4, ratio);
+        fprintf(c->file, "<path d=\"M%d %.1fH%.1f\" stroke=\"%s\" stroke-width=\"%s\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.1f</text>\n", LEFT,
+                place(c, ratio), width - 10, fabs(ratio - 1) < 1e-9 ? "#c00" : "#ddd", fabs(ratio - 1) < 1e-9 ? "1.5" : "1", LEFT - 6, place(c, ratio) + 4,
+                ratio);
 }
 
 /* 1 where every case has what is drawn; finds the axis' end and the width. */
@@ -93,11 +93,11 @@ static int measure_report(json_t *cases, double *largest, double *width)
 
     *largest = 1;
     *width = LEFT + 10;
-    json_array_foreach(cases, i, result) {
+    json_array_foreach (cases, i, result) {
         if (!json_is_string(json_object_get(result, "problem")) || !json_is_string(json_object_get(result, "baseline")))
             return 0;
         *width += group_width(result) + BETWEEN;
-        json_object_foreach(json_object_get(result, "regimes"), regime, figures) {
+        json_object_foreach (json_object_get(result, "regimes"), regime, figures) {
             if (!json_is_number(json_object_get(json_object_get(figures, "ratio"), "median")))
                 return 0;
             *largest = fmax(*largest, fmax(figure(figures, "p90"), figure(figures, "median")));
@@ -120,7 +120,7 @@ flp_status flp_report_plot(json_t *report, const char *path)
     if (!c.file)
         return flp_status_fail(FLP_IO_FAILED, "%s: %s", path, strerror(errno));
     draw_frame(&c, width, report);
-    json_array_foreach(cases, i, result) {
+    json_array_foreach (cases, i, result) {
         draw_case(&c, x, result);
         x += group_width(result) + BETWEEN;
     }

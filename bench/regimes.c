@@ -21,8 +21,8 @@ static json_t *pack(int repeats, double *ours_ms, double *baseline_ms)
     return packed;
 }
 
-static flp_status measure(const flp_gpu *gpu, CUstream stream, flp_regime regime, const flp_measure_options *options,
-                          const flp_measured *ours, const flp_measured *baseline, json_t *results)
+static flp_status measure(const flp_gpu *gpu, CUstream stream, flp_regime regime, const flp_measure_options *options, const flp_measured *ours,
+                          const flp_measured *baseline, json_t *results)
 {
     double *samples = malloc(2 * (size_t)options->repeats * sizeof(*samples));
     flp_status status;
@@ -30,15 +30,14 @@ static flp_status measure(const flp_gpu *gpu, CUstream stream, flp_regime regime
     if (!samples)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for samples");
     status = flp_measure_pairs(gpu, stream, regime, options, ours, baseline, samples, samples + options->repeats);
-    if (status == FLP_OK &&
-        json_object_set_new(results, flp_regime_name(regime), pack(options->repeats, samples, samples + options->repeats)) != 0)
+    if (status == FLP_OK && json_object_set_new(results, flp_regime_name(regime), pack(options->repeats, samples, samples + options->repeats)) != 0)
         status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");
     free(samples);
     return status;
 }
 
-flp_status flp_regimes_measure(const flp_gpu *gpu, CUstream stream, unsigned regimes, const flp_measure_options *options,
-                               const flp_measured *ours, const flp_measured *baseline, json_t *results)
+flp_status flp_regimes_measure(const flp_gpu *gpu, CUstream stream, unsigned regimes, const flp_measure_options *options, const flp_measured *ours,
+                               const flp_measured *baseline, json_t *results)
 {
     flp_status status = FLP_OK;
 

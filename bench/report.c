@@ -24,9 +24,9 @@ static json_t *describe_device(const flp_gpu *gpu)
         return json_null();
     gpu->driver->device_attribute(&clock, CLOCK_RATE, gpu->device);
     gpu->driver->device_attribute(&memory_clock, MEMORY_CLOCK_RATE, gpu->device);
-    return json_pack("{s:s, s:i, s:i, s:I, s:f, s:f}", "name", gpu->facts.name, "compute_capability", gpu->facts.compute_capability,
-                     "multiprocessors", gpu->facts.multiprocessors, "memory_bytes", (json_int_t)gpu->facts.memory_bytes,
-                     "highest_clock_mhz", clock / 1e3, "highest_memory_clock_mhz", memory_clock / 1e3);
+    return json_pack("{s:s, s:i, s:i, s:I, s:f, s:f}", "name", gpu->facts.name, "compute_capability", gpu->facts.compute_capability, "multiprocessors",
+                     gpu->facts.multiprocessors, "memory_bytes", (json_int_t)gpu->facts.memory_bytes, "highest_clock_mhz", clock / 1e3,
+                     "highest_memory_clock_mhz", memory_clock / 1e3);
 }
 
 static json_t *describe_nvrtc(void)
@@ -55,8 +55,8 @@ json_t *flp_report_create(const flp_gpu *gpu, const char *commit, int argc, char
     char date[32];
 
     strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &parts));
-    return json_pack("{s:s, s:s?, s:o, s:s, s:o, s:i, s:[]}", "date", date, "commit", commit, "command", pack_command(argc, argv),
-                     "version", flp_version(), "device", describe_device(gpu), "driver", gpu ? gpu->driver->version : 0, "cases");
+    return json_pack("{s:s, s:s?, s:o, s:s, s:o, s:i, s:[]}", "date", date, "commit", commit, "command", pack_command(argc, argv), "version", flp_version(),
+                     "device", describe_device(gpu), "driver", gpu ? gpu->driver->version : 0, "cases");
 }
 
 static double number(json_t *object, const char *first, const char *second)
@@ -76,9 +76,9 @@ static const char *text(json_t *object, const char *key)
 static void print_filter(json_t *result)
 {
     printf("    filter %g kept %.0f of %.0f blocks; errors of grad_hidden, grad_weight %.2e, %.2e, of which the filter may make %.2e, %.2e; data: %s\n",
-           number(result, "grad_filter_eps", NULL), number(result, "blocks_kept", NULL), number(result, "blocks", NULL),
-           number(result, "relative_error", NULL), number(result, "grad_weight_error", NULL), number(result, "grad_hidden_bound", NULL),
-           number(result, "grad_weight_bound", NULL), text(result, "data"));
+           number(result, "grad_filter_eps", NULL), number(result, "blocks_kept", NULL), number(result, "blocks", NULL), number(result, "relative_error", NULL),
+           number(result, "grad_weight_error", NULL), number(result, "grad_hidden_bound", NULL), number(result, "grad_weight_bound", NULL),
+           text(result, "data"));
 }
 
 void flp_report_print_case(json_t *result, int header)
@@ -88,16 +88,15 @@ void flp_report_print_case(json_t *result, int header)
     json_t *figures;
 
     if (header)
-        printf("%-38s %-9s %9s %9s %9s %9s %-7s %6s %15s\n", "problem", "regime", "ours ms", "base ms", "ours", "base", "unit", "ratio",
-               "10 .. 90 %");
-    json_object_foreach(json_object_get(result, "regimes"), regime, figures)
-        printf("%-38s %-9s %9.4f %9.4f %9.2f %9.2f %-7s %6.3f %6.3f .. %5.3f\n", text(result, "problem"), regime,
-               number(figures, "ours_ms", "median"), number(figures, "baseline_ms", "median"),
-               work / number(figures, "ours_ms", "median") * 1e3, work / number(figures, "baseline_ms", "median") * 1e3,
-               text(result, "unit"), number(figures, "ratio", "median"), number(figures, "ratio", "p10"), number(figures, "ratio", "p90"));
+        printf("%-38s %-9s %9s %9s %9s %9s %-7s %6s %15s\n", "problem", "regime", "ours ms", "base ms", "ours", "base", "unit", "ratio", "10 .. 90 %");
+    json_object_foreach (json_object_get(result, "regimes"), regime, figures)
+        printf("%-38s %-9s %9.4f %9.4f %9.2f %9.2f %-7s %6.3f %6.3f .. %5.3f\n", text(result, "problem"), regime, number(figures, "ours_ms", "median"),
+               number(figures, "baseline_ms", "median"), work / number(figures, "ours_ms", "median") * 1e3,
+               work / number(figures, "baseline_ms", "median") * 1e3, text(result, "unit"), number(figures, "ratio", "median"), number(figures, "ratio", "p10"),
+               number(figures, "ratio", "p90"));
     printf("    %s; baseline: %s; error against fp64 %.2e over %.0f rows; workspace %.2f MiB, taken from the device %.2f MiB\n",
-           *text(result, "tile") ? text(result, "tile") : text(result, "kernel"), text(result, "baseline"), number(result, "relative_error", NULL), number(result, "rows_checked", NULL),
-           number(result, "workspace_bytes", NULL) / mebi, number(result, "memory_bytes", NULL) / mebi);
+           *text(result, "tile") ? text(result, "tile") : text(result, "kernel"), text(result, "baseline"), number(result, "relative_error", NULL),
+           number(result, "rows_checked", NULL), number(result, "workspace_bytes", NULL) / mebi, number(result, "memory_bytes", NULL) / mebi);
     if (json_object_get(result, "blocks"))
         print_filter(result);
     fflush(stdout);
@@ -109,10 +108,9 @@ void flp_report_print_statistics(const char *title, json_t *result)
     json_t *value;
 
     printf("%s\n", title);
-    json_object_foreach(result, name, value) {
+    json_object_foreach (result, name, value) {
         if (json_is_object(value))
-            printf("    %-18s %10.3f  [%.3f .. %.3f]\n", name, number(result, name, "median"), number(result, name, "p10"),
-                   number(result, name, "p90"));
+            printf("    %-18s %10.3f  [%.3f .. %.3f]\n", name, number(result, name, "median"), number(result, name, "p10"), number(result, name, "p90"));
         else if (json_is_number(value))
             printf("    %-18s %10.3f\n", name, json_number_value(value));
         else

@@ -133,9 +133,9 @@ static flp_status measure_variant(flp_kernel_store *store, const char *variant, 
         status = measure_parts(store, variant, emit, compile);
     if (status != FLP_OK)
         return status;
-    *result = json_pack("{s:s, s:f, s:o, s:o, s:o, s:o}", "kernel", variant, "nvrtc_load_ms", load, "cold_ms",
-                        flp_statistics_pack(cold, COLD_STARTS), "warm_ms", flp_statistics_pack(warm, WARM_STARTS), "emit_ms",
-                        flp_statistics_pack(emit, COLD_STARTS), "compile_ms", flp_statistics_pack(compile, COLD_STARTS));
+    *result = json_pack("{s:s, s:f, s:o, s:o, s:o, s:o}", "kernel", variant, "nvrtc_load_ms", load, "cold_ms", flp_statistics_pack(cold, COLD_STARTS),
+                        "warm_ms", flp_statistics_pack(warm, WARM_STARTS), "emit_ms", flp_statistics_pack(emit, COLD_STARTS), "compile_ms",
+                        flp_statistics_pack(compile, COLD_STARTS));
     return *result ? FLP_OK : no_memory();
 }
 

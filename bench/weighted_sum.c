@@ -35,10 +35,13 @@ typedef struct {
 #define SHAPE(dtype, sizes) \
     "weighted_sum:" dtype ":" sizes, "weighted_sum_backward:" dtype ":" sizes ":gx_" dtype, "weighted_sum_backward:" dtype ":" sizes ":gw_" dtype
 
-const char *const flp_weighted_sum_cases[] = {
-    SHAPE("f32", "n65536:d4096"), SHAPE("bf16", "n65536:d4096"), SHAPE("f32", "n1048576:d512"), SHAPE("bf16", "n1048576:d512"),
-    SHAPE("f32", "n4096:d32768"), SHAPE("bf16", "n4096:d32768"), NULL
-};
+const char *const flp_weighted_sum_cases[] = { SHAPE("f32", "n65536:d4096"),
+                                               SHAPE("bf16", "n65536:d4096"),
+                                               SHAPE("f32", "n1048576:d512"),
+                                               SHAPE("bf16", "n1048576:d512"),
+                                               SHAPE("f32", "n4096:d32768"),
+                                               SHAPE("bf16", "n4096:d32768"),
+                                               NULL };
 
 int flp_weighted_sum_is_case(const char *text)
 {
@@ -49,8 +52,8 @@ static flp_status check_shape(const bench *b, const char *text)
 {
     const flp_weighted_sum_backward_problem *p = &b->problem;
     const flp_dtype dtype = p->forward.dtype;
-    const int is_plain = (dtype == FLP_BF16 || dtype == FLP_F32) && !p->forward.w_dtype && !p->forward.y_dtype && !p->forward.x_stride &&
-                         !p->grad_x_stride && !p->accumulate && (!p->grad_x || p->grad_x == dtype) && (!p->grad_w || p->grad_w == dtype);
+    const int is_plain = (dtype == FLP_BF16 || dtype == FLP_F32) && !p->forward.w_dtype && !p->forward.y_dtype && !p->forward.x_stride && !p->grad_x_stride &&
+                         !p->accumulate && (!p->grad_x || p->grad_x == dtype) && (!p->grad_w || p->grad_w == dtype);
 
     if (is_plain && p->forward.rows > 0 && b->bytes % 16 == 0)
         return FLP_OK;
@@ -91,13 +94,16 @@ static flp_status launch_ours(void *data)
 {
     bench *b = data;
     const unsigned copy = next_copy(b);
-    const flp_weighted_sum_args forward = { .rows = b->rows, .x = flp_gpu_pointer(b->x[copy]), .w = flp_gpu_pointer(b->w),
-                                            .y = flp_gpu_pointer(b->y), .stream = b->stream };
-    const flp_weighted_sum_backward_args backward = {
-        .rows = b->rows, .g = flp_gpu_pointer(b->g), .x = flp_gpu_pointer(b->x[copy]), .w = flp_gpu_pointer(b->w),
-        .grad_x = b->problem.grad_x ? flp_gpu_pointer(b->grad_x[copy]) : NULL, .grad_w = b->problem.grad_w ? flp_gpu_pointer(b->grad_w) : NULL,
-        .stream = b->stream
+    const flp_weighted_sum_args forward = {
+        .rows = b->rows, .x = flp_gpu_pointer(b->x[copy]), .w = flp_gpu_pointer(b->w), .y = flp_gpu_pointer(b->y), .stream = b->stream
     };
+    const flp_weighted_sum_backward_args backward = { .rows = b->rows,
+                                                      .g = flp_gpu_pointer(b->g),
+                                                      .x = flp_gpu_pointer(b->x[copy]),
+                                                      .w = flp_gpu_pointer(b->w),
+                                                      .grad_x = b->problem.grad_x ? flp_gpu_pointer(b->grad_x[copy]) : NULL,
+                                                      .grad_w = b->problem.grad_w ? flp_gpu_pointer(b->grad_w) : NULL,
+                                                      .stream = b->stream };
 
     return b->direction == SUM ? flp_weighted_sum_execute(b->plan, &forward) : flp_weighted_sum_backward_execute(b->plan, &backward);
 }
@@ -129,16 +135,16 @@ static flp_status launch_gemv(void *data)
     bench *b = data;
     const int is_sum = b->direction == SUM;
 
-    return flp_cublas_gemv(&b->cublas, b->problem.forward.dtype, is_sum, flp_gpu_pointer(b->x[next_copy(b)]),
-                           flp_gpu_pointer(is_sum ? b->w : b->g), flp_gpu_pointer(is_sum ? b->y : b->grad_w), b->rows, b->columns);
+    return flp_cublas_gemv(&b->cublas, b->problem.forward.dtype, is_sum, flp_gpu_pointer(b->x[next_copy(b)]), flp_gpu_pointer(is_sum ? b->w : b->g),
+                           flp_gpu_pointer(is_sum ? b->y : b->grad_w), b->rows, b->columns);
 }
 
 static flp_status launch_outer(void *data)
 {
     bench *b = data;
 
-    return flp_cublas_outer(&b->cublas, b->problem.forward.dtype, flp_gpu_pointer(b->g), flp_gpu_pointer(b->w),
-                            flp_gpu_pointer(b->grad_x[next_copy(b)]), b->rows, b->columns);
+    return flp_cublas_outer(&b->cublas, b->problem.forward.dtype, flp_gpu_pointer(b->g), flp_gpu_pointer(b->w), flp_gpu_pointer(b->grad_x[next_copy(b)]),
+                            b->rows, b->columns);
 }
 
 /* By direction: the ceiling first. */
@@ -273,11 +279,10 @@ static json_t *pack(const bench *b, const char *text, const char *baseline, doub
     /* x, or grad_x, or both, once: what the other arrays add is not counted. */
     const double work = (double)b->bytes * (b->direction == BOTH ? 2e-12 : 1e-12);
 
-    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path",
-                     flp_backend_name(flp_plan_backend(plan)), "kernel", first_kernel(plan), "numerics", flp_plan_numerics(plan),
-                     "workspace_bytes", (json_int_t)flp_plan_workspace_bytes(plan, b->rows), "rows_checked", FLP_WEIGHTED_SUM_CHECKED,
-                     "relative_error", error, "baseline", baseline, "cublas_version", b->cublas.version, "unit", "TB/s", "work", work,
-                     "regimes", regimes);
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path", flp_backend_name(flp_plan_backend(plan)),
+                     "kernel", first_kernel(plan), "numerics", flp_plan_numerics(plan), "workspace_bytes", (json_int_t)flp_plan_workspace_bytes(plan, b->rows),
+                     "rows_checked", FLP_WEIGHTED_SUM_CHECKED, "relative_error", error, "baseline", baseline, "cublas_version", b->cublas.version, "unit",
+                     "TB/s", "work", work, "regimes", regimes);
 }
 
 /* The ceilings compute nothing that could be checked. */

@@ -47,8 +47,7 @@ static flp_status judge(const char *what, double error, double allowed)
     return flp_status_fail(FLP_INTERNAL, "%s: relative error %.3g against fp64, allowed %.3g", what, error, allowed);
 }
 
-static flp_status compute_sums(flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *x, const flp_gpu_matrix *vector,
-                               double *reference)
+static flp_status compute_sums(flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *x, const flp_gpu_matrix *vector, double *reference)
 {
     int64_t places[CHECKED];
     CUdeviceptr index, sums;
@@ -64,8 +63,8 @@ static flp_status compute_sums(flp_gpu *gpu, const flp_gpu_kernels *kernels, con
     return status == FLP_OK ? flp_gpu_download(gpu, reference, sums, CHECKED * sizeof(*reference)) : status;
 }
 
-flp_status flp_weighted_sum_check_sums(flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *x, const flp_gpu_matrix *vector,
-                                       CUdeviceptr sums, double *error)
+flp_status flp_weighted_sum_check_sums(flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *x, const flp_gpu_matrix *vector, CUdeviceptr sums,
+                                       double *error)
 {
     double reference[CHECKED], difference = 0, size = 0;
     flp_status status = compute_sums(gpu, kernels, x, vector, reference);
@@ -102,12 +101,10 @@ static flp_status compare_rows(const flp_gpu *gpu, const flp_gpu_matrix *outer, 
     return status;
 }
 
-flp_status flp_weighted_sum_check_outer(flp_gpu *gpu, const flp_gpu_matrix *g, const flp_gpu_matrix *w, const flp_gpu_matrix *outer,
-                                        double *error)
+flp_status flp_weighted_sum_check_outer(flp_gpu *gpu, const flp_gpu_matrix *g, const flp_gpu_matrix *w, const flp_gpu_matrix *outer, double *error)
 {
     float *values = malloc(2 * (size_t)outer->columns * sizeof(*values));
-    flp_status status = values ? fetch(gpu, w->dtype, w->data, outer->columns, values)
-                               : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a row");
+    flp_status status = values ? fetch(gpu, w->dtype, w->data, outer->columns, values) : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a row");
 
     if (status == FLP_OK)
         status = compare_rows(gpu, outer, g->data, values, values + outer->columns, error);

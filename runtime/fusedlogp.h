@@ -47,20 +47,20 @@ typedef struct {
 
 /* ---- status ------------------------------------------------------------------------------------------------- */
 
-#define FLP_STATUS_LIST(X)                                                       \
-    X(OK, 0, "success")                                                          \
-    X(BAD_ARGUMENT, -1, "an argument is not acceptable")                         \
-    X(NO_VARIANT, -2, "no kernel fits this problem on this device")              \
-    X(NO_DRIVER, -3, "no CUDA driver or no CUDA device")                         \
-    X(NO_NVRTC, -4, "a kernel has to be compiled and NVRTC was not found")       \
-    X(COMPILE_FAILED, -5, "NVRTC rejected an emitted kernel")                    \
-    X(CUDA_FAILED, -6, "a CUDA driver call failed")                              \
-    X(OUT_OF_MEMORY, -7, "not enough host or device memory")                     \
-    X(BAD_TARGET, -8, "a target lies outside the vocabulary")                    \
+#define FLP_STATUS_LIST(X)                                                         \
+    X(OK, 0, "success")                                                            \
+    X(BAD_ARGUMENT, -1, "an argument is not acceptable")                           \
+    X(NO_VARIANT, -2, "no kernel fits this problem on this device")                \
+    X(NO_DRIVER, -3, "no CUDA driver or no CUDA device")                           \
+    X(NO_NVRTC, -4, "a kernel has to be compiled and NVRTC was not found")         \
+    X(COMPILE_FAILED, -5, "NVRTC rejected an emitted kernel")                      \
+    X(CUDA_FAILED, -6, "a CUDA driver call failed")                                \
+    X(OUT_OF_MEMORY, -7, "not enough host or device memory")                       \
+    X(BAD_TARGET, -8, "a target lies outside the vocabulary")                      \
     X(CAPTURING, -9, "a stream is being captured and the call cannot be recorded") \
-    X(WRONG_CONTEXT, -10, "no CUDA context is current, or not the plan's")       \
-    X(FORKED, -11, "the process forked after the library used CUDA")             \
-    X(IO_FAILED, -12, "a file could not be read or written")                     \
+    X(WRONG_CONTEXT, -10, "no CUDA context is current, or not the plan's")         \
+    X(FORKED, -11, "the process forked after the library used CUDA")               \
+    X(IO_FAILED, -12, "a file could not be read or written")                       \
     X(INTERNAL, -13, "the library is inconsistent with itself")
 
 typedef enum {
@@ -95,12 +95,12 @@ FLP_API void flp_log_set_callback(flp_log_callback callback, void *user_data);
 typedef struct flp_context flp_context;
 
 typedef struct {
-    const char *cache_directory; /* kernels on disk; NULL: $FUSEDLOGP_CACHE_DIR, else $XDG_CACHE_HOME/fusedlogp,
+    const char *cache_directory;          /* kernels on disk; NULL: $FUSEDLOGP_CACHE_DIR, else $XDG_CACHE_HOME/fusedlogp,
                                     else ~/.cache/fusedlogp; "": none, memory only */
     const char *system_cache_directories; /* colon-separated, only read; NULL: what was configured at build time */
-    int64_t cache_bytes;  /* the user directory's size, least recently used files go first; 0: 1 GiB */
-    int cpu_threads;      /* threads of the CPU path; 0: one for each available core */
-    unsigned flags;       /* FLP_CONTEXT_... */
+    int64_t cache_bytes;                  /* the user directory's size, least recently used files go first; 0: 1 GiB */
+    int cpu_threads;                      /* threads of the CPU path; 0: one for each available core */
+    unsigned flags;                       /* FLP_CONTEXT_... */
 } flp_context_options;
 
 enum {
@@ -210,21 +210,21 @@ typedef enum {
  * On GPU paths a finite z beyond +-2.35e38, for whose z log2(e) fp32 has no room, counts as that in the sum; logp has the target's own.
  * One canonical string: flp_linear_logp_problem_format. */
 typedef struct {
-    flp_dtype dtype;                 /* of hidden and weight: FLP_BF16, FLP_F16 or FLP_F32 */
-    int64_t rows;                    /* the largest N that will be executed; >= 0 */
-    int64_t hidden;                  /* D >= 1 */
-    int64_t vocab;                   /* V, 1 .. 2^31 - 1: the real vocabulary; weight may have more rows */
+    flp_dtype dtype; /* of hidden and weight: FLP_BF16, FLP_F16 or FLP_F32 */
+    int64_t rows;    /* the largest N that will be executed; >= 0 */
+    int64_t hidden;  /* D >= 1 */
+    int64_t vocab;   /* V, 1 .. 2^31 - 1: the real vocabulary; weight may have more rows */
     flp_weight_layout weight_layout;
-    int64_t hidden_stride;           /* elements from row to row of hidden; 0: D */
-    int64_t weight_stride;           /* elements from row to row of weight; 0: D for [V, D], V for [D, V] */
-    int pointer_alignment;           /* bytes that hidden and weight are aligned to; 0: 16. Less: the portable path */
-    flp_dtype bias_dtype;            /* FLP_NONE: no bias; else FLP_BF16, FLP_F16, FLP_F32 */
-    flp_dtype target_dtype;          /* FLP_I32 or FLP_I64; FLP_NONE: FLP_I64 */
-    double softcap;                  /* c > 0; 0: none */
-    int argmax;                      /* 1: args.argmax is written */
-    int entropy;                     /* 1: args.entropy is written; the other outputs keep their bits */
+    int64_t hidden_stride;  /* elements from row to row of hidden; 0: D */
+    int64_t weight_stride;  /* elements from row to row of weight; 0: D for [V, D], V for [D, V] */
+    int pointer_alignment;  /* bytes that hidden and weight are aligned to; 0: 16. Less: the portable path */
+    flp_dtype bias_dtype;   /* FLP_NONE: no bias; else FLP_BF16, FLP_F16, FLP_F32 */
+    flp_dtype target_dtype; /* FLP_I32 or FLP_I64; FLP_NONE: FLP_I64 */
+    double softcap;         /* c > 0; 0: none */
+    int argmax;             /* 1: args.argmax is written */
+    int entropy;            /* 1: args.entropy is written; the other outputs keep their bits */
     flp_precision precision;
-    flp_backend backend;             /* AUTO: sm_90a, then portable, then CPU; another: that or FLP_NO_VARIANT */
+    flp_backend backend; /* AUTO: sm_90a, then portable, then CPU; another: that or FLP_NO_VARIANT */
 } flp_linear_logp_problem;
 
 /* Writes e.g. "linear_logp:bf16:n4096:d2048:v131072" with a 0 byte into text [bytes].
@@ -243,23 +243,23 @@ FLP_INLINE flp_status flp_linear_logp_plan_create(flp_context *context, const fl
 /* On a GPU path every pointer is a device pointer (of the plan's CUDA context) and borrowed until the stream has
  * passed the call; on the CPU path a host pointer, borrowed during the call. Zero it, then set. */
 typedef struct {
-    int64_t rows;                   /* N, 0 .. problem.rows */
-    const void *hidden;             /* [N, D] */
-    const void *weight;             /* [V, D] or [D, V] */
-    const void *bias;               /* [V]; NULL where bias_dtype is FLP_NONE */
-    const void *target;             /* [N] */
-    int64_t ignore_index;           /* with FLP_IGNORE_INDEX in flags: a row with this target is ignored and gives logp 0 (the other
+    int64_t rows;                 /* N, 0 .. problem.rows */
+    const void *hidden;           /* [N, D] */
+    const void *weight;           /* [V, D] or [D, V] */
+    const void *bias;             /* [V]; NULL where bias_dtype is FLP_NONE */
+    const void *target;           /* [N] */
+    int64_t ignore_index;         /* with FLP_IGNORE_INDEX in flags: a row with this target is ignored and gives logp 0 (the other
                                        outputs are written as usual). Without it: 0, and no row is ignored */
-    unsigned flags;                 /* flp_execute_flags */
-    double temperature;             /* 2^-64 .. 2^64; 0: 1 */
-    const float *row_temperature;   /* [N] f32, > 0, or NULL; instead of temperature. Outside 2^-64 .. 2^64 it counts as the nearest of them */
-    float *logp;                    /* [N] f32 */
-    float *lse;                     /* [N] f32 or NULL */
-    float *entropy;                 /* [N] f32 or NULL, in nats; needs problem.entropy */
-    int32_t *argmax;                /* [N] or NULL; needs problem.argmax */
-    void *workspace;                /* device memory, 256-byte aligned; NULL: the context's shared scratch */
+    unsigned flags;               /* flp_execute_flags */
+    double temperature;           /* 2^-64 .. 2^64; 0: 1 */
+    const float *row_temperature; /* [N] f32, > 0, or NULL; instead of temperature. Outside 2^-64 .. 2^64 it counts as the nearest of them */
+    float *logp;                  /* [N] f32 */
+    float *lse;                   /* [N] f32 or NULL */
+    float *entropy;               /* [N] f32 or NULL, in nats; needs problem.entropy */
+    int32_t *argmax;              /* [N] or NULL; needs problem.argmax */
+    void *workspace;              /* device memory, 256-byte aligned; NULL: the context's shared scratch */
     size_t workspace_bytes;
-    void *stream;                   /* CUstream; NULL: the legacy default stream */
+    void *stream; /* CUstream; NULL: the legacy default stream */
 } flp_linear_logp_args;
 
 /* Computes logp (and lse, entropy, argmax). GPU path: enqueues on the stream and returns; allocates nothing when a workspace is
@@ -285,9 +285,9 @@ FLP_INLINE flp_status flp_linear_logp_prepare(flp_context *context, const flp_li
 /* ---- linear_logp_backward ----------------------------------------------------------------------------------- */
 
 typedef enum { /* gradients that are added to what stands there, in fp32 before their one rounding */
-    FLP_ACCUMULATE_HIDDEN = 1u,
-    FLP_ACCUMULATE_WEIGHT = 2u,
-    FLP_ACCUMULATE_BIAS = 4u
+               FLP_ACCUMULATE_HIDDEN = 1u,
+               FLP_ACCUMULATE_WEIGHT = 2u,
+               FLP_ACCUMULATE_BIAS = 4u
 } flp_accumulate;
 
 /* The gradients of a loss by linear_logp's hidden, weight and bias, from its gradients by logp, lse and entropy:
@@ -301,19 +301,19 @@ typedef enum { /* gradients that are added to what stands there, in fp32 before 
  * bit; a row of grad_hidden depends neither on N nor on other rows. With logits of 1e5 and more the fp32 lse is too coarse for p: there a plan with
  * its forward, or linear_cross_entropy, hands over more. */
 typedef struct {
-    flp_linear_logp_problem forward;   /* as linear_logp was given it, but for argmax and entropy, which are 0. pointer_alignment
+    flp_linear_logp_problem forward;               /* as linear_logp was given it, but for argmax and entropy, which are 0. pointer_alignment
                                           counts for grad_hidden and grad_weight too */
     flp_dtype grad_hidden, grad_weight, grad_bias; /* FLP_BF16, FLP_F16 or FLP_F32; FLP_NONE: not wanted. At least one is */
-    int64_t grad_hidden_stride;        /* elements from row to row; 0: hidden's */
-    int64_t grad_weight_stride;        /* 0: weight's. grad_weight lies as weight; behind the real vocabulary it is left alone */
-    unsigned accumulate;               /* flp_accumulate */
-    int g_lse, g_entropy;              /* 1: args brings it */
-    int with_forward;                  /* 1: the plan runs linear_logp too, before: flp_linear_logp_backward_execute_forward */
-    int64_t memory_budget;             /* bytes of the whole workspace, that of with_forward included, which a GPU path never exceeds for
+    int64_t grad_hidden_stride;                    /* elements from row to row; 0: hidden's */
+    int64_t grad_weight_stride;                    /* 0: weight's. grad_weight lies as weight; behind the real vocabulary it is left alone */
+    unsigned accumulate;                           /* flp_accumulate */
+    int g_lse, g_entropy;                          /* 1: args brings it */
+    int with_forward;                              /* 1: the plan runs linear_logp too, before: flp_linear_logp_backward_execute_forward */
+    int64_t memory_budget;                         /* bytes of the whole workspace, that of with_forward included, which a GPU path never exceeds for
                                           problem.rows (without a plan: for N rounded up to its bucket): more memory, fewer flops.
                                           0: at most 256 MiB at N 8192, D 4096, in proportion to N; from 2 D rows on up to 1.4
                                           times that. FLP_BAD_ARGUMENT says the least, which is enough */
-    double grad_filter_eps;            /* > 0: on sm_90a, blocks of 64 rows x 64 vocabulary entries in which every |dlogit| but the targets' is below
+    double grad_filter_eps; /* > 0: on sm_90a, blocks of 64 rows x 64 vocabulary entries in which every |dlogit| but the targets' is below
                                           it take no part in grad_hidden and grad_weight, and no time (flp_plan_filter_statistics); the derivatives
                                           by the targets' logits always do. An element of grad_hidden is off
                                           by less than eps times the sum of |weight| over what its row passes over, of grad_weight likewise with
@@ -322,12 +322,12 @@ typedef struct {
 
 /* Pointers as flp_linear_logp_args'; the outputs overlap nothing. */
 typedef struct {
-    int64_t rows;                   /* N, 0 .. problem.rows; 0 writes grad_weight and grad_bias (zeros) all the same */
+    int64_t rows;                                /* N, 0 .. problem.rows; 0 writes grad_weight and grad_bias (zeros) all the same */
     const void *hidden, *weight, *bias, *target; /* linear_logp's */
-    int64_t ignore_index;           /* with FLP_IGNORE_INDEX: a row with this target has no part in any gradient, whatever its hidden, g_logp, g_lse
+    int64_t ignore_index; /* with FLP_IGNORE_INDEX: a row with this target has no part in any gradient, whatever its hidden, g_logp, g_lse
                                        and g_entropy hold; its row of grad_hidden is 0 */
-    unsigned flags;                 /* flp_execute_flags */
-    double temperature;             /* linear_logp's, as row_temperature */
+    unsigned flags;       /* flp_execute_flags */
+    double temperature;   /* linear_logp's, as row_temperature */
     const float *row_temperature;
     const float *lse;               /* [N] f32: linear_logp's */
     const float *entropy;           /* [N] f32: linear_logp's, where problem.g_entropy is 1; else NULL */
@@ -340,7 +340,7 @@ typedef struct {
     void *workspace;                /* as linear_logp's, as the rest */
     size_t workspace_bytes;
     void *stream;
-    const float *logp;              /* [N] f32: linear_logp's, or NULL. With it the derivative by the target's logit keeps its digits however likely
+    const float *logp; /* [N] f32: linear_logp's, or NULL. With it the derivative by the target's logit keeps its digits however likely
                                        the target is (1 - p is taken from logp); without, it loses those that 1 - p loses */
 } flp_linear_logp_backward_args;
 
@@ -348,8 +348,7 @@ FLP_INLINE flp_status flp_linear_logp_backward_problem_format(const flp_linear_l
 FLP_INLINE flp_status flp_linear_logp_backward_problem_parse(const char *text, flp_linear_logp_backward_problem *problem);
 
 /* On a GPU that has no kernels for it, a problem of FLP_BACKEND_AUTO is FLP_NO_VARIANT: the CPU path would read host memory. */
-FLP_INLINE flp_status flp_linear_logp_backward_plan_create(flp_context *context, const flp_linear_logp_backward_problem *problem,
-                                                           flp_plan **plan);
+FLP_INLINE flp_status flp_linear_logp_backward_plan_create(flp_context *context, const flp_linear_logp_backward_problem *problem, flp_plan **plan);
 
 /* A target that is neither ignored nor in 0 .. V - 1 is counted as linear_logp does (flp_plan_target_errors), and its row
  * treated as an ignored one. */
@@ -403,18 +402,18 @@ typedef struct {
                                                   elements, unless grad_hidden is in hidden's dtype and not accumulated). The values change
                                                   within their rounding. */
     flp_reduction reduction;
-    int label_smoothing;     /* 1: args.label_smoothing is used */
-    flp_dtype class_weights; /* FLP_NONE: 1; else FLP_BF16, FLP_F16 or FLP_F32 */
-    int token_weights;       /* 1: args.token_weights is used */
-    int entropy;             /* 1: args.entropy is written */
-    int reserved;            /* 0 */
+    int label_smoothing;                        /* 1: args.label_smoothing is used */
+    flp_dtype class_weights;                    /* FLP_NONE: 1; else FLP_BF16, FLP_F16 or FLP_F32 */
+    int token_weights;                          /* 1: args.token_weights is used */
+    int entropy;                                /* 1: args.entropy is written */
+    int reserved;                               /* 0 */
     char token_loss[FLP_TOKEN_LOSS_NAME_BYTES]; /* "": the above. "policy_gradient", "policy_gradient_kl", or a name that
                                                    flp_token_loss_define was given */
 } flp_linear_cross_entropy_problem;
 
 typedef struct {
     const char *name;
-    const float *values;     /* [N] f32, where the other inputs are */
+    const float *values; /* [N] f32, where the other inputs are */
 } flp_token_input;
 
 typedef struct {
@@ -424,27 +423,27 @@ typedef struct {
 
 /* Pointers as flp_linear_logp_args'; the outputs overlap nothing. */
 typedef struct {
-    int64_t rows;                   /* N, 0 .. problem.rows; 0 writes the loss, grad_weight and grad_bias (zeros) all the same */
+    int64_t rows;                                /* N, 0 .. problem.rows; 0 writes the loss, grad_weight and grad_bias (zeros) all the same */
     const void *hidden, *weight, *bias, *target; /* linear_logp's */
-    int64_t ignore_index;           /* with FLP_IGNORE_INDEX: a row with this target has no part in loss or gradients, whatever its inputs hold; with
+    int64_t ignore_index; /* with FLP_IGNORE_INDEX: a row with this target has no part in loss or gradients, whatever its inputs hold; with
                                        FLP_REDUCE_NONE its loss is 0 */
-    unsigned flags;                 /* flp_execute_flags */
-    double temperature;             /* linear_logp's, as row_temperature */
+    unsigned flags;       /* flp_execute_flags */
+    double temperature;   /* linear_logp's, as row_temperature */
     const float *row_temperature;
-    const void *class_weights;      /* [V]; NULL where the problem's is FLP_NONE */
-    const float *token_weights;     /* [N] f32; NULL where the problem's is 0. A row of weight 0 has loss 0 and no derivatives, also where they are infinite */
-    double label_smoothing;         /* 0 .. 1; 0 where the problem's is 0 */
-    double lse_square_scale;        /* z-loss; 0 with a token loss */
+    const void *class_weights;  /* [V]; NULL where the problem's is FLP_NONE */
+    const float *token_weights; /* [N] f32; NULL where the problem's is 0. A row of weight 0 has loss 0 and no derivatives, also where they are infinite */
+    double label_smoothing;     /* 0 .. 1; 0 where the problem's is 0 */
+    double lse_square_scale;    /* z-loss; 0 with a token loss */
     const flp_token_input *token_inputs; /* [token_input_count] each that the token loss takes, in any order; borrowed during the call */
     int token_input_count;
     const flp_token_parameter *token_parameters; /* [token_parameter_count] those that differ from the token loss' defaults */
     int token_parameter_count;
-    const float *g_loss;            /* f32 [1], [N] with FLP_REDUCE_NONE: the gradient by loss; NULL: 1 */
-    float *loss;                    /* f32 [1], [N] with FLP_REDUCE_NONE */
-    float *logp, *lse, *entropy;    /* [N] f32 or NULL: linear_logp's, but that lse and entropy are 0 in rows that are ignored or whose target is bad;
+    const float *g_loss;         /* f32 [1], [N] with FLP_REDUCE_NONE: the gradient by loss; NULL: 1 */
+    float *loss;                 /* f32 [1], [N] with FLP_REDUCE_NONE */
+    float *logp, *lse, *entropy; /* [N] f32 or NULL: linear_logp's, but that lse and entropy are 0 in rows that are ignored or whose target is bad;
                                        entropy needs problem.entropy */
     void *grad_hidden, *grad_weight, *grad_bias; /* linear_logp_backward's */
-    void *workspace;                /* as linear_logp's, as the rest */
+    void *workspace;                             /* as linear_logp's, as the rest */
     size_t workspace_bytes;
     void *stream;
 } flp_linear_cross_entropy_args;
@@ -454,8 +453,7 @@ FLP_INLINE flp_status flp_linear_cross_entropy_problem_format(const flp_linear_c
 FLP_INLINE flp_status flp_linear_cross_entropy_problem_parse(const char *text, flp_linear_cross_entropy_problem *problem);
 
 /* As flp_linear_logp_backward_plan_create. FLP_BAD_ARGUMENT too: the context knows no token loss of that name. */
-FLP_INLINE flp_status flp_linear_cross_entropy_plan_create(flp_context *context, const flp_linear_cross_entropy_problem *problem,
-                                                           flp_plan **plan);
+FLP_INLINE flp_status flp_linear_cross_entropy_plan_create(flp_context *context, const flp_linear_cross_entropy_problem *problem, flp_plan **plan);
 
 /* A target that is neither ignored nor in 0 .. V - 1 is counted as linear_logp does; it makes its row's loss NaN, and with it the mean
  * or the sum, and has no part in the gradients or the mean's divisor. */
@@ -497,10 +495,10 @@ typedef struct {
 
 /* Pointers as flp_linear_logp_args'. w and y are aligned to their elements. */
 typedef struct {
-    int64_t rows;          /* N, 0 .. problem.rows */
-    const void *x;         /* [N, D] */
-    const void *w;         /* [D] */
-    void *y;               /* [N] */
+    int64_t rows;  /* N, 0 .. problem.rows */
+    const void *x; /* [N, D] */
+    const void *w; /* [D] */
+    void *y;       /* [N] */
     void *stream;
 } flp_weighted_sum_args;
 
@@ -528,21 +526,20 @@ typedef struct {
 } flp_weighted_sum_backward_problem;
 
 typedef struct {
-    int64_t rows;           /* N, 0 .. problem.rows; 0 writes grad_w (zeros) all the same */
-    const void *g;          /* [N] */
-    const void *x;          /* [N, D]; not read, and may be NULL, where grad_w is not wanted */
-    const void *w;          /* [D]; likewise where grad_x is not wanted */
-    void *grad_x;           /* [N, D]; NULL where not wanted. May be x itself, with its stride and dtype; overlaps nothing else */
-    void *grad_w;           /* [D]; NULL where not wanted */
-    void *workspace;        /* as linear_logp's */
+    int64_t rows;    /* N, 0 .. problem.rows; 0 writes grad_w (zeros) all the same */
+    const void *g;   /* [N] */
+    const void *x;   /* [N, D]; not read, and may be NULL, where grad_w is not wanted */
+    const void *w;   /* [D]; likewise where grad_x is not wanted */
+    void *grad_x;    /* [N, D]; NULL where not wanted. May be x itself, with its stride and dtype; overlaps nothing else */
+    void *grad_w;    /* [D]; NULL where not wanted */
+    void *workspace; /* as linear_logp's */
     size_t workspace_bytes;
     void *stream;
 } flp_weighted_sum_backward_args;
 
 FLP_INLINE flp_status flp_weighted_sum_backward_problem_format(const flp_weighted_sum_backward_problem *problem, char *text, size_t bytes);
 FLP_INLINE flp_status flp_weighted_sum_backward_problem_parse(const char *text, flp_weighted_sum_backward_problem *problem);
-FLP_INLINE flp_status flp_weighted_sum_backward_plan_create(flp_context *context, const flp_weighted_sum_backward_problem *problem,
-                                                            flp_plan **plan);
+FLP_INLINE flp_status flp_weighted_sum_backward_plan_create(flp_context *context, const flp_weighted_sum_backward_problem *problem, flp_plan **plan);
 FLP_INLINE flp_status flp_weighted_sum_backward_execute(flp_plan *plan, const flp_weighted_sum_backward_args *args);
 FLP_INLINE flp_status flp_weighted_sum_backward(flp_context *context, const flp_weighted_sum_backward_problem *problem,
                                                 const flp_weighted_sum_backward_args *args);
@@ -555,16 +552,16 @@ FLP_INLINE flp_status flp_weighted_sum_backward_prepare(flp_context *context, co
  *     z[i][v]    = softcap(logits[i][v]) / temperature[i],    lse[i] = log(sum_v exp(z[i][v])),   logp[i] = z[i][target[i]] - lse[i]
  *     entropy[i] = -sum_v p[i][v] log p[i][v],  p = softmax(z),    argmax[i] = first v of the largest logit */
 typedef struct {
-    flp_dtype dtype;       /* of logits: FLP_BF16, FLP_F16 or FLP_F32 */
-    int64_t rows;          /* the largest number of rows that will be executed; >= 0 */
-    int64_t vocab;         /* V, 1 .. 2^31 - 1: the real vocabulary; a row may be longer */
-    int64_t logits_stride; /* elements from row to row; 0: V */
-    int pointer_alignment; /* bytes that logits is aligned to; 0: 16. Less, like such a stride, costs speed and no bits */
+    flp_dtype dtype;        /* of logits: FLP_BF16, FLP_F16 or FLP_F32 */
+    int64_t rows;           /* the largest number of rows that will be executed; >= 0 */
+    int64_t vocab;          /* V, 1 .. 2^31 - 1: the real vocabulary; a row may be longer */
+    int64_t logits_stride;  /* elements from row to row; 0: V */
+    int pointer_alignment;  /* bytes that logits is aligned to; 0: 16. Less, like such a stride, costs speed and no bits */
     flp_dtype target_dtype; /* FLP_I32 or FLP_I64; FLP_NONE: FLP_I64 */
-    int argmax;            /* 1: args.argmax is written */
-    int entropy;           /* 1: args.entropy is written */
+    int argmax;             /* 1: args.argmax is written */
+    int entropy;            /* 1: args.entropy is written */
     flp_backend backend;
-    double softcap;        /* c > 0; 0: none */
+    double softcap; /* c > 0; 0: none */
 } flp_logits_logp_problem;
 
 FLP_INLINE flp_status flp_logits_logp_problem_format(const flp_logits_logp_problem *problem, char *text, size_t bytes);
@@ -585,9 +582,9 @@ typedef struct {
     const float *row_temperature; /* [N] f32, > 0, or NULL; instead of temperature, with the bounds of linear_logp's */
     float *logp;                  /* f32, each of these four NULL where it is not wanted */
     float *lse;
-    float *entropy;               /* needs problem.entropy */
-    int32_t *argmax;              /* needs problem.argmax */
-    void *workspace;              /* device memory, 256-byte aligned; NULL: the context's shared scratch */
+    float *entropy;  /* needs problem.entropy */
+    int32_t *argmax; /* needs problem.argmax */
+    void *workspace; /* device memory, 256-byte aligned; NULL: the context's shared scratch */
     size_t workspace_bytes;
     void *stream;
 } flp_logits_logp_args;
@@ -602,21 +599,20 @@ FLP_INLINE flp_status flp_logits_logp_prepare(flp_context *context, const flp_lo
  *
  * The row of an ignored or bad target is zeros, whatever its logits hold. */
 typedef struct {
-    flp_dtype dtype;       /* of logits and grad_logits */
+    flp_dtype dtype; /* of logits and grad_logits */
     int64_t rows, vocab;
     int64_t logits_stride, grad_stride; /* elements from row to row; 0: V */
-    int pointer_alignment; /* of logits and grad_logits */
+    int pointer_alignment;              /* of logits and grad_logits */
     flp_dtype target_dtype;
-    int entropy;           /* 1: g_entropy is read */
-    int fused;             /* 1: lse is not known yet: the forward in the same pass, whose results are written too */
+    int entropy; /* 1: g_entropy is read */
+    int fused;   /* 1: lse is not known yet: the forward in the same pass, whose results are written too */
     flp_backend backend;
     double softcap;
 } flp_logits_logp_backward_problem;
 
 FLP_INLINE flp_status flp_logits_logp_backward_problem_format(const flp_logits_logp_backward_problem *problem, char *text, size_t bytes);
 FLP_INLINE flp_status flp_logits_logp_backward_problem_parse(const char *text, flp_logits_logp_backward_problem *problem);
-FLP_INLINE flp_status flp_logits_logp_backward_plan_create(flp_context *context, const flp_logits_logp_backward_problem *problem,
-                                                           flp_plan **plan);
+FLP_INLINE flp_status flp_logits_logp_backward_plan_create(flp_context *context, const flp_logits_logp_backward_problem *problem, flp_plan **plan);
 
 /* With row_index the upstream gradients and grad_logits lie as results do. */
 typedef struct {
@@ -624,18 +620,18 @@ typedef struct {
     const void *logits, *target;
     const int64_t *row_index;
     int64_t logits_rows;
-    int64_t ignore_index;         /* as for logits_logp */
-    unsigned flags;               /* flp_execute_flags */
-    double temperature;           /* that of the forward, as the next */
+    int64_t ignore_index; /* as for logits_logp */
+    unsigned flags;       /* flp_execute_flags */
+    double temperature;   /* that of the forward, as the next */
     const float *row_temperature;
-    const float *g_logp;          /* f32 */
-    const float *g_lse;           /* f32 or NULL: zeros */
-    const float *g_entropy;       /* f32 or NULL: zeros; needs problem.entropy */
-    float *lse;                   /* read; fused: written, or NULL */
-    float *entropy;               /* read where problem.entropy is set; fused: written, or NULL */
-    float *logp;                  /* fused: written, or NULL; else read, or NULL: then 1 - p of a likely target comes from lse, in
+    const float *g_logp;    /* f32 */
+    const float *g_lse;     /* f32 or NULL: zeros */
+    const float *g_entropy; /* f32 or NULL: zeros; needs problem.entropy */
+    float *lse;             /* read; fused: written, or NULL */
+    float *entropy;         /* read where problem.entropy is set; fused: written, or NULL */
+    float *logp;            /* fused: written, or NULL; else read, or NULL: then 1 - p of a likely target comes from lse, in
                                      which it has no digits left */
-    void *grad_logits;            /* may be logits, with the same stride (and, with row_index, FLP_SCATTER); else the two are apart */
+    void *grad_logits;      /* may be logits, with the same stride (and, with row_index, FLP_SCATTER); else the two are apart */
     void *workspace;
     size_t workspace_bytes;
     void *stream;
@@ -650,9 +646,9 @@ FLP_INLINE flp_status flp_logits_logp_backward_prepare(flp_context *context, con
 
 typedef struct {
     char name[128];
-    int compute_capability;       /* 10 x major + minor */
+    int compute_capability; /* 10 x major + minor */
     int multiprocessors;
-    int shared_bytes_per_block;   /* the opt-in limit */
+    int shared_bytes_per_block; /* the opt-in limit */
     int64_t memory_bytes;
 } flp_device_facts;
 
@@ -667,51 +663,61 @@ typedef char flp_enumerations_are_ints[sizeof(flp_dtype) == sizeof(int) ? 1 : -1
 FLP_INLINE const flp_sizes *flp_header_sizes(void)
 {
     static const flp_sizes sizes = { /* in the order of flp_sizes */
-        sizeof(flp_sizes),
-        sizeof(flp_context_options), sizeof(flp_counters), sizeof(flp_device_facts),
-        sizeof(flp_linear_logp_problem), sizeof(flp_linear_logp_args),
-        sizeof(flp_linear_logp_backward_problem), sizeof(flp_linear_logp_backward_args),
-        sizeof(flp_linear_cross_entropy_problem), sizeof(flp_linear_cross_entropy_args), sizeof(flp_token_input), sizeof(flp_token_parameter),
-        sizeof(flp_weighted_sum_problem), sizeof(flp_weighted_sum_args),
-        sizeof(flp_weighted_sum_backward_problem), sizeof(flp_weighted_sum_backward_args),
-        sizeof(flp_logits_logp_problem), sizeof(flp_logits_logp_args),
-        sizeof(flp_logits_logp_backward_problem), sizeof(flp_logits_logp_backward_args)
+                                     sizeof(flp_sizes),
+                                     sizeof(flp_context_options),
+                                     sizeof(flp_counters),
+                                     sizeof(flp_device_facts),
+                                     sizeof(flp_linear_logp_problem),
+                                     sizeof(flp_linear_logp_args),
+                                     sizeof(flp_linear_logp_backward_problem),
+                                     sizeof(flp_linear_logp_backward_args),
+                                     sizeof(flp_linear_cross_entropy_problem),
+                                     sizeof(flp_linear_cross_entropy_args),
+                                     sizeof(flp_token_input),
+                                     sizeof(flp_token_parameter),
+                                     sizeof(flp_weighted_sum_problem),
+                                     sizeof(flp_weighted_sum_args),
+                                     sizeof(flp_weighted_sum_backward_problem),
+                                     sizeof(flp_weighted_sum_backward_args),
+                                     sizeof(flp_logits_logp_problem),
+                                     sizeof(flp_logits_logp_args),
+                                     sizeof(flp_logits_logp_backward_problem),
+                                     sizeof(flp_logits_logp_backward_args)
     };
 
     return &sizes;
 }
 
-#define FLP_OPERATOR(X)                                                                                                            \
-    FLP_API flp_status X##_problem_format_sized(const X##_problem *problem, char *text, size_t bytes, const flp_sizes *sizes);     \
-    FLP_API flp_status X##_problem_parse_sized(const char *text, X##_problem *problem, const flp_sizes *sizes);                    \
-    FLP_API flp_status X##_plan_create_sized(flp_context *context, const X##_problem *problem, flp_plan **plan,                    \
-                                             const flp_sizes *sizes);                                                              \
-    FLP_API flp_status X##_execute_sized(flp_plan *plan, const X##_args *args, const flp_sizes *sizes);                            \
-    FLP_API flp_status X##_sized(flp_context *context, const X##_problem *problem, const X##_args *args, const flp_sizes *sizes);  \
-    FLP_API flp_status X##_prepare_sized(flp_context *context, const X##_problem *problem, void *stream, const flp_sizes *sizes);  \
-    FLP_INLINE flp_status X##_problem_format(const X##_problem *problem, char *text, size_t bytes)                                 \
-    {                                                                                                                              \
-        return X##_problem_format_sized(problem, text, bytes, flp_header_sizes());                                                 \
-    }                                                                                                                              \
-    FLP_INLINE flp_status X##_problem_parse(const char *text, X##_problem *problem)                                                \
-    {                                                                                                                              \
-        return X##_problem_parse_sized(text, problem, flp_header_sizes());                                                         \
-    }                                                                                                                              \
-    FLP_INLINE flp_status X##_plan_create(flp_context *context, const X##_problem *problem, flp_plan **plan)                       \
-    {                                                                                                                              \
-        return X##_plan_create_sized(context, problem, plan, flp_header_sizes());                                                  \
-    }                                                                                                                              \
-    FLP_INLINE flp_status X##_execute(flp_plan *plan, const X##_args *args)                                                        \
-    {                                                                                                                              \
-        return X##_execute_sized(plan, args, flp_header_sizes());                                                                  \
-    }                                                                                                                              \
-    FLP_INLINE flp_status X(flp_context *context, const X##_problem *problem, const X##_args *args)                                \
-    {                                                                                                                              \
-        return X##_sized(context, problem, args, flp_header_sizes());                                                              \
-    }                                                                                                                              \
-    FLP_INLINE flp_status X##_prepare(flp_context *context, const X##_problem *problem, void *stream)                              \
-    {                                                                                                                              \
-        return X##_prepare_sized(context, problem, stream, flp_header_sizes());                                                    \
+#define FLP_OPERATOR(X)                                                                                                                  \
+    FLP_API flp_status X##_problem_format_sized(const X##_problem *problem, char *text, size_t bytes, const flp_sizes *sizes);           \
+    FLP_API flp_status X##_problem_parse_sized(const char *text, X##_problem *problem, const flp_sizes *sizes);                          \
+    FLP_API flp_status X##_plan_create_sized(flp_context *context, const X##_problem *problem, flp_plan **plan, const flp_sizes *sizes); \
+    FLP_API flp_status X##_execute_sized(flp_plan *plan, const X##_args *args, const flp_sizes *sizes);                                  \
+    FLP_API flp_status X##_sized(flp_context *context, const X##_problem *problem, const X##_args *args, const flp_sizes *sizes);        \
+    FLP_API flp_status X##_prepare_sized(flp_context *context, const X##_problem *problem, void *stream, const flp_sizes *sizes);        \
+    FLP_INLINE flp_status X##_problem_format(const X##_problem *problem, char *text, size_t bytes)                                       \
+    {                                                                                                                                    \
+        return X##_problem_format_sized(problem, text, bytes, flp_header_sizes());                                                       \
+    }                                                                                                                                    \
+    FLP_INLINE flp_status X##_problem_parse(const char *text, X##_problem *problem)                                                      \
+    {                                                                                                                                    \
+        return X##_problem_parse_sized(text, problem, flp_header_sizes());                                                               \
+    }                                                                                                                                    \
+    FLP_INLINE flp_status X##_plan_create(flp_context *context, const X##_problem *problem, flp_plan **plan)                             \
+    {                                                                                                                                    \
+        return X##_plan_create_sized(context, problem, plan, flp_header_sizes());                                                        \
+    }                                                                                                                                    \
+    FLP_INLINE flp_status X##_execute(flp_plan *plan, const X##_args *args)                                                              \
+    {                                                                                                                                    \
+        return X##_execute_sized(plan, args, flp_header_sizes());                                                                        \
+    }                                                                                                                                    \
+    FLP_INLINE flp_status X(flp_context *context, const X##_problem *problem, const X##_args *args)                                      \
+    {                                                                                                                                    \
+        return X##_sized(context, problem, args, flp_header_sizes());                                                                    \
+    }                                                                                                                                    \
+    FLP_INLINE flp_status X##_prepare(flp_context *context, const X##_problem *problem, void *stream)                                    \
+    {                                                                                                                                    \
+        return X##_prepare_sized(context, problem, stream, flp_header_sizes());                                                          \
     }
 FLP_OPERATOR(flp_linear_logp)
 FLP_OPERATOR(flp_linear_logp_backward)

@@ -43,7 +43,8 @@ static double norm(const double *values, int64_t count)
 {
     double sum = 0;
     for (int64_t i = 0; i < count; i++)
-        if (isfinite(values[i])) sum += values[i] * values[i];
+        if (isfinite(values[i]))
+            sum += values[i] * values[i];
     return sqrt(sum);
 }
 
@@ -52,12 +53,13 @@ static int check_values(const char *name, const float *got, const double *want, 
     flp_reference_error error;
     flp_reference_compare(got, want, rows, &error);
     int64_t i = error.unlike_at;
-    if (i >= 0) return reject(to, "%s[%" PRId64 "]: got %.9g, wanted %.9g", name, i, got[i], want[i]);
+    if (i >= 0)
+        return reject(to, "%s[%" PRId64 "]: got %.9g, wanted %.9g", name, i, got[i], want[i]);
     double allowed = fmax(promised * norm(want, rows), norm(rounding, rows));
     i = error.largest_at;
     if (error.norm > allowed)
-        return reject(to, "%s: error %.3g in norm (%.3g relative), allowed %.3g; worst [%" PRId64 "]: got %.9g, wanted %.9g", name,
-                      error.norm, error.relative, allowed, i, got[i], want[i]);
+        return reject(to, "%s: error %.3g in norm (%.3g relative), allowed %.3g; worst [%" PRId64 "]: got %.9g, wanted %.9g", name, error.norm, error.relative,
+                      allowed, i, got[i], want[i]);
     for (i = 0; i < rows; i++) {
         double bound = deviations * (rounding[i] + ldexp(fabs(want[i]), -24));
         if (isfinite(want[i]) && fabs(got[i] - want[i]) > bound)
@@ -87,7 +89,8 @@ static int check_sign(const flp_case *c, const flp_case_data *data, const float 
     flp_case_args(c, data, NULL, &args);
     for (int64_t i = 0; i < args.rows; i++) {
         int64_t target = c->problem.target_dtype == FLP_I32 ? ((const int32_t *)args.target)[i] : ((const int64_t *)args.target)[i];
-        if (logp[i] > 0) return reject(to, "logp[%" PRId64 "]: got %.9g, which is above 0", i, logp[i]);
+        if (logp[i] > 0)
+            return reject(to, "logp[%" PRId64 "]: got %.9g, which is above 0", i, logp[i]);
         if (flp_reference_ignores(args.flags, args.ignore_index, target) && logp[i] != 0)
             return reject(to, "logp[%" PRId64 "]: got %.9g, wanted 0: the row is ignored", i, logp[i]);
     }
@@ -111,7 +114,8 @@ static int check_argmax(const flp_case *c, const int32_t *got, const flp_referen
         int64_t want = reference->argmax[i];
         if (got[i] < 0 || got[i] >= reference->vocab)
             return reject(to, "argmax[%" PRId64 "]: got %d, wanted 0 .. %" PRId64, i, got[i], reference->vocab - 1);
-        if (want < 0 || got[i] == want) continue;
+        if (want < 0 || got[i] == want)
+            continue;
         const double *logits = reference->logits + i * reference->vocab;
         double behind = logits[want] - logits[got[i]];
         double temperature = c->temperature > 0 ? c->temperature : 1;
@@ -119,29 +123,32 @@ static int check_argmax(const flp_case *c, const int32_t *got, const flp_referen
         double slack = deviations * reference->rounding[i] * (c->rows & FLP_CASE_ROW_TEMPERATURES ? 7 : temperature);
         int exact = c->values != FLP_CASE_NORMAL && c->bias == FLP_CASE_NO_BIAS;
         if (exact || !(behind > 0 && behind <= slack))
-            return reject(to, "argmax[%" PRId64 "]: got %d (logit %.9g), wanted %" PRId64 " (logit %.9g)", i, got[i], logits[got[i]], want,
-                          logits[want]);
+            return reject(to, "argmax[%" PRId64 "]: got %d (logit %.9g), wanted %" PRId64 " (logit %.9g)", i, got[i], logits[got[i]], want, logits[want]);
     }
     return 1;
 }
 
 int flp_case_check(const flp_case *c, const flp_case_data *data, const flp_reference *reference, char *message, size_t bytes)
 {
-    static const char *const names[] = {[FLP_CASE_LOGP] = "logp", [FLP_CASE_LSE] = "lse", [FLP_CASE_ENTROPY] = "entropy",
-                                        [FLP_CASE_ARGMAX] = "argmax"};
+    static const char *const names[] = { [FLP_CASE_LOGP] = "logp", [FLP_CASE_LSE] = "lse", [FLP_CASE_ENTROPY] = "entropy", [FLP_CASE_ARGMAX] = "argmax" };
     const double *rounding = reference->rounding;
     int64_t rows = reference->rows;
-    report to = {message, bytes};
+    report to = { message, bytes };
     for (int role = FLP_CASE_LOGP; role <= FLP_CASE_ARGMAX; role++)
-        if (data->buffer[role].base != NULL && !check_guards(names[role], &data->buffer[role], &to)) return 0;
+        if (data->buffer[role].base != NULL && !check_guards(names[role], &data->buffer[role], &to))
+            return 0;
     flp_linear_logp_args args;
     flp_case_args(c, data, NULL, &args);
-    if (!check_values("logp", args.logp, reference->logp, rounding, rows, &to) || !check_sign(c, data, args.logp, &to)) return 0;
-    if (!check_likely("logp", c, args.logp, reference->logp, reference, 1, &to)) return 0;
-    if (args.entropy != NULL && !check_likely("entropy", c, args.entropy, reference->entropy, reference, 2, &to)) return 0;
-    if (args.lse != NULL && !check_values("lse", args.lse, reference->lse, rounding, rows, &to)) return 0;
-    if (args.entropy != NULL && (!check_values("entropy", args.entropy, reference->entropy, reference->entropy_rounding, rows, &to) ||
-                                 !check_range(c, args.entropy, rows, &to)))
+    if (!check_values("logp", args.logp, reference->logp, rounding, rows, &to) || !check_sign(c, data, args.logp, &to))
+        return 0;
+    if (!check_likely("logp", c, args.logp, reference->logp, reference, 1, &to))
+        return 0;
+    if (args.entropy != NULL && !check_likely("entropy", c, args.entropy, reference->entropy, reference, 2, &to))
+        return 0;
+    if (args.lse != NULL && !check_values("lse", args.lse, reference->lse, rounding, rows, &to))
+        return 0;
+    if (args.entropy != NULL &&
+        (!check_values("entropy", args.entropy, reference->entropy, reference->entropy_rounding, rows, &to) || !check_range(c, args.entropy, rows, &to)))
         return 0;
     return args.argmax == NULL || check_argmax(c, args.argmax, reference, &to);
 }

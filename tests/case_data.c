@@ -33,7 +33,8 @@ double flp_case_random_normal(uint64_t stream, uint64_t index)
  * first of them lies with any other lane, warp, tile and split than the next. */
 static double random_value(const flp_case *c, uint64_t stream, int64_t index, double deviation)
 {
-    if (c->values == FLP_CASE_INTEGERS) return index % c->problem.hidden < 5 ? (double)(flp_case_random(stream, (uint64_t)index) % 3) - 1 : 0;
+    if (c->values == FLP_CASE_INTEGERS)
+        return index % c->problem.hidden < 5 ? (double)(flp_case_random(stream, (uint64_t)index) % 3) - 1 : 0;
     return deviation * flp_case_random_normal(stream, (uint64_t)index);
 }
 
@@ -48,7 +49,8 @@ int flp_case_allocate(flp_case_buffer *buffer, int64_t data_bytes, int misalignm
     buffer->data_bytes = (size_t)data_bytes;
     buffer->bytes = (buffer->offset + buffer->data_bytes + 2 * GUARD_BYTES - 1) / GUARD_BYTES * GUARD_BYTES;
     buffer->base = aligned_alloc(GUARD_BYTES, buffer->bytes);
-    if (buffer->base != NULL) memset(buffer->base, fill, buffer->bytes);
+    if (buffer->base != NULL)
+        memset(buffer->base, fill, buffer->bytes);
     return buffer->base != NULL;
 }
 
@@ -65,9 +67,12 @@ static int allocate_all(const flp_case *c, flp_case_data *data)
         complete = complete && flp_case_allocate(&b[FLP_CASE_BIAS], p->vocab * element_bytes(p->bias_dtype), 0, FLP_CASE_INPUT_FILL);
     if (c->rows & FLP_CASE_ROW_TEMPERATURES)
         complete = complete && flp_case_allocate(&b[FLP_CASE_ROW_TEMPERATURE], p->rows * 4, 0, FLP_CASE_INPUT_FILL);
-    if (!(c->rows & FLP_CASE_LOGP_ONLY)) complete = complete && flp_case_allocate(&b[FLP_CASE_LSE], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
-    if (p->entropy && !(c->rows & FLP_CASE_UNWANTED)) complete = complete && flp_case_allocate(&b[FLP_CASE_ENTROPY], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
-    if (p->argmax && !(c->rows & FLP_CASE_UNWANTED)) complete = complete && flp_case_allocate(&b[FLP_CASE_ARGMAX], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
+    if (!(c->rows & FLP_CASE_LOGP_ONLY))
+        complete = complete && flp_case_allocate(&b[FLP_CASE_LSE], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
+    if (p->entropy && !(c->rows & FLP_CASE_UNWANTED))
+        complete = complete && flp_case_allocate(&b[FLP_CASE_ENTROPY], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
+    if (p->argmax && !(c->rows & FLP_CASE_UNWANTED))
+        complete = complete && flp_case_allocate(&b[FLP_CASE_ARGMAX], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
     return complete;
 }
 
@@ -87,13 +92,17 @@ static void fill_hidden(const flp_case *c, void *hidden)
     for (int64_t i = 0; i < p->rows; i++) {
         for (int64_t d = 0; d < p->hidden; d++) {
             double value = random_value(c, HIDDEN_STREAM, i * p->hidden + d, 1);
-            if (c->margin > 0 && d == 0) value = (double)(i % 9) / 8;
-            if ((c->rows & FLP_CASE_IGNORED_NAN) && is_ignored(c, i)) value = NAN;
+            if (c->margin > 0 && d == 0)
+                value = (double)(i % 9) / 8;
+            if ((c->rows & FLP_CASE_IGNORED_NAN) && is_ignored(c, i))
+                value = NAN;
             flp_reference_encode(p->dtype, value, hidden, i * p->hidden_stride + d);
         }
         int64_t place = i % p->hidden;
-        if ((c->rows & FLP_CASE_NAN_ROWS) && i % 5 == 2) flp_reference_encode(p->dtype, NAN, hidden, i * p->hidden_stride + place);
-        if ((c->rows & FLP_CASE_NAN_ROWS) && i % 5 == 4) flp_reference_encode(p->dtype, INFINITY, hidden, i * p->hidden_stride + place);
+        if ((c->rows & FLP_CASE_NAN_ROWS) && i % 5 == 2)
+            flp_reference_encode(p->dtype, NAN, hidden, i * p->hidden_stride + place);
+        if ((c->rows & FLP_CASE_NAN_ROWS) && i % 5 == 4)
+            flp_reference_encode(p->dtype, INFINITY, hidden, i * p->hidden_stride + place);
     }
 }
 
@@ -104,7 +113,8 @@ static void fill_weight(const flp_case *c, void *weight)
     for (int64_t v = 0; v < p->vocab + c->vocab_padding; v++) {
         for (int64_t d = 0; d < p->hidden; d++) {
             double value = v < p->vocab ? random_value(c, WEIGHT_STREAM, v * p->hidden + d, deviation) : v % 2 ? 5e4 : NAN;
-            if (c->margin > 0 && d == 0) value = v == p->vocab / 2 ? c->margin : 0;
+            if (c->margin > 0 && d == 0)
+                value = v == p->vocab / 2 ? c->margin : 0;
             int64_t at = p->weight_layout == FLP_VOCAB_HIDDEN ? v * p->weight_stride + d : d * p->weight_stride + v;
             flp_reference_encode(p->dtype, value, weight, at);
         }
@@ -116,44 +126,64 @@ static double bias_value(const flp_case *c, int64_t v)
     int64_t vocab = c->problem.vocab;
     double plain = random_value(c, BIAS_STREAM, v, 1);
     switch (c->bias) {
-    case FLP_CASE_UP: return plain + 1e4;
-    case FLP_CASE_DOWN: return plain - 1e4;
-    case FLP_CASE_NEGATIVE: return plain - 50;
-    case FLP_CASE_STEP_200: return v < vocab - 300 ? plain : plain + 200;
-    case FLP_CASE_STEP_2000: return v < vocab - 300 ? plain : plain + 2000;
-    case FLP_CASE_FIRST_MASKED: return v < vocab / 2 ? -INFINITY : plain;
-    case FLP_CASE_LAST_MASKED: return v >= vocab / 2 ? -INFINITY : plain;
-    case FLP_CASE_ONE_LEFT: return v < vocab - 1 ? -INFINITY : plain;
-    case FLP_CASE_ALL_MASKED: return -INFINITY;
-    case FLP_CASE_PLUS_INFINITY: return v == vocab / 3 ? INFINITY : plain;
-    case FLP_CASE_ONE_LIKELY: return v == vocab / 3 ? log(1.5 * (double)vocab) : 0;
-    case FLP_CASE_BIAS_NAN: return v == vocab / 3 ? NAN : plain;
-    case FLP_CASE_1E30_DOWN: return plain - 1e30;
-    case FLP_CASE_LOWEST: return -FLT_MAX;
-    default: return plain;
+    case FLP_CASE_UP:
+        return plain + 1e4;
+    case FLP_CASE_DOWN:
+        return plain - 1e4;
+    case FLP_CASE_NEGATIVE:
+        return plain - 50;
+    case FLP_CASE_STEP_200:
+        return v < vocab - 300 ? plain : plain + 200;
+    case FLP_CASE_STEP_2000:
+        return v < vocab - 300 ? plain : plain + 2000;
+    case FLP_CASE_FIRST_MASKED:
+        return v < vocab / 2 ? -INFINITY : plain;
+    case FLP_CASE_LAST_MASKED:
+        return v >= vocab / 2 ? -INFINITY : plain;
+    case FLP_CASE_ONE_LEFT:
+        return v < vocab - 1 ? -INFINITY : plain;
+    case FLP_CASE_ALL_MASKED:
+        return -INFINITY;
+    case FLP_CASE_PLUS_INFINITY:
+        return v == vocab / 3 ? INFINITY : plain;
+    case FLP_CASE_ONE_LIKELY:
+        return v == vocab / 3 ? log(1.5 * (double)vocab) : 0;
+    case FLP_CASE_BIAS_NAN:
+        return v == vocab / 3 ? NAN : plain;
+    case FLP_CASE_1E30_DOWN:
+        return plain - 1e30;
+    case FLP_CASE_LOWEST:
+        return -FLT_MAX;
+    default:
+        return plain;
     }
 }
 
 /* Outside the vocabulary: just so, far, and beyond 32 bits with low bits that look right. Index 0 .. 3 fit an int32. */
 static int64_t bad_target(const flp_case *c, int64_t index)
 {
-    const int64_t bad[] = {-1, c->problem.vocab, INT_MAX, c->rows & FLP_CASE_NONE_IGNORED ? -100 : -101, (1ll << 32) + 3, -(1ll << 32), INT64_MAX, INT64_MIN};
+    const int64_t bad[] = { -1, c->problem.vocab, INT_MAX, c->rows & FLP_CASE_NONE_IGNORED ? -100 : -101, (1ll << 32) + 3, -(1ll << 32), INT64_MAX, INT64_MIN };
     return bad[index % (c->problem.target_dtype == FLP_I32 ? 4 : 8)];
 }
 
 static int64_t target_value(const flp_case *c, int64_t row)
 {
-    if (is_ignored(c, row)) return c->ignore_index;
-    if ((c->rows & FLP_CASE_BAD_TARGETS) && row % 3 != 0) return bad_target(c, row / 3 * 2 + row % 3 - 1);
-    if (c->rows & FLP_CASE_BOUNDARY_TARGETS) return ((row + 1) / 2 * 256 - row % 2 + c->problem.vocab) % c->problem.vocab;
-    if (c->rows & FLP_CASE_EQUAL_TARGETS) return c->problem.vocab / 2;
-    if (row == 1) return c->problem.vocab - 1;
+    if (is_ignored(c, row))
+        return c->ignore_index;
+    if ((c->rows & FLP_CASE_BAD_TARGETS) && row % 3 != 0)
+        return bad_target(c, row / 3 * 2 + row % 3 - 1);
+    if (c->rows & FLP_CASE_BOUNDARY_TARGETS)
+        return ((row + 1) / 2 * 256 - row % 2 + c->problem.vocab) % c->problem.vocab;
+    if (c->rows & FLP_CASE_EQUAL_TARGETS)
+        return c->problem.vocab / 2;
+    if (row == 1)
+        return c->problem.vocab - 1;
     return row == 0 ? 0 : (int64_t)(flp_case_random(TARGET_STREAM, (uint64_t)row) % (uint64_t)c->problem.vocab);
 }
 
 static void fill_rows(const flp_case *c, flp_case_data *data)
 {
-    static const float temperatures[] = {1, 0.1f, 7, 0.7f, 1.3f};
+    static const float temperatures[] = { 1, 0.1f, 7, 0.7f, 1.3f };
     for (int64_t i = 0; i < c->problem.rows; i++) {
         int64_t target = target_value(c, i);
         if (c->problem.target_dtype == FLP_I32)
@@ -167,7 +197,7 @@ static void fill_rows(const flp_case *c, flp_case_data *data)
 
 int flp_case_make_data(const flp_case *c, flp_case_data *data)
 {
-    *data = (flp_case_data){0};
+    *data = (flp_case_data){ 0 };
     if (!allocate_all(c, data)) {
         flp_case_free_data(data);
         return 0;
@@ -183,27 +213,37 @@ int flp_case_make_data(const flp_case *c, flp_case_data *data)
 
 void flp_case_free_data(flp_case_data *data)
 {
-    for (int role = 0; role < FLP_CASE_BUFFERS; role++) free(data->buffer[role].base);
-    *data = (flp_case_data){0};
+    for (int role = 0; role < FLP_CASE_BUFFERS; role++)
+        free(data->buffer[role].base);
+    *data = (flp_case_data){ 0 };
 }
 
 void flp_case_poison_outputs(flp_case_data *data)
 {
     for (int role = FLP_CASE_LOGP; role <= FLP_CASE_ARGMAX; role++)
-        if (data->buffer[role].base != NULL) memset(data->buffer[role].base, FLP_CASE_OUTPUT_FILL, data->buffer[role].bytes);
+        if (data->buffer[role].base != NULL)
+            memset(data->buffer[role].base, FLP_CASE_OUTPUT_FILL, data->buffer[role].bytes);
 }
 
 void flp_case_args(const flp_case *c, const flp_case_data *data, void *const *bases, flp_linear_logp_args *args)
 {
-    void *at[FLP_CASE_BUFFERS] = {0};
+    void *at[FLP_CASE_BUFFERS] = { 0 };
     for (int role = 0; role < FLP_CASE_BUFFERS; role++) {
         unsigned char *base = bases != NULL ? bases[role] : data->buffer[role].base;
-        if (data->buffer[role].base != NULL) at[role] = base + data->buffer[role].offset;
+        if (data->buffer[role].base != NULL)
+            at[role] = base + data->buffer[role].offset;
     }
-    *args = (flp_linear_logp_args){
-        .rows = c->problem.rows, .hidden = at[FLP_CASE_HIDDEN], .weight = at[FLP_CASE_WEIGHT], .bias = at[FLP_CASE_BIAS],
-        .target = at[FLP_CASE_TARGET], .ignore_index = c->ignore_index,
-        .flags = c->rows & FLP_CASE_NONE_IGNORED ? 0 : FLP_IGNORE_INDEX, .temperature = c->temperature,
-        .row_temperature = at[FLP_CASE_ROW_TEMPERATURE], .logp = at[FLP_CASE_LOGP], .lse = at[FLP_CASE_LSE],
-        .entropy = at[FLP_CASE_ENTROPY], .argmax = at[FLP_CASE_ARGMAX]};
+    *args = (flp_linear_logp_args){ .rows = c->problem.rows,
+                                    .hidden = at[FLP_CASE_HIDDEN],
+                                    .weight = at[FLP_CASE_WEIGHT],
+                                    .bias = at[FLP_CASE_BIAS],
+                                    .target = at[FLP_CASE_TARGET],
+                                    .ignore_index = c->ignore_index,
+                                    .flags = c->rows & FLP_CASE_NONE_IGNORED ? 0 : FLP_IGNORE_INDEX,
+                                    .temperature = c->temperature,
+                                    .row_temperature = at[FLP_CASE_ROW_TEMPERATURE],
+                                    .logp = at[FLP_CASE_LOGP],
+                                    .lse = at[FLP_CASE_LSE],
+                                    .entropy = at[FLP_CASE_ENTROPY],
+                                    .argmax = at[FLP_CASE_ARGMAX] };
 }

@@ -12,43 +12,43 @@
 #include "reference.h"
 
 typedef enum {
-    FLP_CASE_NORMAL,    /* hidden ~ N(0, 1), weight ~ N(0, 4 / D): logits with a deviation of 2 */
-    FLP_CASE_ZEROS,     /* weight 0: all logits equal */
-    FLP_CASE_INTEGERS   /* both whole numbers -2 .. 2: logits exact in fp32, with many ties */
+    FLP_CASE_NORMAL,  /* hidden ~ N(0, 1), weight ~ N(0, 4 / D): logits with a deviation of 2 */
+    FLP_CASE_ZEROS,   /* weight 0: all logits equal */
+    FLP_CASE_INTEGERS /* both whole numbers -2 .. 2: logits exact in fp32, with many ties */
 } flp_case_values;
 
 typedef enum { /* but for NONE, the problem has a bias; its values come on top of N(0, 1) */
-    FLP_CASE_NO_BIAS,
-    FLP_CASE_PLAIN_BIAS,
-    FLP_CASE_UP,            /* + 1e4 */
-    FLP_CASE_DOWN,          /* - 1e4 */
-    FLP_CASE_NEGATIVE,      /* - 50: all logits negative */
-    FLP_CASE_STEP_200,      /* + 200 for the last 300 entries: later tiles lie far above the first */
-    FLP_CASE_STEP_2000,
-    FLP_CASE_FIRST_MASKED,  /* -inf for the first half of the vocabulary: whole tiles of it */
-    FLP_CASE_LAST_MASKED,
-    FLP_CASE_ONE_LEFT,      /* -inf for all but the last entry */
-    FLP_CASE_ALL_MASKED,
-    FLP_CASE_PLUS_INFINITY, /* +inf for one entry: every row NaN */
-    FLP_CASE_ONE_LIKELY,    /* entry V / 3 is 1.5 V times as likely as each other would be at 0 */
-    FLP_CASE_BIAS_NAN,      /* NaN for one entry: every row NaN */
-    FLP_CASE_1E30_DOWN,     /* - 1e30: no logit differs from another */
-    FLP_CASE_LOWEST         /* the lowest finite number of fp32 */
+               FLP_CASE_NO_BIAS,
+               FLP_CASE_PLAIN_BIAS,
+               FLP_CASE_UP,       /* + 1e4 */
+               FLP_CASE_DOWN,     /* - 1e4 */
+               FLP_CASE_NEGATIVE, /* - 50: all logits negative */
+               FLP_CASE_STEP_200, /* + 200 for the last 300 entries: later tiles lie far above the first */
+               FLP_CASE_STEP_2000,
+               FLP_CASE_FIRST_MASKED, /* -inf for the first half of the vocabulary: whole tiles of it */
+               FLP_CASE_LAST_MASKED,
+               FLP_CASE_ONE_LEFT, /* -inf for all but the last entry */
+               FLP_CASE_ALL_MASKED,
+               FLP_CASE_PLUS_INFINITY, /* +inf for one entry: every row NaN */
+               FLP_CASE_ONE_LIKELY,    /* entry V / 3 is 1.5 V times as likely as each other would be at 0 */
+               FLP_CASE_BIAS_NAN,      /* NaN for one entry: every row NaN */
+               FLP_CASE_1E30_DOWN,     /* - 1e30: no logit differs from another */
+               FLP_CASE_LOWEST         /* the lowest finite number of fp32 */
 } flp_case_bias;
 
-enum { /* what some of the rows hold */
-    FLP_CASE_IGNORED_ROWS = 1,     /* every third target is ignore_index */
-    FLP_CASE_ALL_IGNORED = 2,
-    FLP_CASE_BAD_TARGETS = 4,      /* two of three targets lie outside the vocabulary, in many ways */
-    FLP_CASE_NAN_ROWS = 8,         /* a NaN in every fifth row of hidden, +inf in every other fifth */
-    FLP_CASE_IGNORED_NAN = 16,     /* an ignored row's hidden is NaN */
-    FLP_CASE_ROW_TEMPERATURES = 32,
-    FLP_CASE_LOGP_ONLY = 64,       /* lse is not asked for */
-    FLP_CASE_EQUAL_TARGETS = 128,  /* all targets are entry V / 2 */
-    FLP_CASE_NONE_IGNORED = 256,   /* zeroed arguments: ignore_index is 0 without its flag, and some targets are 0 */
-    FLP_CASE_ZERO_IGNORED = 512,   /* ignore_index is 0, with its flag */
-    FLP_CASE_UNWANTED = 1024,      /* entropy and argmax, which the problem has, are not asked for */
-    FLP_CASE_BOUNDARY_TARGETS = 2048 /* on both sides of each multiple of 256, where tiles, chunks and the saved exponentials end */
+enum {                            /* what some of the rows hold */
+       FLP_CASE_IGNORED_ROWS = 1, /* every third target is ignore_index */
+       FLP_CASE_ALL_IGNORED = 2,
+       FLP_CASE_BAD_TARGETS = 4,  /* two of three targets lie outside the vocabulary, in many ways */
+       FLP_CASE_NAN_ROWS = 8,     /* a NaN in every fifth row of hidden, +inf in every other fifth */
+       FLP_CASE_IGNORED_NAN = 16, /* an ignored row's hidden is NaN */
+       FLP_CASE_ROW_TEMPERATURES = 32,
+       FLP_CASE_LOGP_ONLY = 64,         /* lse is not asked for */
+       FLP_CASE_EQUAL_TARGETS = 128,    /* all targets are entry V / 2 */
+       FLP_CASE_NONE_IGNORED = 256,     /* zeroed arguments: ignore_index is 0 without its flag, and some targets are 0 */
+       FLP_CASE_ZERO_IGNORED = 512,     /* ignore_index is 0, with its flag */
+       FLP_CASE_UNWANTED = 1024,        /* entropy and argmax, which the problem has, are not asked for */
+       FLP_CASE_BOUNDARY_TARGETS = 2048 /* on both sides of each multiple of 256, where tiles, chunks and the saved exponentials end */
 };
 
 typedef struct {
@@ -56,13 +56,13 @@ typedef struct {
     flp_linear_logp_problem problem; /* complete: strides and target dtype are filled in, rows is N */
     flp_case_values values;
     flp_case_bias bias;
-    unsigned rows;                   /* FLP_CASE_IGNORED_ROWS ... */
+    unsigned rows; /* FLP_CASE_IGNORED_ROWS ... */
     int64_t ignore_index;
-    double temperature;              /* 0: 1 */
-    int hidden_gap, weight_gap;      /* elements between the rows, NaN in them */
-    int vocab_padding;               /* entries of weight behind the vocabulary: huge and NaN */
-    int misalignment;                /* bytes that hidden and weight lie behind a 256-byte boundary */
-    double margin;                   /* > 0: eighths of it, none to all by the row, more in the logit of entry V / 2. With FLP_CASE_EQUAL_TARGETS likely
+    double temperature;         /* 0: 1 */
+    int hidden_gap, weight_gap; /* elements between the rows, NaN in them */
+    int vocab_padding;          /* entries of weight behind the vocabulary: huge and NaN */
+    int misalignment;           /* bytes that hidden and weight lie behind a 256-byte boundary */
+    double margin;              /* > 0: eighths of it, none to all by the row, more in the logit of entry V / 2. With FLP_CASE_EQUAL_TARGETS likely
                                         targets, whose logp is then held to its own size; values are INTEGERS, of few D */
 } flp_case;
 
@@ -75,8 +75,16 @@ void flp_case_complete(int index, flp_case *c);
  * output is all 0xc5 before a path writes it. base is 256-byte aligned and NULL where the case has no such buffer; a copy
  * on another machine keeps the alignment that the case wants. */
 typedef enum {
-    FLP_CASE_HIDDEN, FLP_CASE_WEIGHT, FLP_CASE_BIAS, FLP_CASE_TARGET, FLP_CASE_ROW_TEMPERATURE,
-    FLP_CASE_LOGP, FLP_CASE_LSE, FLP_CASE_ENTROPY, FLP_CASE_ARGMAX, FLP_CASE_BUFFERS
+    FLP_CASE_HIDDEN,
+    FLP_CASE_WEIGHT,
+    FLP_CASE_BIAS,
+    FLP_CASE_TARGET,
+    FLP_CASE_ROW_TEMPERATURE,
+    FLP_CASE_LOGP,
+    FLP_CASE_LSE,
+    FLP_CASE_ENTROPY,
+    FLP_CASE_ARGMAX,
+    FLP_CASE_BUFFERS
 } flp_case_role;
 
 typedef struct {

@@ -12,12 +12,12 @@
 #include "gradient_cases.h"
 
 typedef struct {
-    flp_gradient_case gradient;  /* its problem is complete; with forward_only its gradients are not asked for */
+    flp_gradient_case gradient; /* its problem is complete; with forward_only its gradients are not asked for */
     flp_linear_cross_entropy_problem problem;
     double label_smoothing, lse_square_scale;
     int with_g_loss;
     int forward_only;
-    int outputs;                 /* 1: logp, lse and entropy are asked for; else the sum of 2: logp, 4: lse, 8: entropy */
+    int outputs; /* 1: logp, lse and entropy are asked for; else the sum of 2: logp, 4: lse, 8: entropy */
 } flp_cross_entropy_case;
 
 int flp_cross_entropy_case_count(void);
@@ -30,9 +30,17 @@ extern const char flp_cross_entropy_case_loss_name[], flp_cross_entropy_case_los
 
 /* Buffers as those of cases.h. */
 typedef enum {
-    FLP_CROSS_ENTROPY_CLASS_WEIGHTS, FLP_CROSS_ENTROPY_TOKEN_WEIGHTS, FLP_CROSS_ENTROPY_G_LOSS, FLP_CROSS_ENTROPY_ADVANTAGES,
-    FLP_CROSS_ENTROPY_OLD_LOGP, FLP_CROSS_ENTROPY_REFERENCE_LOGP, FLP_CROSS_ENTROPY_LOSS, FLP_CROSS_ENTROPY_LOGP,
-    FLP_CROSS_ENTROPY_LSE, FLP_CROSS_ENTROPY_ENTROPY, FLP_CROSS_ENTROPY_BUFFERS
+    FLP_CROSS_ENTROPY_CLASS_WEIGHTS,
+    FLP_CROSS_ENTROPY_TOKEN_WEIGHTS,
+    FLP_CROSS_ENTROPY_G_LOSS,
+    FLP_CROSS_ENTROPY_ADVANTAGES,
+    FLP_CROSS_ENTROPY_OLD_LOGP,
+    FLP_CROSS_ENTROPY_REFERENCE_LOGP,
+    FLP_CROSS_ENTROPY_LOSS,
+    FLP_CROSS_ENTROPY_LOGP,
+    FLP_CROSS_ENTROPY_LSE,
+    FLP_CROSS_ENTROPY_ENTROPY,
+    FLP_CROSS_ENTROPY_BUFFERS
 } flp_cross_entropy_role;
 
 typedef struct {
@@ -56,10 +64,9 @@ typedef struct {
 } flp_cross_entropy_case_call;
 
 /* forward, gradient, own: copies of the buffers' bases, NULL for those without; or NULL for the host's own. call stays with the caller. */
-void flp_cross_entropy_case_args(const flp_cross_entropy_case *c, const flp_cross_entropy_case_data *data, void *const *forward,
-                                 void *const *gradient, void *const *own, flp_cross_entropy_case_call *call);
+void flp_cross_entropy_case_args(const flp_cross_entropy_case *c, const flp_cross_entropy_case_data *data, void *const *forward, void *const *gradient,
+                                 void *const *own, flp_cross_entropy_case_call *call);
 
 /* 1 where loss, outputs and gradients are right, else 0 and a message. dlogit_roundoff: as flp_gradient_case_check's. */
-int flp_cross_entropy_case_check(const flp_cross_entropy_case *c, const flp_cross_entropy_case_data *data, double dlogit_roundoff,
-                                 char *message, size_t bytes);
+int flp_cross_entropy_case_check(const flp_cross_entropy_case *c, const flp_cross_entropy_case_data *data, double dlogit_roundoff, char *message, size_t bytes);
 #endif

@@ -12,7 +12,8 @@ static const double deviations = 4;
 
 static int is_close(double got, double wanted, double allowed)
 {
-    if (!isfinite(got) || !isfinite(wanted)) return (isnan(got) && isnan(wanted)) || got == wanted;
+    if (!isfinite(got) || !isfinite(wanted))
+        return (isnan(got) && isnan(wanted)) || got == wanted;
     return fabs(got - wanted) <= allowed + 0x1p-24 * fabs(wanted);
 }
 
@@ -22,11 +23,11 @@ static const float *floats(const flp_cross_entropy_case_data *data, flp_cross_en
     return buffer->base == NULL ? NULL : (const float *)(const void *)(buffer->base + buffer->offset);
 }
 
-static int check_rows(const char *name, const float *got, const double *wanted, double times, const double *error, int64_t rows, char *message,
-                      size_t bytes)
+static int check_rows(const char *name, const float *got, const double *wanted, double times, const double *error, int64_t rows, char *message, size_t bytes)
 {
     for (int64_t i = 0; got != NULL && i < rows; i++) {
-        if (is_close(got[i], wanted[i], times * error[i])) continue;
+        if (is_close(got[i], wanted[i], times * error[i]))
+            continue;
         snprintf(message, bytes, "%s[%" PRId64 "]: got %.9g, wanted %.9g within %.3g", name, i, got[i], wanted[i], times * error[i]);
         return 0;
     }
@@ -38,12 +39,12 @@ static int check_loss(const flp_cross_entropy_case *c, const flp_cross_entropy_c
     const flp_cross_entropy_reference *r = &data->reference;
     const float *loss = floats(data, FLP_CROSS_ENTROPY_LOSS);
     double allowed = deviations * r->total_deviation + r->total_shared;
-    if (c->problem.reduction == FLP_REDUCE_NONE) return check_rows("loss", loss, r->loss, deviations, r->error, r->rows, message, bytes);
+    if (c->problem.reduction == FLP_REDUCE_NONE)
+        return check_rows("loss", loss, r->loss, deviations, r->error, r->rows, message, bytes);
     return check_rows("loss", loss, &r->total, 1, &allowed, 1, message, bytes);
 }
 
-int flp_cross_entropy_case_check(const flp_cross_entropy_case *c, const flp_cross_entropy_case_data *data, double dlogit_roundoff,
-                                 char *message, size_t bytes)
+int flp_cross_entropy_case_check(const flp_cross_entropy_case *c, const flp_cross_entropy_case_data *data, double dlogit_roundoff, char *message, size_t bytes)
 {
     const flp_cross_entropy_reference *r = &data->reference;
     const flp_reference *forward = &data->forward;

@@ -17,14 +17,16 @@ typedef struct {
 static const float *input_of(const flp_linear_cross_entropy_args *args, const char *name)
 {
     for (int i = 0; i < args->token_input_count; i++)
-        if (strcmp(args->token_inputs[i].name, name) == 0) return args->token_inputs[i].values;
+        if (strcmp(args->token_inputs[i].name, name) == 0)
+            return args->token_inputs[i].values;
     return NULL;
 }
 
 static double parameter_of(const flp_linear_cross_entropy_args *args, const char *name, double otherwise)
 {
     for (int i = 0; i < args->token_parameter_count; i++)
-        if (strcmp(args->token_parameters[i].name, name) == 0) return args->token_parameters[i].value;
+        if (strcmp(args->token_parameters[i].name, name) == 0)
+            return args->token_parameters[i].value;
     return otherwise;
 }
 
@@ -66,14 +68,15 @@ static double change_of_slope(const clipped_policy *p, double at, double from, d
 {
     double slope = policy_slope(p, at), change = fmax(distance(policy_slope(p, from), slope), distance(policy_slope(p, to), slope));
     double ratio = p->advantage > 0 ? p->high : p->low, clip = p->old_logp + log(ratio);
-    if (from < clip && clip < to) change = fmax(change, fmax(distance(0, slope), distance(-ratio * p->advantage, slope)));
+    if (from < clip && clip < to)
+        change = fmax(change, fmax(distance(0, slope), distance(-ratio * p->advantage, slope)));
     return change;
 }
 
 static void policy_gradient(const flp_linear_cross_entropy_args *args, int64_t i, row *r)
 {
-    const clipped_policy p = {input_of(args, "advantages")[i], input_of(args, "old_logp")[i], 1 - parameter_of(args, "clip_low", 0.2),
-                              1 + parameter_of(args, "clip_high", 0.2)};
+    const clipped_policy p = { input_of(args, "advantages")[i], input_of(args, "old_logp")[i], 1 - parameter_of(args, "clip_low", 0.2),
+                               1 + parameter_of(args, "clip_high", 0.2) };
     double off = r->logp_off, more = off + 16 * u;
     r->loss = policy_loss(&p, r->logp);
     r->by_logp = policy_slope(&p, r->logp);
@@ -135,7 +138,8 @@ int flp_cross_entropy_reference_has_part(const flp_linear_cross_entropy_problem 
 
 static double temperature_of(const flp_linear_cross_entropy_args *args, int64_t i)
 {
-    if (args->row_temperature != NULL) return fmax(0x1p-64, fmin(args->row_temperature[i], 0x1p64)); /* beyond these it counts as the nearest of them */
+    if (args->row_temperature != NULL)
+        return fmax(0x1p-64, fmin(args->row_temperature[i], 0x1p64)); /* beyond these it counts as the nearest of them */
     return args->temperature > 0 ? args->temperature : 1;
 }
 
@@ -152,7 +156,8 @@ static double uniform_of(const flp_linear_logp_problem *p, const double *logits,
 static double mean_of(const double *values, int64_t count)
 {
     double sum = 0;
-    for (int64_t i = 0; i < count; i++) sum += values[i];
+    for (int64_t i = 0; i < count; i++)
+        sum += values[i];
     return sum / (double)count;
 }
 
@@ -160,7 +165,8 @@ static double mean_of(const double *values, int64_t count)
 static double factor_of(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args, const double *weights)
 {
     double divisor = 0;
-    if (problem->reduction != FLP_REDUCE_MEAN) return 1;
+    if (problem->reduction != FLP_REDUCE_MEAN)
+        return 1;
     for (int64_t i = 0; i < args->rows; i++) {
         int64_t target = target_of(problem, args, i);
         if (!flp_reference_ignores(args->flags, args->ignore_index, target) && target >= 0 && target < problem->backward.forward.vocab)
@@ -175,8 +181,8 @@ static double scaled(double factor, double value)
     return factor == 0 && isinf(value) ? 0 : factor * value;
 }
 
-static void compute_row(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args,
-                        const flp_reference *forward, int64_t i, double factor, flp_cross_entropy_reference *to)
+static void compute_row(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args, const flp_reference *forward, int64_t i,
+                        double factor, flp_cross_entropy_reference *to)
 {
     const flp_linear_logp_problem *p = &problem->backward.forward;
     int64_t target = target_of(problem, args, i);
@@ -184,8 +190,12 @@ static void compute_row(const flp_linear_cross_entropy_problem *problem, const f
         to->loss[i] = flp_reference_ignores(args->flags, args->ignore_index, target) ? 0 : NAN;
         return;
     }
-    row r = {.logp = forward->logp[i], .lse = forward->lse[i], .entropy = forward->entropy[i], .class_weight = to->class_weights[target],
-             .logp_off = (forward->logp_rounding ? forward->logp_rounding : forward->rounding)[i], .lse_off = forward->rounding[i]};
+    row r = { .logp = forward->logp[i],
+              .lse = forward->lse[i],
+              .entropy = forward->entropy[i],
+              .class_weight = to->class_weights[target],
+              .logp_off = (forward->logp_rounding ? forward->logp_rounding : forward->rounding)[i],
+              .lse_off = forward->rounding[i] };
     double class_mean = mean_of(to->class_weights, p->vocab), token = args->token_weights ? args->token_weights[i] : 1;
     r.uniform = uniform_of(p, forward->logits + i * p->vocab, temperature_of(args, i), r.lse, to->class_weights);
     differentiate(problem, args, i, &r);
@@ -194,7 +204,8 @@ static void compute_row(const flp_linear_cross_entropy_problem *problem, const f
     to->loss[i] = scaled(token, r.loss);
     double off = r.loss_off + slope * forward->rounding[i] + fabs(r.by_entropy) * forward->entropy_rounding[i] + 16 * u * (1 + fabs(r.loss));
     to->error[i] = token == 0 ? 0 : fabs(token) * off;
-    if (forward->largest != NULL) to->shared[i] = fabs(token) * (fabs(r.by_logp) + slope) * u * forward->largest[i];
+    if (forward->largest != NULL)
+        to->shared[i] = fabs(token) * (fabs(r.by_logp) + slope) * u * forward->largest[i];
     to->g_logp[i] = scaled(g, r.by_logp);
     to->g_lse[i] = scaled(g, r.by_lse + r.by_uniform * class_mean);
     to->g_entropy[i] = scaled(g, r.by_entropy);
@@ -219,16 +230,24 @@ int flp_cross_entropy_reference_compute(const flp_linear_cross_entropy_problem *
 {
     int64_t rows = args->rows, vocab = problem->backward.forward.vocab;
     double *memory = calloc((size_t)(9 * rows + vocab), sizeof *memory);
-    *reference = (flp_cross_entropy_reference){
-        .rows = rows, .class_weights = memory, .loss = memory + vocab, .error = memory + vocab + rows, .g_logp = memory + vocab + 2 * rows,
-        .g_lse = memory + vocab + 3 * rows, .g_entropy = memory + vocab + 4 * rows, .g_sum = memory + vocab + 5 * rows,
-        .g_error = memory + vocab + 6 * rows, .shared = memory + vocab + 7 * rows,
-        .g_lse_error = memory + vocab + 8 * rows};
-    if (memory == NULL) return 0;
+    *reference = (flp_cross_entropy_reference){ .rows = rows,
+                                                .class_weights = memory,
+                                                .loss = memory + vocab,
+                                                .error = memory + vocab + rows,
+                                                .g_logp = memory + vocab + 2 * rows,
+                                                .g_lse = memory + vocab + 3 * rows,
+                                                .g_entropy = memory + vocab + 4 * rows,
+                                                .g_sum = memory + vocab + 5 * rows,
+                                                .g_error = memory + vocab + 6 * rows,
+                                                .shared = memory + vocab + 7 * rows,
+                                                .g_lse_error = memory + vocab + 8 * rows };
+    if (memory == NULL)
+        return 0;
     for (int64_t v = 0; v < vocab; v++)
         memory[v] = problem->class_weights == FLP_NONE ? 1 : flp_reference_decode(problem->class_weights, args->class_weights, v);
     double factor = factor_of(problem, args, memory);
-    for (int64_t i = 0; i < rows; i++) compute_row(problem, args, forward, i, factor, reference);
+    for (int64_t i = 0; i < rows; i++)
+        compute_row(problem, args, forward, i, factor, reference);
     reduce(factor, reference);
     return 1;
 }
@@ -236,5 +255,5 @@ int flp_cross_entropy_reference_compute(const flp_linear_cross_entropy_problem *
 void flp_cross_entropy_reference_free(flp_cross_entropy_reference *reference)
 {
     free(reference->class_weights);
-    *reference = (flp_cross_entropy_reference){0};
+    *reference = (flp_cross_entropy_reference){ 0 };
 }

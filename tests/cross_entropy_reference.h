@@ -12,7 +12,7 @@ typedef struct {
     double total, total_error, total_deviation, total_shared; /* mean or sum; those of the reduction */
     double *loss, *error, *shared;
     double *g_logp, *g_lse, *g_entropy, *g_sum, *g_error, *g_lse_error; /* by the reduced loss, times g_loss; 0 of rows that do not count */
-    double *class_weights;     /* [V] */
+    double *class_weights;                                              /* [V] */
 } flp_cross_entropy_reference;
 
 /* 1: row i is neither ignored nor its target bad. */

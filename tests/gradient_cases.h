@@ -16,18 +16,18 @@ typedef enum {
     FLP_UPSTREAM_MEAN,   /* g_logp = -1 / N; g_lse and g_entropy are 0, as with ONES */
     FLP_UPSTREAM_ONES,   /* g_logp = 1 */
     FLP_UPSTREAM_ZEROS,
-    FLP_UPSTREAM_ENTROPY, /* g_entropy = 1.99, all others 0 */
-    FLP_UPSTREAM_SPARSE, /* every other row's are 0 */
+    FLP_UPSTREAM_ENTROPY,     /* g_entropy = 1.99, all others 0 */
+    FLP_UPSTREAM_SPARSE,      /* every other row's are 0 */
     FLP_UPSTREAM_ONE_INFINITE /* ONES, but that row 3's g_logp is infinite */
 } flp_upstream;
 
 typedef struct {
-    char name[112];                            /* unique */
-    flp_case forward;                          /* the inputs; complete but for its name */
-    flp_linear_logp_backward_problem problem;  /* complete: strides and target dtype are filled in; the budget is 0 */
-    flp_upstream upstream;                     /* an ignored row's are NaN, with FLP_CASE_IGNORED_NAN */
-    int grad_hidden_gap, grad_weight_gap;      /* elements between the gradients' rows */
-    int gives_logp;                            /* 1: logp beside lse */
+    char name[112];                           /* unique */
+    flp_case forward;                         /* the inputs; complete but for its name */
+    flp_linear_logp_backward_problem problem; /* complete: strides and target dtype are filled in; the budget is 0 */
+    flp_upstream upstream;                    /* an ignored row's are NaN, with FLP_CASE_IGNORED_NAN */
+    int grad_hidden_gap, grad_weight_gap;     /* elements between the gradients' rows */
+    int gives_logp;                           /* 1: logp beside lse */
 } flp_gradient_case;
 
 int flp_gradient_case_count(void);
@@ -37,8 +37,16 @@ void flp_gradient_case_complete(int index, flp_gradient_case *c);
 
 /* Buffers as those of cases.h. A gradient that is accumulated holds numbers before a path adds to them, else 0xc5. */
 typedef enum {
-    FLP_GRADIENT_LSE, FLP_GRADIENT_LOGP, FLP_GRADIENT_ENTROPY, FLP_GRADIENT_G_LOGP, FLP_GRADIENT_G_LSE, FLP_GRADIENT_G_ENTROPY,
-    FLP_GRADIENT_HIDDEN, FLP_GRADIENT_WEIGHT, FLP_GRADIENT_BIAS, FLP_GRADIENT_BUFFERS
+    FLP_GRADIENT_LSE,
+    FLP_GRADIENT_LOGP,
+    FLP_GRADIENT_ENTROPY,
+    FLP_GRADIENT_G_LOGP,
+    FLP_GRADIENT_G_LSE,
+    FLP_GRADIENT_G_ENTROPY,
+    FLP_GRADIENT_HIDDEN,
+    FLP_GRADIENT_WEIGHT,
+    FLP_GRADIENT_BIAS,
+    FLP_GRADIENT_BUFFERS
 } flp_gradient_role;
 
 typedef struct {
@@ -64,6 +72,6 @@ int flp_gradient_case_check_filter(const flp_gradient_case *c, flp_plan *plan, c
 
 /* 1 where the gradients in data are right, else 0 and a message. dlogit_roundoff: the unit roundoff of the dtype that the path keeps dlogit
  * in, 0 for fp32. See gradient_check.c for the tolerances. */
-int flp_gradient_case_check(const flp_gradient_case *c, const flp_gradient_case_data *data, const flp_gradient_reference *reference,
-                            double dlogit_roundoff, char *message, size_t bytes);
+int flp_gradient_case_check(const flp_gradient_case *c, const flp_gradient_case_data *data, const flp_gradient_reference *reference, double dlogit_roundoff,
+                            char *message, size_t bytes);
 #endif

@@ -33,9 +33,9 @@ typedef struct {
     const flp_case_buffer *buffer;
     const unsigned char *before;
     flp_dtype dtype;
-    int adds;                             /* to what was there */
-    int64_t rows, columns, stride;        /* in memory */
-    int64_t row_factor, column_factor;    /* element (row, column) is the reference's row * row_factor + column * column_factor */
+    int adds;                          /* to what was there */
+    int64_t rows, columns, stride;     /* in memory */
+    int64_t row_factor, column_factor; /* element (row, column) is the reference's row * row_factor + column * column_factor */
     const flp_gradient *wanted;
 } output;
 
@@ -76,7 +76,8 @@ static int check_element(const output *o, int64_t row, int64_t column, double dl
     double old = o->adds ? flp_reference_decode(o->dtype, o->before + o->buffer->offset, at) : 0;
     double got = flp_reference_decode(o->dtype, o->buffer->base + o->buffer->offset, at), want = o->wanted->value[index] + old;
     if (!isfinite(got) || !isfinite(want)) {
-        if ((isnan(got) && isnan(want)) || got == want) return 1;
+        if ((isnan(got) && isnan(want)) || got == want)
+            return 1;
         return reject(to, "%s[%" PRId64 "][%" PRId64 "]: got %.9g, wanted %.9g", o->name, row, column, got, want);
     }
     double sum_rounding = o->wanted->rounding[index] + (o->adds ? 0x1p-24 * fabs(old) : 0);
@@ -95,10 +96,11 @@ static int check_element(const output *o, int64_t row, int64_t column, double dl
 
 static int check_values(const output *o, double dlogit_roundoff, const report *to)
 {
-    norms sums = {0};
+    norms sums = { 0 };
     for (int64_t row = 0; row < o->rows; row++)
         for (int64_t column = 0; column < o->columns; column++)
-            if (!check_element(o, row, column, dlogit_roundoff, &sums, to)) return 0;
+            if (!check_element(o, row, column, dlogit_roundoff, &sums, to))
+                return 0;
     double allowed = slack * sqrt(sums.floor + sums.estimate + norm_deviations * sqrt(2 * sums.estimate_squared));
     if (sqrt(sums.error) > allowed)
         return reject(to, "%s: error %.4g in norm, allowed %.4g (rounding to the dtype alone %.4g), of %.4g", o->name, sqrt(sums.error), allowed,
@@ -106,25 +108,27 @@ static int check_values(const output *o, double dlogit_roundoff, const report *t
     return 1;
 }
 
-int flp_gradient_case_check(const flp_gradient_case *c, const flp_gradient_case_data *data, const flp_gradient_reference *reference,
-                            double dlogit_roundoff, char *message, size_t bytes)
+int flp_gradient_case_check(const flp_gradient_case *c, const flp_gradient_case_data *data, const flp_gradient_reference *reference, double dlogit_roundoff,
+                            char *message, size_t bytes)
 {
     const flp_linear_logp_backward_problem *p = &c->problem;
     const flp_linear_logp_problem *forward = &p->forward;
     int columns = forward->weight_layout == FLP_HIDDEN_VOCAB;
     const output outputs[] = {
-        {"grad_hidden", &data->own[FLP_GRADIENT_HIDDEN], data->before[FLP_GRADIENT_HIDDEN], p->grad_hidden,
-         p->accumulate & FLP_ACCUMULATE_HIDDEN, forward->rows, forward->hidden, p->grad_hidden_stride, forward->hidden, 1, &reference->hidden},
-        {"grad_weight", &data->own[FLP_GRADIENT_WEIGHT], data->before[FLP_GRADIENT_WEIGHT], p->grad_weight,
-         p->accumulate & FLP_ACCUMULATE_WEIGHT, columns ? forward->hidden : forward->vocab, columns ? forward->vocab : forward->hidden,
-         p->grad_weight_stride, columns ? 1 : forward->hidden, columns ? forward->hidden : 1, &reference->weight},
-        {"grad_bias", &data->own[FLP_GRADIENT_BIAS], data->before[FLP_GRADIENT_BIAS], p->grad_bias, p->accumulate & FLP_ACCUMULATE_BIAS, 1,
-         forward->vocab, forward->vocab, 0, 1, &reference->bias},
+        { "grad_hidden", &data->own[FLP_GRADIENT_HIDDEN], data->before[FLP_GRADIENT_HIDDEN], p->grad_hidden, p->accumulate & FLP_ACCUMULATE_HIDDEN,
+          forward->rows, forward->hidden, p->grad_hidden_stride, forward->hidden, 1, &reference->hidden },
+        { "grad_weight", &data->own[FLP_GRADIENT_WEIGHT], data->before[FLP_GRADIENT_WEIGHT], p->grad_weight, p->accumulate & FLP_ACCUMULATE_WEIGHT,
+          columns ? forward->hidden : forward->vocab, columns ? forward->vocab : forward->hidden, p->grad_weight_stride, columns ? 1 : forward->hidden,
+          columns ? forward->hidden : 1, &reference->weight },
+        { "grad_bias", &data->own[FLP_GRADIENT_BIAS], data->before[FLP_GRADIENT_BIAS], p->grad_bias, p->accumulate & FLP_ACCUMULATE_BIAS, 1, forward->vocab,
+          forward->vocab, 0, 1, &reference->bias },
     };
-    report to = {message, bytes};
+    report to = { message, bytes };
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
-        if (outputs[i].dtype == FLP_NONE) continue;
-        if (!check_untouched(&outputs[i], &to) || !check_values(&outputs[i], dlogit_roundoff, &to)) return 0;
+        if (outputs[i].dtype == FLP_NONE)
+            continue;
+        if (!check_untouched(&outputs[i], &to) || !check_values(&outputs[i], dlogit_roundoff, &to))
+            return 0;
     }
     return 1;
 }

@@ -12,21 +12,23 @@ typedef struct {
     const flp_reference *forward;
     double *dlogit, *error; /* [V] of a row, and what it may be off by */
     const double *class_weights;
-    double *weight;         /* [V][D] */
-    double *hidden;         /* [D] of a row */
-    double *tied;           /* [D] */
-    int64_t *order;         /* [V] of a row, by dlogit */
+    double *weight; /* [V][D] */
+    double *hidden; /* [D] of a row */
+    double *tied;   /* [D] */
+    int64_t *order; /* [V] of a row, by dlogit */
 } work;
 
 static int64_t target_at(const work *w, int64_t row)
 {
-    if (w->problem->forward.target_dtype == FLP_I32) return ((const int32_t *)w->args->target)[row];
+    if (w->problem->forward.target_dtype == FLP_I32)
+        return ((const int32_t *)w->args->target)[row];
     return ((const int64_t *)w->args->target)[row];
 }
 
 static double temperature_of(const work *w, int64_t row)
 {
-    if (w->args->row_temperature != NULL) return w->args->row_temperature[row];
+    if (w->args->row_temperature != NULL)
+        return w->args->row_temperature[row];
     return w->args->temperature > 0 ? w->args->temperature : 1;
 }
 
@@ -45,9 +47,9 @@ static upstream_row upstream_of(const work *w, int64_t i)
     const flp_linear_logp_backward_args *args = w->args;
     const flp_gradient_upstream *given = w->upstream;
     if (given == NULL)
-        return (upstream_row){.logp = args->g_logp[i], .lse = args->g_lse ? args->g_lse[i] : 0, .entropy = args->g_entropy ? args->g_entropy[i] : 0};
-    return (upstream_row){value_at(given->g_logp, i, 0), value_at(given->g_lse, i, 0), value_at(given->g_entropy, i, 0), value_at(given->g_sum, i, 0),
-                          value_at(given->error, i, 0)};
+        return (upstream_row){ .logp = args->g_logp[i], .lse = args->g_lse ? args->g_lse[i] : 0, .entropy = args->g_entropy ? args->g_entropy[i] : 0 };
+    return (upstream_row){ value_at(given->g_logp, i, 0), value_at(given->g_lse, i, 0), value_at(given->g_entropy, i, 0), value_at(given->g_sum, i, 0),
+                           value_at(given->error, i, 0) };
 }
 
 /* The derivative by the target's logit of a path that knows logp: a relative error of 2e-6 beyond what rounding the logits to fp32 costs, over the
@@ -115,15 +117,19 @@ static void add_squares_of_ties(work *w, int64_t i, int64_t target, double *squa
 {
     const int64_t depth = w->problem->forward.hidden, vocab = w->problem->forward.vocab;
     ordered = w->dlogit;
-    for (int64_t v = 0; v < vocab; v++) w->order[v] = v;
+    for (int64_t v = 0; v < vocab; v++)
+        w->order[v] = v;
     qsort(w->order, (size_t)vocab, sizeof(*w->order), by_dlogit);
     for (int64_t first = 0, end; first < vocab; first = end) {
-        for (int64_t d = 0; d < depth; d++) w->tied[d] = 0;
+        for (int64_t d = 0; d < depth; d++)
+            w->tied[d] = 0;
         for (end = first; end < vocab && !(w->dlogit[w->order[end]] > w->dlogit[w->order[first]]); end++) {
             const int64_t v = w->order[end];
-            for (int64_t d = 0; v != target && d < depth; d++) w->tied[d] += w->dlogit[v] * w->weight[v * depth + d];
+            for (int64_t d = 0; v != target && d < depth; d++)
+                w->tied[d] += w->dlogit[v] * w->weight[v * depth + d];
         }
-        for (int64_t d = 0; d < depth; d++) square[i * depth + d] += w->tied[d] * w->tied[d];
+        for (int64_t d = 0; d < depth; d++)
+            square[i * depth + d] += w->tied[d] * w->tied[d];
     }
 }
 
@@ -132,7 +138,8 @@ static void add_row(work *w, int64_t i, flp_gradient_reference *reference)
     const flp_linear_logp_problem *forward = &w->problem->forward;
     const double over_vocab = u * sqrt((double)forward->vocab), over_rows = u * sqrt((double)w->args->rows);
     const int64_t depth = forward->hidden, target = target_at(w, i);
-    for (int64_t d = 0; d < depth; d++) w->hidden[d] = flp_reference_decode(forward->dtype, w->args->hidden, i * forward->hidden_stride + d);
+    for (int64_t d = 0; d < depth; d++)
+        w->hidden[d] = flp_reference_decode(forward->dtype, w->args->hidden, i * forward->hidden_stride + d);
     for (int64_t v = 0; v < forward->vocab; v++) {
         double dlogit = w->dlogit[v], error = w->error[v];
         /* The target's stays in fp32. What the gradient filter may pass over of the others is off by all of it; they are rounded before they are
@@ -166,31 +173,40 @@ static double *allocate(int64_t count)
 
 static int allocate_gradient(int64_t count, flp_gradient *gradient)
 {
-    *gradient = (flp_gradient){count, allocate(count), allocate(count), allocate(count)};
+    *gradient = (flp_gradient){ count, allocate(count), allocate(count), allocate(count) };
     return gradient->value && gradient->rounding && gradient->square;
 }
 
 static void finish(flp_gradient *gradient)
 {
-    for (int64_t i = 0; i < gradient->count; i++) gradient->square[i] = sqrt(gradient->square[i]);
+    for (int64_t i = 0; i < gradient->count; i++)
+        gradient->square[i] = sqrt(gradient->square[i]);
 }
 
 int flp_gradient_reference_compute(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,
                                    const flp_gradient_upstream *upstream, const flp_reference *forward, flp_gradient_reference *reference)
 {
     int64_t depth = problem->forward.hidden, vocab = problem->forward.vocab;
-    work w = {.problem = problem, .args = args, .upstream = upstream, .forward = forward, .class_weights = upstream ? upstream->class_weights : NULL,
-               .dlogit = allocate(vocab), .error = allocate(vocab),
-              .weight = allocate(vocab * depth), .hidden = allocate(depth), .tied = allocate(depth),
-              .order = malloc((size_t)(vocab > 0 ? vocab : 1) * sizeof(int64_t))};
-    *reference = (flp_gradient_reference){0};
+    work w = { .problem = problem,
+               .args = args,
+               .upstream = upstream,
+               .forward = forward,
+               .class_weights = upstream ? upstream->class_weights : NULL,
+               .dlogit = allocate(vocab),
+               .error = allocate(vocab),
+               .weight = allocate(vocab * depth),
+               .hidden = allocate(depth),
+               .tied = allocate(depth),
+               .order = malloc((size_t)(vocab > 0 ? vocab : 1) * sizeof(int64_t)) };
+    *reference = (flp_gradient_reference){ 0 };
     int complete = allocate_gradient(args->rows * depth, &reference->hidden) && allocate_gradient(vocab * depth, &reference->weight) &&
                    allocate_gradient(vocab, &reference->bias) && w.dlogit && w.error && w.weight && w.hidden && w.tied && w.order;
     if (complete) {
         decode_weight(&w);
         for (int64_t i = 0; i < args->rows; i++) {
             int64_t target = target_at(&w, i);
-            if (flp_reference_ignores(args->flags, args->ignore_index, target) || target < 0 || target >= vocab) continue;
+            if (flp_reference_ignores(args->flags, args->ignore_index, target) || target < 0 || target >= vocab)
+                continue;
             differentiate(&w, i);
             add_row(&w, i, reference);
         }
@@ -221,5 +237,5 @@ void flp_gradient_reference_free(flp_gradient_reference *reference)
     free_gradient(&reference->hidden);
     free_gradient(&reference->weight);
     free_gradient(&reference->bias);
-    *reference = (flp_gradient_reference){0};
+    *reference = (flp_gradient_reference){ 0 };
 }

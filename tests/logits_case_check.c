@@ -65,8 +65,7 @@ static int check_argmax(check *check)
 
     for (int64_t i = 0; got && i < check->wanted->rows; i++) {
         const int64_t want = check->wanted->argmax[i];
-        if (!check->wanted->written[i] ? is_filled(&got[i], 4, OUTPUT_FILL)
-                                       : want < 0 ? got[i] >= 0 && got[i] < check->c->problem.vocab : got[i] == want)
+        if (!check->wanted->written[i] ? is_filled(&got[i], 4, OUTPUT_FILL) : want < 0 ? got[i] >= 0 && got[i] < check->c->problem.vocab : got[i] == want)
             continue;
         snprintf(check->message, check->bytes, "argmax[%lld]: got %d, wanted %lld", (long long)i, got[i], (long long)want);
         return 0;
@@ -108,8 +107,7 @@ static int check_gradient_row(check *check, flp_logits_form form, const unsigned
         const double allowed = (check->wanted->gradient_rounding[i * vocab + v] + given) * 1.01 + dtype_rounding(dtype, want);
         if (alike(got, want, allowed))
             continue;
-        snprintf(check->message, check->bytes, "grad_logits[%lld][%lld]: got %.9g, wanted %.9g within %.3g", (long long)i, (long long)v, got,
-                 want, allowed);
+        snprintf(check->message, check->bytes, "grad_logits[%lld][%lld]: got %.9g, wanted %.9g within %.3g", (long long)i, (long long)v, got, want, allowed);
         return 0;
     }
     return 1;
@@ -123,8 +121,8 @@ static int check_gradients(check *check, flp_logits_form form)
 
     for (int64_t i = 0; i < check->wanted->rows; i++) {
         const unsigned char *row = gradients + (size_t)i * row_bytes;
-        const int untouched = form == FLP_LOGITS_IN_PLACE ? memcmp(row, logits + (size_t)i * row_bytes, row_bytes) == 0
-                                                          : is_filled(row, row_bytes, OUTPUT_FILL);
+        const int untouched =
+            form == FLP_LOGITS_IN_PLACE ? memcmp(row, logits + (size_t)i * row_bytes, row_bytes) == 0 : is_filled(row, row_bytes, OUTPUT_FILL);
         if (check->wanted->written[i] ? !check_gradient_row(check, form, row, i) : !untouched) {
             if (!check->wanted->written[i])
                 snprintf(check->message, check->bytes, "grad_logits[%lld] was written, which no row of the call is", (long long)i);
@@ -152,8 +150,8 @@ static int check_guards(check *check)
     return 1;
 }
 
-int flp_logits_case_check(const flp_logits_case *c, const flp_logits_data *data, const flp_logits_wanted *wanted, flp_logits_form form,
-                          char *message, size_t bytes)
+int flp_logits_case_check(const flp_logits_case *c, const flp_logits_data *data, const flp_logits_wanted *wanted, flp_logits_form form, char *message,
+                          size_t bytes)
 {
     check check = { c, data, wanted, message, bytes };
 

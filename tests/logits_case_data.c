@@ -28,20 +28,34 @@ static size_t bytes_of(const flp_logits_case *c, flp_logits_role role)
     const int uneven = (c->rows & FLP_LOGITS_UNEVEN) != 0, all_results = !(c->rows & FLP_LOGITS_LOGP_ONLY);
 
     switch (role) {
-    case FLP_LOGITS_LOGITS: return all * row;
-    case FLP_LOGITS_TARGET: return all * (c->problem.target_dtype == FLP_I32 ? 4 : 8);
-    case FLP_LOGITS_ROW_INDEX: return c->rows & FLP_LOGITS_INDEXED ? (size_t)c->problem.rows * 8 : 0;
-    case FLP_LOGITS_ROW_TEMPERATURE: return c->rows & FLP_LOGITS_ROW_TEMPERATURES ? all * 4 : 0;
-    case FLP_LOGITS_G_LSE: return uneven ? results * 4 : 0;
-    case FLP_LOGITS_G_ENTROPY: return uneven && c->problem.entropy ? results * 4 : 0;
-    case FLP_LOGITS_GIVEN_LOGP: return c->rows & FLP_LOGITS_NO_LOGP ? 0 : results * 4;
-    case FLP_LOGITS_GIVEN_ENTROPY: return c->problem.entropy ? results * 4 : 0;
-    case FLP_LOGITS_ENTROPY: return all_results && c->problem.entropy ? results * 4 : 0;
-    case FLP_LOGITS_ARGMAX: return all_results && c->problem.argmax ? results * 4 : 0;
-    case FLP_LOGITS_LSE: return all_results && !(c->rows & FLP_LOGITS_LSE_UNWANTED) ? results * 4 : 0;
-    case FLP_LOGITS_GRAD: return results * row;
-    case FLP_LOGITS_LOGP: return c->rows & FLP_LOGITS_LOGP_UNWANTED ? 0 : results * 4;
-    default: return results * 4;
+    case FLP_LOGITS_LOGITS:
+        return all * row;
+    case FLP_LOGITS_TARGET:
+        return all * (c->problem.target_dtype == FLP_I32 ? 4 : 8);
+    case FLP_LOGITS_ROW_INDEX:
+        return c->rows & FLP_LOGITS_INDEXED ? (size_t)c->problem.rows * 8 : 0;
+    case FLP_LOGITS_ROW_TEMPERATURE:
+        return c->rows & FLP_LOGITS_ROW_TEMPERATURES ? all * 4 : 0;
+    case FLP_LOGITS_G_LSE:
+        return uneven ? results * 4 : 0;
+    case FLP_LOGITS_G_ENTROPY:
+        return uneven && c->problem.entropy ? results * 4 : 0;
+    case FLP_LOGITS_GIVEN_LOGP:
+        return c->rows & FLP_LOGITS_NO_LOGP ? 0 : results * 4;
+    case FLP_LOGITS_GIVEN_ENTROPY:
+        return c->problem.entropy ? results * 4 : 0;
+    case FLP_LOGITS_ENTROPY:
+        return all_results && c->problem.entropy ? results * 4 : 0;
+    case FLP_LOGITS_ARGMAX:
+        return all_results && c->problem.argmax ? results * 4 : 0;
+    case FLP_LOGITS_LSE:
+        return all_results && !(c->rows & FLP_LOGITS_LSE_UNWANTED) ? results * 4 : 0;
+    case FLP_LOGITS_GRAD:
+        return results * row;
+    case FLP_LOGITS_LOGP:
+        return c->rows & FLP_LOGITS_LOGP_UNWANTED ? 0 : results * 4;
+    default:
+        return results * 4;
     }
 }
 
@@ -79,25 +93,43 @@ static double logit(const flp_logits_case *c, int64_t row, int64_t v, int64_t ta
     const int half = c->problem.dtype == FLP_F16;
 
     switch (c->values) {
-    case FLP_LOGITS_EQUAL: return 0;
+    case FLP_LOGITS_EQUAL:
+        return 0;
     /* The largest stands in every entry to one in 729, by the row: the first of them with any other thread, warp and segment than the next. */
-    case FLP_LOGITS_TIES: return flp_case_random(LOGIT_STREAM, at) % powers_of_3[row % 7] == 0 ? 2 : (double)(flp_case_random(LOGIT_STREAM, at) % 4) - 2;
-    case FLP_LOGITS_UP: return plain + 1e4;
-    case FLP_LOGITS_STEP_40: return plain + (v >= vocab - vocab / 3 ? 40 : 0);
-    case FLP_LOGITS_STEP_2000: return plain + (v >= vocab - vocab / 3 ? 2000 : 0);
-    case FLP_LOGITS_FIRST_MASKED: return v < vocab / 2 ? -INFINITY : plain;
-    case FLP_LOGITS_ONE_LEFT: return v < vocab - 1 ? -INFINITY : plain;
-    case FLP_LOGITS_ALL_MASKED: return -INFINITY;
-    case FLP_LOGITS_PLUS_INFINITY: return row % 3 == 1 && v == vocab / 3 ? INFINITY : plain;
-    case FLP_LOGITS_NAN: return row % 3 == 1 && v == vocab / 3 ? NAN : plain;
-    case FLP_LOGITS_LIKELY: return v == target ? 8 + 4 * (double)row : plain;
-    case FLP_LOGITS_TARGET_MASKED: return v == target ? -INFINITY : plain;
-    case FLP_LOGITS_TARGET_ALONE: return v == target ? plain : -INFINITY;
-    case FLP_LOGITS_LOWEST: return -largest;
-    case FLP_LOGITS_LOWEST_FIRST: return v < vocab / 2 ? -largest : plain;
-    case FLP_LOGITS_HUGE: return fmax(-largest, fmin(largest, plain * (half ? 6000 : 1e38)));
-    case FLP_LOGITS_FAR_UP: return plain + (half ? 0x1p14 : 0x1p24);
-    default: return plain;
+    case FLP_LOGITS_TIES:
+        return flp_case_random(LOGIT_STREAM, at) % powers_of_3[row % 7] == 0 ? 2 : (double)(flp_case_random(LOGIT_STREAM, at) % 4) - 2;
+    case FLP_LOGITS_UP:
+        return plain + 1e4;
+    case FLP_LOGITS_STEP_40:
+        return plain + (v >= vocab - vocab / 3 ? 40 : 0);
+    case FLP_LOGITS_STEP_2000:
+        return plain + (v >= vocab - vocab / 3 ? 2000 : 0);
+    case FLP_LOGITS_FIRST_MASKED:
+        return v < vocab / 2 ? -INFINITY : plain;
+    case FLP_LOGITS_ONE_LEFT:
+        return v < vocab - 1 ? -INFINITY : plain;
+    case FLP_LOGITS_ALL_MASKED:
+        return -INFINITY;
+    case FLP_LOGITS_PLUS_INFINITY:
+        return row % 3 == 1 && v == vocab / 3 ? INFINITY : plain;
+    case FLP_LOGITS_NAN:
+        return row % 3 == 1 && v == vocab / 3 ? NAN : plain;
+    case FLP_LOGITS_LIKELY:
+        return v == target ? 8 + 4 * (double)row : plain;
+    case FLP_LOGITS_TARGET_MASKED:
+        return v == target ? -INFINITY : plain;
+    case FLP_LOGITS_TARGET_ALONE:
+        return v == target ? plain : -INFINITY;
+    case FLP_LOGITS_LOWEST:
+        return -largest;
+    case FLP_LOGITS_LOWEST_FIRST:
+        return v < vocab / 2 ? -largest : plain;
+    case FLP_LOGITS_HUGE:
+        return fmax(-largest, fmin(largest, plain * (half ? 6000 : 1e38)));
+    case FLP_LOGITS_FAR_UP:
+        return plain + (half ? 0x1p14 : 0x1p24);
+    default:
+        return plain;
     }
 }
 
@@ -141,7 +173,8 @@ static void fill_inputs(const flp_logits_case *c, flp_logits_data *data)
         else
             ((int64_t *)data_of(data, FLP_LOGITS_TARGET))[i] = target;
         if (temperature)
-            temperature[i] = c->rows & FLP_LOGITS_INFINITE_TEMPERATURES && i % 2 == 1 ? INFINITY : temperatures[flp_case_random(TEMPERATURE_STREAM, (uint64_t)i) % 5];
+            temperature[i] =
+                c->rows & FLP_LOGITS_INFINITE_TEMPERATURES && i % 2 == 1 ? INFINITY : temperatures[flp_case_random(TEMPERATURE_STREAM, (uint64_t)i) % 5];
     }
 }
 
@@ -216,14 +249,19 @@ void flp_logits_case_forward(const flp_logits_case *c, const flp_logits_data *da
 {
     const int indexed = (c->rows & FLP_LOGITS_INDEXED) != 0;
 
-    *args = (flp_logits_logp_args){
-        .rows = c->problem.rows, .logits = place(data, bases, FLP_LOGITS_LOGITS), .target = place(data, bases, FLP_LOGITS_TARGET),
-        .row_index = indexed ? place(data, bases, FLP_LOGITS_ROW_INDEX) : NULL, .logits_rows = indexed ? c->all_rows : 0,
-        .ignore_index = c->ignore_index, .temperature = c->temperature,
-        .row_temperature = place(data, bases, FLP_LOGITS_ROW_TEMPERATURE), .logp = place(data, bases, FLP_LOGITS_LOGP),
-        .lse = place(data, bases, FLP_LOGITS_LSE), .entropy = place(data, bases, FLP_LOGITS_ENTROPY),
-        .argmax = place(data, bases, FLP_LOGITS_ARGMAX), .flags = (c->rows & FLP_LOGITS_SCATTERED ? FLP_SCATTER : 0) | (c->rows & FLP_LOGITS_NONE_IGNORED ? 0 : FLP_IGNORE_INDEX)
-    };
+    *args = (flp_logits_logp_args){ .rows = c->problem.rows,
+                                    .logits = place(data, bases, FLP_LOGITS_LOGITS),
+                                    .target = place(data, bases, FLP_LOGITS_TARGET),
+                                    .row_index = indexed ? place(data, bases, FLP_LOGITS_ROW_INDEX) : NULL,
+                                    .logits_rows = indexed ? c->all_rows : 0,
+                                    .ignore_index = c->ignore_index,
+                                    .temperature = c->temperature,
+                                    .row_temperature = place(data, bases, FLP_LOGITS_ROW_TEMPERATURE),
+                                    .logp = place(data, bases, FLP_LOGITS_LOGP),
+                                    .lse = place(data, bases, FLP_LOGITS_LSE),
+                                    .entropy = place(data, bases, FLP_LOGITS_ENTROPY),
+                                    .argmax = place(data, bases, FLP_LOGITS_ARGMAX),
+                                    .flags = (c->rows & FLP_LOGITS_SCATTERED ? FLP_SCATTER : 0) | (c->rows & FLP_LOGITS_NONE_IGNORED ? 0 : FLP_IGNORE_INDEX) };
     if (!c->problem.entropy)
         args->entropy = NULL; /* "no rows" has every buffer */
     if (!(c->rows & FLP_LOGITS_ROW_TEMPERATURES))
@@ -238,20 +276,35 @@ void flp_logits_case_backward(const flp_logits_case *c, const flp_logits_data *d
     flp_logits_logp_args forward;
 
     flp_logits_case_forward(c, data, bases, &forward);
-    *problem = (flp_logits_logp_backward_problem){
-        .dtype = p->dtype, .rows = p->rows, .vocab = p->vocab, .logits_stride = p->logits_stride, .grad_stride = p->logits_stride,
-        .pointer_alignment = p->pointer_alignment, .target_dtype = p->target_dtype, .softcap = p->softcap, .entropy = p->entropy,
-        .fused = fused, .backend = p->backend
-    };
-    *args = (flp_logits_logp_backward_args){
-        .rows = forward.rows, .logits = forward.logits, .target = forward.target, .row_index = forward.row_index,
-        .logits_rows = forward.logits_rows, .ignore_index = forward.ignore_index, .temperature = forward.temperature,
-        .row_temperature = forward.row_temperature, .g_logp = place(data, bases, FLP_LOGITS_G_LOGP),
-        .g_lse = place(data, bases, FLP_LOGITS_G_LSE), .g_entropy = p->entropy ? place(data, bases, FLP_LOGITS_G_ENTROPY) : NULL,
-        .lse = fused ? forward.lse : place(data, bases, FLP_LOGITS_GIVEN_LSE),
-        .entropy = !p->entropy ? NULL : fused ? forward.entropy : place(data, bases, FLP_LOGITS_GIVEN_ENTROPY),
-        .logp = fused ? forward.logp : place(data, bases, FLP_LOGITS_GIVEN_LOGP), .grad_logits = place(data, bases, FLP_LOGITS_GRAD), .flags = forward.flags
-    };
+    *problem = (flp_logits_logp_backward_problem){ .dtype = p->dtype,
+                                                   .rows = p->rows,
+                                                   .vocab = p->vocab,
+                                                   .logits_stride = p->logits_stride,
+                                                   .grad_stride = p->logits_stride,
+                                                   .pointer_alignment = p->pointer_alignment,
+                                                   .target_dtype = p->target_dtype,
+                                                   .softcap = p->softcap,
+                                                   .entropy = p->entropy,
+                                                   .fused = fused,
+                                                   .backend = p->backend };
+    *args = (flp_logits_logp_backward_args){ .rows = forward.rows,
+                                             .logits = forward.logits,
+                                             .target = forward.target,
+                                             .row_index = forward.row_index,
+                                             .logits_rows = forward.logits_rows,
+                                             .ignore_index = forward.ignore_index,
+                                             .temperature = forward.temperature,
+                                             .row_temperature = forward.row_temperature,
+                                             .g_logp = place(data, bases, FLP_LOGITS_G_LOGP),
+                                             .g_lse = place(data, bases, FLP_LOGITS_G_LSE),
+                                             .g_entropy = p->entropy ? place(data, bases, FLP_LOGITS_G_ENTROPY) : NULL,
+                                             .lse = fused ? forward.lse : place(data, bases, FLP_LOGITS_GIVEN_LSE),
+                                             .entropy = !p->entropy ? NULL
+                                                        : fused     ? forward.entropy
+                                                                    : place(data, bases, FLP_LOGITS_GIVEN_ENTROPY),
+                                             .logp = fused ? forward.logp : place(data, bases, FLP_LOGITS_GIVEN_LOGP),
+                                             .grad_logits = place(data, bases, FLP_LOGITS_GRAD),
+                                             .flags = forward.flags };
     if (form == FLP_LOGITS_IN_PLACE)
         args->logits = args->grad_logits;
 }

@@ -32,11 +32,11 @@ typedef struct {
     const flp_logits_case *c;
     const double *logits; /* [vocab], before the softcap */
     double temperature;
-    double largest;       /* |z| */
-    double origin, log_sum; /* lse, apart: together they lose what is small beside the origin */
+    double largest;              /* |z| */
+    double origin, log_sum;      /* lse, apart: together they lose what is small beside the origin */
     double lse, entropy, spread; /* spread: sum p |log p + H|, the entropy's sensitivity */
-    int64_t target;       /* -1: none */
-    double logp, others;  /* others: their log-probability, log(1 - p) of the target; 0 without one */
+    int64_t target;              /* -1: none */
+    double logp, others;         /* others: their log-probability, log(1 - p) of the target; 0 without one */
 } row_facts;
 
 static double scaled(const row_facts *row, int64_t v)
@@ -175,9 +175,8 @@ static void differentiate(const row_facts *row, const flp_logits_data *data, int
         const double slope_rounding = cap > 0 ? unit * (8 * fmin(fabs(x), 64) + 16) : 0;
         /* p and all its factors; the softcap's slope, 4 e / (1 + e)^2 with e = exp(-2 |x|), whose exponent is off by 4 u of its size, and 16 u
          * for exp2, two quotients and three products. Powers and products below 2^-126 are 0, at which -log p is less than 90. */
-        wanted->gradient_rounding[at] =
-            (find_rounding(row, distance_of(row, fmin(fabs(log_p), 90))) + slope_rounding + 20 * unit) * size * outer +
-            p * fabs(g_entropy) * wanted->entropy_rounding[place] * outer + 0x1p-125 * (1 + factor / row->temperature);
+        wanted->gradient_rounding[at] = (find_rounding(row, distance_of(row, fmin(fabs(log_p), 90))) + slope_rounding + 20 * unit) * size * outer +
+                                        p * fabs(g_entropy) * wanted->entropy_rounding[place] * outer + 0x1p-125 * (1 + factor / row->temperature);
         wanted->given_rounding[at] = unit * 4 * row->largest * (v == row->target ? size - fabs(direct) : size) * outer;
         if (v == row->target && row->c->rows & FLP_LOGITS_NO_LOGP)
             wanted->given_rounding[at] = unit * (4 * row->largest + 60) * (size + fabs(g)) * outer;
@@ -190,8 +189,7 @@ static double in_range(double value)
     return fabs(value) > FLT_MAX ? copysign(INFINITY, value) : value;
 }
 
-static void compute_row(const flp_logits_case *c, const flp_logits_data *data, int64_t source, int64_t place, double *logits,
-                        flp_logits_wanted *wanted)
+static void compute_row(const flp_logits_case *c, const flp_logits_data *data, int64_t source, int64_t place, double *logits, flp_logits_wanted *wanted)
 {
     const float *temperatures = data_of(data, FLP_LOGITS_ROW_TEMPERATURE);
     const int64_t target = target_of(c, data, source), vocab = c->problem.vocab;
@@ -241,8 +239,8 @@ static int allocate(const flp_logits_case *c, flp_logits_wanted *wanted)
     wanted->gradient = calloc(all, sizeof(double));
     wanted->gradient_rounding = calloc(all, sizeof(double));
     wanted->given_rounding = calloc(all, sizeof(double));
-    return wanted->written && wanted->logp && wanted->lse && wanted->entropy && wanted->logp_rounding && wanted->lse_rounding &&
-           wanted->entropy_rounding && wanted->argmax && wanted->gradient && wanted->gradient_rounding && wanted->given_rounding;
+    return wanted->written && wanted->logp && wanted->lse && wanted->entropy && wanted->logp_rounding && wanted->lse_rounding && wanted->entropy_rounding &&
+           wanted->argmax && wanted->gradient && wanted->gradient_rounding && wanted->given_rounding;
 }
 
 static void give_results(const flp_logits_wanted *wanted, flp_logits_data *data)

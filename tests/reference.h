@@ -5,15 +5,15 @@
 
 typedef struct {
     int64_t rows, vocab;
-    double *logits;      /* [rows][vocab], before softcap and temperature */
-    double *logp, *lse;  /* [rows]; a +inf logit makes both NaN, nothing but -inf lse -inf and logp NaN */
-    double *entropy;     /* [rows]; NaN where lse is not finite */
-    int64_t *argmax;     /* [rows]: smallest index of the largest logit; -1: the row holds NaN or +inf, any index will do */
-    double *rounding;    /* [rows]: what rounding to fp32 may cost logp and lse, see flp_reference_compute */
+    double *logits;     /* [rows][vocab], before softcap and temperature */
+    double *logp, *lse; /* [rows]; a +inf logit makes both NaN, nothing but -inf lse -inf and logp NaN */
+    double *entropy;    /* [rows]; NaN where lse is not finite */
+    int64_t *argmax;    /* [rows]: smallest index of the largest logit; -1: the row holds NaN or +inf, any index will do */
+    double *rounding;   /* [rows]: what rounding to fp32 may cost logp and lse, see flp_reference_compute */
     double *entropy_rounding;
-    double *largest;     /* [rows]: the largest finite |z| */
-    int knows_logp;      /* for gradients: 1: the path has logp, and owes the derivative by the target's logit in its own digits; set by the caller */
-    double *logp_rounding; /* [rows]: logp's own where it is known apart; NULL: rounding */
+    double *largest;              /* [rows]: the largest finite |z| */
+    int knows_logp;               /* for gradients: 1: the path has logp, and owes the derivative by the target's logit in its own digits; set by the caller */
+    double *logp_rounding;        /* [rows]: logp's own where it is known apart; NULL: rounding */
     int64_t bad_count, bad_first; /* out-of-range targets; -1 where there is none */
 } flp_reference;
 
@@ -32,11 +32,11 @@ int flp_reference_compute(const flp_linear_logp_problem *problem, const flp_line
 void flp_reference_free(flp_reference *reference);
 
 typedef struct {
-    double norm;          /* ||got - want|| over what is finite in both */
-    double relative;      /* the same divided by ||want||; 0 where both are 0 */
-    double largest;       /* max |got - want| */
-    int64_t largest_at;   /* where; -1: nothing finite */
-    int64_t unlike_at;    /* first place where one is NaN or infinite and the other is not the same; -1: none */
+    double norm;        /* ||got - want|| over what is finite in both */
+    double relative;    /* the same divided by ||want||; 0 where both are 0 */
+    double largest;     /* max |got - want| */
+    int64_t largest_at; /* where; -1: nothing finite */
+    int64_t unlike_at;  /* first place where one is NaN or infinite and the other is not the same; -1: none */
 } flp_reference_error;
 
 void flp_reference_compare(const float *got, const double *want, int64_t count, flp_reference_error *error);

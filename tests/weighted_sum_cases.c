@@ -23,7 +23,7 @@ typedef struct {
     int misalignment;
     int accumulate;
     unsigned content;
-    int only;          /* 1: grad_x only, 2: grad_w only */
+    int only; /* 1: grad_x only, 2: grad_w only */
 } row;
 
 static const row listed[] = {
@@ -92,17 +92,25 @@ static void fill(const row *r, flp_weighted_case *c)
 {
     flp_weighted_sum_backward_problem *p = &c->problem;
     flp_weighted_sum_problem *f = &p->forward;
-    *c = (flp_weighted_case){.content = r->content, .misalignment = r->misalignment};
-    *f = (flp_weighted_sum_problem){.dtype = r->dtype, .rows = r->rows, .columns = r->columns, .x_stride = r->columns + r->gap,
-                                    .w_dtype = either(r->w, r->dtype), .y_dtype = either(r->y, r->dtype)};
-    if (r->misalignment) f->pointer_alignment = r->misalignment & -r->misalignment;
-    if (r->only != 2) p->grad_x = either(r->grad_x, r->dtype);
-    if (r->only != 1) p->grad_w = either(r->grad_w, f->w_dtype);
-    if (p->grad_x != FLP_NONE) p->grad_x_stride = r->content & FLP_WEIGHTED_IN_PLACE ? f->x_stride : r->columns + r->grad_gap;
+    *c = (flp_weighted_case){ .content = r->content, .misalignment = r->misalignment };
+    *f = (flp_weighted_sum_problem){ .dtype = r->dtype,
+                                     .rows = r->rows,
+                                     .columns = r->columns,
+                                     .x_stride = r->columns + r->gap,
+                                     .w_dtype = either(r->w, r->dtype),
+                                     .y_dtype = either(r->y, r->dtype) };
+    if (r->misalignment)
+        f->pointer_alignment = r->misalignment & -r->misalignment;
+    if (r->only != 2)
+        p->grad_x = either(r->grad_x, r->dtype);
+    if (r->only != 1)
+        p->grad_w = either(r->grad_w, f->w_dtype);
+    if (p->grad_x != FLP_NONE)
+        p->grad_x_stride = r->content & FLP_WEIGHTED_IN_PLACE ? f->x_stride : r->columns + r->grad_gap;
     p->accumulate = r->accumulate;
     snprintf(c->name, sizeof(c->name), "%s n%" PRId64 " d%" PRId64 " w %s, y %s, gradients %s %s%s, stride %" PRId64 ", misaligned %d, content %u",
-             dtype_name(f->dtype), f->rows, f->columns, dtype_name(f->w_dtype), dtype_name(f->y_dtype), dtype_name(p->grad_x),
-             dtype_name(p->grad_w), p->accumulate ? " added" : "", f->x_stride * element_bytes(f->dtype), r->misalignment, r->content);
+             dtype_name(f->dtype), f->rows, f->columns, dtype_name(f->w_dtype), dtype_name(f->y_dtype), dtype_name(p->grad_x), dtype_name(p->grad_w),
+             p->accumulate ? " added" : "", f->x_stride * element_bytes(f->dtype), r->misalignment, r->content);
 }
 
 int flp_weighted_case_count(void)
@@ -118,7 +126,10 @@ void flp_weighted_case_get(int index, flp_weighted_case *out)
     }
     index -= COUNT(listed);
     int columns = index / COUNT(grid_rows);
-    row r = {.dtype = dtypes[index % COUNT(dtypes)], .w = dtypes[index / 2 % COUNT(dtypes)], .y = dtypes[index / 5 % COUNT(dtypes)],
-             .rows = grid_rows[index % COUNT(grid_rows)], .columns = grid_columns[columns]};
+    row r = { .dtype = dtypes[index % COUNT(dtypes)],
+              .w = dtypes[index / 2 % COUNT(dtypes)],
+              .y = dtypes[index / 5 % COUNT(dtypes)],
+              .rows = grid_rows[index % COUNT(grid_rows)],
+              .columns = grid_columns[columns] };
     fill(&r, out);
 }

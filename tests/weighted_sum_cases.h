@@ -8,17 +8,17 @@
 #define FLP_TESTS_WEIGHTED_SUM_CASES_H
 #include "reference.h"
 
-enum { /* what some of the inputs hold */
-    FLP_WEIGHTED_NAN_ROWS = 1,    /* a NaN in every fifth row of x, +inf in every other fifth: grad_w is then not asked for */
-    FLP_WEIGHTED_UNEVEN = 2,      /* g: zeros, and a few values 1000 times the others */
-    FLP_WEIGHTED_IN_PLACE = 4     /* grad_x is written over x */
+enum {                            /* what some of the inputs hold */
+       FLP_WEIGHTED_NAN_ROWS = 1, /* a NaN in every fifth row of x, +inf in every other fifth: grad_w is then not asked for */
+       FLP_WEIGHTED_UNEVEN = 2,   /* g: zeros, and a few values 1000 times the others */
+       FLP_WEIGHTED_IN_PLACE = 4  /* grad_x is written over x */
 };
 
 typedef struct {
     char name[112];
     flp_weighted_sum_backward_problem problem; /* its forward is the forward's; all filled in but pointer_alignment's default */
     unsigned content;
-    int misalignment;                          /* bytes that x and grad_x lie behind a 256-byte boundary */
+    int misalignment; /* bytes that x and grad_x lie behind a 256-byte boundary */
 } flp_weighted_case;
 
 int flp_weighted_case_count(void);
@@ -27,8 +27,13 @@ void flp_weighted_case_get(int index, flp_weighted_case *out);
 enum { FLP_WEIGHTED_QUICK = 12 };
 
 typedef enum {
-    FLP_WEIGHTED_X, FLP_WEIGHTED_W, FLP_WEIGHTED_G, /* inputs so far */
-    FLP_WEIGHTED_Y, FLP_WEIGHTED_GRAD_X, FLP_WEIGHTED_GRAD_W, FLP_WEIGHTED_ROLES
+    FLP_WEIGHTED_X,
+    FLP_WEIGHTED_W,
+    FLP_WEIGHTED_G, /* inputs so far */
+    FLP_WEIGHTED_Y,
+    FLP_WEIGHTED_GRAD_X,
+    FLP_WEIGHTED_GRAD_W,
+    FLP_WEIGHTED_ROLES
 } flp_weighted_role;
 
 /* offset guard bytes, the data, guard bytes: what lies outside the data, and between its rows, never changes. base NULL: the case has none. */
@@ -50,8 +55,7 @@ void flp_weighted_case_restore(flp_weighted_data *data);
 
 /* bases: copies of the buffers' bases, by role, or NULL for the host's own. */
 void flp_weighted_case_forward(const flp_weighted_case *c, const flp_weighted_data *data, void *const *bases, flp_weighted_sum_args *args);
-void flp_weighted_case_backward(const flp_weighted_case *c, const flp_weighted_data *data, void *const *bases,
-                                flp_weighted_sum_backward_args *args);
+void flp_weighted_case_backward(const flp_weighted_case *c, const flp_weighted_data *data, void *const *bases, flp_weighted_sum_backward_args *args);
 
 /* 1 where y, or the gradients, are right, else 0 and a message. depth: the most roundings on the way of one product into its sum. Allowed, with
  * u = 2^-24 and each product in one of the roundings (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2):

@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-static const char *const names[] = {
-    [FLP_NONE] = "none", [FLP_BF16] = "bf16", [FLP_F16] = "f16", [FLP_F32] = "f32", [FLP_I32] = "i32", [FLP_I64] = "i64"
-};
+static const char *const names[] = { [FLP_NONE] = "none", [FLP_BF16] = "bf16", [FLP_F16] = "f16", [FLP_F32] = "f32", [FLP_I32] = "i32", [FLP_I64] = "i64" };
 
 const char *flp_dtype_name(flp_dtype dtype)
 {

@@ -108,13 +108,13 @@ static void write_line(flp_log_level level, const char *format, va_list argument
     errno = callers_errno;
 }
 
-#define DEFINE_LEVEL(name, level)              \
+#define DEFINE_LEVEL(name, level)                \
     void flp_log_##name(const char *format, ...) \
-    {                                          \
-        va_list arguments;                     \
-        va_start(arguments, format);           \
-        write_line(level, format, arguments);  \
-        va_end(arguments);                     \
+    {                                            \
+        va_list arguments;                       \
+        va_start(arguments, format);             \
+        write_line(level, format, arguments);    \
+        va_end(arguments);                       \
     }
 
 DEFINE_LEVEL(debug, FLP_LOG_DEBUG)

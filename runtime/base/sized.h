@@ -12,12 +12,15 @@ typedef struct {
     const char *argument; /* as messages name it */
     int parts;
     struct {
-        size_t at;    /* of its size, in flp_sizes */
-        size_t bytes; /* as this library knows it */
+        size_t at;           /* of its size, in flp_sizes */
+        size_t bytes;        /* as this library knows it */
     } part[FLP_SIZED_PARTS]; /* innermost first */
 } flp_sized_struct;
 
-#define FLP_SIZED_PART(name) { offsetof(flp_sizes, name), sizeof(flp_##name) }
+#define FLP_SIZED_PART(name)                          \
+    {                                                 \
+        offsetof(flp_sizes, name), sizeof(flp_##name) \
+    }
 static const flp_sized_struct flp_sized_context_options = { "options", 1, { FLP_SIZED_PART(context_options) } };
 static const flp_sized_struct flp_sized_counters = { "counters", 1, { FLP_SIZED_PART(counters) } };
 static const flp_sized_struct flp_sized_device_facts = { "facts", 1, { FLP_SIZED_PART(device_facts) } };

@@ -66,7 +66,7 @@ void flp_text_append(flp_text *text, const char *format, ...)
 void flp_text_free(flp_text *text)
 {
     free(text->data);
-    *text = (flp_text){0};
+    *text = (flp_text){ 0 };
 }
 
 char *flp_text_duplicate(const char *string)

@@ -24,7 +24,8 @@ static void print_version(FILE *stream, struct argp_state *state)
 static void print_log(void *data, flp_log_level level, const char *message)
 {
     (void)data;
-    if (level == FLP_LOG_WARNING) flp_console_error("warning: %s", message);
+    if (level == FLP_LOG_WARNING)
+        flp_console_error("warning: %s", message);
 }
 
 /* 0 where all that was printed has been written. Closing shows what a network file system tells only then; that nothing was
@@ -32,7 +33,8 @@ static void print_log(void *data, flp_log_level level, const char *message)
 static int close_output(void)
 {
     static int closed;
-    if (closed) return 0;
+    if (closed)
+        return 0;
     closed = 1;
     errno = 0;
     int failed = ferror(stdout) != 0;
@@ -47,7 +49,8 @@ static int close_output(void)
 /* --help and --version exit inside of argp. */
 static void end_output(void)
 {
-    if (close_output() != 0) _exit(FLP_EXIT_FAILED);
+    if (close_output() != 0)
+        _exit(FLP_EXIT_FAILED);
 }
 
 void flp_console_start(const char *program)
@@ -67,16 +70,18 @@ int flp_console_finish(int code)
 
 void flp_console_end(const char *message)
 {
-    const char *const parts[] = {progress_shown ? "\r\033[K" : "", program_name, ": ", message, "\n"};
+    const char *const parts[] = { progress_shown ? "\r\033[K" : "", program_name, ": ", message, "\n" };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0) break;
+        if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0)
+            break;
     _exit(FLP_EXIT_FAILED);
 }
 
 /* The caller holds `terminal`. */
 static void clear_progress(void)
 {
-    if (progress_shown) fputs("\r\033[K", stderr);
+    if (progress_shown)
+        fputs("\r\033[K", stderr);
     progress_shown = 0;
 }
 
@@ -95,7 +100,8 @@ void flp_console_error(const char *format, ...)
 
 void flp_console_progress(const char *format, ...)
 {
-    if (!isatty(STDERR_FILENO)) return;
+    if (!isatty(STDERR_FILENO))
+        return;
     va_list values;
     va_start(values, format);
     pthread_mutex_lock(&terminal);
@@ -112,10 +118,17 @@ void flp_console_progress(const char *format, ...)
 int flp_console_exit_code(flp_status status)
 {
     switch (status) {
-    case FLP_OK: return FLP_EXIT_OK;
-    case FLP_NO_VARIANT: case FLP_NO_DRIVER: case FLP_NO_NVRTC: return FLP_EXIT_NO_DEVICE;
-    case FLP_BAD_ARGUMENT: case FLP_BAD_TARGET: return FLP_EXIT_BAD_INPUT;
-    default: return FLP_EXIT_FAILED;
+    case FLP_OK:
+        return FLP_EXIT_OK;
+    case FLP_NO_VARIANT:
+    case FLP_NO_DRIVER:
+    case FLP_NO_NVRTC:
+        return FLP_EXIT_NO_DEVICE;
+    case FLP_BAD_ARGUMENT:
+    case FLP_BAD_TARGET:
+        return FLP_EXIT_BAD_INPUT;
+    default:
+        return FLP_EXIT_FAILED;
     }
 }
 
@@ -146,10 +159,12 @@ json_t *flp_console_json_number(double value)
 json_t *flp_console_json_string(const char *text)
 {
     json_t *value = json_string(text);
-    if (value != NULL) return value;
+    if (value != NULL)
+        return value;
     char *plain = strdup(text);
     for (char *at = plain; at != NULL && *at; at++)
-        if (*at & 0x80) *at = '?';
+        if (*at & 0x80)
+            *at = '?';
     value = plain ? json_string(plain) : NULL;
     free(plain);
     return value;
@@ -169,7 +184,8 @@ double flp_console_positive(struct argp_state *state, const char *option, const 
 {
     char *end;
     double value = strtod(text, &end);
-    if (end == text || *end || !isfinite(value) || value <= 0) argp_error(state, "--%s: got '%s', wanted a number above 0", option, text);
+    if (end == text || *end || !isfinite(value) || value <= 0)
+        argp_error(state, "--%s: got '%s', wanted a number above 0", option, text);
     return value;
 }
 
@@ -177,7 +193,8 @@ int flp_console_choice(struct argp_state *state, const char *option, const char 
 {
     char list[256] = "";
     for (int i = 0; names[i] != NULL; i++) {
-        if (strcmp(names[i], text) == 0) return i;
+        if (strcmp(names[i], text) == 0)
+            return i;
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
     }

@@ -17,15 +17,18 @@ typedef struct {
 } choice;
 
 static char score_name[] = "fusedlogp score", info_name[] = "fusedlogp info";
-static const command commands[] = {{"score", score_name, flp_score_main}, {"info", info_name, flp_info_main}};
+static const command commands[] = { { "score", score_name, flp_score_main }, { "info", info_name, flp_info_main } };
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     choice *picked = state->input;
-    if (key == ARGP_KEY_NO_ARGS) argp_error(state, "wanted a command: score or info");
-    if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
+    if (key == ARGP_KEY_NO_ARGS)
+        argp_error(state, "wanted a command: score or info");
+    if (key != ARGP_KEY_ARG)
+        return ARGP_ERR_UNKNOWN;
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (strcmp(argument, commands[i].name) != 0) continue;
+        if (strcmp(argument, commands[i].name) != 0)
+            continue;
         picked->chosen = &commands[i];
         picked->argc = state->argc - state->next + 1;
         picked->argv = state->argv + state->next - 1;
@@ -38,16 +41,19 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 int main(int argc, char **argv)
 {
-    static const struct argp arguments = {
-        NULL, parse, "COMMAND [OPTION...]",
-        "Log-probabilities under a language-model head, without storing the logits.\v"
-        "Commands:\n"
-        "  score   log-probabilities of tokens, from files of tensors\n"
-        "  info    devices, libraries, cache and versions\n\n"
-        "fusedlogp COMMAND --help shows a command's options.\n"
-        "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no device or kernel, 4 unacceptable input.",
-        0, 0, 0};
-    choice picked = {0};
+    static const struct argp arguments = { NULL,
+                                           parse,
+                                           "COMMAND [OPTION...]",
+                                           "Log-probabilities under a language-model head, without storing the logits.\v"
+                                           "Commands:\n"
+                                           "  score   log-probabilities of tokens, from files of tensors\n"
+                                           "  info    devices, libraries, cache and versions\n\n"
+                                           "fusedlogp COMMAND --help shows a command's options.\n"
+                                           "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no device or kernel, 4 unacceptable input.",
+                                           0,
+                                           0,
+                                           0 };
+    choice picked = { 0 };
     flp_console_start("fusedlogp");
     argp_parse(&arguments, argc, argv, ARGP_IN_ORDER, NULL, &picked);
     picked.argv[0] = picked.chosen->full_name;

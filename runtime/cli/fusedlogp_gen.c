@@ -9,24 +9,26 @@
 enum { ARCH = 256, DTYPE, HIDDEN, TOKEN_LOSS, OUT, EMIT, LIST, JOBS, JSON, QUIET };
 
 static const struct argp_option table[] = {
-    {"arch", ARCH, "ARCH", 0, "architecture, e.g. sm_90a; may be given several times; sm_90a@host with --emit and --list: plain C++", 1},
-    {"dtype", DTYPE, "LIST", 0, "dtypes, comma-separated: bf16,f16,f32 (default: all)", 1},
-    {"d", HIDDEN, "LIST", 0, "hidden sizes, comma-separated (default: the usual ones)", 1},
-    {"token-loss", TOKEN_LOSS, "FILE.lua", 0, "also the kernels of this token loss, which the file's name names; may be given several times", 1},
-    {"out", OUT, "DIR", 0, "kernel directory (default: the user's cache)", 2},
-    {"emit", EMIT, "DIR", 0, "write sources and manifests to DIR and compile nothing", 2},
-    {"list", LIST, 0, 0, "print the variants and compile nothing", 2},
-    {"jobs", JOBS, "N", 0, "compilations at a time (default: one a core)", 3},
-    {"json", JSON, 0, 0, "print JSON", 3},
-    {"quiet", QUIET, 0, 0, "print errors only", 3},
-    {0}};
+    { "arch", ARCH, "ARCH", 0, "architecture, e.g. sm_90a; may be given several times; sm_90a@host with --emit and --list: plain C++", 1 },
+    { "dtype", DTYPE, "LIST", 0, "dtypes, comma-separated: bf16,f16,f32 (default: all)", 1 },
+    { "d", HIDDEN, "LIST", 0, "hidden sizes, comma-separated (default: the usual ones)", 1 },
+    { "token-loss", TOKEN_LOSS, "FILE.lua", 0, "also the kernels of this token loss, which the file's name names; may be given several times", 1 },
+    { "out", OUT, "DIR", 0, "kernel directory (default: the user's cache)", 2 },
+    { "emit", EMIT, "DIR", 0, "write sources and manifests to DIR and compile nothing", 2 },
+    { "list", LIST, 0, 0, "print the variants and compile nothing", 2 },
+    { "jobs", JOBS, "N", 0, "compilations at a time (default: one a core)", 3 },
+    { "json", JSON, 0, 0, "print JSON", 3 },
+    { "quiet", QUIET, 0, 0, "print errors only", 3 },
+    { 0 }
+};
 
 /* Repeating a list option adds to its list. */
 static void extend_list(struct argp_state *state, char **list, const char *more)
 {
-    flp_text text = {0};
+    flp_text text = { 0 };
     flp_text_append(&text, "%s%s%s", *list ? *list : "", *list ? "," : "", more);
-    if (text.failed) argp_failure(state, FLP_EXIT_FAILED, 0, "out of memory");
+    if (text.failed)
+        argp_failure(state, FLP_EXIT_FAILED, 0, "out of memory");
     free(*list);
     *list = text.data;
 }
@@ -35,24 +37,30 @@ static void parse_words(struct argp_state *state, flp_gen_options *options)
 {
     int count = state->argc - state->next + 1;
     char **words = state->argv + state->next - 1;
-    if (count == 2 && strcmp(words[0], "cache") == 0 && strcmp(words[1], "list") == 0) options->action = FLP_GEN_CACHE_LIST;
-    else if (count == 2 && strcmp(words[0], "cache") == 0 && strcmp(words[1], "clear") == 0) options->action = FLP_GEN_CACHE_CLEAR;
-    else argp_error(state, "'%s': wanted options, 'cache list' or 'cache clear'", words[0]);
+    if (count == 2 && strcmp(words[0], "cache") == 0 && strcmp(words[1], "list") == 0)
+        options->action = FLP_GEN_CACHE_LIST;
+    else if (count == 2 && strcmp(words[0], "cache") == 0 && strcmp(words[1], "clear") == 0)
+        options->action = FLP_GEN_CACHE_CLEAR;
+    else
+        argp_error(state, "'%s': wanted options, 'cache list' or 'cache clear'", words[0]);
     state->next = state->argc;
 }
 
 static void choose_action(struct argp_state *state, flp_gen_options *options, flp_gen_action action)
 {
-    if (options->action != FLP_GEN_PREBUILD && options->action != action) argp_error(state, "--list and --emit exclude each other");
+    if (options->action != FLP_GEN_PREBUILD && options->action != action)
+        argp_error(state, "--list and --emit exclude each other");
     options->action = action;
 }
 
 static void check_prebuild(struct argp_state *state, const flp_gen_options *options)
 {
     const char *arch = NULL;
-    if (options->archs == NULL) argp_error(state, "--arch is missing (--list shows what there is)");
+    if (options->archs == NULL)
+        argp_error(state, "--arch is missing (--list shows what there is)");
     while ((arch = argz_next(options->archs, options->archs_bytes, arch)) != NULL)
-        if (strstr(arch, "@host") != NULL) argp_error(state, "--arch %s: its kernels are C++ sources, which --emit writes; nothing is prebuilt", arch);
+        if (strstr(arch, "@host") != NULL)
+            argp_error(state, "--arch %s: its kernels are C++ sources, which --emit writes; nothing is prebuilt", arch);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -60,27 +68,49 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     flp_gen_options *options = state->input;
     switch (key) {
     case ARCH:
-        if (argz_add_sep(&options->archs, &options->archs_bytes, argument, ',') != 0) argp_failure(state, FLP_EXIT_FAILED, 0, "out of memory");
+        if (argz_add_sep(&options->archs, &options->archs_bytes, argument, ',') != 0)
+            argp_failure(state, FLP_EXIT_FAILED, 0, "out of memory");
         break;
-    case DTYPE: extend_list(state, &options->dtypes, argument); break;
-    case HIDDEN: extend_list(state, &options->hidden_sizes, argument); break;
+    case DTYPE:
+        extend_list(state, &options->dtypes, argument);
+        break;
+    case HIDDEN:
+        extend_list(state, &options->hidden_sizes, argument);
+        break;
     case TOKEN_LOSS:
-        if (argz_add(&options->token_losses, &options->token_losses_bytes, argument) != 0) argp_failure(state, FLP_EXIT_FAILED, 0, "out of memory");
+        if (argz_add(&options->token_losses, &options->token_losses_bytes, argument) != 0)
+            argp_failure(state, FLP_EXIT_FAILED, 0, "out of memory");
         break;
-    case OUT: options->out = argument; break;
-    case EMIT: options->emit = argument; choose_action(state, options, FLP_GEN_EMIT); break;
-    case LIST: choose_action(state, options, FLP_GEN_LIST); break;
-    case JOBS: options->jobs = (int)flp_console_integer(state, "jobs", argument, 1, 4096); break;
-    case JSON: options->json = 1; break;
-    case QUIET: options->quiet = 1; break;
+    case OUT:
+        options->out = argument;
+        break;
+    case EMIT:
+        options->emit = argument;
+        choose_action(state, options, FLP_GEN_EMIT);
+        break;
+    case LIST:
+        choose_action(state, options, FLP_GEN_LIST);
+        break;
+    case JOBS:
+        options->jobs = (int)flp_console_integer(state, "jobs", argument, 1, 4096);
+        break;
+    case JSON:
+        options->json = 1;
+        break;
+    case QUIET:
+        options->quiet = 1;
+        break;
     case ARGP_KEY_ARG:
-        if (options->action != FLP_GEN_PREBUILD) argp_error(state, "'%s': wanted options only beside --list or --emit", argument);
+        if (options->action != FLP_GEN_PREBUILD)
+            argp_error(state, "'%s': wanted options only beside --list or --emit", argument);
         parse_words(state, options);
         break;
     case ARGP_KEY_END:
-        if (options->action == FLP_GEN_PREBUILD) check_prebuild(state, options);
+        if (options->action == FLP_GEN_PREBUILD)
+            check_prebuild(state, options);
         break;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
@@ -88,14 +118,21 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 int main(int argc, char **argv)
 {
     static const struct argp arguments = {
-        table, parse, "\ncache list\ncache clear",
+        table,
+        parse,
+        "\ncache list\ncache clear",
         "Compiles the useful kernels of an architecture into the cache, so that programs start without compiling. Needs no GPU.\v"
         "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no NVRTC or no kernel for what was asked.",
-        0, 0, 0};
-    static int (*const actions[])(const flp_gen_options *) = {
-        [FLP_GEN_PREBUILD] = flp_gen_prebuild_run, [FLP_GEN_EMIT] = flp_gen_emit_run, [FLP_GEN_LIST] = flp_gen_list_run,
-        [FLP_GEN_CACHE_LIST] = flp_gen_cache_list, [FLP_GEN_CACHE_CLEAR] = flp_gen_cache_clear};
-    flp_gen_options options = {0};
+        0,
+        0,
+        0
+    };
+    static int (*const actions[])(const flp_gen_options *) = { [FLP_GEN_PREBUILD] = flp_gen_prebuild_run,
+                                                               [FLP_GEN_EMIT] = flp_gen_emit_run,
+                                                               [FLP_GEN_LIST] = flp_gen_list_run,
+                                                               [FLP_GEN_CACHE_LIST] = flp_gen_cache_list,
+                                                               [FLP_GEN_CACHE_CLEAR] = flp_gen_cache_clear };
+    flp_gen_options options = { 0 };
     flp_console_start("fusedlogp-gen");
     argp_parse(&arguments, argc, argv, 0, NULL, &options);
     int code = actions[options.action](&options);

@@ -8,11 +8,13 @@ typedef enum { FLP_GEN_PREBUILD, FLP_GEN_EMIT, FLP_GEN_LIST, FLP_GEN_CACHE_LIST,
 
 typedef struct {
     flp_gen_action action;
-    char *archs; size_t archs_bytes; /* argz */
-    char *dtypes, *hidden_sizes;     /* comma-separated, or NULL: all */
-    char *token_losses; size_t token_losses_bytes; /* argz: files */
-    const char *out, *emit;          /* directories or NULL */
-    int jobs;                        /* 0: one a core */
+    char *archs;
+    size_t archs_bytes;          /* argz */
+    char *dtypes, *hidden_sizes; /* comma-separated, or NULL: all */
+    char *token_losses;
+    size_t token_losses_bytes; /* argz: files */
+    const char *out, *emit;    /* directories or NULL */
+    int jobs;                  /* 0: one a core */
     int json, quiet;
 } flp_gen_options;
 

@@ -7,8 +7,9 @@
 
 static int open_cache(const flp_gen_options *options, flp_cubin_cache **cache, flp_cubin_cache_facts *facts)
 {
-    flp_status status = flp_cubin_cache_create(&(flp_cubin_cache_options){.directory = options->out}, cache);
-    if (status != FLP_OK) return flp_console_fail(status);
+    flp_status status = flp_cubin_cache_create(&(flp_cubin_cache_options){ .directory = options->out }, cache);
+    if (status != FLP_OK)
+        return flp_console_fail(status);
     flp_cubin_cache_describe(*cache, facts);
     return FLP_EXIT_OK;
 }
@@ -23,8 +24,8 @@ static int print_kernel(void *data, const char *file, const char *variant, int64
 static int append_kernel(void *data, const char *file, const char *variant, int64_t bytes)
 {
     json_t *variant_name = variant ? flp_console_json_string(variant) : json_null(); /* null: damaged */
-    return json_array_append_new(data, json_pack("{s:o, s:o, s:I}", "variant", variant_name, "file", flp_console_json_string(file), "bytes",
-                                                 (json_int_t)bytes));
+    return json_array_append_new(data,
+                                 json_pack("{s:o, s:o, s:I}", "variant", variant_name, "file", flp_console_json_string(file), "bytes", (json_int_t)bytes));
 }
 
 int flp_gen_cache_list(const flp_gen_options *options)
@@ -32,7 +33,8 @@ int flp_gen_cache_list(const flp_gen_options *options)
     flp_cubin_cache *cache;
     flp_cubin_cache_facts facts;
     int code = open_cache(options, &cache, &facts);
-    if (code != FLP_EXIT_OK) return code;
+    if (code != FLP_EXIT_OK)
+        return code;
     if (options->json) {
         json_t *kernels = json_array();
         flp_cubin_cache_visit(cache, append_kernel, kernels);
@@ -51,7 +53,8 @@ int flp_gen_cache_clear(const flp_gen_options *options)
     flp_cubin_cache *cache;
     flp_cubin_cache_facts facts;
     int code = open_cache(options, &cache, &facts);
-    if (code != FLP_EXIT_OK) return code;
+    if (code != FLP_EXIT_OK)
+        return code;
     int64_t removed = flp_cubin_cache_clear(cache);
     if (options->json)
         code = flp_console_print_json(json_pack("{s:o, s:I}", "directory", flp_console_json_string(facts.directory), "removed", (json_int_t)removed));
@@ -61,7 +64,8 @@ int flp_gen_cache_clear(const flp_gen_options *options)
     flp_cubin_cache_describe(cache, &facts);
     if (facts.files > 0) {
         flp_console_error("%" PRId64 " kernels could not be removed from %s", facts.files, facts.directory);
-        if (code == FLP_EXIT_OK) code = FLP_EXIT_FAILED;
+        if (code == FLP_EXIT_OK)
+            code = FLP_EXIT_FAILED;
     }
     flp_cubin_cache_destroy(cache);
     return code;

@@ -10,7 +10,7 @@
 #include "jit/kernel.h"
 
 typedef enum { SKIPPED, CACHED, COMPILED, FAILED, OUTCOMES } outcome;
-static const char *const outcome_names[OUTCOMES] = {"skipped", "cached", "compiled", "failed"};
+static const char *const outcome_names[OUTCOMES] = { "skipped", "cached", "compiled", "failed" };
 
 typedef struct {
     const flp_gen_options *options;
@@ -29,8 +29,10 @@ static void finish(build *now, int64_t index, flp_status status)
     const char *name = now->variants.name[index];
     pthread_mutex_lock(&now->lock);
     now->done++;
-    if (status != FLP_OK && now->status == FLP_OK) now->status = status;
-    if (!now->options->quiet && !now->options->json) flp_console_progress("%zu of %zu: %s", now->done, now->variants.count, name);
+    if (status != FLP_OK && now->status == FLP_OK)
+        now->status = status;
+    if (!now->options->quiet && !now->options->json)
+        flp_console_progress("%zu of %zu: %s", now->done, now->variants.count, name);
     pthread_mutex_unlock(&now->lock);
 }
 
@@ -42,7 +44,8 @@ static void prebuild_one(void *data, int64_t index, int thread)
     pthread_mutex_lock(&now->lock);
     int hopeless = now->status == FLP_NO_NVRTC; /* every other kernel would fail the same way */
     pthread_mutex_unlock(&now->lock);
-    if (hopeless) return;
+    if (hopeless)
+        return;
     double start = flp_console_seconds();
     flp_status status = flp_kernel_store_prebuild(now->store, now->variants.name[index], &compiled, NULL);
     now->seconds[index] = flp_console_seconds() - start;
@@ -58,9 +61,9 @@ static json_t *json_kernels(const build *now)
 {
     json_t *kernels = json_array();
     for (size_t i = 0; i < now->variants.count; i++) {
-        json_t *kernel = json_pack("{s:s, s:s, s:f}", "variant", now->variants.name[i], "outcome", outcome_names[now->outcomes[i]],
-                                   "seconds", now->seconds[i]);
-        if (now->errors[i] != NULL) json_object_set_new(kernel, "error", flp_console_json_string(now->errors[i]));
+        json_t *kernel = json_pack("{s:s, s:s, s:f}", "variant", now->variants.name[i], "outcome", outcome_names[now->outcomes[i]], "seconds", now->seconds[i]);
+        if (now->errors[i] != NULL)
+            json_object_set_new(kernel, "error", flp_console_json_string(now->errors[i]));
         json_array_append_new(kernels, kernel);
     }
     return kernels;
@@ -68,19 +71,21 @@ static json_t *json_kernels(const build *now)
 
 static int report(const build *now, double seconds)
 {
-    size_t counts[OUTCOMES] = {0};
+    size_t counts[OUTCOMES] = { 0 };
     flp_cubin_cache_facts facts;
-    for (size_t i = 0; i < now->variants.count; i++) counts[now->outcomes[i]]++;
+    for (size_t i = 0; i < now->variants.count; i++)
+        counts[now->outcomes[i]]++;
     flp_cubin_cache_describe(flp_kernel_store_cache(now->store), &facts);
     int code = flp_console_exit_code(now->status);
     if (now->options->json) {
-        int printed = flp_console_print_json(json_pack("{s:o, s:f, s:o}", "directory", flp_console_json_string(facts.directory), "seconds",
-                                                       seconds, "kernels", json_kernels(now)));
+        int printed = flp_console_print_json(
+            json_pack("{s:o, s:f, s:o}", "directory", flp_console_json_string(facts.directory), "seconds", seconds, "kernels", json_kernels(now)));
         return code != FLP_EXIT_OK ? code : printed;
     }
     if (!now->options->quiet) {
         printf("%zu kernels: %zu compiled, %zu already there, %zu failed", now->variants.count, counts[COMPILED], counts[CACHED], counts[FAILED]);
-        if (counts[SKIPPED]) printf(", %zu not tried", counts[SKIPPED]);
+        if (counts[SKIPPED])
+            printf(", %zu not tried", counts[SKIPPED]);
         printf("; %.1f s; %s\n", seconds, facts.directory);
     }
     return code;
@@ -91,20 +96,24 @@ static int cache_is_usable(const build *now)
 {
     flp_cubin_cache_facts facts;
     flp_cubin_cache_describe(flp_kernel_store_cache(now->store), &facts);
-    if (facts.directory[0] && facts.writable) return 1;
+    if (facts.directory[0] && facts.writable)
+        return 1;
     flp_console_error("the kernel directory cannot be written: %s", facts.directory[0] ? facts.directory : "none is known; name one with --out");
     return 0;
 }
 
 static int run(build *now)
 {
-    const flp_context_options store_options = {.cache_directory = now->options->out};
+    const flp_context_options store_options = { .cache_directory = now->options->out };
     flp_thread_pool *pool = NULL;
     double start = flp_console_seconds();
     flp_status status = flp_kernel_store_create(&store_options, &now->store);
-    if (status == FLP_OK) status = flp_gen_variants_collect(now->options, flp_kernel_store_generator(now->store), &now->variants);
-    if (status == FLP_OK) status = flp_thread_pool_create(now->options->jobs, &pool);
-    if (status != FLP_OK) return flp_console_fail(status);
+    if (status == FLP_OK)
+        status = flp_gen_variants_collect(now->options, flp_kernel_store_generator(now->store), &now->variants);
+    if (status == FLP_OK)
+        status = flp_thread_pool_create(now->options->jobs, &pool);
+    if (status != FLP_OK)
+        return flp_console_fail(status);
     now->outcomes = calloc(now->variants.count, sizeof *now->outcomes);
     now->seconds = calloc(now->variants.count, sizeof *now->seconds);
     now->errors = calloc(now->variants.count, sizeof *now->errors);
@@ -122,9 +131,10 @@ static int run(build *now)
 
 int flp_gen_prebuild_run(const flp_gen_options *options)
 {
-    build now = {.options = options, .lock = PTHREAD_MUTEX_INITIALIZER};
+    build now = { .options = options, .lock = PTHREAD_MUTEX_INITIALIZER };
     int code = run(&now);
-    for (size_t i = 0; now.errors != NULL && i < now.variants.count; i++) free(now.errors[i]);
+    for (size_t i = 0; now.errors != NULL && i < now.variants.count; i++)
+        free(now.errors[i]);
     free(now.errors);
     free(now.seconds);
     free(now.outcomes);

@@ -15,7 +15,8 @@ static flp_status append_arch(const flp_gen_options *options, flp_generator *gen
 {
     char *more;
     flp_status status = flp_generator_list(generator, arch, options->dtypes, options->hidden_sizes, &more);
-    if (status != FLP_OK) return status;
+    if (status != FLP_OK)
+        return status;
     size_t length = strlen(more);
     flp_text_append(lines, "%s%s", more, length && more[length - 1] != '\n' ? "\n" : "");
     free(more);
@@ -30,12 +31,15 @@ static flp_status append_all(const flp_gen_options *options, flp_generator *gene
     flp_status status = FLP_OK;
     if (options->archs == NULL) {
         status = flp_generator_architectures(generator, &known);
-        if (status != FLP_OK) return status;
-        if (argz_create_sep(known, ' ', &archs, &archs_bytes) != 0) return flp_status_fail(FLP_OUT_OF_MEMORY, "the list of architectures");
+        if (status != FLP_OK)
+            return status;
+        if (argz_create_sep(known, ' ', &archs, &archs_bytes) != 0)
+            return flp_status_fail(FLP_OUT_OF_MEMORY, "the list of architectures");
     }
     const char *list = archs ? archs : options->archs, *arch = NULL;
     size_t list_bytes = archs ? archs_bytes : options->archs_bytes;
-    while (status == FLP_OK && (arch = argz_next(list, list_bytes, arch)) != NULL) status = append_arch(options, generator, arch, lines);
+    while (status == FLP_OK && (arch = argz_next(list, list_bytes, arch)) != NULL)
+        status = append_arch(options, generator, arch, lines);
     free(archs);
     return status;
 }
@@ -44,7 +48,8 @@ static flp_status append_all(const flp_gen_options *options, flp_generator *gene
 static int is_listed(const flp_gen_variants *variants, const char *name)
 {
     for (size_t i = 0; i < variants->count; i++)
-        if (strcmp(variants->name[i], name) == 0) return 1;
+        if (strcmp(variants->name[i], name) == 0)
+            return 1;
     return 0;
 }
 
@@ -53,10 +58,12 @@ static flp_status define(flp_generator *generator, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     size_t length = strlen(base);
-    if (length > 4 && strcmp(base + length - 4, ".lua") == 0) length -= 4;
+    if (length > 4 && strcmp(base + length - 4, ".lua") == 0)
+        length -= 4;
     char *text = NULL, *name = strndup(base, length);
     flp_status status = name ? flp_file_read(AT_FDCWD, path, &text, &length) : flp_status_fail(FLP_OUT_OF_MEMORY, "%s", path);
-    if (status == FLP_OK) status = flp_generator_define_token_loss(generator, name, text);
+    if (status == FLP_OK)
+        status = flp_generator_define_token_loss(generator, name, text);
     free(name);
     free(text);
     return status == FLP_OK ? status : flp_status_prefix(status, "--token-loss %s", path);
@@ -73,24 +80,30 @@ static flp_status define_all(const flp_gen_options *options, flp_generator *gene
 
 flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_generator *generator, flp_gen_variants *variants)
 {
-    flp_text lines = {0};
+    flp_text lines = { 0 };
     memset(variants, 0, sizeof *variants);
     flp_status status = define_all(options, generator);
-    if (status == FLP_OK) status = append_all(options, generator, &lines);
-    if (status == FLP_OK && lines.failed) status = flp_status_fail(FLP_OUT_OF_MEMORY, "the list of variants");
-    if (status == FLP_OK && lines.length == 0) status = flp_status_fail(FLP_NO_VARIANT, "no kernel for these architectures, dtypes and hidden sizes");
+    if (status == FLP_OK)
+        status = append_all(options, generator, &lines);
+    if (status == FLP_OK && lines.failed)
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "the list of variants");
+    if (status == FLP_OK && lines.length == 0)
+        status = flp_status_fail(FLP_NO_VARIANT, "no kernel for these architectures, dtypes and hidden sizes");
     if (status != FLP_OK) {
         flp_text_free(&lines);
         return status;
     }
     variants->lines = lines.data;
     size_t most = 0;
-    for (const char *at = lines.data; *at; at++) most += *at == '\n';
+    for (const char *at = lines.data; *at; at++)
+        most += *at == '\n';
     variants->name = calloc(most + 1, sizeof *variants->name);
-    if (variants->name == NULL) return flp_status_fail(FLP_OUT_OF_MEMORY, "%zu variants", most);
+    if (variants->name == NULL)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "%zu variants", most);
     char *rest;
     for (char *line = strtok_r(variants->lines, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
-        if (!is_listed(variants, line)) variants->name[variants->count++] = line;
+        if (!is_listed(variants, line))
+            variants->name[variants->count++] = line;
     return FLP_OK;
 }
 
@@ -106,14 +119,16 @@ static flp_status start(const flp_gen_options *options, flp_generator **generato
 {
     memset(variants, 0, sizeof *variants);
     flp_status status = flp_generator_create(generator);
-    if (status == FLP_OK) status = flp_gen_variants_collect(options, *generator, variants);
+    if (status == FLP_OK)
+        status = flp_gen_variants_collect(options, *generator, variants);
     return status;
 }
 
 static json_t *json_names(const flp_gen_variants *variants)
 {
     json_t *names = json_array();
-    for (size_t i = 0; i < variants->count; i++) json_array_append_new(names, json_string(variants->name[i]));
+    for (size_t i = 0; i < variants->count; i++)
+        json_array_append_new(names, json_string(variants->name[i]));
     return names;
 }
 
@@ -123,8 +138,11 @@ int flp_gen_list_run(const flp_gen_options *options)
     flp_gen_variants variants;
     flp_status status = start(options, &generator, &variants);
     int code = status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);
-    if (code == FLP_EXIT_OK && options->json) code = flp_console_print_json(json_pack("{s:o}", "variants", json_names(&variants)));
-    else for (size_t i = 0; i < variants.count; i++) puts(variants.name[i]);
+    if (code == FLP_EXIT_OK && options->json)
+        code = flp_console_print_json(json_pack("{s:o}", "variants", json_names(&variants)));
+    else
+        for (size_t i = 0; i < variants.count; i++)
+            puts(variants.name[i]);
     flp_gen_variants_free(&variants);
     flp_generator_destroy(generator);
     return code;
@@ -132,7 +150,7 @@ int flp_gen_list_run(const flp_gen_options *options)
 
 static flp_status publish(const char *directory, const char *variant, const char *extension, const char *bytes, size_t count)
 {
-    flp_text path = {0};
+    flp_text path = { 0 };
     flp_text_append(&path, "%s/%s%s", directory, variant, extension);
     flp_status status = path.failed ? flp_status_fail(FLP_OUT_OF_MEMORY, "%s", variant) : flp_output_file_write(path.data, bytes, count);
     flp_text_free(&path);
@@ -143,10 +161,12 @@ static flp_status emit(const char *directory, flp_generator *generator, const ch
 {
     flp_emitted emitted;
     flp_status status = flp_generator_emit(generator, variant, &emitted);
-    if (status != FLP_OK) return flp_status_prefix(status, "%s", variant);
+    if (status != FLP_OK)
+        return flp_status_prefix(status, "%s", variant);
     /* For the host a kernel is plain C++. */
     status = publish(directory, variant, strstr(variant, "@host") ? ".cpp" : ".cu", emitted.source, emitted.source_bytes);
-    if (status == FLP_OK) status = publish(directory, variant, ".manifest", emitted.manifest_text, strlen(emitted.manifest_text));
+    if (status == FLP_OK)
+        status = publish(directory, variant, ".manifest", emitted.manifest_text, strlen(emitted.manifest_text));
     flp_emitted_free(&emitted);
     return status;
 }
@@ -156,8 +176,10 @@ int flp_gen_emit_run(const flp_gen_options *options)
     flp_generator *generator = NULL;
     flp_gen_variants variants;
     flp_status status = start(options, &generator, &variants);
-    if (status == FLP_OK) status = flp_file_make_directories(options->emit, 0777);
-    for (size_t i = 0; i < variants.count && status == FLP_OK; i++) status = emit(options->emit, generator, variants.name[i]);
+    if (status == FLP_OK)
+        status = flp_file_make_directories(options->emit, 0777);
+    for (size_t i = 0; i < variants.count && status == FLP_OK; i++)
+        status = emit(options->emit, generator, variants.name[i]);
     int code = status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);
     if (code == FLP_EXIT_OK && options->json)
         code = flp_console_print_json(json_pack("{s:o, s:o}", "directory", flp_console_json_string(options->emit), "variants", json_names(&variants)));

@@ -17,7 +17,8 @@ static json_t *describe_devices(void)
 {
     json_t *devices = json_array();
     int count = 0;
-    if (flp_device_count(&count) != FLP_OK) count = 0; /* why: see "driver" */
+    if (flp_device_count(&count) != FLP_OK)
+        count = 0; /* why: see "driver" */
     for (int i = 0; i < count; i++) {
         flp_device_facts facts;
         if (flp_device_describe(i, &facts) != FLP_OK) {
@@ -25,9 +26,8 @@ static json_t *describe_devices(void)
             continue;
         }
         json_array_append_new(devices, json_pack("{s:i, s:o, s:i, s:i, s:I, s:i}", "ordinal", i, "name", flp_console_json_string(facts.name),
-                                                 "compute_capability", facts.compute_capability, "multiprocessors", facts.multiprocessors,
-                                                 "memory_bytes", (json_int_t)facts.memory_bytes,
-                                                 "shared_bytes_per_block", facts.shared_bytes_per_block));
+                                                 "compute_capability", facts.compute_capability, "multiprocessors", facts.multiprocessors, "memory_bytes",
+                                                 (json_int_t)facts.memory_bytes, "shared_bytes_per_block", facts.shared_bytes_per_block));
     }
     return devices;
 }
@@ -40,7 +40,8 @@ static json_t *describe_error(void)
 static json_t *describe_driver(void)
 {
     const flp_driver *driver;
-    if (flp_driver_get(&driver) != FLP_OK) return describe_error();
+    if (flp_driver_get(&driver) != FLP_OK)
+        return describe_error();
     char version[32];
     snprintf(version, sizeof version, "%d.%d", driver->version / 1000, driver->version % 1000 / 10);
     return json_pack("{s:s}", "version", version);
@@ -50,7 +51,8 @@ static json_t *describe_nvrtc(void)
 {
     flp_nvrtc_facts facts;
     int major, minor;
-    if (flp_nvrtc_find(&facts) != FLP_OK) return describe_error();
+    if (flp_nvrtc_find(&facts) != FLP_OK)
+        return describe_error();
     json_t *found = json_pack("{s:o, s:s}", "path", flp_console_json_string(facts.path), "build", facts.build);
     char version[32];
     if (flp_nvrtc_version(&major, &minor) == FLP_OK) {
@@ -66,11 +68,12 @@ static json_t *describe_cache(void)
 {
     flp_cubin_cache *cache;
     flp_cubin_cache_facts facts;
-    if (flp_cubin_cache_create(&(flp_cubin_cache_options){0}, &cache) != FLP_OK) return describe_error();
+    if (flp_cubin_cache_create(&(flp_cubin_cache_options){ 0 }, &cache) != FLP_OK)
+        return describe_error();
     flp_cubin_cache_describe(cache, &facts);
     flp_cubin_cache_destroy(cache);
-    return json_pack("{s:o, s:I, s:I, s:b}", "directory", flp_console_json_string(facts.directory), "files", (json_int_t)facts.files,
-                     "bytes", (json_int_t)facts.bytes, "writable", facts.writable);
+    return json_pack("{s:o, s:I, s:I, s:b}", "directory", flp_console_json_string(facts.directory), "files", (json_int_t)facts.files, "bytes",
+                     (json_int_t)facts.bytes, "writable", facts.writable);
 }
 
 static json_t *describe_kernels(void)
@@ -78,7 +81,8 @@ static json_t *describe_kernels(void)
     flp_generator *generator;
     const char *names;
     json_t *kernels;
-    if (flp_generator_create(&generator) != FLP_OK) return describe_error();
+    if (flp_generator_create(&generator) != FLP_OK)
+        return describe_error();
     if (flp_generator_architectures(generator, &names) == FLP_OK)
         kernels = json_pack("{s:s, s:s}", "architectures", names, "digest", flp_generator_digest(generator));
     else
@@ -102,8 +106,9 @@ static void print_devices(json_t *devices)
 {
     size_t i;
     json_t *device;
-    if (json_array_size(devices) == 0) printf("devices        none\n");
-    json_array_foreach(devices, i, device) {
+    if (json_array_size(devices) == 0)
+        printf("devices        none\n");
+    json_array_foreach (devices, i, device) {
         int64_t capability = number_of(device, "compute_capability");
         if (json_object_get(device, "error"))
             printf("device %-7zu %s\n", i, text_of(device, "error"));
@@ -118,8 +123,10 @@ static void print_part(const char *label, json_t *part, const char *first, const
 {
     const char *error = text_of(part, "error");
     printf("%-14s ", label);
-    if (*text_of(part, first)) printf("%s%s%s%s", text_of(part, first), *second ? ", " : "", second_label, second);
-    if (*error) printf("%s%s", *text_of(part, first) ? ": " : "not usable: ", error);
+    if (*text_of(part, first))
+        printf("%s%s%s%s", text_of(part, first), *second ? ", " : "", second_label, second);
+    if (*error)
+        printf("%s%s", *text_of(part, first) ? ": " : "not usable: ", error);
     putchar('\n');
 }
 
@@ -133,32 +140,38 @@ static void print_text(json_t *info)
     print_part("driver", json_object_get(info, "driver"), "version", "", "");
     print_part("NVRTC", nvrtc, "path", "", build);
     printf("CPU path       %s\n", text_of(info, "cpu"));
-    if (json_object_get(cache, "error")) print_part("cache", cache, "directory", "", "");
-    else if (*text_of(cache, "directory") == 0) printf("cache          none, kernels are kept in memory only\n");
-    else printf("cache          %s: %" PRId64 " kernels, %.1f MiB%s\n", text_of(cache, "directory"), number_of(cache, "files"),
-                (double)number_of(cache, "bytes") / 0x1p20, json_is_true(json_object_get(cache, "writable")) ? "" : ", not writable");
+    if (json_object_get(cache, "error"))
+        print_part("cache", cache, "directory", "", "");
+    else if (*text_of(cache, "directory") == 0)
+        printf("cache          none, kernels are kept in memory only\n");
+    else
+        printf("cache          %s: %" PRId64 " kernels, %.1f MiB%s\n", text_of(cache, "directory"), number_of(cache, "files"),
+               (double)number_of(cache, "bytes") / 0x1p20, json_is_true(json_object_get(cache, "writable")) ? "" : ", not writable");
     print_part("kernels for", kernels, "architectures", "", "");
-    if (*text_of(kernels, "digest")) printf("generator      %s\n", text_of(kernels, "digest"));
+    if (*text_of(kernels, "digest"))
+        printf("generator      %s\n", text_of(kernels, "digest"));
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     int *as_json = state->input;
-    if (key == JSON) return *as_json = 1, 0;
-    if (key == ARGP_KEY_ARG) argp_error(state, "'%s': wanted options only", argument);
+    if (key == JSON)
+        return *as_json = 1, 0;
+    if (key == ARGP_KEY_ARG)
+        argp_error(state, "'%s': wanted options only", argument);
     return ARGP_ERR_UNKNOWN;
 }
 
 int flp_info_main(int argc, char **argv)
 {
-    static const struct argp_option table[] = {{"json", JSON, 0, 0, "print JSON", 0}, {0}};
-    static const struct argp arguments = {table, parse, 0, "Shows devices, libraries, cache and versions.", 0, 0, 0};
+    static const struct argp_option table[] = { { "json", JSON, 0, 0, "print JSON", 0 }, { 0 } };
+    static const struct argp arguments = { table, parse, 0, "Shows devices, libraries, cache and versions.", 0, 0, 0 };
     int as_json = 0;
     argp_parse(&arguments, argc, argv, 0, NULL, &as_json);
-    json_t *info = json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o}", "version", flp_version(), "devices", describe_devices(), "driver",
-                             describe_driver(), "nvrtc", describe_nvrtc(), "cpu", flp_linear_logp_cpu_numerics(), "cache",
-                             describe_cache(), "kernels", describe_kernels());
-    if (as_json || info == NULL) return flp_console_print_json(info);
+    json_t *info = json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o}", "version", flp_version(), "devices", describe_devices(), "driver", describe_driver(),
+                             "nvrtc", describe_nvrtc(), "cpu", flp_linear_logp_cpu_numerics(), "cache", describe_cache(), "kernels", describe_kernels());
+    if (as_json || info == NULL)
+        return flp_console_print_json(info);
     print_text(info);
     json_decref(info);
     return FLP_EXIT_OK;

@@ -26,14 +26,15 @@ static void explain_fault(int signal_number, siginfo_t *what, void *context)
     (void)context;
     for (int i = 0; i < MOST_GUARDS; i++) {
         const char *start = atomic_load(&guards[i].start), *at = what->si_addr;
-        if (start != NULL && at >= start && at < start + guards[i].count) flp_console_end(guards[i].message);
+        if (start != NULL && at >= start && at < start + guards[i].count)
+            flp_console_end(guards[i].message);
     }
     signal(signal_number, SIG_DFL); /* not ours: the instruction runs again and ends the process as it would have */
 }
 
 static void install_handler(void)
 {
-    struct sigaction action = {.sa_sigaction = explain_fault, .sa_flags = SA_SIGINFO};
+    struct sigaction action = { .sa_sigaction = explain_fault, .sa_flags = SA_SIGINFO };
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, NULL);
 }
@@ -45,7 +46,8 @@ static int guard(const char *path, const void *bytes, size_t count)
     int found = 0;
     pthread_mutex_lock(&lock);
     install_handler(); /* each time: whoever came between has no use for faults of this file */
-    while (found < MOST_GUARDS && atomic_load(&guards[found].start) != NULL) found++;
+    while (found < MOST_GUARDS && atomic_load(&guards[found].start) != NULL)
+        found++;
     if (found < MOST_GUARDS) {
         guards[found].count = count;
         snprintf(guards[found].message, sizeof guards[found].message, "%s: a part could not be read: the file was cut short, or its disk failed", path);
@@ -57,13 +59,18 @@ static int guard(const char *path, const void *bytes, size_t count)
 
 static flp_status map(const char *path, flp_mapped_file *file)
 {
-    if (fstat(file->descriptor, &file->facts) != 0) return flp_status_fail(FLP_IO_FAILED, "%s", strerror(errno));
+    if (fstat(file->descriptor, &file->facts) != 0)
+        return flp_status_fail(FLP_IO_FAILED, "%s", strerror(errno));
     if (!S_ISREG(file->facts.st_mode))
         return flp_status_fail(FLP_IO_FAILED, "a %s, wanted a regular file, which can be mapped: write what it gives into one first",
-                               S_ISDIR(file->facts.st_mode) ? "directory" : S_ISFIFO(file->facts.st_mode) ? "pipe" : "device or socket");
-    if (file->facts.st_size == 0) return flp_status_fail(FLP_BAD_ARGUMENT, "the file is empty");
+                               S_ISDIR(file->facts.st_mode)    ? "directory"
+                               : S_ISFIFO(file->facts.st_mode) ? "pipe"
+                                                               : "device or socket");
+    if (file->facts.st_size == 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "the file is empty");
     void *bytes = mmap(NULL, (size_t)file->facts.st_size, PROT_READ, MAP_PRIVATE, file->descriptor, 0);
-    if (bytes == MAP_FAILED) return flp_status_fail(FLP_IO_FAILED, "cannot be mapped: %s", strerror(errno));
+    if (bytes == MAP_FAILED)
+        return flp_status_fail(FLP_IO_FAILED, "cannot be mapped: %s", strerror(errno));
     file->bytes = bytes;
     file->count = (size_t)file->facts.st_size;
     file->guard = guard(path, bytes, file->count);
@@ -75,16 +82,19 @@ flp_status flp_mapped_file_open(const char *path, flp_mapped_file *file)
     memset(file, 0, sizeof *file);
     /* Without O_NONBLOCK opening a pipe waits for somebody who writes. */
     file->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file->descriptor < 0) return flp_status_fail(FLP_IO_FAILED, "%s", strerror(errno));
+    if (file->descriptor < 0)
+        return flp_status_fail(FLP_IO_FAILED, "%s", strerror(errno));
     flp_status status = map(path, file);
-    if (status != FLP_OK) close(file->descriptor);
+    if (status != FLP_OK)
+        close(file->descriptor);
     return status;
 }
 
 flp_status flp_mapped_file_check(const flp_mapped_file *file)
 {
     struct stat now;
-    if (fstat(file->descriptor, &now) != 0) return flp_status_fail(FLP_IO_FAILED, "%s", strerror(errno));
+    if (fstat(file->descriptor, &now) != 0)
+        return flp_status_fail(FLP_IO_FAILED, "%s", strerror(errno));
     if (now.st_size != file->facts.st_size)
         return flp_status_fail(FLP_IO_FAILED, "the file had %lld bytes when it was opened and has %lld now", (long long)file->facts.st_size,
                                (long long)now.st_size);
@@ -95,8 +105,10 @@ flp_status flp_mapped_file_check(const flp_mapped_file *file)
 
 void flp_mapped_file_close(flp_mapped_file *file)
 {
-    if (file->bytes == NULL) return;
-    if (file->guard >= 0) atomic_store(&guards[file->guard].start, NULL);
+    if (file->bytes == NULL)
+        return;
+    if (file->guard >= 0)
+        atomic_store(&guards[file->guard].start, NULL);
     munmap(file->bytes, file->count);
     close(file->descriptor);
     memset(file, 0, sizeof *file);

@@ -6,9 +6,10 @@
 #include "fusedlogp.h"
 
 typedef struct {
-    void *bytes; size_t count; /* NULL: closed */
+    void *bytes;
+    size_t count; /* NULL: closed */
     int descriptor, guard;
-    struct stat facts;         /* when it was opened */
+    struct stat facts; /* when it was opened */
 } flp_mapped_file;
 
 /* Only regular files that are not empty: FLP_IO_FAILED and FLP_BAD_ARGUMENT say what path is instead, without naming it. A byte

@@ -11,13 +11,15 @@ typedef struct {
 
 static void skip_space(cursor *text)
 {
-    while (text->at < text->end && (*text->at == ' ' || *text->at == '\n' || *text->at == '\t')) text->at++;
+    while (text->at < text->end && (*text->at == ' ' || *text->at == '\n' || *text->at == '\t'))
+        text->at++;
 }
 
 static int take(cursor *text, char wanted)
 {
     skip_space(text);
-    if (text->at == text->end || *text->at != wanted) return 0;
+    if (text->at == text->end || *text->at != wanted)
+        return 0;
     text->at++;
     return 1;
 }
@@ -26,7 +28,8 @@ static int take_word(cursor *text, const char *word)
 {
     size_t length = strlen(word);
     skip_space(text);
-    if ((size_t)(text->end - text->at) < length || memcmp(text->at, word, length) != 0) return 0;
+    if ((size_t)(text->end - text->at) < length || memcmp(text->at, word, length) != 0)
+        return 0;
     text->at += length;
     return 1;
 }
@@ -35,10 +38,12 @@ static int take_word(cursor *text, const char *word)
 static int take_string(cursor *text, char *value, size_t bytes)
 {
     skip_space(text);
-    if (text->at == text->end || (*text->at != '\'' && *text->at != '"')) return 0;
+    if (text->at == text->end || (*text->at != '\'' && *text->at != '"'))
+        return 0;
     char quote = *text->at++;
     size_t length = 0;
-    while (text->at < text->end && *text->at != quote && length + 1 < bytes) value[length++] = *text->at++;
+    while (text->at < text->end && *text->at != quote && length + 1 < bytes)
+        value[length++] = *text->at++;
     value[length] = 0;
     return take(text, quote);
 }
@@ -48,13 +53,15 @@ static int take_extent(cursor *text, int64_t *extent)
     skip_space(text);
     const char *start = text->at;
     for (*extent = 0; text->at < text->end && *text->at >= '0' && *text->at <= '9'; text->at++)
-        if (__builtin_mul_overflow(*extent, 10, extent) || __builtin_add_overflow(*extent, *text->at - '0', extent)) return 0;
+        if (__builtin_mul_overflow(*extent, 10, extent) || __builtin_add_overflow(*extent, *text->at - '0', extent))
+            return 0;
     return text->at > start;
 }
 
 static flp_status take_shape(cursor *text, flp_tensor *tensor)
 {
-    if (!take(text, '(')) return flp_status_fail(FLP_BAD_ARGUMENT, "header: 'shape' is not a tuple");
+    if (!take(text, '('))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "header: 'shape' is not a tuple");
     tensor->rank = 0;
     while (!take(text, ')')) {
         if (tensor->rank == FLP_TENSOR_RANK)
@@ -62,7 +69,8 @@ static flp_status take_shape(cursor *text, flp_tensor *tensor)
         if (!take_extent(text, &tensor->shape[tensor->rank++]))
             return flp_status_fail(FLP_BAD_ARGUMENT, "header: 'shape' holds something other than whole numbers below 2^63");
         if (!take(text, ',')) {
-            if (take(text, ')')) break;
+            if (take(text, ')'))
+                break;
             return flp_status_fail(FLP_BAD_ARGUMENT, "header: 'shape' is not closed");
         }
     }
@@ -72,12 +80,16 @@ static flp_status take_shape(cursor *text, flp_tensor *tensor)
 /* NumPy has no bf16: an array of ml_dtypes.bfloat16 is saved with the descr of two opaque bytes, so every such array is read as bf16. */
 static flp_status dtype_of(const char *descr, flp_dtype *dtype)
 {
-    static const struct { const char *descr; flp_dtype dtype; } known[] = {
-        {"<f4", FLP_F32}, {"<f2", FLP_F16}, {"<i4", FLP_I32}, {"<i8", FLP_I64},
-        {"<V2", FLP_BF16}, {"|V2", FLP_BF16}, {"bfloat16", FLP_BF16}};
+    static const struct {
+        const char *descr;
+        flp_dtype dtype;
+    } known[] = { { "<f4", FLP_F32 },  { "<f2", FLP_F16 },  { "<i4", FLP_I32 },      { "<i8", FLP_I64 },
+                  { "<V2", FLP_BF16 }, { "|V2", FLP_BF16 }, { "bfloat16", FLP_BF16 } };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(descr, known[i].descr) == 0) return *dtype = known[i].dtype, FLP_OK;
-    if (descr[0] == '>') return flp_status_fail(FLP_BAD_ARGUMENT, "dtype '%s' is big endian, wanted little endian", descr);
+        if (strcmp(descr, known[i].descr) == 0)
+            return *dtype = known[i].dtype, FLP_OK;
+    if (descr[0] == '>')
+        return flp_status_fail(FLP_BAD_ARGUMENT, "dtype '%s' is big endian, wanted little endian", descr);
     return flp_status_fail(FLP_BAD_ARGUMENT, "dtype '%s', wanted <f4, <f2, <V2 (bf16), <i4 or <i8", descr);
 }
 
@@ -86,7 +98,8 @@ static flp_status parse_header(cursor text, flp_tensor *tensor)
     char key[32], descr[64];
     enum { DESCR = 1, ORDER = 2, SHAPE = 4 };
     int seen = 0;
-    if (!take(&text, '{')) return flp_status_fail(FLP_BAD_ARGUMENT, "header: not a dict");
+    if (!take(&text, '{'))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "header: not a dict");
     while (!take(&text, '}')) {
         if (!take_string(&text, key, sizeof key) || !take(&text, ':'))
             return flp_status_fail(FLP_BAD_ARGUMENT, "header: wanted a quoted key and a colon");
@@ -97,45 +110,54 @@ static flp_status parse_header(cursor text, flp_tensor *tensor)
         } else if (strcmp(key, "fortran_order") == 0) {
             if (take_word(&text, "True"))
                 return flp_status_fail(FLP_BAD_ARGUMENT, "the array is in Fortran order, wanted C order (numpy.ascontiguousarray)");
-            if (!take_word(&text, "False")) return flp_status_fail(FLP_BAD_ARGUMENT, "header: 'fortran_order' is neither True nor False");
+            if (!take_word(&text, "False"))
+                return flp_status_fail(FLP_BAD_ARGUMENT, "header: 'fortran_order' is neither True nor False");
             seen |= ORDER;
         } else if (strcmp(key, "shape") == 0) {
             flp_status status = take_shape(&text, tensor);
-            if (status != FLP_OK) return status;
+            if (status != FLP_OK)
+                return status;
             seen |= SHAPE;
         } else {
             return flp_status_fail(FLP_BAD_ARGUMENT, "header: unknown key '%s'", key);
         }
         if (!take(&text, ',')) {
-            if (take(&text, '}')) break;
+            if (take(&text, '}'))
+                break;
             return flp_status_fail(FLP_BAD_ARGUMENT, "header: wanted a comma or the end of the dict behind '%s'", key);
         }
     }
-    if (seen != (DESCR | ORDER | SHAPE)) return flp_status_fail(FLP_BAD_ARGUMENT, "header: 'descr', 'fortran_order' or 'shape' is missing");
+    if (seen != (DESCR | ORDER | SHAPE))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "header: 'descr', 'fortran_order' or 'shape' is missing");
     return dtype_of(descr, &tensor->dtype);
 }
 
 flp_status flp_npy_parse(const void *bytes, size_t count, flp_tensor *tensor)
 {
     const unsigned char *file = bytes;
-    if (count < 10 || memcmp(file, "\x93NUMPY", 6) != 0) return flp_status_fail(FLP_BAD_ARGUMENT, "not a .npy file: the magic is missing");
-    if (file[6] < 1 || file[6] > 3) return flp_status_fail(FLP_BAD_ARGUMENT, ".npy version %d, wanted 1, 2 or 3", file[6]);
+    if (count < 10 || memcmp(file, "\x93NUMPY", 6) != 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "not a .npy file: the magic is missing");
+    if (file[6] < 1 || file[6] > 3)
+        return flp_status_fail(FLP_BAD_ARGUMENT, ".npy version %d, wanted 1, 2 or 3", file[6]);
     size_t start = file[6] == 1 ? 10 : 12;
     size_t length = file[8] | (size_t)file[9] << 8;
     if (start == 12) {
-        if (count < start) return flp_status_fail(FLP_BAD_ARGUMENT, "truncated: %zu bytes, the header's length is missing", count);
+        if (count < start)
+            return flp_status_fail(FLP_BAD_ARGUMENT, "truncated: %zu bytes, the header's length is missing", count);
         length |= (size_t)file[10] << 16 | (size_t)file[11] << 24;
     }
     if (length > count - start)
         return flp_status_fail(FLP_BAD_ARGUMENT, "truncated: the header has %zu bytes and %zu follow", length, count - start);
-    flp_status status = parse_header((cursor){(const char *)file + start, (const char *)file + start + length}, tensor);
-    if (status != FLP_OK) return status;
+    flp_status status = parse_header((cursor){ (const char *)file + start, (const char *)file + start + length }, tensor);
+    if (status != FLP_OK)
+        return status;
     status = flp_tensor_measure(tensor->dtype, tensor->rank, tensor->shape, &tensor->bytes);
-    if (status != FLP_OK) return status;
+    if (status != FLP_OK)
+        return status;
     size_t held = count - start - length;
     if (tensor->bytes != held)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: the shape takes %zu bytes and the file holds %zu",
-                               tensor->bytes > held ? "truncated" : "too long", tensor->bytes, held);
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: the shape takes %zu bytes and the file holds %zu", tensor->bytes > held ? "truncated" : "too long",
+                               tensor->bytes, held);
     tensor->data = file + start + length;
     return FLP_OK;
 }
@@ -143,8 +165,7 @@ flp_status flp_npy_parse(const void *bytes, size_t count, flp_tensor *tensor)
 void flp_npy_header(flp_dtype dtype, int64_t rows, char header[FLP_NPY_HEADER_BYTES])
 {
     char dict[FLP_NPY_HEADER_BYTES];
-    int length = snprintf(dict, sizeof dict, "{'descr': '%s', 'fortran_order': False, 'shape': (%" PRId64 ",), }",
-                          dtype == FLP_F32 ? "<f4" : "<i4", rows);
+    int length = snprintf(dict, sizeof dict, "{'descr': '%s', 'fortran_order': False, 'shape': (%" PRId64 ",), }", dtype == FLP_F32 ? "<f4" : "<i4", rows);
     memset(header, ' ', FLP_NPY_HEADER_BYTES);
     memcpy(header, "\x93NUMPY\x01\x00\x76\x00", 10); /* version 1.0, 118 bytes of dict and padding */
     memcpy(header + 10, dict, (size_t)length);

@@ -26,13 +26,16 @@ static int folder_length(const char *path)
 static flp_status follow_links(const char *given, char path[PATH_MAX])
 {
     char target[PATH_MAX], next[PATH_MAX];
-    if (snprintf(path, PATH_MAX, "%s", given) >= PATH_MAX) return refuse(given, strerror(ENAMETOOLONG));
+    if (snprintf(path, PATH_MAX, "%s", given) >= PATH_MAX)
+        return refuse(given, strerror(ENAMETOOLONG));
     for (int links = 0; links < MOST_LINKS; links++) {
         ssize_t length = readlink(path, target, sizeof target - 1);
-        if (length < 0) return FLP_OK; /* no link, or not there */
+        if (length < 0)
+            return FLP_OK; /* no link, or not there */
         target[length] = 0;
         int folder = target[0] == '/' ? 0 : folder_length(path);
-        if (snprintf(next, sizeof next, "%.*s%s", folder, path, target) >= (int)sizeof next) return refuse(given, strerror(ENAMETOOLONG));
+        if (snprintf(next, sizeof next, "%.*s%s", folder, path, target) >= (int)sizeof next)
+            return refuse(given, strerror(ENAMETOOLONG));
         memcpy(path, next, sizeof next);
     }
     return refuse(given, strerror(ELOOP));
@@ -43,7 +46,8 @@ static flp_status find_folder(const char *given, flp_output_file *file)
     char folder[PATH_MAX];
     int length = folder_length(file->path);
     snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? file->path : ".");
-    if (file->path[length] == 0) return refuse(given, "wanted a file, not a folder");
+    if (file->path[length] == 0)
+        return refuse(given, "wanted a file, not a folder");
     return stat(folder, &file->facts) == 0 ? FLP_OK : refuse(given, strerror(errno));
 }
 
@@ -56,25 +60,31 @@ static int is_standard_output(const struct stat *facts)
 flp_status flp_output_file_find(const char *path, flp_output_file *file)
 {
     memset(file, 0, sizeof *file);
-    if (stat(path, &file->facts) != 0 && errno != ENOENT) return refuse(path, strerror(errno));
+    if (stat(path, &file->facts) != 0 && errno != ENOENT)
+        return refuse(path, strerror(errno));
     int exists = file->facts.st_mode != 0;
-    if (exists && S_ISDIR(file->facts.st_mode)) return refuse(path, "wanted a file, not a folder");
+    if (exists && S_ISDIR(file->facts.st_mode))
+        return refuse(path, "wanted a file, not a folder");
     if (exists && (is_standard_output(&file->facts) || !S_ISREG(file->facts.st_mode))) {
         file->kind = is_standard_output(&file->facts) ? FLP_OUTPUT_STDOUT : FLP_OUTPUT_STREAM;
         snprintf(file->path, sizeof file->path, "%s", path);
         return FLP_OK;
     }
     flp_status status = follow_links(path, file->path);
-    if (status != FLP_OK) return status;
+    if (status != FLP_OK)
+        return status;
     file->kind = exists ? FLP_OUTPUT_REGULAR : FLP_OUTPUT_NEW;
     return exists ? FLP_OK : find_folder(path, file);
 }
 
 int flp_output_file_is(const flp_output_file *file, const flp_output_file *other)
 {
-    if ((file->kind == FLP_OUTPUT_NEW) != (other->kind == FLP_OUTPUT_NEW) || S_ISCHR(file->facts.st_mode)) return 0;
-    if (file->facts.st_dev != other->facts.st_dev || file->facts.st_ino != other->facts.st_ino) return 0;
-    if (file->kind != FLP_OUTPUT_NEW) return 1;
+    if ((file->kind == FLP_OUTPUT_NEW) != (other->kind == FLP_OUTPUT_NEW) || S_ISCHR(file->facts.st_mode))
+        return 0;
+    if (file->facts.st_dev != other->facts.st_dev || file->facts.st_ino != other->facts.st_ino)
+        return 0;
+    if (file->kind != FLP_OUTPUT_NEW)
+        return 1;
     return strcmp(file->path + folder_length(file->path), other->path + folder_length(other->path)) == 0;
 }
 
@@ -82,7 +92,8 @@ int flp_output_file_is(const flp_output_file *file, const flp_output_file *other
 static flp_status write_output(const char *path, const void *bytes, size_t count)
 {
     errno = 0;
-    if (fwrite(bytes, 1, count, stdout) == count && fflush(stdout) == 0) return FLP_OK;
+    if (fwrite(bytes, 1, count, stdout) == count && fflush(stdout) == 0)
+        return FLP_OK;
     return flp_status_fail(FLP_IO_FAILED, "%s: cannot write it: %s", path, strerror(errno));
 }
 
@@ -90,7 +101,8 @@ static flp_status write_stream(const char *path, const void *bytes, size_t count
 {
     int descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     FILE *stream = descriptor < 0 ? NULL : fdopen(descriptor, "w");
-    if (stream == NULL) return flp_status_fail(FLP_IO_FAILED, "%s: cannot open it: %s", path, strerror(errno));
+    if (stream == NULL)
+        return flp_status_fail(FLP_IO_FAILED, "%s: cannot open it: %s", path, strerror(errno));
     int failed = fwrite(bytes, 1, count, stream) != count;
     int reason = errno;
     if (fclose(stream) != 0 && !failed) {
@@ -104,9 +116,12 @@ flp_status flp_output_file_write(const char *path, const void *bytes, size_t cou
 {
     flp_output_file file;
     flp_status status = flp_output_file_find(path, &file);
-    if (status != FLP_OK) return status;
-    if (file.kind == FLP_OUTPUT_STDOUT) return write_output(path, bytes, count);
-    if (file.kind == FLP_OUTPUT_STREAM) return write_stream(path, bytes, count);
+    if (status != FLP_OK)
+        return status;
+    if (file.kind == FLP_OUTPUT_STDOUT)
+        return write_output(path, bytes, count);
+    if (file.kind == FLP_OUTPUT_STREAM)
+        return write_stream(path, bytes, count);
     status = flp_file_publish(AT_FDCWD, file.path, bytes, count);
     /* What its owner has hidden stays hidden. */
     if (status == FLP_OK && file.kind == FLP_OUTPUT_REGULAR && chmod(file.path, file.facts.st_mode & 07777) != 0)

@@ -30,13 +30,16 @@ static void render_npy(int64_t rows, int count, const flp_result_column *columns
 static void render_csv(int64_t rows, int count, const flp_result_column *columns, flp_text *text)
 {
     flp_text_append(text, "row");
-    for (int i = 0; i < count; i++) flp_text_append(text, ",%s", columns[i].name);
+    for (int i = 0; i < count; i++)
+        flp_text_append(text, ",%s", columns[i].name);
     flp_text_append(text, "\n");
     for (int64_t row = 0; row < rows && !text->failed; row++) {
         flp_text_append(text, "%" PRId64, row);
         for (int i = 0; i < count; i++) {
-            if (columns[i].dtype == FLP_F32) flp_text_append(text, ",%.9g", (double)((const float *)columns[i].data)[row]);
-            else flp_text_append(text, ",%" PRId64, integer_at(&columns[i], row));
+            if (columns[i].dtype == FLP_F32)
+                flp_text_append(text, ",%.9g", (double)((const float *)columns[i].data)[row]);
+            else
+                flp_text_append(text, ",%" PRId64, integer_at(&columns[i], row));
         }
         flp_text_append(text, "\n");
     }
@@ -65,20 +68,27 @@ static void render_json(int64_t rows, int count, const flp_result_column *column
 {
     json_t *object = json_pack("{s:I}", "rows", (json_int_t)rows);
     int failed = object == NULL;
-    for (int i = 0; i < count && !failed; i++) failed = json_object_set_new(object, columns[i].name, json_column(&columns[i], rows)) != 0;
+    for (int i = 0; i < count && !failed; i++)
+        failed = json_object_set_new(object, columns[i].name, json_column(&columns[i], rows)) != 0;
     char *bytes = failed ? NULL : json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    if (bytes != NULL) flp_text_append(text, "%s\n", bytes);
-    else text->failed = 1;
+    if (bytes != NULL)
+        flp_text_append(text, "%s\n", bytes);
+    else
+        text->failed = 1;
     free(bytes);
     json_decref(object);
 }
 
 static render *renderer_of(const char *path)
 {
-    static const struct { const char *extension; render *function; } known[] = {{".npy", render_npy}, {".csv", render_csv}, {".json", render_json}};
+    static const struct {
+        const char *extension;
+        render *function;
+    } known[] = { { ".npy", render_npy }, { ".csv", render_csv }, { ".json", render_json } };
     const char *extension = strrchr(path, '.');
     for (size_t i = 0; extension != NULL && i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(extension, known[i].extension) == 0) return known[i].function;
+        if (strcmp(extension, known[i].extension) == 0)
+            return known[i].function;
     /* /dev/stdout and its like have no extension to choose. */
     return strncmp(path, "/dev/", 5) == 0 ? render_csv : NULL;
 }
@@ -91,12 +101,15 @@ int flp_result_file_accepts(const char *path)
 flp_status flp_result_file_publish(const char *path, int64_t rows, int count, const flp_result_column *columns)
 {
     render *function = renderer_of(path);
-    if (function == NULL) return flp_status_fail(FLP_BAD_ARGUMENT, "%s: wanted a name that ends in .npy, .csv or .json", path);
-    flp_text text = {0};
+    if (function == NULL)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: wanted a name that ends in .npy, .csv or .json", path);
+    flp_text text = { 0 };
     function(rows, count, columns, &text);
     flp_status status = FLP_OK;
-    if (text.failed) status = flp_status_fail(FLP_OUT_OF_MEMORY, "%s: %" PRId64 " rows", path, rows);
-    if (status == FLP_OK) status = flp_output_file_write(path, text.data, text.length);
+    if (text.failed)
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "%s: %" PRId64 " rows", path, rows);
+    if (status == FLP_OK)
+        status = flp_output_file_write(path, text.data, text.length);
     flp_text_free(&text);
     return status;
 }

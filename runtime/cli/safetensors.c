@@ -18,17 +18,21 @@ typedef struct {
 
 static flp_dtype dtype_of(const char *name)
 {
-    static const struct { const char *name; flp_dtype dtype; } known[] = {
-        {"BF16", FLP_BF16}, {"F16", FLP_F16}, {"F32", FLP_F32}, {"I32", FLP_I32}, {"I64", FLP_I64}};
+    static const struct {
+        const char *name;
+        flp_dtype dtype;
+    } known[] = { { "BF16", FLP_BF16 }, { "F16", FLP_F16 }, { "F32", FLP_F32 }, { "I32", FLP_I32 }, { "I64", FLP_I64 } };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(name, known[i].name) == 0) return known[i].dtype;
+        if (strcmp(name, known[i].name) == 0)
+            return known[i].dtype;
     return FLP_NONE;
 }
 
 static int by_place(const void *left, const void *right)
 {
     const range *a = left, *b = right;
-    if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
+    if (a->begin != b->begin)
+        return a->begin < b->begin ? -1 : 1;
     return (a->end > b->end) - (a->end < b->end);
 }
 
@@ -38,10 +42,10 @@ static flp_status read_range(const char *name, json_t *entry, range *place)
     json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
     if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end))
         return flp_status_fail(FLP_BAD_ARGUMENT, "header: '%s' has no data_offsets of two whole numbers", name);
-    *place = (range){name, json_integer_value(begin), json_integer_value(end)};
+    *place = (range){ name, json_integer_value(begin), json_integer_value(end) };
     if (place->begin < 0 || place->end < place->begin)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "header: data_offsets of '%s' are %" PRId64 ", %" PRId64 ", wanted 0 <= begin <= end", name,
-                               place->begin, place->end);
+        return flp_status_fail(FLP_BAD_ARGUMENT, "header: data_offsets of '%s' are %" PRId64 ", %" PRId64 ", wanted 0 <= begin <= end", name, place->begin,
+                               place->end);
     return FLP_OK;
 }
 
@@ -54,11 +58,11 @@ static flp_status check_ranges(range *places, size_t count, size_t data_bytes)
         if (places[i].begin < reached)
             return flp_status_fail(FLP_BAD_ARGUMENT, "header: '%s' and '%s' overlap", places[i - 1].name, places[i].name);
         if (places[i].begin > reached)
-            return flp_status_fail(FLP_BAD_ARGUMENT, "header: %" PRId64 " bytes before '%s' belong to no tensor", places[i].begin - reached,
-                                   places[i].name);
+            return flp_status_fail(FLP_BAD_ARGUMENT, "header: %" PRId64 " bytes before '%s' belong to no tensor", places[i].begin - reached, places[i].name);
         reached = places[i].end;
     }
-    if ((size_t)reached == data_bytes) return FLP_OK;
+    if ((size_t)reached == data_bytes)
+        return FLP_OK;
     return flp_status_fail(FLP_BAD_ARGUMENT, "%s: the tensors take %" PRId64 " bytes and the file holds %zu",
                            (size_t)reached > data_bytes ? "truncated" : "too long", reached, data_bytes);
 }
@@ -66,15 +70,18 @@ static flp_status check_ranges(range *places, size_t count, size_t data_bytes)
 static flp_status check_header(json_t *header, size_t data_bytes)
 {
     range *places = calloc(json_object_size(header) + 1, sizeof *places);
-    if (places == NULL) return flp_status_fail(FLP_OUT_OF_MEMORY, "%zu entries of the header", json_object_size(header));
+    if (places == NULL)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "%zu entries of the header", json_object_size(header));
     flp_status status = FLP_OK;
     size_t count = 0;
     const char *name;
     json_t *entry;
-    json_object_foreach(header, name, entry) {
-        if (strcmp(name, "__metadata__") == 0) continue;
+    json_object_foreach (header, name, entry) {
+        if (strcmp(name, "__metadata__") == 0)
+            continue;
         status = read_range(name, entry, &places[count++]);
-        if (status != FLP_OK) goto done;
+        if (status != FLP_OK)
+            goto done;
     }
     status = check_ranges(places, count, data_bytes);
 done:
@@ -84,18 +91,21 @@ done:
 
 static flp_status refuse_name(json_t *header, const char *wanted, const char *why)
 {
-    flp_text names = {0};
+    flp_text names = { 0 };
     size_t count = 0;
     const char *name;
     json_t *entry;
-    json_object_foreach(header, name, entry) {
-        if (strcmp(name, "__metadata__") == 0) continue;
-        if (count < NAMES_IN_A_MESSAGE) flp_text_append(&names, "%s%s", count ? ", " : "", name);
+    json_object_foreach (header, name, entry) {
+        if (strcmp(name, "__metadata__") == 0)
+            continue;
+        if (count < NAMES_IN_A_MESSAGE)
+            flp_text_append(&names, "%s%s", count ? ", " : "", name);
         count++;
     }
-    if (count > NAMES_IN_A_MESSAGE) flp_text_append(&names, ", ... (%zu in all)", count);
-    flp_status status = flp_status_fail(FLP_BAD_ARGUMENT, "%s%s%s; it holds: %s", why, wanted ? " " : "", wanted ? wanted : "",
-                                        names.data ? names.data : "nothing");
+    if (count > NAMES_IN_A_MESSAGE)
+        flp_text_append(&names, ", ... (%zu in all)", count);
+    flp_status status =
+        flp_status_fail(FLP_BAD_ARGUMENT, "%s%s%s; it holds: %s", why, wanted ? " " : "", wanted ? wanted : "", names.data ? names.data : "nothing");
     flp_text_free(&names);
     return status;
 }
@@ -105,14 +115,17 @@ static flp_status find_entry(json_t *header, const char *name, const char **foun
     *found = name;
     *entry = NULL;
     if (name != NULL) {
-        if (strcmp(name, "__metadata__") != 0) *entry = json_object_get(header, name);
+        if (strcmp(name, "__metadata__") != 0)
+            *entry = json_object_get(header, name);
         return *entry != NULL ? FLP_OK : refuse_name(header, name, "no tensor named");
     }
     const char *key;
     json_t *value;
-    json_object_foreach(header, key, value) {
-        if (strcmp(key, "__metadata__") == 0) continue;
-        if (*entry != NULL) return refuse_name(header, NULL, "add :TENSOR to the name, for the file holds several");
+    json_object_foreach (header, key, value) {
+        if (strcmp(key, "__metadata__") == 0)
+            continue;
+        if (*entry != NULL)
+            return refuse_name(header, NULL, "add :TENSOR to the name, for the file holds several");
         *entry = value;
         *found = key;
     }
@@ -123,7 +136,8 @@ static flp_status read_entry(const char *name, json_t *entry, flp_tensor *tensor
 {
     const char *dtype = json_string_value(json_object_get(entry, "dtype"));
     json_t *shape = json_object_get(entry, "shape");
-    if (dtype == NULL || !json_is_array(shape)) return flp_status_fail(FLP_BAD_ARGUMENT, "header: '%s' has no dtype or no shape", name);
+    if (dtype == NULL || !json_is_array(shape))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "header: '%s' has no dtype or no shape", name);
     tensor->dtype = dtype_of(dtype);
     if (tensor->dtype == FLP_NONE)
         return flp_status_fail(FLP_BAD_ARGUMENT, "'%s' has dtype %s, wanted BF16, F16, F32, I32 or I64", name, dtype);
@@ -132,7 +146,8 @@ static flp_status read_entry(const char *name, json_t *entry, flp_tensor *tensor
     tensor->rank = (int)json_array_size(shape);
     for (int i = 0; i < tensor->rank; i++) {
         json_t *extent = json_array_get(shape, (size_t)i);
-        if (!json_is_integer(extent)) return flp_status_fail(FLP_BAD_ARGUMENT, "header: the shape of '%s' holds something other than whole numbers", name);
+        if (!json_is_integer(extent))
+            return flp_status_fail(FLP_BAD_ARGUMENT, "header: the shape of '%s' holds something other than whole numbers", name);
         tensor->shape[i] = json_integer_value(extent);
     }
     return flp_tensor_measure(tensor->dtype, tensor->rank, tensor->shape, &tensor->bytes);
@@ -141,19 +156,23 @@ static flp_status read_entry(const char *name, json_t *entry, flp_tensor *tensor
 static flp_status locate(json_t *header, const char *wanted, const char *data, size_t data_bytes, flp_tensor *tensor)
 {
     flp_status status = check_header(header, data_bytes);
-    if (status != FLP_OK) return status;
+    if (status != FLP_OK)
+        return status;
     const char *name;
     json_t *entry;
     status = find_entry(header, wanted, &name, &entry);
-    if (status != FLP_OK) return status;
+    if (status != FLP_OK)
+        return status;
     status = read_entry(name, entry, tensor);
-    if (status != FLP_OK) return status;
+    if (status != FLP_OK)
+        return status;
     range place;
     status = read_range(name, entry, &place);
-    if (status != FLP_OK) return status;
+    if (status != FLP_OK)
+        return status;
     if ((size_t)(place.end - place.begin) != tensor->bytes)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "header: the shape of '%s' takes %zu bytes and its data_offsets span %" PRId64, name,
-                               tensor->bytes, place.end - place.begin);
+        return flp_status_fail(FLP_BAD_ARGUMENT, "header: the shape of '%s' takes %zu bytes and its data_offsets span %" PRId64, name, tensor->bytes,
+                               place.end - place.begin);
     tensor->data = data + place.begin;
     return FLP_OK;
 }
@@ -161,7 +180,8 @@ static flp_status locate(json_t *header, const char *wanted, const char *data, s
 flp_status flp_safetensors_parse(const void *bytes, size_t count, const char *name, flp_tensor *tensor)
 {
     uint64_t length;
-    if (count < sizeof length) return flp_status_fail(FLP_BAD_ARGUMENT, "truncated: %zu bytes, the header's length takes 8", count);
+    if (count < sizeof length)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "truncated: %zu bytes, the header's length takes 8", count);
     memcpy(&length, bytes, sizeof length);
     length = le64toh(length);
     if (length > LARGEST_HEADER)

@@ -5,11 +5,15 @@
 static int score(const flp_score_options *options, flp_score_inputs *inputs, flp_score_result *result)
 {
     flp_status status = flp_score_inputs_open(options, inputs);
-    if (status != FLP_OK) return flp_console_fail(status);
+    if (status != FLP_OK)
+        return flp_console_fail(status);
     status = flp_score_outputs_check(options, inputs);
-    if (status == FLP_BAD_ARGUMENT) return flp_console_fail(status), FLP_EXIT_USAGE;
-    if (status == FLP_OK) status = flp_score_run(options, inputs, result);
-    if (status == FLP_OK) status = flp_score_inputs_check(options, inputs);
+    if (status == FLP_BAD_ARGUMENT)
+        return flp_console_fail(status), FLP_EXIT_USAGE;
+    if (status == FLP_OK)
+        status = flp_score_run(options, inputs, result);
+    if (status == FLP_OK)
+        status = flp_score_inputs_check(options, inputs);
     return status == FLP_OK ? flp_score_report(options, inputs, result) : flp_console_fail(status);
 }
 
@@ -17,7 +21,7 @@ int flp_score_main(int argc, char **argv)
 {
     flp_score_options options;
     flp_score_inputs inputs;
-    flp_score_result result = {0};
+    flp_score_result result = { 0 };
     flp_score_options_parse(argc, argv, &options);
     int code = score(&options, &inputs, &result);
     flp_score_run_free(&result);

@@ -6,14 +6,14 @@
 
 typedef struct {
     const char *hidden, *weight, *logits, *target, *bias; /* tensor files; hidden and weight, or logits; bias may be NULL */
-    const char *out, *lse, *entropy, *argmax;    /* result files or NULL */
+    const char *out, *lse, *entropy, *argmax;             /* result files or NULL */
     flp_weight_layout layout;
-    int64_t vocab;         /* 0: as weight has it */
+    int64_t vocab;               /* 0: as weight has it */
     double temperature, softcap; /* 0: none */
     int64_t ignore_index;
     flp_backend backend;
     flp_precision precision;
-    int64_t chunk_rows;    /* 0: chosen from the memory at hand */
+    int64_t chunk_rows; /* 0: chosen from the memory at hand */
     int device, threads;
     int json, quiet, strict;
 } flp_score_options;
@@ -23,7 +23,7 @@ void flp_score_options_parse(int argc, char **argv, flp_score_options *options);
 
 typedef struct {
     flp_tensor hidden, weight, bias, target;
-    int has_logits; /* hidden holds logits: problem.hidden is the length of their rows, and there is no weight */
+    int has_logits;                  /* hidden holds logits: problem.hidden is the length of their rows, and there is no weight */
     flp_linear_logp_problem problem; /* rows: all of them */
     int64_t tokens;                  /* rows that are not ignored */
 } flp_score_inputs;
@@ -42,8 +42,8 @@ int64_t flp_score_inputs_target(const flp_score_inputs *inputs, int64_t row);
 flp_status flp_score_outputs_check(const flp_score_options *options, const flp_score_inputs *inputs);
 
 /* A plan for problem, which is the inputs' or a chunk of it, and its canonical string. */
-flp_status flp_score_plan_create(flp_context *context, const flp_score_inputs *inputs, const flp_linear_logp_problem *problem,
-                                 char *text, size_t bytes, flp_plan **plan);
+flp_status flp_score_plan_create(flp_context *context, const flp_score_inputs *inputs, const flp_linear_logp_problem *problem, char *text, size_t bytes,
+                                 flp_plan **plan);
 /* args->hidden: logits, where the inputs are. */
 flp_status flp_score_execute(const flp_score_inputs *inputs, flp_plan *plan, const flp_linear_logp_args *args);
 
@@ -52,7 +52,7 @@ typedef struct {
     int32_t *argmax;             /* [rows] or NULL */
     flp_backend path;
     char device[256], reason[1024], numerics[512]; /* as flp_plan_describe has them */
-    char problem[256];  /* canonical string, of one chunk */
+    char problem[256];                             /* canonical string, of one chunk */
     int64_t chunk_rows;
     double plan_seconds, seconds; /* getting the kernels; copies and computing */
 } flp_score_result;

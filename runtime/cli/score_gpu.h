@@ -4,8 +4,18 @@
 #include "cli/score.h"
 #include "cuda/driver.h"
 
-enum { FLP_SCORE_WEIGHT, FLP_SCORE_BIAS, FLP_SCORE_HIDDEN, FLP_SCORE_TARGET, FLP_SCORE_LOGP, FLP_SCORE_LSE, FLP_SCORE_ENTROPY,
-       FLP_SCORE_ARGMAX, FLP_SCORE_WORKSPACE, FLP_SCORE_BUFFERS };
+enum {
+    FLP_SCORE_WEIGHT,
+    FLP_SCORE_BIAS,
+    FLP_SCORE_HIDDEN,
+    FLP_SCORE_TARGET,
+    FLP_SCORE_LOGP,
+    FLP_SCORE_LSE,
+    FLP_SCORE_ENTROPY,
+    FLP_SCORE_ARGMAX,
+    FLP_SCORE_WORKSPACE,
+    FLP_SCORE_BUFFERS
+};
 
 typedef struct {
     const flp_driver *driver; /* NULL: closed */

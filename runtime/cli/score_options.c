@@ -5,100 +5,176 @@
 #include "cli/score.h"
 
 enum {
-    HIDDEN = 256, WEIGHT, LOGITS, TARGET, BIAS, LAYOUT, VOCAB, TEMPERATURE, SOFTCAP, IGNORE_INDEX, OUT, LSE, ENTROPY, ARGMAX,
-    BACKEND, EXACT, DEVICE, THREADS, CHUNK_ROWS, STRICT, JSON, QUIET
+    HIDDEN = 256,
+    WEIGHT,
+    LOGITS,
+    TARGET,
+    BIAS,
+    LAYOUT,
+    VOCAB,
+    TEMPERATURE,
+    SOFTCAP,
+    IGNORE_INDEX,
+    OUT,
+    LSE,
+    ENTROPY,
+    ARGMAX,
+    BACKEND,
+    EXACT,
+    DEVICE,
+    THREADS,
+    CHUNK_ROWS,
+    STRICT,
+    JSON,
+    QUIET
 };
 
-static const struct argp_option table[] = {
-    {0, 0, 0, 0, "Tensors (FILE.npy, FILE.safetensors:NAME, or FILE.safetensors with one tensor):", 1},
-    {"hidden", HIDDEN, "TENSOR", 0, "hidden states [N, D], bf16, fp16 or fp32", 0},
-    {"weight", WEIGHT, "TENSOR", 0, "the head's weight [V, D] (or [D, V], see --layout), same dtype", 0},
-    {"logits", LOGITS, "TENSOR", 0, "instead of hidden and weight: the logits [N, V], bf16, fp16 or fp32", 0},
-    {"target", TARGET, "TENSOR", 0, "token ids [N], int32 or int64", 0},
-    {"bias", BIAS, "TENSOR", 0, "the head's bias [V], bf16, fp16 or fp32 (default: none)", 0},
-    {"layout", LAYOUT, "vd|dv", 0, "how the weight lies in memory (default: vd)", 0},
-    {"vocab", VOCAB, "V", 0, "real vocabulary where weight or logits are padded (default: theirs)", 0},
-    {0, 0, 0, 0, "Arithmetic:", 2},
-    {"temperature", TEMPERATURE, "X", 0, "divide the logits by X (default: 1)", 0},
-    {"softcap", SOFTCAP, "C", 0, "replace a logit z by C tanh(z / C) (default: none)", 0},
-    {"ignore-index", IGNORE_INDEX, "I", 0, "rows with this target are not scored (default: -100)", 0},
-    {"exact", EXACT, 0, 0, "fp32 inputs by fp32 multiply-add, no tensor cores", 0},
-    {0, 0, 0, 0, "Results (FILE.npy, FILE.csv or FILE.json; /dev/stdout and its like as CSV):", 3},
-    {"out", OUT, "FILE", 0, "log-probability of every token", 0},
-    {"lse", LSE, "FILE", 0, "log-sum-exp of every row", 0},
-    {"entropy", ENTROPY, "FILE", 0, "entropy of every row's probabilities, in nats", 0},
-    {"argmax", ARGMAX, "FILE", 0, "most probable token of every row", 0},
-    {0, 0, 0, 0, "Where and how:", 4},
-    {"backend", BACKEND, "NAME", 0, "auto, sm_90a, portable or cpu (default: auto)", 0},
-    {"device", DEVICE, "K", 0, "CUDA device (default: 0)", 0},
-    {"threads", THREADS, "T", 0, "threads of the CPU path (default: one a core)", 0},
-    {"chunk-rows", CHUNK_ROWS, "N", 0, "rows at a time (default: what the memory allows)", 0},
-    {"strict", STRICT, 0, 0, "fail where a row that is scored comes out as NaN", 0},
-    {"json", JSON, 0, 0, "print the summary as JSON", 0},
-    {"quiet", QUIET, 0, 0, "print no summary and no progress", 0},
-    {0}};
+static const struct argp_option table[] = { { 0, 0, 0, 0, "Tensors (FILE.npy, FILE.safetensors:NAME, or FILE.safetensors with one tensor):", 1 },
+                                            { "hidden", HIDDEN, "TENSOR", 0, "hidden states [N, D], bf16, fp16 or fp32", 0 },
+                                            { "weight", WEIGHT, "TENSOR", 0, "the head's weight [V, D] (or [D, V], see --layout), same dtype", 0 },
+                                            { "logits", LOGITS, "TENSOR", 0, "instead of hidden and weight: the logits [N, V], bf16, fp16 or fp32", 0 },
+                                            { "target", TARGET, "TENSOR", 0, "token ids [N], int32 or int64", 0 },
+                                            { "bias", BIAS, "TENSOR", 0, "the head's bias [V], bf16, fp16 or fp32 (default: none)", 0 },
+                                            { "layout", LAYOUT, "vd|dv", 0, "how the weight lies in memory (default: vd)", 0 },
+                                            { "vocab", VOCAB, "V", 0, "real vocabulary where weight or logits are padded (default: theirs)", 0 },
+                                            { 0, 0, 0, 0, "Arithmetic:", 2 },
+                                            { "temperature", TEMPERATURE, "X", 0, "divide the logits by X (default: 1)", 0 },
+                                            { "softcap", SOFTCAP, "C", 0, "replace a logit z by C tanh(z / C) (default: none)", 0 },
+                                            { "ignore-index", IGNORE_INDEX, "I", 0, "rows with this target are not scored (default: -100)", 0 },
+                                            { "exact", EXACT, 0, 0, "fp32 inputs by fp32 multiply-add, no tensor cores", 0 },
+                                            { 0, 0, 0, 0, "Results (FILE.npy, FILE.csv or FILE.json; /dev/stdout and its like as CSV):", 3 },
+                                            { "out", OUT, "FILE", 0, "log-probability of every token", 0 },
+                                            { "lse", LSE, "FILE", 0, "log-sum-exp of every row", 0 },
+                                            { "entropy", ENTROPY, "FILE", 0, "entropy of every row's probabilities, in nats", 0 },
+                                            { "argmax", ARGMAX, "FILE", 0, "most probable token of every row", 0 },
+                                            { 0, 0, 0, 0, "Where and how:", 4 },
+                                            { "backend", BACKEND, "NAME", 0, "auto, sm_90a, portable or cpu (default: auto)", 0 },
+                                            { "device", DEVICE, "K", 0, "CUDA device (default: 0)", 0 },
+                                            { "threads", THREADS, "T", 0, "threads of the CPU path (default: one a core)", 0 },
+                                            { "chunk-rows", CHUNK_ROWS, "N", 0, "rows at a time (default: what the memory allows)", 0 },
+                                            { "strict", STRICT, 0, 0, "fail where a row that is scored comes out as NaN", 0 },
+                                            { "json", JSON, 0, 0, "print the summary as JSON", 0 },
+                                            { "quiet", QUIET, 0, 0, "print no summary and no progress", 0 },
+                                            { 0 } };
 
 static const char *result_path(struct argp_state *state, const char *option, const char *path)
 {
-    if (!flp_result_file_accepts(path)) argp_error(state, "--%s: got '%s', wanted a name that ends in .npy, .csv or .json", option, path);
+    if (!flp_result_file_accepts(path))
+        argp_error(state, "--%s: got '%s', wanted a name that ends in .npy, .csv or .json", option, path);
     return path;
 }
 
 /* hidden and weight, or logits, which leave the head's options nothing to say. */
 static void check_tensors(struct argp_state *state, const flp_score_options *options)
 {
-    const char *other = options->hidden ? "hidden" : options->weight ? "weight" : options->bias ? "bias" :
-                        options->layout != FLP_VOCAB_HIDDEN ? "layout" : options->precision != FLP_PRECISION_TENSOR ? "exact" : NULL;
-    if (options->logits != NULL && other != NULL) argp_error(state, "--logits: wanted without --%s", other);
+    const char *other = options->hidden                              ? "hidden"
+                        : options->weight                            ? "weight"
+                        : options->bias                              ? "bias"
+                        : options->layout != FLP_VOCAB_HIDDEN        ? "layout"
+                        : options->precision != FLP_PRECISION_TENSOR ? "exact"
+                                                                     : NULL;
+    if (options->logits != NULL && other != NULL)
+        argp_error(state, "--logits: wanted without --%s", other);
     if (options->logits == NULL && (options->hidden == NULL || options->weight == NULL))
         argp_error(state, "--%s is missing", options->hidden == NULL ? "hidden" : "weight");
-    if (options->target == NULL) argp_error(state, "--target is missing");
+    if (options->target == NULL)
+        argp_error(state, "--target is missing");
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    static const char *const layouts[] = {"vd", "dv", NULL};
-    static const char *const backends[] = {"auto", "sm_90a", "portable", "cpu", NULL}; /* the order of flp_backend */
+    static const char *const layouts[] = { "vd", "dv", NULL };
+    static const char *const backends[] = { "auto", "sm_90a", "portable", "cpu", NULL }; /* the order of flp_backend */
     flp_score_options *options = state->input;
     switch (key) {
-    case HIDDEN: options->hidden = argument; break;
-    case WEIGHT: options->weight = argument; break;
-    case LOGITS: options->logits = argument; break;
-    case TARGET: options->target = argument; break;
-    case BIAS: options->bias = argument; break;
-    case LAYOUT: options->layout = flp_console_choice(state, "layout", argument, layouts) ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN; break;
-    case VOCAB: options->vocab = flp_console_integer(state, "vocab", argument, 1, INT32_MAX); break;
-    case TEMPERATURE: options->temperature = flp_console_positive(state, "temperature", argument); break;
-    case SOFTCAP: options->softcap = flp_console_positive(state, "softcap", argument); break;
-    case IGNORE_INDEX: options->ignore_index = flp_console_integer(state, "ignore-index", argument, INT64_MIN, INT64_MAX); break;
-    case OUT: options->out = result_path(state, "out", argument); break;
-    case LSE: options->lse = result_path(state, "lse", argument); break;
-    case ENTROPY: options->entropy = result_path(state, "entropy", argument); break;
-    case ARGMAX: options->argmax = result_path(state, "argmax", argument); break;
-    case BACKEND: options->backend = (flp_backend)flp_console_choice(state, "backend", argument, backends); break;
-    case EXACT: options->precision = FLP_PRECISION_EXACT; break;
-    case DEVICE: options->device = (int)flp_console_integer(state, "device", argument, 0, 1023); break;
-    case THREADS: options->threads = (int)flp_console_integer(state, "threads", argument, 1, 4096); break;
-    case CHUNK_ROWS: options->chunk_rows = flp_console_integer(state, "chunk-rows", argument, 1, INT64_MAX); break;
-    case STRICT: options->strict = 1; break;
-    case JSON: options->json = 1; break;
-    case QUIET: options->quiet = 1; break;
-    case ARGP_KEY_ARG: argp_error(state, "'%s': wanted options only", argument); break;
+    case HIDDEN:
+        options->hidden = argument;
+        break;
+    case WEIGHT:
+        options->weight = argument;
+        break;
+    case LOGITS:
+        options->logits = argument;
+        break;
+    case TARGET:
+        options->target = argument;
+        break;
+    case BIAS:
+        options->bias = argument;
+        break;
+    case LAYOUT:
+        options->layout = flp_console_choice(state, "layout", argument, layouts) ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN;
+        break;
+    case VOCAB:
+        options->vocab = flp_console_integer(state, "vocab", argument, 1, INT32_MAX);
+        break;
+    case TEMPERATURE:
+        options->temperature = flp_console_positive(state, "temperature", argument);
+        break;
+    case SOFTCAP:
+        options->softcap = flp_console_positive(state, "softcap", argument);
+        break;
+    case IGNORE_INDEX:
+        options->ignore_index = flp_console_integer(state, "ignore-index", argument, INT64_MIN, INT64_MAX);
+        break;
+    case OUT:
+        options->out = result_path(state, "out", argument);
+        break;
+    case LSE:
+        options->lse = result_path(state, "lse", argument);
+        break;
+    case ENTROPY:
+        options->entropy = result_path(state, "entropy", argument);
+        break;
+    case ARGMAX:
+        options->argmax = result_path(state, "argmax", argument);
+        break;
+    case BACKEND:
+        options->backend = (flp_backend)flp_console_choice(state, "backend", argument, backends);
+        break;
+    case EXACT:
+        options->precision = FLP_PRECISION_EXACT;
+        break;
+    case DEVICE:
+        options->device = (int)flp_console_integer(state, "device", argument, 0, 1023);
+        break;
+    case THREADS:
+        options->threads = (int)flp_console_integer(state, "threads", argument, 1, 4096);
+        break;
+    case CHUNK_ROWS:
+        options->chunk_rows = flp_console_integer(state, "chunk-rows", argument, 1, INT64_MAX);
+        break;
+    case STRICT:
+        options->strict = 1;
+        break;
+    case JSON:
+        options->json = 1;
+        break;
+    case QUIET:
+        options->quiet = 1;
+        break;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s': wanted options only", argument);
+        break;
     case ARGP_KEY_END:
         check_tensors(state, options);
         break;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
 
 void flp_score_options_parse(int argc, char **argv, flp_score_options *options)
 {
-    static const struct argp arguments = {
-        table, parse, 0,
-        "Computes the log-probability of every target token under softmax(hidden . weight^T + bias) without storing the "
-        "logits, or under softmax(logits), and prints their mean and the perplexity.",
-        0, 0, 0};
+    static const struct argp arguments = { table,
+                                           parse,
+                                           0,
+                                           "Computes the log-probability of every target token under softmax(hidden . weight^T + bias) without storing the "
+                                           "logits, or under softmax(logits), and prints their mean and the perplexity.",
+                                           0,
+                                           0,
+                                           0 };
     memset(options, 0, sizeof *options);
     options->ignore_index = -100;
     argp_parse(&arguments, argc, argv, 0, NULL, options);

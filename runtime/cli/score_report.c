@@ -9,9 +9,9 @@
 
 /* What the report says of the rows that are scored. */
 typedef struct {
-    double logp, entropy;               /* means; NaN where no row is scored; entropy also where it was not asked for */
-    int64_t nan_rows, first_nan_row;    /* a result that was asked for is NaN; -1 where none is */
-    int64_t infinite_rows;              /* the log-probability is -inf: a token that cannot come */
+    double logp, entropy;            /* means; NaN where no row is scored; entropy also where it was not asked for */
+    int64_t nan_rows, first_nan_row; /* a result that was asked for is NaN; -1 where none is */
+    int64_t infinite_rows;           /* the log-probability is -inf: a token that cannot come */
 } summary;
 
 static int is_scored(const flp_score_options *options, const flp_score_inputs *inputs, int64_t row)
@@ -23,9 +23,11 @@ static int is_scored(const flp_score_options *options, const flp_score_inputs *i
 static double mean_of(const flp_score_options *options, const flp_score_inputs *inputs, const float *values)
 {
     double sum = 0;
-    if (values == NULL) return NAN;
+    if (values == NULL)
+        return NAN;
     for (int64_t row = 0; row < inputs->problem.rows; row++)
-        if (is_scored(options, inputs, row)) sum += (double)values[row];
+        if (is_scored(options, inputs, row))
+            sum += (double)values[row];
     return sum / (double)inputs->tokens;
 }
 
@@ -36,10 +38,12 @@ static int is_nan_row(const flp_score_result *result, int64_t row)
 
 static summary summarize(const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result)
 {
-    summary of = {mean_of(options, inputs, result->logp), mean_of(options, inputs, result->entropy), 0, -1, 0};
+    summary of = { mean_of(options, inputs, result->logp), mean_of(options, inputs, result->entropy), 0, -1, 0 };
     for (int64_t row = 0; row < inputs->problem.rows; row++) {
-        if (!is_scored(options, inputs, row)) continue;
-        if (is_nan_row(result, row) && of.nan_rows++ == 0) of.first_nan_row = row;
+        if (!is_scored(options, inputs, row))
+            continue;
+        if (is_nan_row(result, row) && of.nan_rows++ == 0)
+            of.first_nan_row = row;
         of.infinite_rows += isinf(result->logp[row]) != 0;
     }
     return of;
@@ -54,7 +58,8 @@ static int row_is_finite(const flp_score_inputs *inputs, int64_t row)
     float value;
     for (int64_t i = 0; i < values; i++) {
         flp_convert_to_f32(problem->dtype, at + i * bytes, &value, 1);
-        if (!isfinite(value)) return 0;
+        if (!isfinite(value))
+            return 0;
     }
     return 1;
 }
@@ -64,61 +69,69 @@ static void name_nan_rows(const flp_score_options *options, const flp_score_inpu
     const char *why = row_is_finite(inputs, of->first_nan_row) ? "its logits are not finite, for weight or bias hold such values or products overflow"
                       : inputs->has_logits                     ? "its logits hold values that are not finite"
                                                                : "its hidden state holds values that are not finite";
-    flp_console_error("%s%" PRId64 " of %" PRId64 " scored rows are NaN; the first is row %" PRId64 ": %s", options->strict ? "" : "warning: ",
-                      of->nan_rows, inputs->tokens, of->first_nan_row, why);
+    flp_console_error("%s%" PRId64 " of %" PRId64 " scored rows are NaN; the first is row %" PRId64 ": %s", options->strict ? "" : "warning: ", of->nan_rows,
+                      inputs->tokens, of->first_nan_row, why);
 }
 
 static flp_status write_files(const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result)
 {
-    const flp_result_column logp[] = {{"target", inputs->target.dtype, inputs->target.data}, {"logp", FLP_F32, result->logp}};
-    const flp_result_column lse = {"lse", FLP_F32, result->lse}, entropy = {"entropy", FLP_F32, result->entropy};
-    const flp_result_column argmax = {"argmax", FLP_I32, result->argmax};
+    const flp_result_column logp[] = { { "target", inputs->target.dtype, inputs->target.data }, { "logp", FLP_F32, result->logp } };
+    const flp_result_column lse = { "lse", FLP_F32, result->lse }, entropy = { "entropy", FLP_F32, result->entropy };
+    const flp_result_column argmax = { "argmax", FLP_I32, result->argmax };
     int64_t rows = inputs->problem.rows;
     flp_status status = FLP_OK;
-    if (options->out) status = flp_result_file_publish(options->out, rows, 2, logp);
-    if (status == FLP_OK && options->lse) status = flp_result_file_publish(options->lse, rows, 1, &lse);
-    if (status == FLP_OK && options->entropy) status = flp_result_file_publish(options->entropy, rows, 1, &entropy);
-    if (status == FLP_OK && options->argmax) status = flp_result_file_publish(options->argmax, rows, 1, &argmax);
+    if (options->out)
+        status = flp_result_file_publish(options->out, rows, 2, logp);
+    if (status == FLP_OK && options->lse)
+        status = flp_result_file_publish(options->lse, rows, 1, &lse);
+    if (status == FLP_OK && options->entropy)
+        status = flp_result_file_publish(options->entropy, rows, 1, &entropy);
+    if (status == FLP_OK && options->argmax)
+        status = flp_result_file_publish(options->argmax, rows, 1, &argmax);
     return status;
 }
 
 static int print_json(const flp_score_inputs *inputs, const flp_score_result *result, const summary *of)
 {
-    return flp_console_print_json(json_pack(
-        "{s:s, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o*, s:o, s:s, s:o, s:s, s:I, s:f, s:f}",
-        "problem", result->problem, "rows", (json_int_t)inputs->problem.rows, "tokens", (json_int_t)inputs->tokens,
-        "nan_rows", (json_int_t)of->nan_rows, "first_nan_row", of->nan_rows ? json_integer(of->first_nan_row) : json_null(),
-        "infinite_rows", (json_int_t)of->infinite_rows,
-        "mean_logp", flp_console_json_number(of->logp), "perplexity", flp_console_json_number(exp(-of->logp)),
-        "mean_entropy", result->entropy ? flp_console_json_number(of->entropy) : NULL,
-        "device", flp_console_json_string(result->device), "path", flp_backend_name(result->path), "reason", flp_console_json_string(result->reason),
-        "numerics", result->numerics, "chunk_rows", (json_int_t)result->chunk_rows,
-        "plan_seconds", result->plan_seconds, "seconds", result->seconds));
+    return flp_console_print_json(
+        json_pack("{s:s, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o*, s:o, s:s, s:o, s:s, s:I, s:f, s:f}", "problem", result->problem, "rows",
+                  (json_int_t)inputs->problem.rows, "tokens", (json_int_t)inputs->tokens, "nan_rows", (json_int_t)of->nan_rows, "first_nan_row",
+                  of->nan_rows ? json_integer(of->first_nan_row) : json_null(), "infinite_rows", (json_int_t)of->infinite_rows, "mean_logp",
+                  flp_console_json_number(of->logp), "perplexity", flp_console_json_number(exp(-of->logp)), "mean_entropy",
+                  result->entropy ? flp_console_json_number(of->entropy) : NULL, "device", flp_console_json_string(result->device), "path",
+                  flp_backend_name(result->path), "reason", flp_console_json_string(result->reason), "numerics", result->numerics, "chunk_rows",
+                  (json_int_t)result->chunk_rows, "plan_seconds", result->plan_seconds, "seconds", result->seconds));
 }
 
 static void print_text(const flp_score_inputs *inputs, const flp_score_result *result, const summary *of)
 {
     printf("tokens         %" PRId64 " of %" PRId64 " rows\n", inputs->tokens, inputs->problem.rows);
-    if (of->nan_rows > 0) printf("NaN            %" PRId64 " rows, the first is row %" PRId64 "\n", of->nan_rows, of->first_nan_row);
-    if (inputs->tokens > 0) printf("mean log-prob  %.7f\nperplexity     %.4f\n", of->logp, exp(-of->logp));
-    if (inputs->tokens > 0 && result->entropy) printf("mean entropy   %.7f\n", of->entropy);
+    if (of->nan_rows > 0)
+        printf("NaN            %" PRId64 " rows, the first is row %" PRId64 "\n", of->nan_rows, of->first_nan_row);
+    if (inputs->tokens > 0)
+        printf("mean log-prob  %.7f\nperplexity     %.4f\n", of->logp, exp(-of->logp));
+    if (inputs->tokens > 0 && result->entropy)
+        printf("mean entropy   %.7f\n", of->entropy);
     printf("device         %s\n", result->device);
     printf("path           %s%s%s\n", flp_backend_name(result->path), *result->reason ? ": " : "", result->reason);
-    printf("time           %.4g s (%.0f tokens/s), planning %.4g s\n", result->seconds,
-           result->seconds > 0 ? (double)inputs->tokens / result->seconds : 0.0, result->plan_seconds);
+    printf("time           %.4g s (%.0f tokens/s), planning %.4g s\n", result->seconds, result->seconds > 0 ? (double)inputs->tokens / result->seconds : 0.0,
+           result->plan_seconds);
 }
 
 int flp_score_report(const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result)
 {
     const summary of = summarize(options, inputs, result);
     flp_status status = write_files(options, inputs, result);
-    if (status != FLP_OK) return flp_console_fail(status);
-    if (of.nan_rows > 0) name_nan_rows(options, inputs, &of);
+    if (status != FLP_OK)
+        return flp_console_fail(status);
+    if (of.nan_rows > 0)
+        name_nan_rows(options, inputs, &of);
     int code = of.nan_rows > 0 && options->strict ? FLP_EXIT_BAD_INPUT : FLP_EXIT_OK;
     if (options->json) {
         int printed = print_json(inputs, result, &of);
         return code != FLP_EXIT_OK ? code : printed;
     }
-    if (!options->quiet) print_text(inputs, result, &of);
+    if (!options->quiet)
+        print_text(inputs, result, &of);
     return code;
 }

@@ -20,7 +20,7 @@ typedef struct {
 
 static void copy_device(const flp_plan *plan, char *device, size_t bytes)
 {
-    flp_text text = {0};
+    flp_text text = { 0 };
     flp_describe_device(plan, &text);
     snprintf(device, bytes, "%s", text.failed ? "" : text.data);
     flp_text_free(&text);
@@ -30,9 +30,12 @@ static flp_status allocate_results(const flp_score_options *options, int64_t row
 {
     size_t words = rows > 0 ? (size_t)rows : 1;
     result->logp = calloc(words, sizeof *result->logp);
-    if (options->lse) result->lse = calloc(words, sizeof *result->lse);
-    if (options->entropy) result->entropy = calloc(words, sizeof *result->entropy);
-    if (options->argmax) result->argmax = calloc(words, sizeof *result->argmax);
+    if (options->lse)
+        result->lse = calloc(words, sizeof *result->lse);
+    if (options->entropy)
+        result->entropy = calloc(words, sizeof *result->entropy);
+    if (options->argmax)
+        result->argmax = calloc(words, sizeof *result->argmax);
     if (result->logp && (result->lse || !options->lse) && (result->entropy || !options->entropy) && (result->argmax || !options->argmax))
         return FLP_OK;
     return flp_status_fail(FLP_OUT_OF_MEMORY, "results of %" PRId64 " rows", rows);
@@ -50,14 +53,15 @@ static int host_alignment(const flp_score_inputs *inputs)
 static flp_status open_device(const flp_score_options *options, session *now)
 {
     const flp_driver *driver;
-    if (options->backend == FLP_BACKEND_CPU) return FLP_OK;
+    if (options->backend == FLP_BACKEND_CPU)
+        return FLP_OK;
     flp_status status = flp_driver_get(&driver);
-    if (status == FLP_NO_DRIVER && options->backend == FLP_BACKEND_AUTO) return FLP_OK;
+    if (status == FLP_NO_DRIVER && options->backend == FLP_BACKEND_AUTO)
+        return FLP_OK;
     return status == FLP_OK ? flp_score_gpu_open(driver, options->device, &now->gpu) : status;
 }
 
-static flp_status plan_once(const flp_score_options *options, const flp_score_inputs *inputs, flp_backend backend, session *now,
-                            flp_score_result *result)
+static flp_status plan_once(const flp_score_options *options, const flp_score_inputs *inputs, flp_backend backend, session *now, flp_score_result *result)
 {
     flp_linear_logp_problem problem = inputs->problem;
     flp_status status = FLP_OK;
@@ -71,7 +75,8 @@ static flp_status plan_once(const flp_score_options *options, const flp_score_in
     }
     if (status == FLP_OK)
         status = flp_score_plan_create(now->context, inputs, &problem, result->problem, sizeof result->problem, &now->plan);
-    if (status != FLP_OK) return status;
+    if (status != FLP_OK)
+        return status;
     result->chunk_rows = problem.rows;
     result->path = flp_plan_backend(now->plan);
     snprintf(result->reason, sizeof result->reason, "%s", flp_plan_reason(now->plan));
@@ -85,7 +90,8 @@ static flp_status make_plan(const flp_score_options *options, const flp_score_in
 {
     char reason[sizeof result->reason];
     flp_status status = plan_once(options, inputs, options->backend, now, result);
-    if (status != FLP_OK || now->gpu.driver == NULL || result->path != FLP_BACKEND_CPU) return status;
+    if (status != FLP_OK || now->gpu.driver == NULL || result->path != FLP_BACKEND_CPU)
+        return status;
     memcpy(reason, result->reason, sizeof reason);
     flp_plan_destroy(now->plan);
     now->plan = NULL;
@@ -95,18 +101,22 @@ static flp_status make_plan(const flp_score_options *options, const flp_score_in
     return status;
 }
 
-static flp_status execute_chunk(const flp_score_options *options, const flp_score_inputs *inputs, session *now, flp_score_result *result,
-                                int64_t first, int64_t rows)
+static flp_status execute_chunk(const flp_score_options *options, const flp_score_inputs *inputs, session *now, flp_score_result *result, int64_t first,
+                                int64_t rows)
 {
     const flp_linear_logp_problem *problem = &inputs->problem;
-    flp_linear_logp_args args = {
-        .rows = rows,
-        .hidden = (const char *)inputs->hidden.data + first * problem->hidden * flp_dtype_bytes(problem->dtype),
-        .weight = inputs->weight.data, .bias = inputs->bias.data,
-        .target = (const char *)inputs->target.data + first * flp_dtype_bytes(problem->target_dtype),
-        .ignore_index = options->ignore_index, .flags = FLP_IGNORE_INDEX, .temperature = options->temperature,
-        .logp = result->logp + first, .lse = result->lse ? result->lse + first : NULL,
-        .entropy = result->entropy ? result->entropy + first : NULL, .argmax = result->argmax ? result->argmax + first : NULL};
+    flp_linear_logp_args args = { .rows = rows,
+                                  .hidden = (const char *)inputs->hidden.data + first * problem->hidden * flp_dtype_bytes(problem->dtype),
+                                  .weight = inputs->weight.data,
+                                  .bias = inputs->bias.data,
+                                  .target = (const char *)inputs->target.data + first * flp_dtype_bytes(problem->target_dtype),
+                                  .ignore_index = options->ignore_index,
+                                  .flags = FLP_IGNORE_INDEX,
+                                  .temperature = options->temperature,
+                                  .logp = result->logp + first,
+                                  .lse = result->lse ? result->lse + first : NULL,
+                                  .entropy = result->entropy ? result->entropy + first : NULL,
+                                  .argmax = result->argmax ? result->argmax + first : NULL };
     return now->gpu.driver ? flp_score_gpu_execute(&now->gpu, inputs, now->plan, &args) : flp_score_execute(inputs, now->plan, &args);
 }
 
@@ -116,7 +126,8 @@ static flp_status execute_all(const flp_score_options *options, const flp_score_
     flp_status status = now->gpu.driver ? flp_score_gpu_load(&now->gpu, inputs, now->plan, result->chunk_rows) : FLP_OK;
     for (int64_t first = 0; first < rows && status == FLP_OK; first += result->chunk_rows) {
         int64_t left = rows - first;
-        if (!options->quiet && !options->json) flp_console_progress("%" PRId64 " of %" PRId64 " rows", first, rows);
+        if (!options->quiet && !options->json)
+            flp_console_progress("%" PRId64 " of %" PRId64 " rows", first, rows);
         status = execute_chunk(options, inputs, now, result, first, left < result->chunk_rows ? left : result->chunk_rows);
     }
     flp_console_progress("%s", "");
@@ -125,16 +136,21 @@ static flp_status execute_all(const flp_score_options *options, const flp_score_
 
 flp_status flp_score_run(const flp_score_options *options, const flp_score_inputs *inputs, flp_score_result *result)
 {
-    flp_context_options context_options = {.cpu_threads = options->threads};
-    if (options->backend == FLP_BACKEND_CPU) context_options.flags = FLP_CONTEXT_NO_GPU;
-    session now = {0};
+    flp_context_options context_options = { .cpu_threads = options->threads };
+    if (options->backend == FLP_BACKEND_CPU)
+        context_options.flags = FLP_CONTEXT_NO_GPU;
+    session now = { 0 };
     double start = flp_console_seconds();
     flp_status status = allocate_results(options, inputs->problem.rows, result);
-    if (status == FLP_OK) status = open_device(options, &now);
-    if (status == FLP_OK) status = flp_context_create(&context_options, &now.context);
-    if (status == FLP_OK) status = make_plan(options, inputs, &now, result);
+    if (status == FLP_OK)
+        status = open_device(options, &now);
+    if (status == FLP_OK)
+        status = flp_context_create(&context_options, &now.context);
+    if (status == FLP_OK)
+        status = make_plan(options, inputs, &now, result);
     double planned = flp_console_seconds();
-    if (status == FLP_OK) status = execute_all(options, inputs, &now, result);
+    if (status == FLP_OK)
+        status = execute_all(options, inputs, &now, result);
     result->plan_seconds = planned - start;
     result->seconds = flp_console_seconds() - planned;
     flp_plan_destroy(now.plan);

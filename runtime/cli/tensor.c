@@ -9,7 +9,8 @@ const char *flp_tensor_describe(const flp_tensor *tensor, char *text, size_t byt
     size_t used = (size_t)snprintf(text, bytes, "%s [", flp_dtype_name(tensor->dtype));
     for (int i = 0; i < tensor->rank && used < bytes; i++)
         used += (size_t)snprintf(text + used, bytes - used, "%s%lld", i ? ", " : "", (long long)tensor->shape[i]);
-    if (used < bytes) snprintf(text + used, bytes - used, "]");
+    if (used < bytes)
+        snprintf(text + used, bytes - used, "]");
     return text;
 }
 
@@ -19,7 +20,8 @@ flp_status flp_tensor_measure(flp_dtype dtype, int rank, const int64_t *shape, s
     size_t product = (size_t)flp_dtype_bytes(dtype);
     int empty = 0;
     for (int i = 0; i < rank; i++) {
-        if (shape[i] < 0) return flp_status_fail(FLP_BAD_ARGUMENT, "shape: extent %d is %lld, wanted 0 or more", i, (long long)shape[i]);
+        if (shape[i] < 0)
+            return flp_status_fail(FLP_BAD_ARGUMENT, "shape: extent %d is %lld, wanted 0 or more", i, (long long)shape[i]);
         empty |= shape[i] == 0;
         if (__builtin_mul_overflow(product, shape[i] == 0 ? 1 : (uint64_t)shape[i], &product))
             return flp_status_fail(FLP_BAD_ARGUMENT, "shape: more bytes than can be addressed");

@@ -9,13 +9,13 @@
 #define FLP_TENSOR_RANK 8
 
 typedef struct {
-    flp_dtype dtype;               /* FLP_BF16, FLP_F16, FLP_F32, FLP_I32 or FLP_I64 */
+    flp_dtype dtype; /* FLP_BF16, FLP_F16, FLP_F32, FLP_I32 or FLP_I64 */
     int rank;
     int64_t shape[FLP_TENSOR_RANK];
-    const void *data;              /* aligned to an element; read-only */
-    size_t bytes;                  /* of data: the product of shape times the element */
+    const void *data; /* aligned to an element; read-only */
+    size_t bytes;     /* of data: the product of shape times the element */
     flp_mapped_file file;
-    void *copy;                    /* NULL, or what data points to because the file holds it unaligned */
+    void *copy; /* NULL, or what data points to because the file holds it unaligned */
 } flp_tensor;
 
 /* "bf16 [4096, 64]" into text; returns text. */

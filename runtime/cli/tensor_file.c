@@ -19,9 +19,11 @@ static int split_spec(char *spec, const char **name, int *is_npy)
     static const char extension[] = ".safetensors";
     *name = NULL;
     *is_npy = ends_with(spec, ".npy");
-    if (*is_npy || ends_with(spec, extension)) return 1;
+    if (*is_npy || ends_with(spec, extension))
+        return 1;
     char *mark = strstr(spec, ".safetensors:");
-    if (mark == NULL || mark == spec) return 0;
+    if (mark == NULL || mark == spec)
+        return 0;
     mark += sizeof extension - 1;
     *mark = 0;
     *name = mark + 1;
@@ -31,7 +33,8 @@ static int split_spec(char *spec, const char **name, int *is_npy)
 /* A safetensors header may have any length, so its data may lie anywhere. */
 static flp_status align_data(flp_tensor *tensor)
 {
-    if ((uintptr_t)tensor->data % (unsigned)flp_dtype_bytes(tensor->dtype) == 0 || tensor->bytes == 0) return FLP_OK;
+    if ((uintptr_t)tensor->data % (unsigned)flp_dtype_bytes(tensor->dtype) == 0 || tensor->bytes == 0)
+        return FLP_OK;
     tensor->copy = malloc(tensor->bytes);
     if (tensor->copy == NULL)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "%zu bytes for a copy of a tensor that is not aligned to its elements", tensor->bytes);
@@ -43,7 +46,8 @@ flp_status flp_tensor_file_open(const char *spec, flp_tensor *tensor)
 {
     memset(tensor, 0, sizeof *tensor);
     char *path = flp_text_duplicate(spec);
-    if (path == NULL) return flp_status_fail(FLP_OUT_OF_MEMORY, "%s", spec);
+    if (path == NULL)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "%s", spec);
     const char *name;
     int is_npy;
     flp_status status;
@@ -55,7 +59,8 @@ flp_status flp_tensor_file_open(const char *spec, flp_tensor *tensor)
     if (status == FLP_OK)
         status = is_npy ? flp_npy_parse(tensor->file.bytes, tensor->file.count, tensor)
                         : flp_safetensors_parse(tensor->file.bytes, tensor->file.count, name, tensor);
-    if (status == FLP_OK) status = align_data(tensor);
+    if (status == FLP_OK)
+        status = align_data(tensor);
 done:
     if (status != FLP_OK) {
         flp_status_prefix(status, "%s", path);

@@ -35,8 +35,7 @@ float flp_arguments_scale(double temperature)
 flp_status flp_arguments_check_workspace(const void *workspace, size_t bytes, int64_t wanted, int64_t rows)
 {
     if (bytes < (uint64_t)wanted)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "workspace_bytes: got %zu, wanted at least %" PRId64 " for %" PRId64 " rows", bytes,
-                               wanted, rows);
+        return flp_status_fail(FLP_BAD_ARGUMENT, "workspace_bytes: got %zu, wanted at least %" PRId64 " for %" PRId64 " rows", bytes, wanted, rows);
     return flp_arguments_check_address("workspace", workspace, FLP_WORKSPACE_ALIGNMENT);
 }
 
@@ -99,7 +98,7 @@ static flp_status check_scalars(const flp_operator *op, const flp_arguments *tab
 
 static flp_status refuse_unasked(const flp_operator *op, const flp_argument *array, const void *address)
 {
-    FLP_EACH_FIELD(field, op)
+    FLP_EACH_FIELD (field, op)
         if (field->at == array->asked_at)
             return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %p, wanted NULL: the problem's %s is %s", array->name, address, field->name,
                                    field->kind == FLP_FIELD_DTYPE ? "FLP_NONE" : "0");
@@ -126,8 +125,8 @@ static flp_status check_array(const flp_operator *op, const flp_argument *array,
     return flp_arguments_check_address(array->name, address, wanted);
 }
 
-#define EACH_ARRAY(array, table)                                                         \
-    for (const flp_argument *const *part_ = (table)->arrays; *part_; part_++)            \
+#define EACH_ARRAY(array, table)                                              \
+    for (const flp_argument *const *part_ = (table)->arrays; *part_; part_++) \
         for (const flp_argument *array = *part_; array->name; array++)
 
 flp_status flp_arguments_check(const flp_operator *op, const flp_arguments *table, const void *normal, const void *args)
@@ -136,8 +135,8 @@ flp_status flp_arguments_check(const flp_operator *op, const flp_arguments *tabl
     flp_status status = check_scalars(op, table, normal, args);
 
     EACH_ARRAY(array, table)
-        if (status == FLP_OK && (has_rows || array->without_rows))
-            status = check_array(op, array, normal, args);
+    if (status == FLP_OK && (has_rows || array->without_rows))
+        status = check_array(op, array, normal, args);
     return status;
 }
 
@@ -145,7 +144,8 @@ flp_status flp_arguments_check_elements(const flp_operator *op, const flp_argume
 {
     const int has_rows = *(const int64_t *)args > 0;
 
-    EACH_ARRAY(array, table) {
+    EACH_ARRAY(array, table)
+    {
         const void *address = address_at(args, array->at);
         flp_status status = FLP_OK;
         if (!array->decides || !int_at(problem, array->asked_at))
@@ -164,7 +164,7 @@ uintptr_t flp_arguments_addresses(const flp_arguments *table, const void *proble
     uintptr_t addresses = 0;
 
     EACH_ARRAY(array, table)
-        if (array->decides && int_at(problem, array->asked_at))
-            addresses |= (uintptr_t)address_at(args, array->at);
+    if (array->decides && int_at(problem, array->asked_at))
+        addresses |= (uintptr_t)address_at(args, array->at);
     return addresses;
 }

@@ -30,10 +30,10 @@ typedef struct {
     unsigned more_flags;           /* beside those of every operator with targets */
 } flp_arguments;
 
-#define FLP_ARGUMENTS_WORKSPACE(type)                                                                             \
+#define FLP_ARGUMENTS_WORKSPACE(type) \
     .stream_at = offsetof(type, stream), .workspace_at = offsetof(type, workspace), .workspace_bytes_at = offsetof(type, workspace_bytes)
-#define FLP_ARGUMENTS_TARGETS(type)                                                                               \
-    .target_at = offsetof(type, target), .ignore_index_at = offsetof(type, ignore_index), .flags_at = offsetof(type, flags),   \
+#define FLP_ARGUMENTS_TARGETS(type)                                                                                          \
+    .target_at = offsetof(type, target), .ignore_index_at = offsetof(type, ignore_index), .flags_at = offsetof(type, flags), \
     .temperature_at = offsetof(type, temperature), .row_temperature_at = offsetof(type, row_temperature)
 
 /* Rows, flags, temperature and arrays; normal: the problem with its defaults filled in. */

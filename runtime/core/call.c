@@ -78,11 +78,15 @@ static int64_t int64_at(const void *args, int at)
 static flp_call read_call(const flp_arguments *table, const void *args)
 {
     return (flp_call){
-        .rows = *(const int64_t *)args, .stream = (CUstream)pointer_at(args, table->stream_at),
-        .workspace = (void *)pointer_at(args, table->workspace_at), .workspace_bytes = (size_t)int64_at(args, table->workspace_bytes_at),
+        .rows = *(const int64_t *)args,
+        .stream = (CUstream)pointer_at(args, table->stream_at),
+        .workspace = (void *)pointer_at(args, table->workspace_at),
+        .workspace_bytes = (size_t)int64_at(args, table->workspace_bytes_at),
         .flags = table->flags_at ? *(const unsigned *)(const void *)((const char *)args + table->flags_at) : 0,
-        .target = pointer_at(args, table->target_at), .ignore_index = int64_at(args, table->ignore_index_at),
-        .row_index = pointer_at(args, table->row_index_at), .target_rows = int64_at(args, table->logits_rows_at),
+        .target = pointer_at(args, table->target_at),
+        .ignore_index = int64_at(args, table->ignore_index_at),
+        .row_index = pointer_at(args, table->row_index_at),
+        .target_rows = int64_at(args, table->logits_rows_at),
     };
 }
 
@@ -97,9 +101,15 @@ static flp_status check_targets(const flp_operator_calls *calls, const flp_plan 
 {
     const char *problem = flp_plan_problem(plan);
     const flp_targets targets = {
-        .target = call->target, .dtype = *(const flp_dtype *)(const void *)(problem + calls->arguments->target_dtype_at), .rows = call->rows,
-        .vocab = *(const int64_t *)(const void *)(problem + calls->arguments->vocab_at), .ignore_index = call->ignore_index,
-        .ignores = flp_arguments_ignore(call->flags), .stream = call->stream, .row_index = call->row_index, .target_rows = call->target_rows,
+        .target = call->target,
+        .dtype = *(const flp_dtype *)(const void *)(problem + calls->arguments->target_dtype_at),
+        .rows = call->rows,
+        .vocab = *(const int64_t *)(const void *)(problem + calls->arguments->vocab_at),
+        .ignore_index = call->ignore_index,
+        .ignores = flp_arguments_ignore(call->flags),
+        .stream = call->stream,
+        .row_index = call->row_index,
+        .target_rows = call->target_rows,
     };
 
     return flp_targets_check(plan, &targets);
@@ -207,8 +217,7 @@ flp_status flp_call_run(const flp_operator_calls *calls, flp_context *context, c
     if (call.rows == 0 && !calls->writes_without_rows)
         return check_empty(calls, problem, args);
     new_call = (unplanned){ calls, args };
-    wanted = (flp_dispatch_call){ call.rows == 0 ? 1 : call.rows, flp_arguments_addresses(calls->arguments, problem, args), call.stream, check_new,
-                                  &new_call };
+    wanted = (flp_dispatch_call){ call.rows == 0 ? 1 : call.rows, flp_arguments_addresses(calls->arguments, problem, args), call.stream, check_new, &new_call };
     status = flp_dispatch_find(context, calls->op, problem, &wanted, &cuda_context, &plan);
     return status == FLP_OK ? execute(calls, plan, args, &call, cuda_context) : status;
 }
@@ -220,12 +229,17 @@ _Static_assert(sizeof(CUlaunchAttribute) == 72 && sizeof(CUlaunchConfig) == 56, 
 /* A kernel that waits itself for the one before it is launched beside that one's end. */
 static CUresult launch_dependent(const flp_driver *driver, const flp_kernel *kernel, unsigned blocks, CUstream stream, void **parameters)
 {
-    CUlaunchAttribute overlap = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                  .value.programmaticStreamSerializationAllowed = 1 };
-    const CUlaunchConfig config = { .gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1,
-                                    .blockDimX = (unsigned)kernel->manifest.threads, .blockDimY = 1, .blockDimZ = 1,
-                                    .sharedMemBytes = (unsigned)kernel->manifest.shared_bytes, .hStream = stream,
-                                    .attrs = &overlap, .numAttrs = 1 };
+    CUlaunchAttribute overlap = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.programmaticStreamSerializationAllowed = 1 };
+    const CUlaunchConfig config = { .gridDimX = blocks,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = (unsigned)kernel->manifest.threads,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
+                                    .sharedMemBytes = (unsigned)kernel->manifest.shared_bytes,
+                                    .hStream = stream,
+                                    .attrs = &overlap,
+                                    .numAttrs = 1 };
 
     return driver->launch_extended(&config, kernel->function, parameters, NULL);
 }
@@ -235,13 +249,13 @@ static flp_status launch_kernel(const flp_driver *driver, const flp_kernel *kern
     const flp_manifest *manifest = &kernel->manifest;
     const int is_dependent = manifest->dependent_launch && driver->launch_extended;
     CUresult result = is_dependent ? launch_dependent(driver, kernel, blocks, stream, parameters)
-                                   : driver->launch(kernel->function, blocks, 1, 1, (unsigned)manifest->threads, 1, 1,
-                                                    (unsigned)manifest->shared_bytes, stream, parameters, NULL);
+                                   : driver->launch(kernel->function, blocks, 1, 1, (unsigned)manifest->threads, 1, 1, (unsigned)manifest->shared_bytes, stream,
+                                                    parameters, NULL);
 
     if (result == CUDA_SUCCESS)
         return FLP_OK;
-    return flp_status_prefix(flp_driver_check(driver, result, is_dependent ? "cuLaunchKernelEx" : "cuLaunchKernel"), "%s, %u blocks",
-                             manifest->variant, blocks);
+    return flp_status_prefix(flp_driver_check(driver, result, is_dependent ? "cuLaunchKernelEx" : "cuLaunchKernel"), "%s, %u blocks", manifest->variant,
+                             blocks);
 }
 
 flp_status flp_call_launch(const flp_kernel *kernel, unsigned blocks, CUstream stream, void **parameters)

@@ -12,7 +12,7 @@ typedef struct {
     CUstream stream;
     void *workspace;
     size_t workspace_bytes;
-    unsigned flags;      /* flp_execute_flags */
+    unsigned flags; /* flp_execute_flags */
     const void *target;
     int64_t ignore_index;
     const int64_t *row_index; /* or NULL: row i's target is target[row_index[i]], 0 .. target_rows - 1 */
@@ -50,29 +50,29 @@ flp_status flp_call_run(const flp_operator_calls *calls, flp_context *context, c
 flp_status flp_call_launch(const flp_kernel *kernel, unsigned blocks, CUstream stream, void **parameters);
 
 /* The functions of fusedlogp.h that every operator has. X: flp_linear_logp, say, with X_operator and X_calls. */
-#define FLP_CALL_FUNCTIONS(X)                                                                                                      \
-    flp_status X##_problem_format_sized(const X##_problem *problem, char *text, size_t bytes, const flp_sizes *sizes)              \
-    {                                                                                                                              \
-        return flp_problem_text_format(&X##_operator, problem, text, bytes, sizes);                                                \
-    }                                                                                                                              \
-    flp_status X##_problem_parse_sized(const char *text, X##_problem *problem, const flp_sizes *sizes)                             \
-    {                                                                                                                              \
-        return flp_problem_text_parse(&X##_operator, text, problem, sizes);                                                        \
-    }                                                                                                                              \
-    flp_status X##_plan_create_sized(flp_context *context, const X##_problem *problem, flp_plan **plan, const flp_sizes *sizes)    \
-    {                                                                                                                              \
-        return flp_create_plan_sized(context, &X##_operator, problem, plan, sizes);                                                \
-    }                                                                                                                              \
-    flp_status X##_execute_sized(flp_plan *plan, const X##_args *args, const flp_sizes *sizes)                                     \
-    {                                                                                                                              \
-        return flp_call_execute(&X##_calls, plan, args, sizes);                                                                    \
-    }                                                                                                                              \
-    flp_status X##_sized(flp_context *context, const X##_problem *problem, const X##_args *args, const flp_sizes *sizes)           \
-    {                                                                                                                              \
-        return flp_call_run(&X##_calls, context, problem, args, sizes);                                                            \
-    }                                                                                                                              \
-    flp_status X##_prepare_sized(flp_context *context, const X##_problem *problem, void *stream, const flp_sizes *sizes)           \
-    {                                                                                                                              \
-        return flp_prepare_problem(context, &X##_operator, problem, stream, sizes);                                                \
+#define FLP_CALL_FUNCTIONS(X)                                                                                                   \
+    flp_status X##_problem_format_sized(const X##_problem *problem, char *text, size_t bytes, const flp_sizes *sizes)           \
+    {                                                                                                                           \
+        return flp_problem_text_format(&X##_operator, problem, text, bytes, sizes);                                             \
+    }                                                                                                                           \
+    flp_status X##_problem_parse_sized(const char *text, X##_problem *problem, const flp_sizes *sizes)                          \
+    {                                                                                                                           \
+        return flp_problem_text_parse(&X##_operator, text, problem, sizes);                                                     \
+    }                                                                                                                           \
+    flp_status X##_plan_create_sized(flp_context *context, const X##_problem *problem, flp_plan **plan, const flp_sizes *sizes) \
+    {                                                                                                                           \
+        return flp_create_plan_sized(context, &X##_operator, problem, plan, sizes);                                             \
+    }                                                                                                                           \
+    flp_status X##_execute_sized(flp_plan *plan, const X##_args *args, const flp_sizes *sizes)                                  \
+    {                                                                                                                           \
+        return flp_call_execute(&X##_calls, plan, args, sizes);                                                                 \
+    }                                                                                                                           \
+    flp_status X##_sized(flp_context *context, const X##_problem *problem, const X##_args *args, const flp_sizes *sizes)        \
+    {                                                                                                                           \
+        return flp_call_run(&X##_calls, context, problem, args, sizes);                                                         \
+    }                                                                                                                           \
+    flp_status X##_prepare_sized(flp_context *context, const X##_problem *problem, void *stream, const flp_sizes *sizes)        \
+    {                                                                                                                           \
+        return flp_prepare_problem(context, &X##_operator, problem, stream, sizes);                                             \
     }
 #endif

@@ -36,13 +36,12 @@ static flp_status refuse(flp_status status, flp_backend asked)
 
 static flp_status select_kernels(flp_context *context, flp_backend backend, const char *text, const flp_device *device, flp_choice *choice)
 {
-    return flp_generator_select(flp_kernel_store_generator(context->store), text, device->facts.compute_capability, names[backend],
-                                &choice->selection);
+    return flp_generator_select(flp_kernel_store_generator(context->store), text, device->facts.compute_capability, names[backend], &choice->selection);
 }
 
 /* Where the driver cannot encode the tensor maps that kernels take, the portable ones are left, which take none. */
-static flp_status select_for_driver(flp_context *context, flp_backend asked, const char *text, const flp_device *device, flp_choice *choice,
-                                    char *missing, size_t bytes)
+static flp_status select_for_driver(flp_context *context, flp_backend asked, const char *text, const flp_device *device, flp_choice *choice, char *missing,
+                                    size_t bytes)
 {
     const flp_driver *driver;
     flp_status status = select_kernels(context, asked, text, device, choice);
@@ -72,8 +71,7 @@ static flp_status take_selection(flp_choice *choice, const char *missing)
     return FLP_OK;
 }
 
-static flp_status choose_on_device(flp_context *context, flp_backend asked, int stays_on_gpu, const char *text,
-                                   const flp_device *device, flp_choice *choice)
+static flp_status choose_on_device(flp_context *context, flp_backend asked, int stays_on_gpu, const char *text, const flp_device *device, flp_choice *choice)
 {
     char missing[80];
     flp_status status = select_for_driver(context, asked, text, device, choice, missing, sizeof(missing));
@@ -87,8 +85,7 @@ static flp_status choose_on_device(flp_context *context, flp_backend asked, int 
     return FLP_OK;
 }
 
-flp_status flp_choose_path(flp_context *context, flp_backend asked, int stays_on_gpu, const char *text, flp_device *device,
-                           flp_choice *choice)
+flp_status flp_choose_path(flp_context *context, flp_backend asked, int stays_on_gpu, const char *text, flp_device *device, flp_choice *choice)
 {
     flp_status status;
 

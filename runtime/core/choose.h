@@ -13,6 +13,5 @@ typedef struct {
  * is the one of the CUDA context that is current here. stays_on_gpu: the operator's.
  * A device without a current CUDA context is FLP_WRONG_CONTEXT and never the CPU path.
  * FLP_NO_VARIANT: asked cannot answer it; FLP_NO_DRIVER: ... because no driver is there; FLP_FORKED. */
-flp_status flp_choose_path(flp_context *context, flp_backend asked, int stays_on_gpu, const char *text, flp_device *device,
-                           flp_choice *choice);
+flp_status flp_choose_path(flp_context *context, flp_backend asked, int stays_on_gpu, const char *text, flp_device *device, flp_choice *choice);
 #endif

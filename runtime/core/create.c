@@ -41,8 +41,7 @@ static flp_status choose_path(flp_plan *plan, const char *text)
     char with_hint[FLP_PROBLEM_TEXT_BYTES + 32];
 
     snprintf(with_hint, sizeof(with_hint), "%s%s", text, op->hint ? op->hint(plan) : "");
-    return flp_choose_path(plan->context, flp_operator_backend(op, flp_plan_problem(plan)), op->stays_on_gpu, with_hint,
-                           &plan->device, &plan->choice);
+    return flp_choose_path(plan->context, flp_operator_backend(op, flp_plan_problem(plan)), op->stays_on_gpu, with_hint, &plan->device, &plan->choice);
 }
 
 static flp_status set_up(const void *problem, flp_plan *plan)

@@ -16,8 +16,8 @@ void flp_describe_device(const flp_plan *plan, flp_text *text)
     const flp_device_facts *facts = &plan->device.facts;
 
     if (flp_plan_on_gpu(plan))
-        flp_text_append(text, "%s, compute capability %d.%d, %d multiprocessors", facts->name, facts->compute_capability / 10,
-                        facts->compute_capability % 10, facts->multiprocessors);
+        flp_text_append(text, "%s, compute capability %d.%d, %d multiprocessors", facts->name, facts->compute_capability / 10, facts->compute_capability % 10,
+                        facts->multiprocessors);
     else
         flp_text_append(text, "CPU, %d threads", flp_thread_pool_threads(plan->context->pool));
 }

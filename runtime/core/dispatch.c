@@ -158,8 +158,8 @@ static flp_status check_new(const void *problem, const flp_dispatch_call *call)
     return status == FLP_OK && call->check_new ? call->check_new(problem, call->args) : status;
 }
 
-static flp_status make(flp_context *context, const flp_operator *op, const void *problem, const flp_dispatch_call *call,
-                       const flp_dispatch_key *key, flp_plan **plan)
+static flp_status make(flp_context *context, const flp_operator *op, const void *problem, const flp_dispatch_call *call, const flp_dispatch_key *key,
+                       flp_plan **plan)
 {
     flp_problem_storage bounded;
     int capturing = 0;
@@ -168,8 +168,7 @@ static flp_status make(flp_context *context, const flp_operator *op, const void 
     if (status == FLP_OK && key->cuda_context)
         status = flp_device_is_capturing(call->stream, &capturing);
     if (status == FLP_OK && capturing)
-        status = flp_status_fail(FLP_CAPTURING, "the problem is new and the stream is captured: call flp_%s_prepare before the capture",
-                                 op->name);
+        status = flp_status_fail(FLP_CAPTURING, "the problem is new and the stream is captured: call flp_%s_prepare before the capture", op->name);
     if (status != FLP_OK)
         return status;
     memcpy(&bounded, problem, op->problem_bytes);
@@ -207,12 +206,10 @@ static flp_status find_cuda_context(flp_context *context, flp_backend backend, u
     return flp_device_current_id(cuda_context);
 }
 
-flp_status flp_dispatch_find(flp_context *context, const flp_operator *op, const void *problem, const flp_dispatch_call *call,
-                             unsigned long long *cuda_context, flp_plan **plan)
+flp_status flp_dispatch_find(flp_context *context, const flp_operator *op, const void *problem, const flp_dispatch_call *call, unsigned long long *cuda_context,
+                             flp_plan **plan)
 {
-    flp_dispatch_key key = {
-        .op = (uintptr_t)op, .call = bucket_log2((uint64_t)call->rows) << 8 | alignment_log2(call->addresses)
-    };
+    flp_dispatch_key key = { .op = (uintptr_t)op, .call = bucket_log2((uint64_t)call->rows) << 8 | alignment_log2(call->addresses) };
     flp_status status = find_cuda_context(context, flp_operator_backend(op, problem), cuda_context);
 
     /* What is no backend is refused as such, not for what a GPU's would need. */

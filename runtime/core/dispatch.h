@@ -15,11 +15,11 @@ typedef struct {
     CUstream stream;     /* whose capture forbids making a plan (FLP_CAPTURING) */
     /* What a call is refused for before a plan is made for it; NULL: nothing. One whose plan is there is checked against that instead. */
     flp_status (*check_new)(const void *problem, const void *args);
-    const void *args;    /* check_new's */
+    const void *args; /* check_new's */
 } flp_dispatch_call;
 
 /* The plan of problem for the call, in the CUDA context that is current; makes it where there is none. Of problem, rows and
  * pointer_alignment do not count. *cuda_context: the id of the current one; 0 where the problem asks for none. */
-flp_status flp_dispatch_find(flp_context *context, const flp_operator *op, const void *problem, const flp_dispatch_call *call,
-                             unsigned long long *cuda_context, flp_plan **plan);
+flp_status flp_dispatch_find(flp_context *context, const flp_operator *op, const void *problem, const flp_dispatch_call *call, unsigned long long *cuda_context,
+                             flp_plan **plan);
 #endif

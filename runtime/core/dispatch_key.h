@@ -7,7 +7,7 @@ enum { FLP_DISPATCH_SIZES = 13 };
 
 /* Words without padding, compared and hashed as such. flp_problem_pack fills choices and sizes; dispatch the rest. */
 typedef struct {
-    uint64_t op;     /* its address */
+    uint64_t op;           /* its address */
     uint64_t cuda_context; /* its id; 0: none is asked for */
     uint64_t call;         /* what the call decides: bucket of rows and alignment */
     uint64_t choices;      /* enumerations and flags, up to 3 bits each */

@@ -12,10 +12,10 @@
 struct flp_operator {
     const char *name; /* as its canonical strings begin */
 
-    size_t problem_bytes;                         /* at most FLP_PROBLEM_BYTES */
+    size_t problem_bytes; /* at most FLP_PROBLEM_BYTES */
     const flp_sized_struct *problem_struct;
     size_t rows_at, pointer_alignment_at, backend_at; /* in the problem: int64_t, int, flp_backend */
-    const flp_field *const *fields; /* of the problem, in the order of its canonical string: a table in parts, NULL behind the last */
+    const flp_field *const *fields;                   /* of the problem, in the order of its canonical string: a table in parts, NULL behind the last */
     /* What holds between fields, each of which is acceptable, and fields without a plain rule. FLP_BAD_ARGUMENT names the field, what it got and
      * what was wanted. NULL: nothing. */
     flp_status (*check)(void *normal);
@@ -35,7 +35,7 @@ struct flp_operator {
     /* GPU paths: the number of rows up to `rows` whose workspace is the largest; NULL: `rows`. */
     int64_t (*most_rows)(const flp_plan *plan, int64_t rows);
     int64_t (*cpu_workspace_bytes)(const flp_plan *plan, int64_t rows); /* the CPU path; NULL: it takes none */
-    void (*describe)(const flp_plan *plan, flp_text *text);         /* GPU paths: kernels and shapes as lines "key: value" */
+    void (*describe)(const flp_plan *plan, flp_text *text);             /* GPU paths: kernels and shapes as lines "key: value" */
     void (*write_numerics)(const flp_plan *plan, flp_text *text);
 };
 

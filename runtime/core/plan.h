@@ -15,14 +15,14 @@ struct flp_plan {
     flp_context *context;
     const flp_operator *op;
     flp_choice choice;
-    flp_device device;                                /* GPU paths only, as the kernels */
-    const flp_kernel *kernels[FLP_ROLES];             /* of each role; NULL where it has none */
-    int64_t workspace_bytes;                          /* of the problem's rows */
-    CUdeviceptr tallies;                              /* GPU paths: FLP_TALLIES flp_tally, the plan's own */
-    CUdeviceptr target_errors;                        /* GPU paths: that of bad targets; 0 in a pass that does not count them */
-    pthread_mutex_t tally_mutex;                      /* guards what follows */
-    uint64_t tally_side[FLP_TALLIES];                 /* what stands in each */
-    int64_t bad_count, bad_first;                     /* CPU path */
+    flp_device device;                    /* GPU paths only, as the kernels */
+    const flp_kernel *kernels[FLP_ROLES]; /* of each role; NULL where it has none */
+    int64_t workspace_bytes;              /* of the problem's rows */
+    CUdeviceptr tallies;                  /* GPU paths: FLP_TALLIES flp_tally, the plan's own */
+    CUdeviceptr target_errors;            /* GPU paths: that of bad targets; 0 in a pass that does not count them */
+    pthread_mutex_t tally_mutex;          /* guards what follows */
+    uint64_t tally_side[FLP_TALLIES];     /* what stands in each */
+    int64_t bad_count, bad_first;         /* CPU path */
     char *numerics, *description;
 };
 
@@ -63,8 +63,8 @@ static inline flp_status flp_plan_check_context(const flp_plan *plan, unsigned l
 {
     if (cuda_context == plan->device.context_id)
         return FLP_OK;
-    return flp_status_fail(FLP_WRONG_CONTEXT, "the current CUDA context is number %llu, the plan belongs to number %llu",
-                           cuda_context, plan->device.context_id);
+    return flp_status_fail(FLP_WRONG_CONTEXT, "the current CUDA context is number %llu, the plan belongs to number %llu", cuda_context,
+                           plan->device.context_id);
 }
 
 /* For an operator's set_up. FLP_INTERNAL: the generator chose no kernel for a role of `wanted`, or one for a role that is in neither set. */

@@ -6,6 +6,5 @@
 
 /* flp_X_prepare: the plans that dispatch makes for any N up to the problem's rows, and the shared scratch of stream for them. sizes: of the
  * caller's structs. */
-flp_status flp_prepare_problem(flp_context *context, const flp_operator *op, const void *problem, CUstream stream,
-                               const flp_sizes *sizes);
+flp_status flp_prepare_problem(flp_context *context, const flp_operator *op, const void *problem, CUstream stream, const flp_sizes *sizes);
 #endif

@@ -117,11 +117,10 @@ static flp_status fill_stride(const flp_field *field, char *normal)
     if (dtype == FLP_NONE)
         return FLP_OK;
     if (stride < columns)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %" PRId64 ", wanted 0 or at least the row's %" PRId64 " elements", field->name,
-                               stride, columns);
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %" PRId64 ", wanted 0 or at least the row's %" PRId64 " elements", field->name, stride, columns);
     if (__builtin_mul_overflow(stride, rows, &bytes) || __builtin_mul_overflow(bytes, flp_dtype_bytes(dtype), &bytes))
-        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %" PRId64 ", wanted %" PRId64 " rows of that size to stay below 2^63 bytes",
-                               field->name, stride, rows);
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %" PRId64 ", wanted %" PRId64 " rows of that size to stay below 2^63 bytes", field->name, stride,
+                               rows);
     *(int64_t *)(void *)(normal + field->at) = stride;
     return FLP_OK;
 }
@@ -172,7 +171,7 @@ flp_status flp_problem_normalize(const flp_operator *op, const void *problem, vo
     if (!problem)
         return flp_status_fail(FLP_BAD_ARGUMENT, "problem: got NULL, wanted a pointer to flp_%s_problem", op->name);
     memcpy(normal, problem, op->problem_bytes);
-    FLP_EACH_FIELD(field, op) {
+    FLP_EACH_FIELD (field, op) {
         flp_status status = fill_field(field, normal);
         if (status != FLP_OK)
             return status;
@@ -185,7 +184,7 @@ flp_status flp_problem_check_field(const flp_operator *op, size_t at, const void
     flp_problem_storage normal;
 
     memcpy(&normal, problem, op->problem_bytes);
-    FLP_EACH_FIELD(field, op)
+    FLP_EACH_FIELD (field, op)
         if (field->at == (int)at)
             return fill_field(field, normal.bytes);
     return FLP_OK;
@@ -199,7 +198,7 @@ int flp_problem_pack(const flp_operator *op, const void *given, flp_dispatch_key
     uint64_t *size = key->sizes, choices = 0;
     int known = 1;
 
-    FLP_EACH_FIELD(field, op) {
+    FLP_EACH_FIELD (field, op) {
         switch (field->kind) {
         case FLP_FIELD_CHOICE:
         case FLP_FIELD_DTYPE:
@@ -243,9 +242,8 @@ flp_status flp_problem_refuse(const flp_operator *op, const void *problem)
 
     if (status != FLP_OK)
         return status;
-    FLP_EACH_FIELD(field, op)
+    FLP_EACH_FIELD (field, op)
         if (field->takes_plan && int_at(normal.bytes, field->at))
-            return flp_status_fail(FLP_BAD_ARGUMENT, "problem.%s: got %d, wanted 0: it takes a plan", field->name,
-                                   int_at(normal.bytes, field->at));
+            return flp_status_fail(FLP_BAD_ARGUMENT, "problem.%s: got %d, wanted 0: it takes a plan", field->name, int_at(normal.bytes, field->at));
     return flp_status_fail(FLP_INTERNAL, "an acceptable problem does not fit a dispatch key");
 }

@@ -42,11 +42,11 @@ typedef struct {
      * tensor may have. Its elements are dtype_at's: FLP_NONE, and there is no such matrix. 0 stands for the stride like_at, else for the columns. */
     int rows_at, columns_at, transposed_at, dtype_at, like_at;
 
-    const char *words[FLP_FIELD_WORDS];   /* CHOICE: by value, BITS: by bit; NULL: the value is not written */
-    const char *prefix, *value_name;      /* the other kinds: "hs", "stride" for messages; NULL: the field is not written */
-    const char *wanted;                   /* CHOICE, DTYPE, NUMBER: what is acceptable, for messages */
-    int64_t low, high;                    /* SIZE */
-    double least, most;                   /* NUMBER */
+    const char *words[FLP_FIELD_WORDS]; /* CHOICE: by value, BITS: by bit; NULL: the value is not written */
+    const char *prefix, *value_name;    /* the other kinds: "hs", "stride" for messages; NULL: the field is not written */
+    const char *wanted;                 /* CHOICE, DTYPE, NUMBER: what is acceptable, for messages */
+    int64_t low, high;                  /* SIZE */
+    double least, most;                 /* NUMBER */
 } flp_field;
 
 /* CHOICE, BITS, DTYPE: what a dispatch key holds an acceptable value in. */
@@ -58,33 +58,47 @@ static inline int flp_field_key_bits(const flp_field *field)
 /* Values for `allowed` and `wanted`. */
 #define FLP_FIELD_ALLOWS(value) (1u << (value))
 #define FLP_FIELD_FLAG .allowed = FLP_FIELD_ALLOWS(0) | FLP_FIELD_ALLOWS(1), .wanted = "0 or 1"
-#define FLP_FIELD_FLOAT                                                                                    \
-    .value_name = "dtype", .wanted = "FLP_BF16, FLP_F16 or FLP_F32",                                       \
+#define FLP_FIELD_FLOAT                                              \
+    .value_name = "dtype", .wanted = "FLP_BF16, FLP_F16 or FLP_F32", \
     .allowed = FLP_FIELD_ALLOWS(FLP_BF16) | FLP_FIELD_ALLOWS(FLP_F16) | FLP_FIELD_ALLOWS(FLP_F32)
-#define FLP_FIELD_FLOAT_OR_NONE                                                                            \
-    .value_name = "dtype", .wanted = "FLP_NONE, FLP_BF16, FLP_F16 or FLP_F32",                             \
+#define FLP_FIELD_FLOAT_OR_NONE                                                \
+    .value_name = "dtype", .wanted = "FLP_NONE, FLP_BF16, FLP_F16 or FLP_F32", \
     .allowed = FLP_FIELD_ALLOWS(FLP_NONE) | FLP_FIELD_ALLOWS(FLP_BF16) | FLP_FIELD_ALLOWS(FLP_F16) | FLP_FIELD_ALLOWS(FLP_F32)
 
 /* Rows that operators have in common; offset: the field's. */
-#define FLP_FIELD_ROWS(offset) { "rows", FLP_FIELD_SIZE, offset, .prefix = "n", .value_name = "rows", .low = 0, .high = FLP_PROBLEM_ROWS_MAX }
+#define FLP_FIELD_ROWS(offset)                                                                                      \
+    {                                                                                                               \
+        "rows", FLP_FIELD_SIZE, offset, .prefix = "n", .value_name = "rows", .low = 0, .high = FLP_PROBLEM_ROWS_MAX \
+    }
 /* The kernels hold it in 32 bits. */
-#define FLP_FIELD_EXTENT(label, offset, letter) { label, FLP_FIELD_SIZE, offset, .prefix = letter, .value_name = label, .low = 1, .high = INT32_MAX }
-#define FLP_FIELD_POINTERS(offset) { "pointer_alignment", FLP_FIELD_ALIGNMENT, offset, .prefix = "align", .value_name = "bytes" }
-#define FLP_FIELD_TARGETS(offset)                                                                                               \
-    { "target_dtype", FLP_FIELD_CHOICE, offset, .words = { [FLP_I32] = "target_i32" }, .otherwise = FLP_I64,                    \
-      .allowed = FLP_FIELD_ALLOWS(FLP_I32) | FLP_FIELD_ALLOWS(FLP_I64), .wanted = "FLP_I32 or FLP_I64" }
+#define FLP_FIELD_EXTENT(label, offset, letter)                                                           \
+    {                                                                                                     \
+        label, FLP_FIELD_SIZE, offset, .prefix = letter, .value_name = label, .low = 1, .high = INT32_MAX \
+    }
+#define FLP_FIELD_POINTERS(offset)                                                                 \
+    {                                                                                              \
+        "pointer_alignment", FLP_FIELD_ALIGNMENT, offset, .prefix = "align", .value_name = "bytes" \
+    }
+#define FLP_FIELD_TARGETS(offset)                                                                                                                  \
+    {                                                                                                                                              \
+        "target_dtype", FLP_FIELD_CHOICE, offset, .words = { [FLP_I32] = "target_i32" }, .otherwise = FLP_I64,                                     \
+                                                  .allowed = FLP_FIELD_ALLOWS(FLP_I32) | FLP_FIELD_ALLOWS(FLP_I64), .wanted = "FLP_I32 or FLP_I64" \
+    }
 /* c and 1 / c both stay normal floats in the kernels. */
-#define FLP_FIELD_SOFTCAP(offset)                                                                                               \
-    { "softcap", FLP_FIELD_NUMBER, offset, .prefix = "softcap", .value_name = "number", .least = 0x1p-126, .most = 0x1p126,     \
-      .wanted = "0 or 2^-126 .. 2^126" }
-#define FLP_FIELD_BACKEND(offset)                                                                                               \
-    { "backend", FLP_FIELD_CHOICE, offset, .allowed = 15,                                                                       \
-      .words = { [FLP_BACKEND_SM90A] = "sm_90a", [FLP_BACKEND_PORTABLE] = "portable", [FLP_BACKEND_CPU] = "cpu" },              \
-      .wanted = "FLP_BACKEND_AUTO, FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE or FLP_BACKEND_CPU" }
+#define FLP_FIELD_SOFTCAP(offset)                                                                                                                              \
+    {                                                                                                                                                          \
+        "softcap", FLP_FIELD_NUMBER, offset, .prefix = "softcap", .value_name = "number", .least = 0x1p-126, .most = 0x1p126, .wanted = "0 or 2^-126 .. 2^126" \
+    }
+#define FLP_FIELD_BACKEND(offset)                                                                                                                         \
+    {                                                                                                                                                     \
+        "backend", FLP_FIELD_CHOICE, offset, .allowed = 15,                                                                                               \
+                                             .words = { [FLP_BACKEND_SM90A] = "sm_90a", [FLP_BACKEND_PORTABLE] = "portable", [FLP_BACKEND_CPU] = "cpu" }, \
+                                             .wanted = "FLP_BACKEND_AUTO, FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE or FLP_BACKEND_CPU"                     \
+    }
 
 /* A table is made of parts: a problem that has another's as its first field shares rows with it. The first part begins with dtype and sizes. */
-#define FLP_EACH_FIELD(field, op)                                         \
-    for (const flp_field *const *part_ = (op)->fields; *part_; part_++)   \
+#define FLP_EACH_FIELD(field, op)                                       \
+    for (const flp_field *const *part_ = (op)->fields; *part_; part_++) \
         for (const flp_field *field = *part_; field->name; field++)
 
 /* Checks every field, fills in the defaults and checks what holds between fields. FLP_BAD_ARGUMENT names the field, what it got and what was wanted. */

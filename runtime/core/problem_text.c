@@ -58,7 +58,7 @@ static void append_words(const flp_field *field, const void *value, flp_text *te
 static void append_problem(const flp_operator *op, const char *normal, flp_text *text)
 {
     flp_text_append(text, "%s", op->name);
-    FLP_EACH_FIELD(field, op) {
+    FLP_EACH_FIELD (field, op) {
         if (has_words(field))
             append_words(field, normal + field->at, text);
         else if (field->prefix && !flp_problem_is_default(field, normal))
@@ -81,8 +81,7 @@ flp_status flp_problem_text_write(const flp_operator *op, const void *problem, c
     if (built.failed)
         status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a problem's string");
     else if (built.length >= bytes)
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "bytes: got %zu, wanted at least %zu for \"%s\"", bytes, built.length + 1,
-                                 built.data);
+        status = flp_status_fail(FLP_BAD_ARGUMENT, "bytes: got %zu, wanted at least %zu for \"%s\"", bytes, built.length + 1, built.data);
     else
         memcpy(text, built.data, built.length + 1);
     flp_text_free(&built);
@@ -153,8 +152,7 @@ static int read_field(const flp_field *field, const char *text, char *problem)
 
 static flp_status refuse(int index, const char *got, flp_text *wanted)
 {
-    flp_status status = flp_status_fail(FLP_BAD_ARGUMENT, "part %d: got \"%s\", wanted %s", index + 1, got,
-                                        wanted->failed ? "another" : wanted->data);
+    flp_status status = flp_status_fail(FLP_BAD_ARGUMENT, "part %d: got \"%s\", wanted %s", index + 1, got, wanted->failed ? "another" : wanted->data);
 
     flp_text_free(wanted);
     return status;
@@ -196,11 +194,11 @@ static flp_status refuse_option(const flp_operator *op, int index, const char *g
     flp_text wanted = { 0 };
     int left = 0, all;
 
-    FLP_EACH_FIELD(field, op)
+    FLP_EACH_FIELD (field, op)
         for (int i = 0; i < FLP_FIELD_WORDS; i++)
             left += beginning(field, i) != NULL;
     all = left;
-    FLP_EACH_FIELD(field, op)
+    FLP_EACH_FIELD (field, op)
         for (int i = 0; i < FLP_FIELD_WORDS; i++) {
             const char *word = beginning(field, i);
             if (!word)
@@ -217,7 +215,7 @@ static flp_status refuse_option(const flp_operator *op, int index, const char *g
 
 static flp_status read_option(const flp_operator *op, int index, const char *text, char *problem)
 {
-    FLP_EACH_FIELD(field, op)
+    FLP_EACH_FIELD (field, op)
         if (!is_head(field) && read_field(field, text, problem))
             return FLP_OK;
     return refuse_option(op, index, text);
@@ -262,8 +260,7 @@ static flp_status read_parts(const flp_operator *op, const char *text, char *pro
         const size_t length = strcspn(at, ":");
         flp_status status;
         if (length >= sizeof(part))
-            return flp_status_fail(FLP_BAD_ARGUMENT, "part %d: got \"%.40s...\", wanted fewer than %zu characters", index + 1, at,
-                                   sizeof(part));
+            return flp_status_fail(FLP_BAD_ARGUMENT, "part %d: got \"%.40s...\", wanted fewer than %zu characters", index + 1, at, sizeof(part));
         memcpy(part, at, length);
         part[length] = 0;
         status = index < head ? read_head(op, index, part, problem) : read_option(op, index, part, problem);

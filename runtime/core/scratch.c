@@ -78,8 +78,7 @@ static int belongs(flp_scratch_buffer *buffer, const owner *to)
     const int is_same = to->by_handle ? atomic_load_explicit(&buffer->handle, memory_order_relaxed) == to->handle
                                       : atomic_load_explicit(&buffer->stream_id, memory_order_relaxed) == to->id;
 
-    return is_same &&
-           atomic_load_explicit(&buffer->kind, memory_order_relaxed) == to->kind &&
+    return is_same && atomic_load_explicit(&buffer->kind, memory_order_relaxed) == to->kind &&
            atomic_load_explicit(&buffer->context_id, memory_order_relaxed) == to->context_id;
 }
 
@@ -232,8 +231,7 @@ static flp_status take(flp_scratch *scratch, const flp_device *device, CUstream 
     return status;
 }
 
-static flp_status lend(flp_scratch *scratch, const flp_device *device, CUstream stream, int64_t bytes, int64_t grown, int reserve,
-                       flp_scratch_loan *loan)
+static flp_status lend(flp_scratch *scratch, const flp_device *device, CUstream stream, int64_t bytes, int64_t grown, int reserve, flp_scratch_loan *loan)
 {
     flp_scratch_buffer *buffer;
     int capturing;
@@ -255,8 +253,7 @@ static flp_status lend(flp_scratch *scratch, const flp_device *device, CUstream 
     return FLP_OK;
 }
 
-flp_status flp_scratch_lend(flp_scratch *scratch, const flp_device *device, CUstream stream, int64_t bytes, int64_t grown,
-                            flp_scratch_loan *loan)
+flp_status flp_scratch_lend(flp_scratch *scratch, const flp_device *device, CUstream stream, int64_t bytes, int64_t grown, flp_scratch_loan *loan)
 {
     return lend(scratch, device, stream, bytes, grown, 0, loan);
 }

@@ -27,8 +27,7 @@ typedef struct {
  * A stream is known by its id, since the driver gives the handle of a destroyed stream out again while its work still runs.
  * What was lent during a capture stays the stream's, since the graph keeps its address; replay such a graph on the stream it was
  * captured on. FLP_CAPTURING: the stream is captured and the buffer too small. FLP_OUT_OF_MEMORY, FLP_CUDA_FAILED. */
-flp_status flp_scratch_lend(flp_scratch *scratch, const flp_device *device, CUstream stream, int64_t bytes, int64_t grown,
-                            flp_scratch_loan *loan);
+flp_status flp_scratch_lend(flp_scratch *scratch, const flp_device *device, CUstream stream, int64_t bytes, int64_t grown, flp_scratch_loan *loan);
 void flp_scratch_return(const flp_scratch_loan *loan);
 
 /* Makes room for later loans, which no other stream takes over. Errors as flp_scratch_lend. */

@@ -54,8 +54,10 @@ static flp_status outgrow(flp_scratch_buffer *buffer, CUstream stream)
 
 flp_status flp_scratch_buffer_refuse_capture(int64_t has, int64_t wanted)
 {
-    return flp_status_fail(FLP_CAPTURING, "the stream is captured and its scratch has %" PRId64 " bytes, wanted %" PRId64
-                                          ": prepare the problem before the capture, or pass a workspace", has, wanted);
+    return flp_status_fail(FLP_CAPTURING,
+                           "the stream is captured and its scratch has %" PRId64 " bytes, wanted %" PRId64
+                           ": prepare the problem before the capture, or pass a workspace",
+                           has, wanted);
 }
 
 flp_status flp_scratch_buffer_provide(flp_scratch_buffer *buffer, CUstream stream, int capturing, int64_t bytes, int64_t grown)

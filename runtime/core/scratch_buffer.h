@@ -11,19 +11,19 @@ typedef struct flp_scratch_retired flp_scratch_retired;
 typedef struct flp_scratch_buffer {
     /* Whose it is: read without a lock to find it, written and then read again with `lent`. */
     atomic_uint_fast64_t context_id, kind, stream_id;
-    atomic_uintptr_t handle; /* the stream's; 0 once another stream is known to have it */
+    atomic_uintptr_t handle;         /* the stream's; 0 once another stream is known to have it */
     struct flp_scratch_buffer *next; /* in the list of all, which only grows */
     pthread_mutex_t lent;            /* guards what follows */
     flp_device device;
     CUdeviceptr address;
     int64_t bytes;
-    int own;           /* of its stream for good: nothing is recorded when it comes back */
-    int reserved;      /* a later loan counts on it */
-    int in_graph;      /* lent during a capture: a graph may hold the address */
+    int own;                      /* of its stream for good: nothing is recorded when it comes back */
+    int reserved;                 /* a later loan counts on it */
+    int in_graph;                 /* lent during a capture: a graph may hold the address */
     flp_scratch_retired *retired; /* outgrown memory that a graph may hold */
-    CUevent passed;    /* recorded behind the last loan's launches, */
-    int recorded;      /* where this is 1 */
-    uint64_t returned; /* when that was, among all loans of buffers that are shared */
+    CUevent passed;               /* recorded behind the last loan's launches, */
+    int recorded;                 /* where this is 1 */
+    uint64_t returned;            /* when that was, among all loans of buffers that are shared */
 } flp_scratch_buffer;
 
 /* The caller holds buffer->lent in all of these, device's context is current where memory is made, and stream is alive. */

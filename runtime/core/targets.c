@@ -21,8 +21,7 @@ static flp_status refuse(const flp_targets *wanted, int64_t row, int64_t target)
 
     if (wanted->ignores)
         snprintf(ignored, sizeof(ignored), " or the ignore_index %" PRId64, wanted->ignore_index);
-    return flp_status_fail(FLP_BAD_TARGET, "target: row %" PRId64 " got %" PRId64 ", wanted 0 .. %" PRId64 "%s", row, target, wanted->vocab - 1,
-                           ignored);
+    return flp_status_fail(FLP_BAD_TARGET, "target: row %" PRId64 " got %" PRId64 ", wanted 0 .. %" PRId64 "%s", row, target, wanted->vocab - 1, ignored);
 }
 
 /* targets: those of rows first .. first + count - 1. */
@@ -40,8 +39,8 @@ static flp_status check_chunk(const flp_targets *wanted, const void *targets, in
 
 static flp_status copy_chunk(const flp_driver *driver, const flp_targets *wanted, int64_t offset, void *to, size_t bytes)
 {
-    flp_status status = flp_driver_check(driver, driver->copy_to_host(to, (CUdeviceptr)(uintptr_t)wanted->target + (uint64_t)offset,
-                                                                      bytes, wanted->stream), "cuMemcpyDtoHAsync of target");
+    flp_status status = flp_driver_check(driver, driver->copy_to_host(to, (CUdeviceptr)(uintptr_t)wanted->target + (uint64_t)offset, bytes, wanted->stream),
+                                         "cuMemcpyDtoHAsync of target");
 
     if (status == FLP_OK)
         status = flp_driver_check(driver, driver->stream_synchronize(wanted->stream), "cuStreamSynchronize");

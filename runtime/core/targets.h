@@ -7,7 +7,7 @@ typedef struct {
     const void *target; /* [rows] i32 or i64, where the plan's path reads it */
     flp_dtype dtype;
     int64_t rows, vocab, ignore_index;
-    int ignores;        /* 1: ignore_index is */
+    int ignores; /* 1: ignore_index is */
     CUstream stream;
     const int64_t *row_index; /* or NULL: row i's target is target[row_index[i]], 0 .. target_rows - 1 */
     int64_t target_rows;

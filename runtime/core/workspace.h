@@ -10,11 +10,11 @@ enum { FLP_WORKSPACE_ALIGNMENT = 256, FLP_WORKSPACE_PARTS = 40, FLP_WORKSPACE_LO
  * the last to read or write it, and keeps what it holds between. A kernel that writes before the one before it has ended (one that waits late)
  * writes nothing whose life begins with it. */
 typedef struct {
-    const char *name;   /* NULL: there is no such part */
-    int64_t bytes;      /* no less for more rows */
-    int first, last;    /* steps */
-    int is_wide;        /* 1: of many words a row; such parts lie behind the others, so that these do not stand in their way */
-    int64_t offset;     /* a multiple of FLP_WORKSPACE_ALIGNMENT; -1: there is no such part */
+    const char *name; /* NULL: there is no such part */
+    int64_t bytes;    /* no less for more rows */
+    int first, last;  /* steps */
+    int is_wide;      /* 1: of many words a row; such parts lie behind the others, so that these do not stand in their way */
+    int64_t offset;   /* a multiple of FLP_WORKSPACE_ALIGNMENT; -1: there is no such part */
 } flp_workspace_part;
 
 /* Steps that may be gone through several times, one behind the other. */
@@ -23,11 +23,11 @@ typedef struct {
 } flp_workspace_loop;
 
 typedef struct {
-    const char *const *steps;  /* their names */
+    const char *const *steps;                     /* their names */
     flp_workspace_part part[FLP_WORKSPACE_PARTS]; /* an operator's parts, by its own enumeration */
     flp_workspace_loop loop[FLP_WORKSPACE_LOOPS]; /* the inner one first; { 0, 0 }: none */
-    int64_t bytes;             /* of all */
-    char *memory;              /* of an execution */
+    int64_t bytes;                                /* of all */
+    char *memory;                                 /* of an execution */
 } flp_workspace;
 
 /* Fills in offsets and bytes. Parts whose lives have a step in common lie apart; what lives when a loop begins lives until it ends. Lives alone

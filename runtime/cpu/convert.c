@@ -24,7 +24,8 @@ float flp_convert_bf16_to_f32(uint16_t bits)
 uint16_t flp_convert_f32_to_bf16(float value)
 {
     uint32_t bits = bits_from_float(value);
-    if ((bits & 0x7fffffff) > 0x7f800000) return (uint16_t)(bits >> 16 | 0x40); /* quiet, and not cut to infinity */
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(bits >> 16 | 0x40); /* quiet, and not cut to infinity */
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
@@ -33,8 +34,10 @@ uint16_t flp_convert_f32_to_f16(float value)
     uint32_t bits = bits_from_float(value);
     uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
     uint32_t magnitude = bits & 0x7fffffff;
-    if (magnitude > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
-    if (magnitude >= 0x477ff000) return sign | 0x7c00; /* 65520 and more round to infinity */
+    if (magnitude > 0x7f800000)
+        return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
+    if (magnitude >= 0x477ff000)
+        return sign | 0x7c00; /* 65520 and more round to infinity */
     if (magnitude < 113u << 23) {
         /* Below 2^-14: adding 0.5 leaves multiples of 2^-24 in the low bits, rounded to nearest even by the addition. */
         return (uint16_t)(sign | (bits_from_float(float_from_bits(magnitude) + 0.5f) - 0x3f000000));
@@ -73,7 +76,7 @@ static void convert_bf16(const unsigned char *from, float *to, size_t count)
  * subnormal occurs, which a caller's flush-to-zero mode would lose. */
 static inline uint4 widen_f16(uint4 bits)
 {
-    const uint4 tiny = (uint4){0} + (113u << 23);
+    const uint4 tiny = (uint4){ 0 } + (113u << 23);
     uint4 magnitude = (bits & 0x7fff) << 13;
     uint4 is_subnormal = (uint4)(magnitude < (1u << 23)), is_special = (uint4)(magnitude >= (31u << 23));
     uint4 subnormal = (uint4)((float4)(magnitude | tiny) - (float4)tiny);
@@ -103,9 +106,15 @@ static void convert_f16(const unsigned char *from, float *to, size_t count)
 void flp_convert_to_f32(flp_dtype dtype, const void *from, float *to, size_t count)
 {
     switch (dtype) {
-    case FLP_BF16: convert_bf16(from, to, count); break;
-    case FLP_F16: convert_f16(from, to, count); break;
-    default: memcpy(to, from, count * sizeof *to); break;
+    case FLP_BF16:
+        convert_bf16(from, to, count);
+        break;
+    case FLP_F16:
+        convert_f16(from, to, count);
+        break;
+    default:
+        memcpy(to, from, count * sizeof *to);
+        break;
     }
 }
 

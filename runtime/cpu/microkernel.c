@@ -90,22 +90,23 @@ static int has_avx512(void)
 
 const flp_microkernel flp_microkernels[] = {
 #ifdef __x86_64__
-    {"avx512", "fma", 12, avx512_several, avx512_single, has_avx512},
-    {"avx2", "fma", 6, avx2_several, avx2_single, has_avx2},
+    { "avx512", "fma", 12, avx512_several, avx512_single, has_avx512 },
+    { "avx2", "fma", 6, avx2_several, avx2_single, has_avx2 },
 #endif
-    {"any", ANY_ARITHMETIC, 3, any_several, any_single, always},
+    { "any", ANY_ARITHMETIC, 3, any_several, any_single, always },
 };
 const int flp_microkernel_count = sizeof flp_microkernels / sizeof *flp_microkernels;
 
 const flp_microkernel *flp_microkernel_best(void)
 {
     const flp_microkernel *kernel = flp_microkernels;
-    while (!kernel->is_supported()) kernel++;
+    while (!kernel->is_supported())
+        kernel++;
     return kernel;
 }
 
-void flp_microkernel_multiply(const flp_microkernel *kernel, int entries, int64_t depth, const float *hidden, const float *weight,
-                              int64_t entry_stride, int64_t depth_stride, float *products, int accumulate)
+void flp_microkernel_multiply(const flp_microkernel *kernel, int entries, int64_t depth, const float *hidden, const float *weight, int64_t entry_stride,
+                              int64_t depth_stride, float *products, int accumulate)
 {
     int e = 0;
     for (; e + kernel->entries <= entries; e += kernel->entries)

@@ -10,15 +10,15 @@
 
 /* For each entry e and each of the sixteen rows: products[e][row] (+)= sum_k weight[e * entry_stride + k * depth_stride] * hidden[k][row],
  * summed from 0 in the order of k. hidden [depth][16] and products [entries][16] are 64-byte aligned. */
-typedef void flp_microkernel_function(int64_t depth, const float *hidden, const float *weight, int64_t entry_stride,
-                                      int64_t depth_stride, float *products, int accumulate);
+typedef void flp_microkernel_function(int64_t depth, const float *hidden, const float *weight, int64_t entry_stride, int64_t depth_stride, float *products,
+                                      int accumulate);
 
 typedef struct {
     const char *name;
-    const char *arithmetic;           /* kernels that agree in this give the same bits */
-    int entries;                      /* of `several`; the chunk's width is a multiple of it */
+    const char *arithmetic; /* kernels that agree in this give the same bits */
+    int entries;            /* of `several`; the chunk's width is a multiple of it */
     flp_microkernel_function *several, *single;
-    int (*is_supported)(void);        /* by this processor */
+    int (*is_supported)(void); /* by this processor */
 } flp_microkernel;
 
 /* All that were compiled, best first. The last one runs everywhere. */
@@ -29,6 +29,6 @@ extern const int flp_microkernel_count;
 const flp_microkernel *flp_microkernel_best(void);
 
 /* Any number of entries. */
-void flp_microkernel_multiply(const flp_microkernel *kernel, int entries, int64_t depth, const float *hidden, const float *weight,
-                              int64_t entry_stride, int64_t depth_stride, float *products, int accumulate);
+void flp_microkernel_multiply(const flp_microkernel *kernel, int entries, int64_t depth, const float *hidden, const float *weight, int64_t entry_stride,
+                              int64_t depth_stride, float *products, int accumulate);
 #endif

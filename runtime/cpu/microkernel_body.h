@@ -5,23 +5,26 @@
  * accumulators to become registers. */
 #define VECTORS (FLP_LANES * (int)sizeof(float) / (int)sizeof(VECTOR))
 
-TARGET static void MICROKERNEL(int64_t depth, const float *hidden, const float *weight, int64_t entry_stride, int64_t depth_stride,
-                               float *products, int accumulate)
+TARGET static void MICROKERNEL(int64_t depth, const float *hidden, const float *weight, int64_t entry_stride, int64_t depth_stride, float *products,
+                               int accumulate)
 {
-    VECTOR sum[ENTRIES][VECTORS] = {0};
+    VECTOR sum[ENTRIES][VECTORS] = { 0 };
     const float *entry[ENTRIES];
 #pragma GCC unroll 16
-    for (int e = 0; e < ENTRIES; e++) entry[e] = weight + e * entry_stride;
+    for (int e = 0; e < ENTRIES; e++)
+        entry[e] = weight + e * entry_stride;
 
     for (int64_t k = 0; k < depth; k++) {
         VECTOR row[VECTORS];
 #pragma GCC unroll 16
-        for (int j = 0; j < VECTORS; j++) row[j] = ((const VECTOR *)(hidden + k * FLP_LANES))[j];
+        for (int j = 0; j < VECTORS; j++)
+            row[j] = ((const VECTOR *)(hidden + k * FLP_LANES))[j];
 #pragma GCC unroll 16
         for (int e = 0; e < ENTRIES; e++) {
             float w = entry[e][k * depth_stride];
 #pragma GCC unroll 16
-            for (int j = 0; j < VECTORS; j++) sum[e][j] = MULTIPLY_ADD(w, row[j], sum[e][j]);
+            for (int j = 0; j < VECTORS; j++)
+                sum[e][j] = MULTIPLY_ADD(w, row[j], sum[e][j]);
         }
     }
 
@@ -30,7 +33,8 @@ TARGET static void MICROKERNEL(int64_t depth, const float *hidden, const float *
 #pragma GCC unroll 16
         for (int j = 0; j < VECTORS; j++) {
             VECTOR *to = (VECTOR *)(products + e * FLP_LANES) + j;
-            if (accumulate) sum[e][j] += *to;
+            if (accumulate)
+                sum[e][j] += *to;
             *to = sum[e][j];
         }
     }

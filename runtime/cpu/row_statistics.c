@@ -24,8 +24,7 @@ static inline flp_float4 soften(flp_float4 z, float softcap)
 }
 
 /* Adds the bias, finds the maxima, and softens in place. Inlined for each kind: with a constant softcap of 0 no tanh is left in the loop. */
-static inline __attribute__((always_inline)) void add_bias(flp_row_statistics *part, const float *bias, float softcap, float *logits, int count,
-                                                           int32_t first)
+static inline __attribute__((always_inline)) void add_bias(flp_row_statistics *part, const float *bias, float softcap, float *logits, int count, int32_t first)
 {
     flp_lanes largest = part->largest;
     flp_int_lanes index = part->largest_index;
@@ -36,7 +35,7 @@ static inline __attribute__((always_inline)) void add_bias(flp_row_statistics *p
             flp_int4 larger = z > largest.vector[i];
             row[i] = soften(z, softcap);
             largest.vector[i] = flp_float4_select(larger, z, largest.vector[i]);
-            index.vector[i] = flp_int4_select(larger, (flp_int4){0} + (first + v), index.vector[i]);
+            index.vector[i] = flp_int4_select(larger, (flp_int4){ 0 } + (first + v), index.vector[i]);
         }
     }
     part->largest = largest;
@@ -55,24 +54,27 @@ static flp_float4 origin_of_powers(flp_float4 origin)
     return flp_float4_select(origin > -INFINITY, origin, flp_float4_splat(0));
 }
 
-static inline __attribute__((always_inline)) void add_powers(flp_row_statistics *part, const flp_lanes *scale, int wants_moment,
-                                                             const float *logits, int count)
+static inline __attribute__((always_inline)) void add_powers(flp_row_statistics *part, const flp_lanes *scale, int wants_moment, const float *logits, int count)
 {
     flp_lanes origin;
-    for (int i = 0; i < FLP_LANE_VECTORS; i++) origin.vector[i] = origin_of_powers(part->origin.vector[i]);
+    for (int i = 0; i < FLP_LANE_VECTORS; i++)
+        origin.vector[i] = origin_of_powers(part->origin.vector[i]);
     for (int begin = 0; begin < count; begin += TERMS_IN_FLOAT) {
         int end = begin + TERMS_IN_FLOAT < count ? begin + TERMS_IN_FLOAT : count;
-        flp_lanes sum = {.lane = {0}}, moment = {.lane = {0}};
+        flp_lanes sum = { .lane = { 0 } }, moment = { .lane = { 0 } };
         for (int v = begin; v < end; v++) {
             const flp_float4 *row = (const flp_float4 *)(logits + v * FLP_LANES);
             for (int i = 0; i < FLP_LANE_VECTORS; i++) {
                 flp_float4 x = (row[i] - origin.vector[i]) * scale->vector[i], power = flp_float4_exp2(x);
                 sum.vector[i] += power;
-                if (wants_moment) moment.vector[i] += moment_term(x, power);
+                if (wants_moment)
+                    moment.vector[i] += moment_term(x, power);
             }
         }
-        for (int lane = 0; lane < FLP_LANES; lane++) part->sum[lane] += sum.lane[lane];
-        for (int lane = 0; wants_moment && lane < FLP_LANES; lane++) part->moment[lane] += moment.lane[lane];
+        for (int lane = 0; lane < FLP_LANES; lane++)
+            part->sum[lane] += sum.lane[lane];
+        for (int lane = 0; wants_moment && lane < FLP_LANES; lane++)
+            part->moment[lane] += moment.lane[lane];
     }
 }
 
@@ -85,10 +87,11 @@ typedef struct {
 
 static found_targets find_targets(const flp_row_targets *targets, const float *bias, float *logits, int count, int32_t first)
 {
-    found_targets found = {.at = {NULL}};
+    found_targets found = { .at = { NULL } };
     for (int lane = 0; targets != NULL && lane < FLP_LANES; lane++) {
         int64_t v = (int64_t)targets->index[lane] - first;
-        if (targets->index[lane] < 0 || v < 0 || v >= count) continue;
+        if (targets->index[lane] < 0 || v < 0 || v >= count)
+            continue;
         found.at[lane] = logits + v * FLP_LANES + lane;
         found.logit[lane] = *found.at[lane] + bias[v];
     }
@@ -98,7 +101,8 @@ static found_targets find_targets(const flp_row_targets *targets, const float *b
 static void leave_out(const found_targets *found)
 {
     for (int lane = 0; lane < FLP_LANES; lane++)
-        if (found->at[lane] != NULL) *found->at[lane] = -INFINITY;
+        if (found->at[lane] != NULL)
+            *found->at[lane] = -INFINITY;
 }
 
 /* After the sums: the targets are entries again, and may be the largest. */
@@ -107,7 +111,8 @@ static void put_back(const found_targets *found, float softcap, flp_row_targets 
     for (int lane = 0; lane < FLP_LANES; lane++) {
         float logit = found->logit[lane];
         int32_t *best = &part->largest_index.lane[lane];
-        if (found->at[lane] == NULL) continue;
+        if (found->at[lane] == NULL)
+            continue;
         *found->at[lane] = targets->z[lane] = soften(flp_float4_splat(logit), softcap)[0];
         if (logit > part->largest.lane[lane] || (logit > -INFINITY && logit == part->largest.lane[lane] && targets->index[lane] < *best)) {
             part->largest.lane[lane] = logit;
@@ -119,13 +124,15 @@ static void put_back(const found_targets *found, float softcap, flp_row_targets 
 /* softcap(-inf) is finite, where there is an entry beside the target. */
 static void find_origin(flp_row_statistics *part, const found_targets *found, float softcap, int count)
 {
-    for (int i = 0; i < FLP_LANE_VECTORS; i++) part->origin.vector[i] = soften(part->largest.vector[i], softcap);
+    for (int i = 0; i < FLP_LANE_VECTORS; i++)
+        part->origin.vector[i] = soften(part->largest.vector[i], softcap);
     for (int lane = 0; lane < FLP_LANES; lane++)
-        if (count == 1 && found->at[lane] != NULL) part->origin.lane[lane] = -INFINITY;
+        if (count == 1 && found->at[lane] != NULL)
+            part->origin.lane[lane] = -INFINITY;
 }
 
-void flp_row_statistics_add(flp_row_statistics *statistics, const flp_row_transform *transform, const float *bias,
-                            float *logits, int count, int32_t first, flp_row_targets *targets)
+void flp_row_statistics_add(flp_row_statistics *statistics, const flp_row_transform *transform, const float *bias, float *logits, int count, int32_t first,
+                            flp_row_targets *targets)
 {
     found_targets found = find_targets(targets, bias, logits, count, first);
     flp_row_statistics part;
@@ -151,7 +158,8 @@ void flp_row_statistics_add(flp_row_statistics *statistics, const flp_row_transf
 static void move_origin(double *sum, double *moment, float from, float to, double scale)
 {
     double change = ((double)from - to) * scale, power = exp2(change);
-    if (from == to || from == -INFINITY) return;
+    if (from == to || from == -INFINITY)
+        return;
     /* sum (x + d) 2^(x + d) = 2^d (sum x 2^x + d sum 2^x) */
     *moment = power * (*moment + (change < -2000 ? -2000 : change) * *sum);
     *sum *= power;

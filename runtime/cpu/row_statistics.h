@@ -43,8 +43,8 @@ void flp_row_statistics_clear(flp_row_statistics *statistics);
 
 /* Takes in `count` vocabulary entries from index `first` on. logits [count][16], 16-byte aligned; on return they hold z. bias [count] is added
  * first. targets: NULL for none. */
-void flp_row_statistics_add(flp_row_statistics *statistics, const flp_row_transform *transform, const float *bias, float *logits,
-                            int count, int32_t first, flp_row_targets *targets);
+void flp_row_statistics_add(flp_row_statistics *statistics, const flp_row_transform *transform, const float *bias, float *logits, int count, int32_t first,
+                            flp_row_targets *targets);
 
 /* The statistics of both parts; `later` holds larger indices. */
 void flp_row_statistics_merge(flp_row_statistics *statistics, const flp_row_statistics *later, const flp_row_transform *transform);

@@ -15,8 +15,11 @@ flp_row_shares flp_row_shares_of_others(const flp_other_sums *others)
 {
     const double log2_sum = log2(others->sum);
 
-    return (flp_row_shares){ .origin = others->origin, .log2_sum = log2_sum, .lse = (others->origin * others->scale + log2_sum) * ln_2,
-                             .entropy = positive((log2_sum - others->moment / others->sum) * ln_2), .logp = NAN };
+    return (flp_row_shares){ .origin = others->origin,
+                             .log2_sum = log2_sum,
+                             .lse = (others->origin * others->scale + log2_sum) * ln_2,
+                             .entropy = positive((log2_sum - others->moment / others->sum) * ln_2),
+                             .logp = NAN };
 }
 
 flp_row_shares flp_row_shares_of(const flp_other_sums *others, double target)

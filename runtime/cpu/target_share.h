@@ -9,7 +9,7 @@
 typedef struct {
     double origin; /* a logit, after the softcap; -inf: nothing but -inf */
     double sum, moment;
-    double scale;  /* log2(e) / temperature */
+    double scale; /* log2(e) / temperature */
 } flp_other_sums;
 
 typedef struct {

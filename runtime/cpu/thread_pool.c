@@ -22,25 +22,26 @@ typedef struct {
 
 struct flp_thread_pool {
     int threads;
-    int started;               /* workers that run; written under `turn` */
-    pid_t process;             /* that started them: a forked child has none */
-    pthread_mutex_t turn;      /* held by the caller whose run it is */
-    pthread_mutex_t lock;      /* guards what follows, but for next */
+    int started;          /* workers that run; written under `turn` */
+    pid_t process;        /* that started them: a forked child has none */
+    pthread_mutex_t turn; /* held by the caller whose run it is */
+    pthread_mutex_t lock; /* guards what follows, but for next */
     pthread_cond_t work, done;
-    uint64_t generation;       /* counts runs; a worker joins each at most once */
-    int active;                /* workers inside the current run */
+    uint64_t generation; /* counts runs; a worker joins each at most once */
+    int active;          /* workers inside the current run */
     int stopping;
     int64_t count;
     void (*task)(void *data, int64_t index, int thread);
     void *data;
-    atomic_llong next;         /* the index that is handed out next */
+    atomic_llong next; /* the index that is handed out next */
     worker workers[];
 };
 
 static int available_cores(void)
 {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
     long online = sysconf(_SC_NPROCESSORS_ONLN); /* more cores than cpu_set_t holds */
     return online < 1 ? 1 : online > MOST_THREADS ? MOST_THREADS : (int)online;
 }
@@ -49,9 +50,11 @@ flp_status flp_thread_pool_create(int threads, flp_thread_pool **pool)
 {
     if (threads < 0 || threads > MOST_THREADS)
         return flp_status_fail(FLP_BAD_ARGUMENT, "cpu_threads: got %d, wanted 0 .. %d", threads, MOST_THREADS);
-    if (threads == 0) threads = available_cores();
+    if (threads == 0)
+        threads = available_cores();
     flp_thread_pool *created = calloc(1, sizeof *created + (size_t)threads * sizeof(worker));
-    if (created == NULL) return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a pool of %d threads", threads);
+    if (created == NULL)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a pool of %d threads", threads);
     created->threads = threads;
     created->process = getpid();
     pthread_mutex_init(&created->turn, NULL);
@@ -71,7 +74,8 @@ static void take_tasks(flp_thread_pool *pool, int thread)
 {
     for (;;) {
         int64_t index = atomic_fetch_add(&pool->next, 1);
-        if (index >= pool->count) return;
+        if (index >= pool->count)
+            return;
         pool->task(pool->data, index, thread);
     }
 }
@@ -83,16 +87,20 @@ static void *worker_main(void *argument)
     uint64_t seen = 0;
     flp_mutex_lock(&pool->lock);
     for (;;) {
-        while (!pool->stopping && pool->generation == seen) pthread_cond_wait(&pool->work, &pool->lock);
-        if (pool->stopping) break;
+        while (!pool->stopping && pool->generation == seen)
+            pthread_cond_wait(&pool->work, &pool->lock);
+        if (pool->stopping)
+            break;
         seen = pool->generation;
         /* Woken too late for a run that is over: its task may be gone. */
-        if (pool->task == NULL) continue;
+        if (pool->task == NULL)
+            continue;
         pool->active++;
         flp_mutex_unlock(&pool->lock);
         take_tasks(pool, self->thread);
         flp_mutex_lock(&pool->lock);
-        if (--pool->active == 0) pthread_cond_signal(&pool->done);
+        if (--pool->active == 0)
+            pthread_cond_signal(&pool->done);
     }
     flp_mutex_unlock(&pool->lock);
     return NULL;
@@ -101,7 +109,8 @@ static void *worker_main(void *argument)
 /* The host's signal handlers stay on the host's threads. */
 static void start_workers(flp_thread_pool *pool, int wanted)
 {
-    if (pool->started >= wanted) return;
+    if (pool->started >= wanted)
+        return;
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -119,12 +128,12 @@ static void start_workers(flp_thread_pool *pool, int wanted)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-void flp_thread_pool_run(flp_thread_pool *pool, int64_t count, void (*task)(void *data, int64_t index, int thread),
-                         void *data)
+void flp_thread_pool_run(flp_thread_pool *pool, int64_t count, void (*task)(void *data, int64_t index, int thread), void *data)
 {
     /* One task needs no other thread; a forked child has none, and its locks may be held by threads that are gone. */
     if (count <= 1 || pool->threads == 1 || pool->process != getpid()) {
-        for (int64_t index = 0; index < count; index++) task(data, index, 0);
+        for (int64_t index = 0; index < count; index++)
+            task(data, index, 0);
         return;
     }
     flp_mutex_lock(&pool->turn);
@@ -141,7 +150,8 @@ void flp_thread_pool_run(flp_thread_pool *pool, int64_t count, void (*task)(void
     take_tasks(pool, 0);
 
     flp_mutex_lock(&pool->lock);
-    while (pool->active > 0) pthread_cond_wait(&pool->done, &pool->lock);
+    while (pool->active > 0)
+        pthread_cond_wait(&pool->done, &pool->lock);
     pool->task = NULL;
     flp_mutex_unlock(&pool->lock);
     flp_mutex_unlock(&pool->turn);
@@ -149,13 +159,15 @@ void flp_thread_pool_run(flp_thread_pool *pool, int64_t count, void (*task)(void
 
 void flp_thread_pool_destroy(flp_thread_pool *pool)
 {
-    if (pool == NULL) return;
+    if (pool == NULL)
+        return;
     if (pool->process == getpid()) {
         flp_mutex_lock(&pool->lock);
         pool->stopping = 1;
         pthread_cond_broadcast(&pool->work);
         flp_mutex_unlock(&pool->lock);
-        for (int i = 0; i < pool->started; i++) pthread_join(pool->workers[i].handle, NULL);
+        for (int i = 0; i < pool->started; i++)
+            pthread_join(pool->workers[i].handle, NULL);
         pthread_cond_destroy(&pool->work);
         pthread_cond_destroy(&pool->done);
         pthread_mutex_destroy(&pool->lock);

@@ -14,18 +14,36 @@ enum {
 
 /* What a loss depends on. The first four have derivatives. */
 typedef enum {
-    FLP_TOKEN_LOGP, FLP_TOKEN_LSE, FLP_TOKEN_ENTROPY, FLP_TOKEN_UNIFORM, FLP_TOKEN_CLASS_WEIGHT, FLP_TOKEN_STATISTICS,
+    FLP_TOKEN_LOGP,
+    FLP_TOKEN_LSE,
+    FLP_TOKEN_ENTROPY,
+    FLP_TOKEN_UNIFORM,
+    FLP_TOKEN_CLASS_WEIGHT,
+    FLP_TOKEN_STATISTICS,
     FLP_TOKEN_DERIVATIVES = FLP_TOKEN_CLASS_WEIGHT
 } flp_token_statistic;
 
 typedef enum {
-    FLP_TOKEN_CONSTANT, FLP_TOKEN_STATISTIC, FLP_TOKEN_INPUT, FLP_TOKEN_PARAMETER, FLP_TOKEN_ADD, FLP_TOKEN_SUB, FLP_TOKEN_MUL,
-    FLP_TOKEN_DIV, FLP_TOKEN_NEG, FLP_TOKEN_EXP, FLP_TOKEN_LOG, FLP_TOKEN_MIN, FLP_TOKEN_MAX, FLP_TOKEN_SELECT, FLP_TOKEN_GUARD
+    FLP_TOKEN_CONSTANT,
+    FLP_TOKEN_STATISTIC,
+    FLP_TOKEN_INPUT,
+    FLP_TOKEN_PARAMETER,
+    FLP_TOKEN_ADD,
+    FLP_TOKEN_SUB,
+    FLP_TOKEN_MUL,
+    FLP_TOKEN_DIV,
+    FLP_TOKEN_NEG,
+    FLP_TOKEN_EXP,
+    FLP_TOKEN_LOG,
+    FLP_TOKEN_MIN,
+    FLP_TOKEN_MAX,
+    FLP_TOKEN_SELECT,
+    FLP_TOKEN_GUARD
 } flp_token_operation;
 
 typedef struct {
     flp_token_operation operation;
-    int operand[4];  /* values before this one; of a statistic, an input or a parameter its index first */
+    int operand[4]; /* values before this one; of a statistic, an input or a parameter its index first */
     double constant;
 } flp_token_value;
 
@@ -35,9 +53,9 @@ typedef struct {
     char input[FLP_TOKEN_INPUTS][FLP_TOKEN_LOSS_NAME_BYTES];
     char parameter[FLP_TOKEN_PARAMETERS][FLP_TOKEN_LOSS_NAME_BYTES];
     double default_value[FLP_TOKEN_PARAMETERS];
-    int uses[FLP_TOKEN_STATISTICS];         /* 1: the loss or a derivative depends on it */
-    int loss;                               /* the value that it is */
-    int derivative[FLP_TOKEN_DERIVATIVES];  /* by a statistic; -1: 0 */
+    int uses[FLP_TOKEN_STATISTICS];        /* 1: the loss or a derivative depends on it */
+    int loss;                              /* the value that it is */
+    int derivative[FLP_TOKEN_DERIVATIVES]; /* by a statistic; -1: 0 */
     flp_token_value value[FLP_TOKEN_VALUES];
 } flp_token_program;
 

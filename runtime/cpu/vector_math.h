@@ -11,7 +11,7 @@ typedef uint32_t flp_uint4 __attribute__((vector_size(16)));
 
 static inline flp_float4 flp_float4_splat(float value)
 {
-    return (flp_float4){value, value, value, value};
+    return (flp_float4){ value, value, value, value };
 }
 
 /* Lanes of `yes` where mask is all ones, else of `no`. */

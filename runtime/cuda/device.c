@@ -18,12 +18,10 @@ static flp_status describe(const flp_driver *driver, CUdevice device, flp_device
         { CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &facts->multiprocessors },
         { CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &facts->shared_bytes_per_block },
     };
-    flp_status status = flp_driver_check(driver, driver->device_name(facts->name, sizeof(facts->name), device),
-                                         "cuDeviceGetName");
+    flp_status status = flp_driver_check(driver, driver->device_name(facts->name, sizeof(facts->name), device), "cuDeviceGetName");
 
     for (size_t i = 0; status == FLP_OK && i < sizeof(wanted) / sizeof(wanted[0]); i++)
-        status = flp_driver_check(driver, driver->device_attribute(wanted[i].value, wanted[i].attribute, device),
-                                  "cuDeviceGetAttribute");
+        status = flp_driver_check(driver, driver->device_attribute(wanted[i].value, wanted[i].attribute, device), "cuDeviceGetAttribute");
     if (status == FLP_OK)
         status = flp_driver_check(driver, driver->device_total_memory(&bytes, device), "cuDeviceTotalMem");
     facts->compute_capability = 10 * major + minor;

@@ -58,10 +58,8 @@ static flp_status initialise(void)
     if (result != CUDA_SUCCESS)
         return no_driver(result, "cuDeviceGetCount");
     if (devices < 1)
-        return flp_status_fail(FLP_NO_DRIVER, "the CUDA driver %d.%d shows no device", flp_driver_loaded.version / 1000,
-                               flp_driver_loaded.version % 1000 / 10);
-    flp_log_info("CUDA driver %d.%d, %d device%s", flp_driver_loaded.version / 1000, flp_driver_loaded.version % 1000 / 10, devices,
-                 devices == 1 ? "" : "s");
+        return flp_status_fail(FLP_NO_DRIVER, "the CUDA driver %d.%d shows no device", flp_driver_loaded.version / 1000, flp_driver_loaded.version % 1000 / 10);
+    flp_log_info("CUDA driver %d.%d, %d device%s", flp_driver_loaded.version / 1000, flp_driver_loaded.version % 1000 / 10, devices, devices == 1 ? "" : "s");
     return FLP_OK;
 }
 
@@ -82,15 +80,13 @@ static flp_status load(void)
     }
     if (!library)
         return flp_status_prefix(FLP_NO_DRIVER, "neither libcuda.so.1 nor libcuda.so can be loaded");
-#define LOAD_SYMBOL(field, exported, parameters)                                                             \
-    flp_driver_loaded.field = (CUresult(*) parameters)loader->symbol(library, #exported);                               \
-    if (!flp_driver_loaded.field)                                                                                       \
-        return flp_status_fail(FLP_NO_DRIVER, "%s has no %s: the CUDA driver is too old, 12.0 or newer is wanted", name, \
-                               #exported);
+#define LOAD_SYMBOL(field, exported, parameters)                                          \
+    flp_driver_loaded.field = (CUresult(*) parameters)loader->symbol(library, #exported); \
+    if (!flp_driver_loaded.field)                                                         \
+        return flp_status_fail(FLP_NO_DRIVER, "%s has no %s: the CUDA driver is too old, 12.0 or newer is wanted", name, #exported);
     FLP_DRIVER_FUNCTIONS(LOAD_SYMBOL)
 #undef LOAD_SYMBOL
-#define LOAD_OPTIONAL(field, exported, parameters) \
-    flp_driver_loaded.field = (CUresult(*) parameters)loader->symbol(library, #exported);
+#define LOAD_OPTIONAL(field, exported, parameters) flp_driver_loaded.field = (CUresult(*) parameters)loader->symbol(library, #exported);
     FLP_DRIVER_OPTIONAL_FUNCTIONS(LOAD_OPTIONAL)
 #undef LOAD_OPTIONAL
     return initialise();

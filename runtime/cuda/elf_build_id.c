@@ -32,9 +32,8 @@ static int read_at(int file, void *bytes, size_t count, uint64_t offset)
 
 static int is_ours(const Elf64_Ehdr *header)
 {
-    return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_ident[EI_CLASS] == ELFCLASS64 &&
-           header->e_ident[EI_DATA] == HOST_ORDER && header->e_machine == HOST_MACHINE && header->e_type == ET_DYN &&
-           header->e_phentsize == sizeof(Elf64_Phdr);
+    return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == HOST_ORDER &&
+           header->e_machine == HOST_MACHINE && header->e_type == ET_DYN && header->e_phentsize == sizeof(Elf64_Phdr);
 }
 
 static size_t round_up(size_t value, size_t alignment)
@@ -73,8 +72,7 @@ static int read_notes(int file, const Elf64_Phdr *segment, char *hex, size_t byt
 {
     size_t count = segment->p_filesz < LARGEST_NOTES ? (size_t)segment->p_filesz : LARGEST_NOTES;
     unsigned char *notes = malloc(count ? count : 1);
-    int found = notes && read_at(file, notes, count, segment->p_offset) &&
-                find_id(notes, count, segment->p_align == 8 ? 8 : 4, hex, bytes);
+    int found = notes && read_at(file, notes, count, segment->p_offset) && find_id(notes, count, segment->p_align == 8 ? 8 : 4, hex, bytes);
 
     free(notes);
     return found;

@@ -4,9 +4,9 @@
 #include <stddef.h>
 
 typedef enum {
-    FLP_ELF_FOREIGN,  /* unreadable, or not a 64-bit shared object of this machine */
-    FLP_ELF_NO_ID,    /* one that the loader would take, without a build id */
-    FLP_ELF_BUILD_ID  /* hex holds the id */
+    FLP_ELF_FOREIGN, /* unreadable, or not a 64-bit shared object of this machine */
+    FLP_ELF_NO_ID,   /* one that the loader would take, without a build id */
+    FLP_ELF_BUILD_ID /* hex holds the id */
 } flp_elf_kind;
 
 /* hex: room for two digits a byte of the id and a 0 byte; a longer id is cut. */

@@ -4,11 +4,11 @@
 #include <stdatomic.h>
 
 typedef struct {
-    void *(*open)(const char *name);                 /* NULL when not found */
+    void *(*open)(const char *name);                  /* NULL when not found */
     void *(*symbol)(void *library, const char *name); /* NULL when not found */
-    const char *(*error)(void);                      /* why the last open or symbol of this thread failed */
-    int (*readable)(const char *path);               /* 1: a file that may be read lies there */
-    const char *(*origin)(void *symbol);             /* the file that a symbol was loaded from, or NULL */
+    const char *(*error)(void);                       /* why the last open or symbol of this thread failed */
+    int (*readable)(const char *path);                /* 1: a file that may be read lies there */
+    const char *(*origin)(void *symbol);              /* the file that a symbol was loaded from, or NULL */
 } flp_library_loader;
 
 /* The loader in use; dlopen's unless a test replaced it. */

@@ -30,8 +30,7 @@ static void load_builtins(const flp_library_loader *loader, const flp_nvrtc_fact
 
     if (!slash)
         return;
-    snprintf(path, sizeof(path), "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - facts->path), facts->path, table->major,
-             table->minor);
+    snprintf(path, sizeof(path), "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - facts->path), facts->path, table->major, table->minor);
     if (loader->readable(path))
         loader->open(path);
 }
@@ -48,9 +47,9 @@ static flp_status load(nvrtc_table *table)
     library = loader->open(facts.path);
     if (!library)
         return flp_status_fail(FLP_NO_NVRTC, "%s cannot be loaded: %s", facts.path, loader->error());
-#define LOAD_SYMBOL(field, exported, result, parameters)                      \
-    table->field = (result(*) parameters)loader->symbol(library, #exported);  \
-    if (!table->field)                                                        \
+#define LOAD_SYMBOL(field, exported, result, parameters)                     \
+    table->field = (result(*) parameters)loader->symbol(library, #exported); \
+    if (!table->field)                                                       \
         return flp_status_fail(FLP_NO_NVRTC, "%s has no %s: NVRTC is too old, 12.0 or newer is wanted", facts.path, #exported);
     FLP_NVRTC_FUNCTIONS(LOAD_SYMBOL)
 #undef LOAD_SYMBOL
@@ -90,8 +89,7 @@ flp_status flp_nvrtc_version(int *major, int *minor)
 
 static flp_status failed(const nvrtc_table *table, nvrtcResult result, const char *what)
 {
-    return flp_status_fail(result == NVRTC_ERROR_OUT_OF_MEMORY ? FLP_OUT_OF_MEMORY : FLP_COMPILE_FAILED, "%s: %s", what,
-                           table->error_string(result));
+    return flp_status_fail(result == NVRTC_ERROR_OUT_OF_MEMORY ? FLP_OUT_OF_MEMORY : FLP_COMPILE_FAILED, "%s: %s", what, table->error_string(result));
 }
 
 /* One of the program's three texts. size counts the 0 byte of PTX and log; the cubin gets one too. */
@@ -111,8 +109,7 @@ static flp_status fetch(const nvrtc_table *table, nvrtcProgram program, nvrtcRes
 }
 
 /* The log's first lines and the options; the whole log is the caller's. */
-static flp_status rejected(const nvrtc_table *table, nvrtcResult result, const char *name, int option_count,
-                           const char *const *options, const char *log)
+static flp_status rejected(const nvrtc_table *table, nvrtcResult result, const char *name, int option_count, const char *const *options, const char *log)
 {
     flp_status status = result == NVRTC_ERROR_OUT_OF_MEMORY ? FLP_OUT_OF_MEMORY : FLP_COMPILE_FAILED;
     flp_text list = { 0 };
@@ -122,14 +119,14 @@ static flp_status rejected(const nvrtc_table *table, nvrtcResult result, const c
         flp_text_append(&list, " %s", options[i]);
     for (int line = 0; line < MESSAGE_LOG_LINES && *end; line++)
         end += strcspn(end, "\n") + (end[strcspn(end, "\n")] != 0);
-    flp_status_fail(status, "%s: NVRTC %d.%d: %s, options%s\n%.*s", name, table->major, table->minor, table->error_string(result),
-                    list.failed ? "" : list.data, log ? (int)(end - log) : 0, log ? log : "");
+    flp_status_fail(status, "%s: NVRTC %d.%d: %s, options%s\n%.*s", name, table->major, table->minor, table->error_string(result), list.failed ? "" : list.data,
+                    log ? (int)(end - log) : 0, log ? log : "");
     flp_text_free(&list);
     return status;
 }
 
-static flp_status compile(const nvrtc_table *table, nvrtcProgram program, const char *name, int option_count,
-                          const char *const *options, flp_nvrtc_output *output)
+static flp_status compile(const nvrtc_table *table, nvrtcProgram program, const char *name, int option_count, const char *const *options,
+                          flp_nvrtc_output *output)
 {
     nvrtcResult result = table->compile(program, option_count, options);
     size_t bytes;
@@ -144,8 +141,7 @@ static flp_status compile(const nvrtc_table *table, nvrtcProgram program, const 
     return status;
 }
 
-flp_status flp_nvrtc_compile(const char *source, const char *name, const char *arch, const char *const *options,
-                             flp_nvrtc_output *output)
+flp_status flp_nvrtc_compile(const char *source, const char *name, const char *arch, const char *const *options, flp_nvrtc_output *output)
 {
     char architecture[64];
     const char *list[LARGEST_OPTIONS + 1] = { architecture };

@@ -20,16 +20,16 @@ flp_status flp_nvrtc_find(flp_nvrtc_facts *facts);
 flp_status flp_nvrtc_version(int *major, int *minor);
 
 typedef struct {
-    char *cubin; size_t cubin_bytes; /* malloc'ed */
-    char *ptx;                       /* malloc'ed, 0-terminated */
-    char *log;                       /* malloc'ed, 0-terminated, with ptxas -v's report */
+    char *cubin;
+    size_t cubin_bytes; /* malloc'ed */
+    char *ptx;          /* malloc'ed, 0-terminated */
+    char *log;          /* malloc'ed, 0-terminated, with ptxas -v's report */
 } flp_nvrtc_output;
 
 /* source: one self-contained translation unit; name: what errors call it; arch: e.g. "sm_90a"; options: NULL-terminated list.
  * May be called from several threads at once; each then compiles beside the others.
  * FLP_COMPILE_FAILED: the message holds the log's first lines and the options; output->log is the whole log also then.
  * FLP_NO_NVRTC, FLP_OUT_OF_MEMORY. Free output with flp_nvrtc_output_free in every case. */
-flp_status flp_nvrtc_compile(const char *source, const char *name, const char *arch, const char *const *options,
-                             flp_nvrtc_output *output);
+flp_status flp_nvrtc_compile(const char *source, const char *name, const char *arch, const char *const *options, flp_nvrtc_output *output);
 void flp_nvrtc_output_free(flp_nvrtc_output *output);
 #endif

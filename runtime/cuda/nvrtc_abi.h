@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 /* X(name, value) */
-#define FLP_NVRTC_CONSTANTS(X)       \
-    X(NVRTC_SUCCESS, 0)              \
-    X(NVRTC_ERROR_OUT_OF_MEMORY, 1)  \
+#define FLP_NVRTC_CONSTANTS(X)      \
+    X(NVRTC_SUCCESS, 0)             \
+    X(NVRTC_ERROR_OUT_OF_MEMORY, 1) \
     X(NVRTC_ERROR_COMPILATION, 6)
 
 #ifndef FLP_NVRTC_TYPES_DECLARED
@@ -21,17 +21,17 @@ typedef struct _nvrtcProgram *nvrtcProgram;
 #endif
 
 /* X(field, symbol, result type, parameters): the table that cuda/nvrtc.c fills. All are there since CUDA 11.1. */
-#define FLP_NVRTC_FUNCTIONS(X)                                                                                 \
-    X(version, nvrtcVersion, nvrtcResult, (int *major, int *minor))                                            \
-    X(error_string, nvrtcGetErrorString, const char *, (nvrtcResult result))                                   \
-    X(create, nvrtcCreateProgram, nvrtcResult, (nvrtcProgram *program, const char *source, const char *name,   \
-        int header_count, const char *const *headers, const char *const *include_names))                       \
-    X(destroy, nvrtcDestroyProgram, nvrtcResult, (nvrtcProgram *program))                                      \
-    X(compile, nvrtcCompileProgram, nvrtcResult, (nvrtcProgram program, int option_count, const char *const *options)) \
-    X(ptx_size, nvrtcGetPTXSize, nvrtcResult, (nvrtcProgram program, size_t *bytes))                           \
-    X(ptx, nvrtcGetPTX, nvrtcResult, (nvrtcProgram program, char *ptx))                                        \
-    X(cubin_size, nvrtcGetCUBINSize, nvrtcResult, (nvrtcProgram program, size_t *bytes))                       \
-    X(cubin, nvrtcGetCUBIN, nvrtcResult, (nvrtcProgram program, char *cubin))                                  \
-    X(log_size, nvrtcGetProgramLogSize, nvrtcResult, (nvrtcProgram program, size_t *bytes))                    \
+#define FLP_NVRTC_FUNCTIONS(X)                                                                                                                        \
+    X(version, nvrtcVersion, nvrtcResult, (int *major, int *minor))                                                                                   \
+    X(error_string, nvrtcGetErrorString, const char *, (nvrtcResult result))                                                                          \
+    X(create, nvrtcCreateProgram, nvrtcResult,                                                                                                        \
+      (nvrtcProgram * program, const char *source, const char *name, int header_count, const char *const *headers, const char *const *include_names)) \
+    X(destroy, nvrtcDestroyProgram, nvrtcResult, (nvrtcProgram * program))                                                                            \
+    X(compile, nvrtcCompileProgram, nvrtcResult, (nvrtcProgram program, int option_count, const char *const *options))                                \
+    X(ptx_size, nvrtcGetPTXSize, nvrtcResult, (nvrtcProgram program, size_t * bytes))                                                                 \
+    X(ptx, nvrtcGetPTX, nvrtcResult, (nvrtcProgram program, char *ptx))                                                                               \
+    X(cubin_size, nvrtcGetCUBINSize, nvrtcResult, (nvrtcProgram program, size_t * bytes))                                                             \
+    X(cubin, nvrtcGetCUBIN, nvrtcResult, (nvrtcProgram program, char *cubin))                                                                         \
+    X(log_size, nvrtcGetProgramLogSize, nvrtcResult, (nvrtcProgram program, size_t * bytes))                                                          \
     X(log, nvrtcGetProgramLog, nvrtcResult, (nvrtcProgram program, char *log))
 #endif

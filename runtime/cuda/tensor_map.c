@@ -39,11 +39,10 @@ static flp_status check_tensor(const flp_tensor_map_spec *spec, int element_byte
     if (spec->rows < 1 || spec->rows > largest_dimension)
         return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", wanted 1 .. 2^32", spec->rows);
     if (spec->row_bytes % STRIDE_ALIGNMENT || spec->row_bytes >= stride_limit)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "row_bytes: got %" PRId64 ", wanted a multiple of %d below 2^40", spec->row_bytes,
-                               STRIDE_ALIGNMENT);
+        return flp_status_fail(FLP_BAD_ARGUMENT, "row_bytes: got %" PRId64 ", wanted a multiple of %d below 2^40", spec->row_bytes, STRIDE_ALIGNMENT);
     if (spec->row_bytes < spec->columns * element_bytes)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "row_bytes: got %" PRId64 ", wanted at least the %" PRId64 " bytes of a row",
-                               spec->row_bytes, spec->columns * element_bytes);
+        return flp_status_fail(FLP_BAD_ARGUMENT, "row_bytes: got %" PRId64 ", wanted at least the %" PRId64 " bytes of a row", spec->row_bytes,
+                               spec->columns * element_bytes);
     return FLP_OK;
 }
 
@@ -52,8 +51,7 @@ static flp_status check_box(const flp_tensor_map_spec *spec, int element_bytes)
     int wanted = SWIZZLE_BYTES / element_bytes;
 
     if (spec->box_columns != wanted)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "box_columns: got %d, wanted %d: the 128-byte swizzle's width", spec->box_columns,
-                               wanted);
+        return flp_status_fail(FLP_BAD_ARGUMENT, "box_columns: got %d, wanted %d: the 128-byte swizzle's width", spec->box_columns, wanted);
     if (spec->box_rows < 1 || spec->box_rows > LARGEST_BOX)
         return flp_status_fail(FLP_BAD_ARGUMENT, "box_rows: got %d, wanted 1 .. %d", spec->box_rows, LARGEST_BOX);
     return FLP_OK;
@@ -71,9 +69,8 @@ static flp_status encode(const flp_driver *driver, const flp_tensor_map_spec *sp
     } address = { spec->address };
 
     return flp_driver_check(driver,
-                            driver->tensor_map_encode_tiled(map, type, 2, address.plain, dimensions, strides_bytes, box,
-                                                            element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                                            CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                            driver->tensor_map_encode_tiled(map, type, 2, address.plain, dimensions, strides_bytes, box, element_strides,
+                                                            CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                                             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
                             "cuTensorMapEncodeTiled");
 }
@@ -96,7 +93,7 @@ flp_status flp_tensor_map_encode(const flp_tensor_map_spec *spec, CUtensorMap *m
     if (status != FLP_OK)
         return status;
     if (!driver->tensor_map_encode_tiled)
-        return flp_status_fail(FLP_NO_DRIVER, "the CUDA driver %d.%d has no cuTensorMapEncodeTiled, 12.0 or newer is wanted",
-                               driver->version / 1000, driver->version % 1000 / 10);
+        return flp_status_fail(FLP_NO_DRIVER, "the CUDA driver %d.%d has no cuTensorMapEncodeTiled, 12.0 or newer is wanted", driver->version / 1000,
+                               driver->version % 1000 / 10);
     return encode(driver, spec, found.type, map);
 }

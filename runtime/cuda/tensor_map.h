@@ -4,10 +4,10 @@
 #include "cuda/driver.h"
 
 typedef struct {
-    const void *address;    /* 16-byte aligned */
+    const void *address; /* 16-byte aligned */
     flp_dtype dtype;
-    int64_t columns, rows;  /* of the tensor: what lies outside is filled with zeros */
-    int64_t row_bytes;      /* stride, a multiple of 16 */
+    int64_t columns, rows;     /* of the tensor: what lies outside is filled with zeros */
+    int64_t row_bytes;         /* stride, a multiple of 16 */
     int box_columns, box_rows; /* each <= 256; box_columns x element size = 128 bytes, the swizzle's width */
 } flp_tensor_map_spec;
 

@@ -27,17 +27,19 @@ void flp_cubin_cache_destroy(flp_cubin_cache *cache);
 
 /* What decides the bytes of a cubin. */
 typedef struct {
-    const char *source; size_t source_bytes;
+    const char *source;
+    size_t source_bytes;
     const char *options;     /* canonical: one a line */
     const char *arch;        /* "sm_90a" */
     const char *nvrtc_build; /* NULL: no NVRTC at hand; a load then tries every build that published here */
 } flp_cubin_key;
 
 typedef struct {
-    char *variant;                   /* canonical string, for people who list the cache */
+    char *variant; /* canonical string, for people who list the cache */
     char *manifest_text;
-    char *cubin; size_t cubin_bytes;
-    char *ptx;                       /* where it is portable; else NULL */
+    char *cubin;
+    size_t cubin_bytes;
+    char *ptx; /* where it is portable; else NULL */
 } flp_cubin;
 
 /* A damaged, foreign or missing file is a miss: *found = 0 and FLP_OK. The caller frees with flp_cubin_free. */
@@ -49,15 +51,18 @@ void flp_cubin_cache_evict(flp_cubin_cache *cache, const flp_cubin_key *key);
 void flp_cubin_free(flp_cubin *cubin);
 
 /* Writes the source of a kernel that did not compile to DIRECTORY/failed and tells its path, "" where it is nowhere. FLP_IO_FAILED says why not. */
-flp_status flp_cubin_cache_keep_source(flp_cubin_cache *cache, const char *variant, const char *source, size_t source_bytes,
-                                       char path[4096]);
+flp_status flp_cubin_cache_keep_source(flp_cubin_cache *cache, const char *variant, const char *source, size_t source_bytes, char path[4096]);
 
 /* Single flight between processes: waits at most seconds for the key's lock; *lock is -1 where none could be had, and the
  * caller goes on without. */
 void flp_cubin_cache_lock(flp_cubin_cache *cache, const flp_cubin_key *key, double seconds, int *lock);
 void flp_cubin_cache_unlock(flp_cubin_cache *cache, int lock);
 
-typedef struct { char directory[4096]; int64_t files, bytes; int writable; } flp_cubin_cache_facts;
+typedef struct {
+    char directory[4096];
+    int64_t files, bytes;
+    int writable;
+} flp_cubin_cache_facts;
 void flp_cubin_cache_describe(flp_cubin_cache *cache, flp_cubin_cache_facts *facts);
 /* Each kernel in the user's directory, in name order; stops when visit returns non-zero. Damaged files: variant NULL. */
 void flp_cubin_cache_visit(flp_cubin_cache *cache, int (*visit)(void *data, const char *file, const char *variant, int64_t bytes), void *data);

@@ -94,8 +94,7 @@ static void make_file_name(const char *variant, char *name, size_t bytes)
         name[0] = '_';
 }
 
-flp_status flp_cubin_cache_keep_source(flp_cubin_cache *cache, const char *variant, const char *source, size_t source_bytes,
-                                       char path[4096])
+flp_status flp_cubin_cache_keep_source(flp_cubin_cache *cache, const char *variant, const char *source, size_t source_bytes, char path[4096])
 {
     char name[256];
     int failed, directory = flp_cubin_cache_state_open_user(cache, 1);

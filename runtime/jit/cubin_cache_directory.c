@@ -25,8 +25,7 @@ static flp_status use_path(char path[FLP_CUBIN_CACHE_PATH_BYTES], const char *di
     if (length < FLP_CUBIN_CACHE_PATH_BYTES)
         return FLP_OK;
     path[0] = 0;
-    return flp_status_fail(FLP_IO_FAILED, "cache_directory: got a path of %d bytes, wanted fewer than %d", length,
-                           FLP_CUBIN_CACHE_PATH_BYTES);
+    return flp_status_fail(FLP_IO_FAILED, "cache_directory: got a path of %d bytes, wanted fewer than %d", length, FLP_CUBIN_CACHE_PATH_BYTES);
 }
 
 flp_status flp_cubin_cache_directory_resolve(const char *option, char path[FLP_CUBIN_CACHE_PATH_BYTES])

@@ -89,8 +89,8 @@ static int is_whole(const uint8_t *bytes, size_t count)
     if (count < HEADER_BYTES + FLP_DIGEST_BYTES || memcmp(bytes, magic, MAGIC_BYTES) != 0)
         return 0;
     flp_digest_compute(bytes, count - FLP_DIGEST_BYTES, digest);
-    return memcmp(bytes + count - FLP_DIGEST_BYTES, digest, FLP_DIGEST_BYTES) == 0 &&
-           read_number(bytes + 8, 4) == FLP_CUBIN_CACHE_FILE_SCHEMA && read_number(bytes + 12, 4) == SECTIONS;
+    return memcmp(bytes + count - FLP_DIGEST_BYTES, digest, FLP_DIGEST_BYTES) == 0 && read_number(bytes + 8, 4) == FLP_CUBIN_CACHE_FILE_SCHEMA &&
+           read_number(bytes + 12, 4) == SECTIONS;
 }
 
 static char *copy_section(const uint8_t *at, size_t count)

@@ -34,8 +34,7 @@ static int still_named(int lock, int directory, const char *name)
 {
     struct stat held, named;
 
-    return fstat(lock, &held) == 0 && fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && held.st_ino == named.st_ino &&
-           held.st_dev == named.st_dev;
+    return fstat(lock, &held) == 0 && fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 
 /* The lock, -1 with EWOULDBLOCK where another holds it, or -1 with another errno where it cannot be had at all. */

@@ -312,12 +312,9 @@ void flp_generator_destroy(flp_generator *generator)
     free(generator);
 }
 
-flp_status flp_generator_select(flp_generator *generator, const char *problem, int compute_capability, const char *backend,
-                                flp_selection *selection)
+flp_status flp_generator_select(flp_generator *generator, const char *problem, int compute_capability, const char *backend, flp_selection *selection)
 {
-    request request = {
-        .text = problem, .compute_capability = compute_capability, .backend = backend, .selection = selection
-    };
+    request request = { .text = problem, .compute_capability = compute_capability, .backend = backend, .selection = selection };
 
     *selection = (flp_selection){ 0 };
     return run(generator, select_body, &request);
@@ -344,8 +341,7 @@ void flp_emitted_free(flp_emitted *emitted)
     *emitted = (flp_emitted){ 0 };
 }
 
-flp_status flp_generator_list(flp_generator *generator, const char *arch, const char *dtypes, const char *hidden_sizes,
-                              char **variants)
+flp_status flp_generator_list(flp_generator *generator, const char *arch, const char *dtypes, const char *hidden_sizes, char **variants)
 {
     request request = { .text = arch, .dtypes = dtypes, .hidden_sizes = hidden_sizes };
     flp_status status = run(generator, list_body, &request);

@@ -22,12 +22,12 @@ typedef struct {
 
 /* problem: canonical string; backend: "auto", "sm_90a" or "portable".
  * FLP_NO_VARIANT: for every path the reason. FLP_INTERNAL: what it returned, as a role that is none of flp_role's. */
-flp_status flp_generator_select(flp_generator *generator, const char *problem, int compute_capability,
-                                const char *backend, flp_selection *selection);
+flp_status flp_generator_select(flp_generator *generator, const char *problem, int compute_capability, const char *backend, flp_selection *selection);
 
 typedef struct {
-    char *source; size_t source_bytes; /* malloc'ed, 0-terminated */
-    char *manifest_text;               /* malloc'ed */
+    char *source;
+    size_t source_bytes; /* malloc'ed, 0-terminated */
+    char *manifest_text; /* malloc'ed */
     flp_manifest manifest;
 } flp_emitted;
 
@@ -36,8 +36,7 @@ flp_status flp_generator_emit(flp_generator *generator, const char *variant, flp
 void flp_emitted_free(flp_emitted *emitted);
 
 /* The useful variants of an architecture: malloc'ed, one a line. dtypes, hidden_sizes: comma-separated, NULL: all. */
-flp_status flp_generator_list(flp_generator *generator, const char *arch, const char *dtypes, const char *hidden_sizes,
-                              char **variants);
+flp_status flp_generator_list(flp_generator *generator, const char *arch, const char *dtypes, const char *hidden_sizes, char **variants);
 /* Makes a token loss known by a name, for the generator's life. FLP_BAD_ARGUMENT: what is wrong with it, or that the name stands for another. */
 flp_status flp_generator_define_token_loss(flp_generator *generator, const char *name, const char *definition);
 /* The program of a token loss, malloc'ed: see cpu/token_program.h. FLP_BAD_ARGUMENT: there is none of that name. */

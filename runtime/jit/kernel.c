@@ -93,8 +93,7 @@ static flp_status find_entry(flp_kernel_store *store, const char *variant, flp_k
     flp_kernel_entry *entry;
 
     if (strnlen(variant, FLP_VARIANT_BYTES) == FLP_VARIANT_BYTES)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "variant: got \"%.32s...\", wanted fewer than %d characters", variant,
-                               FLP_VARIANT_BYTES);
+        return flp_status_fail(FLP_BAD_ARGUMENT, "variant: got \"%.32s...\", wanted fewer than %d characters", variant, FLP_VARIANT_BYTES);
     flp_mutex_lock(&store->mutex);
     for (entry = store->entries; entry && strcmp(entry->variant, variant) != 0; entry = entry->next)
         ;
@@ -156,8 +155,8 @@ static flp_status fill_images(flp_kernel_entry *const *entries, int count, const
     return status;
 }
 
-static flp_status get(flp_kernel_store *store, const flp_device *device, int count, const char (*variants)[FLP_VARIANT_BYTES],
-                      flp_kernel_entry **entries, const flp_kernel **kernels)
+static flp_status get(flp_kernel_store *store, const flp_device *device, int count, const char (*variants)[FLP_VARIANT_BYTES], flp_kernel_entry **entries,
+                      const flp_kernel **kernels)
 {
     flp_status status = FLP_OK;
     int missing = 0, loaded;
@@ -178,8 +177,8 @@ static flp_status get(flp_kernel_store *store, const flp_device *device, int cou
     return status;
 }
 
-flp_status flp_kernel_store_get(flp_kernel_store *store, const flp_device *device, int count,
-                                const char (*variants)[FLP_VARIANT_BYTES], const flp_kernel **kernels)
+flp_status flp_kernel_store_get(flp_kernel_store *store, const flp_device *device, int count, const char (*variants)[FLP_VARIANT_BYTES],
+                                const flp_kernel **kernels)
 {
     flp_kernel_entry **entries;
     flp_status status;

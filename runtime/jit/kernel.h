@@ -22,8 +22,8 @@ typedef struct {
 /* count kernels for the current CUDA context; what has to be compiled is compiled side by side, one thread each. Kernels live as
  * long as the store (or their CUDA context). Equal requests from several threads compile once.
  * A cubin that the driver rejects is evicted and compiled once more. */
-flp_status flp_kernel_store_get(flp_kernel_store *store, const flp_device *device, int count,
-                                const char (*variants)[FLP_VARIANT_BYTES], const flp_kernel **kernels);
+flp_status flp_kernel_store_get(flp_kernel_store *store, const flp_device *device, int count, const char (*variants)[FLP_VARIANT_BYTES],
+                                const flp_kernel **kernels);
 
 /* Emits and compiles without a device, into the cache (prebuild). *compiled = 0: it was there. log: NULL or receives the malloc'ed ptxas report. */
 flp_status flp_kernel_store_prebuild(flp_kernel_store *store, const char *variant, int *compiled, char **log);

@@ -104,8 +104,7 @@ flp_status flp_kernel_entry_fill(flp_kernel_entry *entry)
 static int is_rejection(CUresult result)
 {
     return result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_INVALID_PTX ||
-           result == CUDA_ERROR_JIT_COMPILER_NOT_FOUND || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
-           result == CUDA_ERROR_INVALID_SOURCE;
+           result == CUDA_ERROR_JIT_COMPILER_NOT_FOUND || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION || result == CUDA_ERROR_INVALID_SOURCE;
 }
 
 /* A cubin that another compiler or machine left in the cache is replaced; one that was compiled just now would be the same again. */
@@ -133,9 +132,7 @@ static flp_status find_function(const flp_driver *driver, CUmodule module, const
     flp_status status = flp_driver_check(driver, driver->module_function(function, module, manifest->kernel), "cuModuleGetFunction");
 
     if (status == FLP_OK && manifest->shared_bytes > DEFAULT_SHARED_BYTES)
-        status = flp_driver_check(driver,
-                                  driver->function_set_attribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                                                 manifest->shared_bytes),
+        status = flp_driver_check(driver, driver->function_set_attribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, manifest->shared_bytes),
                                   "cuFuncSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES)");
     if (status == FLP_OK && manifest->cluster > PORTABLE_CLUSTER)
         status = flp_driver_check(driver, driver->function_set_attribute(*function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
@@ -150,15 +147,19 @@ static flp_status find_function(const flp_driver *driver, CUmodule module, const
 static int count_clusters(const flp_driver *driver, const flp_device *device, CUfunction function, const flp_manifest *manifest)
 {
     const int blocks = device->facts.multiprocessors * manifest->resident_blocks;
-    CUlaunchAttribute dimension = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                    .value.clusterDim = { (unsigned)manifest->cluster, 1, 1 } };
-    const CUlaunchConfig config = { .gridDimX = (unsigned)manifest->cluster, .gridDimY = 1, .gridDimZ = 1,
-                                    .blockDimX = (unsigned)manifest->threads, .blockDimY = 1, .blockDimZ = 1,
-                                    .sharedMemBytes = (unsigned)manifest->shared_bytes, .attrs = &dimension, .numAttrs = 1 };
+    CUlaunchAttribute dimension = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { (unsigned)manifest->cluster, 1, 1 } };
+    const CUlaunchConfig config = { .gridDimX = (unsigned)manifest->cluster,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = (unsigned)manifest->threads,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
+                                    .sharedMemBytes = (unsigned)manifest->shared_bytes,
+                                    .attrs = &dimension,
+                                    .numAttrs = 1 };
     int clusters;
 
-    if (manifest->cluster > 1 && driver->active_clusters && driver->active_clusters(&clusters, function, &config) == CUDA_SUCCESS &&
-        clusters >= 1)
+    if (manifest->cluster > 1 && driver->active_clusters && driver->active_clusters(&clusters, function, &config) == CUDA_SUCCESS && clusters >= 1)
         return clusters;
     if (manifest->cluster > PORTABLE_CLUSTER)
         return 0; /* not said to be held by this device */

@@ -185,8 +185,7 @@ flp_status flp_kernel_obtain(flp_kernel_origin *origin, const char *variant, int
     return status;
 }
 
-flp_status flp_kernel_obtain_compiled(flp_kernel_origin *origin, const char *variant, flp_emitted *emitted, flp_cubin *cubin,
-                                      char **log)
+flp_status flp_kernel_obtain_compiled(flp_kernel_origin *origin, const char *variant, flp_emitted *emitted, flp_cubin *cubin, char **log)
 {
     request request = { 0 };
     flp_status status = prepare(origin, variant, &request);

@@ -26,8 +26,7 @@ typedef struct {
 flp_status flp_kernel_obtain(flp_kernel_origin *origin, const char *variant, int anew, flp_kernel_image *image);
 
 /* Emits and compiles; neither reads nor writes the cache. *emitted and *log (may be NULL) are the caller's. */
-flp_status flp_kernel_obtain_compiled(flp_kernel_origin *origin, const char *variant, flp_emitted *emitted, flp_cubin *cubin,
-                                      char **log);
+flp_status flp_kernel_obtain_compiled(flp_kernel_origin *origin, const char *variant, flp_emitted *emitted, flp_cubin *cubin, char **log);
 
 void flp_kernel_image_free(flp_kernel_image *image);
 #endif

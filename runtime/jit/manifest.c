@@ -58,16 +58,16 @@ static flp_status parse_line(const char *line, size_t length, size_t field, flp_
     length -= head;
     if (fields[field].bytes) {
         if (!is_plain(value, length) || length >= fields[field].bytes)
-            return flp_status_fail(FLP_INTERNAL, "manifest line %zu: %s is \"%.*s\", wanted 1 .. %zu printable characters", field + 1,
-                                   name, (int)length, value, fields[field].bytes - 1);
+            return flp_status_fail(FLP_INTERNAL, "manifest line %zu: %s is \"%.*s\", wanted 1 .. %zu printable characters", field + 1, name, (int)length, value,
+                                   fields[field].bytes - 1);
         memcpy(to, value, length);
         to[length] = 0;
         return FLP_OK;
     }
     number = parse_number(value, length);
     if (number < fields[field].least)
-        return flp_status_fail(FLP_INTERNAL, "manifest line %zu: %s is \"%.*s\", wanted a number of at least %d", field + 1, name,
-                               (int)length, value, fields[field].least);
+        return flp_status_fail(FLP_INTERNAL, "manifest line %zu: %s is \"%.*s\", wanted a number of at least %d", field + 1, name, (int)length, value,
+                               fields[field].least);
     memcpy(to, &number, sizeof(number));
     return FLP_OK;
 }
@@ -80,8 +80,7 @@ flp_status flp_manifest_parse(const char *text, flp_manifest *manifest)
         flp_status status;
 
         if (!text[length])
-            return flp_status_fail(FLP_INTERNAL, "manifest line %zu: the text ends, wanted \"%s VALUE\" and a newline", i + 1,
-                                   fields[i].name);
+            return flp_status_fail(FLP_INTERNAL, "manifest line %zu: the text ends, wanted \"%s VALUE\" and a newline", i + 1, fields[i].name);
         status = parse_line(text, length, i, manifest);
         if (status != FLP_OK)
             return status;

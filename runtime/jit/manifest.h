@@ -7,23 +7,23 @@
 #define FLP_VARIANT_BYTES 192
 
 /* TEXT(name, bytes), NUMBER(name, least value), in the text's order. */
-#define FLP_MANIFEST_FIELDS(TEXT, NUMBER) \
-    TEXT(variant, FLP_VARIANT_BYTES) /* canonical string */ \
-    TEXT(kernel, FLP_VARIANT_BYTES)  /* the extern "C" name */ \
-    TEXT(arch, 16)                   /* what NVRTC compiles for: "sm_90a" */ \
-    NUMBER(threads, 1)               /* of a block */ \
-    NUMBER(shared_bytes, 0)          /* dynamic shared memory */ \
-    NUMBER(registers, 1)             /* the most a thread may hold (ptxas agrees: a test) */ \
-    NUMBER(cluster, 1)               /* blocks of a cluster, along x; the kernel carries it as an attribute */ \
-    NUMBER(resident_blocks, 1)       /* blocks that a multiprocessor of the architecture holds at once */ \
+#define FLP_MANIFEST_FIELDS(TEXT, NUMBER)                                                                                                  \
+    TEXT(variant, FLP_VARIANT_BYTES) /* canonical string */                                                                                \
+    TEXT(kernel, FLP_VARIANT_BYTES)  /* the extern "C" name */                                                                             \
+    TEXT(arch, 16)                   /* what NVRTC compiles for: "sm_90a" */                                                               \
+    NUMBER(threads, 1)               /* of a block */                                                                                      \
+    NUMBER(shared_bytes, 0)          /* dynamic shared memory */                                                                           \
+    NUMBER(registers, 1)             /* the most a thread may hold (ptxas agrees: a test) */                                               \
+    NUMBER(cluster, 1)               /* blocks of a cluster, along x; the kernel carries it as an attribute */                             \
+    NUMBER(resident_blocks, 1)       /* blocks that a multiprocessor of the architecture holds at once */                                  \
     NUMBER(dependent_launch, 0)      /* 1: it waits itself for the kernel before it in the stream, and may be launched before that ends */ \
-    NUMBER(block_rows, 0)            /* BM; 0 where the kernel has no tile */ \
-    NUMBER(block_vocab, 0)           /* BV, likewise */ \
-    NUMBER(block_hidden, 0)          /* BK: elements of D that one stage holds */ \
-    NUMBER(n_split, 0)          /* n_split: big splits, as many as a common GPU of the architecture has multiprocessors */ \
-    NUMBER(hidden_box_rows, 0)       /* TMA boxes: of hidden (block_hidden columns) and of weight as it lies in memory; 0: no TMA */ \
-    NUMBER(weight_box_columns, 0) \
-    NUMBER(weight_box_rows, 0) \
+    NUMBER(block_rows, 0)            /* BM; 0 where the kernel has no tile */                                                              \
+    NUMBER(block_vocab, 0)           /* BV, likewise */                                                                                    \
+    NUMBER(block_hidden, 0)          /* BK: elements of D that one stage holds */                                                          \
+    NUMBER(n_split, 0)               /* n_split: big splits, as many as a common GPU of the architecture has multiprocessors */            \
+    NUMBER(hidden_box_rows, 0)       /* TMA boxes: of hidden (block_hidden columns) and of weight as it lies in memory; 0: no TMA */       \
+    NUMBER(weight_box_columns, 0)                                                                                                          \
+    NUMBER(weight_box_rows, 0)                                                                                                             \
     TEXT(numerics, 96) /* identity of its arithmetic */
 
 typedef struct {

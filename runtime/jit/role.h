@@ -4,26 +4,26 @@
 #include <stdint.h>
 
 /* X(constant, the generator's word). A selection has no two kernels of one role. */
-#define FLP_ROLE_LIST(X) \
-    X(TILE, "tile")                       /* the logits of a tile, or its sums */ \
-    X(SAVE_EXP_TILE, "save_exp_tile")           /* in place of it: leaves the exponentials, too */ \
-    X(COMBINE, "combine")                 /* merges what several blocks have computed */ \
-    X(TOKEN_LOSS, "token_loss")           /* between linear_logp and its backward */ \
-    X(VALID_ROWS, "valid_rows")           /* linear_logp's backward: which rows are valid */ \
-    X(GATHER, "gather")                   /* brings them together */ \
-    X(LOGIT_GRADIENTS, "logit_gradients") \
-    X(HIDDEN_PRODUCT, "hidden_product")   /* grad_hidden */ \
-    X(HIDDEN_FINISH, "hidden_finish") \
-    X(WEIGHT_PRODUCT, "weight_product")   /* grad_weight */ \
-    X(TARGET_ORDER, "target_order")       /* of the targets, whose contributions that product adds */ \
-    X(BIAS, "bias")                       /* grad_bias */ \
-    X(FILTER, "filter")                   /* counts what the filter kept, where it passes over blocks */ \
-    X(ROWS, "rows")                       /* logits_logp: any number of rows */ \
-    X(FEW_ROWS, "few_rows")               /* so few that each has a cluster; where there are clusters */ \
-    X(GRADIENT, "gradient")               /* of rows whose lse is known */ \
-    X(FUSED, "fused")                     /* both directions at once */ \
-    X(SUM, "sum")                         /* weighted_sum */ \
-    X(OUTER, "outer")                     /* grad_x: an outer product */
+#define FLP_ROLE_LIST(X)                                                                               \
+    X(TILE, "tile")                   /* the logits of a tile, or its sums */                          \
+    X(SAVE_EXP_TILE, "save_exp_tile") /* in place of it: leaves the exponentials, too */               \
+    X(COMBINE, "combine")             /* merges what several blocks have computed */                   \
+    X(TOKEN_LOSS, "token_loss")       /* between linear_logp and its backward */                       \
+    X(VALID_ROWS, "valid_rows")       /* linear_logp's backward: which rows are valid */               \
+    X(GATHER, "gather")               /* brings them together */                                       \
+    X(LOGIT_GRADIENTS, "logit_gradients")                                                              \
+    X(HIDDEN_PRODUCT, "hidden_product") /* grad_hidden */                                              \
+    X(HIDDEN_FINISH, "hidden_finish")                                                                  \
+    X(WEIGHT_PRODUCT, "weight_product") /* grad_weight */                                              \
+    X(TARGET_ORDER, "target_order")     /* of the targets, whose contributions that product adds */    \
+    X(BIAS, "bias")                     /* grad_bias */                                                \
+    X(FILTER, "filter")                 /* counts what the filter kept, where it passes over blocks */ \
+    X(ROWS, "rows")                     /* logits_logp: any number of rows */                          \
+    X(FEW_ROWS, "few_rows")             /* so few that each has a cluster; where there are clusters */ \
+    X(GRADIENT, "gradient")             /* of rows whose lse is known */                               \
+    X(FUSED, "fused")                   /* both directions at once */                                  \
+    X(SUM, "sum")                       /* weighted_sum */                                             \
+    X(OUTER, "outer")                   /* grad_x: an outer product */
 
 #define FLP_ROLE_CONSTANT(constant, word) FLP_ROLE_##constant,
 typedef enum { FLP_ROLE_LIST(FLP_ROLE_CONSTANT) FLP_ROLES } flp_role;

@@ -25,30 +25,34 @@ static int ends_with(const char *name, const char *end)
 static flp_status add_file(flp_source_tree *tree, const char *path, const char *name)
 {
     flp_embedded_file *grown = realloc(tree->owned, (tree->count + 1) * sizeof *grown);
-    if (!grown) return flp_status_fail(FLP_OUT_OF_MEMORY, "%s: no memory to read it", path);
+    if (!grown)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "%s: no memory to read it", path);
     tree->files = tree->owned = grown;
     char *bytes;
     size_t count;
     flp_status status = flp_file_read(AT_FDCWD, path, &bytes, &count);
-    if (status != FLP_OK) return status;
+    if (status != FLP_OK)
+        return status;
     char *kept_name = flp_text_duplicate(name);
     if (!kept_name) {
         free(bytes);
         return flp_status_fail(FLP_OUT_OF_MEMORY, "%s: no memory to read it", path);
     }
-    grown[tree->count++] = (flp_embedded_file){kept_name, bytes, count};
+    grown[tree->count++] = (flp_embedded_file){ kept_name, bytes, count };
     return FLP_OK;
 }
 
 static flp_status read_directory(const char *directory, const char *folder, const char *suffix, flp_source_tree *tree)
 {
-    flp_text root = {0};
+    flp_text root = { 0 };
     flp_text_append(&root, "%s/%s", directory, folder);
-    if (root.failed) return flp_status_fail(FLP_OUT_OF_MEMORY, "%s: no memory to read it", directory);
-    char *const roots[] = {root.data, NULL};
+    if (root.failed)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "%s: no memory to read it", directory);
+    char *const roots[] = { root.data, NULL };
     FTS *walk = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, NULL);
     flp_status status = FLP_OK;
-    if (!walk) status = flp_status_fail(FLP_IO_FAILED, "%s: %s", root.data, strerror(errno));
+    if (!walk)
+        status = flp_status_fail(FLP_IO_FAILED, "%s: %s", root.data, strerror(errno));
     FTSENT *entry;
     while (status == FLP_OK && walk && (entry = fts_read(walk))) {
         if (entry->fts_info == FTS_ERR || entry->fts_info == FTS_DNR || entry->fts_info == FTS_NS)
@@ -56,7 +60,8 @@ static flp_status read_directory(const char *directory, const char *folder, cons
         else if (entry->fts_info == FTS_F && ends_with(entry->fts_name, suffix))
             status = add_file(tree, entry->fts_path, entry->fts_path + strlen(directory) + 1);
     }
-    if (walk) fts_close(walk);
+    if (walk)
+        fts_close(walk);
     flp_text_free(&root);
     return status;
 }
@@ -76,12 +81,13 @@ static void compute_digest(flp_source_tree *tree)
     }
     uint8_t digest[SHA256_DIGEST_SIZE];
     sha256_digest(&hash, sizeof digest, digest);
-    for (size_t i = 0; i < sizeof digest; i++) snprintf(tree->digest + 2 * i, 3, "%02x", digest[i]);
+    for (size_t i = 0; i < sizeof digest; i++)
+        snprintf(tree->digest + 2 * i, 3, "%02x", digest[i]);
 }
 
 flp_status flp_source_tree_load(const char *directory, flp_source_tree *tree)
 {
-    *tree = (flp_source_tree){0};
+    *tree = (flp_source_tree){ 0 };
     if (!directory) {
         tree->files = flp_embedded_files;
         tree->count = flp_embedded_count;
@@ -89,13 +95,16 @@ flp_status flp_source_tree_load(const char *directory, flp_source_tree *tree)
         return FLP_OK;
     }
     flp_status status = read_directory(directory, "gen", ".lua", tree);
-    if (status == FLP_OK) status = read_directory(directory, "templates", ".cuh", tree);
-    if (status == FLP_OK) status = read_directory(directory, "templates", ".h", tree);
+    if (status == FLP_OK)
+        status = read_directory(directory, "templates", ".cuh", tree);
+    if (status == FLP_OK)
+        status = read_directory(directory, "templates", ".h", tree);
     if (status != FLP_OK) {
         flp_source_tree_free(tree);
         return status;
     }
-    if (tree->count) qsort(tree->owned, tree->count, sizeof *tree->owned, by_name);
+    if (tree->count)
+        qsort(tree->owned, tree->count, sizeof *tree->owned, by_name);
     compute_digest(tree);
     return FLP_OK;
 }
@@ -109,11 +118,11 @@ void flp_source_tree_free(flp_source_tree *tree)
         }
         free(tree->owned);
     }
-    *tree = (flp_source_tree){0};
+    *tree = (flp_source_tree){ 0 };
 }
 
 const flp_embedded_file *flp_source_tree_find(const flp_source_tree *tree, const char *name)
 {
-    const flp_embedded_file wanted = {name, NULL, 0};
+    const flp_embedded_file wanted = { name, NULL, 0 };
     return tree->count ? bsearch(&wanted, tree->files, tree->count, sizeof wanted, by_name) : NULL;
 }

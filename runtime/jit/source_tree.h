@@ -7,8 +7,8 @@
 typedef struct {
     const flp_embedded_file *files; /* in byte order of their names */
     size_t count;
-    char digest[65];                /* as flp_embedded_digest, of these files */
-    flp_embedded_file *owned;       /* what was read from disk; NULL for the embedded files */
+    char digest[65];          /* as flp_embedded_digest, of these files */
+    flp_embedded_file *owned; /* what was read from disk; NULL for the embedded files */
 } flp_source_tree;
 
 /* directory: holds gen/ (*.lua) and templates/ (*.cuh, *.h), all read at once; NULL: the embedded files.

@@ -29,8 +29,7 @@ template <class Config> __device__ __forceinline__ MergedRow merge_splits(const 
         if constexpr (Config::wants_entropy) {
             if (row.k != -infinity) row.moment = move_moment(row.moment, row.sum, row.k - k);
 #pragma unroll
-            for (int i = 0; i < batch; i++)
-                row.moment += part[i].x == -infinity ? part_moment[i] : move_moment(part_moment[i], part[i].y, part[i].x - k);
+            for (int i = 0; i < batch; i++) row.moment += part[i].x == -infinity ? part_moment[i] : move_moment(part_moment[i], part[i].y, part[i].x - k);
         }
         if (row.k != -infinity) row.sum *= exp2_approximate(row.k - k);
         row.k = k;
@@ -82,9 +81,9 @@ __device__ __forceinline__ float ratio_to(TargetLogit target, const MergedRow &o
 
 // What a row's outputs are made of.
 struct RowTotal {
-    float ratio;          // r
-    float whole, rest;    // log2 of the sum of all terms: an integer, and what is left
-    float from_k;         // ... above the others' k
+    float ratio;       // r
+    float whole, rest; // log2 of the sum of all terms: an integer, and what is left
+    float from_k;      // ... above the others' k
     float logp;
 };
 

@@ -42,16 +42,12 @@ template <class Config> struct LogitsUnits {
         int part = unit.part + step_parts, carry = part >= params.parts;
         return at(unit.number + step_rows + carry, part - carry * params.parts);
     }
-    __device__ __forceinline__ LogitsRow<Config> find_row(const Unit &unit) const {
-        return LogitsRow<Config>::find(params, min(unit.number, rows() - 1));
-    }
+    __device__ __forceinline__ LogitsRow<Config> find_row(const Unit &unit) const { return LogitsRow<Config>::find(params, min(unit.number, rows() - 1)); }
     // Of few rows an ignored one costs less than to wait for its target.
     __device__ __forceinline__ void leave_out_ignored(Unit &unit, const LogitsRow<Config> &row) const {
         if (params.parts > 1 ? row.source < 0 : !row.is_read(params)) unit.end = 0;
     }
-    __device__ __forceinline__ void load(Segment &segment, const typename Config::element *logits, int s) const {
-        segment.load(logits, s, params.vocab);
-    }
+    __device__ __forceinline__ void load(Segment &segment, const typename Config::element *logits, int s) const { segment.load(logits, s, params.vocab); }
 };
 
 // A warp for each row, whose sums are those of its one segment.

@@ -60,15 +60,13 @@ template <class Config> __device__ __forceinline__ void logits_logp_fused(const 
         if (is_row && row.is_read(params))
             for (int s = member; s < params.segments; s += stride) {
                 segments.load(params, row, s);
-                leave<Config>(segments.segment.statistics(scale, row.logits(params), s, row.target),
-                              shared_slots(shared.sums, set, team * params.segments), s);
+                leave<Config>(segments.segment.statistics(scale, row.logits(params), s, row.target), shared_slots(shared.sums, set, team * params.segments), s);
                 segments.keep(params, s);
             }
         if (stride > 1) block_barrier();
         else warp_barrier();
         if (!is_row) continue;
-        LogitsNormaliser normaliser =
-            finish_row(params, row, number, shared_slots(shared.sums, set, team * params.segments), target_logit, member == 0);
+        LogitsNormaliser normaliser = finish_row(params, row, number, shared_slots(shared.sums, set, team * params.segments), target_logit, member == 0);
         if (row.place < 0) continue;
         LogitsFactors factors = find_factors(params, row, scale, load_upstream(params, row), normaliser, true, target_logit);
         for (int s = segments.last(params); s >= 0; s -= stride) {

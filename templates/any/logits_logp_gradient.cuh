@@ -3,9 +3,8 @@
 constexpr float log2_e_low = 1.9259630e-8f; // what fp32 leaves of log2(e)
 constexpr float largest_float = __builtin_bit_cast(float, 0x7f7fffffu);
 
-template <class Config>
-__device__ __forceinline__ LogitsNormaliser load_normaliser(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number,
-                                                            const LogitsScale &scale) {
+template <class Config> __device__ __forceinline__ LogitsNormaliser load_normaliser(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number,
+                                                                                    const LogitsScale &scale) {
     if (params.normaliser != nullptr) {
         float4 kept = *(const float4 *)(params.normaliser + 4 * (i64)number);
         return {kept.x, kept.y, kept.z, kept.w};

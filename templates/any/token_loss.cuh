@@ -18,9 +18,7 @@ template <class Config> struct TokenLosses {
     }
 
     // A row that counts for nothing is nothing, also of what is infinite.
-    __device__ __forceinline__ static float scaled(float factor, float value) {
-        return factor == 0 && fabsf(value) == infinity ? 0 : factor * value;
-    }
+    __device__ __forceinline__ static float scaled(float factor, float value) { return factor == 0 && fabsf(value) == infinity ? 0 : factor * value; }
 
     // Rows go by in chunks of the valid ones; the others go with the first.
     __device__ __forceinline__ bool is_here(int i) const {
@@ -108,7 +106,7 @@ template <class Config> struct TokenLosses {
 
 template <class Config> __device__ __forceinline__ void token_loss(const TokenLossParams &params) {
     extern __shared__ __align__(16) u8 dynamic_shared[];
-    auto &shared = *(double (*)[Config::threads])dynamic_shared;
+    auto &shared = *(double(*)[Config::threads])dynamic_shared;
     static_assert(sizeof(shared) == Config::shared_bytes, "gen/kernels/token_loss.lua disagrees");
     wait_for_previous_kernel();
     allow_next_kernel();

@@ -7,9 +7,7 @@
 // x's loads run one step ahead of the products, across rows, so that memory is never waited for in between. w comes from the L1 cache, which x's
 // loads leave to it: a copy in shared memory would be waited for at the start, and take the room in L1 that loads under way need.
 // Config: element, weight_element, output_element, threads, team, unroll, vector_bytes
-template <class Config> struct SharedStorage {
-    float warp_sums[2][Config::threads / 32];
-};
+template <class Config> struct SharedStorage { float warp_sums[2][Config::threads / 32]; };
 
 // What multiplies one vector of x.
 template <class Config> struct WeightPart {
@@ -31,8 +29,7 @@ template <class Config> struct WeightPart {
     // The first `valid` elements, whatever their address, zeros behind them.
     __device__ __forceinline__ void load_some(const Weight *from, int valid) {
 #pragma unroll
-        for (int i = 0; i < vectors; i++)
-            set(i, ::load_some(from + i * vector_elements<Weight>, min(valid, elements) - i * vector_elements<Weight>));
+        for (int i = 0; i < vectors; i++) set(i, ::load_some(from + i * vector_elements<Weight>, min(valid, elements) - i * vector_elements<Weight>));
     }
     // All of them.
     template <bool is_aligned> __device__ __forceinline__ void load(const Weight *from) {
@@ -59,8 +56,8 @@ template <class Config> struct TeamRows {
     static constexpr int teams = Config::threads / Config::team;
     const WeightedSumParams &params;
     const int thread; // in the team
-    int row; // rows stay below 2^29
-    int first; // vector of the step that is under way
+    int row;          // rows stay below 2^29
+    int first;        // vector of the step that is under way
     Vector loaded[Config::unroll];
 
     __device__ __forceinline__ TeamRows(const WeightedSumParams &params)
@@ -163,8 +160,6 @@ template <class Config, bool is_aligned> __device__ __forceinline__ void add_row
 
 // A w that begins elsewhere than at a multiple of 16 bytes is read element by element.
 template <class Config> __device__ __forceinline__ void weighted_sum(const WeightedSumParams &params) {
-    if ((u64)params.w % WeightPart<Config>::alignment == 0)
-        add_rows<Config, true>(params);
-    else
-        add_rows<Config, false>(params);
+    if ((u64)params.w % WeightPart<Config>::alignment == 0) add_rows<Config, true>(params);
+    else add_rows<Config, false>(params);
 }

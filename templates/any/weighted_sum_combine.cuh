@@ -3,9 +3,7 @@
 // The order is fixed: warp i adds tiles i, i + warps, ... in turn, then the warps are added in index order, then what grad_w held where it
 // accumulates. It depends on the number of tiles only.
 // Config: weight_gradient_element, threads
-template <class Config> struct SharedStorage {
-    float sums[Config::threads / 32][FLP_WEIGHTED_SUM_COMBINE_COLUMNS];
-};
+template <class Config> struct SharedStorage { float sums[Config::threads / 32][FLP_WEIGHTED_SUM_COMBINE_COLUMNS]; };
 
 // Loads come eight at a time, for their latency.
 template <class Config> __device__ __forceinline__ float add_tiles(const WeightedSumCombineParams &params, int column) {

@@ -44,8 +44,7 @@ template <class Config> struct TileColumns {
     }
 
     // `unroll` rows, with all of their loads under way at once; unless it is whole, only those that are left.
-    template <bool is_whole>
-    __device__ __forceinline__ void add_batch(const Element *x, const Gradient *g, i64 x_hop, int hop, i64 left) {
+    template <bool is_whole> __device__ __forceinline__ void add_batch(const Element *x, const Gradient *g, i64 x_hop, int hop, i64 left) {
         Vector loaded[Config::unroll];
         float scale[Config::unroll];
 #pragma unroll
@@ -78,8 +77,8 @@ template <class Config> struct TileColumns {
     __device__ __forceinline__ void leave(const WeightedSumTileParams &params, i64 at) const {
 #pragma unroll
         for (int i = 0; i < elements; i += 4)
-            *(Vector *)(params.partial + at + i) = Vector{{__float_as_uint(sum[i]), __float_as_uint(sum[i + 1]), __float_as_uint(sum[i + 2]),
-                                                           __float_as_uint(sum[i + 3])}};
+            *(Vector *)(params.partial + at + i) =
+                Vector{{__float_as_uint(sum[i]), __float_as_uint(sum[i + 1]), __float_as_uint(sum[i + 2]), __float_as_uint(sum[i + 3])}};
     }
 
     __device__ __forceinline__ void store(const WeightedSumTileParams &params, int vector) const {
@@ -105,6 +104,5 @@ template <class Config> __device__ __forceinline__ void weighted_sum_tile(const 
     if (block.lane != 0 || !block.is_used) return;
     if (params.tiles == 1) // nothing to combine
         columns.store(params, block.vector);
-    else
-        columns.leave(params, ((i64)block.row_block * vectors + block.vector) * Columns::elements);
+    else columns.leave(params, ((i64)block.row_block * vectors + block.vector) * Columns::elements);
 }

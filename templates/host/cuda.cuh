@@ -14,7 +14,9 @@
 #define dynamic_shared (*flp_host_dynamic_shared())
 extern "C" unsigned char (*flp_host_dynamic_shared())[];
 
-struct dim3 { unsigned x, y, z; };
+struct dim3 {
+    unsigned x, y, z;
+};
 extern "C" dim3 flp_host_thread_index() __attribute__((const));
 extern "C" dim3 flp_host_block_index() __attribute__((const));
 extern "C" dim3 flp_host_block_dimensions() __attribute__((const));
@@ -24,10 +26,18 @@ extern "C" dim3 flp_host_grid_dimensions() __attribute__((const));
 #define blockDim flp_host_block_dimensions()
 #define gridDim flp_host_grid_dimensions()
 
-struct alignas(8) float2 { float x, y; };
-struct alignas(16) float4 { float x, y, z, w; };
-struct alignas(8) uint2 { unsigned x, y; };
-struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(8) float2 {
+    float x, y;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
 // Inlined without optimisation too: a store of what a call returns is one that the compiler does not report to the machine.
 __attribute__((always_inline)) inline float2 make_float2(float x, float y) { return {x, y}; }
 __attribute__((always_inline)) inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
@@ -65,7 +75,9 @@ extern "C" unsigned flp_host_shuffle(unsigned mask, unsigned value, int source);
 // Values of 4 or 8 bytes.
 template <class T> inline T shuffle_from(unsigned mask, T value, int source) {
     static_assert(sizeof(T) % 4 == 0, "whole registers");
-    struct Words { unsigned word[sizeof(T) / 4]; } words = __builtin_bit_cast(Words, value);
+    struct Words {
+        unsigned word[sizeof(T) / 4];
+    } words = __builtin_bit_cast(Words, value);
     for (unsigned &word : words.word) word = flp_host_shuffle(mask, word, source);
     return __builtin_bit_cast(T, words);
 }
@@ -96,11 +108,21 @@ template <class T, class Change> __attribute__((no_sanitize("thread"))) inline T
     *at = change(old);
     return old;
 }
-template <class T> inline T atomicAdd(T *at, T value) { return change_atomically(at, [=](T old) { return old + value; }); }
-template <class T> inline T atomicMin(T *at, T value) { return change_atomically(at, [=](T old) { return min(old, value); }); }
-template <class T> inline T atomicMax(T *at, T value) { return change_atomically(at, [=](T old) { return max(old, value); }); }
-template <class T> inline T atomicOr(T *at, T value) { return change_atomically(at, [=](T old) { return old | value; }); }
-template <class T> inline T atomicExch(T *at, T value) { return change_atomically(at, [=](T) { return value; }); }
+template <class T> inline T atomicAdd(T *at, T value) {
+    return change_atomically(at, [=](T old) { return old + value; });
+}
+template <class T> inline T atomicMin(T *at, T value) {
+    return change_atomically(at, [=](T old) { return min(old, value); });
+}
+template <class T> inline T atomicMax(T *at, T value) {
+    return change_atomically(at, [=](T old) { return max(old, value); });
+}
+template <class T> inline T atomicOr(T *at, T value) {
+    return change_atomically(at, [=](T old) { return old | value; });
+}
+template <class T> inline T atomicExch(T *at, T value) {
+    return change_atomically(at, [=](T) { return value; });
+}
 template <class T> inline T atomicCAS(T *at, T expected, T value) {
     return change_atomically(at, [=](T old) { return old == expected ? value : old; });
 }

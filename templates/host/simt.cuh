@@ -8,9 +8,7 @@ __device__ __twin__ int lane_index_reread() { return threadIdx.x % 32; }
 __device__ __twin__ void block_barrier() { __syncthreads(); }
 __device__ __twin__ void warp_barrier() { __syncwarp(); }
 
-template <class T> __device__ __twin__ T shuffle_xor(T value, int lane_mask) {
-    return __shfl_xor_sync(0xffffffffu, value, lane_mask);
-}
+template <class T> __device__ __twin__ T shuffle_xor(T value, int lane_mask) { return __shfl_xor_sync(0xffffffffu, value, lane_mask); }
 __device__ __twin__ u32 warp_or(u32 bits) {
     for (int m = 16; m > 0; m /= 2) bits |= shuffle_xor(bits, m);
     return bits;
@@ -25,9 +23,7 @@ __device__ __twin__ bool warp_any(bool condition) { return __any_sync(0xffffffff
 __device__ __twin__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
 // Whether any of the four lanes that share a fragment row says so.
-__device__ __twin__ bool quad_any(bool condition) {
-    return (__ballot_sync(0xffffffffu, condition) >> (lane_index() & ~3)) & 15u;
-}
+__device__ __twin__ bool quad_any(bool condition) { return (__ballot_sync(0xffffffffu, condition) >> (lane_index() & ~3)) & 15u; }
 
 // 2^x: at most 2 ulp off, exact for integers, 0 for -inf and for results below 2^-126.
 __device__ __twin__ float exp2_approximate(float x) {
@@ -35,9 +31,7 @@ __device__ __twin__ float exp2_approximate(float x) {
     return y < 0x1p-126f ? 0 : y;
 }
 
-__device__ __twin__ float reciprocal_approximate(float x) {
-    return 1 / x;
-}
+__device__ __twin__ float reciprocal_approximate(float x) { return 1 / x; }
 
 // x y, rounded: never one rounding with a sum behind it. For a product of which differences are taken: computed twice, once within a sum and once by
 // itself, it would not be the same number.

@@ -5,9 +5,7 @@ extern "C" void flp_host_bulk_commit();
 extern "C" void flp_host_bulk_wait(int pending, bool reads_only);
 extern "C" void flp_host_stmatrix(u32 row_address, u32 *d);
 extern "C" void flp_host_store_shared(u32 address, const void *from, int bytes);
-__device__ __twin__ void tma_store(const TensorMap *map, u32 from, int column, int row) {
-    flp_host_tma_store(map, from, column, row, false);
-}
+__device__ __twin__ void tma_store(const TensorMap *map, u32 from, int column, int row) { flp_host_tma_store(map, from, column, row, false); }
 __device__ __twin__ void tma_add(const TensorMap *map, u32 from, int column, int row) { flp_host_tma_store(map, from, column, row, true); }
 __device__ __twin__ void bulk_commit() { flp_host_bulk_commit(); }
 template <int pending> __device__ __twin__ void bulk_wait_read() { flp_host_bulk_wait(pending, true); }

@@ -8,27 +8,27 @@
 /* out (+)= factor * A B. On sm_90a (A's map, B's map, out's map, this), on the portable path (this). Launched with
  * min(multiprocessors / cluster, row groups x column tiles) x cluster blocks. */
 typedef struct MatrixProductParams {
-    const void *a, *b;        /* [rows, inner] or (a_transposed) [inner, rows]; [columns, inner] or (b_transposed) [inner, columns] */
-    void *out;                /* [rows, columns] */
+    const void *a, *b;                  /* [rows, inner] or (a_transposed) [inner, rows]; [columns, inner] or (b_transposed) [inner, columns] */
+    void *out;                          /* [rows, columns] */
     i64 a_stride, b_stride, out_stride; /* elements from row to row as they lie in memory */
     const i32 *row_count, *inner_count; /* on the device, where it alone knows; NULL: rows, inner */
-    const float *factor;      /* on the device; NULL: 1 */
+    const float *factor;                /* on the device; NULL: 1 */
     i32 rows, columns, inner;
     i32 group;                /* clusters' row blocks that are walked together, for the L2 */
     i32 pdl_wait_in_epilogue; /* programmatic dependent launch. 1: the kernel before reads what this one reads, and waited for it; this one then fills
                                  the multiprocessors that the other leaves idle at its end. FLP_PDL_WAIT_BEFORE_STORE: it reads what this one writes, too */
     i32 unused;
-    const float *row_factor;  /* [rows] on the device: each row of the product is multiplied by its own; NULL: 1 */
+    const float *row_factor; /* [rows] on the device: each row of the product is multiplied by its own; NULL: 1 */
     /* Of filtering variants: */
-    const u32 *kept;          /* as flp_tile_logit_gradients_params': steps of the inner size whose blocks of dlogit have no bit are passed over */
+    const u32 *kept; /* as flp_tile_logit_gradients_params': steps of the inner size whose blocks of dlogit have no bit are passed over */
     i32 kept_words;
-    i32 kept_along;           /* flp_kept_along */
+    i32 kept_along; /* flp_kept_along */
     /* Of variants with targets: what these contribute. */
-    const flp_row_target *targets; /* [valid rows] */
+    const flp_row_target *targets;           /* [valid rows] */
     const flp_sorted_target *sorted_targets; /* where out's rows or columns are vocabulary entries: [valid rows] */
-    const void *others;       /* weight where out's rows are the targets' own, else hidden, in the variant's dtype, as it lies in memory: */
-    i64 others_stride;        /* elements */
-    i32 first_target;         /* the vocabulary entry of out's first row, or column */
+    const void *others;                      /* weight where out's rows are the targets' own, else hidden, in the variant's dtype, as it lies in memory: */
+    i64 others_stride;                       /* elements */
+    i32 first_target;                        /* the vocabulary entry of out's first row, or column */
     i32 unused_too;
 } flp_matrix_product_params;
 

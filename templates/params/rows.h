@@ -18,11 +18,12 @@ typedef struct SortedTarget {
     i32 unused;
 } flp_sorted_target;
 
-/* What the derivatives by a row's logits are made of: dz[v] = uniform_coefficient w[v] + 2^x (prob_coefficient + entropy_coefficient x) + [v = target] target_coefficient with x = scale z[v] - offset,
- * an integer; by the target's logit, where is_whole, uniform_coefficient w[v] + target_coefficient alone.
+/* What the derivatives by a row's logits are made of, with x = scale z[v] - offset and an integer offset:
+ *   dz[v] = uniform_coefficient w[v] + 2^x (prob_coefficient + entropy_coefficient x) + [v = target] target_coefficient
+ * and by the target's logit, where is_whole, uniform_coefficient w[v] + target_coefficient alone.
  *
- * Before that is known, a forward hands over in its place what it knows of the row: in offset and prob_coefficient the log2 of its sum, which is theirs, and
- * in target_coefficient logp. */
+ * Before that is known, a forward hands over in its place what it knows of the row: in offset and prob_coefficient the log2 of its sum, which is
+ * theirs, and in target_coefficient logp. */
 typedef struct RowGradient {
     float scale, offset, prob_coefficient, entropy_coefficient, target_coefficient;
     i32 target;

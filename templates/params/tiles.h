@@ -2,7 +2,8 @@
 #ifndef FLP_PARAMS_TILES_H
 #define FLP_PARAMS_TILES_H
 enum {
-    FLP_OUT_BOX_BYTES = 128, FLP_OUT_BOX_ROWS = 16, /* what the copy engine writes of a tile at a time: bytes of a row, and rows */
-    FLP_KEPT_BLOCK = 64 /* rows, and columns, of what the gradient filter keeps or passes over */
+    FLP_OUT_BOX_BYTES = 128,
+    FLP_OUT_BOX_ROWS = 16, /* what the copy engine writes of a tile at a time: bytes of a row, and rows */
+    FLP_KEPT_BLOCK = 64    /* rows, and columns, of what the gradient filter keeps or passes over */
 };
 #endif

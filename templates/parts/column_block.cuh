@@ -1,8 +1,8 @@
 // Which columns and rows a thread of weighted_sum's backward works on: one vector's columns, and every lanes-th row of the block's.
 // Config: threads
 template <class Config> struct ColumnBlock {
-    int vector;  // of the row
-    int lane;    // among the threads of the same columns
+    int vector; // of the row
+    int lane;   // among the threads of the same columns
     int row_block;
     bool is_used; // the slab's width does not divide the threads, nor the row
 

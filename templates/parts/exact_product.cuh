@@ -12,8 +12,7 @@ template <class Config> struct StageProduct {
         return __uint_as_float(load_shared_word(tile + Tile::place(line, element / 4) + (element % 4) * 4));
     }
 
-    template <int count>
-    __device__ __forceinline__ static void multiply(float (&d)[row_blocks][count], u32 stage, int row, int column) {
+    template <int count> __device__ __forceinline__ static void multiply(float (&d)[row_blocks][count], u32 stage, int row, int column) {
         int lane = lane_index();
 #pragma unroll 2
         for (int k = 0; k < Config::block_inner; k++) {
@@ -26,8 +25,7 @@ template <class Config> struct StageProduct {
             for (int j = 0; j < count / 4; j++) {
                 float b[2];
 #pragma unroll
-                for (int c = 0; c < 2; c++)
-                    b[c] = at<TileB, Config::b_transposed>(stage + TileA::bytes, column + 8 * j + 2 * (lane % 4) + c, k);
+                for (int c = 0; c < 2; c++) b[c] = at<TileB, Config::b_transposed>(stage + TileA::bytes, column + 8 * j + 2 * (lane % 4) + c, k);
 #pragma unroll
                 for (int i = 0; i < row_blocks; i++)
 #pragma unroll

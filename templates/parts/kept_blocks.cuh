@@ -3,8 +3,7 @@
 
 // Blocks of zeros, as behind the last row and the last entry, are never kept, however low the threshold.
 // By a warp with 16 rows from `row` on, of one row block, and the columns from `column` on.
-template <int count>
-__device__ __forceinline__ void note_kept(u32 *kept, int words, float threshold, const float (&z)[count], int row, int column) {
+template <int count> __device__ __forceinline__ void note_kept(u32 *kept, int words, float threshold, const float (&z)[count], int row, int column) {
     constexpr int own = FLP_KEPT_BLOCK / 2; // of a block's columns, in the thread's two rows
     u32 bits = 0;
 #pragma unroll

@@ -27,10 +27,9 @@ template <class Config> __device__ __forceinline__ LogitsUpstream load_upstream(
 }
 
 // wants_target: normaliser.logp and the target's logit are there, and so will be factors.target.
-template <class Config>
-__device__ __forceinline__ LogitsFactors find_factors(const LogitsLogpParams &params, const LogitsRow<Config> &row, const LogitsScale &scale,
-                                                      const LogitsUpstream &upstream, const LogitsNormaliser &normaliser, bool wants_target,
-                                                      float target_logit) {
+template <class Config> __device__ __forceinline__ LogitsFactors find_factors(const LogitsLogpParams &params, const LogitsRow<Config> &row,
+                                                                              const LogitsScale &scale, const LogitsUpstream &upstream,
+                                                                              const LogitsNormaliser &normaliser, bool wants_target, float target_logit) {
     if (row.target < 0) return {0, false, 0, 0, 0};
     float inverse_temperature = scale.scale * ln_2;
     float g = upstream.logp * inverse_temperature, g_lse = upstream.lse * inverse_temperature, g_entropy = upstream.entropy * inverse_temperature;
@@ -56,8 +55,7 @@ __device__ __forceinline__ LogitsFactors find_factors(const LogitsLogpParams &pa
     return factors;
 }
 
-template <class Config, bool large>
-__device__ __forceinline__ float gradient_of(float z, const LogitsScale &scale, const LogitsFactors &factors) {
+template <class Config, bool large> __device__ __forceinline__ float gradient_of(float z, const LogitsScale &scale, const LogitsFactors &factors) {
     float d = distance_from<large>(z, factors.from, scale);
     if (large && d > 0) d = 0; // of a given lse, whose rounding may be many powers: an origin of the row's own is its largest logit
     float slope = factors.power;
@@ -66,8 +64,7 @@ __device__ __forceinline__ float gradient_of(float z, const LogitsScale &scale, 
 }
 
 // The segment's logits become gradients, all but the target's, which is written behind it.
-template <class Config>
-__device__ __forceinline__ void to_gradients(Segment<Config> &segment, const LogitsScale &scale, const LogitsFactors &factors) {
+template <class Config> __device__ __forceinline__ void to_gradients(Segment<Config> &segment, const LogitsScale &scale, const LogitsFactors &factors) {
     using Element = typename Config::element;
     constexpr int elements = Segment<Config>::elements;
 #pragma unroll
@@ -89,9 +86,8 @@ __device__ __forceinline__ void to_gradients(Segment<Config> &segment, const Log
 
 // The same where factors.large: from memory to memory, which may be the same, so that a kernel has the loop over its registers once.
 // left: columns of the segment.
-template <class Config>
-__device__ __forceinline__ void write_large_gradients(const typename Config::element *from, typename Config::element *to, int left,
-                                                      const LogitsScale &scale, const LogitsFactors &factors) {
+template <class Config> __device__ __forceinline__ void write_large_gradients(const typename Config::element *from, typename Config::element *to, int left,
+                                                                              const LogitsScale &scale, const LogitsFactors &factors) {
     for (int i = lane_index(); i < left; i += 32) {
         float slope, capped = soften<Config>(to_float(from[i]), scale, slope);
         store_rounded(gradient_of<Config, true>(capped, scale, factors) * slope, to + i);
@@ -145,9 +141,8 @@ template <class Config> __device__ __forceinline__ bool owns_target(const Logits
 
 // Writes one segment of a row's gradients. `segment` holds its logits, but not of an ignored row or a bad target: those count for nothing and may
 // be NaN.
-template <class Config>
-__device__ __forceinline__ void write_gradients(const LogitsLogpParams &params, const LogitsRow<Config> &row, Segment<Config> &segment, int index,
-                                                const LogitsScale &scale, const LogitsFactors &factors) {
+template <class Config> __device__ __forceinline__ void write_gradients(const LogitsLogpParams &params, const LogitsRow<Config> &row, Segment<Config> &segment,
+                                                                        int index, const LogitsScale &scale, const LogitsFactors &factors) {
     constexpr int columns = Segment<Config>::columns;
     typename Config::element *to = row.gradients(params) + (i64)index * columns;
     segment.left = min(params.vocab - index * columns, columns);

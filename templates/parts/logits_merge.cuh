@@ -53,31 +53,28 @@ template <class Config> __device__ __forceinline__ void leave(const LogitsSums &
 // The scratch of a row; `number` is its place in the call.
 template <class Config> __device__ __forceinline__ LogitsSlots scratch_slots(const LogitsLogpParams &params, int number) {
     i64 at = (i64)number * params.segments;
-    return {(float2 *)params.partial + at, Config::wants_argmax ? (float2 *)params.best + at : nullptr,
-            Config::has_entropy ? params.moment + at : nullptr};
+    return {(float2 *)params.partial + at, Config::wants_argmax ? (float2 *)params.best + at : nullptr, Config::has_entropy ? params.moment + at : nullptr};
 }
 
 // By one warp: adds the target, which none of the row's segments has, to their sums, and writes what is wanted of the row.
-template <class Config>
-__device__ __forceinline__ LogitsNormaliser finish_row(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number, LogitsSums sums,
-                                                       const LogitsScale &scale, float target_logit, bool writes) {
+template <class Config> __device__ __forceinline__ LogitsNormaliser finish_row(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number,
+                                                                               LogitsSums sums, const LogitsScale &scale, float target_logit, bool writes) {
     constexpr bool has_entropy = Config::has_entropy;
-    LogitsNormaliser normaliser = row.target >= 0 ? LogitsNormaliser::of<has_entropy>(soften<Config>(target_logit, scale), sums, scale)
-                                                  : LogitsNormaliser::of_others<has_entropy>(sums);
+    LogitsNormaliser normaliser =
+        row.target >= 0 ? LogitsNormaliser::of<has_entropy>(soften<Config>(target_logit, scale), sums, scale) : LogitsNormaliser::of_others<has_entropy>(sums);
     if constexpr (Config::wants_argmax)
         if (row.target >= 0) sums.take_best(target_logit, row.target);
     if (!writes || lane_index() != 0) return normaliser;
     if (sums.best == -infinity) sums.best_index = 0; // nothing but -inf and NaN
     write_results(params, row, number, sums, normaliser, scale);
     if (params.normaliser != nullptr)
-        *(float4 *)(params.normaliser + 4 * (i64)number) =
-            make_float4(normaliser.origin, normaliser.log2_sum, normaliser.entropy, normaliser.logp);
+        *(float4 *)(params.normaliser + 4 * (i64)number) = make_float4(normaliser.origin, normaliser.log2_sum, normaliser.entropy, normaliser.logp);
     return normaliser;
 }
 
-template <int under_way = 1, class Config>
-__device__ __forceinline__ LogitsNormaliser finish_row(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number,
-                                                       const LogitsSlots &slots, float target_logit, bool writes) {
+template <int under_way = 1, class Config> __device__ __forceinline__ LogitsNormaliser finish_row(const LogitsLogpParams &params, const LogitsRow<Config> &row,
+                                                                                                  int number, const LogitsSlots &slots, float target_logit,
+                                                                                                  bool writes) {
     LogitsSums sums = {0, 0, 0, 0, 0};
     LogitsScale scale = row.scale(params);
     if (row.is_read(params)) sums = merge_segments<Config, under_way>(slots, params.segments, scale);
@@ -85,7 +82,6 @@ __device__ __forceinline__ LogitsNormaliser finish_row(const LogitsLogpParams &p
 }
 
 // As it lies in memory: whoever converts it waits for it.
-template <class Config>
-__device__ __forceinline__ typename Config::element load_target_logit(const LogitsLogpParams &params, const LogitsRow<Config> &row) {
+template <class Config> __device__ __forceinline__ typename Config::element load_target_logit(const LogitsLogpParams &params, const LogitsRow<Config> &row) {
     return row.target >= 0 ? row.logits(params)[row.target] : typename Config::element{};
 }

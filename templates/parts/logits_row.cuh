@@ -49,16 +49,14 @@ template <class Config> struct LogitsRow {
     __device__ __forceinline__ const Element *logits(const LogitsLogpParams &params) const {
         return (const Element *)params.logits + source * params.logits_stride;
     }
-    __device__ __forceinline__ Element *gradients(const LogitsLogpParams &params) const {
-        return (Element *)params.grad_logits + place * params.grad_stride;
-    }
+    __device__ __forceinline__ Element *gradients(const LogitsLogpParams &params) const { return (Element *)params.grad_logits + place * params.grad_stride; }
     __device__ __forceinline__ LogitsScale scale(const LogitsLogpParams &params) const {
         float scale = params.scale;
         if (params.row_temperature != nullptr && source >= 0) scale /= row_temperature(params.row_temperature[source]);
         return {scale, params.softcap, params.inverse_softcap};
     }
 
-  private:
+private:
     __device__ __forceinline__ explicit LogitsRow(int number) : place(number), source(number), target(bad) {}
 };
 
@@ -121,8 +119,7 @@ struct LogitsNormaliser {
 
     // z: the target's logit, softened. Where its term is the larger one, the target is the row's origin, and nothing cancels in logp; where the sum
     // of the others is, logp is -ln 2 or less.
-    template <bool has_entropy>
-    __device__ __forceinline__ static LogitsNormaliser of(float z, const LogitsSums &sums, const LogitsScale &scale) {
+    template <bool has_entropy> __device__ __forceinline__ static LogitsNormaliser of(float z, const LogitsSums &sums, const LogitsScale &scale) {
         if (sums.sum == 0 && z == -infinity) return of_others<has_entropy>(sums);
         float d = sums.origin == -infinity ? 0 : distance(z, sums.origin, scale);
         if (!(z < infinity)) d = not_a_number;
@@ -152,15 +149,13 @@ struct LogitsNormaliser {
     }
 };
 
-template <class Config>
-__device__ __forceinline__ void count_bad_target(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number) {
+template <class Config> __device__ __forceinline__ void count_bad_target(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number) {
     if (rarely(row.target == row.bad)) tally_bad_target(params.target_errors, number);
 }
 
 // One thread writes the results.
-template <class Config>
-__device__ __forceinline__ void write_results(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number, const LogitsSums &sums,
-                                              const LogitsNormaliser &normaliser, const LogitsScale &scale) {
+template <class Config> __device__ __forceinline__ void write_results(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number,
+                                                                      const LogitsSums &sums, const LogitsNormaliser &normaliser, const LogitsScale &scale) {
     count_bad_target(params, row, number);
     if (row.place < 0) return;
     bool is_row = row.source >= 0;

@@ -29,10 +29,10 @@ template <class Config> struct Segment {
     static constexpr int elements = vector_elements<Element>, vectors = Config::segment_vectors;
     static constexpr int columns = 32 * elements * vectors;
     Vector data[vectors];
-    int left;   // columns up to the vocabulary's end, at most all
+    int left;                                 // columns up to the vocabulary's end, at most all
     u32 gone[(vectors * elements + 31) / 32]; // has_softcap: a bit for each of the lane's elements that has no part in the sums
-    u32 behind; // is_shifted: as shift_vectors wants it
-    int shift;  // is_shifted: bytes that the segment begins behind a multiple of 16
+    u32 behind;                               // is_shifted: as shift_vectors wants it
+    int shift;                                // is_shifted: bytes that the segment begins behind a multiple of 16
 
     __device__ __forceinline__ static int column(int j) { return (j * 32 + lane_index()) * elements; }
 

@@ -8,10 +8,8 @@ template <class Config, int sets> struct alignas(16) SharedStorage {
     float moment[sets][moments];
 };
 
-template <class Config, int sets>
-__device__ __forceinline__ LogitsSlots shared_slots(SharedStorage<Config, sets> &shared, int set, int first) {
-    return {shared.partial[set] + first, shared.best[set] + (Config::wants_argmax ? first : 0),
-            shared.moment[set] + (Config::has_entropy ? first : 0)};
+template <class Config, int sets> __device__ __forceinline__ LogitsSlots shared_slots(SharedStorage<Config, sets> &shared, int set, int first) {
+    return {shared.partial[set] + first, shared.best[set] + (Config::wants_argmax ? first : 0), shared.moment[set] + (Config::has_entropy ? first : 0)};
 }
 
 template <class Config, class Storage> __device__ __forceinline__ Storage &shared_storage() {

@@ -30,10 +30,10 @@ template <class Config> struct RowStatistics {
     static constexpr int unroll_chunk = by_chunks ? 32 : count;
     static constexpr int merge_floats = 4 + Config::wants_entropy + Config::wants_logit_sum;
     float offset[2], sum[2], moment[2], logit_sum[2]; // but for offset of this thread's columns only
-    int target[2];           // column in the vocabulary; -1: none here
+    int target[2];                                    // column in the vocabulary; -1: none here
     float best[2];
     int best_index[2];
-    int first_row;           // of the warp's 16
+    int first_row; // of the warp's 16
 
     __device__ __forceinline__ int row(int h) const { return first_row + lane_index_reread() / 4 + 8 * h; }
 
@@ -125,8 +125,7 @@ template <class Config> struct RowStatistics {
     // Whether the thread's columns of this tile are around a row's target.
     __device__ __forceinline__ bool is_near_target(int first_column) const {
         int first = thread_column(first_column);
-        return (unsigned)columns_left(first, target[0]) < Config::fragment_columns ||
-               (unsigned)columns_left(first, target[1]) < Config::fragment_columns;
+        return (unsigned)columns_left(first, target[0]) < Config::fragment_columns || (unsigned)columns_left(first, target[1]) < Config::fragment_columns;
     }
 
     static constexpr int part = count < 16 ? count : 16, parts = count / part;
@@ -197,8 +196,7 @@ template <class Config> struct RowStatistics {
             if (large[h]) scale[h] = 1;
     }
 
-    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2],
-                                                     float (&tile_moment)[2]) const {
+    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2], float (&tile_moment)[2]) const {
         float part[4] = {0, 0, 0, 0};
         float moment_part[4] = {0, 0, 0, 0};
         // Without an offset all terms so far are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
@@ -221,8 +219,7 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    template <int some>
-    __device__ __forceinline__ void add_logits(const LinearLogpParams &params, const float *z, const float (&scale)[2], int first_column) {
+    template <int some> __device__ __forceinline__ void add_logits(const LinearLogpParams &params, const float *z, const float (&scale)[2], int first_column) {
         int v = thread_column(first_column), left = columns_left(v, params.vocab);
 #pragma unroll
         for (int i = 0; i < some; i++) {
@@ -236,8 +233,7 @@ template <class Config> struct RowStatistics {
     }
 
     // Changes some logits by bias, mask and softcap, and takes from them what is asked beside their exponentials.
-    template <int some>
-    __device__ __forceinline__ void transform(const LinearLogpParams &params, float *z, const float (&scale)[2], int first_column) {
+    template <int some> __device__ __forceinline__ void transform(const LinearLogpParams &params, float *z, const float (&scale)[2], int first_column) {
         if constexpr (Config::has_bias) add_bias<some>(params, z, first_column);
         mask<some>(params, z, first_column);
         if constexpr (Config::wants_argmax) find_best<some>(z, first_column);
@@ -272,7 +268,7 @@ template <class Config> struct RowStatistics {
             }
             add_exponentials(z, scale, tile_sum, tile_moment);
             if (refresh) break;
-            // A row without an offset or of a large one is not done either: with no question asked before the sums, other rows pay nothing for it.
+                // A row without an offset or of a large one is not done either: with no question asked before the sums, other rows pay nothing for it.
 #pragma unroll
             for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || !(fabsf(offset[h]) < large_offset);
             refresh = warp_any(wanted[0] || wanted[1]);

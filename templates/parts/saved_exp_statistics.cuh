@@ -47,9 +47,8 @@ template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
     }
 
     // The terms are kept: store(value) takes value(i) of each accumulator i, once and those of a row in their order; rows behind the last it may leave.
-    template <class Store>
-    __device__ __forceinline__ void store_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2],
-                                                       float (&tile_moment)[2], Store store) const {
+    template <class Store> __device__ __forceinline__ void store_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2],
+                                                                              float (&tile_moment)[2], Store store) const {
         float part[4] = {0, 0, 0, 0}, moment_part[4] = {0, 0, 0, 0};
         float k[2] = {offset[0] == -infinity ? 0 : offset[0], offset[1] == -infinity ? 0 : offset[1]};
         store([&](int i) {
@@ -70,8 +69,7 @@ template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
     }
 
     // z: as for row_statistics.
-    template <class Store>
-    __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&z)[count], int first_column, Store store) {
+    template <class Store> __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&z)[count], int first_column, Store store) {
         float scale[2];
         transform_all(params, z, scale, first_column);
         // What is kept needs the z2 of large rows before the sums.

@@ -19,9 +19,7 @@ __device__ __forceinline__ int lane_index_reread() {
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
 __device__ __forceinline__ void warp_barrier() { __syncwarp(); }
 
-template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) {
-    return __shfl_xor_sync(0xffffffffu, value, lane_mask);
-}
+template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) { return __shfl_xor_sync(0xffffffffu, value, lane_mask); }
 __device__ __forceinline__ u32 warp_or(u32 bits) { return __reduce_or_sync(0xffffffffu, bits); }
 // The largest of the lanes' numbers, none of them NaN: as integers they have the same order once the lower bits of the negative ones are turned.
 __device__ __forceinline__ float warp_largest(float x) {
@@ -35,9 +33,7 @@ __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xf
 __device__ __forceinline__ u32 warp_ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
 // Whether any of the four lanes that share a fragment row says so.
-__device__ __forceinline__ bool quad_any(bool condition) {
-    return (__ballot_sync(0xffffffffu, condition) >> (lane_index() & ~3)) & 15u;
-}
+__device__ __forceinline__ bool quad_any(bool condition) { return (__ballot_sync(0xffffffffu, condition) >> (lane_index() & ~3)) & 15u; }
 
 // 2^x: at most 2 ulp off, exact for integers, 0 for -inf and for results below 2^-126.
 __device__ __forceinline__ float exp2_approximate(float x) {

@@ -6,7 +6,7 @@
 constexpr float log2_e = 1.4426950408889634f;
 
 struct TargetShare {
-    float ratio;     // of the smaller to the larger, target and others
+    float ratio; // of the smaller to the larger, target and others
     float log2_r;
     float log_whole; // log of (target + others) / the larger
     bool leads;      // the target is the larger

@@ -5,7 +5,7 @@
 // Config: fragment_columns, has_bias, bias_element, has_softcap, wants_entropy, wants_logit_sum, has_class_weights, class_element, correction
 template <class Config> struct TileLogitGradients {
     static constexpr int count = Config::fragment_columns / 2; // accumulators
-    static constexpr int unroll_chunk = 16; // shorter ones' branches become predicates, and all chunks one again
+    static constexpr int unroll_chunk = 16;                    // shorter ones' branches become predicates, and all chunks one again
     static_assert(count % unroll_chunk == 0, "whole chunks");
     RowGradient row[2];
     int first_row;

@@ -1,9 +1,15 @@
 // Element types; nothing of CUDA's headers is needed.
 // Config: none
-struct bf16 { u16 bits; };
-struct f16 { u16 bits; };
+struct bf16 {
+    u16 bits;
+};
+struct f16 {
+    u16 bits;
+};
 
-struct alignas(64) TensorMap { u64 opaque[16]; };
+struct alignas(64) TensorMap {
+    u64 opaque[16];
+};
 
 constexpr float infinity = __builtin_bit_cast(float, 0x7f800000u), not_a_number = __builtin_bit_cast(float, 0x7fffffffu);
 constexpr float ln_2 = 0.6931471805599453f;

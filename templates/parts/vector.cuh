@@ -15,12 +15,9 @@ template <int bytes> __device__ __forceinline__ Vector load_words(const void *fr
     } else {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            if constexpr (bytes == 8)
-                vector.words[i] = ((const HalfVector *)from)[i / 2].words[i % 2];
-            else if constexpr (bytes == 4)
-                vector.words[i] = ((const u32 *)from)[i];
-            else
-                vector.words[i] = ((const u16 *)from)[2 * i] | (u32)((const u16 *)from)[2 * i + 1] << 16;
+            if constexpr (bytes == 8) vector.words[i] = ((const HalfVector *)from)[i / 2].words[i % 2];
+            else if constexpr (bytes == 4) vector.words[i] = ((const u32 *)from)[i];
+            else vector.words[i] = ((const u16 *)from)[2 * i] | (u32)((const u16 *)from)[2 * i + 1] << 16;
         }
     }
     return vector;
@@ -87,8 +84,7 @@ template <class Element> __device__ __forceinline__ void store_anywhere(const Ve
 }
 
 // `count` elements, those from `valid` on as zeros, whatever the address.
-template <class Element, int count>
-__device__ __forceinline__ void load_floats(const Element *from, int valid, float (&values)[count]) {
+template <class Element, int count> __device__ __forceinline__ void load_floats(const Element *from, int valid, float (&values)[count]) {
     constexpr int elements = vector_elements<Element>;
     if constexpr (count % elements == 0) {
 #pragma unroll

@@ -11,8 +11,7 @@ template <class Config> struct LinearLogp : TileKernel<Config, StatisticsShared<
 
     __device__ __forceinline__ void begin(int row) { warp.begin(params, row); }
 
-    template <int blocks, int count>
-    __device__ __forceinline__ void consume(float (&d)[blocks][count], int, int column, const Unit &, bool is_first) {
+    template <int blocks, int count> __device__ __forceinline__ void consume(float (&d)[blocks][count], int, int column, const Unit &, bool is_first) {
 #pragma unroll
         for (int i = 0; i < blocks; i++) warp.statistics[i].absorb(params, d[i], column, is_first);
     }
@@ -20,6 +19,4 @@ template <class Config> struct LinearLogp : TileKernel<Config, StatisticsShared<
     __device__ __forceinline__ void finish(int row, const Unit &unit) { warp.finish(this->shared, params, row, unit.split); }
 };
 
-template <class Config> __device__ __forceinline__ void linear_logp(const LinearLogpParams &params) {
-    run_tile_kernel<Config>(LinearLogp<Config>(params));
-}
+template <class Config> __device__ __forceinline__ void linear_logp(const LinearLogpParams &params) { run_tile_kernel<Config>(LinearLogp<Config>(params)); }

@@ -8,22 +8,18 @@ template <class Config> struct SavedExpRows : WarpStatistics<Config, SavedExpSta
     using WarpStatistics<Config, SavedExpStatistics<Config>>::statistics;
 
     // By the first of the warps that share rows, which has the vocabulary's first columns.
-    template <int count>
-    __device__ __forceinline__ void find_offsets(const LinearLogpParams &params, float (&d)[row_blocks][count], int row) {
+    template <int count> __device__ __forceinline__ void find_offsets(const LinearLogpParams &params, float (&d)[row_blocks][count], int row) {
         if (warp_index() % Config::warps_across > 0) return;
 #pragma unroll
         for (int i = 0; i < row_blocks; i++) statistics[i].find_offsets(params, d[i], row + 16 * i, row / Config::block_rows);
     }
 
-    template <int count>
-    __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&d)[row_blocks][count], int row, int column) {
+    template <int count> __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&d)[row_blocks][count], int row, int column) {
         using Out = typename Config::out_element;
         const OutMatrix<Out> out = {(Out *)params.saved_exp, params.saved_columns, (int)row_count<Config>(params), params.saved_columns};
 #pragma unroll
         for (int i = 0; i < row_blocks; i++)
-            statistics[i].absorb(params, d[i], column, [&](auto value) {
-                TileStore<Config>::template store_values<count>(out, row + 16 * i, column, value);
-            });
+            statistics[i].absorb(params, d[i], column, [&](auto value) { TileStore<Config>::template store_values<count>(out, row + 16 * i, column, value); });
     }
 };
 
@@ -41,8 +37,7 @@ template <class Config> struct LinearLogpStash : TileKernel<Config, StatisticsSh
         if (!finds_offsets()) warp.begin(params, row);
     }
 
-    template <int blocks, int count>
-    __device__ __forceinline__ void consume(float (&d)[blocks][count], int row, int column, const Unit &, bool) {
+    template <int blocks, int count> __device__ __forceinline__ void consume(float (&d)[blocks][count], int row, int column, const Unit &, bool) {
         if (finds_offsets()) warp.find_offsets(params, d, row);
         else warp.absorb(params, d, row, column);
     }

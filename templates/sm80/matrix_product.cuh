@@ -1,8 +1,6 @@
 // out (+)= A B on any GPU from sm_80 on: the product, its factors, what the targets contribute, a store.
 // Config: adds, and those of tile_kernel, product_tiles, target_contribution and tile_store
-template <class Config> struct MatrixProductShared {
-    Stages<Config> stages;
-};
+template <class Config> struct MatrixProductShared { Stages<Config> stages; };
 
 template <class Config> struct MatrixProduct : TileKernel<Config, MatrixProductShared<Config>> {
     using typename TileKernel<Config, MatrixProductShared<Config>>::element;
@@ -23,15 +21,13 @@ template <class Config> struct MatrixProduct : TileKernel<Config, MatrixProductS
 
     __device__ __forceinline__ void begin(int) {}
 
-    template <int blocks, int count>
-    __device__ __forceinline__ void consume(float (&d)[blocks][count], int row, int column, const Unit &, bool) {
+    template <int blocks, int count> __device__ __forceinline__ void consume(float (&d)[blocks][count], int row, int column, const Unit &, bool) {
         const OutMatrix<Out> out = {(Out *)params.out, params.out_stride, rows, params.columns};
 #pragma unroll
         for (int i = 0; i < blocks; i++) {
             scale_product(d[i], params.factor, steps());
             scale_rows(d[i], params.row_factor, row + 16 * i, rows);
-            if constexpr (Config::targets_along != no_targets)
-                TargetContribution<Config>(params, rows, inner, row + 16 * i, column).add(d[i]);
+            if constexpr (Config::targets_along != no_targets) TargetContribution<Config>(params, rows, inner, row + 16 * i, column).add(d[i]);
             TileStore<Config>::store(out, d[i], row + 16 * i, column);
         }
     }

@@ -15,5 +15,7 @@ __device__ __forceinline__ void mbarrier_wait(u32 barrier, int parity) {
     asm volatile("{\n.reg .pred done;\n"
                  "again:\n"
                  "mbarrier.test_wait.parity.shared.b64 done, [%0], %1;\n"
-                 "@!done bra again;\n}" ::"r"(barrier), "r"(parity) : "memory");
+                 "@!done bra again;\n}" ::"r"(barrier),
+                 "r"(parity)
+                 : "memory");
 }

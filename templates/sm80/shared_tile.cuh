@@ -17,8 +17,7 @@ template <class Element, int line_elements, int line_count> struct SharedTile {
     __device__ __forceinline__ static int place(int base, int line, int chunk) { return base * line_bytes + place(line, chunk); }
 
     // from: the tile's corner; lines, columns: how much of the operand lies from there on; the rest becomes zero.
-    template <int threads, int vector_bytes>
-    __device__ __forceinline__ static void load(u32 to, const Element *from, i64 stride, i64 lines, i64 columns) {
+    template <int threads, int vector_bytes> __device__ __forceinline__ static void load(u32 to, const Element *from, i64 stride, i64 lines, i64 columns) {
         constexpr int total = chunks * line_count;
         static_assert(total % threads == 0, "every thread copies as many chunks");
         int thread = thread_index_reread();
@@ -68,20 +67,16 @@ template <class Config> struct Operands {
     using element = typename Config::element;
     using Matrices = OperandMatrices<element>;
     static constexpr bool a_transposed = Config::a_transposed, b_transposed = Config::b_transposed;
-    using TileA = SharedTile<element, a_transposed ? Config::block_rows : Config::block_inner,
-                              a_transposed ? Config::block_inner : Config::block_rows>;
-    using TileB = SharedTile<element, b_transposed ? Config::block_columns : Config::block_inner,
-                              b_transposed ? Config::block_inner : Config::block_columns>;
+    using TileA = SharedTile<element, a_transposed ? Config::block_rows : Config::block_inner, a_transposed ? Config::block_inner : Config::block_rows>;
+    using TileB = SharedTile<element, b_transposed ? Config::block_columns : Config::block_inner, b_transposed ? Config::block_inner : Config::block_columns>;
     static constexpr int stage_bytes = TileA::bytes + TileB::bytes;
     static constexpr int chunks = Config::block_inner * (int)sizeof(element) / 16; // of the inner size
 
     // Lines run along the inner size, or, swapped, across it. outer: the row or column of the tile's corner, of outer_size.
     template <class Tile, bool swaps>
     __device__ __forceinline__ static void load_tile(u32 to, const element *from, i64 stride, i64 outer, i64 outer_size, int k, int inner) {
-        if constexpr (swaps)
-            Tile::template load<Config::threads, Config::vector_bytes>(to, from + k * stride + outer, stride, inner - k, outer_size - outer);
-        else
-            Tile::template load<Config::threads, Config::vector_bytes>(to, from + outer * stride + k, stride, outer_size - outer, inner - k);
+        if constexpr (swaps) Tile::template load<Config::threads, Config::vector_bytes>(to, from + k * stride + outer, stride, inner - k, outer_size - outer);
+        else Tile::template load<Config::threads, Config::vector_bytes>(to, from + outer * stride + k, stride, outer_size - outer, inner - k);
     }
 
     __device__ __forceinline__ static void load(u32 stage, const Matrices &of, int row, int column, int k) {

@@ -9,14 +9,12 @@ template <class Config> struct StageProduct {
     static constexpr bool is_f32 = sizeof(element) == 4;
 
     // d: [row_blocks][4 x warp_columns / 8]; row, column: the warp's corner in the tile.
-    template <int count>
-    __device__ __forceinline__ static void multiply(float (&d)[row_blocks][count], u32 stage, int row, int column) {
+    template <int count> __device__ __forceinline__ static void multiply(float (&d)[row_blocks][count], u32 stage, int row, int column) {
         if constexpr (is_f32) multiply_split(d, stage, row, column);
         else multiply_plain(d, stage, row, column);
     }
 
-    template <int count>
-    __device__ __forceinline__ static void multiply_plain(float (&d)[row_blocks][count], u32 stage, int row, int column) {
+    template <int count> __device__ __forceinline__ static void multiply_plain(float (&d)[row_blocks][count], u32 stage, int row, int column) {
         int lane = lane_index_reread();
 #pragma unroll 1 // two steps' fragments at once would not fit beside the accumulators
         for (int chunk = 0; chunk < Operands<Config>::chunks; chunk += step_chunks) {
@@ -38,8 +36,7 @@ template <class Config> struct StageProduct {
 
     // The tensor cores truncate what they accumulate. That would cost fp32 its accuracy over a long D, so only a stage's products are summed
     // there, small ones first (low x low is below fp32's last bit), and the stages by ordinary additions.
-    template <int count>
-    __device__ __forceinline__ static void multiply_split(float (&d)[row_blocks][count], u32 stage, int row, int column) {
+    template <int count> __device__ __forceinline__ static void multiply_split(float (&d)[row_blocks][count], u32 stage, int row, int column) {
         constexpr int steps = Operands<Config>::chunks / step_chunks;
         int lane = lane_index_reread();
         u32 a[steps][row_blocks][4], a_low[steps][row_blocks][4];

@@ -4,9 +4,7 @@
 // A feed runs ahead of the products over all tiles of the block, so that the pipeline never drains before the last one. It takes the tiles
 // from a walk: at_end(), row() and column() of the tile's corner, and next().
 // Config: threads, stages, block_inner, warps_across, and those of shared_tile and the stage product
-template <class Config> struct alignas(128) Stages {
-    u8 stage[Config::stages][Operands<Config>::stage_bytes];
-};
+template <class Config> struct alignas(128) Stages { u8 stage[Config::stages][Operands<Config>::stage_bytes]; };
 
 // Position in the stream of stages. It lives in registers through the products, so it holds as little as it can.
 template <class Config, class Walk> struct Feed {
@@ -34,8 +32,7 @@ template <class Config> struct TileProduct {
     int row, column; // the warp's corner in the tile
 
     __device__ __forceinline__ TileProduct(Stages<Config> &shared)
-        : shared(shared), row(warp_index() / Config::warps_across * Config::warp_rows),
-          column(warp_index() % Config::warps_across * Config::warp_columns) {}
+        : shared(shared), row(warp_index() / Config::warps_across * Config::warp_rows), column(warp_index() % Config::warps_across * Config::warp_columns) {}
 
     template <class Walk> __device__ __forceinline__ void start(Feed<Config, Walk> &feed, const Matrices &of, int steps) {
         for (int s = 0; s < Config::stages - 1; s++) feed.load(shared_address(shared.stage[s]), of, steps);

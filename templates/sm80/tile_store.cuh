@@ -26,8 +26,7 @@ template <class Config> struct TileStore {
     }
 
     // value(i): what takes accumulator i's place, asked for once each and row by row, but for rows outside the matrix.
-    template <int count, class Value>
-    __device__ __forceinline__ static void store_values(const OutMatrix<Out> &out, int row, int column, Value value) {
+    template <int count, class Value> __device__ __forceinline__ static void store_values(const OutMatrix<Out> &out, int row, int column, Value value) {
         int lane = lane_index_reread(), c = column_at(column, 2 * (lane % 4)), behind = columns_left(c, out.columns);
         bool has_pairs = out.has_pairs();
 #pragma unroll

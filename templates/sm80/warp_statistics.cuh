@@ -7,8 +7,13 @@ template <class Config> struct StatisticsShared {
 
 template <class Config> __device__ __forceinline__ OperandMatrices<typename Config::element> forward_operands(const LinearLogpParams &params) {
     using element = typename Config::element;
-    return {(const element *)params.hidden, (const element *)params.weight, params.hidden_stride, params.weight_stride, row_count<Config>(params),
-            params.vocab, Config::inner_size};
+    return {(const element *)params.hidden,
+            (const element *)params.weight,
+            params.hidden_stride,
+            params.weight_stride,
+            row_count<Config>(params),
+            params.vocab,
+            Config::inner_size};
 }
 
 // The statistics of a warp's rows. Statistics: RowStatistics, or what extends it.

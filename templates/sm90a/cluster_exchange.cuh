@@ -7,8 +7,7 @@ __device__ __forceinline__ void exchange_store(float2 *to, float2 value, int blo
     asm volatile("{\n.reg .b32 remote, remote_barrier;\n"
                  "mapa.shared::cluster.u32 remote, %0, %1;\n"
                  "mapa.shared::cluster.u32 remote_barrier, %2, %1;\n"
-                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [remote], {%3, %4}, [remote_barrier];\n}" ::"r"(
-                     shared_address(to)),
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [remote], {%3, %4}, [remote_barrier];\n}" ::"r"(shared_address(to)),
                  "r"(block), "r"(barrier), "f"(value.x), "f"(value.y)
                  : "memory");
 }

@@ -1,8 +1,6 @@
 // linear_logp forward on Hopper: hidden (A) times weight (B), statistics of each row.
 // Config: those of tile_kernel, schedule and row_statistics
-template <class Config> struct LinearLogpShared {
-    Stages<Config> stages;
-};
+template <class Config> struct LinearLogpShared { Stages<Config> stages; };
 
 template <class Config> struct LinearLogp : TileKernel<Config, LinearLogpShared<Config>> {
     using Base = TileKernel<Config, LinearLogpShared<Config>>;
@@ -36,7 +34,6 @@ template <class Config> struct LinearLogp : TileKernel<Config, LinearLogpShared<
     }
 };
 
-template <class Config>
-__device__ __forceinline__ void linear_logp(const TensorMap &hidden_map, const TensorMap &weight_map, const LinearLogpParams &params) {
+template <class Config> __device__ __forceinline__ void linear_logp(const TensorMap &hidden_map, const TensorMap &weight_map, const LinearLogpParams &params) {
     run_tile_kernel<Config>(LinearLogp<Config>(hidden_map, weight_map, params));
 }

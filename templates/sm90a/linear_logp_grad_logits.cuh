@@ -32,8 +32,7 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, Product
 
     template <int count> __device__ __forceinline__ void consume(float (&d)[count], const Unit &, int tile, int) {
         gradients.transform(params, d, b_column(tile));
-        if constexpr (Config::filters)
-            note_kept(params.kept, params.kept_words, params.filter * *params.factor, d, row, tile * Config::block_columns);
+        if constexpr (Config::filters) note_kept(params.kept, params.kept_words, params.filter * *params.factor, d, row, tile * Config::block_columns);
         if (params.pdl_wait_in_epilogue) wait_for_previous_kernel();
         TileStore<Config>::store(this->shared.out, out_map, {}, d, row, tile * Config::block_columns);
     }
@@ -42,8 +41,7 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, Product
     __device__ __forceinline__ void drain() const { TileStore<Config>::finish(); }
 };
 
-template <class Config>
-__device__ __forceinline__ void linear_logp_grad_logits(const TensorMap &hidden_map, const TensorMap &weight_map, const TensorMap &out_map,
-                                                        const TileLogitGradientsParams &params) {
+template <class Config> __device__ __forceinline__ void linear_logp_grad_logits(const TensorMap &hidden_map, const TensorMap &weight_map,
+                                                                                const TensorMap &out_map, const TileLogitGradientsParams &params) {
     run_tile_kernel<Config>(LinearLogpGradLogits<Config>(hidden_map, weight_map, out_map, params));
 }

@@ -41,8 +41,7 @@ template <class Config> struct LinearLogpStash : TileKernel<Config, ProductShare
     __device__ __forceinline__ void drain() const { TileStore<Config>::finish(); }
 };
 
-template <class Config>
-__device__ __forceinline__ void linear_logp_save_exp(const TensorMap &hidden_map, const TensorMap &weight_map, const TensorMap &saved_exp_map,
-                                                  const LinearLogpParams &params) {
+template <class Config> __device__ __forceinline__ void linear_logp_save_exp(const TensorMap &hidden_map, const TensorMap &weight_map,
+                                                                             const TensorMap &saved_exp_map, const LinearLogpParams &params) {
     run_tile_kernel<Config>(LinearLogpStash<Config>(hidden_map, weight_map, saved_exp_map, params));
 }

@@ -26,9 +26,7 @@ template <class Config> struct SharedRow {
     // An ignored row costs less than to wait for its target.
     __device__ __forceinline__ int segments() const { return row.source < 0 ? 0 : params.segments; }
 
-    __device__ __forceinline__ void load(Segment &segment, int s) const {
-        segment.load(row.logits(params), s, params.vocab);
-    }
+    __device__ __forceinline__ void load(Segment &segment, int s) const { segment.load(row.logits(params), s, params.vocab); }
 
     // The first block's barrier is the one that counts.
     __device__ __forceinline__ void start() const {

@@ -17,9 +17,9 @@ template <class Config> struct ClusterStorage {
     Vector slots[Config::slots][Segment<Config>::vectors][32];
     SharedStorage<Config, 4> sums; // a block may be two rows ahead of another's merging
     RowRecord<Config> records[Config::records];
-    u64 full[Config::slots];                                                   // a segment is there
+    u64 full[Config::slots];                                                    // a segment is there
     u64 known[Config::records], solved[Config::records], done[Config::records]; // a record's row; its factors; no worker needs it any more
-    u64 met[4];                                                                // all sums of a row
+    u64 met[4];                                                                 // all sums of a row
 };
 
 // Turns are the rows of a cluster, one after the other; `reads` counts those that are read.
@@ -33,8 +33,8 @@ template <class Config> struct ClusterRows {
     int turns;
 
     __device__ __forceinline__ ClusterRows(ClusterStorage<Config> &shared, const LogitsLogpParams &params)
-        : shared(shared), params(params), own((params.segments + Config::cluster - 1) / Config::cluster),
-          depth(min(Config::slots / own, Config::records - 3)), turns(((int)params.rows - number(0) + step() - 1) / step()) {}
+        : shared(shared), params(params), own((params.segments + Config::cluster - 1) / Config::cluster), depth(min(Config::slots / own, Config::records - 3)),
+          turns(((int)params.rows - number(0) + step() - 1) / step()) {}
 
     __device__ __forceinline__ static int step() { return gridDim.x / Config::cluster; }
     __device__ __forceinline__ static int number(int turn) { return blockIdx.x / Config::cluster + turn * step(); }

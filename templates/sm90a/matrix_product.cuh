@@ -64,7 +64,6 @@ template <class Config> struct MatrixProduct : TileKernel<Config, MatrixProductS
 };
 
 template <class Config>
-__device__ __forceinline__ void matrix_product(const TensorMap &a_map, const TensorMap &b_map, const TensorMap &out_map,
-                                               const MatrixProductParams &params) {
+__device__ __forceinline__ void matrix_product(const TensorMap &a_map, const TensorMap &b_map, const TensorMap &out_map, const MatrixProductParams &params) {
     run_tile_kernel<Config>(MatrixProduct<Config>(a_map, b_map, out_map, params));
 }

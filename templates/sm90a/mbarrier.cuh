@@ -17,17 +17,19 @@ __device__ __forceinline__ void mbarrier_arrive_expect(u32 barrier, int bytes) {
 __device__ __forceinline__ void mbarrier_arrive_remote(u32 barrier, int block) {
     asm volatile("{\n.reg .b32 remote;\n"
                  "mapa.shared::cluster.u32 remote, %0, %1;\n"
-                 "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(barrier), "r"(block) : "memory");
+                 "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(barrier),
+                 "r"(block)
+                 : "memory");
 }
-__device__ __forceinline__ void mbarrier_arrive(u32 barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
+__device__ __forceinline__ void mbarrier_arrive(u32 barrier) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
 // Waits until the phase of this parity has completed.
 __device__ __forceinline__ void mbarrier_wait(u32 barrier, int parity) {
     asm volatile("{\n.reg .pred done;\n"
                  "again:\n"
                  "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                 "@!done bra again;\n}" ::"r"(barrier), "r"(parity) : "memory");
+                 "@!done bra again;\n}" ::"r"(barrier),
+                 "r"(parity)
+                 : "memory");
 }
 // Makes this thread's ordinary writes to shared memory visible to the tensor cores' and the copy engine's reads.
 __device__ __forceinline__ void async_proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }

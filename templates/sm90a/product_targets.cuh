@@ -1,8 +1,7 @@
 // What the targets contribute to a product's tiles on Hopper: nothing, or to each row what its own target does (target_contribution.cuh). Where out's
 // rows or columns are vocabulary entries, target_lookahead.cuh.
 // Config: targets_along
-template <class Config, bool looks_ahead = Config::targets_along == targets_in_rows || Config::targets_along == targets_in_columns>
-struct ProductTargets {
+template <class Config, bool looks_ahead = Config::targets_along == targets_in_rows || Config::targets_along == targets_in_columns> struct ProductTargets {
     struct Shared {};
     const MatrixProductParams &params;
     __device__ __forceinline__ ProductTargets(Shared &, const MatrixProductParams &params) : params(params) {}

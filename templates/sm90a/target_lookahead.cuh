@@ -94,8 +94,7 @@ template <class Config> struct ProductTargets<Config, true> {
     }
 
     // Behind them. buffer: the warp's, from which the copy engine writes: [together][fragment_columns] elements at least.
-    template <int count>
-    __device__ __forceinline__ void add(float (&d)[count], int rows, int targets, int row, int column, void *buffer) {
+    template <int count> __device__ __forceinline__ void add(float (&d)[count], int rows, int targets, int row, int column, void *buffer) {
         TargetContribution<Config> tile(params, rows, targets, row, column);
         if constexpr (in_rows) add_in_rows(tile, d, (u32 *)buffer);
         else add_in_columns(tile, d);

@@ -123,8 +123,7 @@ template <class Config> struct TileProduct {
         u32 to = shared_address(shared.a[ring.stage]);
         if constexpr (Config::a_transposed) {
 #pragma unroll
-            for (int group = 0; group < Config::block_rows / 64; group++)
-                tma_load(to + group * 64 * row_bytes, &map, row + group * 64, k, full());
+            for (int group = 0; group < Config::block_rows / 64; group++) tma_load(to + group * 64 * row_bytes, &map, row + group * 64, k, full());
         } else {
             tma_load(to, &map, k, row, full());
         }
@@ -143,8 +142,7 @@ template <class Config> struct TileProduct {
         return wgmma_descriptor(shared_address(tile) + group * 64 * row_bytes, 16, 8 * row_bytes); // of one box: no leading offset either way
     }
     __device__ __forceinline__ static u64 b_descriptor(const void *tile) {
-        return Config::b_transposed ? wgmma_descriptor(shared_address(tile), box_bytes, 1024)
-                                              : wgmma_descriptor(shared_address(tile), 16, 8 * row_bytes);
+        return Config::b_transposed ? wgmma_descriptor(shared_address(tile), box_bytes, 1024) : wgmma_descriptor(shared_address(tile), 16, 8 * row_bytes);
     }
 
     // Consumer warpgroup `group`: the product of its 64 rows with the tile; how many steps it took. d is not written where there are none.

@@ -20,16 +20,14 @@ template <class Config> struct TileStore {
 
     // row, column: the corner of the warp's 16 rows in the matrix; old: the matrix, read only where adds_first.
     template <int count>
-    __device__ __forceinline__ static void store(Shared &shared, const TensorMap &map, const OutMatrix<Out> &old, float (&d)[count], int row,
-                                                 int column) {
+    __device__ __forceinline__ static void store(Shared &shared, const TensorMap &map, const OutMatrix<Out> &old, float (&d)[count], int row, int column) {
         static_assert(count == Config::fragment_columns / 2, "two rows of two columns of eight");
         if constexpr (adds_first) add(old, d, row, column);
         store_values(shared, map, row, column, [&](int i) { return d[i]; });
     }
 
     // value(i): what takes accumulator i's place, asked for once each and in their order.
-    template <class Value>
-    __device__ __forceinline__ static void store_values(Shared &shared, const TensorMap &map, int row, int column, Value value) {
+    template <class Value> __device__ __forceinline__ static void store_values(Shared &shared, const TensorMap &map, int row, int column, Value value) {
         u32 buffer = shared_address(shared.box[warp_index()]);
 #pragma unroll
         for (int box = 0; box < boxes; box++) {

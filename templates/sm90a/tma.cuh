@@ -4,8 +4,8 @@
 // Copies the box at (column, row) of the tensor to shared memory; its bytes complete on the barrier. What lies outside the tensor is
 // filled with zeros and counts in the bytes.
 __device__ __forceinline__ void tma_load(u32 to, const TensorMap *map, int column, int row, u32 barrier) {
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
-                 "l"(map), "r"(column), "r"(row), "r"(barrier)
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(map), "r"(column),
+                 "r"(row), "r"(barrier)
                  : "memory");
 }
 // For what is read once: the first to go from the L2 again, so that what others keep there stays.

@@ -180,9 +180,15 @@ static int compute_gradients(int filters)
 static flp_status check(double filter_eps, flp_backward_errors *errors)
 {
     const flp_backward_answer answer = {
-        .hidden = { address_of(hidden), FLP_BF16, ROWS, HIDDEN, HIDDEN, 1 }, .weight = { address_of(weight), FLP_BF16, VOCAB, HIDDEN, HIDDEN, 1 },
-        .grad_hidden = address_of(grad_hidden), .grad_weight = address_of(grad_weight), .weight_dtype = FLP_BF16, .targets = target, .g = g,
-        .lse = lse, .filter_eps = filter_eps,
+        .hidden = { address_of(hidden), FLP_BF16, ROWS, HIDDEN, HIDDEN, 1 },
+        .weight = { address_of(weight), FLP_BF16, VOCAB, HIDDEN, HIDDEN, 1 },
+        .grad_hidden = address_of(grad_hidden),
+        .grad_weight = address_of(grad_weight),
+        .weight_dtype = FLP_BF16,
+        .targets = target,
+        .g = g,
+        .lse = lse,
+        .filter_eps = filter_eps,
     };
 
     memset(errors, 0, sizeof(*errors));

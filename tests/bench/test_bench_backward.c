@@ -39,9 +39,18 @@ static void a_filter_is_read_as_the_problem_spells_it(void **state)
 static void what_the_baselines_do_not_have_is_refused(void **state)
 {
     static const char *const cases[] = {
-        SIZES ":gh_bf16", SIZES ":gw_bf16", SIZES ":gh_f32:gw_bf16", CASE ":acc_weight", SIZES ":bias_f32:gh_bf16:gw_bf16", CASE ":g_lse",
-        CASE ":g_entropy", SIZES ":dv:gh_bf16:gw_bf16", SIZES ":softcap30:gh_bf16:gw_bf16", SIZES ":target_i32:gh_bf16:gw_bf16",
-        SIZES ":hs4104:gh_bf16:gw_bf16", "linear_logp_backward:f16:n8192:d4096:v128256:gh_bf16:gw_bf16",
+        SIZES ":gh_bf16",
+        SIZES ":gw_bf16",
+        SIZES ":gh_f32:gw_bf16",
+        CASE ":acc_weight",
+        SIZES ":bias_f32:gh_bf16:gw_bf16",
+        CASE ":g_lse",
+        CASE ":g_entropy",
+        SIZES ":dv:gh_bf16:gw_bf16",
+        SIZES ":softcap30:gh_bf16:gw_bf16",
+        SIZES ":target_i32:gh_bf16:gw_bf16",
+        SIZES ":hs4104:gh_bf16:gw_bf16",
+        "linear_logp_backward:f16:n8192:d4096:v128256:gh_bf16:gw_bf16",
         "linear_logp_backward:bf16:n0:d4096:v128256:gh_bf16:gw_bf16",
     };
     flp_linear_logp_backward_problem problem;
@@ -54,7 +63,7 @@ static void what_the_baselines_do_not_have_is_refused(void **state)
 }
 
 static const flp_backward_errors errors = { .hidden = { .relative = 0.1, .rounding = 0.002, .bound = 50 },
-                                           .weight = { .relative = 0.001, .rounding = 0.0017, .bound = 0.0625 } };
+                                            .weight = { .relative = 0.001, .rounding = 0.0017, .bound = 0.0625 } };
 
 static void results_say_what_a_filter_kept(void **state)
 {
@@ -88,7 +97,8 @@ static void results_without_a_filter_say_nothing_of_one(void **state)
 static void an_outcome_is_taken_from_the_plan(void **state)
 {
     const flp_linear_logp_backward_problem problem = { .forward = { .dtype = FLP_BF16, .rows = 2, .hidden = 8, .vocab = 16, .backend = FLP_BACKEND_CPU },
-                                                       .grad_hidden = FLP_BF16, .grad_filter_eps = 0.5 };
+                                                       .grad_hidden = FLP_BF16,
+                                                       .grad_filter_eps = 0.5 };
     flp_context *context = fake_call_start(0);
     flp_filter_outcome outcome = { .blocks = 1, .passed_over = 1 };
     flp_plan *plan;

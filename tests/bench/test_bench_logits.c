@@ -70,8 +70,9 @@ static void forward_launches(const char *text, int64_t rows, const char *begins)
 static void backward_launches(const char *text, int64_t rows, const char *begins)
 {
     flp_logits_logp_backward_problem problem;
-    flp_logits_logp_backward_args args = { .rows = rows, .logits = memory, .target = memory, .g_logp = (float *)(void *)memory,
-                                           .lse = (float *)(void *)memory, .grad_logits = memory };
+    flp_logits_logp_backward_args args = {
+        .rows = rows, .logits = memory, .target = memory, .g_logp = (float *)(void *)memory, .lse = (float *)(void *)memory, .grad_logits = memory
+    };
     flp_plan *plan;
 
     assert_succeeds(flp_logits_logp_backward_problem_parse(text, &problem));
@@ -127,12 +128,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
     const struct CMUnitTest tests[] = {
-        TEST(few_rows_are_the_cluster_kernels),
-        TEST(rows_that_are_cut_are_followed_by_the_combine),
-        TEST(many_rows_are_the_rows_kernels),
-        TEST(a_backward_that_knows_lse_is_the_gradient_kernel),
-        TEST(a_fused_backward_is_one_kernel),
-        TEST(few_rows_are_not_fused),
+        TEST(few_rows_are_the_cluster_kernels), TEST(rows_that_are_cut_are_followed_by_the_combine),
+        TEST(many_rows_are_the_rows_kernels),   TEST(a_backward_that_knows_lse_is_the_gradient_kernel),
+        TEST(a_fused_backward_is_one_kernel),   TEST(few_rows_are_not_fused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

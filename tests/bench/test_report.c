@@ -14,8 +14,8 @@ static json_t *make_report(void)
     double ratios[] = { 1.09, 0.75, 1.02, 0.87, 1.05 };
     char *words[] = { "fusedlogp_bench", "--no-start" };
     json_t *report = flp_report_create(NULL, "the commit", 2, words);
-    json_t *result = json_pack("{s:s, s:s, s:{s:{s:o}}}", "problem", "linear_logp:bf16:n4096:d2048:v131072", "baseline", "cuBLAS", "regimes", "burst",
-                               "ratio", flp_statistics_pack(ratios, 5));
+    json_t *result = json_pack("{s:s, s:s, s:{s:{s:o}}}", "problem", "linear_logp:bf16:n4096:d2048:v131072", "baseline", "cuBLAS", "regimes", "burst", "ratio",
+                               flp_statistics_pack(ratios, 5));
 
     assert_int_equal(0, json_array_append_new(json_object_get(report, "cases"), result));
     return report;

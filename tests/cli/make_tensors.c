@@ -11,8 +11,9 @@
 enum { ROWS = 37, HIDDEN = 24, VOCAB = 101, REAL_VOCAB = 90, PADDED_VOCAB = 104, IGNORED_ROW = 5, IGNORE_INDEX = -7 };
 typedef enum { BF16, F16, F32, I32, I64 } kind;
 
-static const struct { const char *file, *npy, *safetensors; } kinds[] = {
-    {"bf16", "<V2", "BF16"}, {"f16", "<f2", "F16"}, {"f32", "<f4", "F32"}, {"i32", "<i4", "I32"}, {"i64", "<i8", "I64"}};
+static const struct {
+    const char *file, *npy, *safetensors;
+} kinds[] = { { "bf16", "<V2", "BF16" }, { "f16", "<f2", "F16" }, { "f32", "<f4", "F32" }, { "i32", "<i4", "I32" }, { "i64", "<i8", "I64" } };
 
 static double hidden[ROWS * HIDDEN], weight[VOCAB * HIDDEN], turned[HIDDEN * VOCAB], padded[HIDDEN * PADDED_VOCAB], bias[VOCAB], target[ROWS];
 static double logits[ROWS * VOCAB], biased[ROWS * VOCAB]; /* hidden . weight^T: multiples of 1/256, which f32 holds exactly */
@@ -42,7 +43,8 @@ static uint16_t half_bits(double value)
 {
     int exponent;
     double fraction = frexp(fabs(value), &exponent); /* in 1/2 .. 1 */
-    if (value == 0) return 0;
+    if (value == 0)
+        return 0;
     return (uint16_t)((value < 0) << 15 | (exponent + 14) << 10 | ((int)(fraction * 2048) & 1023));
 }
 
@@ -87,16 +89,22 @@ static void write_npy(const char *folder, const char *name, kind type, const dou
 static void write_safetensors(const char *folder, kind type)
 {
     const int size = type == F32 ? 4 : 2;
-    const struct { const char *name; kind type; const double *values; int rows, columns, bytes; } all[] = {
-        {"target", I64, target, ROWS, 0, ROWS * 8}, {"hidden", type, hidden, ROWS, HIDDEN, ROWS * HIDDEN * size},
-        {"weight", type, weight, VOCAB, HIDDEN, VOCAB * HIDDEN * size}, {"bias", type, bias, VOCAB, 0, VOCAB * size}};
+    const struct {
+        const char *name;
+        kind type;
+        const double *values;
+        int rows, columns, bytes;
+    } all[] = { { "target", I64, target, ROWS, 0, ROWS * 8 },
+                { "hidden", type, hidden, ROWS, HIDDEN, ROWS * HIDDEN * size },
+                { "weight", type, weight, VOCAB, HIDDEN, VOCAB * HIDDEN * size },
+                { "bias", type, bias, VOCAB, 0, VOCAB * size } };
     char header[1024] = "{\"__metadata__\":{\"made\":\"by a test\"}";
     int offset = 0;
     for (size_t i = 0; i < 4; i++) {
         char entry[200], shape[32];
         snprintf(shape, sizeof shape, all[i].columns ? "%d,%d" : "%d", all[i].rows, all[i].columns);
-        snprintf(entry, sizeof entry, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%d,%d]}", all[i].name,
-                 kinds[all[i].type].safetensors, shape, offset, offset + all[i].bytes);
+        snprintf(entry, sizeof entry, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%d,%d]}", all[i].name, kinds[all[i].type].safetensors, shape,
+                 offset, offset + all[i].bytes);
         strcat(header, entry);
         offset += all[i].bytes;
     }
@@ -105,7 +113,8 @@ static void write_safetensors(const char *folder, kind type)
     uint64_t length = htole64(strlen(header));
     fwrite(&length, 1, 8, file);
     fwrite(header, 1, strlen(header), file);
-    for (size_t i = 0; i < 4; i++) write_values(file, all[i].type, all[i].values, all[i].columns ? all[i].rows * all[i].columns : all[i].rows);
+    for (size_t i = 0; i < 4; i++)
+        write_values(file, all[i].type, all[i].values, all[i].columns ? all[i].rows * all[i].columns : all[i].rows);
     finish(file);
 }
 
@@ -124,7 +133,8 @@ static void write_reference(const char *folder, const char *name, int with_bias,
         }
         int wanted = (int)target[row];
         fprintf(file, "%d,%d,%.17g\n", row, wanted, wanted == IGNORE_INDEX ? 0.0 : scaled[wanted] - log(sum));
-        for (int v = 0; v < vocab; v++) entropy -= exp(scaled[v]) / sum * (scaled[v] - log(sum));
+        for (int v = 0; v < vocab; v++)
+            entropy -= exp(scaled[v]) / sum * (scaled[v] - log(sum));
         fprintf(entropies, "%d,%.17g\n", row, entropy);
     }
     finish(file);
@@ -134,27 +144,33 @@ static void write_reference(const char *folder, const char *name, int with_bias,
 static void fill(void)
 {
     uint32_t state = 1;
-    #define NEXT(n) ((state = state * 1664525u + 1013904223u) >> 8) % (n)
-    for (int i = 0; i < ROWS * HIDDEN; i++) hidden[i] = ((int)(NEXT(33)) - 16) / 16.0;
+#define NEXT(n) ((state = state * 1664525u + 1013904223u) >> 8) % (n)
+    for (int i = 0; i < ROWS * HIDDEN; i++)
+        hidden[i] = ((int)(NEXT(33)) - 16) / 16.0;
     for (int v = 0; v < VOCAB; v++)
-        for (int d = 0; d < HIDDEN; d++) turned[d * VOCAB + v] = weight[v * HIDDEN + d] = ((int)(NEXT(33)) - 16) / 16.0;
+        for (int d = 0; d < HIDDEN; d++)
+            turned[d * VOCAB + v] = weight[v * HIDDEN + d] = ((int)(NEXT(33)) - 16) / 16.0;
     for (int i = 0; i < HIDDEN * PADDED_VOCAB; i++) { /* rows of whole 16 bytes in every type, with what would show behind the vocabulary */
         int v = i % PADDED_VOCAB;
         padded[i] = v < VOCAB ? turned[i / PADDED_VOCAB * VOCAB + v] : 1024;
     }
-    for (int v = 0; v < VOCAB; v++) bias[v] = ((int)(NEXT(65)) - 32) / 16.0;
-    for (int i = 0; i < ROWS; i++) target[i] = NEXT(REAL_VOCAB);
+    for (int v = 0; v < VOCAB; v++)
+        bias[v] = ((int)(NEXT(65)) - 32) / 16.0;
+    for (int i = 0; i < ROWS; i++)
+        target[i] = NEXT(REAL_VOCAB);
     for (int i = 0; i < ROWS * VOCAB; i++) {
         logits[i] = 0;
-        for (int d = 0; d < HIDDEN; d++) logits[i] += hidden[i / VOCAB * HIDDEN + d] * weight[i % VOCAB * HIDDEN + d];
+        for (int d = 0; d < HIDDEN; d++)
+            logits[i] += hidden[i / VOCAB * HIDDEN + d] * weight[i % VOCAB * HIDDEN + d];
         biased[i] = logits[i] + bias[i % VOCAB];
     }
-    #undef NEXT
+#undef NEXT
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 2) return fprintf(stderr, "usage: make_tensors FOLDER\n"), 2;
+    if (argc != 2)
+        return fprintf(stderr, "usage: make_tensors FOLDER\n"), 2;
     const char *folder = argv[1];
     fill();
     write_reference(folder, "plain", 0, VOCAB, 1, 0);
@@ -177,7 +193,8 @@ int main(int argc, char **argv)
     target[IGNORED_ROW] = IGNORE_INDEX;
     write_npy(folder, "ignoring", I64, target, ROWS, 0);
     write_reference(folder, "ignoring", 0, VOCAB, 1, 0);
-    for (int i = 0; i < ROWS; i++) target[i] = IGNORE_INDEX;
+    for (int i = 0; i < ROWS; i++)
+        target[i] = IGNORE_INDEX;
     write_npy(folder, "nothing", I32, target, ROWS, 0);
     write_npy(folder, "none", F32, hidden, 0, HIDDEN);
     write_npy(folder, "none", I32, target, 0, 0);

@@ -10,8 +10,14 @@
 enum { BAND_FILL = 0xb7, WORKSPACE_FILL = 0xff };
 
 static const char *const names[] = {
-    [FLP_CASE_HIDDEN] = "hidden", [FLP_CASE_WEIGHT] = "weight", [FLP_CASE_BIAS] = "bias", [FLP_CASE_TARGET] = "target",
-    [FLP_CASE_ROW_TEMPERATURE] = "row_temperature", [FLP_CASE_LOGP] = "logp", [FLP_CASE_LSE] = "lse", [FLP_CASE_ENTROPY] = "entropy",
+    [FLP_CASE_HIDDEN] = "hidden",
+    [FLP_CASE_WEIGHT] = "weight",
+    [FLP_CASE_BIAS] = "bias",
+    [FLP_CASE_TARGET] = "target",
+    [FLP_CASE_ROW_TEMPERATURE] = "row_temperature",
+    [FLP_CASE_LOGP] = "logp",
+    [FLP_CASE_LSE] = "lse",
+    [FLP_CASE_ENTROPY] = "entropy",
     [FLP_CASE_ARGMAX] = "argmax",
 };
 
@@ -105,8 +111,7 @@ static flp_status check_band(const flp_gpu *gpu, const char *name, CUdeviceptr b
     return status;
 }
 
-static flp_status check_bands(const flp_gpu *gpu, const char *name, const flp_device_case_buffer *buffer, int *intact, char *message,
-                              size_t bytes)
+static flp_status check_bands(const flp_gpu *gpu, const char *name, const flp_device_case_buffer *buffer, int *intact, char *message, size_t bytes)
 {
     flp_status status;
 
@@ -118,12 +123,12 @@ static flp_status check_bands(const flp_gpu *gpu, const char *name, const flp_de
     return status;
 }
 
-static flp_status check_input(const flp_gpu *gpu, const char *name, const flp_case_buffer *host, const flp_device_case_buffer *buffer,
-                              int *intact, char *message, size_t bytes)
+static flp_status check_input(const flp_gpu *gpu, const char *name, const flp_case_buffer *host, const flp_device_case_buffer *buffer, int *intact,
+                              char *message, size_t bytes)
 {
     void *content = malloc(buffer->bytes);
-    flp_status status = content ? flp_gpu_download(gpu, content, buffer->base, buffer->bytes)
-                                : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a copy of %s", name);
+    flp_status status =
+        content ? flp_gpu_download(gpu, content, buffer->base, buffer->bytes) : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a copy of %s", name);
 
     if (status == FLP_OK && *intact && memcmp(content, host->base, buffer->bytes) != 0) {
         *intact = 0;
@@ -133,8 +138,8 @@ static flp_status check_input(const flp_gpu *gpu, const char *name, const flp_ca
     return status;
 }
 
-flp_status flp_device_case_download_buffer(const flp_gpu *gpu, const char *name, const flp_case_buffer *host,
-                                           const flp_device_case_buffer *buffer, int is_input, int *intact, char *message, size_t bytes)
+flp_status flp_device_case_download_buffer(const flp_gpu *gpu, const char *name, const flp_case_buffer *host, const flp_device_case_buffer *buffer,
+                                           int is_input, int *intact, char *message, size_t bytes)
 {
     flp_status status = check_bands(gpu, name, buffer, intact, message, bytes);
 
@@ -145,14 +150,13 @@ flp_status flp_device_case_download_buffer(const flp_gpu *gpu, const char *name,
     return flp_gpu_download(gpu, host->base, buffer->base, buffer->bytes);
 }
 
-flp_status flp_device_case_download(const flp_gpu *gpu, flp_case_data *data, const flp_device_case *on_device, int *intact,
-                                    char *message, size_t message_bytes)
+flp_status flp_device_case_download(const flp_gpu *gpu, flp_case_data *data, const flp_device_case *on_device, int *intact, char *message, size_t message_bytes)
 {
     flp_status status = FLP_OK;
 
     *intact = 1;
     for (int role = 0; role < FLP_CASE_BUFFERS && status == FLP_OK; role++)
-        status = flp_device_case_download_buffer(gpu, names[role], &data->buffer[role], &on_device->buffer[role], role < FLP_CASE_LOGP,
-                                                 intact, message, message_bytes);
+        status = flp_device_case_download_buffer(gpu, names[role], &data->buffer[role], &on_device->buffer[role], role < FLP_CASE_LOGP, intact, message,
+                                                 message_bytes);
     return status == FLP_OK ? check_bands(gpu, "workspace", &on_device->workspace, intact, message, message_bytes) : status;
 }

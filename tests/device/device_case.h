@@ -21,8 +21,8 @@ flp_status flp_device_case_upload_buffer(flp_gpu *gpu, const flp_case_buffer *ho
 
 /* *intact = 0 and a message where a band was written, or an input; brings an output back to host. NULL: a workspace, of which only the
  * bands count. */
-flp_status flp_device_case_download_buffer(const flp_gpu *gpu, const char *name, const flp_case_buffer *host,
-                                           const flp_device_case_buffer *buffer, int is_input, int *intact, char *message, size_t bytes);
+flp_status flp_device_case_download_buffer(const flp_gpu *gpu, const char *name, const flp_case_buffer *host, const flp_device_case_buffer *buffer,
+                                           int is_input, int *intact, char *message, size_t bytes);
 
 /* `bytes` bytes, all 0xff, between bands. */
 flp_status flp_device_case_make_workspace(flp_gpu *gpu, int64_t bytes, int tight, flp_device_case_buffer *workspace);
@@ -42,6 +42,6 @@ void flp_device_case_use_workspace(const flp_device_case *on_device, flp_linear_
 flp_status flp_device_case_poison(const flp_gpu *gpu, flp_case_data *data, const flp_device_case *on_device);
 
 /* Brings the outputs back to data. *intact = 0 and a message where a band or an input was written. */
-flp_status flp_device_case_download(const flp_gpu *gpu, flp_case_data *data, const flp_device_case *on_device, int *intact,
-                                    char *message, size_t message_bytes);
+flp_status flp_device_case_download(const flp_gpu *gpu, flp_case_data *data, const flp_device_case *on_device, int *intact, char *message,
+                                    size_t message_bytes);
 #endif

@@ -32,19 +32,23 @@ static void print_warning(void *data, flp_log_level level, const char *message)
 static int read_options(int argc, char **argv)
 {
     static const struct option options[] = {
-        { "filter", required_argument, NULL, 'f' },
-        { "quick", no_argument, NULL, 'q' },
-        { "seconds", required_argument, NULL, 's' },
-        { 0 }
+        { "filter", required_argument, NULL, 'f' }, { "quick", no_argument, NULL, 'q' }, { "seconds", required_argument, NULL, 's' }, { 0 }
     };
     int option;
 
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
-        case 'f': cmocka_set_test_filter(optarg); break;
-        case 'q': flp_device_test.quick = 1; break;
-        case 's': flp_device_test.seconds = (unsigned)strtoul(optarg, NULL, 10); break;
-        default: return USAGE_EXIT;
+        case 'f':
+            cmocka_set_test_filter(optarg);
+            break;
+        case 'q':
+            flp_device_test.quick = 1;
+            break;
+        case 's':
+            flp_device_test.seconds = (unsigned)strtoul(optarg, NULL, 10);
+            break;
+        default:
+            return USAGE_EXIT;
         }
     }
     return optind == argc ? 0 : USAGE_EXIT;

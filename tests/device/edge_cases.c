@@ -18,8 +18,8 @@ static const struct {
     flp_dtype dtype;
     int vocab;
 } splits[] = {
-    { FLP_BF16, 27519 }, { FLP_BF16, 27520 }, { FLP_BF16, 27648 }, { FLP_BF16, 27649 }, { FLP_F32, 33664 }, { FLP_F32, 33665 },
-    { FLP_F32, 33793 }, { FLP_BF16, 67327 }, { FLP_F16, 67328 }, { FLP_BF16, 67329 }, { FLP_BF16, 67585 }, { FLP_BF16, 101121 },
+    { FLP_BF16, 27519 }, { FLP_BF16, 27520 }, { FLP_BF16, 27648 }, { FLP_BF16, 27649 }, { FLP_F32, 33664 },  { FLP_F32, 33665 },
+    { FLP_F32, 33793 },  { FLP_BF16, 67327 }, { FLP_F16, 67328 },  { FLP_BF16, 67329 }, { FLP_BF16, 67585 }, { FLP_BF16, 101121 },
 };
 
 static const flp_dtype dtypes[] = { FLP_BF16, FLP_F16, FLP_BF16, FLP_F32 };
@@ -45,9 +45,9 @@ static void complete(flp_case *c, const char *family)
     if (c->misalignment)
         p->pointer_alignment = c->misalignment & -c->misalignment;
     c->ignore_index = -100;
-    snprintf(c->name, sizeof(c->name), "%s: %s n%" PRId64 " d%" PRId64 " v%" PRId64 "%s%s%s%s", family, dtype_name(p->dtype), p->rows,
-             p->hidden, p->vocab, p->weight_layout == FLP_HIDDEN_VOCAB ? " [D, V]" : "", p->precision ? " exact" : "",
-             c->misalignment ? " misaligned" : "", c->margin > 0 ? " likely" : "");
+    snprintf(c->name, sizeof(c->name), "%s: %s n%" PRId64 " d%" PRId64 " v%" PRId64 "%s%s%s%s", family, dtype_name(p->dtype), p->rows, p->hidden, p->vocab,
+             p->weight_layout == FLP_HIDDEN_VOCAB ? " [D, V]" : "", p->precision ? " exact" : "", c->misalignment ? " misaligned" : "",
+             c->margin > 0 ? " likely" : "");
 }
 
 int flp_edge_case_count(void)
@@ -60,18 +60,21 @@ void flp_edge_case_get(int index, flp_case *out)
     *out = (flp_case){ 0 };
     if (index < TILES) {
         int rows = index % COUNT(tile_rows), vocab = index / COUNT(tile_rows);
-        out->problem = (flp_linear_logp_problem){ .dtype = dtypes[(rows + vocab) % COUNT(dtypes)], .rows = tile_rows[rows], .hidden = 64,
-                                                  .vocab = tile_vocabs[vocab], .argmax = 1 };
+        out->problem = (flp_linear_logp_problem){
+            .dtype = dtypes[(rows + vocab) % COUNT(dtypes)], .rows = tile_rows[rows], .hidden = 64, .vocab = tile_vocabs[vocab], .argmax = 1
+        };
         complete(out, "tiles");
     } else if (index < TILES + STAGES) {
         index -= TILES;
-        out->problem = (flp_linear_logp_problem){ .dtype = FLP_BF16, .rows = 130, .hidden = stage_sizes[index / 2], .vocab = 600,
-                                                  .weight_layout = index % 2 ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN };
+        out->problem = (flp_linear_logp_problem){
+            .dtype = FLP_BF16, .rows = 130, .hidden = stage_sizes[index / 2], .vocab = 600, .weight_layout = index % 2 ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN
+        };
         complete(out, "stages");
     } else {
         index -= TILES + STAGES;
-        out->problem = (flp_linear_logp_problem){ .dtype = splits[index / 2].dtype, .rows = index % 2 ? 129 : 33, .hidden = 64,
-                                                  .vocab = splits[index / 2].vocab, .argmax = index % 2 };
+        out->problem = (flp_linear_logp_problem){
+            .dtype = splits[index / 2].dtype, .rows = index % 2 ? 129 : 33, .hidden = 64, .vocab = splits[index / 2].vocab, .argmax = index % 2
+        };
         complete(out, "splits");
     }
 }
@@ -84,7 +87,8 @@ static const flp_case quick[] = {
     { .problem = { .dtype = FLP_BF16, .rows = 300, .hidden = 136, .vocab = 1300, .softcap = 30, .argmax = 1 } },
     { .problem = { .dtype = FLP_BF16, .rows = 150, .hidden = 72, .vocab = 520, .weight_layout = FLP_HIDDEN_VOCAB } },
     { .problem = { .dtype = FLP_BF16, .rows = 70, .hidden = 64, .vocab = 45000 } },
-    { .bias = FLP_CASE_PLAIN_BIAS, .rows = FLP_CASE_IGNORED_ROWS | FLP_CASE_BAD_TARGETS | FLP_CASE_ROW_TEMPERATURES,
+    { .bias = FLP_CASE_PLAIN_BIAS,
+      .rows = FLP_CASE_IGNORED_ROWS | FLP_CASE_BAD_TARGETS | FLP_CASE_ROW_TEMPERATURES,
       .problem = { .dtype = FLP_BF16, .rows = 65, .hidden = 80, .vocab = 600, .bias_dtype = FLP_F32, .argmax = 1 } },
     /* A later tile that makes its row be done again. */
     { .bias = FLP_CASE_STEP_2000, .problem = { .dtype = FLP_BF16, .rows = 130, .hidden = 64, .vocab = 1000, .bias_dtype = FLP_F32 } },

@@ -11,9 +11,9 @@ static flp_status load_functions(flp_gpu *gpu)
 
     if (!library)
         return flp_status_fail(FLP_NO_DRIVER, "%s", loader->error());
-#define LOAD_SYMBOL(field, exported, parameters)                        \
+#define LOAD_SYMBOL(field, exported, parameters)                             \
     gpu->field = (CUresult(*) parameters)loader->symbol(library, #exported); \
-    if (!gpu->field)                                                    \
+    if (!gpu->field)                                                         \
         return flp_status_fail(FLP_NO_DRIVER, "the CUDA driver has no %s", #exported);
     FLP_GPU_FUNCTIONS(LOAD_SYMBOL)
 #undef LOAD_SYMBOL

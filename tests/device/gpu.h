@@ -7,14 +7,14 @@ typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 
 /* X(field, symbol, parameters), as FLP_DRIVER_FUNCTIONS. */
-#define FLP_GPU_FUNCTIONS(X)                                                                        \
-    X(capture_begin, cuStreamBeginCapture_v2, (CUstream stream, int mode))                          \
-    X(capture_end, cuStreamEndCapture, (CUstream stream, CUgraph *graph))                           \
-    X(graph_instantiate, cuGraphInstantiateWithFlags, (CUgraphExec *exec, CUgraph graph, unsigned long long flags)) \
-    X(graph_launch, cuGraphLaunch, (CUgraphExec exec, CUstream stream))                             \
-    X(graph_exec_destroy, cuGraphExecDestroy, (CUgraphExec exec))                                   \
-    X(graph_destroy, cuGraphDestroy, (CUgraph graph))                                               \
-    X(context_create, cuCtxCreate_v2, (CUcontext *context, unsigned flags, CUdevice device))        \
+#define FLP_GPU_FUNCTIONS(X)                                                                                         \
+    X(capture_begin, cuStreamBeginCapture_v2, (CUstream stream, int mode))                                           \
+    X(capture_end, cuStreamEndCapture, (CUstream stream, CUgraph * graph))                                           \
+    X(graph_instantiate, cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph graph, unsigned long long flags)) \
+    X(graph_launch, cuGraphLaunch, (CUgraphExec exec, CUstream stream))                                              \
+    X(graph_exec_destroy, cuGraphExecDestroy, (CUgraphExec exec))                                                    \
+    X(graph_destroy, cuGraphDestroy, (CUgraph graph))                                                                \
+    X(context_create, cuCtxCreate_v2, (CUcontext * context, unsigned flags, CUdevice device))                        \
     X(context_destroy, cuCtxDestroy_v2, (CUcontext context))
 
 enum { FLP_GPU_ALLOCATIONS = 64 };

@@ -13,8 +13,7 @@ flp_status flp_gpu_kernels_load(const flp_gpu *gpu, flp_gpu_kernels *kernels);
 void flp_gpu_kernels_unload(const flp_gpu *gpu, flp_gpu_kernels *kernels);
 
 /* Compiles source, which holds the extern "C" kernels of names, for the device. */
-flp_status flp_gpu_kernels_compile(const flp_gpu *gpu, const char *source, int count, const char *const *names, CUmodule *module,
-                                   CUfunction *functions);
+flp_status flp_gpu_kernels_compile(const flp_gpu *gpu, const char *source, int count, const char *const *names, CUmodule *module, CUfunction *functions);
 
 /* Strides in elements; one of them is 1. */
 typedef struct {
@@ -23,16 +22,15 @@ typedef struct {
     int64_t rows, columns, row_stride, column_stride;
 } flp_gpu_matrix;
 
-flp_gpu_matrix flp_gpu_matrix_rows(CUdeviceptr data, flp_dtype dtype, int64_t rows, int64_t columns); /* [rows, columns], dense */
+flp_gpu_matrix flp_gpu_matrix_rows(CUdeviceptr data, flp_dtype dtype, int64_t rows, int64_t columns);   /* [rows, columns], dense */
 flp_gpu_matrix flp_gpu_matrix_turned(CUdeviceptr data, flp_dtype dtype, int64_t rows, int64_t columns); /* the same, lying as [columns, rows] */
 
 /* Element (r, c) = deviation * flp_case_random_normal(stream, r * columns + c), brought to the dtype as flp_reference_encode does. */
-flp_status flp_gpu_kernels_fill(const flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *matrix, unsigned stream,
-                                double deviation);
+flp_status flp_gpu_kernels_fill(const flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *matrix, unsigned stream, double deviation);
 
 /* logits[i][v] = hidden[row_index[i]] . weight[v] in fp64; logits, row_index: device memory. */
-flp_status flp_gpu_kernels_logits(const flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *hidden,
-                                  const flp_gpu_matrix *weight, CUdeviceptr row_index, int64_t count, CUdeviceptr logits);
+flp_status flp_gpu_kernels_logits(const flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *hidden, const flp_gpu_matrix *weight,
+                                  CUdeviceptr row_index, int64_t count, CUdeviceptr logits);
 
 /* Each [count, right.columns] fp64. */
 typedef struct {
@@ -41,6 +39,6 @@ typedef struct {
 
 /* sums[i][c] = sum over k of left[i][k] right[k][c] in fp64, squares: of the terms' squares, magnitudes: of their absolute values;
  * left [count, right.rows] fp64. All device memory. */
-flp_status flp_gpu_kernels_product(const flp_gpu *gpu, const flp_gpu_kernels *kernels, CUdeviceptr left, const flp_gpu_matrix *right,
-                                   int64_t count, const flp_gpu_product *product);
+flp_status flp_gpu_kernels_product(const flp_gpu *gpu, const flp_gpu_kernels *kernels, CUdeviceptr left, const flp_gpu_matrix *right, int64_t count,
+                                   const flp_gpu_product *product);
 #endif

@@ -24,8 +24,8 @@ static flp_gpu_reference_row finish_row(const double *logits, int64_t vocab, int
     return row;
 }
 
-static flp_status finish_rows(const flp_gpu *gpu, CUdeviceptr logits, int64_t vocab, int64_t hidden_size, int count,
-                              const int64_t *targets, flp_gpu_reference_row *reference)
+static flp_status finish_rows(const flp_gpu *gpu, CUdeviceptr logits, int64_t vocab, int64_t hidden_size, int count, const int64_t *targets,
+                              flp_gpu_reference_row *reference)
 {
     const size_t row_bytes = (size_t)vocab * sizeof(double);
     double *row = malloc(row_bytes);
@@ -40,9 +40,8 @@ static flp_status finish_rows(const flp_gpu *gpu, CUdeviceptr logits, int64_t vo
     return status;
 }
 
-flp_status flp_gpu_reference_compute(flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *hidden,
-                                     const flp_gpu_matrix *weight, int count, const int64_t *rows, const int64_t *targets,
-                                     flp_gpu_reference_row *reference)
+flp_status flp_gpu_reference_compute(flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *hidden, const flp_gpu_matrix *weight, int count,
+                                     const int64_t *rows, const int64_t *targets, flp_gpu_reference_row *reference)
 {
     CUdeviceptr row_index, logits;
     flp_status status = flp_gpu_copy_in(gpu, rows, (size_t)count * sizeof(*rows), &row_index);

@@ -2,8 +2,8 @@
 #include "device/gradient_on_device.h"
 
 static const char *const names[] = {
-    [FLP_GRADIENT_LSE] = "lse", [FLP_GRADIENT_LOGP] = "logp", [FLP_GRADIENT_ENTROPY] = "entropy", [FLP_GRADIENT_G_LOGP] = "g_logp", [FLP_GRADIENT_G_LSE] = "g_lse",
-    [FLP_GRADIENT_G_ENTROPY] = "g_entropy", [FLP_GRADIENT_HIDDEN] = "grad_hidden", [FLP_GRADIENT_WEIGHT] = "grad_weight",
+    [FLP_GRADIENT_LSE] = "lse",        [FLP_GRADIENT_LOGP] = "logp",           [FLP_GRADIENT_ENTROPY] = "entropy",    [FLP_GRADIENT_G_LOGP] = "g_logp",
+    [FLP_GRADIENT_G_LSE] = "g_lse",    [FLP_GRADIENT_G_ENTROPY] = "g_entropy", [FLP_GRADIENT_HIDDEN] = "grad_hidden", [FLP_GRADIENT_WEIGHT] = "grad_weight",
     [FLP_GRADIENT_BIAS] = "grad_bias",
 };
 
@@ -33,11 +33,11 @@ void flp_gradient_on_device_fetch(const flp_gradient_case *c, const char *call, 
 
     assert_succeeds(flp_gpu_synchronize(gpu));
     for (int role = 0; role < FLP_CASE_BUFFERS; role++)
-        assert_succeeds(flp_device_case_download_buffer(gpu, "an input of the forward", &data->forward.buffer[role], &copy->forward[role], 1,
-                                                        &intact, message, sizeof(message)));
+        assert_succeeds(flp_device_case_download_buffer(gpu, "an input of the forward", &data->forward.buffer[role], &copy->forward[role], 1, &intact, message,
+                                                        sizeof(message)));
     for (int role = 0; role < FLP_GRADIENT_BUFFERS; role++)
-        assert_succeeds(flp_device_case_download_buffer(gpu, names[role], &data->own[role], &copy->own[role], role < FLP_GRADIENT_HIDDEN,
-                                                        &intact, message, sizeof(message)));
+        assert_succeeds(flp_device_case_download_buffer(gpu, names[role], &data->own[role], &copy->own[role], role < FLP_GRADIENT_HIDDEN, &intact, message,
+                                                        sizeof(message)));
     assert_succeeds(flp_device_case_download_buffer(gpu, "workspace", NULL, &copy->workspace, 0, &intact, message, sizeof(message)));
     if (!intact)
         fail_msg("%s, %s: %s", c->name, call, message);

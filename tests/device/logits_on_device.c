@@ -53,8 +53,7 @@ void flp_logits_on_device_fetch(flp_logits_on_device *on)
     assert_succeeds(flp_gpu_synchronize(&flp_device_test.gpu));
     for (int role = FLP_LOGITS_LOGP; role < FLP_LOGITS_ROLES; role++)
         if (on->base[role])
-            assert_succeeds(flp_gpu_download(&flp_device_test.gpu, on->data.buffer[role].base, on->base[role],
-                                             copied_bytes(&on->data.buffer[role])));
+            assert_succeeds(flp_gpu_download(&flp_device_test.gpu, on->data.buffer[role].base, on->base[role], copied_bytes(&on->data.buffer[role])));
 }
 
 static void check_plan(const flp_logits_on_device *on, flp_plan *plan, flp_backend backend)

@@ -65,9 +65,17 @@ static const flp_linear_logp_problem forward_problem = { .dtype = FLP_BF16, .row
 static flp_linear_logp_args forward_args(const flp_operation *o)
 {
     return (flp_linear_logp_args){
-        .rows = o->rows, .hidden = flp_gpu_pointer(o->inputs->hidden), .weight = flp_gpu_pointer(o->inputs->weight),
-        .target = flp_gpu_pointer(o->inputs->target), .ignore_index = IGNORED, .flags = FLP_IGNORE_INDEX, .logp = output(o, 0), .lse = output(o, 1),
-        .entropy = output(o, 2), .argmax = output(o, 3), .stream = o->stream,
+        .rows = o->rows,
+        .hidden = flp_gpu_pointer(o->inputs->hidden),
+        .weight = flp_gpu_pointer(o->inputs->weight),
+        .target = flp_gpu_pointer(o->inputs->target),
+        .ignore_index = IGNORED,
+        .flags = FLP_IGNORE_INDEX,
+        .logp = output(o, 0),
+        .lse = output(o, 1),
+        .entropy = output(o, 2),
+        .argmax = output(o, 3),
+        .stream = o->stream,
     };
 }
 
@@ -102,15 +110,25 @@ static flp_status forward_prepare(flp_operation *o)
 /* ---- linear_logp_backward: grad_hidden, grad_weight ---- */
 
 static const flp_linear_logp_backward_problem backward_problem = {
-    .forward = { .dtype = FLP_BF16, .rows = ROWS, .hidden = HIDDEN, .vocab = VOCAB }, .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16,
+    .forward = { .dtype = FLP_BF16, .rows = ROWS, .hidden = HIDDEN, .vocab = VOCAB },
+    .grad_hidden = FLP_BF16,
+    .grad_weight = FLP_BF16,
 };
 
 static flp_linear_logp_backward_args backward_args(const flp_operation *o)
 {
     return (flp_linear_logp_backward_args){
-        .rows = o->rows, .hidden = flp_gpu_pointer(o->inputs->hidden), .weight = flp_gpu_pointer(o->inputs->weight),
-        .target = flp_gpu_pointer(o->inputs->target), .ignore_index = IGNORED, .flags = FLP_IGNORE_INDEX, .lse = flp_gpu_pointer(o->inputs->lse),
-        .g_logp = flp_gpu_pointer(o->inputs->g), .grad_hidden = output(o, 0), .grad_weight = output(o, 1), .stream = o->stream,
+        .rows = o->rows,
+        .hidden = flp_gpu_pointer(o->inputs->hidden),
+        .weight = flp_gpu_pointer(o->inputs->weight),
+        .target = flp_gpu_pointer(o->inputs->target),
+        .ignore_index = IGNORED,
+        .flags = FLP_IGNORE_INDEX,
+        .lse = flp_gpu_pointer(o->inputs->lse),
+        .g_logp = flp_gpu_pointer(o->inputs->g),
+        .grad_hidden = output(o, 0),
+        .grad_weight = output(o, 1),
+        .stream = o->stream,
     };
 }
 
@@ -152,9 +170,16 @@ static const flp_linear_cross_entropy_problem loss_problem = {
 static flp_linear_cross_entropy_args loss_args(const flp_operation *o)
 {
     return (flp_linear_cross_entropy_args){
-        .rows = o->rows, .hidden = flp_gpu_pointer(o->inputs->hidden), .weight = flp_gpu_pointer(o->inputs->weight),
-        .target = flp_gpu_pointer(o->inputs->target), .ignore_index = IGNORED, .flags = FLP_IGNORE_INDEX, .loss = output(o, 0),
-        .grad_hidden = output(o, 1), .grad_weight = output(o, 2), .stream = o->stream,
+        .rows = o->rows,
+        .hidden = flp_gpu_pointer(o->inputs->hidden),
+        .weight = flp_gpu_pointer(o->inputs->weight),
+        .target = flp_gpu_pointer(o->inputs->target),
+        .ignore_index = IGNORED,
+        .flags = FLP_IGNORE_INDEX,
+        .loss = output(o, 0),
+        .grad_hidden = output(o, 1),
+        .grad_weight = output(o, 2),
+        .stream = o->stream,
     };
 }
 
@@ -195,8 +220,14 @@ static const flp_logits_logp_backward_problem fused_problem = { .dtype = FLP_BF1
 static flp_logits_logp_args logits_args(const flp_operation *o)
 {
     return (flp_logits_logp_args){
-        .rows = o->rows, .logits = flp_gpu_pointer(o->inputs->logits), .target = flp_gpu_pointer(o->inputs->target), .ignore_index = IGNORED,
-        .flags = FLP_IGNORE_INDEX, .logp = output(o, 0), .lse = output(o, 1), .stream = o->stream,
+        .rows = o->rows,
+        .logits = flp_gpu_pointer(o->inputs->logits),
+        .target = flp_gpu_pointer(o->inputs->target),
+        .ignore_index = IGNORED,
+        .flags = FLP_IGNORE_INDEX,
+        .logp = output(o, 0),
+        .lse = output(o, 1),
+        .stream = o->stream,
     };
 }
 
@@ -231,8 +262,15 @@ static flp_status logits_prepare(flp_operation *o)
 static flp_logits_logp_backward_args fused_args(const flp_operation *o)
 {
     return (flp_logits_logp_backward_args){
-        .rows = o->rows, .logits = flp_gpu_pointer(o->inputs->logits), .target = flp_gpu_pointer(o->inputs->target), .ignore_index = IGNORED,
-        .flags = FLP_IGNORE_INDEX, .g_logp = flp_gpu_pointer(o->inputs->g), .logp = output(o, 0), .lse = output(o, 1), .grad_logits = output(o, 2),
+        .rows = o->rows,
+        .logits = flp_gpu_pointer(o->inputs->logits),
+        .target = flp_gpu_pointer(o->inputs->target),
+        .ignore_index = IGNORED,
+        .flags = FLP_IGNORE_INDEX,
+        .g_logp = flp_gpu_pointer(o->inputs->g),
+        .logp = output(o, 0),
+        .lse = output(o, 1),
+        .grad_logits = output(o, 2),
         .stream = o->stream,
     };
 }
@@ -270,7 +308,9 @@ static flp_status fused_prepare(flp_operation *o)
 
 static const flp_weighted_sum_problem sum_problem = { .dtype = FLP_BF16, .rows = ROWS, .columns = HIDDEN, .y_dtype = FLP_F32 };
 static const flp_weighted_sum_backward_problem sum_backward_problem = {
-    .forward = { .dtype = FLP_BF16, .rows = ROWS, .columns = HIDDEN, .y_dtype = FLP_F32 }, .grad_x = FLP_BF16, .grad_w = FLP_F32,
+    .forward = { .dtype = FLP_BF16, .rows = ROWS, .columns = HIDDEN, .y_dtype = FLP_F32 },
+    .grad_x = FLP_BF16,
+    .grad_w = FLP_F32,
 };
 
 static flp_status sum_create(flp_operation *o)
@@ -281,8 +321,9 @@ static flp_status sum_create(flp_operation *o)
 
 static flp_weighted_sum_args sum_args(const flp_operation *o)
 {
-    return (flp_weighted_sum_args){ .rows = o->rows, .x = flp_gpu_pointer(o->inputs->hidden), .w = flp_gpu_pointer(o->inputs->weight),
-                                    .y = output(o, 0), .stream = o->stream };
+    return (flp_weighted_sum_args){
+        .rows = o->rows, .x = flp_gpu_pointer(o->inputs->hidden), .w = flp_gpu_pointer(o->inputs->weight), .y = output(o, 0), .stream = o->stream
+    };
 }
 
 static flp_status sum_execute(flp_operation *o)
@@ -306,8 +347,12 @@ static flp_status sum_prepare(flp_operation *o)
 
 static flp_weighted_sum_backward_args sum_backward_args(const flp_operation *o)
 {
-    return (flp_weighted_sum_backward_args){ .rows = o->rows, .g = flp_gpu_pointer(o->inputs->g), .x = flp_gpu_pointer(o->inputs->hidden),
-                                             .w = flp_gpu_pointer(o->inputs->weight), .grad_x = output(o, 0), .grad_w = output(o, 1),
+    return (flp_weighted_sum_backward_args){ .rows = o->rows,
+                                             .g = flp_gpu_pointer(o->inputs->g),
+                                             .x = flp_gpu_pointer(o->inputs->hidden),
+                                             .w = flp_gpu_pointer(o->inputs->weight),
+                                             .grad_x = output(o, 0),
+                                             .grad_w = output(o, 1),
                                              .stream = o->stream };
 }
 

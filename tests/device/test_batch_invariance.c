@@ -54,10 +54,17 @@ static size_t row_bytes(const bench *b)
 static void run(const bench *b, CUdeviceptr hidden, int64_t first, int64_t rows, CUstream stream, row_bits *bits)
 {
     const flp_linear_logp_args args = {
-        .rows = rows, .hidden = flp_gpu_pointer(hidden), .weight = flp_gpu_pointer(b->weight),
-        .target = flp_gpu_pointer(b->target + (size_t)first * 8), .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .logp = flp_gpu_pointer(b->outputs[0]),
-        .lse = flp_gpu_pointer(b->outputs[1]), .argmax = flp_gpu_pointer(b->outputs[2]),
-        .entropy = b->of->problem.entropy ? flp_gpu_pointer(b->outputs[3]) : NULL, .stream = stream,
+        .rows = rows,
+        .hidden = flp_gpu_pointer(hidden),
+        .weight = flp_gpu_pointer(b->weight),
+        .target = flp_gpu_pointer(b->target + (size_t)first * 8),
+        .ignore_index = -100,
+        .flags = FLP_IGNORE_INDEX,
+        .logp = flp_gpu_pointer(b->outputs[0]),
+        .lse = flp_gpu_pointer(b->outputs[1]),
+        .argmax = flp_gpu_pointer(b->outputs[2]),
+        .entropy = b->of->problem.entropy ? flp_gpu_pointer(b->outputs[3]) : NULL,
+        .stream = stream,
     };
     const size_t bytes = (size_t)rows * 4;
     uint32_t *words = malloc(OUTPUTS * bytes);
@@ -81,8 +88,8 @@ static void compare(const bench *b, const char *what, int64_t first, int64_t row
         const row_bits *whole = &b->whole[first + i], *part = &b->part[i];
         if (memcmp(whole, part, sizeof(*whole)) != 0)
             fail_msg("%s, %s: row %lld of %lld from %lld on: logp %08x lse %08x argmax %u entropy %08x, in the whole batch %08x %08x %u %08x", b->of->name,
-                     what, (long long)i, (long long)rows, (long long)first, part->logp, part->lse, part->argmax, part->entropy,
-                     whole->logp, whole->lse, whole->argmax, whole->entropy);
+                     what, (long long)i, (long long)rows, (long long)first, part->logp, part->lse, part->argmax, part->entropy, whole->logp, whole->lse,
+                     whole->argmax, whole->entropy);
     }
 }
 

@@ -40,8 +40,8 @@ static void random_matrices_are_the_hosts(void **state)
 }
 
 /* The host's reference of the same data, downloaded. */
-static void compute_on_host(const flp_linear_logp_problem *problem, const flp_gpu_matrix *hidden, const flp_gpu_matrix *weight,
-                            const int64_t *targets, flp_reference *reference)
+static void compute_on_host(const flp_linear_logp_problem *problem, const flp_gpu_matrix *hidden, const flp_gpu_matrix *weight, const int64_t *targets,
+                            flp_reference *reference)
 {
     static unsigned char hidden_bytes[BYTES], weight_bytes[BYTES];
     const int bytes = problem->dtype == FLP_F32 ? 4 : 2;
@@ -54,8 +54,13 @@ static void compute_on_host(const flp_linear_logp_problem *problem, const flp_gp
 
 static void expect_reference(flp_dtype dtype, int turned)
 {
-    const flp_linear_logp_problem problem = { .dtype = dtype, .rows = ROWS, .hidden = COLUMNS, .vocab = VOCAB, .target_dtype = FLP_I64,
-                                              .hidden_stride = COLUMNS, .weight_stride = turned ? VOCAB : COLUMNS,
+    const flp_linear_logp_problem problem = { .dtype = dtype,
+                                              .rows = ROWS,
+                                              .hidden = COLUMNS,
+                                              .vocab = VOCAB,
+                                              .target_dtype = FLP_I64,
+                                              .hidden_stride = COLUMNS,
+                                              .weight_stride = turned ? VOCAB : COLUMNS,
                                               .weight_layout = turned ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN };
     const int64_t rows[] = { 36, 0, 17 }, targets[] = { 202, 0, 100 };
     int64_t all_targets[ROWS] = { 0 };

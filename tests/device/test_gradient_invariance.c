@@ -77,8 +77,15 @@ static void run_both(const flp_linear_logp_backward_problem *problem, const flp_
     args.workspace = flp_gpu_pointer(workspace);
     args.lse = (const float *)flp_gpu_pointer(outputs) + args.rows;
     forward = (flp_linear_logp_args){
-        .rows = args.rows, .hidden = args.hidden, .weight = args.weight, .target = args.target, .ignore_index = args.ignore_index,
-        .flags = args.flags, .logp = flp_gpu_pointer(outputs), .lse = (float *)flp_gpu_pointer(outputs) + args.rows, .workspace = args.workspace,
+        .rows = args.rows,
+        .hidden = args.hidden,
+        .weight = args.weight,
+        .target = args.target,
+        .ignore_index = args.ignore_index,
+        .flags = args.flags,
+        .logp = flp_gpu_pointer(outputs),
+        .lse = (float *)flp_gpu_pointer(outputs) + args.rows,
+        .workspace = args.workspace,
         .workspace_bytes = args.workspace_bytes,
     };
     assert_succeeds(flp_linear_logp_backward_execute_forward(plan, &forward));
@@ -91,8 +98,14 @@ static void run_loss(const flp_linear_logp_backward_problem *problem, const flp_
 {
     const flp_linear_cross_entropy_problem loss = { .backward = *problem, .reduction = FLP_REDUCE_SUM };
     flp_linear_cross_entropy_args args = {
-        .rows = given->rows, .hidden = given->hidden, .weight = given->weight, .target = given->target, .ignore_index = given->ignore_index,
-        .flags = given->flags, .grad_hidden = given->grad_hidden, .grad_weight = given->grad_weight,
+        .rows = given->rows,
+        .hidden = given->hidden,
+        .weight = given->weight,
+        .target = given->target,
+        .ignore_index = given->ignore_index,
+        .flags = given->flags,
+        .grad_hidden = given->grad_hidden,
+        .grad_weight = given->grad_weight,
     };
     CUdeviceptr output;
 
@@ -106,13 +119,23 @@ static void run(const batch *b, const way *how, int first, int rows, uint16_t *g
 {
     const flp_linear_logp_backward_problem problem = {
         .forward = { .dtype = FLP_BF16, .rows = rows, .hidden = HIDDEN, .vocab = VOCAB, .target_dtype = FLP_I64, .backend = how->backend },
-        .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .with_forward = how->with_forward, .g_entropy = how->entropy,
+        .grad_hidden = FLP_BF16,
+        .grad_weight = FLP_BF16,
+        .with_forward = how->with_forward,
+        .g_entropy = how->entropy,
     };
     const flp_linear_logp_backward_args args = {
-        .rows = rows, .hidden = flp_gpu_pointer(b->hidden.data + (CUdeviceptr)first * HIDDEN * 2), .weight = flp_gpu_pointer(b->weight.data),
-        .target = flp_gpu_pointer(b->target + (CUdeviceptr)first * 8), .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .lse = flp_gpu_pointer(b->lse + (CUdeviceptr)first * 4),
-        .g_logp = flp_gpu_pointer(b->g + (CUdeviceptr)first * 4), .grad_hidden = flp_gpu_pointer(b->grad_hidden),
-        .grad_weight = flp_gpu_pointer(b->grad_weight), .entropy = how->entropy ? flp_gpu_pointer(b->lse + (CUdeviceptr)first * 4) : NULL,
+        .rows = rows,
+        .hidden = flp_gpu_pointer(b->hidden.data + (CUdeviceptr)first * HIDDEN * 2),
+        .weight = flp_gpu_pointer(b->weight.data),
+        .target = flp_gpu_pointer(b->target + (CUdeviceptr)first * 8),
+        .ignore_index = -100,
+        .flags = FLP_IGNORE_INDEX,
+        .lse = flp_gpu_pointer(b->lse + (CUdeviceptr)first * 4),
+        .g_logp = flp_gpu_pointer(b->g + (CUdeviceptr)first * 4),
+        .grad_hidden = flp_gpu_pointer(b->grad_hidden),
+        .grad_weight = flp_gpu_pointer(b->grad_weight),
+        .entropy = how->entropy ? flp_gpu_pointer(b->lse + (CUdeviceptr)first * 4) : NULL,
         .g_entropy = how->entropy ? flp_gpu_pointer(b->g + (CUdeviceptr)first * 4) : NULL,
     };
 

@@ -29,8 +29,7 @@ static int case_count;
 static const flp_case exact[] = {
     { .name = "whole numbers", .values = FLP_CASE_INTEGERS, .problem = { .dtype = FLP_BF16, .argmax = 1, .entropy = 1 } },
     { .name = "whole numbers, f32", .values = FLP_CASE_INTEGERS, .problem = { .dtype = FLP_F32, .argmax = 1, .entropy = 1 } },
-    { .name = "whole numbers, columns", .values = FLP_CASE_INTEGERS,
-      .problem = { .dtype = FLP_F16, .weight_layout = FLP_HIDDEN_VOCAB, .argmax = 1 } },
+    { .name = "whole numbers, columns", .values = FLP_CASE_INTEGERS, .problem = { .dtype = FLP_F16, .weight_layout = FLP_HIDDEN_VOCAB, .argmax = 1 } },
 };
 
 static void collect_cases(void)

@@ -33,10 +33,12 @@ typedef struct {
 static const shape shapes[] = {
     { "backward, V x D past 2^31", BACKWARD_ALONE, FLP_BF16, 300, 4096, 600000, FLP_BACKEND_AUTO, FLP_BF16, 0, 0 },
     { "backward, portable, V x D past 2^31", BACKWARD_ALONE, FLP_BF16, 300, 4096, 600000, FLP_BACKEND_PORTABLE, FLP_BF16, 0, 0 },
-    { "backward with its forward, N x V saved exponentials past 2^31", WITH_FORWARD, FLP_BF16, 4096, 1024, 600000, FLP_BACKEND_AUTO, FLP_BF16, 0, INT64_C(6) << 30 },
+    { "backward with its forward, N x V saved exponentials past 2^31", WITH_FORWARD, FLP_BF16, 4096, 1024, 600000, FLP_BACKEND_AUTO, FLP_BF16, 0,
+      INT64_C(6) << 30 },
     { "the same, portable", WITH_FORWARD, FLP_BF16, 4096, 1024, 600000, FLP_BACKEND_PORTABLE, FLP_BF16, 0, INT64_C(6) << 30 },
     { "cross-entropy, V x D past 2^31", CROSS_ENTROPY, FLP_BF16, 700, 4096, 600000, FLP_BACKEND_AUTO, FLP_BF16, 0, 0 },
-    { "cross-entropy added to fp32, in chunks of rows", CROSS_ENTROPY, FLP_BF16, 1200, 4096, 600000, FLP_BACKEND_AUTO, FLP_F32, FLP_ACCUMULATE_WEIGHT, INT64_C(900) << 20 },
+    { "cross-entropy added to fp32, in chunks of rows", CROSS_ENTROPY, FLP_BF16, 1200, 4096, 600000, FLP_BACKEND_AUTO, FLP_F32, FLP_ACCUMULATE_WEIGHT,
+      INT64_C(900) << 20 },
     { "cross-entropy of fp16 in the least workspace", CROSS_ENTROPY, FLP_F16, 8192, 4096, 131072, FLP_BACKEND_AUTO, FLP_F16, 0, LEAST_BUDGET },
     { "the same of bf16, portable", CROSS_ENTROPY, FLP_BF16, 8192, 4096, 131072, FLP_BACKEND_PORTABLE, FLP_BF16, 0, LEAST_BUDGET },
 };
@@ -91,8 +93,14 @@ static void make_outputs(setting *s)
     const size_t hidden_bytes = (size_t)(of->rows * of->hidden) * 2;
     const size_t weight_bytes = (size_t)(of->vocab * of->hidden) * (size_t)flp_dtype_bytes(of->grad_weight);
 
-    s->answer = (flp_backward_answer){ .gpu = gpu, .kernels = &flp_device_test.kernels, .hidden = s->hidden, .weight = s->weight,
-                                       .weight_dtype = of->grad_weight, .targets = s->targets, .g = s->g_host, .lse = s->lse_host };
+    s->answer = (flp_backward_answer){ .gpu = gpu,
+                                       .kernels = &flp_device_test.kernels,
+                                       .hidden = s->hidden,
+                                       .weight = s->weight,
+                                       .weight_dtype = of->grad_weight,
+                                       .targets = s->targets,
+                                       .g = s->g_host,
+                                       .lse = s->lse_host };
     assert_succeeds(flp_gpu_allocate(gpu, hidden_bytes, &s->answer.grad_hidden));
     assert_succeeds(flp_gpu_allocate(gpu, weight_bytes, &s->answer.grad_weight));
     assert_succeeds(flp_gpu_set(gpu, s->answer.grad_hidden, 0xff, hidden_bytes));
@@ -113,7 +121,10 @@ static flp_linear_logp_backward_problem problem_of(const shape *of)
 {
     return (flp_linear_logp_backward_problem){
         .forward = { .dtype = of->dtype, .rows = of->rows, .hidden = of->hidden, .vocab = of->vocab, .backend = of->backend },
-        .grad_hidden = of->dtype, .grad_weight = of->grad_weight, .accumulate = of->accumulate, .memory_budget = of->memory_budget,
+        .grad_hidden = of->dtype,
+        .grad_weight = of->grad_weight,
+        .accumulate = of->accumulate,
+        .memory_budget = of->memory_budget,
         .with_forward = of->operation == WITH_FORWARD,
     };
 }
@@ -131,8 +142,12 @@ static size_t make_workspace(setting *s, const flp_plan *plan, int64_t budget)
 
 static flp_linear_logp_args forward_args(const setting *s)
 {
-    return (flp_linear_logp_args){ .rows = s->of->rows, .hidden = flp_gpu_pointer(s->hidden.data), .weight = flp_gpu_pointer(s->weight.data),
-                                   .target = flp_gpu_pointer(s->target), .logp = flp_gpu_pointer(s->logp), .lse = flp_gpu_pointer(s->lse) };
+    return (flp_linear_logp_args){ .rows = s->of->rows,
+                                   .hidden = flp_gpu_pointer(s->hidden.data),
+                                   .weight = flp_gpu_pointer(s->weight.data),
+                                   .target = flp_gpu_pointer(s->target),
+                                   .logp = flp_gpu_pointer(s->logp),
+                                   .lse = flp_gpu_pointer(s->lse) };
 }
 
 /* The forward, its own or the plan's, then the backward. */
@@ -141,8 +156,13 @@ static void run_backward(setting *s)
     const flp_linear_logp_backward_problem problem = problem_of(s->of);
     flp_linear_logp_args forward = forward_args(s);
     flp_linear_logp_backward_args args = {
-        .rows = s->of->rows, .hidden = forward.hidden, .weight = forward.weight, .target = forward.target, .lse = forward.lse,
-        .g_logp = flp_gpu_pointer(s->g), .grad_hidden = flp_gpu_pointer(s->answer.grad_hidden),
+        .rows = s->of->rows,
+        .hidden = forward.hidden,
+        .weight = forward.weight,
+        .target = forward.target,
+        .lse = forward.lse,
+        .g_logp = flp_gpu_pointer(s->g),
+        .grad_hidden = flp_gpu_pointer(s->answer.grad_hidden),
         .grad_weight = flp_gpu_pointer(s->answer.grad_weight),
     };
     flp_plan *plan;
@@ -177,9 +197,15 @@ static void run_cross_entropy(setting *s)
 {
     flp_linear_cross_entropy_problem problem = { .backward = problem_of(s->of), .reduction = FLP_REDUCE_SUM };
     flp_linear_cross_entropy_args args = {
-        .rows = s->of->rows, .hidden = flp_gpu_pointer(s->hidden.data), .weight = flp_gpu_pointer(s->weight.data),
-        .target = flp_gpu_pointer(s->target), .loss = flp_gpu_pointer(s->loss), .logp = flp_gpu_pointer(s->logp), .lse = flp_gpu_pointer(s->lse),
-        .grad_hidden = flp_gpu_pointer(s->answer.grad_hidden), .grad_weight = flp_gpu_pointer(s->answer.grad_weight),
+        .rows = s->of->rows,
+        .hidden = flp_gpu_pointer(s->hidden.data),
+        .weight = flp_gpu_pointer(s->weight.data),
+        .target = flp_gpu_pointer(s->target),
+        .loss = flp_gpu_pointer(s->loss),
+        .logp = flp_gpu_pointer(s->logp),
+        .lse = flp_gpu_pointer(s->lse),
+        .grad_hidden = flp_gpu_pointer(s->answer.grad_hidden),
+        .grad_weight = flp_gpu_pointer(s->answer.grad_weight),
     };
     flp_plan *plan;
 
@@ -288,8 +314,11 @@ static void logits_past_two_to_the_31_are_read_right(void **state)
     if (flp_device_test.quick)
         skip();
     set_up_logits(&s);
-    args = (flp_logits_logp_args){ .rows = LOGITS_ROWS, .logits = flp_gpu_pointer(s.logits.data), .target = flp_gpu_pointer(s.target),
-                                   .logp = flp_gpu_pointer(s.logp), .lse = flp_gpu_pointer(s.lse) };
+    args = (flp_logits_logp_args){ .rows = LOGITS_ROWS,
+                                   .logits = flp_gpu_pointer(s.logits.data),
+                                   .target = flp_gpu_pointer(s.target),
+                                   .logp = flp_gpu_pointer(s.logp),
+                                   .lse = flp_gpu_pointer(s.lse) };
     assert_succeeds(flp_logits_logp(flp_device_test.context, &problem, &args));
     assert_succeeds(flp_gpu_synchronize(gpu));
     check_logits(&s, 0);
@@ -300,12 +329,20 @@ static void run_logits_backward(logits_setting *s, int fused)
     const flp_logits_logp_problem forward = { .dtype = FLP_BF16, .rows = LOGITS_ROWS, .vocab = LOGITS_VOCAB };
     const flp_logits_logp_backward_problem problem = { .dtype = FLP_BF16, .rows = LOGITS_ROWS, .vocab = LOGITS_VOCAB, .fused = fused };
     const flp_logits_logp_args forward_args = {
-        .rows = LOGITS_ROWS, .logits = flp_gpu_pointer(s->logits.data), .target = flp_gpu_pointer(s->target), .logp = flp_gpu_pointer(s->logp),
+        .rows = LOGITS_ROWS,
+        .logits = flp_gpu_pointer(s->logits.data),
+        .target = flp_gpu_pointer(s->target),
+        .logp = flp_gpu_pointer(s->logp),
         .lse = flp_gpu_pointer(s->lse),
     };
     const flp_logits_logp_backward_args args = {
-        .rows = LOGITS_ROWS, .logits = forward_args.logits, .target = forward_args.target, .g_logp = flp_gpu_pointer(s->g), .lse = forward_args.lse,
-        .logp = fused ? forward_args.logp : NULL, .grad_logits = flp_gpu_pointer(s->gradients),
+        .rows = LOGITS_ROWS,
+        .logits = forward_args.logits,
+        .target = forward_args.target,
+        .g_logp = flp_gpu_pointer(s->g),
+        .lse = forward_args.lse,
+        .logp = fused ? forward_args.logp : NULL,
+        .grad_logits = flp_gpu_pointer(s->gradients),
     };
 
     assert_succeeds(flp_gpu_set(gpu, s->gradients, 0xff, (size_t)LOGITS_ROWS * LOGITS_VOCAB * 2));

@@ -18,22 +18,24 @@ typedef struct {
 static const shape shapes[] = {
     { "V x D past 2^31, few rows", "sm_90a", { .dtype = FLP_BF16, .rows = 70, .hidden = 4096, .vocab = 600000, .argmax = 1 } },
     { "V x D and N x V past 2^31", "sm_90a", { .dtype = FLP_BF16, .rows = 4096, .hidden = 4096, .vocab = 600000, .argmax = 1 } },
-    { "[D, V] past 2^31", "sm_90a",
-      { .dtype = FLP_BF16, .rows = 200, .hidden = 4096, .vocab = 600000, .weight_layout = FLP_HIDDEN_VOCAB, .argmax = 1 } },
-    { "portable, V x D past 2^31", "portable",
+    { "[D, V] past 2^31", "sm_90a", { .dtype = FLP_BF16, .rows = 200, .hidden = 4096, .vocab = 600000, .weight_layout = FLP_HIDDEN_VOCAB, .argmax = 1 } },
+    { "portable, V x D past 2^31",
+      "portable",
       { .dtype = FLP_BF16, .rows = 200, .hidden = 4096, .vocab = 600000, .backend = FLP_BACKEND_PORTABLE, .argmax = 1 } },
-    { "portable, [D, V] past 2^31", "portable",
+    { "portable, [D, V] past 2^31",
+      "portable",
       { .dtype = FLP_BF16, .rows = 70, .hidden = 4096, .vocab = 600001, .weight_layout = FLP_HIDDEN_VOCAB, .argmax = 1 } },
     { "f32, bytes past 2^32", "sm_90a", { .dtype = FLP_F32, .rows = 70, .hidden = 2048, .vocab = 600000, .argmax = 1 } },
-    { "portable f32, bytes past 2^32", "portable",
+    { "portable f32, bytes past 2^32",
+      "portable",
       { .dtype = FLP_F32, .rows = 70, .hidden = 2048, .vocab = 600000, .weight_layout = FLP_HIDDEN_VOCAB, .argmax = 1 } },
     { "hidden rows far apart", "sm_90a", { .dtype = FLP_BF16, .rows = 2200, .hidden = 512, .hidden_stride = 1 << 20, .vocab = 5003 } },
-    { "portable, hidden rows far apart", "portable",
+    { "portable, hidden rows far apart",
+      "portable",
       { .dtype = FLP_BF16, .rows = 2200, .hidden = 512, .hidden_stride = 1 << 20, .vocab = 5003, .backend = FLP_BACKEND_PORTABLE } },
     { "weight rows far apart", "sm_90a", { .dtype = FLP_BF16, .rows = 300, .hidden = 512, .weight_stride = 1 << 19, .vocab = 5003 } },
     { "larger than every tile", "sm_90a", { .dtype = FLP_BF16, .rows = 1000, .hidden = 4168, .vocab = 50257, .argmax = 1 } },
-    { "larger than every tile, odd rows", "portable",
-      { .dtype = FLP_BF16, .rows = 1000, .hidden = 4161, .vocab = 50257, .argmax = 1 } },
+    { "larger than every tile, odd rows", "portable", { .dtype = FLP_BF16, .rows = 1000, .hidden = 4161, .vocab = 50257, .argmax = 1 } },
     { "larger than every tile, f32", "sm_90a", { .dtype = FLP_F32, .rows = 500, .hidden = 3000, .vocab = 32003, .argmax = 1 } },
 };
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
@@ -48,8 +50,7 @@ static int64_t element_bytes(const flp_linear_logp_problem *p)
     return p->dtype == FLP_F32 ? 4 : 2;
 }
 
-static flp_gpu_matrix make_matrix(const flp_linear_logp_problem *p, int64_t rows, int64_t stride, int turned, unsigned stream,
-                                  double deviation)
+static flp_gpu_matrix make_matrix(const flp_linear_logp_problem *p, int64_t rows, int64_t stride, int turned, unsigned stream, double deviation)
 {
     int64_t elements = turned ? p->hidden * rows : (rows - 1) * (stride ? stride : p->hidden) + p->hidden;
     flp_gpu_matrix matrix;
@@ -66,8 +67,14 @@ static flp_gpu_matrix make_matrix(const flp_linear_logp_problem *p, int64_t rows
 /* The ends, the places where v x D and n x V pass 2^31, and others. */
 static int64_t choose_target(const flp_linear_logp_problem *p, int64_t row)
 {
-    const int64_t wanted[] = { p->vocab - 1, 0, p->vocab - 2, (INT64_C(1) << 31) / p->hidden, (INT64_C(1) << 31) / p->hidden - 1,
-                               p->vocab * 9 / 10, p->vocab / 2, (row * 7919 + 13) % p->vocab };
+    const int64_t wanted[] = { p->vocab - 1,
+                               0,
+                               p->vocab - 2,
+                               (INT64_C(1) << 31) / p->hidden,
+                               (INT64_C(1) << 31) / p->hidden - 1,
+                               p->vocab * 9 / 10,
+                               p->vocab / 2,
+                               (row * 7919 + 13) % p->vocab };
 
     return wanted[row % 8] % p->vocab;
 }
@@ -97,10 +104,15 @@ static void execute(const shape *s, const flp_gpu_matrix *hidden, const flp_gpu_
         assert_succeeds(flp_gpu_allocate(gpu(), bytes, &outputs[i]));
         assert_succeeds(flp_gpu_set(gpu(), outputs[i], 0xff, bytes));
     }
-    args = (flp_linear_logp_args){ .rows = p->rows, .hidden = flp_gpu_pointer(hidden->data), .weight = flp_gpu_pointer(weight->data),
-                                   .target = flp_gpu_pointer(target), .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
+    args = (flp_linear_logp_args){ .rows = p->rows,
+                                   .hidden = flp_gpu_pointer(hidden->data),
+                                   .weight = flp_gpu_pointer(weight->data),
+                                   .target = flp_gpu_pointer(target),
+                                   .ignore_index = -100,
+                                   .flags = FLP_IGNORE_INDEX,
                                    .logp = flp_gpu_pointer(outputs[0]),
-                                   .lse = flp_gpu_pointer(outputs[1]), .argmax = p->argmax ? flp_gpu_pointer(outputs[2]) : NULL };
+                                   .lse = flp_gpu_pointer(outputs[1]),
+                                   .argmax = p->argmax ? flp_gpu_pointer(outputs[2]) : NULL };
     assert_succeeds(flp_linear_logp_plan_create(flp_device_test.context, p, &plan));
     if (gpu()->facts.compute_capability == 90)
         assert_string_equal(s->path, flp_backend_name(flp_plan_backend(plan)));

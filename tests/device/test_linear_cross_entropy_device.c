@@ -75,8 +75,7 @@ static void addresses_of(const flp_device_case_buffer *buffers, int count, void 
         addresses[role] = flp_gpu_pointer(buffers[role].base);
 }
 
-static void point_to(const flp_cross_entropy_case *c, const flp_cross_entropy_case_data *data, const device_copy *copy,
-                     flp_cross_entropy_case_call *call)
+static void point_to(const flp_cross_entropy_case *c, const flp_cross_entropy_case_data *data, const device_copy *copy, flp_cross_entropy_case_call *call)
 {
     void *forward[FLP_CASE_BUFFERS], *gradient[FLP_GRADIENT_BUFFERS], *own[FLP_CROSS_ENTROPY_BUFFERS];
 
@@ -87,12 +86,11 @@ static void point_to(const flp_cross_entropy_case *c, const flp_cross_entropy_ca
 }
 
 /* The first `outputs_from` buffers are inputs. */
-static void download(const char *name, const flp_case_buffer *host, const flp_device_case_buffer *from, int count, int outputs_from,
-                     int *intact, char *message, size_t bytes)
+static void download(const char *name, const flp_case_buffer *host, const flp_device_case_buffer *from, int count, int outputs_from, int *intact, char *message,
+                     size_t bytes)
 {
     for (int role = 0; role < count; role++)
-        assert_succeeds(flp_device_case_download_buffer(&flp_device_test.gpu, name, &host[role], &from[role], role < outputs_from, intact,
-                                                        message, bytes));
+        assert_succeeds(flp_device_case_download_buffer(&flp_device_test.gpu, name, &host[role], &from[role], role < outputs_from, intact, message, bytes));
 }
 
 static void fetch_and_check(const flp_cross_entropy_case *c, const char *path, const device_copy *copy, flp_cross_entropy_case_data *data)
@@ -104,8 +102,7 @@ static void fetch_and_check(const flp_cross_entropy_case *c, const char *path, c
     download("an input", data->gradient.forward.buffer, copy->forward, FLP_CASE_BUFFERS, FLP_CASE_BUFFERS, &intact, message, sizeof(message));
     download("a gradient", data->gradient.own, copy->gradient, FLP_GRADIENT_BUFFERS, FLP_GRADIENT_HIDDEN, &intact, message, sizeof(message));
     download("the loss' buffers", data->own, copy->own, FLP_CROSS_ENTROPY_BUFFERS, FLP_CROSS_ENTROPY_LOSS, &intact, message, sizeof(message));
-    assert_succeeds(flp_device_case_download_buffer(&flp_device_test.gpu, "workspace", NULL, &copy->workspace, 0, &intact, message,
-                                                    sizeof(message)));
+    assert_succeeds(flp_device_case_download_buffer(&flp_device_test.gpu, "workspace", NULL, &copy->workspace, 0, &intact, message, sizeof(message)));
     if (!intact || !flp_cross_entropy_case_check(c, data, dlogit_roundoff(c), message, sizeof(message)))
         fail_msg("%s, %s: %s", c->gradient.name, path, message);
 }
@@ -175,8 +172,8 @@ static row_outputs run_with(const flp_cross_entropy_case *c, flp_backend backend
 {
     flp_linear_cross_entropy_problem problem = c->problem;
     flp_cross_entropy_case_data data;
-    const flp_case_buffer *from[ROW_OUTPUTS] = { &data.gradient.own[FLP_GRADIENT_HIDDEN], &data.own[FLP_CROSS_ENTROPY_LOGP],
-                                                 &data.own[FLP_CROSS_ENTROPY_LSE], &data.own[FLP_CROSS_ENTROPY_ENTROPY] };
+    const flp_case_buffer *from[ROW_OUTPUTS] = { &data.gradient.own[FLP_GRADIENT_HIDDEN], &data.own[FLP_CROSS_ENTROPY_LOGP], &data.own[FLP_CROSS_ENTROPY_LSE],
+                                                 &data.own[FLP_CROSS_ENTROPY_ENTROPY] };
     row_outputs outputs = { .count = { 0 } };
     flp_plan *plan;
 

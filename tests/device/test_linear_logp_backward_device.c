@@ -75,8 +75,7 @@ static void execute_forward(const flp_gradient_case *c, flp_plan *plan, const fl
 }
 
 /* In a workspace of exactly the bytes that the plan says. */
-static void check_plan(const flp_gradient_case *c, flp_plan *plan, const char *path, flp_gradient_case_data *data,
-                       const flp_gradient_reference *reference)
+static void check_plan(const flp_gradient_case *c, flp_plan *plan, const char *path, flp_gradient_case_data *data, const flp_gradient_reference *reference)
 {
     const int64_t bytes = flp_plan_workspace_bytes(plan, c->problem.forward.rows);
     flp_gradient_on_device copy = { 0 };

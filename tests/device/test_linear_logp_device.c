@@ -52,8 +52,7 @@ static void make_plan(int index)
 
 /* ---- one case */
 
-static void fetch_and_check(const flp_case *c, const char *call, flp_case_data *data, const flp_device_case *on_device,
-                            const flp_reference *reference)
+static void fetch_and_check(const flp_case *c, const char *call, flp_case_data *data, const flp_device_case *on_device, const flp_reference *reference)
 {
     char message[512] = "";
     int intact;

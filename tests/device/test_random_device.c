@@ -99,8 +99,15 @@ int main(int argc, char **argv)
     if (code != 0)
         return code;
     alarm(HOURS * 3600);
-    const flp_random_machine machine = { .name = "gpu", .work = 1e6, .context = flp_device_test.context, .enter = enter, .begin = begin, .place = place, .fetch = fetch,
-                                         .release = release, .address = address };
+    const flp_random_machine machine = { .name = "gpu",
+                                         .work = 1e6,
+                                         .context = flp_device_test.context,
+                                         .enter = enter,
+                                         .begin = begin,
+                                         .place = place,
+                                         .fetch = fetch,
+                                         .release = release,
+                                         .address = address };
     code = flp_random_suite_main(&machine, argc, argv, 700);
     flp_gpu_free_all(&flp_device_test.gpu);
     flp_device_test_finish();

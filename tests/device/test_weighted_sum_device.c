@@ -132,8 +132,10 @@ enum { BIT_ROWS = 3000 };
 
 static flp_weighted_case bit_case(flp_dtype dtype, int64_t columns)
 {
-    flp_weighted_case c = { .name = "bits", .problem = { .forward = { .dtype = dtype, .rows = BIT_ROWS, .columns = columns, .x_stride = columns,
-                                                                      .w_dtype = dtype, .y_dtype = FLP_F32 }, .grad_w = FLP_F32 } };
+    flp_weighted_case c = { .name = "bits",
+                            .problem = {
+                                .forward = { .dtype = dtype, .rows = BIT_ROWS, .columns = columns, .x_stride = columns, .w_dtype = dtype, .y_dtype = FLP_F32 },
+                                .grad_w = FLP_F32 } };
     return c;
 }
 
@@ -225,8 +227,9 @@ static void repetitions_have_the_same_bits(void **state)
 static void elements_beyond_32_bits_are_reached(void **state)
 {
     enum { COLUMNS = 4096, ROWS = 600000, LAST = 5 };
-    const flp_weighted_sum_backward_problem problem = { .forward = { .dtype = FLP_BF16, .rows = ROWS, .columns = COLUMNS, .w_dtype = FLP_F32,
-                                                                     .y_dtype = FLP_F32 }, .grad_x = FLP_BF16, .grad_w = FLP_F32 };
+    const flp_weighted_sum_backward_problem problem = {
+        .forward = { .dtype = FLP_BF16, .rows = ROWS, .columns = COLUMNS, .w_dtype = FLP_F32, .y_dtype = FLP_F32 }, .grad_x = FLP_BF16, .grad_w = FLP_F32
+    };
     const size_t row_bytes = COLUMNS * 2, bytes = (size_t)ROWS * row_bytes;
     static uint16_t row[COLUMNS];
     static float w[COLUMNS], grad_w[COLUMNS], y[LAST], *g;
@@ -248,10 +251,12 @@ static void elements_beyond_32_bits_are_reached(void **state)
     assert_succeeds(flp_gpu_allocate(gpu, ROWS * sizeof(float), &device_y));
     assert_succeeds(flp_gpu_allocate(gpu, sizeof(grad_w), &device_grad_w));
     const flp_weighted_sum_args args = { .rows = ROWS, .x = flp_gpu_pointer(x), .w = flp_gpu_pointer(device_w), .y = flp_gpu_pointer(device_y) };
-    const flp_weighted_sum_backward_args backward = {
-        .rows = ROWS, .g = flp_gpu_pointer(device_g), .x = flp_gpu_pointer(x), .w = flp_gpu_pointer(device_w), .grad_x = flp_gpu_pointer(x),
-        .grad_w = flp_gpu_pointer(device_grad_w)
-    };
+    const flp_weighted_sum_backward_args backward = { .rows = ROWS,
+                                                      .g = flp_gpu_pointer(device_g),
+                                                      .x = flp_gpu_pointer(x),
+                                                      .w = flp_gpu_pointer(device_w),
+                                                      .grad_x = flp_gpu_pointer(x),
+                                                      .grad_w = flp_gpu_pointer(device_grad_w) };
     assert_succeeds(flp_weighted_sum(flp_device_test.context, &problem.forward, &args));
     assert_succeeds(flp_weighted_sum_backward(flp_device_test.context, &problem, &backward));
     assert_succeeds(flp_gpu_synchronize(gpu));

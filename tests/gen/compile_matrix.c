@@ -64,7 +64,8 @@ static const char *const patterns[] = {
 
     "linear_logp_grad_logits.bf16.d4096." HOPPER_PRODUCT_TILES ".bias_f32.softcap.entropy.filter.sm_90a",
     "linear_logp_grad_logits.{bf16|f16}.d4096.bm128.bv256.c2.p4.filter.sm_90a",
-    "matrix_product.bf16." HOPPER_PRODUCT_TILES ".{b_transposed.out_f32.adds.filter|a_transposed.b_transposed.out_bf16.filter.targets_in_rows|a_transposed.b_transposed.out_f32.adds.filter.targets_in_columns}.sm_90a",
+    "matrix_product.bf16." HOPPER_PRODUCT_TILES
+    ".{b_transposed.out_f32.adds.filter|a_transposed.b_transposed.out_bf16.filter.targets_in_rows|a_transposed.b_transposed.out_f32.adds.filter.targets_in_columns}.sm_90a",
     "matrix_product.f16.bm128.bv256.c2.p4.{b_transposed.out_f32.adds.filter|a_transposed.b_transposed.out_bf16.filter.targets_in_rows}.sm_90a",
     "linear_logp_backward_filter.sm_90a",
     "linear_logp.bf16.d4096.bm128.bv256.s132.c2.p4{|.bias_f32.entropy}.packed.sm_90a",
@@ -209,7 +210,9 @@ static void expand(const char *head, const char *pattern)
 /* CUDA C++ Programming Guide, technical specifications by compute capability: most shared memory of a thread block. */
 static int shared_limit(const char *arch)
 {
-    static const struct { int capability, kib; } limits[] = {
+    static const struct {
+        int capability, kib;
+    } limits[] = {
         { 80, 163 }, { 86, 99 }, { 87, 163 }, { 89, 99 }, { 90, 227 }, { 100, 227 }, { 103, 227 }, { 110, 227 }, { 120, 99 }, { 121, 99 },
     };
     int capability = atoi(arch + strcspn(arch, "0123456789"));
@@ -335,8 +338,7 @@ static int report(int number, job *job)
     if (job->outcome == UNKNOWN_ARCHITECTURE)
         printf("ok %d - %s # SKIP this NVRTC does not know the architecture\n", number, job->variant);
     else
-        printf("%s %d - %s: %d registers, %.0f ms\n", job->outcome == GOOD ? "ok" : "not ok", number, job->variant, job->registers,
-               job->milliseconds);
+        printf("%s %d - %s: %d registers, %.0f ms\n", job->outcome == GOOD ? "ok" : "not ok", number, job->variant, job->registers, job->milliseconds);
     for (const char *line = job->complaints.data; line && *line; line += strcspn(line, "\n") + 1)
         printf("#   %.*s\n", (int)strcspn(line, "\n"), line);
     fflush(stdout);

@@ -57,9 +57,8 @@ static const Elf64_Shdr *find_code(const image *image, const char *kernel)
         for (size_t s = 0; s < table->sh_size / sizeof(Elf64_Sym); s++) {
             Elf64_Sym symbol;
             memcpy(&symbol, image->bytes + table->sh_offset + s * sizeof(symbol), sizeof(symbol));
-            if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL &&
-                symbol.st_name < names->sh_size && symbol.st_shndx < image->section_count &&
-                strcmp(image->bytes + names->sh_offset + symbol.st_name, kernel) == 0)
+            if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL && symbol.st_name < names->sh_size &&
+                symbol.st_shndx < image->section_count && strcmp(image->bytes + names->sh_offset + symbol.st_name, kernel) == 0)
                 return &image->sections[symbol.st_shndx];
         }
     }

@@ -70,9 +70,7 @@ __device__ __forceinline__ u64 wgmma_descriptor(u32 address, int leading_bytes, 
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most `pending` committed groups are unfinished.
-template <int pending> __device__ __forceinline__ void wgmma_wait() {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
-}
+template <int pending> __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory"); }
 // The accumulators (64 x 256 of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten.
 __device__ __forceinline__ void wgmma_stage(float (&d)[128], u64 a, u64 b, int accumulate) {
     asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %130, 0;\n"

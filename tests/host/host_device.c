@@ -62,9 +62,14 @@ static CUresult release(CUdeviceptr pointer)
 static CUresult encode(CUtensorMap *map, int dtype, uint32_t rank, void *address, const uint64_t *dimensions, const uint64_t *strides_bytes,
                        const uint32_t *box, const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion, int fill)
 {
-    const flp_host_tensor tensor = { .address = address, .element_bytes = dtype == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2,
-                                     .columns = dimensions[0], .rows = dimensions[1], .row_bytes = strides_bytes[0],
-                                     .box_columns = box[0], .box_rows = box[1], .swizzle = swizzle };
+    const flp_host_tensor tensor = { .address = address,
+                                     .element_bytes = dtype == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2,
+                                     .columns = dimensions[0],
+                                     .rows = dimensions[1],
+                                     .row_bytes = strides_bytes[0],
+                                     .box_columns = box[0],
+                                     .box_rows = box[1],
+                                     .swizzle = swizzle };
     const char *broken = flp_host_tensor_map_encode(&tensor, map);
 
     (void)l2_promotion;
@@ -91,8 +96,11 @@ static void launch(const fake_launch *launch)
     const char *why;
     const flp_host_kernel *kernel = flp_host_kernels_find(launch->kernel, &why);
     char message[3072];
-    const flp_host_launch one = { .kernel = kernel, .grid = { launch->grid[0], launch->grid[1], launch->grid[2] },
-                                  .parameters = launch->parameters, .dependent_launch = launch->dependent_launch, .seed = flp_host_device.seed++ };
+    const flp_host_launch one = { .kernel = kernel,
+                                  .grid = { launch->grid[0], launch->grid[1], launch->grid[2] },
+                                  .parameters = launch->parameters,
+                                  .dependent_launch = launch->dependent_launch,
+                                  .seed = flp_host_device.seed++ };
 
     flp_host_device.launches++;
     if (flp_host_device.failure[0])
@@ -116,7 +124,9 @@ static void *find_symbol(void *library, const char *name)
         const char *name;
         void *function;
     } ours[] = {
-        { "cuMemAlloc_v2", (void *)allocate }, { "cuMemFree_v2", (void *)release }, { "cuTensorMapEncodeTiled", (void *)encode },
+        { "cuMemAlloc_v2", (void *)allocate },
+        { "cuMemFree_v2", (void *)release },
+        { "cuTensorMapEncodeTiled", (void *)encode },
         { "nvrtcCreateProgram", (void *)create },
     };
 

@@ -4,9 +4,9 @@
 #include "device/gpu.h"
 
 typedef struct {
-    uint64_t seed;       /* of the next launch; each launch takes another */
+    uint64_t seed; /* of the next launch; each launch takes another */
     int launches;
-    char failure[4096];  /* of the first launch that broke a rule since the start; "": none did */
+    char failure[4096]; /* of the first launch that broke a rule since the start; "": none did */
 } flp_host_device_state;
 
 extern flp_host_device_state flp_host_device;

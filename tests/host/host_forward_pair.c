@@ -56,8 +56,8 @@ static int check_row(const pair *p, const flp_reference *reference, int64_t row)
 
     return is_near(p, "logp", row, p->outputs[row], reference->logp[row], rounding) &&
            is_near(p, "lse", row, p->outputs[rows + row], has_part ? reference->lse[row] : 0, rounding) &&
-           (!p->c->problem.g_entropy || is_near(p, "entropy", row, p->outputs[2 * rows + row], has_part ? reference->entropy[row] : 0,
-                                                reference->entropy_rounding[row]));
+           (!p->c->problem.g_entropy ||
+            is_near(p, "entropy", row, p->outputs[2 * rows + row], has_part ? reference->entropy[row] : 0, reference->entropy_rounding[row]));
 }
 
 static int check_outputs(const pair *p)

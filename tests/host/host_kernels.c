@@ -155,8 +155,9 @@ static int load(made_kernel *one, const char *object, const flp_manifest *manife
     char parameters[FLP_VARIANT_BYTES + 32];
     void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
 
-    *kernel = (flp_host_kernel){ .threads = manifest->threads, .shared_bytes = manifest->shared_bytes, .registers = manifest->registers,
-                                 .cluster = manifest->cluster };
+    *kernel = (flp_host_kernel){
+        .threads = manifest->threads, .shared_bytes = manifest->shared_bytes, .registers = manifest->registers, .cluster = manifest->cluster
+    };
     if (library) {
         snprintf(parameters, sizeof(parameters), "%s_parameter_bytes", symbol);
         *(void **)&kernel->body = dlsym(library, symbol);

@@ -22,15 +22,21 @@ static int is_small(const flp_cross_entropy_case *c)
 
 /* The kernels' own: likely targets, with and without saved exponentials. */
 static const flp_cross_entropy_case kernels_own[] = {
-    { .gradient = { .name = "likely targets, f32", .problem = { ALL_F32 },
+    { .gradient = { .name = "likely targets, f32",
+                    .problem = { ALL_F32 },
                     .forward = { LIKELY(40), .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300 } } },
-      .problem.reduction = FLP_REDUCE_NONE, .outputs = 1 },
-    { .gradient = { .name = "saved exponentials, likely targets", .problem = { ALL_F32, .memory_budget = 1 << 24 },
+      .problem.reduction = FLP_REDUCE_NONE,
+      .outputs = 1 },
+    { .gradient = { .name = "saved exponentials, likely targets",
+                    .problem = { ALL_F32, .memory_budget = 1 << 24 },
                     .forward = { LIKELY(80), .problem = { .dtype = FLP_BF16, .rows = 45, .hidden = 8, .vocab = 300 } } },
-      .problem.reduction = FLP_REDUCE_NONE, .outputs = 1 },
-    { .gradient = { .name = "smoothing, likely targets", .problem = { ALL_F32 },
+      .problem.reduction = FLP_REDUCE_NONE,
+      .outputs = 1 },
+    { .gradient = { .name = "smoothing, likely targets",
+                    .problem = { ALL_F32 },
                     .forward = { LIKELY(20), .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300 } } },
-      .problem = { .reduction = FLP_REDUCE_NONE, .label_smoothing = 1 }, .label_smoothing = 0.1 },
+      .problem = { .reduction = FLP_REDUCE_NONE, .label_smoothing = 1 },
+      .label_smoothing = 0.1 },
 };
 enum { KERNELS_OWN = sizeof(kernels_own) / sizeof(*kernels_own) };
 
@@ -114,8 +120,7 @@ static int execute(flp_context *context, const flp_cross_entropy_case *c, int64_
     status = make_plan(context, &planned, &plan);
     if (status == FLP_OK)
         status = flp_linear_cross_entropy_execute(plan, args);
-    done = flp_host_suite_succeeded(status, message, bytes) &&
-           flp_host_suite_check_target_errors(plan, forward->bad_count, forward->bad_first, message, bytes);
+    done = flp_host_suite_succeeded(status, message, bytes) && flp_host_suite_check_target_errors(plan, forward->bad_count, forward->bad_first, message, bytes);
     flp_plan_destroy(plan);
     return done;
 }

@@ -29,9 +29,8 @@ static void list_buffers(const flp_case_data *data, flp_host_memory *memory)
 /* Read, the counts begin anew on their other side. */
 static int counts_again(flp_plan *plan, const flp_linear_logp_args *args, const flp_reference *reference, char *message, size_t bytes)
 {
-    return reference->bad_count == 0 ||
-           (flp_host_suite_succeeded(flp_linear_logp_execute(plan, args), message, bytes) &&
-            flp_host_suite_check_target_errors(plan, reference->bad_count, reference->bad_first, message, bytes));
+    return reference->bad_count == 0 || (flp_host_suite_succeeded(flp_linear_logp_execute(plan, args), message, bytes) &&
+                                         flp_host_suite_check_target_errors(plan, reference->bad_count, reference->bad_first, message, bytes));
 }
 
 static int execute(flp_context *context, const flp_case *c, const flp_case_data *data, const flp_reference *reference, char *message, size_t bytes)
@@ -51,8 +50,7 @@ static int execute(flp_context *context, const flp_case *c, const flp_case_data 
     return done;
 }
 
-int flp_host_linear_logp_run_data(flp_context *context, const flp_case *c, flp_case_data *data, const flp_reference *reference, char *message,
-                                  size_t bytes)
+int flp_host_linear_logp_run_data(flp_context *context, const flp_case *c, flp_case_data *data, const flp_reference *reference, char *message, size_t bytes)
 {
     flp_host_memory memory = { 0 };
     int done;

@@ -10,6 +10,5 @@ void flp_host_linear_logp_complete(flp_case *c);
  * broke. */
 int flp_host_linear_logp_run(flp_context *context, const flp_case *c, char *message, size_t bytes);
 /* The same with data and reference that the caller has made, where the results stay. */
-int flp_host_linear_logp_run_data(flp_context *context, const flp_case *c, flp_case_data *data, const flp_reference *reference, char *message,
-                                  size_t bytes);
+int flp_host_linear_logp_run_data(flp_context *context, const flp_case *c, flp_case_data *data, const flp_reference *reference, char *message, size_t bytes);
 #endif

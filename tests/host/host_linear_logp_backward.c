@@ -25,29 +25,46 @@ static int is_small(const flp_gradient_case *c)
 
 /* The kernels' own: likely targets, whose logp they know; logits far from 0, behind their forward; one infinite upstream gradient. */
 static const flp_gradient_case kernels_own[] = {
-    { .name = "likely targets, f32", .gives_logp = 1, .problem = { ALL_F32 },
+    { .name = "likely targets, f32",
+      .gives_logp = 1,
+      .problem = { ALL_F32 },
       .forward = { LIKELY(40), .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300 } } },
-    { .name = "likely targets, f32, of lse and entropy", .gives_logp = 1, .problem = { ALL_F32, .g_lse = 1, .g_entropy = 1 },
+    { .name = "likely targets, f32, of lse and entropy",
+      .gives_logp = 1,
+      .problem = { ALL_F32, .g_lse = 1, .g_entropy = 1 },
       .forward = { LIKELY(16), .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300 } } },
-    { .name = "likely targets", .gives_logp = 1, .problem = { ALL_F32 },
+    { .name = "likely targets",
+      .gives_logp = 1,
+      .problem = { ALL_F32 },
       .forward = { LIKELY(80), .problem = { .dtype = FLP_BF16, .rows = 45, .hidden = 8, .vocab = 300 } } },
-    { .name = "likely targets, softcap", .gives_logp = 1, .problem = { ALL_F32 },
+    { .name = "likely targets, softcap",
+      .gives_logp = 1,
+      .problem = { ALL_F32 },
       .forward = { LIKELY(20), .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300, .softcap = 50 } } },
-    { .name = "likely targets, forward too, f32", .problem = { ALL_F32, .with_forward = 1 },
+    { .name = "likely targets, forward too, f32",
+      .problem = { ALL_F32, .with_forward = 1 },
       .forward = { LIKELY(40), .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300 } } },
-    { .name = "likely targets, forward too", .problem = { ALL_F32, .with_forward = 1 },
+    { .name = "likely targets, forward too",
+      .problem = { ALL_F32, .with_forward = 1 },
       .forward = { LIKELY(80), .problem = { .dtype = FLP_BF16, .rows = 45, .hidden = 8, .vocab = 300 } } },
-    { .name = "likely targets, forward too, in the first columns", .problem = { ALL_F32, .with_forward = 1 },
+    { .name = "likely targets, forward too, in the first columns",
+      .problem = { ALL_F32, .with_forward = 1 },
       .forward = { LIKELY(80), .problem = { .dtype = FLP_BF16, .rows = 45, .hidden = 8, .vocab = 90 } } },
-    { .name = "logits of 1e9, forward too, f32", .problem = { ALL_F32, .with_forward = 1 },
+    { .name = "logits of 1e9, forward too, f32",
+      .problem = { ALL_F32, .with_forward = 1 },
       .forward = { .temperature = 1e-8, .values = FLP_CASE_INTEGERS, .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300 } } },
-    { .name = "logits of 1e9, forward too", .problem = { ALL_F32, .with_forward = 1 },
+    { .name = "logits of 1e9, forward too",
+      .problem = { ALL_F32, .with_forward = 1 },
       .forward = { .temperature = 1e-8, .values = FLP_CASE_INTEGERS, .problem = { .dtype = FLP_BF16, .rows = 45, .hidden = 8, .vocab = 300 } } },
-    { .name = "logits 1e30 down, forward too", .problem = { ALL_F32, .with_forward = 1 },
+    { .name = "logits 1e30 down, forward too",
+      .problem = { ALL_F32, .with_forward = 1 },
       .forward = { .bias = FLP_CASE_1E30_DOWN, .problem = { .dtype = FLP_F32, .rows = 45, .hidden = 8, .vocab = 300, .bias_dtype = FLP_F32 } } },
-    { .name = "logits at the lowest, forward too", .problem = { ALL_F32, .with_forward = 1 },
+    { .name = "logits at the lowest, forward too",
+      .problem = { ALL_F32, .with_forward = 1 },
       .forward = { .bias = FLP_CASE_LOWEST, .problem = { .dtype = FLP_BF16, .rows = 45, .hidden = 8, .vocab = 300, .bias_dtype = FLP_F32 } } },
-    { .name = "one infinite upstream gradient", .upstream = FLP_UPSTREAM_ONE_INFINITE, .problem = { .grad_hidden = FLP_F32 },
+    { .name = "one infinite upstream gradient",
+      .upstream = FLP_UPSTREAM_ONE_INFINITE,
+      .problem = { .grad_hidden = FLP_F32 },
       .forward = { .problem = { .dtype = FLP_F16, .rows = 45, .hidden = 8, .vocab = 300 } } },
 };
 enum { KERNELS_OWN = sizeof(kernels_own) / sizeof(*kernels_own) };
@@ -175,8 +192,7 @@ static const float *advance(const float *values, int64_t rows)
 }
 
 /* The arguments of `rows` rows from FIRST_OF_PART on. */
-static flp_linear_logp_backward_args args_of_part(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *all,
-                                                  int64_t rows)
+static flp_linear_logp_backward_args args_of_part(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *all, int64_t rows)
 {
     const int64_t first = FIRST_OF_PART;
     const int64_t hidden_bytes = problem->forward.hidden_stride * flp_dtype_bytes(problem->forward.dtype);
@@ -205,8 +221,8 @@ static int has_bits_of_its_own(const flp_gradient_case *c)
 }
 
 /* A plan of some of the rows, run on these alone, leaves grad_hidden as it was. */
-static int check_part(flp_context *context, const flp_gradient_case *c, const flp_gradient_case_data *data,
-                      const flp_linear_logp_backward_args *all, char *message, size_t bytes)
+static int check_part(flp_context *context, const flp_gradient_case *c, const flp_gradient_case_data *data, const flp_linear_logp_backward_args *all,
+                      char *message, size_t bytes)
 {
     const flp_case_buffer *buffer = &data->own[FLP_GRADIENT_HIDDEN];
     unsigned char *before = malloc(buffer->data_bytes);
@@ -240,8 +256,7 @@ int flp_host_linear_logp_backward_run_data(flp_context *context, const flp_gradi
 
     flp_gradient_case_args(c, data, NULL, NULL, &args);
     list_buffers(data, &memory);
-    done = execute(context, c, &args, message, bytes) &&
-           flp_gradient_case_check(c, data, reference, dlogit_roundoff(c->problem.forward.dtype), message, bytes);
+    done = execute(context, c, &args, message, bytes) && flp_gradient_case_check(c, data, reference, dlogit_roundoff(c->problem.forward.dtype), message, bytes);
     flp_host_memory_remove(&memory);
     return done;
 }
@@ -269,8 +284,7 @@ int flp_host_linear_logp_backward_run(flp_context *context, const flp_gradient_c
 
     if (!flp_gradient_case_make_data(c, &data, &reference))
         abort();
-    done = flp_host_linear_logp_backward_run_data(context, c, &data, &reference, message, bytes) &&
-           check_more(context, c, &data, message, bytes);
+    done = flp_host_linear_logp_backward_run_data(context, c, &data, &reference, message, bytes) && check_more(context, c, &data, message, bytes);
     flp_gradient_reference_free(&reference);
     flp_gradient_case_free_data(&data);
     return done;

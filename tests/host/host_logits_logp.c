@@ -10,7 +10,8 @@
 static const flp_logits_case more[] = {
     { .name = "many rows of one warp", .problem = { .dtype = FLP_BF16, .rows = 301, .vocab = 100, .argmax = 1 } },
     { .name = "many rows of two warps", .rows = FLP_LOGITS_IGNORED, .problem = { .dtype = FLP_F16, .rows = 61, .vocab = 3000, .entropy = 1 } },
-    { .name = "many rows of one block", .rows = FLP_LOGITS_IGNORED | FLP_LOGITS_UNEVEN,
+    { .name = "many rows of one block",
+      .rows = FLP_LOGITS_IGNORED | FLP_LOGITS_UNEVEN,
       .problem = { .dtype = FLP_BF16, .rows = 19, .vocab = 10248, .entropy = 1 } },
     { .name = "many rows of two blocks", .rows = FLP_LOGITS_UNEVEN, .problem = { .dtype = FLP_F32, .rows = 11, .vocab = 16384, .entropy = 1 } },
     { .name = "many rows of four blocks", .problem = { .dtype = FLP_BF16, .rows = 9, .vocab = 50257 } },
@@ -18,9 +19,12 @@ static const flp_logits_case more[] = {
     { .name = "one row", .rows = FLP_LOGITS_UNEVEN, .problem = { .dtype = FLP_BF16, .rows = 1, .vocab = 20488, .argmax = 1, .entropy = 1 } },
     { .name = "one row, more segments than warps", .problem = { .dtype = FLP_F32, .rows = 1, .vocab = 140000, .argmax = 1 } },
     { .name = "one row, ignored", .rows = FLP_LOGITS_INDEXED | FLP_LOGITS_IGNORED, .problem = { .dtype = FLP_F16, .rows = 1, .vocab = 12001, .entropy = 1 } },
-    { .name = "one row, bad target", .rows = FLP_LOGITS_INDEXED | FLP_LOGITS_BAD_TARGETS | FLP_LOGITS_ROW_TEMPERATURES,
+    { .name = "one row, bad target",
+      .rows = FLP_LOGITS_INDEXED | FLP_LOGITS_BAD_TARGETS | FLP_LOGITS_ROW_TEMPERATURES,
       .problem = { .dtype = FLP_BF16, .rows = 1, .vocab = 12000, .softcap = 30 } },
-    { .name = "one row, bad index", .rows = FLP_LOGITS_INDEXED | FLP_LOGITS_BAD_INDICES, .problem = { .dtype = FLP_F32, .rows = 1, .vocab = 9000, .argmax = 1 } },
+    { .name = "one row, bad index",
+      .rows = FLP_LOGITS_INDEXED | FLP_LOGITS_BAD_INDICES,
+      .problem = { .dtype = FLP_F32, .rows = 1, .vocab = 9000, .argmax = 1 } },
 };
 
 typedef struct {

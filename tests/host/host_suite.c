@@ -15,10 +15,11 @@
 static const struct {
     const flp_host_family *family;
     flp_host_part part;
-} families[] = {
-    { &flp_host_linear_logp, FLP_HOST_LINEAR }, { &flp_host_linear_logp_backward, FLP_HOST_LINEAR },
-    { &flp_host_linear_cross_entropy, FLP_HOST_OTHERS }, { &flp_host_logits_logp, FLP_HOST_OTHERS }, { &flp_host_weighted_sum, FLP_HOST_OTHERS }
-};
+} families[] = { { &flp_host_linear_logp, FLP_HOST_LINEAR },
+                 { &flp_host_linear_logp_backward, FLP_HOST_LINEAR },
+                 { &flp_host_linear_cross_entropy, FLP_HOST_OTHERS },
+                 { &flp_host_logits_logp, FLP_HOST_OTHERS },
+                 { &flp_host_weighted_sum, FLP_HOST_OTHERS } };
 enum { FAMILIES = sizeof(families) / sizeof(*families), MOST_COMPILERS = 16 };
 
 typedef struct {
@@ -82,8 +83,8 @@ int flp_host_suite_check_target_errors(flp_plan *plan, int64_t wanted_count, int
     if (status != FLP_OK)
         snprintf(message, bytes, "%s", flp_error_message());
     else
-        snprintf(message, bytes, "bad targets: got %lld, the first in row %lld; wanted %lld, %lld", (long long)count, (long long)first,
-                 (long long)wanted_count, (long long)wanted_first);
+        snprintf(message, bytes, "bad targets: got %lld, the first in row %lld; wanted %lld, %lld", (long long)count, (long long)first, (long long)wanted_count,
+                 (long long)wanted_first);
     return 0;
 }
 

@@ -79,8 +79,8 @@ static int describe_parts(const workspace_state *state, const flp_workspace *wor
         const flp_workspace_part *part = &workspace->part[i];
 
         if (part->name)
-            parts[count++] = (flp_host_workspace_part){ part->name, workspace->steps[part->first], workspace->steps[part->last], (size_t)part->offset,
-                                              (size_t)part->bytes, state->lives[i] };
+            parts[count++] = (flp_host_workspace_part){ part->name,           workspace->steps[part->first], workspace->steps[part->last],
+                                                        (size_t)part->offset, (size_t)part->bytes,           state->lives[i] };
     }
     return count;
 }

@@ -91,8 +91,11 @@ static void the_backward_applies_it_once(void **state)
 
         flp_host_linear_logp_complete(&c.forward);
         c.forward.problem.argmax = c.forward.problem.entropy = 0;
-        c.problem = (flp_linear_logp_backward_problem){ .forward = c.forward.problem, .grad_hidden = c.forward.problem.dtype, .grad_bias = FLP_F32,
-                                                        .grad_hidden_stride = c.forward.problem.hidden, .with_forward = with_forward[i % 2],
+        c.problem = (flp_linear_logp_backward_problem){ .forward = c.forward.problem,
+                                                        .grad_hidden = c.forward.problem.dtype,
+                                                        .grad_bias = FLP_F32,
+                                                        .grad_hidden_stride = c.forward.problem.hidden,
+                                                        .with_forward = with_forward[i % 2],
                                                         .g_entropy = forwards[i / 2].problem.entropy };
         if (c.forward.problem.bias_dtype == FLP_NONE)
             c.problem.grad_bias = FLP_NONE;

@@ -113,15 +113,30 @@ static const char *path_of(const char *name)
 /* Every result is asked for. */
 static flp_score_options linear(const char *hidden, const char *weight, const char *target)
 {
-    return (flp_score_options){ .hidden = path_of(hidden), .weight = path_of(weight), .target = path_of(target), .bias = path_of("bias.npy"),
-                                .out = "out.npy", .lse = "lse.npy", .entropy = "entropy.npy", .argmax = "argmax.npy", .ignore_index = -100,
-                                .softcap = 30, .temperature = 0.75, .quiet = 1 };
+    return (flp_score_options){ .hidden = path_of(hidden),
+                                .weight = path_of(weight),
+                                .target = path_of(target),
+                                .bias = path_of("bias.npy"),
+                                .out = "out.npy",
+                                .lse = "lse.npy",
+                                .entropy = "entropy.npy",
+                                .argmax = "argmax.npy",
+                                .ignore_index = -100,
+                                .softcap = 30,
+                                .temperature = 0.75,
+                                .quiet = 1 };
 }
 
 static flp_score_options logits(void)
 {
-    return (flp_score_options){ .logits = path_of("logits.npy"), .target = path_of("i32.npy"), .out = "out.npy", .lse = "lse.npy",
-                                .entropy = "entropy.npy", .argmax = "argmax.npy", .ignore_index = -100, .quiet = 1 };
+    return (flp_score_options){ .logits = path_of("logits.npy"),
+                                .target = path_of("i32.npy"),
+                                .out = "out.npy",
+                                .lse = "lse.npy",
+                                .entropy = "entropy.npy",
+                                .argmax = "argmax.npy",
+                                .ignore_index = -100,
+                                .quiet = 1 };
 }
 
 /* Nothing of the device stays behind, however it ended. */
@@ -337,10 +352,16 @@ static void every_driver_call_that_fails_is_told_and_leaves_nothing(void **state
         int function, least; /* calls of it in a run of three chunks */
         const char *name;
     } functions[] = {
-        { FAKE_device_count, 2, "cuDeviceGetCount" }, { FAKE_device_get, 1, "cuDeviceGet" }, { FAKE_primary_retain, 1, "cuDevicePrimaryCtxRetain" },
-        { FAKE_context_set_current, 1, "cuCtxSetCurrent" }, { FAKE_stream_create, 1, "cuStreamCreate" }, { FAKE_memory_info, 1, "cuMemGetInfo" },
-        { FAKE_memory_allocate, 9, "cuMemAlloc" }, { FAKE_copy_to_device, 2 + 3 * 2, "cuMemcpyHtoDAsync" },
-        { FAKE_copy_to_host, 3 * 4, "cuMemcpyDtoHAsync" }, { FAKE_stream_synchronize, 3, "cuStreamSynchronize" },
+        { FAKE_device_count, 2, "cuDeviceGetCount" },
+        { FAKE_device_get, 1, "cuDeviceGet" },
+        { FAKE_primary_retain, 1, "cuDevicePrimaryCtxRetain" },
+        { FAKE_context_set_current, 1, "cuCtxSetCurrent" },
+        { FAKE_stream_create, 1, "cuStreamCreate" },
+        { FAKE_memory_info, 1, "cuMemGetInfo" },
+        { FAKE_memory_allocate, 9, "cuMemAlloc" },
+        { FAKE_copy_to_device, 2 + 3 * 2, "cuMemcpyHtoDAsync" },
+        { FAKE_copy_to_host, 3 * 4, "cuMemcpyDtoHAsync" },
+        { FAKE_stream_synchronize, 3, "cuStreamSynchronize" },
     };
     flp_score_options options = linear("bf16.npy", "weight-bf16.npy", "i32.npy");
 
@@ -418,8 +439,19 @@ static void an_input_that_changes_meanwhile_leaves_no_result(void **state)
     (void)state;
     snprintf(out, sizeof(out), "%s", path_of("never.csv"));
     for (int i = -1; i < 4; i++) {
-        char *argv[] = { "fusedlogp score", "--hidden", (char *)path_of(files[0]), "--weight", (char *)path_of(files[1]), "--target",
-                         (char *)path_of(files[2]), "--bias", (char *)path_of(files[3]), "--out", out, "--quiet", NULL };
+        char *argv[] = { "fusedlogp score",
+                         "--hidden",
+                         (char *)path_of(files[0]),
+                         "--weight",
+                         (char *)path_of(files[1]),
+                         "--target",
+                         (char *)path_of(files[2]),
+                         "--bias",
+                         (char *)path_of(files[3]),
+                         "--out",
+                         out,
+                         "--quiet",
+                         NULL };
         flp_host_device_install(90);
         changed = i < 0 ? NULL : argv[2 * i + 2];
         fake_driver.on_call = changed ? change_input : NULL;

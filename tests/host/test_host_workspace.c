@@ -24,15 +24,23 @@ static const struct {
     { 0, { .gradient = { .name = "fp16, one row", .forward.problem = { SHAPE(FLP_F16, 1, 250) } }, ENTROPY } },
     { 90, { .gradient = { .name = "fp16, many entries", .forward.problem = { SHAPE(FLP_F16, 2, 17000) } } } },
     { 80, { .gradient = { .name = "fp32, many entries", .forward.problem = { SHAPE(FLP_F32, 2, 17000) } } } },
-    { 0, { .gradient = { .name = "bf16 with label smoothing", .forward.problem = { SHAPE(FLP_BF16, 1, 600) } }, .problem.label_smoothing = 1,
-           .label_smoothing = 0.1, ENTROPY } },
+    { 0,
+      { .gradient = { .name = "bf16 with label smoothing", .forward.problem = { SHAPE(FLP_BF16, 1, 600) } },
+        .problem.label_smoothing = 1,
+        .label_smoothing = 0.1,
+        ENTROPY } },
     { 90, { .gradient = { .name = "bf16 with softcap", .forward.problem = { SHAPE(FLP_BF16, 1, 600), .softcap = 5 } }, ENTROPY } },
     { 0, { .gradient = { .name = "a loss of everything, one row", .forward.problem = { SHAPE(FLP_BF16, 1, 250) } }, .problem.token_loss = "everything" } },
     { 0, { .gradient = { .name = "bf16, saved exponentials", .forward.problem = { SHAPE(FLP_BF16, 40, 1500) } } } },
-    { 90, { .gradient = { .name = "bf16, saved exponentials, fp32 gradients", .forward.problem = { SHAPE(FLP_BF16, 40, 1500), .bias_dtype = FLP_F32 },
-                          .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32 } } } },
-    { 90, { .gradient = { .name = "bf16, filter, fp32 rows", .forward.problem = { SHAPE(FLP_BF16, 40, 1500) },
-                          .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_BF16, .grad_filter_eps = 1e-9 } }, ENTROPY } },
+    { 90,
+      { .gradient = { .name = "bf16, saved exponentials, fp32 gradients",
+                      .forward.problem = { SHAPE(FLP_BF16, 40, 1500), .bias_dtype = FLP_F32 },
+                      .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32 } } } },
+    { 90,
+      { .gradient = { .name = "bf16, filter, fp32 rows",
+                      .forward.problem = { SHAPE(FLP_BF16, 40, 1500) },
+                      .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_BF16, .grad_filter_eps = 1e-9 } },
+        ENTROPY } },
 };
 enum { TIGHT = sizeof(tight) / sizeof(*tight), BUDGETS = 3 };
 
@@ -85,8 +93,8 @@ static void run_within(flp_context *context, const flp_cross_entropy_case *given
     c.problem.backward.memory_budget = budget;
     flp_host_suite_begin(seed);
     if (!flp_host_linear_cross_entropy_run(context, &c, plan_rows, message, sizeof(message)))
-        fail_msg("%s, budget %lld, plan of %lld rows, seed %llu: %s", c.gradient.name, (long long)budget, (long long)plan_rows,
-                 (unsigned long long)seed, message);
+        fail_msg("%s, budget %lld, plan of %lld rows, seed %llu: %s", c.gradient.name, (long long)budget, (long long)plan_rows, (unsigned long long)seed,
+                 message);
 }
 
 /* From the least on: by a byte more, and where other chunks fit. */

@@ -269,8 +269,8 @@ static void draw_shape(flp_random_numbers *numbers, flp_random_problem *p)
     p->shape = (int)flp_random_numbers_below(numbers, FLP_RANDOM_SHAPES);
     if (chance(numbers, 30))
         p->shape = chance(numbers, 60) ? FLP_RANDOM_LEVEL : FLP_RANDOM_SOME_LEVEL;
-    p->shift = p->shape == FLP_RANDOM_LEVEL || p->shape == FLP_RANDOM_SOME_LEVEL || p->shape == FLP_RANDOM_TWO_LEVELS ? PICK(numbers, lows)
-                                                                                                                 : PICK(numbers, shifts);
+    p->shift =
+        p->shape == FLP_RANDOM_LEVEL || p->shape == FLP_RANDOM_SOME_LEVEL || p->shape == FLP_RANDOM_TWO_LEVELS ? PICK(numbers, lows) : PICK(numbers, shifts);
     if (p->shape == FLP_RANDOM_TWO_LEVELS && holder != FLP_F16 && chance(numbers, 50)) /* positive ones too */
         p->shift = -p->shift;
 }

@@ -6,9 +6,9 @@
 
 typedef struct {
     uint64_t seed;
-    int profiles;   /* of the seed's own, for each operator; 0: the known cases alone */
-    double work;    /* most multiplications of one product; four times as many of one problem in ten */
-    int is_cpu;     /* for what is not yet drawn there */
+    int profiles; /* of the seed's own, for each operator; 0: the known cases alone */
+    double work;  /* most multiplications of one product; four times as many of one problem in ten */
+    int is_cpu;   /* for what is not yet drawn there */
 } flp_random_drawing;
 
 /* The index-th problem of the operator. */

@@ -30,8 +30,8 @@ static double *allocate(int64_t count)
 
 void flp_random_gradient_make(int64_t count, flp_random_gradient *gradient)
 {
-    *gradient = (flp_random_gradient){ count, allocate(count), allocate(count), allocate(count), allocate(count), allocate(count), allocate(count),
-                                       allocate(count), allocate(count), allocate(count) };
+    *gradient = (flp_random_gradient){ count,           allocate(count), allocate(count), allocate(count), allocate(count),
+                                       allocate(count), allocate(count), allocate(count), allocate(count), allocate(count) };
 }
 
 void flp_random_gradient_free(flp_random_gradient *gradient)
@@ -96,10 +96,18 @@ static flp_random_row_upstream upstream_of(const flp_random_linear *linear, int6
     if (linear->problem->op == FLP_RANDOM_CROSS_ENTROPY && !isfinite(loss->g_logp[i]) && !(loss->g_error[i] < FLT_MAX))
         return (flp_random_row_upstream){ .error = INFINITY }; /* the slope is infinite only where logp is as far off as it may be */
     if (linear->problem->op == FLP_RANDOM_CROSS_ENTROPY)
-        return (flp_random_row_upstream){ .logp = loss->g_logp[i], .lse = loss->g_lse[i], .entropy = loss->g_entropy[i], .sum = loss->g_sum[i],
-                                          .error = loss->g_error[i], .lse_error = loss->g_lse_error[i], .class_weights = loss->class_weights, .of_lse = loss->g_lse[i] != 0 };
-    return (flp_random_row_upstream){ .logp = upstream_at(linear, FLP_RANDOM_G_LOGP, i), .lse = upstream_at(linear, FLP_RANDOM_G_LSE, i),
-                                      .entropy = upstream_at(linear, FLP_RANDOM_G_ENTROPY, i), .bare_lse = !forward,
+        return (flp_random_row_upstream){ .logp = loss->g_logp[i],
+                                          .lse = loss->g_lse[i],
+                                          .entropy = loss->g_entropy[i],
+                                          .sum = loss->g_sum[i],
+                                          .error = loss->g_error[i],
+                                          .lse_error = loss->g_lse_error[i],
+                                          .class_weights = loss->class_weights,
+                                          .of_lse = loss->g_lse[i] != 0 };
+    return (flp_random_row_upstream){ .logp = upstream_at(linear, FLP_RANDOM_G_LOGP, i),
+                                      .lse = upstream_at(linear, FLP_RANDOM_G_LSE, i),
+                                      .entropy = upstream_at(linear, FLP_RANDOM_G_ENTROPY, i),
+                                      .bare_lse = !forward,
                                       .bare_target = !forward && !linear->problem->give_logp };
 }
 
@@ -122,8 +130,8 @@ static void add_row(flp_random_linear *linear, int64_t i, const double *derivati
 
 static void note_upstream(flp_random_linear *linear, int64_t i, const flp_random_row_upstream *g)
 {
-    const double size = (fabs(g->logp) + fabs(g->lse) + 64 * fabs(g->entropy) + fabs(g->sum) * (double)linear->problem->v) /
-                        fmin(1, flp_random_linear_temperature(linear, i));
+    const double size =
+        (fabs(g->logp) + fabs(g->lse) + 64 * fabs(g->entropy) + fabs(g->sum) * (double)linear->problem->v) / fmin(1, flp_random_linear_temperature(linear, i));
 
     if (isfinite(size))
         linear->largest_upstream = fmax(linear->largest_upstream, size);

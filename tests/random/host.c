@@ -73,6 +73,13 @@ static void compile_with_fused_sums(void)
 flp_random_machine flp_random_host_machine(const char *name, int compute_capability)
 {
     compile_with_fused_sums();
-    return (flp_random_machine){ .name = name, .work = 1.2e5, .context = flp_host_suite_start(compute_capability), .begin = begin, .place = place, .fetch = fetch,
-                                 .release = release, .watch_no_lives = watch_no_lives, .address = address };
+    return (flp_random_machine){ .name = name,
+                                 .work = 1.2e5,
+                                 .context = flp_host_suite_start(compute_capability),
+                                 .begin = begin,
+                                 .place = place,
+                                 .fetch = fetch,
+                                 .release = release,
+                                 .watch_no_lives = watch_no_lives,
+                                 .address = address };
 }

@@ -52,7 +52,8 @@ void flp_random_fill_targets(const flp_random_problem *p, const flp_random_memor
 
     for (int64_t i = 0; i < rows; i++) {
         int64_t target = p->equal_targets || (p->likely == FLP_RANDOM_TARGET_BIASED && flp_random_numbers_chance(&numbers, 70))
-                             ? p->v / 2 : flp_random_numbers_below(&numbers, p->v);
+                             ? p->v / 2
+                             : flp_random_numbers_below(&numbers, p->v);
         if (flp_random_numbers_chance(&numbers, p->bad))
             target = bad_target(p, &numbers);
         if (flp_random_numbers_chance(&numbers, p->ignored))
@@ -91,7 +92,8 @@ void flp_random_fill_temperatures(const flp_random_problem *p, const flp_random_
 
     for (int64_t i = 0; to && i < rows; i++)
         to[i] = p->row_temperature == 3 && flp_random_numbers_chance(&numbers, 40) ? extremes[flp_random_numbers_below(&numbers, 3)]
-                : p->row_temperature != 2 ? usual[flp_random_numbers_below(&numbers, 5)] : (float)exp2(40 * flp_random_numbers_uniform(&numbers) - 20);
+                : p->row_temperature != 2                                          ? usual[flp_random_numbers_below(&numbers, 5)]
+                                                                                   : (float)exp2(40 * flp_random_numbers_uniform(&numbers) - 20);
 }
 
 double flp_random_temperature(const flp_random_problem *p, const flp_random_memory *memory, int64_t row)
@@ -107,18 +109,30 @@ double flp_random_shaped(const flp_random_problem *p, int64_t v, double plain)
     const int64_t half = p->v / 2;
 
     switch (p->shape) {
-    case FLP_RANDOM_SHIFT: return plain + p->shift;
-    case FLP_RANDOM_STEP: return v >= p->v - p->v / 3 ? plain + p->shift : plain;
-    case FLP_RANDOM_FIRST_MASKED: return v < half ? -INFINITY : plain;
-    case FLP_RANDOM_LAST_MASKED: return v > half ? -INFINITY : plain;
-    case FLP_RANDOM_ONE_LEFT: return v != half ? -INFINITY : plain;
-    case FLP_RANDOM_ALL_MASKED: return -INFINITY;
-    case FLP_RANDOM_LEVEL: return p->shift;
-    case FLP_RANDOM_SOME_LEVEL: return v % 3 == 1 ? p->shift : plain;
-    case FLP_RANDOM_INFINITE: return v == p->v / 3 ? INFINITY : plain;
-    case FLP_RANDOM_NAN: return v == p->v / 3 ? NAN : plain;
-    case FLP_RANDOM_TWO_LEVELS: return v % 3 == 1 ? p->shift : 0.9 * p->shift;
-    default: return plain;
+    case FLP_RANDOM_SHIFT:
+        return plain + p->shift;
+    case FLP_RANDOM_STEP:
+        return v >= p->v - p->v / 3 ? plain + p->shift : plain;
+    case FLP_RANDOM_FIRST_MASKED:
+        return v < half ? -INFINITY : plain;
+    case FLP_RANDOM_LAST_MASKED:
+        return v > half ? -INFINITY : plain;
+    case FLP_RANDOM_ONE_LEFT:
+        return v != half ? -INFINITY : plain;
+    case FLP_RANDOM_ALL_MASKED:
+        return -INFINITY;
+    case FLP_RANDOM_LEVEL:
+        return p->shift;
+    case FLP_RANDOM_SOME_LEVEL:
+        return v % 3 == 1 ? p->shift : plain;
+    case FLP_RANDOM_INFINITE:
+        return v == p->v / 3 ? INFINITY : plain;
+    case FLP_RANDOM_NAN:
+        return v == p->v / 3 ? NAN : plain;
+    case FLP_RANDOM_TWO_LEVELS:
+        return v % 3 == 1 ? p->shift : 0.9 * p->shift;
+    default:
+        return plain;
     }
 }
 
@@ -127,12 +141,19 @@ float flp_random_upstream_value(const flp_random_problem *p, flp_random_role rol
     const double normal = flp_random_numbers_normal(numbers), uniform = flp_random_numbers_uniform(numbers);
 
     switch (p->upstream) {
-    case FLP_RANDOM_G_MEAN: return role == FLP_RANDOM_G_LOGP ? -1 / (float)rows : 0;
-    case FLP_RANDOM_G_ONES: return role == FLP_RANDOM_G_LOGP ? 1 : 0;
-    case FLP_RANDOM_G_ZEROS: return 0;
-    case FLP_RANDOM_G_SPARSE: return row % 2 ? (float)normal : 0;
-    case FLP_RANDOM_G_INFINITE: return role == FLP_RANDOM_G_LOGP && row == rows / 2 ? INFINITY : (float)normal;
-    case FLP_RANDOM_G_SPREAD: return (float)(normal * exp2(-40 * uniform));
-    default: return (float)normal;
+    case FLP_RANDOM_G_MEAN:
+        return role == FLP_RANDOM_G_LOGP ? -1 / (float)rows : 0;
+    case FLP_RANDOM_G_ONES:
+        return role == FLP_RANDOM_G_LOGP ? 1 : 0;
+    case FLP_RANDOM_G_ZEROS:
+        return 0;
+    case FLP_RANDOM_G_SPARSE:
+        return row % 2 ? (float)normal : 0;
+    case FLP_RANDOM_G_INFINITE:
+        return role == FLP_RANDOM_G_LOGP && row == rows / 2 ? INFINITY : (float)normal;
+    case FLP_RANDOM_G_SPREAD:
+        return (float)(normal * exp2(-40 * uniform));
+    default:
+        return (float)normal;
     }
 }

@@ -18,13 +18,21 @@ static const char *const losses[] = { "", "policy_gradient", "policy_gradient_kl
 
 static void ask_forward(const flp_random_problem *p, flp_linear_logp_problem *asked)
 {
-    *asked = (flp_linear_logp_problem){
-        .dtype = (flp_dtype)p->dtype, .rows = p->n + p->spare, .hidden = p->d, .vocab = p->v, .weight_layout = p->columns ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN,
-        .hidden_stride = p->d + p->hidden_gap, .weight_stride = (p->columns ? p->v + p->vocab_padding : p->d) + p->weight_gap,
-        .pointer_alignment = p->misalignment & -p->misalignment, .bias_dtype = (flp_dtype)p->bias, .target_dtype = p->target_i32 ? FLP_I32 : FLP_I64,
-        .softcap = p->softcap, .argmax = p->argmax, .entropy = p->op == FLP_RANDOM_LINEAR && p->entropy,
-        .precision = p->exact ? FLP_PRECISION_EXACT : FLP_PRECISION_TENSOR, .backend = p->portable ? FLP_BACKEND_PORTABLE : FLP_BACKEND_AUTO
-    };
+    *asked = (flp_linear_logp_problem){ .dtype = (flp_dtype)p->dtype,
+                                        .rows = p->n + p->spare,
+                                        .hidden = p->d,
+                                        .vocab = p->v,
+                                        .weight_layout = p->columns ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN,
+                                        .hidden_stride = p->d + p->hidden_gap,
+                                        .weight_stride = (p->columns ? p->v + p->vocab_padding : p->d) + p->weight_gap,
+                                        .pointer_alignment = p->misalignment & -p->misalignment,
+                                        .bias_dtype = (flp_dtype)p->bias,
+                                        .target_dtype = p->target_i32 ? FLP_I32 : FLP_I64,
+                                        .softcap = p->softcap,
+                                        .argmax = p->argmax,
+                                        .entropy = p->op == FLP_RANDOM_LINEAR && p->entropy,
+                                        .precision = p->exact ? FLP_PRECISION_EXACT : FLP_PRECISION_TENSOR,
+                                        .backend = p->portable ? FLP_BACKEND_PORTABLE : FLP_BACKEND_AUTO };
 }
 
 /* The rows that a plan is made for without one of the caller's. KEEP IN STEP: row buckets (runtime/core/dispatch.c). */
@@ -112,8 +120,15 @@ static void compute_loss(flp_random_linear *linear)
     flp_random_cross_entropy_call call;
     flp_linear_cross_entropy_problem problem = linear->asked;
 
-    *as = (flp_reference){ .rows = linear->problem->n, .vocab = linear->problem->v, .logits = linear->logit, .logp = column(linear), .lse = column(linear),
-                           .entropy = column(linear), .rounding = column(linear), .entropy_rounding = column(linear), .logp_rounding = column(linear) };
+    *as = (flp_reference){ .rows = linear->problem->n,
+                           .vocab = linear->problem->v,
+                           .logits = linear->logit,
+                           .logp = column(linear),
+                           .lse = column(linear),
+                           .entropy = column(linear),
+                           .rounding = column(linear),
+                           .entropy_rounding = column(linear),
+                           .logp_rounding = column(linear) };
     for (int64_t i = 0; i < as->rows; i++) {
         as->logp[i] = linear->row[i].logp;
         as->lse[i] = linear->row[i].lse;
@@ -226,8 +241,7 @@ static flp_status run_backward(const run *r)
     flp_linear_logp_backward_args args;
 
     flp_random_linear_backward_args(r->linear, r->machine, &args);
-    return r->plan ? flp_linear_logp_backward_execute(r->plan, &args)
-                   : flp_linear_logp_backward(r->machine->context, &r->linear->asked.backward, &args);
+    return r->plan ? flp_linear_logp_backward_execute(r->plan, &args) : flp_linear_logp_backward(r->machine->context, &r->linear->asked.backward, &args);
 }
 
 static flp_status run_loss(const run *r)
@@ -235,8 +249,7 @@ static flp_status run_loss(const run *r)
     flp_random_cross_entropy_call call;
 
     flp_random_cross_entropy_args(r->linear, r->machine, &call);
-    return r->plan ? flp_linear_cross_entropy_execute(r->plan, &call.args)
-                   : flp_linear_cross_entropy(r->machine->context, &r->linear->asked, &call.args);
+    return r->plan ? flp_linear_cross_entropy_execute(r->plan, &call.args) : flp_linear_cross_entropy(r->machine->context, &r->linear->asked, &call.args);
 }
 
 static flp_status run_once(const run *r)

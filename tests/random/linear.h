@@ -10,14 +10,14 @@
 typedef struct {
     int64_t count;
     double *value;
-    double *error;   /* sum of |input| times what its derivative may be off by */
-    double *size;    /* sqrt(sum of the terms' squares) */
-    double *hard;    /* sum of |term| that are rounded to the dtype of the inputs on a GPU: all but the target's */
-    double *soft;    /* sqrt(sum of their squares) */
-    double *known;   /* sum of these terms' own roundings, where a derivative is rounded once */
-    double *passed;  /* sum of |term| that a filter may pass over */
-    double *whole;   /* sum of |term| with what it may be off by: where fp32 has no room for it, it may have none for a part of the sum */
-    double *inputs;  /* sum of |input| */
+    double *error;  /* sum of |input| times what its derivative may be off by */
+    double *size;   /* sqrt(sum of the terms' squares) */
+    double *hard;   /* sum of |term| that are rounded to the dtype of the inputs on a GPU: all but the target's */
+    double *soft;   /* sqrt(sum of their squares) */
+    double *known;  /* sum of these terms' own roundings, where a derivative is rounded once */
+    double *passed; /* sum of |term| that a filter may pass over */
+    double *whole;  /* sum of |term| with what it may be off by: where fp32 has no room for it, it may have none for a part of the sum */
+    double *inputs; /* sum of |input| */
 } flp_random_gradient;
 
 typedef struct {
@@ -26,16 +26,16 @@ typedef struct {
     flp_random_memory memory;
     /* The truth. [n][v] */
     double *logit, *logit_error;
-    flp_random_row *row;                    /* [n] */
-    double *given_lse, *given_entropy;      /* [n]: what the backward's lse and entropy are */
+    flp_random_row *row;               /* [n] */
+    double *given_lse, *given_entropy; /* [n]: what the backward's lse and entropy are */
     int64_t bad_count, bad_first;
-    flp_reference as_reference;             /* for flp_cross_entropy_reference_compute */
+    flp_reference as_reference; /* for flp_cross_entropy_reference_compute */
     flp_cross_entropy_reference loss;
-    char *loss_beyond;                      /* [n], and of the reduced one: fp32 may have no room for it, or for what it is made of */
+    char *loss_beyond; /* [n], and of the reduced one: fp32 may have no room for it, or for what it is made of */
     int total_beyond;
     flp_random_gradient hidden, weight, bias;
     double largest_upstream;
-    int64_t terms_by_vocab, terms_by_rows;  /* depth of the sums */
+    int64_t terms_by_vocab, terms_by_rows; /* depth of the sums */
 } flp_random_linear;
 
 /* linear_data.c */

@@ -60,8 +60,8 @@ static void fill_weight(const flp_random_linear *linear)
 
     for (int64_t v = 0; v < p->v + p->vocab_padding; v++)
         for (int64_t d = 0; d < p->d; d++) {
-            double value = p->values == FLP_RANDOM_INTEGERS ? (double)flp_random_numbers_below(&numbers, 5) - 2
-                                                            : deviation * flp_random_numbers_normal(&numbers);
+            double value =
+                p->values == FLP_RANDOM_INTEGERS ? (double)flp_random_numbers_below(&numbers, 5) - 2 : deviation * flp_random_numbers_normal(&numbers);
             if (p->values == FLP_RANDOM_ZEROS)
                 value = 0;
             if (v >= p->v) /* padding: huge and NaN */
@@ -98,11 +98,12 @@ static void fill_hidden(const flp_random_linear *linear)
     for (int64_t i = 0; i < p->n; i++) {
         const double pull = pull_of(linear, i);
         const int64_t target = flp_random_linear_target(linear, i);
-        const int broken = flp_random_numbers_chance(&rows, p->broken), infinite = flp_random_numbers_chance(&rows, 50) && p->dtype != FLP_F32 && p->v >= 40 && p->softcap == 0;
+        const int broken = flp_random_numbers_chance(&rows, p->broken),
+                  infinite = flp_random_numbers_chance(&rows, 50) && p->dtype != FLP_F32 && p->v >= 40 && p->softcap == 0;
         const int64_t place = flp_random_numbers_below(&rows, p->d);
         for (int64_t d = 0; d < p->d; d++) {
-            double value = p->values == FLP_RANDOM_INTEGERS ? (double)flp_random_numbers_below(&numbers, 5) - 2
-                                                            : hidden_scale(p) * flp_random_numbers_normal(&numbers);
+            double value =
+                p->values == FLP_RANDOM_INTEGERS ? (double)flp_random_numbers_below(&numbers, 5) - 2 : hidden_scale(p) * flp_random_numbers_normal(&numbers);
             if (pull != 0)
                 value = 0.25 * value + pull * weight(linear, target, d);
             if (p->ignored_nan && !flp_random_linear_has_part(linear, i))
@@ -224,8 +225,10 @@ static void add_inputs(flp_random_linear *linear)
     const int element = flp_random_element_bytes(p->dtype), backward = p->op == FLP_RANDOM_LINEAR_BACKWARD;
     const int64_t rows = p->columns ? p->d : p->v + p->vocab_padding, columns = p->columns ? p->v + p->vocab_padding : p->d;
 
-    flp_random_memory_add(&linear->memory, FLP_RANDOM_HIDDEN, flp_random_strided(p->n, forward->hidden_stride, p->d) * element, p->misalignment, FLP_RANDOM_INPUT_FILL);
-    flp_random_memory_add(&linear->memory, FLP_RANDOM_WEIGHT, flp_random_strided(rows, forward->weight_stride, columns) * element, p->misalignment, FLP_RANDOM_INPUT_FILL);
+    flp_random_memory_add(&linear->memory, FLP_RANDOM_HIDDEN, flp_random_strided(p->n, forward->hidden_stride, p->d) * element, p->misalignment,
+                          FLP_RANDOM_INPUT_FILL);
+    flp_random_memory_add(&linear->memory, FLP_RANDOM_WEIGHT, flp_random_strided(rows, forward->weight_stride, columns) * element, p->misalignment,
+                          FLP_RANDOM_INPUT_FILL);
     if (p->bias)
         flp_random_memory_add(&linear->memory, FLP_RANDOM_BIAS, p->v * flp_random_element_bytes(p->bias), 0, FLP_RANDOM_INPUT_FILL);
     flp_random_memory_add(&linear->memory, FLP_RANDOM_TARGET, p->n * (p->target_i32 ? 4 : 8), 0, FLP_RANDOM_INPUT_FILL);

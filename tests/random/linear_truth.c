@@ -97,8 +97,11 @@ flp_random_row_inputs flp_random_linear_row_inputs(const flp_random_linear *line
     const flp_random_problem *p = linear->problem;
     const int64_t target = flp_random_linear_is_ignored(linear, i) ? -1 : flp_random_linear_target(linear, i);
 
-    return (flp_random_row_inputs){ .logit = linear->logit + i * p->v, .error = linear->logit_error + i * p->v, .vocab = p->v,
-                                    .target = target >= 0 && target < p->v ? target : -1, .softcap = p->softcap,
+    return (flp_random_row_inputs){ .logit = linear->logit + i * p->v,
+                                    .error = linear->logit_error + i * p->v,
+                                    .vocab = p->v,
+                                    .target = target >= 0 && target < p->v ? target : -1,
+                                    .softcap = p->softcap,
                                     .temperature = flp_random_linear_temperature(linear, i) };
 }
 

@@ -16,9 +16,9 @@ typedef struct {
     flp_logits_logp_problem forward;
     flp_logits_logp_backward_problem backward;
     flp_random_memory memory;
-    int64_t all_rows, results;  /* of logits and target; of what is written */
-    double *logit;              /* [all_rows][v] */
-    flp_random_row *row;        /* [all_rows] */
+    int64_t all_rows, results; /* of logits and target; of what is written */
+    double *logit;             /* [all_rows][v] */
+    flp_random_row *row;       /* [all_rows] */
     int64_t bad_count, bad_first;
 } random_logits;
 
@@ -39,14 +39,27 @@ static void ask(random_logits *logits)
     const flp_dtype target = p->target_i32 ? FLP_I32 : FLP_I64;
     const int alignment = p->misalignment & -p->misalignment;
 
-    logits->forward = (flp_logits_logp_problem){
-        .dtype = (flp_dtype)p->dtype, .rows = p->n + p->spare, .vocab = p->v, .logits_stride = p->v + p->hidden_gap, .pointer_alignment = alignment,
-        .target_dtype = target, .softcap = p->softcap, .argmax = p->argmax, .entropy = p->entropy, .backend = backend
-    };
-    logits->backward = (flp_logits_logp_backward_problem){
-        .dtype = (flp_dtype)p->dtype, .rows = p->n + p->spare, .vocab = p->v, .logits_stride = p->v + p->hidden_gap, .grad_stride = p->v + p->grad_hidden_gap,
-        .pointer_alignment = alignment, .target_dtype = target, .softcap = p->softcap, .entropy = p->entropy, .fused = p->fused, .backend = backend
-    };
+    logits->forward = (flp_logits_logp_problem){ .dtype = (flp_dtype)p->dtype,
+                                                 .rows = p->n + p->spare,
+                                                 .vocab = p->v,
+                                                 .logits_stride = p->v + p->hidden_gap,
+                                                 .pointer_alignment = alignment,
+                                                 .target_dtype = target,
+                                                 .softcap = p->softcap,
+                                                 .argmax = p->argmax,
+                                                 .entropy = p->entropy,
+                                                 .backend = backend };
+    logits->backward = (flp_logits_logp_backward_problem){ .dtype = (flp_dtype)p->dtype,
+                                                           .rows = p->n + p->spare,
+                                                           .vocab = p->v,
+                                                           .logits_stride = p->v + p->hidden_gap,
+                                                           .grad_stride = p->v + p->grad_hidden_gap,
+                                                           .pointer_alignment = alignment,
+                                                           .target_dtype = target,
+                                                           .softcap = p->softcap,
+                                                           .entropy = p->entropy,
+                                                           .fused = p->fused,
+                                                           .backend = backend };
     logits->all_rows = flp_random_problem_rows(p);
     logits->results = p->indexed == 2 ? logits->all_rows : p->n;
 }
@@ -167,8 +180,11 @@ static flp_random_row_inputs row_inputs(const random_logits *logits, int64_t sou
     const flp_random_problem *p = logits->problem;
     const int64_t target = flp_random_is_ignored(p, &logits->memory, source) ? -1 : flp_random_target(p, &logits->memory, source);
 
-    return (flp_random_row_inputs){ .logit = logits->logit + source * p->v, .vocab = p->v, .target = target >= 0 && target < p->v ? target : -1,
-                                    .softcap = p->softcap, .temperature = flp_random_temperature(p, &logits->memory, source) };
+    return (flp_random_row_inputs){ .logit = logits->logit + source * p->v,
+                                    .vocab = p->v,
+                                    .target = target >= 0 && target < p->v ? target : -1,
+                                    .softcap = p->softcap,
+                                    .temperature = flp_random_temperature(p, &logits->memory, source) };
 }
 
 static double *allocate(int64_t count)
@@ -296,7 +312,10 @@ static flp_random_row_upstream upstream_of(const random_logits *logits, int64_t 
     const float *g = at(logits, FLP_RANDOM_G_LOGP), *g_lse = at(logits, FLP_RANDOM_G_LSE), *g_entropy = at(logits, FLP_RANDOM_G_ENTROPY);
     const flp_random_problem *p = logits->problem;
 
-    return (flp_random_row_upstream){ .logp = g[place], .lse = g_lse ? g_lse[place] : 0, .entropy = g_entropy ? g_entropy[place] : 0, .bare_lse = !p->fused,
+    return (flp_random_row_upstream){ .logp = g[place],
+                                      .lse = g_lse ? g_lse[place] : 0,
+                                      .entropy = g_entropy ? g_entropy[place] : 0,
+                                      .bare_lse = !p->fused,
                                       .bare_target = !p->fused && !p->give_logp };
 }
 
@@ -319,7 +338,8 @@ static int check_gradient_row(const judge *j, int64_t place, int64_t source, dou
     }
     for (int64_t v = 0; v < p->v; v++) {
         const double got = flp_reference_decode((flp_dtype)p->dtype, gradients, place * logits->backward.grad_stride + v);
-        const int right = isfinite(derivative[v]) ? !(error[v] < INFINITY) || flp_random_is_right(p->dtype == FLP_F32 ? "grad_logits" : "grad_logits, 16 bits", p->dtype, got, derivative[v], error[v])
+        const int right = isfinite(derivative[v]) ? !(error[v] < INFINITY) || flp_random_is_right(p->dtype == FLP_F32 ? "grad_logits" : "grad_logits, 16 bits",
+                                                                                                  p->dtype, got, derivative[v], error[v])
                                                   : !isfinite(got);
         if (!right)
             return reject(j, "grad_logits", place * p->v + v, got, derivative[v], error[v]);
@@ -353,7 +373,9 @@ static int is_unchanged(const flp_random_buffer *buffer, int64_t row)
 /* Scattered results leave the rows alone that the call does not name. */
 static int check_untouched(const judge *j)
 {
-    static const flp_random_role roles[] = { FLP_RANDOM_LOGP, FLP_RANDOM_LSE, FLP_RANDOM_ENTROPY, FLP_RANDOM_ARGMAX, FLP_RANDOM_GRAD_HIDDEN, FLP_RANDOM_HIDDEN };
+    static const flp_random_role roles[] = {
+        FLP_RANDOM_LOGP, FLP_RANDOM_LSE, FLP_RANDOM_ENTROPY, FLP_RANDOM_ARGMAX, FLP_RANDOM_GRAD_HIDDEN, FLP_RANDOM_HIDDEN
+    };
     const random_logits *logits = j->logits;
     char *written = calloc((size_t)logits->results + 1, 1);
     int done = 1;
@@ -395,13 +417,21 @@ static flp_status execute_forward(const random_logits *logits, const flp_random_
 {
 #define AT(role) flp_random_machine_at(machine, &logits->memory, role)
     const flp_random_problem *p = logits->problem;
-    const flp_logits_logp_args args = {
-        .rows = p->n, .logits = AT(FLP_RANDOM_HIDDEN), .target = AT(FLP_RANDOM_TARGET), .row_index = AT(FLP_RANDOM_ROW_INDEX),
-        .logits_rows = p->indexed ? logits->all_rows : 0, .ignore_index = p->ignore_index, .temperature = p->temperature,
-        .row_temperature = AT(FLP_RANDOM_ROW_TEMPERATURE), .logp = AT(FLP_RANDOM_LOGP), .lse = AT(FLP_RANDOM_LSE), .entropy = AT(FLP_RANDOM_ENTROPY),
-        .argmax = AT(FLP_RANDOM_ARGMAX), .workspace = AT(FLP_RANDOM_WORKSPACE), .workspace_bytes = logits->memory.buffer[FLP_RANDOM_WORKSPACE].data_bytes,
-        .flags = flags_of(p)
-    };
+    const flp_logits_logp_args args = { .rows = p->n,
+                                        .logits = AT(FLP_RANDOM_HIDDEN),
+                                        .target = AT(FLP_RANDOM_TARGET),
+                                        .row_index = AT(FLP_RANDOM_ROW_INDEX),
+                                        .logits_rows = p->indexed ? logits->all_rows : 0,
+                                        .ignore_index = p->ignore_index,
+                                        .temperature = p->temperature,
+                                        .row_temperature = AT(FLP_RANDOM_ROW_TEMPERATURE),
+                                        .logp = AT(FLP_RANDOM_LOGP),
+                                        .lse = AT(FLP_RANDOM_LSE),
+                                        .entropy = AT(FLP_RANDOM_ENTROPY),
+                                        .argmax = AT(FLP_RANDOM_ARGMAX),
+                                        .workspace = AT(FLP_RANDOM_WORKSPACE),
+                                        .workspace_bytes = logits->memory.buffer[FLP_RANDOM_WORKSPACE].data_bytes,
+                                        .flags = flags_of(p) };
 
     return plan ? flp_logits_logp_execute(plan, &args) : flp_logits_logp(machine->context, &logits->forward, &args);
 }
@@ -409,14 +439,24 @@ static flp_status execute_forward(const random_logits *logits, const flp_random_
 static flp_status execute_backward(const random_logits *logits, const flp_random_machine *machine, flp_plan *plan)
 {
     const flp_random_problem *p = logits->problem;
-    const flp_logits_logp_backward_args args = {
-        .rows = p->n, .logits = AT(FLP_RANDOM_HIDDEN), .target = AT(FLP_RANDOM_TARGET), .row_index = AT(FLP_RANDOM_ROW_INDEX),
-        .logits_rows = p->indexed ? logits->all_rows : 0, .ignore_index = p->ignore_index, .temperature = p->temperature,
-        .row_temperature = AT(FLP_RANDOM_ROW_TEMPERATURE), .g_logp = AT(FLP_RANDOM_G_LOGP), .g_lse = AT(FLP_RANDOM_G_LSE), .g_entropy = AT(FLP_RANDOM_G_ENTROPY),
-        .lse = AT(p->fused ? FLP_RANDOM_LSE : FLP_RANDOM_GIVEN_LSE), .entropy = AT(p->fused ? FLP_RANDOM_ENTROPY : FLP_RANDOM_GIVEN_ENTROPY),
-        .logp = AT(p->fused ? FLP_RANDOM_LOGP : FLP_RANDOM_GIVEN_LOGP), .grad_logits = AT(p->in_place ? FLP_RANDOM_HIDDEN : FLP_RANDOM_GRAD_HIDDEN), .workspace = AT(FLP_RANDOM_WORKSPACE),
-        .workspace_bytes = logits->memory.buffer[FLP_RANDOM_WORKSPACE].data_bytes, .flags = flags_of(p)
-    };
+    const flp_logits_logp_backward_args args = { .rows = p->n,
+                                                 .logits = AT(FLP_RANDOM_HIDDEN),
+                                                 .target = AT(FLP_RANDOM_TARGET),
+                                                 .row_index = AT(FLP_RANDOM_ROW_INDEX),
+                                                 .logits_rows = p->indexed ? logits->all_rows : 0,
+                                                 .ignore_index = p->ignore_index,
+                                                 .temperature = p->temperature,
+                                                 .row_temperature = AT(FLP_RANDOM_ROW_TEMPERATURE),
+                                                 .g_logp = AT(FLP_RANDOM_G_LOGP),
+                                                 .g_lse = AT(FLP_RANDOM_G_LSE),
+                                                 .g_entropy = AT(FLP_RANDOM_G_ENTROPY),
+                                                 .lse = AT(p->fused ? FLP_RANDOM_LSE : FLP_RANDOM_GIVEN_LSE),
+                                                 .entropy = AT(p->fused ? FLP_RANDOM_ENTROPY : FLP_RANDOM_GIVEN_ENTROPY),
+                                                 .logp = AT(p->fused ? FLP_RANDOM_LOGP : FLP_RANDOM_GIVEN_LOGP),
+                                                 .grad_logits = AT(p->in_place ? FLP_RANDOM_HIDDEN : FLP_RANDOM_GRAD_HIDDEN),
+                                                 .workspace = AT(FLP_RANDOM_WORKSPACE),
+                                                 .workspace_bytes = logits->memory.buffer[FLP_RANDOM_WORKSPACE].data_bytes,
+                                                 .flags = flags_of(p) };
 #undef AT
 
     return plan ? flp_logits_logp_backward_execute(plan, &args) : flp_logits_logp_backward(machine->context, &logits->backward, &args);

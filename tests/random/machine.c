@@ -30,7 +30,9 @@ static void *address(const flp_random_buffer *buffer)
 flp_random_machine flp_random_cpu_machine(void)
 {
     const flp_context_options options = { .cache_directory = "", .cpu_threads = 2, .flags = FLP_CONTEXT_NO_GPU };
-    flp_random_machine machine = { .name = "cpu", .is_cpu = 1, .work = 5e5, .begin = begin, .place = pass, .fetch = pass, .release = release, .address = address };
+    flp_random_machine machine = {
+        .name = "cpu", .is_cpu = 1, .work = 5e5, .begin = begin, .place = pass, .fetch = pass, .release = release, .address = address
+    };
 
     if (flp_context_create(&options, &machine.context) != FLP_OK)
         machine.context = NULL;

@@ -7,7 +7,7 @@ typedef struct flp_random_machine {
     const char *name;
     flp_context *context;
     int is_cpu;
-    double work;  /* most multiplications of a usual problem's product */
+    double work;                                            /* most multiplications of a usual problem's product */
     int (*enter)(const struct flp_random_machine *machine); /* in each thread that makes plans; NULL: nothing to do */
     void (*begin)(const struct flp_random_machine *machine, uint64_t seed);
     /* Makes the buffers the device's, brings back what it wrote, gives the memory back. 0 and a message where that fails. */

@@ -7,11 +7,11 @@
 
 enum { GUARD_BYTES = 256 };
 
-const char *const flp_random_role_names[FLP_RANDOM_ROLES] = {
-    "hidden", "weight", "bias", "target", "row_temperature", "row_index", "g_logp", "g_lse", "g_entropy", "given logp", "given lse", "given entropy",
-    "class_weights", "token_weights", "g_loss", "advantages", "old_logp", "reference_logp", "loss", "logp", "lse", "entropy", "argmax", "y",
-    "grad_hidden", "grad_weight", "grad_bias", "workspace"
-};
+const char *const flp_random_role_names[FLP_RANDOM_ROLES] = { "hidden",        "weight",        "bias",      "target",     "row_temperature", "row_index",
+                                                              "g_logp",        "g_lse",         "g_entropy", "given logp", "given lse",       "given entropy",
+                                                              "class_weights", "token_weights", "g_loss",    "advantages", "old_logp",        "reference_logp",
+                                                              "loss",          "logp",          "lse",       "entropy",    "argmax",          "y",
+                                                              "grad_hidden",   "grad_weight",   "grad_bias", "workspace" };
 
 int flp_random_element_bytes(int dtype)
 {
@@ -30,8 +30,8 @@ void flp_random_memory_add(flp_random_memory *memory, flp_random_role role, int6
     memset(buffer->base, fill, buffer->bytes);
 }
 
-void flp_random_memory_add_output(flp_random_memory *memory, flp_random_role role, int64_t rows, int64_t columns, int64_t stride, int element,
-                                  int misalignment, int fill)
+void flp_random_memory_add_output(flp_random_memory *memory, flp_random_role role, int64_t rows, int64_t columns, int64_t stride, int element, int misalignment,
+                                  int fill)
 {
     flp_random_buffer *buffer = &memory->buffer[role];
 

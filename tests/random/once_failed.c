@@ -84,6 +84,5 @@ const char *const flp_random_once_failed[] = {
     "linear_cross_entropy n=13 v=144 temperature=2.8271522852746691 likely=1 margin=55.252877278645023 entropy=1 bias=f32 d=4 dtype=f32 data=330654901",
     "linear_logp n=2 v=118 scale=20 shape=8 shift=-10000 entropy=1 bias=f32 d=64 data=513014678",
     /* A target 2^116 times as likely as its others, whose saved exponentials stand far above their offset. */
-    "linear_logp_backward n=4 v=436 temperature=0.24413194101272953 likely=2 margin=47.144509075164706 forward=1 grad_weight=f32 d=11 data=523292329",
-    NULL
+    "linear_logp_backward n=4 v=436 temperature=0.24413194101272953 likely=2 margin=47.144509075164706 forward=1 grad_weight=f32 d=11 data=523292329", NULL
 };

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const operators[] = { "linear_logp", "linear_logp_backward", "linear_cross_entropy", "logits_logp", "logits_logp_backward",
-                                         "weighted_sum", "weighted_sum_backward" };
+static const char *const operators[] = { "linear_logp",          "linear_logp_backward", "linear_cross_entropy", "logits_logp",
+                                         "logits_logp_backward", "weighted_sum",         "weighted_sum_backward" };
 static const char *const dtypes[] = { "none", "bf16", "f16", "f32" };
 
 typedef enum { KEEP, DROP, SIZE, DTYPE } field_kind;
@@ -165,7 +165,7 @@ static void settle_values(flp_random_problem *p)
 static void settle_rows(flp_random_problem *p)
 {
     if (p->n == 0)
-        p->again = 0; /* there is nothing to take */
+        p->again = 0;                                        /* there is nothing to take */
     if (p->shape == FLP_RANDOM_TWO_LEVELS && is_linear(p)) { /* whose kernels keep z log2(e) / temperature in fp32 */
         p->shift = fmax(-1e30, fmin(p->shift, 1e30));
         p->temperature = p->temperature > 0 ? fmax(p->temperature, 1e-6) : 0;

@@ -5,9 +5,9 @@
 #include <math.h>
 
 static const double u = 0x1p-24;
-static const double sum_roundings = 24;      /* see row.h */
+static const double sum_roundings = 24;               /* see row.h */
 static const double most_in_base_2 = FLT_MAX * M_LN2; /* kernels keep logarithms in base 2, and clamp what fp32 has no room for */
-static const double most_exact_offset = 0x1.01p23; /* a given lse from here on has no bits behind the point: p is held to 1 */
+static const double most_exact_offset = 0x1.01p23;    /* a given lse from here on has no bits behind the point: p is held to 1 */
 static const double offset_distance = 60 * M_LN2;
 static const double smallest_kept_rest = 0x1p-64; /* see row.h */
 

@@ -19,27 +19,27 @@ typedef struct {
     const double *logit; /* [vocab] */
     const double *error; /* [vocab], or NULL: they are exact */
     int64_t vocab;
-    int64_t target;      /* -1: none */
+    int64_t target; /* -1: none */
     double softcap, temperature;
 } flp_random_row_inputs;
 
 typedef struct {
-    double lse, logp, entropy, largest;   /* largest: z. NaN: of a row with NaN or +inf */
-    double log_sum;                       /* lse - largest, with all its digits */
-    double rest;                          /* 1 - p[target] */
-    int64_t argmax;                       /* -1: any */
+    double lse, logp, entropy, largest; /* largest: z. NaN: of a row with NaN or +inf */
+    double log_sum;                     /* lse - largest, with all its digits */
+    double rest;                        /* 1 - p[target] */
+    int64_t argmax;                     /* -1: any */
     double lse_error, logp_error, entropy_error;
-    double sum_error;                     /* relative, of the sum beside the largest term */
+    double sum_error; /* relative, of the sum beside the largest term */
 } flp_random_row;
 
 /* What a row's gradients come from. */
 typedef struct {
-    double logp, lse, entropy, sum;       /* sum: by sum_v class_weights[v] z[v] */
-    double error, lse_error;              /* what logp and lse may be off by */
-    const double *class_weights;          /* NULL: 1 */
-    int bare_lse;                         /* p comes from one fp32 lse */
-    int of_lse;                           /* these come from lse too */
-    int bare_target;                      /* 1 - p[target] comes from that p, not from logp */
+    double logp, lse, entropy, sum; /* sum: by sum_v class_weights[v] z[v] */
+    double error, lse_error;        /* what logp and lse may be off by */
+    const double *class_weights;    /* NULL: 1 */
+    int bare_lse;                   /* p comes from one fp32 lse */
+    int of_lse;                     /* these come from lse too */
+    int bare_target;                /* 1 - p[target] comes from that p, not from logp */
 } flp_random_row_upstream;
 
 /* z, e: [vocab] each, filled. */

@@ -20,8 +20,8 @@ static struct {
     const flp_random_machine *machine;
     const char *program;
     flp_random_drawing drawing;
-    int64_t problems;       /* of each operator */
-    double seconds;         /* of each operator; 0: no end but problems' */
+    int64_t problems; /* of each operator */
+    double seconds;   /* of each operator; 0: no end but problems' */
     double shrink_seconds;
     int64_t most_failures;
 } suite;
@@ -255,8 +255,8 @@ static int run_one(const char *text)
 
 int flp_random_suite_main(const flp_random_machine *machine, int argc, char **argv, int problems)
 {
-    static const char *const names[FLP_RANDOM_OPERATORS] = { "linear_logp", "linear_logp_backward", "linear_cross_entropy", "logits_logp",
-                                                             "logits_logp_backward", "weighted_sum", "weighted_sum_backward" };
+    static const char *const names[FLP_RANDOM_OPERATORS] = { "linear_logp",          "linear_logp_backward", "linear_cross_entropy", "logits_logp",
+                                                             "logits_logp_backward", "weighted_sum",         "weighted_sum_backward" };
     struct CMUnitTest tests[FLP_RANDOM_OPERATORS + 2];
     const char *only = getenv("FUSEDLOGP_RANDOM_OPERATOR");
     const double seconds = setting("FUSEDLOGP_RANDOM_SECONDS", 0);
@@ -279,7 +279,9 @@ int flp_random_suite_main(const flp_random_machine *machine, int argc, char **ar
     suite.seconds = seconds / operators;
     suite.shrink_seconds = setting("FUSEDLOGP_RANDOM_SHRINK_SECONDS", 60);
     suite.most_failures = (int64_t)setting("FUSEDLOGP_RANDOM_FAILURES", 3);
-    suite.drawing = (flp_random_drawing){ .seed = (uint64_t)setting("FUSEDLOGP_RANDOM_SEED", 1), .work = setting("FUSEDLOGP_RANDOM_WORK", machine->work), .is_cpu = machine->is_cpu };
+    suite.drawing = (flp_random_drawing){ .seed = (uint64_t)setting("FUSEDLOGP_RANDOM_SEED", 1),
+                                          .work = setting("FUSEDLOGP_RANDOM_WORK", machine->work),
+                                          .is_cpu = machine->is_cpu };
     suite.drawing.profiles = (int)setting("FUSEDLOGP_RANDOM_PROFILES", wanted > 2 * problems ? 12 : 0);
     code = _cmocka_run_group_tests(machine->name, tests, (size_t)count, NULL, NULL);
     if (getenv("FUSEDLOGP_RANDOM_NOTES"))

@@ -6,8 +6,8 @@
 
 /* A family of operators. make gives inputs and truth; run executes on the machine and judges: 1, or 0 and a message. */
 typedef struct {
-    void *(*make)(const flp_random_problem *problem);                          /* called by several threads, as the next */
-    void (*warm)(void *state, const flp_random_machine *machine);              /* makes the problem's kernels, and tells of no failure */
+    void *(*make)(const flp_random_problem *problem);             /* called by several threads, as the next */
+    void (*warm)(void *state, const flp_random_machine *machine); /* makes the problem's kernels, and tells of no failure */
     int (*run)(void *state, const flp_random_machine *machine, char *message, size_t bytes);
     void (*free)(void *state);
 } flp_random_family;

@@ -36,10 +36,14 @@ static void ask(random_sum *sum)
 {
     const flp_random_problem *p = sum->problem;
 
-    sum->asked.forward = (flp_weighted_sum_problem){
-        .dtype = (flp_dtype)p->dtype, .rows = p->n + p->spare, .columns = p->d, .x_stride = p->d + p->hidden_gap, .pointer_alignment = p->misalignment & -p->misalignment,
-        .w_dtype = either(p->w_dtype, p->dtype), .y_dtype = either(p->y_dtype, p->dtype), .backend = p->portable ? FLP_BACKEND_PORTABLE : FLP_BACKEND_AUTO
-    };
+    sum->asked.forward = (flp_weighted_sum_problem){ .dtype = (flp_dtype)p->dtype,
+                                                     .rows = p->n + p->spare,
+                                                     .columns = p->d,
+                                                     .x_stride = p->d + p->hidden_gap,
+                                                     .pointer_alignment = p->misalignment & -p->misalignment,
+                                                     .w_dtype = either(p->w_dtype, p->dtype),
+                                                     .y_dtype = either(p->y_dtype, p->dtype),
+                                                     .backend = p->portable ? FLP_BACKEND_PORTABLE : FLP_BACKEND_AUTO };
     sum->asked.grad_x = (flp_dtype)p->grad_hidden;
     sum->asked.grad_w = (flp_dtype)p->grad_weight;
     sum->asked.grad_x_stride = p->grad_hidden ? p->d + p->grad_hidden_gap : 0;
@@ -105,7 +109,8 @@ static void make_x(random_sum *sum)
     const int64_t stride = sum->asked.forward.x_stride;
     flp_random_buffer *x = &sum->memory.buffer[FLP_RANDOM_HIDDEN];
 
-    flp_random_memory_add_output(&sum->memory, FLP_RANDOM_HIDDEN, p->n, p->d, stride, flp_random_element_bytes(p->dtype), p->misalignment, FLP_RANDOM_INPUT_FILL);
+    flp_random_memory_add_output(&sum->memory, FLP_RANDOM_HIDDEN, p->n, p->d, stride, flp_random_element_bytes(p->dtype), p->misalignment,
+                                 FLP_RANDOM_INPUT_FILL);
     if (!p->in_place)
         x->rows = x->columns = 0;
     fill(sum, FLP_RANDOM_HIDDEN, p->dtype, p->n, p->d, stride);
@@ -200,7 +205,8 @@ static int check_grad_w(const random_sum *sum, char *message, size_t bytes)
             add(&want, before(sum, FLP_RANDOM_G_LOGP, f->y_dtype, i) * before(sum, FLP_RANDOM_HIDDEN, f->dtype, i * f->x_stride + d));
         if (sum->asked.accumulate)
             add(&want, before(sum, FLP_RANDOM_GRAD_WEIGHT, dtype, d));
-        const double got = now(sum, FLP_RANDOM_GRAD_WEIGHT, dtype, d), bound = isfinite(want.value) ? bound_of(&want, fmin((double)sum->problem->n, 64) + 16) : 0;
+        const double got = now(sum, FLP_RANDOM_GRAD_WEIGHT, dtype, d),
+                     bound = isfinite(want.value) ? bound_of(&want, fmin((double)sum->problem->n, 64) + 16) : 0;
         if (!flp_random_is_right(dtype == FLP_F32 ? "grad_w" : "grad_w, 16 bits", dtype, got, want.value, bound))
             return reject("grad_w", d, got, want.value, bound, message, bytes);
     }
@@ -230,11 +236,14 @@ static flp_status execute(const random_sum *sum, const flp_random_machine *machi
 #define AT(role) flp_random_machine_at(machine, &sum->memory, role)
     const flp_random_problem *p = sum->problem;
     const flp_weighted_sum_args forward = { .rows = p->n, .x = AT(FLP_RANDOM_HIDDEN), .w = AT(FLP_RANDOM_WEIGHT), .y = AT(FLP_RANDOM_Y) };
-    const flp_weighted_sum_backward_args backward = {
-        .rows = p->n, .g = AT(FLP_RANDOM_G_LOGP), .x = sum->asked.grad_w ? AT(FLP_RANDOM_HIDDEN) : NULL, .w = sum->asked.grad_x ? AT(FLP_RANDOM_WEIGHT) : NULL,
-        .grad_x = AT(p->in_place ? FLP_RANDOM_HIDDEN : FLP_RANDOM_GRAD_HIDDEN), .grad_w = AT(FLP_RANDOM_GRAD_WEIGHT), .workspace = AT(FLP_RANDOM_WORKSPACE),
-        .workspace_bytes = sum->memory.buffer[FLP_RANDOM_WORKSPACE].data_bytes
-    };
+    const flp_weighted_sum_backward_args backward = { .rows = p->n,
+                                                      .g = AT(FLP_RANDOM_G_LOGP),
+                                                      .x = sum->asked.grad_w ? AT(FLP_RANDOM_HIDDEN) : NULL,
+                                                      .w = sum->asked.grad_x ? AT(FLP_RANDOM_WEIGHT) : NULL,
+                                                      .grad_x = AT(p->in_place ? FLP_RANDOM_HIDDEN : FLP_RANDOM_GRAD_HIDDEN),
+                                                      .grad_w = AT(FLP_RANDOM_GRAD_WEIGHT),
+                                                      .workspace = AT(FLP_RANDOM_WORKSPACE),
+                                                      .workspace_bytes = sum->memory.buffer[FLP_RANDOM_WORKSPACE].data_bytes };
 #undef AT
 
     if (is_backward(p))

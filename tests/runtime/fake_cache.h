@@ -8,11 +8,11 @@
 #include "jit/cubin_cache.h"
 
 typedef struct {
-    const char *root;       /* the test's directory */
-    char user[128];         /* the cache's, below it; not made yet */
+    const char *root; /* the test's directory */
+    char user[128];   /* the cache's, below it; not made yet */
     flp_cubin_cache *cache;
-    time_t begun;           /* when the test began: ages are counted from it, so that equal ages are equal times */
-    atomic_int warnings;    /* logged since the test began */
+    time_t begun;        /* when the test began: ages are counted from it, so that equal ages are equal times */
+    atomic_int warnings; /* logged since the test began */
     char last_warning[512];
 } fake_cache_state;
 

@@ -41,9 +41,7 @@ flp_context *fake_call_start(unsigned flags)
 
 flp_linear_logp_problem fake_call_problem(void)
 {
-    return (flp_linear_logp_problem){
-        .dtype = FLP_BF16, .rows = FAKE_CALL_ROWS, .hidden = FAKE_CALL_HIDDEN, .vocab = FAKE_CALL_VOCAB
-    };
+    return (flp_linear_logp_problem){ .dtype = FLP_BF16, .rows = FAKE_CALL_ROWS, .hidden = FAKE_CALL_HIDDEN, .vocab = FAKE_CALL_VOCAB };
 }
 
 flp_linear_logp_args fake_call_args(int64_t rows)

@@ -10,23 +10,23 @@
 
 #include "fusedlogp.h"
 
-#define assert_contains(text, part)                                    \
-    do {                                                               \
-        if (!strstr(text, part))                                       \
-            fail_msg("\"%s\" is not in \"%s\"", part, text);           \
+#define assert_contains(text, part)                          \
+    do {                                                     \
+        if (!strstr(text, part))                             \
+            fail_msg("\"%s\" is not in \"%s\"", part, text); \
     } while (0)
 
 /* The call fails with status, and its message says so much. */
-#define assert_fails(status, call, part)                               \
-    do {                                                               \
-        assert_int_equal(status, call);                                \
-        assert_contains(flp_error_message(), part);                    \
+#define assert_fails(status, call, part)            \
+    do {                                            \
+        assert_int_equal(status, call);             \
+        assert_contains(flp_error_message(), part); \
     } while (0)
 
-#define assert_succeeds(call)                                          \
-    do {                                                               \
-        flp_status status_ = call;                                     \
-        if (status_ != FLP_OK)                                         \
-            fail_msg("%s: %s", #call, flp_error_message());            \
+#define assert_succeeds(call)                               \
+    do {                                                    \
+        flp_status status_ = call;                          \
+        if (status_ != FLP_OK)                              \
+            fail_msg("%s: %s", #call, flp_error_message()); \
     } while (0)
 #endif

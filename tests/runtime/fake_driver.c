@@ -66,11 +66,11 @@ CUresult fake_driver_enter(int function)
 }
 
 /* A function that always succeeds. */
-#define NO_WORK(field, parameters)           \
-    CUresult fake_cuda_##field parameters    \
-    {                                        \
-        ENTER(field);                        \
-        return CUDA_SUCCESS;                 \
+#define NO_WORK(field, parameters)        \
+    CUresult fake_cuda_##field parameters \
+    {                                     \
+        ENTER(field);                     \
+        return CUDA_SUCCESS;              \
     }
 
 CUresult fake_cuda_init(unsigned flags)

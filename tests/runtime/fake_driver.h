@@ -8,17 +8,16 @@
 /* FAKE_init, FAKE_launch, ...: one for each field of flp_driver. */
 enum {
 #define FAKE_INDEX(field, symbol, parameters) FAKE_##field,
-    FLP_DRIVER_FUNCTIONS(FAKE_INDEX)
-    FLP_DRIVER_OPTIONAL_FUNCTIONS(FAKE_INDEX)
+    FLP_DRIVER_FUNCTIONS(FAKE_INDEX) FLP_DRIVER_OPTIONAL_FUNCTIONS(FAKE_INDEX)
 #undef FAKE_INDEX
-    FAKE_FUNCTIONS
+        FAKE_FUNCTIONS
 };
 
 typedef struct {
     const char *kernel; /* name of the function */
     unsigned grid[3], block[3], shared_bytes;
     CUstream stream;
-    void **parameters; /* valid during on_launch only */
+    void **parameters;    /* valid during on_launch only */
     int dependent_launch; /* launched with programmatic stream serialization */
 } fake_launch;
 
@@ -32,22 +31,22 @@ typedef struct {
     int version, devices;
     int major, minor, multiprocessors, shared_bytes;
     size_t memory_bytes;
-    _Atomic(CUcontext) current;       /* of every thread */
-    int clusters;                     /* what cuOccupancyMaxActiveClusters says; 0: by the multiprocessors */
-    unsigned long long stream_age;    /* part of each stream's id: adding 1 makes every handle that of a new stream */
-    fake_wait wait;                   /* the last */
-    atomic_int live_events;           /* created and not destroyed */
-    int capture;                      /* what cuStreamIsCapturing says */
-    atomic_int calls[FAKE_FUNCTIONS]; /* FAKE_...: how often it was called */
-    CUresult failure[FAKE_FUNCTIONS]; /* what it returns instead of doing its work, */
-    atomic_int failures[FAKE_FUNCTIONS]; /* this many times more; negative: always */
-    _Atomic(int64_t) live_bytes, live_blocks;  /* device memory that is not freed */
-    atomic_int live_modules;                 /* loaded and not unloaded */
-    int launches;                     /* since the reset; the first FAKE_LAUNCHES are kept */
+    _Atomic(CUcontext) current;               /* of every thread */
+    int clusters;                             /* what cuOccupancyMaxActiveClusters says; 0: by the multiprocessors */
+    unsigned long long stream_age;            /* part of each stream's id: adding 1 makes every handle that of a new stream */
+    fake_wait wait;                           /* the last */
+    atomic_int live_events;                   /* created and not destroyed */
+    int capture;                              /* what cuStreamIsCapturing says */
+    atomic_int calls[FAKE_FUNCTIONS];         /* FAKE_...: how often it was called */
+    CUresult failure[FAKE_FUNCTIONS];         /* what it returns instead of doing its work, */
+    atomic_int failures[FAKE_FUNCTIONS];      /* this many times more; negative: always */
+    _Atomic(int64_t) live_bytes, live_blocks; /* device memory that is not freed */
+    atomic_int live_modules;                  /* loaded and not unloaded */
+    int launches;                             /* since the reset; the first FAKE_LAUNCHES are kept */
     fake_launch launch[FAKE_LAUNCHES];
     void (*on_launch)(const fake_launch *launch); /* NULL, or called in the launch */
-    void (*on_call)(int function);    /* NULL, or called when one begins, with its FAKE_...: what other threads and the device do meanwhile */
-    struct {                          /* of the last cuTensorMapEncodeTiled and the one before */
+    void (*on_call)(int function);                /* NULL, or called when one begins, with its FAKE_...: what other threads and the device do meanwhile */
+    struct {                                      /* of the last cuTensorMapEncodeTiled and the one before */
         int dtype, swizzle, interleave, l2_promotion, fill;
         unsigned rank;
         void *address;

@@ -11,11 +11,11 @@ FLP_DRIVER_OPTIONAL_FUNCTIONS(FAKE_DECLARE)
 /* Counts the call; what to return at once, or CUDA_SUCCESS to go on. */
 CUresult fake_driver_enter(int function);
 
-#define ENTER(field)                                         \
-    do {                                                     \
-        CUresult result_ = fake_driver_enter(FAKE_##field);  \
-        if (result_ != CUDA_SUCCESS)                         \
-            return result_;                                  \
+#define ENTER(field)                                        \
+    do {                                                    \
+        CUresult result_ = fake_driver_enter(FAKE_##field); \
+        if (result_ != CUDA_SUCCESS)                        \
+            return result_;                                 \
     } while (0)
 
 /* As the end of their context does. */

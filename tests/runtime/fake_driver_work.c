@@ -198,15 +198,14 @@ static CUresult record_launch(CUfunction function, fake_launch launch)
     return CUDA_SUCCESS;
 }
 
-CUresult fake_cuda_launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                                   unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters,
-                                   void **extra)
+CUresult fake_cuda_launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                          unsigned shared_bytes, CUstream stream, void **parameters, void **extra)
 {
     ENTER(launch);
     if (extra)
         return CUDA_ERROR_INVALID_VALUE;
-    return record_launch(function, (fake_launch){ function->name, { grid_x, grid_y, grid_z }, { block_x, block_y, block_z }, shared_bytes,
-                                                  stream, parameters, 0 });
+    return record_launch(function,
+                         (fake_launch){ function->name, { grid_x, grid_y, grid_z }, { block_x, block_y, block_z }, shared_bytes, stream, parameters, 0 });
 }
 
 /* As on a device of which every eighth multiprocessor is in no cluster. */
@@ -233,14 +232,18 @@ CUresult fake_cuda_launch_extended(const CUlaunchConfig *config, CUfunction func
     }
     if (extra)
         return CUDA_ERROR_INVALID_VALUE;
-    return record_launch(function, (fake_launch){ function->name, { config->gridDimX, config->gridDimY, config->gridDimZ },
-                                                  { config->blockDimX, config->blockDimY, config->blockDimZ }, config->sharedMemBytes,
-                                                  config->hStream, parameters, dependent_launch });
+    return record_launch(function, (fake_launch){ function->name,
+                                                  { config->gridDimX, config->gridDimY, config->gridDimZ },
+                                                  { config->blockDimX, config->blockDimY, config->blockDimZ },
+                                                  config->sharedMemBytes,
+                                                  config->hStream,
+                                                  parameters,
+                                                  dependent_launch });
 }
 
-CUresult fake_cuda_tensor_map_encode_tiled(CUtensorMap *map, int dtype, uint32_t rank, void *address, const uint64_t *dimensions,
-                                             const uint64_t *strides_bytes, const uint32_t *box, const uint32_t *element_strides,
-                                             int interleave, int swizzle, int l2_promotion, int out_of_bounds_fill)
+CUresult fake_cuda_tensor_map_encode_tiled(CUtensorMap *map, int dtype, uint32_t rank, void *address, const uint64_t *dimensions, const uint64_t *strides_bytes,
+                                           const uint32_t *box, const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion,
+                                           int out_of_bounds_fill)
 {
     ENTER(tensor_map_encode_tiled);
     if (rank != 2)

@@ -36,11 +36,12 @@ flp_status flp_generator_emit(flp_generator *generator, const char *variant, flp
         return flp_status_fail(FLP_NO_VARIANT, "%s: it is illegal", variant);
     flp_text_append(&source, "// %s\n%sextern \"C\" __global__ void kernel_%s() {}\n", variant, strcmp(name, "broken") ? "" : "#error\n",
                     strcmp(name, "nameless") ? name : "other");
-    flp_text_append(&manifest,
-                    "variant %s\nkernel kernel_%s\narch %s\nthreads 128\nshared_bytes %d\nregisters 32\ncluster 1\nresident_blocks 1\ndependent_launch 0\nblock_rows 64\n"
-                    "block_vocab 128\nblock_hidden 64\nround_splits 8\nhidden_box_rows 0\nweight_box_columns 0\nweight_box_rows 0\n"
-                    "numerics fake\n",
-                    variant, name, arch, strcmp(name, "large") ? 1024 : 100000);
+    flp_text_append(
+        &manifest,
+        "variant %s\nkernel kernel_%s\narch %s\nthreads 128\nshared_bytes %d\nregisters 32\ncluster 1\nresident_blocks 1\ndependent_launch 0\nblock_rows 64\n"
+        "block_vocab 128\nblock_hidden 64\nround_splits 8\nhidden_box_rows 0\nweight_box_columns 0\nweight_box_rows 0\n"
+        "numerics fake\n",
+        variant, name, arch, strcmp(name, "large") ? 1024 : 100000);
     emitted->source = source.data;
     emitted->source_bytes = source.length;
     emitted->manifest_text = manifest.data;

@@ -37,8 +37,8 @@ static const char *fake_error_string(nvrtcResult result)
     return result == NVRTC_ERROR_COMPILATION ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR";
 }
 
-static nvrtcResult fake_create(nvrtcProgram *program, const char *source, const char *name, int header_count,
-                               const char *const *headers, const char *const *include_names)
+static nvrtcResult fake_create(nvrtcProgram *program, const char *source, const char *name, int header_count, const char *const *headers,
+                               const char *const *include_names)
 {
     (void)name;
     if (fake_nvrtc.create_result)
@@ -94,8 +94,7 @@ static nvrtcResult fake_compile(nvrtcProgram program, int option_count, const ch
     if (atomic_load(&fake_nvrtc.at_once) == 1) {
         fake_nvrtc.options[0] = 0;
         for (int i = 0; i < option_count; i++)
-            snprintf(fake_nvrtc.options + strlen(fake_nvrtc.options), sizeof(fake_nvrtc.options) - strlen(fake_nvrtc.options), "%s\n",
-                     options[i]);
+            snprintf(fake_nvrtc.options + strlen(fake_nvrtc.options), sizeof(fake_nvrtc.options) - strlen(fake_nvrtc.options), "%s\n", options[i]);
     }
     usleep(1000 * (useconds_t)fake_nvrtc.milliseconds);
     if (!result && strstr(program->source, "#error"))

@@ -5,14 +5,14 @@
 
 typedef struct {
     int major, minor;
-    int result;                 /* what nvrtcCompileProgram returns; 0: by the source */
-    int create_result;          /* what nvrtcCreateProgram returns */
-    atomic_int compiles;        /* calls of nvrtcCompileProgram */
+    int result;                       /* what nvrtcCompileProgram returns; 0: by the source */
+    int create_result;                /* what nvrtcCreateProgram returns */
+    atomic_int compiles;              /* calls of nvrtcCompileProgram */
     atomic_int at_once, most_at_once; /* compilations that ran side by side */
     atomic_int live_programs;
-    int milliseconds;           /* that a compilation takes */
-    atomic_int *shared;         /* counts compilations of all processes that share it, or NULL */
-    char options[1024];         /* of the last compilation, each followed by a newline */
+    int milliseconds;   /* that a compilation takes */
+    atomic_int *shared; /* counts compilations of all processes that share it, or NULL */
+    char options[1024]; /* of the last compilation, each followed by a newline */
 } fake_nvrtc_state;
 
 extern fake_nvrtc_state fake_nvrtc;

@@ -39,13 +39,13 @@ int operator_call_stop(void **state);
 int operator_call_launches_of(const char *kernel);
 
 /* With the change to `args`, which is then undone, the call is refused. */
-#define REFUSED(change, part)                                                                                            \
-    do {                                                                                                                 \
-        char saved_[sizeof(args)];                                                                                       \
-        memcpy(saved_, &args, sizeof(args));                                                                             \
-        change;                                                                                                          \
-        assert_fails(FLP_BAD_ARGUMENT, operator_call_current->execute(*operator_call_current->plan, &args), part);       \
-        memcpy(&args, saved_, sizeof(args));                                                                             \
+#define REFUSED(change, part)                                                                                      \
+    do {                                                                                                           \
+        char saved_[sizeof(args)];                                                                                 \
+        memcpy(saved_, &args, sizeof(args));                                                                       \
+        change;                                                                                                    \
+        assert_fails(FLP_BAD_ARGUMENT, operator_call_current->execute(*operator_call_current->plan, &args), part); \
+        memcpy(&args, saved_, sizeof(args));                                                                       \
     } while (0)
 
 /* ---- cases: OPERATOR_CASE(name, setup) is the one below, called by its name alone. All but the first are of those that write gradients. */
@@ -58,5 +58,8 @@ void operator_call_each_failed_launch_is_the_last(void **state);
 void operator_call_calls_without_a_plan_share_one(void **state);
 void operator_call_a_prepared_problem_can_be_captured(void **state);
 
-#define OPERATOR_CASE(name, setup) { #name, operator_call_##name, setup, operator_call_stop, NULL }
+#define OPERATOR_CASE(name, setup)                                   \
+    {                                                                \
+#name, operator_call_##name, setup, operator_call_stop, NULL \
+    }
 #endif

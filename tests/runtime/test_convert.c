@@ -101,7 +101,8 @@ static void arrays_convert_like_single_elements(void **state)
     uint16_t *halves = malloc((COUNT + 1) * sizeof *halves);
     float *wide = malloc(COUNT * sizeof *wide);
     unsigned char *shifted = (unsigned char *)halves + 1; /* not aligned to the elements */
-    for (uint32_t i = 0; i < COUNT; i++) memcpy(shifted + 2 * i, &(uint16_t){(uint16_t)i}, 2);
+    for (uint32_t i = 0; i < COUNT; i++)
+        memcpy(shifted + 2 * i, &(uint16_t){ (uint16_t)i }, 2);
     for (int dtype = FLP_BF16; dtype <= FLP_F16; dtype++) {
         flp_convert_to_f32((flp_dtype)dtype, shifted, wide, COUNT);
         for (uint32_t i = 0; i < COUNT; i++) {
@@ -116,7 +117,7 @@ static void arrays_convert_like_single_elements(void **state)
 static void arrays_narrow_like_single_elements(void **state)
 {
     (void)state;
-    static const float values[] = {0, -0.0f, 1, 1.0009766f, 3.1415927f, -65519, 1e-7f, 3.4e38f, -INFINITY};
+    static const float values[] = { 0, -0.0f, 1, 1.0009766f, 3.1415927f, -65519, 1e-7f, 3.4e38f, -INFINITY };
     enum { COUNT = sizeof values / sizeof *values };
     unsigned char narrow[2 * COUNT + 2];
     memset(narrow, 0xc5, sizeof narrow);
@@ -138,19 +139,22 @@ static void no_element_behind_the_last_is_written(void **state)
 {
     (void)state;
     uint16_t ones[20];
-    for (int i = 0; i < 20; i++) ones[i] = 0x3f80;
+    for (int i = 0; i < 20; i++)
+        ones[i] = 0x3f80;
     for (size_t count = 0; count < 20; count++) {
         float wide[21];
-        for (int i = 0; i < 21; i++) wide[i] = 7;
+        for (int i = 0; i < 21; i++)
+            wide[i] = 7;
         flp_convert_to_f32(FLP_BF16, ones, wide, count);
-        for (size_t i = 0; i < 21; i++) assert_true(wide[i] == (i < count ? 1 : 7));
+        for (size_t i = 0; i < 21; i++)
+            assert_true(wide[i] == (i < count ? 1 : 7));
     }
 }
 
 static void fp32_is_copied(void **state)
 {
     (void)state;
-    float from[3] = {1.5f, -INFINITY, 3}, to[3];
+    float from[3] = { 1.5f, -INFINITY, 3 }, to[3];
     unsigned char shifted[sizeof from + 1];
     memcpy(shifted + 1, from, sizeof from);
     flp_convert_to_f32(FLP_F32, shifted + 1, to, 3);
@@ -164,7 +168,9 @@ static void names_and_sizes_belong_together(void **state)
         flp_dtype dtype;
         const char *name;
         int bytes;
-    } wanted[] = {{FLP_NONE, "none", 0}, {FLP_BF16, "bf16", 2}, {FLP_F16, "f16", 2}, {FLP_F32, "f32", 4}, {FLP_I32, "i32", 4}, {FLP_I64, "i64", 8}};
+    } wanted[] = {
+        { FLP_NONE, "none", 0 }, { FLP_BF16, "bf16", 2 }, { FLP_F16, "f16", 2 }, { FLP_F32, "f32", 4 }, { FLP_I32, "i32", 4 }, { FLP_I64, "i64", 8 }
+    };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         assert_string_equal(flp_dtype_name(wanted[i].dtype), wanted[i].name);
         assert_int_equal(flp_dtype_bytes(wanted[i].dtype), wanted[i].bytes);

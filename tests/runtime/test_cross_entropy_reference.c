@@ -8,22 +8,32 @@ enum { ROWS = 5, HIDDEN = 3, VOCAB = 7 };
 typedef struct {
     flp_linear_cross_entropy_problem problem;
     flp_linear_cross_entropy_args args;
-    float hidden[ROWS * HIDDEN], weight[VOCAB * HIDDEN], classes[VOCAB], tokens[ROWS], advantages[ROWS], old_logp[ROWS], reference_logp[ROWS],
-        g_loss[ROWS];
+    float hidden[ROWS * HIDDEN], weight[VOCAB * HIDDEN], classes[VOCAB], tokens[ROWS], advantages[ROWS], old_logp[ROWS], reference_logp[ROWS], g_loss[ROWS];
     int64_t target[ROWS];
     flp_token_input inputs[3];
 } setup;
 
 static void make(setup *s, const char *loss, flp_reduction reduction)
 {
-    *s = (setup){.problem = {.backward.forward = {.dtype = FLP_F32, .rows = ROWS, .hidden = HIDDEN, .vocab = VOCAB, .hidden_stride = HIDDEN,
-                                                  .weight_stride = HIDDEN, .target_dtype = FLP_I64},
-                             .class_weights = FLP_F32, .token_weights = 1, .label_smoothing = loss[0] == 0, .reduction = reduction},
-                 .target = {3, -100, 0, 6, 2}};
+    *s = (setup){ .problem = { .backward.forward = { .dtype = FLP_F32,
+                                                     .rows = ROWS,
+                                                     .hidden = HIDDEN,
+                                                     .vocab = VOCAB,
+                                                     .hidden_stride = HIDDEN,
+                                                     .weight_stride = HIDDEN,
+                                                     .target_dtype = FLP_I64 },
+                               .class_weights = FLP_F32,
+                               .token_weights = 1,
+                               .label_smoothing = loss[0] == 0,
+                               .reduction = reduction },
+                  .target = { 3, -100, 0, 6, 2 } };
     strcpy(s->problem.token_loss, loss);
-    for (int i = 0; i < ROWS * HIDDEN; i++) s->hidden[i] = (float)sin(i + 1);
-    for (int i = 0; i < VOCAB * HIDDEN; i++) s->weight[i] = (float)cos(2 * i);
-    for (int v = 0; v < VOCAB; v++) s->classes[v] = 0.5f + 0.25f * (float)v;
+    for (int i = 0; i < ROWS * HIDDEN; i++)
+        s->hidden[i] = (float)sin(i + 1);
+    for (int i = 0; i < VOCAB * HIDDEN; i++)
+        s->weight[i] = (float)cos(2 * i);
+    for (int v = 0; v < VOCAB; v++)
+        s->classes[v] = 0.5f + 0.25f * (float)v;
     for (int i = 0; i < ROWS; i++) {
         s->tokens[i] = 1 + 0.25f * (float)i;
         s->advantages[i] = i % 2 ? -1.5f : 0.75f;
@@ -31,14 +41,22 @@ static void make(setup *s, const char *loss, flp_reduction reduction)
         s->reference_logp[i] = -2.5f + 0.3f * (float)i;
         s->g_loss[i] = 2 - 0.5f * (float)i;
     }
-    s->inputs[0] = (flp_token_input){"advantages", s->advantages};
-    s->inputs[1] = (flp_token_input){"old_logp", s->old_logp};
-    s->inputs[2] = (flp_token_input){"reference_logp", s->reference_logp};
-    s->args = (flp_linear_cross_entropy_args){
-        .rows = ROWS, .hidden = s->hidden, .weight = s->weight, .target = s->target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
-        .class_weights = s->classes,
-        .token_weights = s->tokens, .label_smoothing = loss[0] == 0 ? 0.1 : 0, .lse_square_scale = loss[0] == 0 ? 0.01 : 0,
-        .token_inputs = s->inputs, .token_input_count = 3, .g_loss = s->g_loss};
+    s->inputs[0] = (flp_token_input){ "advantages", s->advantages };
+    s->inputs[1] = (flp_token_input){ "old_logp", s->old_logp };
+    s->inputs[2] = (flp_token_input){ "reference_logp", s->reference_logp };
+    s->args = (flp_linear_cross_entropy_args){ .rows = ROWS,
+                                               .hidden = s->hidden,
+                                               .weight = s->weight,
+                                               .target = s->target,
+                                               .ignore_index = -100,
+                                               .flags = FLP_IGNORE_INDEX,
+                                               .class_weights = s->classes,
+                                               .token_weights = s->tokens,
+                                               .label_smoothing = loss[0] == 0 ? 0.1 : 0,
+                                               .lse_square_scale = loss[0] == 0 ? 0.01 : 0,
+                                               .token_inputs = s->inputs,
+                                               .token_input_count = 3,
+                                               .g_loss = s->g_loss };
 }
 
 static void compute(const setup *s, const flp_reference *forward, flp_cross_entropy_reference *r)
@@ -49,24 +67,29 @@ static void compute(const setup *s, const flp_reference *forward, flp_cross_entr
 static double reduced(const setup *s, const flp_cross_entropy_reference *r)
 {
     double sum = 0;
-    if (s->problem.reduction != FLP_REDUCE_NONE) return s->g_loss[0] * r->total;
-    for (int i = 0; i < ROWS; i++) sum += s->g_loss[i] * r->loss[i];
+    if (s->problem.reduction != FLP_REDUCE_NONE)
+        return s->g_loss[0] * r->total;
+    for (int i = 0; i < ROWS; i++)
+        sum += s->g_loss[i] * r->loss[i];
     return sum;
 }
 
 /* The reduced loss as logits move: statistics from the logits, nothing of the reference's but the loss itself. */
 static double loss_of(const setup *s, double *logits)
 {
-    double logp[ROWS], lse[ROWS], entropy[ROWS], rounding[ROWS] = {0};
-    const flp_reference forward = {.rows = ROWS, .vocab = VOCAB, .logits = logits, .logp = logp, .lse = lse, .entropy = entropy,
-                                   .rounding = rounding, .entropy_rounding = rounding};
+    double logp[ROWS], lse[ROWS], entropy[ROWS], rounding[ROWS] = { 0 };
+    const flp_reference forward = {
+        .rows = ROWS, .vocab = VOCAB, .logits = logits, .logp = logp, .lse = lse, .entropy = entropy, .rounding = rounding, .entropy_rounding = rounding
+    };
     flp_cross_entropy_reference r;
     for (int i = 0; i < ROWS; i++) {
         double sum = 0;
-        for (int v = 0; v < VOCAB; v++) sum += exp(logits[i * VOCAB + v]);
+        for (int v = 0; v < VOCAB; v++)
+            sum += exp(logits[i * VOCAB + v]);
         lse[i] = log(sum);
         entropy[i] = lse[i];
-        for (int v = 0; v < VOCAB; v++) entropy[i] -= exp(logits[i * VOCAB + v] - lse[i]) * logits[i * VOCAB + v];
+        for (int v = 0; v < VOCAB; v++)
+            entropy[i] -= exp(logits[i * VOCAB + v] - lse[i]) * logits[i * VOCAB + v];
         logp[i] = s->target[i] < 0 ? 0 : logits[i * VOCAB + s->target[i]] - lse[i];
     }
     compute(s, &forward, &r);
@@ -82,14 +105,14 @@ static void check_derivatives(const char *loss, flp_reduction reduction)
     flp_reference forward;
     flp_cross_entropy_reference r;
     make(&s, loss, reduction);
-    flp_linear_logp_args args = {.rows = ROWS, .hidden = s.hidden, .weight = s.weight, .target = s.target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX};
+    flp_linear_logp_args args = { .rows = ROWS, .hidden = s.hidden, .weight = s.weight, .target = s.target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX };
     assert_true(flp_reference_compute(&s.problem.backward.forward, &args, &forward));
     compute(&s, &forward, &r);
     for (int at = 0; at < ROWS * VOCAB; at++) {
         int i = at / VOCAB, v = at % VOCAB;
         double logit = forward.logits[at], p = exp(logit - forward.lse[i]), up, down;
-        double derivative = r.g_logp[i] * ((v == s.target[i]) - p) + r.g_lse[i] * p - r.g_entropy[i] * p * (log(p) + forward.entropy[i]) +
-                            r.g_sum[i] * r.class_weights[v];
+        double derivative =
+            r.g_logp[i] * ((v == s.target[i]) - p) + r.g_lse[i] * p - r.g_entropy[i] * p * (log(p) + forward.entropy[i]) + r.g_sum[i] * r.class_weights[v];
         forward.logits[at] = logit + step;
         up = loss_of(&s, forward.logits);
         forward.logits[at] = logit - step;
@@ -104,10 +127,11 @@ static void check_derivatives(const char *loss, flp_reduction reduction)
 
 static void derivatives_are_those_of_the_loss(void **state)
 {
-    static const char *const losses[] = {"", "policy_gradient", "policy_gradient_kl", "everything"};
+    static const char *const losses[] = { "", "policy_gradient", "policy_gradient_kl", "everything" };
     (void)state;
     for (int i = 0; i < 4; i++)
-        for (int reduction = FLP_REDUCE_MEAN; reduction <= FLP_REDUCE_NONE; reduction++) check_derivatives(losses[i], (flp_reduction)reduction);
+        for (int reduction = FLP_REDUCE_MEAN; reduction <= FLP_REDUCE_NONE; reduction++)
+            check_derivatives(losses[i], (flp_reduction)reduction);
 }
 
 /* Two rows of three equal logits: log 3 times the weight of the class, 0.5 and 1, over their sum. */
@@ -126,7 +150,7 @@ static void a_loss_computed_by_hand(void **state)
     s.target[0] = 0;
     s.target[1] = 2;
     memset(s.weight, 0, sizeof s.weight);
-    flp_linear_logp_args args = {.rows = 2, .hidden = s.hidden, .weight = s.weight, .target = s.target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX};
+    flp_linear_logp_args args = { .rows = 2, .hidden = s.hidden, .weight = s.weight, .target = s.target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX };
     assert_true(flp_reference_compute(&s.problem.backward.forward, &args, &forward));
     compute(&s, &forward, &r);
     assert_true(fabs(r.total - log(3)) < 1e-15);

@@ -20,9 +20,11 @@ static void the_least_recently_used_go_first(void **state)
     fake_cache_store_numbered(2, 70000);
     assert_true(fake_cache_numbered_path(0, NULL)[0] && fake_cache_numbered_path(1, NULL)[0] && fake_cache_numbered_path(2, NULL)[0]);
     fake_cache_store_numbered(3, 0);
-    assert_true(fake_cache_numbered_path(0, NULL)[0] && !fake_cache_numbered_path(1, NULL)[0] && fake_cache_numbered_path(2, NULL)[0] && fake_cache_numbered_path(3, NULL)[0]);
+    assert_true(fake_cache_numbered_path(0, NULL)[0] && !fake_cache_numbered_path(1, NULL)[0] && fake_cache_numbered_path(2, NULL)[0] &&
+                fake_cache_numbered_path(3, NULL)[0]);
     fake_cache_store_numbered(4, 0);
-    assert_true(fake_cache_numbered_path(0, NULL)[0] && !fake_cache_numbered_path(2, NULL)[0] && fake_cache_numbered_path(3, NULL)[0] && fake_cache_numbered_path(4, NULL)[0]);
+    assert_true(fake_cache_numbered_path(0, NULL)[0] && !fake_cache_numbered_path(2, NULL)[0] && fake_cache_numbered_path(3, NULL)[0] &&
+                fake_cache_numbered_path(4, NULL)[0]);
 }
 
 static void files_of_one_age_go_in_name_order(void **state)

@@ -11,8 +11,7 @@
 #include "cuda/nvrtc_abi.h"
 #include "fake_cmocka.h"
 
-#define SAME_FUNCTION(type, symbol, parameters) \
-    _Static_assert(__builtin_types_compatible_p(__typeof__(&symbol), type(*) parameters), #symbol);
+#define SAME_FUNCTION(type, symbol, parameters) _Static_assert(__builtin_types_compatible_p(__typeof__(&symbol), type(*) parameters), #symbol);
 #define SAME_CONSTANT(name, value) _Static_assert((int)(name) == (value), #name);
 
 #ifdef HAVE_CUDA_H
@@ -25,7 +24,8 @@ _Static_assert(sizeof(CUtensorMap) == 128 && _Alignof(CUtensorMap) <= FLP_CUDA_T
 /* The layout that runtime/operators/linear/linear_logp_launch.c asserts of our declarations. */
 _Static_assert(sizeof(CUlaunchAttribute) == 72 && offsetof(CUlaunchAttribute, value) == 8, "CUlaunchAttribute");
 _Static_assert(sizeof(CUlaunchConfig) == 56 && offsetof(CUlaunchConfig, hStream) == 32 && offsetof(CUlaunchConfig, attrs) == 40 &&
-               offsetof(CUlaunchConfig, numAttrs) == 48, "CUlaunchConfig");
+                   offsetof(CUlaunchConfig, numAttrs) == 48,
+               "CUlaunchConfig");
 _Static_assert(sizeof(CUdeviceptr) == 8 && sizeof(CUdevice) == 4, "CUdeviceptr, CUdevice");
 #endif
 #ifdef HAVE_NVRTC_H

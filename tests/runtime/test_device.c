@@ -79,8 +79,8 @@ static void each_failing_question_is_named(void **state)
         int function;
         const char *name;
     } questions[] = {
-        { FAKE_context_current, "cuCtxGetCurrent" },     { FAKE_context_id, "cuCtxGetId" },
-        { FAKE_context_device, "cuCtxGetDevice" },       { FAKE_device_name, "cuDeviceGetName" },
+        { FAKE_context_current, "cuCtxGetCurrent" },       { FAKE_context_id, "cuCtxGetId" },
+        { FAKE_context_device, "cuCtxGetDevice" },         { FAKE_device_name, "cuDeviceGetName" },
         { FAKE_device_attribute, "cuDeviceGetAttribute" }, { FAKE_device_total_memory, "cuDeviceTotalMem" },
     };
 

@@ -84,8 +84,8 @@ static flp_plan *find(int64_t rows)
     unsigned long long cuda_context;
     flp_plan *plan;
 
-    assert_succeeds(flp_dispatch_find(context, &flp_linear_logp_operator, &problem, &(flp_dispatch_call){ .rows = rows, .addresses = 16 }, &cuda_context,
-                                       &plan));
+    assert_succeeds(
+        flp_dispatch_find(context, &flp_linear_logp_operator, &problem, &(flp_dispatch_call){ .rows = rows, .addresses = 16 }, &cuda_context, &plan));
     return plan;
 }
 
@@ -93,10 +93,17 @@ static void rows_share_a_plan_within_their_bucket(void **state)
 {
     static const struct {
         int64_t rows, bucket;
-    } cases[] = {
-        { 1, 64 }, { 64, 64 }, { 65, 128 }, { 128, 128 }, { 129, 1024 }, { 1024, 1024 }, { 1025, 2048 }, { 2048, 2048 },
-        { 2049, 4096 }, { 100000, 131072 }, { FLP_PROBLEM_ROWS_MAX, FLP_PROBLEM_ROWS_MAX }
-    };
+    } cases[] = { { 1, 64 },
+                  { 64, 64 },
+                  { 65, 128 },
+                  { 128, 128 },
+                  { 129, 1024 },
+                  { 1024, 1024 },
+                  { 1025, 2048 },
+                  { 2048, 2048 },
+                  { 2049, 4096 },
+                  { 100000, 131072 },
+                  { FLP_PROBLEM_ROWS_MAX, FLP_PROBLEM_ROWS_MAX } };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -165,8 +172,7 @@ static void the_addresses_decide_the_alignment(void **state)
     args.hidden = (const char *)args.hidden + 8;
     args.rows = 200;
     assert_succeeds(flp_linear_logp(context, &problem, &args));
-    assert_succeeds(flp_dispatch_find(context, &flp_linear_logp_operator, &problem, &(flp_dispatch_call){ .rows = 200, .addresses = 8 }, &cuda_context,
-                                       &plan));
+    assert_succeeds(flp_dispatch_find(context, &flp_linear_logp_operator, &problem, &(flp_dispatch_call){ .rows = 200, .addresses = 8 }, &cuda_context, &plan));
     assert_int_equal(8, flp_linear_logp_plan_of(plan)->problem.pointer_alignment);
     assert_int_equal(FLP_BACKEND_PORTABLE, flp_plan_backend(plan));
     assert_int_equal(1, plans());

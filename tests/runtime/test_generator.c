@@ -288,9 +288,7 @@ static void each_kernel_has_a_role_of_its_own(void **state)
 
 static void the_sandbox_only_computes(void **state)
 {
-    static const char *const missing[] = {
-        "io", "os", "debug", "package", "dofile", "loadfile", "print", "warn", "collectgarbage", "math.random", "_G"
-    };
+    static const char *const missing[] = { "io", "os", "debug", "package", "dofile", "loadfile", "print", "warn", "collectgarbage", "math.random", "_G" };
     flp_selection selection;
     char lua[256];
 

@@ -13,17 +13,30 @@
 static void equal_logits_by_hand(void **state)
 {
     (void)state;
-    static const float hidden[2] = {2, NAN}, weight[4] = {0}, bias[4] = {0}, g[2] = {1, NAN}, g_lse[2] = {8, NAN};
-    static const int64_t target[2] = {2, -100};
-    static const double wanted[4] = {1.75, 1.75, 2.75, 1.75}; /* [v = 2] - 1 / 4 + 8 / 4 */
-    flp_linear_logp_backward_problem problem = {
-        .forward = {.dtype = FLP_F32, .rows = 2, .hidden = 1, .vocab = 4, .hidden_stride = 1, .weight_stride = 1, .bias_dtype = FLP_F32,
-                    .target_dtype = FLP_I64}, .g_lse = 1};
-    flp_linear_logp_args forward_args = {.rows = 2, .hidden = hidden, .weight = weight, .bias = bias, .target = target,
-                                         .ignore_index = -100, .flags = FLP_IGNORE_INDEX};
-    flp_linear_logp_backward_args args = {.rows = 2, .hidden = hidden, .weight = weight, .bias = bias, .target = target,
-                                          .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
-                                          .g_logp = g, .g_lse = g_lse};
+    static const float hidden[2] = { 2, NAN }, weight[4] = { 0 }, bias[4] = { 0 }, g[2] = { 1, NAN }, g_lse[2] = { 8, NAN };
+    static const int64_t target[2] = { 2, -100 };
+    static const double wanted[4] = { 1.75, 1.75, 2.75, 1.75 }; /* [v = 2] - 1 / 4 + 8 / 4 */
+    flp_linear_logp_backward_problem problem = { .forward = { .dtype = FLP_F32,
+                                                              .rows = 2,
+                                                              .hidden = 1,
+                                                              .vocab = 4,
+                                                              .hidden_stride = 1,
+                                                              .weight_stride = 1,
+                                                              .bias_dtype = FLP_F32,
+                                                              .target_dtype = FLP_I64 },
+                                                 .g_lse = 1 };
+    flp_linear_logp_args forward_args = {
+        .rows = 2, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX
+    };
+    flp_linear_logp_backward_args args = { .rows = 2,
+                                           .hidden = hidden,
+                                           .weight = weight,
+                                           .bias = bias,
+                                           .target = target,
+                                           .ignore_index = -100,
+                                           .flags = FLP_IGNORE_INDEX,
+                                           .g_logp = g,
+                                           .g_lse = g_lse };
     flp_reference forward;
     flp_gradient_reference r;
     assert_true(flp_reference_compute(&problem.forward, &forward_args, &forward));
@@ -52,30 +65,45 @@ typedef struct {
 /* Multiples of 2^-6, so that steps of 2^-9 and 2^-8 stay exact in fp32. */
 static void fill(uint64_t stream, float *values, int count)
 {
-    for (int i = 0; i < count; i++) values[i] = (float)(rint(64 * flp_case_random_normal(stream, (uint64_t)i)) / 64);
+    for (int i = 0; i < count; i++)
+        values[i] = (float)(rint(64 * flp_case_random_normal(stream, (uint64_t)i)) / 64);
 }
 
 static void make_small(small *s)
 {
-    *s = (small){.problem = {.forward = {.dtype = FLP_F32, .rows = ROWS, .hidden = HIDDEN, .vocab = VOCAB, .hidden_stride = HIDDEN,
-                                         .weight_stride = HIDDEN, .bias_dtype = FLP_F32, .target_dtype = FLP_I64},
-                             .g_lse = 1, .g_entropy = 1},
-                 .target = {3, -100, 0, 6, VOCAB}}; /* the second is ignored, the last out of range */
+    *s = (small){ .problem = { .forward = { .dtype = FLP_F32,
+                                            .rows = ROWS,
+                                            .hidden = HIDDEN,
+                                            .vocab = VOCAB,
+                                            .hidden_stride = HIDDEN,
+                                            .weight_stride = HIDDEN,
+                                            .bias_dtype = FLP_F32,
+                                            .target_dtype = FLP_I64 },
+                               .g_lse = 1,
+                               .g_entropy = 1 },
+                  .target = { 3, -100, 0, 6, VOCAB } }; /* the second is ignored, the last out of range */
     fill(40, s->hidden, ROWS * HIDDEN);
     fill(41, s->weight, VOCAB * HIDDEN);
     fill(42, s->bias, VOCAB);
     fill(43, s->g_logp, ROWS);
     fill(44, s->g_lse, ROWS);
     fill(45, s->g_entropy, ROWS);
-    for (int i = 0; i < ROWS; i++) s->row_temperature[i] = 0.5f + 0.25f * (float)i;
+    for (int i = 0; i < ROWS; i++)
+        s->row_temperature[i] = 0.5f + 0.25f * (float)i;
 }
 
 static flp_reference forward_of(const small *s)
 {
     flp_reference reference;
-    flp_linear_logp_args args = {.rows = ROWS, .hidden = s->hidden, .weight = s->weight, .bias = s->bias, .target = s->target,
-                                 .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .temperature = s->temperature,
-                                 .row_temperature = s->has_row_temperature ? s->row_temperature : NULL};
+    flp_linear_logp_args args = { .rows = ROWS,
+                                  .hidden = s->hidden,
+                                  .weight = s->weight,
+                                  .bias = s->bias,
+                                  .target = s->target,
+                                  .ignore_index = -100,
+                                  .flags = FLP_IGNORE_INDEX,
+                                  .temperature = s->temperature,
+                                  .row_temperature = s->has_row_temperature ? s->row_temperature : NULL };
     assert_true(flp_reference_compute(&s->problem.forward, &args, &reference));
     return reference;
 }
@@ -115,10 +143,18 @@ static void expect_all_differences(small *s)
 {
     flp_reference forward = forward_of(s);
     flp_gradient_reference r;
-    flp_linear_logp_backward_args args = {.rows = ROWS, .hidden = s->hidden, .weight = s->weight, .bias = s->bias, .target = s->target,
-                                          .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .temperature = s->temperature,
-                                          .row_temperature = s->has_row_temperature ? s->row_temperature : NULL, .g_logp = s->g_logp,
-                                          .g_lse = s->g_lse, .g_entropy = s->g_entropy};
+    flp_linear_logp_backward_args args = { .rows = ROWS,
+                                           .hidden = s->hidden,
+                                           .weight = s->weight,
+                                           .bias = s->bias,
+                                           .target = s->target,
+                                           .ignore_index = -100,
+                                           .flags = FLP_IGNORE_INDEX,
+                                           .temperature = s->temperature,
+                                           .row_temperature = s->has_row_temperature ? s->row_temperature : NULL,
+                                           .g_logp = s->g_logp,
+                                           .g_lse = s->g_lse,
+                                           .g_entropy = s->g_entropy };
     assert_true(flp_gradient_reference_compute(&s->problem, &args, NULL, &forward, &r));
     expect_differences(s, s->hidden, &r.hidden);
     expect_differences(s, s->weight, &r.weight);
@@ -156,7 +192,8 @@ typedef struct {
 static void make_right(judged *j, const char *name)
 {
     int i = 0;
-    do flp_gradient_case_get(i, &j->c);
+    do
+        flp_gradient_case_get(i, &j->c);
     while (strcmp(j->c.name, name) != 0 && ++i < flp_gradient_case_count());
     assert_string_equal(j->c.name, name);
     assert_true(flp_gradient_case_make_data(&j->c, &j->data, &j->reference));
@@ -173,7 +210,8 @@ static void make_right(judged *j, const char *name)
         float *to = &weight[columns ? d * stride + v : v * stride + d];
         *to = (float)(j->reference.weight.value[k] + (adds ? *to : 0));
     }
-    for (int64_t v = 0; v < p->vocab; v++) bias[v] = (float)(j->reference.bias.value[v] + (adds ? bias[v] : 0));
+    for (int64_t v = 0; v < p->vocab; v++)
+        bias[v] = (float)(j->reference.bias.value[v] + (adds ? bias[v] : 0));
 }
 
 static int is_right(judged *j)
@@ -190,11 +228,12 @@ static void drop(judged *j)
 static void right_gradients_pass(void **state)
 {
     (void)state;
-    static const char *const names[] = {"accumulate all in f32", "ignored rows hold NaN", "everything at once"};
+    static const char *const names[] = { "accumulate all in f32", "ignored rows hold NaN", "everything at once" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         judged j;
         make_right(&j, names[i]);
-        if (!is_right(&j)) fail_msg("%s: %s", names[i], j.message);
+        if (!is_right(&j))
+            fail_msg("%s: %s", names[i], j.message);
         drop(&j);
     }
 }
@@ -274,14 +313,10 @@ static void names_of_cases_are_unique(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_logits_by_hand),
-        cmocka_unit_test(the_gradients_are_those_of_finite_differences),
-        cmocka_unit_test(right_gradients_pass),
-        cmocka_unit_test(wrong_gradients_are_seen),
-        cmocka_unit_test(what_was_not_added_to_is_seen),
-        cmocka_unit_test(a_write_outside_the_rows_is_seen),
-        cmocka_unit_test(an_untouched_gradient_is_seen),
-        cmocka_unit_test(names_of_cases_are_unique),
+        cmocka_unit_test(equal_logits_by_hand),          cmocka_unit_test(the_gradients_are_those_of_finite_differences),
+        cmocka_unit_test(right_gradients_pass),          cmocka_unit_test(wrong_gradients_are_seen),
+        cmocka_unit_test(what_was_not_added_to_is_seen), cmocka_unit_test(a_write_outside_the_rows_is_seen),
+        cmocka_unit_test(an_untouched_gradient_is_seen), cmocka_unit_test(names_of_cases_are_unique),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,14 +174,10 @@ static void processes_without_locks_still_all_get_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORE_TEST(a_cold_kernel_is_compiled_stored_and_loaded),
-        STORE_TEST(a_warm_start_does_not_load_nvrtc),
-        STORE_TEST(several_kernels_compile_side_by_side),
-        STORE_TEST(the_one_of_several_that_fails_is_named),
-        STORE_TEST(the_same_variant_twice_is_one_kernel),
-        STORE_TEST(threads_that_want_one_kernel_compile_it_once),
-        STORE_TEST(a_long_compilation_holds_up_no_other_kernel),
-        STORE_TEST(processes_that_want_one_kernel_compile_it_once),
+        STORE_TEST(a_cold_kernel_is_compiled_stored_and_loaded), STORE_TEST(a_warm_start_does_not_load_nvrtc),
+        STORE_TEST(several_kernels_compile_side_by_side),        STORE_TEST(the_one_of_several_that_fails_is_named),
+        STORE_TEST(the_same_variant_twice_is_one_kernel),        STORE_TEST(threads_that_want_one_kernel_compile_it_once),
+        STORE_TEST(a_long_compilation_holds_up_no_other_kernel), STORE_TEST(processes_that_want_one_kernel_compile_it_once),
         STORE_TEST(processes_without_locks_still_all_get_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

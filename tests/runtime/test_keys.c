@@ -32,9 +32,15 @@ typedef union {
     char bytes[512];
 } storage;
 
-#define FUNCTIONS(X)                                                                                                                       \
-    static flp_status X##_prepare(flp_context *c, const void *p, void *stream) { return flp_##X##_prepare(c, p, stream); }                \
-    static flp_status X##_format(const void *p, char *text, size_t bytes) { return flp_##X##_problem_format(p, text, bytes); }
+#define FUNCTIONS(X)                                                           \
+    static flp_status X##_prepare(flp_context *c, const void *p, void *stream) \
+    {                                                                          \
+        return flp_##X##_prepare(c, p, stream);                                \
+    }                                                                          \
+    static flp_status X##_format(const void *p, char *text, size_t bytes)      \
+    {                                                                          \
+        return flp_##X##_problem_format(p, text, bytes);                       \
+    }
 FUNCTIONS(linear_logp)
 FUNCTIONS(linear_logp_backward)
 FUNCTIONS(linear_cross_entropy)
@@ -44,39 +50,56 @@ FUNCTIONS(logits_logp)
 FUNCTIONS(logits_logp_backward)
 
 /* Strides are given and wide enough for all, so that a size alone changes nothing else. */
-#define LINEAR { .dtype = FLP_F32, .rows = 64, .hidden = 64, .vocab = 100, .hidden_stride = 256, .weight_stride = 512, .bias_dtype = FLP_F32 }
+#define LINEAR                                                                                                                      \
+    {                                                                                                                               \
+        .dtype = FLP_F32, .rows = 64, .hidden = 64, .vocab = 100, .hidden_stride = 256, .weight_stride = 512, .bias_dtype = FLP_F32 \
+    }
 #define GRADIENTS .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32, .grad_hidden_stride = 256, .grad_weight_stride = 512
-#define WEIGHTED { .dtype = FLP_F32, .rows = 64, .columns = 64, .x_stride = 256, .w_dtype = FLP_F32, .y_dtype = FLP_F32 }
+#define WEIGHTED                                                                                             \
+    {                                                                                                        \
+        .dtype = FLP_F32, .rows = 64, .columns = 64, .x_stride = 256, .w_dtype = FLP_F32, .y_dtype = FLP_F32 \
+    }
 static const flp_linear_logp_problem linear_logp = LINEAR;
 static const flp_linear_logp_backward_problem linear_logp_backward = { .forward = LINEAR, GRADIENTS, .memory_budget = INT64_C(1) << 30 };
 static const flp_linear_cross_entropy_problem linear_cross_entropy = { .backward = { .forward = LINEAR, GRADIENTS, .memory_budget = INT64_C(1) << 30 } };
 static const flp_weighted_sum_problem weighted_sum = WEIGHTED;
 static const flp_weighted_sum_backward_problem weighted_sum_backward = { .forward = WEIGHTED, .grad_x = FLP_F32, .grad_w = FLP_F32, .grad_x_stride = 256 };
 static const flp_logits_logp_problem logits_logp = { .dtype = FLP_F32, .rows = 64, .vocab = 100, .logits_stride = 512 };
-static const flp_logits_logp_backward_problem logits_logp_backward = { .dtype = FLP_F32, .rows = 64, .vocab = 100, .logits_stride = 512,
-                                                                       .grad_stride = 512 };
+static const flp_logits_logp_backward_problem logits_logp_backward = { .dtype = FLP_F32, .rows = 64, .vocab = 100, .logits_stride = 512, .grad_stride = 512 };
 
 #define FIELD(X, path) .name = #path, .at = offsetof(flp_##X##_problem, path), .bytes = sizeof(((flp_##X##_problem *)0)->path)
-#define WHOLE(X, path, value) { FIELD(X, path), .whole = value }
-#define REAL(X, path, value) { FIELD(X, path), .real = value }
-#define TEXT(X, path, value) { FIELD(X, path), .text = value }
-#define IS(X, path, value, what) { FIELD(X, path), .whole = value, .outcome = what }
+#define WHOLE(X, path, value)          \
+    {                                  \
+        FIELD(X, path), .whole = value \
+    }
+#define REAL(X, path, value)          \
+    {                                 \
+        FIELD(X, path), .real = value \
+    }
+#define TEXT(X, path, value)          \
+    {                                 \
+        FIELD(X, path), .text = value \
+    }
+#define IS(X, path, value, what)                        \
+    {                                                   \
+        FIELD(X, path), .whole = value, .outcome = what \
+    }
 /* 96 rows are in another bucket; the dtypes change between types that every path takes. */
-#define LINEAR_FIELDS(X, p)                                                                                                                \
+#define LINEAR_FIELDS(X, p)                                                                                                                         \
     WHOLE(X, p dtype, FLP_BF16), WHOLE(X, p rows, 96), WHOLE(X, p hidden, 72), WHOLE(X, p vocab, 101), WHOLE(X, p weight_layout, FLP_HIDDEN_VOCAB), \
-    WHOLE(X, p hidden_stride, 264), WHOLE(X, p weight_stride, 520), WHOLE(X, p pointer_alignment, 4), WHOLE(X, p bias_dtype, FLP_BF16),   \
-    WHOLE(X, p target_dtype, FLP_I32), REAL(X, p softcap, 30), WHOLE(X, p precision, FLP_PRECISION_EXACT), WHOLE(X, p backend, FLP_BACKEND_CPU)
-#define BACKWARD_FIELDS(X, p)                                                                                                              \
-    LINEAR_FIELDS(X, p forward.), IS(X, p forward.argmax, 1, REFUSED), IS(X, p forward.entropy, 1, REFUSED), WHOLE(X, p grad_hidden, FLP_BF16), \
-    WHOLE(X, p grad_weight, FLP_BF16), WHOLE(X, p grad_bias, FLP_BF16), WHOLE(X, p grad_hidden_stride, 264), WHOLE(X, p grad_weight_stride, 520), \
-    WHOLE(X, p accumulate, FLP_ACCUMULATE_WEIGHT), WHOLE(X, p memory_budget, INT64_C(1) << 31), REAL(X, p grad_filter_eps, 1e-6),          \
-    IS(X, p with_forward, 1, REFUSED)
-#define WEIGHTED_FIELDS(X, p)                                                                                                              \
+        WHOLE(X, p hidden_stride, 264), WHOLE(X, p weight_stride, 520), WHOLE(X, p pointer_alignment, 4), WHOLE(X, p bias_dtype, FLP_BF16),         \
+        WHOLE(X, p target_dtype, FLP_I32), REAL(X, p softcap, 30), WHOLE(X, p precision, FLP_PRECISION_EXACT), WHOLE(X, p backend, FLP_BACKEND_CPU)
+#define BACKWARD_FIELDS(X, p)                                                                                                                         \
+    LINEAR_FIELDS(X, p forward.), IS(X, p forward.argmax, 1, REFUSED), IS(X, p forward.entropy, 1, REFUSED), WHOLE(X, p grad_hidden, FLP_BF16),       \
+        WHOLE(X, p grad_weight, FLP_BF16), WHOLE(X, p grad_bias, FLP_BF16), WHOLE(X, p grad_hidden_stride, 264), WHOLE(X, p grad_weight_stride, 520), \
+        WHOLE(X, p accumulate, FLP_ACCUMULATE_WEIGHT), WHOLE(X, p memory_budget, INT64_C(1) << 31), REAL(X, p grad_filter_eps, 1e-6),                 \
+        IS(X, p with_forward, 1, REFUSED)
+#define WEIGHTED_FIELDS(X, p)                                                                                                                \
     WHOLE(X, p dtype, FLP_BF16), WHOLE(X, p rows, 96), WHOLE(X, p columns, 72), WHOLE(X, p x_stride, 264), WHOLE(X, p pointer_alignment, 4), \
-    WHOLE(X, p w_dtype, FLP_BF16), WHOLE(X, p y_dtype, FLP_BF16), WHOLE(X, p backend, FLP_BACKEND_CPU)
-#define LOGITS_FIELDS(X)                                                                                                                   \
-    WHOLE(X, dtype, FLP_BF16), WHOLE(X, rows, 96), WHOLE(X, vocab, 101), WHOLE(X, logits_stride, 520), WHOLE(X, pointer_alignment, 4),    \
-    WHOLE(X, target_dtype, FLP_I32), WHOLE(X, entropy, 1), WHOLE(X, backend, FLP_BACKEND_CPU), REAL(X, softcap, 30)
+        WHOLE(X, p w_dtype, FLP_BF16), WHOLE(X, p y_dtype, FLP_BF16), WHOLE(X, p backend, FLP_BACKEND_CPU)
+#define LOGITS_FIELDS(X)                                                                                                               \
+    WHOLE(X, dtype, FLP_BF16), WHOLE(X, rows, 96), WHOLE(X, vocab, 101), WHOLE(X, logits_stride, 520), WHOLE(X, pointer_alignment, 4), \
+        WHOLE(X, target_dtype, FLP_I32), WHOLE(X, entropy, 1), WHOLE(X, backend, FLP_BACKEND_CPU), REAL(X, softcap, 30)
 #define OPERATOR(X) .name = #X, .problem_bytes = sizeof(flp_##X##_problem), .problem = &X, .prepare = X##_prepare, .format = X##_format
 static const op operators[] = {
     { OPERATOR(linear_logp), .fields = { LINEAR_FIELDS(linear_logp, ), WHOLE(linear_logp, argmax, 1), WHOLE(linear_logp, entropy, 1) } },
@@ -86,13 +109,12 @@ static const op operators[] = {
       .fields = { BACKWARD_FIELDS(linear_cross_entropy, backward.), IS(linear_cross_entropy, backward.g_lse, 1, REFUSED),
                   IS(linear_cross_entropy, backward.g_entropy, 1, REFUSED), WHOLE(linear_cross_entropy, reduction, FLP_REDUCE_SUM),
                   WHOLE(linear_cross_entropy, label_smoothing, 1), WHOLE(linear_cross_entropy, class_weights, FLP_BF16),
-                  WHOLE(linear_cross_entropy, token_weights, 1), WHOLE(linear_cross_entropy, entropy, 1),
-                  IS(linear_cross_entropy, reserved, 1, REFUSED), TEXT(linear_cross_entropy, token_loss, "policy_gradient") } },
+                  WHOLE(linear_cross_entropy, token_weights, 1), WHOLE(linear_cross_entropy, entropy, 1), IS(linear_cross_entropy, reserved, 1, REFUSED),
+                  TEXT(linear_cross_entropy, token_loss, "policy_gradient") } },
     { OPERATOR(weighted_sum), .fields = { WEIGHTED_FIELDS(weighted_sum, ) } },
-    { OPERATOR(weighted_sum_backward),
-      .fields = { WEIGHTED_FIELDS(weighted_sum_backward, forward.), WHOLE(weighted_sum_backward, grad_x, FLP_BF16),
-                  WHOLE(weighted_sum_backward, grad_w, FLP_BF16), WHOLE(weighted_sum_backward, accumulate, 1),
-                  WHOLE(weighted_sum_backward, grad_x_stride, 264) } },
+    { OPERATOR(weighted_sum_backward), .fields = { WEIGHTED_FIELDS(weighted_sum_backward, forward.), WHOLE(weighted_sum_backward, grad_x, FLP_BF16),
+                                                   WHOLE(weighted_sum_backward, grad_w, FLP_BF16), WHOLE(weighted_sum_backward, accumulate, 1),
+                                                   WHOLE(weighted_sum_backward, grad_x_stride, 264) } },
     { OPERATOR(logits_logp), .fields = { LOGITS_FIELDS(logits_logp), WHOLE(logits_logp, argmax, 1) } },
     { OPERATOR(logits_logp_backward),
       .fields = { LOGITS_FIELDS(logits_logp_backward), WHOLE(logits_logp_backward, grad_stride, 520), WHOLE(logits_logp_backward, fused, 1) } },

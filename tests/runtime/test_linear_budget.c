@@ -12,7 +12,8 @@
 static flp_linear_logp_backward_problem sized(int64_t rows, int64_t hidden, int64_t vocab, flp_dtype grad_weight)
 {
     return (flp_linear_logp_backward_problem){ .forward = { .dtype = FLP_BF16, .rows = rows, .hidden = hidden, .vocab = vocab },
-                                               .grad_hidden = FLP_BF16, .grad_weight = grad_weight };
+                                               .grad_hidden = FLP_BF16,
+                                               .grad_weight = grad_weight };
 }
 
 static flp_linear_logp_backward_problem normal_of(flp_linear_logp_backward_problem problem)
@@ -290,12 +291,21 @@ static flp_linear_logp_backward_problem draw_problem(void)
     static const flp_dtype dtypes[] = { FLP_BF16, FLP_F16, FLP_F32 };
     const int gradients = 1 + (int)draw(7);
     flp_linear_logp_backward_problem problem = {
-        .forward = { .dtype = dtypes[draw(3)], .rows = draw_size(14), .hidden = draw_size(13), .vocab = draw_size(18), .bias_dtype = FLP_F32,
-                     .softcap = draw(4) == 0 ? 30 : 0, .pointer_alignment = draw(3) == 0 ? 4 : 16,
+        .forward = { .dtype = dtypes[draw(3)],
+                     .rows = draw_size(14),
+                     .hidden = draw_size(13),
+                     .vocab = draw_size(18),
+                     .bias_dtype = FLP_F32,
+                     .softcap = draw(4) == 0 ? 30 : 0,
+                     .pointer_alignment = draw(3) == 0 ? 4 : 16,
                      .weight_layout = draw(3) == 0 ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN },
-        .grad_hidden = gradients & 1 ? dtypes[draw(3)] : FLP_NONE, .grad_weight = gradients & 2 ? dtypes[draw(3)] : FLP_NONE,
-        .grad_bias = gradients & 4 ? dtypes[draw(3)] : FLP_NONE, .accumulate = (unsigned)(draw(8) & gradients),
-        .g_entropy = draw(5) == 0, .grad_filter_eps = draw(4) == 0 ? 1e-6 : 0, .with_forward = (int)draw(2),
+        .grad_hidden = gradients & 1 ? dtypes[draw(3)] : FLP_NONE,
+        .grad_weight = gradients & 2 ? dtypes[draw(3)] : FLP_NONE,
+        .grad_bias = gradients & 4 ? dtypes[draw(3)] : FLP_NONE,
+        .accumulate = (unsigned)(draw(8) & gradients),
+        .g_entropy = draw(5) == 0,
+        .grad_filter_eps = draw(4) == 0 ? 1e-6 : 0,
+        .with_forward = (int)draw(2),
     };
 
     problem = normal_of(problem);

@@ -69,15 +69,29 @@ static int start(void **state)
     context = fake_call_start(0);
     problem = (flp_linear_cross_entropy_problem){
         .backward = { .forward = { .dtype = FLP_BF16, .rows = ROWS, .hidden = HIDDEN, .vocab = VOCAB, .bias_dtype = FLP_F32 },
-                      .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_F32 },
-        .class_weights = FLP_F32, .token_weights = 1, .entropy = 1
+                      .grad_hidden = FLP_BF16,
+                      .grad_weight = FLP_BF16,
+                      .grad_bias = FLP_F32 },
+        .class_weights = FLP_F32,
+        .token_weights = 1,
+        .entropy = 1
     };
-    args = (flp_linear_cross_entropy_args){
-        .rows = ROWS, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
-        .class_weights = classes,
-        .token_weights = tokens, .loss = loss, .logp = logp, .lse = lse, .entropy = entropy, .grad_hidden = grad_hidden,
-        .grad_weight = grad_weight, .grad_bias = grad_bias
-    };
+    args = (flp_linear_cross_entropy_args){ .rows = ROWS,
+                                            .hidden = hidden,
+                                            .weight = weight,
+                                            .bias = bias,
+                                            .target = target,
+                                            .ignore_index = -100,
+                                            .flags = FLP_IGNORE_INDEX,
+                                            .class_weights = classes,
+                                            .token_weights = tokens,
+                                            .loss = loss,
+                                            .logp = logp,
+                                            .lse = lse,
+                                            .entropy = entropy,
+                                            .grad_hidden = grad_hidden,
+                                            .grad_weight = grad_weight,
+                                            .grad_bias = grad_bias };
     memset(target, 0, sizeof(target));
     for (int v = 0; v < VOCAB; v++)
         classes[v] = 1;
@@ -123,11 +137,16 @@ static void a_gpu_without_kernels_is_never_left_for_the_cpu(void **state)
 
 static void a_plan_describes_itself(void **state)
 {
-    static const char *const parts[] = {
-        "problem: linear_cross_entropy:bf16:n4:d8:v16:bias_f32:entropy:gh_bf16:gw_bf16:gb_f32:classes_f32:tokens\n", "path: sm_90a\n",
-        "tile kernel: linear_logp_save_exp.bf16.d8.", ".entropy.sm_90a\n", "loss kernel: token_loss.loss_cross_entropy.sm_90a\n",
-        "grad_weight product kernel: matrix_product.", "chunks: ", "saved exponentials: 16 vocabulary entries", "flops: 4.00 N V D", "workspace bytes: "
-    };
+    static const char *const parts[] = { "problem: linear_cross_entropy:bf16:n4:d8:v16:bias_f32:entropy:gh_bf16:gw_bf16:gb_f32:classes_f32:tokens\n",
+                                         "path: sm_90a\n",
+                                         "tile kernel: linear_logp_save_exp.bf16.d8.",
+                                         ".entropy.sm_90a\n",
+                                         "loss kernel: token_loss.loss_cross_entropy.sm_90a\n",
+                                         "grad_weight product kernel: matrix_product.",
+                                         "chunks: ",
+                                         "saved exponentials: 16 vocabulary entries",
+                                         "flops: 4.00 N V D",
+                                         "workspace bytes: " };
 
     (void)state;
     operator_call_make_plan();
@@ -149,7 +168,8 @@ static void the_portable_path_leaves_saved_exponentials_too(void **state)
         flp_backend backend;
         int alignment;
         const char *tile;
-    } cases[] = { { FLP_BACKEND_PORTABLE, 16, ".bias_f32.sm_90\n" }, { FLP_BACKEND_AUTO, 8, ".bias_f32.vec8.sm_90\n" },
+    } cases[] = { { FLP_BACKEND_PORTABLE, 16, ".bias_f32.sm_90\n" },
+                  { FLP_BACKEND_AUTO, 8, ".bias_f32.vec8.sm_90\n" },
                   { FLP_BACKEND_AUTO, 2, ".bias_f32.vec2.sm_90\n" } };
 
     (void)state;
@@ -333,8 +353,14 @@ static void token_inputs_and_parameters_go_by_their_names(void **state)
 /* A program's header may know more of the one than of the other. */
 static void either_list_of_a_token_loss_may_be_of_another_header(void **state)
 {
-    struct { flp_token_input known; uint64_t appended; } inputs[2] = { { { "old_logp", logp }, 0 }, { { "advantages", tokens }, 0 } };
-    struct { flp_token_parameter known; uint64_t appended; } parameters[2] = { { { "clip_low", 0.1 }, 0 }, { { "clip_high", 0.1 }, 0 } };
+    struct {
+        flp_token_input known;
+        uint64_t appended;
+    } inputs[2] = { { { "old_logp", logp }, 0 }, { { "advantages", tokens }, 0 } };
+    struct {
+        flp_token_parameter known;
+        uint64_t appended;
+    } parameters[2] = { { { "clip_low", 0.1 }, 0 }, { { "clip_high", 0.1 }, 0 } };
     flp_token_input own_inputs[2] = { inputs[0].known, inputs[1].known };
     flp_token_parameter own_parameters[2] = { parameters[0].known, parameters[1].known };
     flp_sizes sizes = *flp_header_sizes();
@@ -478,10 +504,11 @@ static void rows_in_chunks_share_what_can_be_done_at_once(void **state)
     } calls[] = { { 1100, 3 }, { 1024, 2 }, { 513, 2 }, { 512, 1 }, { 1, 1 } };
 
     (void)state;
-    problem = (flp_linear_cross_entropy_problem){
-        .backward = { .forward = { .dtype = FLP_BF16, .rows = 1100, .hidden = HIDDEN, .vocab = 1500 }, .grad_hidden = FLP_BF16,
-                      .grad_weight = FLP_F32, .accumulate = FLP_ACCUMULATE_WEIGHT, .memory_budget = 2000000 }
-    };
+    problem = (flp_linear_cross_entropy_problem){ .backward = { .forward = { .dtype = FLP_BF16, .rows = 1100, .hidden = HIDDEN, .vocab = 1500 },
+                                                                .grad_hidden = FLP_BF16,
+                                                                .grad_weight = FLP_F32,
+                                                                .accumulate = FLP_ACCUMULATE_WEIGHT,
+                                                                .memory_budget = 2000000 } };
     args.bias = args.class_weights = args.grad_bias = NULL;
     args.token_weights = args.entropy = NULL;
     operator_call_make_plan();
@@ -493,7 +520,7 @@ static void rows_in_chunks_share_what_can_be_done_at_once(void **state)
         assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
         assert_int_equal(1 + chunks, operator_call_launches_of("flp_linear_logp_backward_rows_"));       /* places; differentiates */
         assert_int_equal(1 + chunks + 1, operator_call_launches_of("flp_linear_logp_backward_gather_")); /* gathers; scales; stages */
-        assert_int_equal(1 + 2 * chunks, operator_call_launches_of("flp_linear_logp_save_exp_"));           /* offsets; keeps, keeps again */
+        assert_int_equal(1 + 2 * chunks, operator_call_launches_of("flp_linear_logp_save_exp_"));        /* offsets; keeps, keeps again */
         assert_int_equal(chunks, operator_call_launches_of("flp_linear_logp_combine_"));
         assert_int_equal(chunks, operator_call_launches_of("flp_token_loss_"));
         assert_int_equal(2 * chunks, operator_call_launches_of("flp_matrix_product_"));

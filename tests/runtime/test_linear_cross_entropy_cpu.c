@@ -11,7 +11,7 @@ static int start(void **state)
 {
     (void)state;
     for (int threads = 1; threads < 4; threads++) {
-        flp_context_options options = {.cache_directory = "", .cpu_threads = threads, .flags = FLP_CONTEXT_NO_GPU};
+        flp_context_options options = { .cache_directory = "", .cpu_threads = threads, .flags = FLP_CONTEXT_NO_GPU };
         if (flp_context_create(&options, &contexts[threads]) != FLP_OK ||
             flp_token_loss_define(contexts[threads], flp_cross_entropy_case_loss_name, flp_cross_entropy_case_loss) != FLP_OK)
             return 1;
@@ -22,7 +22,8 @@ static int start(void **state)
 static int stop(void **state)
 {
     (void)state;
-    for (int threads = 1; threads < 4; threads++) flp_context_destroy(contexts[threads]);
+    for (int threads = 1; threads < 4; threads++)
+        flp_context_destroy(contexts[threads]);
     return 0;
 }
 
@@ -30,7 +31,8 @@ static void find_case(const char *name, flp_cross_entropy_case *c)
 {
     for (int i = 0; i < flp_cross_entropy_case_count(); i++) {
         flp_cross_entropy_case_get(i, c);
-        if (strcmp(c->gradient.name, name) == 0) return;
+        if (strcmp(c->gradient.name, name) == 0)
+            return;
     }
     fail_msg("there is no case \"%s\"", name);
 }
@@ -41,7 +43,8 @@ static flp_status call_through_a_plan(const flp_linear_cross_entropy_problem *pr
 {
     flp_plan *plan;
     flp_status status = flp_linear_cross_entropy_plan_create(contexts[2], problem, &plan);
-    if (status != FLP_OK) return status;
+    if (status != FLP_OK)
+        return status;
     status = flp_linear_cross_entropy_execute(plan, args);
     flp_plan_destroy(plan);
     return status;
@@ -61,7 +64,8 @@ static int execute(const flp_cross_entropy_case *c, flp_cross_entropy_case_data 
     flp_cross_entropy_case_args(c, data, NULL, NULL, NULL, &call);
     flp_status status = executor(&c->problem, &call.args);
     int right = status == FLP_OK && flp_cross_entropy_case_check(c, data, 0, message, sizeof message);
-    if (!right) print_error("case \"%s\": %s\n", c->gradient.name, status == FLP_OK ? message : flp_error_message());
+    if (!right)
+        print_error("case \"%s\": %s\n", c->gradient.name, status == FLP_OK ? message : flp_error_message());
     return right;
 }
 
@@ -84,15 +88,26 @@ static void every_case_agrees_with_fp64(void **state)
 static void a_row_of_weight_0_is_nothing_even_where_its_loss_is_infinite(void **state)
 {
     (void)state;
-    const float hidden[2][2] = {{1, 2}, {2, -1}}, weight[3][2] = {{0, 1}, {1, 0}, {1, 1}}, bias[3] = {0, 0, -INFINITY}, tokens[2] = {0, 1};
-    const int64_t target[2] = {2, 0};
+    const float hidden[2][2] = { { 1, 2 }, { 2, -1 } }, weight[3][2] = { { 0, 1 }, { 1, 0 }, { 1, 1 } }, bias[3] = { 0, 0, -INFINITY }, tokens[2] = { 0, 1 };
+    const int64_t target[2] = { 2, 0 };
     float loss, grad_hidden[2][2], grad_weight[3][2];
     const flp_linear_cross_entropy_problem problem = {
-        .backward = {.forward = {.dtype = FLP_F32, .rows = 2, .hidden = 2, .vocab = 3, .bias_dtype = FLP_F32, .target_dtype = FLP_I64},
-                     .grad_hidden = FLP_F32, .grad_weight = FLP_F32},
-        .reduction = FLP_REDUCE_MEAN, .token_weights = 1};
-    const flp_linear_cross_entropy_args args = {.rows = 2, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .temperature = 1,
-                                                .token_weights = tokens, .loss = &loss, .grad_hidden = grad_hidden, .grad_weight = grad_weight};
+        .backward = { .forward = { .dtype = FLP_F32, .rows = 2, .hidden = 2, .vocab = 3, .bias_dtype = FLP_F32, .target_dtype = FLP_I64 },
+                      .grad_hidden = FLP_F32,
+                      .grad_weight = FLP_F32 },
+        .reduction = FLP_REDUCE_MEAN,
+        .token_weights = 1
+    };
+    const flp_linear_cross_entropy_args args = { .rows = 2,
+                                                 .hidden = hidden,
+                                                 .weight = weight,
+                                                 .bias = bias,
+                                                 .target = target,
+                                                 .temperature = 1,
+                                                 .token_weights = tokens,
+                                                 .loss = &loss,
+                                                 .grad_hidden = grad_hidden,
+                                                 .grad_weight = grad_weight };
     assert_int_equal(FLP_OK, call_by_dispatch(&problem, &args));
     /* Row 1's logits are -1, 2 and none. */
     assert_true(fabs(loss - log1p(exp(3))) < 1e-6);
@@ -116,7 +131,7 @@ static void expect_close(const flp_gradient *wanted, const float *got, int64_t r
 /* The figures that the project set out from. */
 static void the_seed_case_has_the_loss_and_the_gradients_of_fp64(void **state)
 {
-    static const char *const names[] = {"seed case", "seed case, sum"};
+    static const char *const names[] = { "seed case", "seed case, sum" };
     (void)state;
     for (int i = 0; i < 2; i++) {
         flp_cross_entropy_case c;
@@ -153,7 +168,8 @@ static void loss_and_gradients_repeat_on_any_number_of_threads(void **state)
     flp_cross_entropy_case_args(&c, &data, NULL, NULL, NULL, &call);
     assert_succeeds(flp_linear_cross_entropy(contexts[1], &c.problem, &call.args));
     unsigned char *loss = copy_of(&data.own[FLP_CROSS_ENTROPY_LOSS]), *first[FLP_GRADIENT_BUFFERS];
-    for (int role = FLP_GRADIENT_HIDDEN; role <= FLP_GRADIENT_BIAS; role++) first[role] = copy_of(&data.gradient.own[role]);
+    for (int role = FLP_GRADIENT_HIDDEN; role <= FLP_GRADIENT_BIAS; role++)
+        first[role] = copy_of(&data.gradient.own[role]);
     for (int run = 0; run < 20; run++) {
         flp_cross_entropy_case_restore_outputs(&data);
         assert_succeeds(flp_linear_cross_entropy(contexts[1 + run % 3], &c.problem, &call.args));
@@ -161,7 +177,8 @@ static void loss_and_gradients_repeat_on_any_number_of_threads(void **state)
         for (int role = FLP_GRADIENT_HIDDEN; role <= FLP_GRADIENT_BIAS; role++)
             assert_memory_equal(first[role], data.gradient.own[role].base, data.gradient.own[role].bytes);
     }
-    for (int role = FLP_GRADIENT_HIDDEN; role <= FLP_GRADIENT_BIAS; role++) free(first[role]);
+    for (int role = FLP_GRADIENT_HIDDEN; role <= FLP_GRADIENT_BIAS; role++)
+        free(first[role]);
     free(loss);
     flp_cross_entropy_case_free_data(&data);
 }
@@ -193,7 +210,8 @@ static void the_results_are_those_of_a_separate_call(void **state)
     assert_succeeds(flp_linear_logp(contexts[2], &c.problem.backward.forward, &forward));
     assert_memory_equal(logp, own_logp, (size_t)rows * sizeof *logp);
     assert_memory_equal(lse, own_lse, (size_t)rows * sizeof *lse);
-    for (int64_t i = 0; i < rows; i++) sum -= logp[i];
+    for (int64_t i = 0; i < rows; i++)
+        sum -= logp[i];
     /* Each logp is rounded to fp32 here, the sum once there. */
     assert_true(fabs(call.args.loss[0] - sum) <= 0x1p-23 * sum);
     free(logp);
@@ -207,10 +225,11 @@ static void many_losses_are_added_in_fp64(void **state)
     static float hidden[ROWS], weight[VOCAB];
     static int32_t target[ROWS];
     const flp_linear_cross_entropy_problem problem = {
-        .backward.forward = {.dtype = FLP_F32, .rows = ROWS, .hidden = 1, .vocab = VOCAB, .target_dtype = FLP_I32}, .reduction = FLP_REDUCE_SUM};
+        .backward.forward = { .dtype = FLP_F32, .rows = ROWS, .hidden = 1, .vocab = VOCAB, .target_dtype = FLP_I32 }, .reduction = FLP_REDUCE_SUM
+    };
     static float logp[ROWS];
     float loss;
-    const flp_linear_cross_entropy_args args = {.rows = ROWS, .hidden = hidden, .weight = weight, .target = target, .loss = &loss, .logp = logp};
+    const flp_linear_cross_entropy_args args = { .rows = ROWS, .hidden = hidden, .weight = weight, .target = target, .loss = &loss, .logp = logp };
     (void)state;
     assert_succeeds(flp_linear_cross_entropy(contexts[2], &problem, &args));
     assert_true(fabs(logp[0] + log(3)) <= 0x1p-23);

@@ -5,20 +5,39 @@
 
 static flp_linear_cross_entropy_problem plain(void)
 {
-    return (flp_linear_cross_entropy_problem){ .backward = { .forward = { .dtype = FLP_BF16, .rows = 4096, .hidden = 2048, .vocab = 131072 },
-                                                             .grad_hidden = FLP_BF16, .grad_weight = FLP_F32 } };
+    return (flp_linear_cross_entropy_problem){
+        .backward = { .forward = { .dtype = FLP_BF16, .rows = 4096, .hidden = 2048, .vocab = 131072 }, .grad_hidden = FLP_BF16, .grad_weight = FLP_F32 }
+    };
 }
 
 static flp_linear_cross_entropy_problem with_everything(void)
 {
-    return (flp_linear_cross_entropy_problem){
-        .backward = { .forward = { .dtype = FLP_F32, .rows = 1, .hidden = 8, .vocab = 50257, .weight_layout = FLP_HIDDEN_VOCAB,
-                                   .hidden_stride = 9, .weight_stride = 50304, .pointer_alignment = 4, .bias_dtype = FLP_F16,
-                                   .target_dtype = FLP_I32, .softcap = 30.1, .precision = FLP_PRECISION_EXACT, .backend = FLP_BACKEND_PORTABLE },
-                      .grad_hidden = FLP_BF16, .grad_weight = FLP_F16, .grad_bias = FLP_F32, .grad_hidden_stride = 10,
-                      .grad_weight_stride = 50305, .accumulate = 7, .memory_budget = 1 << 20, .grad_filter_eps = 0.5 },
-        .reduction = FLP_REDUCE_NONE, .class_weights = FLP_BF16, .token_weights = 1, .entropy = 1, .token_loss = "a_loss_of_31_characters_0000000"
-    };
+    return (flp_linear_cross_entropy_problem){ .backward = { .forward = { .dtype = FLP_F32,
+                                                                          .rows = 1,
+                                                                          .hidden = 8,
+                                                                          .vocab = 50257,
+                                                                          .weight_layout = FLP_HIDDEN_VOCAB,
+                                                                          .hidden_stride = 9,
+                                                                          .weight_stride = 50304,
+                                                                          .pointer_alignment = 4,
+                                                                          .bias_dtype = FLP_F16,
+                                                                          .target_dtype = FLP_I32,
+                                                                          .softcap = 30.1,
+                                                                          .precision = FLP_PRECISION_EXACT,
+                                                                          .backend = FLP_BACKEND_PORTABLE },
+                                                             .grad_hidden = FLP_BF16,
+                                                             .grad_weight = FLP_F16,
+                                                             .grad_bias = FLP_F32,
+                                                             .grad_hidden_stride = 10,
+                                                             .grad_weight_stride = 50305,
+                                                             .accumulate = 7,
+                                                             .memory_budget = 1 << 20,
+                                                             .grad_filter_eps = 0.5 },
+                                               .reduction = FLP_REDUCE_NONE,
+                                               .class_weights = FLP_BF16,
+                                               .token_weights = 1,
+                                               .entropy = 1,
+                                               .token_loss = "a_loss_of_31_characters_0000000" };
 }
 
 static void assert_formats(flp_linear_cross_entropy_problem problem, const char *wanted)
@@ -46,23 +65,21 @@ static void problems_have_one_string_each(void **state)
     assert_formats(problem, "linear_cross_entropy:bf16:n4096:d2048:v131072:sum:smoothing");
     problem = with_everything();
     assert_formats(problem, "linear_cross_entropy:f32:n1:d8:v50257:dv:hs9:ws50304:align4:bias_f16:target_i32:softcap30.1:entropy:exact:"
-                   "gh_bf16:gw_f16:gb_f32:ghs10:gws50305:acc_hidden:acc_weight:acc_bias:budget1048576:filter0.5:none:classes_bf16:tokens:"
-                   "loss_a_loss_of_31_characters_0000000:portable");
+                            "gh_bf16:gw_f16:gb_f32:ghs10:gws50305:acc_hidden:acc_weight:acc_bias:budget1048576:filter0.5:none:classes_bf16:tokens:"
+                            "loss_a_loss_of_31_characters_0000000:portable");
 }
 
 static void other_strings_are_refused(void **state)
 {
     static const struct {
         const char *text, *part;
-    } cases[] = {
-        { "linear_logp:bf16:n1:d2:v3", "wanted linear_cross_entropy" },
-        { "linear_cross_entropy:bf16:n1:d2:v3:mean", "part 6: got \"mean\", wanted dv" },
-        { "linear_cross_entropy:bf16:n1:d2:v3:none:sum", "wanted the canonical" },
-        { "linear_cross_entropy:bf16:n1:d2:v3:loss_", "wanted the canonical" },
-        { "linear_cross_entropy:bf16:n1:d2:v3:loss_A", "token_loss: got \"A\"" },
-        { "linear_cross_entropy:bf16:n1:d2:v3:loss_a_loss_of_32_characters_00000000", "part 6: got" },
-        { "linear_cross_entropy:bf16:n1:d2:v3:acc_hidden", "accumulate: got 1, wanted 0: no gradient is asked for" }
-    };
+    } cases[] = { { "linear_logp:bf16:n1:d2:v3", "wanted linear_cross_entropy" },
+                  { "linear_cross_entropy:bf16:n1:d2:v3:mean", "part 6: got \"mean\", wanted dv" },
+                  { "linear_cross_entropy:bf16:n1:d2:v3:none:sum", "wanted the canonical" },
+                  { "linear_cross_entropy:bf16:n1:d2:v3:loss_", "wanted the canonical" },
+                  { "linear_cross_entropy:bf16:n1:d2:v3:loss_A", "token_loss: got \"A\"" },
+                  { "linear_cross_entropy:bf16:n1:d2:v3:loss_a_loss_of_32_characters_00000000", "part 6: got" },
+                  { "linear_cross_entropy:bf16:n1:d2:v3:acc_hidden", "accumulate: got 1, wanted 0: no gradient is asked for" } };
     flp_linear_cross_entropy_problem problem;
 
     (void)state;
@@ -70,11 +87,11 @@ static void other_strings_are_refused(void **state)
         assert_fails(FLP_BAD_ARGUMENT, flp_linear_cross_entropy_problem_parse(cases[i].text, &problem), cases[i].part);
 }
 
-#define REFUSED(change, part)                                                                                 \
-    do {                                                                                                      \
-        flp_linear_cross_entropy_problem problem = plain(), normal;                                           \
-        change;                                                                                               \
-        assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&flp_linear_cross_entropy_operator, &problem, &normal), part);  \
+#define REFUSED(change, part)                                                                                               \
+    do {                                                                                                                    \
+        flp_linear_cross_entropy_problem problem = plain(), normal;                                                         \
+        change;                                                                                                             \
+        assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&flp_linear_cross_entropy_operator, &problem, &normal), part); \
     } while (0)
 
 static void every_field_is_checked_and_named(void **state)
@@ -116,14 +133,14 @@ static void what_stands_behind_a_name_does_not_count(void **state)
     assert_int_equal(0, normal.token_loss[20]);
 }
 
-#define DIFFERS(change)                                                                  \
-    do {                                                                                 \
-        flp_linear_cross_entropy_problem problem = plain();                              \
-        flp_dispatch_key left = { 0 }, right = { 0 };                                    \
-        assert_true(flp_problem_pack(&flp_linear_cross_entropy_operator, &problem, &left));             \
-        change;                                                                          \
-        assert_true(flp_problem_pack(&flp_linear_cross_entropy_operator, &problem, &right));            \
-        assert_memory_not_equal(&left, &right, sizeof(left));                            \
+#define DIFFERS(change)                                                                      \
+    do {                                                                                     \
+        flp_linear_cross_entropy_problem problem = plain();                                  \
+        flp_dispatch_key left = { 0 }, right = { 0 };                                        \
+        assert_true(flp_problem_pack(&flp_linear_cross_entropy_operator, &problem, &left));  \
+        change;                                                                              \
+        assert_true(flp_problem_pack(&flp_linear_cross_entropy_operator, &problem, &right)); \
+        assert_memory_not_equal(&left, &right, sizeof(left));                                \
     } while (0)
 
 static void problems_that_differ_have_other_keys(void **state)
@@ -143,11 +160,11 @@ static void problems_that_differ_have_other_keys(void **state)
     DIFFERS(strcpy(problem.token_loss, "a_loss_of_31_characters_0000000"));
 }
 
-#define HAS_NO_KEY(change)                                                  \
-    do {                                                                    \
-        flp_linear_cross_entropy_problem problem = plain();                 \
-        flp_dispatch_key key = { 0 };                                       \
-        change;                                                             \
+#define HAS_NO_KEY(change)                                                                  \
+    do {                                                                                    \
+        flp_linear_cross_entropy_problem problem = plain();                                 \
+        flp_dispatch_key key = { 0 };                                                       \
+        change;                                                                             \
         assert_false(flp_problem_pack(&flp_linear_cross_entropy_operator, &problem, &key)); \
     } while (0)
 
@@ -165,12 +182,9 @@ static void values_that_no_problem_has_have_no_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(problems_have_one_string_each),
-        cmocka_unit_test(other_strings_are_refused),
-        cmocka_unit_test(every_field_is_checked_and_named),
-        cmocka_unit_test(what_stands_behind_a_name_does_not_count),
-        cmocka_unit_test(problems_that_differ_have_other_keys),
-        cmocka_unit_test(values_that_no_problem_has_have_no_key),
+        cmocka_unit_test(problems_have_one_string_each),        cmocka_unit_test(other_strings_are_refused),
+        cmocka_unit_test(every_field_is_checked_and_named),     cmocka_unit_test(what_stands_behind_a_name_does_not_count),
+        cmocka_unit_test(problems_that_differ_have_other_keys), cmocka_unit_test(values_that_no_problem_has_have_no_key),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

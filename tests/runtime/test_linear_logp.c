@@ -93,7 +93,8 @@ static void two_kernels_are_launched_on_the_stream(void **state)
     assert_int_equal(flp_linear_logp_plan_of(plan)->combine->manifest.threads, second->block[0]);
     /* More units than the device holds clusters: one persistent block a multiprocessor. */
     assert_int_equal(132, first->grid[0]);
-    assert_int_equal((300 + flp_linear_logp_plan_of(plan)->combine->manifest.block_rows - 1) / flp_linear_logp_plan_of(plan)->combine->manifest.block_rows, second->grid[0]);
+    assert_int_equal((300 + flp_linear_logp_plan_of(plan)->combine->manifest.block_rows - 1) / flp_linear_logp_plan_of(plan)->combine->manifest.block_rows,
+                     second->grid[0]);
     assert_int_equal(0, fake_driver.calls[FAKE_stream_synchronize]);
 }
 

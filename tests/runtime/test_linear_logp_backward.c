@@ -66,15 +66,27 @@ static int start(void **state)
     (void)state;
     operator_call_current = &call;
     context = fake_call_start(0);
-    problem = (flp_linear_logp_backward_problem){
-        .forward = { .dtype = FLP_BF16, .rows = ROWS, .hidden = HIDDEN, .vocab = VOCAB, .bias_dtype = FLP_F32 },
-        .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_F32, .g_lse = 1, .g_entropy = 1
-    };
-    args = (flp_linear_logp_backward_args){
-        .rows = ROWS, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .lse = lse,
-        .entropy = entropy, .g_logp = g, .g_lse = g, .g_entropy = g, .grad_hidden = grad_hidden, .grad_weight = grad_weight,
-        .grad_bias = grad_bias
-    };
+    problem = (flp_linear_logp_backward_problem){ .forward = { .dtype = FLP_BF16, .rows = ROWS, .hidden = HIDDEN, .vocab = VOCAB, .bias_dtype = FLP_F32 },
+                                                  .grad_hidden = FLP_BF16,
+                                                  .grad_weight = FLP_BF16,
+                                                  .grad_bias = FLP_F32,
+                                                  .g_lse = 1,
+                                                  .g_entropy = 1 };
+    args = (flp_linear_logp_backward_args){ .rows = ROWS,
+                                            .hidden = hidden,
+                                            .weight = weight,
+                                            .bias = bias,
+                                            .target = target,
+                                            .ignore_index = -100,
+                                            .flags = FLP_IGNORE_INDEX,
+                                            .lse = lse,
+                                            .entropy = entropy,
+                                            .g_logp = g,
+                                            .g_lse = g,
+                                            .g_entropy = g,
+                                            .grad_hidden = grad_hidden,
+                                            .grad_weight = grad_weight,
+                                            .grad_bias = grad_bias };
     for (int i = 0; i < ROWS; i++) {
         lse[i] = entropy[i] = (float)log(VOCAB);
         g[i] = 1;
@@ -121,10 +133,8 @@ static void a_gpu_without_kernels_is_never_left_for_the_cpu(void **state)
 
 static void a_plan_describes_itself(void **state)
 {
-    static const char *const parts[] = {
-        "problem: linear_logp_backward:bf16:n4:d8:v16:bias_f32:gh_bf16:gw_bf16:gb_f32:g_lse:g_entropy\n", "path: sm_90a\n", "chunks: ",
-        "workspace bytes: "
-    };
+    static const char *const parts[] = { "problem: linear_logp_backward:bf16:n4:d8:v16:bias_f32:gh_bf16:gw_bf16:gb_f32:g_lse:g_entropy\n", "path: sm_90a\n",
+                                         "chunks: ", "workspace bytes: " };
 
     (void)state;
     operator_call_make_plan();
@@ -287,11 +297,18 @@ static float logp[ROWS];
 
 static flp_linear_logp_args forward_args(void)
 {
-    return (flp_linear_logp_args){
-        .rows = args.rows, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
-        .logp = logp, .lse = lse,
-        .entropy = problem.g_entropy ? entropy : NULL, .workspace = args.workspace, .workspace_bytes = args.workspace_bytes
-    };
+    return (flp_linear_logp_args){ .rows = args.rows,
+                                   .hidden = hidden,
+                                   .weight = weight,
+                                   .bias = bias,
+                                   .target = target,
+                                   .ignore_index = -100,
+                                   .flags = FLP_IGNORE_INDEX,
+                                   .logp = logp,
+                                   .lse = lse,
+                                   .entropy = problem.g_entropy ? entropy : NULL,
+                                   .workspace = args.workspace,
+                                   .workspace_bytes = args.workspace_bytes };
 }
 
 static void a_plan_without_a_forward_refuses_to_run_it(void **state)

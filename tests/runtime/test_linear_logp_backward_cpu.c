@@ -15,7 +15,7 @@ static flp_context *context;
 static int start(void **state)
 {
     (void)state;
-    flp_context_options options = {.cache_directory = "", .cpu_threads = 2, .flags = FLP_CONTEXT_NO_GPU};
+    flp_context_options options = { .cache_directory = "", .cpu_threads = 2, .flags = FLP_CONTEXT_NO_GPU };
     return flp_thread_pool_create(2, &pool) != FLP_OK || flp_context_create(&options, &context) != FLP_OK;
 }
 
@@ -30,25 +30,25 @@ static int stop(void **state)
 /* The context's own plans cannot be asked for their bad targets. */
 enum { NOT_COUNTED = -2 };
 
-typedef flp_status executor(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args, int64_t *bad_count,
-                            int64_t *bad_first);
+typedef flp_status executor(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args, int64_t *bad_count, int64_t *bad_first);
 
-static flp_status call_directly(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,
-                                int64_t *bad_count, int64_t *bad_first)
+static flp_status call_directly(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args, int64_t *bad_count,
+                                int64_t *bad_first)
 {
     return flp_linear_logp_backward_cpu(pool, problem, args, NULL, bad_count, bad_first);
 }
 
-static flp_status call_through_a_plan(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,
-                                      int64_t *bad_count, int64_t *bad_first)
+static flp_status call_through_a_plan(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args, int64_t *bad_count,
+                                      int64_t *bad_first)
 {
     flp_linear_logp_backward_args with_workspace = *args;
     void *memory = NULL;
     flp_plan *plan;
     flp_status status = flp_linear_logp_backward_plan_create(context, problem, &plan);
-    if (status != FLP_OK) return status;
+    if (status != FLP_OK)
+        return status;
     if (problem->with_forward) {
-        const flp_gradient_case c = {.problem = *problem};
+        const flp_gradient_case c = { .problem = *problem };
         float *outputs = malloc((size_t)(3 * args->rows + 1) * sizeof *outputs);
         assert_non_null(outputs);
         with_workspace.workspace_bytes = (size_t)flp_plan_workspace_bytes(plan, args->rows);
@@ -58,15 +58,17 @@ static flp_status call_through_a_plan(const flp_linear_logp_backward_problem *pr
         status = flp_linear_logp_backward_execute_forward(plan, &forward);
         free(outputs);
     }
-    if (status == FLP_OK) status = flp_linear_logp_backward_execute(plan, &with_workspace);
-    if (status == FLP_OK) status = flp_plan_target_errors(plan, bad_count, bad_first);
+    if (status == FLP_OK)
+        status = flp_linear_logp_backward_execute(plan, &with_workspace);
+    if (status == FLP_OK)
+        status = flp_plan_target_errors(plan, bad_count, bad_first);
     flp_plan_destroy(plan);
     free(memory);
     return status;
 }
 
-static flp_status call_by_dispatch(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,
-                                   int64_t *bad_count, int64_t *bad_first)
+static flp_status call_by_dispatch(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args, int64_t *bad_count,
+                                   int64_t *bad_first)
 {
     flp_linear_logp_backward_problem alone = *problem;
     alone.with_forward = 0;
@@ -81,8 +83,10 @@ static int64_t bad_targets_of(const flp_gradient_case *c, const flp_linear_logp_
     *first = -1;
     for (int64_t i = 0; i < args->rows; i++) {
         int64_t target = c->problem.forward.target_dtype == FLP_I32 ? ((const int32_t *)args->target)[i] : ((const int64_t *)args->target)[i];
-        if (flp_reference_ignores(args->flags, args->ignore_index, target) || (target >= 0 && target < c->problem.forward.vocab)) continue;
-        if (count++ == 0) *first = i;
+        if (flp_reference_ignores(args->flags, args->ignore_index, target) || (target >= 0 && target < c->problem.forward.vocab))
+            continue;
+        if (count++ == 0)
+            *first = i;
     }
     return count;
 }
@@ -97,7 +101,8 @@ static int execute(const flp_gradient_case *c, flp_gradient_case_data *data, con
     flp_gradient_case_restore_outputs(data);
     flp_status status = executor(&c->problem, &args, &bad_count, &bad_first);
     int right = status == FLP_OK && flp_gradient_case_check(c, data, reference, 0, message, sizeof message);
-    if (!right) print_error("case \"%s\": %s\n", c->name, status == FLP_OK ? message : flp_error_message());
+    if (!right)
+        print_error("case \"%s\": %s\n", c->name, status == FLP_OK ? message : flp_error_message());
     count = bad_targets_of(c, &args, &first);
     if (bad_count != NOT_COUNTED) {
         assert_int_equal(bad_count, count);
@@ -142,8 +147,9 @@ static void expect_close(const flp_gradient *wanted, const float *got, int64_t r
 static void the_seed_case_has_the_gradients_of_fp64(void **state)
 {
     (void)state;
-    flp_gradient_case c = {.name = ""};
-    for (int i = 0; i < flp_gradient_case_count() && strcmp(c.name, "seed case") != 0; i++) flp_gradient_case_get(i, &c);
+    flp_gradient_case c = { .name = "" };
+    for (int i = 0; i < flp_gradient_case_count() && strcmp(c.name, "seed case") != 0; i++)
+        flp_gradient_case_get(i, &c);
     assert_string_equal(c.name, "seed case");
     c.upstream = FLP_UPSTREAM_ONES;
     flp_gradient_case_data data;
@@ -161,14 +167,22 @@ static void the_seed_case_has_the_gradients_of_fp64(void **state)
 static void bad_targets_are_added_to_what_was_counted(void **state)
 {
     (void)state;
-    float hidden[3] = {1, 2, 3}, weight[2] = {1, -1}, ones[3] = {1, 1, 1}, gradient[3] = {9, 9, 9};
-    int64_t target[3] = {0, 2, -5}, count = 10, first = 5;
+    float hidden[3] = { 1, 2, 3 }, weight[2] = { 1, -1 }, ones[3] = { 1, 1, 1 }, gradient[3] = { 9, 9, 9 };
+    int64_t target[3] = { 0, 2, -5 }, count = 10, first = 5;
     flp_linear_logp_backward_problem problem = {
-        .forward = {.dtype = FLP_F32, .rows = 3, .hidden = 1, .vocab = 2, .hidden_stride = 1, .weight_stride = 1, .target_dtype = FLP_I64},
-        .grad_hidden = FLP_F32, .grad_hidden_stride = 1};
-    flp_linear_logp_backward_args args = {.rows = 3, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
-                                          .lse = ones,
-                                          .g_logp = ones, .grad_hidden = gradient};
+        .forward = { .dtype = FLP_F32, .rows = 3, .hidden = 1, .vocab = 2, .hidden_stride = 1, .weight_stride = 1, .target_dtype = FLP_I64 },
+        .grad_hidden = FLP_F32,
+        .grad_hidden_stride = 1
+    };
+    flp_linear_logp_backward_args args = { .rows = 3,
+                                           .hidden = hidden,
+                                           .weight = weight,
+                                           .target = target,
+                                           .ignore_index = -100,
+                                           .flags = FLP_IGNORE_INDEX,
+                                           .lse = ones,
+                                           .g_logp = ones,
+                                           .grad_hidden = gradient };
     assert_int_equal(flp_linear_logp_backward_cpu(pool, &problem, &args, NULL, &count, &first), FLP_OK);
     assert_int_equal(count, 12);
     assert_int_equal(first, 1);

@@ -14,14 +14,16 @@ static int create_pools(void **state)
 {
     (void)state;
     for (int threads = 1; threads < 4; threads++)
-        if (flp_thread_pool_create(threads, &pools[threads]) != FLP_OK) return 1;
+        if (flp_thread_pool_create(threads, &pools[threads]) != FLP_OK)
+            return 1;
     return 0;
 }
 
 static int destroy_pools(void **state)
 {
     (void)state;
-    for (int threads = 1; threads < 4; threads++) flp_thread_pool_destroy(pools[threads]);
+    for (int threads = 1; threads < 4; threads++)
+        flp_thread_pool_destroy(pools[threads]);
     return 0;
 }
 
@@ -35,14 +37,27 @@ typedef struct {
 /* Every option that comes with a row. */
 static void make(invariance *test, flp_dtype dtype, flp_weight_layout layout, int rows, int hidden, int vocab)
 {
-    const flp_linear_logp_problem forward = {
-        .dtype = dtype, .rows = rows, .hidden = hidden, .vocab = vocab, .weight_layout = layout, .hidden_stride = hidden,
-        .weight_stride = layout == FLP_VOCAB_HIDDEN ? hidden : vocab, .bias_dtype = FLP_F32, .target_dtype = FLP_I64, .softcap = 30};
+    const flp_linear_logp_problem forward = { .dtype = dtype,
+                                              .rows = rows,
+                                              .hidden = hidden,
+                                              .vocab = vocab,
+                                              .weight_layout = layout,
+                                              .hidden_stride = hidden,
+                                              .weight_stride = layout == FLP_VOCAB_HIDDEN ? hidden : vocab,
+                                              .bias_dtype = FLP_F32,
+                                              .target_dtype = FLP_I64,
+                                              .softcap = 30 };
     test->c = (flp_gradient_case){
-        .forward = {.problem = forward, .bias = FLP_CASE_PLAIN_BIAS, .rows = FLP_CASE_ROW_TEMPERATURES | FLP_CASE_IGNORED_ROWS,
-                    .ignore_index = -100},
-        .problem = {.forward = forward, .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32, .grad_hidden_stride = hidden,
-                    .grad_weight_stride = forward.weight_stride, .g_lse = 1, .g_entropy = 1}};
+        .forward = { .problem = forward, .bias = FLP_CASE_PLAIN_BIAS, .rows = FLP_CASE_ROW_TEMPERATURES | FLP_CASE_IGNORED_ROWS, .ignore_index = -100 },
+        .problem = { .forward = forward,
+                     .grad_hidden = FLP_F32,
+                     .grad_weight = FLP_F32,
+                     .grad_bias = FLP_F32,
+                     .grad_hidden_stride = hidden,
+                     .grad_weight_stride = forward.weight_stride,
+                     .g_lse = 1,
+                     .g_entropy = 1 }
+    };
     assert_true(flp_gradient_case_make_data(&test->c, &test->data, &test->reference));
     flp_gradient_case_args(&test->c, &test->data, NULL, NULL, &test->args);
 }
@@ -78,7 +93,8 @@ static void expect_same_on_all_pools(flp_dtype dtype, flp_weight_layout layout, 
         for (int role = FLP_GRADIENT_HIDDEN; role <= FLP_GRADIENT_BIAS; role++)
             assert_memory_equal(first[role], test.data.own[role].base, test.data.own[role].bytes);
     }
-    for (int role = FLP_GRADIENT_HIDDEN; role <= FLP_GRADIENT_BIAS; role++) free(first[role]);
+    for (int role = FLP_GRADIENT_HIDDEN; role <= FLP_GRADIENT_BIAS; role++)
+        free(first[role]);
     drop(&test);
 }
 
@@ -103,12 +119,13 @@ static void expect_rows(const invariance *test, const float *whole, int threads,
     float *hidden = malloc((size_t)rows * row_bytes), *gradient = malloc((size_t)rows * row_bytes);
     float *numbers = malloc((size_t)rows * 6 * sizeof *numbers);
     int64_t *target = malloc((size_t)rows * sizeof *target);
-    const float *from[6] = {args.row_temperature, args.lse, args.entropy, args.g_logp, args.g_lse, args.g_entropy};
+    const float *from[6] = { args.row_temperature, args.lse, args.entropy, args.g_logp, args.g_lse, args.g_entropy };
     for (int i = 0; i < rows; i++) {
         int64_t row = (first + (int64_t)i * step) % p->rows;
         memcpy(hidden + i * p->hidden, (const float *)test->args.hidden + row * p->hidden, row_bytes);
         target[i] = ((const int64_t *)test->args.target)[row];
-        for (int k = 0; k < 6; k++) numbers[k * rows + i] = from[k][row];
+        for (int k = 0; k < 6; k++)
+            numbers[k * rows + i] = from[k][row];
     }
     args.rows = rows;
     args.hidden = hidden;
@@ -139,7 +156,7 @@ static void expect_invariance(flp_weight_layout layout, int rows, int hidden, in
     size_t bytes = (size_t)rows * (size_t)hidden * 4;
     float *whole = malloc(bytes);
     memcpy(whole, test.args.grad_hidden, bytes);
-    static const int batches[] = {1, 2, 16, 17, 63, 65};
+    static const int batches[] = { 1, 2, 16, 17, 63, 65 };
     for (size_t b = 0; b < sizeof batches / sizeof *batches; b++) {
         expect_rows(&test, whole, 1, batches[b], 0, 1);
         expect_rows(&test, whole, 2, batches[b], 37, 1);

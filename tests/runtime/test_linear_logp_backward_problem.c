@@ -9,7 +9,8 @@
 static flp_linear_logp_backward_problem plain(void)
 {
     return (flp_linear_logp_backward_problem){ .forward = { .dtype = FLP_BF16, .rows = 4096, .hidden = 2048, .vocab = 131072 },
-                                               .grad_hidden = FLP_BF16, .grad_weight = FLP_F32 };
+                                               .grad_hidden = FLP_BF16,
+                                               .grad_weight = FLP_F32 };
 }
 
 static void assert_formats(flp_linear_logp_backward_problem problem, const char *wanted)
@@ -36,20 +37,37 @@ static void defaults_are_not_written(void **state)
 
 static flp_linear_logp_backward_problem with_everything(void)
 {
-    return (flp_linear_logp_backward_problem){
-        .forward = { .dtype = FLP_F32, .rows = 1, .hidden = 8, .vocab = 50257, .weight_layout = FLP_HIDDEN_VOCAB, .hidden_stride = 9,
-                     .weight_stride = 50304, .pointer_alignment = 4, .bias_dtype = FLP_F16, .target_dtype = FLP_I32, .softcap = 30.1,
-                     .precision = FLP_PRECISION_EXACT, .backend = FLP_BACKEND_PORTABLE },
-        .grad_hidden = FLP_BF16, .grad_weight = FLP_F16, .grad_bias = FLP_F32, .grad_hidden_stride = 10, .grad_weight_stride = 50305,
-        .accumulate = FLP_ACCUMULATE_HIDDEN | FLP_ACCUMULATE_WEIGHT | FLP_ACCUMULATE_BIAS, .g_lse = 1, .g_entropy = 1,
-        .memory_budget = 1 << 20, .grad_filter_eps = 0.001, .with_forward = 1
-    };
+    return (flp_linear_logp_backward_problem){ .forward = { .dtype = FLP_F32,
+                                                            .rows = 1,
+                                                            .hidden = 8,
+                                                            .vocab = 50257,
+                                                            .weight_layout = FLP_HIDDEN_VOCAB,
+                                                            .hidden_stride = 9,
+                                                            .weight_stride = 50304,
+                                                            .pointer_alignment = 4,
+                                                            .bias_dtype = FLP_F16,
+                                                            .target_dtype = FLP_I32,
+                                                            .softcap = 30.1,
+                                                            .precision = FLP_PRECISION_EXACT,
+                                                            .backend = FLP_BACKEND_PORTABLE },
+                                               .grad_hidden = FLP_BF16,
+                                               .grad_weight = FLP_F16,
+                                               .grad_bias = FLP_F32,
+                                               .grad_hidden_stride = 10,
+                                               .grad_weight_stride = 50305,
+                                               .accumulate = FLP_ACCUMULATE_HIDDEN | FLP_ACCUMULATE_WEIGHT | FLP_ACCUMULATE_BIAS,
+                                               .g_lse = 1,
+                                               .g_entropy = 1,
+                                               .memory_budget = 1 << 20,
+                                               .grad_filter_eps = 0.001,
+                                               .with_forward = 1 };
 }
 
 static void all_options_stand_in_one_order(void **state)
 {
     (void)state;
-    assert_formats(with_everything(), "linear_logp_backward:f32:n1:d8:v50257:dv:hs9:ws50304:align4:bias_f16:target_i32:softcap30.1:exact:"
+    assert_formats(with_everything(),
+                   "linear_logp_backward:f32:n1:d8:v50257:dv:hs9:ws50304:align4:bias_f16:target_i32:softcap30.1:exact:"
                    "gh_bf16:gw_f16:gb_f32:ghs10:gws50305:acc_hidden:acc_weight:acc_bias:g_lse:g_entropy:budget1048576:filter0.001:forward:portable");
 }
 
@@ -81,13 +99,21 @@ static void parse_is_the_inverse_of_format(void **state)
 {
     (void)state;
     for (int bits = 0; bits < 1 << 10; bits++) {
-        flp_linear_logp_backward_problem problem = {
-            .forward = { .dtype = bits & 1 ? FLP_F32 : FLP_F16, .rows = bits, .hidden = 80, .vocab = 500, .bias_dtype = FLP_F32,
-                         .weight_layout = bits & 2 ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN, .weight_stride = bits & 4 ? 6000 : 0 },
-            .grad_hidden = (flp_dtype)(bits >> 3 & 3), .grad_weight = (flp_dtype)(bits >> 5 & 3), .grad_bias = FLP_BF16,
-            .g_lse = bits >> 7 & 1, .g_entropy = bits >> 8 & 1, .memory_budget = bits & 512 ? 1 << 24 : 0,
-            .grad_filter_eps = bits % 3 * 1e-5, .with_forward = bits % 5 == 0
-        };
+        flp_linear_logp_backward_problem problem = { .forward = { .dtype = bits & 1 ? FLP_F32 : FLP_F16,
+                                                                  .rows = bits,
+                                                                  .hidden = 80,
+                                                                  .vocab = 500,
+                                                                  .bias_dtype = FLP_F32,
+                                                                  .weight_layout = bits & 2 ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN,
+                                                                  .weight_stride = bits & 4 ? 6000 : 0 },
+                                                     .grad_hidden = (flp_dtype)(bits >> 3 & 3),
+                                                     .grad_weight = (flp_dtype)(bits >> 5 & 3),
+                                                     .grad_bias = FLP_BF16,
+                                                     .g_lse = bits >> 7 & 1,
+                                                     .g_entropy = bits >> 8 & 1,
+                                                     .memory_budget = bits & 512 ? 1 << 24 : 0,
+                                                     .grad_filter_eps = bits % 3 * 1e-5,
+                                                     .with_forward = bits % 5 == 0 };
         if (problem.grad_hidden && bits & 4) {
             problem.grad_hidden_stride = 81;
             problem.accumulate |= FLP_ACCUMULATE_HIDDEN;
@@ -105,15 +131,13 @@ static void other_strings_are_refused(void **state)
 {
     static const struct {
         const char *text, *part;
-    } cases[] = {
-        { "linear_logp:bf16:n1:d2:v3:gh_bf16", "wanted linear_logp_backward" },
-        { "linear_logp_backward:bf16:n1:d2:v3:argmax", "part 6: got \"argmax\", wanted dv" },
-        { "linear_logp_backward:bf16:n1:d2:v3", "got FLP_NONE for all, wanted one of them" },
-        { "linear_logp_backward:bf16:n1:d2:v3:acc_hidden:gh_bf16", "wanted the canonical" },
-        { "linear_logp_backward:bf16:n1:d2:v3:gh_bf16:acc_hidden:acc_hidden", "wanted the canonical" },
-        { "linear_logp_backward:bf16:n1:d2:v3:gh_bf16:acc_", "part 7: got \"acc_\"" },
-        { "linear_logp_backward:bf16:n1:d2:v3:gh_i32", "grad_hidden: got 4" }
-    };
+    } cases[] = { { "linear_logp:bf16:n1:d2:v3:gh_bf16", "wanted linear_logp_backward" },
+                  { "linear_logp_backward:bf16:n1:d2:v3:argmax", "part 6: got \"argmax\", wanted dv" },
+                  { "linear_logp_backward:bf16:n1:d2:v3", "got FLP_NONE for all, wanted one of them" },
+                  { "linear_logp_backward:bf16:n1:d2:v3:acc_hidden:gh_bf16", "wanted the canonical" },
+                  { "linear_logp_backward:bf16:n1:d2:v3:gh_bf16:acc_hidden:acc_hidden", "wanted the canonical" },
+                  { "linear_logp_backward:bf16:n1:d2:v3:gh_bf16:acc_", "part 7: got \"acc_\"" },
+                  { "linear_logp_backward:bf16:n1:d2:v3:gh_i32", "grad_hidden: got 4" } };
     flp_linear_logp_backward_problem problem;
 
     (void)state;
@@ -121,11 +145,11 @@ static void other_strings_are_refused(void **state)
         assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_problem_parse(cases[i].text, &problem), cases[i].part);
 }
 
-#define REFUSED(change, part)                                                                                    \
-    do {                                                                                                         \
-        flp_linear_logp_backward_problem problem = plain(), normal;                                              \
-        change;                                                                                                  \
-        assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&flp_linear_logp_backward_operator, &problem, &normal), part);     \
+#define REFUSED(change, part)                                                                                               \
+    do {                                                                                                                    \
+        flp_linear_logp_backward_problem problem = plain(), normal;                                                         \
+        change;                                                                                                             \
+        assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&flp_linear_logp_backward_operator, &problem, &normal), part); \
     } while (0)
 
 static void every_field_is_checked_and_named(void **state)
@@ -143,9 +167,9 @@ static void every_field_is_checked_and_named(void **state)
     REFUSED(problem.grad_hidden_stride = 2047, "grad_hidden_stride: got 2047, wanted 0 or at least the row's 2048 elements");
     REFUSED(problem.grad_weight_stride = -1, "grad_weight_stride: got -1");
     REFUSED((problem.forward.weight_layout = FLP_HIDDEN_VOCAB, problem.grad_weight_stride = 2048), "grad_weight_stride: got 2048, wanted 0 or "
-            "at least the row's 131072 elements");
+                                                                                                   "at least the row's 131072 elements");
     REFUSED((problem.grad_hidden = FLP_NONE, problem.grad_hidden_stride = 2048), "grad_hidden_stride: got 2048, wanted 0: the gradient is "
-            "not asked for");
+                                                                                 "not asked for");
     REFUSED(problem.accumulate = 8, "accumulate: got 0x8, wanted no bits but 0x3");
     REFUSED(problem.accumulate = FLP_ACCUMULATE_BIAS, "accumulate: got 0x4, wanted no bits but 0x3, of the gradients asked for");
     REFUSED(problem.g_lse = 2, "g_lse: got 2, wanted 0 or 1");
@@ -168,13 +192,13 @@ static flp_dispatch_key key_of(const flp_linear_logp_backward_problem *problem)
     return key;
 }
 
-#define DIFFERS(change)                                                                  \
-    do {                                                                                 \
-        flp_linear_logp_backward_problem problem = plain();                              \
-        flp_dispatch_key left = key_of(&problem), right;                                 \
-        change;                                                                          \
-        right = key_of(&problem);                                                        \
-        assert_memory_not_equal(&left, &right, sizeof(left));                            \
+#define DIFFERS(change)                                       \
+    do {                                                      \
+        flp_linear_logp_backward_problem problem = plain();   \
+        flp_dispatch_key left = key_of(&problem), right;      \
+        change;                                               \
+        right = key_of(&problem);                             \
+        assert_memory_not_equal(&left, &right, sizeof(left)); \
     } while (0)
 
 static void problems_that_differ_have_other_keys(void **state)

@@ -42,7 +42,8 @@ static int run_case(int index, executor *execute)
     int64_t bad_count = 0, bad_first = -1;
     flp_status status = execute(&c.problem, &args, &bad_count, &bad_first);
     int right = status == FLP_OK && flp_case_check(&c, &data, &reference, message, sizeof message);
-    if (!right) print_error("case \"%s\": %s\n", c.name, status == FLP_OK ? message : flp_error_message());
+    if (!right)
+        print_error("case \"%s\": %s\n", c.name, status == FLP_OK ? message : flp_error_message());
     if (bad_count != NOT_COUNTED) {
         assert_int_equal(bad_count, reference.bad_count);
         assert_int_equal(bad_first, reference.bad_first);
@@ -55,12 +56,12 @@ static int run_case(int index, executor *execute)
 static void expect_all_cases(executor *execute)
 {
     int failures = 0;
-    for (int i = 0; i < flp_case_count(); i++) failures += !run_case(i, execute);
+    for (int i = 0; i < flp_case_count(); i++)
+        failures += !run_case(i, execute);
     assert_int_equal(failures, 0);
 }
 
-static flp_status call_directly(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, int64_t *bad_count,
-                                int64_t *bad_first)
+static flp_status call_directly(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, int64_t *bad_count, int64_t *bad_first)
 {
     return flp_linear_logp_cpu(pool, problem, args, NULL, bad_count, bad_first);
 }
@@ -73,21 +74,21 @@ static void every_case_agrees_with_fp64(void **state)
 
 static flp_context *context;
 
-static flp_status call_through_a_plan(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, int64_t *bad_count,
-                                      int64_t *bad_first)
+static flp_status call_through_a_plan(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, int64_t *bad_count, int64_t *bad_first)
 {
     flp_plan *plan;
     flp_status status = flp_linear_logp_plan_create(context, problem, &plan);
-    if (status != FLP_OK) return status;
+    if (status != FLP_OK)
+        return status;
     status = flp_linear_logp_execute(plan, args);
-    if (status == FLP_OK) status = flp_plan_target_errors(plan, bad_count, bad_first);
+    if (status == FLP_OK)
+        status = flp_plan_target_errors(plan, bad_count, bad_first);
     flp_plan_destroy(plan);
     return status;
 }
 
 /* The context's own plans cannot be asked for their bad targets. */
-static flp_status call_by_dispatch(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, int64_t *bad_count,
-                                   int64_t *bad_first)
+static flp_status call_by_dispatch(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, int64_t *bad_count, int64_t *bad_first)
 {
     *bad_count = *bad_first = NOT_COUNTED;
     return flp_linear_logp(context, problem, args);
@@ -96,7 +97,7 @@ static flp_status call_by_dispatch(const flp_linear_logp_problem *problem, const
 static void every_case_agrees_with_fp64_through_the_public_calls(void **state)
 {
     (void)state;
-    flp_context_options options = {.cache_directory = "", .cpu_threads = 2, .flags = FLP_CONTEXT_NO_GPU};
+    flp_context_options options = { .cache_directory = "", .cpu_threads = 2, .flags = FLP_CONTEXT_NO_GPU };
     assert_int_equal(flp_context_create(&options, &context), FLP_OK);
     expect_all_cases(call_through_a_plan);
     expect_all_cases(call_by_dispatch);
@@ -107,8 +108,9 @@ static void every_case_agrees_with_fp64_through_the_public_calls(void **state)
 static void the_seed_case_has_the_loss_of_fp64(void **state)
 {
     (void)state;
-    flp_case c = {.problem.rows = -1};
-    for (int i = 0; i < flp_case_count() && strcmp(c.name, "seed case") != 0; i++) flp_case_get(i, &c);
+    flp_case c = { .problem.rows = -1 };
+    for (int i = 0; i < flp_case_count() && strcmp(c.name, "seed case") != 0; i++)
+        flp_case_get(i, &c);
     assert_string_equal(c.name, "seed case");
     flp_case_data data;
     flp_reference reference;
@@ -130,12 +132,12 @@ static void the_seed_case_has_the_loss_of_fp64(void **state)
 static void bad_targets_are_added_to_what_was_counted(void **state)
 {
     (void)state;
-    float hidden[3] = {1, 2, 3}, weight[2] = {1, -1}, logp[3];
-    int64_t target[3] = {0, 2, -5}, count = 10, first = 5;
-    flp_linear_logp_problem problem = {.dtype = FLP_F32, .rows = 3, .hidden = 1, .vocab = 2, .hidden_stride = 1, .weight_stride = 1,
-                                       .target_dtype = FLP_I64};
-    flp_linear_logp_args args = {.rows = 3, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX,
-                                 .logp = logp};
+    float hidden[3] = { 1, 2, 3 }, weight[2] = { 1, -1 }, logp[3];
+    int64_t target[3] = { 0, 2, -5 }, count = 10, first = 5;
+    flp_linear_logp_problem problem = { .dtype = FLP_F32, .rows = 3, .hidden = 1, .vocab = 2, .hidden_stride = 1, .weight_stride = 1, .target_dtype = FLP_I64 };
+    flp_linear_logp_args args = {
+        .rows = 3, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX, .logp = logp
+    };
     assert_int_equal(flp_linear_logp_cpu(pool, &problem, &args, NULL, &count, &first), FLP_OK);
     assert_int_equal(count, 12);
     assert_int_equal(first, 1);
@@ -155,10 +157,8 @@ static void numerics_names_the_arithmetic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_case_agrees_with_fp64),
-        cmocka_unit_test(every_case_agrees_with_fp64_through_the_public_calls),
-        cmocka_unit_test(the_seed_case_has_the_loss_of_fp64),
-        cmocka_unit_test(bad_targets_are_added_to_what_was_counted),
+        cmocka_unit_test(every_case_agrees_with_fp64),        cmocka_unit_test(every_case_agrees_with_fp64_through_the_public_calls),
+        cmocka_unit_test(the_seed_case_has_the_loss_of_fp64), cmocka_unit_test(bad_targets_are_added_to_what_was_counted),
         cmocka_unit_test(numerics_names_the_arithmetic),
     };
     return cmocka_run_group_tests(tests, create_pool, destroy_pool);

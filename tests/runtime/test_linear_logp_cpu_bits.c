@@ -15,14 +15,16 @@ static int create_pools(void **state)
 {
     (void)state;
     for (int threads = 1; threads < 4; threads++)
-        if (flp_thread_pool_create(threads, &pools[threads]) != FLP_OK) return 1;
+        if (flp_thread_pool_create(threads, &pools[threads]) != FLP_OK)
+            return 1;
     return 0;
 }
 
 static int destroy_pools(void **state)
 {
     (void)state;
-    for (int threads = 1; threads < 4; threads++) flp_thread_pool_destroy(pools[threads]);
+    for (int threads = 1; threads < 4; threads++)
+        flp_thread_pool_destroy(pools[threads]);
     return 0;
 }
 
@@ -48,7 +50,8 @@ static void execute(const invariance *test, flp_thread_pool *pool, const int *fr
     size_t bytes = (size_t)problem.hidden * (problem.dtype == FLP_F32 ? 4 : 2);
     unsigned char *hidden = malloc((size_t)rows * bytes);
     int64_t *target = malloc((size_t)rows * sizeof *target);
-    float *logp = malloc((size_t)rows * sizeof *logp), *lse = malloc((size_t)rows * sizeof *lse), *entropy = malloc((size_t)rows * sizeof *entropy), *temperature = malloc((size_t)rows * sizeof(float));
+    float *logp = malloc((size_t)rows * sizeof *logp), *lse = malloc((size_t)rows * sizeof *lse), *entropy = malloc((size_t)rows * sizeof *entropy),
+          *temperature = malloc((size_t)rows * sizeof(float));
     int32_t *argmax = malloc((size_t)rows * sizeof *argmax);
     for (int i = 0; i < rows; i++) {
         memcpy(hidden + (size_t)i * bytes, (const unsigned char *)test->args.hidden + (size_t)from[i] * bytes, bytes);
@@ -87,32 +90,43 @@ static int same_bits(const row_result *a, const row_result *b)
 /* Rows in a batch of `rows`, the one at place p being (first + p * step) mod MOST_ROWS, must have the bits they have alone. */
 static void expect_same_bits(const invariance *test, int threads, int rows, int first, int step)
 {
-    int from[MOST_ROWS] = {0};
+    int from[MOST_ROWS] = { 0 };
     row_result results[MOST_ROWS];
-    for (int p = 0; p < rows; p++) from[p] = (first + p * step) % MOST_ROWS;
+    for (int p = 0; p < rows; p++)
+        from[p] = (first + p * step) % MOST_ROWS;
     execute(test, pools[threads], from, rows, results);
     for (int p = 0; p < rows; p++)
         if (!same_bits(&results[p], &test->alone[from[p]]))
-            fail_msg("%s: row %d at place %d of %d rows, %d threads: %08x %08x %d %08x, alone %08x %08x %d %08x", test->c.name, from[p], p, rows,
-                     threads, results[p].bits[0], results[p].bits[1], (int)results[p].bits[2], results[p].bits[3],
-                     test->alone[from[p]].bits[0], test->alone[from[p]].bits[1], (int)test->alone[from[p]].bits[2],
-                     test->alone[from[p]].bits[3]);
+            fail_msg("%s: row %d at place %d of %d rows, %d threads: %08x %08x %d %08x, alone %08x %08x %d %08x", test->c.name, from[p], p, rows, threads,
+                     results[p].bits[0], results[p].bits[1], (int)results[p].bits[2], results[p].bits[3], test->alone[from[p]].bits[0],
+                     test->alone[from[p]].bits[1], (int)test->alone[from[p]].bits[2], test->alone[from[p]].bits[3]);
 }
 
 static void expect_invariance(flp_dtype dtype, flp_weight_layout layout, int hidden, int vocab, double softcap)
 {
-    static const int batches[] = {1, 63, 64, 65, MOST_ROWS};
+    static const int batches[] = { 1, 63, 64, 65, MOST_ROWS };
     invariance *test = calloc(1, sizeof *test);
     assert_non_null(test);
-    test->c = (flp_case){.name = "invariance", .rows = FLP_CASE_ROW_TEMPERATURES | FLP_CASE_NAN_ROWS, .bias = FLP_CASE_PLAIN_BIAS,
-                         .ignore_index = -100,
-                         .problem = {.dtype = dtype, .rows = MOST_ROWS, .hidden = hidden, .vocab = vocab, .weight_layout = layout,
-                                     .hidden_stride = hidden, .weight_stride = layout == FLP_VOCAB_HIDDEN ? hidden : vocab,
-                                     .bias_dtype = FLP_BF16, .target_dtype = FLP_I64, .argmax = 1, .softcap = softcap}};
+    test->c = (flp_case){ .name = "invariance",
+                          .rows = FLP_CASE_ROW_TEMPERATURES | FLP_CASE_NAN_ROWS,
+                          .bias = FLP_CASE_PLAIN_BIAS,
+                          .ignore_index = -100,
+                          .problem = { .dtype = dtype,
+                                       .rows = MOST_ROWS,
+                                       .hidden = hidden,
+                                       .vocab = vocab,
+                                       .weight_layout = layout,
+                                       .hidden_stride = hidden,
+                                       .weight_stride = layout == FLP_VOCAB_HIDDEN ? hidden : vocab,
+                                       .bias_dtype = FLP_BF16,
+                                       .target_dtype = FLP_I64,
+                                       .argmax = 1,
+                                       .softcap = softcap } };
     snprintf(test->c.name, sizeof test->c.name, "d%d v%d layout %d", hidden, vocab, (int)layout);
     assert_true(flp_case_make_data(&test->c, &test->data));
     flp_case_args(&test->c, &test->data, NULL, &test->args);
-    for (int row = 0; row < MOST_ROWS; row++) execute(test, pools[1], &row, 1, &test->alone[row]);
+    for (int row = 0; row < MOST_ROWS; row++)
+        execute(test, pools[1], &row, 1, &test->alone[row]);
     for (int threads = 1; threads < 4; threads++) {
         for (size_t b = 0; b < sizeof batches / sizeof *batches; b++) {
             expect_same_bits(test, threads, batches[b], 0, 1);
@@ -141,9 +155,15 @@ static void asking_for_the_entropy_changes_no_other_bits(void **state)
     (void)state;
     enum { ROWS = 70, D = 24, V = 700 };
     for (int softcap = 0; softcap <= 30; softcap += 30) {
-        flp_case c = {.ignore_index = -100,
-                      .problem = {.dtype = FLP_BF16, .rows = ROWS, .hidden = D, .vocab = V, .hidden_stride = D, .weight_stride = D,
-                                  .target_dtype = FLP_I64, .softcap = softcap}};
+        flp_case c = { .ignore_index = -100,
+                       .problem = { .dtype = FLP_BF16,
+                                    .rows = ROWS,
+                                    .hidden = D,
+                                    .vocab = V,
+                                    .hidden_stride = D,
+                                    .weight_stride = D,
+                                    .target_dtype = FLP_I64,
+                                    .softcap = softcap } };
         flp_case_data data;
         flp_linear_logp_args args;
         float logp[ROWS], lse[ROWS], entropy[ROWS];
@@ -165,9 +185,9 @@ static void groups_of_rows_do_not_show(void **state)
 {
     (void)state;
     enum { ROWS = 2100, D = 24, V = 700 };
-    flp_case c = {.rows = FLP_CASE_IGNORED_ROWS | FLP_CASE_LOGP_ONLY, .ignore_index = -100,
-                  .problem = {.dtype = FLP_F16, .rows = ROWS, .hidden = D, .vocab = V, .hidden_stride = D, .weight_stride = D,
-                              .target_dtype = FLP_I64}};
+    flp_case c = { .rows = FLP_CASE_IGNORED_ROWS | FLP_CASE_LOGP_ONLY,
+                   .ignore_index = -100,
+                   .problem = { .dtype = FLP_F16, .rows = ROWS, .hidden = D, .vocab = V, .hidden_stride = D, .weight_stride = D, .target_dtype = FLP_I64 } };
     flp_case_data data;
     flp_linear_logp_args args;
     float *whole = malloc(ROWS * sizeof *whole);

@@ -16,9 +16,8 @@
 #include "core/problem_text.h"
 
 /* Constants, parameters, comparisons and a power: whatever of a number can get into a kernel. */
-static const char definition[] =
-    "return { inputs = { 'advantage' }, parameters = { { 'beta', 0.125 } },\n"
-    "  loss = function(t) return -t.advantage * t.logp * 1.5 + t.beta * t.entropy ^ 2 * 0.75 - 1e-3 * t.lse end }\n";
+static const char definition[] = "return { inputs = { 'advantage' }, parameters = { { 'beta', 0.125 } },\n"
+                                 "  loss = function(t) return -t.advantage * t.logp * 1.5 + t.beta * t.entropy ^ 2 * 0.75 - 1e-3 * t.lse end }\n";
 
 static int leave(void **state)
 {
@@ -157,11 +156,10 @@ static void kernels_and_programs_are_the_same_bytes(void **state)
 }
 
 /* A generator whose list is what Lua makes of numbers and of the order of strings. */
-static const char list_of_texts[] =
-    "local m = {}\n"
-    "function m.architectures() return { 'sm_80' } end\n"
-    "function m.list() return { tostring(1.5), ('%.2f'):format(0.25), tostring('2.5' + 0), tostring('B' < 'a') } end\n"
-    "return m\n";
+static const char list_of_texts[] = "local m = {}\n"
+                                    "function m.architectures() return { 'sm_80' } end\n"
+                                    "function m.list() return { tostring(1.5), ('%.2f'):format(0.25), tostring('2.5' + 0), tostring('B' < 'a') } end\n"
+                                    "return m\n";
 
 static void the_generator_computes_in_the_c_locale(void **state)
 {

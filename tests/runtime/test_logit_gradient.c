@@ -33,17 +33,24 @@ static void set_up(fixture *f, float softcap, double temperature)
     memset(f, 0, sizeof *f);
     f->temperature = temperature;
     f->gradient.transform.softcap = softcap;
-    for (int v = 0; v < COUNT; v++) f->bias[v] = v % 3 ? 0 : 0.25f;
+    for (int v = 0; v < COUNT; v++)
+        f->bias[v] = v % 3 ? 0 : 0.25f;
     for (int lane = 0; lane < FLP_LANES; lane++) {
         double sum = 0, entropy = 0;
-        for (int v = 0; v < COUNT; v++) sum += exp(z_of(f, v, lane));
-        for (int v = 0; v < COUNT; v++) entropy -= exp(z_of(f, v, lane)) / sum * (z_of(f, v, lane) - log(sum));
+        for (int v = 0; v < COUNT; v++)
+            sum += exp(z_of(f, v, lane));
+        for (int v = 0; v < COUNT; v++)
+            entropy -= exp(z_of(f, v, lane)) / sum * (z_of(f, v, lane) - log(sum));
         f->gradient.transform.scale.lane[lane] = (float)(1.44269504088896340736 / temperature);
-        f->row[lane] = (flp_logit_gradient_row){.g_logp = 1, .g_lse = 0.5 * (lane - 8), .g_entropy = 0.25 * lane, .temperature = temperature,
-                                                .shares = flp_row_shares_of_lse(log(sum), entropy, NAN, 1.44269504088896340736 / temperature),
-                                                .target = lane + 3};
+        f->row[lane] = (flp_logit_gradient_row){ .g_logp = 1,
+                                                 .g_lse = 0.5 * (lane - 8),
+                                                 .g_entropy = 0.25 * lane,
+                                                 .temperature = temperature,
+                                                 .shares = flp_row_shares_of_lse(log(sum), entropy, NAN, 1.44269504088896340736 / temperature),
+                                                 .target = lane + 3 };
         flp_logit_gradient_set(&f->gradient, lane, &f->row[lane]);
-        for (int v = 0; v < COUNT; v++) f->logits[v * FLP_LANES + lane] = logit(v, lane);
+        for (int v = 0; v < COUNT; v++)
+            f->logits[v * FLP_LANES + lane] = logit(v, lane);
     }
 }
 
@@ -83,12 +90,14 @@ static void a_capped_logit_keeps_its_small_slope(void **state)
     (void)state;
     static fixture f;
     set_up(&f, 1, 1);
-    for (int lane = 0; lane < FLP_LANES; lane++) f.logits[lane] = (float)(lane - 8);
+    for (int lane = 0; lane < FLP_LANES; lane++)
+        f.logits[lane] = (float)(lane - 8);
     f.bias[0] = 0;
     flp_logit_gradient plain = f.gradient;
     for (int lane = 0; lane < FLP_LANES; lane++) {
-        flp_logit_gradient_row row = {.g_logp = 1, .temperature = 1, .shares = flp_row_shares_of_lse(1e6, 0, NAN, 1.44269504088896340736),
-                                      .target = 0}; /* p = 0 */
+        flp_logit_gradient_row row = {
+            .g_logp = 1, .temperature = 1, .shares = flp_row_shares_of_lse(1e6, 0, NAN, 1.44269504088896340736), .target = 0
+        }; /* p = 0 */
         flp_logit_gradient_set(&plain, lane, &row);
     }
     flp_logit_gradient_apply(&plain, f.bias, NULL, f.logits, 1, 0);
@@ -116,7 +125,7 @@ static void a_row_of_nothing_is_nan(void **state)
     (void)state;
     static fixture f;
     set_up(&f, 0, 1);
-    flp_logit_gradient_row row = {.g_logp = 1, .temperature = 1, .shares = flp_row_shares_of_lse(-INFINITY, 0, NAN, 1.44269504088896340736), .target = 1};
+    flp_logit_gradient_row row = { .g_logp = 1, .temperature = 1, .shares = flp_row_shares_of_lse(-INFINITY, 0, NAN, 1.44269504088896340736), .target = 1 };
     flp_logit_gradient_set(&f.gradient, 2, &row);
     f.logits[2] = -INFINITY;
     flp_logit_gradient_apply(&f.gradient, f.bias, NULL, f.logits, 1, 0);

@@ -24,22 +24,59 @@ static flp_logits_logp_args args;
 static flp_logits_logp_backward_problem backward;
 static flp_logits_logp_backward_args backward_args;
 
-static flp_status create_forward(flp_context *c, const void *p, flp_plan **made) { return flp_logits_logp_plan_create(c, p, made); }
-static flp_status execute_forward(flp_plan *p, const void *a) { return flp_logits_logp_execute(p, a); }
-static flp_status run_forward(flp_context *c, const void *p, const void *a) { return flp_logits_logp(c, p, a); }
-static flp_status prepare_forward(flp_context *c, const void *p, void *stream) { return flp_logits_logp_prepare(c, p, stream); }
-static flp_status create_backward(flp_context *c, const void *p, flp_plan **made) { return flp_logits_logp_backward_plan_create(c, p, made); }
-static flp_status execute_backward(flp_plan *p, const void *a) { return flp_logits_logp_backward_execute(p, a); }
-static flp_status run_backward(flp_context *c, const void *p, const void *a) { return flp_logits_logp_backward(c, p, a); }
-static flp_status prepare_backward(flp_context *c, const void *p, void *stream) { return flp_logits_logp_backward_prepare(c, p, stream); }
+static flp_status create_forward(flp_context *c, const void *p, flp_plan **made)
+{
+    return flp_logits_logp_plan_create(c, p, made);
+}
+static flp_status execute_forward(flp_plan *p, const void *a)
+{
+    return flp_logits_logp_execute(p, a);
+}
+static flp_status run_forward(flp_context *c, const void *p, const void *a)
+{
+    return flp_logits_logp(c, p, a);
+}
+static flp_status prepare_forward(flp_context *c, const void *p, void *stream)
+{
+    return flp_logits_logp_prepare(c, p, stream);
+}
+static flp_status create_backward(flp_context *c, const void *p, flp_plan **made)
+{
+    return flp_logits_logp_backward_plan_create(c, p, made);
+}
+static flp_status execute_backward(flp_plan *p, const void *a)
+{
+    return flp_logits_logp_backward_execute(p, a);
+}
+static flp_status run_backward(flp_context *c, const void *p, const void *a)
+{
+    return flp_logits_logp_backward(c, p, a);
+}
+static flp_status prepare_backward(flp_context *c, const void *p, void *stream)
+{
+    return flp_logits_logp_backward_prepare(c, p, stream);
+}
 
 static const operator_call forward_call = {
-    create_forward, execute_forward, run_forward, prepare_forward, "flp_logits_logp_prepare", &context, &plan, &memory, &problem, &args, &most_rows,
-    &problem.backend, &args.rows, &args.workspace, &args.stream, &args.workspace_bytes,
+    create_forward,   execute_forward, run_forward,     prepare_forward, "flp_logits_logp_prepare", &context, &plan, &memory, &problem, &args, &most_rows,
+    &problem.backend, &args.rows,      &args.workspace, &args.stream,    &args.workspace_bytes,
 };
 static const operator_call backward_call = {
-    create_backward, execute_backward, run_backward, prepare_backward, "flp_logits_logp_backward_prepare", &context, &plan, &memory, &backward,
-    &backward_args, &most_rows, &backward.backend, &backward_args.rows, &backward_args.workspace, &backward_args.stream,
+    create_backward,
+    execute_backward,
+    run_backward,
+    prepare_backward,
+    "flp_logits_logp_backward_prepare",
+    &context,
+    &plan,
+    &memory,
+    &backward,
+    &backward_args,
+    &most_rows,
+    &backward.backend,
+    &backward_args.rows,
+    &backward_args.workspace,
+    &backward_args.stream,
     &backward_args.workspace_bytes,
 };
 
@@ -47,18 +84,39 @@ static const operator_call backward_call = {
 static void fill_forward(void)
 {
     problem = (flp_logits_logp_problem){ .dtype = FLP_F32, .rows = ROWS, .vocab = VOCAB, .argmax = 1, .entropy = 1 };
-    args = (flp_logits_logp_args){ .rows = ROWS, .logits = logits, .target = target, .row_index = row_index, .logits_rows = MOST, .ignore_index = -100,
-                                   .flags = FLP_IGNORE_INDEX, .row_temperature = rows_of[0], .logp = rows_of[1], .lse = rows_of[2],
-                                   .entropy = rows_of[3], .argmax = argmax };
+    args = (flp_logits_logp_args){ .rows = ROWS,
+                                   .logits = logits,
+                                   .target = target,
+                                   .row_index = row_index,
+                                   .logits_rows = MOST,
+                                   .ignore_index = -100,
+                                   .flags = FLP_IGNORE_INDEX,
+                                   .row_temperature = rows_of[0],
+                                   .logp = rows_of[1],
+                                   .lse = rows_of[2],
+                                   .entropy = rows_of[3],
+                                   .argmax = argmax };
 }
 
 static void fill_backward(void)
 {
     backward = (flp_logits_logp_backward_problem){ .dtype = FLP_F32, .rows = ROWS, .vocab = VOCAB, .entropy = 1 };
     backward_args = (flp_logits_logp_backward_args){
-        .rows = ROWS, .logits = logits, .target = target, .row_index = row_index, .logits_rows = MOST, .ignore_index = -100,
-        .flags = FLP_IGNORE_INDEX, .row_temperature = rows_of[0], .g_logp = rows_of[4], .g_lse = rows_of[5], .g_entropy = rows_of[6],
-        .lse = rows_of[2], .entropy = rows_of[3], .logp = rows_of[1], .grad_logits = grad_logits,
+        .rows = ROWS,
+        .logits = logits,
+        .target = target,
+        .row_index = row_index,
+        .logits_rows = MOST,
+        .ignore_index = -100,
+        .flags = FLP_IGNORE_INDEX,
+        .row_temperature = rows_of[0],
+        .g_logp = rows_of[4],
+        .g_lse = rows_of[5],
+        .g_entropy = rows_of[6],
+        .lse = rows_of[2],
+        .entropy = rows_of[3],
+        .logp = rows_of[1],
+        .grad_logits = grad_logits,
     };
 }
 
@@ -80,10 +138,26 @@ static int start(const operator_call *call, unsigned flags)
     return flp_plan_on_gpu(plan) != !(flags & FLP_CONTEXT_NO_GPU);
 }
 
-static int start_forward(void **state) { (void)state; return start(&forward_call, 0); }
-static int start_forward_on_cpu(void **state) { (void)state; return start(&forward_call, FLP_CONTEXT_NO_GPU); }
-static int start_backward(void **state) { (void)state; return start(&backward_call, 0); }
-static int start_backward_on_cpu(void **state) { (void)state; return start(&backward_call, FLP_CONTEXT_NO_GPU); }
+static int start_forward(void **state)
+{
+    (void)state;
+    return start(&forward_call, 0);
+}
+static int start_forward_on_cpu(void **state)
+{
+    (void)state;
+    return start(&forward_call, FLP_CONTEXT_NO_GPU);
+}
+static int start_backward(void **state)
+{
+    (void)state;
+    return start(&backward_call, 0);
+}
+static int start_backward_on_cpu(void **state)
+{
+    (void)state;
+    return start(&backward_call, FLP_CONTEXT_NO_GPU);
+}
 
 /* ---- arguments ---- */
 
@@ -104,38 +178,83 @@ typedef struct {
 } refusal;
 
 #define AT(X, field) offsetof(flp_##X, field), sizeof(((flp_##X *)0)->field)
-#define IS(X, field, value) { AT(X, field), NUMBER, value, 0 }
-#define IS_REAL(X, field, value) { AT(X, field), REAL, 0, value }
-#define SHIFT(X, field, count) { AT(X, field), SHIFTED, count, 0 }
-#define SAME(X, field, other) { AT(X, field), SAME_AS, offsetof(flp_##X, other), 0 }
+#define IS(X, field, value)            \
+    {                                  \
+        AT(X, field), NUMBER, value, 0 \
+    }
+#define IS_REAL(X, field, value)     \
+    {                                \
+        AT(X, field), REAL, 0, value \
+    }
+#define SHIFT(X, field, count)          \
+    {                                   \
+        AT(X, field), SHIFTED, count, 0 \
+    }
+#define SAME(X, field, other)                              \
+    {                                                      \
+        AT(X, field), SAME_AS, offsetof(flp_##X, other), 0 \
+    }
 
 /* A pointer without which there is no call, or which may be NULL; both lie at multiples of their elements. */
 #define NEEDED(X, field) { #field ": got NULL, wanted an address", { IS(X, field, 0) }, 0, { { 0, 0, NUMBER, 0, 0 } } }, MISALIGNED(X, field)
-#define MISALIGNED(X, field) { #field ": got 0x", { SHIFT(X, field, 2) }, 0, { { 0, 0, NUMBER, 0, 0 } } }
-#define ROW(text, ...) { text, { __VA_ARGS__ }, 0, { { 0, 0, NUMBER, 0, 0 } } }
-#define PLAN_ROW(text, ...) { text, { __VA_ARGS__ }, 1, { { 0, 0, NUMBER, 0, 0 } } }
-#define WITHOUT(P, field, text, ...) { text, { __VA_ARGS__ }, 0, { IS(P, field, 0) } }
+#define MISALIGNED(X, field)                          \
+    {                                                 \
+#field ": got 0x", { SHIFT(X, field, 2) }, 0, \
+        {                                             \
+            {                                         \
+                0, 0, NUMBER, 0, 0                    \
+            }                                         \
+        }                                             \
+    }
+#define ROW(text, ...)             \
+    {                              \
+        text, { __VA_ARGS__ }, 0,  \
+        {                          \
+            {                      \
+                0, 0, NUMBER, 0, 0 \
+            }                      \
+        }                          \
+    }
+#define PLAN_ROW(text, ...)        \
+    {                              \
+        text, { __VA_ARGS__ }, 1,  \
+        {                          \
+            {                      \
+                0, 0, NUMBER, 0, 0 \
+            }                      \
+        }                          \
+    }
+#define WITHOUT(P, field, text, ...) \
+    {                                \
+        text, { __VA_ARGS__ }, 0,    \
+        {                            \
+            IS(P, field, 0)          \
+        }                            \
+    }
 
 /* Checks both directions. */
-#define SHARED(X)                                                                                                                          \
-    ROW("rows: got -1, wanted 0 .. ", IS(X, rows, -1)), ROW("rows: got 9223372036854775807", IS(X, rows, INT64_MAX)),                     \
-    PLAN_ROW("rows: got 5, wanted 0 .. 4, the plan's rows", IS(X, rows, ROWS + 1)),                                                        \
-    ROW("flags: got 0x8, wanted no bits but 0x7", IS(X, flags, 8)), ROW("flags: got 0x80000000", IS(X, flags, INT64_C(0x80000000))),      \
-    ROW("ignore_index: got -100 without FLP_IGNORE_INDEX in flags", IS(X, flags, 0)),                                                      \
-    ROW("flags: got FLP_SCATTER without a row_index, wanted both", IS(X, row_index, 0), IS(X, flags, FLP_SCATTER | FLP_IGNORE_INDEX)),     \
-    ROW("logits_rows: got -1, wanted 0 .. 268435456", IS(X, logits_rows, -1)),                                                             \
-    ROW("logits_rows: got 268435457, wanted 0 .. 268435456", IS(X, logits_rows, (1 << 28) + 1)),                                           \
-    ROW("temperature: got -1, wanted 0 (for 1) or 2^-64 .. 2^64", IS_REAL(X, temperature, -1)),                                          \
-    ROW("temperature: got 5e-20", IS_REAL(X, temperature, 5e-20)), ROW("temperature: got 2e+19", IS_REAL(X, temperature, 2e19)),           \
-    ROW("temperature: got 2 beside row_temperature, wanted 0 or 1", IS_REAL(X, temperature, 2)),                                           \
-    NEEDED(X, logits), NEEDED(X, target), PLAN_ROW("logits: got 0x", SHIFT(X, logits, 8)), ROW("target: got 0x", SHIFT(X, target, 4)),    \
-    ROW("row_index: got 0x", SHIFT(X, row_index, 4)), MISALIGNED(X, row_temperature)
+#define SHARED(X)                                                                                                                                          \
+    ROW("rows: got -1, wanted 0 .. ", IS(X, rows, -1)), ROW("rows: got 9223372036854775807", IS(X, rows, INT64_MAX)),                                      \
+        PLAN_ROW("rows: got 5, wanted 0 .. 4, the plan's rows", IS(X, rows, ROWS + 1)), ROW("flags: got 0x8, wanted no bits but 0x7", IS(X, flags, 8)),    \
+        ROW("flags: got 0x80000000", IS(X, flags, INT64_C(0x80000000))), ROW("ignore_index: got -100 without FLP_IGNORE_INDEX in flags", IS(X, flags, 0)), \
+        ROW("flags: got FLP_SCATTER without a row_index, wanted both", IS(X, row_index, 0), IS(X, flags, FLP_SCATTER | FLP_IGNORE_INDEX)),                 \
+        ROW("logits_rows: got -1, wanted 0 .. 268435456", IS(X, logits_rows, -1)),                                                                         \
+        ROW("logits_rows: got 268435457, wanted 0 .. 268435456", IS(X, logits_rows, (1 << 28) + 1)),                                                       \
+        ROW("temperature: got -1, wanted 0 (for 1) or 2^-64 .. 2^64", IS_REAL(X, temperature, -1)),                                                        \
+        ROW("temperature: got 5e-20", IS_REAL(X, temperature, 5e-20)), ROW("temperature: got 2e+19", IS_REAL(X, temperature, 2e19)),                       \
+        ROW("temperature: got 2 beside row_temperature, wanted 0 or 1", IS_REAL(X, temperature, 2)), NEEDED(X, logits), NEEDED(X, target),                 \
+        PLAN_ROW("logits: got 0x", SHIFT(X, logits, 8)), ROW("target: got 0x", SHIFT(X, target, 4)), ROW("row_index: got 0x", SHIFT(X, row_index, 4)),     \
+        MISALIGNED(X, row_temperature)
 
 static const refusal forward_refusals[] = {
     SHARED(logits_logp_args),
-    MISALIGNED(logits_logp_args, logp), MISALIGNED(logits_logp_args, lse), MISALIGNED(logits_logp_args, entropy), MISALIGNED(logits_logp_args, argmax),
+    MISALIGNED(logits_logp_args, logp),
+    MISALIGNED(logits_logp_args, lse),
+    MISALIGNED(logits_logp_args, entropy),
+    MISALIGNED(logits_logp_args, argmax),
     { "logp, lse, entropy, argmax: got NULL for all, wanted a result",
-      { IS(logits_logp_args, logp, 0), IS(logits_logp_args, lse, 0), IS(logits_logp_args, entropy, 0), IS(logits_logp_args, argmax, 0) }, 0,
+      { IS(logits_logp_args, logp, 0), IS(logits_logp_args, lse, 0), IS(logits_logp_args, entropy, 0), IS(logits_logp_args, argmax, 0) },
+      0,
       { { 0, 0, NUMBER, 0, 0 } } },
     WITHOUT(logits_logp_problem, entropy, "wanted NULL: the problem's entropy is 0", SHIFT(logits_logp_args, entropy, 0)),
     WITHOUT(logits_logp_problem, argmax, "wanted NULL: the problem's argmax is 0", SHIFT(logits_logp_args, argmax, 0)),
@@ -143,14 +262,19 @@ static const refusal forward_refusals[] = {
 
 static const refusal backward_refusals[] = {
     SHARED(logits_logp_backward_args),
-    NEEDED(logits_logp_backward_args, grad_logits), PLAN_ROW("grad_logits: got 0x", SHIFT(logits_logp_backward_args, grad_logits, 8)),
-    ROW("grad_logits: got logits, wanted other memory or FLP_SCATTER beside the row_index",
-        SAME(logits_logp_backward_args, grad_logits, logits)),
+    NEEDED(logits_logp_backward_args, grad_logits),
+    PLAN_ROW("grad_logits: got 0x", SHIFT(logits_logp_backward_args, grad_logits, 8)),
+    ROW("grad_logits: got logits, wanted other memory or FLP_SCATTER beside the row_index", SAME(logits_logp_backward_args, grad_logits, logits)),
     { "grad_logits: got logits, wanted other memory: their strides differ",
-      { SAME(logits_logp_backward_args, grad_logits, logits), IS(logits_logp_backward_args, flags, FLP_SCATTER | FLP_IGNORE_INDEX) }, 0,
+      { SAME(logits_logp_backward_args, grad_logits, logits), IS(logits_logp_backward_args, flags, FLP_SCATTER | FLP_IGNORE_INDEX) },
+      0,
       { IS(logits_logp_backward_problem, grad_stride, VOCAB + 4) } },
-    NEEDED(logits_logp_backward_args, g_logp), MISALIGNED(logits_logp_backward_args, g_lse), MISALIGNED(logits_logp_backward_args, g_entropy),
-    NEEDED(logits_logp_backward_args, lse), NEEDED(logits_logp_backward_args, entropy), MISALIGNED(logits_logp_backward_args, logp),
+    NEEDED(logits_logp_backward_args, g_logp),
+    MISALIGNED(logits_logp_backward_args, g_lse),
+    MISALIGNED(logits_logp_backward_args, g_entropy),
+    NEEDED(logits_logp_backward_args, lse),
+    NEEDED(logits_logp_backward_args, entropy),
+    MISALIGNED(logits_logp_backward_args, logp),
     WITHOUT(logits_logp_backward_problem, entropy, "g_entropy: got 0x", SHIFT(logits_logp_backward_args, g_entropy, 0)),
     WITHOUT(logits_logp_backward_problem, entropy, "entropy: got 0x", IS(logits_logp_backward_args, g_entropy, 0)),
     { "logp: got 0x", { SHIFT(logits_logp_backward_args, logp, 2) }, 0, { IS(logits_logp_backward_problem, fused, 1) } },
@@ -287,7 +411,10 @@ static void targets_on_the_device_are_waited_for(void **state)
     }
 }
 
-#define TEST(name, setup) { #name ", " #setup, name, setup, operator_call_stop, NULL }
+#define TEST(name, setup)                                        \
+    {                                                            \
+#name ", " #setup, name, setup, operator_call_stop, NULL \
+    }
 #define EACH(name) TEST(name, start_forward), TEST(name, start_forward_on_cpu), TEST(name, start_backward), TEST(name, start_backward_on_cpu)
 #define ON_DEVICE(name) OPERATOR_CASE(name, start_forward), OPERATOR_CASE(name, start_backward)
 

@@ -77,7 +77,9 @@ static void every_case_agrees_with_fp64(void **state)
 /* Row `row` of 5003 logits by itself, and among 20 others. */
 static void a_rows_bits_do_not_follow_its_neighbours(void **state)
 {
-    flp_logits_case c = { .name = "21 rows", .rows = FLP_LOGITS_NONE_IGNORED, .problem = { .dtype = FLP_BF16, .rows = 21, .vocab = 50257, .entropy = 1, .backend = FLP_BACKEND_CPU } };
+    flp_logits_case c = { .name = "21 rows",
+                          .rows = FLP_LOGITS_NONE_IGNORED,
+                          .problem = { .dtype = FLP_BF16, .rows = 21, .vocab = 50257, .entropy = 1, .backend = FLP_BACKEND_CPU } };
     flp_logits_data data;
     flp_logits_logp_args args;
     float together[21][2], alone[2];
@@ -115,8 +117,9 @@ static void an_ignore_index_without_its_flag_is_refused(void **state)
     const int64_t target[1] = { -100 };
     float logp[1], grad_logits[3] = { 7, 7, 7 };
     flp_logits_logp_args args = { .rows = 1, .logits = logits, .target = target, .ignore_index = -100, .logp = logp };
-    flp_logits_logp_backward_args gradient = { .rows = 1, .logits = logits, .target = target, .ignore_index = -100, .g_logp = g_logp,
-                                               .grad_logits = grad_logits };
+    flp_logits_logp_backward_args gradient = {
+        .rows = 1, .logits = logits, .target = target, .ignore_index = -100, .g_logp = g_logp, .grad_logits = grad_logits
+    };
 
     (void)state;
     assert_fails(FLP_BAD_ARGUMENT, flp_logits_logp(cpu_context, &problem, &args),

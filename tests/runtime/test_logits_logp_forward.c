@@ -91,12 +91,9 @@ static void scratch_is_for_the_most_rows_that_are_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_rows_have_a_cluster_each),
-        cmocka_unit_test(more_rows_are_cut_while_they_do_not_fill_the_device),
-        cmocka_unit_test(short_rows_share_a_block),
-        cmocka_unit_test(rows_of_more_segments_than_a_block_holds_meet_in_scratch),
-        cmocka_unit_test(without_clusters_few_rows_are_cut),
-        cmocka_unit_test(scratch_is_for_the_most_rows_that_are_cut),
+        cmocka_unit_test(few_rows_have_a_cluster_each),      cmocka_unit_test(more_rows_are_cut_while_they_do_not_fill_the_device),
+        cmocka_unit_test(short_rows_share_a_block),          cmocka_unit_test(rows_of_more_segments_than_a_block_holds_meet_in_scratch),
+        cmocka_unit_test(without_clusters_few_rows_are_cut), cmocka_unit_test(scratch_is_for_the_most_rows_that_are_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

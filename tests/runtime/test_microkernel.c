@@ -37,14 +37,17 @@ static void whole_numbers_are_exact(void **state)
     fill(&o, 1);
     for (int i = 0; i < flp_microkernel_count; i++) {
         const flp_microkernel *kernel = &flp_microkernels[i];
-        if (!kernel->is_supported()) continue;
+        if (!kernel->is_supported())
+            continue;
         for (int times = 0; times < 3; times++) {
-            for (int j = 0; j < (MOST_ENTRIES + 1) * LANES; j++) o.products[j] = 1000;
+            for (int j = 0; j < (MOST_ENTRIES + 1) * LANES; j++)
+                o.products[j] = 1000;
             kernel->several(DEPTH, o.hidden, o.weight, STRIDE, 1, o.products, times);
             for (int e = 0; e <= kernel->entries; e++) {
                 for (int lane = 0; lane < LANES; lane++) {
                     float want = times || e == kernel->entries ? 1000 : 0;
-                    for (int k = 0; k < DEPTH && e < kernel->entries; k++) want += o.hidden[k * LANES + lane] * o.weight[e * STRIDE + k];
+                    for (int k = 0; k < DEPTH && e < kernel->entries; k++)
+                        want += o.hidden[k * LANES + lane] * o.weight[e * STRIDE + k];
                     assert_true(o.products[e * LANES + lane] == want);
                 }
             }
@@ -60,7 +63,8 @@ static void layouts_and_entry_counts_give_the_same_bits(void **state)
     fill(&o, 0);
     for (int i = 0; i < flp_microkernel_count; i++) {
         const flp_microkernel *kernel = &flp_microkernels[i];
-        if (!kernel->is_supported()) continue;
+        if (!kernel->is_supported())
+            continue;
         size_t bytes = (size_t)kernel->entries * LANES * sizeof(float);
         kernel->several(DEPTH, o.hidden, o.weight, STRIDE, 1, o.products, 0);
         memcpy(first, o.products, bytes);
@@ -83,10 +87,13 @@ static void any_number_of_entries_has_the_bits_of_single_ones(void **state)
     fill(&o, 0);
     for (int i = 0; i < flp_microkernel_count; i++) {
         const flp_microkernel *kernel = &flp_microkernels[i];
-        if (!kernel->is_supported()) continue;
-        for (int e = 0; e < MOST_ENTRIES; e++) kernel->single(DEPTH, o.hidden, o.weight + e * STRIDE, STRIDE, 1, single + e * LANES, 0);
+        if (!kernel->is_supported())
+            continue;
+        for (int e = 0; e < MOST_ENTRIES; e++)
+            kernel->single(DEPTH, o.hidden, o.weight + e * STRIDE, STRIDE, 1, single + e * LANES, 0);
         for (int entries = 0; entries <= MOST_ENTRIES; entries++) {
-            for (int j = 0; j < (MOST_ENTRIES + 1) * LANES; j++) o.products[j] = 1000;
+            for (int j = 0; j < (MOST_ENTRIES + 1) * LANES; j++)
+                o.products[j] = 1000;
             flp_microkernel_multiply(kernel, entries, DEPTH, o.hidden, o.weight, STRIDE, 1, o.products, 0);
             assert_memory_equal(single, o.products, bytes / MOST_ENTRIES * (size_t)entries);
             assert_true(o.products[entries * LANES] == 1000);
@@ -105,7 +112,8 @@ static void equal_arithmetic_means_equal_bits(void **state)
     for (int a = 0; a < flp_microkernel_count; a++) {
         for (int b = 0; b < a; b++) {
             const flp_microkernel *one = &flp_microkernels[a], *other = &flp_microkernels[b];
-            if (!one->is_supported() || !other->is_supported() || strcmp(one->arithmetic, other->arithmetic) != 0) continue;
+            if (!one->is_supported() || !other->is_supported() || strcmp(one->arithmetic, other->arithmetic) != 0)
+                continue;
             for (int e = 0; e < MOST_ENTRIES; e++) {
                 one->single(DEPTH, o.hidden, o.weight + e * STRIDE, STRIDE, 1, first, 0);
                 other->single(DEPTH, o.hidden, o.weight + e * STRIDE, STRIDE, 1, o.products, 0);
@@ -120,7 +128,8 @@ static void the_best_is_the_first_supported(void **state)
     (void)state;
     const flp_microkernel *best = flp_microkernel_best();
     assert_true(best->is_supported());
-    for (const flp_microkernel *k = flp_microkernels; k < best; k++) assert_false(k->is_supported());
+    for (const flp_microkernel *k = flp_microkernels; k < best; k++)
+        assert_false(k->is_supported());
     assert_true(flp_microkernels[flp_microkernel_count - 1].is_supported());
 }
 

@@ -84,8 +84,9 @@ static void answer(void *user_data, flp_log_level level, const char *message)
 
 static void open_context(const char *cache, const char *systems, int64_t cache_bytes, unsigned flags)
 {
-    const flp_context_options options = { .cache_directory = cache, .system_cache_directories = systems, .cache_bytes = cache_bytes,
-                                          .cpu_threads = 2, .flags = flags };
+    const flp_context_options options = {
+        .cache_directory = cache, .system_cache_directories = systems, .cache_bytes = cache_bytes, .cpu_threads = 2, .flags = flags
+    };
     flp_context *made, *old = context;
 
     context = NULL;

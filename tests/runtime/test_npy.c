@@ -17,14 +17,15 @@ typedef struct {
 /* version 1: a 2-byte header length; 2 and 3: 4 bytes. */
 static image make(int version, const char *dict, size_t data_bytes)
 {
-    image file = {.count = 0};
+    image file = { .count = 0 };
     size_t length = strlen(dict), start = version == 1 ? 10 : 12;
     memcpy(file.bytes, "\x93NUMPY", 6);
     file.bytes[6] = (char)version;
     file.bytes[8] = (char)(length & 255);
     file.bytes[9] = (char)(length >> 8);
     memcpy(file.bytes + start, dict, length);
-    for (size_t i = 0; i < data_bytes; i++) file.bytes[start + length + i] = (char)i;
+    for (size_t i = 0; i < data_bytes; i++)
+        file.bytes[start + length + i] = (char)i;
     file.count = start + length + data_bytes;
     return file;
 }
@@ -37,7 +38,8 @@ static flp_status parse_bytes(const image *file, size_t count, flp_tensor *tenso
     memcpy(copy, file->bytes, count);
     memset(tensor, 0, sizeof *tensor);
     flp_status status = flp_npy_parse(copy, count, tensor);
-    if (status == FLP_OK) tensor->data = file->bytes + ((const char *)tensor->data - copy);
+    if (status == FLP_OK)
+        tensor->data = file->bytes + ((const char *)tensor->data - copy);
     free(copy);
     return status;
 }
@@ -47,14 +49,18 @@ static void assert_refused(const char *dict, size_t data_bytes, const char *mess
     image file = make(1, dict, data_bytes);
     flp_tensor tensor;
     assert_int_equal(parse_bytes(&file, file.count, &tensor), FLP_BAD_ARGUMENT);
-    if (strstr(flp_error_message(), message_part) == NULL) fail_msg("'%s' does not hold '%s'", flp_error_message(), message_part);
+    if (strstr(flp_error_message(), message_part) == NULL)
+        fail_msg("'%s' does not hold '%s'", flp_error_message(), message_part);
 }
 
 static void every_version_and_dtype_is_read(void **state)
 {
-    static const struct { const char *descr; flp_dtype dtype; size_t element; } cases[] = {
-        {"<f4", FLP_F32, 4}, {"<f2", FLP_F16, 2}, {"<V2", FLP_BF16, 2}, {"|V2", FLP_BF16, 2},
-        {"bfloat16", FLP_BF16, 2}, {"<i4", FLP_I32, 4}, {"<i8", FLP_I64, 8}};
+    static const struct {
+        const char *descr;
+        flp_dtype dtype;
+        size_t element;
+    } cases[] = { { "<f4", FLP_F32, 4 },       { "<f2", FLP_F16, 2 }, { "<V2", FLP_BF16, 2 }, { "|V2", FLP_BF16, 2 },
+                  { "bfloat16", FLP_BF16, 2 }, { "<i4", FLP_I32, 4 }, { "<i8", FLP_I64, 8 } };
     (void)state;
     for (int version = 1; version <= 3; version++)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -126,7 +132,8 @@ static void every_prefix_is_refused(void **state)
     for (int version = 1; version <= 2; version++) {
         image file = make(version, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }\n", 16);
         flp_tensor tensor;
-        for (size_t count = 0; count < file.count; count++) assert_int_equal(parse_bytes(&file, count, &tensor), FLP_BAD_ARGUMENT);
+        for (size_t count = 0; count < file.count; count++)
+            assert_int_equal(parse_bytes(&file, count, &tensor), FLP_BAD_ARGUMENT);
         assert_int_equal(parse_bytes(&file, file.count, &tensor), FLP_OK);
     }
 }
@@ -146,10 +153,10 @@ static void a_foreign_magic_or_version_is_refused(void **state)
 
 static void a_written_header_is_read_back(void **state)
 {
-    static const int64_t rows[] = {0, 1, 12};
+    static const int64_t rows[] = { 0, 1, 12 };
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        image file = {.count = FLP_NPY_HEADER_BYTES + (size_t)rows[i] * 4};
+        image file = { .count = FLP_NPY_HEADER_BYTES + (size_t)rows[i] * 4 };
         flp_tensor tensor;
         flp_npy_header(i == 1 ? FLP_I32 : FLP_F32, rows[i], file.bytes);
         assert_int_equal(parse_bytes(&file, file.count, &tensor), FLP_OK);

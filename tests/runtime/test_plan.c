@@ -151,7 +151,8 @@ static void a_plan_fails(const char *text, const char *part)
     assert_fails(FLP_INTERNAL, status, part);
 }
 
-static const char *const operators[][3] = { /* a problem, the role of its first kernel, the operator that looks for it */
+static const char *const operators[][3] = {
+    /* a problem, the role of its first kernel, the operator that looks for it */
     { "linear_logp:bf16:n64:d64:v1000", "tile", "linear_logp" },
     { "linear_logp_backward:bf16:n64:d64:v1000:gh_bf16", "valid_rows", "linear_logp_backward" },
     { "linear_logp_backward:bf16:n64:d64:v1000:gh_bf16:forward", "save_exp_tile", "linear_logp" },
@@ -200,12 +201,19 @@ static void two_tiles_are_refused(void **state)
 
 static void a_plan_describes_itself_line_by_line(void **state)
 {
-    static const char *const parts[] = {
-        "problem: linear_logp:bf16:n300:d64:v70000\n", "path: sm_90a\n", "reason: first choice\n",
-        "device: Fake GPU 0, compute capability 9.0, 132 multiprocessors\n", "tile kernel: linear_logp.bf16.d64.", "tile block: ",
-        "tile cluster: ", "tile blocks: ", "tile shared bytes: ", "combine kernel: linear_logp_combine.", "split: ",
-        "workspace bytes: ", "numerics: linear_logp."
-    };
+    static const char *const parts[] = { "problem: linear_logp:bf16:n300:d64:v70000\n",
+                                         "path: sm_90a\n",
+                                         "reason: first choice\n",
+                                         "device: Fake GPU 0, compute capability 9.0, 132 multiprocessors\n",
+                                         "tile kernel: linear_logp.bf16.d64.",
+                                         "tile block: ",
+                                         "tile cluster: ",
+                                         "tile blocks: ",
+                                         "tile shared bytes: ",
+                                         "combine kernel: linear_logp_combine.",
+                                         "split: ",
+                                         "workspace bytes: ",
+                                         "numerics: linear_logp." };
 
     (void)state;
     assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));

@@ -82,11 +82,21 @@ static void each_operator_knows_each_backend(void **state)
 
 static void all_options_stand_in_one_order(void **state)
 {
-    flp_linear_logp_problem problem = {
-        .dtype = FLP_F32, .rows = 1, .hidden = 8, .vocab = 50257, .weight_layout = FLP_HIDDEN_VOCAB, .hidden_stride = 9,
-        .weight_stride = 50304, .pointer_alignment = 4, .bias_dtype = FLP_F16, .target_dtype = FLP_I32, .softcap = 30.1,
-        .argmax = 1, .entropy = 1, .precision = FLP_PRECISION_EXACT, .backend = FLP_BACKEND_PORTABLE
-    };
+    flp_linear_logp_problem problem = { .dtype = FLP_F32,
+                                        .rows = 1,
+                                        .hidden = 8,
+                                        .vocab = 50257,
+                                        .weight_layout = FLP_HIDDEN_VOCAB,
+                                        .hidden_stride = 9,
+                                        .weight_stride = 50304,
+                                        .pointer_alignment = 4,
+                                        .bias_dtype = FLP_F16,
+                                        .target_dtype = FLP_I32,
+                                        .softcap = 30.1,
+                                        .argmax = 1,
+                                        .entropy = 1,
+                                        .precision = FLP_PRECISION_EXACT,
+                                        .backend = FLP_BACKEND_PORTABLE };
 
     (void)state;
     assert_formats(problem, "linear_logp:f32:n1:d8:v50257:dv:hs9:ws50304:align4:bias_f16:target_i32:softcap30.1:argmax:entropy:exact:portable");
@@ -130,15 +140,21 @@ static void parse_is_the_inverse_of_format(void **state)
 
     (void)state;
     for (int bits = 0; bits < 1 << 11; bits++) {
-        flp_linear_logp_problem problem = {
-            .dtype = bits & 1 ? FLP_F32 : FLP_F16, .rows = bits, .hidden = 80 + bits, .vocab = 7 + bits,
-            .weight_layout = bits & 2 ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN, .hidden_stride = bits & 4 ? 5000 : 0,
-            .weight_stride = bits & 8 ? 6000 : 0, .pointer_alignment = bits & 16 ? 8 : 0,
-            .bias_dtype = biases[bits >> 5 & 3], .target_dtype = bits & 128 ? FLP_I32 : FLP_NONE,
-            .softcap = bits & 256 ? 1.0 / (bits + 3) : 0, .argmax = bits >> 9 & 1, .entropy = bits >> 10,
-            .precision = bits & 1 && bits & 4 ? FLP_PRECISION_EXACT : FLP_PRECISION_TENSOR,
-            .backend = (flp_backend)(bits % 4)
-        };
+        flp_linear_logp_problem problem = { .dtype = bits & 1 ? FLP_F32 : FLP_F16,
+                                            .rows = bits,
+                                            .hidden = 80 + bits,
+                                            .vocab = 7 + bits,
+                                            .weight_layout = bits & 2 ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN,
+                                            .hidden_stride = bits & 4 ? 5000 : 0,
+                                            .weight_stride = bits & 8 ? 6000 : 0,
+                                            .pointer_alignment = bits & 16 ? 8 : 0,
+                                            .bias_dtype = biases[bits >> 5 & 3],
+                                            .target_dtype = bits & 128 ? FLP_I32 : FLP_NONE,
+                                            .softcap = bits & 256 ? 1.0 / (bits + 3) : 0,
+                                            .argmax = bits >> 9 & 1,
+                                            .entropy = bits >> 10,
+                                            .precision = bits & 1 && bits & 4 ? FLP_PRECISION_EXACT : FLP_PRECISION_TENSOR,
+                                            .backend = (flp_backend)(bits % 4) };
         assert_round_trip(&problem);
     }
 }
@@ -148,10 +164,11 @@ static void a_softcap_is_the_shortest_text_that_reads_back(void **state)
     static const struct {
         double value;
         const char *part;
-    } cases[] = {
-        { 30, ":softcap30" }, { 0.1, ":softcap0.1" }, { 1.0 / 3, ":softcap0.3333333333333333" },
-        { 0x1.0000000000001p0, ":softcap1.0000000000000002" }, { 1e30, ":softcap1e+30" }
-    };
+    } cases[] = { { 30, ":softcap30" },
+                  { 0.1, ":softcap0.1" },
+                  { 1.0 / 3, ":softcap0.3333333333333333" },
+                  { 0x1.0000000000001p0, ":softcap1.0000000000000002" },
+                  { 1e30, ":softcap1e+30" } };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -177,11 +194,11 @@ static void the_string_does_not_follow_the_locale(void **state)
     comma_locale_leave();
 }
 
-#define REFUSED(change, part)                                                                       \
-    do {                                                                                            \
-        flp_linear_logp_problem problem = plain(), normal;                                          \
-        change;                                                                                     \
-        assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&flp_linear_logp_operator, &problem, &normal), part);             \
+#define REFUSED(change, part)                                                                                      \
+    do {                                                                                                           \
+        flp_linear_logp_problem problem = plain(), normal;                                                         \
+        change;                                                                                                    \
+        assert_fails(FLP_BAD_ARGUMENT, flp_problem_normalize(&flp_linear_logp_operator, &problem, &normal), part); \
     } while (0)
 
 static void every_field_is_checked_and_named(void **state)
@@ -202,7 +219,7 @@ static void every_field_is_checked_and_named(void **state)
     REFUSED(problem.hidden_stride = INT64_MAX / 4096, "hidden_stride: got 2251799813685247, wanted 4096 rows of that size");
     REFUSED(problem.weight_stride = 2047, "weight_stride: got 2047");
     REFUSED((problem.weight_stride = 2048, problem.weight_layout = FLP_HIDDEN_VOCAB), "weight_stride: got 2048, wanted 0 or at least "
-            "the row's 131072 elements");
+                                                                                      "the row's 131072 elements");
     REFUSED(problem.weight_stride = INT64_MAX / 2, "weight_stride: got");
     REFUSED(problem.pointer_alignment = 1, "pointer_alignment: got 1, wanted 0 or a power of two from 2 bytes");
     REFUSED(problem.pointer_alignment = 12, "pointer_alignment: got 12");
@@ -225,9 +242,7 @@ static void every_field_is_checked_and_named(void **state)
 
 static void the_largest_sizes_are_accepted(void **state)
 {
-    flp_linear_logp_problem problem = {
-        .dtype = FLP_BF16, .rows = FLP_PROBLEM_ROWS_MAX, .hidden = INT32_MAX, .vocab = INT32_MAX
-    }, normal;
+    flp_linear_logp_problem problem = { .dtype = FLP_BF16, .rows = FLP_PROBLEM_ROWS_MAX, .hidden = INT32_MAX, .vocab = INT32_MAX }, normal;
 
     (void)state;
     assert_succeeds(flp_problem_normalize(&flp_linear_logp_operator, &problem, &normal));

@@ -17,15 +17,14 @@
 #include "operators/weighted_sum/weighted_sum_backward_plan.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"
 
-static const flp_operator *const operators[] = {
-    &flp_linear_logp_operator, &flp_linear_logp_backward_operator, &flp_linear_cross_entropy_operator, &flp_logits_logp_operator,
-    &flp_logits_logp_backward_operator, &flp_weighted_sum_operator, &flp_weighted_sum_backward_operator
-};
+static const flp_operator *const operators[] = { &flp_linear_logp_operator,          &flp_linear_logp_backward_operator, &flp_linear_cross_entropy_operator,
+                                                 &flp_logits_logp_operator,          &flp_logits_logp_backward_operator, &flp_weighted_sum_operator,
+                                                 &flp_weighted_sum_backward_operator };
 enum { OPERATORS = sizeof(operators) / sizeof(*operators) };
 
 static const char *const kinds[] = {
-    [FLP_FIELD_DTYPE] = "dtype", [FLP_FIELD_SIZE] = "size", [FLP_FIELD_COUNT] = "count",
-    [FLP_FIELD_STRIDE] = "stride", [FLP_FIELD_ALIGNMENT] = "alignment", [FLP_FIELD_NUMBER] = "number", [FLP_FIELD_NAME] = "name"
+    [FLP_FIELD_DTYPE] = "dtype",         [FLP_FIELD_SIZE] = "size",     [FLP_FIELD_COUNT] = "count", [FLP_FIELD_STRIDE] = "stride",
+    [FLP_FIELD_ALIGNMENT] = "alignment", [FLP_FIELD_NUMBER] = "number", [FLP_FIELD_NAME] = "name"
 };
 
 /* ---- writing ---- */
@@ -33,7 +32,7 @@ static const char *const kinds[] = {
 /* The key under which the generator has the field there: a size's letter, a word, another's name. */
 static const char *key_at(const flp_operator *op, int at)
 {
-    FLP_EACH_FIELD(field, op)
+    FLP_EACH_FIELD (field, op)
         if (field->at == at)
             return field->kind == FLP_FIELD_SIZE ? field->prefix : field->kind == FLP_FIELD_CHOICE ? field->words[1] : field->name;
     return "?";
@@ -44,7 +43,7 @@ static void append_words(const flp_operator *op, flp_text *text)
     const char *separator = "    words = {";
     int count = 0;
 
-    FLP_EACH_FIELD(field, op)
+    FLP_EACH_FIELD (field, op)
         for (int i = 0; i < FLP_FIELD_WORDS; i++)
             if (field->words[i]) {
                 flp_text_append(text, "%s \"%s\"", separator, field->words[i]);
@@ -80,12 +79,12 @@ static flp_text write_tables(void)
 {
     flp_text text = { 0 };
 
-    flp_text_append(&text, "-- The fields of problems, in the order of their canonical strings. Written from the tables of runtime/plan/*_problem.c:\n"
+    flp_text_append(&text, "-- The fields of problems, in the order of their canonical strings. Written from the tables of runtime/operators/*/*_problem.c:\n"
                            "-- build/tests/runtime/test_problem_fields gen/problem_fields.lua\nreturn {\n");
     for (int i = 0; i < OPERATORS; i++) {
         flp_text_append(&text, "  {\n    operator = \"%s\",\n", operators[i]->name);
         append_words(operators[i], &text);
-        FLP_EACH_FIELD(field, operators[i])
+        FLP_EACH_FIELD (field, operators[i])
             if (field->at != 0 && field->prefix)
                 append_field(operators[i], field, &text);
         flp_text_append(&text, "  },\n");
@@ -125,7 +124,7 @@ static void every_byte_of_a_problem_but_padding_has_a_row(void **state)
     for (int i = 0; i < OPERATORS; i++) {
         char bytes[FLP_PROBLEM_BYTES] = { 0 };
         size_t gap = 0;
-        FLP_EACH_FIELD(field, operators[i]) {
+        FLP_EACH_FIELD (field, operators[i]) {
             for (size_t at = 0; at < field_bytes(field); at++)
                 assert_int_equal(0, bytes[(size_t)field->at + at]++);
         }
@@ -142,10 +141,11 @@ static void every_key_has_room(void **state)
     for (int i = 0; i < OPERATORS; i++) {
         int choices = 0;
         size_t sizes = 0;
-        FLP_EACH_FIELD(field, operators[i]) {
+        FLP_EACH_FIELD (field, operators[i]) {
             choices += field->kind <= FLP_FIELD_DTYPE ? flp_field_key_bits(field) : 0;
             sizes += field->kind <= FLP_FIELD_DTYPE || field->kind == FLP_FIELD_ALIGNMENT || (size_t)field->at == operators[i]->rows_at
-                         ? 0 : field_bytes(field) / sizeof(uint64_t);
+                         ? 0
+                         : field_bytes(field) / sizeof(uint64_t);
         }
         assert_true(choices <= 64);
         assert_true(sizes <= FLP_DISPATCH_SIZES);

@@ -13,7 +13,7 @@ enum { N = 2, D = 4, V = 4, MOST = 20 };
 typedef struct {
     const char *name; /* NULL ends a table */
     size_t at;
-    int needed;       /* of a pointer: 1: NULL is FLP_BAD_ARGUMENT */
+    int needed; /* of a pointer: 1: NULL is FLP_BAD_ARGUMENT */
 } field;
 
 typedef struct {
@@ -32,14 +32,35 @@ typedef struct {
 } op;
 
 /* The operator's functions with pointers of no type, so that a table can hold them. */
-#define FUNCTIONS(X)                                                                                                                         \
-    static flp_status X##_format(const void *p, char *text, size_t bytes) { return flp_##X##_problem_format(p, text, bytes); }               \
-    static flp_status X##_parse(const char *text, void *p) { return flp_##X##_problem_parse(text, p); }                                      \
-    static flp_status X##_plan_create(flp_context *c, const void *p, flp_plan **plan) { return flp_##X##_plan_create(c, p, plan); }          \
-    static flp_status X##_execute(flp_plan *plan, const void *a) { return flp_##X##_execute(plan, a); }                                      \
-    static flp_status X##_run(flp_context *c, const void *p, const void *a) { return flp_##X(c, p, a); }                                     \
-    static flp_status X##_prepare(flp_context *c, const void *p, void *stream) { return flp_##X##_prepare(c, p, stream); }                   \
-    static flp_status X##_run_sized(flp_context *c, const void *p, const void *a, const flp_sizes *s) { return flp_##X##_sized(c, p, a, s); }
+#define FUNCTIONS(X)                                                                                  \
+    static flp_status X##_format(const void *p, char *text, size_t bytes)                             \
+    {                                                                                                 \
+        return flp_##X##_problem_format(p, text, bytes);                                              \
+    }                                                                                                 \
+    static flp_status X##_parse(const char *text, void *p)                                            \
+    {                                                                                                 \
+        return flp_##X##_problem_parse(text, p);                                                      \
+    }                                                                                                 \
+    static flp_status X##_plan_create(flp_context *c, const void *p, flp_plan **plan)                 \
+    {                                                                                                 \
+        return flp_##X##_plan_create(c, p, plan);                                                     \
+    }                                                                                                 \
+    static flp_status X##_execute(flp_plan *plan, const void *a)                                      \
+    {                                                                                                 \
+        return flp_##X##_execute(plan, a);                                                            \
+    }                                                                                                 \
+    static flp_status X##_run(flp_context *c, const void *p, const void *a)                           \
+    {                                                                                                 \
+        return flp_##X(c, p, a);                                                                      \
+    }                                                                                                 \
+    static flp_status X##_prepare(flp_context *c, const void *p, void *stream)                        \
+    {                                                                                                 \
+        return flp_##X##_prepare(c, p, stream);                                                       \
+    }                                                                                                 \
+    static flp_status X##_run_sized(flp_context *c, const void *p, const void *a, const flp_sizes *s) \
+    {                                                                                                 \
+        return flp_##X##_sized(c, p, a, s);                                                           \
+    }
 FUNCTIONS(linear_logp)
 FUNCTIONS(linear_logp_backward)
 FUNCTIONS(linear_cross_entropy)
@@ -52,63 +73,111 @@ static _Alignas(16) float hidden[N * D], weight[V * D], bias[V], rows[8][N], gra
 static int64_t target[N], row_index[N] = { 0, 1 };
 static int32_t argmax[N];
 
-#define LINEAR { .dtype = FLP_F32, .rows = N, .hidden = D, .vocab = V, .bias_dtype = FLP_F32, .precision = FLP_PRECISION_EXACT, .backend = FLP_BACKEND_CPU }
+#define LINEAR                                                                                                                                    \
+    {                                                                                                                                             \
+        .dtype = FLP_F32, .rows = N, .hidden = D, .vocab = V, .bias_dtype = FLP_F32, .precision = FLP_PRECISION_EXACT, .backend = FLP_BACKEND_CPU \
+    }
 #define GRADIENTS .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32
 static const flp_linear_logp_problem linear_logp_problem = LINEAR;
-static const flp_linear_logp_args linear_logp_args = { .rows = N, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .logp = rows[0],
-                                                       .lse = rows[1] };
+static const flp_linear_logp_args linear_logp_args = {
+    .rows = N, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .logp = rows[0], .lse = rows[1]
+};
 static const flp_linear_logp_backward_problem linear_logp_backward_problem = { .forward = LINEAR, GRADIENTS };
 static const flp_linear_logp_backward_args linear_logp_backward_args = {
-    .rows = N, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .lse = rows[1], .g_logp = rows[2], .grad_hidden = grad_hidden,
-    .grad_weight = grad_weight, .grad_bias = grad_bias,
+    .rows = N,
+    .hidden = hidden,
+    .weight = weight,
+    .bias = bias,
+    .target = target,
+    .lse = rows[1],
+    .g_logp = rows[2],
+    .grad_hidden = grad_hidden,
+    .grad_weight = grad_weight,
+    .grad_bias = grad_bias,
 };
-static const flp_linear_cross_entropy_problem linear_cross_entropy_problem = { .backward = { .forward = LINEAR, GRADIENTS }, .class_weights = FLP_F32,
-                                                                               .token_weights = 1, .token_loss = "policy_gradient" };
+static const flp_linear_cross_entropy_problem linear_cross_entropy_problem = {
+    .backward = { .forward = LINEAR, GRADIENTS }, .class_weights = FLP_F32, .token_weights = 1, .token_loss = "policy_gradient"
+};
 static const flp_token_input inputs[2] = { { "advantages", rows[4] }, { "old_logp", rows[5] } };
 static const flp_linear_cross_entropy_args linear_cross_entropy_args = {
-    .rows = N, .hidden = hidden, .weight = weight, .bias = bias, .target = target, .class_weights = bias, .token_weights = rows[3], .loss = &loss,
-    .token_inputs = inputs, .token_input_count = 2, .grad_hidden = grad_hidden, .grad_weight = grad_weight, .grad_bias = grad_bias,
+    .rows = N,
+    .hidden = hidden,
+    .weight = weight,
+    .bias = bias,
+    .target = target,
+    .class_weights = bias,
+    .token_weights = rows[3],
+    .loss = &loss,
+    .token_inputs = inputs,
+    .token_input_count = 2,
+    .grad_hidden = grad_hidden,
+    .grad_weight = grad_weight,
+    .grad_bias = grad_bias,
 };
 static const flp_weighted_sum_problem weighted_sum_problem = { .dtype = FLP_F32, .rows = N, .columns = D, .backend = FLP_BACKEND_CPU };
 static const flp_weighted_sum_args weighted_sum_args = { .rows = N, .x = hidden, .w = bias, .y = rows[0] };
 static const flp_weighted_sum_backward_problem weighted_sum_backward_problem = {
-    .forward = { .dtype = FLP_F32, .rows = N, .columns = D, .backend = FLP_BACKEND_CPU }, .grad_x = FLP_F32, .grad_w = FLP_F32,
+    .forward = { .dtype = FLP_F32, .rows = N, .columns = D, .backend = FLP_BACKEND_CPU },
+    .grad_x = FLP_F32,
+    .grad_w = FLP_F32,
 };
-static const flp_weighted_sum_backward_args weighted_sum_backward_args = { .rows = N, .g = rows[0], .x = hidden, .w = bias, .grad_x = grad_hidden,
-                                                                           .grad_w = grad_bias };
-static const flp_logits_logp_problem logits_logp_problem = { .dtype = FLP_F32, .rows = N, .vocab = V, .argmax = 1, .entropy = 1,
-                                                             .backend = FLP_BACKEND_CPU };
-static const flp_logits_logp_args logits_logp_args = { .rows = N, .logits = hidden, .target = target, .row_index = row_index, .logits_rows = N,
-                                                       .logp = rows[0], .lse = rows[1], .entropy = rows[2], .argmax = argmax };
-static const flp_logits_logp_backward_problem logits_logp_backward_problem = { .dtype = FLP_F32, .rows = N, .vocab = V, .entropy = 1,
-                                                                               .backend = FLP_BACKEND_CPU };
+static const flp_weighted_sum_backward_args weighted_sum_backward_args = {
+    .rows = N, .g = rows[0], .x = hidden, .w = bias, .grad_x = grad_hidden, .grad_w = grad_bias
+};
+static const flp_logits_logp_problem logits_logp_problem = { .dtype = FLP_F32, .rows = N, .vocab = V, .argmax = 1, .entropy = 1, .backend = FLP_BACKEND_CPU };
+static const flp_logits_logp_args logits_logp_args = { .rows = N,
+                                                       .logits = hidden,
+                                                       .target = target,
+                                                       .row_index = row_index,
+                                                       .logits_rows = N,
+                                                       .logp = rows[0],
+                                                       .lse = rows[1],
+                                                       .entropy = rows[2],
+                                                       .argmax = argmax };
+static const flp_logits_logp_backward_problem logits_logp_backward_problem = {
+    .dtype = FLP_F32, .rows = N, .vocab = V, .entropy = 1, .backend = FLP_BACKEND_CPU
+};
 static const flp_logits_logp_backward_args logits_logp_backward_args = {
-    .rows = N, .logits = hidden, .target = target, .g_logp = rows[0], .g_lse = rows[1], .g_entropy = rows[2], .lse = rows[3], .entropy = rows[4],
+    .rows = N,
+    .logits = hidden,
+    .target = target,
+    .g_logp = rows[0],
+    .g_lse = rows[1],
+    .g_entropy = rows[2],
+    .lse = rows[3],
+    .entropy = rows[4],
     .grad_logits = grad_hidden,
 };
 
-#define CHOICE(X, path, name) { name, offsetof(flp_##X##_problem, path), 0 }
-#define LINEAR_CHOICES(X, forward) \
+#define CHOICE(X, path, name)                      \
+    {                                              \
+        name, offsetof(flp_##X##_problem, path), 0 \
+    }
+#define LINEAR_CHOICES(X, forward)                                                                                                     \
     CHOICE(X, forward dtype, "dtype"), CHOICE(X, forward weight_layout, "weight_layout"), CHOICE(X, forward bias_dtype, "bias_dtype"), \
-    CHOICE(X, forward target_dtype, "target_dtype"), CHOICE(X, forward precision, "precision"), CHOICE(X, forward backend, "backend")
-#define BACKWARD_CHOICES(X, backward) \
+        CHOICE(X, forward target_dtype, "target_dtype"), CHOICE(X, forward precision, "precision"), CHOICE(X, forward backend, "backend")
+#define BACKWARD_CHOICES(X, backward)                                                                                                     \
     LINEAR_CHOICES(X, backward forward.), CHOICE(X, backward grad_hidden, "grad_hidden"), CHOICE(X, backward grad_weight, "grad_weight"), \
-    CHOICE(X, backward grad_bias, "grad_bias"), CHOICE(X, backward g_lse, "g_lse"), CHOICE(X, backward g_entropy, "g_entropy"), \
-    CHOICE(X, backward with_forward, "with_forward")
-#define NEEDED(X, name) { #name, offsetof(flp_##X##_args, name), 1 }
-#define OPTIONAL(X, name) { #name, offsetof(flp_##X##_args, name), 0 }
+        CHOICE(X, backward grad_bias, "grad_bias"), CHOICE(X, backward g_lse, "g_lse"), CHOICE(X, backward g_entropy, "g_entropy"),       \
+        CHOICE(X, backward with_forward, "with_forward")
+#define NEEDED(X, name)                          \
+    {                                            \
+#name, offsetof(flp_##X##_args, name), 1 \
+    }
+#define OPTIONAL(X, name)                        \
+    {                                            \
+#name, offsetof(flp_##X##_args, name), 0 \
+    }
 #define LINEAR_POINTERS(X) NEEDED(X, hidden), NEEDED(X, weight), NEEDED(X, bias), NEEDED(X, target), OPTIONAL(X, row_temperature)
 #define GRADIENT_POINTERS(X) NEEDED(X, grad_hidden), NEEDED(X, grad_weight), NEEDED(X, grad_bias)
-#define OPERATOR(X) \
+#define OPERATOR(X)                                                                                                                           \
     .name = #X, .problem_bytes = sizeof(flp_##X##_problem), .args_bytes = sizeof(flp_##X##_args), .problem = &X##_problem, .args = &X##_args, \
     .format = X##_format, .parse = X##_parse, .plan_create = X##_plan_create, .execute = X##_execute, .run = X##_run, .prepare = X##_prepare, \
     .run_sized = X##_run_sized
 static const op operators[] = {
-    { OPERATOR(linear_logp),
-      .choices = { LINEAR_CHOICES(linear_logp, ), CHOICE(linear_logp, argmax, "argmax"), CHOICE(linear_logp, entropy, "entropy") },
+    { OPERATOR(linear_logp), .choices = { LINEAR_CHOICES(linear_logp, ), CHOICE(linear_logp, argmax, "argmax"), CHOICE(linear_logp, entropy, "entropy") },
       .pointers = { LINEAR_POINTERS(linear_logp), NEEDED(linear_logp, logp), OPTIONAL(linear_logp, lse) } },
-    { OPERATOR(linear_logp_backward),
-      .choices = { BACKWARD_CHOICES(linear_logp_backward, ) },
+    { OPERATOR(linear_logp_backward), .choices = { BACKWARD_CHOICES(linear_logp_backward, ) },
       .pointers = { LINEAR_POINTERS(linear_logp_backward), GRADIENT_POINTERS(linear_logp_backward), NEEDED(linear_logp_backward, lse),
                     NEEDED(linear_logp_backward, g_logp), OPTIONAL(linear_logp_backward, logp) } },
     { OPERATOR(linear_cross_entropy),
@@ -128,8 +197,8 @@ static const op operators[] = {
                    CHOICE(weighted_sum_backward, forward.y_dtype, "y_dtype"), CHOICE(weighted_sum_backward, forward.backend, "backend"),
                    CHOICE(weighted_sum_backward, grad_x, "grad_x"), CHOICE(weighted_sum_backward, grad_w, "grad_w"),
                    CHOICE(weighted_sum_backward, accumulate, "accumulate") },
-      .pointers = { NEEDED(weighted_sum_backward, g), NEEDED(weighted_sum_backward, x), NEEDED(weighted_sum_backward, w),
-                    NEEDED(weighted_sum_backward, grad_x), NEEDED(weighted_sum_backward, grad_w) } },
+      .pointers = { NEEDED(weighted_sum_backward, g), NEEDED(weighted_sum_backward, x), NEEDED(weighted_sum_backward, w), NEEDED(weighted_sum_backward, grad_x),
+                    NEEDED(weighted_sum_backward, grad_w) } },
     { OPERATOR(logits_logp),
       .choices = { CHOICE(logits_logp, dtype, "dtype"), CHOICE(logits_logp, target_dtype, "target_dtype"), CHOICE(logits_logp, argmax, "argmax"),
                    CHOICE(logits_logp, entropy, "entropy"), CHOICE(logits_logp, backend, "backend") },
@@ -314,9 +383,9 @@ static void what_belongs_to_no_operator_takes_null(void **state)
 
 /* ---- the message ---- */
 
-#define assert_leaves_the_message(call)                                  \
-    do {                                                                 \
-        assert_succeeds(call);                                           \
+#define assert_leaves_the_message(call)                                                       \
+    do {                                                                                      \
+        assert_succeeds(call);                                                                \
         assert_string_equal("count: got NULL, wanted a pointer to int", flp_error_message()); \
     } while (0)
 

@@ -12,19 +12,18 @@
 #define assert_close(got, want) assert_true(fabs((got) - (want)) <= 1e-13 * fmax(1, fabs(want)))
 
 /* Two rows, D = 2, V = 3: logits (1, 2, 3) and (-1, 4, 3). */
-static const float hidden[2][2] = {{1, 2}, {-1, 4}};
-static const float weight[3][2] = {{1, 0}, {0, 1}, {1, 1}};
-static int64_t target[2] = {2, 0};
+static const float hidden[2][2] = { { 1, 2 }, { -1, 4 } };
+static const float weight[3][2] = { { 1, 0 }, { 0, 1 }, { 1, 1 } };
+static int64_t target[2] = { 2, 0 };
 
 static flp_linear_logp_problem small_problem(void)
 {
-    return (flp_linear_logp_problem){.dtype = FLP_F32, .rows = 2, .hidden = 2, .vocab = 3, .hidden_stride = 2, .weight_stride = 2,
-                                     .target_dtype = FLP_I64};
+    return (flp_linear_logp_problem){ .dtype = FLP_F32, .rows = 2, .hidden = 2, .vocab = 3, .hidden_stride = 2, .weight_stride = 2, .target_dtype = FLP_I64 };
 }
 
 static flp_linear_logp_args small_args(void)
 {
-    return (flp_linear_logp_args){.rows = 2, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX};
+    return (flp_linear_logp_args){ .rows = 2, .hidden = hidden, .weight = weight, .target = target, .ignore_index = -100, .flags = FLP_IGNORE_INDEX };
 }
 
 static void expect(const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, double lse0, double logp0, double lse1, double logp1)
@@ -58,7 +57,7 @@ static void the_plain_formula(void **state)
 static void the_entropy_is_that_of_the_probabilities(void **state)
 {
     (void)state;
-    static const float bias[3] = {1, 0, -INFINITY};
+    static const float bias[3] = { 1, 0, -INFINITY };
     flp_linear_logp_problem p = small_problem();
     flp_linear_logp_args a = small_args();
     flp_reference r;
@@ -74,7 +73,7 @@ static void the_entropy_is_that_of_the_probabilities(void **state)
 static void columns_give_what_rows_give(void **state)
 {
     (void)state;
-    static const float columns[2][5] = {{1, 0, 1, NAN, NAN}, {0, 1, 1, NAN, NAN}};
+    static const float columns[2][5] = { { 1, 0, 1, NAN, NAN }, { 0, 1, 1, NAN, NAN } };
     flp_linear_logp_problem p = small_problem();
     flp_linear_logp_args a = small_args();
     p.weight_layout = FLP_HIDDEN_VOCAB;
@@ -87,8 +86,8 @@ static void columns_give_what_rows_give(void **state)
 static void bias_then_softcap_then_temperature(void **state)
 {
     (void)state;
-    static const uint16_t bias[3] = {0x3f80, 0xc000, 0x0000}; /* bf16: 1, -2, 0 */
-    static const float temperatures[2] = {0.5f, 2};
+    static const uint16_t bias[3] = { 0x3f80, 0xc000, 0x0000 }; /* bf16: 1, -2, 0 */
+    static const float temperatures[2] = { 0.5f, 2 };
     flp_linear_logp_problem p = small_problem();
     flp_linear_logp_args a = small_args();
     p.bias_dtype = FLP_BF16;
@@ -96,7 +95,7 @@ static void bias_then_softcap_then_temperature(void **state)
     a.bias = bias;
     a.row_temperature = temperatures;
     a.temperature = 99; /* row_temperature is used instead */
-    double z0[3] = {6 * tanh(2 / 3.0), 0, 6 * tanh(1)}, z1[3] = {0, 1.5 * tanh(2 / 3.0), 1.5 * tanh(1)};
+    double z0[3] = { 6 * tanh(2 / 3.0), 0, 6 * tanh(1) }, z1[3] = { 0, 1.5 * tanh(2 / 3.0), 1.5 * tanh(1) };
     double lse0 = log(exp(z0[0]) + exp(z0[1]) + exp(z0[2])), lse1 = log(exp(z1[0]) + exp(z1[1]) + exp(z1[2]));
     expect(&p, &a, lse0, z0[2] - lse0, lse1, z1[0] - lse1);
 }
@@ -104,7 +103,7 @@ static void bias_then_softcap_then_temperature(void **state)
 static void ignored_and_bad_targets(void **state)
 {
     (void)state;
-    int64_t targets[2] = {7, 3};
+    int64_t targets[2] = { 7, 3 };
     flp_linear_logp_problem p = small_problem();
     flp_linear_logp_args a = small_args();
     a.target = targets;
@@ -120,7 +119,7 @@ static void ignored_and_bad_targets(void **state)
 static void infinite_logits(void **state)
 {
     (void)state;
-    float bias[3] = {-INFINITY, -INFINITY, -INFINITY};
+    float bias[3] = { -INFINITY, -INFINITY, -INFINITY };
     flp_linear_logp_problem p = small_problem();
     flp_linear_logp_args a = small_args();
     p.bias_dtype = FLP_F32;
@@ -142,7 +141,7 @@ static void infinite_logits(void **state)
 static void encoding_keeps_what_the_dtype_holds(void **state)
 {
     (void)state;
-    static const double values[] = {0, -0.0, 1, -1.5, 0x1p-14, 0x1p-24, 0x1.8p-20, 49920, INFINITY, -INFINITY};
+    static const double values[] = { 0, -0.0, 1, -1.5, 0x1p-14, 0x1p-24, 0x1.8p-20, 49920, INFINITY, -INFINITY };
     for (int dtype = FLP_BF16; dtype <= FLP_F32; dtype++) {
         float room;
         for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -158,8 +157,8 @@ static void encoding_keeps_what_the_dtype_holds(void **state)
 static void comparing_measures_the_error(void **state)
 {
     (void)state;
-    const float got[4] = {3, 4.5f, NAN, -INFINITY};
-    const double want[4] = {3, 4, NAN, -INFINITY}, other[4] = {3, 4, NAN, INFINITY};
+    const float got[4] = { 3, 4.5f, NAN, -INFINITY };
+    const double want[4] = { 3, 4, NAN, -INFINITY }, other[4] = { 3, 4, NAN, INFINITY };
     flp_reference_error e;
     flp_reference_compare(got, want, 4, &e);
     assert_close(e.norm, 0.5);
@@ -185,7 +184,8 @@ typedef struct {
 static void make_right(judged *j, const char *name)
 {
     int i = 0;
-    do flp_case_get(i, &j->c);
+    do
+        flp_case_get(i, &j->c);
     while (strcmp(j->c.name, name) != 0 && ++i < flp_case_count());
     assert_string_equal(j->c.name, name);
     assert_true(flp_case_make_data(&j->c, &j->data));
@@ -194,8 +194,10 @@ static void make_right(judged *j, const char *name)
     for (int64_t row = 0; row < j->args.rows; row++) {
         j->args.logp[row] = (float)j->reference.logp[row];
         j->args.lse[row] = (float)j->reference.lse[row];
-        if (j->args.entropy != NULL) j->args.entropy[row] = (float)j->reference.entropy[row];
-        if (j->args.argmax != NULL) j->args.argmax[row] = (int32_t)(j->reference.argmax[row] < 0 ? 0 : j->reference.argmax[row]);
+        if (j->args.entropy != NULL)
+            j->args.entropy[row] = (float)j->reference.entropy[row];
+        if (j->args.argmax != NULL)
+            j->args.argmax[row] = (int32_t)(j->reference.argmax[row] < 0 ? 0 : j->reference.argmax[row]);
     }
 }
 
@@ -213,11 +215,12 @@ static void drop(judged *j)
 static void right_outputs_pass(void **state)
 {
     (void)state;
-    static const char *const names[] = {"ties", "NaN and inf rows", "all masked", "ignored rows hold NaN", "temperature 7"};
+    static const char *const names[] = { "ties", "NaN and inf rows", "all masked", "ignored rows hold NaN", "temperature 7" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         judged j;
         make_right(&j, names[i]);
-        if (!is_right(&j)) fail_msg("%s: %s", names[i], j.message);
+        if (!is_right(&j))
+            fail_msg("%s: %s", names[i], j.message);
         drop(&j);
     }
 }

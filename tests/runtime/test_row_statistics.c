@@ -20,14 +20,16 @@ static double ulps(float got, double want)
 static void exp2_is_accurate(void **state)
 {
     (void)state;
-    for (float x = -126; x < 2; x += 1.3e-4f) assert_true(ulps(flp_float4_exp2(flp_float4_splat(x))[1], exp2(x)) <= 1.25);
-    for (int n = -126; n <= 127; n++) assert_true(flp_float4_exp2(flp_float4_splat((float)n))[0] == ldexpf(1, n));
+    for (float x = -126; x < 2; x += 1.3e-4f)
+        assert_true(ulps(flp_float4_exp2(flp_float4_splat(x))[1], exp2(x)) <= 1.25);
+    for (int n = -126; n <= 127; n++)
+        assert_true(flp_float4_exp2(flp_float4_splat((float)n))[0] == ldexpf(1, n));
 }
 
 static void exp2_takes_what_is_not_finite(void **state)
 {
     (void)state;
-    flp_float4 y = flp_float4_exp2((flp_float4){-INFINITY, NAN, -126.5f, -FLT_MAX});
+    flp_float4 y = flp_float4_exp2((flp_float4){ -INFINITY, NAN, -126.5f, -FLT_MAX });
     assert_true(y[0] == 0 && isnan(y[1]) && y[2] == 0 && y[3] == 0);
 }
 
@@ -35,11 +37,11 @@ static void tanh_is_accurate_and_odd(void **state)
 {
     (void)state;
     for (float x = 1e-30f; x < 20; x *= 1.0003f) {
-        flp_float4 y = flp_float4_tanh((flp_float4){x, -x, x, x});
+        flp_float4 y = flp_float4_tanh((flp_float4){ x, -x, x, x });
         assert_true(ulps(y[0], tanh(x)) <= 2);
         assert_true(y[1] == -y[0]);
     }
-    flp_float4 y = flp_float4_tanh((flp_float4){INFINITY, -INFINITY, NAN, 0});
+    flp_float4 y = flp_float4_tanh((flp_float4){ INFINITY, -INFINITY, NAN, 0 });
     assert_true(y[0] == 1 && y[1] == -1 && isnan(y[2]) && y[3] == 0);
 }
 
@@ -57,9 +59,11 @@ static void set_up(fixture *f, float (*logit)(int v, int lane))
     memset(f->bias, 0, sizeof f->bias);
     f->transform.softcap = 0;
     f->transform.wants_moment = 0;
-    for (int lane = 0; lane < FLP_LANES; lane++) f->transform.scale.lane[lane] = 1.44269504f;
+    for (int lane = 0; lane < FLP_LANES; lane++)
+        f->transform.scale.lane[lane] = 1.44269504f;
     for (int v = 0; v < COUNT; v++)
-        for (int lane = 0; lane < FLP_LANES; lane++) f->logits[v * FLP_LANES + lane] = logit(v, lane);
+        for (int lane = 0; lane < FLP_LANES; lane++)
+            f->logits[v * FLP_LANES + lane] = logit(v, lane);
     flp_row_statistics_clear(&f->statistics);
 }
 
@@ -88,7 +92,8 @@ static void chunks_of_any_size_add_up(void **state)
         flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + cut * FLP_LANES, COUNT - cut, cut, NULL);
         for (int lane = 0; lane < FLP_LANES; lane++) {
             double sum = 0;
-            for (int v = 0; v < COUNT; v++) sum += exp((double)slope(v, lane));
+            for (int v = 0; v < COUNT; v++)
+                sum += exp((double)slope(v, lane));
             /* The terms that count lie near the origin, 71 at most; log_2(e) in fp32 is off by 1.3e-8, and slope by 2^-24 of itself. */
             assert_true(fabs(lse(&f.statistics, lane) - log(sum)) < 1e-6);
             assert_int_equal(f.statistics.largest_index.lane[lane], lane <= 8 ? 0 : COUNT - 1);
@@ -109,8 +114,10 @@ static void the_moment_of_chunks_gives_the_entropy(void **state)
         flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + cut * FLP_LANES, COUNT - cut, cut, NULL);
         for (int lane = 0; lane < FLP_LANES; lane++) {
             double sum = 0, weighted = 0;
-            for (int v = 0; v < COUNT; v++) sum += exp((double)slope(v, lane));
-            for (int v = 0; v < COUNT; v++) weighted += exp((double)slope(v, lane)) / sum * slope(v, lane);
+            for (int v = 0; v < COUNT; v++)
+                sum += exp((double)slope(v, lane));
+            for (int v = 0; v < COUNT; v++)
+                weighted += exp((double)slope(v, lane)) / sum * slope(v, lane);
             assert_true(fabs(entropy(&f.statistics, lane) - (log(sum) - weighted)) < 8e-6);
         }
     }
@@ -127,7 +134,8 @@ static void masked_entries_add_nothing(void **state)
     static fixture f;
     set_up(&f, masked);
     flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, 50, 0, NULL);
-    for (int lane = 0; lane < FLP_LANES; lane++) assert_true(f.statistics.sum[lane] == 0 && f.statistics.origin.lane[lane] == -INFINITY);
+    for (int lane = 0; lane < FLP_LANES; lane++)
+        assert_true(f.statistics.sum[lane] == 0 && f.statistics.origin.lane[lane] == -INFINITY);
     flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + 50 * FLP_LANES, 50, 50, NULL);
     assert_true(lse(&f.statistics, 0) == -INFINITY);
     assert_int_equal(f.statistics.largest_index.lane[0], 0);
@@ -146,7 +154,8 @@ static void masked_entries_do_not_show_in_the_entropy(void **state)
     flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, 70, 0, NULL);
     flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + 70 * FLP_LANES, 30, 70, NULL);
     assert_true(isnan(entropy(&f.statistics, 0)));
-    for (int lane = 1; lane < FLP_LANES; lane++) assert_true(fabs(entropy(&f.statistics, lane) - log(50)) < 1e-6);
+    for (int lane = 1; lane < FLP_LANES; lane++)
+        assert_true(fabs(entropy(&f.statistics, lane) - log(50)) < 1e-6);
 }
 
 static float one_bad_lane(int v, int lane)
@@ -161,7 +170,8 @@ static void what_is_not_finite_stays_in_its_lane(void **state)
     set_up(&f, one_bad_lane);
     flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, 60, 0, NULL);
     flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + 60 * FLP_LANES, 40, 60, NULL);
-    for (int lane = 0; lane < FLP_LANES; lane++) assert_int_equal(!!isnan(lse(&f.statistics, lane)), lane == 3 || lane == 4);
+    for (int lane = 0; lane < FLP_LANES; lane++)
+        assert_int_equal(!!isnan(lse(&f.statistics, lane)), lane == 3 || lane == 4);
     assert_int_equal(f.statistics.largest_index.lane[3], 99);
 }
 

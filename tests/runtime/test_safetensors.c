@@ -17,11 +17,13 @@ typedef struct {
 static image make(const char *header, size_t data_bytes)
 {
     size_t length = strlen(header);
-    image file = {malloc(8 + length + data_bytes), 8 + length + data_bytes};
+    image file = { malloc(8 + length + data_bytes), 8 + length + data_bytes };
     assert_non_null(file.bytes);
-    for (int i = 0; i < 8; i++) file.bytes[i] = (unsigned char)(length >> (8 * i));
+    for (int i = 0; i < 8; i++)
+        file.bytes[i] = (unsigned char)(length >> (8 * i));
     memcpy(file.bytes + 8, header, length);
-    for (size_t i = 0; i < data_bytes; i++) file.bytes[8 + length + i] = (unsigned char)i;
+    for (size_t i = 0; i < data_bytes; i++)
+        file.bytes[8 + length + i] = (unsigned char)i;
     return file;
 }
 
@@ -36,12 +38,14 @@ static void assert_refused(const char *header, size_t data_bytes, const char *na
     image file = make(header, data_bytes);
     flp_tensor tensor;
     assert_int_equal(parse(&file, name, &tensor), FLP_BAD_ARGUMENT);
-    if (strstr(flp_error_message(), message_part) == NULL) fail_msg("'%s' does not hold '%s'", flp_error_message(), message_part);
+    if (strstr(flp_error_message(), message_part) == NULL)
+        fail_msg("'%s' does not hold '%s'", flp_error_message(), message_part);
     free(file.bytes);
 }
 
-#define PAIR "{\"__metadata__\":{\"format\":\"pt\"},\"b\":{\"dtype\":\"I64\",\"shape\":[2],\"data_offsets\":[12,28]}," \
-             "\"a\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[0,12]}}   "
+#define PAIR                                                                                                  \
+    "{\"__metadata__\":{\"format\":\"pt\"},\"b\":{\"dtype\":\"I64\",\"shape\":[2],\"data_offsets\":[12,28]}," \
+    "\"a\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[0,12]}}   "
 
 static void a_tensor_is_found_by_name(void **state)
 {
@@ -62,14 +66,17 @@ static void a_tensor_is_found_by_name(void **state)
 
 static void every_dtype_is_read(void **state)
 {
-    static const struct { const char *header; flp_dtype dtype; size_t bytes; } cases[] = {
-        {"{\"x\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}", FLP_BF16, 4},
-        {"{\"x\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]}}", FLP_F16, 4},
-        {"{\"x\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", FLP_F32, 8},
-        {"{\"x\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[0,8]}}", FLP_I32, 8},
-        {"{\"x\":{\"dtype\":\"I64\",\"shape\":[2],\"data_offsets\":[0,16]}}", FLP_I64, 16},
-        {"{\"x\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", FLP_F32, 4},
-        {"{\"x\":{\"dtype\":\"F32\",\"shape\":[0,7],\"data_offsets\":[0,0]}}", FLP_F32, 0}};
+    static const struct {
+        const char *header;
+        flp_dtype dtype;
+        size_t bytes;
+    } cases[] = { { "{\"x\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}", FLP_BF16, 4 },
+                  { "{\"x\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]}}", FLP_F16, 4 },
+                  { "{\"x\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", FLP_F32, 8 },
+                  { "{\"x\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[0,8]}}", FLP_I32, 8 },
+                  { "{\"x\":{\"dtype\":\"I64\",\"shape\":[2],\"data_offsets\":[0,16]}}", FLP_I64, 16 },
+                  { "{\"x\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", FLP_F32, 4 },
+                  { "{\"x\":{\"dtype\":\"F32\",\"shape\":[0,7],\"data_offsets\":[0,0]}}", FLP_F32, 0 } };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         image file = make(cases[i].header, cases[i].bytes);
@@ -152,7 +159,7 @@ static void every_prefix_is_refused(void **state)
     image file = make(PAIR, 28);
     (void)state;
     for (size_t count = 0; count < file.count; count++) {
-        image part = {malloc(count ? count : 1), count};
+        image part = { malloc(count ? count : 1), count };
         flp_tensor tensor;
         assert_non_null(part.bytes);
         memcpy(part.bytes, file.bytes, count);

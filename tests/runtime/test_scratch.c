@@ -109,7 +109,8 @@ static void growth_that_fails_is_an_error_once(void **state)
     (void)state;
     borrow(stream(0), 1000);
     fake_driver_fail(FAKE_memory_allocate, CUDA_ERROR_OUT_OF_MEMORY, 1);
-    assert_fails(FLP_OUT_OF_MEMORY, flp_scratch_lend(scratch, &device, stream(0), 2000, 2000, &loan), "2000 bytes of device memory for the "
+    assert_fails(FLP_OUT_OF_MEMORY, flp_scratch_lend(scratch, &device, stream(0), 2000, 2000, &loan),
+                 "2000 bytes of device memory for the "
                  "shared scratch");
     fake_driver_fail(FAKE_stream_is_capturing, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 1);
     assert_fails(FLP_CAPTURING, flp_scratch_lend(scratch, &device, stream(0), 2000, 2000, &loan), "cuStreamIsCapturing");

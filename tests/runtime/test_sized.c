@@ -129,7 +129,8 @@ static void results_are_written_as_far_as_the_caller_has_room(void **state)
     sizes.counters = 24;
     assert_succeeds(flp_sized_give(&flp_sized_counters, &sizes, &own, 0, given));
     assert_true(given[2] == 3 && given[3] == -1);
-    assert_fails(FLP_BAD_ARGUMENT, flp_sized_give(&flp_sized_counters, &sizes, &own, 1, given), "counters: it has a field that the caller's header does not know");
+    assert_fails(FLP_BAD_ARGUMENT, flp_sized_give(&flp_sized_counters, &sizes, &own, 1, given),
+                 "counters: it has a field that the caller's header does not know");
     sizes.counters = 48;
     assert_succeeds(flp_sized_give(&flp_sized_counters, &sizes, &own, 1, given));
     assert_true(given[4] == 5 && given[5] == 0 && given[6] == -1);
@@ -141,10 +142,11 @@ static void sizes_that_say_nothing_are_refused(void **state)
     flp_linear_cross_entropy_problem problem = full(), own;
 
     (void)state;
-#define REFUSED(given, message) do { \
-        flp_status status = FLP_OK; \
+#define REFUSED(given, message)                                                                               \
+    do {                                                                                                      \
+        flp_status status = FLP_OK;                                                                           \
         assert_null(flp_sized_take(&flp_sized_linear_cross_entropy_problem, given, &problem, &own, &status)); \
-        assert_fails(FLP_BAD_ARGUMENT, status, message); \
+        assert_fails(FLP_BAD_ARGUMENT, status, message);                                                      \
     } while (0)
     REFUSED(NULL, "sizes: got NULL, wanted those of the structs of the caller's header");
     sizes.linear_logp_backward_problem = sizes.linear_logp_problem;

@@ -43,7 +43,7 @@ static void write_file(const char *name, const void *bytes, size_t count)
 
 static void write_safetensors(const char *name, const char *header, const void *data, size_t data_bytes)
 {
-    char bytes[512] = {(char)strlen(header)}; /* lengths below 128 */
+    char bytes[512] = { (char)strlen(header) }; /* lengths below 128 */
     memcpy(bytes + 8, header, strlen(header));
     memcpy(bytes + 8 + strlen(header), data, data_bytes);
     write_file(name, bytes, 8 + strlen(header) + data_bytes);
@@ -53,14 +53,18 @@ static void assert_refused(const char *spec, flp_status wanted, const char *mess
 {
     flp_tensor tensor;
     assert_int_equal(flp_tensor_file_open(spec, &tensor), wanted);
-    if (strstr(flp_error_message(), message_part) == NULL) fail_msg("'%s' does not hold '%s'", flp_error_message(), message_part);
+    if (strstr(flp_error_message(), message_part) == NULL)
+        fail_msg("'%s' does not hold '%s'", flp_error_message(), message_part);
     assert_null(tensor.file.bytes);
     assert_null(tensor.copy);
 }
 
 static void an_npy_file_is_mapped(void **state)
 {
-    struct { char header[FLP_NPY_HEADER_BYTES]; float values[3]; } file = {.values = {1, 2, 3}};
+    struct {
+        char header[FLP_NPY_HEADER_BYTES];
+        float values[3];
+    } file = { .values = { 1, 2, 3 } };
     flp_tensor tensor;
     char text[64];
     (void)state;
@@ -77,7 +81,7 @@ static void an_npy_file_is_mapped(void **state)
 
 static void safetensors_data_at_any_place_is_aligned_to_its_elements(void **state)
 {
-    static const int32_t values[2] = {-7, 1 << 30};
+    static const int32_t values[2] = { -7, 1 << 30 };
     (void)state;
     for (int padding = 0; padding < 8; padding++) {
         char header[128];
@@ -120,7 +124,7 @@ static void what_is_no_file_of_tensors_is_refused(void **state)
 
 static void a_description_stays_inside_its_buffer(void **state)
 {
-    flp_tensor tensor = {.dtype = FLP_BF16, .rank = 3, .shape = {4096, 64, 1}};
+    flp_tensor tensor = { .dtype = FLP_BF16, .rank = 3, .shape = { 4096, 64, 1 } };
     char text[64];
     (void)state;
     assert_string_equal(flp_tensor_describe(&tensor, text, sizeof text), "bf16 [4096, 64, 1]");

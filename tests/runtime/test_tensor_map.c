@@ -17,8 +17,8 @@ static int install(void **state)
 
 static flp_tensor_map_spec good(void)
 {
-    return (flp_tensor_map_spec){ .address = memory, .dtype = FLP_BF16, .columns = 2048, .rows = 131072, .row_bytes = 4096,
-                                  .box_columns = 64, .box_rows = 256 };
+    return (
+        flp_tensor_map_spec){ .address = memory, .dtype = FLP_BF16, .columns = 2048, .rows = 131072, .row_bytes = 4096, .box_columns = 64, .box_rows = 256 };
 }
 
 static void a_good_spec_is_encoded_as_the_kernels_expect(void **state)
@@ -69,18 +69,18 @@ static void each_dtype_has_its_type_and_box_width(void **state)
     }
 }
 
-#define BREAKS(field, value, part)                                                    \
-    do {                                                                              \
-        flp_tensor_map_spec spec = good();                                            \
-        spec.field = value;                                                           \
-        assert_fails(FLP_BAD_ARGUMENT, flp_tensor_map_encode(&spec, &map), part);     \
+#define BREAKS(field, value, part)                                                \
+    do {                                                                          \
+        flp_tensor_map_spec spec = good();                                        \
+        spec.field = value;                                                       \
+        assert_fails(FLP_BAD_ARGUMENT, flp_tensor_map_encode(&spec, &map), part); \
     } while (0)
 
-#define KEEPS(field, value)                                                           \
-    do {                                                                              \
-        flp_tensor_map_spec spec = good();                                            \
-        spec.field = value;                                                           \
-        assert_succeeds(flp_tensor_map_encode(&spec, &map));                          \
+#define KEEPS(field, value)                                  \
+    do {                                                     \
+        flp_tensor_map_spec spec = good();                   \
+        spec.field = value;                                  \
+        assert_succeeds(flp_tensor_map_encode(&spec, &map)); \
     } while (0)
 
 static void a_broken_rule_is_named_before_the_driver_is_asked(void **state)

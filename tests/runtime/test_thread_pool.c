@@ -28,7 +28,8 @@ static void note(void *data, int64_t index, int thread)
         atomic_fetch_add(&r->wrong, 1);
         return;
     }
-    if (atomic_fetch_add(&r->inside[thread], 1) != 0) atomic_fetch_add(&r->wrong, 1);
+    if (atomic_fetch_add(&r->inside[thread], 1) != 0)
+        atomic_fetch_add(&r->wrong, 1);
     atomic_fetch_add(&r->calls[index], 1);
     atomic_fetch_sub(&r->inside[thread], 1);
 }
@@ -38,7 +39,8 @@ static void expect_each_once(flp_thread_pool *pool, int64_t count)
     record *r = calloc(1, sizeof *r);
     r->threads = flp_thread_pool_threads(pool);
     flp_thread_pool_run(pool, count, note, r);
-    for (int64_t i = 0; i < MOST_INDICES; i++) assert_int_equal(atomic_load(&r->calls[i]), i < count);
+    for (int64_t i = 0; i < MOST_INDICES; i++)
+        assert_int_equal(atomic_load(&r->calls[i]), i < count);
     assert_int_equal(atomic_load(&r->wrong), 0);
     free(r);
 }
@@ -50,8 +52,9 @@ static void each_index_runs_once(void **state)
         flp_thread_pool *pool;
         assert_int_equal(flp_thread_pool_create(threads, &pool), FLP_OK);
         assert_int_equal(flp_thread_pool_threads(pool), threads);
-        static const int64_t counts[] = {0, 1, 2, 3, 7, MOST_INDICES};
-        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) expect_each_once(pool, counts[i]);
+        static const int64_t counts[] = { 0, 1, 2, 3, 7, MOST_INDICES };
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+            expect_each_once(pool, counts[i]);
         flp_thread_pool_destroy(pool);
     }
 }
@@ -61,7 +64,8 @@ static void many_short_runs_end(void **state)
     (void)state;
     flp_thread_pool *pool;
     assert_int_equal(flp_thread_pool_create(3, &pool), FLP_OK);
-    for (int i = 0; i < 2000; i++) expect_each_once(pool, 3);
+    for (int i = 0; i < 2000; i++)
+        expect_each_once(pool, 3);
     flp_thread_pool_destroy(pool);
 }
 
@@ -93,9 +97,11 @@ static void *call_many_times(void *pool)
 {
     record *r = calloc(1, sizeof *r);
     r->threads = flp_thread_pool_threads(pool);
-    for (int i = 0; i < 200; i++) flp_thread_pool_run(pool, 20, note, r);
+    for (int i = 0; i < 200; i++)
+        flp_thread_pool_run(pool, 20, note, r);
     long wrong = atomic_load(&r->wrong);
-    for (int i = 0; i < 20; i++) wrong += atomic_load(&r->calls[i]) != 200;
+    for (int i = 0; i < 20; i++)
+        wrong += atomic_load(&r->calls[i]) != 200;
     free(r);
     return (void *)wrong;
 }
@@ -106,7 +112,8 @@ static void callers_take_turns(void **state)
     flp_thread_pool *pool;
     pthread_t callers[3];
     assert_int_equal(flp_thread_pool_create(3, &pool), FLP_OK);
-    for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&callers[i], NULL, call_many_times, pool), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&callers[i], NULL, call_many_times, pool), 0);
     for (int i = 0; i < 3; i++) {
         void *wrong;
         pthread_join(callers[i], &wrong);
@@ -127,7 +134,8 @@ static void a_forked_child_works_alone(void **state)
         r->threads = 1; /* the caller's own number only */
         flp_thread_pool_run(pool, 50, note, r);
         int wrong = atomic_load(&r->wrong);
-        for (int i = 0; i < 50; i++) wrong += atomic_load(&r->calls[i]) != 1;
+        for (int i = 0; i < 50; i++)
+            wrong += atomic_load(&r->calls[i]) != 1;
         free(r);
         flp_thread_pool_destroy(pool);
         _exit(wrong != 0);
@@ -147,7 +155,8 @@ static void wait_for_the_end(void *unused, int64_t index, int thread)
     (void)index;
     (void)thread;
     atomic_fetch_add(&running, 1);
-    while (!atomic_load(&ends)) sched_yield();
+    while (!atomic_load(&ends))
+        sched_yield();
 }
 
 static void *run_until_the_end(void *pool)
@@ -167,7 +176,8 @@ static void a_child_forked_during_a_run_works_alone(void **state)
     atomic_store(&running, 0);
     atomic_store(&ends, 0);
     assert_int_equal(pthread_create(&caller, NULL, run_until_the_end, pool), 0);
-    while (atomic_load(&running) < 2) sched_yield();
+    while (atomic_load(&running) < 2)
+        sched_yield();
     pid_t child = fork();
     if (child == 0) {
         record *r = calloc(1, sizeof *r);
@@ -211,14 +221,10 @@ static void null_may_be_destroyed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_index_runs_once),
-        cmocka_unit_test(many_short_runs_end),
-        cmocka_unit_test(tasks_run_side_by_side),
-        cmocka_unit_test(callers_take_turns),
-        cmocka_unit_test(a_forked_child_works_alone),
-        cmocka_unit_test(a_child_forked_during_a_run_works_alone),
-        cmocka_unit_test(zero_means_the_available_cores),
-        cmocka_unit_test(a_bad_number_of_threads_is_refused),
+        cmocka_unit_test(each_index_runs_once),           cmocka_unit_test(many_short_runs_end),
+        cmocka_unit_test(tasks_run_side_by_side),         cmocka_unit_test(callers_take_turns),
+        cmocka_unit_test(a_forked_child_works_alone),     cmocka_unit_test(a_child_forked_during_a_run_works_alone),
+        cmocka_unit_test(zero_means_the_available_cores), cmocka_unit_test(a_bad_number_of_threads_is_refused),
         cmocka_unit_test(null_may_be_destroyed),
     };
     alarm(120); /* a pool that hangs fails rather than blocking everything */

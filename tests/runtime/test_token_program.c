@@ -16,7 +16,7 @@ static void inputs_parameters_and_statistics_are_told_apart(void **state)
 {
     static const char text[] = "input first\ninput second\nparameter scale 4602678819172646912\nvalue logp\nvalue entropy\nvalue input 1\n"
                                "value parameter 0\nvalue mul 2 3\nresult loss 4\nresult logp 0\nresult entropy 1\n";
-    const flp_token_row row = {.statistic = {[FLP_TOKEN_LOGP] = -3, [FLP_TOKEN_ENTROPY] = 2}, .input = {5, 7}};
+    const flp_token_row row = { .statistic = { [FLP_TOKEN_LOGP] = -3, [FLP_TOKEN_ENTROPY] = 2 }, .input = { 5, 7 } };
     flp_token_program program;
     flp_token_result result;
     (void)state;
@@ -37,7 +37,7 @@ static double apply(const char *operation, double a, double b)
     char text[128];
     flp_token_result result;
     snprintf(text, sizeof text, "value logp\nvalue lse\nvalue %s\nresult loss 2\n", operation);
-    return run(text, (flp_token_row){.statistic = {a, b}}, NULL, &result);
+    return run(text, (flp_token_row){ .statistic = { a, b } }, NULL, &result);
 }
 
 static void every_operation_is_what_its_name_says(void **state)
@@ -60,9 +60,20 @@ static void nan_is_never_lost(void **state)
 
 static void malformed_text_is_refused_with_its_line(void **state)
 {
-    static const char *const lines[] = {"value", "value sum 0 0", "value add 0", "value add 0 1", "value add -1 0", "value input 0", "value parameter 0",
-                                        "value constant x", "result loss 1", "result sum 0", "result class_weight 0", "parameter name", "word",
-                                        "parameter p 0\nvalue parameter 1"};
+    static const char *const lines[] = { "value",
+                                         "value sum 0 0",
+                                         "value add 0",
+                                         "value add 0 1",
+                                         "value add -1 0",
+                                         "value input 0",
+                                         "value parameter 0",
+                                         "value constant x",
+                                         "result loss 1",
+                                         "result sum 0",
+                                         "result class_weight 0",
+                                         "parameter name",
+                                         "word",
+                                         "parameter p 0\nvalue parameter 1" };
     flp_token_program program;
     (void)state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -79,7 +90,8 @@ static void a_loss_has_a_largest_size(void **state)
     size_t length = strlen(text);
     flp_token_program program;
     (void)state;
-    for (int i = 1; i < FLP_TOKEN_VALUES; i++) length += (size_t)sprintf(text + length, "value neg %d\n", i - 1);
+    for (int i = 1; i < FLP_TOKEN_VALUES; i++)
+        length += (size_t)sprintf(text + length, "value neg %d\n", i - 1);
     strcpy(text + length, "result loss 255\n");
     assert_succeeds(flp_token_program_parse(text, &program));
     strcpy(text + length, "value neg 3\n");

@@ -46,8 +46,7 @@ static int start(void **state)
     problem = (flp_weighted_sum_problem){ .dtype = FLP_BF16, .rows = ROWS, .columns = COLUMNS };
     args = (flp_weighted_sum_args){ .rows = ROWS, .x = memory, .w = memory + 2, .y = memory + 2 };
     backward = (flp_weighted_sum_backward_problem){ .forward = problem, .grad_x = FLP_BF16, .grad_w = FLP_F32 };
-    backward_args = (flp_weighted_sum_backward_args){ .rows = ROWS, .g = memory + 2, .x = memory, .w = memory + 2, .grad_x = memory,
-                                                      .grad_w = memory + 4 };
+    backward_args = (flp_weighted_sum_backward_args){ .rows = ROWS, .g = memory + 2, .x = memory, .w = memory + 2, .grad_x = memory, .grad_w = memory + 4 };
     return 0;
 }
 
@@ -107,8 +106,14 @@ static void a_problem_has_one_string(void **state)
     problem.w_dtype = FLP_BF16; /* the default, spelled out */
     problem.x_stride = 4096;
     expect_text("weighted_sum:bf16:n10000:d4096");
-    problem = (flp_weighted_sum_problem){ .dtype = FLP_F16, .rows = 0, .columns = 77, .x_stride = 80, .pointer_alignment = 2, .w_dtype = FLP_F32,
-                                          .y_dtype = FLP_BF16, .backend = FLP_BACKEND_PORTABLE };
+    problem = (flp_weighted_sum_problem){ .dtype = FLP_F16,
+                                          .rows = 0,
+                                          .columns = 77,
+                                          .x_stride = 80,
+                                          .pointer_alignment = 2,
+                                          .w_dtype = FLP_F32,
+                                          .y_dtype = FLP_BF16,
+                                          .backend = FLP_BACKEND_PORTABLE };
     expect_text("weighted_sum:f16:n0:d77:xs80:align2:w_f32:y_bf16:portable");
     expect_backward_text("weighted_sum_backward:bf16:n10000:d4096:gx_bf16:gw_f32");
     backward.grad_x = FLP_NONE;
@@ -120,14 +125,14 @@ static void a_problem_has_one_string(void **state)
     expect_backward_text("weighted_sum_backward:f32:n5:d6:xs8:gx_f32:gxs6");
 }
 
-#define REFUSED(change, part)                                                                                     \
-    do {                                                                                                          \
-        const flp_weighted_sum_backward_problem saved = backward;                                                 \
-        flp_plan *made;                                                                                           \
-        change;                                                                                                   \
-        assert_fails(FLP_BAD_ARGUMENT, flp_weighted_sum_backward_plan_create(context, &backward, &made), part);   \
-        assert_null(made);                                                                                        \
-        backward = saved;                                                                                         \
+#define REFUSED(change, part)                                                                                   \
+    do {                                                                                                        \
+        const flp_weighted_sum_backward_problem saved = backward;                                               \
+        flp_plan *made;                                                                                         \
+        change;                                                                                                 \
+        assert_fails(FLP_BAD_ARGUMENT, flp_weighted_sum_backward_plan_create(context, &backward, &made), part); \
+        assert_null(made);                                                                                      \
+        backward = saved;                                                                                       \
     } while (0)
 
 static void every_field_is_checked_and_named(void **state)
@@ -183,7 +188,10 @@ static void one_kernel_gets_the_problem_and_the_arguments(void **state)
 /* As many as the device holds at least, as long as there are rows for them; with many rows, some that serve many rows each. */
 static void the_blocks_follow_the_rows(void **state)
 {
-    static const struct { int64_t rows; unsigned blocks; } wanted[] = { { 1, 1 }, { 2, 1 }, { 3, 2 }, { 800, 400 }, { 10000, 528 } };
+    static const struct {
+        int64_t rows;
+        unsigned blocks;
+    } wanted[] = { { 1, 1 }, { 2, 1 }, { 3, 2 }, { 800, 400 }, { 10000, 528 } };
 
     (void)state;
     make_plan();
@@ -236,13 +244,13 @@ static void the_forwards_arguments_are_checked_and_named(void **state)
 {
     (void)state;
     make_plan();
-#define ARGUMENT_REFUSED(change, part)                                                        \
-    do {                                                                                      \
-        const flp_weighted_sum_args saved = args;                                             \
-        change;                                                                               \
-        assert_fails(FLP_BAD_ARGUMENT, flp_weighted_sum_execute(plan, &args), part);          \
-        assert_fails(FLP_BAD_ARGUMENT, flp_weighted_sum(context, &problem, &args), part);     \
-        args = saved;                                                                         \
+#define ARGUMENT_REFUSED(change, part)                                                    \
+    do {                                                                                  \
+        const flp_weighted_sum_args saved = args;                                         \
+        change;                                                                           \
+        assert_fails(FLP_BAD_ARGUMENT, flp_weighted_sum_execute(plan, &args), part);      \
+        assert_fails(FLP_BAD_ARGUMENT, flp_weighted_sum(context, &problem, &args), part); \
+        args = saved;                                                                     \
     } while (0)
     ARGUMENT_REFUSED(args.rows = -1, "rows: got -1");
     ARGUMENT_REFUSED(args.x = NULL, "x: got NULL");
@@ -377,13 +385,13 @@ static void the_backwards_arguments_are_checked_and_named(void **state)
 {
     (void)state;
     make_backward_plan();
-#define BACKWARD_REFUSED(change, part)                                                                \
-    do {                                                                                              \
-        const flp_weighted_sum_backward_args saved = backward_args;                                   \
-        change;                                                                                       \
-        assert_fails(FLP_BAD_ARGUMENT, flp_weighted_sum_backward_execute(plan, &backward_args), part);        \
-        assert_fails(FLP_BAD_ARGUMENT, flp_weighted_sum_backward(context, &backward, &backward_args), part);  \
-        backward_args = saved;                                                                        \
+#define BACKWARD_REFUSED(change, part)                                                                       \
+    do {                                                                                                     \
+        const flp_weighted_sum_backward_args saved = backward_args;                                          \
+        change;                                                                                              \
+        assert_fails(FLP_BAD_ARGUMENT, flp_weighted_sum_backward_execute(plan, &backward_args), part);       \
+        assert_fails(FLP_BAD_ARGUMENT, flp_weighted_sum_backward(context, &backward, &backward_args), part); \
+        backward_args = saved;                                                                               \
     } while (0)
     BACKWARD_REFUSED(backward_args.rows = -1, "rows: got -1");
     BACKWARD_REFUSED(backward_args.g = NULL, "g: got NULL");

@@ -20,15 +20,14 @@ static int64_t gradient_depth(const flp_weighted_case *c)
     return tiles <= TILES ? TILE_ROWS + tiles + 2 : (rows + TILES - 1) / TILES + TILES + 2;
 }
 
-typedef flp_status executor(const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args,
-                            const flp_weighted_sum_backward_problem *backward, const flp_weighted_sum_backward_args *backward_args);
+typedef flp_status executor(const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args, const flp_weighted_sum_backward_problem *backward,
+                            const flp_weighted_sum_backward_args *backward_args);
 
-static flp_status through_plans(const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args,
-                                const flp_weighted_sum_backward_problem *backward, const flp_weighted_sum_backward_args *backward_args)
+static flp_status through_plans(const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args, const flp_weighted_sum_backward_problem *backward,
+                                const flp_weighted_sum_backward_args *backward_args)
 {
     flp_plan *plan = NULL;
-    flp_status status = args ? flp_weighted_sum_plan_create(cpu_context, problem, &plan)
-                             : flp_weighted_sum_backward_plan_create(cpu_context, backward, &plan);
+    flp_status status = args ? flp_weighted_sum_plan_create(cpu_context, problem, &plan) : flp_weighted_sum_backward_plan_create(cpu_context, backward, &plan);
 
     if (status == FLP_OK)
         status = args ? flp_weighted_sum_execute(plan, args) : flp_weighted_sum_backward_execute(plan, backward_args);
@@ -36,8 +35,8 @@ static flp_status through_plans(const flp_weighted_sum_problem *problem, const f
     return status;
 }
 
-static flp_status by_dispatch(const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args,
-                              const flp_weighted_sum_backward_problem *backward, const flp_weighted_sum_backward_args *backward_args)
+static flp_status by_dispatch(const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args, const flp_weighted_sum_backward_problem *backward,
+                              const flp_weighted_sum_backward_args *backward_args)
 {
     return args ? flp_weighted_sum(cpu_context, problem, args) : flp_weighted_sum_backward(cpu_context, backward, backward_args);
 }
@@ -55,8 +54,7 @@ static int run_case(int index, executor *execute)
     assert_true(flp_weighted_case_make(&c, &data));
     flp_weighted_case_forward(&c, &data, NULL, &args);
     flp_weighted_case_backward(&c, &data, NULL, &backward);
-    right = execute(&c.problem.forward, &args, NULL, NULL) == FLP_OK &&
-            flp_weighted_case_check_sum(&c, &data, sum_depth(&c), message, sizeof(message));
+    right = execute(&c.problem.forward, &args, NULL, NULL) == FLP_OK && flp_weighted_case_check_sum(&c, &data, sum_depth(&c), message, sizeof(message));
     flp_weighted_case_restore(&data);
     right = right && execute(NULL, NULL, &c.problem, &backward) == FLP_OK &&
             flp_weighted_case_check_gradients(&c, &data, gradient_depth(&c), message, sizeof(message));
@@ -103,9 +101,7 @@ static void fill(void)
 static void compute(int threads)
 {
     const flp_context_options options = { .cache_directory = "", .cpu_threads = threads, .flags = FLP_CONTEXT_NO_GPU };
-    const flp_weighted_sum_backward_problem problem = {
-        .forward = { .dtype = FLP_F32, .rows = ROWS, .columns = COLUMNS }, .grad_w = FLP_F32
-    };
+    const flp_weighted_sum_backward_problem problem = { .forward = { .dtype = FLP_F32, .rows = ROWS, .columns = COLUMNS }, .grad_w = FLP_F32 };
     const flp_weighted_sum_args args = { .rows = ROWS, .x = x, .w = w, .y = y };
     const flp_weighted_sum_backward_args backward = { .rows = ROWS, .g = g, .x = x, .grad_w = grad_w };
     flp_context *own;

@@ -15,13 +15,12 @@ static void check(int64_t rows, int64_t columns, int vector_columns)
     const flp_weighted_sum_tiles t = flp_weighted_sum_tiles_compute(rows, columns, vector_columns, THREADS);
     const int64_t covered = (int64_t)t.vectors * vector_columns;
 
-    if (covered < columns || covered - columns >= vector_columns || (int64_t)t.slab * t.slabs < t.vectors ||
-        (int64_t)t.slab * (t.slabs - 1) >= t.vectors || t.lanes < 1 || t.slab * t.lanes > THREADS)
+    if (covered < columns || covered - columns >= vector_columns || (int64_t)t.slab * t.slabs < t.vectors || (int64_t)t.slab * (t.slabs - 1) >= t.vectors ||
+        t.lanes < 1 || t.slab * t.lanes > THREADS)
         fail_msg("%lld x %lld: %d vectors in %d slabs of %d, %d lanes", (long long)rows, (long long)columns, t.vectors, t.slabs, t.slab, t.lanes);
     if (t.tiles < 1 || t.tiles * t.tile_rows < rows || (rows > 0 && (t.tiles - 1) * t.tile_rows >= rows))
         fail_msg("%lld x %lld: %d tiles of %lld rows", (long long)rows, (long long)columns, t.tiles, (long long)t.tile_rows);
-    if (t.partial_floats != (t.tiles == 1 ? 0 : t.tiles * covered) ||
-        t.partial_floats > flp_weighted_sum_tiles_floats(rows, columns, vector_columns, THREADS))
+    if (t.partial_floats != (t.tiles == 1 ? 0 : t.tiles * covered) || t.partial_floats > flp_weighted_sum_tiles_floats(rows, columns, vector_columns, THREADS))
         fail_msg("%lld x %lld: %lld floats of scratch", (long long)rows, (long long)columns, (long long)t.partial_floats);
 }
 

@@ -7,7 +7,8 @@
 
 enum { N = 3, D = 3, V = 5 };
 
-static const float hidden[N][D] = { { 1, 0, -1 }, { 0.5f, 2, 0.25f }, { -1, 1, 3 } }, logits[N][V] = { { 0, 1, 2, 3, 4 }, { 1, -1, 0.5f, 2, 0 }, { 3, 0, 1, 0, 0.25f } };
+static const float hidden[N][D] = { { 1, 0, -1 }, { 0.5f, 2, 0.25f }, { -1, 1, 3 } },
+                   logits[N][V] = { { 0, 1, 2, 3, 4 }, { 1, -1, 0.5f, 2, 0 }, { 3, 0, 1, 0, 0.25f } };
 static const float weight[V][D] = { { 0, 1, 0 }, { 1, 1, 1 }, { -1, 0, 0.5f }, { 2, -1, 0 }, { 0.25f, 0, 1 } };
 static const float ones[N] = { 1, 1, 1 }, advantages[N] = { 1, -2, 0.5f }, old_logp[N] = { -1, -1.5f, -2 };
 static const int64_t target[N] = { 0, 3, 4 };
@@ -30,35 +31,49 @@ static void print(const char *name, const float *values, int count)
 }
 
 /* A struct with a guard behind it: a library that takes it for a larger one writes over that. */
-#define GUARDED(type, name) struct { type value; int64_t guard; } name; memset(&name, 0x5a, sizeof(name))
-#define CHECK_GUARD(name) do { if (name.guard != INT64_C(0x5a5a5a5a5a5a5a5a)) { printf("%s was written behind\n", #name); exit(1); } } while (0)
+#define GUARDED(type, name) \
+    struct {                \
+        type value;         \
+        int64_t guard;      \
+    } name;                 \
+    memset(&name, 0x5a, sizeof(name))
+#define CHECK_GUARD(name)                                \
+    do {                                                 \
+        if (name.guard != INT64_C(0x5a5a5a5a5a5a5a5a)) { \
+            printf("%s was written behind\n", #name);    \
+            exit(1);                                     \
+        }                                                \
+    } while (0)
 
 /* The string of a problem, and of what it is parsed to. */
-#define PRINT_PROBLEM(op, problem) do { \
-    GUARDED(flp_##op##_problem, parsed); \
-    char text[512], again[512]; \
-    check(flp_##op##_problem_format(problem, text, sizeof(text))); \
-    check(flp_##op##_problem_parse(text, &parsed.value)); \
-    CHECK_GUARD(parsed); \
-    check(flp_##op##_problem_format(&parsed.value, again, sizeof(again))); \
-    printf("%s%s\n", text, strcmp(text, again) ? " came back as another" : ""); \
-} while (0)
+#define PRINT_PROBLEM(op, problem)                                                  \
+    do {                                                                            \
+        GUARDED(flp_##op##_problem, parsed);                                        \
+        char text[512], again[512];                                                 \
+        check(flp_##op##_problem_format(problem, text, sizeof(text)));              \
+        check(flp_##op##_problem_parse(text, &parsed.value));                       \
+        CHECK_GUARD(parsed);                                                        \
+        check(flp_##op##_problem_format(&parsed.value, again, sizeof(again)));      \
+        printf("%s%s\n", text, strcmp(text, again) ? " came back as another" : ""); \
+    } while (0)
 
 /* Without a plan, and with one. */
-#define RUN(op, problem, args) do { \
-    flp_plan *plan; \
-    PRINT_PROBLEM(op, problem); \
-    check(flp_##op(context, problem, args)); \
-    check(flp_##op##_prepare(context, problem, NULL)); \
-    check(flp_##op##_plan_create(context, problem, &plan)); \
-    check(flp_##op##_execute(plan, args)); \
-    flp_plan_destroy(plan); \
-} while (0)
+#define RUN(op, problem, args)                                  \
+    do {                                                        \
+        flp_plan *plan;                                         \
+        PRINT_PROBLEM(op, problem);                             \
+        check(flp_##op(context, problem, args));                \
+        check(flp_##op##_prepare(context, problem, NULL));      \
+        check(flp_##op##_plan_create(context, problem, &plan)); \
+        check(flp_##op##_execute(plan, args));                  \
+        flp_plan_destroy(plan);                                 \
+    } while (0)
 
 static flp_linear_logp_problem linear_problem(void)
 {
-    const flp_linear_logp_problem problem = { .dtype = FLP_F32, .rows = N, .hidden = D, .vocab = V, .softcap = 4, .precision = FLP_PRECISION_EXACT,
-                                              .backend = FLP_BACKEND_CPU };
+    const flp_linear_logp_problem problem = {
+        .dtype = FLP_F32, .rows = N, .hidden = D, .vocab = V, .softcap = 4, .precision = FLP_PRECISION_EXACT, .backend = FLP_BACKEND_CPU
+    };
 
     return problem;
 }
@@ -68,8 +83,9 @@ static void run_linear_logp(void)
     flp_linear_logp_problem problem = linear_problem();
     float logp[N], entropy[N];
     int64_t with_bad[N] = { 0, V, 4 }, count, first;
-    flp_linear_logp_args args = { .rows = N, .hidden = hidden, .weight = weight, .target = target, .ignore_index = 4, .flags = FLP_IGNORE_INDEX,
-                                  .logp = logp, .entropy = entropy };
+    flp_linear_logp_args args = {
+        .rows = N, .hidden = hidden, .weight = weight, .target = target, .ignore_index = 4, .flags = FLP_IGNORE_INDEX, .logp = logp, .entropy = entropy
+    };
     flp_plan *plan;
 
     problem.entropy = 1;
@@ -96,10 +112,12 @@ static void run_linear_logp_backward(void)
     flp_linear_logp_backward_problem problem = backward_problem();
     float logp[N], lse[N], grad_hidden[N][D], grad_weight[V][D];
     static _Alignas(256) char workspace[4096]; /* a path on the CPU keeps no more in it than which forward it has seen */
-    const flp_linear_logp_args forward = { .rows = N, .hidden = hidden, .weight = weight, .target = target, .logp = logp, .lse = lse,
-                                           .workspace = workspace, .workspace_bytes = sizeof(workspace) };
-    flp_linear_logp_backward_args args = { .rows = N, .hidden = hidden, .weight = weight, .target = target, .lse = lse, .g_logp = ones,
-                                                 .grad_hidden = grad_hidden, .grad_weight = grad_weight };
+    const flp_linear_logp_args forward = {
+        .rows = N, .hidden = hidden, .weight = weight, .target = target, .logp = logp, .lse = lse, .workspace = workspace, .workspace_bytes = sizeof(workspace)
+    };
+    flp_linear_logp_backward_args args = {
+        .rows = N, .hidden = hidden, .weight = weight, .target = target, .lse = lse, .g_logp = ones, .grad_hidden = grad_hidden, .grad_weight = grad_weight
+    };
     flp_plan *plan;
 
     args.workspace = workspace;
@@ -122,8 +140,14 @@ static void run_linear_cross_entropy(void)
     float loss, grad_hidden[N][D], grad_weight[V][D];
     flp_token_input inputs[2];
     flp_token_parameter parameters[2];
-    flp_linear_cross_entropy_args args = { .rows = N, .hidden = hidden, .weight = weight, .target = target, .token_weights = advantages, .loss = &loss,
-                                           .grad_hidden = grad_hidden, .grad_weight = grad_weight };
+    flp_linear_cross_entropy_args args = { .rows = N,
+                                           .hidden = hidden,
+                                           .weight = weight,
+                                           .target = target,
+                                           .token_weights = advantages,
+                                           .loss = &loss,
+                                           .grad_hidden = grad_hidden,
+                                           .grad_weight = grad_weight };
 
     RUN(linear_cross_entropy, &problem, &args);
     print("loss", &loss, 1);
@@ -169,10 +193,12 @@ static void run_logits_logp(void)
     const int64_t row_index[2] = { 2, 0 };
     float logp[2], grad_logits[2][V];
     int32_t argmax[2];
-    const flp_logits_logp_args args = { .rows = 2, .logits = logits, .target = target, .row_index = row_index, .logits_rows = N, .logp = logp,
-                                        .argmax = argmax };
-    const flp_logits_logp_backward_args backward_args = { .rows = 2, .logits = logits, .target = target, .row_index = row_index, .logits_rows = N,
-                                                          .g_logp = advantages, .logp = logp, .grad_logits = grad_logits };
+    const flp_logits_logp_args args = {
+        .rows = 2, .logits = logits, .target = target, .row_index = row_index, .logits_rows = N, .logp = logp, .argmax = argmax
+    };
+    const flp_logits_logp_backward_args backward_args = {
+        .rows = 2, .logits = logits, .target = target, .row_index = row_index, .logits_rows = N, .g_logp = advantages, .logp = logp, .grad_logits = grad_logits
+    };
 
     RUN(logits_logp, &problem, &args);
     printf("argmax %d %d\n", argmax[0], argmax[1]);
@@ -196,12 +222,13 @@ static void run_others(void)
 
 #ifdef APPENDED
 /* Each of these sets a field that the library does not know: FLP_BAD_ARGUMENT. */
-#define REFUSED(set, clear, call) do { \
-    const flp_status status = (set, call); \
-    printf("%s: %s: %s\n", #set, flp_status_text(status), status == FLP_OK ? "accepted" : flp_error_message()); \
-    clear; \
-    check(call); \
-} while (0)
+#define REFUSED(set, clear, call)                                                                                   \
+    do {                                                                                                            \
+        const flp_status status = (set, call);                                                                      \
+        printf("%s: %s: %s\n", #set, flp_status_text(status), status == FLP_OK ? "accepted" : flp_error_message()); \
+        clear;                                                                                                      \
+        check(call);                                                                                                \
+    } while (0)
 
 static void set_what_is_not_known(void)
 {
@@ -209,8 +236,9 @@ static void set_what_is_not_known(void)
     flp_context_options options = { .cpu_threads = 1 };
     flp_linear_cross_entropy_problem problem = { .backward = backward_problem() };
     float loss, grad_hidden[N][D], grad_weight[V][D];
-    flp_linear_cross_entropy_args args = { .rows = N, .hidden = hidden, .weight = weight, .target = target, .loss = &loss, .grad_hidden = grad_hidden,
-                                           .grad_weight = grad_weight };
+    flp_linear_cross_entropy_args args = {
+        .rows = N, .hidden = hidden, .weight = weight, .target = target, .loss = &loss, .grad_hidden = grad_hidden, .grad_weight = grad_weight
+    };
     flp_token_input inputs[2] = { { .name = "advantages", .values = advantages }, { .name = "old_logp", .values = old_logp } };
     char text[512];
 

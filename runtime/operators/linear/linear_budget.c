@@ -9,7 +9,7 @@
 
 enum {
     WIDE_HIDDEN = 3072,
-    LEAST_ROW_CHUNK = 512      /* below, reading the weight anew for each chunk of rows costs more than the saved exponentials saves */
+    LEAST_ROW_CHUNK = 512 /* below, reading the weight anew for each chunk of rows costs more than the saved exponentials saves */
 };
 
 /* How wide the chunks are by default, in tiles of two-byte elements: of saved exponentials, of one whose dlogit lies in the workspace, and of one whose dlogit
@@ -48,8 +48,10 @@ int flp_linear_budget_most_splits(int64_t vocab)
 flp_linear_work flp_linear_budget_backward_work(const flp_linear_logp_backward_problem *normal)
 {
     return (flp_linear_work){
-        .forward = &normal->forward, .splits = normal->with_forward ? flp_linear_budget_most_splits(normal->forward.vocab) : 0,
-        .entropy = normal->g_entropy, .backward = normal,
+        .forward = &normal->forward,
+        .splits = normal->with_forward ? flp_linear_budget_most_splits(normal->forward.vocab) : 0,
+        .entropy = normal->g_entropy,
+        .backward = normal,
         .chunks.saves_exp = normal->with_forward && !flp_linear_logp_backward_no_saved_exp(normal),
     };
 }
@@ -91,8 +93,12 @@ static flp_backward_chunks chunks_of(const flp_linear_work *work, tiles wide, in
     const int64_t own = saves_exp || borrows ? wide.own : even_out(wide.own, all_tiles(work));
 
     return (flp_backward_chunks){
-        .saves_exp = saves_exp, .direct = saves_exp && flp_vocab_chunks_are_direct(work->backward, saved_exp), .columns = own * FLP_BACKWARD_COLUMNS,
-        .saved_columns = saved_exp, .borrowed_columns = borrows ? borrowed : 0, .borrowed_rows = borrowed_rows,
+        .saves_exp = saves_exp,
+        .direct = saves_exp && flp_vocab_chunks_are_direct(work->backward, saved_exp),
+        .columns = own * FLP_BACKWARD_COLUMNS,
+        .saved_columns = saved_exp,
+        .borrowed_columns = borrows ? borrowed : 0,
+        .borrowed_rows = borrowed_rows,
     };
 }
 
@@ -125,8 +131,8 @@ flp_status flp_linear_budget_check(const flp_linear_work *work)
 
     if (budget >= least)
         return FLP_OK;
-    return flp_status_fail(FLP_BAD_ARGUMENT, "memory_budget: got %" PRId64 ", wanted 0 or at least %" PRId64 " bytes for %" PRId64 " rows", budget,
-                           least, work->forward->rows);
+    return flp_status_fail(FLP_BAD_ARGUMENT, "memory_budget: got %" PRId64 ", wanted 0 or at least %" PRId64 " bytes for %" PRId64 " rows", budget, least,
+                           work->forward->rows);
 }
 
 /* As wide for any number of rows, so that a row of grad_hidden has the same bits in every batch. */

@@ -69,13 +69,26 @@ static flp_status launch_forward(const execution *run, const flp_packed_rows *ro
 {
     const flp_linear_cross_entropy_args *args = run->args;
     const flp_linear_logp_args forward = {
-        .rows = args->rows, .hidden = args->hidden, .weight = args->weight, .bias = args->bias, .target = args->target,
-        .ignore_index = args->ignore_index, .temperature = args->temperature, .row_temperature = args->row_temperature,
-        .logp = run->logp, .lse = run->lse, .entropy = run->entropy, .stream = args->stream, .flags = args->flags,
+        .rows = args->rows,
+        .hidden = args->hidden,
+        .weight = args->weight,
+        .bias = args->bias,
+        .target = args->target,
+        .ignore_index = args->ignore_index,
+        .temperature = args->temperature,
+        .row_temperature = args->row_temperature,
+        .logp = run->logp,
+        .lse = run->lse,
+        .entropy = run->entropy,
+        .stream = args->stream,
+        .flags = args->flags,
     };
     const flp_linear_logp_launch_more more = {
-        .class_weights = args->class_weights, .logit_sum = inside(run, FLP_PART_LOGIT_SUM), .rows = rows,
-        .saved_exp = run->plan->backward.work.chunks.saves_exp ? &run->saved_exp : NULL, .blanks_others = rows->first == 0,
+        .class_weights = args->class_weights,
+        .logit_sum = inside(run, FLP_PART_LOGIT_SUM),
+        .rows = rows,
+        .saved_exp = run->plan->backward.work.chunks.saves_exp ? &run->saved_exp : NULL,
+        .blanks_others = rows->first == 0,
     };
 
     return launch(&run->plan->forward.common, &forward, &more, run->workspace);
@@ -100,16 +113,31 @@ static flp_status run_losses(const execution *run, const flp_packed_rows *rows)
     const flp_linear_logp_problem *forward = &problem->backward.forward;
     const int gradients = flp_linear_cross_entropy_problem_has_gradients(problem);
     flp_token_loss_params params = {
-        .target = args->target, .logp = run->logp, .lse = run->lse, .entropy = run->entropy,
+        .target = args->target,
+        .logp = run->logp,
+        .lse = run->lse,
+        .entropy = run->entropy,
         .logit_sum = sums_logits(run) ? inside(run, FLP_PART_LOGIT_SUM) : NULL,
-        .class_weights = args->class_weights, .token_weights = args->token_weights, .g_loss = args->g_loss, .loss = args->loss,
-        .g_logp = gradients ? inside(run, FLP_PART_G_LOGP) : NULL, .g_lse = gradients ? inside(run, FLP_PART_G_LSE) : NULL,
+        .class_weights = args->class_weights,
+        .token_weights = args->token_weights,
+        .g_loss = args->g_loss,
+        .loss = args->loss,
+        .g_logp = gradients ? inside(run, FLP_PART_G_LOGP) : NULL,
+        .g_lse = gradients ? inside(run, FLP_PART_G_LSE) : NULL,
         .g_entropy = gradients && program->derivative[FLP_TOKEN_ENTROPY] >= 0 ? inside(run, FLP_PART_G_ENTROPY) : NULL,
         .g_sum = gradients && program->derivative[FLP_TOKEN_UNIFORM] >= 0 ? inside(run, FLP_PART_G_SUM) : NULL,
-        .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags), .rows = (int32_t)args->rows,
-        .vocab = (int32_t)forward->vocab, .target_bytes = flp_dtype_bytes(forward->target_dtype), .class_weight_dtype = (int32_t)problem->class_weights,
-        .reduces = problem->reduction != FLP_REDUCE_NONE, .divides = problem->reduction == FLP_REDUCE_MEAN,
-        .packed_index = rows->packed_index, .first_packed = (int32_t)rows->first, .packed_rows = (int32_t)rows->rows, .adds = rows->first > 0,
+        .ignore_index = args->ignore_index,
+        .ignores = flp_arguments_ignore(args->flags),
+        .rows = (int32_t)args->rows,
+        .vocab = (int32_t)forward->vocab,
+        .target_bytes = flp_dtype_bytes(forward->target_dtype),
+        .class_weight_dtype = (int32_t)problem->class_weights,
+        .reduces = problem->reduction != FLP_REDUCE_NONE,
+        .divides = problem->reduction == FLP_REDUCE_MEAN,
+        .packed_index = rows->packed_index,
+        .first_packed = (int32_t)rows->first,
+        .packed_rows = (int32_t)rows->rows,
+        .adds = rows->first > 0,
     };
     void *parameters[] = { &params };
 

@@ -38,10 +38,21 @@ const flp_arguments flp_linear_cross_entropy_arguments = {
 flp_linear_logp_backward_args flp_linear_cross_entropy_args_shared(const flp_linear_cross_entropy_args *args)
 {
     return (flp_linear_logp_backward_args){
-        .rows = args->rows, .hidden = args->hidden, .weight = args->weight, .bias = args->bias, .target = args->target,
-        .ignore_index = args->ignore_index, .temperature = args->temperature, .row_temperature = args->row_temperature,
-        .grad_hidden = args->grad_hidden, .grad_weight = args->grad_weight, .grad_bias = args->grad_bias,
-        .workspace = args->workspace, .workspace_bytes = args->workspace_bytes, .stream = args->stream, .flags = args->flags,
+        .rows = args->rows,
+        .hidden = args->hidden,
+        .weight = args->weight,
+        .bias = args->bias,
+        .target = args->target,
+        .ignore_index = args->ignore_index,
+        .temperature = args->temperature,
+        .row_temperature = args->row_temperature,
+        .grad_hidden = args->grad_hidden,
+        .grad_weight = args->grad_weight,
+        .grad_bias = args->grad_bias,
+        .workspace = args->workspace,
+        .workspace_bytes = args->workspace_bytes,
+        .stream = args->stream,
+        .flags = args->flags,
     };
 }
 
@@ -68,8 +79,7 @@ static const void *take_list(const flp_sized_struct *known, const flp_sizes *siz
     if (!list || count < 0 || count > most || flp_sized_same(known, sizes))
         return list;
     for (int i = 0; i < count && *status == FLP_OK; i++)
-        *status = flp_sized_copy(known, sizes, (const char *)list + i * flp_sized_bytes(sizes, known->part[0].at),
-                                 (char *)own + i * known->part[0].bytes);
+        *status = flp_sized_copy(known, sizes, (const char *)list + i * flp_sized_bytes(sizes, known->part[0].at), (char *)own + i * known->part[0].bytes);
     return own;
 }
 
@@ -82,8 +92,8 @@ const flp_linear_cross_entropy_args *flp_linear_cross_entropy_args_take(const fl
         return taken;
     own->args = *taken;
     own->args.token_inputs = take_list(&flp_sized_token_input, sizes, taken->token_inputs, taken->token_input_count, FLP_TOKEN_INPUTS, own->inputs, status);
-    own->args.token_parameters = take_list(&flp_sized_token_parameter, sizes, taken->token_parameters, taken->token_parameter_count, FLP_TOKEN_PARAMETERS,
-                                           own->parameters, status);
+    own->args.token_parameters =
+        take_list(&flp_sized_token_parameter, sizes, taken->token_parameters, taken->token_parameter_count, FLP_TOKEN_PARAMETERS, own->parameters, status);
     return &own->args;
 }
 
@@ -130,8 +140,7 @@ static flp_status resolve_inputs(const flp_token_program *program, const char *l
     return status;
 }
 
-static flp_status set_parameter(const flp_token_program *program, const char *loss, const flp_token_parameter *given,
-                                flp_cross_entropy_call *call)
+static flp_status set_parameter(const flp_token_program *program, const char *loss, const flp_token_parameter *given, flp_cross_entropy_call *call)
 {
     const int at = find(program->parameter, program->parameters, given->name);
 
@@ -157,8 +166,7 @@ static flp_status set_own_parameters(const flp_token_program *program, flp_cross
     return status;
 }
 
-static flp_status resolve_parameters(const flp_linear_cross_entropy_problem *problem, const flp_token_program *program,
-                                     flp_cross_entropy_call *call)
+static flp_status resolve_parameters(const flp_linear_cross_entropy_problem *problem, const flp_token_program *program, flp_cross_entropy_call *call)
 {
     const flp_linear_cross_entropy_args *args = call->args;
     flp_status status = check_list("token_parameters", args->token_parameters, args->token_parameter_count, FLP_TOKEN_PARAMETERS);

@@ -21,12 +21,12 @@ typedef struct {
     flp_row_inputs inputs;
     flp_thread_pool *pool;
 
-    float *memory; /* behind all that follows, but for what the caller has given */
-    float *logp, *lse, *entropy, *uniform;          /* [N] */
-    float *g_logp, *g_lse, *g_entropy, *g_sum;      /* [N] */
-    flp_row_shares *shares;                         /* [N]: of valid rows */
-    float *class_weights;                           /* [V]; NULL: 1 */
-    double class_weight_mean;                       /* sum_v w[v] / V */
+    float *memory;                             /* behind all that follows, but for what the caller has given */
+    float *logp, *lse, *entropy, *uniform;     /* [N] */
+    float *g_logp, *g_lse, *g_entropy, *g_sum; /* [N] */
+    flp_row_shares *shares;                    /* [N]: of valid rows */
+    float *class_weights;                      /* [V]; NULL: 1 */
+    double class_weight_mean;                  /* sum_v w[v] / V */
 } job;
 
 static int has_gradients(const job *work)
@@ -42,10 +42,12 @@ static void load_class_weights(job *work, float *to)
     int64_t vocab = work->forward->vocab;
     double sum = 0;
     work->class_weight_mean = 1;
-    if (work->args->class_weights == NULL) return; /* as without rows */
+    if (work->args->class_weights == NULL)
+        return; /* as without rows */
     work->class_weights = to;
     flp_convert_to_f32(work->problem->class_weights, work->args->class_weights, to, (size_t)vocab);
-    for (int64_t v = 0; v < vocab; v++) sum += to[v];
+    for (int64_t v = 0; v < vocab; v++)
+        sum += to[v];
     work->class_weight_mean = sum / (double)vocab;
 }
 
@@ -57,11 +59,15 @@ static flp_status prepare(job *work)
     work->shares = malloc((size_t)(rows + 1) * sizeof *work->shares);
     if (at == NULL || work->shares == NULL)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path: %" PRId64 " rows, %" PRId64 " class weights", rows, classes);
-    float **const own[] = {&work->logp, &work->lse, &work->entropy, &work->uniform, &work->g_logp, &work->g_lse, &work->g_entropy, &work->g_sum};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) *own[i] = at + (int64_t)i * rows;
-    if (args->logp != NULL) work->logp = args->logp;
-    if (args->lse != NULL) work->lse = args->lse;
-    if (args->entropy != NULL) work->entropy = args->entropy;
+    float **const own[] = { &work->logp, &work->lse, &work->entropy, &work->uniform, &work->g_logp, &work->g_lse, &work->g_entropy, &work->g_sum };
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        *own[i] = at + (int64_t)i * rows;
+    if (args->logp != NULL)
+        work->logp = args->logp;
+    if (args->lse != NULL)
+        work->lse = args->lse;
+    if (args->entropy != NULL)
+        work->entropy = args->entropy;
     load_class_weights(work, at + 8 * rows);
     return FLP_OK;
 }
@@ -72,12 +78,21 @@ static flp_status run_forward(const job *work, int64_t *bad_count, int64_t *bad_
 {
     const flp_linear_cross_entropy_args *args = work->args;
     const int *uses = work->program->uses;
-    const flp_linear_logp_args forward = {
-        .rows = args->rows, .hidden = args->hidden, .weight = args->weight, .bias = args->bias, .target = args->target,
-        .ignore_index = args->ignore_index, .temperature = args->temperature, .row_temperature = args->row_temperature, .logp = work->logp,
-        .lse = work->lse, .entropy = args->entropy != NULL || uses[FLP_TOKEN_ENTROPY] ? work->entropy : NULL, .flags = args->flags};
-    const flp_linear_logp_more more = {.class_weights = work->class_weights, .shares = work->shares, .uniform = uses[FLP_TOKEN_UNIFORM] ? work->uniform : NULL,
-                                       .blanks_others = 1};
+    const flp_linear_logp_args forward = { .rows = args->rows,
+                                           .hidden = args->hidden,
+                                           .weight = args->weight,
+                                           .bias = args->bias,
+                                           .target = args->target,
+                                           .ignore_index = args->ignore_index,
+                                           .temperature = args->temperature,
+                                           .row_temperature = args->row_temperature,
+                                           .logp = work->logp,
+                                           .lse = work->lse,
+                                           .entropy = args->entropy != NULL || uses[FLP_TOKEN_ENTROPY] ? work->entropy : NULL,
+                                           .flags = args->flags };
+    const flp_linear_logp_more more = {
+        .class_weights = work->class_weights, .shares = work->shares, .uniform = uses[FLP_TOKEN_UNIFORM] ? work->uniform : NULL, .blanks_others = 1
+    };
     return flp_linear_logp_cpu(work->pool, work->forward, &forward, &more, bad_count, bad_first);
 }
 
@@ -86,13 +101,25 @@ static flp_status run_backward(const job *work)
     const flp_linear_cross_entropy_args *args = work->args;
     const int *derivative = work->program->derivative;
     const int entropy = derivative[FLP_TOKEN_ENTROPY] >= 0;
-    const flp_linear_logp_backward_args backward = {
-        .rows = args->rows, .hidden = args->hidden, .weight = args->weight, .bias = args->bias, .target = args->target,
-        .ignore_index = args->ignore_index, .temperature = args->temperature, .row_temperature = args->row_temperature, .lse = work->lse,
-        .g_logp = work->g_logp, .g_lse = work->g_lse, .entropy = entropy ? work->entropy : NULL, .g_entropy = entropy ? work->g_entropy : NULL,
-        .grad_hidden = args->grad_hidden, .grad_weight = args->grad_weight, .grad_bias = args->grad_bias, .flags = args->flags};
-    const flp_backward_uniform uniform = {.g_sum = work->g_sum, .class_weights = work->class_weights};
-    const flp_backward_more more = {.shares = work->shares, .uniform = derivative[FLP_TOKEN_UNIFORM] >= 0 ? &uniform : NULL};
+    const flp_linear_logp_backward_args backward = { .rows = args->rows,
+                                                     .hidden = args->hidden,
+                                                     .weight = args->weight,
+                                                     .bias = args->bias,
+                                                     .target = args->target,
+                                                     .ignore_index = args->ignore_index,
+                                                     .temperature = args->temperature,
+                                                     .row_temperature = args->row_temperature,
+                                                     .lse = work->lse,
+                                                     .g_logp = work->g_logp,
+                                                     .g_lse = work->g_lse,
+                                                     .entropy = entropy ? work->entropy : NULL,
+                                                     .g_entropy = entropy ? work->g_entropy : NULL,
+                                                     .grad_hidden = args->grad_hidden,
+                                                     .grad_weight = args->grad_weight,
+                                                     .grad_bias = args->grad_bias,
+                                                     .flags = args->flags };
+    const flp_backward_uniform uniform = { .g_sum = work->g_sum, .class_weights = work->class_weights };
+    const flp_backward_more more = { .shares = work->shares, .uniform = derivative[FLP_TOKEN_UNIFORM] >= 0 ? &uniform : NULL };
     return flp_linear_logp_backward_cpu(work->pool, &work->problem->backward, &backward, &more, NULL, NULL);
 }
 
@@ -119,9 +146,11 @@ static double reduction_factor(const job *work)
 {
     double divisor = 0;
     int64_t target;
-    if (work->problem->reduction != FLP_REDUCE_MEAN) return 1;
+    if (work->problem->reduction != FLP_REDUCE_MEAN)
+        return 1;
     for (int64_t i = 0; i < work->args->rows; i++)
-        if (kind_of(work, i, &target) == FLP_ROW_VALID) divisor += token_weight(work, i) * class_weight(work, target);
+        if (kind_of(work, i, &target) == FLP_ROW_VALID)
+            divisor += token_weight(work, i) * class_weight(work, target);
     return divisor == 0 ? 0 : 1 / divisor;
 }
 
@@ -145,17 +174,21 @@ static double row_loss(const job *work, int64_t i, double factor)
 {
     const flp_linear_cross_entropy_args *args = work->args;
     const int *uses = work->program->uses;
-    flp_token_row row = {.statistic = {0}};
+    flp_token_row row = { .statistic = { 0 } };
     flp_token_result result;
     int64_t target;
     flp_row_kind kind = kind_of(work, i, &target);
-    if (kind != FLP_ROW_VALID) return kind == FLP_ROW_IGNORED ? 0 : NAN;
+    if (kind != FLP_ROW_VALID)
+        return kind == FLP_ROW_IGNORED ? 0 : NAN;
     row.statistic[FLP_TOKEN_LOGP] = work->shares[i].logp;
     row.statistic[FLP_TOKEN_LSE] = work->shares[i].lse;
     row.statistic[FLP_TOKEN_CLASS_WEIGHT] = class_weight(work, target);
-    if (uses[FLP_TOKEN_ENTROPY]) row.statistic[FLP_TOKEN_ENTROPY] = work->shares[i].entropy;
-    if (uses[FLP_TOKEN_UNIFORM]) row.statistic[FLP_TOKEN_UNIFORM] = work->uniform[i];
-    for (int k = 0; k < work->program->inputs; k++) row.input[k] = work->call->input[k][i];
+    if (uses[FLP_TOKEN_ENTROPY])
+        row.statistic[FLP_TOKEN_ENTROPY] = work->shares[i].entropy;
+    if (uses[FLP_TOKEN_UNIFORM])
+        row.statistic[FLP_TOKEN_UNIFORM] = work->uniform[i];
+    for (int k = 0; k < work->program->inputs; k++)
+        row.input[k] = work->call->input[k][i];
     flp_token_program_run(work->program, work->call->parameter, &row, &result);
     double g_loss = args->g_loss == NULL ? 1 : args->g_loss[work->problem->reduction == FLP_REDUCE_NONE ? i : 0];
     store_derivatives(work, i, g_loss * factor * token_weight(work, i), &result);
@@ -173,19 +206,29 @@ static void compute_losses(const job *work)
         else
             sum += loss;
     }
-    if (work->problem->reduction != FLP_REDUCE_NONE) work->args->loss[0] = (float)(factor * sum);
+    if (work->problem->reduction != FLP_REDUCE_NONE)
+        work->args->loss[0] = (float)(factor * sum);
 }
 
-flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem,
-                                        const flp_cross_entropy_call *call, int64_t *bad_count, int64_t *bad_first)
+flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem, const flp_cross_entropy_call *call,
+                                        int64_t *bad_count, int64_t *bad_first)
 {
     const flp_linear_cross_entropy_args *args = call->args;
-    job work = {.problem = problem, .forward = &problem->backward.forward, .call = call, .args = args, .program = call->program, .pool = pool,
-                .inputs = {args->hidden, args->target, args->ignore_index, (args->flags & FLP_IGNORE_INDEX) != 0, args->temperature, args->row_temperature}};
+    job work = { .problem = problem,
+                 .forward = &problem->backward.forward,
+                 .call = call,
+                 .args = args,
+                 .program = call->program,
+                 .pool = pool,
+                 .inputs = { args->hidden, args->target, args->ignore_index, (args->flags & FLP_IGNORE_INDEX) != 0, args->temperature,
+                             args->row_temperature } };
     flp_status status = prepare(&work);
-    if (status == FLP_OK) status = run_forward(&work, bad_count, bad_first);
-    if (status == FLP_OK) compute_losses(&work);
-    if (status == FLP_OK && has_gradients(&work)) status = run_backward(&work);
+    if (status == FLP_OK)
+        status = run_forward(&work, bad_count, bad_first);
+    if (status == FLP_OK)
+        compute_losses(&work);
+    if (status == FLP_OK && has_gradients(&work))
+        status = run_backward(&work);
     free(work.memory);
     free(work.shares);
     return status;
@@ -197,8 +240,7 @@ static char numerics[160];
 
 static void write_numerics(void)
 {
-    snprintf(numerics, sizeof numerics, "linear_cross_entropy:cpu3:%s;%s", flp_linear_logp_cpu_numerics(),
-             flp_linear_logp_backward_cpu_numerics());
+    snprintf(numerics, sizeof numerics, "linear_cross_entropy:cpu3:%s;%s", flp_linear_logp_cpu_numerics(), flp_linear_logp_backward_cpu_numerics());
 }
 
 const char *flp_linear_cross_entropy_cpu_numerics(void)

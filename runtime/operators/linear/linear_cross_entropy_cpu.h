@@ -16,8 +16,8 @@ typedef struct {
 /* problem and args have been checked: strides and target dtype are filled in, temperature is above 0. Losses are computed in fp64, and
  * summed up in the rows' order. It allocates eight floats and five doubles a row, V floats for class weights, and what the two passes do.
  * bad_count, bad_first: as flp_linear_logp_cpu's. FLP_OUT_OF_MEMORY. */
-flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem,
-                                        const flp_cross_entropy_call *call, int64_t *bad_count, int64_t *bad_first);
+flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem, const flp_cross_entropy_call *call,
+                                        int64_t *bad_count, int64_t *bad_first);
 /* The identity of its arithmetic. Static. */
 const char *flp_linear_cross_entropy_cpu_numerics(void);
 #endif

@@ -40,8 +40,13 @@ static flp_status plan_work(flp_linear_cross_entropy_plan *plan)
     flp_status status;
 
     *work = (flp_linear_work){
-        .forward = &normal->forward, .splits = flp_linear_budget_most_splits(normal->forward.vocab), .entropy = wants_entropy(plan), .losses = 1,
-        .logit_sums = plan->program.uses[FLP_TOKEN_UNIFORM], .backward = normal, .chunks.saves_exp = gradients && !no_saved_exp(plan),
+        .forward = &normal->forward,
+        .splits = flp_linear_budget_most_splits(normal->forward.vocab),
+        .entropy = wants_entropy(plan),
+        .losses = 1,
+        .logit_sums = plan->program.uses[FLP_TOKEN_UNIFORM],
+        .backward = normal,
+        .chunks.saves_exp = gradients && !no_saved_exp(plan),
     };
     if (!gradients)
         return FLP_OK;
@@ -85,8 +90,7 @@ static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
     plan->backward.no_saved_exp = no_saved_exp(plan);
     plan->backward.problem.g_lse = 1;
     plan->backward.problem.g_entropy = plan->program.derivative[FLP_TOKEN_ENTROPY] >= 0;
-    return flp_plan_set_up_pass(&plan->common, &flp_linear_logp_backward_operator,
-                                ~(FLP_LINEAR_LOGP_ROLES | FLP_ROLE_SET(TOKEN_LOSS)), &plan->backward.common);
+    return flp_plan_set_up_pass(&plan->common, &flp_linear_logp_backward_operator, ~(FLP_LINEAR_LOGP_ROLES | FLP_ROLE_SET(TOKEN_LOSS)), &plan->backward.common);
 }
 
 /* The passes check the others' roles. */

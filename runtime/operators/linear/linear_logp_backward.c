@@ -42,8 +42,9 @@ static flp_status check_forward(const flp_plan *plan, const void *normal, const 
 
 static void leave_mark(const flp_plan *plan, const flp_linear_logp_args *args)
 {
-    const flp_linear_logp_backward_args shared = { .rows = args->rows, .ignore_index = args->ignore_index, .temperature = args->temperature,
-                                                   .row_temperature = args->row_temperature, .flags = args->flags };
+    const flp_linear_logp_backward_args shared = {
+        .rows = args->rows, .ignore_index = args->ignore_index, .temperature = args->temperature, .row_temperature = args->row_temperature, .flags = args->flags
+    };
 
     ((flp_backward_cpu_workspace *)args->workspace)->counts.mark = flp_packed_rows_mark(plan, &shared);
 }
@@ -95,18 +96,17 @@ flp_status flp_linear_logp_backward_execute_forward_sized(flp_plan *plan, const 
 
 /* ---- the backward ---- */
 
-static const flp_argument list[] = {
-    { "grad_weight", AT(grad_weight), .dtype_at = ASKED(grad_weight), .asked_at = ASKED(grad_weight), .decides = 1, .without_rows = 1 },
-    { "grad_bias", AT(grad_bias), .dtype_at = ASKED(grad_bias), .asked_at = ASKED(grad_bias), .without_rows = 1 },
-    { "grad_hidden", AT(grad_hidden), .dtype_at = ASKED(grad_hidden), .asked_at = ASKED(grad_hidden), .decides = 1 },
-    { "lse", AT(lse), .bytes = sizeof(float) },
-    { "logp", AT(logp), .bytes = sizeof(float), .is_optional = 1 },
-    { "g_logp", AT(g_logp), .bytes = sizeof(float) },
-    { "g_lse", AT(g_lse), .bytes = sizeof(float), .asked_at = ASKED(g_lse) },
-    { "g_entropy", AT(g_entropy), .bytes = sizeof(float), .asked_at = ASKED(g_entropy) },
-    { "entropy", AT(entropy), .bytes = sizeof(float), .asked_at = ASKED(g_entropy) },
-    { .name = NULL }
-};
+static const flp_argument list[] = { { "grad_weight", AT(grad_weight), .dtype_at = ASKED(grad_weight), .asked_at = ASKED(grad_weight), .decides = 1,
+                                       .without_rows = 1 },
+                                     { "grad_bias", AT(grad_bias), .dtype_at = ASKED(grad_bias), .asked_at = ASKED(grad_bias), .without_rows = 1 },
+                                     { "grad_hidden", AT(grad_hidden), .dtype_at = ASKED(grad_hidden), .asked_at = ASKED(grad_hidden), .decides = 1 },
+                                     { "lse", AT(lse), .bytes = sizeof(float) },
+                                     { "logp", AT(logp), .bytes = sizeof(float), .is_optional = 1 },
+                                     { "g_logp", AT(g_logp), .bytes = sizeof(float) },
+                                     { "g_lse", AT(g_lse), .bytes = sizeof(float), .asked_at = ASKED(g_lse) },
+                                     { "g_entropy", AT(g_entropy), .bytes = sizeof(float), .asked_at = ASKED(g_entropy) },
+                                     { "entropy", AT(entropy), .bytes = sizeof(float), .asked_at = ASKED(g_entropy) },
+                                     { .name = NULL } };
 static const flp_argument *const arrays[] = { flp_linear_logp_argument_inputs, list, NULL };
 static const flp_arguments arguments = {
     .args_struct = &flp_sized_linear_logp_backward_args,
@@ -133,8 +133,10 @@ static flp_status take_mark(const flp_plan *plan, const flp_linear_logp_backward
     flp_backward_counts *counts = &((flp_backward_cpu_workspace *)args->workspace)->counts;
 
     if (counts->mark != flp_packed_rows_mark(plan, args))
-        return flp_status_fail(FLP_BAD_ARGUMENT, "workspace: got one without the mark of this plan's forward, of %" PRId64 " rows with this "
-                               "temperature and ignore_index, that no backward has taken yet: run the forward, once for each backward", args->rows);
+        return flp_status_fail(FLP_BAD_ARGUMENT,
+                               "workspace: got one without the mark of this plan's forward, of %" PRId64 " rows with this "
+                               "temperature and ignore_index, that no backward has taken yet: run the forward, once for each backward",
+                               args->rows);
     counts->mark = 0;
     return FLP_OK;
 }

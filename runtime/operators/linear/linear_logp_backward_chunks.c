@@ -14,10 +14,10 @@ enum {
 /* A chunk of the vocabulary: its derivatives, or what times row_factor they are. */
 typedef struct {
     int64_t first, columns;
-    char *dlogit;            /* [rows][stride] */
+    char *dlogit; /* [rows][stride] */
     int64_t stride;
-    const float *row_factor; /* NULL: 1 */
-    int pdl_wait_in_epilogue;          /* grad_hidden's product: see params/matrix_product.h */
+    const float *row_factor;  /* NULL: 1 */
+    int pdl_wait_in_epilogue; /* grad_hidden's product: see params/matrix_product.h */
 } chunk;
 
 /* ---- matrices ---- */
@@ -61,21 +61,39 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
     const flp_linear_logp_problem *forward = run->forward;
     const int transposed = forward->weight_layout == FLP_HIDDEN_VOCAB;
     flp_tile_logit_gradients_params params = {
-        .hidden = run->rows.hidden, .weight = run->call.args->weight, .bias = run->call.args->bias, .out = part->dlogit,
-        .hidden_stride = run->rows.stride, .weight_stride = forward->weight_stride, .out_stride = part->stride,
-        .gradient = flp_backward_at(run, FLP_PART_GRADIENT), .row_count = run->rows.count, .class_weights = run->more->class_weights,
-        .rows = (int32_t)run->rows.rows, .vocab = (int32_t)forward->vocab, .first_column = (int32_t)part->first, .columns = (int32_t)part->columns,
-        .filter = (float)run->problem->grad_filter_eps, .factor = run->factor, .kept = kept_bits(run),
+        .hidden = run->rows.hidden,
+        .weight = run->call.args->weight,
+        .bias = run->call.args->bias,
+        .out = part->dlogit,
+        .hidden_stride = run->rows.stride,
+        .weight_stride = forward->weight_stride,
+        .out_stride = part->stride,
+        .gradient = flp_backward_at(run, FLP_PART_GRADIENT),
+        .row_count = run->rows.count,
+        .class_weights = run->more->class_weights,
+        .rows = (int32_t)run->rows.rows,
+        .vocab = (int32_t)forward->vocab,
+        .first_column = (int32_t)part->first,
+        .columns = (int32_t)part->columns,
+        .filter = (float)run->problem->grad_filter_eps,
+        .factor = run->factor,
+        .kept = kept_bits(run),
         .kept_words = (int32_t)flp_linear_work_kept_words(&run->call.plan->work),
-        .pdl_wait_in_epilogue = follows_product(run, part), .targets = flp_backward_at(run, FLP_PART_TARGETS),
-        .softcap = (float)forward->softcap, .inverse_softcap = forward->softcap == 0 ? 0 : (float)(1 / forward->softcap),
+        .pdl_wait_in_epilogue = follows_product(run, part),
+        .targets = flp_backward_at(run, FLP_PART_TARGETS),
+        .softcap = (float)forward->softcap,
+        .inverse_softcap = forward->softcap == 0 ? 0 : (float)(1 / forward->softcap),
     };
     const flp_tile_launch launch = {
         .a = packed_matrix(run),
-        .b = { run->call.args->weight, forward->dtype, transposed ? forward->hidden : forward->vocab,
-                   transposed ? forward->vocab : forward->hidden, forward->weight_stride },
-        .out = dlogit_matrix(run, part), .rows = run->rows.rows, .columns = part->columns,
-        .row_bytes = forward->hidden * flp_dtype_bytes(forward->dtype), .params = &params, .group = &params.group,
+        .b = { run->call.args->weight, forward->dtype, transposed ? forward->hidden : forward->vocab, transposed ? forward->vocab : forward->hidden,
+               forward->weight_stride },
+        .out = dlogit_matrix(run, part),
+        .rows = run->rows.rows,
+        .columns = part->columns,
+        .row_bytes = forward->hidden * flp_dtype_bytes(forward->dtype),
+        .params = &params,
+        .group = &params.group,
     };
 
     flp_workspace_begin_step(run->call.workspace, FLP_STEP_LOGITS);
@@ -110,15 +128,19 @@ static flp_status add_to_sums(const flp_backward_execution *run, const chunk *pa
 {
     const flp_linear_logp_problem *forward = run->forward;
     const flp_matrix sums = { flp_backward_at(run, FLP_PART_SUMS), FLP_F32, run->rows.rows, forward->hidden, forward->hidden };
-    flp_matrix_product_params params = { .row_count = run->rows.count, .inner = (int32_t)part->columns,
-                                         .pdl_wait_in_epilogue = run->call.plan->weight_product ? part->pdl_wait_in_epilogue : 0, .row_factor = part->row_factor,
-                                         .others = run->call.args->weight, .others_stride = forward->weight_stride,
+    flp_matrix_product_params params = { .row_count = run->rows.count,
+                                         .inner = (int32_t)part->columns,
+                                         .pdl_wait_in_epilogue = run->call.plan->weight_product ? part->pdl_wait_in_epilogue : 0,
+                                         .row_factor = part->row_factor,
+                                         .others = run->call.args->weight,
+                                         .others_stride = forward->weight_stride,
                                          .kept_along = FLP_KEPT_ROWS_ALONG_ROWS };
     flp_tile_launch launch = {
         .a = dlogit_matrix(run, part),
         .b = chunk_of(run, run->call.args->weight, forward->dtype, forward->weight_stride, part->first, part->columns),
         .out = flp_backward_is_direct(run) ? packed_matrix(run) : sums,
-        .rows = run->rows.rows, .columns = forward->hidden,
+        .rows = run->rows.rows,
+        .columns = forward->hidden,
     };
 
     return run_product(run, part->row_factor ? FLP_STEP_SAVED_EXP_HIDDEN : FLP_STEP_HIDDEN, run->call.plan->hidden_product, &launch, &params);
@@ -129,14 +151,19 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
 {
     const int transposed = run->forward->weight_layout == FLP_HIDDEN_VOCAB;
     const flp_matrix dlogit = dlogit_matrix(run, part), rows = packed_matrix(run);
-    flp_matrix_product_params params = { .inner_count = run->rows.count, .inner = (int32_t)run->rows.rows,
-                                         .sorted_targets = flp_backward_at(run, FLP_PART_TARGET_ORDER), .others = run->call.args->hidden,
-                                         .others_stride = run->forward->hidden_stride, .first_target = (int32_t)part->first,
+    flp_matrix_product_params params = { .inner_count = run->rows.count,
+                                         .inner = (int32_t)run->rows.rows,
+                                         .sorted_targets = flp_backward_at(run, FLP_PART_TARGET_ORDER),
+                                         .others = run->call.args->hidden,
+                                         .others_stride = run->forward->hidden_stride,
+                                         .first_target = (int32_t)part->first,
                                          .kept_along = transposed ? FLP_KEPT_COLUMNS_ALONG_COLUMNS : FLP_KEPT_ROWS_ALONG_COLUMNS };
     flp_tile_launch launch = {
-        .a = transposed ? rows : dlogit, .b = transposed ? dlogit : rows,
+        .a = transposed ? rows : dlogit,
+        .b = transposed ? dlogit : rows,
         .out = chunk_of(run, run->call.args->grad_weight, run->problem->grad_weight, run->problem->grad_weight_stride, part->first, part->columns),
-        .rows = transposed ? run->forward->hidden : part->columns, .columns = transposed ? part->columns : run->forward->hidden,
+        .rows = transposed ? run->forward->hidden : part->columns,
+        .columns = transposed ? part->columns : run->forward->hidden,
     };
 
     return run_product(run, part->row_factor ? FLP_STEP_SAVED_EXP_WEIGHT : FLP_STEP_WEIGHT, run->call.plan->weight_product, &launch, &params);
@@ -147,9 +174,14 @@ static flp_status write_grad_bias(const flp_backward_execution *run, const chunk
     flp_backward_bias_params params = {
         .gradients = part->dlogit,
         .out = (void *)(uintptr_t)flp_arguments_advance(run->call.args->grad_bias, part->first, run->problem->grad_bias),
-        .stride = part->stride, .row_count = run->rows.count, .factor = run->inverse_factor,
-        .rows = (int32_t)run->rows.rows, .columns = (int32_t)part->columns, .row_factor = part->row_factor,
-        .targets = flp_backward_at(run, FLP_PART_TARGETS), .first_column = (int32_t)part->first,
+        .stride = part->stride,
+        .row_count = run->rows.count,
+        .factor = run->inverse_factor,
+        .rows = (int32_t)run->rows.rows,
+        .columns = (int32_t)part->columns,
+        .row_factor = part->row_factor,
+        .targets = flp_backward_at(run, FLP_PART_TARGETS),
+        .first_column = (int32_t)part->first,
     };
     void *parameters[] = { &params };
     const unsigned blocks = (unsigned)((part->columns + FLP_BIAS_COLUMNS - 1) / FLP_BIAS_COLUMNS);
@@ -176,7 +208,11 @@ static flp_status run_hidden_product(const flp_backward_execution *run, const ch
 static flp_status run_saved_exp(const flp_backward_execution *run)
 {
     const int64_t vocab = run->forward->vocab, stride = run->chunks->saved_columns;
-    const chunk part = { 0, stride < vocab ? stride : vocab, flp_backward_at(run, FLP_PART_DLOGIT), stride, run->row_factor,
+    const chunk part = { 0,
+                         stride < vocab ? stride : vocab,
+                         flp_backward_at(run, FLP_PART_DLOGIT),
+                         stride,
+                         run->row_factor,
                          flp_backward_is_direct(run) ? FLP_PDL_WAIT_BEFORE_STORE : 0 };
     flp_status status = run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run) : FLP_OK;
 
@@ -192,8 +228,12 @@ static flp_status count_kept(const flp_backward_execution *run, int64_t columns)
 {
     const int64_t row_blocks = (run->rows.rows + 255) / 256 * 4;
     flp_backward_filter_params params = {
-        .kept = kept_bits(run), .statistics = (flp_tally *)(uintptr_t)run->call.plan->statistics, .row_count = run->rows.count,
-        .words = (int32_t)(row_blocks * flp_linear_work_kept_words(&run->call.plan->work)), .rows = (int32_t)run->rows.rows, .columns = (int32_t)columns,
+        .kept = kept_bits(run),
+        .statistics = (flp_tally *)(uintptr_t)run->call.plan->statistics,
+        .row_count = run->rows.count,
+        .words = (int32_t)(row_blocks * flp_linear_work_kept_words(&run->call.plan->work)),
+        .rows = (int32_t)run->rows.rows,
+        .columns = (int32_t)columns,
     };
     void *parameters[] = { &params };
 

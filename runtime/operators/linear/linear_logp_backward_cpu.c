@@ -27,8 +27,10 @@ static int allocate(void *to, int64_t count, size_t bytes)
 /* Sums that no group writes, for want of rows, are zeros. */
 static void clear_block(flp_backward_job *job, int64_t block_chunks)
 {
-    if (job->grad_weight != NULL) memset(job->grad_weight, 0, (size_t)(block_chunks * job->panels) * FLP_BACKWARD_LOGITS * sizeof(float));
-    if (job->grad_bias != NULL) memset(job->grad_bias, 0, (size_t)block_chunks * FLP_CHUNK_COLUMNS * sizeof(double));
+    if (job->grad_weight != NULL)
+        memset(job->grad_weight, 0, (size_t)(block_chunks * job->panels) * FLP_BACKWARD_LOGITS * sizeof(float));
+    if (job->grad_bias != NULL)
+        memset(job->grad_bias, 0, (size_t)block_chunks * FLP_CHUNK_COLUMNS * sizeof(double));
 }
 
 static flp_status prepare(flp_backward_job *job)
@@ -41,15 +43,16 @@ static flp_status prepare(flp_backward_job *job)
     job->chunks = (problem->forward.vocab + FLP_CHUNK_COLUMNS - 1) / FLP_CHUNK_COLUMNS;
     job->panels = (depth + FLP_LANES - 1) / FLP_LANES;
     block_chunks = smaller(job->chunks, FLP_BACKWARD_BLOCK_CHUNKS);
-    int complete = allocate(&job->row, job->args->rows, sizeof *job->row) &&
-                   allocate(&job->hidden_sets, group_sets * depth * FLP_LANES, sizeof(float)) &&
+    int complete = allocate(&job->row, job->args->rows, sizeof *job->row) && allocate(&job->hidden_sets, group_sets * depth * FLP_LANES, sizeof(float)) &&
                    allocate(&job->derivatives, block_chunks * FLP_BACKWARD_GROUP_SETS * FLP_BACKWARD_LOGITS, sizeof(float)) &&
                    allocate(&job->scratch, (int64_t)threads * FLP_BACKWARD_SCRATCH, sizeof(float));
-    if (problem->grad_hidden != FLP_NONE) complete = complete && allocate(&job->grad_hidden, sets * depth * FLP_LANES, sizeof(float));
+    if (problem->grad_hidden != FLP_NONE)
+        complete = complete && allocate(&job->grad_hidden, sets * depth * FLP_LANES, sizeof(float));
     if (problem->grad_weight != FLP_NONE)
         complete = complete && allocate(&job->hidden_panels, job->panels * FLP_BACKWARD_GROUP_ROWS * FLP_LANES, sizeof(float)) &&
                    allocate(&job->grad_weight, block_chunks * job->panels * FLP_BACKWARD_LOGITS, sizeof(float));
-    if (problem->grad_bias != FLP_NONE) complete = complete && allocate(&job->grad_bias, block_chunks * FLP_CHUNK_COLUMNS, sizeof(double));
+    if (problem->grad_bias != FLP_NONE)
+        complete = complete && allocate(&job->grad_bias, block_chunks * FLP_CHUNK_COLUMNS, sizeof(double));
     if (!complete)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path: gradients of %" PRId64 " rows of %" PRId64 " floats, %d threads",
                                job->args->rows, depth, threads);
@@ -76,7 +79,8 @@ static void clear_row(const flp_backward_job *job, int64_t row)
 {
     const flp_linear_logp_backward_problem *problem = job->problem;
     int64_t bytes = flp_dtype_bytes(problem->grad_hidden);
-    if (problem->grad_hidden == FLP_NONE || problem->accumulate & FLP_ACCUMULATE_HIDDEN) return;
+    if (problem->grad_hidden == FLP_NONE || problem->accumulate & FLP_ACCUMULATE_HIDDEN)
+        return;
     memset((unsigned char *)job->args->grad_hidden + row * problem->grad_hidden_stride * bytes, 0, (size_t)(problem->forward.hidden * bytes));
 }
 
@@ -86,9 +90,12 @@ static void collect_rows(flp_backward_job *job, int64_t *bad_count, int64_t *bad
     for (int64_t row = 0; row < job->args->rows; row++) {
         int64_t target = flp_row_target(&job->problem->forward, &job->inputs, row);
         flp_row_kind kind = flp_row_kind_of(&job->problem->forward, &job->inputs, target);
-        if (kind == FLP_ROW_VALID) job->row[job->rows++] = row;
-        else clear_row(job, row);
-        if (kind == FLP_ROW_BAD) flp_row_count_bad(row, bad_count, bad_first);
+        if (kind == FLP_ROW_VALID)
+            job->row[job->rows++] = row;
+        else
+            clear_row(job, row);
+        if (kind == FLP_ROW_BAD)
+            flp_row_count_bad(row, bad_count, bad_first);
     }
 }
 
@@ -99,34 +106,41 @@ static void run_group(flp_backward_job *job)
     job->group_rows = (int)smaller(job->rows - job->first_row, FLP_BACKWARD_GROUP_ROWS);
     job->sets = (job->group_rows + FLP_LANES - 1) / FLP_LANES;
     /* A single group stays from block to block. */
-    if (job->first_chunk == 0 || job->rows > FLP_BACKWARD_GROUP_ROWS) flp_backward_gather(job);
+    if (job->first_chunk == 0 || job->rows > FLP_BACKWARD_GROUP_ROWS)
+        flp_backward_gather(job);
     flp_backward_differentiate(job);
-    if (job->grad_hidden != NULL) flp_backward_add_to_hidden(job);
-    if (job->grad_weight != NULL) flp_backward_add_to_weight(job);
-    if (job->grad_bias != NULL) flp_backward_add_to_bias(job);
+    if (job->grad_hidden != NULL)
+        flp_backward_add_to_hidden(job);
+    if (job->grad_weight != NULL)
+        flp_backward_add_to_weight(job);
+    if (job->grad_bias != NULL)
+        flp_backward_add_to_bias(job);
 }
 
 static void run(flp_backward_job *job)
 {
     for (job->first_chunk = 0; job->first_chunk < job->chunks; job->first_chunk += job->block_chunks) {
         job->block_chunks = (int)smaller(job->chunks - job->first_chunk, FLP_BACKWARD_BLOCK_CHUNKS);
-        for (job->first_row = 0; job->first_row < job->rows; job->first_row += FLP_BACKWARD_GROUP_ROWS) run_group(job);
+        for (job->first_row = 0; job->first_row < job->rows; job->first_row += FLP_BACKWARD_GROUP_ROWS)
+            run_group(job);
         flp_backward_store_block(job);
     }
-    if (job->grad_hidden != NULL) flp_backward_store_hidden(job);
+    if (job->grad_hidden != NULL)
+        flp_backward_store_hidden(job);
 }
 
-flp_status flp_linear_logp_backward_cpu(flp_thread_pool *pool, const flp_linear_logp_backward_problem *problem,
-                                        const flp_linear_logp_backward_args *args, const flp_backward_more *more,
-                                        int64_t *bad_count, int64_t *bad_first)
+flp_status flp_linear_logp_backward_cpu(flp_thread_pool *pool, const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,
+                                        const flp_backward_more *more, int64_t *bad_count, int64_t *bad_first)
 {
     flp_backward_job *job = calloc(1, sizeof *job);
-    if (job == NULL) return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path");
+    if (job == NULL)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path");
     job->problem = problem;
     job->args = args;
     job->uniform = more != NULL ? more->uniform : NULL;
     job->shares = more != NULL ? more->shares : NULL;
-    job->inputs = (flp_row_inputs){args->hidden, args->target, args->ignore_index, (args->flags & FLP_IGNORE_INDEX) != 0, args->temperature, args->row_temperature};
+    job->inputs =
+        (flp_row_inputs){ args->hidden, args->target, args->ignore_index, (args->flags & FLP_IGNORE_INDEX) != 0, args->temperature, args->row_temperature };
     job->pool = pool;
     flp_status status = prepare(job);
     if (status == FLP_OK) {

@@ -22,9 +22,8 @@ typedef struct {
  * It allocates, in floats: N D for grad_hidden, 4032 D for grad_weight, 2048 D for rows of hidden, 1024 x 4032 for derivatives and 64 Ki a
  * thread.
  * more: NULL for none. bad_count, bad_first: as flp_linear_logp_cpu's. FLP_OUT_OF_MEMORY: nothing has been written. */
-flp_status flp_linear_logp_backward_cpu(flp_thread_pool *pool, const flp_linear_logp_backward_problem *problem,
-                                        const flp_linear_logp_backward_args *args, const flp_backward_more *more,
-                                        int64_t *bad_count, int64_t *bad_first);
+flp_status flp_linear_logp_backward_cpu(flp_thread_pool *pool, const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,
+                                        const flp_backward_more *more, int64_t *bad_count, int64_t *bad_first);
 /* The identity of its arithmetic. Static. */
 const char *flp_linear_logp_backward_cpu_numerics(void);
 #endif

@@ -12,10 +12,10 @@ typedef struct {
     const flp_backward_launch_more *more;
     const flp_backward_chunks *chunks; /* of the vocabulary: the plan's */
     float *factor, *inverse_factor;
-    float *row_factor; /* NULL: there are no saved exponentials */
+    float *row_factor;  /* NULL: there are no saved exponentials */
     int is_handed_over; /* 1: the forward has left its rows' sums in gradient */
-    int takes;   /* 1: the backward of a pair, which takes what its forward has left */
-    int gathers; /* 1: no forward of the same call has packed the rows */
+    int takes;          /* 1: the backward of a pair, which takes what its forward has left */
+    int gathers;        /* 1: no forward of the same call has packed the rows */
 } flp_backward_execution;
 
 static inline void *flp_backward_at(const flp_backward_execution *run, flp_linear_part part)

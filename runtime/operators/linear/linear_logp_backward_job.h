@@ -32,23 +32,23 @@ typedef struct {
     flp_thread_pool *pool;
     const flp_microkernel *kernel;
 
-    int64_t rows, *row;       /* those with a part in the gradients, by their place in the caller's arrays */
-    int64_t chunks, panels;   /* of the vocabulary; of sixteen components of hidden */
+    int64_t rows, *row;     /* those with a part in the gradients, by their place in the caller's arrays */
+    int64_t chunks, panels; /* of the vocabulary; of sixteen components of hidden */
 
-    int64_t first_chunk;      /* of the block */
+    int64_t first_chunk; /* of the block */
     int block_chunks;
-    int64_t first_row;        /* of the group: in row[] */
+    int64_t first_row; /* of the group: in row[] */
     int group_rows, sets;
-    int parts;                /* of the sets or panels, in the phase that runs: a unit takes one */
+    int parts; /* of the sets or panels, in the phase that runs: a unit takes one */
 
     flp_logit_gradient gradient[FLP_BACKWARD_GROUP_SETS];
-    float *hidden_sets;       /* [GROUP_SETS][D][16]: sixteen rows side by side */
-    float *hidden_panels;     /* [panels][GROUP_ROWS][16]: sixteen components side by side; NULL without grad_weight */
-    float *derivatives;       /* [BLOCK_CHUNKS][GROUP_SETS][FLP_CHUNK_COLUMNS][16] */
-    float *grad_hidden;       /* [sets of all rows][D][16]; NULL where not wanted, as the next two */
-    float *grad_weight;       /* [BLOCK_CHUNKS][panels][FLP_CHUNK_COLUMNS][16] */
-    double *grad_bias;        /* [BLOCK_CHUNKS][FLP_CHUNK_COLUMNS] */
-    float *scratch;           /* for each thread: a panel, the bias, the weights of the classes */
+    float *hidden_sets;   /* [GROUP_SETS][D][16]: sixteen rows side by side */
+    float *hidden_panels; /* [panels][GROUP_ROWS][16]: sixteen components side by side; NULL without grad_weight */
+    float *derivatives;   /* [BLOCK_CHUNKS][GROUP_SETS][FLP_CHUNK_COLUMNS][16] */
+    float *grad_hidden;   /* [sets of all rows][D][16]; NULL where not wanted, as the next two */
+    float *grad_weight;   /* [BLOCK_CHUNKS][panels][FLP_CHUNK_COLUMNS][16] */
+    double *grad_bias;    /* [BLOCK_CHUNKS][FLP_CHUNK_COLUMNS] */
+    float *scratch;       /* for each thread: a panel, the bias, the weights of the classes */
 } flp_backward_job;
 
 /* The phases of one group, then of one block, then of the call. */
@@ -57,7 +57,7 @@ void flp_backward_differentiate(flp_backward_job *job);
 void flp_backward_add_to_hidden(flp_backward_job *job);
 void flp_backward_add_to_weight(flp_backward_job *job);
 void flp_backward_add_to_bias(flp_backward_job *job);
-void flp_backward_store_block(flp_backward_job *job);  /* grad_weight and grad_bias */
+void flp_backward_store_block(flp_backward_job *job); /* grad_weight and grad_bias */
 void flp_backward_store_hidden(flp_backward_job *job);
 
 /* The first vocabulary entry of a chunk of the block, and how many there are. */

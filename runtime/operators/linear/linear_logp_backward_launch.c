@@ -7,8 +7,7 @@
 static flp_backward_execution begin(const flp_packed_call *call, const flp_packed_rows *rows)
 {
     const flp_linear_logp_backward_plan *plan = call->plan;
-    flp_backward_execution run = { .call = *call, .rows = *rows, .problem = &plan->problem, .forward = &plan->problem.forward,
-                                   .chunks = &plan->work.chunks };
+    flp_backward_execution run = { .call = *call, .rows = *rows, .problem = &plan->problem, .forward = &plan->problem.forward, .chunks = &plan->work.chunks };
 
     run.factor = &flp_backward_counts_of(&run)->factor;
     run.inverse_factor = &flp_backward_counts_of(&run)->inverse_factor;
@@ -56,9 +55,12 @@ flp_saved_exp flp_linear_logp_backward_saved_exp(const flp_packed_call *call)
     const flp_workspace *workspace = call->workspace;
 
     return (flp_saved_exp){
-        .terms = flp_workspace_at(workspace, FLP_PART_DLOGIT), .rows = flp_linear_work_chunk_rows(work, call->args->rows),
-        .columns = work->chunks.saved_columns, .offset = flp_workspace_at(workspace, FLP_PART_SAVED_EXP_OFFSET),
-        .overflow = flp_workspace_at(workspace, FLP_PART_OVERFLOW), .block_overflow = flp_workspace_at(workspace, FLP_PART_BLOCK_OVERFLOW),
+        .terms = flp_workspace_at(workspace, FLP_PART_DLOGIT),
+        .rows = flp_linear_work_chunk_rows(work, call->args->rows),
+        .columns = work->chunks.saved_columns,
+        .offset = flp_workspace_at(workspace, FLP_PART_SAVED_EXP_OFFSET),
+        .overflow = flp_workspace_at(workspace, FLP_PART_OVERFLOW),
+        .block_overflow = flp_workspace_at(workspace, FLP_PART_BLOCK_OVERFLOW),
     };
 }
 
@@ -96,9 +98,14 @@ static flp_packed_rows forwards_rows(const flp_packed_call *call)
 flp_status flp_linear_logp_backward_launch_forward(const flp_plan *common, const void *data, const flp_workspace *workspace)
 {
     const flp_linear_logp_args *args = data;
-    const flp_linear_logp_backward_args shared = { .rows = args->rows, .hidden = args->hidden, .target = args->target,
-                                                   .ignore_index = args->ignore_index, .temperature = args->temperature,
-                                                   .row_temperature = args->row_temperature, .stream = args->stream, .flags = args->flags };
+    const flp_linear_logp_backward_args shared = { .rows = args->rows,
+                                                   .hidden = args->hidden,
+                                                   .target = args->target,
+                                                   .ignore_index = args->ignore_index,
+                                                   .temperature = args->temperature,
+                                                   .row_temperature = args->row_temperature,
+                                                   .stream = args->stream,
+                                                   .flags = args->flags };
     const flp_packed_call call = { flp_linear_logp_backward_plan_of(common), &shared, workspace };
     const flp_packed_rows rows = forwards_rows(&call);
     const flp_packed_gather gather = { .step = FLP_STEP_GATHER };

@@ -17,8 +17,8 @@ static flp_status check_manifest(const flp_manifest *manifest, int has_tile)
 {
     if (manifest->threads >= 1 && manifest->cluster >= 1 && (!has_tile || (manifest->block_rows >= 1 && manifest->block_vocab >= 1)))
         return FLP_OK;
-    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, cluster %d, block_rows %d, block_vocab %d; wanted at least 1",
-                           manifest->variant, manifest->threads, manifest->cluster, manifest->block_rows, manifest->block_vocab);
+    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, cluster %d, block_rows %d, block_vocab %d; wanted at least 1", manifest->variant,
+                           manifest->threads, manifest->cluster, manifest->block_rows, manifest->block_vocab);
 }
 
 /* The roles that the problem wants, and those that it may have. */
@@ -92,9 +92,14 @@ static flp_status set_up(flp_plan *common)
         int has_tile;
         const flp_kernel **kernel;
     } kernels[] = {
-        { FLP_ROLE_VALID_ROWS, 0, &plan->rows }, { FLP_ROLE_GATHER, 0, &plan->gather }, { FLP_ROLE_LOGIT_GRADIENTS, 1, &plan->logits },
-        { FLP_ROLE_HIDDEN_PRODUCT, 1, &plan->hidden_product }, { FLP_ROLE_HIDDEN_FINISH, 0, &plan->finish },
-        { FLP_ROLE_WEIGHT_PRODUCT, 1, &plan->weight_product }, { FLP_ROLE_TARGET_ORDER, 0, &plan->target_order }, { FLP_ROLE_BIAS, 0, &plan->bias },
+        { FLP_ROLE_VALID_ROWS, 0, &plan->rows },
+        { FLP_ROLE_GATHER, 0, &plan->gather },
+        { FLP_ROLE_LOGIT_GRADIENTS, 1, &plan->logits },
+        { FLP_ROLE_HIDDEN_PRODUCT, 1, &plan->hidden_product },
+        { FLP_ROLE_HIDDEN_FINISH, 0, &plan->finish },
+        { FLP_ROLE_WEIGHT_PRODUCT, 1, &plan->weight_product },
+        { FLP_ROLE_TARGET_ORDER, 0, &plan->target_order },
+        { FLP_ROLE_BIAS, 0, &plan->bias },
         { FLP_ROLE_FILTER, 0, &plan->filter },
     };
     flp_status status = check_kernels(common);
@@ -210,8 +215,8 @@ static void write_numerics(const flp_plan *common, flp_text *text)
     }
     flp_text_append(text, "%s", plan->logits->manifest.numerics);
     if (plan->hidden_product)
-        flp_text_append(text, ";%s;chunk%" PRId64 ".%" PRId64 ".%" PRId64, plan->hidden_product->manifest.numerics, chunks->columns,
-                        chunks->borrowed_columns, chunks->borrowed_rows);
+        flp_text_append(text, ";%s;chunk%" PRId64 ".%" PRId64 ".%" PRId64, plan->hidden_product->manifest.numerics, chunks->columns, chunks->borrowed_columns,
+                        chunks->borrowed_rows);
     if (chunks->saved_columns > 0)
         flp_text_append(text, ";saved%" PRId64, chunks->saved_columns);
     if (plan->weight_product)

@@ -29,26 +29,25 @@ const flp_field flp_linear_logp_backward_field_gradients[] = {
     { .name = NULL }
 };
 _Static_assert(FLP_ACCUMULATE_HIDDEN == 1u << 0 && FLP_ACCUMULATE_WEIGHT == 1u << 1 && FLP_ACCUMULATE_BIAS == 1u << 2, "bits in the order of their words");
-const flp_field flp_linear_logp_backward_field_budget[] = {
-    { "memory_budget", FLP_FIELD_COUNT, AT(memory_budget), .prefix = "budget", .value_name = "bytes" },
-    { "grad_filter_eps", FLP_FIELD_NUMBER, AT(grad_filter_eps), .prefix = "filter", .value_name = "number", .least = 0, .most = FLT_MAX,
-      .wanted = "0 or a finite number above" },
-    { .name = NULL }
-};
-static const flp_field upstream[] = {
-    { "g_lse", FLP_FIELD_CHOICE, AT(g_lse), .words = { [1] = "g_lse" }, FLP_FIELD_FLAG },
-    { "g_entropy", FLP_FIELD_CHOICE, AT(g_entropy), .words = { [1] = "g_entropy" }, FLP_FIELD_FLAG },
-    { .name = NULL }
-};
-static const flp_field with_forward[] = {
-    { "with_forward", FLP_FIELD_CHOICE, AT(with_forward), .words = { [1] = "forward" }, FLP_FIELD_FLAG, .takes_plan = 1 },
-    { .name = NULL }
-};
+const flp_field flp_linear_logp_backward_field_budget[] = { { "memory_budget", FLP_FIELD_COUNT, AT(memory_budget), .prefix = "budget", .value_name = "bytes" },
+                                                            { "grad_filter_eps", FLP_FIELD_NUMBER, AT(grad_filter_eps), .prefix = "filter",
+                                                              .value_name = "number", .least = 0, .most = FLT_MAX, .wanted = "0 or a finite number above" },
+                                                            { .name = NULL } };
+static const flp_field upstream[] = { { "g_lse", FLP_FIELD_CHOICE, AT(g_lse), .words = { [1] = "g_lse" }, FLP_FIELD_FLAG },
+                                      { "g_entropy", FLP_FIELD_CHOICE, AT(g_entropy), .words = { [1] = "g_entropy" }, FLP_FIELD_FLAG },
+                                      { .name = NULL } };
+static const flp_field with_forward[] = { { "with_forward", FLP_FIELD_CHOICE, AT(with_forward), .words = { [1] = "forward" }, FLP_FIELD_FLAG, .takes_plan = 1 },
+                                          { .name = NULL } };
 
-const flp_field *const flp_linear_logp_backward_fields[] = {
-    flp_linear_logp_field_inputs, flp_linear_logp_backward_field_forward, flp_linear_logp_field_precision, flp_linear_logp_backward_field_gradients,
-    upstream, flp_linear_logp_backward_field_budget, with_forward, flp_linear_logp_field_backend, NULL
-};
+const flp_field *const flp_linear_logp_backward_fields[] = { flp_linear_logp_field_inputs,
+                                                             flp_linear_logp_backward_field_forward,
+                                                             flp_linear_logp_field_precision,
+                                                             flp_linear_logp_backward_field_gradients,
+                                                             upstream,
+                                                             flp_linear_logp_backward_field_budget,
+                                                             with_forward,
+                                                             flp_linear_logp_field_backend,
+                                                             NULL };
 
 static flp_status check_stride(const char *field, flp_dtype dtype, int64_t stride)
 {
@@ -72,8 +71,8 @@ flp_status flp_linear_logp_backward_problem_check_gradients(flp_linear_logp_back
     flp_status status = flp_linear_logp_problem_check(&normal->forward);
 
     if (status == FLP_OK && normal->grad_bias != FLP_NONE && normal->forward.bias_dtype == FLP_NONE)
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "grad_bias: got %s, wanted FLP_NONE: the forward's bias_dtype is FLP_NONE",
-                                 flp_dtype_name(normal->grad_bias));
+        status =
+            flp_status_fail(FLP_BAD_ARGUMENT, "grad_bias: got %s, wanted FLP_NONE: the forward's bias_dtype is FLP_NONE", flp_dtype_name(normal->grad_bias));
     if (status == FLP_OK && normal->grad_hidden == FLP_NONE && normal->grad_weight == FLP_NONE && normal->grad_bias == FLP_NONE)
         status = flp_status_fail(FLP_BAD_ARGUMENT, "grad_hidden, grad_weight, grad_bias: got FLP_NONE for all, wanted one of them");
     if (status == FLP_OK)

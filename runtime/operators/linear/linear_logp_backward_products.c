@@ -26,7 +26,8 @@ static void fill_shares(const flp_backward_job *job, int64_t i, flp_logit_gradie
         return;
     }
     row->shares = flp_row_shares_of_lse(args->lse[i], args->g_entropy != NULL ? args->entropy[i] : 0, NAN, flp_row_scale(row->temperature));
-    if (args->logp != NULL) row->shares.logp = args->logp[i];
+    if (args->logp != NULL)
+        row->shares.logp = args->logp[i];
 }
 
 static void fill_gradient(const flp_backward_job *job, const int64_t *row, int count, flp_logit_gradient *gradient)
@@ -35,14 +36,18 @@ static void fill_gradient(const flp_backward_job *job, const int64_t *row, int c
     const flp_linear_logp_problem *forward = &job->problem->forward;
     flp_row_set_transform(forward, &job->inputs, row, count, &gradient->transform);
     for (int lane = 0; lane < FLP_LANES; lane++) {
-        flp_logit_gradient_row of = {.temperature = 1, .target = -1};
+        flp_logit_gradient_row of = { .temperature = 1, .target = -1 };
         if (lane < count) {
             int64_t i = row[lane];
-            of = (flp_logit_gradient_row){.g_logp = args->g_logp[i], .temperature = flp_row_temperature(&job->inputs, i),
-                                          .target = (int32_t)flp_row_target(forward, &job->inputs, i)};
-            if (args->g_lse != NULL) of.g_lse = args->g_lse[i];
-            if (job->uniform != NULL) of.g_sum = job->uniform->g_sum[i];
-            if (args->g_entropy != NULL) of.g_entropy = args->g_entropy[i];
+            of = (flp_logit_gradient_row){ .g_logp = args->g_logp[i],
+                                           .temperature = flp_row_temperature(&job->inputs, i),
+                                           .target = (int32_t)flp_row_target(forward, &job->inputs, i) };
+            if (args->g_lse != NULL)
+                of.g_lse = args->g_lse[i];
+            if (job->uniform != NULL)
+                of.g_sum = job->uniform->g_sum[i];
+            if (args->g_entropy != NULL)
+                of.g_entropy = args->g_entropy[i];
             fill_shares(job, i, &of);
         }
         flp_logit_gradient_set(gradient, lane, &of);
@@ -74,7 +79,8 @@ static void gather_set(void *data, int64_t set, int thread)
     int left = job->group_rows - (int)set * FLP_LANES, count = left < FLP_LANES ? left : FLP_LANES;
     flp_row_set_gather(forward, &job->inputs, row, count, job->hidden_sets + set * forward->hidden * FLP_LANES);
     fill_gradient(job, row, count, &job->gradient[set]);
-    if (job->hidden_panels != NULL) fill_panels(job, set, row, count);
+    if (job->hidden_panels != NULL)
+        fill_panels(job, set, row, count);
 }
 
 void flp_backward_gather(flp_backward_job *job)
@@ -87,9 +93,12 @@ void flp_backward_gather(flp_backward_job *job)
 /* NULL where no derivative depends on them. */
 static const float *uniform_weights(const flp_backward_job *job, int64_t first, int width, float *ones)
 {
-    if (job->uniform == NULL) return NULL;
-    if (job->uniform->class_weights != NULL) return job->uniform->class_weights + first;
-    for (int v = 0; v < width; v++) ones[v] = 1;
+    if (job->uniform == NULL)
+        return NULL;
+    if (job->uniform->class_weights != NULL)
+        return job->uniform->class_weights + first;
+    for (int v = 0; v < width; v++)
+        ones[v] = 1;
     return ones;
 }
 
@@ -138,8 +147,8 @@ static void hidden_unit(void *data, int64_t index, int thread)
         flp_weight_block block = flp_weight_block_load(forward, job->args->weight, first, width, begin, depth, end_set - first_set, panel);
         for (int set = first_set; set < end_set; set++) {
             float *sums = job->grad_hidden + ((job->first_row / FLP_LANES + set) * forward->hidden + begin) * FLP_LANES;
-            flp_microkernel_multiply(job->kernel, depth, width, flp_backward_derivatives(job, chunk, set), block.data, block.depth_stride,
-                                     block.entry_stride, sums, job->first_chunk + chunk > 0);
+            flp_microkernel_multiply(job->kernel, depth, width, flp_backward_derivatives(job, chunk, set), block.data, block.depth_stride, block.entry_stride,
+                                     sums, job->first_chunk + chunk > 0);
         }
     }
 }
@@ -174,9 +183,8 @@ static void weight_unit(void *data, int64_t index, int thread)
         int depth = job->group_rows - begin < FLP_CHUNK_DEPTH ? job->group_rows - begin : FLP_CHUNK_DEPTH;
         load_derivatives(job, chunk, width, begin, depth, panel);
         for (int64_t p = first_panel; p < end_panel; p++)
-            flp_microkernel_multiply(job->kernel, width, depth, job->hidden_panels + (p * FLP_BACKWARD_GROUP_ROWS + begin) * FLP_LANES, panel,
-                                     FLP_CHUNK_DEPTH, 1, job->grad_weight + (chunk * job->panels + p) * FLP_BACKWARD_LOGITS,
-                                     job->first_row + begin > 0);
+            flp_microkernel_multiply(job->kernel, width, depth, job->hidden_panels + (p * FLP_BACKWARD_GROUP_ROWS + begin) * FLP_LANES, panel, FLP_CHUNK_DEPTH,
+                                     1, job->grad_weight + (chunk * job->panels + p) * FLP_BACKWARD_LOGITS, job->first_row + begin > 0);
     }
 }
 
@@ -194,13 +202,15 @@ static void bias_unit(void *data, int64_t chunk, int thread)
     double *sums = job->grad_bias + chunk * FLP_CHUNK_COLUMNS;
     int64_t first;
     int width = flp_backward_chunk(job, (int)chunk, &first);
-    for (int v = 0; v < width && job->first_row == 0; v++) sums[v] = 0;
+    for (int v = 0; v < width && job->first_row == 0; v++)
+        sums[v] = 0;
     for (int set = 0; set < job->sets; set++) {
         const float *derivatives = flp_backward_derivatives(job, (int)chunk, set);
         int left = job->group_rows - set * FLP_LANES, rows = left < FLP_LANES ? left : FLP_LANES;
         for (int v = 0; v < width; v++) {
             double sum = sums[v];
-            for (int lane = 0; lane < rows; lane++) sum += derivatives[v * FLP_LANES + lane];
+            for (int lane = 0; lane < rows; lane++)
+                sum += derivatives[v * FLP_LANES + lane];
             sums[v] = sum;
         }
     }

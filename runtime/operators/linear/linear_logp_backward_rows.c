@@ -47,8 +47,11 @@ flp_status flp_backward_order_targets(const flp_backward_execution *run)
 {
     const int64_t rows = run->call.plan->target_order->manifest.threads / FLP_TARGET_ORDER_ROW_THREADS; /* of a block */
     flp_target_order_params params = {
-        .targets = flp_backward_at(run, FLP_PART_TARGETS), .row = run->rows.row, .row_count = run->rows.count,
-        .sorted = flp_backward_at(run, FLP_PART_TARGET_ORDER), .rows = (int32_t)run->rows.rows,
+        .targets = flp_backward_at(run, FLP_PART_TARGETS),
+        .row = run->rows.row,
+        .row_count = run->rows.count,
+        .sorted = flp_backward_at(run, FLP_PART_TARGET_ORDER),
+        .rows = (int32_t)run->rows.rows,
     };
     void *parameters[] = { &params };
 
@@ -96,8 +99,12 @@ static flp_status launch_finish(const flp_backward_execution *run, flp_linear_st
 flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run)
 {
     flp_backward_finish_params params = {
-        .sums = flp_backward_at(run, FLP_PART_SUMS), .targets = flp_backward_at(run, FLP_PART_TARGETS), .weight = run->call.args->weight,
-        .weight_stride = run->forward->weight_stride, .factor = run->inverse_factor, .first_packed = (int32_t)run->rows.first,
+        .sums = flp_backward_at(run, FLP_PART_SUMS),
+        .targets = flp_backward_at(run, FLP_PART_TARGETS),
+        .weight = run->call.args->weight,
+        .weight_stride = run->forward->weight_stride,
+        .factor = run->inverse_factor,
+        .first_packed = (int32_t)run->rows.first,
         .packed_rows = (int32_t)run->rows.rows,
     };
 
@@ -109,7 +116,9 @@ flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run)
 {
     const flp_packed_gather stage = { FLP_STEP_STAGE, NULL, NULL, taken_mark(run) };
     flp_backward_finish_params params = {
-        .sums = flp_backward_at(run, FLP_PART_DLOGIT), .count = run->rows.count, .packed_rows = (int32_t)run->rows.rows,
+        .sums = flp_backward_at(run, FLP_PART_DLOGIT),
+        .count = run->rows.count,
+        .packed_rows = (int32_t)run->rows.rows,
     };
     flp_status status = flp_packed_rows_copy(&run->call, &run->rows, flp_backward_at(run, FLP_PART_DLOGIT), &stage);
 

@@ -11,7 +11,8 @@ static void store_line(flp_dtype dtype, int adds, float *line, int count, void *
     float old[LINE];
     if (adds) {
         flp_convert_to_f32(dtype, to, old, (size_t)count);
-        for (int i = 0; i < count; i++) line[i] += old[i];
+        for (int i = 0; i < count; i++)
+            line[i] += old[i];
     }
     flp_convert_from_f32(dtype, line, to, (size_t)count);
 }
@@ -29,7 +30,8 @@ static void store_set(void *data, int64_t set, int thread)
     for (int lane = 0; lane < FLP_LANES && lane < left; lane++) {
         for (int64_t begin = 0; begin < depth; begin += LINE) {
             int count = depth - begin < LINE ? (int)(depth - begin) : LINE;
-            for (int k = 0; k < count; k++) line[k] = sums[(begin + k) * FLP_LANES + lane];
+            for (int k = 0; k < count; k++)
+                line[k] = sums[(begin + k) * FLP_LANES + lane];
             store_line(problem->grad_hidden, problem->accumulate & FLP_ACCUMULATE_HIDDEN, line, count, job->args->grad_hidden,
                        job->row[set * FLP_LANES + lane] * problem->grad_hidden_stride + begin);
         }
@@ -49,7 +51,8 @@ static void store_panel_as_rows(const flp_backward_job *job, const float *sums, 
     const flp_linear_logp_backward_problem *problem = job->problem;
     float line[FLP_LANES];
     for (int v = 0; v < width; v++) {
-        for (int k = 0; k < count; k++) line[k] = sums[v * FLP_LANES + k];
+        for (int k = 0; k < count; k++)
+            line[k] = sums[v * FLP_LANES + k];
         store_line(problem->grad_weight, problem->accumulate & FLP_ACCUMULATE_WEIGHT, line, count, job->args->grad_weight,
                    (first + v) * problem->grad_weight_stride + component);
     }
@@ -60,7 +63,8 @@ static void store_panel_as_columns(const flp_backward_job *job, const float *sum
     const flp_linear_logp_backward_problem *problem = job->problem;
     float line[LINE];
     for (int k = 0; k < count; k++) {
-        for (int v = 0; v < width; v++) line[v] = sums[v * FLP_LANES + k];
+        for (int v = 0; v < width; v++)
+            line[v] = sums[v * FLP_LANES + k];
         store_line(problem->grad_weight, problem->accumulate & FLP_ACCUMULATE_WEIGHT, line, width, job->args->grad_weight,
                    (component + k) * problem->grad_weight_stride + first);
     }
@@ -84,7 +88,8 @@ static void store_chunk(void *data, int64_t chunk, int thread)
     }
     if (job->grad_bias != NULL) {
         float line[LINE];
-        for (int v = 0; v < width; v++) line[v] = (float)job->grad_bias[chunk * FLP_CHUNK_COLUMNS + v];
+        for (int v = 0; v < width; v++)
+            line[v] = (float)job->grad_bias[chunk * FLP_CHUNK_COLUMNS + v];
         store_line(problem->grad_bias, problem->accumulate & FLP_ACCUMULATE_BIAS, line, width, job->args->grad_bias, first);
     }
 }

@@ -12,8 +12,8 @@
 enum {
     GROUP_ROWS = 1024, /* that share one conversion of the weight; their hidden is held in fp32 */
     GROUP_SETS = GROUP_ROWS / FLP_LANES,
-    MOST_SPLITS = 64,     /* a fixed number: how the chunks are summed decides a row's bits */
-    UNITS_PER_THREAD = 4  /* wanted: evens out the end of a run */
+    MOST_SPLITS = 64,    /* a fixed number: how the chunks are summed decides a row's bits */
+    UNITS_PER_THREAD = 4 /* wanted: evens out the end of a run */
 };
 
 static const double ln_2 = 0.693147180559945309417;
@@ -29,25 +29,21 @@ typedef struct {
     int64_t chunks; /* of the vocabulary */
     int splits;
 
-    int rows;                          /* of the group: those whose logits are wanted */
-    int sets, parts;                   /* sixteen rows each; a unit takes the sets of one part */
-    int64_t row[GROUP_ROWS];           /* their place in the caller's arrays */
+    int rows;                /* of the group: those whose logits are wanted */
+    int sets, parts;         /* sixteen rows each; a unit takes the sets of one part */
+    int64_t row[GROUP_ROWS]; /* their place in the caller's arrays */
     int64_t target[GROUP_ROWS];
     flp_row_targets targets[GROUP_SETS];
     flp_row_transform transform[GROUP_SETS];
 
-    float *hidden;                     /* [GROUP_SETS][D][16] */
-    flp_row_statistics *statistics;    /* [splits][GROUP_SETS] */
-    double *sums;                      /* [splits][GROUP_SETS][16]: sum_v w[v] z[v]; NULL where uniform is not wanted */
+    float *hidden;                  /* [GROUP_SETS][D][16] */
+    flp_row_statistics *statistics; /* [splits][GROUP_SETS] */
+    double *sums;                   /* [splits][GROUP_SETS][16]: sum_v w[v] z[v]; NULL where uniform is not wanted */
     double class_weight_sum;
-    float *scratch;                    /* for each thread: weight panel, logits of the group, bias */
+    float *scratch; /* for each thread: weight panel, logits of the group, bias */
 } job;
 
-enum {
-    LOGIT_FLOATS = GROUP_SETS * FLP_CHUNK_COLUMNS * FLP_LANES,
-    BIAS_FLOATS = 256,
-    SCRATCH_FLOATS = FLP_CHUNK_PANEL_FLOATS + LOGIT_FLOATS + BIAS_FLOATS
-};
+enum { LOGIT_FLOATS = GROUP_SETS * FLP_CHUNK_COLUMNS * FLP_LANES, BIAS_FLOATS = 256, SCRATCH_FLOATS = FLP_CHUNK_PANEL_FLOATS + LOGIT_FLOATS + BIAS_FLOATS };
 
 /* ---- before a group: which rows, their hidden as fp32 ---- */
 
@@ -62,11 +58,16 @@ static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t
         int64_t target = flp_row_target(work->problem, &work->inputs, next);
         flp_row_kind kind = flp_row_kind_of(work->problem, &work->inputs, target);
         int wanted = always || kind == FLP_ROW_VALID;
-        if (kind != FLP_ROW_VALID) args->logp[next] = kind == FLP_ROW_IGNORED ? 0 : NAN;
-        if (kind == FLP_ROW_BAD) flp_row_count_bad(next, bad_count, bad_first);
-        if (!wanted && blanks && args->lse != NULL) args->lse[next] = 0;
-        if (!wanted && blanks && args->entropy != NULL) args->entropy[next] = 0;
-        if (!wanted) continue;
+        if (kind != FLP_ROW_VALID)
+            args->logp[next] = kind == FLP_ROW_IGNORED ? 0 : NAN;
+        if (kind == FLP_ROW_BAD)
+            flp_row_count_bad(next, bad_count, bad_first);
+        if (!wanted && blanks && args->lse != NULL)
+            args->lse[next] = 0;
+        if (!wanted && blanks && args->entropy != NULL)
+            args->entropy[next] = 0;
+        if (!wanted)
+            continue;
         work->row[work->rows] = next;
         work->target[work->rows++] = target;
     }
@@ -98,15 +99,15 @@ static void add_sums(const float *class_weights, const float *logits, int width,
 {
     for (int v = 0; v < width; v++) {
         double weight = class_weights != NULL ? class_weights[v] : 1;
-        for (int lane = 0; lane < FLP_LANES; lane++) sums[lane] += weight * logits[v * FLP_LANES + lane];
+        for (int lane = 0; lane < FLP_LANES; lane++)
+            sums[lane] += weight * logits[v * FLP_LANES + lane];
     }
 }
 
 /* Statistics of one set of rows and one chunk. */
 static void add_logits(job *work, int split, int set, int64_t first, int width, const float *bias, float *logits)
 {
-    flp_row_statistics_add(&work->statistics[split * GROUP_SETS + set], &work->transform[set], bias, logits, width, (int32_t)first,
-                           &work->targets[set]);
+    flp_row_statistics_add(&work->statistics[split * GROUP_SETS + set], &work->transform[set], bias, logits, width, (int32_t)first, &work->targets[set]);
     if (work->sums != NULL)
         add_sums(work->more.class_weights != NULL ? work->more.class_weights + first : NULL, logits, width,
                  work->sums + (split * GROUP_SETS + set) * FLP_LANES);
@@ -121,14 +122,16 @@ static void run_unit(void *data, int64_t index, int thread)
     float *panel = work->scratch + (int64_t)thread * SCRATCH_FLOATS;
     float *logits = panel + FLP_CHUNK_PANEL_FLOATS, *bias = logits + LOGIT_FLOATS;
 
-    for (int set = first_set; set < end_set; set++) flp_row_statistics_clear(&work->statistics[split * GROUP_SETS + set]);
-    for (int i = first_set * FLP_LANES; work->sums != NULL && i < end_set * FLP_LANES; i++) work->sums[split * GROUP_SETS * FLP_LANES + i] = 0;
+    for (int set = first_set; set < end_set; set++)
+        flp_row_statistics_clear(&work->statistics[split * GROUP_SETS + set]);
+    for (int i = first_set * FLP_LANES; work->sums != NULL && i < end_set * FLP_LANES; i++)
+        work->sums[split * GROUP_SETS * FLP_LANES + i] = 0;
     for (int64_t c = split * work->chunks / work->splits; c < (split + 1) * work->chunks / work->splits; c++) {
         int64_t first = c * FLP_CHUNK_COLUMNS, left = problem->vocab - first;
         int width = left < FLP_CHUNK_COLUMNS ? (int)left : FLP_CHUNK_COLUMNS;
         flp_logit_chunk_load_bias(problem, work->args->bias, first, width, bias);
-        flp_logit_chunk_compute(work->kernel, problem, work->args->weight, first, width,
-                                work->hidden + first_set * problem->hidden * FLP_LANES, end_set - first_set, panel, logits);
+        flp_logit_chunk_compute(work->kernel, problem, work->args->weight, first, width, work->hidden + first_set * problem->hidden * FLP_LANES,
+                                end_set - first_set, panel, logits);
         for (int set = first_set; set < end_set; set++)
             add_logits(work, split, set, first, width, bias, logits + (set - first_set) * FLP_CHUNK_COLUMNS * FLP_LANES);
     }
@@ -139,7 +142,8 @@ static void run_unit(void *data, int64_t index, int thread)
 static float uniform_of(const job *work, int slot, double lse, double scale)
 {
     double sum = 0;
-    for (int split = 0; split < work->splits; split++) sum += work->sums[split * GROUP_SETS * FLP_LANES + slot];
+    for (int split = 0; split < work->splits; split++)
+        sum += work->sums[split * GROUP_SETS * FLP_LANES + slot];
     return (float)((work->class_weight_sum * lse - sum * scale * ln_2) / (double)work->problem->vocab);
 }
 
@@ -149,16 +153,23 @@ static void finish_row(const job *work, int slot, const flp_row_statistics *tota
     const flp_linear_logp_args *args = work->args;
     const int64_t row = work->row[slot];
     const int lane = slot % FLP_LANES, known = has_target(work, slot);
-    const flp_other_sums others = {.origin = total->origin.lane[lane], .sum = total->sum[lane], .moment = total->moment[lane],
-                                   .scale = flp_row_scale(flp_row_temperature(&work->inputs, row))};
-    const flp_row_shares shares =
-        known ? flp_row_shares_of(&others, work->targets[slot / FLP_LANES].z[lane]) : flp_row_shares_of_others(&others);
-    if (args->lse != NULL) args->lse[row] = (float)shares.lse;
-    if (work->sums != NULL) work->more.uniform[row] = uniform_of(work, slot, shares.lse, others.scale);
-    if (args->entropy != NULL) args->entropy[row] = (float)shares.entropy;
-    if (args->argmax != NULL) args->argmax[row] = total->largest_index.lane[lane];
-    if (known) args->logp[row] = (float)shares.logp;
-    if (known && work->more.shares != NULL) work->more.shares[row] = shares;
+    const flp_other_sums others = { .origin = total->origin.lane[lane],
+                                    .sum = total->sum[lane],
+                                    .moment = total->moment[lane],
+                                    .scale = flp_row_scale(flp_row_temperature(&work->inputs, row)) };
+    const flp_row_shares shares = known ? flp_row_shares_of(&others, work->targets[slot / FLP_LANES].z[lane]) : flp_row_shares_of_others(&others);
+    if (args->lse != NULL)
+        args->lse[row] = (float)shares.lse;
+    if (work->sums != NULL)
+        work->more.uniform[row] = uniform_of(work, slot, shares.lse, others.scale);
+    if (args->entropy != NULL)
+        args->entropy[row] = (float)shares.entropy;
+    if (args->argmax != NULL)
+        args->argmax[row] = total->largest_index.lane[lane];
+    if (known)
+        args->logp[row] = (float)shares.logp;
+    if (known && work->more.shares != NULL)
+        work->more.shares[row] = shares;
 }
 
 static void finish_set(void *data, int64_t index, int thread)
@@ -170,7 +181,8 @@ static void finish_set(void *data, int64_t index, int thread)
         flp_row_statistics_merge(&total, &work->statistics[split * GROUP_SETS + index], &work->transform[index]);
     for (int lane = 0; lane < FLP_LANES; lane++) {
         int slot = (int)index * FLP_LANES + lane;
-        if (slot >= work->rows) break;
+        if (slot >= work->rows)
+            break;
         finish_row(work, slot, &total);
     }
 }
@@ -180,7 +192,8 @@ static void run_group(job *work)
     int wanted = UNITS_PER_THREAD * flp_thread_pool_threads(work->pool);
     work->sets = (work->rows + FLP_LANES - 1) / FLP_LANES;
     work->parts = (wanted + work->splits - 1) / work->splits;
-    if (work->parts > work->sets) work->parts = work->sets;
+    if (work->parts > work->sets)
+        work->parts = work->sets;
     flp_thread_pool_run(work->pool, work->sets, gather_set, work);
     flp_thread_pool_run(work->pool, (int64_t)work->splits * work->parts, run_unit, work);
     flp_thread_pool_run(work->pool, work->sets, finish_set, work);
@@ -197,14 +210,16 @@ static void *allocate(int64_t count, size_t bytes)
 static double class_weight_sum(const job *work)
 {
     double sum = 0;
-    for (int64_t v = 0; v < work->problem->vocab; v++) sum += work->more.class_weights != NULL ? work->more.class_weights[v] : 1;
+    for (int64_t v = 0; v < work->problem->vocab; v++)
+        sum += work->more.class_weights != NULL ? work->more.class_weights[v] : 1;
     return sum;
 }
 
 static flp_status prepare(job *work)
 {
     int64_t sets = (work->args->rows + FLP_LANES - 1) / FLP_LANES;
-    if (sets > GROUP_SETS) sets = GROUP_SETS;
+    if (sets > GROUP_SETS)
+        sets = GROUP_SETS;
     int threads = flp_thread_pool_threads(work->pool);
     work->kernel = flp_microkernel_best();
     work->chunks = (work->problem->vocab + FLP_CHUNK_COLUMNS - 1) / FLP_CHUNK_COLUMNS;
@@ -217,26 +232,31 @@ static flp_status prepare(job *work)
         work->class_weight_sum = class_weight_sum(work);
     }
     if (work->hidden == NULL || work->statistics == NULL || work->scratch == NULL || (work->more.uniform != NULL && work->sums == NULL))
-        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path: %" PRId64 " rows of %" PRId64 " floats, %d threads",
-                               sets * FLP_LANES, work->problem->hidden, threads);
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path: %" PRId64 " rows of %" PRId64 " floats, %d threads", sets * FLP_LANES,
+                               work->problem->hidden, threads);
     return FLP_OK;
 }
 
 flp_status flp_linear_logp_cpu(flp_thread_pool *pool, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args,
                                const flp_linear_logp_more *more, int64_t *bad_count, int64_t *bad_first)
 {
-    if (args->rows == 0) return FLP_OK;
+    if (args->rows == 0)
+        return FLP_OK;
     job *work = calloc(1, sizeof *work);
-    if (work == NULL) return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path");
+    if (work == NULL)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path");
     work->problem = problem;
     work->args = args;
-    work->inputs = (flp_row_inputs){args->hidden, args->target, args->ignore_index, (args->flags & FLP_IGNORE_INDEX) != 0, args->temperature, args->row_temperature};
+    work->inputs =
+        (flp_row_inputs){ args->hidden, args->target, args->ignore_index, (args->flags & FLP_IGNORE_INDEX) != 0, args->temperature, args->row_temperature };
     work->pool = pool;
-    if (more != NULL) work->more = *more;
+    if (more != NULL)
+        work->more = *more;
     flp_status status = prepare(work);
     for (int64_t next = 0; status == FLP_OK && next < args->rows;) {
         next = collect_rows(work, next, bad_count, bad_first);
-        if (work->rows > 0) run_group(work);
+        if (work->rows > 0)
+            run_group(work);
     }
     free(work->hidden);
     free(work->statistics);

@@ -29,19 +29,27 @@ static void fill_tile_params(const flp_linear_logp_plan *plan, const flp_linear_
     const flp_linear_logp_problem *problem = &plan->problem;
 
     *params = (flp_linear_logp_params){
-        .hidden = args->hidden, .weight = args->weight, .bias = args->bias, .target = args->target,
+        .hidden = args->hidden,
+        .weight = args->weight,
+        .bias = args->bias,
+        .target = args->target,
         .row_temperature = args->row_temperature,
         .partial = flp_workspace_at(workspace, FLP_PART_PARTIAL),
         .best = flp_workspace_at(workspace, FLP_PART_BEST),
         .target_logit = flp_workspace_at(workspace, FLP_PART_TARGET_LOGIT),
-        .rows = args->rows, .hidden_stride = problem->hidden_stride, .weight_stride = problem->weight_stride,
-        .vocab = (int32_t)problem->vocab, .hidden_size = (int32_t)problem->hidden,
+        .rows = args->rows,
+        .hidden_stride = problem->hidden_stride,
+        .weight_stride = problem->weight_stride,
+        .vocab = (int32_t)problem->vocab,
+        .hidden_size = (int32_t)problem->hidden,
         .target_bytes = flp_dtype_bytes(problem->target_dtype),
         .scale = flp_arguments_scale(args->temperature),
         .softcap = (float)problem->softcap,
         .inverse_softcap = problem->softcap == 0 ? 0 : (float)(1 / problem->softcap),
-        .split = plan->split, .group = group,
-        .moment = flp_workspace_at(workspace, FLP_PART_MOMENT), .logit_sums = flp_workspace_at(workspace, FLP_PART_LOGIT_SUMS),
+        .split = plan->split,
+        .group = group,
+        .moment = flp_workspace_at(workspace, FLP_PART_MOMENT),
+        .logit_sums = flp_workspace_at(workspace, FLP_PART_LOGIT_SUMS),
     };
 }
 
@@ -49,12 +57,23 @@ static void fill_combine_params(const flp_linear_logp_plan *plan, const flp_line
                                 flp_linear_logp_combine_params *params)
 {
     *params = (flp_linear_logp_combine_params){
-        .partial = tile->partial, .best = tile->best, .target_logit = tile->target_logit, .target = args->target,
-        .logp = args->logp, .lse = args->lse, .argmax = args->argmax,
+        .partial = tile->partial,
+        .best = tile->best,
+        .target_logit = tile->target_logit,
+        .target = args->target,
+        .logp = args->logp,
+        .lse = args->lse,
+        .argmax = args->argmax,
         .target_errors = (flp_tally *)(uintptr_t)plan->common.target_errors,
-        .rows = args->rows, .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags),
-        .vocab = tile->vocab, .target_bytes = tile->target_bytes, .splits = plan->split.splits,
-        .moment = tile->moment, .entropy = args->entropy, .logit_sums = tile->logit_sums,
+        .rows = args->rows,
+        .ignore_index = args->ignore_index,
+        .ignores = flp_arguments_ignore(args->flags),
+        .vocab = tile->vocab,
+        .target_bytes = tile->target_bytes,
+        .splits = plan->split.splits,
+        .moment = tile->moment,
+        .entropy = args->entropy,
+        .logit_sums = tile->logit_sums,
     };
 }
 
@@ -73,15 +92,22 @@ static flp_status encode_operand_maps(const flp_linear_logp_plan *plan, const fl
     const flp_manifest *tile = &plan->tile->manifest;
     const int transposed = problem->weight_layout == FLP_HIDDEN_VOCAB, bytes = flp_dtype_bytes(problem->dtype);
     const flp_tensor_map_spec hidden_spec = {
-        .address = params->hidden, .dtype = problem->dtype, .columns = problem->hidden, .rows = params->rows,
-        .row_bytes = params->hidden_stride * bytes, .box_columns = tile->block_hidden,
+        .address = params->hidden,
+        .dtype = problem->dtype,
+        .columns = problem->hidden,
+        .rows = params->rows,
+        .row_bytes = params->hidden_stride * bytes,
+        .box_columns = tile->block_hidden,
         .box_rows = hidden_box_rows(tile, params->rows),
     };
     const flp_tensor_map_spec weight_spec = {
-        .address = args->weight, .dtype = problem->dtype,
-        .columns = transposed ? problem->vocab : problem->hidden, .rows = transposed ? problem->hidden : problem->vocab,
+        .address = args->weight,
+        .dtype = problem->dtype,
+        .columns = transposed ? problem->vocab : problem->hidden,
+        .rows = transposed ? problem->hidden : problem->vocab,
         .row_bytes = problem->weight_stride * bytes,
-        .box_columns = tile->weight_box_columns, .box_rows = tile->weight_box_rows,
+        .box_columns = tile->weight_box_columns,
+        .box_rows = tile->weight_box_rows,
     };
     flp_status status = flp_tensor_map_encode(&hidden_spec, &maps[0]);
 
@@ -95,16 +121,20 @@ static flp_status encode_saved_exp_map(const flp_linear_logp_plan *plan, const f
 {
     const int bytes = flp_dtype_bytes(plan->problem.dtype);
     const flp_tensor_map_spec spec = {
-        .address = saved_exp->terms, .dtype = plan->problem.dtype, .columns = saved_exp->columns, .rows = saved_exp->rows,
-        .row_bytes = saved_exp->columns * bytes, .box_columns = FLP_OUT_BOX_BYTES / bytes, .box_rows = FLP_OUT_BOX_ROWS,
+        .address = saved_exp->terms,
+        .dtype = plan->problem.dtype,
+        .columns = saved_exp->columns,
+        .rows = saved_exp->rows,
+        .row_bytes = saved_exp->columns * bytes,
+        .box_columns = FLP_OUT_BOX_BYTES / bytes,
+        .box_rows = FLP_OUT_BOX_ROWS,
     };
     flp_status status = flp_tensor_map_encode(&spec, map);
 
     return status == FLP_OK ? status : flp_status_prefix(status, "the saved exponentials' tensor map");
 }
 
-static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_saved_exp *saved_exp,
-                              launch_parameters *parameters)
+static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_saved_exp *saved_exp, launch_parameters *parameters)
 {
     flp_status status = encode_operand_maps(plan, args, &parameters->tile, parameters->maps);
 
@@ -149,11 +179,12 @@ static flp_status launch_tiles(const flp_plan *common, unsigned blocks, launch_p
     return flp_call_launch(tile, blocks, stream, list);
 }
 
-static flp_status launch_phase(const flp_plan *common, const flp_workspace *workspace, unsigned blocks,
-                               flp_save_exp_phase phase, launch_parameters *parameters, CUstream stream)
+static flp_status launch_phase(const flp_plan *common, const flp_workspace *workspace, unsigned blocks, flp_save_exp_phase phase, launch_parameters *parameters,
+                               CUstream stream)
 {
-    static const flp_linear_step steps[] = { [FLP_SAVE_EXP_OFFSETS] = FLP_STEP_OFFSETS, [FLP_SAVE_EXP_KEEP] = FLP_STEP_TILES,
-                                             [FLP_SAVE_EXP_AGAIN] = FLP_STEP_TILES_AGAIN };
+    static const flp_linear_step steps[] = {
+        [FLP_SAVE_EXP_OFFSETS] = FLP_STEP_OFFSETS, [FLP_SAVE_EXP_KEEP] = FLP_STEP_TILES, [FLP_SAVE_EXP_AGAIN] = FLP_STEP_TILES_AGAIN
+    };
     const flp_split all = parameters->tile.split;
     flp_status status;
 

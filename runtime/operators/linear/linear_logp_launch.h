@@ -5,19 +5,19 @@
 
 /* The terms 2^(z2 - k) of the vocabulary's first entries, of packed rows, by linear_logp_save_exp. */
 typedef struct {
-    void *terms;               /* [rows][columns] of hidden's dtype: a chunk's */
+    void *terms; /* [rows][columns] of hidden's dtype: a chunk's */
     int64_t rows, columns;
-    float *offset;             /* [of the call]: k */
+    float *offset;                      /* [of the call]: k */
     int32_t *overflow, *block_overflow; /* [of the call], [of the call + 1]: scratch */
 } flp_saved_exp;
 
 /* What linear_cross_entropy wants beside linear_logp's outputs. */
 typedef struct {
-    const void *class_weights; /* of variants that sum up logits: w [V]; NULL: 1 */
-    float *logit_sum;          /* [rows]: sum_v w[v] z[v] */
-    const flp_packed_rows *rows; /* of variants of packed rows, else NULL: all rows of the call */
-    const flp_saved_exp *saved_exp;    /* of linear_logp_save_exp, else NULL */
-    int blanks_others;         /* 1: rows that are not valid get lse, entropy and logit_sum 0. Of the chunks of a call, only the first does it */
+    const void *class_weights;      /* of variants that sum up logits: w [V]; NULL: 1 */
+    float *logit_sum;               /* [rows]: sum_v w[v] z[v] */
+    const flp_packed_rows *rows;    /* of variants of packed rows, else NULL: all rows of the call */
+    const flp_saved_exp *saved_exp; /* of linear_logp_save_exp, else NULL */
+    int blanks_others;              /* 1: rows that are not valid get lse, entropy and logit_sum 0. Of the chunks of a call, only the first does it */
 } flp_linear_logp_launch_more;
 
 /* With saved exponentials, first: the offsets of packed rows, all that there are. workspace: the call's. */

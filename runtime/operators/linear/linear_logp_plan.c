@@ -31,8 +31,8 @@ static int64_t choose_group(int64_t row_groups, int64_t row_group_bytes)
     return divide_up(row_groups, divide_up(row_groups, fit));
 }
 
-flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, const flp_manifest *combine, int multiprocessors,
-                                                    int splits, int64_t row_bytes, int64_t rows)
+flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, const flp_manifest *combine, int multiprocessors, int splits, int64_t row_bytes,
+                                                    int64_t rows)
 {
     const int64_t cluster_rows = (int64_t)tile->block_rows * tile->cluster;
     const int64_t row_groups = divide_up(rows, cluster_rows);
@@ -55,8 +55,7 @@ int flp_linear_logp_plan_saves_exp(const flp_linear_logp_plan *plan)
 
 flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *plan, int64_t rows)
 {
-    return flp_linear_logp_shape_compute(&plan->tile->manifest, &plan->combine->manifest, plan->common.device.facts.multiprocessors,
-                                         plan->split.splits,
+    return flp_linear_logp_shape_compute(&plan->tile->manifest, &plan->combine->manifest, plan->common.device.facts.multiprocessors, plan->split.splits,
                                          plan->problem.hidden * flp_dtype_bytes(plan->problem.dtype), rows);
 }
 
@@ -64,12 +63,13 @@ flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *pla
 static flp_status check_manifests(const flp_manifest *tile, const flp_manifest *combine)
 {
     if (tile->threads < 1 || tile->block_rows < 1 || tile->block_vocab < 1 || tile->cluster < 1 || tile->n_split < 4)
-        return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d, block_vocab %d, cluster %d, n_split %d; "
-                               "wanted at least 1, 1, 1, 1, 4", tile->variant, tile->threads, tile->block_rows, tile->block_vocab,
-                               tile->cluster, tile->n_split);
+        return flp_status_fail(FLP_INTERNAL,
+                               "manifest of %s: threads %d, block_rows %d, block_vocab %d, cluster %d, n_split %d; "
+                               "wanted at least 1, 1, 1, 1, 4",
+                               tile->variant, tile->threads, tile->block_rows, tile->block_vocab, tile->cluster, tile->n_split);
     if (combine->threads < 1 || combine->block_rows < 1)
-        return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d; wanted at least 1, 1", combine->variant,
-                               combine->threads, combine->block_rows);
+        return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d; wanted at least 1, 1", combine->variant, combine->threads,
+                               combine->block_rows);
     return FLP_OK;
 }
 
@@ -92,8 +92,7 @@ static flp_status set_up(flp_plan *common)
 static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspace)
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
-    const flp_linear_work work = { .forward = &plan->problem, .splits = plan->split.splits, .argmax = plan->problem.argmax,
-                                   .entropy = plan->problem.entropy };
+    const flp_linear_work work = { .forward = &plan->problem, .splits = plan->split.splits, .argmax = plan->problem.argmax, .entropy = plan->problem.entropy };
 
     flp_linear_workspace_lay_out(&work, rows, workspace);
 }
@@ -105,8 +104,8 @@ static void write_numerics(const flp_plan *common, flp_text *text)
     const flp_split *split = &plan->split;
 
     if (flp_plan_on_gpu(common))
-        flp_text_append(text, "%s;split.t%d.s%d.b%dx%d;%s", plan->tile->manifest.numerics, split->tiles, split->splits, split->big,
-                        split->big_tiles, plan->combine->manifest.numerics);
+        flp_text_append(text, "%s;split.t%d.s%d.b%dx%d;%s", plan->tile->manifest.numerics, split->tiles, split->splits, split->big, split->big_tiles,
+                        plan->combine->manifest.numerics);
     else
         flp_text_append(text, "%s", flp_linear_logp_cpu_numerics());
 }
@@ -119,15 +118,15 @@ static void describe(const flp_plan *common, flp_text *text)
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, plan->problem.rows);
 
     flp_describe_kernel(text, "tile", tile);
-    flp_text_append(text, "tile block: %d rows x %d vocabulary entries, %d of the hidden size a stage\n", tile->block_rows,
-                    tile->block_vocab, tile->block_hidden);
+    flp_text_append(text, "tile block: %d rows x %d vocabulary entries, %d of the hidden size a stage\n", tile->block_rows, tile->block_vocab,
+                    tile->block_hidden);
     flp_text_append(text, "tile cluster: %d\n", tile->cluster);
     flp_text_append(text, "tile blocks: %u\n", shape.tile_blocks);
     flp_text_append(text, "tile group: %d row blocks\n", shape.group);
     flp_describe_kernel(text, "combine", &plan->combine->manifest);
     flp_text_append(text, "combine blocks: %u\n", shape.combine_blocks);
-    flp_text_append(text, "split: %d tiles in %d splits: %d of %d, %d of 1\n", split->tiles, split->splits, split->big,
-                    split->big_tiles, split->splits - split->big);
+    flp_text_append(text, "split: %d tiles in %d splits: %d of %d, %d of 1\n", split->tiles, split->splits, split->big, split->big_tiles,
+                    split->splits - split->big);
 }
 
 const flp_operator flp_linear_logp_operator = {

@@ -6,7 +6,7 @@
 
 typedef struct {
     flp_plan common;
-    flp_linear_logp_problem problem; /* with its defaults filled in */
+    flp_linear_logp_problem problem;  /* with its defaults filled in */
     const flp_kernel *tile, *combine; /* GPU paths, as the split */
     flp_split split;
 } flp_linear_logp_plan;
@@ -32,8 +32,8 @@ typedef struct {
 } flp_linear_logp_shape;
 
 /* splits: of the plan; row_bytes: of one row of hidden. No row's bits depend on the result. */
-flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, const flp_manifest *combine, int multiprocessors,
-                                                    int splits, int64_t row_bytes, int64_t rows);
+flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, const flp_manifest *combine, int multiprocessors, int splits, int64_t row_bytes,
+                                                    int64_t rows);
 
 /* Of so many rows; GPU paths only. */
 flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *plan, int64_t rows);

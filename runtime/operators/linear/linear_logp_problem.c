@@ -22,22 +22,17 @@ const flp_field flp_linear_logp_field_inputs[] = {
     FLP_FIELD_SOFTCAP(AT(softcap)),
     { .name = NULL }
 };
-static const flp_field outputs[] = {
-    { "argmax", FLP_FIELD_CHOICE, AT(argmax), .words = { [1] = "argmax" }, FLP_FIELD_FLAG },
-    { "entropy", FLP_FIELD_CHOICE, AT(entropy), .words = { [1] = "entropy" }, FLP_FIELD_FLAG },
-    { .name = NULL }
-};
-const flp_field flp_linear_logp_field_precision[] = {
-    { "precision", FLP_FIELD_CHOICE, AT(precision), .words = { [FLP_PRECISION_EXACT] = "exact" },
-      .allowed = FLP_FIELD_ALLOWS(FLP_PRECISION_TENSOR) | FLP_FIELD_ALLOWS(FLP_PRECISION_EXACT),
-      .wanted = "FLP_PRECISION_TENSOR or FLP_PRECISION_EXACT" },
-    { .name = NULL }
-};
+static const flp_field outputs[] = { { "argmax", FLP_FIELD_CHOICE, AT(argmax), .words = { [1] = "argmax" }, FLP_FIELD_FLAG },
+                                     { "entropy", FLP_FIELD_CHOICE, AT(entropy), .words = { [1] = "entropy" }, FLP_FIELD_FLAG },
+                                     { .name = NULL } };
+const flp_field flp_linear_logp_field_precision[] = { { "precision", FLP_FIELD_CHOICE, AT(precision), .words = { [FLP_PRECISION_EXACT] = "exact" },
+                                                        .allowed = FLP_FIELD_ALLOWS(FLP_PRECISION_TENSOR) | FLP_FIELD_ALLOWS(FLP_PRECISION_EXACT),
+                                                        .wanted = "FLP_PRECISION_TENSOR or FLP_PRECISION_EXACT" },
+                                                      { .name = NULL } };
 const flp_field flp_linear_logp_field_backend[] = { FLP_FIELD_BACKEND(AT(backend)), { .name = NULL } };
 
-const flp_field *const flp_linear_logp_fields[] = {
-    flp_linear_logp_field_inputs, outputs, flp_linear_logp_field_precision, flp_linear_logp_field_backend, NULL
-};
+const flp_field *const flp_linear_logp_fields[] = { flp_linear_logp_field_inputs, outputs, flp_linear_logp_field_precision, flp_linear_logp_field_backend,
+                                                    NULL };
 
 flp_status flp_linear_logp_problem_check(void *normal)
 {
@@ -45,6 +40,5 @@ flp_status flp_linear_logp_problem_check(void *normal)
 
     if (problem->precision != FLP_PRECISION_EXACT || problem->dtype == FLP_F32)
         return FLP_OK;
-    return flp_status_fail(FLP_BAD_ARGUMENT, "precision: got FLP_PRECISION_EXACT with dtype %s, wanted it with f32 only",
-                           flp_dtype_name(problem->dtype));
+    return flp_status_fail(FLP_BAD_ARGUMENT, "precision: got FLP_PRECISION_EXACT with dtype %s, wanted it with f32 only", flp_dtype_name(problem->dtype));
 }

@@ -6,8 +6,9 @@
 #include "params/tiles.h"
 
 enum {
-    NUMBER = 4, PAIR = 8, /* bytes */
-    ALIGNED_BYTES = 16    /* of rows that the copy engine reads */
+    NUMBER = 4,
+    PAIR = 8,          /* bytes */
+    ALIGNED_BYTES = 16 /* of rows that the copy engine reads */
 };
 
 static const char *const step_names[] = {
@@ -96,7 +97,7 @@ static void add_rows(const layout *to)
     add(to, FLP_PART_CHUNK_COUNTS, "chunk counts", blocks * NUMBER, FLP_STEP_INDEX_ROWS, last);
     if (keeps_packed(to->work))
         add_wide(to, FLP_PART_PACKED_ROWS, "packed rows", to->rows * row_bytes, has_forward ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN,
-            gradients ? FLP_STEP_HIDDEN : FLP_STEP_TILES_AGAIN);
+                 gradients ? FLP_STEP_HIDDEN : FLP_STEP_TILES_AGAIN);
     else if (has_forward && !to->work->losses)
         add_wide(to, FLP_PART_FORWARD_ROWS, "forward's rows", to->rows * row_bytes, FLP_STEP_GATHER, FLP_STEP_TILES_AGAIN);
 }
@@ -132,8 +133,10 @@ static void add_losses(const layout *to)
         flp_linear_part part, derivative;
         const char *name, *derivative_name;
     } of_row[] = {
-        { FLP_PART_LOGP, FLP_PART_G_LOGP, "logp", "g_logp" }, { FLP_PART_LSE, FLP_PART_G_LSE, "lse", "g_lse" },
-        { FLP_PART_ENTROPY, FLP_PART_G_ENTROPY, "entropy", "g_entropy" }, { FLP_PART_LOGIT_SUM, FLP_PART_G_SUM, "logit sum", "g_sum" },
+        { FLP_PART_LOGP, FLP_PART_G_LOGP, "logp", "g_logp" },
+        { FLP_PART_LSE, FLP_PART_G_LSE, "lse", "g_lse" },
+        { FLP_PART_ENTROPY, FLP_PART_G_ENTROPY, "entropy", "g_entropy" },
+        { FLP_PART_LOGIT_SUM, FLP_PART_G_SUM, "logit sum", "g_sum" },
     };
     const int64_t bytes = to->rows * NUMBER;
 
@@ -151,7 +154,7 @@ static void add_dlogit(const layout *to)
     const int64_t staged = chunks->direct ? to->rows * to->work->forward->hidden : 0;
 
     add_wide(to, FLP_PART_DLOGIT, "dlogit", larger(elements, staged) * element_bytes(to->work), chunks->saves_exp ? FLP_STEP_TILES : FLP_STEP_LOGITS,
-        chunks->direct ? FLP_STEP_SCATTER : FLP_STEP_HIDDEN);
+             chunks->direct ? FLP_STEP_SCATTER : FLP_STEP_HIDDEN);
 }
 
 /* The sums are zeroed by the gathering that comes before the first product. */

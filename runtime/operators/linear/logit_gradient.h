@@ -25,6 +25,5 @@ void flp_logit_gradient_set(flp_logit_gradient *gradient, int lane, const flp_lo
 
 /* Replaces the logits [count][16] of vocabulary entries first, first + 1 ..., 16-byte aligned, by their derivatives. bias [count] is
  * added before. uniform_weights: w [count], or NULL where there are no such terms. */
-void flp_logit_gradient_apply(const flp_logit_gradient *gradient, const float *bias, const float *uniform_weights, float *logits, int count,
-                              int32_t first);
+void flp_logit_gradient_apply(const flp_logit_gradient *gradient, const float *bias, const float *uniform_weights, float *logits, int count, int32_t first);
 #endif

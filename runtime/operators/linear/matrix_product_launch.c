@@ -24,8 +24,13 @@ static int64_t at_least_one(int64_t count)
 static flp_status encode(const char *name, const flp_matrix *matrix, int box_columns, int box_rows, CUtensorMap *map)
 {
     const flp_tensor_map_spec spec = {
-        .address = matrix->data, .dtype = matrix->dtype, .columns = matrix->columns, .rows = at_least_one(matrix->rows),
-        .row_bytes = matrix->stride * flp_dtype_bytes(matrix->dtype), .box_columns = box_columns, .box_rows = box_rows,
+        .address = matrix->data,
+        .dtype = matrix->dtype,
+        .columns = matrix->columns,
+        .rows = at_least_one(matrix->rows),
+        .row_bytes = matrix->stride * flp_dtype_bytes(matrix->dtype),
+        .box_columns = box_columns,
+        .box_rows = box_rows,
     };
     flp_status status = flp_tensor_map_encode(&spec, map);
 
@@ -66,6 +71,5 @@ flp_status flp_tile_launch_run(const flp_plan *plan, const flp_kernel *kernel, c
     if (status != FLP_OK)
         return status;
     *launch->group = (int32_t)choose_group(row_groups, launch->row_bytes * cluster_rows);
-    return flp_call_launch(kernel, (unsigned)((tiles < clusters ? tiles : clusters) * manifest->cluster), stream,
-                             with_maps ? parameters : parameters + 3);
+    return flp_call_launch(kernel, (unsigned)((tiles < clusters ? tiles : clusters) * manifest->cluster), stream, with_maps ? parameters : parameters + 3);
 }

@@ -27,8 +27,13 @@ flp_packed_rows flp_packed_rows_all(const flp_packed_call *call)
 {
     const flp_linear_logp_backward_args *args = call->args;
     flp_packed_rows all = {
-        .hidden = at(call, FLP_PART_PACKED_ROWS), .stride = flp_linear_work_packed_stride(&call->plan->work), .row = at(call, FLP_PART_ROW),
-        .packed_index = at(call, FLP_PART_PACKED_INDEX), .count = &counts_of(call)->count, .gradient = at(call, FLP_PART_GRADIENT), .rows = args->rows,
+        .hidden = at(call, FLP_PART_PACKED_ROWS),
+        .stride = flp_linear_work_packed_stride(&call->plan->work),
+        .row = at(call, FLP_PART_ROW),
+        .packed_index = at(call, FLP_PART_PACKED_INDEX),
+        .count = &counts_of(call)->count,
+        .gradient = at(call, FLP_PART_GRADIENT),
+        .rows = args->rows,
     };
 
     if (!all.hidden)
@@ -95,8 +100,14 @@ flp_backward_rows_params flp_packed_rows_params(const flp_packed_call *call, con
     const flp_linear_logp_problem *forward = &call->plan->problem.forward;
     const flp_linear_logp_backward_args *args = call->args;
     flp_backward_rows_params params = {
-        .target = args->target, .row = rows->row, .packed_index = rows->packed_index, .count = (int32_t *)(uintptr_t)rows->count,
-        .ignore_index = args->ignore_index, .ignores = flp_arguments_ignore(args->flags), .rows = (int32_t)rows->rows, .vocab = (int32_t)forward->vocab,
+        .target = args->target,
+        .row = rows->row,
+        .packed_index = rows->packed_index,
+        .count = (int32_t *)(uintptr_t)rows->count,
+        .ignore_index = args->ignore_index,
+        .ignores = flp_arguments_ignore(args->flags),
+        .rows = (int32_t)rows->rows,
+        .vocab = (int32_t)forward->vocab,
         .target_bytes = flp_dtype_bytes(forward->target_dtype),
     };
 
@@ -129,8 +140,7 @@ unsigned flp_packed_rows_blocks(const flp_packed_call *call, int64_t rows)
     return (unsigned)(rows < 1 ? 1 : rows < most ? rows : most);
 }
 
-static flp_status launch_gather(const flp_packed_call *call, const flp_packed_rows *rows, const flp_packed_gather *gather,
-                                flp_backward_gather_params *params)
+static flp_status launch_gather(const flp_packed_call *call, const flp_packed_rows *rows, const flp_packed_gather *gather, flp_backward_gather_params *params)
 {
     void *parameters[] = { params };
 
@@ -147,8 +157,11 @@ static flp_status launch_gather(const flp_packed_call *call, const flp_packed_ro
 flp_status flp_packed_rows_gather(const flp_packed_call *call, const flp_packed_rows *rows, const flp_packed_gather *gather)
 {
     flp_backward_gather_params params = {
-        .hidden = call->args->hidden, .hidden_stride = call->plan->problem.forward.hidden_stride, .row = rows->row,
-        .packed = rows->hidden, .packed_stride = rows->stride,
+        .hidden = call->args->hidden,
+        .hidden_stride = call->plan->problem.forward.hidden_stride,
+        .row = rows->row,
+        .packed = rows->hidden,
+        .packed_stride = rows->stride,
     };
 
     return launch_gather(call, rows, gather, &params);
@@ -157,7 +170,11 @@ flp_status flp_packed_rows_gather(const flp_packed_call *call, const flp_packed_
 flp_status flp_packed_rows_copy(const flp_packed_call *call, const flp_packed_rows *rows, void *to, const flp_packed_gather *gather)
 {
     flp_backward_gather_params params = {
-        .hidden = rows->hidden, .hidden_stride = rows->stride, .packed = to, .packed_stride = call->plan->problem.forward.hidden, .skips_whole = 1,
+        .hidden = rows->hidden,
+        .hidden_stride = rows->stride,
+        .packed = to,
+        .packed_stride = call->plan->problem.forward.hidden,
+        .skips_whole = 1,
     };
 
     return launch_gather(call, rows, gather, &params);

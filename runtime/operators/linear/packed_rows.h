@@ -7,13 +7,13 @@
 
 /* All valid rows of a call, or a chunk of them. */
 typedef struct {
-    void *hidden;     /* [rows][stride], 16-byte aligned */
-    int64_t stride;   /* elements */
-    int32_t *row;     /* [rows]: where the row of a packed index stands in the call's arrays */
-    int32_t *packed_index;   /* [of the call]: a row's packed index; -1: it is not valid */
-    const int32_t *count; /* [1] */
+    void *hidden;               /* [rows][stride], 16-byte aligned */
+    int64_t stride;             /* elements */
+    int32_t *row;               /* [rows]: where the row of a packed index stands in the call's arrays */
+    int32_t *packed_index;      /* [of the call]: a row's packed index; -1: it is not valid */
+    const int32_t *count;       /* [1] */
     flp_row_gradient *gradient; /* [rows]: what a forward hands over to the backward; or NULL */
-    int64_t first, rows;  /* the packed index of the first, and how many there are at most */
+    int64_t first, rows;        /* the packed index of the first, and how many there are at most */
 } flp_packed_rows;
 
 /* A call that packs its rows, of a plan that has the kernels for it: linear_logp_backward's, or linear_cross_entropy's plan of it. */

@@ -7,36 +7,43 @@ enum { GATHER_DEPTH = 256 };
 
 int64_t flp_row_target(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t row)
 {
-    if (problem->target_dtype == FLP_I32) return ((const int32_t *)inputs->target)[row];
+    if (problem->target_dtype == FLP_I32)
+        return ((const int32_t *)inputs->target)[row];
     return ((const int64_t *)inputs->target)[row];
 }
 
 flp_row_kind flp_row_kind_of(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t target)
 {
-    if (inputs->ignores && target == inputs->ignore_index) return FLP_ROW_IGNORED;
+    if (inputs->ignores && target == inputs->ignore_index)
+        return FLP_ROW_IGNORED;
     return target >= 0 && target < problem->vocab ? FLP_ROW_VALID : FLP_ROW_BAD;
 }
 
 void flp_row_count_bad(int64_t row, int64_t *bad_count, int64_t *bad_first)
 {
-    if (bad_count != NULL) ++*bad_count;
-    if (bad_first != NULL && (*bad_first < 0 || row < *bad_first)) *bad_first = row;
+    if (bad_count != NULL)
+        ++*bad_count;
+    if (bad_first != NULL && (*bad_first < 0 || row < *bad_first))
+        *bad_first = row;
 }
 
 double flp_row_temperature(const flp_row_inputs *inputs, int64_t row)
 {
-    if (inputs->row_temperature != NULL) return flp_row_temperature_within_bounds(inputs->row_temperature[row]);
+    if (inputs->row_temperature != NULL)
+        return flp_row_temperature_within_bounds(inputs->row_temperature[row]);
     return inputs->temperature > 0 ? inputs->temperature : 1;
 }
 
 /* to[k * 16] for each k, from the row `from`; zeros where it is NULL. */
 static void gather_row(flp_dtype dtype, const unsigned char *from, int64_t depth, float *to)
 {
-    float line[GATHER_DEPTH] = {0};
+    float line[GATHER_DEPTH] = { 0 };
     for (int64_t begin = 0; begin < depth; begin += GATHER_DEPTH) {
         int64_t count = depth - begin < GATHER_DEPTH ? depth - begin : GATHER_DEPTH;
-        if (from != NULL) flp_convert_to_f32(dtype, from + begin * flp_dtype_bytes(dtype), line, (size_t)count);
-        for (int64_t k = 0; k < count; k++) to[(begin + k) * FLP_LANES] = line[k];
+        if (from != NULL)
+            flp_convert_to_f32(dtype, from + begin * flp_dtype_bytes(dtype), line, (size_t)count);
+        for (int64_t k = 0; k < count; k++)
+            to[(begin + k) * FLP_LANES] = line[k];
     }
 }
 
@@ -49,8 +56,7 @@ void flp_row_set_gather(const flp_linear_logp_problem *problem, const flp_row_in
     }
 }
 
-void flp_row_set_transform(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, const int64_t *row, int count,
-                           flp_row_transform *transform)
+void flp_row_set_transform(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, const int64_t *row, int count, flp_row_transform *transform)
 {
     transform->softcap = (float)problem->softcap;
     for (int lane = 0; lane < FLP_LANES; lane++)

@@ -27,6 +27,5 @@ double flp_row_temperature(const flp_row_inputs *inputs, int64_t row);
 void flp_row_set_gather(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, const int64_t *row, int count, float *set);
 
 /* What makes z2 of those rows' logits; lanes without a row have a temperature of 1. */
-void flp_row_set_transform(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, const int64_t *row, int count,
-                           flp_row_transform *transform);
+void flp_row_set_transform(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, const int64_t *row, int count, flp_row_transform *transform);
 #endif

@@ -7,7 +7,5 @@ flp_split flp_split_compute(int64_t vocab, int block_vocab, int n_split)
 
     if (big_tiles < 2)
         return (flp_split){ .tiles = tiles, .splits = tiles };
-    return (flp_split){
-        .tiles = tiles, .splits = n_split + tiles % n_split, .big = n_split, .big_tiles = big_tiles
-    };
+    return (flp_split){ .tiles = tiles, .splits = n_split + tiles % n_split, .big = n_split, .big_tiles = big_tiles };
 }

@@ -3,9 +3,8 @@
 
 #include "base/dtype.h"
 
-
 enum {
-    ALIGNED_BYTES = 16,        /* of rows that the copy engine reads */
+    ALIGNED_BYTES = 16, /* of rows that the copy engine reads */
     BORROWED_ALIGNMENT = 256
 };
 
@@ -28,8 +27,7 @@ int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *nor
 static int packed_in_grad_hidden(const flp_linear_logp_backward_problem *normal)
 {
     return normal->grad_hidden == normal->forward.dtype && !(normal->accumulate & FLP_ACCUMULATE_HIDDEN) &&
-           normal->forward.pointer_alignment >= ALIGNED_BYTES &&
-           normal->grad_hidden_stride * flp_dtype_bytes(normal->forward.dtype) % ALIGNED_BYTES == 0;
+           normal->forward.pointer_alignment >= ALIGNED_BYTES && normal->grad_hidden_stride * flp_dtype_bytes(normal->forward.dtype) % ALIGNED_BYTES == 0;
 }
 
 /* The saved exponentials' room then takes the rows while they are put in their places. */
@@ -63,8 +61,7 @@ static int has_room(const flp_linear_logp_backward_problem *normal, int64_t firs
 int flp_vocab_chunks_can_borrow(const flp_linear_logp_backward_problem *normal, int64_t first, int64_t columns, int64_t rows)
 {
     return normal->grad_weight != FLP_NONE && !(normal->accumulate & FLP_ACCUMULATE_WEIGHT) && normal->forward.weight_layout == FLP_VOCAB_HIDDEN &&
-           normal->grad_weight_stride == normal->forward.hidden && normal->forward.pointer_alignment >= ALIGNED_BYTES &&
-           has_room(normal, first, columns, rows);
+           normal->grad_weight_stride == normal->forward.hidden && normal->forward.pointer_alignment >= ALIGNED_BYTES && has_room(normal, first, columns, rows);
 }
 
 flp_vocab_chunk flp_vocab_chunk_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, int64_t first)

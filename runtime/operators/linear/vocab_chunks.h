@@ -10,7 +10,7 @@ enum { FLP_BACKWARD_COLUMNS = 256 /* the least width of a chunk: one tile */ };
  * other. Widths are multiples of FLP_BACKWARD_COLUMNS and the same for any number of rows: the sums of grad_hidden are added up chunk by chunk, so
  * they decide its bits. A plan chooses them once (operators/linear/linear_budget.h). */
 typedef struct {
-    int saves_exp;              /* 1: the forward leaves saved exponentials */
+    int saves_exp;            /* 1: the forward leaves saved exponentials */
     int direct;               /* 1: grad_hidden is one product of saved exponentials of the whole vocabulary, in its own dtype and without sums: written to
                                  grad_hidden, rows close together, then by way of the saved exponentials to their places */
     int64_t row_chunk;        /* > 0: rows go by in chunks of so many, a multiple of FLP_BACKWARD_ROW_BLOCK; 0: all at a time */

@@ -12,8 +12,8 @@ static void copy_rows(const flp_linear_logp_problem *problem, const unsigned cha
         flp_convert_to_f32(problem->dtype, from + row * row_bytes, panel + row * panel_stride, (size_t)count);
 }
 
-flp_weight_block flp_weight_block_load(const flp_linear_logp_problem *problem, const void *weight, int64_t first, int width, int64_t begin,
-                                       int depth, int sets, float *panel)
+flp_weight_block flp_weight_block_load(const flp_linear_logp_problem *problem, const void *weight, int64_t first, int width, int64_t begin, int depth, int sets,
+                                       float *panel)
 {
     int64_t stride = problem->weight_stride;
     int columns = problem->weight_layout == FLP_HIDDEN_VOCAB;
@@ -21,10 +21,10 @@ flp_weight_block flp_weight_block_load(const flp_linear_logp_problem *problem, c
     const unsigned char *from = (const unsigned char *)weight + at * flp_dtype_bytes(problem->dtype);
     if (columns) {
         copy_rows(problem, from, depth, width, panel, FLP_CHUNK_COLUMNS);
-        return (flp_weight_block){panel, 1, FLP_CHUNK_COLUMNS};
+        return (flp_weight_block){ panel, 1, FLP_CHUNK_COLUMNS };
     }
     if (problem->dtype == FLP_F32 && sets < LEAST_SETS_TO_COPY && (uintptr_t)from % sizeof(float) == 0)
-        return (flp_weight_block){(const float *)from, stride, 1};
+        return (flp_weight_block){ (const float *)from, stride, 1 };
     copy_rows(problem, from, width, depth, panel, FLP_CHUNK_DEPTH);
-    return (flp_weight_block){panel, FLP_CHUNK_DEPTH, 1};
+    return (flp_weight_block){ panel, FLP_CHUNK_DEPTH, 1 };
 }

@@ -17,6 +17,6 @@ typedef struct {
 
 /* Vocabulary entries first .. first + width - 1, components begin .. begin + depth - 1; at most FLP_CHUNK_COLUMNS and FLP_CHUNK_DEPTH. It
  * lies in panel [FLP_CHUNK_PANEL_FLOATS], or in the weight itself where that is fp32 and few sets of rows will read it. */
-flp_weight_block flp_weight_block_load(const flp_linear_logp_problem *problem, const void *weight, int64_t first, int width, int64_t begin,
-                                       int depth, int sets, float *panel);
+flp_weight_block flp_weight_block_load(const flp_linear_logp_problem *problem, const void *weight, int64_t first, int width, int64_t begin, int depth, int sets,
+                                       float *panel);
 #endif

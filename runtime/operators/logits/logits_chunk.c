@@ -68,8 +68,7 @@ static void soften_all(buffer *logits, int count, int padded, int target, float 
         logits->value[target] = -INFINITY;
 }
 
-void flp_logits_chunk_sum(flp_dtype dtype, const void *from, int count, int32_t first, int target, const flp_logits_transform *transform,
-                          flp_logits_sums *sums)
+void flp_logits_chunk_sum(flp_dtype dtype, const void *from, int count, int32_t first, int target, const flp_logits_transform *transform, flp_logits_sums *sums)
 {
     buffer logits;
     const int padded = load(dtype, from, count, &logits);
@@ -132,8 +131,8 @@ static void store(flp_dtype dtype, float value, void *to, int at)
         ((uint16_t *)to)[at] = dtype == FLP_BF16 ? flp_convert_f32_to_bf16(value) : flp_convert_f32_to_f16(value);
 }
 
-void flp_logits_chunk_differentiate(flp_dtype dtype, const void *from, int count, const flp_logits_transform *transform,
-                                    const flp_logits_factors *factors, int target, void *gradients)
+void flp_logits_chunk_differentiate(flp_dtype dtype, const void *from, int count, const flp_logits_transform *transform, const flp_logits_factors *factors,
+                                    int target, void *gradients)
 {
     buffer logits;
     const int padded = load(dtype, from, count, &logits);

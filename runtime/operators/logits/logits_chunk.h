@@ -31,6 +31,6 @@ void flp_logits_chunk_sum(flp_dtype dtype, const void *logits, int count, int32_
 /* The sums of both parts; `later` holds larger columns. scale: log2(e) / temperature. */
 void flp_logits_chunk_merge(flp_logits_sums *sums, const flp_logits_sums *later, double scale);
 /* gradients may be logits. */
-void flp_logits_chunk_differentiate(flp_dtype dtype, const void *logits, int count, const flp_logits_transform *transform,
-                                    const flp_logits_factors *factors, int target, void *gradients);
+void flp_logits_chunk_differentiate(flp_dtype dtype, const void *logits, int count, const flp_logits_transform *transform, const flp_logits_factors *factors,
+                                    int target, void *gradients);
 #endif

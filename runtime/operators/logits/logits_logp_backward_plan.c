@@ -18,10 +18,9 @@ flp_logits_logp_shape flp_logits_logp_backward_plan_fused(const flp_logits_logp_
 static flp_status set_up(flp_plan *common)
 {
     flp_logits_logp_backward_plan *plan = (flp_logits_logp_backward_plan *)(void *)common;
-    flp_status status = plan->problem.fused
-        ? flp_plan_check_kernels(common, FLP_ROLE_SET(GRADIENT) | FLP_ROLE_SET(FUSED) | FLP_LOGITS_LOGP_FORWARD_ROLES,
-                                 FLP_LOGITS_LOGP_FORWARD_OPTIONAL_ROLES)
-        : flp_plan_check_kernels(common, FLP_ROLE_SET(GRADIENT), 0);
+    flp_status status = plan->problem.fused ? flp_plan_check_kernels(common, FLP_ROLE_SET(GRADIENT) | FLP_ROLE_SET(FUSED) | FLP_LOGITS_LOGP_FORWARD_ROLES,
+                                                                     FLP_LOGITS_LOGP_FORWARD_OPTIONAL_ROLES)
+                                            : flp_plan_check_kernels(common, FLP_ROLE_SET(GRADIENT), 0);
 
     if (status != FLP_OK)
         return status;

@@ -27,8 +27,8 @@ typedef struct {
 
 typedef struct {
     const flp_logits_logp_call *call;
-    int64_t chunks;        /* of a row */
-    int64_t count;         /* rows of the group */
+    int64_t chunks; /* of a row */
+    int64_t count;  /* rows of the group */
     row *rows;
     flp_logits_sums *sums; /* [count][chunks] */
 } group;
@@ -97,8 +97,8 @@ static void sum_chunk(void *data, int64_t index, int thread)
 
     (void)thread;
     if (row->is_read)
-        flp_logits_chunk_sum(call->dtype, logits_of(call, row) + first * flp_dtype_bytes(call->dtype), chunk_width(call, first),
-                             (int32_t)first, target_in_chunk(call, row, first), &row->transform, &work->sums[index]);
+        flp_logits_chunk_sum(call->dtype, logits_of(call, row) + first * flp_dtype_bytes(call->dtype), chunk_width(call, first), (int32_t)first,
+                             target_in_chunk(call, row, first), &row->transform, &work->sums[index]);
 }
 
 static float softened(const row *row)
@@ -121,8 +121,11 @@ static void find_factors(const flp_logits_logp_call *call, row *row, const flp_r
         if (p != 0) /* else its logarithm may be -inf */
             target -= p * g_entropy * (shares->entropy + shares->logp);
     }
-    row->factors = (flp_logits_factors){ .origin = (float)shares->origin, .log2_sum = (float)shares->log2_sum, .power = (float)(power * inverse_sum),
-                                         .moment = (float)(-g_entropy * ln_2 * inverse_sum), .target = (float)target };
+    row->factors = (flp_logits_factors){ .origin = (float)shares->origin,
+                                         .log2_sum = (float)shares->log2_sum,
+                                         .power = (float)(power * inverse_sum),
+                                         .moment = (float)(-g_entropy * ln_2 * inverse_sum),
+                                         .target = (float)target };
 }
 
 /* The others' best is `total`'s. */
@@ -130,8 +133,7 @@ static int target_is_best(const row *row, const flp_logits_sums *total)
 {
     if (row->target < 0)
         return 0;
-    return row->target_logit > total->largest ||
-           (row->target_logit == total->largest && row->target < total->largest_index && total->largest > -INFINITY);
+    return row->target_logit > total->largest || (row->target_logit == total->largest && row->target < total->largest_index && total->largest > -INFINITY);
 }
 
 static void write_results(const flp_logits_logp_call *call, const row *row, const flp_logits_sums *total, const flp_row_shares *shares)

@@ -19,7 +19,7 @@ typedef struct {
     int32_t *argmax;
     const float *g_logp, *g_lse, *g_entropy;
     const float *given_lse, *given_entropy, *given_logp; /* of a backward that knows them */
-    void *grad_logits;                      /* NULL: the forward alone */
+    void *grad_logits;                                   /* NULL: the forward alone */
 } flp_logits_logp_call;
 
 /* A fixed order of every sum makes a row's bits independent of the rows beside it and of the number of threads.

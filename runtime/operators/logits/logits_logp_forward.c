@@ -8,8 +8,8 @@ flp_status flp_logits_logp_forward_check_manifest(const flp_manifest *manifest)
 {
     if (manifest->threads >= 32 && manifest->block_vocab >= 1 && manifest->cluster >= 1)
         return FLP_OK;
-    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_vocab %d, cluster %d; wanted at least 32, 1, 1",
-                           manifest->variant, manifest->threads, manifest->block_vocab, manifest->cluster);
+    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_vocab %d, cluster %d; wanted at least 32, 1, 1", manifest->variant,
+                           manifest->threads, manifest->block_vocab, manifest->cluster);
 }
 
 flp_status flp_logits_logp_forward_take(const flp_plan *plan, flp_logits_logp_forward *forward)

@@ -11,24 +11,38 @@
 
 static void fill_params(const flp_plan *plan, const flp_logits_logp_call *call, flp_logits_logp_params *params)
 {
-    *params = (flp_logits_logp_params){
-        .logits = call->logits, .target = call->target, .row_index = (const i64 *)call->row_index,
-        .row_temperature = call->row_temperature,
-        .rows = call->rows, .logits_stride = call->logits_stride, .logits_rows = call->logits_rows,
-        .ignore_index = call->ignore_index, .ignores = call->ignores,
-        .vocab = (int32_t)call->vocab, .target_bytes = flp_dtype_bytes(call->target_dtype), .scatter = call->scatter,
-        .scale = (float)(M_LOG2E / call->temperature), .softcap = (float)call->softcap,
-        .inverse_softcap = call->softcap == 0 ? 0 : (float)(1 / call->softcap),
-        .logp = call->logp, .lse = call->lse, .entropy = call->entropy, .argmax = call->argmax,
-        .target_errors = (flp_tally *)(uintptr_t)plan->target_errors,
-        .g_logp = call->g_logp, .g_lse = call->g_lse, .g_entropy = call->g_entropy,
-        .given_lse = call->given_lse, .given_entropy = call->given_entropy, .given_logp = call->given_logp,
-        .grad_logits = call->grad_logits, .grad_stride = call->grad_stride
-    };
+    *params = (flp_logits_logp_params){ .logits = call->logits,
+                                        .target = call->target,
+                                        .row_index = (const i64 *)call->row_index,
+                                        .row_temperature = call->row_temperature,
+                                        .rows = call->rows,
+                                        .logits_stride = call->logits_stride,
+                                        .logits_rows = call->logits_rows,
+                                        .ignore_index = call->ignore_index,
+                                        .ignores = call->ignores,
+                                        .vocab = (int32_t)call->vocab,
+                                        .target_bytes = flp_dtype_bytes(call->target_dtype),
+                                        .scatter = call->scatter,
+                                        .scale = (float)(M_LOG2E / call->temperature),
+                                        .softcap = (float)call->softcap,
+                                        .inverse_softcap = call->softcap == 0 ? 0 : (float)(1 / call->softcap),
+                                        .logp = call->logp,
+                                        .lse = call->lse,
+                                        .entropy = call->entropy,
+                                        .argmax = call->argmax,
+                                        .target_errors = (flp_tally *)(uintptr_t)plan->target_errors,
+                                        .g_logp = call->g_logp,
+                                        .g_lse = call->g_lse,
+                                        .g_entropy = call->g_entropy,
+                                        .given_lse = call->given_lse,
+                                        .given_entropy = call->given_entropy,
+                                        .given_logp = call->given_logp,
+                                        .grad_logits = call->grad_logits,
+                                        .grad_stride = call->grad_stride };
 }
 
-static flp_status launch(const flp_workspace *workspace, flp_logits_logp_step step, const flp_kernel *kernel, unsigned blocks,
-                         const flp_logits_logp_work *work, flp_logits_logp_params *params)
+static flp_status launch(const flp_workspace *workspace, flp_logits_logp_step step, const flp_kernel *kernel, unsigned blocks, const flp_logits_logp_work *work,
+                         flp_logits_logp_params *params)
 {
     void *parameters[] = { params };
 
@@ -75,8 +89,8 @@ flp_status flp_logits_logp_launch(const flp_plan *common, const void *given, con
 static flp_status launch_gradient(const flp_logits_logp_backward_plan *plan, const flp_logits_logp_work *work, const flp_workspace *workspace,
                                   flp_logits_logp_params *params)
 {
-    const flp_logits_logp_shape shape = flp_logits_logp_shape_gradient(
-        &plan->gradient->manifest, plan->common.device.facts.multiprocessors, plan->problem.vocab, work->call.rows);
+    const flp_logits_logp_shape shape =
+        flp_logits_logp_shape_gradient(&plan->gradient->manifest, plan->common.device.facts.multiprocessors, plan->problem.vocab, work->call.rows);
 
     params->segments = shape.segments;
     return launch(workspace, FLP_LOGITS_STEP_GRADIENT, plan->gradient, shape.blocks, work, params);
@@ -86,8 +100,8 @@ static flp_status launch_gradient(const flp_logits_logp_backward_plan *plan, con
 static flp_status launch_in_steps(const flp_logits_logp_backward_plan *plan, const flp_logits_logp_work *work, const flp_workspace *workspace,
                                   flp_logits_logp_params *params)
 {
-    const flp_logits_logp_pass pass = flp_logits_logp_forward_choose(&plan->forward, plan->common.device.facts.multiprocessors,
-                                                                     plan->problem.vocab, work->call.rows);
+    const flp_logits_logp_pass pass =
+        flp_logits_logp_forward_choose(&plan->forward, plan->common.device.facts.multiprocessors, plan->problem.vocab, work->call.rows);
     const flp_status status = launch_forward(workspace, &plan->forward, &pass, work, params);
 
     return status == FLP_OK ? launch_gradient(plan, work, workspace, params) : status;

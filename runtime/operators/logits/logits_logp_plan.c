@@ -52,8 +52,8 @@ static void describe(const flp_plan *common, flp_text *text)
     const flp_logits_logp_pass pass = flp_logits_logp_plan_pass(plan, plan->problem.rows ? plan->problem.rows : 1);
 
     flp_logits_logp_forward_describe(&plan->forward, text);
-    flp_text_append(text, "launch: %s, %u blocks; %d segments a row of %d logits, in %d parts\n", pass.kernel->manifest.variant,
-                    pass.shape.blocks, pass.shape.segments, pass.kernel->manifest.block_vocab, pass.shape.parts);
+    flp_text_append(text, "launch: %s, %u blocks; %d segments a row of %d logits, in %d parts\n", pass.kernel->manifest.variant, pass.shape.blocks,
+                    pass.shape.segments, pass.kernel->manifest.block_vocab, pass.shape.parts);
 }
 
 const flp_operator flp_logits_logp_operator = {

@@ -6,7 +6,7 @@
 typedef struct {
     flp_plan common;
     flp_logits_logp_problem problem; /* with its defaults filled in */
-    flp_logits_logp_forward forward;  /* GPU paths */
+    flp_logits_logp_forward forward; /* GPU paths */
 } flp_logits_logp_plan;
 
 extern const flp_operator flp_logits_logp_operator;

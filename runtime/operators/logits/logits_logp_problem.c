@@ -5,19 +5,17 @@
 #define BACKWARD_AT(field) offsetof(flp_logits_logp_backward_problem, field)
 
 /* With an index the logits have more rows than a call: as many as any tensor may have. */
-static const flp_field forward[] = {
-    { "dtype", FLP_FIELD_DTYPE, AT(dtype), .prefix = "", FLP_FIELD_FLOAT },
-    FLP_FIELD_ROWS(AT(rows)),
-    FLP_FIELD_EXTENT("vocab", AT(vocab), "v"),
-    { "logits_stride", FLP_FIELD_STRIDE, AT(logits_stride), .prefix = "ls", .value_name = "stride", .columns_at = AT(vocab) },
-    FLP_FIELD_POINTERS(AT(pointer_alignment)),
-    FLP_FIELD_TARGETS(AT(target_dtype)),
-    FLP_FIELD_SOFTCAP(AT(softcap)),
-    { "argmax", FLP_FIELD_CHOICE, AT(argmax), .words = { [1] = "argmax" }, FLP_FIELD_FLAG },
-    { "entropy", FLP_FIELD_CHOICE, AT(entropy), .words = { [1] = "entropy" }, FLP_FIELD_FLAG },
-    FLP_FIELD_BACKEND(AT(backend)),
-    { .name = NULL }
-};
+static const flp_field forward[] = { { "dtype", FLP_FIELD_DTYPE, AT(dtype), .prefix = "", FLP_FIELD_FLOAT },
+                                     FLP_FIELD_ROWS(AT(rows)),
+                                     FLP_FIELD_EXTENT("vocab", AT(vocab), "v"),
+                                     { "logits_stride", FLP_FIELD_STRIDE, AT(logits_stride), .prefix = "ls", .value_name = "stride", .columns_at = AT(vocab) },
+                                     FLP_FIELD_POINTERS(AT(pointer_alignment)),
+                                     FLP_FIELD_TARGETS(AT(target_dtype)),
+                                     FLP_FIELD_SOFTCAP(AT(softcap)),
+                                     { "argmax", FLP_FIELD_CHOICE, AT(argmax), .words = { [1] = "argmax" }, FLP_FIELD_FLAG },
+                                     { "entropy", FLP_FIELD_CHOICE, AT(entropy), .words = { [1] = "entropy" }, FLP_FIELD_FLAG },
+                                     FLP_FIELD_BACKEND(AT(backend)),
+                                     { .name = NULL } };
 const flp_field *const flp_logits_logp_fields[] = { forward, NULL };
 
 static const flp_field backward[] = {

@@ -52,10 +52,10 @@ flp_logits_logp_shape flp_logits_logp_shape_rows(const flp_manifest *kernel, int
     if (parts == 1 && segments > FLP_LOGITS_LOGP_SHARED_SEGMENTS)
         parts = 2;
     parts = divide_up(segments, divide_up(segments, parts)); /* none of them empty */
-    return (flp_logits_logp_shape){
-        .segments = (int32_t)segments, .parts = (int32_t)parts, .team_log2 = team_log2,
-        .blocks = (unsigned)smaller(divide_up(rows * parts, teams(kernel, team_log2)), blocks)
-    };
+    return (flp_logits_logp_shape){ .segments = (int32_t)segments,
+                                    .parts = (int32_t)parts,
+                                    .team_log2 = team_log2,
+                                    .blocks = (unsigned)smaller(divide_up(rows * parts, teams(kernel, team_log2)), blocks) };
 }
 
 flp_logits_logp_shape flp_logits_logp_shape_few(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows)
@@ -85,10 +85,9 @@ flp_logits_logp_shape flp_logits_logp_shape_gradient(const flp_manifest *kernel,
 {
     const int64_t segments = count_segments(kernel, vocab);
 
-    return (flp_logits_logp_shape){
-        .segments = (int32_t)segments, .parts = 1,
-        .blocks = (unsigned)smaller(divide_up(rows * segments, kernel->threads / WARP), resident(kernel, multiprocessors))
-    };
+    return (flp_logits_logp_shape){ .segments = (int32_t)segments,
+                                    .parts = 1,
+                                    .blocks = (unsigned)smaller(divide_up(rows * segments, kernel->threads / WARP), resident(kernel, multiprocessors)) };
 }
 
 void flp_logits_logp_lay_out(int64_t rows, int segments, int argmax, int entropy, int normaliser, flp_workspace *workspace)
@@ -110,7 +109,6 @@ void flp_logits_logp_lay_out(int64_t rows, int segments, int argmax, int entropy
     *workspace = (flp_workspace){ .steps = steps };
     for (size_t i = 0; rows > 0 && i < sizeof(parts) / sizeof(*parts); i++)
         if (parts[i].wanted)
-            workspace->part[i] = (flp_workspace_part){ .name = parts[i].name, .bytes = parts[i].bytes, .first = FLP_LOGITS_STEP_ROWS,
-                                                       .last = parts[i].last };
+            workspace->part[i] = (flp_workspace_part){ .name = parts[i].name, .bytes = parts[i].bytes, .first = FLP_LOGITS_STEP_ROWS, .last = parts[i].last };
     flp_workspace_lay_out(workspace);
 }

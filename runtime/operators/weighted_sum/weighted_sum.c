@@ -8,12 +8,10 @@
 
 #define AT(argument) offsetof(flp_weighted_sum_args, argument)
 
-static const flp_argument list[] = {
-    { "x", AT(x), .decides = 1 },
-    { "w", AT(w), .dtype_at = offsetof(flp_weighted_sum_problem, w_dtype) },
-    { "y", AT(y), .dtype_at = offsetof(flp_weighted_sum_problem, y_dtype) },
-    { .name = NULL }
-};
+static const flp_argument list[] = { { "x", AT(x), .decides = 1 },
+                                     { "w", AT(w), .dtype_at = offsetof(flp_weighted_sum_problem, w_dtype) },
+                                     { "y", AT(y), .dtype_at = offsetof(flp_weighted_sum_problem, y_dtype) },
+                                     { .name = NULL } };
 static const flp_argument *const arrays[] = { list, NULL };
 static const flp_arguments arguments = { .args_struct = &flp_sized_weighted_sum_args, .arrays = arrays, .stream_at = AT(stream) };
 
@@ -22,7 +20,11 @@ static flp_status launch(const flp_plan *common, const void *given, const flp_wo
     const flp_weighted_sum_args *args = given;
     const flp_weighted_sum_plan *plan = flp_weighted_sum_plan_of(common);
     flp_weighted_sum_params params = {
-        .x = args->x, .w = args->w, .y = args->y, .rows = args->rows, .x_stride = plan->problem.x_stride,
+        .x = args->x,
+        .w = args->w,
+        .y = args->y,
+        .rows = args->rows,
+        .x_stride = plan->problem.x_stride,
         .columns = (int32_t)plan->problem.columns,
     };
     void *parameters[] = { &params };

@@ -12,18 +12,16 @@
 #define ASKED(field) offsetof(flp_weighted_sum_backward_problem, field)
 
 /* With no rows grad_w is written all the same. */
-static const flp_argument list[] = {
-    { "g", AT(g), .dtype_at = ASKED(forward.y_dtype) },
-    { "grad_x", AT(grad_x), .dtype_at = ASKED(grad_x), .asked_at = ASKED(grad_x), .decides = 1 },
-    { "w", AT(w), .dtype_at = ASKED(forward.w_dtype), .asked_at = ASKED(grad_x), .is_unread = 1 },
-    { "grad_w", AT(grad_w), .dtype_at = ASKED(grad_w), .asked_at = ASKED(grad_w), .without_rows = 1 },
-    { "x", AT(x), .asked_at = ASKED(grad_w), .is_unread = 1, .decides = 1 },
-    { .name = NULL }
-};
+static const flp_argument list[] = { { "g", AT(g), .dtype_at = ASKED(forward.y_dtype) },
+                                     { "grad_x", AT(grad_x), .dtype_at = ASKED(grad_x), .asked_at = ASKED(grad_x), .decides = 1 },
+                                     { "w", AT(w), .dtype_at = ASKED(forward.w_dtype), .asked_at = ASKED(grad_x), .is_unread = 1 },
+                                     { "grad_w", AT(grad_w), .dtype_at = ASKED(grad_w), .asked_at = ASKED(grad_w), .without_rows = 1 },
+                                     { "x", AT(x), .asked_at = ASKED(grad_w), .is_unread = 1, .decides = 1 },
+                                     { .name = NULL } };
 static const flp_argument *const arrays[] = { list, NULL };
-static const flp_arguments arguments = {
-    .args_struct = &flp_sized_weighted_sum_backward_args, .arrays = arrays, FLP_ARGUMENTS_WORKSPACE(flp_weighted_sum_backward_args)
-};
+static const flp_arguments arguments = { .args_struct = &flp_sized_weighted_sum_backward_args,
+                                         .arrays = arrays,
+                                         FLP_ARGUMENTS_WORKSPACE(flp_weighted_sum_backward_args) };
 
 static flp_status check(const flp_plan *plan, const void *problem, const void *given, void *work)
 {
@@ -40,21 +38,34 @@ static flp_status check(const flp_plan *plan, const void *problem, const void *g
 /* ---- launches ---- */
 
 /* The tiles beside one another, then their sum; one tile is written at once. */
-static flp_status launch_grad_w(const flp_weighted_sum_backward_plan *plan,
-                                const flp_weighted_sum_backward_args *args, const flp_workspace *workspace)
+static flp_status launch_grad_w(const flp_weighted_sum_backward_plan *plan, const flp_weighted_sum_backward_args *args, const flp_workspace *workspace)
 {
     float *partial = flp_workspace_at(workspace, FLP_WEIGHTED_SUM_PART_PARTIAL);
     const flp_weighted_sum_backward_problem *problem = &plan->problem;
     const flp_weighted_sum_tiles tiles = flp_weighted_sum_backward_plan_tiles(plan, args->rows);
     const int32_t columns = (int32_t)problem->forward.columns;
     flp_weighted_sum_tile_params tile = {
-        .x = args->x, .g = args->g, .partial = tiles.tiles == 1 ? NULL : partial, .grad_w = args->grad_w, .rows = args->rows,
-        .x_stride = problem->forward.x_stride, .tile_rows = tiles.tile_rows, .tiles = tiles.tiles, .columns = columns,
-        .slab = tiles.slab, .slabs = tiles.slabs, .lanes = tiles.lanes, .accumulate = problem->accumulate,
+        .x = args->x,
+        .g = args->g,
+        .partial = tiles.tiles == 1 ? NULL : partial,
+        .grad_w = args->grad_w,
+        .rows = args->rows,
+        .x_stride = problem->forward.x_stride,
+        .tile_rows = tiles.tile_rows,
+        .tiles = tiles.tiles,
+        .columns = columns,
+        .slab = tiles.slab,
+        .slabs = tiles.slabs,
+        .lanes = tiles.lanes,
+        .accumulate = problem->accumulate,
     };
     flp_weighted_sum_combine_params combine = {
-        .partial = partial, .grad_w = args->grad_w, .tiles = tiles.tiles, .columns = columns,
-        .partial_stride = tiles.vectors * plan->tile->manifest.block_hidden, .accumulate = problem->accumulate,
+        .partial = partial,
+        .grad_w = args->grad_w,
+        .tiles = tiles.tiles,
+        .columns = columns,
+        .partial_stride = tiles.vectors * plan->tile->manifest.block_hidden,
+        .accumulate = problem->accumulate,
     };
     void *tile_parameters[] = { &tile }, *combine_parameters[] = { &combine };
     flp_status status;
@@ -65,22 +76,28 @@ static flp_status launch_grad_w(const flp_weighted_sum_backward_plan *plan,
         return status;
     flp_workspace_begin_step(workspace, FLP_WEIGHTED_SUM_STEP_COMBINE);
     return flp_call_launch(plan->combine, ((unsigned)columns + FLP_WEIGHTED_SUM_COMBINE_COLUMNS - 1) / FLP_WEIGHTED_SUM_COMBINE_COLUMNS, args->stream,
-                             combine_parameters);
+                           combine_parameters);
 }
 
-static flp_status launch_grad_x(const flp_weighted_sum_backward_plan *plan,
-                                const flp_weighted_sum_backward_args *args, const flp_workspace *workspace)
+static flp_status launch_grad_x(const flp_weighted_sum_backward_plan *plan, const flp_weighted_sum_backward_args *args, const flp_workspace *workspace)
 {
     const flp_weighted_sum_outer shape = flp_weighted_sum_backward_plan_outer(plan, args->rows);
     flp_weighted_sum_outer_params outer = {
-        .g = args->g, .w = args->w, .grad_x = args->grad_x, .rows = args->rows, .grad_x_stride = plan->problem.grad_x_stride,
-        .columns = (int32_t)plan->problem.forward.columns, .slab = shape.slab, .slabs = shape.slabs, .lanes = shape.lanes,
+        .g = args->g,
+        .w = args->w,
+        .grad_x = args->grad_x,
+        .rows = args->rows,
+        .grad_x_stride = plan->problem.grad_x_stride,
+        .columns = (int32_t)plan->problem.forward.columns,
+        .slab = shape.slab,
+        .slabs = shape.slabs,
+        .lanes = shape.lanes,
     };
     void *parameters[] = { &outer };
 
     if (shape.blocks > INT32_MAX)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", which takes %" PRId64 " blocks for grad_x, wanted fewer than 2^31",
-                               args->rows, shape.blocks);
+        return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", which takes %" PRId64 " blocks for grad_x, wanted fewer than 2^31", args->rows,
+                               shape.blocks);
     flp_workspace_begin_step(workspace, FLP_WEIGHTED_SUM_STEP_GRAD_X);
     return flp_call_launch(plan->outer, (unsigned)shape.blocks, args->stream, parameters);
 }

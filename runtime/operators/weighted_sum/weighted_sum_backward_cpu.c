@@ -51,13 +51,16 @@ static void sum_tile(void *data, int64_t index, int thread)
     int64_t first = tile * work->tile_rows, end = first + work->tile_rows;
     int count = line_columns(work, line);
     float *sum = partial_at(work, tile, line), x[LINE];
-    if (end > work->args->rows) end = work->args->rows;
-    for (int i = 0; i < count; i++) sum[i] = 0;
+    if (end > work->args->rows)
+        end = work->args->rows;
+    for (int i = 0; i < count; i++)
+        sum[i] = 0;
     for (int64_t row = first; row < end; row++) {
         float g = gradient_at(work, row);
         int64_t at = row * forward->x_stride + line * LINE;
         flp_convert_to_f32(forward->dtype, (const unsigned char *)work->args->x + at * flp_dtype_bytes(forward->dtype), x, (size_t)count);
-        for (int i = 0; i < count; i++) sum[i] += g * x[i];
+        for (int i = 0; i < count; i++)
+            sum[i] += g * x[i];
     }
 }
 
@@ -72,11 +75,13 @@ static void store_line(void *data, int64_t index, int thread)
     float *sum = partial_at(work, 0, line), old[LINE];
     for (int64_t tile = 1; tile < work->tiles; tile++) {
         const float *part = partial_at(work, tile, line);
-        for (int i = 0; i < count; i++) sum[i] += part[i];
+        for (int i = 0; i < count; i++)
+            sum[i] += part[i];
     }
     if (work->problem->accumulate) {
         flp_convert_to_f32(dtype, to, old, (size_t)count);
-        for (int i = 0; i < count; i++) sum[i] += old[i];
+        for (int i = 0; i < count; i++)
+            sum[i] += old[i];
     }
     flp_convert_from_f32(dtype, sum, to, (size_t)count);
 }
@@ -86,12 +91,15 @@ static flp_status compute_grad_w(flp_thread_pool *pool, job *work)
     int64_t lines = (work->problem->forward.columns + LINE - 1) / LINE, group = lines < GROUP_LINES ? lines : GROUP_LINES;
     int64_t rows = work->args->rows;
     work->tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    if (work->tiles < 1) work->tiles = 1;
-    if (work->tiles > TILES) work->tiles = TILES;
+    if (work->tiles < 1)
+        work->tiles = 1;
+    if (work->tiles > TILES)
+        work->tiles = TILES;
     work->tile_rows = (rows + work->tiles - 1) / work->tiles;
     size_t bytes = ((size_t)(work->tiles - 1) * GROUP_LINES + (size_t)group) * LINE * sizeof(float);
     work->partial = malloc(bytes);
-    if (work->partial == NULL) return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path: %zu bytes for grad_w", bytes);
+    if (work->partial == NULL)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path: %zu bytes for grad_w", bytes);
     for (work->first_line = 0; work->first_line < lines; work->first_line += group) {
         int64_t count = lines - work->first_line < group ? lines - work->first_line : group;
         flp_thread_pool_run(pool, count * work->tiles, sum_tile, work);
@@ -111,24 +119,25 @@ static void scale_group(void *data, int64_t group, int thread)
     const flp_dtype dtype = problem->grad_x, w_dtype = problem->forward.w_dtype;
     int64_t first = group * GROUP_ROWS, end = first + GROUP_ROWS, lines = (problem->forward.columns + LINE - 1) / LINE;
     float w[LINE], product[LINE];
-    if (end > work->args->rows) end = work->args->rows;
+    if (end > work->args->rows)
+        end = work->args->rows;
     for (int64_t line = 0; line < lines; line++) {
         int count = line_columns(work, line);
         flp_convert_to_f32(w_dtype, (const unsigned char *)work->args->w + line * LINE * flp_dtype_bytes(w_dtype), w, (size_t)count);
         for (int64_t row = first; row < end; row++) {
             float g = gradient_at(work, row);
             int64_t at = row * problem->grad_x_stride + line * LINE;
-            for (int i = 0; i < count; i++) product[i] = g * w[i];
+            for (int i = 0; i < count; i++)
+                product[i] = g * w[i];
             flp_convert_from_f32(dtype, product, (unsigned char *)work->args->grad_x + at * flp_dtype_bytes(dtype), (size_t)count);
         }
     }
 }
 
 /* grad_w first: grad_x may be written over x. */
-flp_status flp_weighted_sum_backward_cpu(flp_thread_pool *pool, const flp_weighted_sum_backward_problem *problem,
-                                         const flp_weighted_sum_backward_args *args)
+flp_status flp_weighted_sum_backward_cpu(flp_thread_pool *pool, const flp_weighted_sum_backward_problem *problem, const flp_weighted_sum_backward_args *args)
 {
-    job work = {.problem = problem, .args = args};
+    job work = { .problem = problem, .args = args };
     flp_status status = problem->grad_w != FLP_NONE ? compute_grad_w(pool, &work) : FLP_OK;
     if (status == FLP_OK && problem->grad_x != FLP_NONE)
         flp_thread_pool_run(pool, (args->rows + GROUP_ROWS - 1) / GROUP_ROWS, scale_group, &work);

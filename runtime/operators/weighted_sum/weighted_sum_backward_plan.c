@@ -21,8 +21,9 @@ flp_weighted_sum_outer flp_weighted_sum_backward_plan_outer(const flp_weighted_s
     const int64_t slab = divide_up(vectors, divide_up(vectors, outer->threads)), slabs = divide_up(vectors, slab);
     const int64_t lanes = outer->threads / slab;
 
-    return (flp_weighted_sum_outer){ .slab = (int32_t)slab, .slabs = (int32_t)slabs, .lanes = (int32_t)lanes,
-                                     .blocks = slabs * divide_up(rows, lanes * outer->block_rows) };
+    return (flp_weighted_sum_outer){
+        .slab = (int32_t)slab, .slabs = (int32_t)slabs, .lanes = (int32_t)lanes, .blocks = slabs * divide_up(rows, lanes * outer->block_rows)
+    };
 }
 
 flp_weighted_sum_tiles flp_weighted_sum_backward_plan_tiles(const flp_weighted_sum_backward_plan *plan, int64_t rows)
@@ -37,8 +38,8 @@ static flp_status check_manifest(const flp_manifest *manifest, int needs_rows)
 {
     if (manifest->threads >= 128 && manifest->block_hidden >= 1 && manifest->block_rows >= needs_rows)
         return FLP_OK;
-    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_hidden %d, block_rows %d; wanted at least 128, 1, %d",
-                           manifest->variant, manifest->threads, manifest->block_hidden, manifest->block_rows, needs_rows);
+    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_hidden %d, block_rows %d; wanted at least 128, 1, %d", manifest->variant,
+                           manifest->threads, manifest->block_hidden, manifest->block_rows, needs_rows);
 }
 
 static flp_status set_up(flp_plan *common)
@@ -64,9 +65,11 @@ static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspa
     *workspace = (flp_workspace){ .steps = steps };
     if (plan->tile)
         workspace->part[FLP_WEIGHTED_SUM_PART_PARTIAL] = (flp_workspace_part){
-            .name = "partial", .bytes = flp_weighted_sum_tiles_floats(rows, plan->problem.forward.columns, plan->tile->manifest.block_hidden,
-                                                                      plan->tile->manifest.threads) * (int64_t)sizeof(float),
-            .first = FLP_WEIGHTED_SUM_STEP_TILES, .last = FLP_WEIGHTED_SUM_STEP_COMBINE,
+            .name = "partial",
+            .bytes = flp_weighted_sum_tiles_floats(rows, plan->problem.forward.columns, plan->tile->manifest.block_hidden, plan->tile->manifest.threads) *
+                     (int64_t)sizeof(float),
+            .first = FLP_WEIGHTED_SUM_STEP_TILES,
+            .last = FLP_WEIGHTED_SUM_STEP_COMBINE,
         };
     flp_workspace_lay_out(workspace);
 }
@@ -101,8 +104,8 @@ static void describe(const flp_plan *common, flp_text *text)
     if (plan->tile) {
         const flp_weighted_sum_tiles tiles = flp_weighted_sum_backward_plan_tiles(plan, rows);
         flp_describe_kernel(text, "tile", &plan->tile->manifest);
-        flp_text_append(text, "tiles: %d of %lld rows, %d slabs of %d columns, %d lanes\n", tiles.tiles, (long long)tiles.tile_rows,
-                        tiles.slabs, tiles.slab * plan->tile->manifest.block_hidden, tiles.lanes);
+        flp_text_append(text, "tiles: %d of %lld rows, %d slabs of %d columns, %d lanes\n", tiles.tiles, (long long)tiles.tile_rows, tiles.slabs,
+                        tiles.slab * plan->tile->manifest.block_hidden, tiles.lanes);
         flp_describe_kernel(text, "combine", &plan->combine->manifest);
     }
 }

@@ -6,8 +6,8 @@
 
 typedef struct {
     flp_plan common;
-    flp_weighted_sum_backward_problem problem;       /* with its defaults filled in */
-    const flp_kernel *outer, *tile, *combine;        /* GPU paths; NULL where the gradient is not wanted */
+    flp_weighted_sum_backward_problem problem; /* with its defaults filled in */
+    const flp_kernel *outer, *tile, *combine;  /* GPU paths; NULL where the gradient is not wanted */
 } flp_weighted_sum_backward_plan;
 
 /* grad_x: a block writes slab vectors of block_rows rows. */

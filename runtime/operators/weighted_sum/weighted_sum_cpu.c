@@ -20,15 +20,18 @@ typedef struct {
 static void load_line(flp_dtype dtype, const void *from, int64_t at, int count, float *line)
 {
     flp_convert_to_f32(dtype, (const unsigned char *)from + at * flp_dtype_bytes(dtype), line, (size_t)count);
-    for (int i = count; i % LANES != 0; i++) line[i] = 0;
+    for (int i = count; i % LANES != 0; i++)
+        line[i] = 0;
 }
 
 static float add_pairwise(const lanes *sum)
 {
     float part[LANES];
-    for (int i = 0; i < LANES; i++) part[i] = (*sum)[i];
+    for (int i = 0; i < LANES; i++)
+        part[i] = (*sum)[i];
     for (int half = LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) part[i] += part[i + half];
+        for (int i = 0; i < half; i++)
+            part[i] += part[i + half];
     return part[0];
 }
 
@@ -40,14 +43,15 @@ static void sum_group(void *data, int64_t group, int thread)
     const flp_weighted_sum_args *args = work->args;
     int64_t first = group * GROUP_ROWS, left = args->rows - first;
     int rows = left < GROUP_ROWS ? (int)left : GROUP_ROWS;
-    lanes sum[GROUP_ROWS] = {0};
+    lanes sum[GROUP_ROWS] = { 0 };
     _Alignas(64) float x[LINE], w[LINE];
     for (int64_t begin = 0; begin < problem->columns; begin += LINE) {
         int count = problem->columns - begin < LINE ? (int)(problem->columns - begin) : LINE;
         load_line(problem->w_dtype, args->w, begin, count, w);
         for (int row = 0; row < rows; row++) {
             load_line(problem->dtype, args->x, (first + row) * problem->x_stride + begin, count, x);
-            for (int i = 0; i < count; i += LANES) sum[row] += *(const lanes *)(x + i) * *(const lanes *)(w + i);
+            for (int i = 0; i < count; i += LANES)
+                sum[row] += *(const lanes *)(x + i) * *(const lanes *)(w + i);
         }
     }
     for (int row = 0; row < rows; row++) {
@@ -58,7 +62,7 @@ static void sum_group(void *data, int64_t group, int thread)
 
 void flp_weighted_sum_cpu(flp_thread_pool *pool, const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args)
 {
-    job work = {problem, args};
+    job work = { problem, args };
     flp_thread_pool_run(pool, (args->rows + GROUP_ROWS - 1) / GROUP_ROWS, sum_group, &work);
 }
 

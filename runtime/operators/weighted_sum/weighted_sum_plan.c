@@ -43,8 +43,8 @@ static flp_status set_up(flp_plan *common)
     manifest = &plan->sum->manifest;
     if (manifest->block_rows >= 1 && manifest->resident_blocks >= 1)
         return FLP_OK;
-    return flp_status_fail(FLP_INTERNAL, "manifest of %s: block_rows %d, resident_blocks %d; wanted at least 1", manifest->variant,
-                           manifest->block_rows, manifest->resident_blocks);
+    return flp_status_fail(FLP_INTERNAL, "manifest of %s: block_rows %d, resident_blocks %d; wanted at least 1", manifest->variant, manifest->block_rows,
+                           manifest->resident_blocks);
 }
 
 static void write_numerics(const flp_plan *common, flp_text *text)
@@ -61,8 +61,7 @@ static void describe(const flp_plan *common, flp_text *text)
     const flp_manifest *manifest = &plan->sum->manifest;
 
     flp_describe_kernel(text, "sum", manifest);
-    flp_text_append(text, "sum team: %d threads a row, %d rows a block at a time\n", manifest->threads / manifest->block_rows,
-                    manifest->block_rows);
+    flp_text_append(text, "sum team: %d threads a row, %d rows a block at a time\n", manifest->threads / manifest->block_rows, manifest->block_rows);
     flp_text_append(text, "sum blocks: %u\n", flp_weighted_sum_plan_blocks(plan, plan->problem.rows));
 }
 

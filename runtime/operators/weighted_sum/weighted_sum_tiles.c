@@ -68,10 +68,12 @@ flp_weighted_sum_tiles flp_weighted_sum_tiles_compute(int64_t rows, int64_t colu
     int64_t slab;
     const cut c = cut_for(rows, vectors, threads, &slab);
     const int64_t tile_rows = divide_up(rows, c.tiles);
-    flp_weighted_sum_tiles tiles = {
-        .vectors = (int32_t)vectors, .slab = (int32_t)slab, .slabs = (int32_t)c.slabs, .lanes = (int32_t)(threads / slab),
-        .tiles = rows == 0 ? 1 : (int32_t)divide_up(rows, tile_rows), .tile_rows = tile_rows
-    };
+    flp_weighted_sum_tiles tiles = { .vectors = (int32_t)vectors,
+                                     .slab = (int32_t)slab,
+                                     .slabs = (int32_t)c.slabs,
+                                     .lanes = (int32_t)(threads / slab),
+                                     .tiles = rows == 0 ? 1 : (int32_t)divide_up(rows, tile_rows),
+                                     .tile_rows = tile_rows };
 
     tiles.partial_floats = tiles.tiles == 1 ? 0 : tiles.tiles * vectors * vector_columns;
     return tiles;

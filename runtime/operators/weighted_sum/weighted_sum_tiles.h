@@ -8,7 +8,7 @@
  * vector_columns, threads) alone, whatever the GPU: it decides grad_w's bits. */
 typedef struct {
     int32_t vectors, slab, slabs, lanes;
-    int32_t tiles;        /* at least 1, which is written without a combine */
+    int32_t tiles; /* at least 1, which is written without a combine */
     int64_t tile_rows;
     int64_t partial_floats; /* of the tiles' sums, [tiles][vectors x vector_columns]; 0 for one tile */
 } flp_weighted_sum_tiles;

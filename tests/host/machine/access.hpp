@@ -25,14 +25,22 @@ void check_range(const Thread &thread, const Block &block, uint32_t address, siz
 void record_read(Word &word, Epoch epoch, const Clock &clock);
 
 // What an instruction moves, mostly 4, 8 or 16 bytes: memcpy with a size that is not constant goes through the address sanitizer.
-inline void copy_register(void *to, const void *from, int bytes)
-{
+inline void copy_register(void *to, const void *from, int bytes) {
     switch (bytes) {
-    case 2: memcpy(to, from, 2); break;
-    case 4: memcpy(to, from, 4); break;
-    case 8: memcpy(to, from, 8); break;
-    case 16: memcpy(to, from, 16); break;
-    default: memcpy(to, from, (size_t)bytes);
+    case 2:
+        memcpy(to, from, 2);
+        break;
+    case 4:
+        memcpy(to, from, 4);
+        break;
+    case 8:
+        memcpy(to, from, 8);
+        break;
+    case 16:
+        memcpy(to, from, 16);
+        break;
+    default:
+        memcpy(to, from, (size_t)bytes);
     }
 }
 

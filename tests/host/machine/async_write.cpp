@@ -12,8 +12,7 @@
 
 namespace host {
 
-void begin_async_write(const Thread &by, Block &block, uint32_t to, uint32_t bytes, uint32_t barrier, const char *what, bool by_engine)
-{
+void begin_async_write(const Thread &by, Block &block, uint32_t to, uint32_t bytes, uint32_t barrier, const char *what, bool by_engine) {
     check_range(by, block, to, bytes, what);
     mbarrier_at(by, block, barrier, true);
     for (uint32_t at = to; at < to + bytes; at += 4) {
@@ -27,8 +26,7 @@ void begin_async_write(const Thread &by, Block &block, uint32_t to, uint32_t byt
     memset(block.shared.at(to), 0xff, bytes);
 }
 
-Epoch async_arrival(const Thread &by, Block &block, uint32_t barrier)
-{
+Epoch async_arrival(const Thread &by, Block &block, uint32_t barrier) {
     const Mbarrier &object = mbarrier_at(by, block, barrier, true);
     const Epoch arrival = {object.phases + 1, object.agent};
 
@@ -36,8 +34,7 @@ Epoch async_arrival(const Thread &by, Block &block, uint32_t barrier)
     return arrival;
 }
 
-void place_async_word(Block &block, uint32_t at, const void *bytes, Epoch arrival)
-{
+void place_async_word(Block &block, uint32_t at, const void *bytes, Epoch arrival) {
     Word &word = block.shared.word(at);
 
     memcpy(block.shared.at(at), bytes, 4);
@@ -55,8 +52,7 @@ struct AsyncWrite {
     std::vector<unsigned char> bytes;
     std::shared_ptr<const Clock> released;
 
-    bool finish() const
-    {
+    bool finish() const {
         check_range(*by, *block, to, bytes.size(), "an asynchronous write");
         const Epoch arrival = async_arrival(*by, *block, barrier);
         for (uint32_t i = 0; i < bytes.size(); i += 4) place_async_word(*block, to + i, &bytes[i], arrival);
@@ -65,8 +61,7 @@ struct AsyncWrite {
     }
 };
 
-static void start(Thread &self, Block &block, uint32_t to, const void *from, uint32_t bytes, uint32_t barrier, bool releases)
-{
+static void start(Thread &self, Block &block, uint32_t to, const void *from, uint32_t bytes, uint32_t barrier, bool releases) {
     auto *first = (const unsigned char *)from;
     AsyncWrite write = {&block, &self, to, barrier, std::vector<unsigned char>(first, first + bytes), nullptr};
 
@@ -82,8 +77,7 @@ static void start(Thread &self, Block &block, uint32_t to, const void *from, uin
 using namespace host;
 
 // cp.async.bulk. The bytes are taken at once: nobody may write them while the copy runs.
-FLP_HOST_API void flp_host_bulk_load(uint32_t to, const void *from, int bytes, uint32_t barrier)
-{
+FLP_HOST_API void flp_host_bulk_load(uint32_t to, const void *from, int bytes, uint32_t barrier) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
 
@@ -96,13 +90,11 @@ FLP_HOST_API void flp_host_bulk_load(uint32_t to, const void *from, int bytes, u
 
 // st.async: to the same address in another block of the cluster; the bytes complete, and release, on the barrier with the same address there.
 // The model orders what the thread did before as well: its values have gone into the bytes.
-FLP_HOST_API void flp_host_store_async(uint32_t to, int block, const void *from, int bytes, uint32_t barrier)
-{
+FLP_HOST_API void flp_host_store_async(uint32_t to, int block, const void *from, int bytes, uint32_t barrier) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
 
-    if (block < 0 || (size_t)block >= machine.blocks.size())
-        machine.fail(format("mapa: block %d of a cluster of %zu", block, machine.blocks.size()));
+    if (block < 0 || (size_t)block >= machine.blocks.size()) machine.fail(format("mapa: block %d of a cluster of %zu", block, machine.blocks.size()));
     if (to % (uint32_t)bytes != 0) machine.fail(format("st.async: address %u, wanted a multiple of %d", to, bytes));
     begin_async_write(self, *machine.blocks[(size_t)block], to, (uint32_t)bytes, barrier, "st.async", false);
     start(self, *machine.blocks[(size_t)block], to, from, (uint32_t)bytes, barrier, true);

@@ -7,27 +7,24 @@
 
 namespace host {
 
-static void complete(BarrierState &barrier)
-{
+static void complete(BarrierState &barrier) {
     for (Thread *thread : barrier.waiting) thread->clock.join_after_arrival(barrier.clock, thread->now());
     barrier.arrived = 0;
     machine.wake_all(barrier.waiting);
 }
 
-static std::string describe(const void *object, uint64_t)
-{
+static std::string describe(const void *object, uint64_t) {
     auto *barrier = (const BarrierState *)object;
 
     for (const auto &block : machine.blocks)
         if (barrier >= block->barriers && barrier < block->barriers + 16)
-            return format("barrier %d of block %d, where %d of %d threads have arrived", (int)(barrier - block->barriers), block->rank,
-                          barrier->arrived, barrier->wanted);
+            return format("barrier %d of block %d, where %d of %d threads have arrived", (int)(barrier - block->barriers), block->rank, barrier->arrived,
+                          barrier->wanted);
     return format("the cluster's barrier, where %d of %d threads have arrived", barrier->arrived, barrier->wanted);
 }
 
 // wanted: threads that must arrive.
-static void arrive_and_wait(BarrierState &barrier, int wanted)
-{
+static void arrive_and_wait(BarrierState &barrier, int wanted) {
     Thread &self = *machine.current;
 
     if (barrier.arrived == 0) barrier.clock.assign(self.clock);
@@ -41,8 +38,7 @@ static void arrive_and_wait(BarrierState &barrier, int wanted)
 }
 
 // threads: how many take part; 0: all of the block that have not ended.
-static BarrierState &find_barrier(int number, int threads, int &wanted)
-{
+static BarrierState &find_barrier(int number, int threads, int &wanted) {
     Block &block = *machine.current->block;
 
     if (number < 0 || number > 15) machine.fail(format("barrier: number %d, wanted 0 .. 15", number));
@@ -54,15 +50,13 @@ static BarrierState &find_barrier(int number, int threads, int &wanted)
     return barrier;
 }
 
-static int live_threads_of_cluster()
-{
+static int live_threads_of_cluster() {
     int count = 0;
     for (const auto &block : machine.blocks) count += block->live_threads;
     return count;
 }
 
-void barriers_after_exit(Block &block)
-{
+void barriers_after_exit(Block &block) {
     BarrierState &barrier = block.barriers[0];
 
     if (barrier.arrived > 0 && barrier.arrived == block.live_threads) complete(barrier);
@@ -74,8 +68,7 @@ void barriers_after_exit(Block &block)
 
 using namespace host;
 
-FLP_HOST_API void flp_host_barrier(int number, int threads)
-{
+FLP_HOST_API void flp_host_barrier(int number, int threads) {
     FLP_HOST_ENTER();
     int wanted;
     BarrierState &barrier = find_barrier(number, threads, wanted);
@@ -83,13 +76,9 @@ FLP_HOST_API void flp_host_barrier(int number, int threads)
     arrive_and_wait(barrier, wanted);
 }
 
-FLP_HOST_API void flp_host_cluster_barrier(void)
-{
+FLP_HOST_API void flp_host_cluster_barrier(void) {
     FLP_HOST_ENTER();
     arrive_and_wait(machine.cluster_barrier, live_threads_of_cluster());
 }
 
-FLP_HOST_API int flp_host_cluster_rank(void)
-{
-    return machine.current->block->rank;
-}
+FLP_HOST_API int flp_host_cluster_rank(void) { return machine.current->block->rank; }

@@ -10,35 +10,23 @@ struct dim3 {
     unsigned x, y, z;
 };
 
-FLP_HOST_API dim3 flp_host_thread_index()
-{
-    return {(unsigned)machine.current->index, 0, 0};
-}
+FLP_HOST_API dim3 flp_host_thread_index() { return {(unsigned)machine.current->index, 0, 0}; }
 
-FLP_HOST_API dim3 flp_host_block_index()
-{
+FLP_HOST_API dim3 flp_host_block_index() {
     const unsigned *index = machine.current->block->index;
     return {index[0], index[1], index[2]};
 }
 
-FLP_HOST_API dim3 flp_host_block_dimensions()
-{
-    return {(unsigned)machine.running->kernel->threads, 1, 1};
-}
+FLP_HOST_API dim3 flp_host_block_dimensions() { return {(unsigned)machine.running->kernel->threads, 1, 1}; }
 
-FLP_HOST_API dim3 flp_host_grid_dimensions()
-{
+FLP_HOST_API dim3 flp_host_grid_dimensions() {
     const unsigned *grid = machine.running->grid;
     return {grid[0], grid[1], grid[2]};
 }
 
-FLP_HOST_API unsigned char *flp_host_dynamic_shared()
-{
-    return machine.current->block->shared.base();
-}
+FLP_HOST_API unsigned char *flp_host_dynamic_shared() { return machine.current->block->shared.base(); }
 
-FLP_HOST_API unsigned flp_host_shared_address(const void *pointer)
-{
+FLP_HOST_API unsigned flp_host_shared_address(const void *pointer) {
     FLP_HOST_ENTER();
     const SharedMemory &shared = machine.current->block->shared;
 
@@ -48,8 +36,7 @@ FLP_HOST_API unsigned flp_host_shared_address(const void *pointer)
     return shared.address_of(pointer);
 }
 
-FLP_HOST_API void flp_host_atomic(const void *at, unsigned long bytes)
-{
+FLP_HOST_API void flp_host_atomic(const void *at, unsigned long bytes) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
 

@@ -25,28 +25,24 @@ struct Clock {
     bool has_fenced(Epoch e) const { return !fenced.empty() && fenced[e.agent] >= e.clock; }
     void fence() { copy(fenced, seen); }
     // Starts an agent that knows nothing yet, among `agents`. Keeps its memory.
-    void reset(size_t agents)
-    {
+    void reset(size_t agents) {
         seen.assign(agents, 0);
         fenced.clear();
         clusters = launches = 0;
     }
-    void assign(const Clock &other)
-    {
+    void assign(const Clock &other) {
         copy(seen, other.seen);
         copy(fenced, other.fenced);
         clusters = other.clusters;
         launches = other.launches;
     }
-    void join(const Clock &other)
-    {
+    void join(const Clock &other) {
         join(seen, other.seen);
         join(fenced, other.fenced);
         join_runs(other);
     }
     // join for an agent whose past the other holds but for the agent's own last step.
-    void join_after_arrival(const Clock &other, Epoch own)
-    {
+    void join_after_arrival(const Clock &other, Epoch own) {
         copy(seen, other.seen);
         seen[own.agent] = own.clock;
         copy(fenced, other.fenced);
@@ -54,20 +50,17 @@ struct Clock {
     }
 
 private:
-    void join_runs(const Clock &other)
-    {
+    void join_runs(const Clock &other) {
         if (other.clusters > clusters) clusters = other.clusters;
         if (other.launches > launches) launches = other.launches;
     }
     // The vector's own copy is a memmove, which the address sanitizer does byte by byte.
-    static void copy(std::vector<uint32_t> &to, const std::vector<uint32_t> &from)
-    {
+    static void copy(std::vector<uint32_t> &to, const std::vector<uint32_t> &from) {
         to.resize(from.size());
         if (!from.empty()) memcpy(to.data(), from.data(), from.size() * sizeof from[0]);
     }
     // Written for the vector unit: every barrier joins the clocks of all its threads. Moments are below 2^31.
-    static void join(std::vector<uint32_t> &to, const std::vector<uint32_t> &from)
-    {
+    static void join(std::vector<uint32_t> &to, const std::vector<uint32_t> &from) {
         typedef int32_t Lanes __attribute__((vector_size(16), aligned(4), may_alias));
         if (to.size() < from.size()) to.resize(from.size());
         uint32_t *a = to.data();

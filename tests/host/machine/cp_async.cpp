@@ -11,8 +11,7 @@ using namespace host;
 
 static const unsigned char poison[16] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
 
-FLP_HOST_API void flp_host_cp_async(uint32_t to, const void *from, int bytes, int valid)
-{
+FLP_HOST_API void flp_host_cp_async(uint32_t to, const void *from, int bytes, int valid) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
     Block &block = *self.block;
@@ -31,13 +30,9 @@ FLP_HOST_API void flp_host_cp_async(uint32_t to, const void *from, int bytes, in
     self.copies.push_back({to, (const unsigned char *)from, bytes, valid, self.copy_group});
 }
 
-FLP_HOST_API void flp_host_cp_async_commit(void)
-{
-    machine.current->copy_group++;
-}
+FLP_HOST_API void flp_host_cp_async_commit(void) { machine.current->copy_group++; }
 
-static void finish(Thread &thread, const PendingCopy &copy)
-{
+static void finish(Thread &thread, const PendingCopy &copy) {
     SharedMemory &shared = thread.block->shared;
 
     unsigned char value[16] = {};
@@ -53,8 +48,7 @@ static void finish(Thread &thread, const PendingCopy &copy)
     }
 }
 
-FLP_HOST_API void flp_host_cp_async_wait(int pending)
-{
+FLP_HOST_API void flp_host_cp_async_wait(int pending) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
     size_t &done = self.copies_arrived;

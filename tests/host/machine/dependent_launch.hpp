@@ -44,10 +44,10 @@ private:
     int find_place(const void *pc);
 
     std::vector<const flp_host_kernel *> kernels_; // of each launch
-    uint32_t complete_at_start_ = 0;  // launches up to this one are complete when this launch starts
-    uint32_t complete_for_next_ = 0;  // ... when all its blocks have allowed the next
-    bool overlaps_ = false;           // this launch the one before
-    bool waited_ = false;             // ... and a thread of it has waited for that
+    uint32_t complete_at_start_ = 0;               // launches up to this one are complete when this launch starts
+    uint32_t complete_for_next_ = 0;               // ... when all its blocks have allowed the next
+    bool overlaps_ = false;                        // this launch the one before
+    bool waited_ = false;                          // ... and a thread of it has waited for that
 };
 
 extern LaunchOrder launch_order;

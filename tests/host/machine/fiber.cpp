@@ -9,8 +9,7 @@ namespace host {
 static Fiber *starting;
 static size_t allocated;
 
-void Fiber::allocate()
-{
+void Fiber::allocate() {
     const size_t guard = 4096;
     void *memory = mmap(nullptr, guard + stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -20,18 +19,13 @@ void Fiber::allocate()
     used_bytes_ = stack_bytes - allocated++ % 32 * 128;
 }
 
-Fiber::~Fiber()
-{
+Fiber::~Fiber() {
     if (low_ != 0) munmap((void *)(low_ - 4096), 4096 + stack_bytes);
 }
 
-void Fiber::enter()
-{
-    starting->body_(starting->argument_);
-}
+void Fiber::enter() { starting->body_(starting->argument_); }
 
-void Fiber::prepare(void (*body)(void *), void *argument)
-{
+void Fiber::prepare(void (*body)(void *), void *argument) {
     if (low_ == 0) {
         allocate();
         getcontext(&context_);
@@ -42,8 +36,7 @@ void Fiber::prepare(void (*body)(void *), void *argument)
 }
 
 // swapcontext saves the signal mask with a system call at every switch; only the first entry needs a context.
-__attribute__((noinline)) void Fiber::switch_between(Fiber &from, Fiber &to)
-{
+__attribute__((noinline)) void Fiber::switch_between(Fiber &from, Fiber &to) {
     if (__builtin_setjmp(from.place_) != 0) return;
     if (to.started_ || to.low_ == 0) __builtin_longjmp(to.place_, 1);
     to.started_ = true;
@@ -60,7 +53,4 @@ __attribute__((noinline)) void Fiber::switch_between(Fiber &from, Fiber &to)
 
 // A launch that ends early leaves its threads' stacks, and what they own, as they are. And the leak check does not run under a debugger.
 // The GPU's driver maps memory where the sanitizer keeps a gap.
-extern "C" __attribute__((visibility("default"), used)) const char *__asan_default_options()
-{
-    return "detect_leaks=0:protect_shadow_gap=0";
-}
+extern "C" __attribute__((visibility("default"), used)) const char *__asan_default_options() { return "detect_leaks=0:protect_shadow_gap=0"; }

@@ -26,7 +26,7 @@ private:
     static void enter();
     void allocate();
 
-    uintptr_t low_ = 0; // of the stack; 0: the program's own
+    uintptr_t low_ = 0;     // of the stack; 0: the program's own
     size_t used_bytes_ = 0; // each stack begins in other cache sets: hundreds of threads do the same at the same depth
     bool started_ = false;
     void (*body_)(void *) = nullptr;

@@ -43,7 +43,7 @@ private:
     };
     struct Word {
         Access write, read;
-        Epoch writer;        // of the last write alone:
+        Epoch writer; // of the last write alone:
         uint32_t cluster;
         uint8_t writer_mask;
         bool is_atomic;
@@ -52,7 +52,7 @@ private:
         uintptr_t start = 0;
         size_t bytes = 0;
         const char *what = "";
-        Word *accesses = nullptr; // from the first on: of each word, pages that nobody touched cost nothing
+        Word *accesses = nullptr;                   // from the first on: of each word, pages that nobody touched cost nothing
         std::vector<flp_host_workspace_part> parts; // of the first part_bytes from part_start on; offsets from there
         uintptr_t part_start = 0;
         size_t part_bytes = 0;

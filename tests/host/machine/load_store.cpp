@@ -8,8 +8,7 @@
 using namespace host;
 
 // ld.shared and st.shared by address.
-FLP_HOST_API void flp_host_load_shared(uint32_t address, void *to, int bytes)
-{
+FLP_HOST_API void flp_host_load_shared(uint32_t address, void *to, int bytes) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
 
@@ -18,8 +17,7 @@ FLP_HOST_API void flp_host_load_shared(uint32_t address, void *to, int bytes)
     copy_register(to, self.block->shared.at(address), bytes);
 }
 
-FLP_HOST_API void flp_host_store_shared(uint32_t address, const void *from, int bytes)
-{
+FLP_HOST_API void flp_host_store_shared(uint32_t address, const void *from, int bytes) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
 
@@ -28,8 +26,7 @@ FLP_HOST_API void flp_host_store_shared(uint32_t address, const void *from, int 
     copy_register(self.block->shared.at(address), from, bytes);
 }
 
-FLP_HOST_API void flp_host_load_constant(const void *from, void *to, int bytes)
-{
+FLP_HOST_API void flp_host_load_constant(const void *from, void *to, int bytes) {
     FLP_HOST_ENTER();
 
     if ((uintptr_t)from % (uintptr_t)bytes != 0) machine.fail(format("ld.global.nc: address %p, wanted a multiple of %d", from, bytes));

@@ -16,8 +16,7 @@ Machine machine;
 
 static constexpr size_t spare_agents = 128; // of a block: for mbarriers, and for the threads that copy in bulk
 
-uint32_t Machine::random(uint32_t below)
-{
+uint32_t Machine::random(uint32_t below) {
     // splitmix64
     uint64_t z = random_state_ += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -25,32 +24,25 @@ uint32_t Machine::random(uint32_t below)
     return (uint32_t)(((z ^ z >> 31) & UINT32_MAX) * below >> 32);
 }
 
-uint16_t Machine::new_agent()
-{
+uint16_t Machine::new_agent() {
     if (agents_ == current->clock.seen.size()) fail(format("machine: more than %zu mbarriers and copying threads a block", spare_agents));
     return (uint16_t)agents_++;
 }
 
-void Machine::wake(Thread *thread)
-{
-    runnable_.push_back(thread);
-}
+void Machine::wake(Thread *thread) { runnable_.push_back(thread); }
 
-void Machine::wake_all(std::vector<Thread *> &threads)
-{
+void Machine::wake_all(std::vector<Thread *> &threads) {
     for (Thread *thread : threads) wake(thread);
     threads.clear();
 }
 
-void Machine::wait(const Waiting &waits_for)
-{
+void Machine::wait(const Waiting &waits_for) {
     current->waits_for = waits_for;
     go_on();
 }
 
 // Gives the processor to an engine's job or to another thread; returns when this thread has been picked again.
-void Machine::go_on()
-{
+void Machine::go_on() {
     Thread *self = current;
     Fiber &from = self ? self->fiber : main_;
 
@@ -79,8 +71,7 @@ void Machine::go_on()
     }
 }
 
-void Machine::fail(const std::string &rule, const Thread *by)
-{
+void Machine::fail(const std::string &rule, const Thread *by) {
     Thread *self = current;
 
     if (!by) by = self;
@@ -91,8 +82,7 @@ void Machine::fail(const std::string &rule, const Thread *by)
     __builtin_unreachable();
 }
 
-void note_visit(Block &block, Epoch visit)
-{
+void note_visit(Block &block, Epoch visit) {
     for (Epoch &known : block.visits)
         if (known.agent == visit.agent) {
             known = visit;
@@ -102,16 +92,14 @@ void note_visit(Block &block, Epoch visit)
 }
 
 // Shared memory goes with the block: somebody of it must have waited for everything that comes from outside.
-void Machine::check_end(const Block &block)
-{
+void Machine::check_end(const Block &block) {
     for (const Epoch &visit : block.visits)
         if (!block.end.has(visit))
             fail(format("cluster: block %d ends, and nothing in it has waited for %s, which reach into its shared memory", block.rank,
                         describe_agent(visit.agent).c_str()));
 }
 
-void Machine::exit_thread()
-{
+void Machine::exit_thread() {
     Block &block = *current->block;
 
     current->is_exited = true;
@@ -125,15 +113,13 @@ void Machine::exit_thread()
     go_on();
 }
 
-void Machine::thread_main(void *thread)
-{
+void Machine::thread_main(void *thread) {
     machine.current = (Thread *)thread;
     machine.running->kernel->body(machine.parameter_pointers_.data());
     machine.exit_thread();
 }
 
-void Machine::start_block(Block &block)
-{
+void Machine::start_block(Block &block) {
     const flp_host_kernel &kernel = *running->kernel;
 
     block.shared.create((size_t)kernel.shared_bytes);
@@ -162,8 +148,7 @@ void Machine::start_block(Block &block)
     }
 }
 
-void Machine::start_cluster(unsigned first)
-{
+void Machine::start_cluster(unsigned first) {
     const unsigned *grid = running->grid;
     const int size = running->kernel->cluster;
 
@@ -193,15 +178,13 @@ void Machine::start_cluster(unsigned first)
     }
 }
 
-bool Machine::run_cluster()
-{
+bool Machine::run_cluster() {
     go_on();
     current = nullptr;
     return !failed_;
 }
 
-bool Machine::launch(const flp_host_launch &launch, std::string *message)
-{
+bool Machine::launch(const flp_host_launch &launch, std::string *message) {
     const flp_host_kernel &kernel = *launch.kernel;
     const unsigned blocks_of_grid = launch.grid[0] * launch.grid[1] * launch.grid[2];
 
@@ -239,29 +222,25 @@ bool Machine::launch(const flp_host_launch &launch, std::string *message)
     return !failed_;
 }
 
-std::string Machine::describe_deadlock() const
-{
+std::string Machine::describe_deadlock() const {
     // Threads that wait for the same thing are one line.
     std::map<std::string, std::vector<const Thread *>> waits;
     std::string text = "deadlock: no thread can go on and no engine has work";
 
     for (const auto &block : blocks)
         for (const Thread *thread : block->threads)
-            if (!thread->is_exited)
-                waits[thread->waits_for.describe(thread->waits_for.object, thread->waits_for.detail)].push_back(thread);
+            if (!thread->is_exited) waits[thread->waits_for.describe(thread->waits_for.object, thread->waits_for.detail)].push_back(thread);
     for (const auto &entry : waits) {
         const Thread *first = entry.second.front();
-        text += format("\n  %zu thread%s, the first thread %d of block %d (warp %d): %s%s", entry.second.size(),
-                       entry.second.size() == 1 ? "" : "s", first->index, first->block->rank, first->index / 32, entry.first.c_str(),
-                       describe_place(first->pc).c_str());
+        text += format("\n  %zu thread%s, the first thread %d of block %d (warp %d): %s%s", entry.second.size(), entry.second.size() == 1 ? "" : "s",
+                       first->index, first->block->rank, first->index / 32, entry.first.c_str(), describe_place(first->pc).c_str());
     }
     return text;
 }
 
 } // namespace host
 
-extern "C" int flp_host_machine_launch(const flp_host_launch *launch, char *message, size_t bytes)
-{
+extern "C" int flp_host_machine_launch(const flp_host_launch *launch, char *message, size_t bytes) {
     std::string text;
     bool succeeded = host::machine.launch(*launch, &text);
 

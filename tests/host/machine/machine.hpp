@@ -36,9 +36,9 @@ struct PendingCopy {
 
 // A thread's copies from shared memory, in groups (cp.async.bulk). Each kind of completion is an agent of its own.
 struct BulkThread {
-    uint16_t reads = 0, writes = 0; // agents: 0 until the thread's first copy
+    uint16_t reads = 0, writes = 0;        // agents: 0 until the thread's first copy
     uint64_t committed = 0, completed = 0; // groups
-    std::vector<int> pending;       // copies of each group that is not complete; the last entry is still open
+    std::vector<int> pending;              // copies of each group that is not complete; the last entry is still open
     bool waits = false;
 };
 
@@ -49,12 +49,12 @@ struct Thread {
     uint16_t agent = 0;
     Clock clock;
     bool is_exited = false;
-    const void *pc = nullptr;                      // of the kernel's last call, for reports
-    Waiting waits_for;                             // while it is blocked
-    int registers = 0;                             // setmaxnreg
-    std::vector<PendingCopy> copies;               // of which the first ones have arrived
+    const void *pc = nullptr;        // of the kernel's last call, for reports
+    Waiting waits_for;               // while it is blocked
+    int registers = 0;               // setmaxnreg
+    std::vector<PendingCopy> copies; // of which the first ones have arrived
     size_t copies_arrived = 0;
-    uint64_t copy_group = 0;                       // that the next commit closes
+    uint64_t copy_group = 0; // that the next commit closes
     WgmmaThread wgmma;
     BulkThread bulk;
 
@@ -85,8 +85,8 @@ struct Mbarrier {
     Epoch initialised;
     bool is_fenced = false; // the initialisation is visible to the cluster and the copy engine
     int arrivals = 0, pending = 0;
-    int64_t bytes = 0;      // announced and not completed
-    uint32_t phases = 0;    // completed
+    int64_t bytes = 0;   // announced and not completed
+    uint32_t phases = 0; // completed
     Clock gathering, released;
     std::vector<Thread *> waiting;
 };
@@ -101,10 +101,10 @@ struct Block {
     BarrierState barriers[16];
     std::map<uint32_t, Mbarrier> mbarriers; // by address in shared memory
     int live_threads = 0;
-    bool allows_next = false;      // the next launch (griddepcontrol.launch_dependents)
+    bool allows_next = false;       // the next launch (griddepcontrol.launch_dependents)
     uint32_t complete_for_next = 0; // ... and launches up to this one were complete then
-    Clock end;                     // what its threads knew when they ended
-    std::vector<Epoch> visits;     // the last access from outside by each agent: other blocks' threads, the copy engine
+    Clock end;                      // what its threads knew when they ended
+    std::vector<Epoch> visits;      // the last access from outside by each agent: other blocks' threads, the copy engine
     int free_registers = 0;
     std::vector<Thread *> wanting_registers;
 };

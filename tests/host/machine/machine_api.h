@@ -9,17 +9,17 @@ extern "C" {
 #endif
 
 typedef struct {
-    void (*body)(void **parameters);  /* one thread's work */
-    const unsigned *parameter_bytes;  /* ends with 0 */
+    void (*body)(void **parameters);               /* one thread's work */
+    const unsigned *parameter_bytes;               /* ends with 0 */
     int threads, shared_bytes, registers, cluster; /* the manifest's */
 } flp_host_kernel;
 
 typedef struct {
     const flp_host_kernel *kernel;
-    unsigned grid[3];   /* blocks; x is a multiple of the cluster */
-    void **parameters;  /* pointers to the parameters, as cuLaunchKernel takes them */
+    unsigned grid[3];     /* blocks; x is a multiple of the cluster */
+    void **parameters;    /* pointers to the parameters, as cuLaunchKernel takes them */
     int dependent_launch; /* the kernel may start before the previous one ends: it waits itself */
-    uint64_t seed;      /* of the interleaving */
+    uint64_t seed;        /* of the interleaving */
 } flp_host_launch;
 
 /* Runs the kernel to its end. 1, or 0 and the rule that it broke with where and by whom. */

@@ -10,8 +10,7 @@
 namespace host {
 
 // Products of 16-bit numbers and of tf32 are exact in a double, and the sums go in one order: every clone, fused or not, gives the same bits.
-FLP_VECTOR_CLONES void add_products(Doubles *sum, uint64_t rows, const double *a, int row_step, int k_step, const Doubles *b, int b_step, int k)
-{
+FLP_VECTOR_CLONES void add_products(Doubles *sum, uint64_t rows, const double *a, int row_step, int k_step, const Doubles *b, int b_step, int k) {
     for (; rows; rows &= rows - 1) {
         const int row = __builtin_ctzll(rows);
         Doubles s = sum[row];
@@ -20,8 +19,7 @@ FLP_VECTOR_CLONES void add_products(Doubles *sum, uint64_t rows, const double *a
     }
 }
 
-bool is_finite(const Doubles *b, int count)
-{
+bool is_finite(const Doubles *b, int count) {
     Doubles zero = {};
     double sum = 0;
 

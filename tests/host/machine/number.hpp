@@ -7,8 +7,7 @@
 
 namespace host {
 
-inline float float_of_bits(uint32_t bits)
-{
+inline float float_of_bits(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
@@ -16,8 +15,7 @@ inline float float_of_bits(uint32_t bits)
 
 inline double decode_bf16(uint16_t bits) { return float_of_bits((uint32_t)bits << 16); }
 
-inline double decode_f16(uint16_t bits)
-{
+inline double decode_f16(uint16_t bits) {
     // fp32's exponent is biased by 112 more; subnormal numbers come out right as well.
     float size = (bits & 0x7c00) == 0x7c00 ? ((bits & 0x3ff) ? NAN : INFINITY) : float_of_bits((uint32_t)(bits & 0x7fff) << 13) * 0x1p112f;
     return bits >> 15 ? -size : size;
@@ -27,8 +25,7 @@ inline double decode_f16(uint16_t bits)
 inline double decode_tf32(uint32_t bits) { return float_of_bits(bits & 0xffffe000u); }
 
 // Accumulation rounds towards zero (Fasi, Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA tensor cores, 2021).
-inline float truncate_to_float(double sum)
-{
+inline float truncate_to_float(double sum) {
     uint64_t bits;
     memcpy(&bits, &sum, sizeof bits);
     bits &= ~((UINT64_C(1) << 29) - 1);

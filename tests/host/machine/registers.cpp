@@ -5,21 +5,18 @@
 
 using namespace host;
 
-static std::string describe(const void *object, uint64_t count)
-{
+static std::string describe(const void *object, uint64_t count) {
     return format("setmaxnreg.inc to %llu registers, of which its block has %d free", (unsigned long long)count, ((const Block *)object)->free_registers);
 }
 
-FLP_HOST_API void flp_host_set_registers(int count, bool claims)
-{
+FLP_HOST_API void flp_host_set_registers(int count, bool claims) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
     Block &block = *self.block;
     const char *name = claims ? "setmaxnreg.inc" : "setmaxnreg.dec";
 
     if (count < 24 || count > 256 || count % 8 != 0) machine.fail(format("%s: %d registers, wanted a multiple of 8 in 24 .. 256", name, count));
-    if (claims ? count < self.registers : count > self.registers)
-        machine.fail(format("%s: to %d registers from %d", name, count, self.registers));
+    if (claims ? count < self.registers : count > self.registers) machine.fail(format("%s: to %d registers from %d", name, count, self.registers));
     while (count - self.registers > block.free_registers) {
         block.wanting_registers.push_back(&self);
         machine.wait({describe, &block, (uint64_t)count});

@@ -10,8 +10,7 @@
 
 namespace host {
 
-std::string format(const char *format, ...)
-{
+std::string format(const char *format, ...) {
     char text[1024];
     va_list arguments;
 
@@ -21,15 +20,12 @@ std::string format(const char *format, ...)
     return text;
 }
 
-std::string describe_thread(const Thread &thread)
-{
+std::string describe_thread(const Thread &thread) {
     const unsigned *block = thread.block->index;
-    return format("by thread %d (warp %d, lane %d) of block (%u, %u, %u)", thread.index, thread.index / 32, thread.lane, block[0], block[1],
-                  block[2]);
+    return format("by thread %d (warp %d, lane %d) of block (%u, %u, %u)", thread.index, thread.index / 32, thread.lane, block[0], block[1], block[2]);
 }
 
-std::string describe_agent(uint16_t agent)
-{
+std::string describe_agent(uint16_t agent) {
     for (const auto &block : machine.blocks) {
         for (const Thread *thread : block->threads)
             if (thread->bulk.reads && (thread->bulk.reads == agent || thread->bulk.writes == agent))
@@ -38,15 +34,13 @@ std::string describe_agent(uint16_t agent)
         for (size_t i = 0; i < block->groups.size(); i++)
             if (block->groups[i].agent == agent) return format("the matrix products of warpgroup %zu of block %d", i, block->rank);
         for (const auto &entry : block->mbarriers)
-            if (entry.second.agent == agent)
-                return format("copies that complete on the mbarrier at shared address %u of block %d", entry.first, block->rank);
+            if (entry.second.agent == agent) return format("copies that complete on the mbarrier at shared address %u of block %d", entry.first, block->rank);
     }
     return "nobody";
 }
 
 // addr2line's frames, the innermost first, two lines each; those of the wrappers' twins say nothing about the kernel.
-std::string describe_place(const void *pc)
-{
+std::string describe_place(const void *pc) {
     Dl_info facts;
     char command[1200], line[512];
     std::string places;

@@ -25,7 +25,7 @@ struct Word {
     Epoch write, reads[4];
     uint8_t initialised = 0, write_mask = 0; // a bit for each byte
     Content content = Content::nothing;
-    uint8_t swizzle = 0;   // that the copy engine wrote it with: 0 for none, 1, 2, 3 for 32, 64, 128 bytes
+    uint8_t swizzle = 0; // that the copy engine wrote it with: 0 for none, 1, 2, 3 for 32, 64, 128 bytes
     bool has_place = false;
     int32_t column = 0, row = 0; // its place in the tensor that the copy engine took it from
 };
@@ -43,8 +43,7 @@ struct SharedStorage {
 
     SharedStorage();
     ~SharedStorage();
-    Word &word(size_t index)
-    {
+    Word &word(size_t index) {
         if (users[index / group_words] != user) renew(index / group_words);
         return words[index];
     }

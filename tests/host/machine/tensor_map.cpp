@@ -15,8 +15,7 @@ struct TensorMap {
 };
 static_assert(sizeof(TensorMap) <= 128, "a tensor map has 128 bytes");
 
-flp_host_tensor read_tensor_map(const void *map)
-{
+flp_host_tensor read_tensor_map(const void *map) {
     TensorMap image;
 
     memcpy(&image, map, sizeof image);
@@ -29,8 +28,7 @@ flp_host_tensor read_tensor_map(const void *map)
 
 using namespace host;
 
-extern "C" const char *flp_host_tensor_map_encode(const flp_host_tensor *tensor, void *map)
-{
+extern "C" const char *flp_host_tensor_map_encode(const flp_host_tensor *tensor, void *map) {
     const uint64_t inner = (uint64_t)tensor->box_columns * (uint64_t)tensor->element_bytes;
     const TensorMap image = {map_magic, *tensor};
 

@@ -31,8 +31,7 @@ struct Copy {
 static const char *engine_name = "the copy engine's write";
 
 // What its thread has waited for by now is what orders the copy, not what that waits for before the engine gets to it.
-void Copy::mark()
-{
+void Copy::mark() {
     const bool waits_later = by->clock.launches + 1 < launch_order.number();
     std::vector<unsigned char> bytes(waits_later ? row_bytes() : 0);
 
@@ -41,8 +40,7 @@ void Copy::mark()
 }
 
 // Zeros where the box reaches outside the tensor.
-void Copy::fetch_row(unsigned r, unsigned char *bytes) const
-{
+void Copy::fetch_row(unsigned r, unsigned char *bytes) const {
     const int64_t y = row + r;
     const int64_t first = column < 0 ? -column : 0, last = (int64_t)tensor.columns - column;
     const int64_t end = last < tensor.box_columns ? last : tensor.box_columns;
@@ -55,8 +53,7 @@ void Copy::fetch_row(unsigned r, unsigned char *bytes) const
     memcpy(bytes + first * tensor.element_bytes, from, count);
 }
 
-void Copy::place_row(Block &block, unsigned r, const unsigned char *bytes) const
-{
+void Copy::place_row(Block &block, unsigned r, const unsigned char *bytes) const {
     const Epoch arrival = async_arrival(*by, block, barrier);
 
     for (uint32_t c = 0; c < row_bytes(); c += 16) {
@@ -73,8 +70,7 @@ void Copy::place_row(Block &block, unsigned r, const unsigned char *bytes) const
 }
 
 // Some rows at a time, each lot in all blocks.
-bool Copy::advance()
-{
+bool Copy::advance() {
     const unsigned count = 1 + machine.random(tensor.box_rows - next_row);
     std::vector<unsigned char> bytes(row_bytes());
 
@@ -95,8 +91,7 @@ bool Copy::advance()
 using namespace host;
 
 // blocks: a bit for each of the cluster; 0: this block's, without multicast.
-FLP_HOST_API void flp_host_tma_load(uint32_t to, const void *map, int column, int row, uint32_t barrier, uint32_t blocks)
-{
+FLP_HOST_API void flp_host_tma_load(uint32_t to, const void *map, int column, int row, uint32_t barrier, uint32_t blocks) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
     Copy copy;

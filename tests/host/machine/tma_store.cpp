@@ -28,8 +28,7 @@ struct Store {
 };
 
 // What the engine reads was written by ordinary stores, which a proxy fence has to have made visible.
-void Store::check_source() const
-{
+void Store::check_source() const {
     Block &block = *by->block;
 
     check_range(*by, block, from, bytes(), "the copy engine's read");
@@ -37,15 +36,14 @@ void Store::check_source() const
     for (uint32_t at = from; at < from + bytes(); at += 4) {
         Word &word = block.shared.word(at);
         if (word.content == Content::generic && !by->clock.has_fenced(word.write))
-            machine.fail(format("proxy fence: the copy engine reads %s, which %s wrote with no fence.proxy.async between",
-                                describe_address(block, at).c_str(), describe_agent(word.write.agent).c_str()));
+            machine.fail(format("proxy fence: the copy engine reads %s, which %s wrote with no fence.proxy.async between", describe_address(block, at).c_str(),
+                                describe_agent(word.write.agent).c_str()));
         record_read(word, {(uint32_t)group, by->bulk.reads}, by->clock);
     }
     note_visit(block, {(uint32_t)group, by->bulk.reads});
 }
 
-void Store::write_chunk(unsigned char *to, const unsigned char *chunk, size_t count) const
-{
+void Store::write_chunk(unsigned char *to, const unsigned char *chunk, size_t count) const {
     global_memory.engine_write(*by, to, count, {(uint32_t)group, by->bulk.writes}, launches, adds);
     if (!adds) {
         memcpy(to, chunk, count);
@@ -61,8 +59,7 @@ void Store::write_chunk(unsigned char *to, const unsigned char *chunk, size_t co
 }
 
 // What lies outside the tensor is not written.
-void Store::write_row(unsigned r) const
-{
+void Store::write_row(unsigned r) const {
     const int64_t y = row + r;
     const int each = 16 / tensor.element_bytes;
 
@@ -78,8 +75,7 @@ void Store::write_row(unsigned r) const
     }
 }
 
-static void complete_groups(Thread &thread)
-{
+static void complete_groups(Thread &thread) {
     BulkThread &bulk = thread.bulk;
 
     while (bulk.completed < bulk.committed && bulk.pending.front() == 0) {
@@ -92,16 +88,14 @@ static void complete_groups(Thread &thread)
     }
 }
 
-bool Store::finish() const
-{
+bool Store::finish() const {
     for (unsigned r = 0; r < tensor.box_rows; r++) write_row(r);
     by->bulk.pending[(size_t)(group - 1 - by->bulk.completed)]--;
     complete_groups(*by);
     return true;
 }
 
-static std::string describe_wait(const void *object, uint64_t wanted)
-{
+static std::string describe_wait(const void *object, uint64_t wanted) {
     auto *bulk = (const BulkThread *)object;
     return format("cp.async.bulk.wait_group for its group %llu of %llu", (unsigned long long)wanted, (unsigned long long)bulk->committed);
 }
@@ -110,8 +104,7 @@ static std::string describe_wait(const void *object, uint64_t wanted)
 
 using namespace host;
 
-FLP_HOST_API void flp_host_tma_store(const void *map, uint32_t from, int column, int row, bool adds)
-{
+FLP_HOST_API void flp_host_tma_store(const void *map, uint32_t from, int column, int row, bool adds) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
     BulkThread &bulk = self.bulk;
@@ -129,8 +122,7 @@ FLP_HOST_API void flp_host_tma_store(const void *map, uint32_t from, int column,
     machine.start_job([store] { return store.finish(); });
 }
 
-FLP_HOST_API void flp_host_bulk_commit()
-{
+FLP_HOST_API void flp_host_bulk_commit() {
     FLP_HOST_ENTER();
     BulkThread &bulk = machine.current->bulk;
 
@@ -140,8 +132,7 @@ FLP_HOST_API void flp_host_bulk_commit()
 }
 
 // reads_only: until the engine has read shared memory; else until it has written as well.
-FLP_HOST_API void flp_host_bulk_wait(int pending, bool reads_only)
-{
+FLP_HOST_API void flp_host_bulk_wait(int pending, bool reads_only) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
     BulkThread &bulk = self.bulk;

@@ -9,33 +9,30 @@
 
 namespace host {
 
-static std::string describe(const void *object, uint64_t)
-{
+static std::string describe(const void *object, uint64_t) {
     auto *thread = (const Thread *)object;
     const Warp &warp = thread->block->warps[(size_t)thread->index / 32];
 
     for (const Collective &one : warp.pending)
         if (one.mask >> thread->lane & 1)
-            return format("%s with mask %08x in warp %d of block %d, where lanes %08x have not come", one.instruction, one.mask,
-                          thread->index / 32, thread->block->rank, one.mask & ~one.arrived);
+            return format("%s with mask %08x in warp %d of block %d, where lanes %08x have not come", one.instruction, one.mask, thread->index / 32,
+                          thread->block->rank, one.mask & ~one.arrived);
     return "its warp";
 }
 
-static Collective &find(Warp &warp, const char *instruction, uint32_t mask, int lane)
-{
+static Collective &find(Warp &warp, const char *instruction, uint32_t mask, int lane) {
     for (Collective &one : warp.pending) {
         if (one.mask == mask && one.instruction == instruction) return one; // names are literals of this file
         if (one.mask & mask)
-            machine.fail(format("warp: lane %d executes %s with mask %08x while lanes %08x wait in %s with mask %08x", lane, instruction, mask,
-                                one.arrived, one.instruction, one.mask));
+            machine.fail(format("warp: lane %d executes %s with mask %08x while lanes %08x wait in %s with mask %08x", lane, instruction, mask, one.arrived,
+                                one.instruction, one.mask));
     }
     warp.pending.push_back({instruction, mask, 0, {}});
     return warp.pending.back();
 }
 
 // Returns when all lanes of the mask have come; the last of them does the work for all. A lane's payload lies on its stack.
-static void collect(const char *instruction, uint32_t mask, void *payload, void (*work)(Collective &))
-{
+static void collect(const char *instruction, uint32_t mask, void *payload, void (*work)(Collective &)) {
     Thread &self = *machine.current;
     Warp &warp = self.block->warps[(size_t)self.index / 32];
 
@@ -60,13 +57,11 @@ struct Shuffle {
     int source;
 };
 
-static void shuffle(Collective &all)
-{
+static void shuffle(Collective &all) {
     for (int lane = 0; lane < 32; lane++) {
         if (!(all.mask >> lane & 1)) continue;
         auto *mine = (Shuffle *)all.lane[lane];
-        if (!(all.mask >> mine->source & 1))
-            machine.fail(format("shfl.sync: lane %d reads lane %d, which mask %08x leaves out", lane, mine->source, all.mask));
+        if (!(all.mask >> mine->source & 1)) machine.fail(format("shfl.sync: lane %d reads lane %d, which mask %08x leaves out", lane, mine->source, all.mask));
         mine->result = ((Shuffle *)all.lane[mine->source])->value;
     }
 }
@@ -76,8 +71,7 @@ struct Vote {
     uint32_t result;
 };
 
-static void vote(Collective &all)
-{
+static void vote(Collective &all) {
     uint32_t ballot = 0;
 
     for (int lane = 0; lane < 32; lane++)
@@ -87,8 +81,7 @@ static void vote(Collective &all)
 }
 
 // The only one that orders memory among the lanes.
-static void order(Collective &all)
-{
+static void order(Collective &all) {
     static Clock joined; // keeps its memory
 
     joined.assign(machine.current->clock);
@@ -107,8 +100,7 @@ struct Fragments {
     unsigned char row[16];
 };
 
-static void deal_rows(Collective &all, bool transposed)
-{
+static void deal_rows(Collective &all, bool transposed) {
     for (int lane = 0; lane < 32; lane++) {
         auto *mine = (Fragments *)all.lane[lane];
         for (int matrix = 0; matrix < 4; matrix++) {
@@ -125,8 +117,7 @@ static void deal_rows(Collective &all, bool transposed)
 }
 
 // What stmatrix gives each lane to write: row lane % 8 of matrix lane / 8, four bytes each of the lanes that hold them.
-static void collect_rows(Collective &all)
-{
+static void collect_rows(Collective &all) {
     for (int lane = 0; lane < 32; lane++)
         for (int part = 0; part < 4; part++)
             memcpy(((Fragments *)all.lane[lane])->row + 4 * part, &((Fragments *)all.lane[lane % 8 * 4 + part])->d[lane / 8], 4);
@@ -139,15 +130,13 @@ struct Mma {
     uint32_t b[2];
 };
 
-template <Element type> static double decode(uint32_t bits, int half)
-{
+template <Element type> static double decode(uint32_t bits, int half) {
     if (type == Element::tf32) return decode_tf32(bits);
     return type == Element::bf16 ? decode_bf16((uint16_t)(bits >> 16 * half)) : decode_f16((uint16_t)(bits >> 16 * half));
 }
 
 // The registers of PTX's figures for m16n8k16 and m16n8k8: a lane holds rows lane / 4 (+ 8) and the columns at lane % 4 (+ half of K).
-template <Element type> static void multiply(Collective &all)
-{
+template <Element type> static void multiply(Collective &all) {
     const int each = type == Element::tf32 ? 1 : 2, k_count = 8 * each;
     double a[16][16];
     Doubles b[16], d[16];
@@ -173,30 +162,26 @@ template <Element type> static void multiply(Collective &all)
 
 using namespace host;
 
-FLP_HOST_API uint32_t flp_host_shuffle(uint32_t mask, uint32_t value, int source)
-{
+FLP_HOST_API uint32_t flp_host_shuffle(uint32_t mask, uint32_t value, int source) {
     FLP_HOST_ENTER();
     Shuffle mine = {value, 0, source};
     collect("shfl.sync", mask, &mine, shuffle);
     return mine.result;
 }
 
-FLP_HOST_API uint32_t flp_host_ballot(uint32_t mask, bool condition)
-{
+FLP_HOST_API uint32_t flp_host_ballot(uint32_t mask, bool condition) {
     FLP_HOST_ENTER();
     Vote mine = {condition, 0};
     collect("vote.sync", mask, &mine, vote);
     return mine.result;
 }
 
-FLP_HOST_API void flp_host_warp_barrier(uint32_t mask)
-{
+FLP_HOST_API void flp_host_warp_barrier(uint32_t mask) {
     FLP_HOST_ENTER();
     collect("bar.warp.sync", mask, machine.current, order);
 }
 
-FLP_HOST_API void flp_host_ldmatrix(uint32_t *d, uint32_t address, bool transposed)
-{
+FLP_HOST_API void flp_host_ldmatrix(uint32_t *d, uint32_t address, bool transposed) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
     Fragments mine = {d, {}};
@@ -208,8 +193,7 @@ FLP_HOST_API void flp_host_ldmatrix(uint32_t *d, uint32_t address, bool transpos
     else collect("ldmatrix", ~0u, &mine, [](Collective &all) { deal_rows(all, false); });
 }
 
-FLP_HOST_API void flp_host_stmatrix(uint32_t address, uint32_t *d)
-{
+FLP_HOST_API void flp_host_stmatrix(uint32_t address, uint32_t *d) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
     Fragments mine = {d, {}};
@@ -220,8 +204,7 @@ FLP_HOST_API void flp_host_stmatrix(uint32_t address, uint32_t *d)
     memcpy(self.block->shared.at(address), mine.row, 16);
 }
 
-FLP_HOST_API void flp_host_mma(int type, float *d, const uint32_t *a, uint32_t b0, uint32_t b1)
-{
+FLP_HOST_API void flp_host_mma(int type, float *d, const uint32_t *a, uint32_t b0, uint32_t b1) {
     FLP_HOST_ENTER();
     Mma mine = {(Element)type, d, a, {b0, b1}};
     collect("mma.sync", ~0u, &mine, type == 0 ? multiply<Element::bf16> : type == 1 ? multiply<Element::f16> : multiply<Element::tf32>);

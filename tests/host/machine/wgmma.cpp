@@ -11,33 +11,32 @@ namespace host {
 
 static const float poison = float_of_bits(0x7fffdead);
 
-bool WgmmaInstruction::operator==(const WgmmaInstruction &other) const
-{
-    return kind == other.kind && shape.n == other.shape.n && a == other.a && b == other.b && accumulates == other.accumulates &&
-           pending == other.pending;
+bool WgmmaInstruction::operator==(const WgmmaInstruction &other) const {
+    return kind == other.kind && shape.n == other.shape.n && a == other.a && b == other.b && accumulates == other.accumulates && pending == other.pending;
 }
 
-std::string WgmmaInstruction::describe() const
-{
+std::string WgmmaInstruction::describe() const {
     switch (kind) {
-    case fence: return "wgmma.fence";
-    case product: return format("wgmma.mma_async m64n%dk%d (descriptors %#llx, %#llx)", shape.n, shape.k, (unsigned long long)a, (unsigned long long)b);
-    case commit: return "wgmma.commit_group";
-    default: return format("wgmma.wait_group %d", pending);
+    case fence:
+        return "wgmma.fence";
+    case product:
+        return format("wgmma.mma_async m64n%dk%d (descriptors %#llx, %#llx)", shape.n, shape.k, (unsigned long long)a, (unsigned long long)b);
+    case commit:
+        return "wgmma.commit_group";
+    default:
+        return format("wgmma.wait_group %d", pending);
     }
 }
 
 static WgmmaGroup &group_of(const Thread &thread) { return thread.block->groups[(size_t)thread.index / 128]; }
 
-static WgmmaAccumulators *find_accumulators(WgmmaGroup &group, int lane, const float *d)
-{
+static WgmmaAccumulators *find_accumulators(WgmmaGroup &group, int lane, const float *d) {
     for (auto &one : group.accumulators)
         if (one->d[lane] == d) return one.get();
     return nullptr;
 }
 
-static WgmmaAccumulators *take_accumulators(WgmmaGroup &group, const WgmmaInstruction &instruction)
-{
+static WgmmaAccumulators *take_accumulators(WgmmaGroup &group, const WgmmaInstruction &instruction) {
     WgmmaAccumulators *found = find_accumulators(group, 0, instruction.d[0]);
     const int n = instruction.shape.n;
 
@@ -56,8 +55,7 @@ static WgmmaAccumulators *take_accumulators(WgmmaGroup &group, const WgmmaInstru
 }
 
 // Works through the queue, one product at a time.
-static bool advance(WgmmaGroup &group)
-{
+static bool advance(WgmmaGroup &group) {
     wgmma_multiply(group.queue.front());
     group.queue.pop_front();
     group.executed++;
@@ -70,8 +68,7 @@ static bool advance(WgmmaGroup &group)
 }
 
 // All 128 threads have come to the instruction.
-static void issue(const Thread &thread, WgmmaGroup &group, const WgmmaInstruction &instruction)
-{
+static void issue(const Thread &thread, WgmmaGroup &group, const WgmmaInstruction &instruction) {
     if (instruction.kind == WgmmaInstruction::product) {
         WgmmaProduct product = wgmma_read_operands(thread, group, instruction);
         product.accumulators = take_accumulators(group, instruction);
@@ -87,8 +84,7 @@ static void issue(const Thread &thread, WgmmaGroup &group, const WgmmaInstructio
 }
 
 // Takes the thread's place in the warpgroup's stream: the threads need not come at once, but with the same instructions.
-static WgmmaInstruction &join_stream(Thread &self, const WgmmaInstruction &wanted)
-{
+static WgmmaInstruction &join_stream(Thread &self, const WgmmaInstruction &wanted) {
     WgmmaGroup &group = group_of(self);
     const size_t at = (size_t)(self.wgmma.position++ - group.first);
 
@@ -99,8 +95,7 @@ static WgmmaInstruction &join_stream(Thread &self, const WgmmaInstruction &wante
     return there;
 }
 
-static void arrive(Thread &self, WgmmaInstruction &instruction)
-{
+static void arrive(Thread &self, WgmmaInstruction &instruction) {
     WgmmaGroup &group = group_of(self);
 
     instruction.arrived++;
@@ -112,8 +107,7 @@ static void arrive(Thread &self, WgmmaInstruction &instruction)
     }
 }
 
-static void span(WgmmaThread &state)
-{
+static void span(WgmmaThread &state) {
     uintptr_t low = UINTPTR_MAX, high = 0;
 
     for (const auto &range : state.pending) {
@@ -124,8 +118,7 @@ static void span(WgmmaThread &state)
     state.bytes = high > low ? high - low : 0;
 }
 
-static void hold(WgmmaThread &state, float *d, int count)
-{
+static void hold(WgmmaThread &state, float *d, int count) {
     for (auto &range : state.pending)
         if (range.d == d) {
             range.group = state.committed + 1;
@@ -136,8 +129,7 @@ static void hold(WgmmaThread &state, float *d, int count)
 }
 
 // Hands the results of complete groups over.
-static void deliver(Thread &self, uint64_t completed)
-{
+static void deliver(Thread &self, uint64_t completed) {
     WgmmaGroup &group = group_of(self);
     auto &pending = self.wgmma.pending;
 
@@ -158,29 +150,27 @@ static void deliver(Thread &self, uint64_t completed)
     span(self.wgmma);
 }
 
-static std::string describe_wait(const void *object, uint64_t wanted)
-{
+static std::string describe_wait(const void *object, uint64_t wanted) {
     auto *group = (const WgmmaGroup *)object;
 
     return format("wgmma.wait_group for group %llu of its warpgroup, where %llu of %llu committed groups are complete%s", (unsigned long long)wanted,
                   (unsigned long long)group->completed, (unsigned long long)group->committed,
-                  group->stream.empty() ? "" : format(" and %d of 128 threads came to %s", group->stream.front().arrived,
-                                                      group->stream.front().describe().c_str()).c_str());
+                  group->stream.empty()
+                      ? ""
+                      : format(" and %d of 128 threads came to %s", group->stream.front().arrived, group->stream.front().describe().c_str()).c_str());
 }
 
 } // namespace host
 
 using namespace host;
 
-static WgmmaInstruction make(WgmmaInstruction::Kind kind)
-{
+static WgmmaInstruction make(WgmmaInstruction::Kind kind) {
     WgmmaInstruction instruction = {};
     instruction.kind = kind;
     return instruction;
 }
 
-FLP_HOST_API void flp_host_wgmma_fence(void)
-{
+FLP_HOST_API void flp_host_wgmma_fence(void) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
 
@@ -188,8 +178,7 @@ FLP_HOST_API void flp_host_wgmma_fence(void)
     arrive(self, join_stream(self, make(WgmmaInstruction::fence)));
 }
 
-FLP_HOST_API void flp_host_wgmma(float *d, int n, int k, int type, uint64_t a, uint64_t b, bool accumulates, bool transposed_a, bool transposed_b)
-{
+FLP_HOST_API void flp_host_wgmma(float *d, int n, int k, int type, uint64_t a, uint64_t b, bool accumulates, bool transposed_a, bool transposed_b) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
     WgmmaInstruction wanted = make(WgmmaInstruction::product);
@@ -206,8 +195,7 @@ FLP_HOST_API void flp_host_wgmma(float *d, int n, int k, int type, uint64_t a, u
     arrive(self, instruction);
 }
 
-FLP_HOST_API void flp_host_wgmma_commit(void)
-{
+FLP_HOST_API void flp_host_wgmma_commit(void) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
 
@@ -215,8 +203,7 @@ FLP_HOST_API void flp_host_wgmma_commit(void)
     arrive(self, join_stream(self, make(WgmmaInstruction::commit)));
 }
 
-FLP_HOST_API void flp_host_wgmma_wait(int pending)
-{
+FLP_HOST_API void flp_host_wgmma_wait(int pending) {
     FLP_HOST_ENTER();
     Thread &self = *machine.current;
     WgmmaGroup &group = group_of(self);

@@ -62,7 +62,7 @@ struct WgmmaThread {
 struct WgmmaGroup {
     uint16_t agent = 0;
     std::deque<WgmmaInstruction> stream;
-    uint64_t first = 0;     // position of the stream's first entry
+    uint64_t first = 0;                    // position of the stream's first entry
     uint64_t committed = 0, completed = 0; // groups
     uint64_t queued = 0, executed = 0;     // products
     std::deque<uint64_t> ends;             // of each group that is not completed: the products up to its end

@@ -16,9 +16,7 @@ struct Descriptor {
 
     explicit Descriptor(uint64_t bits)
         : start((uint32_t)(bits & 0x3fff) << 4), leading((uint32_t)(bits >> 16 & 0x3fff) << 4), stride((uint32_t)(bits >> 32 & 0x3fff) << 4),
-          swizzle((int)(-(bits >> 62) & 3))
-    {
-    }
+          swizzle((int)(-(bits >> 62) & 3)) {}
     uint32_t row_bytes() const { return 16u << swizzle; }
 };
 
@@ -42,8 +40,7 @@ struct Operand {
 };
 
 // The address of the 16-byte chunk that begins with the element (row, k).
-uint32_t Operand::address(int row, int k) const
-{
+uint32_t Operand::address(int row, int k) const {
     const Descriptor &d = descriptor;
     const uint32_t r = (uint32_t)row, byte = (uint32_t)(k * element_bytes(shape.type)), width = d.row_bytes();
 
@@ -55,8 +52,7 @@ uint32_t Operand::address(int row, int k) const
 }
 
 // Another thread's writes have to have reached every thread of the warpgroup, and the async proxy.
-void Operand::check_visible(const Word &word, uint32_t at)
-{
+void Operand::check_visible(const Word &word, uint32_t at) {
     const Block &block = *thread.block;
     const bool is_data = word.content == Content::copied || word.content == Content::generic;
     const Thread *blind = nullptr;
@@ -80,8 +76,7 @@ void Operand::check_visible(const Word &word, uint32_t at)
 }
 
 // What the copy engine brought says itself where in the tensor it belongs: rows and steps of K have to follow each other.
-void Operand::check_place(const Word &word, int row, int k)
-{
+void Operand::check_place(const Word &word, int row, int k) {
     const int32_t tensor_row = word.row - (is_transposed ? k : row), tensor_column = word.column - (is_transposed ? row : k);
 
     if (!word.has_place) return;
@@ -95,13 +90,12 @@ void Operand::check_place(const Word &word, int row, int k)
         origin_column = tensor_column;
     }
     if (tensor_row != origin_row || tensor_column != origin_column)
-        machine.fail(format("WGMMA: the descriptor of %s takes the element (%d, k %d) from row %d, column %d of the tensor, wanted row %d, column %d",
-                            name, row, k, word.row, word.column, word.row + origin_row - tensor_row, word.column + origin_column - tensor_column),
+        machine.fail(format("WGMMA: the descriptor of %s takes the element (%d, k %d) from row %d, column %d of the tensor, wanted row %d, column %d", name,
+                            row, k, word.row, word.column, word.row + origin_row - tensor_row, word.column + origin_column - tensor_column),
                      &thread);
 }
 
-std::vector<const unsigned char *> Operand::read()
-{
+std::vector<const unsigned char *> Operand::read() {
     Block &block = *thread.block;
     const Epoch reading = {(uint32_t)group.committed + 1, group.agent};
     const int each = 16 / element_bytes(shape.type);
@@ -114,8 +108,8 @@ std::vector<const unsigned char *> Operand::read()
             const int row = is_transposed ? inner : outer, k = is_transposed ? outer : inner;
             const uint32_t at = address(row, k);
             if (!block.shared.holds(at, 16))
-                machine.fail(format("WGMMA: the descriptor of %s reaches offset %d of %u bytes of shared memory", name,
-                                    (int)(at - SharedMemory::first_address), block.shared.bytes()),
+                machine.fail(format("WGMMA: the descriptor of %s reaches offset %d of %u bytes of shared memory", name, (int)(at - SharedMemory::first_address),
+                                    block.shared.bytes()),
                              &thread);
             check_place(block.shared.word(at), row, k);
             for (uint32_t i = at; i < at + 16; i += 4) {
@@ -129,8 +123,7 @@ std::vector<const unsigned char *> Operand::read()
     return chunks;
 }
 
-static void check_shape(const Thread &thread, const WgmmaInstruction &instruction)
-{
+static void check_shape(const Thread &thread, const WgmmaInstruction &instruction) {
     const WgmmaShape &shape = instruction.shape;
 
     if (shape.k * element_bytes(shape.type) != 32) machine.fail(format("WGMMA: k = %d, wanted 32 bytes", shape.k), &thread);
@@ -140,8 +133,7 @@ static void check_shape(const Thread &thread, const WgmmaInstruction &instructio
             machine.fail("WGMMA: an MN-major operand is modelled with the 128-byte swizzle only", &thread);
 }
 
-WgmmaProduct wgmma_read_operands(const Thread &thread, const WgmmaGroup &group, const WgmmaInstruction &instruction)
-{
+WgmmaProduct wgmma_read_operands(const Thread &thread, const WgmmaGroup &group, const WgmmaInstruction &instruction) {
     const WgmmaShape &shape = instruction.shape;
 
     const std::vector<uint32_t> nobody(thread.clock.seen.size());
@@ -153,8 +145,7 @@ WgmmaProduct wgmma_read_operands(const Thread &thread, const WgmmaGroup &group, 
 }
 
 // To [k][rows], so that the inner loop of the product runs along N.
-template <Element type> static void decode(const std::vector<const unsigned char *> &chunks, const WgmmaShape &shape, int rows, bool transposed, double *to)
-{
+template <Element type> static void decode(const std::vector<const unsigned char *> &chunks, const WgmmaShape &shape, int rows, bool transposed, double *to) {
     const int each = 16 / element_bytes(type), inner_count = transposed ? rows : shape.k;
 
     for (size_t i = 0; i < chunks.size(); i++) {
@@ -175,8 +166,7 @@ template <Element type> static void decode(const std::vector<const unsigned char
     }
 }
 
-template <Element type> static void multiply(const WgmmaProduct &product)
-{
+template <Element type> static void multiply(const WgmmaProduct &product) {
     const int n = product.shape.n, k = product.shape.k;
     double a[16 * 64];
     Doubles b[16 * 256 / 8];
@@ -197,12 +187,14 @@ template <Element type> static void multiply(const WgmmaProduct &product)
     }
 }
 
-void wgmma_multiply(const WgmmaProduct &product)
-{
+void wgmma_multiply(const WgmmaProduct &product) {
     switch (product.shape.type) {
-    case Element::bf16: return multiply<Element::bf16>(product);
-    case Element::f16: return multiply<Element::f16>(product);
-    case Element::tf32: return multiply<Element::tf32>(product);
+    case Element::bf16:
+        return multiply<Element::bf16>(product);
+    case Element::f16:
+        return multiply<Element::f16>(product);
+    case Element::tf32:
+        return multiply<Element::tf32>(product);
     }
 }
 

@@ -8,8 +8,7 @@
 namespace host {
 
 // Where accumulator i of a thread of the warpgroup stands in a [64][n] matrix: PTX's figure for D of wgmma.
-inline size_t wgmma_place(int thread, int i, int n)
-{
+inline size_t wgmma_place(int thread, int i, int n) {
     int row = thread / 32 * 16 + thread % 32 / 4 + (i / 2 % 2) * 8, column = i / 4 * 8 + thread % 4 * 2 + i % 2;
     return (size_t)row * (size_t)n + (size_t)column;
 }

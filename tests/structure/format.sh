@@ -1,0 +1,21 @@
+# Every C file and every template is as .clang-format has it. Release 14 decides: others break some lines elsewhere.
+. "$top_srcdir/tests/cases.sh"
+cd "$top_srcdir" || exit 1
+formatter=${FUSEDLOGP_CLANG_FORMAT:-clang-format}
+version=$("$formatter" --version 2>/dev/null)
+
+files=$(find bench runtime templates tests \( -name '*.[ch]' -o -name '*.cuh' -o -name '*.[ch]pp' \) ! -path 'tests/host/kernels/*' ! -name embedded.c)
+check "there are files" "$(test "$(echo "$files" | wc -l)" -gt 300 || echo "found $files")"
+case $version in
+*' version 14.'*)
+    check "they are formatted" "$("$formatter" --dry-run --Werror $files 2>&1 | grep -E '^[^ ]+:[0-9]+:[0-9]+: ' | sed 's/ \[-W.*//' | head -n 40)"
+    # The check itself: it must see a line that is not.
+    example=$(mktemp -d) || exit 1
+    trap 'rm -rf "$example"' EXIT
+    cp .clang-format "$example"
+    echo 'int  one;' >"$example/one.c"
+    check "a line that is not formatted is seen" "$("$formatter" --dry-run --Werror "$example/one.c" >/dev/null 2>&1 && echo 'it was not')"
+    ;;
+*) skip "they are formatted" "wanted clang-format 14, got ${version:-none}" ;;
+esac
+finish
