@@ -4,10 +4,8 @@
 // The gradient filter: kept_steps.cuh, emitted where Config::filters.
 template <class Config> struct KeptSteps;
 
-template <class Config> struct alignas(1024) MatrixProductShared : ProductShared<Config>, ProductTargets<Config>::Shared {};
-
-template <class Config> struct MatrixProduct : TileKernel<Config, MatrixProductShared<Config>> {
-    using Base = TileKernel<Config, MatrixProductShared<Config>>;
+template <class Config> struct MatrixProduct : TileKernel<Config, typename ProductTargets<Config>::Shared> {
+    using Base = TileKernel<Config, typename ProductTargets<Config>::Shared>;
     using Base::shared;
     using Out = typename Config::out_element;
     const TensorMap &out_map;

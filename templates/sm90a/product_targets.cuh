@@ -2,7 +2,7 @@
 // rows or columns are vocabulary entries, target_lookahead.cuh.
 // Config: targets_along
 template <class Config, bool looks_ahead = Config::targets_along == targets_in_rows || Config::targets_along == targets_in_columns> struct ProductTargets {
-    struct Shared {};
+    using Shared = ProductShared<Config>; // of the whole kernel
     const MatrixProductParams &params;
     __device__ __forceinline__ ProductTargets(Shared &, const MatrixProductParams &params) : params(params) {}
     __device__ __forceinline__ static void init(Shared &) {}

@@ -15,7 +15,7 @@ template <class Config> struct ProductTargets<Config, true> {
         int target, row;
         float derivative;
     };
-    struct Shared {
+    struct alignas(1024) Shared : ProductShared<Config> {
         u64 full[2], empty[2];
         int bound[2][lists + 1]; // list l is [bound[l], bound[l + 1]) of the sorted targets
         Target target[2][kept];  // the first, from bound[0] on
