@@ -1,4 +1,4 @@
--- The fields of problems, in the order of their canonical strings. Written from the tables of runtime/operators/*/*_problem.c:
+-- The fields of problems, in the order of their canonical strings. Written from the tables of runtime/operators/*/*_plan.c:
 -- build/tests/runtime/test_problem_fields gen/problem_fields.lua
 return {
   {

@@ -2,7 +2,7 @@
 //
 // The order of a column's sum: lane l of the block adds the tile's rows l, l + lanes, ... in turn, then the lanes are added pairwise; the
 // combine adds the tiles, where there is more than one. How rows are cut into tiles and lanes depends on (rows, columns, element) alone
-// (runtime/operators/weighted_sum/weighted_sum_tiles.h).
+// (runtime/operators/weighted_sum/weighted_sum_backward_plan.h).
 // Config: element, gradient_element, weight_gradient_element, threads, unroll, vector_bytes
 template <class Config> struct SharedStorage {
     // Of the upper half of the lanes, one place of the vectors after another: neighbours read neighbouring words.

@@ -7,7 +7,7 @@
 #include "params/types.h"
 
 /* How the vocabulary's `tiles` = ceil(vocab / block_vocab) tiles in order are cut: the first `big` splits hold big_tiles tiles each, all others one
- * (runtime/operators/linear/split.h). */
+ * (runtime/operators/linear/linear_logp_plan.h). */
 typedef struct Split {
     i32 tiles;
     i32 splits;

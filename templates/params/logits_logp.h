@@ -16,7 +16,7 @@ typedef struct LogitsLogpParams {
     i32 ignores;      /* 1: rows whose target is ignore_index are ignored; 0: none is */
     float scale;      /* log2(e) / temperature; log2(e) where row_temperature is given */
     float softcap, inverse_softcap;
-    i32 segments, parts, team_log2; /* runtime/operators/logits/logits_logp_shape.h */
+    i32 segments, parts, team_log2; /* runtime/operators/logits/logits_logp_plan.h */
     float *logp, *lse, *entropy;    /* [rows]: results, or NULL */
     i32 *argmax;
     flp_tally *target_errors; /* how many targets or indices were bad, the first such row */

@@ -76,7 +76,7 @@ template <class Config> struct TileProduct {
         mbarrier_init_fence();
     }
 
-    // Rows of A's box where it has no more than there are. KEEP IN STEP: hidden's box (runtime/operators/linear/linear_logp_launch.c).
+    // Rows of A's box where it has no more than there are. KEEP IN STEP: hidden's box (runtime/operators/linear/linear_logp.c).
     __device__ __forceinline__ static int box_rows(i64 rows) { return rows < Config::block_rows ? (int)rows : Config::block_rows; }
 
     // All threads, before the block's first barrier: makes the rows 0 that such a box leaves alone. The copy engine would do so with rows outside

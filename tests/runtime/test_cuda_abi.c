@@ -21,7 +21,7 @@ FLP_DRIVER_OPTIONAL_FUNCTIONS(SAME_DRIVER_FUNCTION)
 FLP_CUDA_CONSTANTS(SAME_CONSTANT)
 _Static_assert(sizeof(CUresult) == sizeof(int), "an enumeration is passed as an int");
 _Static_assert(sizeof(CUtensorMap) == 128 && _Alignof(CUtensorMap) <= FLP_CUDA_TENSOR_MAP_ALIGNMENT, "CUtensorMap");
-/* The layout that runtime/operators/linear/linear_logp_launch.c asserts of our declarations. */
+/* The layout that runtime/operators/linear/linear_logp.c asserts of our declarations. */
 _Static_assert(sizeof(CUlaunchAttribute) == 72 && offsetof(CUlaunchAttribute, value) == 8, "CUlaunchAttribute");
 _Static_assert(sizeof(CUlaunchConfig) == 56 && offsetof(CUlaunchConfig, hStream) == 32 && offsetof(CUlaunchConfig, attrs) == 40 &&
                    offsetof(CUlaunchConfig, numAttrs) == 48,

@@ -1,5 +1,5 @@
 /* Which of the forward's kernels reads so many rows, and which rows need scratch. */
-#include "operators/logits/logits_logp_forward.h"
+#include "operators/logits/logits_logp_plan.h"
 
 #include "fake_cmocka.h"
 

@@ -1,5 +1,5 @@
 /* The problem's rules and its canonical string. */
-#include "operators/linear/linear_logp_problem.h"
+#include "operators/linear/linear_logp_plan.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -10,7 +10,6 @@
 #include "fake_cmocka.h"
 #include "operators/linear/linear_cross_entropy_plan.h"
 #include "operators/linear/linear_logp_backward_plan.h"
-#include "operators/linear/linear_logp_plan.h"
 #include "operators/logits/logits_logp_backward_plan.h"
 #include "operators/logits/logits_logp_plan.h"
 #include "core/problem_text.h"

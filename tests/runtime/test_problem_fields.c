@@ -79,7 +79,7 @@ static flp_text write_tables(void)
 {
     flp_text text = { 0 };
 
-    flp_text_append(&text, "-- The fields of problems, in the order of their canonical strings. Written from the tables of runtime/operators/*/*_problem.c:\n"
+    flp_text_append(&text, "-- The fields of problems, in the order of their canonical strings. Written from the tables of runtime/operators/*/*_plan.c:\n"
                            "-- build/tests/runtime/test_problem_fields gen/problem_fields.lua\nreturn {\n");
     for (int i = 0; i < OPERATORS; i++) {
         flp_text_append(&text, "  {\n    operator = \"%s\",\n", operators[i]->name);

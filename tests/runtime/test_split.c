@@ -1,5 +1,5 @@
 /* Cutting the vocabulary: every tile once, never too many splits. */
-#include "operators/linear/split.h"
+#include "operators/linear/linear_logp_plan.h"
 
 #include "fake_cmocka.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/dtype.h"
 #include "operators/linear/linear_logp_backward_plan.h"
-#include "operators/linear/split.h"
+#include "operators/linear/linear_logp_plan.h"
 
 enum {
     WIDE_HIDDEN = 3072,
@@ -52,7 +52,7 @@ flp_linear_work flp_linear_budget_backward_work(const flp_linear_logp_backward_p
         .splits = normal->with_forward ? flp_linear_budget_most_splits(normal->forward.vocab) : 0,
         .entropy = normal->g_entropy,
         .backward = normal,
-        .chunks.saves_exp = normal->with_forward && !flp_linear_logp_backward_no_saved_exp(normal),
+        .chunks.saves_exp = normal->with_forward && !flp_vocab_chunks_no_saved_exp(normal),
     };
 }
 

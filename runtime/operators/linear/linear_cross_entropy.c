@@ -4,10 +4,9 @@
 #include "base/dtype.h"
 #include "core/call.h"
 #include "operators/linear/linear_cross_entropy_args.h"
-#include "operators/linear/linear_logp_backward_launch.h"
+#include "operators/linear/linear_logp_backward.h"
 #include "params/token_loss.h"
 #include "operators/linear/linear_cross_entropy_plan.h"
-#include "operators/linear/linear_cross_entropy_problem.h"
 
 /* One execution: where everything is. */
 typedef struct {

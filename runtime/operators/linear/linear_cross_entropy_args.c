@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "operators/linear/linear_logp_args.h"
+#include "operators/linear/linear_logp.h"
 
 #define AT(argument) offsetof(flp_linear_cross_entropy_args, argument)
 #define ASKED(field) offsetof(flp_linear_cross_entropy_problem, field)

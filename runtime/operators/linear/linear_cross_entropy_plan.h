@@ -1,9 +1,13 @@
-/* The plan of linear_cross_entropy. */
+/* linear_cross_entropy's plan. */
 #ifndef FLP_OPERATORS_LINEAR_CROSS_ENTROPY_PLAN_H
 #define FLP_OPERATORS_LINEAR_CROSS_ENTROPY_PLAN_H
+#include "core/problem.h"
 #include "cpu/token_program.h"
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/linear/linear_logp_plan.h"
+
+/* 1: a gradient is asked for. */
+int flp_linear_cross_entropy_problem_has_gradients(const flp_linear_cross_entropy_problem *problem);
 
 typedef struct {
     flp_plan common;

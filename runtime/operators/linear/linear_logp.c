@@ -1,9 +1,291 @@
-/* linear_logp: its calls. */
-#include "operators/linear/linear_logp_cpu.h"
+/* linear_logp: its arguments, a row each, its launches and its calls. */
+#include "operators/linear/linear_logp.h"
+
+#include <stddef.h>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "core/arguments.h"
 #include "core/call.h"
-#include "operators/linear/linear_logp_args.h"
-#include "operators/linear/linear_logp_launch.h"
+#include "cuda/tensor_map.h"
+#include "operators/linear/linear_logp_cpu.h"
 #include "operators/linear/linear_logp_plan.h"
+#include "params/linear_logp.h"
+
+#define AT(argument) offsetof(flp_linear_logp_args, argument)
+#define ASKED(field) offsetof(flp_linear_logp_problem, field)
+
+const flp_argument flp_linear_logp_argument_inputs[] = { { "hidden", AT(hidden), .decides = 1 },
+                                                         { "weight", AT(weight), .decides = 1 },
+                                                         { "bias", AT(bias), .asked_at = ASKED(bias_dtype), .dtype_at = ASKED(bias_dtype) },
+                                                         { "target", AT(target), .dtype_at = ASKED(target_dtype) },
+                                                         { "row_temperature", AT(row_temperature), .bytes = sizeof(float), .is_optional = 1 },
+                                                         { .name = NULL } };
+/* The other structs that begin so use it too. */
+#define BEGINS_SO(type)                                                                                                                \
+    _Static_assert(AT(hidden) == offsetof(type, hidden) && AT(weight) == offsetof(type, weight) && AT(bias) == offsetof(type, bias) && \
+                       AT(target) == offsetof(type, target) && AT(row_temperature) == offsetof(type, row_temperature),                 \
+                   #type " begins otherwise")
+BEGINS_SO(flp_linear_logp_backward_args);
+BEGINS_SO(flp_linear_cross_entropy_args);
+
+static const flp_argument outputs[] = { { "logp", AT(logp), .bytes = sizeof(float) },
+                                        { "lse", AT(lse), .bytes = sizeof(float), .is_optional = 1 },
+                                        { "entropy", AT(entropy), .bytes = sizeof(float), .asked_at = ASKED(entropy), .is_optional = 1 },
+                                        { "argmax", AT(argmax), .bytes = sizeof(int32_t), .asked_at = ASKED(argmax), .is_optional = 1 },
+                                        { .name = NULL } };
+static const flp_argument *const arrays[] = { flp_linear_logp_argument_inputs, outputs, NULL };
+
+const flp_arguments flp_linear_logp_arguments = {
+    .args_struct = &flp_sized_linear_logp_args,
+    .arrays = arrays,
+    FLP_ARGUMENTS_WORKSPACE(flp_linear_logp_args),
+    FLP_ARGUMENTS_TARGETS(flp_linear_logp_args),
+    .target_dtype_at = ASKED(target_dtype),
+    .vocab_at = ASKED(vocab),
+};
+
+/* One launch's parameters. maps: hidden's, weight's, the saved exponentials'. */
+typedef struct {
+    CUtensorMap maps[3];
+    flp_linear_logp_params tile;
+    flp_linear_logp_combine_params combine;
+} launch_parameters;
+
+/* How many the tile kernel has. */
+static int64_t tile_rows(const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more)
+{
+    return more->rows ? more->rows->rows : args->rows;
+}
+
+static void fill_tile_params(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_workspace *workspace, int32_t group,
+                             flp_linear_logp_params *params)
+{
+    const flp_linear_logp_problem *problem = &plan->problem;
+
+    *params = (flp_linear_logp_params){
+        .hidden = args->hidden,
+        .weight = args->weight,
+        .bias = args->bias,
+        .target = args->target,
+        .row_temperature = args->row_temperature,
+        .partial = flp_workspace_at(workspace, FLP_PART_PARTIAL),
+        .best = flp_workspace_at(workspace, FLP_PART_BEST),
+        .target_logit = flp_workspace_at(workspace, FLP_PART_TARGET_LOGIT),
+        .rows = args->rows,
+        .hidden_stride = problem->hidden_stride,
+        .weight_stride = problem->weight_stride,
+        .vocab = (int32_t)problem->vocab,
+        .hidden_size = (int32_t)problem->hidden,
+        .target_bytes = flp_dtype_bytes(problem->target_dtype),
+        .scale = flp_arguments_scale(args->temperature),
+        .softcap = (float)problem->softcap,
+        .inverse_softcap = problem->softcap == 0 ? 0 : (float)(1 / problem->softcap),
+        .split = plan->split,
+        .group = group,
+        .moment = flp_workspace_at(workspace, FLP_PART_MOMENT),
+        .logit_sums = flp_workspace_at(workspace, FLP_PART_LOGIT_SUMS),
+    };
+}
+
+static void fill_combine_params(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_params *tile,
+                                flp_linear_logp_combine_params *params)
+{
+    *params = (flp_linear_logp_combine_params){
+        .partial = tile->partial,
+        .best = tile->best,
+        .target_logit = tile->target_logit,
+        .target = args->target,
+        .logp = args->logp,
+        .lse = args->lse,
+        .argmax = args->argmax,
+        .target_errors = (flp_tally *)(uintptr_t)plan->common.target_errors,
+        .rows = args->rows,
+        .ignore_index = args->ignore_index,
+        .ignores = flp_arguments_ignore(args->flags),
+        .vocab = tile->vocab,
+        .target_bytes = tile->target_bytes,
+        .splits = plan->split.splits,
+        .moment = tile->moment,
+        .entropy = args->entropy,
+        .logit_sums = tile->logit_sums,
+    };
+}
+
+/* No more rows than there are: filling what lies outside the tensor costs the copy engine time. KEEP IN STEP: hidden's box
+ * (templates/sm90a/tile_product.cuh). */
+static int hidden_box_rows(const flp_manifest *tile, int64_t rows)
+{
+    return rows < tile->hidden_box_rows ? (int)rows : tile->hidden_box_rows;
+}
+
+/* hidden {D, N} and weight as it lies in memory: {D, V} or {V, D}. The map ends at the real vocabulary, so that padding reads as zeros. */
+static flp_status encode_operand_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_params *params,
+                                      CUtensorMap *maps)
+{
+    const flp_linear_logp_problem *problem = &plan->problem;
+    const flp_manifest *tile = &plan->tile->manifest;
+    const int transposed = problem->weight_layout == FLP_HIDDEN_VOCAB, bytes = flp_dtype_bytes(problem->dtype);
+    const flp_tensor_map_spec hidden_spec = {
+        .address = params->hidden,
+        .dtype = problem->dtype,
+        .columns = problem->hidden,
+        .rows = params->rows,
+        .row_bytes = params->hidden_stride * bytes,
+        .box_columns = tile->block_hidden,
+        .box_rows = hidden_box_rows(tile, params->rows),
+    };
+    const flp_tensor_map_spec weight_spec = {
+        .address = args->weight,
+        .dtype = problem->dtype,
+        .columns = transposed ? problem->vocab : problem->hidden,
+        .rows = transposed ? problem->hidden : problem->vocab,
+        .row_bytes = problem->weight_stride * bytes,
+        .box_columns = tile->weight_box_columns,
+        .box_rows = tile->weight_box_rows,
+    };
+    flp_status status = flp_tensor_map_encode(&hidden_spec, &maps[0]);
+
+    if (status != FLP_OK)
+        return flp_status_prefix(status, "hidden's tensor map");
+    status = flp_tensor_map_encode(&weight_spec, &maps[1]);
+    return status == FLP_OK ? status : flp_status_prefix(status, "weight's tensor map");
+}
+
+static flp_status encode_saved_exp_map(const flp_linear_logp_plan *plan, const flp_saved_exp *saved_exp, CUtensorMap *map)
+{
+    const int bytes = flp_dtype_bytes(plan->problem.dtype);
+    const flp_tensor_map_spec spec = {
+        .address = saved_exp->terms,
+        .dtype = plan->problem.dtype,
+        .columns = saved_exp->columns,
+        .rows = saved_exp->rows,
+        .row_bytes = saved_exp->columns * bytes,
+        .box_columns = FLP_OUT_BOX_BYTES / bytes,
+        .box_rows = FLP_OUT_BOX_ROWS,
+    };
+    flp_status status = flp_tensor_map_encode(&spec, map);
+
+    return status == FLP_OK ? status : flp_status_prefix(status, "the saved exponentials' tensor map");
+}
+
+static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_saved_exp *saved_exp, launch_parameters *parameters)
+{
+    flp_status status = encode_operand_maps(plan, args, &parameters->tile, parameters->maps);
+
+    return status == FLP_OK && saved_exp ? encode_saved_exp_map(plan, saved_exp, &parameters->maps[2]) : status;
+}
+
+static void use_packed_rows(const flp_packed_rows *rows, launch_parameters *parameters)
+{
+    parameters->tile.hidden = rows->hidden;
+    parameters->tile.hidden_stride = rows->stride;
+    parameters->tile.row = rows->row;
+    parameters->tile.row_count = rows->count;
+    parameters->combine.packed_index = rows->packed_index;
+    parameters->combine.first_packed = (int32_t)rows->first;
+    parameters->combine.packed_rows = (int32_t)rows->rows;
+    parameters->combine.gradient = rows->gradient;
+}
+
+/* block_overflow of a chunk begins with that of the block before, which is through: set without need, it costs a look at each block's own. */
+static void use_saved_exp(const flp_linear_logp_plan *plan, const flp_saved_exp *saved_exp, int64_t first, launch_parameters *parameters)
+{
+    const int block_rows = plan->tile->manifest.block_rows * plan->tile->manifest.cluster;
+
+    parameters->tile.offset = parameters->combine.offset = saved_exp->offset + first;
+    parameters->tile.overflow = parameters->combine.overflow = saved_exp->overflow + first;
+    parameters->tile.block_overflow = parameters->combine.block_overflow = saved_exp->block_overflow + first / block_rows;
+    parameters->combine.block_rows = block_rows;
+    parameters->tile.saved_columns = (int32_t)saved_exp->columns;
+    parameters->tile.saved_exp = saved_exp->terms;
+}
+
+/* ---- launches ---- */
+
+static flp_status launch_tiles(const flp_plan *common, unsigned blocks, launch_parameters *parameters, CUstream stream)
+{
+    void *with_saved_exp[] = { &parameters->maps[0], &parameters->maps[1], &parameters->maps[2], &parameters->tile };
+    void *with_maps[] = { &parameters->maps[0], &parameters->maps[1], &parameters->tile };
+    void *alone[] = { &parameters->tile };
+    const flp_kernel *tile = flp_linear_logp_plan_of(common)->tile;
+    void **list = !flp_manifest_takes_maps(&tile->manifest) ? alone : parameters->tile.offset ? with_saved_exp : with_maps;
+
+    return flp_call_launch(tile, blocks, stream, list);
+}
+
+static flp_status launch_phase(const flp_plan *common, const flp_workspace *workspace, unsigned blocks, flp_save_exp_phase phase, launch_parameters *parameters,
+                               CUstream stream)
+{
+    static const flp_linear_step steps[] = {
+        [FLP_SAVE_EXP_OFFSETS] = FLP_STEP_OFFSETS, [FLP_SAVE_EXP_KEEP] = FLP_STEP_TILES, [FLP_SAVE_EXP_AGAIN] = FLP_STEP_TILES_AGAIN
+    };
+    const flp_split all = parameters->tile.split;
+    flp_status status;
+
+    flp_workspace_begin_step(workspace, steps[phase]);
+    parameters->tile.phase = phase;
+    if (phase == FLP_SAVE_EXP_OFFSETS)
+        parameters->tile.split = (flp_split){ .tiles = 1, .splits = 1, .big = 1, .big_tiles = 1 };
+    status = launch_tiles(common, blocks, parameters, stream);
+    parameters->tile.split = all;
+    return status;
+}
+
+static flp_status fill(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                       const flp_workspace *workspace, int32_t group, launch_parameters *parameters)
+{
+    fill_tile_params(plan, args, workspace, group, &parameters->tile);
+    parameters->tile.rows = tile_rows(args, more);
+    parameters->tile.class_weights = more->class_weights;
+    fill_combine_params(plan, args, &parameters->tile, &parameters->combine);
+    parameters->combine.logit_sum = more->logit_sum;
+    parameters->combine.blanks_others = more->blanks_others;
+    if (more->rows)
+        use_packed_rows(more->rows, parameters);
+    if (more->saved_exp)
+        use_saved_exp(plan, more->saved_exp, more->rows->first, parameters);
+    return flp_manifest_takes_maps(&plan->tile->manifest) ? encode_maps(plan, args, more->saved_exp, parameters) : FLP_OK;
+}
+
+flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                          const flp_workspace *workspace)
+{
+    const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
+    const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, tile_rows(args, more));
+    launch_parameters parameters;
+    flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
+
+    return status == FLP_OK ? launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_OFFSETS, &parameters, args->stream) : status;
+}
+
+flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                       const flp_workspace *workspace)
+{
+    const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
+    const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, tile_rows(args, more));
+    const unsigned combine_blocks = flp_linear_logp_plan_shape(plan, args->rows).combine_blocks;
+    launch_parameters parameters;
+    void *combine_parameters[] = { &parameters.combine };
+    flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
+
+    if (status == FLP_OK)
+        status = launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_KEEP, &parameters, args->stream);
+    if (status == FLP_OK) {
+        flp_workspace_begin_step(workspace, FLP_STEP_COMBINE);
+        status = flp_call_launch(plan->combine, combine_blocks, args->stream, combine_parameters);
+    }
+    if (status == FLP_OK && more->saved_exp)
+        status = launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_AGAIN, &parameters, args->stream);
+    return status;
+}
+
+static flp_status launch(const flp_plan *plan, const void *args, const flp_workspace *workspace)
+{
+    const flp_linear_logp_launch_more none = { 0 };
+
+    return flp_linear_logp_launch_with(plan, args, &none, workspace);
+}
 
 static flp_status run_on_cpu(const flp_plan *plan, const void *args, int64_t *bad_count, int64_t *bad_first)
 {
@@ -13,7 +295,7 @@ static flp_status run_on_cpu(const flp_plan *plan, const void *args, int64_t *ba
 static const flp_operator_calls flp_linear_logp_calls = {
     .op = &flp_linear_logp_operator,
     .arguments = &flp_linear_logp_arguments,
-    .launch = flp_linear_logp_launch,
+    .launch = launch,
     .run_on_cpu = run_on_cpu,
 };
 FLP_CALL_FUNCTIONS(flp_linear_logp)

@@ -2,7 +2,7 @@
 #include "base/dtype.h"
 #include "core/arguments.h"
 #include "core/call.h"
-#include "operators/linear/linear_logp_backward_execution.h"
+#include "operators/linear/linear_logp_backward.h"
 #include "params/linear_logp_backward.h"
 #include "operators/linear/matrix_product_launch.h"
 #include "params/matrix_product.h"

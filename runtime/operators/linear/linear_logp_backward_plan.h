@@ -1,10 +1,16 @@
-/* The plan of linear_logp's backward. */
+/* linear_logp_backward's plan, and the parts of its problem's table that stand in linear_cross_entropy's too. */
 #ifndef FLP_OPERATORS_LINEAR_LOGP_BACKWARD_PLAN_H
 #define FLP_OPERATORS_LINEAR_LOGP_BACKWARD_PLAN_H
-#include "cpu/target_share.h"
-#include "operators/linear/linear_workspace.h"
-#include "operators/linear/linear_logp_plan.h"
 #include "core/plan.h"
+#include "core/problem.h"
+#include "cpu/target_share.h"
+#include "operators/linear/linear_logp_plan.h"
+#include "operators/linear/linear_workspace.h"
+
+extern const flp_field flp_linear_logp_backward_field_forward[], flp_linear_logp_backward_field_gradients[], flp_linear_logp_backward_field_budget[];
+
+/* What holds between fields, with whatever memory_budget. */
+flp_status flp_linear_logp_backward_problem_check_gradients(flp_linear_logp_backward_problem *normal);
 
 typedef struct {
     flp_plan common;

@@ -2,7 +2,7 @@
 #include "base/dtype.h"
 #include "core/arguments.h"
 #include "core/call.h"
-#include "operators/linear/linear_logp_backward_execution.h"
+#include "operators/linear/linear_logp_backward.h"
 #include "params/linear_logp_backward.h"
 
 static void use_saved_exp(const flp_backward_execution *run, flp_backward_rows_params *params)

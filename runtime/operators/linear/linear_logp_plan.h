@@ -1,8 +1,23 @@
-/* linear_logp's plan: two kernels and the split of the vocabulary. */
+/* linear_logp's plan: two kernels and the split of the vocabulary; and the parts of its problem's table that stand in others too. */
 #ifndef FLP_OPERATORS_LINEAR_LOGP_PLAN_H
 #define FLP_OPERATORS_LINEAR_LOGP_PLAN_H
+#include <stdint.h>
+
 #include "core/plan.h"
-#include "operators/linear/split.h"
+#include "core/problem.h"
+#include "params/linear_logp.h"
+
+/* Of every operator whose problem begins with flp_linear_logp_problem. */
+extern const flp_field flp_linear_logp_field_inputs[], flp_linear_logp_field_precision[], flp_linear_logp_field_backend[];
+
+/* For flp_operator.check. */
+flp_status flp_linear_logp_problem_check(void *normal);
+
+/* The big splits are as many as a common GPU of the architecture has multiprocessors (n_split, a constant of the variant), so that with few
+ * rows each block there gets one; the single tiles, which come last, even out the ends. A function of (vocab, block_vocab, n_split)
+ * alone: it decides a row's bits.
+ * vocab 1 .. 2^31 - 1, block_vocab >= 1, n_split >= 1. The result has fewer than 2 n_split splits. */
+flp_split flp_split_compute(int64_t vocab, int block_vocab, int n_split);
 
 typedef struct {
     flp_plan common;

@@ -78,7 +78,7 @@ int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows)
     return larger(larger(chunks->columns, chunks->saved_columns), rows > chunks->borrowed_rows ? chunks->borrowed_columns : 0);
 }
 
-const char *flp_linear_logp_backward_no_saved_exp(const flp_linear_logp_backward_problem *normal)
+const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem *normal)
 {
     if (normal->forward.dtype != FLP_BF16)
         return "it takes bf16's range of exponents";
@@ -93,7 +93,7 @@ const char *flp_linear_logp_backward_no_saved_exp(const flp_linear_logp_backward
     return NULL;
 }
 
-const char *flp_linear_logp_backward_saved_exp_hint(const flp_backward_chunks *chunks)
+const char *flp_vocab_chunks_saved_exp_hint(const flp_backward_chunks *chunks)
 {
     return chunks->direct ? ":saved_exp:direct" : chunks->saves_exp ? ":saved_exp" : "";
 }

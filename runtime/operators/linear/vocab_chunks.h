@@ -39,15 +39,15 @@ int flp_vocab_chunks_can_borrow(const flp_linear_logp_backward_problem *normal, 
 /* The vocabulary in whole tiles. */
 int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *normal);
 
-/* 1: saved exponentials of so many columns needs no sums of grad_hidden. */
+/* 1: saved exponentials of so many columns need no sums of grad_hidden. */
 int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int64_t saved_columns);
 
 /* 1: packed rows have a place of their own; 0: in grad_hidden, until it is written. */
 int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
 
-/* Why derivatives can't come from saved exponentials, which holds 2^(z2 - k) in bf16 and has one factor a row; NULL where they can. */
-const char *flp_linear_logp_backward_no_saved_exp(const flp_linear_logp_backward_problem *normal);
+/* Why derivatives can't come from saved exponentials, which hold 2^(z2 - k) in bf16 with one factor a row; NULL where they can. */
+const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem *normal);
 
 /* What the generator must know where they do: ":saved_exp" or ":saved_exp:direct"; else "". */
-const char *flp_linear_logp_backward_saved_exp_hint(const flp_backward_chunks *chunks);
+const char *flp_vocab_chunks_saved_exp_hint(const flp_backward_chunks *chunks);
 #endif

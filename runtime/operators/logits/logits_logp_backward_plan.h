@@ -1,7 +1,7 @@
 /* logits_logp_backward's plan: the gradient kernel, and where the forward is fused into it, the kernel that does both and those of the forward. */
 #ifndef FLP_OPERATORS_LOGITS_LOGP_BACKWARD_PLAN_H
 #define FLP_OPERATORS_LOGITS_LOGP_BACKWARD_PLAN_H
-#include "operators/logits/logits_logp_forward.h"
+#include "operators/logits/logits_logp_plan.h"
 
 typedef struct {
     flp_plan common;

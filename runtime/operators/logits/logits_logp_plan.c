@@ -1,11 +1,211 @@
-/* logits_logp as an operator: what its plans hold, need and say. */
+/* logits_logp as an operator: the fields of its problems, both directions, the shapes of the launches, and what its plans hold, need and say. */
 #include "operators/logits/logits_logp_plan.h"
 
 #include <stddef.h>
 
 #include "base/status.h"
+#include "core/describe.h"
 #include "operators/logits/logits_logp_cpu.h"
-#include "operators/logits/logits_logp_problem.h"
+
+#define AT(field) offsetof(flp_logits_logp_problem, field)
+#define BACKWARD_AT(field) offsetof(flp_logits_logp_backward_problem, field)
+
+/* With an index the logits have more rows than a call: as many as any tensor may have. */
+static const flp_field forward[] = { { "dtype", FLP_FIELD_DTYPE, AT(dtype), .prefix = "", FLP_FIELD_FLOAT },
+                                     FLP_FIELD_ROWS(AT(rows)),
+                                     FLP_FIELD_EXTENT("vocab", AT(vocab), "v"),
+                                     { "logits_stride", FLP_FIELD_STRIDE, AT(logits_stride), .prefix = "ls", .value_name = "stride", .columns_at = AT(vocab) },
+                                     FLP_FIELD_POINTERS(AT(pointer_alignment)),
+                                     FLP_FIELD_TARGETS(AT(target_dtype)),
+                                     FLP_FIELD_SOFTCAP(AT(softcap)),
+                                     { "argmax", FLP_FIELD_CHOICE, AT(argmax), .words = { [1] = "argmax" }, FLP_FIELD_FLAG },
+                                     { "entropy", FLP_FIELD_CHOICE, AT(entropy), .words = { [1] = "entropy" }, FLP_FIELD_FLAG },
+                                     FLP_FIELD_BACKEND(AT(backend)),
+                                     { .name = NULL } };
+static const flp_field *const fields[] = { forward, NULL };
+
+static const flp_field backward[] = {
+    { "dtype", FLP_FIELD_DTYPE, BACKWARD_AT(dtype), .prefix = "", FLP_FIELD_FLOAT },
+    FLP_FIELD_ROWS(BACKWARD_AT(rows)),
+    FLP_FIELD_EXTENT("vocab", BACKWARD_AT(vocab), "v"),
+    { "logits_stride", FLP_FIELD_STRIDE, BACKWARD_AT(logits_stride), .prefix = "ls", .value_name = "stride", .columns_at = BACKWARD_AT(vocab) },
+    { "grad_stride", FLP_FIELD_STRIDE, BACKWARD_AT(grad_stride), .prefix = "gs", .value_name = "stride", .columns_at = BACKWARD_AT(vocab) },
+    FLP_FIELD_POINTERS(BACKWARD_AT(pointer_alignment)),
+    FLP_FIELD_TARGETS(BACKWARD_AT(target_dtype)),
+    FLP_FIELD_SOFTCAP(BACKWARD_AT(softcap)),
+    { "entropy", FLP_FIELD_CHOICE, BACKWARD_AT(entropy), .words = { [1] = "entropy" }, FLP_FIELD_FLAG },
+    { "fused", FLP_FIELD_CHOICE, BACKWARD_AT(fused), .words = { [1] = "fused" }, FLP_FIELD_FLAG },
+    FLP_FIELD_BACKEND(BACKWARD_AT(backend)),
+    { .name = NULL }
+};
+const flp_field *const flp_logits_logp_backward_fields[] = { backward, NULL };
+
+enum {
+    UNITS_PER_BLOCK = 2, /* rows or parts that a resident block gets where rows are few: evens out the end */
+    WARP = 32
+};
+
+static int64_t divide_up(int64_t count, int64_t by)
+{
+    return (count + by - 1) / by;
+}
+
+static int64_t smaller(int64_t left, int64_t right)
+{
+    return left < right ? left : right;
+}
+
+static int64_t resident(const flp_manifest *kernel, int multiprocessors)
+{
+    return (int64_t)multiprocessors * kernel->resident_blocks;
+}
+
+/* The warps of a block that share a row: as many as it has segments, in powers of two. */
+static int choose_team(const flp_manifest *kernel, int64_t segments)
+{
+    int log2 = 0;
+
+    while ((1 << log2) < segments && (2 << log2) <= kernel->threads / WARP)
+        log2++;
+    return log2;
+}
+
+static int64_t count_segments(const flp_manifest *kernel, int64_t vocab)
+{
+    return divide_up(vocab, kernel->block_vocab);
+}
+
+static int64_t teams(const flp_manifest *kernel, int team_log2)
+{
+    return kernel->threads / WARP >> team_log2;
+}
+
+flp_logits_logp_shape flp_logits_logp_shape_rows(const flp_manifest *kernel, int multiprocessors, int64_t vocab, int64_t rows)
+{
+    const int64_t segments = count_segments(kernel, vocab), blocks = resident(kernel, multiprocessors);
+    const int team_log2 = choose_team(kernel, segments);
+    int64_t parts = 1;
+
+    if (rows < UNITS_PER_BLOCK * blocks && teams(kernel, team_log2) == 1)
+        parts = smaller(divide_up(UNITS_PER_BLOCK * blocks, rows), segments);
+    if (parts == 1 && segments > FLP_LOGITS_LOGP_SHARED_SEGMENTS)
+        parts = 2;
+    parts = divide_up(segments, divide_up(segments, parts)); /* none of them empty */
+    return (flp_logits_logp_shape){ .segments = (int32_t)segments,
+                                    .parts = (int32_t)parts,
+                                    .team_log2 = team_log2,
+                                    .blocks = (unsigned)smaller(divide_up(rows * parts, teams(kernel, team_log2)), blocks) };
+}
+
+flp_logits_logp_shape flp_logits_logp_shape_few(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows)
+{
+    const int64_t segments = count_segments(kernel, vocab);
+    const int fits = segments <= FLP_LOGITS_LOGP_SHARED_SEGMENTS && rows <= clusters;
+
+    return (flp_logits_logp_shape){ .segments = (int32_t)segments, .parts = 1, .blocks = fits ? (unsigned)(rows * kernel->cluster) : 0 };
+}
+
+flp_logits_logp_shape flp_logits_logp_shape_fused(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows)
+{
+    const int64_t segments = count_segments(kernel, vocab);
+    const int team_log2 = choose_team(kernel, segments);
+    const int64_t rows_of_unit = kernel->block_rows ? kernel->block_rows : teams(kernel, team_log2), units = divide_up(rows, rows_of_unit);
+    const int fits = segments <= FLP_LOGITS_LOGP_SHARED_SEGMENTS;
+
+    /* Fewer rows leave multiprocessors idle; they fit the L2, so that reading them twice costs little. */
+    if (!fits || (2 * units < clusters && rows_of_unit == 1 && segments > kernel->threads / WARP))
+        return (flp_logits_logp_shape){ .segments = (int32_t)segments, .parts = 1 };
+    return (flp_logits_logp_shape){
+        .segments = (int32_t)segments, .parts = 1, .team_log2 = team_log2, .blocks = (unsigned)(smaller(units, clusters) * kernel->cluster)
+    };
+}
+
+flp_logits_logp_shape flp_logits_logp_shape_gradient(const flp_manifest *kernel, int multiprocessors, int64_t vocab, int64_t rows)
+{
+    const int64_t segments = count_segments(kernel, vocab);
+
+    return (flp_logits_logp_shape){ .segments = (int32_t)segments,
+                                    .parts = 1,
+                                    .blocks = (unsigned)smaller(divide_up(rows * segments, kernel->threads / WARP), resident(kernel, multiprocessors)) };
+}
+
+void flp_logits_logp_lay_out(int64_t rows, int segments, int argmax, int entropy, int normaliser, flp_workspace *workspace)
+{
+    static const char *const steps[] = { "rows", "combine", "gradient" };
+    const int64_t number = sizeof(float), sums = rows * segments;
+    const struct {
+        const char *name;
+        int wanted;
+        int64_t bytes;
+        flp_logits_logp_step last;
+    } parts[] = {
+        [FLP_LOGITS_PART_PARTIAL] = { "partial", 1, sums * 2 * number, FLP_LOGITS_STEP_COMBINE },
+        [FLP_LOGITS_PART_BEST] = { "best", argmax, sums * 2 * number, FLP_LOGITS_STEP_COMBINE },
+        [FLP_LOGITS_PART_MOMENT] = { "moment", entropy, sums * number, FLP_LOGITS_STEP_COMBINE },
+        [FLP_LOGITS_PART_NORMALISER] = { "normaliser", normaliser, rows * 4 * number, FLP_LOGITS_STEP_GRADIENT },
+    };
+
+    *workspace = (flp_workspace){ .steps = steps };
+    for (size_t i = 0; rows > 0 && i < sizeof(parts) / sizeof(*parts); i++)
+        if (parts[i].wanted)
+            workspace->part[i] = (flp_workspace_part){ .name = parts[i].name, .bytes = parts[i].bytes, .first = FLP_LOGITS_STEP_ROWS, .last = parts[i].last };
+    flp_workspace_lay_out(workspace);
+}
+
+flp_status flp_logits_logp_forward_check_manifest(const flp_manifest *manifest)
+{
+    if (manifest->threads >= 32 && manifest->block_vocab >= 1 && manifest->cluster >= 1)
+        return FLP_OK;
+    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_vocab %d, cluster %d; wanted at least 32, 1, 1", manifest->variant,
+                           manifest->threads, manifest->block_vocab, manifest->cluster);
+}
+
+flp_status flp_logits_logp_forward_take(const flp_plan *plan, flp_logits_logp_forward *forward)
+{
+    flp_status status;
+
+    *forward = (flp_logits_logp_forward){ plan->kernels[FLP_ROLE_ROWS], plan->kernels[FLP_ROLE_COMBINE], plan->kernels[FLP_ROLE_FEW_ROWS] };
+    status = flp_logits_logp_forward_check_manifest(&forward->rows->manifest);
+    if (status == FLP_OK)
+        status = flp_logits_logp_forward_check_manifest(&forward->combine->manifest);
+    return status == FLP_OK && forward->few ? flp_logits_logp_forward_check_manifest(&forward->few->manifest) : status;
+}
+
+flp_logits_logp_pass flp_logits_logp_forward_choose(const flp_logits_logp_forward *forward, int multiprocessors, int64_t vocab, int64_t rows)
+{
+    const flp_logits_logp_shape shape = flp_logits_logp_shape_rows(&forward->rows->manifest, multiprocessors, vocab, rows);
+    flp_logits_logp_shape few = { .blocks = 0 };
+
+    /* Where a block takes several rows, or one whole, that is one launch too. */
+    if (forward->few && shape.parts > 1)
+        few = flp_logits_logp_shape_few(&forward->few->manifest, forward->few->clusters, vocab, rows);
+    return few.blocks > 0 ? (flp_logits_logp_pass){ forward->few, few } : (flp_logits_logp_pass){ forward->rows, shape };
+}
+
+int64_t flp_logits_logp_forward_cut_rows(const flp_logits_logp_forward *forward, int multiprocessors, int64_t vocab, int64_t rows)
+{
+    int64_t low = 0, high = rows;
+
+    /* More rows are not cut where fewer are not, but for the fewest. */
+    while (low < high) {
+        int64_t middle = low + (high - low + 1) / 2;
+        if (flp_logits_logp_shape_rows(&forward->rows->manifest, multiprocessors, vocab, middle).parts > 1)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low > 0 && flp_logits_logp_forward_choose(forward, multiprocessors, vocab, low).shape.parts > 1 ? low : 0;
+}
+
+void flp_logits_logp_forward_describe(const flp_logits_logp_forward *forward, flp_text *text)
+{
+    flp_describe_kernel(text, "rows", &forward->rows->manifest);
+    flp_describe_kernel(text, "combine", &forward->combine->manifest);
+    if (!forward->few)
+        return;
+    flp_describe_kernel(text, "few rows", &forward->few->manifest);
+    flp_text_append(text, "few rows: up to %d, a cluster of %d each\n", forward->few->clusters, forward->few->manifest.cluster);
+}
 
 flp_logits_logp_pass flp_logits_logp_plan_pass(const flp_logits_logp_plan *plan, int64_t rows)
 {
@@ -63,7 +263,7 @@ const flp_operator flp_logits_logp_operator = {
     .rows_at = offsetof(flp_logits_logp_problem, rows),
     .pointer_alignment_at = offsetof(flp_logits_logp_problem, pointer_alignment),
     .backend_at = offsetof(flp_logits_logp_problem, backend),
-    .fields = flp_logits_logp_fields,
+    .fields = fields,
     .plan_bytes = sizeof(flp_logits_logp_plan),
     .problem_at = offsetof(flp_logits_logp_plan, problem),
     .set_up = set_up,

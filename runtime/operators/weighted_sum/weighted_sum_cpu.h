@@ -1,4 +1,4 @@
-/* weighted_sum on the host: groups of rows on the pool. */
+/* weighted_sum on the host, both directions, on the pool. */
 #ifndef FLP_OPERATORS_WEIGHTED_SUM_CPU_H
 #define FLP_OPERATORS_WEIGHTED_SUM_CPU_H
 #include "cpu/thread_pool.h"
@@ -10,4 +10,12 @@ void flp_weighted_sum_cpu(flp_thread_pool *pool, const flp_weighted_sum_problem 
 
 /* The identity of its arithmetic. Static. */
 const char *flp_weighted_sum_cpu_numerics(void);
+
+/* problem and args have been checked: strides and dtypes are filled in. grad_x may be x. The order of grad_w's sums depends on N alone: tiles
+ * of rows in order, each summed in order. It allocates at most 16 MiB.
+ * FLP_OUT_OF_MEMORY: nothing has been written. */
+flp_status flp_weighted_sum_backward_cpu(flp_thread_pool *pool, const flp_weighted_sum_backward_problem *problem, const flp_weighted_sum_backward_args *args);
+
+/* The identity of its arithmetic. Static. */
+const char *flp_weighted_sum_backward_cpu_numerics(void);
 #endif

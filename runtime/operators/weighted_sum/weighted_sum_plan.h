@@ -1,7 +1,13 @@
-/* weighted_sum's plan: one kernel. */
+/* weighted_sum's plan: one kernel; and its problem's fields, the backward's too. */
 #ifndef FLP_OPERATORS_WEIGHTED_SUM_PLAN_H
 #define FLP_OPERATORS_WEIGHTED_SUM_PLAN_H
 #include "core/plan.h"
+#include "core/problem.h"
+
+extern const flp_field *const flp_weighted_sum_backward_fields[];
+
+/* For flp_operator.check. */
+flp_status flp_weighted_sum_backward_problem_check(void *normal);
 
 typedef struct {
     flp_plan common;

@@ -1,7 +1,11 @@
-/* linear_logp on a GPU path: the tile kernel, then the combine. */
-#ifndef FLP_OPERATORS_LINEAR_LOGP_LAUNCH_H
-#define FLP_OPERATORS_LINEAR_LOGP_LAUNCH_H
+/* linear_logp on a GPU path: the tile kernel, then the combine; and the arguments that its backward and linear_cross_entropy begin with too. */
+#ifndef FLP_OPERATORS_LINEAR_LOGP_H
+#define FLP_OPERATORS_LINEAR_LOGP_H
+#include "core/arguments.h"
 #include "operators/linear/packed_rows.h"
+
+extern const flp_arguments flp_linear_logp_arguments;
+extern const flp_argument flp_linear_logp_argument_inputs[];
 
 /* The terms 2^(z2 - k) of the vocabulary's first entries, of packed rows, by linear_logp_save_exp. */
 typedef struct {
@@ -26,7 +30,4 @@ flp_status flp_linear_logp_launch_offsets(const flp_plan *plan, const flp_linear
 /* Of more's packed rows, or of all rows. args: the call's. */
 flp_status flp_linear_logp_launch_with(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                        const flp_workspace *workspace);
-
-/* For flp_operator_calls.launch. args: flp_linear_logp_args, checked, with rows > 0. */
-flp_status flp_linear_logp_launch(const flp_plan *plan, const void *args, const flp_workspace *workspace);
 #endif
