@@ -124,7 +124,7 @@ static const flp_cross_entropy_case cases[] = {
       .with_g_loss = 1 },
 
     /* With room for saved exponentials on the paths that have one. */
-    { .gradient = { .name = "saved_exp", .forward = { BIAS, IGNORED, BF16 }, .problem = { SAVES_EXP } }, .outputs = 1 },
+    { .gradient = { .name = "saved exponentials", .forward = { BIAS, IGNORED, BF16 }, .problem = { SAVES_EXP } }, .outputs = 1 },
     { .gradient = { .name = "saved exponentials, columns, fp32 gradients",
                     .forward = { .problem = { .dtype = FLP_BF16, .vocab = 1003, .weight_layout = FLP_HIDDEN_VOCAB } },
                     .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_F32, SAVES_EXP } },

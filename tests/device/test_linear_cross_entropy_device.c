@@ -27,7 +27,8 @@ static void collect_cases(void)
         abort();
     for (int i = 0; i < flp_cross_entropy_case_count(); i++) {
         flp_cross_entropy_case_get(i, &cases[case_count]);
-        case_count += !flp_device_test.quick || i < QUICK_CASES || begins(&cases[case_count], "saved_exp") || begins(&cases[case_count], "forward only");
+        case_count +=
+            !flp_device_test.quick || i < QUICK_CASES || begins(&cases[case_count], "saved exponentials") || begins(&cases[case_count], "forward only");
     }
 }
 
