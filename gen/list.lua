@@ -37,8 +37,8 @@ local function check(arch_name, dtypes, hidden_sizes)
   return true
 end
 
--- dtypes, hidden_sizes: arrays or nil for all. read_template: as emit's. Returns variant strings without repetition, in a fixed order. On sm_90a a problem that its own
--- kernels do not take (fp32 of linear_logp, odd D) is listed as the sm_90 kernels that a device runs instead.
+-- dtypes, hidden_sizes: arrays or nil for all. read_template: as emit's. Returns variant strings without repetition, in a fixed order. On sm_90a a
+-- problem that its own kernels do not take (fp32 of linear_logp, odd D) is listed as the sm_90 kernels that a device runs instead.
 function list.variants(arch_name, dtypes, hidden_sizes, read_template)
   dtypes = dtypes or all_dtypes
   local ok, reason = check(arch_name, dtypes, hidden_sizes)

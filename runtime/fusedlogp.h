@@ -357,8 +357,8 @@ FLP_INLINE flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp
 /* linear_logp, of a plan whose problem has with_forward = 1, and then, with the same rows, hidden, weight, bias, target, ignore_index, temperature,
  * flags and workspace, flp_linear_logp_backward_execute. Between the two the workspace is left alone: it tells the backward which rows are valid, so
  * that ignored ones cost nothing in either, and, as memory_budget has room, what of the logits it need not compute anew (where
- * linear_cross_entropy would leave it too, unless g_entropy is 1): with room for [N, V] and [N, D] in bf16 and 4 KiB a row, nothing of them. lse is wanted, entropy
- * where g_entropy is 1, else it is NULL; argmax is NULL.
+ * linear_cross_entropy would leave it too, unless g_entropy is 1): with room for [N, V] and [N, D] in bf16 and 4 KiB a row, nothing of them. lse is
+ * wanted, entropy where g_entropy is 1, else it is NULL; argmax is NULL.
  * lse and entropy are 0 in rows that are ignored or whose target is bad. The workspace is the caller's, on the CPU path too.
  *
  * Each backward takes one forward: it uses up what this one left, so that a second backward needs another forward. The forward leaves a mark in
@@ -394,9 +394,10 @@ enum { FLP_TOKEN_LOSS_NAME_BYTES = 32 };
 typedef struct {
     flp_linear_logp_backward_problem backward; /* g_lse and g_entropy are 0. Without any gradient, the loss alone is computed, in a workspace of
                                                   N x D elements for the packed rows beside linear_logp's scratch. Else
-                                                  memory_budget is that of the whole workspace, the forward's and the loss' included. On a GPU, with inputs in bf16 and without
-                                                  softcap, label smoothing or a token loss of entropy or uniform, room for [N, V] in bf16 and 4 KiB a row (or for
-                                                  an eighth of V or more beside the default) saves computing these logits twice; so does,
+                                                  memory_budget is that of the whole workspace, the forward's and the loss' included. On a
+                                                  GPU, with inputs in bf16 and without softcap, label smoothing or a token loss of entropy or
+                                                  uniform, room for [N, V] in bf16 and 4 KiB a row (or for an eighth of V or more beside the
+                                                  default) saves computing these logits twice; so does,
                                                   where grad_weight is f32 and accumulated (and grad_bias so too or none), room for 512 rows or
                                                   more: then the valid rows go through in chunks (beside that they take N x D
                                                   elements, unless grad_hidden is in hidden's dtype and not accumulated). The values change

@@ -3,7 +3,7 @@ local cxx = require "gen.cxx"
 
 local kernel = {}
 
-kernel.templates = { "types", "params/linear_logp_backward", "counted", "simt", "convert", "dependent_launch", "linear_logp_backward_bias" }
+kernel.templates = { "types", "params/linear_logp_backward", "simt", "convert", "dependent_launch", "linear_logp_backward_bias" }
 kernel.entry = "linear_logp_backward_bias"
 kernel.parameters = { { "BackwardBiasParams", "params" } }
 
@@ -16,7 +16,9 @@ kernel.dependent_launch = true
 
 function kernel.check() return true end
 
-function kernel.config(spec) return { { "using", "element", cxx.types[spec.dtype] }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false } } end
+function kernel.config(spec)
+  return { { "using", "element", cxx.types[spec.dtype] }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false } }
+end
 
 function kernel.numerics() return "linear_logp_backward_bias.r1" end
 

@@ -2,7 +2,7 @@
 
 local kernel = {}
 
-kernel.templates = { "types", "params/linear_logp_backward", "counted", "simt", "tally", "dependent_launch", "linear_logp_backward_filter" }
+kernel.templates = { "types", "params/linear_logp_backward", "simt", "tally", "dependent_launch", "linear_logp_backward_filter" }
 kernel.entry = "linear_logp_backward_filter"
 kernel.parameters = { { "BackwardFilterParams", "params" } }
 

@@ -3,7 +3,7 @@
 local kernel = {}
 
 kernel.templates = {
-  "types", "params/linear_logp_backward", "target", "simt", "tally", "logit_bounds", "large_logits", "dependent_launch", "linear_logp_backward_rows",
+  "types", "params/linear_logp_backward", "target", "simt", "tally", "logit_bounds", "row_offset", "dependent_launch", "linear_logp_backward_rows",
 }
 kernel.entry = "linear_logp_backward_rows"
 kernel.parameters = { { "BackwardRowsParams", "params" } }

@@ -2,7 +2,7 @@
 
 local kernel = {}
 
-kernel.templates = { "types", "params/linear_logp_backward", "counted", "simt", "dependent_launch", "linear_logp_backward_target_order" }
+kernel.templates = { "types", "params/linear_logp_backward", "simt", "dependent_launch", "linear_logp_backward_target_order" }
 kernel.entry = "linear_logp_backward_target_order"
 kernel.parameters = { { "TargetOrderParams", "params" } }
 

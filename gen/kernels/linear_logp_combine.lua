@@ -3,7 +3,7 @@
 local kernel = {}
 
 kernel.templates = {
-  "types", "params/linear_logp", "target", "simt", "tally", "moment", "logit_bounds", "large_logits", "dependent_launch", "linear_logp_combine",
+  "types", "params/linear_logp", "target", "simt", "tally", "logit_bounds", "row_offset", "dependent_launch", "linear_logp_combine",
 }
 kernel.entry = "linear_logp_combine"
 kernel.parameters = { { "LinearLogpCombineParams", "params" } }

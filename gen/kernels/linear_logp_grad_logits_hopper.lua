@@ -8,8 +8,8 @@ local wgmma = require "gen.wgmma"
 local kernel = {}
 
 kernel.templates = {
-  "types", "params/linear_logp_backward", "counted", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", "tile_store", "product_tiles", "logit_bounds", "large_logits", "tile_logit_gradients",
+  "types", "params/linear_logp_backward", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
+  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", "tile_store", "product_tiles", "logit_bounds", "row_offset", "tile_logit_gradients",
   { only = "filters", "kept_blocks" },
   "linear_logp_grad_logits",
 }

@@ -6,8 +6,8 @@ local tile_config = require "gen.kernels.tile_config"
 
 local kernel = {}
 
-kernel.templates = portable_tile.templates({ "params/linear_logp_backward", "counted" }, {
-  "convert", "product_tiles", "tile_store", "logit_bounds", "large_logits", "tile_logit_gradients", "linear_logp_grad_logits",
+kernel.templates = portable_tile.templates({ "params/linear_logp_backward" }, {
+  "convert", "product_tiles", "tile_store", "logit_bounds", "row_offset", "tile_logit_gradients", "linear_logp_grad_logits",
 })
 kernel.entry = "linear_logp_grad_logits"
 kernel.parameters = { { "TileLogitGradientsParams", "params" } }

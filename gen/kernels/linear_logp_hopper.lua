@@ -6,9 +6,9 @@ local wgmma = require "gen.wgmma"
 local kernel = {}
 
 kernel.templates = {
-  "types", "params/linear_logp", "target", "packed_rows", "simt", "mbarrier", "tma", "cluster", "dependent_launch", "wgmma",
+  "types", "params/linear_logp", "target", "simt", "mbarrier", "tma", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, { only = "f32", "tf32" }, "unit", "tile_product", { only = "f32", "split_operands" }, "tile_kernel",
-  "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "linear_logp",
+  "schedule", "logit_bounds", "row_offset", "row_statistics", "linear_logp",
 }
 kernel.entry = "linear_logp"
 kernel.parameters = {

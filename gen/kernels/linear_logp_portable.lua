@@ -5,8 +5,8 @@ local tile_config = require "gen.kernels.tile_config"
 
 local kernel = {}
 
-kernel.templates = portable_tile.templates({ "params/linear_logp", "target", "packed_rows" }, {
-  "schedule", "moment", "logit_bounds", "large_logits", "row_statistics", "warp_statistics", "linear_logp",
+kernel.templates = portable_tile.templates({ "params/linear_logp", "target" }, {
+  "schedule", "logit_bounds", "row_offset", "row_statistics", "warp_statistics", "linear_logp",
 })
 kernel.entry = "linear_logp"
 kernel.parameters = { { "LinearLogpParams", "params" } }

@@ -8,8 +8,8 @@ local wgmma = require "gen.wgmma"
 local kernel = {}
 
 kernel.templates = {
-  "types", "params/linear_logp", "target", "packed_rows", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", "tile_store", "schedule", "save_exp_units", "moment", "logit_bounds", "large_logits",
+  "types", "params/linear_logp", "target", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
+  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", "tile_store", "schedule", "logit_bounds", "row_offset",
   "row_statistics", "saved_exp_statistics",
   "linear_logp_save_exp",
 }

@@ -3,7 +3,7 @@ local config = require "gen.kernels.logits_logp_config"
 
 local kernel = {}
 
-kernel.templates = config.templates { "dependent_launch", "mbarrier", "cluster", "cluster_exchange", "logits_shared", "logits_logp_cluster" }
+kernel.templates = config.templates { "dependent_launch", "mbarrier", "cluster", "logits_shared", "logits_logp_cluster" }
 kernel.entry = "logits_logp_cluster"
 kernel.parameters = { { "LogitsLogpParams", "params" } }
 kernel.config = config.entries
@@ -26,7 +26,8 @@ end
 function kernel.numerics(spec) return config.numerics("logits_logp", spec) end
 
 function kernel.about(spec, n)
-  return config.about(spec, n, config.results, "a cluster takes a row at a time", "each warp of the cluster sums segments; the first warp of its first block merges them",
+  return config.about(spec, n, config.results, "a cluster takes a row at a time",
+                      "each warp of the cluster sums segments; the first warp of its first block merges them",
                       config.about_sums(spec, 1))
 end
 

@@ -4,7 +4,7 @@ local config = require "gen.kernels.logits_logp_config"
 local kernel = {}
 
 kernel.templates = config.templates {
-  "mbarrier", "cluster", "cluster_exchange", "bulk_copy", "logits_shared", "logits_backward", "logits_logp_fused_cluster",
+  "mbarrier", "tma", "cluster", "logits_shared", "logits_backward", "logits_logp_fused_cluster",
 }
 kernel.entry = "logits_logp_fused_cluster"
 kernel.parameters = { { "LogitsLogpParams", "params" } }

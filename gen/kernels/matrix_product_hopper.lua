@@ -7,10 +7,11 @@ local wgmma = require "gen.wgmma"
 local kernel = {}
 
 kernel.templates = {
-  "types", "params/matrix_product", "counted", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
+  "types", "params/matrix_product", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, "unit", "tile_product", { only = "filters", "kept_steps" }, "tile_kernel", "tile_store",
-  "product_tiles", "scale_product", "targets_along", "product_targets", { only = "targets", "target_contribution" },
-  { only = "vocabulary_targets", "streaming" }, { only = "vocabulary_targets", "vector" }, { only = "vocabulary_targets", "target_lookahead" }, "matrix_product",
+  "product_tiles", "product_epilogue", "product_targets", { only = "targets", "target_contribution" },
+  { only = "vocabulary_targets", "streaming" }, { only = "vocabulary_targets", "vector" }, { only = "vocabulary_targets", "target_lookahead" },
+  "matrix_product",
 }
 kernel.entry = "matrix_product"
 kernel.parameters = {

@@ -6,8 +6,8 @@ local tile_config = require "gen.kernels.tile_config"
 
 local kernel = {}
 
-kernel.templates = portable_tile.templates({ "params/matrix_product", "counted" }, {
-  "convert", "product_tiles", "tile_store", "scale_product", "targets_along", { only = "targets", "target_contribution" }, "matrix_product",
+kernel.templates = portable_tile.templates({ "params/matrix_product" }, {
+  "convert", "product_tiles", "tile_store", "product_epilogue", { only = "targets", "target_contribution" }, "matrix_product",
 })
 kernel.entry = "matrix_product"
 kernel.parameters = { { "MatrixProductParams", "params" } }

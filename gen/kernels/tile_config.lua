@@ -4,7 +4,7 @@ local cxx = require "gen.cxx"
 
 local config = {}
 
--- How the targets lie in what a product writes. KEEP IN STEP: targets_along (templates/parts/targets_along.cuh).
+-- How the targets lie in what a product writes. KEEP IN STEP: targets_along (templates/parts/product_epilogue.cuh).
 config.targets_along = { none = 0, of_rows = 1, in_rows = 2, in_columns = 3 }
 
 -- Rows or columns are vocabulary entries: which targets lie in a tile must be looked up.

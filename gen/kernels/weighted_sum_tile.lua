@@ -34,7 +34,8 @@ function kernel.numerics(spec) return ("weighted_sum_tile.r1.%s.g_%s.gw_%s"):for
 function kernel.about(spec, n)
   return { computes = ("partial[tile, d] = sum of g[row] x[row, d] over a tile's rows, x [N, D] %s, g [N] %s; of one tile grad_w %s itself"):format(
              spec.dtype, spec.g, spec.gw),
-           grid = "slabs of columns x tiles of rows", threads = "a vector's columns each, and every lanes-th row", shared = { { n.shared_bytes, "the lanes' sums" } } }
+           grid = "slabs of columns x tiles of rows", threads = "a vector's columns each, and every lanes-th row",
+           shared = { { n.shared_bytes, "the lanes' sums" } } }
 end
 
 return kernel

@@ -1,7 +1,7 @@
 /* A token loss on the host: which inputs it takes, and the operations that give a token's loss and its derivatives.
  *
- * Its text is the generator's, a line an item: "identity TEXT", "input NAME", "parameter NAME DEFAULT", "value OPERATION OPERANDS", "result NAME VALUE". A value
- * is made of values before it; constants are an fp64's bits. KEEP IN STEP: token loss program (gen/token_loss.lua). */
+ * Its text is the generator's, a line an item: "identity TEXT", "input NAME", "parameter NAME DEFAULT", "value OPERATION OPERANDS", "result NAME VALUE".
+ * A value is made of values before it; constants are an fp64's bits. KEEP IN STEP: token loss program (gen/token_loss.lua). */
 #ifndef FLP_CPU_TOKEN_PROGRAM_H
 #define FLP_CPU_TOKEN_PROGRAM_H
 #include "fusedlogp.h"

@@ -136,8 +136,8 @@ typedef struct {
     X(event_record, cuEventRecord, (CUevent event, CUstream stream))                                                                                        \
     X(event_synchronize, cuEventSynchronize, (CUevent event))                                                                                               \
     X(event_elapsed, cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end))
-/* Their fields are NULL where the driver has them not. Without cuOccupancyMaxActiveClusters a cluster counts as its blocks. Without cuTensorMapEncodeTiled no sm_90a path is offered; without cuFuncLoad
- * (driver 12.4) a lazily loaded kernel is loaded by its first launch. */
+/* Their fields are NULL where the driver does not have them. Without cuOccupancyMaxActiveClusters a cluster counts as its blocks. Without
+ * cuTensorMapEncodeTiled no sm_90a path is offered; without cuFuncLoad (driver 12.4) a lazily loaded kernel is loaded by its first launch. */
 #define FLP_DRIVER_OPTIONAL_FUNCTIONS(X)                                                                                                      \
     X(function_load, cuFuncLoad, (CUfunction function))                                                                                       \
     X(active_clusters, cuOccupancyMaxActiveClusters, (int *clusters, CUfunction function, const CUlaunchConfig *config))                      \

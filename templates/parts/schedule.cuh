@@ -1,9 +1,20 @@
-// Which (row block, split) units a persistent block works through, in which order.
+// The rows of a tile kernel of linear_logp, and which (row block, split) units of them a persistent block works through, in which order.
 //
 // A unit's bits do not depend on who computes it, so the order is free: within a group of row blocks, rows run fastest, so
 // that blocks at work together share weight tiles in the L2 while the group's hidden rows stay there. The big splits are
 // dealt round robin; blocks that got one fewer catch up on one-tile units before all go on round robin.
 // Config: is_packed, block_rows, cluster
+// Where rows lie close together (is_packed), the device alone knows how many there are, and `row` says where each stands in what the caller gave.
+template <class Config> __device__ __forceinline__ i64 row_count(const LinearLogpParams &params) {
+    if constexpr (Config::is_packed) return *params.row_count;
+    else return params.rows;
+}
+
+template <class Config> __device__ __forceinline__ int source_row(const LinearLogpParams &params, int row) {
+    if constexpr (Config::is_packed) return params.row[row];
+    else return row;
+}
+
 template <class Config> struct Schedule {
     const LinearLogpParams &params;
     int step = 0;
@@ -48,5 +59,21 @@ template <class Config> struct Schedule {
         if (index >= small_units) return false;
         locate(index, split.big, split.splits - split.big, unit);
         return true;
+    }
+};
+
+// The units of one launch of linear_logp_save_exp: of all row blocks, or of those with a row that overflowed.
+template <class Config> struct SaveExpUnits {
+    const LinearLogpParams &params;
+    Schedule<Config> schedule;
+    bool has_any;
+    __device__ __forceinline__ SaveExpUnits(const LinearLogpParams &params)
+        : params(params), schedule(params), has_any(params.phase != FLP_SAVE_EXP_AGAIN || (row_count<Config>(params) > 0 && params.block_overflow[0])) {}
+
+    // Where only blocks that overflowed are run again, the others' units are passed over.
+    __device__ __forceinline__ bool next(Unit &unit) {
+        while (has_any && schedule.next(unit))
+            if (params.phase != FLP_SAVE_EXP_AGAIN || params.block_overflow[unit.row_block + 1]) return true;
+        return false;
     }
 };

@@ -26,7 +26,7 @@ template <class Config> struct TileLogitGradients {
         else transform_chunks<false>(params, z, first_column);
     }
 
-    // has_large: a row may have logits as large_logits.cuh means them.
+    // has_large: a row may have logits as row_offset.cuh means them.
     template <bool has_large>
     __device__ __forceinline__ void transform_chunks(const TileLogitGradientsParams &params, float (&z)[count], int first_column) const {
         int column = column_at(first_column, 2 * (lane_index() % 4)); // the thread's first

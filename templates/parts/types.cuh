@@ -1,4 +1,4 @@
-// Element types; nothing of CUDA's headers is needed.
+// Element types and sizes; nothing of CUDA's headers is needed.
 // Config: none
 struct bf16 {
     u16 bits;
@@ -23,3 +23,6 @@ __host__ __device__ constexpr bool is_before(int column, int end) { return (u32)
 static_assert(ceil_div(0, 256) == 0 && ceil_div(2147483647, 256) == 8388608, "sizes up to 2^31 - 1");
 static_assert(columns_left(column_at(2147483392, 254), 2147483647) == 1 && columns_left(column_at(2147483392, 300), 2147483647) == -45, "wrapped");
 static_assert(is_before(column_at(2147483392, 254), 2147483647) && !is_before(column_at(2147483392, 300), 2147483647), "wrapped");
+
+// How many there are of what only the device has counted.
+__device__ __forceinline__ int counted(const int *count, int most) { return count ? min(*count, most) : most; }

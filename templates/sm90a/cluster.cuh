@@ -1,4 +1,5 @@
-// Thread block clusters and warpgroup register budgets: PTX ISA, "barrier.cluster", "setmaxnreg".
+// Thread block clusters, numbers that a block leaves in another's shared memory, and warpgroup register budgets: PTX ISA, "barrier.cluster", "mapa",
+// "st.async", "setmaxnreg".
 // Config: none
 __device__ __forceinline__ int cluster_rank() {
     u32 rank;
@@ -9,3 +10,22 @@ __device__ __forceinline__ void cluster_barrier() { asm volatile("barrier.cluste
 // count: a multiple of 8 in 24 .. 256; all warps of the warpgroup execute it.
 template <int count> __device__ __forceinline__ void registers_release() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count)); }
 template <int count> __device__ __forceinline__ void registers_claim() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count)); }
+
+// To the same address in block `block` of the cluster; their bytes complete on the barrier with the same address there. Who has waited for that
+// sees them: no fence is needed.
+__device__ __forceinline__ void exchange_store(float2 *to, float2 value, int block, u32 barrier) {
+    asm volatile("{\n.reg .b32 remote, remote_barrier;\n"
+                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
+                 "mapa.shared::cluster.u32 remote_barrier, %2, %1;\n"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [remote], {%3, %4}, [remote_barrier];\n}" ::"r"(shared_address(to)),
+                 "r"(block), "r"(barrier), "f"(value.x), "f"(value.y)
+                 : "memory");
+}
+__device__ __forceinline__ void exchange_store(float *to, float value, int block, u32 barrier) {
+    asm volatile("{\n.reg .b32 remote, remote_barrier;\n"
+                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
+                 "mapa.shared::cluster.u32 remote_barrier, %2, %1;\n"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [remote], %3, [remote_barrier];\n}" ::"r"(shared_address(to)),
+                 "r"(block), "r"(barrier), "f"(value)
+                 : "memory");
+}

@@ -1,4 +1,4 @@
-// Tensor copies by the copy engine: PTX ISA, "cp.async.bulk.tensor".
+// Copies to shared memory by the copy engine, of tensors and of contiguous memory: PTX ISA, "cp.async.bulk.tensor", "cp.async.bulk".
 // Config: none
 
 // Copies the box at (column, row) of the tensor to shared memory; its bytes complete on the barrier. What lies outside the tensor is
@@ -21,5 +21,11 @@ __device__ __forceinline__ void tma_load_multicast(u32 to, const TensorMap *map,
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
                  "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
+                 : "memory");
+}
+
+// Contiguous memory to this block's shared memory; the bytes complete on the barrier. bytes, from and to: multiples of 16.
+__device__ __forceinline__ void bulk_load(u32 to, const void *from, int bytes, u32 barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(barrier)
                  : "memory");
 }

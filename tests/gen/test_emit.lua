@@ -143,7 +143,7 @@ function TestEmit.test_a_source_holds_no_template_that_its_variant_does_not_use(
     ["linear_logp.bf16.d2048.bm128.bv128.s108.c1.p4.sm_80"] = "exact_product tf32 tile_store convert",
     ["linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.sm_90a"] = "kept_blocks kept_steps target_contribution row_statistics schedule",
     ["linear_logp_save_exp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a"] = "split_operands kept_steps product_tiles target_contribution",
-    ["linear_logp_backward_rows.sm_90a"] = "convert vector counted",
+    ["linear_logp_backward_rows.sm_90a"] = "convert vector",
     ["logits_logp.bf16.w8.sm_90a"] = "shifted_vectors cluster logits_backward",
     ["logits_logp_fused.bf16.w4.vec2.sm_90a"] = "shifted_vectors dependent_launch mbarrier",
     ["logits_logp_gradient.bf16.w4.sm_90a"] = "shifted_vectors logits_shared mbarrier",

@@ -42,7 +42,6 @@ struct Config {
 #line 1 "templates/sm90/dependent_launch.cuh"
 #line 1 "templates/sm90a/mbarrier.cuh"
 #line 1 "templates/sm90a/cluster.cuh"
-#line 1 "templates/sm90a/cluster_exchange.cuh"
 #line 1 "templates/parts/logits_shared.cuh"
 #line 1 "templates/sm90a/logits_logp_cluster.cuh"
 #line 1 "entry"

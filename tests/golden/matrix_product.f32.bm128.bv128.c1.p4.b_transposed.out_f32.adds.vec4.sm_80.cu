@@ -35,7 +35,6 @@ struct Config {
 #line 1 "templates/params/rows.h"
 #line 1 "templates/params/tiles.h"
 #line 1 "templates/params/matrix_product.h"
-#line 1 "templates/parts/counted.cuh"
 #line 1 "templates/parts/simt.cuh"
 #line 1 "templates/sm80/cp_async.cuh"
 #line 1 "templates/sm80/ldmatrix.cuh"
@@ -49,8 +48,7 @@ struct Config {
 #line 1 "templates/parts/convert.cuh"
 #line 1 "templates/parts/product_tiles.cuh"
 #line 1 "templates/sm80/tile_store.cuh"
-#line 1 "templates/parts/scale_product.cuh"
-#line 1 "templates/parts/targets_along.cuh"
+#line 1 "templates/parts/product_epilogue.cuh"
 #line 1 "templates/sm80/matrix_product.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(256, 1)

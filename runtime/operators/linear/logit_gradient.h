@@ -4,7 +4,8 @@
 #include "cpu/row_statistics.h"
 #include "cpu/target_share.h"
 
-/* dlogit = slope (p (prob_coefficient - entropy_coefficient log2(p)) + uniform_coefficient w[v]),  p = 2^((z - origin) scale - log2_sum),  slope = 1 - (z / c)^2;
+/* dlogit = slope (p (prob_coefficient - entropy_coefficient log2(p)) + uniform_coefficient w[v]),
+ *     p = 2^((z - origin) scale - log2_sum),  slope = 1 - (z / c)^2;
  * the target's p term gives way to `target_coefficient` where logp is known, in which nothing has cancelled, else `target_coefficient` is added. */
 typedef struct {
     flp_row_transform transform;

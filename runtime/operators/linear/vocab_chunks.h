@@ -5,9 +5,9 @@
 
 enum { FLP_BACKWARD_COLUMNS = 256 /* the least width of a chunk: one tile */ };
 
-/* For each chunk of the vocabulary dlogit of all rows is kept. Where the forward leaves saved exponentials, the terms 2^(z2 - k), it is that of the first chunk,
- * in dlogit's place: this one is not computed anew. Where that is all of the vocabulary, the valid rows may go by in chunks, too, one after the
- * other. Widths are multiples of FLP_BACKWARD_COLUMNS and the same for any number of rows: the sums of grad_hidden are added up chunk by chunk, so
+/* For each chunk of the vocabulary dlogit of all rows is kept. Where the forward leaves saved exponentials, the terms 2^(z2 - k), they are those of the
+ * first chunk, in dlogit's place: its logits are not computed again. Where that is all of the vocabulary, the valid rows may go by in chunks, too, one
+ * after the other. Widths are multiples of FLP_BACKWARD_COLUMNS and the same for any number of rows: the sums of grad_hidden are added up chunk by chunk, so
  * they decide its bits. A plan chooses them once (operators/linear/linear_budget.h). */
 typedef struct {
     int saves_exp;            /* 1: the forward leaves saved exponentials */
