@@ -1,7 +1,7 @@
 -- Derived numbers, computed once: the kernel asserts them, C reads them from the manifest.
-local budget = {}
+local cxx = require "gen.cxx"
 
-local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
+local budget = {}
 
 local function align(bytes, to) return (bytes + to - 1) // to * to end
 
@@ -17,7 +17,7 @@ local function align_shared(n, to) take_shared(n, align(n.shared_bytes, to) - n.
 -- Hopper: a stage's rows are one 128-byte swizzle row; two barriers a stage; the block is aligned to the swizzle's 1024 bytes. fp32 has a
 -- splitter warpgroup, a second part of every number and a third barrier.
 function budget.hopper(spec)
-  local n = { element_bytes = element_bytes[spec.dtype] }
+  local n = { element_bytes = cxx.bytes[spec.dtype] }
   local f32 = spec.dtype == "f32"
   n.block_hidden = 128 // n.element_bytes
   n.consumer_groups = spec.bm // 64
@@ -68,7 +68,7 @@ end
 
 -- Portable: a stage's hidden rows are 64 bytes; warps of 32 x 64 in two columns.
 local function portable_tile(spec)
-  local n = { element_bytes = element_bytes[spec.dtype], warp_rows = 32, warp_columns = 64 }
+  local n = { element_bytes = cxx.bytes[spec.dtype], warp_rows = 32, warp_columns = 64 }
   n.block_hidden = 64 // n.element_bytes
   n.warps_down, n.warps_across = spec.bm // n.warp_rows, spec.bv // n.warp_columns
   n.threads = n.warps_down * n.warps_across * 32

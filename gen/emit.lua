@@ -112,7 +112,7 @@ local function entry_point(spec, kernel, n, name)
 end
 
 -- dependent_launch: the kernel waits itself for the one before it (kernel.dependent_launch), and the architecture has an instruction for that.
--- KEEP IN STEP: manifest fields (runtime/jit/manifest.h).
+-- The fields are those of runtime/jit/manifest.h, whose reader refuses any other list.
 local function manifest_lines(spec, kernel, n, name)
   local lines = {
     "variant " .. variant.format(spec),

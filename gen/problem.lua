@@ -2,11 +2,10 @@
 --
 -- A size is p.n, p.d or p.v, a word p.word = true, any other field p.name; strides, pointer_alignment and dtypes that the string leaves out have
 -- their defaults.
+local cxx = require "gen.cxx"
 local tables = require "gen.problem_fields"
 
 local problem = {}
-
-local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
 
 -- What plans add to the string (flp_operator.hint): the forward leaves saved exponentials, of the whole vocabulary, and grad_hidden is one product.
 local hints = { "saved_exp", "direct" }
@@ -26,7 +25,7 @@ end
 -- The value of the text behind a prefix, or nil. No kernel depends on which number it is.
 local readers = {
   count = positive, stride = positive, alignment = positive,
-  dtype = function(text) return element_bytes[text] and text end,
+  dtype = function(text) return cxx.bytes[text] and text end,
   number = function() return true end,
   name = function(text) return text:match("^[a-z0-9_]+$") end,
 }
@@ -85,7 +84,7 @@ local function head_of(name, sizes)
 end
 
 local function parse_head(parts, sizes)
-  local p = { operator = parts[1], dtype = parts[2], element_bytes = element_bytes[parts[2]] }
+  local p = { operator = parts[1], dtype = parts[2], element_bytes = cxx.bytes[parts[2]] }
   for i, size in ipairs(sizes) do
     local digits = (parts[i + 2] or ""):match("^" .. size.prefix .. "(%d+)$")
     if not digits then return nil, "wanted " .. head_of(parts[1], sizes) end

@@ -2,7 +2,7 @@
 --
 -- A definition is a chunk that returns { inputs = { names }, parameters = { { name, default } }, loss = function(t) ... end }. loss is called
 -- once, with t.logp, t.lse, t.entropy, t.uniform and t.class_weight, the inputs and the parameters as expressions, and returns one made of
--- them by + - * / ^ and the functions of gen/expression.lua. KEEP IN STEP: token loss program (runtime/cpu/token_program.c).
+-- them by + - * / ^ and the functions of gen/expression.lua.
 local expression = require "gen.expression"
 
 local token_loss = {}
@@ -10,8 +10,6 @@ local token_loss = {}
 local load = load -- of text; what the sandbox has left of it
 local bounded = bounded or pcall -- with limits of instructions and memory, in the library
 local format = string.format
-local most = 8 -- inputs, and parameters
-local most_values = 256 -- KEEP IN STEP: FLP_TOKEN_VALUES (runtime/cpu/token_program.h)
 local name_pattern, name_length = "^[a-z][a-z0-9_]*$", 31
 
 -- What a loss may depend on. Those that have a derivative come first: the gradients that the kernels take.
@@ -27,13 +25,18 @@ local function check_name(what, name)
   error(("%s: got %s, wanted letters a to z, digits and _, a letter first, at most %d characters"):format(what, tostring(name), name_length), 0)
 end
 
-local function check_inputs(inputs)
+-- The most INPUTS, PARAMETERS or VALUES, which C and the kernel have from the same header.
+local function limit(of, read_template)
+  return tonumber(read_template("templates/params/token_loss.h"):match("FLP_TOKEN_" .. of .. " = (%d+)"))
+end
+
+local function check_inputs(inputs, most)
   if type(inputs) ~= "table" or #inputs > most then error(("inputs: wanted a list of at most %d names"):format(most), 0) end
   for _, name in ipairs(inputs) do check_name("inputs", name) end
   return inputs
 end
 
-local function check_parameters(list)
+local function check_parameters(list, most)
   if type(list) ~= "table" or #list > most then error(("parameters: wanted a list of at most %d pairs { name, number }"):format(most), 0) end
   local parameters = {}
   for i, pair in ipairs(list) do
@@ -78,11 +81,12 @@ local function call_definition(f, ...)
 end
 
 -- { name, identity, inputs, parameters, uses = { statistic = true }, nodes, loss, derivatives = { logp = node or nil } }
-local function compile(name, definition)
+local function compile(name, definition, read_template)
   if type(definition) ~= "table" or type(definition.loss) ~= "function" then
     error("wanted a table with a function `loss`, and perhaps `inputs` and `parameters`", 0)
   end
-  local inputs, parameters = check_inputs(definition.inputs or {}), check_parameters(definition.parameters or {})
+  local inputs = check_inputs(definition.inputs or {}, limit("INPUTS", read_template))
+  local parameters = check_parameters(definition.parameters or {}, limit("PARAMETERS", read_template))
   local graph = expression.new_graph()
   local t = variables_of(graph, inputs, parameters)
   local loss = call_definition(definition.loss, t)
@@ -101,6 +105,7 @@ local function compile(name, definition)
   for _, node in ipairs(compiled.nodes) do
     if node.kind == "statistic" then compiled.uses[node.name] = true end
   end
+  local most_values = limit("VALUES", read_template)
   if #compiled.nodes > most_values then
     error(("the loss and its derivatives take %d operations, wanted at most %d"):format(#compiled.nodes, most_values), 0)
   end
@@ -114,11 +119,11 @@ local environment = setmetatable({}, {
   __metatable = false,
 })
 
-local function evaluate(name, text)
+local function evaluate(name, text, read_template)
   local ok, compiled = bounded(function()
     local chunk, reason = load(text, "=" .. name, "t", environment)
     if not chunk then error(reason, 0) end
-    return compile(name, call_definition(chunk))
+    return compile(name, call_definition(chunk), read_template)
   end)
   strings.__index = methods
   if ok then return compiled end
@@ -142,7 +147,7 @@ function token_loss.define(name, text, read_template)
   if known == text then return true end
   if known then return nil, ("token loss %s: it is defined already, otherwise"):format(name) end
   local compiled
-  compiled, reason = evaluate(name, text)
+  compiled, reason = evaluate(name, text, read_template)
   if not compiled then return nil, ("token loss %s: %s"):format(name, reason) end
   compiled.identity = name .. "-" .. hash(text)
   defined[name] = { text = text, compiled = compiled }
@@ -155,7 +160,7 @@ function token_loss.find(name, read_template)
   if not defined[name] then
     local text = name:find(name_pattern) and ready_made_text(name, read_template)
     if not text then return nil, ("token loss %s: there is none of that name"):format(name) end
-    local compiled, reason = evaluate(name, text)
+    local compiled, reason = evaluate(name, text, read_template)
     if not compiled then error(("token loss %s: %s"):format(name, reason)) end
     defined[name] = { text = text, compiled = compiled }
   end
@@ -172,7 +177,7 @@ end
 -- What a kernel's numerics says of a loss that has been found.
 function token_loss.identity(name) return defined[name] and defined[name].compiled.identity or name end
 
--- ---- the program: a line an operation, on the values of the lines before ----
+-- ---- the program: a line an operation, on the values of the lines before (runtime/cpu/token_program.h) ----
 
 local function places_of(nodes)
   local places = {}

@@ -36,11 +36,10 @@ local instruction = [[
 local host_template = [[
 __device__ __twin__ void wgmma_stage(float (&d)[%(count)d], u64 a, u64 b, int accumulate) {
     for (int i = 0; i < %(instruction_count)d; i++)
-        flp_host_wgmma(d, %(n)d, %(k)d, %(host_type)d, a + i * %(a_step)d, b + i * %(b_step)d, accumulate || i > 0, %(host_transposes)s);
+        flp_host_wgmma(d, %(n)d, %(k)d, host_%(type)s, a + i * %(a_step)d, b + i * %(b_step)d, accumulate || i > 0, %(host_transposes)s);
 }
 __device__ __twin__ void wgmma_finish(float (&)[%(count)d]) { flp_host_wgmma_wait(0); }
 ]]
-local host_types = { bf16 = 0, f16 = 1, tf32 = 2 } -- KEEP IN STEP: the host machine's functions (templates/host/mma.cuh)
 
 local function fill(text, values)
   text = text:gsub("%%%((%w+[_%w]*)%)[ds]", function(name) return tostring(values[name]) end)
@@ -84,7 +83,6 @@ function wgmma.wrapper(spec)
     transposes = f32 and "" or (", %d, %d"):format(a_transposed and 1 or 0, b_transposed and 1 or 0),
     host_transposes = ("%s, %s"):format(a_transposed, b_transposed),
   }
-  values.host_type = host_types[values.type]
   values.instructions = instructions(values)
   return fill(arch.find(spec.arch).is_host and host_template or template, values)
 end

@@ -3,12 +3,11 @@ local cxx = require "gen.cxx"
 
 local config = {}
 
--- A warp holds a segment: 8 vectors of 16 bytes a lane, 4 KiB. KEEP IN STEP: logits segment (the manifest says its columns as block_vocab).
+-- A warp holds a segment: 8 vectors of 16 bytes a lane. The manifest says its columns as block_vocab.
 local segment_vectors = 8
--- Segments whose sums a block holds of a row.
+config.segment_bytes = 32 * segment_vectors * 16
+-- Segments whose sums a block holds of a row: FLP_LOGITS_SHARED_SEGMENTS, which templates/parts/logits_shared.cuh compares.
 local shared_segments = 512
-
-local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
 
 config.head = {
   "types", "params/logits_logp", "simt", "tally", "convert", "streaming", "vector", { only = "shifted", "shifted_vectors" }, "target_share", "logit_bounds",
@@ -22,7 +21,7 @@ function config.templates(own)
   return list
 end
 
-local function columns(spec, vectors) return 32 * vectors * 16 // element_bytes[spec.dtype] end
+local function columns(spec, vectors) return 32 * vectors * 16 // cxx.bytes[spec.dtype] end
 
 function config.segment_columns(spec) return columns(spec, segment_vectors) end
 
@@ -43,7 +42,7 @@ local rewrites = { logits_logp_gradient = true, logits_logp_fused = true, logits
 function config.entries(spec)
   return {
     { "using", "element", cxx.types[spec.dtype] }, { "int", "segment_vectors", held_vectors(spec) },
-    { "int", "shared_segments", shared_segments }, { "int", "cluster", spec.cluster or 1 }, { "int", "vector_bytes", spec.vec or 16 },
+    { "int", "cluster", spec.cluster or 1 }, { "int", "vector_bytes", spec.vec or 16 },
     { "bool", "has_softcap", spec.softcap or false }, { "bool", "has_entropy", spec.entropy or false },
     { "bool", "wants_argmax", spec.argmax or false }, { "bool", "rewrites", rewrites[spec.operator] or false },
     { "bool", "holds_row", spec.half or false },

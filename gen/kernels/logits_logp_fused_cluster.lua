@@ -36,7 +36,7 @@ function kernel.derive(spec)
   local threads = spec.w * 32
   return {
     threads = threads, registers = math.min(255, 65536 // ((spec.w + 3) // 4 * 128) // 8 * 8), block_rows = 1, block_vocab = config.segment_columns(spec),
-    shared_bytes = (kernel.slots * 4096 + config.shared_bytes(spec, 4) + records * record_bytes + 8 * (kernel.slots + 3 * records + 4) + 15) // 16 * 16,
+    shared_bytes = (kernel.slots * config.segment_bytes + config.shared_bytes(spec, 4) + records * record_bytes + 8 * (kernel.slots + 3 * records + 4) + 15) // 16 * 16,
     blocks_per_multiprocessor = 1,
   }
 end
@@ -46,7 +46,7 @@ function kernel.numerics(spec) return config.numerics("logits_logp_fused", spec)
 function kernel.about(spec, n)
   return config.about(spec, n, config.results .. "; " .. config.gradients, "persistent: a cluster takes a row at a time",
                       ("%d warps sum segments and write gradients; the last one fetches rows to come and merges sums"):format(spec.w - 1),
-                      { kernel.slots * 4096, "slots: segments that the copy engine brings" }, config.about_sums(spec, 4),
+                      { kernel.slots * config.segment_bytes, "slots: segments that the copy engine brings" }, config.about_sums(spec, 4),
                       { records * record_bytes, "records: of rows under way" })
 end
 

@@ -38,8 +38,8 @@ end
 function kernel.config(spec, n)
   return tile_config.join(tile_config.tile(spec, n), tile_config.hopper(spec, n, 1), {
     { "int", "inner_size", 0 }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
-    { "bool", "filters", spec.filter or false }, { "int", "targets_along", tile_config.targets_along[spec.targets or "none"] },
-  })
+    { "bool", "filters", spec.filter or false },
+  }, tile_config.targets(spec))
 end
 
 function kernel.numerics(spec)

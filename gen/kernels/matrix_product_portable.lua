@@ -18,8 +18,7 @@ function kernel.check(spec, arch) return portable_tile.check(spec, arch, kernel.
 function kernel.config(spec, n)
   return tile_config.join(portable_tile.config(spec, n), {
     { "int", "inner_size", 0 }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
-    { "int", "targets_along", tile_config.targets_along[spec.targets or "none"] },
-  })
+  }, tile_config.targets(spec))
 end
 
 function kernel.numerics(spec)

@@ -4,8 +4,13 @@ local cxx = require "gen.cxx"
 
 local config = {}
 
--- How the targets lie in what a product writes. KEEP IN STEP: targets_along (templates/parts/product_epilogue.cuh).
-config.targets_along = { none = 0, of_rows = 1, in_rows = 2, in_columns = 3 }
+-- How the targets lie in what a product writes: each row has its own, or the rows or the columns are vocabulary entries.
+function config.targets(spec)
+  return {
+    { "bool", "targets_of_rows", spec.targets == "of_rows" }, { "bool", "targets_in_rows", spec.targets == "in_rows" },
+    { "bool", "targets_in_columns", spec.targets == "in_columns" },
+  }
+end
 
 -- Rows or columns are vocabulary entries: which targets lie in a tile must be looked up.
 function config.looks_targets_up(spec) return spec.targets == "in_rows" or spec.targets == "in_columns" end

@@ -7,8 +7,6 @@ kernel.templates = { "types", "params/weighted_sum", "simt", "convert", "streami
 kernel.entry = "weighted_sum"
 kernel.parameters = { { "WeightedSumParams", "params" } }
 
-local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
-
 -- unroll: vectors of a thread that are under way at once. They have 40 to 64 KiB of a multiprocessor under way, and more is no faster on an
 -- H200; what goes with a vector of 16-bit elements takes registers where w is fp32 or the loads are narrow.
 local lean = { unroll = 4, registers = 64, blocks = 4 }
@@ -33,8 +31,8 @@ local vectors = { [2] = true, [4] = true, [8] = true }
 -- vec: bytes of a load, 16 where it is not written.
 function kernel.check_vector(spec)
   if spec.vec and not vectors[spec.vec] then return nil, ("vec = %d: 2, 4 or 8 bytes (16 is not written)"):format(spec.vec) end
-  if spec.vec and spec.vec < element_bytes[spec.dtype] then
-    return nil, ("vec = %d: an element of %s has %d bytes"):format(spec.vec, spec.dtype, element_bytes[spec.dtype])
+  if spec.vec and spec.vec < cxx.bytes[spec.dtype] then
+    return nil, ("vec = %d: an element of %s has %d bytes"):format(spec.vec, spec.dtype, cxx.bytes[spec.dtype])
   end
   return true
 end

@@ -10,8 +10,6 @@ kernel.templates = {
 kernel.entry = "weighted_sum_outer"
 kernel.parameters = { { "WeightedSumOuterParams", "params" } }
 
-local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
-
 -- Rows of a thread: two, and more where stores are narrow, so that a block still has enough to write.
 local wide = { rows = 2, registers = 40, blocks = 6 }
 local narrow = { rows = 8, registers = 64, blocks = 4 }
@@ -20,7 +18,7 @@ function kernel.derive(spec)
   local shape = (spec.vec or 16) >= 8 and wide or narrow
   return {
     threads = 256, shared_bytes = 0, registers = shape.registers, blocks_per_multiprocessor = shape.blocks, block_rows = shape.rows,
-    block_hidden = (spec.vec or 16) // element_bytes[spec.dtype],
+    block_hidden = (spec.vec or 16) // cxx.bytes[spec.dtype],
   }
 end
 

@@ -10,11 +10,9 @@ kernel.templates = {
 kernel.entry = "weighted_sum_tile"
 kernel.parameters = { { "WeightedSumTileParams", "params" } }
 
-local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
-
 -- A multiprocessor's one block has 64 KiB of x under way, 8 loads a thread.
 function kernel.derive(spec)
-  local columns = 16 // element_bytes[spec.dtype]
+  local columns = 16 // cxx.bytes[spec.dtype]
   return {
     threads = 512, shared_bytes = columns * 256 * 4, registers = 128, blocks_per_multiprocessor = 1, block_hidden = columns,
   }

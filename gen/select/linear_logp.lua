@@ -4,8 +4,8 @@ local selection = require "gen.selection"
 
 local linear_logp = {}
 
--- Rows of a problem up to which a tile is taken. KEEP IN STEP: row buckets (runtime/core/dispatch.c).
-local hopper_tiles = {
+-- Rows of a problem up to which a tile is taken. A call without a plan has one for 64, 128 or more.
+linear_logp.hopper_tiles = {
   { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
   { rows = 128,       bm = 128, cluster = 1, stages = 4 },
   { rows = math.huge, bm = 128, cluster = 2, stages = 4 },
@@ -14,7 +14,7 @@ local hopper_f32_tiles = {
   { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
   { rows = math.huge, bm = 128, cluster = 1, stages = 3 },
 }
-local portable_tiles = {
+linear_logp.portable_tiles = {
   { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
   { rows = math.huge, bm = 128, cluster = 1, stages = 4 },
 }
@@ -22,7 +22,7 @@ local portable_tiles = {
 -- Big splits of the vocabulary: the multiprocessors of an H100 or H200, and of an A100. On other GPUs the same numbers hold, and so do a row's bits.
 local hopper_splits, portable_splits = 132, 108
 
-local function tile_for(tiles, n)
+function linear_logp.tile_for(tiles, n)
   for _, tile in ipairs(tiles) do
     if n <= tile.rows then return tile end
   end
@@ -61,7 +61,7 @@ function linear_logp.hopper(p, capability)
   if bytes ~= 16 then
     return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; here they are multiples of %d"):format(bytes or 1)
   end
-  local spec = base_spec(p, tile_for(f32 and hopper_f32_tiles or hopper_tiles, p.n))
+  local spec = base_spec(p, linear_logp.tile_for(f32 and hopper_f32_tiles or linear_logp.hopper_tiles, p.n))
   spec.bv, spec.s, spec.arch = f32 and 128 or 256, hopper_splits, arch_name
   return selection.of("sm_90a", { spec, combine_for(p, arch_name) })
 end
@@ -73,7 +73,7 @@ function linear_logp.portable(p, capability)
   if not bytes or bytes < math.min(p.element_bytes, 4) then
     return nil, ("addresses and row strides are multiples of %d bytes, elements have %d"):format(bytes or 1, p.element_bytes)
   end
-  local spec = base_spec(p, tile_for(portable_tiles, p.n))
+  local spec = base_spec(p, linear_logp.tile_for(linear_logp.portable_tiles, p.n))
   spec.bv, spec.s, spec.arch = 128, portable_splits, arch_name
   spec.vec = bytes < 16 and bytes or nil
   spec.exact = p.dtype == "f32" and p.exact or nil

@@ -2,29 +2,13 @@
 -- gradients; where grad_hidden is wanted its product and its finish; where grad_weight is wanted its product and the order of its targets; where grad_bias
 -- is wanted its sums; with a filter, on sm_90a, what it kept.
 local arch = require "gen.arch"
+local cxx = require "gen.cxx"
 local linear_logp = require "gen.select.linear_logp"
 local selection = require "gen.selection"
 
 local backward = {}
 
-local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
-
--- Rows of a problem up to which a tile is taken.
-local hopper_tiles = {
-  { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
-  { rows = 128,       bm = 128, cluster = 1, stages = 4 },
-  { rows = math.huge, bm = 128, cluster = 2, stages = 4 },
-}
-local portable_tiles = {
-  { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
-  { rows = math.huge, bm = 128, cluster = 1, stages = 4 },
-}
-
-local function tile_for(tiles, n)
-  for _, tile in ipairs(tiles) do
-    if n <= tile.rows then return tile end
-  end
-end
+local tile_for, hopper_tiles, portable_tiles = linear_logp.tile_for, linear_logp.hopper_tiles, linear_logp.portable_tiles
 
 -- The largest copy that the address and a row of so many elements allow.
 local function vector_bytes(p, stride, bytes)
@@ -102,12 +86,12 @@ function backward.hopper(p, capability)
   if bytes ~= 16 then
     return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; weight's are multiples of %d"):format(bytes or 1)
   end
-  bytes = p.grad_weight and vector_bytes(p, p.grad_weight_stride, element_bytes[p.grad_weight]) or 16
+  bytes = p.grad_weight and vector_bytes(p, p.grad_weight_stride, cxx.bytes[p.grad_weight]) or 16
   if bytes ~= 16 then
     return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; grad_weight's are multiples of %d"):format(bytes or 1)
   end
-  if p.grad_hidden and p.d * element_bytes.f32 % 16 ~= 0 then
-    return nil, ("TMA wants row strides in multiples of 16 bytes; those of grad_hidden's fp32 sums are %d"):format(p.d * element_bytes.f32)
+  if p.grad_hidden and p.d * cxx.bytes.f32 % 16 ~= 0 then
+    return nil, ("TMA wants row strides in multiples of 16 bytes; those of grad_hidden's fp32 sums are %d"):format(p.d * cxx.bytes.f32)
   end
   local few, many = tile_for(hopper_tiles, p.n), hopper_tiles[#hopper_tiles]
   local function tile(of) return { bm = of.bm, bv = 256, cluster = of.cluster, stages = of.stages, arch = arch_name } end

@@ -1,17 +1,18 @@
 -- logits_logp_backward: the gradient kernel, and where the forward is fused into it, the kernel that does both and the forward's.
 local arch = require "gen.arch"
 local cluster_kernel = require "gen.kernels.logits_logp_fused_cluster"
+local logits_config = require "gen.kernels.logits_logp_config"
 local logits_logp = require "gen.select.logits_logp"
 
 local backward = {}
 
 local cluster_warps = 16 -- of a block, that share a row
-local segment_bytes = 4096
 
 -- Rows of whole clusters: so many blocks that a warp has a segment of each row, as far as 8 go. Of shorter rows, or where the copy engine cannot
 -- read them, a block takes several.
 local function fused(p, arch_name)
-  local segments = (p.v * p.element_bytes + segment_bytes - 1) // segment_bytes
+  local columns = logits_config.segment_columns(p)
+  local segments = (p.v + columns - 1) // columns
   local aligned = logits_logp.vector_bytes(p, { p.logits_stride, p.grad_stride }) == 16
   if not arch.find(arch_name).clusters or not aligned or segments <= cluster_warps // 2 or segments > 8 * cluster_kernel.slots then
     return { role = "fused", operator = "logits_logp_fused", w = 4 }

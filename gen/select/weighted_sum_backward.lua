@@ -1,17 +1,16 @@
 -- weighted_sum_backward: from a problem and a device to variants, for grad_x one, for grad_w two.
 local arch = require "gen.arch"
+local cxx = require "gen.cxx"
 local selection = require "gen.selection"
 local vector_bytes = require "gen.select.weighted_sum".vector_bytes
 
 local weighted_sum_backward = {}
 
-local element_bytes = { bf16 = 2, f16 = 2, f32 = 4 }
-
 local function narrow(bytes) return bytes < 16 and bytes or nil end
 
 -- grad_x is aligned to its elements in any case.
 local function outer_for(p, arch_name)
-  local element = element_bytes[p.grad_x]
+  local element = cxx.bytes[p.grad_x]
   local bytes = vector_bytes(math.max(p.pointer_alignment, element), p.grad_x_stride, element)
   return { role = "outer", operator = "weighted_sum_outer", dtype = p.grad_x, weight = p.w_dtype, g = p.y_dtype, vec = narrow(bytes), arch = arch_name }
 end

@@ -7,6 +7,7 @@
 #include "base/dtype.h"
 #include "base/status.h"
 #include "core/workspace.h"
+#include "params/types.h"
 
 flp_status flp_arguments_check_address(const char *argument, const void *address, int wanted)
 {
@@ -69,12 +70,11 @@ static flp_status check_flags(unsigned flags, unsigned more, int64_t ignore_inde
     return FLP_OK;
 }
 
-/* KEEP IN STEP: temperatures. */
 static flp_status check_temperature(double temperature, const float *row_temperature)
 {
     const double shared = flp_arguments_temperature(temperature);
 
-    if (!(shared >= 0x1p-64 && shared <= 0x1p64))
+    if (!(shared >= FLP_LEAST_TEMPERATURE && shared <= FLP_MOST_TEMPERATURE))
         return flp_status_fail(FLP_BAD_ARGUMENT, "temperature: got %g, wanted 0 (for 1) or 2^-64 .. 2^64", temperature);
     if (row_temperature && shared != 1)
         return flp_status_fail(FLP_BAD_ARGUMENT, "temperature: got %g beside row_temperature, wanted 0 or 1", temperature);

@@ -51,7 +51,7 @@ int flp_arguments_ignore(unsigned flags);
 
 /* 1, or the temperature that all rows share. */
 double flp_arguments_temperature(double temperature);
-/* log2(e) / temperature; that of rows is divided by a row's own. KEEP IN STEP: temperatures (templates/parts/logit_bounds.cuh). */
+/* log2(e) / temperature; that of rows is divided by a row's own. */
 float flp_arguments_scale(double temperature);
 
 /* wanted: bytes for so many rows. */

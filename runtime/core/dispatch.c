@@ -65,8 +65,8 @@ void flp_dispatch_destroy(flp_dispatch *dispatch)
     free(dispatch);
 }
 
-/* log2 of the rows that the plan for so many rows is made for; of fewer than 1 or too many, one that no plan is made for. The variant changes after
- * 64 and 128; above 2^10 the bucket bounds what the scratch grows to. KEEP IN STEP: row buckets (gen/select.lua). */
+/* log2 of the rows that the plan for so many rows is made for; of fewer than 1 or too many, one that no plan is made for. Variants change after 64 and
+ * 128 and nowhere else, as a test asks of gen/select; above 2^10 the bucket bounds what the scratch grows to. */
 static unsigned bucket_log2(uint64_t rows)
 {
     if (rows <= 64)
@@ -76,6 +76,11 @@ static unsigned bucket_log2(uint64_t rows)
     if (rows <= 1024)
         return 10;
     return 64 - (unsigned)__builtin_clzll(rows - 1);
+}
+
+int64_t flp_dispatch_rows(int64_t rows)
+{
+    return INT64_C(1) << bucket_log2((uint64_t)rows);
 }
 
 static unsigned alignment_log2(uintptr_t addresses)
@@ -172,7 +177,7 @@ static flp_status make(flp_context *context, const flp_operator *op, const void 
     if (status != FLP_OK)
         return status;
     memcpy(&bounded, problem, op->problem_bytes);
-    *flp_operator_rows(op, &bounded) = INT64_C(1) << bucket_log2((uint64_t)call->rows);
+    *flp_operator_rows(op, &bounded) = flp_dispatch_rows(call->rows);
     *flp_operator_pointer_alignment(op, &bounded) = 1 << alignment_log2(call->addresses);
     status = flp_create_plan(context, op, &bounded, plan);
     return status == FLP_OK ? insert(context->dispatch, key, plan) : status;

@@ -8,6 +8,9 @@ flp_status flp_dispatch_create(flp_dispatch **dispatch);
 /* Destroys the plans. NULL is allowed. */
 void flp_dispatch_destroy(flp_dispatch *dispatch);
 
+/* The rows, 1 .. FLP_PROBLEM_ROWS_MAX, that the plan for a call of so many is made for. */
+int64_t flp_dispatch_rows(int64_t rows);
+
 /* What a call decides of its plan. */
 typedef struct {
     int64_t rows;        /* not 0. FLP_BAD_ARGUMENT: not 1 .. FLP_PROBLEM_ROWS_MAX */

@@ -4,6 +4,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "params/types.h"
+
 static const double log2_e = 1.44269504088896340736, ln_2 = 0.693147180559945309417;
 
 static double positive(double entropy)
@@ -61,7 +63,7 @@ flp_row_shares flp_row_shares_of_lse(double lse, double entropy, double target, 
 
 double flp_row_temperature_within_bounds(double temperature)
 {
-    return temperature < 0x1p-64 ? 0x1p-64 : temperature > 0x1p64 ? 0x1p64 : temperature;
+    return temperature < FLP_LEAST_TEMPERATURE ? FLP_LEAST_TEMPERATURE : temperature > FLP_MOST_TEMPERATURE ? FLP_MOST_TEMPERATURE : temperature;
 }
 
 double flp_row_scale(double temperature)

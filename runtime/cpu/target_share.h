@@ -25,7 +25,7 @@ flp_row_shares flp_row_shares_of(const flp_other_sums *others, double target);
 /* For a row whose lse, and perhaps entropy, is known. The origin is a float. logp follows from lse. */
 flp_row_shares flp_row_shares_of_lse(double lse, double entropy, double target, double scale);
 
-/* A row's own temperature: outside 2^-64 .. 2^64 it counts as the nearest of them. KEEP IN STEP: temperatures (templates/parts/logit_bounds.cuh) */
+/* A row's own temperature: outside the bounds of params/types.h it counts as the nearest of them. */
 double flp_row_temperature_within_bounds(double temperature);
 
 /* log2(e) / temperature. */

@@ -1,4 +1,4 @@
-/* Reads and runs token losses. KEEP IN STEP: token loss program (gen/token_loss.lua). */
+/* Reads and runs token losses. */
 #include "cpu/token_program.h"
 #include "base/status.h"
 #include <inttypes.h>

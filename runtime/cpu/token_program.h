@@ -1,16 +1,11 @@
 /* A token loss on the host: which inputs it takes, and the operations that give a token's loss and its derivatives.
  *
  * Its text is the generator's, a line an item: "identity TEXT", "input NAME", "parameter NAME DEFAULT", "value OPERATION OPERANDS", "result NAME VALUE".
- * A value is made of values before it; constants are an fp64's bits. KEEP IN STEP: token loss program (gen/token_loss.lua). */
+ * A value is made of values before it; constants are an fp64's bits. What gen/token_loss.lua writes otherwise is refused. */
 #ifndef FLP_CPU_TOKEN_PROGRAM_H
 #define FLP_CPU_TOKEN_PROGRAM_H
 #include "fusedlogp.h"
-
-enum {
-    FLP_TOKEN_INPUTS = 8, /* the most that a token loss takes, as of parameters */
-    FLP_TOKEN_PARAMETERS = 8,
-    FLP_TOKEN_VALUES = 256
-};
+#include "params/token_loss.h"
 
 /* What a loss depends on. The first four have derivatives. */
 typedef enum {

@@ -14,7 +14,7 @@ files=$(cd "$source_dir" && { find gen -type f -name '*.lua'; find templates -ty
 test -n "$files" || { echo "embed.sh: no gen/*.lua and templates/*.cuh and .h in $source_dir" >&2; exit 1; }
 
 # Each file as the line "name bytes" and its content: no two trees give the same stream.
-# KEEP IN STEP: source digest (runtime/jit/source_tree.c).
+# source_tree.c does likewise: a test compares both.
 digest=$(for file in $files; do
     echo "$file $(($(wc -c <"$source_dir/$file")))"
     cat "$source_dir/$file"

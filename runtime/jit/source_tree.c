@@ -66,7 +66,7 @@ static flp_status read_directory(const char *directory, const char *folder, cons
     return status;
 }
 
-/* KEEP IN STEP: source digest (runtime/jit/embed.sh). */
+/* As embed.sh does: a test compares both. */
 static void compute_digest(flp_source_tree *tree)
 {
     struct sha256_ctx hash;

@@ -4,7 +4,7 @@
 // with more, they go to scratch for logits_logp_combine. Both merge them in the same order. Memory does not wait either: before a warp leaves the
 // sums of a segment, the logits of its next one are under way.
 // Where a warp holds a whole row, nothing meets.
-// Config: as for a segment; threads, shared_segments, holds_row
+// Config: as for a segment; threads, holds_row
 template <class Config> struct RowsStorage {
     static constexpr int warps = Config::threads / 32;
     SharedStorage<Config, warps> sums;

@@ -3,7 +3,7 @@
 // A row's logits stay on the chip while its sums meet: of a warp's segments the last one in its registers, the first ones in shared memory. What
 // is more than that comes a second time from the L2, where the few rows under way fit. Segments and merging are logits_logp's, so the results
 // have its bits.
-// Config: as for a segment; threads, shared_segments, kept_segments
+// Config: as for a segment; threads, kept_segments
 template <class Config> struct FusedStorage {
     SharedStorage<Config, 2> sums; // a team that is done with a row may begin the next one while another still merges
     Vector kept[Config::threads / 32][Config::kept_segments][Segment<Config>::vectors][32];

@@ -38,6 +38,9 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
+// Of tensor operands, as the machine counts them.
+enum { host_bf16, host_f16, host_tf32 };
+
 // Inlined without optimisation too: a store of what a call returns is one that the compiler does not report to the machine.
 __attribute__((always_inline)) inline float2 make_float2(float x, float y) { return {x, y}; }
 __attribute__((always_inline)) inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }

@@ -4,6 +4,9 @@
 #include "params/tally.h"
 #include "params/types.h"
 
+/* Segments whose sums a block of the forward or the fused kernels holds: longer rows meet in scratch. */
+enum { FLP_LOGITS_SHARED_SEGMENTS = 512 };
+
 /* One for all kernels of the forward and the backward; each reads what it needs. */
 typedef struct LogitsLogpParams {
     const void *logits, *target;  /* [logits_rows][logits_stride] elements of the variant's dtype; [rows] */

@@ -3,16 +3,19 @@
 #define FLP_PARAMS_TOKEN_LOSS_H
 #include "params/types.h"
 
+/* The most that a token loss takes, and operations of it and its derivatives. The generator reads these numbers here. */
+enum { FLP_TOKEN_INPUTS = 8, FLP_TOKEN_PARAMETERS = 8, FLP_TOKEN_VALUES = 256 };
+
 /* The rows' losses and derivatives, and their sum: one block. */
 typedef struct TokenLossParams {
-    const void *target;                /* [rows] int32 or int64 */
-    const float *logp, *lse, *entropy; /* [rows]; entropy: NULL where the loss uses none */
-    const float *logit_sum;            /* [rows] sum_v w[v] z[v]; NULL where the loss does not use uniform */
-    const void *class_weights;         /* [vocab]; or NULL */
-    const float *token_weights;        /* [rows]; or NULL */
-    const float *g_loss;               /* [rows], or [1] where `reduces`; or NULL: 1 */
-    const float *input[8];             /* [rows], as many as the loss takes */
-    float parameter[8];
+    const void *target;                   /* [rows] int32 or int64 */
+    const float *logp, *lse, *entropy;    /* [rows]; entropy: NULL where the loss uses none */
+    const float *logit_sum;               /* [rows] sum_v w[v] z[v]; NULL where the loss does not use uniform */
+    const void *class_weights;            /* [vocab]; or NULL */
+    const float *token_weights;           /* [rows]; or NULL */
+    const float *g_loss;                  /* [rows], or [1] where `reduces`; or NULL: 1 */
+    const float *input[FLP_TOKEN_INPUTS]; /* [rows], as many as the loss takes */
+    float parameter[FLP_TOKEN_PARAMETERS];
     float *loss;                               /* [rows], or [1] where `reduces` */
     float *g_logp, *g_lse, *g_entropy, *g_sum; /* [rows]; NULL where not wanted */
     i64 ignore_index;

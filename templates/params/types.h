@@ -20,6 +20,10 @@ typedef struct {
 } float2;
 #endif
 
+/* A temperature's bounds: between them masks of the lowest numbers still are beside an infinite one, and scales are neither 0 nor infinite. */
+#define FLP_LEAST_TEMPERATURE 0x1p-64
+#define FLP_MOST_TEMPERATURE 0x1p64
+
 FLP_PARAMS_BYTES(i32, 4);
 FLP_PARAMS_BYTES(i64, 8);
 FLP_PARAMS_BYTES(float2, 8);

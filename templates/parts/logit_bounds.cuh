@@ -8,9 +8,8 @@ __device__ __forceinline__ float finite_product(float z, float scale) {
     return fabsf(z) < infinity ? bounded : product;
 }
 
-// A row's own, within the range of the call's: masks of the lowest numbers still are beside an infinite one, and scales are neither 0 nor infinite.
-// KEEP IN STEP: temperatures (runtime/core/arguments.h, runtime/cpu/target_share.h).
+// A row's own, within the range of the call's.
 __device__ __forceinline__ float row_temperature(float temperature) {
-    constexpr float least = __builtin_bit_cast(float, 0x1f800000u), most = __builtin_bit_cast(float, 0x5f800000u); // 2^-64, 2^64
+    constexpr float least = FLP_LEAST_TEMPERATURE, most = FLP_MOST_TEMPERATURE;
     return temperature < least ? least : temperature > most ? most : temperature;
 }

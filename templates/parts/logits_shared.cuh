@@ -1,9 +1,9 @@
 // Shared memory in which the segments of a block's rows leave their sums.
-// Config: shared_segments, shared_bytes, has_entropy, wants_argmax
+// Config: shared_bytes, has_entropy, wants_argmax
 // sets: of rows at a time.
 template <class Config, int sets> struct alignas(16) SharedStorage {
-    static constexpr int moments = Config::has_entropy ? Config::shared_segments : 1, bests = Config::wants_argmax ? Config::shared_segments : 1;
-    float2 partial[sets][Config::shared_segments];
+    static constexpr int moments = Config::has_entropy ? FLP_LOGITS_SHARED_SEGMENTS : 1, bests = Config::wants_argmax ? FLP_LOGITS_SHARED_SEGMENTS : 1;
+    float2 partial[sets][FLP_LOGITS_SHARED_SEGMENTS];
     float2 best[sets][bests];
     float moment[sets][moments];
 };

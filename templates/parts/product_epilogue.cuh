@@ -1,11 +1,5 @@
-// What every product's epilogue has: how the targets lie in what it writes, and the last touch before it is stored.
+// What every product's epilogue has: what the targets contribute, and the last touch before it is stored.
 // Config: none
-
-// KEEP IN STEP: targets_along (gen/kernels/tile_config.lua).
-constexpr int no_targets = 0;                      // they contribute nothing
-constexpr int targets_of_rows = 1;                 // each row has its own
-constexpr int targets_in_rows = 2;                 // the rows are vocabulary entries
-constexpr int targets_in_columns = 3;              // the columns are
 template <class Config> struct TargetContribution; // target_contribution.cuh, emitted where there are any
 
 // A sum of no terms is 0, and no instruction has written that.

@@ -1,6 +1,6 @@
 // What the targets contribute to a tile of a product: their derivatives (params/rows.h) are 0 in A and B, and out += derivative . (a row of the other
 // operand) is added here, in fp32.
-// Config: element, fragment_columns, b_transposed, targets_along
+// Config: element, fragment_columns, b_transposed, targets_of_rows, targets_in_rows, targets_in_columns
 
 // The first of the sorted targets that is `target` or more. By a warp: each step looks at 32 of them.
 __device__ __forceinline__ int first_sorted(const SortedTarget *sorted, int count, int target) {
@@ -27,7 +27,7 @@ template <class Config> struct TargetContribution {
         : params(params), rows(rows), targets(targets), row(row), column(column), factor(params.factor ? *params.factor : 1) {}
 
     // B itself is the other operand of rows with targets of their own; where it does not lie [inner, columns], a row of that is a column in memory.
-    static constexpr bool strides_within = Config::targets_along == targets_of_rows && !Config::b_transposed;
+    static constexpr bool strides_within = Config::targets_of_rows && !Config::b_transposed;
 
     // Element (i, k) of the other operand.
     __device__ __forceinline__ const element *other(i64 i, i64 k) const {
@@ -125,8 +125,8 @@ template <class Config> struct TargetContribution {
     }
 
     __device__ __forceinline__ void add(float (&d)[count]) const {
-        if constexpr (Config::targets_along == targets_of_rows) add_of_rows(d);
-        if constexpr (Config::targets_along == targets_in_rows) add_in_rows(d);
-        if constexpr (Config::targets_along == targets_in_columns) add_in_columns(d);
+        if constexpr (Config::targets_of_rows) add_of_rows(d);
+        if constexpr (Config::targets_in_rows) add_in_rows(d);
+        if constexpr (Config::targets_in_columns) add_in_columns(d);
     }
 };

@@ -3,7 +3,7 @@
 // Each warp of the cluster sums its segments and sends the sums to the cluster's first block, whose first warp merges them. Nothing goes through
 // memory: there is no scratch, nothing to reset, and no second kernel to wait for. Segments and merging are logits_logp's, so the results have its
 // bits.
-// Config: as for a segment; threads, cluster, shared_segments
+// Config: as for a segment; threads, cluster
 template <class Config> struct ClusterSums {
     SharedStorage<Config, 1> sums;
     u64 met; // all sums of the row

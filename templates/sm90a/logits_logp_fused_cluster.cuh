@@ -5,7 +5,7 @@
 // row before, and ask at once for what comes into the places that they have emptied: reading and writing never stop. The last warp, the keeper,
 // knows the rows to come, and merges a row's sums while the workers are at the next one's. With room for one row only, its gradients follow its
 // sums. Segments and merging are logits_logp's, so the results have its bits.
-// Config: as for a segment; threads, cluster, slots, shared_segments, records
+// Config: as for a segment; threads, cluster, slots, records
 template <class Config> struct RowRecord {
     LogitsRow<Config> row;
     float scale, target_logit;

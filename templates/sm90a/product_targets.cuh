@@ -1,7 +1,7 @@
 // What the targets contribute to a product's tiles on Hopper: nothing, or to each row what its own target does (target_contribution.cuh). Where out's
 // rows or columns are vocabulary entries, target_lookahead.cuh.
-// Config: targets_along
-template <class Config, bool looks_ahead = Config::targets_along == targets_in_rows || Config::targets_along == targets_in_columns> struct ProductTargets {
+// Config: targets_of_rows, targets_in_rows, targets_in_columns
+template <class Config, bool looks_ahead = Config::targets_in_rows || Config::targets_in_columns> struct ProductTargets {
     using Shared = ProductShared<Config>; // of the whole kernel
     const MatrixProductParams &params;
     __device__ __forceinline__ ProductTargets(Shared &, const MatrixProductParams &params) : params(params) {}
@@ -9,6 +9,6 @@ template <class Config, bool looks_ahead = Config::targets_along == targets_in_r
     __device__ __forceinline__ static void look_up(Shared &, const MatrixProductParams &, const ProductTiles<Config> &, int, int) {}
     __device__ __forceinline__ void start(int) {}
     template <int count> __device__ __forceinline__ void add(float (&d)[count], int rows, int targets, int row, int column, void *) {
-        if constexpr (Config::targets_along == targets_of_rows) TargetContribution<Config>(params, rows, targets, row, column).add(d);
+        if constexpr (Config::targets_of_rows) TargetContribution<Config>(params, rows, targets, row, column).add(d);
     }
 };

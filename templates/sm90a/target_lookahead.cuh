@@ -3,9 +3,9 @@
 // consumers begin to load the rows of hidden of the first two before they multiply.
 //
 // full[b]: a tile's targets have been found. empty[b]: all consumers are done with them. Each thread arrives for itself, as race checkers want it.
-// Config: element, block_rows, block_columns, fragment_columns, cluster, consumer_groups, targets_along
+// Config: element, block_rows, block_columns, fragment_columns, cluster, consumer_groups, targets_in_rows
 template <class Config> struct ProductTargets<Config, true> {
-    static constexpr bool in_rows = Config::targets_along == targets_in_rows;
+    static constexpr bool in_rows = Config::targets_in_rows;
     static constexpr int lists = in_rows ? Config::block_rows / 16 : 1, width = in_rows ? 16 : Config::block_columns; // a warp's own, or all of the tile
     static constexpr int kept = 32;    // targets of a tile; what there is more of is read by the consumers
     static constexpr int together = 2; // rows that are loaded at once

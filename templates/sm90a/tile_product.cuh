@@ -76,8 +76,7 @@ template <class Config> struct TileProduct {
         mbarrier_init_fence();
     }
 
-    // Rows of A's box where it has no more than there are. KEEP IN STEP: hidden's box (runtime/operators/linear/linear_logp.c).
-    __device__ __forceinline__ static int box_rows(i64 rows) { return rows < Config::block_rows ? (int)rows : Config::block_rows; }
+    __device__ __forceinline__ static int box_rows(i64 rows) { return FLP_HIDDEN_BOX_ROWS(rows, Config::block_rows); }
 
     // All threads, before the block's first barrier: makes the rows 0 that such a box leaves alone. The copy engine would do so with rows outside
     // the tensor, but takes its time: 63 of 64 are a tenth of a kernel that lives off memory.

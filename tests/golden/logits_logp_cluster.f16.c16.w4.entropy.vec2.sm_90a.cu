@@ -15,7 +15,6 @@
 struct Config {
     using element = f16;
     static constexpr int segment_vectors = 8;
-    static constexpr int shared_segments = 512;
     static constexpr int cluster = 16;
     static constexpr int vector_bytes = 2;
     static constexpr bool has_softcap = false;

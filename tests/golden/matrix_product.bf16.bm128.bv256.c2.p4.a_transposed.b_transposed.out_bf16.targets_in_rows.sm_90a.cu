@@ -41,7 +41,9 @@ struct Config {
     using out_element = bf16;
     static constexpr bool adds = false;
     static constexpr bool filters = false;
-    static constexpr int targets_along = 2;
+    static constexpr bool targets_of_rows = false;
+    static constexpr bool targets_in_rows = true;
+    static constexpr bool targets_in_columns = false;
     static constexpr int threads = 384;
     static constexpr int shared_bytes = 231424;
 };

@@ -28,7 +28,9 @@ struct Config {
     static constexpr int inner_size = 0;
     using out_element = float;
     static constexpr bool adds = true;
-    static constexpr int targets_along = 0;
+    static constexpr bool targets_of_rows = false;
+    static constexpr bool targets_in_rows = false;
+    static constexpr bool targets_in_columns = false;
     static constexpr int threads = 256;
     static constexpr int shared_bytes = 65536;
 };

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/dispatch.h"
 #include "cross_entropy_cases.h"
 #include "gradient_cases.h"
 #include "logits_cases.h"
@@ -184,20 +185,30 @@ static void make_profile(flp_random_numbers *numbers, flp_random_problem *p)
 
 /* ---- sizes ---- */
 
-/* KEEP IN STEP: the rows up to which tiles are taken (gen/select). */
+/* Where a tile is taken for few rows, and for some: the rows that it is taken up to. */
+static int64_t few_rows(void)
+{
+    return flp_dispatch_rows(1);
+}
+
+static int64_t some_rows(void)
+{
+    return flp_dispatch_rows(few_rows() + 1);
+}
+
 static int64_t draw_rows(flp_random_numbers *numbers, int64_t like)
 {
     static const int64_t few[] = { 1, 1, 2, 3, 17, 31, 33, 63, 64 }, some[] = { 65, 66, 97, 127, 128 }, many[] = { 129, 130, 191, 193, 255, 257, 300 };
 
     if (like == 0)
         return chance(numbers, 20) ? 0 : PICK(numbers, few);
-    if (like <= 64)
-        return chance(numbers, 60) ? PICK(numbers, few) : 1 + flp_random_numbers_below(numbers, 64);
-    if (like <= 128)
-        return chance(numbers, 60) ? PICK(numbers, some) : 65 + flp_random_numbers_below(numbers, 64);
+    if (like <= few_rows())
+        return chance(numbers, 60) ? PICK(numbers, few) : 1 + flp_random_numbers_below(numbers, few_rows());
+    if (like <= some_rows())
+        return chance(numbers, 60) ? PICK(numbers, some) : few_rows() + 1 + flp_random_numbers_below(numbers, some_rows() - few_rows());
     if (like > 1000 && chance(numbers, 30))
         return like;
-    return chance(numbers, 60) ? PICK(numbers, many) : 129 + flp_random_numbers_below(numbers, 200);
+    return chance(numbers, 60) ? PICK(numbers, many) : some_rows() + 1 + flp_random_numbers_below(numbers, 200);
 }
 
 static int64_t draw_vocab(flp_random_numbers *numbers)
@@ -219,7 +230,7 @@ static int64_t draw_around(flp_random_numbers *numbers, int64_t like)
 
 static int64_t least_rows_of_bucket(int64_t n)
 {
-    return n <= 64 ? n < 1 ? n : 1 : n <= 128 ? 65 : 129;
+    return n <= few_rows() ? n < 1 ? n : 1 : n <= some_rows() ? few_rows() + 1 : some_rows() + 1;
 }
 
 static void bound_work(double work, flp_random_problem *p)

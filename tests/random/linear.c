@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/dispatch.h"
 #include "cross_entropy_cases.h"
 #include "random/inputs.h"
 #include "random/suite.h"
@@ -33,16 +34,6 @@ static void ask_forward(const flp_random_problem *p, flp_linear_logp_problem *as
                                         .entropy = p->op == FLP_RANDOM_LINEAR && p->entropy,
                                         .precision = p->exact ? FLP_PRECISION_EXACT : FLP_PRECISION_TENSOR,
                                         .backend = p->portable ? FLP_BACKEND_PORTABLE : FLP_BACKEND_AUTO };
-}
-
-/* The rows that a plan is made for without one of the caller's. KEEP IN STEP: row buckets (runtime/core/dispatch.c). */
-static int64_t bucket_of(int64_t rows)
-{
-    int64_t bucket = rows <= 64 ? 64 : rows <= 128 ? 128 : 1024;
-
-    while (bucket < rows)
-        bucket *= 2;
-    return bucket;
 }
 
 static void ask(flp_random_linear *linear)
@@ -216,7 +207,7 @@ static void choose_budget(run *r)
 {
     const flp_random_problem *p = r->linear->problem;
     flp_linear_logp_backward_problem *backward = &r->linear->asked.backward;
-    const int64_t rows = p->dispatched ? bucket_of(p->n) : p->n + p->spare, asked = backward->forward.rows;
+    const int64_t rows = p->dispatched ? flp_dispatch_rows(p->n) : p->n + p->spare, asked = backward->forward.rows;
 
     if (p->budget < 0 || p->op == FLP_RANDOM_LINEAR)
         return;

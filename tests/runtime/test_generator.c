@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "core/dispatch.h"
 #include "fake_cmocka.h"
 #include "fake_directory.h"
 #include "jit/source_tree.h"
@@ -117,6 +118,31 @@ static void the_embedded_generator_selects_and_emits(void **state)
     flp_emitted_free(&combine);
     assert_succeeds(flp_generator_select(generator, problem, 90, "portable", &selection));
     assert_string_equal("portable", selection.path);
+}
+
+static void select_for_rows(const char *dtype, int64_t rows, const char *backend, flp_selection *selection)
+{
+    char text[96];
+
+    snprintf(text, sizeof(text), "linear_logp_backward:%s:n%lld:d2048:v131072:gh_%s:gw_%s:forward", dtype, (long long)rows, dtype, dtype);
+    *selection = (flp_selection){ 0 };
+    assert_succeeds(flp_generator_select(generator, text, 90, backend, selection));
+}
+
+/* Calls without a plan share those of flp_dispatch_rows. */
+static void rows_that_share_a_plan_have_its_variants(void **state)
+{
+    static const char *const kinds[][2] = { { "bf16", "sm_90a" }, { "bf16", "portable" }, { "f32", "portable" } };
+    flp_selection own, shared;
+
+    (void)state;
+    assert_succeeds(flp_generator_create(&generator));
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        for (int64_t rows = 1; rows < 1100; rows += rows < 300 ? 1 : 31) {
+            select_for_rows(kinds[i][0], rows, kinds[i][1], &own);
+            select_for_rows(kinds[i][0], flp_dispatch_rows(rows), kinds[i][1], &shared);
+            assert_memory_equal(own.variant, shared.variant, sizeof(own.variant));
+        }
 }
 
 static void what_it_refuses_has_a_status_and_a_reason(void **state)
@@ -371,6 +397,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_embedded_generator_selects_and_emits),
         TEST(what_it_refuses_has_a_status_and_a_reason),
+        TEST(rows_that_share_a_plan_have_its_variants),
         TEST(the_list_is_of_variants_that_can_be_emitted),
         TEST(emitting_is_the_same_every_time),
         TEST(a_directory_takes_the_place_of_the_embedded_files),

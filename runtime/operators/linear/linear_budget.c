@@ -32,7 +32,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* KEEP IN STEP: tiles and splits of the forward (gen/select/linear_logp.lua). */
+/* Of the forward's tiles and splits (gen/select/linear_logp.lua): linear_logp_backward's plan refuses a kernel that has more. */
 int flp_linear_budget_most_splits(int64_t vocab)
 {
     static const struct {

@@ -112,13 +112,6 @@ static void fill_combine_params(const flp_linear_logp_plan *plan, const flp_line
     };
 }
 
-/* No more rows than there are: filling what lies outside the tensor costs the copy engine time. KEEP IN STEP: hidden's box
- * (templates/sm90a/tile_product.cuh). */
-static int hidden_box_rows(const flp_manifest *tile, int64_t rows)
-{
-    return rows < tile->hidden_box_rows ? (int)rows : tile->hidden_box_rows;
-}
-
 /* hidden {D, N} and weight as it lies in memory: {D, V} or {V, D}. The map ends at the real vocabulary, so that padding reads as zeros. */
 static flp_status encode_operand_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_params *params,
                                       CUtensorMap *maps)
@@ -133,7 +126,7 @@ static flp_status encode_operand_maps(const flp_linear_logp_plan *plan, const fl
         .rows = params->rows,
         .row_bytes = params->hidden_stride * bytes,
         .box_columns = tile->block_hidden,
-        .box_rows = hidden_box_rows(tile, params->rows),
+        .box_rows = FLP_HIDDEN_BOX_ROWS(params->rows, tile->hidden_box_rows),
     };
     const flp_tensor_map_spec weight_spec = {
         .address = args->weight,

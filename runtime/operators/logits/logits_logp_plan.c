@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "core/describe.h"
 #include "operators/logits/logits_logp_cpu.h"
+#include "params/logits_logp.h"
 
 #define AT(field) offsetof(flp_logits_logp_problem, field)
 #define BACKWARD_AT(field) offsetof(flp_logits_logp_backward_problem, field)
@@ -88,7 +89,7 @@ flp_logits_logp_shape flp_logits_logp_shape_rows(const flp_manifest *kernel, int
 
     if (rows < UNITS_PER_BLOCK * blocks && teams(kernel, team_log2) == 1)
         parts = smaller(divide_up(UNITS_PER_BLOCK * blocks, rows), segments);
-    if (parts == 1 && segments > FLP_LOGITS_LOGP_SHARED_SEGMENTS)
+    if (parts == 1 && segments > FLP_LOGITS_SHARED_SEGMENTS)
         parts = 2;
     parts = divide_up(segments, divide_up(segments, parts)); /* none of them empty */
     return (flp_logits_logp_shape){ .segments = (int32_t)segments,
@@ -100,7 +101,7 @@ flp_logits_logp_shape flp_logits_logp_shape_rows(const flp_manifest *kernel, int
 flp_logits_logp_shape flp_logits_logp_shape_few(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows)
 {
     const int64_t segments = count_segments(kernel, vocab);
-    const int fits = segments <= FLP_LOGITS_LOGP_SHARED_SEGMENTS && rows <= clusters;
+    const int fits = segments <= FLP_LOGITS_SHARED_SEGMENTS && rows <= clusters;
 
     return (flp_logits_logp_shape){ .segments = (int32_t)segments, .parts = 1, .blocks = fits ? (unsigned)(rows * kernel->cluster) : 0 };
 }
@@ -110,7 +111,7 @@ flp_logits_logp_shape flp_logits_logp_shape_fused(const flp_manifest *kernel, in
     const int64_t segments = count_segments(kernel, vocab);
     const int team_log2 = choose_team(kernel, segments);
     const int64_t rows_of_unit = kernel->block_rows ? kernel->block_rows : teams(kernel, team_log2), units = divide_up(rows, rows_of_unit);
-    const int fits = segments <= FLP_LOGITS_LOGP_SHARED_SEGMENTS;
+    const int fits = segments <= FLP_LOGITS_SHARED_SEGMENTS;
 
     /* Fewer rows leave multiprocessors idle; they fit the L2, so that reading them twice costs little. */
     if (!fits || (2 * units < clusters && rows_of_unit == 1 && segments > kernel->threads / WARP))

@@ -9,10 +9,6 @@
 
 extern const flp_field *const flp_logits_logp_backward_fields[];
 
-/* Segments whose sums a block of the forward or the fused kernels holds: longer rows meet in scratch. KEEP IN STEP: shared segments
- * (gen/kernels/logits_logp_config.lua). */
-enum { FLP_LOGITS_LOGP_SHARED_SEGMENTS = 512 };
-
 typedef struct {
     int32_t segments;  /* of a row */
     int32_t parts;     /* of a row that different blocks read; 1: its sums meet in the block */
