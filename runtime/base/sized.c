@@ -1,9 +1,18 @@
-/* The header's structs as programs of other versions know them: copies between the two. */
+/* The version of the library that runs, and the header's structs as programs of other versions know them: copies between the two. */
 #include "base/sized.h"
 
 #include <string.h>
 
 #include "base/status.h"
+#include "fusedlogp.h"
+
+#define TEXT_OF(number) #number
+#define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+
+const char *flp_version(void)
+{
+    return VERSION_TEXT(FLP_VERSION_MAJOR, FLP_VERSION_MINOR, FLP_VERSION_PATCH);
+}
 
 /* One of a struct's parts, in two headers; each begins where the one before it ends. */
 typedef struct {

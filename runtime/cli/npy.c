@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/status.h"
-#include "cli/tensor_formats.h"
+#include "cli/tensor.h"
 
 typedef struct {
     const char *at, *end;

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/output_file.h"
-#include "cli/tensor_formats.h"
+#include "cli/tensor.h"
 
 typedef void render(int64_t rows, int count, const flp_result_column *columns, flp_text *text);
 

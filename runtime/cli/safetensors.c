@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/status.h"
 #include "base/text.h"
-#include "cli/tensor_formats.h"
+#include "cli/tensor.h"
 
 #define LARGEST_HEADER 100000000 /* the format's own limit */
 #define NAMES_IN_A_MESSAGE 8

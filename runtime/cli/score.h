@@ -1,7 +1,7 @@
 /* fusedlogp score: options -> inputs -> run -> report, one file each. */
 #ifndef FLP_CLI_SCORE_H
 #define FLP_CLI_SCORE_H
-#include "cli/tensor_file.h"
+#include "cli/tensor.h"
 #include "fusedlogp.h"
 
 typedef struct {

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "cli/console.h"
 #include "cli/score_gpu.h"
-#include "core/describe.h"
+#include "core/plan.h"
 
 /* Often enough for a moving progress line, large enough to keep all threads busy. */
 #define CPU_CHUNK_ROWS 4096

@@ -1,8 +1,10 @@
-/* A tensor that lies in a file. */
+/* Tensors in files, memory-mapped: "file.npy", "file.safetensors:name", or "file.safetensors" where it holds one tensor.
+ * Only C order and little endian. */
 #ifndef FLP_CLI_TENSOR_H
 #define FLP_CLI_TENSOR_H
 #include <stddef.h>
 #include <stdint.h>
+
 #include "cli/mapped_file.h"
 #include "fusedlogp.h"
 
@@ -23,4 +25,20 @@ const char *flp_tensor_describe(const flp_tensor *tensor, char *text, size_t byt
 
 /* Bytes of a shape's elements; FLP_BAD_ARGUMENT: a negative extent, or more than a size_t. */
 flp_status flp_tensor_measure(flp_dtype dtype, int rank, const int64_t *shape, size_t *bytes);
+
+/* Fills *tensor, which flp_tensor_file_close frees. spec: as above.
+ * FLP_IO_FAILED: the file cannot be read. FLP_BAD_ARGUMENT: an unknown extension, no such tensor, or a malformed file; the
+ * message starts with the file's name. */
+flp_status flp_tensor_file_open(const char *spec, flp_tensor *tensor);
+void flp_tensor_file_close(flp_tensor *tensor); /* a zeroed one is allowed */
+
+/* The formats. bytes[count] is the whole file; nothing that it says is believed before it has been compared with its size. Each sets dtype, rank, shape,
+ * bytes and the place of the data, and leaves messages without the file's name. */
+flp_status flp_npy_parse(const void *bytes, size_t count, flp_tensor *tensor);
+/* name: NULL where the file must hold one tensor. */
+flp_status flp_safetensors_parse(const void *bytes, size_t count, const char *name, flp_tensor *tensor);
+
+#define FLP_NPY_HEADER_BYTES 128
+/* The header of a one-dimensional array, padded so that the data behind it is 64-byte aligned. dtype: FLP_F32 or FLP_I32. */
+void flp_npy_header(flp_dtype dtype, int64_t rows, char header[FLP_NPY_HEADER_BYTES]);
 #endif

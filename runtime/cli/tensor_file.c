@@ -1,11 +1,10 @@
 /* Opens a tensor file, chooses the format by the extension and maps the bytes. */
-#include "cli/tensor_file.h"
+#include "cli/tensor.h"
 #include <stdlib.h>
 #include <string.h>
 #include "base/dtype.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "cli/tensor_formats.h"
 
 static int ends_with(const char *text, const char *end)
 {

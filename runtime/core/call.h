@@ -2,9 +2,8 @@
 #ifndef FLP_CORE_CALL_H
 #define FLP_CORE_CALL_H
 #include "core/arguments.h"
-#include "core/create.h"
 #include "core/plan.h"
-#include "core/prepare.h"
+#include "core/dispatch.h"
 
 /* What a call's args say, in the words of all operators. What an operator does not have is 0. */
 typedef struct {

@@ -1,4 +1,4 @@
-/* Creates and destroys the context. */
+/* Creates and destroys the context; defines its token losses, and loads those that plans name. */
 #include "core/context.h"
 
 #include <inttypes.h>
@@ -97,4 +97,26 @@ flp_status flp_context_counters_sized(const flp_context *context, flp_counters *
     flp_kernel_store_counters(context->store, &own);
     own.plans = atomic_load(&context->plans);
     return flp_sized_give(&flp_sized_counters, sizes, &own, 0, counters);
+}
+
+flp_status flp_token_loss_load(flp_context *context, const char *name, flp_token_program *program)
+{
+    char *text;
+    flp_status status = flp_generator_token_loss(flp_kernel_store_generator(context->store), name, &text);
+
+    if (status == FLP_OK)
+        status = flp_token_program_parse(text, program);
+    free(text);
+    return status;
+}
+
+flp_status flp_token_loss_define(flp_context *context, const char *name, const char *definition)
+{
+    flp_token_program program;
+    flp_status status;
+
+    if (!context || !name || !definition)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", !context ? "context" : !name ? "name" : "definition");
+    status = flp_generator_define_token_loss(flp_kernel_store_generator(context->store), name, definition);
+    return status == FLP_OK ? flp_token_loss_load(context, name, &program) : status; /* it may be too long */
 }

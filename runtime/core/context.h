@@ -1,9 +1,10 @@
-/* What one flp_context holds: kernels, threads, known plans, scratch. */
+/* What one flp_context holds: kernels, threads, known plans, scratch; and token losses as a plan has them. */
 #ifndef FLP_CORE_CONTEXT_H
 #define FLP_CORE_CONTEXT_H
 #include <stdatomic.h>
 
 #include "cpu/thread_pool.h"
+#include "cpu/token_program.h"
 #include "fusedlogp.h"
 #include "jit/kernel.h"
 
@@ -19,4 +20,7 @@ struct flp_context {
     flp_scratch *scratch;
     atomic_int_fast64_t plans; /* created */
 };
+
+/* FLP_BAD_ARGUMENT: the context knows none of that name. */
+flp_status flp_token_loss_load(flp_context *context, const char *name, flp_token_program *program);
 #endif

@@ -25,4 +25,8 @@ typedef struct {
  * pointer_alignment do not count. *cuda_context: the id of the current one; 0 where the problem asks for none. */
 flp_status flp_dispatch_find(flp_context *context, const flp_operator *op, const void *problem, const flp_dispatch_call *call, unsigned long long *cuda_context,
                              flp_plan **plan);
+
+/* flp_X_prepare: the plans that dispatch makes for any N up to the problem's rows, and the shared scratch of stream for them. sizes: of the
+ * caller's structs. */
+flp_status flp_prepare_problem(flp_context *context, const flp_operator *op, const void *problem, CUstream stream, const flp_sizes *sizes);
 #endif

@@ -1,5 +1,14 @@
-/* What can be asked of a plan, and what operators ask when they set one up. */
+/* Plans: what operators ask when they set one up, what can be asked of one, its words, and creating it: path, kernels, memory. */
 #include "core/plan.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "cuda/device.h"
 
 /* roles: not empty. */
 static const char *first_word(flp_role_set roles)
@@ -62,4 +71,165 @@ const char *flp_plan_numerics(const flp_plan *plan)
 const char *flp_plan_describe(const flp_plan *plan)
 {
     return plan ? plan->description : "";
+}
+
+void flp_describe_kernel(flp_text *text, const char *role, const flp_manifest *manifest)
+{
+    flp_text_append(text, "%s kernel: %s\n", role, manifest->variant);
+    flp_text_append(text, "%s threads: %d\n", role, manifest->threads);
+    flp_text_append(text, "%s shared bytes: %d\n", role, manifest->shared_bytes);
+    flp_text_append(text, "%s registers: at most %d\n", role, manifest->registers);
+}
+
+void flp_describe_device(const flp_plan *plan, flp_text *text)
+{
+    const flp_device_facts *facts = &plan->device.facts;
+
+    if (flp_plan_on_gpu(plan))
+        flp_text_append(text, "%s, compute capability %d.%d, %d multiprocessors", facts->name, facts->compute_capability / 10, facts->compute_capability % 10,
+                        facts->multiprocessors);
+    else
+        flp_text_append(text, "CPU, %d threads", flp_thread_pool_threads(plan->context->pool));
+}
+
+static void append_workspace(const flp_plan *plan, flp_text *text)
+{
+    const int64_t rows = flp_plan_rows(plan);
+    flp_workspace workspace;
+
+    flp_text_append(text, "workspace bytes: %" PRId64 "\n", plan->workspace_bytes);
+    flp_plan_lay_out(plan, flp_plan_most_rows(plan, rows), &workspace);
+    for (int i = 0; i < FLP_WORKSPACE_PARTS; i++) {
+        const flp_workspace_part *part = &workspace.part[i];
+
+        if (part->name)
+            flp_text_append(text, "workspace part: %s, %" PRId64 " bytes at %" PRId64 ", from %s to %s\n", part->name, part->bytes, part->offset,
+                            workspace.steps[part->first], workspace.steps[part->last]);
+    }
+}
+
+char *flp_describe_plan(const flp_plan *plan, const char *problem)
+{
+    flp_text text = { 0 };
+
+    flp_text_append(&text, "problem: %s\npath: %s\nreason: %s\ndevice: ", problem, flp_backend_name(plan->choice.path), plan->choice.reason);
+    flp_describe_device(plan, &text);
+    flp_text_append(&text, "\n");
+    if (flp_plan_on_gpu(plan))
+        plan->op->describe(plan, &text);
+    append_workspace(plan, &text);
+    flp_text_append(&text, "numerics: %s\n", plan->numerics);
+    if (text.failed)
+        flp_text_free(&text);
+    return text.data;
+}
+
+static flp_status set_up_gpu(flp_plan *plan)
+{
+    const flp_selection *selection = &plan->choice.selection;
+    const flp_kernel *kernels[FLP_ROLES];
+    flp_status status = flp_kernel_store_get(plan->context->store, &plan->device, selection->count, selection->variant, kernels);
+
+    for (int i = 0; status == FLP_OK && i < selection->count; i++)
+        plan->kernels[selection->role[i]] = kernels[i];
+    if (status == FLP_OK)
+        status = flp_tallies_create(&plan->tallies);
+    plan->target_errors = status == FLP_OK ? flp_tally_at(plan, FLP_TALLY_TARGETS) : 0;
+    return status == FLP_OK ? plan->op->set_up(plan) : status;
+}
+
+static char *write_numerics(const flp_plan *plan)
+{
+    flp_text text = { 0 };
+
+    plan->op->write_numerics(plan, &text);
+    if (text.failed)
+        flp_text_free(&text);
+    return text.data;
+}
+
+static flp_status choose_path(flp_plan *plan, const char *text)
+{
+    const flp_operator *op = plan->op;
+    char with_hint[FLP_PROBLEM_TEXT_BYTES + 32];
+
+    snprintf(with_hint, sizeof(with_hint), "%s%s", text, op->hint ? op->hint(plan) : "");
+    return flp_choose_path(plan->context, flp_operator_backend(op, flp_plan_problem(plan)), op->stays_on_gpu, with_hint, &plan->device, &plan->choice);
+}
+
+static flp_status set_up(const void *problem, flp_plan *plan)
+{
+    const flp_operator *op = plan->op;
+    char text[FLP_PROBLEM_TEXT_BYTES];
+    flp_status status = flp_problem_normalize(op, problem, (char *)plan + op->problem_at);
+
+    if (status == FLP_OK && op->begin)
+        status = op->begin(plan);
+    if (status == FLP_OK)
+        status = flp_problem_text_write(op, flp_plan_problem(plan), text, sizeof(text));
+    if (status == FLP_OK)
+        status = choose_path(plan, text);
+    if (status == FLP_OK && flp_plan_on_gpu(plan))
+        status = set_up_gpu(plan);
+    if (status != FLP_OK)
+        return status;
+    plan->workspace_bytes = flp_plan_workspace_bytes(plan, flp_plan_rows(plan));
+    plan->numerics = write_numerics(plan);
+    plan->description = plan->numerics ? flp_describe_plan(plan, text) : NULL;
+    if (!plan->description)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a plan's description");
+    flp_log_info("plan %s: %s (%s)", text, flp_backend_name(plan->choice.path), plan->choice.reason);
+    return FLP_OK;
+}
+
+flp_status flp_create_plan(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan)
+{
+    static atomic_uint_fast64_t plans;
+    char callers_message[FLP_STATUS_MESSAGE_BYTES];
+    flp_status status;
+
+    if (!plan)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "plan: got NULL, wanted a pointer to flp_plan *");
+    *plan = NULL;
+    if (!context)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "context: got NULL, wanted a context");
+    *plan = calloc(1, op->plan_bytes);
+    if (!*plan)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a plan");
+    (*plan)->serial = atomic_fetch_add(&plans, 1) + 1;
+    (*plan)->context = context;
+    (*plan)->op = op;
+    pthread_mutex_init(&(*plan)->tally_mutex, NULL);
+    flp_status_keep_message(callers_message);
+    status = set_up(problem, *plan);
+    if (status == FLP_OK) {
+        flp_status_restore_message(callers_message); /* what was tried in vain on the way is no failure of the call */
+        atomic_fetch_add(&context->plans, 1);
+        return FLP_OK;
+    }
+    flp_plan_destroy(*plan);
+    *plan = NULL;
+    return status;
+}
+
+flp_status flp_create_plan_sized(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan, const flp_sizes *sizes)
+{
+    flp_problem_storage own;
+    flp_status status = FLP_OK;
+
+    if (plan)
+        *plan = NULL;
+    problem = flp_sized_take(op->problem_struct, sizes, problem, &own, &status);
+    return status == FLP_OK ? flp_create_plan(context, op, problem, plan) : status;
+}
+
+void flp_plan_destroy(flp_plan *plan)
+{
+    if (!plan)
+        return;
+    flp_device_memory_free(&plan->device, plan->tallies);
+    pthread_mutex_destroy(&plan->tally_mutex);
+    free(plan->numerics);
+    free(plan->description);
+    free(plan);
 }

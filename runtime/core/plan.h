@@ -73,4 +73,18 @@ flp_status flp_plan_check_kernels(const flp_plan *plan, flp_role_set wanted, flp
 /* For a plan within another: pass, of which the problem is filled in, gets what the two share, and the other's kernels of `roles`, and is set up. It
  * owns nothing. */
 flp_status flp_plan_set_up_pass(const flp_plan *plan, const flp_operator *op, flp_role_set roles, flp_plan *pass);
+
+/* flp_X_plan_create. */
+flp_status flp_create_plan(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan);
+/* With the problem as the caller's header has it. */
+flp_status flp_create_plan_sized(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan, const flp_sizes *sizes);
+
+/* The text of flp_plan_describe, malloc'ed; NULL when out of memory. problem: its canonical string. */
+char *flp_describe_plan(const flp_plan *plan, const char *problem);
+
+/* What it runs on: the GPU, or the CPU and its threads. */
+void flp_describe_device(const flp_plan *plan, flp_text *text);
+
+/* For an operator's describe: the lines of one kernel, each beginning with its role. */
+void flp_describe_kernel(flp_text *text, const char *role, const flp_manifest *manifest);
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/status.h"
-#include "core/device_memory.h"
+#include "cuda/device.h"
 
 struct flp_scratch_retired {
     CUdeviceptr address;

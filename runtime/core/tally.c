@@ -6,7 +6,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "core/device_memory.h"
+#include "cuda/device.h"
 #include "core/plan.h"
 
 static const uint64_t empty[FLP_TALLIES][2] = { [FLP_TALLY_TARGETS] = { 0, UINT64_MAX } };

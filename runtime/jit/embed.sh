@@ -22,7 +22,7 @@ done | sha256sum | cut -d ' ' -f 1)
 
 {
     echo '/* Written by runtime/jit/embed.sh from gen/ and templates/: change those. */'
-    echo '#include "jit/embedded.h"'
+    echo '#include "jit/source_tree.h"'
     number=0
     for file in $files; do
         number=$((number + 1))

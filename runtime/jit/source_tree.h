@@ -1,8 +1,20 @@
-/* The files of gen/ and templates/: embedded ones, or a snapshot of those in a directory. */
+/* The files of gen/ and templates/: those that runtime/jit/embed.sh writes into the library, or a snapshot of those in a directory. */
 #ifndef FLP_JIT_SOURCE_TREE_H
 #define FLP_JIT_SOURCE_TREE_H
+#include <stddef.h>
+
 #include "fusedlogp.h"
-#include "jit/embedded.h"
+
+typedef struct {
+    const char *name;  /* "gen/arch.lua", "templates/sm90a/tma.cuh" */
+    const char *bytes; /* count of them, and a 0 byte behind the end */
+    size_t count;
+} flp_embedded_file;
+
+extern const flp_embedded_file flp_embedded_files[]; /* in byte order of their names */
+extern const size_t flp_embedded_count;
+/* SHA-256 (hex) over, for each file in order, the line "<name> <count>" and the bytes. */
+extern const char flp_embedded_digest[];
 
 typedef struct {
     const flp_embedded_file *files; /* in byte order of their names */

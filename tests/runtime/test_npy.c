@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/tensor_formats.h"
+#include "cli/tensor.h"
 
 typedef struct {
     char bytes[4096];

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/tensor_formats.h"
+#include "cli/tensor.h"
 
 /* A heap block of exactly the file's bytes, so that the address sanitizer sees a read behind the end. */
 typedef struct {

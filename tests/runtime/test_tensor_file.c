@@ -9,8 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "cli/tensor_file.h"
-#include "cli/tensor_formats.h"
+#include "cli/tensor.h"
 
 static char folder[] = "/tmp/test_tensor_file.XXXXXX";
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "core/describe.h"
-#include "core/token_loss.h"
+#include "core/plan.h"
+#include "core/context.h"
 #include "operators/linear/linear_budget.h"
 #include "operators/linear/linear_cross_entropy_cpu.h"
 #include "operators/linear/linear_logp_backward_plan.h"

@@ -5,7 +5,7 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
-#include "core/describe.h"
+#include "core/plan.h"
 #include "operators/linear/linear_logp_cpu.h"
 #include "operators/linear/linear_workspace.h"
 

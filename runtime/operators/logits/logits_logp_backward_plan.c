@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "operators/logits/logits_logp_cpu.h"
-#include "core/describe.h"
+#include "core/plan.h"
 #include "operators/logits/logits_logp_plan.h"
 
 flp_logits_logp_shape flp_logits_logp_backward_plan_fused(const flp_logits_logp_backward_plan *plan, int64_t rows)

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "core/describe.h"
+#include "core/plan.h"
 #include "operators/logits/logits_logp_cpu.h"
 #include "params/logits_logp.h"
 

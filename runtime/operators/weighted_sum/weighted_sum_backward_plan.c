@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "core/describe.h"
+#include "core/plan.h"
 #include "core/workspace.h"
 #include "operators/weighted_sum/weighted_sum_cpu.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "core/describe.h"
+#include "core/plan.h"
 #include "operators/weighted_sum/weighted_sum_cpu.h"
 
 #define AT(field) offsetof(flp_weighted_sum_problem, field)
