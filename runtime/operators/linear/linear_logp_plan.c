@@ -8,6 +8,7 @@
 #include "core/plan.h"
 #include "operators/linear/linear_logp_cpu.h"
 #include "operators/linear/linear_workspace.h"
+#include "operators/linear/matrix_product_launch.h"
 
 #define AT(field) offsetof(flp_linear_logp_problem, field)
 
@@ -56,9 +57,6 @@ flp_split flp_split_compute(int64_t vocab, int block_vocab, int n_split)
     return (flp_split){ .tiles = tiles, .splits = n_split + tiles % n_split, .big = n_split, .big_tiles = big_tiles };
 }
 
-/* Hidden rows that a group keeps in the L2 while all of the weight streams past them. */
-static const int64_t group_bytes = INT64_C(32) << 20;
-
 static int64_t divide_up(int64_t count, int64_t by)
 {
     return (count + by - 1) / by;
@@ -67,14 +65,6 @@ static int64_t divide_up(int64_t count, int64_t by)
 static int64_t at_least_one(int64_t count)
 {
     return count < 1 ? 1 : count;
-}
-
-/* As many as fit, then evened out, so that the last group is not a small one. */
-static int64_t choose_group(int64_t row_groups, int64_t row_group_bytes)
-{
-    int64_t fit = at_least_one(group_bytes / row_group_bytes);
-
-    return divide_up(row_groups, divide_up(row_groups, fit));
 }
 
 flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, const flp_manifest *combine, int multiprocessors, int splits, int64_t row_bytes,
@@ -90,7 +80,7 @@ flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, co
     return (flp_linear_logp_shape){
         .tile_blocks = (unsigned)((units < clusters ? units : clusters) * tile->cluster),
         .combine_blocks = (unsigned)divide_up(rows, combine->block_rows),
-        .group = (int32_t)choose_group(row_groups, row_bytes * cluster_rows),
+        .group = flp_tile_launch_group(row_groups, row_bytes * cluster_rows),
     };
 }
 

@@ -48,12 +48,11 @@ static flp_status encode_maps(const flp_manifest *manifest, const flp_tile_launc
     return status;
 }
 
-/* As many row blocks as fit, then evened out, so that the last group is not a small one. */
-static int64_t choose_group(int64_t row_groups, int64_t row_group_bytes)
+int32_t flp_tile_launch_group(int64_t row_groups, int64_t row_group_bytes)
 {
     const int64_t fit = at_least_one(group_bytes / at_least_one(row_group_bytes));
 
-    return divide_up(row_groups, divide_up(row_groups, fit));
+    return (int32_t)divide_up(row_groups, divide_up(row_groups, fit));
 }
 
 flp_status flp_tile_launch_run(const flp_plan *plan, const flp_kernel *kernel, const flp_tile_launch *launch, CUstream stream)
@@ -70,6 +69,6 @@ flp_status flp_tile_launch_run(const flp_plan *plan, const flp_kernel *kernel, c
 
     if (status != FLP_OK)
         return status;
-    *launch->group = (int32_t)choose_group(row_groups, launch->row_bytes * cluster_rows);
+    *launch->group = flp_tile_launch_group(row_groups, launch->row_bytes * cluster_rows);
     return flp_call_launch(kernel, (unsigned)((tiles < clusters ? tiles : clusters) * manifest->cluster), stream, with_maps ? parameters : parameters + 3);
 }
