@@ -30,7 +30,8 @@ function kernel.numerics(spec) return config.numerics("logits_logp_fused", spec)
 
 function kernel.about(spec, n)
   return config.about(spec, n, config.results .. "; " .. config.gradients, "persistent: rows in turn", "teams of warps take a row each",
-                      config.about_sums(spec, 2), { spec.w * kept_segments(spec) * config.segment_bytes, "kept: segments of a row that stay here until its sums have met" })
+                      config.about_sums(spec, 2),
+                      { spec.w * kept_segments(spec) * config.segment_bytes, "kept: segments of a row that stay here until its sums have met" })
 end
 
 return kernel

@@ -1,7 +1,7 @@
 -- linear_cross_entropy: from a problem and a device to variants. Kernels: linear_logp's two, for the valid rows; the loss; with gradients
 -- linear_logp_backward's, without them what brings the rows together.
 local backward = require "gen.select.linear_logp_backward"
-local selection = require "gen.selection"
+local select = require "gen.select"
 local token_loss = require "gen.token_loss"
 
 local cross_entropy = {}
@@ -18,12 +18,12 @@ local function choose(p, capability, path)
   local changes = { entropy = p.entropy or uses.entropy or false, logit_sum = uses.uniform }
   local forward, reason = backward.packed_forward(p, capability, path, changes)
   if not forward then return nil, reason end
-  local loss = selection.of(forward.path, { { role = "token_loss", operator = "token_loss", loss = p.token_loss, arch = forward.arch } })
+  local loss = select.of(forward.path, { { role = "token_loss", operator = "token_loss", loss = p.token_loss, arch = forward.arch } })
   local others
   if has_gradients then others, reason = gradients(p, capability, path)
   else others, reason = backward.packing(p, forward) end
   if not others then return nil, reason end
-  return selection.join(selection.join(forward, loss), others)
+  return select.join(select.join(forward, loss), others)
 end
 
 function cross_entropy.hopper(p, capability) return choose(p, capability, "hopper") end

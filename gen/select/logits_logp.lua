@@ -1,7 +1,7 @@
 -- logits_logp: its kernels depend on dtype, options and alignment only, so that a row's bits never depend on N.
 local arch = require "gen.arch"
 local config = require "gen.kernels.logits_logp_config"
-local selection = require "gen.selection"
+local select = require "gen.select"
 
 local logits_logp = {}
 
@@ -25,7 +25,7 @@ function logits_logp.selected(p, path, arch_name, bytes, specs)
     spec.half = spec.operator == "logits_logp" and p.v <= config.half_columns(spec)
     spec.w = spec.w or config.block_warps(spec)
   end
-  return selection.of(path, specs)
+  return select.of(path, specs)
 end
 
 -- The forward's kernels, which a fused backward has too; where there are clusters, one for few rows.

@@ -1,7 +1,7 @@
 -- weighted_sum: from a problem and a device to variants. The team, which decides a row's bits, looks at D and the dtypes alone.
 local arch = require "gen.arch"
 local kernel = require "gen.kernels.weighted_sum"
-local selection = require "gen.selection"
+local select = require "gen.select"
 
 local weighted_sum = {}
 
@@ -31,7 +31,7 @@ function weighted_sum.portable(p, capability)
     role = "sum", operator = "weighted_sum", dtype = p.dtype, weight = p.w_dtype, y = p.y_dtype, team = team_for(p), vec = bytes < 16 and bytes or nil,
     arch = arch_name,
   }
-  return selection.of("portable", { spec })
+  return select.of("portable", { spec })
 end
 
 -- One of each team that the hidden sizes of language models take.

@@ -1,7 +1,7 @@
 -- weighted_sum_backward: from a problem and a device to variants, for grad_x one, for grad_w two.
 local arch = require "gen.arch"
 local cxx = require "gen.cxx"
-local selection = require "gen.selection"
+local select = require "gen.select"
 local vector_bytes = require "gen.select.weighted_sum".vector_bytes
 
 local weighted_sum_backward = {}
@@ -24,7 +24,7 @@ local function selected(p, path, arch_name)
     specs[#specs + 1] = { role = "tile", operator = "weighted_sum_tile", dtype = p.dtype, g = p.y_dtype, gw = p.grad_w, vec = narrow(bytes), arch = arch_name }
     specs[#specs + 1] = { role = "combine", operator = "weighted_sum_combine", gw = p.grad_w, arch = arch_name }
   end
-  return selection.of(path, specs)
+  return select.of(path, specs)
 end
 
 -- The same kernels as elsewhere, but that the combine is launched beside the end of the tiles.

@@ -9,7 +9,7 @@
 // in the warp never change its bits. Terms far below k round to nothing beside the first columns', whose sum is at least 1/2.
 //
 // The tensor cores truncate what they accumulate, so a product comes out a little too small; Config::correction puts the mean back
-// (gen/accumulation.lua). It costs no instruction: it rides on the factor that is applied anyway.
+// (gen/kernels/tile_config.lua). It costs no instruction: it rides on the factor that is applied anyway.
 //
 // The target's logit leaves for the combine and is no term of the sums: beside a likely target's term the others' would have no digits.
 //

@@ -79,7 +79,7 @@ int flp_host_linear_logp_run(flp_context *context, const flp_case *c, char *mess
     return done;
 }
 
-/* Over a long D the machine's tensor cores, which truncate each sum, lose twice what real ones were measured to lose (gen/accumulation.lua). */
+/* Over a long D the machine's tensor cores, which truncate each sum, lose twice what real ones were measured to lose (gen/kernels/tile_config.lua). */
 static int is_small(const flp_case *c)
 {
     const flp_linear_logp_problem *p = &c->problem;

@@ -62,7 +62,7 @@ static double round_logit(double product, double product_error, double bias, dou
     return isfinite(*error) ? flp_random_round(FLP_F32, logit) : logit;
 }
 
-/* Whole numbers, and zeros, as long as nothing makes up for what tensor cores cut from long sums (gen/accumulation.lua). */
+/* Whole numbers, and zeros, as long as nothing makes up for what tensor cores cut from long sums (gen/kernels/tile_config.lua). */
 static int is_exact(const flp_random_problem *p)
 {
     return p->values != FLP_RANDOM_NORMAL && p->likely != FLP_RANDOM_TARGET_ALIGNED && p->d <= 64;
