@@ -187,7 +187,7 @@ FLP_API flp_status flp_plan_target_errors(flp_plan *plan, int64_t *count, int64_
  * of them the products passed over; 0 and 0 on paths without a filter. Waits for the device. Either pointer may be NULL. */
 FLP_API flp_status flp_plan_filter_statistics(flp_plan *plan, int64_t *blocks, int64_t *passed_over);
 
-/* Of a plan with_forward: how many executions of flp_linear_logp_backward_execute since the last call of this function did not find in their workspace
+/* For a plan with_forward: how many executions of flp_linear_logp_backward_execute since the last call of this function did not find in their workspace
  * what the forward leaves for them, and gave NaN gradients. 0 on the CPU path, where such an execution is FLP_BAD_ARGUMENT. Waits for the device.
  * count may be NULL. */
 FLP_API flp_status flp_plan_unmatched_backwards(flp_plan *plan, int64_t *count);

@@ -25,12 +25,12 @@ local function columns(spec, vectors) return 32 * vectors * 16 // cxx.bytes[spec
 
 function config.segment_columns(spec) return columns(spec, segment_vectors) end
 
--- Of rows that fill half a segment at most, a warp holds no more: what is left out counts as nothing in the sums, so that they have the same bits.
+-- Where rows fill half a segment at most, a warp holds no more: what is left out counts as nothing in the sums, so that they have the same bits.
 function config.half_columns(spec) return columns(spec, segment_vectors // 2) end
 
 local function held_vectors(spec) return spec.half and segment_vectors // 2 or segment_vectors end
 
--- Of so many rows at a time: sums of float2, float2 for the argmax, one float for the entropy.
+-- Shared memory of so many rows at a time: sums of float2, float2 for the argmax, one float for the entropy.
 function config.shared_bytes(spec, rows)
   local bytes = rows * (shared_segments * 8 + (spec.argmax and shared_segments or 1) * 8 + (spec.entropy and shared_segments or 1) * 4)
   return (bytes + 15) // 16 * 16
@@ -72,7 +72,7 @@ end
 -- Three blocks of 8 warps a multiprocessor keep memory busy; many registers leave three of 4, those of shifted rows five.
 function config.block_warps(spec) return (registers_for(spec, 80) > 128 or config.is_shifted(spec)) and 4 or 8 end
 
--- Of few rows each has so many blocks: a warp has one segment of 262144 logits of 16 bits. Devices need not form clusters of more than 8; with 8
+-- How many blocks each of few rows has: a warp has one segment of 262144 logits of 16 bits. Devices need not form clusters of more than 8; with 8
 -- the row takes 0.8 us more.
 config.row_cluster = 16
 

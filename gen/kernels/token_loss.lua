@@ -19,7 +19,7 @@ end
 
 kernel.dependent_launch = true
 
--- Of a loss that nobody has defined the source cannot be written.
+-- The source of a loss that nobody has defined cannot be written.
 function kernel.check() return true end
 
 function kernel.config() return {} end

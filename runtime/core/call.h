@@ -24,7 +24,7 @@ enum { FLP_CALL_ARGS_BYTES = 1024, FLP_CALL_WORK_BYTES = 512 };
 typedef struct {
     const flp_operator *op;
     const flp_arguments *arguments;
-    /* Of args as the caller's header has them; NULL: flp_sized_take. own [FLP_CALL_ARGS_BYTES] */
+    /* Takes args as the caller's header has them; NULL: flp_sized_take. own [FLP_CALL_ARGS_BYTES] */
     const void *(*take)(const void *args, void *own, const flp_sizes *sizes, flp_status *status);
 
     /* What the table of arguments does not say, but for the targets' values and the size of the workspace; NULL: nothing. plan: NULL for a call of

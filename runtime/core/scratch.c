@@ -105,7 +105,7 @@ static int stays(const flp_scratch_buffer *buffer)
     return buffer->own || buffer->reserved || buffer->in_graph || (buffer->address && !buffer->recorded);
 }
 
-/* Of the CUDA context's buffers: how many have a stream for good as one of the first, how many are handed on, and which of these came back first. */
+/* Counts the CUDA context's buffers: how many have a stream for good as one of the first, how many are handed on, and which of these came back first. */
 typedef struct {
     int own, shared;
     flp_scratch_buffer *oldest;

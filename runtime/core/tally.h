@@ -18,7 +18,7 @@ typedef enum {
 /* All of a plan, empty, in the CUDA context that is current. */
 flp_status flp_tallies_create(CUdeviceptr *tallies);
 
-/* Of a plan on a GPU path. */
+/* Where a tally of a plan on a GPU path lies. */
 CUdeviceptr flp_tally_at(const flp_plan *plan, flp_tally_role role);
 
 /* The CPU path's bad targets: adds count, lowers the first (where count > 0). */

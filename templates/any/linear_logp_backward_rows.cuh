@@ -91,7 +91,7 @@ template <class Config> struct BackwardRows {
         return row;
     }
 
-    // Of the block's threads before this one, how many say so; total: of all.
+    // How many of the block's threads before this one say so; total: how many of all.
     __device__ __forceinline__ static int count_before(bool condition, int (&shared)[warps], int &total) {
         u32 votes = warp_ballot(condition);
         int warp = warp_index();

@@ -44,7 +44,7 @@ template <class Config> __device__ __forceinline__ MergedRow merge_splits(const 
     return row;
 }
 
-// Of a row whose target is ignored or bad.
+// The logp of a row whose target is ignored or bad.
 __device__ __forceinline__ float logp_without_part(const LinearLogpCombineParams &params, i64 row, i64 target) {
     if (is_ignored(params, target)) return 0;
     tally_bad_target(params.target_errors, row);
@@ -106,7 +106,7 @@ __device__ __forceinline__ float lse_of(const RowTotal &row, float2 target_logit
     return (row.whole + row.rest) * ln_2;
 }
 
-// Of a target whose z2 was cut to what is finite, far below the others: there too its logit says more.
+// Where a target's z2 was cut to what is finite, far below the others, its logit says more.
 __device__ __forceinline__ float logp_of(const RowTotal &row, float2 target_logit, float whole) {
     if (whole != -largest_finite || row.ratio < 16777216.0f) return row.logp;
     return finite_product(target_logit.x, target_logit.y * ln_2) - lse_of(row, target_logit);

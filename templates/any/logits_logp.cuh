@@ -43,7 +43,7 @@ template <class Config> struct LogitsUnits {
         return at(unit.number + step_rows + carry, part - carry * params.parts);
     }
     __device__ __forceinline__ LogitsRow<Config> find_row(const Unit &unit) const { return LogitsRow<Config>::find(params, min(unit.number, rows() - 1)); }
-    // Of few rows an ignored one costs less than to wait for its target.
+    // With few rows an ignored one costs less than to wait for its target.
     __device__ __forceinline__ void leave_out_ignored(Unit &unit, const LogitsRow<Config> &row) const {
         if (params.parts > 1 ? row.source < 0 : !row.is_read(params)) unit.end = 0;
     }

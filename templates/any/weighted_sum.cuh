@@ -124,7 +124,7 @@ template <class Config> struct TeamRows {
     }
 };
 
-// Of all the team's threads; its first thread has it. All threads of the block call it, which `round` counts.
+// The sum over the team's threads; its first thread has it. All threads of the block call it, which `round` counts.
 template <class Config> __device__ __forceinline__ float team_sum(SharedStorage<Config> &shared, float sum, int round) {
     constexpr int lanes = Config::team < 32 ? Config::team : 32, warps = Config::team / lanes;
 #pragma unroll

@@ -5,7 +5,7 @@
 // (runtime/operators/weighted_sum/weighted_sum_backward_plan.h).
 // Config: element, gradient_element, weight_gradient_element, threads, unroll, vector_bytes
 template <class Config> struct SharedStorage {
-    // Of the upper half of the lanes, one place of the vectors after another: neighbours read neighbouring words.
+    // The sums of the upper half of the lanes, one place of the vectors after another: neighbours read neighbouring words.
     float sums[vector_elements<typename Config::element>][Config::threads / 2];
 };
 

@@ -6,7 +6,7 @@
 #define __host__
 #define __device__
 #define __forceinline__ inline
-// Of the twins: without optimisation too, their callers are what reports name.
+// The twins are inlined without optimisation too: their callers are what reports name.
 #define __twin__ inline __attribute__((always_inline))
 #define __shared__
 #define __align__(bytes)
@@ -38,7 +38,7 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
-// Of tensor operands, as the machine counts them.
+// The types of tensor operands, as the machine counts them.
 enum { host_bf16, host_f16, host_tf32 };
 
 // Inlined without optimisation too: a store of what a call returns is one that the compiler does not report to the machine.

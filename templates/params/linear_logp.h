@@ -35,7 +35,7 @@ typedef struct LinearLogpParams {
     float *logit_sums;          /* [rows][splits]: sum of w[v] z2[v]; NULL where it is not wanted */
     const void *class_weights;  /* w [vocab] of the variant's dtype; NULL: 1 */
     const i32 *row, *row_count; /* of packed variants: [rows] where a row stands in target and row_temperature; how many rows there are, <= rows */
-    /* Of linear_logp_save_exp: */
+    /* For linear_logp_save_exp: */
     float *offset;       /* [rows]: the integer k of the row's saved exponentials, 2^(z2 - k) */
     i32 *overflow;       /* [rows]: 1: the row has terms too large for that */
     i32 *block_overflow; /* [1 + row blocks]: 1: some row has; some row of the block has */

@@ -117,7 +117,7 @@ typedef struct BackwardFinishParams {
     const i32 *packed_index;
     const i32 *count; /* where this is all rows, there is nothing to do: they are in their places; or NULL */
     i32 rows, hidden_size;
-    /* Of variants with a weight, whose row of the target, times the derivative, is added to the sums: */
+    /* For variants with a weight, whose row of the target, times the derivative, is added to the sums: */
     const flp_row_target *targets;
     const void *weight;
     i64 weight_stride;             /* elements, of the weight's rows in memory */

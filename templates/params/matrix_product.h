@@ -19,11 +19,11 @@ typedef struct MatrixProductParams {
                                  the multiprocessors that the other leaves idle at its end. FLP_PDL_WAIT_BEFORE_STORE: it reads what this one writes, too */
     i32 unused;
     const float *row_factor; /* [rows] on the device: each row of the product is multiplied by its own; NULL: 1 */
-    /* Of filtering variants: */
+    /* For filtering variants: */
     const u32 *kept; /* as flp_tile_logit_gradients_params': steps of the inner size whose blocks of dlogit have no bit are passed over */
     i32 kept_words;
     i32 kept_along; /* flp_kept_along */
-    /* Of variants with targets: what these contribute. */
+    /* For variants with targets: what these contribute. */
     const flp_row_target *targets;           /* [valid rows] */
     const flp_sorted_target *sorted_targets; /* where out's rows or columns are vocabulary entries: [valid rows] */
     const void *others;                      /* weight where out's rows are the targets' own, else hidden, in the variant's dtype, as it lies in memory: */

@@ -6,7 +6,7 @@ template <class Config> struct StageProduct {
     static_assert(sizeof(typename Config::element) == 4, "16-bit products are exact on the tensor cores");
     static constexpr int row_blocks = Config::warp_rows / 16;
 
-    // Of a row (or column) and a step of K; swaps: the tile's lines are steps of K.
+    // The element of a row (or column) and a step of K; swaps: the tile's lines are steps of K.
     template <class Tile, bool swaps> __device__ __forceinline__ static float at(u32 tile, int outer, int k) {
         int line = swaps ? k : outer, element = swaps ? outer : k;
         return __uint_as_float(load_shared_word(tile + Tile::place(line, element / 4) + (element % 4) * 4));

@@ -88,7 +88,7 @@ __device__ __forceinline__ float distance(float z, float origin, const LogitsSca
     return is_large(k) ? distance_from<true>(z, origin, scale) : distance_from<false>(z, k, scale);
 }
 
-// Of a row without its target: sum of 2^(z2 - k), and of that times (z2 - k).
+// A row's sums without its target: of 2^(z2 - k), and of that times (z2 - k).
 struct LogitsSums {
     float origin, sum, moment; // origin -inf: nothing but -inf
     float best;
@@ -103,11 +103,11 @@ struct LogitsSums {
     }
 };
 
-// Of a row as a whole: the log2 of its sum beside its origin's power, and its entropy (has_entropy; else 0); its target's logp.
+// What is known of a row as a whole: the log2 of its sum beside its origin's power, and its entropy (has_entropy; else 0); its target's logp.
 struct LogitsNormaliser {
     float origin, log2_sum, entropy, logp;
 
-    // Of a row whose target counts for nothing.
+    // The totals of a row whose target counts for nothing.
     template <bool has_entropy> __device__ __forceinline__ static LogitsNormaliser of_others(const LogitsSums &sums) {
         LogitsNormaliser others = {sums.origin, log2f(sums.sum), 0, not_a_number};
         if constexpr (has_entropy) {

@@ -36,7 +36,7 @@ template <class Config> struct Segment {
 
     __device__ __forceinline__ static int column(int j) { return (j * 32 + lane_index()) * elements; }
 
-    // Of a row that begins at logits. Columns behind the vocabulary are -inf and are not read.
+    // Loads from a row that begins at logits. Columns behind the vocabulary are -inf and are not read.
     __device__ __forceinline__ void load(const Element *logits, int index, int vocab) {
         const Element *from = logits + (i64)index * columns;
         int rest = vocab - index * columns;
@@ -59,7 +59,7 @@ template <class Config> struct Segment {
         load_last(from);
     }
 
-    // Of rows that end within a vector, as few do: it is one lane's, which all lanes then look for, instead of looking at each vector's end.
+    // The last vector of rows that end within one, as few do: it is one lane's, which all lanes then look for, instead of looking at each vector's end.
     __device__ __forceinline__ void load_last(const Element *from) {
         int rest = left % elements, at = left - rest, vector = at / (32 * elements);
         if (rest == 0) return;

@@ -76,7 +76,7 @@ template <class Config> struct RowStatistics {
     __device__ __forceinline__ static constexpr int place(int i) { return (i / 4) * 8 + (i & 1); }
     __device__ __forceinline__ static int thread_column(int first_column) { return column_at(first_column, 2 * (lane_index() % 4)); }
 
-    // Of some accumulators, as what follows: first_column is the warp's first there.
+    // Adds to some accumulators, as what follows does: first_column is the warp's first there.
     template <int some = count> __device__ __forceinline__ static void add_bias(const LinearLogpParams &params, float *z, int first_column) {
         auto bias = (const typename Config::bias_element *)params.bias + thread_column(first_column);
         int left = columns_left(thread_column(first_column), params.vocab);

@@ -1,7 +1,7 @@
 // Vectors of a row that begins at any element: loads at multiples of 16 bytes, of which shuffles then make the vectors that lie across two.
 // Config: none
 
-// Of the aligned word `word` at from, elements `low` .. `high` - 1, counted from `from`; zeros beside them, and nothing else is read.
+// From the aligned word `word` at from: elements `low` .. `high` - 1, counted from `from`; zeros beside them, and nothing else is read.
 template <class Element> __device__ __forceinline__ u32 load_word_between(const Element *from, int word, int low, int high) {
     if constexpr (sizeof(Element) == 4) return word >= low && word < high ? ((const u32 *)from)[word] : 0;
     u32 first = 2 * word >= low && 2 * word < high ? ((const u16 *)from)[2 * word] : 0;

@@ -14,7 +14,7 @@ __device__ __forceinline__ int first_sorted(const SortedTarget *sorted, int coun
     return low;
 }
 
-// Of a fragment of 16 rows (row_statistics.cuh) with its corner at (row, column) of out.
+// The targets' part of a fragment of 16 rows (row_statistics.cuh) with its corner at (row, column) of out.
 template <class Config> struct TargetContribution {
     static constexpr int count = Config::fragment_columns / 2;
     using element = typename Config::element;

@@ -6,7 +6,7 @@ struct alignas(8) HalfVector {
 
 template <class Element> constexpr int vector_elements = 16 / (int)sizeof(Element);
 
-// Of memory that is read once. bytes: what every address is a multiple of, 16, 8, 4 or 2.
+// Loads from memory that is read once. bytes: what every address is a multiple of, 16, 8, 4 or 2.
 template <int bytes> __device__ __forceinline__ Vector load_words(const void *from) {
     static_assert(bytes == 16 || bytes == 8 || bytes == 4 || bytes == 2, "an access of the hardware");
     Vector vector;

@@ -1,7 +1,7 @@
 // The gradient filter in a product: which steps of its inner size are passed over (kept_blocks.cuh), and the mainloop over the others.
 // Config: block_rows, block_columns, block_inner, cluster
 
-// Of a product's tile: whether a step of its inner size, FLP_KEPT_BLOCK long, has anything that is kept. The blocks of a cluster share what they load,
+// For a product's tile: whether a step of its inner size, FLP_KEPT_BLOCK long, has anything that is kept. The blocks of a cluster share what they load,
 // so they decide alike.
 template <class Config> struct KeptSteps {
     static constexpr bool passes_some_over = true;

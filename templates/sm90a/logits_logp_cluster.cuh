@@ -12,7 +12,7 @@ template <class Config> struct ClusterSums {
 template <class Config> struct SharedRow {
     using Segment = Segment<Config>;
     static constexpr int warps = Config::threads / 32, stride = warps * Config::cluster;
-    // Of a segment: what `send` stores.
+    // What `send` stores of a segment.
     static constexpr int sum_bytes = sizeof(float2) + (Config::has_entropy ? sizeof(float) : 0) + (Config::wants_argmax ? sizeof(float2) : 0);
     ClusterSums<Config> &shared;
     const LogitsLogpParams &params;

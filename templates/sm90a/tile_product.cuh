@@ -87,7 +87,7 @@ template <class Config> struct TileProduct {
         async_proxy_fence();
     }
 
-    // Of this step and of those that are filled together with it.
+    // Waits for the stages of this step and of those that are filled together with it.
     __device__ __forceinline__ void wait_for_free_stages() const {
         Ring<Config> ahead = ring;
 #pragma unroll

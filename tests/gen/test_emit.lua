@@ -132,7 +132,7 @@ function TestEmit.test_no_line_is_longer_than_160_characters()
   end
 end
 
--- Of each kind a plain variant, and what only others need.
+-- A plain variant of each kind, and what only others need.
 function TestEmit.test_a_source_holds_no_template_that_its_variant_does_not_use()
   local absent = {
     ["matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_f32.adds.sm_90a"] =

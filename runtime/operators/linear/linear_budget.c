@@ -32,7 +32,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Of the forward's tiles and splits (gen/select/linear_logp.lua): linear_logp_backward's plan refuses a kernel that has more. */
+/* The most splits among the forward's tiles (gen/select/linear_logp.lua): linear_logp_backward's plan refuses a kernel that has more. */
 int flp_linear_budget_most_splits(int64_t vocab)
 {
     static const struct {

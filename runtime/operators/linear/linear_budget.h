@@ -7,7 +7,7 @@
 /* The most splits of the vocabulary that any kernel of the forward has, for what is decided before there is one. */
 int flp_linear_budget_most_splits(int64_t vocab);
 
-/* Of linear_logp_backward, with the most splits where there is a forward. The chunks are empty but for `saves_exp`. */
+/* The work of linear_logp_backward, with the most splits where there is a forward. The chunks are empty but for `saves_exp`. */
 flp_linear_work flp_linear_budget_backward_work(const flp_linear_logp_backward_problem *normal);
 
 /* work: with a backward that has gradients; of its chunks only `saves_exp` counts, and its rows are the problem's. The least budget, whatever the

@@ -27,7 +27,7 @@ typedef struct {
 /* With saved exponentials, first: the offsets of packed rows, all that there are. workspace: the call's. */
 flp_status flp_linear_logp_launch_offsets(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                           const flp_workspace *workspace);
-/* Of more's packed rows, or of all rows. args: the call's. */
+/* Launches for more's packed rows, or for all rows. args: the call's. */
 flp_status flp_linear_logp_launch_with(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                        const flp_workspace *workspace);
 #endif

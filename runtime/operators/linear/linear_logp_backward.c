@@ -104,7 +104,7 @@ static flp_packed_rows forwards_rows(const flp_packed_call *call)
     return all;
 }
 
-/* Of a plan with a forward: that. */
+/* The forward of a plan that has one. */
 static flp_status launch_forward(const flp_plan *common, const void *data, const flp_workspace *workspace)
 {
     const flp_linear_logp_args *args = data;

@@ -7,7 +7,7 @@
 #include "core/problem.h"
 #include "params/linear_logp.h"
 
-/* Of every operator whose problem begins with flp_linear_logp_problem. */
+/* Shared by every operator whose problem begins with flp_linear_logp_problem. */
 extern const flp_field flp_linear_logp_field_inputs[], flp_linear_logp_field_precision[], flp_linear_logp_field_backend[];
 
 /* For flp_operator.check. */
@@ -50,6 +50,6 @@ typedef struct {
 flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, const flp_manifest *combine, int multiprocessors, int splits, int64_t row_bytes,
                                                     int64_t rows);
 
-/* Of so many rows; GPU paths only. */
+/* The shape for so many rows; GPU paths only. */
 flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *plan, int64_t rows);
 #endif

@@ -93,7 +93,7 @@ typedef struct {
     flp_backward_chunks chunks;
 } flp_linear_work;
 
-/* Of packed rows, the stride in FLP_PART_PACKED_ROWS or grad_hidden, and in FLP_PART_FORWARD_ROWS; elements. */
+/* The stride of packed rows in FLP_PART_PACKED_ROWS or grad_hidden, and in FLP_PART_FORWARD_ROWS; elements. */
 int64_t flp_linear_work_packed_stride(const flp_linear_work *work);
 int64_t flp_linear_work_forward_stride(const flp_linear_work *work);
 

@@ -19,7 +19,7 @@ typedef struct {
     int32_t *group;
 } flp_tile_launch;
 
-/* Of so many clusters' row blocks, how many are walked together: as many as fit the L2, then evened out, so that the last group is not a small one. */
+/* How many of so many clusters' row blocks are walked together: as many as fit the L2, then evened out, so that the last group is not a small one. */
 int32_t flp_tile_launch_group(int64_t row_groups, int64_t row_group_bytes);
 
 /* Launches a kernel of the parameters (A's map, B's map, out's map, params), on the portable path (params). FLP_CUDA_FAILED names the

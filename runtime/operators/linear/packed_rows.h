@@ -25,7 +25,7 @@ typedef struct {
 
 /* All of the call. Where the workspace has no room for them of their own, they lie in grad_hidden. */
 flp_packed_rows flp_packed_rows_all(const flp_packed_call *call);
-/* Of all: the chunk from `first` on, a multiple of the plan's row_chunk; without chunks, all. */
+/* A chunk of all, from `first` on, a multiple of the plan's row_chunk; without chunks, all. */
 flp_packed_rows flp_packed_rows_chunk(const flp_packed_call *call, int64_t first);
 
 /* What the kernel of valid rows is given in both of its steps. */
