@@ -14,7 +14,7 @@ int flp_backward_is_case(const char *text);
 flp_status flp_backward_parse(const char *text, flp_linear_logp_backward_problem *problem);
 
 /* *results: an array for the results file: the backward beside three products (logits, grad_hidden, grad_weight), and forward and backward
- * beside four; with_forward these alone, where the saved exponentials holds all the vocabulary beside three. A problem with a filter is measured on the
+ * beside four; with_forward these alone, where the saved exponentials hold all the vocabulary beside three. A problem with a filter is measured on the
  * inputs of peaked_inputs.h. FLP_BAD_ARGUMENT: as flp_backward_parse. FLP_INTERNAL: a gradient is further from fp64 than it may be. */
 flp_status flp_backward_run(flp_gpu *gpu, const char *text, const flp_forward_options *options, json_t **results);
 #endif

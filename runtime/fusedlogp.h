@@ -284,11 +284,8 @@ FLP_INLINE flp_status flp_linear_logp_prepare(flp_context *context, const flp_li
 
 /* ---- linear_logp_backward ----------------------------------------------------------------------------------- */
 
-typedef enum { /* gradients that are added to what stands there, in fp32 before their one rounding */
-               FLP_ACCUMULATE_HIDDEN = 1u,
-               FLP_ACCUMULATE_WEIGHT = 2u,
-               FLP_ACCUMULATE_BIAS = 4u
-} flp_accumulate;
+/* Gradients that are added to what stands there, in fp32 before their one rounding. */
+typedef enum { FLP_ACCUMULATE_HIDDEN = 1u, FLP_ACCUMULATE_WEIGHT = 2u, FLP_ACCUMULATE_BIAS = 4u } flp_accumulate;
 
 /* The gradients of a loss by linear_logp's hidden, weight and bias, from its gradients by logp, lse and entropy:
  *
@@ -317,7 +314,7 @@ typedef struct {
                                           it take no part in grad_hidden and grad_weight, and no time (flp_plan_filter_statistics); the derivatives
                                           by the targets' logits always do. An element of grad_hidden is off
                                           by less than eps times the sum of |weight| over what its row passes over, of grad_weight likewise with
-                                          |hidden|. A row's bits then depend on its block. There is no saved exponentials. 0: nothing is passed over */
+                                          |hidden|. A row's bits then depend on its block. No exponentials are saved. 0: nothing is passed over */
 } flp_linear_logp_backward_problem;
 
 /* Pointers as flp_linear_logp_args'; the outputs overlap nothing. */

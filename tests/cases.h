@@ -17,23 +17,24 @@ typedef enum {
     FLP_CASE_INTEGERS /* both whole numbers -2 .. 2: logits exact in fp32, with many ties */
 } flp_case_values;
 
-typedef enum { /* but for NONE, the problem has a bias; its values come on top of N(0, 1) */
-               FLP_CASE_NO_BIAS,
-               FLP_CASE_PLAIN_BIAS,
-               FLP_CASE_UP,       /* + 1e4 */
-               FLP_CASE_DOWN,     /* - 1e4 */
-               FLP_CASE_NEGATIVE, /* - 50: all logits negative */
-               FLP_CASE_STEP_200, /* + 200 for the last 300 entries: later tiles lie far above the first */
-               FLP_CASE_STEP_2000,
-               FLP_CASE_FIRST_MASKED, /* -inf for the first half of the vocabulary: whole tiles of it */
-               FLP_CASE_LAST_MASKED,
-               FLP_CASE_ONE_LEFT, /* -inf for all but the last entry */
-               FLP_CASE_ALL_MASKED,
-               FLP_CASE_PLUS_INFINITY, /* +inf for one entry: every row NaN */
-               FLP_CASE_ONE_LIKELY,    /* entry V / 3 is 1.5 V times as likely as each other would be at 0 */
-               FLP_CASE_BIAS_NAN,      /* NaN for one entry: every row NaN */
-               FLP_CASE_1E30_DOWN,     /* - 1e30: no logit differs from another */
-               FLP_CASE_LOWEST         /* the lowest finite number of fp32 */
+/* But for NONE, the problem has a bias; its values come on top of N(0, 1). */
+typedef enum {
+    FLP_CASE_NO_BIAS,
+    FLP_CASE_PLAIN_BIAS,
+    FLP_CASE_UP,       /* + 1e4 */
+    FLP_CASE_DOWN,     /* - 1e4 */
+    FLP_CASE_NEGATIVE, /* - 50: all logits negative */
+    FLP_CASE_STEP_200, /* + 200 for the last 300 entries: later tiles lie far above the first */
+    FLP_CASE_STEP_2000,
+    FLP_CASE_FIRST_MASKED, /* -inf for the first half of the vocabulary: whole tiles of it */
+    FLP_CASE_LAST_MASKED,
+    FLP_CASE_ONE_LEFT, /* -inf for all but the last entry */
+    FLP_CASE_ALL_MASKED,
+    FLP_CASE_PLUS_INFINITY, /* +inf for one entry: every row NaN */
+    FLP_CASE_ONE_LIKELY,    /* entry V / 3 is 1.5 V times as likely as each other would be at 0 */
+    FLP_CASE_BIAS_NAN,      /* NaN for one entry: every row NaN */
+    FLP_CASE_1E30_DOWN,     /* - 1e30: no logit differs from another */
+    FLP_CASE_LOWEST         /* the lowest finite number of fp32 */
 } flp_case_bias;
 
 enum {                            /* what some of the rows hold */

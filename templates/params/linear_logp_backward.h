@@ -24,10 +24,10 @@ typedef struct BackwardRowsParams {
     i32 differentiates;            /* 1: gradient, factor and inverse_factor are written, which lse, entropy and g_* are read for */
     i32 saved_columns;             /* with row_factor: those of the saved exponentials, which holds the first of the vocabulary */
     i32 is_handed_over;            /* 1: the forward has left the row's sum and logp in gradient; lse and logp are not read */
-    float *row_factor;             /* [rows]: what each row's part of the saved exponentials is multiplied by to be derivatives; NULL: there is none */
+    float *row_factor;             /* [rows]: what each row's part of the saved exponentials is multiplied by to be derivatives; NULL: there are none */
     const float *saved_exp_offset; /* [rows]: k of the saved exponentials' 2^(z2 - k) */
     const float *logp;             /* [rows]; or NULL: the derivative by the target's logit then takes p from the logit */
-    flp_row_target *targets;       /* [rows]: of the valid ones; the derivative only where the saved exponentials has the target */
+    flp_row_target *targets;       /* [rows]: of the valid ones; the derivative only where the saved exponentials have the target */
     i32 *chunk_counts;             /* with indexes: for each chunk_rows of the valid ones, how many there are; not written where that is 0 */
     i32 chunk_rows;
     i32 ignores; /* 1: rows whose target is ignore_index are ignored; 0: none is */

@@ -20,20 +20,21 @@ typedef enum {                     /* of hidden and weight; of logits */
                FLP_RANDOM_INTEGERS /* whole numbers -2 .. 2: logits are exact, with many ties */
 } flp_random_values;
 
-typedef enum { /* what the bias adds, or the logits hold, beside their random part; shift is the number that some of these take */
-               FLP_RANDOM_PLAIN,
-               FLP_RANDOM_SHIFT,        /* + shift everywhere */
-               FLP_RANDOM_STEP,         /* + shift in the last third */
-               FLP_RANDOM_FIRST_MASKED, /* -inf in the first half */
-               FLP_RANDOM_LAST_MASKED,
-               FLP_RANDOM_ONE_LEFT, /* -inf but for one */
-               FLP_RANDOM_ALL_MASKED,
-               FLP_RANDOM_LEVEL,      /* exactly shift everywhere, e.g. -1e30 or the dtype's lowest number */
-               FLP_RANDOM_SOME_LEVEL, /* exactly shift at every third entry */
-               FLP_RANDOM_INFINITE,   /* +inf at one */
-               FLP_RANDOM_NAN,        /* NaN at one */
-               FLP_RANDOM_TWO_LEVELS, /* exactly shift at every third entry, and 0.9 of it at the others */
-               FLP_RANDOM_SHAPES
+/* What the bias adds, or the logits hold, beside their random part; shift is the number that some of these take. */
+typedef enum {
+    FLP_RANDOM_PLAIN,
+    FLP_RANDOM_SHIFT,        /* + shift everywhere */
+    FLP_RANDOM_STEP,         /* + shift in the last third */
+    FLP_RANDOM_FIRST_MASKED, /* -inf in the first half */
+    FLP_RANDOM_LAST_MASKED,
+    FLP_RANDOM_ONE_LEFT, /* -inf but for one */
+    FLP_RANDOM_ALL_MASKED,
+    FLP_RANDOM_LEVEL,      /* exactly shift everywhere, e.g. -1e30 or the dtype's lowest number */
+    FLP_RANDOM_SOME_LEVEL, /* exactly shift at every third entry */
+    FLP_RANDOM_INFINITE,   /* +inf at one */
+    FLP_RANDOM_NAN,        /* NaN at one */
+    FLP_RANDOM_TWO_LEVELS, /* exactly shift at every third entry, and 0.9 of it at the others */
+    FLP_RANDOM_SHAPES
 } flp_random_shape;
 
 typedef enum { FLP_RANDOM_TARGET_ANY, FLP_RANDOM_TARGET_BIASED, FLP_RANDOM_TARGET_ALIGNED } flp_random_likely; /* how the target gets its margin */

@@ -56,7 +56,7 @@ static inline flp_backward_counts *flp_backward_counts_of(const flp_backward_exe
 
 /* hidden's valid rows, packed, in one of the steps that do it. with_sums: grad_hidden's sums are zeroed too. */
 flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums);
-/* The packed rows as grad_weight's product of saved exponentials wants them: times their factors. */
+/* The packed rows as grad_weight's product with saved exponentials wants them: times their factors. */
 flp_status flp_backward_scale_rows(const flp_backward_execution *run);
 /* What each row's derivatives need; with saved exponentials, its factors. */
 flp_status flp_backward_differentiate_rows(const flp_backward_execution *run);

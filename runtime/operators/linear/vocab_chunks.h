@@ -30,7 +30,7 @@ typedef struct {
 /* The chunk that begins at vocabulary entry `first`, behind the saved exponentials. rows: at a time. */
 flp_vocab_chunk flp_vocab_chunk_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, int64_t first);
 
-/* The widest chunk whose dlogit or saved exponentials lies in the workspace. rows: at a time. */
+/* The widest chunk whose dlogit or saved exponentials lie in the workspace. rows: at a time. */
 int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows);
 
 /* 1: from vocabulary entry `first` on, chunks of so many columns and rows have room in grad_weight behind their own part of it. */
