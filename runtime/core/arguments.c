@@ -110,13 +110,17 @@ static int element_bytes(const flp_argument *array, const void *problem)
     return array->bytes ? array->bytes : flp_dtype_bytes((flp_dtype)int_at(problem, array->dtype_at));
 }
 
+/* Without rows too, the problem does not have what it does not ask for. */
 static flp_status check_array(const flp_operator *op, const flp_argument *array, const void *normal, const void *args)
 {
+    const int64_t rows = *(const int64_t *)args;
     const void *address = address_at(args, array->at);
     int wanted;
 
     if (!int_at(normal, array->asked_at))
         return address && !array->is_unread ? refuse_unasked(op, array, address) : FLP_OK;
+    if (rows == 0 && !array->without_rows)
+        return FLP_OK;
     if (!address && (array->is_optional || (array->optional_at && int_at(normal, array->optional_at))))
         return FLP_OK;
     wanted = element_bytes(array, normal);
@@ -131,11 +135,10 @@ static flp_status check_array(const flp_operator *op, const flp_argument *array,
 
 flp_status flp_arguments_check(const flp_operator *op, const flp_arguments *table, const void *normal, const void *args)
 {
-    const int has_rows = *(const int64_t *)args > 0;
     flp_status status = check_scalars(op, table, normal, args);
 
     EACH_ARRAY(array, table)
-    if (status == FLP_OK && (has_rows || array->without_rows))
+    if (status == FLP_OK)
         status = check_array(op, array, normal, args);
     return status;
 }

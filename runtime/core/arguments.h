@@ -16,7 +16,7 @@ typedef struct {
     int is_optional;  /* 1: it may always be */
     int is_unread;    /* 1: where the problem does not ask for it, it is not looked at */
     int decides;      /* 1: aligned to pointer_alignment, too, which a call without a plan takes from these arrays */
-    int without_rows; /* 1: checked in a call of no rows, too */
+    int without_rows; /* 1: in a call of no rows its address is checked, too */
 } flp_argument;
 
 /* An operator's args as a table. Offsets are those in the args, which begin with the rows: 0 stands for what there is not. */

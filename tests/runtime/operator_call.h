@@ -48,6 +48,13 @@ int operator_call_launches_of(const char *kernel);
         memcpy(&args, saved_, sizeof(args));                                                                       \
     } while (0)
 
+/* An array that the problem does not ask for, in a call of rows and in one of none. */
+#define UNASKED(change, field)                                                 \
+    do {                                                                       \
+        REFUSED(change, "wanted NULL: the problem's " field);                  \
+        REFUSED((change, args.rows = 0), "wanted NULL: the problem's " field); \
+    } while (0)
+
 /* ---- cases: OPERATOR_CASE(name, setup) is the one below, called by its name alone. All but the first are of those that write gradients. */
 
 void operator_call_executing_in_a_workspace_allocates_nothing_and_can_be_captured(void **state);

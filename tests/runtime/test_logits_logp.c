@@ -258,6 +258,7 @@ static const refusal forward_refusals[] = {
       { { 0, 0, NUMBER, 0, 0 } } },
     WITHOUT(logits_logp_problem, entropy, "wanted NULL: the problem's entropy is 0", SHIFT(logits_logp_args, entropy, 0)),
     WITHOUT(logits_logp_problem, argmax, "wanted NULL: the problem's argmax is 0", SHIFT(logits_logp_args, argmax, 0)),
+    WITHOUT(logits_logp_problem, argmax, "wanted NULL: the problem's argmax is 0", IS(logits_logp_args, rows, 0)),
 };
 
 static const refusal backward_refusals[] = {

@@ -410,6 +410,7 @@ static void the_backwards_arguments_are_checked_and_named(void **state)
     backward.grad_x_stride = 0;
     make_backward_plan();
     BACKWARD_REFUSED(backward_args.grad_x = memory, "grad_x: got 0x");
+    BACKWARD_REFUSED((backward_args.grad_x = memory, backward_args.rows = 0), "wanted NULL: the problem's grad_x is FLP_NONE");
     assert_int_equal(0, fake_driver.launches);
 }
 
