@@ -1,0 +1,24 @@
+/* A language model's head as its Hugging Face config.json describes it: what trainers and scorers must know to name their problems. */
+#ifndef FLP_CLI_MODEL_CONFIG_H
+#define FLP_CLI_MODEL_CONFIG_H
+#include <stddef.h>
+#include "fusedlogp.h"
+
+typedef struct {
+    char model_type[64];         /* "" where the file does not say, as the next where it names none */
+    char architecture[64];       /* "Gemma2ForCausalLM" */
+    int64_t hidden;              /* D: what the head multiplies */
+    int64_t vocab, weight_rows;  /* V: the real vocabulary; the rows of the head's weight, which may be padded to more */
+    flp_dtype dtype;             /* FLP_NONE: the file does not say */
+    double softcap, temperature; /* as in flp_linear_logp_problem and _args: 0: none; 1: the logits as they are */
+    int tied;                    /* 1: the head's weight is the embedding; 0: its own; -1: the file does not say */
+} flp_model_config;
+
+/* path: the file, or the folder in which config.json lies. What a multimodal model has in its text_config (language_config, llm_config) goes before
+ * what stands around it.
+ * FLP_IO_FAILED. FLP_BAD_ARGUMENT names file, key, what it is and what was wanted. FLP_OUT_OF_MEMORY. */
+flp_status flp_model_config_read(const char *path, flp_model_config *config);
+
+/* The same of the file's text; messages name no file. */
+flp_status flp_model_config_parse(const char *text, size_t bytes, flp_model_config *config);
+#endif
