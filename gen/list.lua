@@ -8,6 +8,9 @@ local list = {}
 
 local all_dtypes = { "bf16", "f16", "f32" }
 
+-- Other names of them that people write.
+local spelled = { fp16 = "f16", fp32 = "f32" }
+
 local function known(value, set, what)
   for _, item in ipairs(set) do
     if item == value then return true end
@@ -40,7 +43,9 @@ end
 -- dtypes, hidden_sizes: arrays or nil for all. read_template: as emit's. Returns variant strings without repetition, in a fixed order. On sm_90a a
 -- problem that its own kernels do not take (fp32 of linear_logp, odd D) is listed as the sm_90 kernels that a device runs instead.
 function list.variants(arch_name, dtypes, hidden_sizes, read_template)
-  dtypes = dtypes or all_dtypes
+  local wanted = {}
+  for i, dtype in ipairs(dtypes or all_dtypes) do wanted[i] = spelled[dtype] or dtype end
+  dtypes = wanted
   local ok, reason = check(arch_name, dtypes, hidden_sizes)
   if not ok then return nil, reason end
   local names, seen = {}, {}

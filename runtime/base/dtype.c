@@ -15,5 +15,7 @@ flp_dtype flp_dtype_parse(const char *name)
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (strcmp(names[i], name) == 0)
             return (flp_dtype)i;
-    return FLP_NONE;
+    if (strcmp(name, "fp16") == 0)
+        return FLP_F16;
+    return strcmp(name, "fp32") == 0 ? FLP_F32 : FLP_NONE;
 }

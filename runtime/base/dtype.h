@@ -12,5 +12,5 @@ static inline int flp_dtype_bytes(flp_dtype dtype)
 }
 
 const char *flp_dtype_name(flp_dtype dtype); /* "bf16", "f16", "f32", "i32", "i64", "none" */
-flp_dtype flp_dtype_parse(const char *name); /* FLP_NONE for an unknown name */
+flp_dtype flp_dtype_parse(const char *name); /* also "fp16" and "fp32"; FLP_NONE for an unknown name */
 #endif

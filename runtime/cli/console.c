@@ -62,6 +62,19 @@ void flp_console_start(const char *program)
     atexit(end_output);
 }
 
+static error_t parse_help(int key, char *argument, struct argp_state *state)
+{
+    (void)argument;
+    if (key != 'h')
+        return ARGP_ERR_UNKNOWN;
+    argp_state_help(state, state->out_stream, ARGP_HELP_STD_HELP);
+    return 0;
+}
+
+static const struct argp_option help_options[] = { { NULL, 'h', 0, 0, "the same as --help", -1 }, { 0 } };
+static const struct argp help_arguments = { help_options, parse_help, 0, 0, 0, 0, 0 };
+const struct argp_child flp_console_help[] = { { &help_arguments, 0, NULL, -1 }, { 0 } };
+
 int flp_console_finish(int code)
 {
     int failed = close_output();
@@ -113,6 +126,19 @@ void flp_console_progress(const char *format, ...)
     fflush(stderr);
     pthread_mutex_unlock(&terminal);
     va_end(values);
+}
+
+void flp_console_progress_of(int64_t done, int64_t total, const char *what, double seconds)
+{
+    double rate = seconds > 0 ? (double)done / seconds : 0;
+    int percent = total > 0 ? (int)(100.0 * (double)done / (double)total) : 100;
+    if (rate <= 0) {
+        flp_console_progress("%3d %%  %" PRId64 " of %" PRId64 " %s", percent, done, total, what);
+        return;
+    }
+    int64_t left = (int64_t)ceil((double)(total - done) / rate);
+    flp_console_progress("%3d %%  %" PRId64 " of %" PRId64 " %s, %.3g a second, %" PRId64 ":%02d left", percent, done, total, what, rate, left / 60,
+                         (int)(left % 60));
 }
 
 int flp_console_exit_code(flp_status status)

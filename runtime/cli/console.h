@@ -31,8 +31,14 @@ int flp_console_exit_code(flp_status status);
 /* "program: message" to stderr and FLP_EXIT_FAILED at once, with nothing flushed or freed: for signal handlers. */
 _Noreturn void flp_console_end(const char *message);
 
+/* -h, as --help; the children of each program's struct argp. */
+extern const struct argp_child flp_console_help[];
+
 /* One line that overwrites itself, only where stderr is a terminal; "" ends it. Thread-safe. */
 void flp_console_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same for work of `total` that began `seconds` ago: percentage, rate and time left. */
+void flp_console_progress_of(int64_t done, int64_t total, const char *what, double seconds);
 
 /* Prints value as JSON and takes its reference. FLP_EXIT_OK or FLP_EXIT_FAILED. */
 int flp_console_print_json(json_t *value);

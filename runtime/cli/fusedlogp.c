@@ -50,7 +50,7 @@ int main(int argc, char **argv)
                                            "  info    devices, libraries, cache and versions\n\n"
                                            "fusedlogp COMMAND --help shows a command's options.\n"
                                            "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no device or kernel, 4 unacceptable input.",
-                                           0,
+                                           flp_console_help,
                                            0,
                                            0 };
     choice picked = { 0 };

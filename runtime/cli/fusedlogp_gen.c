@@ -123,7 +123,7 @@ int main(int argc, char **argv)
         "\ncache list\ncache clear",
         "Compiles the useful kernels of an architecture into the cache, so that programs start without compiling. Needs no GPU.\v"
         "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no NVRTC or no kernel for what was asked.",
-        0,
+        flp_console_help,
         0,
         0
     };

@@ -165,7 +165,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 int flp_info_main(int argc, char **argv)
 {
     static const struct argp_option table[] = { { "json", JSON, 0, 0, "print JSON", 0 }, { 0 } };
-    static const struct argp arguments = { table, parse, 0, "Shows devices, libraries, cache and versions.", 0, 0, 0 };
+    static const struct argp arguments = { table, parse, 0, "Shows devices, libraries, cache and versions.", flp_console_help, 0, 0 };
     int as_json = 0;
     argp_parse(&arguments, argc, argv, 0, NULL, &as_json);
     json_t *info = json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o}", "version", flp_version(), "devices", describe_devices(), "driver", describe_driver(),

@@ -77,20 +77,15 @@ static flp_status take_shape(cursor *text, flp_tensor *tensor)
     return FLP_OK;
 }
 
-/* NumPy has no bf16: an array of ml_dtypes.bfloat16 is saved with the descr of two opaque bytes, so every such array is read as bf16. */
-static flp_status dtype_of(const char *descr, flp_dtype *dtype)
+static flp_status find_element(const char *descr, flp_tensor *tensor)
 {
-    static const struct {
-        const char *descr;
-        flp_dtype dtype;
-    } known[] = { { "<f4", FLP_F32 },  { "<f2", FLP_F16 },  { "<i4", FLP_I32 },      { "<i8", FLP_I64 },
-                  { "<V2", FLP_BF16 }, { "|V2", FLP_BF16 }, { "bfloat16", FLP_BF16 } };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(descr, known[i].descr) == 0)
-            return *dtype = known[i].dtype, FLP_OK;
-    if (descr[0] == '>')
+    tensor->element = flp_tensor_element_of_npy(descr);
+    if (tensor->element == NULL && descr[0] == '>')
         return flp_status_fail(FLP_BAD_ARGUMENT, "dtype '%s' is big endian, wanted little endian", descr);
-    return flp_status_fail(FLP_BAD_ARGUMENT, "dtype '%s', wanted <f4, <f2, <V2 (bf16), <i4 or <i8", descr);
+    if (tensor->element == NULL)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "dtype '%s', wanted <f4, <f2, <V2 (bf16) or integers", descr);
+    tensor->dtype = tensor->element->dtype;
+    return FLP_OK;
 }
 
 static flp_status parse_header(cursor text, flp_tensor *tensor)
@@ -129,7 +124,7 @@ static flp_status parse_header(cursor text, flp_tensor *tensor)
     }
     if (seen != (DESCR | ORDER | SHAPE))
         return flp_status_fail(FLP_BAD_ARGUMENT, "header: 'descr', 'fortran_order' or 'shape' is missing");
-    return dtype_of(descr, &tensor->dtype);
+    return find_element(descr, tensor);
 }
 
 flp_status flp_npy_parse(const void *bytes, size_t count, flp_tensor *tensor)
@@ -151,7 +146,7 @@ flp_status flp_npy_parse(const void *bytes, size_t count, flp_tensor *tensor)
     flp_status status = parse_header((cursor){ (const char *)file + start, (const char *)file + start + length }, tensor);
     if (status != FLP_OK)
         return status;
-    status = flp_tensor_measure(tensor->dtype, tensor->rank, tensor->shape, &tensor->bytes);
+    status = flp_tensor_measure(tensor->element->bytes, tensor->rank, tensor->shape, &tensor->bytes);
     if (status != FLP_OK)
         return status;
     size_t held = count - start - length;
@@ -162,10 +157,13 @@ flp_status flp_npy_parse(const void *bytes, size_t count, flp_tensor *tensor)
     return FLP_OK;
 }
 
-void flp_npy_header(flp_dtype dtype, int64_t rows, char header[FLP_NPY_HEADER_BYTES])
+void flp_npy_header(flp_dtype dtype, int rank, const int64_t *shape, char header[FLP_NPY_HEADER_BYTES])
 {
     char dict[FLP_NPY_HEADER_BYTES];
-    int length = snprintf(dict, sizeof dict, "{'descr': '%s', 'fortran_order': False, 'shape': (%" PRId64 ",), }", dtype == FLP_F32 ? "<f4" : "<i4", rows);
+    int length = snprintf(dict, sizeof dict, "{'descr': '%s', 'fortran_order': False, 'shape': (", dtype == FLP_F32 ? "<f4" : "<i4");
+    for (int i = 0; i < rank; i++)
+        length += snprintf(dict + length, sizeof dict - (size_t)length, "%s%" PRId64, i > 0 ? ", " : "", shape[i]);
+    length += snprintf(dict + length, sizeof dict - (size_t)length, "%s), }", rank == 1 ? "," : "");
     memset(header, ' ', FLP_NPY_HEADER_BYTES);
     memcpy(header, "\x93NUMPY\x01\x00\x76\x00", 10); /* version 1.0, 118 bytes of dict and padding */
     memcpy(header + 10, dict, (size_t)length);

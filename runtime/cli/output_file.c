@@ -57,9 +57,20 @@ static int is_standard_output(const struct stat *facts)
     return fstat(STDOUT_FILENO, &output) == 0 && output.st_dev == facts->st_dev && output.st_ino == facts->st_ino;
 }
 
+/* What a program reads, a person has no use for. */
+static flp_status find_standard_output(flp_output_file *file)
+{
+    file->kind = FLP_OUTPUT_STDOUT;
+    if (fstat(STDOUT_FILENO, &file->facts) != 0)
+        return refuse("-", strerror(errno));
+    return isatty(STDOUT_FILENO) ? refuse("-", "standard output is a terminal, wanted a pipe or a file") : FLP_OK;
+}
+
 flp_status flp_output_file_find(const char *path, flp_output_file *file)
 {
     memset(file, 0, sizeof *file);
+    if (strcmp(path, "-") == 0)
+        return find_standard_output(file);
     if (stat(path, &file->facts) != 0 && errno != ENOENT)
         return refuse(path, strerror(errno));
     int exists = file->facts.st_mode != 0;

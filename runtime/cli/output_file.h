@@ -14,7 +14,7 @@ typedef struct {
     struct stat facts;   /* of the file; FLP_OUTPUT_NEW: of the folder that it will lie in */
 } flp_output_file;
 
-/* What path leads to now, through symbolic links, dangling ones too. FLP_IO_FAILED: its folder is missing, it is a folder itself,
+/* What path leads to now, through symbolic links, dangling ones too; -: standard output, which may not be a terminal. FLP_IO_FAILED: its folder is missing, it is a folder itself,
  * links in a circle; the message starts with path. */
 flp_status flp_output_file_find(const char *path, flp_output_file *file);
 /* 1 where writing both would leave one: a file under two names, or the same new name. A character device (/dev/null) keeps nothing. */

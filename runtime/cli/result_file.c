@@ -11,29 +11,29 @@
 #include "cli/output_file.h"
 #include "cli/tensor.h"
 
-typedef void render(int64_t rows, int count, const flp_result_column *columns, flp_text *text);
+typedef void render(const flp_result_shape *shape, int count, const flp_result_column *columns, flp_text *text);
 
 static int64_t integer_at(const flp_result_column *column, int64_t row)
 {
     return column->dtype == FLP_I64 ? ((const int64_t *)column->data)[row] : ((const int32_t *)column->data)[row];
 }
 
-static void render_npy(int64_t rows, int count, const flp_result_column *columns, flp_text *text)
+static void render_npy(const flp_result_shape *shape, int count, const flp_result_column *columns, flp_text *text)
 {
     const flp_result_column *result = &columns[count - 1];
     char header[FLP_NPY_HEADER_BYTES];
-    flp_npy_header(result->dtype, rows, header);
+    flp_npy_header(result->dtype, shape->rank, shape->extents, header);
     flp_text_append_bytes(text, header, sizeof header);
-    flp_text_append_bytes(text, result->data, (size_t)rows * (size_t)flp_dtype_bytes(result->dtype));
+    flp_text_append_bytes(text, result->data, (size_t)shape->rows * (size_t)flp_dtype_bytes(result->dtype));
 }
 
-static void render_csv(int64_t rows, int count, const flp_result_column *columns, flp_text *text)
+static void render_csv(const flp_result_shape *shape, int count, const flp_result_column *columns, flp_text *text)
 {
     flp_text_append(text, "row");
     for (int i = 0; i < count; i++)
         flp_text_append(text, ",%s", columns[i].name);
     flp_text_append(text, "\n");
-    for (int64_t row = 0; row < rows && !text->failed; row++) {
+    for (int64_t row = 0; row < shape->rows && !text->failed; row++) {
         flp_text_append(text, "%" PRId64, row);
         for (int i = 0; i < count; i++) {
             if (columns[i].dtype == FLP_F32)
@@ -64,12 +64,12 @@ static json_t *json_column(const flp_result_column *column, int64_t rows)
     return array;
 }
 
-static void render_json(int64_t rows, int count, const flp_result_column *columns, flp_text *text)
+static void render_json(const flp_result_shape *shape, int count, const flp_result_column *columns, flp_text *text)
 {
-    json_t *object = json_pack("{s:I}", "rows", (json_int_t)rows);
+    json_t *object = json_pack("{s:I}", "rows", (json_int_t)shape->rows);
     int failed = object == NULL;
     for (int i = 0; i < count && !failed; i++)
-        failed = json_object_set_new(object, columns[i].name, json_column(&columns[i], rows)) != 0;
+        failed = json_object_set_new(object, columns[i].name, json_column(&columns[i], shape->rows)) != 0;
     char *bytes = failed ? NULL : json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
     if (bytes != NULL)
         flp_text_append(text, "%s\n", bytes);
@@ -89,6 +89,8 @@ static render *renderer_of(const char *path)
     for (size_t i = 0; extension != NULL && i < sizeof known / sizeof known[0]; i++)
         if (strcmp(extension, known[i].extension) == 0)
             return known[i].function;
+    if (strcmp(path, "-") == 0)
+        return render_npy;
     /* /dev/stdout and its like have no extension to choose. */
     return strncmp(path, "/dev/", 5) == 0 ? render_csv : NULL;
 }
@@ -98,16 +100,16 @@ int flp_result_file_accepts(const char *path)
     return renderer_of(path) != NULL;
 }
 
-flp_status flp_result_file_publish(const char *path, int64_t rows, int count, const flp_result_column *columns)
+flp_status flp_result_file_publish(const char *path, const flp_result_shape *shape, int count, const flp_result_column *columns)
 {
     render *function = renderer_of(path);
     if (function == NULL)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: wanted a name that ends in .npy, .csv or .json", path);
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: wanted a name that ends in .npy, .csv or .json, or -", path);
     flp_text text = { 0 };
-    function(rows, count, columns, &text);
+    function(shape, count, columns, &text);
     flp_status status = FLP_OK;
     if (text.failed)
-        status = flp_status_fail(FLP_OUT_OF_MEMORY, "%s: %" PRId64 " rows", path, rows);
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "%s: %" PRId64 " rows", path, shape->rows);
     if (status == FLP_OK)
         status = flp_output_file_write(path, text.data, text.length);
     flp_text_free(&text);

@@ -16,18 +16,6 @@ typedef struct {
     int64_t begin, end;
 } range;
 
-static flp_dtype dtype_of(const char *name)
-{
-    static const struct {
-        const char *name;
-        flp_dtype dtype;
-    } known[] = { { "BF16", FLP_BF16 }, { "F16", FLP_F16 }, { "F32", FLP_F32 }, { "I32", FLP_I32 }, { "I64", FLP_I64 } };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(name, known[i].name) == 0)
-            return known[i].dtype;
-    return FLP_NONE;
-}
-
 static int by_place(const void *left, const void *right)
 {
     const range *a = left, *b = right;
@@ -138,9 +126,10 @@ static flp_status read_entry(const char *name, json_t *entry, flp_tensor *tensor
     json_t *shape = json_object_get(entry, "shape");
     if (dtype == NULL || !json_is_array(shape))
         return flp_status_fail(FLP_BAD_ARGUMENT, "header: '%s' has no dtype or no shape", name);
-    tensor->dtype = dtype_of(dtype);
-    if (tensor->dtype == FLP_NONE)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "'%s' has dtype %s, wanted BF16, F16, F32, I32 or I64", name, dtype);
+    tensor->element = flp_tensor_element_of_safetensors(dtype);
+    if (tensor->element == NULL)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "'%s' has dtype %s, wanted BF16, F16, F32 or integers", name, dtype);
+    tensor->dtype = tensor->element->dtype;
     if (json_array_size(shape) > FLP_TENSOR_RANK)
         return flp_status_fail(FLP_BAD_ARGUMENT, "'%s' has %zu dimensions, wanted at most %d", name, json_array_size(shape), FLP_TENSOR_RANK);
     tensor->rank = (int)json_array_size(shape);
@@ -150,7 +139,7 @@ static flp_status read_entry(const char *name, json_t *entry, flp_tensor *tensor
             return flp_status_fail(FLP_BAD_ARGUMENT, "header: the shape of '%s' holds something other than whole numbers", name);
         tensor->shape[i] = json_integer_value(extent);
     }
-    return flp_tensor_measure(tensor->dtype, tensor->rank, tensor->shape, &tensor->bytes);
+    return flp_tensor_measure(tensor->element->bytes, tensor->rank, tensor->shape, &tensor->bytes);
 }
 
 static flp_status locate(json_t *header, const char *wanted, const char *data, size_t data_bytes, flp_tensor *tensor)

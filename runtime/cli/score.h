@@ -1,12 +1,14 @@
 /* fusedlogp score: options -> inputs -> run -> report, one file each. */
 #ifndef FLP_CLI_SCORE_H
 #define FLP_CLI_SCORE_H
+#include "cli/result_file.h"
 #include "cli/tensor.h"
 #include "fusedlogp.h"
 
 typedef struct {
     const char *hidden, *weight, *logits, *target, *bias; /* tensor files; hidden and weight, or logits; bias may be NULL */
     const char *out, *lse, *entropy, *argmax;             /* result files or NULL */
+    int shift;                                            /* a row is scored against the target behind it */
     flp_weight_layout layout;
     int64_t vocab;               /* 0: as weight has it */
     double temperature, softcap; /* 0: none */
@@ -20,11 +22,14 @@ typedef struct {
 
 /* Exits on a usage error, as argp does. */
 void flp_score_options_parse(int argc, char **argv, flp_score_options *options);
+int flp_score_takes_output(const flp_score_options *options); /* a result is -, so that the summary goes to stderr */
 
 typedef struct {
     flp_tensor hidden, weight, bias, target;
     int has_logits;                  /* hidden holds logits: problem.hidden is the length of their rows, and there is no weight */
+    int converts;                    /* hidden's dtype is not the weight's, which is the problem's */
     flp_linear_logp_problem problem; /* rows: all of them */
+    flp_result_shape shape;          /* of the results: [N] or [B, T] */
     int64_t tokens;                  /* rows that are not ignored */
 } flp_score_inputs;
 
@@ -34,8 +39,11 @@ flp_status flp_score_inputs_open(const flp_score_options *options, flp_score_inp
 /* FLP_IO_FAILED: a file changed since it was opened, so that the results may be of either state; names option and file. */
 flp_status flp_score_inputs_check(const flp_score_options *options, const flp_score_inputs *inputs);
 void flp_score_inputs_close(flp_score_inputs *inputs);
-/* The target of a row, of either width. */
-int64_t flp_score_inputs_target(const flp_score_inputs *inputs, int64_t row);
+int64_t flp_score_inputs_row_bytes(const flp_score_inputs *inputs); /* of hidden in its file */
+
+/* hidden of rows first .. first + rows - 1 in the problem's dtype: where it lies, or converted into buffer, which has room for them. Counts the
+ * values that were rounded. FLP_BAD_ARGUMENT: a finite value would become infinite; names its row. */
+flp_status flp_score_inputs_rows(const flp_score_inputs *inputs, int64_t first, int64_t rows, void *buffer, const void **at, int64_t *rounded);
 
 /* Before anything is computed: FLP_BAD_ARGUMENT where two results, or a result and an input, are one file under whatever names; it
  * names both options. FLP_IO_FAILED where a result could not be written at all. */

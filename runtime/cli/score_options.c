@@ -9,6 +9,7 @@ enum {
     WEIGHT,
     LOGITS,
     TARGET,
+    SHIFT,
     BIAS,
     LAYOUT,
     VOCAB,
@@ -30,10 +31,11 @@ enum {
 };
 
 static const struct argp_option table[] = { { 0, 0, 0, 0, "Tensors (FILE.npy, FILE.safetensors:NAME, or FILE.safetensors with one tensor):", 1 },
-                                            { "hidden", HIDDEN, "TENSOR", 0, "hidden states [N, D], bf16, fp16 or fp32", 0 },
-                                            { "weight", WEIGHT, "TENSOR", 0, "the head's weight [V, D] (or [D, V], see --layout), same dtype", 0 },
-                                            { "logits", LOGITS, "TENSOR", 0, "instead of hidden and weight: the logits [N, V], bf16, fp16 or fp32", 0 },
-                                            { "target", TARGET, "TENSOR", 0, "token ids [N], int32 or int64", 0 },
+                                            { "hidden", HIDDEN, "TENSOR", 0, "hidden states [N, D] or [B, T, D], bf16, fp16 or fp32", 0 },
+                                            { "weight", WEIGHT, "TENSOR", 0, "the head's weight [V, D] (or [D, V], see --layout)", 0 },
+                                            { "logits", LOGITS, "TENSOR", 0, "instead of hidden and weight: the logits [N, V] or [B, T, V]", 0 },
+                                            { "target", TARGET, "TENSOR", 0, "token ids [N] or [B, T], integers", 0 },
+                                            { "shift", SHIFT, 0, 0, "a state is scored against the next token of its sequence", 0 },
                                             { "bias", BIAS, "TENSOR", 0, "the head's bias [V], bf16, fp16 or fp32 (default: none)", 0 },
                                             { "layout", LAYOUT, "vd|dv", 0, "how the weight lies in memory (default: vd)", 0 },
                                             { "vocab", VOCAB, "V", 0, "real vocabulary where weight or logits are padded (default: theirs)", 0 },
@@ -42,7 +44,7 @@ static const struct argp_option table[] = { { 0, 0, 0, 0, "Tensors (FILE.npy, FI
                                             { "softcap", SOFTCAP, "C", 0, "replace a logit z by C tanh(z / C) (default: none)", 0 },
                                             { "ignore-index", IGNORE_INDEX, "I", 0, "rows with this target are not scored (default: -100)", 0 },
                                             { "exact", EXACT, 0, 0, "fp32 inputs by fp32 multiply-add, no tensor cores", 0 },
-                                            { 0, 0, 0, 0, "Results (FILE.npy, FILE.csv or FILE.json; /dev/stdout and its like as CSV):", 3 },
+                                            { 0, 0, 0, 0, "Results (FILE.npy, FILE.csv or FILE.json; - is npy on standard output):", 3 },
                                             { "out", OUT, "FILE", 0, "log-probability of every token", 0 },
                                             { "lse", LSE, "FILE", 0, "log-sum-exp of every row", 0 },
                                             { "entropy", ENTROPY, "FILE", 0, "entropy of every row's probabilities, in nats", 0 },
@@ -60,8 +62,17 @@ static const struct argp_option table[] = { { 0, 0, 0, 0, "Tensors (FILE.npy, FI
 static const char *result_path(struct argp_state *state, const char *option, const char *path)
 {
     if (!flp_result_file_accepts(path))
-        argp_error(state, "--%s: got '%s', wanted a name that ends in .npy, .csv or .json", option, path);
+        argp_error(state, "--%s: got '%s', wanted a name that ends in .npy, .csv or .json, or -", option, path);
     return path;
+}
+
+int flp_score_takes_output(const flp_score_options *options)
+{
+    const char *const paths[] = { options->out, options->lse, options->entropy, options->argmax };
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (paths[i] != NULL && strcmp(paths[i], "-") == 0)
+            return 1;
+    return 0;
 }
 
 /* hidden and weight, or logits, which leave the head's options nothing to say. */
@@ -81,6 +92,13 @@ static void check_tensors(struct argp_state *state, const flp_score_options *opt
         argp_error(state, "--target is missing");
 }
 
+/* What is on standard output beside a result would be part of it. */
+static void check_summary(struct argp_state *state, const flp_score_options *options)
+{
+    if (options->json && flp_score_takes_output(options))
+        argp_error(state, "--json: wanted without a result that is -, for both would be on standard output");
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     static const char *const layouts[] = { "vd", "dv", NULL };
@@ -98,6 +116,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         break;
     case TARGET:
         options->target = argument;
+        break;
+    case SHIFT:
+        options->shift = 1;
         break;
     case BIAS:
         options->bias = argument;
@@ -158,6 +179,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         break;
     case ARGP_KEY_END:
         check_tensors(state, options);
+        check_summary(state, options);
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -172,7 +194,7 @@ void flp_score_options_parse(int argc, char **argv, flp_score_options *options)
                                            0,
                                            "Computes the log-probability of every target token under softmax(hidden . weight^T + bias) without storing the "
                                            "logits, or under softmax(logits), and prints their mean and the perplexity.",
-                                           0,
+                                           flp_console_help,
                                            0,
                                            0 };
     memset(options, 0, sizeof *options);

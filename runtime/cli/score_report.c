@@ -16,7 +16,7 @@ typedef struct {
 
 static int is_scored(const flp_score_options *options, const flp_score_inputs *inputs, int64_t row)
 {
-    return flp_score_inputs_target(inputs, row) != options->ignore_index;
+    return flp_tensor_integer(&inputs->target, row) != options->ignore_index;
 }
 
 /* In fp64 and in row order. */
@@ -53,11 +53,11 @@ static summary summarize(const flp_score_options *options, const flp_score_input
 static int row_is_finite(const flp_score_inputs *inputs, int64_t row)
 {
     const flp_linear_logp_problem *problem = &inputs->problem;
-    int64_t bytes = flp_dtype_bytes(problem->dtype), values = inputs->has_logits ? problem->vocab : problem->hidden;
-    const char *at = (const char *)inputs->hidden.data + row * problem->hidden * bytes;
+    int64_t bytes = flp_dtype_bytes(inputs->hidden.dtype), values = inputs->has_logits ? problem->vocab : problem->hidden;
+    const char *at = (const char *)inputs->hidden.data + row * flp_score_inputs_row_bytes(inputs);
     float value;
     for (int64_t i = 0; i < values; i++) {
-        flp_convert_to_f32(problem->dtype, at + i * bytes, &value, 1);
+        flp_convert_to_f32(inputs->hidden.dtype, at + i * bytes, &value, 1);
         if (!isfinite(value))
             return 0;
     }
@@ -78,16 +78,16 @@ static flp_status write_files(const flp_score_options *options, const flp_score_
     const flp_result_column logp[] = { { "target", inputs->target.dtype, inputs->target.data }, { "logp", FLP_F32, result->logp } };
     const flp_result_column lse = { "lse", FLP_F32, result->lse }, entropy = { "entropy", FLP_F32, result->entropy };
     const flp_result_column argmax = { "argmax", FLP_I32, result->argmax };
-    int64_t rows = inputs->problem.rows;
+    const flp_result_shape *shape = &inputs->shape;
     flp_status status = FLP_OK;
     if (options->out)
-        status = flp_result_file_publish(options->out, rows, 2, logp);
+        status = flp_result_file_publish(options->out, shape, 2, logp);
     if (status == FLP_OK && options->lse)
-        status = flp_result_file_publish(options->lse, rows, 1, &lse);
+        status = flp_result_file_publish(options->lse, shape, 1, &lse);
     if (status == FLP_OK && options->entropy)
-        status = flp_result_file_publish(options->entropy, rows, 1, &entropy);
+        status = flp_result_file_publish(options->entropy, shape, 1, &entropy);
     if (status == FLP_OK && options->argmax)
-        status = flp_result_file_publish(options->argmax, rows, 1, &argmax);
+        status = flp_result_file_publish(options->argmax, shape, 1, &argmax);
     return status;
 }
 
@@ -103,19 +103,19 @@ static int print_json(const flp_score_inputs *inputs, const flp_score_result *re
                   (json_int_t)result->chunk_rows, "plan_seconds", result->plan_seconds, "seconds", result->seconds));
 }
 
-static void print_text(const flp_score_inputs *inputs, const flp_score_result *result, const summary *of)
+static void print_text(FILE *to, const flp_score_inputs *inputs, const flp_score_result *result, const summary *of)
 {
-    printf("tokens         %" PRId64 " of %" PRId64 " rows\n", inputs->tokens, inputs->problem.rows);
+    fprintf(to, "tokens         %" PRId64 " of %" PRId64 " rows\n", inputs->tokens, inputs->problem.rows);
     if (of->nan_rows > 0)
-        printf("NaN            %" PRId64 " rows, the first is row %" PRId64 "\n", of->nan_rows, of->first_nan_row);
+        fprintf(to, "NaN            %" PRId64 " rows, the first is row %" PRId64 "\n", of->nan_rows, of->first_nan_row);
     if (inputs->tokens > 0)
-        printf("mean log-prob  %.7f\nperplexity     %.4f\n", of->logp, exp(-of->logp));
+        fprintf(to, "mean log-prob  %.7f\nperplexity     %.4f\n", of->logp, exp(-of->logp));
     if (inputs->tokens > 0 && result->entropy)
-        printf("mean entropy   %.7f\n", of->entropy);
-    printf("device         %s\n", result->device);
-    printf("path           %s%s%s\n", flp_backend_name(result->path), *result->reason ? ": " : "", result->reason);
-    printf("time           %.4g s (%.0f tokens/s), planning %.4g s\n", result->seconds, result->seconds > 0 ? (double)inputs->tokens / result->seconds : 0.0,
-           result->plan_seconds);
+        fprintf(to, "mean entropy   %.7f\n", of->entropy);
+    fprintf(to, "device         %s\n", result->device);
+    fprintf(to, "path           %s%s%s\n", flp_backend_name(result->path), *result->reason ? ": " : "", result->reason);
+    fprintf(to, "time           %.4g s (%.0f tokens/s), planning %.4g s\n", result->seconds,
+            result->seconds > 0 ? (double)inputs->tokens / result->seconds : 0.0, result->plan_seconds);
 }
 
 int flp_score_report(const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result)
@@ -132,6 +132,6 @@ int flp_score_report(const flp_score_options *options, const flp_score_inputs *i
         return code != FLP_EXIT_OK ? code : printed;
     }
     if (!options->quiet)
-        print_text(inputs, result, &of);
+        print_text(flp_score_takes_output(options) ? stderr : stdout, inputs, result, &of);
     return code;
 }

@@ -16,6 +16,8 @@ typedef struct {
     flp_context *context;
     flp_plan *plan;
     flp_score_gpu gpu; /* closed on the CPU path */
+    void *converted;   /* a chunk of hidden in the weight's type; NULL where it has that */
+    int64_t rounded;   /* values of hidden so far that the weight's type does not hold */
 } session;
 
 static void copy_device(const flp_plan *plan, char *device, size_t bytes)
@@ -105,8 +107,12 @@ static flp_status execute_chunk(const flp_score_options *options, const flp_scor
                                 int64_t rows)
 {
     const flp_linear_logp_problem *problem = &inputs->problem;
+    const void *hidden;
+    flp_status status = flp_score_inputs_rows(inputs, first, rows, now->converted, &hidden, &now->rounded);
+    if (status != FLP_OK)
+        return status;
     flp_linear_logp_args args = { .rows = rows,
-                                  .hidden = (const char *)inputs->hidden.data + first * problem->hidden * flp_dtype_bytes(problem->dtype),
+                                  .hidden = hidden,
                                   .weight = inputs->weight.data,
                                   .bias = inputs->bias.data,
                                   .target = (const char *)inputs->target.data + first * flp_dtype_bytes(problem->target_dtype),
@@ -120,17 +126,39 @@ static flp_status execute_chunk(const flp_score_options *options, const flp_scor
     return now->gpu.driver ? flp_score_gpu_execute(&now->gpu, inputs, now->plan, &args) : flp_score_execute(inputs, now->plan, &args);
 }
 
+static flp_status allocate_converted(const flp_score_inputs *inputs, int64_t chunk_rows, session *now)
+{
+    size_t bytes = (size_t)chunk_rows * (size_t)inputs->problem.hidden * (size_t)flp_dtype_bytes(inputs->problem.dtype);
+    now->converted = inputs->converts ? malloc(bytes ? bytes : 1) : NULL;
+    return now->converted != NULL || !inputs->converts ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "%zu bytes for hidden in the weight's type", bytes);
+}
+
+static void tell_conversion(const flp_score_inputs *inputs, const session *now)
+{
+    const char *from = flp_dtype_name(inputs->hidden.dtype), *to = flp_dtype_name(inputs->problem.dtype);
+    if (now->rounded > 0)
+        flp_console_error("warning: --hidden: converted from %s to %s as the weight has; %" PRId64 " of %" PRId64 " values were rounded", from, to,
+                          now->rounded, inputs->problem.rows * inputs->problem.hidden);
+    else
+        flp_console_error("--hidden: converted from %s to %s as the weight has, which holds every value exactly", from, to);
+}
+
 static flp_status execute_all(const flp_score_options *options, const flp_score_inputs *inputs, session *now, flp_score_result *result)
 {
     int64_t rows = inputs->problem.rows;
     flp_status status = now->gpu.driver ? flp_score_gpu_load(&now->gpu, inputs, now->plan, result->chunk_rows) : FLP_OK;
+    double start = flp_console_seconds();
+    if (status == FLP_OK)
+        status = allocate_converted(inputs, result->chunk_rows, now);
     for (int64_t first = 0; first < rows && status == FLP_OK; first += result->chunk_rows) {
         int64_t left = rows - first;
         if (!options->quiet && !options->json)
-            flp_console_progress("%" PRId64 " of %" PRId64 " rows", first, rows);
+            flp_console_progress_of(first, rows, "rows", flp_console_seconds() - start);
         status = execute_chunk(options, inputs, now, result, first, left < result->chunk_rows ? left : result->chunk_rows);
     }
     flp_console_progress("%s", "");
+    if (status == FLP_OK && inputs->converts)
+        tell_conversion(inputs, now);
     return status;
 }
 
@@ -153,6 +181,7 @@ flp_status flp_score_run(const flp_score_options *options, const flp_score_input
         status = execute_all(options, inputs, &now, result);
     result->plan_seconds = planned - start;
     result->seconds = flp_console_seconds() - planned;
+    free(now.converted);
     flp_plan_destroy(now.plan);
     flp_context_destroy(now.context);
     flp_score_gpu_close(&now.gpu);

@@ -1,5 +1,6 @@
 /* Opens a tensor file, chooses the format by the extension and maps the bytes. */
 #include "cli/tensor.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/dtype.h"
@@ -27,6 +28,35 @@ static int split_spec(char *spec, const char **name, int *is_npy)
     *mark = 0;
     *name = mark + 1;
     return 1;
+}
+
+/* What is read as i64 without a change of its bytes has to be one. */
+static flp_status check_u64(const flp_tensor *tensor)
+{
+    for (size_t i = 0; strcmp(tensor->element->name, "u64") == 0 && i < tensor->bytes / sizeof(uint64_t); i++) {
+        uint64_t value;
+        memcpy(&value, (const char *)tensor->data + i * sizeof value, sizeof value);
+        if (value > INT64_MAX)
+            return flp_status_fail(FLP_BAD_ARGUMENT, "element %zu is %" PRIu64 ", wanted at most %" PRId64, i, value, INT64_MAX);
+    }
+    return FLP_OK;
+}
+
+/* Integers that the library has no type for. */
+static flp_status widen_data(flp_tensor *tensor)
+{
+    const flp_tensor_element *element = tensor->element;
+    size_t count = tensor->bytes / (size_t)element->bytes;
+    if (element->widen == NULL || tensor->bytes == 0)
+        return check_u64(tensor);
+    size_t bytes = count * (size_t)flp_dtype_bytes(tensor->dtype);
+    tensor->copy = malloc(bytes);
+    if (tensor->copy == NULL)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "%zu bytes for a copy of a tensor of %s as %s", bytes, element->name, flp_dtype_name(tensor->dtype));
+    element->widen(tensor->data, count, tensor->copy);
+    tensor->data = tensor->copy;
+    tensor->bytes = bytes;
+    return FLP_OK;
 }
 
 /* A safetensors header may have any length, so its data may lie anywhere. */
@@ -58,6 +88,8 @@ flp_status flp_tensor_file_open(const char *spec, flp_tensor *tensor)
     if (status == FLP_OK)
         status = is_npy ? flp_npy_parse(tensor->file.bytes, tensor->file.count, tensor)
                         : flp_safetensors_parse(tensor->file.bytes, tensor->file.count, name, tensor);
+    if (status == FLP_OK)
+        status = widen_data(tensor);
     if (status == FLP_OK)
         status = align_data(tensor);
 done:

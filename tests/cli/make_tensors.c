@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 37, HIDDEN = 24, VOCAB = 101, REAL_VOCAB = 90, PADDED_VOCAB = 104, IGNORED_ROW = 5, IGNORE_INDEX = -7 };
-typedef enum { BF16, F16, F32, I32, I64 } kind;
+enum { BATCH = 4, LENGTH = 9, ROWS = 37, HIDDEN = 24, VOCAB = 101, REAL_VOCAB = 90, PADDED_VOCAB = 104, IGNORED_ROW = 5, IGNORE_INDEX = -7 };
+typedef enum { BF16, F16, F32, I32, I64, U8, I8, U16, I16, U32, U64 } kind;
 
 static const struct {
     const char *file, *npy, *safetensors;
-} kinds[] = { { "bf16", "<V2", "BF16" }, { "f16", "<f2", "F16" }, { "f32", "<f4", "F32" }, { "i32", "<i4", "I32" }, { "i64", "<i8", "I64" } };
+    size_t bytes;
+} kinds[] = { { "bf16", "<V2", "BF16", 2 }, { "f16", "<f2", "F16", 2 }, { "f32", "<f4", "F32", 4 }, { "i32", "<i4", "I32", 4 },
+              { "i64", "<i8", "I64", 8 },   { "u8", "|u1", "U8", 1 },   { "i8", "|i1", "I8", 1 },   { "u16", "<u2", "U16", 2 },
+              { "i16", "<i2", "I16", 2 },   { "u32", "<u4", "U32", 4 }, { "u64", "<u8", "U64", 8 } };
 
 static double hidden[ROWS * HIDDEN], weight[VOCAB * HIDDEN], turned[HIDDEN * VOCAB], padded[HIDDEN * PADDED_VOCAB], bias[VOCAB], target[ROWS];
 static double logits[ROWS * VOCAB], biased[ROWS * VOCAB]; /* hidden . weight^T: multiples of 1/256, which f32 holds exactly */
@@ -56,7 +59,7 @@ static size_t encode(kind type, double value, unsigned char bytes[8])
     uint64_t wide = type == BF16 ? bits >> 16 : type == F16 ? half_bits(value) : type == F32 ? bits : (uint64_t)(int64_t)value;
     wide = htole64(wide);
     memcpy(bytes, &wide, 8);
-    return type == I64 ? 8 : type >= F32 ? 4 : 2;
+    return kinds[type].bytes;
 }
 
 static size_t write_values(FILE *file, kind type, const double *values, int count)
@@ -70,19 +73,25 @@ static size_t write_values(FILE *file, kind type, const double *values, int coun
     return size * (size_t)count;
 }
 
-/* columns 0: a vector. */
-static void write_npy(const char *folder, const char *name, kind type, const double *values, int rows, int columns)
+static void write_shaped(const char *folder, const char *name, kind type, const double *values, const char *shape, int count)
 {
     FILE *file = create(folder, name, kinds[type].file, ".npy");
-    char dict[119], shape[32];
-    snprintf(shape, sizeof shape, columns ? "%d, %d" : "%d,", rows, columns);
+    char dict[119];
     int length = snprintf(dict, sizeof dict, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", kinds[type].npy, shape);
     memset(dict + length, ' ', sizeof dict - (size_t)length);
     dict[117] = '\n';
     fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file);
     fwrite(dict, 1, 118, file);
-    write_values(file, type, values, columns ? rows * columns : rows);
+    write_values(file, type, values, count);
     finish(file);
+}
+
+/* columns 0: a vector. */
+static void write_npy(const char *folder, const char *name, kind type, const double *values, int rows, int columns)
+{
+    char shape[32];
+    snprintf(shape, sizeof shape, columns ? "%d, %d" : "%d,", rows, columns);
+    write_shaped(folder, name, type, values, shape, columns ? rows * columns : rows);
 }
 
 /* All float tensors of one type in one file, and the targets. */
@@ -119,12 +128,12 @@ static void write_safetensors(const char *folder, kind type)
 }
 
 /* Lines "row,target,logp" as fusedlogp score writes them; beside them, in NAME-entropy.csv, "row,entropy". */
-static void write_reference(const char *folder, const char *name, int with_bias, int vocab, double temperature, double softcap)
+static void write_reference(const char *folder, const char *name, int with_bias, int vocab, double temperature, double softcap, int rows)
 {
     FILE *file = create(folder, name, "", ".csv"), *entropies = create(folder, name, "entropy", ".csv");
     fprintf(file, "row,target,logp\n");
     fprintf(entropies, "row,entropy\n");
-    for (int row = 0; row < ROWS; row++) {
+    for (int row = 0; row < rows; row++) {
         double scaled[VOCAB], sum = 0, entropy = 0;
         for (int v = 0; v < vocab; v++) {
             double z = (with_bias ? biased : logits)[row * VOCAB + v];
@@ -132,13 +141,31 @@ static void write_reference(const char *folder, const char *name, int with_bias,
             sum += exp(scaled[v]);
         }
         int wanted = (int)target[row];
-        fprintf(file, "%d,%d,%.17g\n", row, wanted, wanted == IGNORE_INDEX ? 0.0 : scaled[wanted] - log(sum));
+        fprintf(file, "%d,%d,%.17g\n", row, wanted, wanted < 0 ? 0.0 : scaled[wanted] - log(sum));
         for (int v = 0; v < vocab; v++)
             entropy -= exp(scaled[v]) / sum * (scaled[v] - log(sum));
         fprintf(entropies, "%d,%.17g\n", row, entropy);
     }
     finish(file);
     finish(entropies);
+}
+
+/* [BATCH, LENGTH, HIDDEN] and [BATCH, LENGTH, VOCAB] of the first rows, their targets, and what is wanted where each state is scored against the next. */
+static void write_batch(const char *folder)
+{
+    double tokens[ROWS];
+    memcpy(tokens, target, sizeof tokens);
+    write_shaped(folder, "batch", BF16, hidden, "4, 9, 24", BATCH * LENGTH * HIDDEN);
+    write_shaped(folder, "batch", F32, hidden, "4, 9, 24", BATCH * LENGTH * HIDDEN);
+    write_shaped(folder, "batch-logits", F32, logits, "4, 9, 101", BATCH * LENGTH * VOCAB);
+    write_npy(folder, "tokens", U16, tokens, BATCH, LENGTH);
+    write_npy(folder, "turned-tokens", U16, tokens, LENGTH, BATCH);
+    write_npy(folder, "sequence", BF16, hidden, LENGTH, HIDDEN);
+    write_npy(folder, "sequence", U8, tokens, LENGTH, 0);
+    for (int row = 0; row < BATCH * LENGTH; row++)
+        target[row] = row % LENGTH + 1 < LENGTH ? tokens[row + 1] : -100;
+    write_reference(folder, "shifted", 0, VOCAB, 1, 0, BATCH * LENGTH);
+    memcpy(target, tokens, sizeof tokens);
 }
 
 static void fill(void)
@@ -173,8 +200,8 @@ int main(int argc, char **argv)
         return fprintf(stderr, "usage: make_tensors FOLDER\n"), 2;
     const char *folder = argv[1];
     fill();
-    write_reference(folder, "plain", 0, VOCAB, 1, 0);
-    write_reference(folder, "options", 1, REAL_VOCAB, 0.7, 3);
+    write_reference(folder, "plain", 0, VOCAB, 1, 0, ROWS);
+    write_reference(folder, "options", 1, REAL_VOCAB, 0.7, 3, ROWS);
     for (kind type = BF16; type <= F32; type++) {
         write_npy(folder, "hidden", type, hidden, ROWS, HIDDEN);
         write_npy(folder, "weight", type, weight, VOCAB, HIDDEN);
@@ -188,11 +215,13 @@ int main(int argc, char **argv)
     write_npy(folder, "short", F32, bias, VOCAB - 1, 0);
     write_npy(folder, "narrow", F32, hidden, ROWS, HIDDEN - 1);
     write_npy(folder, "target", I32, target, ROWS, 0);
-    write_npy(folder, "target", I64, target, ROWS, 0);
+    for (kind type = I64; type <= U64; type++)
+        write_npy(folder, "target", type, target, ROWS, 0);
+    write_batch(folder);
     write_npy(folder, "fewer", I32, target, ROWS - 1, 0);
     target[IGNORED_ROW] = IGNORE_INDEX;
     write_npy(folder, "ignoring", I64, target, ROWS, 0);
-    write_reference(folder, "ignoring", 0, VOCAB, 1, 0);
+    write_reference(folder, "ignoring", 0, VOCAB, 1, 0, ROWS);
     for (int i = 0; i < ROWS; i++)
         target[i] = IGNORE_INDEX;
     write_npy(folder, "nothing", I32, target, ROWS, 0);

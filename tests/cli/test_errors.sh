@@ -10,8 +10,22 @@ check_fails "a tensor that is missing" 4 "no tensor named lm_head; it holds: tar
     score --hidden $hidden --weight all-f32.safetensors:lm_head --target $target
 check_fails "several tensors and no name" 4 "the file holds several" score --hidden $hidden --weight all-f32.safetensors --target $target
 check_fails "integer hidden states" 4 "--hidden: got i32 [37], wanted bf16, fp16 or fp32" score --hidden $target --weight $weight --target $target
-check_fails "float targets" 4 "--target: got f32 [101], wanted int32 or int64" score --hidden $hidden --weight $weight --target bias-f32.npy
-check_fails "a weight of another type" 4 "--weight: got bf16, wanted f32" score --hidden $hidden --weight weight-bf16.npy --target $target
+check_fails "float targets" 4 "--target: got f32 [101], wanted integers" score --hidden $hidden --weight $weight --target bias-f32.npy
+{ cat $hidden | head -c 128; printf '\177\177\177\177'; tail -c +133 $hidden; } >huge.npy # 3.4e38 in row 0
+check_fails "hidden states that the weight's type does not hold" 4 "--hidden: row 0 holds 3.39615e+38, which is too large for f16 as the weight has" \
+    score --hidden huge.npy --weight weight-f16.npy --target $target
+{ head -c 128 target-u64.npy; printf '\377\377\377\377\377\377\377\377'; tail -c +137 target-u64.npy; } >huge-u64.npy
+check_fails "a target beyond 63 bits" 4 "--target: huge-u64.npy: element 0 is 18446744073709551615, wanted at most 9223372036854775807" \
+    score --hidden $hidden --weight $weight --target huge-u64.npy
+{ head -c 128 target-i16.npy; printf '\377\177'; tail -c +131 target-i16.npy; } >huge-i16.npy
+check_fails "a short target outside the vocabulary" 4 "--target: row 0 is 32767, wanted 0 to 100" score --hidden $hidden --weight $weight --target huge-i16.npy
+check_fails "floats of 8 bytes" 4 "--hidden: wide.npy: dtype '<f8', wanted <f4, <f2, <V2 (bf16) or integers" \
+    eval "sed 's/<f4/<f8/' $hidden >wide.npy; score --hidden wide.npy --weight $weight --target $target"
+check_fails "targets without the batch" 4 "--target: got i32 [37], wanted [4, 9] as --hidden has" score --hidden batch-f32.npy --weight $weight --target $target
+check_fails "targets of another batch" 4 "--target: got u16 [9, 4], wanted [4, 9] as --hidden has" \
+    score --hidden batch-f32.npy --weight $weight --target turned-tokens-u16.npy --shift
+check_fails "targets of a batch that the states lack" 4 "--target: got u16 [4, 9], wanted [37] as --hidden has" \
+    score --hidden $hidden --weight $weight --target tokens-u16.npy
 check_fails "a vector as weight" 4 "--weight: got f32 [101], wanted 2 dimensions" score --hidden $hidden --weight bias-f32.npy --target $target
 check_fails "another hidden size" 4 "--weight: got f32 [101, 24] in layout vd, which does not fit --hidden, f32 [37, 23]" \
     score --hidden narrow-f32.npy --weight $weight --target $target

@@ -62,4 +62,35 @@ fusedlogp score --backend cpu $plain --target nothing-i32.npy --ignore-index -7 
 check_equal "all rows ignored: no mean" 0,null "$(json_value nothing.json tokens),$(json_value nothing.json mean_logp)"
 check "quiet prints nothing" "$(score $plain --target target-i32.npy --out quiet.csv 2>&1)"
 check_same "... and works" f32.csv quiet.csv
+
+# ---- other types
+for type in u8 i8 u16 i16 u32 u64 i64; do
+    score $plain --target target-$type.npy --out $type.csv
+    check_same "targets of $type" f32.csv $type.csv
+done
+for pair in "f32 bf16" "bf16 f32" "f16 f32" "f32 f16"; do
+    set -- $pair
+    score --hidden hidden-$1.npy --weight weight-$2.npy --target target-i32.npy --out converted.csv 2>messages
+    check_same "$1 states under a $2 weight" $2.csv converted.csv
+    check_match "... with a word" "--hidden: converted from $1 to $2 as the weight has, which holds every value exactly" messages
+done
+{ head -c 128 hidden-f32.npy; printf '\001\000\200\077'; tail -c +133 hidden-f32.npy; } >fine.npy # 1 + 2^-23 in row 0
+score --hidden fine.npy --weight weight-bf16.npy --target target-i32.npy --chunk-rows 5 --out rounded.csv 2>messages
+check_match "rounding is told" "warning: --hidden: converted from f32 to bf16 as the weight has; 1 of 888 values were rounded" messages
+check_equal "... and changes that row alone" "$(tail -n +3 bf16.csv | cksum)" "$(tail -n +3 rounded.csv | cksum)"
+
+# ---- sequences
+for from in "--hidden batch-f32.npy --weight weight-f32.npy" "--hidden batch-bf16.npy --weight weight-bf16.npy" "--logits batch-logits-f32.npy"; do
+    score $from --target tokens-u16.npy --out batch.csv
+    head -37 plain.csv >first.csv
+    check "[B, T] with ${from##*/}" "$(differences first.csv batch.csv $tolerance)"
+    score $from --target tokens-u16.npy --shift --out batch.csv
+    check "... shifted" "$(differences shifted.csv batch.csv $tolerance)"
+done
+score --hidden batch-f32.npy --weight weight-f32.npy --target tokens-u16.npy --shift --out batch.npy --argmax batch-argmax.npy
+check_match "results have the shape of the targets" "'shape': \\(4, 9\\), }" batch.npy
+check_match "... every one" "'shape': \\(4, 9\\), }" batch-argmax.npy
+score --hidden sequence-bf16.npy --weight weight-bf16.npy --target sequence-u8.npy --shift --out sequence.csv
+head -10 shifted.csv >first.csv
+check "one sequence" "$(differences first.csv sequence.csv $tolerance)"
 finish

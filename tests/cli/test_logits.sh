@@ -24,7 +24,7 @@ check_equal "the summary names the problem" logits_logp:f32:n37:v101:align4:targ
 check_fails "logits beside a weight" 2 "--logits: wanted without --weight" score $logits --weight weight-f32.npy
 check_fails "logits and --exact" 2 "--logits: wanted without --exact" score $logits --exact
 check_fails "logits without targets" 2 "--target is missing" score --logits logits-f32.npy
-check_fails "a vector of logits" 4 "--logits: got f32 [101], wanted 2 dimensions" score --logits bias-f32.npy --target target-i32.npy
+check_fails "a vector of logits" 4 "--logits: got f32 [101], wanted 2 or 3 dimensions" score --logits bias-f32.npy --target target-i32.npy
 check_fails "too few targets" 4 "--target: got 36 rows, wanted 37 as --logits has" score --logits logits-f32.npy --target fewer-i32.npy
 check_fails "a vocabulary beyond the rows" 4 "--vocab: got 102, wanted 1 to the row's 101" score $logits --vocab 102
 check_fails "a target beyond --vocab" 4 "wanted 0 to 9 or" score $logits --vocab 10

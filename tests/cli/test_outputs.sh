@@ -78,6 +78,22 @@ check_same "... is written to" wanted.csv read.csv
 check_equal "... and stays one" p "$(ls -l pipe.csv | cut -c 1)"
 check_fails "two results into one pipe" 2 "--lse: ./pipe.csv is the file of --out, pipe.csv" score --out pipe.csv --lse ./pipe.csv
 mkfifo pipe.npy
+score --out wanted.npy
+score --out - >dash.npy
+check_same "- is standard output, as npy" wanted.npy dash.npy
+fusedlogp score --backend cpu $inputs --out - 2>messages | cat >dash.npy
+check_same "... in a pipe, with the summary elsewhere" wanted.npy dash.npy
+check_match "... which is standard error" "^mean log-prob" messages
+check_fails "two results on standard output" 2 "--lse: - is the file of --out, -" score --out - --lse -
+check_fails "a result beside JSON" 2 "--json: wanted without a result that is -" score --out - --json
+if command -v script >/dev/null; then
+    script -qec "'$build/fusedlogp' score --backend cpu --quiet $inputs --out -" /dev/null >terminal </dev/null
+    check_match "numbers for programs are not shown to people" "--out: -: standard output is a terminal, wanted a pipe or a file" terminal
+    script -qec "'$build/fusedlogp' score --backend cpu --chunk-rows 10 $inputs" /dev/null >terminal </dev/null
+    check_match "a terminal sees how far it is" "27 %  10 of 37 rows, [0-9.e+]* a second, 0:0[0-9] left" terminal
+else
+    skip "a terminal" "no script"
+fi
 check_fails "a pipe as input" 1 "--hidden: pipe.npy: a pipe, wanted a regular file" \
     timeout 20 "$build/fusedlogp" score --hidden pipe.npy --weight weight-f32.npy --target target-i32.npy
 ln -s /dev/null null.npy

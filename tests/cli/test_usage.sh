@@ -14,6 +14,13 @@ check_output "fusedlogp-gen --version" "fusedlogp-gen $version" fusedlogp_gen --
 check_output "fusedlogp --help names the commands" "score   log-probabilities" fusedlogp --help
 check_output "fusedlogp score --help names the options" "--chunk-rows=N" fusedlogp score --help
 check_output "... of every result" "--entropy=FILE" fusedlogp score --help
+check_output "fusedlogp -h" "score   log-probabilities" fusedlogp -h
+check_output "fusedlogp score -h" "--chunk-rows=N" fusedlogp score -h
+check_output "fusedlogp info -h" "--json" fusedlogp info -h
+check_output "fusedlogp-gen -h" "--arch=ARCH" fusedlogp_gen -h
+fusedlogp_gen --list --arch sm_90a --d 64 --dtype fp16,fp32 >"$work/fp.txt"
+fusedlogp_gen --list --arch sm_90a --d 64 --dtype f16,f32 >"$work/f.txt"
+check_same "fp16 is f16" "$work/f.txt" "$work/fp.txt"
 check_output "fusedlogp info --help" "--json" fusedlogp info --help
 check_output "fusedlogp-gen --help names the options" "--arch=ARCH" fusedlogp_gen --help
 codes=$(sed -n 's/^ *FLP_EXIT_[A-Z_]* = \([0-9]*\).*/\1/p' "$here/../../runtime/cli/console.h")

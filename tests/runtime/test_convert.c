@@ -176,6 +176,8 @@ static void names_and_sizes_belong_together(void **state)
         assert_int_equal(flp_dtype_bytes(wanted[i].dtype), wanted[i].bytes);
         assert_int_equal(flp_dtype_parse(wanted[i].name), wanted[i].dtype);
     }
+    assert_int_equal(flp_dtype_parse("fp16"), FLP_F16);
+    assert_int_equal(flp_dtype_parse("fp32"), FLP_F32);
     assert_int_equal(flp_dtype_parse("bf17"), FLP_NONE);
     assert_int_equal(flp_dtype_parse(""), FLP_NONE);
 }

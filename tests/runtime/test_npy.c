@@ -59,8 +59,9 @@ static void every_version_and_dtype_is_read(void **state)
         const char *descr;
         flp_dtype dtype;
         size_t element;
-    } cases[] = { { "<f4", FLP_F32, 4 },       { "<f2", FLP_F16, 2 }, { "<V2", FLP_BF16, 2 }, { "|V2", FLP_BF16, 2 },
-                  { "bfloat16", FLP_BF16, 2 }, { "<i4", FLP_I32, 4 }, { "<i8", FLP_I64, 8 } };
+    } cases[] = { { "<f4", FLP_F32, 4 }, { "<f2", FLP_F16, 2 }, { "<V2", FLP_BF16, 2 }, { "|V2", FLP_BF16, 2 }, { "bfloat16", FLP_BF16, 2 },
+                  { "<i4", FLP_I32, 4 }, { "<i8", FLP_I64, 8 }, { "|u1", FLP_I32, 1 },  { "|i1", FLP_I32, 1 },  { "<u2", FLP_I32, 2 },
+                  { "<i2", FLP_I32, 2 }, { "<u4", FLP_I64, 4 }, { "<u8", FLP_I64, 8 } };
     (void)state;
     for (int version = 1; version <= 3; version++)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -153,16 +154,17 @@ static void a_foreign_magic_or_version_is_refused(void **state)
 
 static void a_written_header_is_read_back(void **state)
 {
-    static const int64_t rows[] = { 0, 1, 12 };
+    static const int64_t shapes[][FLP_NPY_RANK] = { { 0 }, { 1 }, { 12 }, { 3, 4 }, { 5, 0 } };
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
-        image file = { .count = FLP_NPY_HEADER_BYTES + (size_t)rows[i] * 4 };
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        int rank = i < 3 ? 1 : 2;
+        image file = { .count = FLP_NPY_HEADER_BYTES + (size_t)(shapes[i][0] * (rank == 2 ? shapes[i][1] : 1)) * 4 };
         flp_tensor tensor;
-        flp_npy_header(i == 1 ? FLP_I32 : FLP_F32, rows[i], file.bytes);
+        flp_npy_header(i == 1 ? FLP_I32 : FLP_F32, rank, shapes[i], file.bytes);
         assert_int_equal(parse_bytes(&file, file.count, &tensor), FLP_OK);
         assert_int_equal(tensor.dtype, i == 1 ? FLP_I32 : FLP_F32);
-        assert_int_equal(tensor.rank, 1);
-        assert_int_equal(tensor.shape[0], rows[i]);
+        assert_int_equal(tensor.rank, rank);
+        assert_memory_equal(tensor.shape, shapes[i], (size_t)rank * sizeof(int64_t));
         assert_ptr_equal(tensor.data, file.bytes + FLP_NPY_HEADER_BYTES);
     }
 }

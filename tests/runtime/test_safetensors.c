@@ -75,6 +75,12 @@ static void every_dtype_is_read(void **state)
                   { "{\"x\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", FLP_F32, 8 },
                   { "{\"x\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[0,8]}}", FLP_I32, 8 },
                   { "{\"x\":{\"dtype\":\"I64\",\"shape\":[2],\"data_offsets\":[0,16]}}", FLP_I64, 16 },
+                  { "{\"x\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]}}", FLP_I32, 3 },
+                  { "{\"x\":{\"dtype\":\"I8\",\"shape\":[3],\"data_offsets\":[0,3]}}", FLP_I32, 3 },
+                  { "{\"x\":{\"dtype\":\"U16\",\"shape\":[3],\"data_offsets\":[0,6]}}", FLP_I32, 6 },
+                  { "{\"x\":{\"dtype\":\"I16\",\"shape\":[3],\"data_offsets\":[0,6]}}", FLP_I32, 6 },
+                  { "{\"x\":{\"dtype\":\"U32\",\"shape\":[2],\"data_offsets\":[0,8]}}", FLP_I64, 8 },
+                  { "{\"x\":{\"dtype\":\"U64\",\"shape\":[2],\"data_offsets\":[0,16]}}", FLP_I64, 16 },
                   { "{\"x\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", FLP_F32, 4 },
                   { "{\"x\":{\"dtype\":\"F32\",\"shape\":[0,7],\"data_offsets\":[0,0]}}", FLP_F32, 0 } };
     (void)state;

@@ -67,7 +67,7 @@ static void an_npy_file_is_mapped(void **state)
     flp_tensor tensor;
     char text[64];
     (void)state;
-    flp_npy_header(FLP_F32, 3, file.header);
+    flp_npy_header(FLP_F32, 1, (const int64_t[]){ 3 }, file.header);
     write_file("x.npy", &file, sizeof file.header + sizeof file.values);
     assert_int_equal(flp_tensor_file_open(path_of("x.npy"), &tensor), FLP_OK);
     assert_memory_equal(tensor.data, file.values, sizeof file.values);
