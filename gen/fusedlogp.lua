@@ -1,4 +1,4 @@
--- The generator's face to C: select, emit, list, architectures, define_token_loss, token_loss.
+-- The generator's face to C: select, emit, list, architectures, capability, define_token_loss, token_loss.
 local arch = require "gen.arch"
 local emit = require "gen.emit"
 local list = require "gen.list"
@@ -33,5 +33,11 @@ fusedlogp.define_token_loss = token_loss.define
 fusedlogp.token_loss = token_loss.program
 
 function fusedlogp.architectures() return arch.names end
+
+-- 10 x major + minor of the architecture's GPUs, or nil and the reason.
+function fusedlogp.capability(name)
+  local found, reason = arch.find(name)
+  return found and found.capability, reason
+end
 
 return fusedlogp

@@ -12,7 +12,8 @@ enum {
     FLP_EXIT_FAILED = 1,    /* at run time: a file that cannot be read or written, memory, a driver call, a compilation */
     FLP_EXIT_USAGE = 2,     /* the command line, also one file for two things */
     FLP_EXIT_NO_DEVICE = 3, /* no device, driver, NVRTC or kernel for what was asked */
-    FLP_EXIT_BAD_INPUT = 4  /* a malformed file, tensors that do not fit together, a target outside the vocabulary, NaN under --strict */
+    FLP_EXIT_BAD_INPUT = 4, /* a malformed file, tensors that do not fit together, a target outside the vocabulary, NaN under --strict */
+    FLP_EXIT_MISSING = 5    /* what was to be looked for is not all there */
 };
 
 /* Once at the start of main: the program's name for messages and --version, warnings of the library to stderr, usage

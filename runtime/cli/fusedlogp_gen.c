@@ -6,16 +6,19 @@
 #include "cli/console.h"
 #include "cli/gen.h"
 
-enum { ARCH = 256, DTYPE, HIDDEN, TOKEN_LOSS, OUT, EMIT, LIST, JOBS, JSON, QUIET };
+enum { ARCH = 256, DTYPE, HIDDEN, TOKEN_LOSS, OUT, EMIT, LIST, CHECK, PROBLEM, ANY_ROWS, JOBS, JSON, QUIET };
 
 static const struct argp_option table[] = {
     { "arch", ARCH, "ARCH", 0, "architecture, e.g. sm_90a; may be given several times; sm_90a@host with --emit and --list: plain C++", 1 },
     { "dtype", DTYPE, "LIST", 0, "dtypes, comma-separated: bf16,f16,f32 (default: all)", 1 },
     { "d", HIDDEN, "LIST", 0, "hidden sizes, comma-separated (default: the usual ones)", 1 },
+    { "problem", PROBLEM, "STR", 0, "instead of the usual problems this one, by its canonical string; may be given several times", 1 },
+    { "any-rows", ANY_ROWS, 0, 0, "also what calls of fewer rows than each --problem's take", 1 },
     { "token-loss", TOKEN_LOSS, "FILE.lua", 0, "also the kernels of this token loss, which the file's name names; may be given several times", 1 },
     { "out", OUT, "DIR", 0, "kernel directory (default: the user's cache)", 2 },
     { "emit", EMIT, "DIR", 0, "write sources and manifests to DIR and compile nothing", 2 },
     { "list", LIST, 0, 0, "print the variants and compile nothing", 2 },
+    { "check", CHECK, 0, 0, "print the variants that programs here would not find on disk, and compile nothing", 2 },
     { "jobs", JOBS, "N", 0, "compilations at a time (default: one a core)", 3 },
     { "json", JSON, 0, 0, "print JSON", 3 },
     { "quiet", QUIET, 0, 0, "print errors only", 3 },
@@ -49,8 +52,16 @@ static void parse_words(struct argp_state *state, flp_gen_options *options)
 static void choose_action(struct argp_state *state, flp_gen_options *options, flp_gen_action action)
 {
     if (options->action != FLP_GEN_PREBUILD && options->action != action)
-        argp_error(state, "--list and --emit exclude each other");
+        argp_error(state, "--list, --emit and --check exclude each other");
     options->action = action;
+}
+
+static void check_problems(struct argp_state *state, const flp_gen_options *options)
+{
+    if (options->problems != NULL && (options->dtypes != NULL || options->hidden_sizes != NULL))
+        argp_error(state, "--problem says its dtype and sizes itself; --dtype and --d are for the usual problems");
+    if (options->any_rows && options->problems == NULL)
+        argp_error(state, "--any-rows is for --problem");
 }
 
 static void check_prebuild(struct argp_state *state, const flp_gen_options *options)
@@ -91,6 +102,16 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case LIST:
         choose_action(state, options, FLP_GEN_LIST);
         break;
+    case CHECK:
+        choose_action(state, options, FLP_GEN_CHECK);
+        break;
+    case PROBLEM:
+        if (argz_add(&options->problems, &options->problems_bytes, argument) != 0)
+            argp_failure(state, FLP_EXIT_FAILED, 0, "out of memory");
+        break;
+    case ANY_ROWS:
+        options->any_rows = 1;
+        break;
     case JOBS:
         options->jobs = (int)flp_console_integer(state, "jobs", argument, 1, 4096);
         break;
@@ -102,11 +123,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         break;
     case ARGP_KEY_ARG:
         if (options->action != FLP_GEN_PREBUILD)
-            argp_error(state, "'%s': wanted options only beside --list or --emit", argument);
+            argp_error(state, "'%s': wanted options only beside --list, --emit or --check", argument);
         parse_words(state, options);
         break;
     case ARGP_KEY_END:
-        if (options->action == FLP_GEN_PREBUILD)
+        check_problems(state, options);
+        if (options->action == FLP_GEN_PREBUILD || options->action == FLP_GEN_CHECK)
             check_prebuild(state, options);
         break;
     default:
@@ -122,16 +144,15 @@ int main(int argc, char **argv)
         parse,
         "\ncache list\ncache clear",
         "Compiles the useful kernels of an architecture into the cache, so that programs start without compiling. Needs no GPU.\v"
-        "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no NVRTC or no kernel for what was asked.",
+        "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no NVRTC or no kernel for what was asked, 5 --check: some are missing.",
         flp_console_help,
         0,
         0
     };
-    static int (*const actions[])(const flp_gen_options *) = { [FLP_GEN_PREBUILD] = flp_gen_prebuild_run,
-                                                               [FLP_GEN_EMIT] = flp_gen_emit_run,
-                                                               [FLP_GEN_LIST] = flp_gen_list_run,
-                                                               [FLP_GEN_CACHE_LIST] = flp_gen_cache_list,
-                                                               [FLP_GEN_CACHE_CLEAR] = flp_gen_cache_clear };
+    static int (*const actions[])(const flp_gen_options *) = {
+        [FLP_GEN_PREBUILD] = flp_gen_prebuild_run, [FLP_GEN_EMIT] = flp_gen_emit_run,         [FLP_GEN_LIST] = flp_gen_list_run,
+        [FLP_GEN_CHECK] = flp_gen_check_run,       [FLP_GEN_CACHE_LIST] = flp_gen_cache_list, [FLP_GEN_CACHE_CLEAR] = flp_gen_cache_clear
+    };
     flp_gen_options options = { 0 };
     flp_console_start("fusedlogp-gen");
     argp_parse(&arguments, argc, argv, 0, NULL, &options);
@@ -139,6 +160,7 @@ int main(int argc, char **argv)
     free(options.archs);
     free(options.dtypes);
     free(options.hidden_sizes);
+    free(options.problems);
     free(options.token_losses);
     /* Every argument of this program that the library refuses came from the command line. */
     return flp_console_finish(code == FLP_EXIT_BAD_INPUT ? FLP_EXIT_USAGE : code);

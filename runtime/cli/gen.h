@@ -2,15 +2,19 @@
 #ifndef FLP_CLI_GEN_H
 #define FLP_CLI_GEN_H
 #include <stddef.h>
-#include "jit/generator.h"
+#include "base/text.h"
+#include "core/context.h"
 
-typedef enum { FLP_GEN_PREBUILD, FLP_GEN_EMIT, FLP_GEN_LIST, FLP_GEN_CACHE_LIST, FLP_GEN_CACHE_CLEAR } flp_gen_action;
+typedef enum { FLP_GEN_PREBUILD, FLP_GEN_EMIT, FLP_GEN_LIST, FLP_GEN_CHECK, FLP_GEN_CACHE_LIST, FLP_GEN_CACHE_CLEAR } flp_gen_action;
 
 typedef struct {
     flp_gen_action action;
     char *archs;
     size_t archs_bytes;          /* argz */
     char *dtypes, *hidden_sizes; /* comma-separated, or NULL: all */
+    char *problems;
+    size_t problems_bytes; /* argz: canonical strings; NULL: the usual problems of dtypes and hidden_sizes */
+    int any_rows;          /* 1: also what calls of fewer rows than a problem's take */
     char *token_losses;
     size_t token_losses_bytes; /* argz: files */
     const char *out, *emit;    /* directories or NULL */
@@ -25,15 +29,20 @@ typedef struct {
 } flp_gen_variants;
 
 /* Defines options->token_losses, each by its file's name, whose kernels are then useful. FLP_BAD_ARGUMENT: what is wrong with one.
- * The useful variants of options->archs (all that are known where none is named), in the generator's order.
- * FLP_BAD_ARGUMENT: an architecture, dtype or hidden size that the generator does not take. FLP_OUT_OF_MEMORY. */
-flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_generator *generator, flp_gen_variants *variants);
+ * The variants of options->archs (all that are known where none is named): those that options->problems take, else the useful ones, in the
+ * generator's order. FLP_BAD_ARGUMENT: an architecture, dtype, hidden size or problem that the generator does not take. FLP_NO_VARIANT: there are none.
+ * FLP_OUT_OF_MEMORY. */
+flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_context *context, flp_gen_variants *variants);
 void flp_gen_variants_free(flp_gen_variants *variants);
+
+/* Appends the variants of options->problems on GPUs of arch, one a line, some several times. */
+flp_status flp_gen_problems_append(const flp_gen_options *options, flp_context *context, const char *arch, flp_text *lines);
 
 /* The actions; each returns an exit code. */
 int flp_gen_prebuild_run(const flp_gen_options *options);
 int flp_gen_emit_run(const flp_gen_options *options);
 int flp_gen_list_run(const flp_gen_options *options);
+int flp_gen_check_run(const flp_gen_options *options);
 int flp_gen_cache_list(const flp_gen_options *options);
 int flp_gen_cache_clear(const flp_gen_options *options);
 #endif

@@ -7,14 +7,13 @@
 #include "cli/console.h"
 #include "cli/gen.h"
 #include "cpu/thread_pool.h"
-#include "jit/kernel.h"
 
 typedef enum { SKIPPED, CACHED, COMPILED, FAILED, OUTCOMES } outcome;
 static const char *const outcome_names[OUTCOMES] = { "skipped", "cached", "compiled", "failed" };
 
 typedef struct {
     const flp_gen_options *options;
-    flp_kernel_store *store;
+    flp_context *context;
     flp_gen_variants variants;
     outcome *outcomes;
     double *seconds;
@@ -47,7 +46,7 @@ static void prebuild_one(void *data, int64_t index, int thread)
     if (hopeless)
         return;
     double start = flp_console_seconds();
-    flp_status status = flp_kernel_store_prebuild(now->store, now->variants.name[index], &compiled, NULL);
+    flp_status status = flp_kernel_store_prebuild(now->context->store, now->variants.name[index], &compiled, NULL);
     now->seconds[index] = flp_console_seconds() - start;
     now->outcomes[index] = status != FLP_OK ? FAILED : compiled ? COMPILED : CACHED;
     if (status != FLP_OK) {
@@ -75,7 +74,7 @@ static int report(const build *now, double seconds)
     flp_cubin_cache_facts facts;
     for (size_t i = 0; i < now->variants.count; i++)
         counts[now->outcomes[i]]++;
-    flp_cubin_cache_describe(flp_kernel_store_cache(now->store), &facts);
+    flp_cubin_cache_describe(flp_kernel_store_cache(now->context->store), &facts);
     int code = flp_console_exit_code(now->status);
     if (now->options->json) {
         int printed = flp_console_print_json(
@@ -95,7 +94,7 @@ static int report(const build *now, double seconds)
 static int cache_is_usable(const build *now)
 {
     flp_cubin_cache_facts facts;
-    flp_cubin_cache_describe(flp_kernel_store_cache(now->store), &facts);
+    flp_cubin_cache_describe(flp_kernel_store_cache(now->context->store), &facts);
     if (facts.directory[0] && facts.writable)
         return 1;
     flp_console_error("the kernel directory cannot be written: %s", facts.directory[0] ? facts.directory : "none is known; name one with --out");
@@ -104,12 +103,12 @@ static int cache_is_usable(const build *now)
 
 static int run(build *now)
 {
-    const flp_context_options store_options = { .cache_directory = now->options->out };
+    const flp_context_options context_options = { .cache_directory = now->options->out, .cpu_threads = 1 };
     flp_thread_pool *pool = NULL;
     double start = flp_console_seconds();
-    flp_status status = flp_kernel_store_create(&store_options, &now->store);
+    flp_status status = flp_context_create(&context_options, &now->context);
     if (status == FLP_OK)
-        status = flp_gen_variants_collect(now->options, flp_kernel_store_generator(now->store), &now->variants);
+        status = flp_gen_variants_collect(now->options, now->context, &now->variants);
     if (status == FLP_OK)
         status = flp_thread_pool_create(now->options->jobs, &pool);
     if (status != FLP_OK)
@@ -139,6 +138,6 @@ int flp_gen_prebuild_run(const flp_gen_options *options)
     free(now.seconds);
     free(now.outcomes);
     flp_gen_variants_free(&now.variants);
-    flp_kernel_store_destroy(now.store);
+    flp_context_destroy(now.context);
     return code;
 }

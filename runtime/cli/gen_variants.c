@@ -11,10 +11,12 @@
 #include "cli/gen.h"
 #include "cli/output_file.h"
 
-static flp_status append_arch(const flp_gen_options *options, flp_generator *generator, const char *arch, flp_text *lines)
+static flp_status append_arch(const flp_gen_options *options, flp_context *context, const char *arch, flp_text *lines)
 {
     char *more;
-    flp_status status = flp_generator_list(generator, arch, options->dtypes, options->hidden_sizes, &more);
+    if (options->problems != NULL)
+        return flp_gen_problems_append(options, context, arch, lines);
+    flp_status status = flp_generator_list(flp_kernel_store_generator(context->store), arch, options->dtypes, options->hidden_sizes, &more);
     if (status != FLP_OK)
         return status;
     size_t length = strlen(more);
@@ -23,14 +25,14 @@ static flp_status append_arch(const flp_gen_options *options, flp_generator *gen
     return FLP_OK;
 }
 
-static flp_status append_all(const flp_gen_options *options, flp_generator *generator, flp_text *lines)
+static flp_status append_all(const flp_gen_options *options, flp_context *context, flp_text *lines)
 {
     const char *known;
     char *archs = NULL;
     size_t archs_bytes = 0;
     flp_status status = FLP_OK;
     if (options->archs == NULL) {
-        status = flp_generator_architectures(generator, &known);
+        status = flp_generator_architectures(flp_kernel_store_generator(context->store), &known);
         if (status != FLP_OK)
             return status;
         if (argz_create_sep(known, ' ', &archs, &archs_bytes) != 0)
@@ -39,7 +41,7 @@ static flp_status append_all(const flp_gen_options *options, flp_generator *gene
     const char *list = archs ? archs : options->archs, *arch = NULL;
     size_t list_bytes = archs ? archs_bytes : options->archs_bytes;
     while (status == FLP_OK && (arch = argz_next(list, list_bytes, arch)) != NULL)
-        status = append_arch(options, generator, arch, lines);
+        status = append_arch(options, context, arch, lines);
     free(archs);
     return status;
 }
@@ -54,7 +56,7 @@ static int is_listed(const flp_gen_variants *variants, const char *name)
 }
 
 /* policy.lua defines `policy`. */
-static flp_status define(flp_generator *generator, const char *path)
+static flp_status define(flp_context *context, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     size_t length = strlen(base);
@@ -63,32 +65,32 @@ static flp_status define(flp_generator *generator, const char *path)
     char *text = NULL, *name = strndup(base, length);
     flp_status status = name ? flp_file_read(AT_FDCWD, path, &text, &length) : flp_status_fail(FLP_OUT_OF_MEMORY, "%s", path);
     if (status == FLP_OK)
-        status = flp_generator_define_token_loss(generator, name, text);
+        status = flp_token_loss_define(context, name, text);
     free(name);
     free(text);
     return status == FLP_OK ? status : flp_status_prefix(status, "--token-loss %s", path);
 }
 
-static flp_status define_all(const flp_gen_options *options, flp_generator *generator)
+static flp_status define_all(const flp_gen_options *options, flp_context *context)
 {
     const char *path = NULL;
     flp_status status = FLP_OK;
     while (status == FLP_OK && (path = argz_next(options->token_losses, options->token_losses_bytes, path)) != NULL)
-        status = define(generator, path);
+        status = define(context, path);
     return status;
 }
 
-flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_generator *generator, flp_gen_variants *variants)
+flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_context *context, flp_gen_variants *variants)
 {
     flp_text lines = { 0 };
     memset(variants, 0, sizeof *variants);
-    flp_status status = define_all(options, generator);
+    flp_status status = define_all(options, context);
     if (status == FLP_OK)
-        status = append_all(options, generator, &lines);
+        status = append_all(options, context, &lines);
     if (status == FLP_OK && lines.failed)
         status = flp_status_fail(FLP_OUT_OF_MEMORY, "the list of variants");
     if (status == FLP_OK && lines.length == 0)
-        status = flp_status_fail(FLP_NO_VARIANT, "no kernel for these architectures, dtypes and hidden sizes");
+        status = flp_status_fail(FLP_NO_VARIANT, "no kernel for what was asked");
     if (status != FLP_OK) {
         flp_text_free(&lines);
         return status;
@@ -114,13 +116,13 @@ void flp_gen_variants_free(flp_gen_variants *variants)
     memset(variants, 0, sizeof *variants);
 }
 
-/* The generator and the variants that the options mean; both are the caller's, also where this fails. */
-static flp_status start(const flp_gen_options *options, flp_generator **generator, flp_gen_variants *variants)
+/* A context without a cache, and the variants that the options mean; both are the caller's, also where this fails. */
+static flp_status start(const flp_gen_options *options, flp_context **context, flp_gen_variants *variants)
 {
     memset(variants, 0, sizeof *variants);
-    flp_status status = flp_generator_create(generator);
+    flp_status status = flp_context_create(&(flp_context_options){ .cache_directory = "", .cpu_threads = 1 }, context);
     if (status == FLP_OK)
-        status = flp_gen_variants_collect(options, *generator, variants);
+        status = flp_gen_variants_collect(options, *context, variants);
     return status;
 }
 
@@ -134,9 +136,9 @@ static json_t *json_names(const flp_gen_variants *variants)
 
 int flp_gen_list_run(const flp_gen_options *options)
 {
-    flp_generator *generator = NULL;
+    flp_context *context = NULL;
     flp_gen_variants variants;
-    flp_status status = start(options, &generator, &variants);
+    flp_status status = start(options, &context, &variants);
     int code = status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);
     if (code == FLP_EXIT_OK && options->json)
         code = flp_console_print_json(json_pack("{s:o}", "variants", json_names(&variants)));
@@ -144,7 +146,7 @@ int flp_gen_list_run(const flp_gen_options *options)
         for (size_t i = 0; i < variants.count; i++)
             puts(variants.name[i]);
     flp_gen_variants_free(&variants);
-    flp_generator_destroy(generator);
+    flp_context_destroy(context);
     return code;
 }
 
@@ -173,19 +175,19 @@ static flp_status emit(const char *directory, flp_generator *generator, const ch
 
 int flp_gen_emit_run(const flp_gen_options *options)
 {
-    flp_generator *generator = NULL;
+    flp_context *context = NULL;
     flp_gen_variants variants;
-    flp_status status = start(options, &generator, &variants);
+    flp_status status = start(options, &context, &variants);
     if (status == FLP_OK)
         status = flp_file_make_directories(options->emit, 0777);
     for (size_t i = 0; i < variants.count && status == FLP_OK; i++)
-        status = emit(options->emit, generator, variants.name[i]);
+        status = emit(options->emit, flp_kernel_store_generator(context->store), variants.name[i]);
     int code = status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);
     if (code == FLP_EXIT_OK && options->json)
         code = flp_console_print_json(json_pack("{s:o, s:o}", "directory", flp_console_json_string(options->emit), "variants", json_names(&variants)));
     else if (code == FLP_EXIT_OK && !options->quiet)
         printf("%zu variants, sources and manifests in %s\n", variants.count, options->emit);
     flp_gen_variants_free(&variants);
-    flp_generator_destroy(generator);
+    flp_context_destroy(context);
     return code;
 }

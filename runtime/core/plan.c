@@ -148,25 +148,38 @@ static char *write_numerics(const flp_plan *plan)
     return text.data;
 }
 
+enum { TEXT_FOR_GENERATOR_BYTES = FLP_PROBLEM_TEXT_BYTES + 32 };
+
+static void add_hint(const flp_plan *plan, const char *text, char with_hint[TEXT_FOR_GENERATOR_BYTES])
+{
+    snprintf(with_hint, TEXT_FOR_GENERATOR_BYTES, "%s%s", text, plan->op->hint ? plan->op->hint(plan) : "");
+}
+
 static flp_status choose_path(flp_plan *plan, const char *text)
 {
     const flp_operator *op = plan->op;
-    char with_hint[FLP_PROBLEM_TEXT_BYTES + 32];
+    char with_hint[TEXT_FOR_GENERATOR_BYTES];
 
-    snprintf(with_hint, sizeof(with_hint), "%s%s", text, op->hint ? op->hint(plan) : "");
+    add_hint(plan, text, with_hint);
     return flp_choose_path(plan->context, flp_operator_backend(op, flp_plan_problem(plan)), op->stays_on_gpu, with_hint, &plan->device, &plan->choice);
 }
 
-static flp_status set_up(const void *problem, flp_plan *plan)
+/* What no device is needed for. text: receives the problem's canonical string. */
+static flp_status begin(const void *problem, flp_plan *plan, char text[FLP_PROBLEM_TEXT_BYTES])
 {
     const flp_operator *op = plan->op;
-    char text[FLP_PROBLEM_TEXT_BYTES];
     flp_status status = flp_problem_normalize(op, problem, (char *)plan + op->problem_at);
 
     if (status == FLP_OK && op->begin)
         status = op->begin(plan);
-    if (status == FLP_OK)
-        status = flp_problem_text_write(op, flp_plan_problem(plan), text, sizeof(text));
+    return status == FLP_OK ? flp_problem_text_write(op, flp_plan_problem(plan), text, FLP_PROBLEM_TEXT_BYTES) : status;
+}
+
+static flp_status set_up(const void *problem, flp_plan *plan)
+{
+    char text[FLP_PROBLEM_TEXT_BYTES];
+    flp_status status = begin(problem, plan, text);
+
     if (status == FLP_OK)
         status = choose_path(plan, text);
     if (status == FLP_OK && flp_plan_on_gpu(plan))
@@ -182,9 +195,40 @@ static flp_status set_up(const void *problem, flp_plan *plan)
     return FLP_OK;
 }
 
-flp_status flp_create_plan(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan)
+static flp_status make(flp_context *context, const flp_operator *op, flp_plan **plan)
 {
     static atomic_uint_fast64_t plans;
+
+    *plan = calloc(1, op->plan_bytes);
+    if (!*plan)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a plan");
+    (*plan)->serial = atomic_fetch_add(&plans, 1) + 1;
+    (*plan)->context = context;
+    (*plan)->op = op;
+    pthread_mutex_init(&(*plan)->tally_mutex, NULL);
+    return FLP_OK;
+}
+
+flp_status flp_plan_select(flp_context *context, const flp_operator *op, const void *problem, int compute_capability, flp_selection *selection)
+{
+    char text[FLP_PROBLEM_TEXT_BYTES], with_hint[TEXT_FOR_GENERATOR_BYTES];
+    flp_plan *plan;
+    flp_status status = make(context, op, &plan);
+
+    *selection = (flp_selection){ 0 };
+    if (status == FLP_OK)
+        status = begin(problem, plan, text);
+    if (status == FLP_OK && flp_operator_backend(op, flp_plan_problem(plan)) != FLP_BACKEND_CPU) {
+        add_hint(plan, text, with_hint);
+        status = flp_generator_select(flp_kernel_store_generator(context->store), with_hint, compute_capability,
+                                      flp_backend_name(flp_operator_backend(op, flp_plan_problem(plan))), selection);
+    }
+    flp_plan_destroy(plan);
+    return status;
+}
+
+flp_status flp_create_plan(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan)
+{
     char callers_message[FLP_STATUS_MESSAGE_BYTES];
     flp_status status;
 
@@ -193,13 +237,9 @@ flp_status flp_create_plan(flp_context *context, const flp_operator *op, const v
     *plan = NULL;
     if (!context)
         return flp_status_fail(FLP_BAD_ARGUMENT, "context: got NULL, wanted a context");
-    *plan = calloc(1, op->plan_bytes);
-    if (!*plan)
-        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a plan");
-    (*plan)->serial = atomic_fetch_add(&plans, 1) + 1;
-    (*plan)->context = context;
-    (*plan)->op = op;
-    pthread_mutex_init(&(*plan)->tally_mutex, NULL);
+    status = make(context, op, plan);
+    if (status != FLP_OK)
+        return status;
     flp_status_keep_message(callers_message);
     status = set_up(problem, *plan);
     if (status == FLP_OK) {

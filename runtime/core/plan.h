@@ -74,6 +74,10 @@ flp_status flp_plan_check_kernels(const flp_plan *plan, flp_role_set wanted, flp
  * owns nothing. */
 flp_status flp_plan_set_up_pass(const flp_plan *plan, const flp_operator *op, flp_role_set roles, flp_plan *pass);
 
+/* The kernels that a plan of problem takes on a GPU of this compute capability, none on the CPU path; no GPU is needed. FLP_BAD_ARGUMENT: the problem is
+ * not acceptable. FLP_NO_VARIANT: for every path the reason. */
+flp_status flp_plan_select(flp_context *context, const flp_operator *op, const void *problem, int compute_capability, flp_selection *selection);
+
 /* flp_X_plan_create. */
 flp_status flp_create_plan(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan);
 /* With the problem as the caller's header has it. */

@@ -28,8 +28,8 @@ typedef struct {
     const flp_source_tree *tree;
     flp_status status;
     const char *text, *backend, *dtypes, *hidden_sizes, *definition; /* inputs: problem, variant, architecture or name first */
-    int compute_capability;
-    flp_selection *selection; /* outputs */
+    int compute_capability;                                          /* select's; capability's output */
+    flp_selection *selection;                                        /* outputs */
     flp_emitted *emitted;
     char *lines;
 } request;
@@ -270,6 +270,18 @@ static int architectures_body(lua_State *lua)
     return 0;
 }
 
+static int capability_body(lua_State *lua)
+{
+    request *request = begin(lua, "capability");
+    const int result = lua_gettop(lua);
+
+    lua_pushstring(lua, request->text);
+    lua_call(lua, 1, 2);
+    if (!refused(lua, request, result, FLP_BAD_ARGUMENT))
+        request->compute_capability = (int)luaL_checkinteger(lua, result);
+    return 0;
+}
+
 /* Also loads every module once, so that a broken source tree fails here. */
 static flp_status list_architectures(flp_generator *generator)
 {
@@ -374,6 +386,15 @@ flp_status flp_generator_architectures(flp_generator *generator, const char **na
 {
     *names = generator->architectures;
     return FLP_OK;
+}
+
+flp_status flp_generator_capability(flp_generator *generator, const char *arch, int *compute_capability)
+{
+    request request = { .text = arch };
+    flp_status status = run(generator, capability_body, &request);
+
+    *compute_capability = request.compute_capability;
+    return status;
 }
 
 const char *flp_generator_digest(const flp_generator *generator)

@@ -43,6 +43,8 @@ flp_status flp_generator_define_token_loss(flp_generator *generator, const char 
 flp_status flp_generator_token_loss(flp_generator *generator, const char *name, char **program);
 /* Architectures it knows, separated by spaces; lives as long as the generator. */
 flp_status flp_generator_architectures(flp_generator *generator, const char **names);
+/* 10 x major + minor of the GPUs of an architecture. FLP_BAD_ARGUMENT: it is none of those. */
+flp_status flp_generator_capability(flp_generator *generator, const char *arch, int *compute_capability);
 /* SHA-256 (hex) over gen/ and templates/. */
 const char *flp_generator_digest(const flp_generator *generator);
 #endif

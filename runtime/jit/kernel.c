@@ -210,6 +210,15 @@ flp_status flp_kernel_store_prebuild(flp_kernel_store *store, const char *varian
     return status;
 }
 
+flp_status flp_kernel_store_find(flp_kernel_store *store, const char *variant, int *there)
+{
+    flp_kernel_image image;
+    flp_status status = flp_kernel_obtain_cached(&store->origin, variant, &image, there);
+
+    flp_kernel_image_free(&image);
+    return status;
+}
+
 flp_status flp_kernel_store_compile(flp_kernel_store *store, const char *variant, flp_emitted *emitted, flp_cubin *cubin, char **log)
 {
     return flp_kernel_obtain_compiled(&store->origin, variant, emitted, cubin, log);

@@ -28,6 +28,9 @@ flp_status flp_kernel_store_get(flp_kernel_store *store, const flp_device *devic
 /* Emits and compiles without a device, into the cache (prebuild). *compiled = 0: it was there. log: NULL or receives the malloc'ed ptxas report. */
 flp_status flp_kernel_store_prebuild(flp_kernel_store *store, const char *variant, int *compiled, char **log);
 
+/* *there = 1: a cache directory holds it, of this machine's NVRTC or, where there is none, of any. Nothing is compiled. */
+flp_status flp_kernel_store_find(flp_kernel_store *store, const char *variant, int *there);
+
 /* As prebuild, but returns everything and leaves the cache alone (tests, fusedlogp-gen --emit). */
 flp_status flp_kernel_store_compile(flp_kernel_store *store, const char *variant, flp_emitted *emitted, flp_cubin *cubin, char **log);
 #endif

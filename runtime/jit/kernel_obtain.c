@@ -185,6 +185,19 @@ flp_status flp_kernel_obtain(flp_kernel_origin *origin, const char *variant, int
     return status;
 }
 
+flp_status flp_kernel_obtain_cached(flp_kernel_origin *origin, const char *variant, flp_kernel_image *image, int *found)
+{
+    request request = { 0 };
+    flp_status status = prepare(origin, variant, &request);
+
+    *image = (flp_kernel_image){ .manifest = request.emitted.manifest };
+    *found = 0;
+    if (status == FLP_OK)
+        status = load(origin, &request, image, found);
+    finish(&request);
+    return status;
+}
+
 flp_status flp_kernel_obtain_compiled(flp_kernel_origin *origin, const char *variant, flp_emitted *emitted, flp_cubin *cubin, char **log)
 {
     request request = { 0 };

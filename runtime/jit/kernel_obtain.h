@@ -25,6 +25,9 @@ typedef struct {
  * flp_generator_emit, FLP_OUT_OF_MEMORY. The caller frees with flp_kernel_image_free also then. */
 flp_status flp_kernel_obtain(flp_kernel_origin *origin, const char *variant, int anew, flp_kernel_image *image);
 
+/* *found = 1: the cache's copy; else image holds nothing to load. Errors and freeing as above. */
+flp_status flp_kernel_obtain_cached(flp_kernel_origin *origin, const char *variant, flp_kernel_image *image, int *found);
+
 /* Emits and compiles; neither reads nor writes the cache. *emitted and *log (may be NULL) are the caller's. */
 flp_status flp_kernel_obtain_compiled(flp_kernel_origin *origin, const char *variant, flp_emitted *emitted, flp_cubin *cubin, char **log);
 

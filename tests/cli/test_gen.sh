@@ -43,6 +43,41 @@ fusedlogp_gen --emit mine $one --token-loss mine.lua --quiet
 check_match "... and writes the loss into its kernel" 'row\.input\[0\]' mine/token_loss.loss_mine.sm_90a.cu
 check_fails "a token loss that is wrong is told" 2 "t.reward: there are logp" fusedlogp_gen --list $one --token-loss wrong.lua
 check_fails "a token loss that is not there is told" 1 "none.lua" fusedlogp_gen --list $one --token-loss none.lua
+problem=linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_f32:acc_weight
+fusedlogp_gen --list --arch sm_90a --problem $problem >problem.txt
+check_match "--problem lists the kernels that it takes" '^matrix_product\..*\.out_f32\.adds\.targets_in_rows\.sm_90a$' problem.txt
+check_no_match "... and no others" 'argmax|weighted_sum' problem.txt
+fusedlogp_gen --list --arch sm_90 --problem $problem >same.txt
+check_same "... on the same GPU by another name the same" problem.txt same.txt
+fusedlogp_gen --list --arch sm_90a --problem linear_logp:bf16:n4096:d2048:v131072 --problem weighted_sum:bf16:n1:d2048 >two.txt
+check_same "two problems are both" "$(printf '%s\n' linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a linear_logp_combine.bm8.sm_90a \
+    weighted_sum.bf16.w_bf16.y_bf16.t64.sm_90 >two.wanted; echo two.wanted)" two.txt
+fusedlogp_gen --list --arch sm_90a --any-rows --problem linear_logp:bf16:n4096:d2048:v131072 >any.txt
+check_equal "--any-rows adds the tiles of fewer rows" "bm128 bm128 bm64" "$(sed -n 's/^linear_logp\.bf16.*\.\(bm[0-9]*\)\..*/\1/p' any.txt | sort | tr '\n' ' ' | sed 's/ $//')"
+fusedlogp_gen --list --arch sm_90a@host --problem $problem >host.txt
+sed 's/$/@host/' problem.txt >host.wanted
+check_same "... for the host too" host.wanted host.txt
+check_fails "a problem that is none" 2 'part 1: got "linear_lgp", wanted one of linear_logp' fusedlogp_gen --list --problem linear_lgp:bf16:n1:d8:v9
+check_fails "a problem that is not canonical" 2 'wanted the canonical "linear_logp:bf16:n1:d8:v9"' fusedlogp_gen --list --problem linear_logp:bf16:n01:d8:v9
+check_fails "a problem that the GPU has no kernels for" 3 "linear_logp:bf16:n1:d8:v9:sm_90a on sm_80: not sm_90a" \
+    fusedlogp_gen --list --arch sm_80 --problem linear_logp:bf16:n1:d8:v9:sm_90a
+check_fails "a problem of the CPU has none" 3 "no kernel for what was asked" fusedlogp_gen --list --arch sm_80 --problem linear_logp:bf16:n1:d8:v9:cpu
+check_fails "a problem with a token loss that is not known" 2 "mine" fusedlogp_gen --list --arch sm_80 --problem linear_cross_entropy:bf16:n1:d8:v9:loss_mine
+fusedlogp_gen --list --arch sm_80 --problem linear_cross_entropy:bf16:n1:d8:v9:loss_mine --token-loss mine.lua >mine.txt
+check_match "... and with one that is defined" '^token_loss\.loss_mine\.sm_80$' mine.txt
+check_fails "--problem and --d exclude each other" 2 "--problem says its dtype" fusedlogp_gen --list --d 64 --problem linear_logp:bf16:n1:d8:v9
+check_fails "--any-rows without a problem" 2 "--any-rows is for --problem" fusedlogp_gen --list --any-rows
+
+fusedlogp_gen --check --arch sm_90a --problem $problem --out nothing >missing.txt 2>messages
+check_equal "--check of an empty folder has a status of its own" 5 $?
+check_same "... and names what is missing" problem.txt missing.txt
+check_match "... and counts it" "^fusedlogp-gen: 10 kernels: 0 there, 10 missing; .*/nothing" messages
+fusedlogp_gen --check --arch sm_90a --problem $problem --out nothing --json >missing.json
+check_equal "--check --json has the same status" 5 $?
+check_equal "... and the same kernels" 10 "$(json_value missing.json missing)"
+check "... and makes no folder" "$(ls -d nothing 2>/dev/null)"
+check_fails "--check wants an architecture" 2 "--arch is missing" fusedlogp_gen --check --problem $problem
+check_fails "--check and --list exclude each other" 2 "exclude each other" fusedlogp_gen --check --list --arch sm_80
 touch file
 check_fails "--emit into what is no folder" 1 "file" fusedlogp_gen --emit file/sources $one
 check_fails "--out into what is no folder" 1 "cannot be written" fusedlogp_gen --out file/kernels $one
@@ -55,6 +90,16 @@ if fusedlogp info --json >info.json && json_value info.json nvrtc.path >path 2>/
     check "... without progress in a pipe" "$(cat messages 2>&1)"
     fusedlogp_gen $one --out kernels --json >build.json
     check_equal "a second time finds it" cached "$(json_value build.json kernels.0.outcome)"
+    fusedlogp_gen --check $one --out kernels >missing.txt
+    check_equal "--check finds all" 0 $?
+    check_match "... and says so" "^$variants kernels: $variants there, 0 missing" missing.txt
+    first=$(ls kernels/*/*.flpk | head -1)
+    printf x >>"$first"
+    fusedlogp_gen --check $one --out kernels --quiet >missing.txt 2>messages
+    check_equal "... but for one that is damaged" 5 $?
+    check_lines "... which it names" 1 missing.txt
+    check "... alone" "$(cat messages 2>&1)"
+    fusedlogp_gen $one --out kernels --quiet
     fusedlogp_gen cache list --out kernels --json >cache.json
     check_equal "cache list has every variant" "$variants" "$(json_value cache.json kernels)"
     fusedlogp_gen cache list --out kernels >cache.txt

@@ -26,7 +26,7 @@ check_output "fusedlogp-gen --help names the options" "--arch=ARCH" fusedlogp_ge
 codes=$(sed -n 's/^ *FLP_EXIT_[A-Z_]* = \([0-9]*\).*/\1/p' "$here/../../runtime/cli/console.h")
 check "there are exit codes" "$(test "$(echo "$codes" | wc -l)" -ge 5 || echo "found $codes")"
 for code in $codes; do
-    check "the manual explains exit status $code" "$(grep -qx ".It $code" "$here/../../man/fusedlogp.1" || echo "no .It $code")"
+    check "a manual explains exit status $code" "$(cat "$here"/../../man/*.1 | grep -qx ".It $code" || echo "no .It $code")"
 done
 
 check_fails "no command" 2 "wanted a command" fusedlogp

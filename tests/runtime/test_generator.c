@@ -163,6 +163,19 @@ static void what_it_refuses_has_a_status_and_a_reason(void **state)
     assert_fails(FLP_BAD_ARGUMENT, flp_generator_list(generator, "sm_90a", NULL, "2048,x", &variants), "d = x");
 }
 
+static void an_architecture_has_a_compute_capability(void **state)
+{
+    int capability;
+
+    (void)state;
+    assert_succeeds(flp_generator_create(&generator));
+    assert_succeeds(flp_generator_capability(generator, "sm_90a", &capability));
+    assert_int_equal(90, capability);
+    assert_succeeds(flp_generator_capability(generator, "sm_120a@host", &capability));
+    assert_int_equal(120, capability);
+    assert_fails(FLP_BAD_ARGUMENT, flp_generator_capability(generator, "sm_12", &capability), "arch = sm_12: known are sm_80");
+}
+
 /* Every variant of the list is a line that emit takes. */
 static void the_list_is_of_variants_that_can_be_emitted(void **state)
 {
@@ -397,6 +410,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_embedded_generator_selects_and_emits),
         TEST(what_it_refuses_has_a_status_and_a_reason),
+        TEST(an_architecture_has_a_compute_capability),
         TEST(rows_that_share_a_plan_have_its_variants),
         TEST(the_list_is_of_variants_that_can_be_emitted),
         TEST(emitting_is_the_same_every_time),

@@ -152,6 +152,25 @@ static void prebuilding_needs_no_driver(void **state)
     assert_string_equal("libnvrtc.so.13\nlibnvrtc.so.13\n", fake_library.opened);
 }
 
+static void what_is_on_disk_is_found_and_nothing_compiled(void **state)
+{
+    int there;
+
+    (void)state;
+    assert_succeeds(flp_kernel_store_find(fake_store.store, fake_store_small[0], &there));
+    assert_int_equal(0, there);
+    assert_succeeds(fake_store_get(1, fake_store_small));
+    assert_succeeds(flp_kernel_store_find(fake_store.store, fake_store_small[0], &there));
+    assert_int_equal(1, there);
+    assert_int_equal(1, fake_nvrtc.compiles);
+    fake_store_open(fake_store.root, FLP_CONTEXT_NO_COMPILE);
+    assert_succeeds(flp_kernel_store_find(fake_store.store, fake_store_small[0], &there));
+    assert_int_equal(1, there);
+    assert_succeeds(flp_kernel_store_find(fake_store.store, fake_store_pair[0], &there));
+    assert_int_equal(0, there);
+    assert_fails(FLP_BAD_ARGUMENT, flp_kernel_store_find(fake_store.store, "nonsense", &there), "got \"nonsense\"");
+}
+
 static void prebuilding_into_no_cache_fails(void **state)
 {
     int compiled;
@@ -219,6 +238,7 @@ int main(void)
         STORE_TEST(an_unusable_cache_is_one_warning_and_the_kernel_still_comes),
         STORE_TEST(a_damaged_cached_kernel_is_compiled_again),
         STORE_TEST(prebuilding_needs_no_driver),
+        STORE_TEST(what_is_on_disk_is_found_and_nothing_compiled),
         STORE_TEST(prebuilding_into_no_cache_fails),
         STORE_TEST(portable_ptx_is_kept_and_other_is_not),
         STORE_TEST(compiling_leaves_the_cache_alone),

@@ -12,7 +12,8 @@
 #include "fake_driver.h"
 #include "fake_library.h"
 #include "fake_nvrtc.h"
-#include "core/problem.h"
+#include "cli/operators.h"
+#include "core/plan.h"
 
 static flp_context *context;
 static flp_linear_logp_problem problem;
@@ -122,33 +123,19 @@ static void start_with_other_generator(const char *change)
     fake_directory_remove(directory);
 }
 
+/* A plan of the problem that text names. */
+static flp_status create_plan_of(const char *text)
+{
+    const flp_operator *op;
+    flp_problem_storage named;
+
+    assert_succeeds(flp_operators_parse(text, &op, &named));
+    return flp_create_plan(context, op, &named, &plan);
+}
+
 static void a_plan_fails(const char *text, const char *part)
 {
-    flp_linear_logp_backward_problem backward;
-    flp_linear_cross_entropy_problem loss;
-    flp_logits_logp_problem logits;
-    flp_logits_logp_backward_problem logits_backward;
-    flp_weighted_sum_problem sum;
-    flp_weighted_sum_backward_problem sum_backward;
-    flp_status status;
-
-    if (flp_linear_logp_problem_parse(text, &problem) == FLP_OK)
-        status = flp_linear_logp_plan_create(context, &problem, &plan);
-    else if (flp_linear_logp_backward_problem_parse(text, &backward) == FLP_OK)
-        status = flp_linear_logp_backward_plan_create(context, &backward, &plan);
-    else if (flp_linear_cross_entropy_problem_parse(text, &loss) == FLP_OK)
-        status = flp_linear_cross_entropy_plan_create(context, &loss, &plan);
-    else if (flp_logits_logp_problem_parse(text, &logits) == FLP_OK)
-        status = flp_logits_logp_plan_create(context, &logits, &plan);
-    else if (flp_logits_logp_backward_problem_parse(text, &logits_backward) == FLP_OK)
-        status = flp_logits_logp_backward_plan_create(context, &logits_backward, &plan);
-    else if (flp_weighted_sum_problem_parse(text, &sum) == FLP_OK)
-        status = flp_weighted_sum_plan_create(context, &sum, &plan);
-    else if (flp_weighted_sum_backward_problem_parse(text, &sum_backward) == FLP_OK)
-        status = flp_weighted_sum_backward_plan_create(context, &sum_backward, &plan);
-    else
-        fail_msg("%s: no problem", text);
-    assert_fails(FLP_INTERNAL, status, part);
+    assert_fails(FLP_INTERNAL, create_plan_of(text), part);
 }
 
 static const char *const operators[][3] = {
@@ -197,6 +184,57 @@ static void two_tiles_are_refused(void **state)
     start_with_other_generator("kernels[#kernels + 1] = { role = first.role == 'tile' and 'save_exp_tile' or 'tile', variant = first.variant }");
     a_plan_fails("linear_logp:bf16:n64:d64:v1000", "for the role tile, which linear_logp does not have");
     a_plan_fails("linear_cross_entropy:bf16:n64:d64:v1000:gh_bf16", "for the role tile, which linear_logp does not have");
+}
+
+/* With hints (room for saved exponentials, one product), a token loss of its own program, a fallback, and each operator. */
+static const char *const foreseen[] = { "linear_logp:bf16:n300:d64:v70000:argmax",
+                                        "linear_logp:bf16:n300:d63:v70000:dv",
+                                        "linear_logp_backward:bf16:n300:d64:v1000:gh_bf16:gw_f32:acc_weight",
+                                        "linear_logp_backward:f32:n300:d64:v1000:gh_f32:forward",
+                                        "linear_cross_entropy:bf16:n300:d64:v1000:gh_bf16:gw_bf16:smoothing",
+                                        "linear_cross_entropy:bf16:n300:d64:v1000:gh_bf16:gw_bf16:budget100000000",
+                                        "linear_cross_entropy:bf16:n300:d64:v1000:loss_policy_gradient",
+                                        "logits_logp:bf16:n300:v1000:entropy",
+                                        "logits_logp_backward:f16:n300:v131072:fused",
+                                        "weighted_sum:bf16:n300:d1000",
+                                        "weighted_sum_backward:bf16:n300:d1000:gx_bf16:gw_f32" };
+
+static void what_a_plan_takes_is_known_without_a_gpu(void **state)
+{
+    flp_selection selection;
+    flp_problem_storage named;
+    const flp_operator *op;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(foreseen) / sizeof(*foreseen); i++) {
+        fake_driver.devices = 1;
+        assert_succeeds(create_plan_of(foreseen[i]));
+        fake_driver.devices = 0;
+        assert_succeeds(flp_operators_parse(foreseen[i], &op, &named));
+        assert_succeeds(flp_plan_select(context, op, &named, 90, &selection));
+        assert_int_equal(plan->choice.selection.count, selection.count);
+        for (int kernel = 0; kernel < selection.count; kernel++)
+            assert_string_equal(plan->choice.selection.variant[kernel], selection.variant[kernel]);
+        flp_plan_destroy(plan);
+        plan = NULL;
+    }
+}
+
+static void what_no_plan_is_made_of_takes_no_kernels(void **state)
+{
+    flp_selection selection;
+    const flp_operator *op;
+    flp_problem_storage named;
+
+    (void)state;
+    problem.backend = FLP_BACKEND_CPU;
+    assert_succeeds(flp_plan_select(context, &flp_linear_logp_operator, &problem, 90, &selection));
+    assert_int_equal(0, selection.count);
+    problem.backend = FLP_BACKEND_SM90A;
+    assert_fails(FLP_NO_VARIANT, flp_plan_select(context, &flp_linear_logp_operator, &problem, 80, &selection), "not sm_90a");
+    problem.vocab = 0;
+    assert_fails(FLP_BAD_ARGUMENT, flp_plan_select(context, &flp_linear_logp_operator, &problem, 90, &selection), "vocab: got 0");
+    assert_fails(FLP_BAD_ARGUMENT, flp_operators_parse("linear_lgp:bf16", &op, &named), "got \"linear_lgp\", wanted one of linear_logp, ");
 }
 
 static void a_plan_describes_itself_line_by_line(void **state)
@@ -511,6 +549,8 @@ int main(void)
         TEST(a_role_without_a_kernel_is_named),
         TEST(a_role_that_an_operator_does_not_have_is_named),
         TEST(two_tiles_are_refused),
+        TEST(what_a_plan_takes_is_known_without_a_gpu),
+        TEST(what_no_plan_is_made_of_takes_no_kernels),
         TEST(a_plan_describes_itself_line_by_line),
         TEST(a_fused_backward_of_logits_describes_its_cluster),
         TEST(the_numerics_depend_on_the_vocabulary_and_not_on_rows_or_device_size),

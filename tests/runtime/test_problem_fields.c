@@ -8,19 +8,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/operators.h"
 #include "fake_cmocka.h"
-#include "operators/linear/linear_cross_entropy_plan.h"
-#include "operators/linear/linear_logp_backward_plan.h"
-#include "operators/linear/linear_logp_plan.h"
-#include "operators/logits/logits_logp_backward_plan.h"
-#include "operators/logits/logits_logp_plan.h"
-#include "operators/weighted_sum/weighted_sum_backward_plan.h"
-#include "operators/weighted_sum/weighted_sum_plan.h"
-
-static const flp_operator *const operators[] = { &flp_linear_logp_operator,          &flp_linear_logp_backward_operator, &flp_linear_cross_entropy_operator,
-                                                 &flp_logits_logp_operator,          &flp_logits_logp_backward_operator, &flp_weighted_sum_operator,
-                                                 &flp_weighted_sum_backward_operator };
-enum { OPERATORS = sizeof(operators) / sizeof(*operators) };
 
 static const char *const kinds[] = {
     [FLP_FIELD_DTYPE] = "dtype",         [FLP_FIELD_SIZE] = "size",     [FLP_FIELD_COUNT] = "count", [FLP_FIELD_STRIDE] = "stride",
@@ -81,12 +70,12 @@ static flp_text write_tables(void)
 
     flp_text_append(&text, "-- The fields of problems, in the order of their canonical strings. Written from the tables of runtime/operators/*/*_plan.c:\n"
                            "-- build/tests/runtime/test_problem_fields gen/problem_fields.lua\nreturn {\n");
-    for (int i = 0; i < OPERATORS; i++) {
-        flp_text_append(&text, "  {\n    operator = \"%s\",\n", operators[i]->name);
-        append_words(operators[i], &text);
-        FLP_EACH_FIELD (field, operators[i])
+    for (int i = 0; flp_operators[i]; i++) {
+        flp_text_append(&text, "  {\n    operator = \"%s\",\n", flp_operators[i]->name);
+        append_words(flp_operators[i], &text);
+        FLP_EACH_FIELD (field, flp_operators[i])
             if (field->at != 0 && field->prefix)
-                append_field(operators[i], field, &text);
+                append_field(flp_operators[i], field, &text);
         flp_text_append(&text, "  },\n");
     }
     flp_text_append(&text, "}\n");
@@ -121,14 +110,14 @@ static size_t field_bytes(const flp_field *field)
 static void every_byte_of_a_problem_but_padding_has_a_row(void **state)
 {
     (void)state;
-    for (int i = 0; i < OPERATORS; i++) {
+    for (int i = 0; flp_operators[i]; i++) {
         char bytes[FLP_PROBLEM_BYTES] = { 0 };
         size_t gap = 0;
-        FLP_EACH_FIELD (field, operators[i]) {
+        FLP_EACH_FIELD (field, flp_operators[i]) {
             for (size_t at = 0; at < field_bytes(field); at++)
                 assert_int_equal(0, bytes[(size_t)field->at + at]++);
         }
-        for (size_t at = 0; at < operators[i]->problem_bytes; at++) {
+        for (size_t at = 0; at < flp_operators[i]->problem_bytes; at++) {
             gap = bytes[at] ? 0 : gap + 1;
             assert_true(gap <= 4 && (gap != 1 || at % 8 == 4));
         }
@@ -138,12 +127,12 @@ static void every_byte_of_a_problem_but_padding_has_a_row(void **state)
 static void every_key_has_room(void **state)
 {
     (void)state;
-    for (int i = 0; i < OPERATORS; i++) {
+    for (int i = 0; flp_operators[i]; i++) {
         int choices = 0;
         size_t sizes = 0;
-        FLP_EACH_FIELD (field, operators[i]) {
+        FLP_EACH_FIELD (field, flp_operators[i]) {
             choices += field->kind <= FLP_FIELD_DTYPE ? flp_field_key_bits(field) : 0;
-            sizes += field->kind <= FLP_FIELD_DTYPE || field->kind == FLP_FIELD_ALIGNMENT || (size_t)field->at == operators[i]->rows_at
+            sizes += field->kind <= FLP_FIELD_DTYPE || field->kind == FLP_FIELD_ALIGNMENT || (size_t)field->at == flp_operators[i]->rows_at
                          ? 0
                          : field_bytes(field) / sizeof(uint64_t);
         }

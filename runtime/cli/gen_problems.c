@@ -1,0 +1,57 @@
+/* fusedlogp-gen: the kernels that problems take, as a plan of each selects them on a GPU of the architecture. */
+#include <argz.h>
+#include <string.h>
+#include "base/status.h"
+#include "cli/gen.h"
+#include "cli/operators.h"
+#include "core/dispatch.h"
+#include "core/plan.h"
+
+typedef struct {
+    flp_context *context;
+    const char *arch; /* maybe with @host behind it */
+    int compute_capability;
+    const flp_operator *op;
+    flp_problem_storage problem;
+    flp_text *lines;
+} request;
+
+static flp_status append_rows(request *request, int64_t rows)
+{
+    flp_selection selection;
+    *flp_operator_rows(request->op, &request->problem) = rows;
+    flp_status status = flp_plan_select(request->context, request->op, &request->problem, request->compute_capability, &selection);
+    for (int i = 0; status == FLP_OK && i < selection.count; i++)
+        flp_text_append(request->lines, "%s%s\n", selection.variant[i], strstr(request->arch, "@host") ? "@host" : "");
+    return status;
+}
+
+/* A plan is of the problem's own rows; a call without one takes the plan of their bucket, and calls of fewer rows take those of the buckets below. */
+static flp_status append_problem(const flp_gen_options *options, request *request)
+{
+    const int64_t rows = *flp_operator_rows(request->op, &request->problem);
+    flp_status status = append_rows(request, rows);
+    /* What a bucket refuses, as a memory_budget that is enough for the problem's rows alone, is asked for by a plan only. */
+    for (int64_t bucket = options->any_rows ? 1 : rows; status == FLP_OK && bucket <= rows; bucket++) {
+        bucket = flp_dispatch_rows(bucket);
+        status = append_rows(request, bucket);
+        if (status == FLP_BAD_ARGUMENT)
+            status = FLP_OK;
+    }
+    return status;
+}
+
+flp_status flp_gen_problems_append(const flp_gen_options *options, flp_context *context, const char *arch, flp_text *lines)
+{
+    request request = { .context = context, .arch = arch, .lines = lines };
+    const char *text = NULL;
+    flp_status status = flp_generator_capability(flp_kernel_store_generator(context->store), arch, &request.compute_capability);
+    while (status == FLP_OK && (text = argz_next(options->problems, options->problems_bytes, text)) != NULL) {
+        status = flp_operators_parse(text, &request.op, &request.problem);
+        if (status == FLP_OK)
+            status = append_problem(options, &request);
+        if (status == FLP_NO_VARIANT)
+            status = flp_status_prefix(status, "%s on %s", text, arch);
+    }
+    return status;
+}
