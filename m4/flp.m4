@@ -29,7 +29,7 @@ AC_DEFUN([FLP_PKG_ANY], [
   ])
 ])
 
-dnl FLP_CUDA_HEADERS: where cuda.h and nvrtc.h are installed, a test compares them with our own declarations.
+dnl FLP_CUDA_HEADERS: where cuda.h, nvrtc.h and nvml.h are installed, a test compares them with our own declarations.
 AC_DEFUN([FLP_CUDA_HEADERS], [
   CUDA_CPPFLAGS=
   for flp_directory in "$CUDA_HOME" "$CUDA_PATH" /usr/local/cuda; do
@@ -40,6 +40,7 @@ AC_DEFUN([FLP_CUDA_HEADERS], [
   CPPFLAGS="$CPPFLAGS $CUDA_CPPFLAGS"
   AC_CHECK_HEADER([cuda.h], [CUDA_CPPFLAGS="$CUDA_CPPFLAGS -DHAVE_CUDA_H=1"])
   AC_CHECK_HEADER([nvrtc.h], [CUDA_CPPFLAGS="$CUDA_CPPFLAGS -DHAVE_NVRTC_H=1"])
+  AC_CHECK_HEADER([nvml.h], [CUDA_CPPFLAGS="$CUDA_CPPFLAGS -DHAVE_NVML_H=1"])
   CPPFLAGS=$flp_saved_cppflags
   AC_SUBST([CUDA_CPPFLAGS])
 ])

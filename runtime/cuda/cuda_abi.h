@@ -27,6 +27,7 @@
     X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906)                                           \
     X(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, 908) /* and the last */                    \
     X(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)                                      \
+    X(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38)                                             \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)                                  \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)                                  \
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97)                         \
@@ -137,8 +138,10 @@ typedef struct {
     X(event_synchronize, cuEventSynchronize, (CUevent event))                                                                                               \
     X(event_elapsed, cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end))
 /* Their fields are NULL where the driver does not have them. Without cuOccupancyMaxActiveClusters a cluster counts as its blocks. Without
- * cuTensorMapEncodeTiled no sm_90a path is offered; without cuFuncLoad (driver 12.4) a lazily loaded kernel is loaded by its first launch. */
+ * cuTensorMapEncodeTiled no sm_90a path is offered; without cuDeviceGetPCIBusId NVML is not asked of a device; without cuFuncLoad (driver 12.4) a
+ * lazily loaded kernel is loaded by its first launch. */
 #define FLP_DRIVER_OPTIONAL_FUNCTIONS(X)                                                                                                      \
+    X(device_bus, cuDeviceGetPCIBusId, (char *bus, int bytes, CUdevice device))                                                               \
     X(function_load, cuFuncLoad, (CUfunction function))                                                                                       \
     X(active_clusters, cuOccupancyMaxActiveClusters, (int *clusters, CUfunction function, const CUlaunchConfig *config))                      \
     X(launch_extended, cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))                \

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,37 +11,13 @@
 /* The largest kernels have some hundred KiB; more is not ours and not worth the memory. */
 enum { LARGEST_FILE = 64 << 20 };
 
-static flp_status use_path(char path[FLP_CUBIN_CACHE_PATH_BYTES], const char *directory, const char *below)
-{
-    char here[FLP_CUBIN_CACHE_PATH_BYTES] = "";
-    int length;
-
-    /* The process may change its directory between two calls. */
-    if (directory[0] != '/' && directory[0] && !getcwd(here, sizeof(here)))
-        return flp_status_fail(FLP_IO_FAILED, "%s: the current directory has no path: %s", directory, strerror(errno));
-    length = snprintf(path, FLP_CUBIN_CACHE_PATH_BYTES, "%s%s%s%s", here, here[0] ? "/" : "", directory, below);
-    if (length < FLP_CUBIN_CACHE_PATH_BYTES)
-        return FLP_OK;
-    path[0] = 0;
-    return flp_status_fail(FLP_IO_FAILED, "cache_directory: got a path of %d bytes, wanted fewer than %d", length, FLP_CUBIN_CACHE_PATH_BYTES);
-}
-
 flp_status flp_cubin_cache_directory_resolve(const char *option, char path[FLP_CUBIN_CACHE_PATH_BYTES])
 {
-    const char *base;
+    static const flp_user_directory cache = {
+        "cache_directory", "cache directory", "FUSEDLOGP_CACHE_DIR", "XDG_CACHE_HOME", "/fusedlogp", "/.cache/fusedlogp",
+    };
 
-    path[0] = 0;
-    if (!option)
-        option = getenv("FUSEDLOGP_CACHE_DIR");
-    if (option)
-        return use_path(path, option, "");
-    base = getenv("XDG_CACHE_HOME");
-    if (base && base[0] == '/')
-        return use_path(path, base, "/fusedlogp");
-    base = getenv("HOME");
-    if (base && base[0] == '/')
-        return use_path(path, base, "/.cache/fusedlogp");
-    return flp_status_fail(FLP_IO_FAILED, "cache directory: neither FUSEDLOGP_CACHE_DIR, XDG_CACHE_HOME nor HOME names one");
+    return flp_user_directory_resolve(&cache, option, path);
 }
 
 static int others_may_write(const struct stat *facts)

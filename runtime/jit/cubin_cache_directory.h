@@ -3,10 +3,11 @@
 #define FLP_JIT_CUBIN_CACHE_DIRECTORY_H
 #include <stddef.h>
 #include <sys/stat.h>
+#include "base/user_directory.h"
 #include "fusedlogp.h"
 
 /* "ab/ab12...ef.flpk" and a 0 byte. */
-enum { FLP_CUBIN_CACHE_NAME_BYTES = 3 + 64 + 5 + 1, FLP_CUBIN_CACHE_PATH_BYTES = 4096 };
+enum { FLP_CUBIN_CACHE_NAME_BYTES = 3 + 64 + 5 + 1, FLP_CUBIN_CACHE_PATH_BYTES = FLP_USER_DIRECTORY_BYTES };
 
 /* The user's directory, absolute: option, else the environment's; "" where option is "" (or FUSEDLOGP_CACHE_DIR is).
  * FLP_IO_FAILED: none can be named (no HOME), or the path is too long. */

@@ -28,6 +28,7 @@ void fake_driver_reset(void)
     fake_driver.major = 9;
     fake_driver.multiprocessors = 132;
     fake_driver.shared_bytes = 232448;
+    fake_driver.l2_bytes = 52428800;
     fake_driver.memory_bytes = (size_t)80 << 30;
     for (int i = 0; i < FAKE_CONTEXTS; i++)
         contexts[i] = (struct CUctx_st){ .id = 1000 + (unsigned)i };
@@ -120,7 +121,10 @@ CUresult fake_cuda_device_get(CUdevice *device, int ordinal)
 CUresult fake_cuda_device_name(char *name, int bytes, CUdevice device)
 {
     ENTER(device_name);
-    snprintf(name, (size_t)bytes, "Fake GPU %d", device);
+    if (fake_driver.name)
+        snprintf(name, (size_t)bytes, "%s", fake_driver.name);
+    else
+        snprintf(name, (size_t)bytes, "Fake GPU %d", device);
     return CUDA_SUCCESS;
 }
 
@@ -130,6 +134,9 @@ CUresult fake_cuda_device_attribute(int *value, int attribute, CUdevice device)
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
         *value = fake_driver.multiprocessors;
+        return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+        *value = fake_driver.l2_bytes;
         return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
         *value = fake_driver.major;
@@ -142,6 +149,13 @@ CUresult fake_cuda_device_attribute(int *value, int attribute, CUdevice device)
         return CUDA_SUCCESS;
     }
     return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult fake_cuda_device_bus(char *bus, int bytes, CUdevice device)
+{
+    ENTER(device_bus);
+    snprintf(bus, (size_t)bytes, "0000:%02x:00.0", 0x40 + device);
+    return CUDA_SUCCESS;
 }
 
 CUresult fake_cuda_device_total_memory(size_t *bytes, CUdevice device)

@@ -29,7 +29,8 @@ enum { FAKE_CONTEXTS = 4, FAKE_LAUNCHES = 64 };
 
 typedef struct {
     int version, devices;
-    int major, minor, multiprocessors, shared_bytes;
+    int major, minor, multiprocessors, shared_bytes, l2_bytes;
+    const char *name; /* of every device; NULL: "Fake GPU" and its number */
     size_t memory_bytes;
     _Atomic(CUcontext) current;               /* of every thread */
     int clusters;                             /* what cuOccupancyMaxActiveClusters says; 0: by the multiprocessors */

@@ -7,11 +7,12 @@
 
 #include "cuda/library.h"
 #include "fake_driver.h"
+#include "fake_nvml.h"
 #include "fake_nvrtc.h"
 
 fake_library_state fake_library;
 
-static char driver_library, nvrtc_library, builtins_library;
+static char driver_library, nvrtc_library, builtins_library, nvml_library;
 
 static void *open_fake(const char *name)
 {
@@ -25,6 +26,8 @@ static void *open_fake(const char *name)
     /* By its bare name the loader knows version 13 only. */
     if ((strcmp(name, "libnvrtc.so.13") == 0 || strstr(name, "/libnvrtc.so")) && fake_library.nvrtc)
         return &nvrtc_library;
+    if (strcmp(name, "libnvidia-ml.so.1") == 0 && fake_library.nvml)
+        return &nvml_library;
     return NULL;
 }
 
@@ -32,7 +35,10 @@ static void *find_symbol(void *library, const char *name)
 {
     if (fake_library.missing && strcmp(name, fake_library.missing) == 0)
         return NULL;
-    return library == &driver_library ? fake_driver_symbol(name) : library == &nvrtc_library ? fake_nvrtc_symbol(name) : NULL;
+    return library == &driver_library  ? fake_driver_symbol(name)
+           : library == &nvrtc_library ? fake_nvrtc_symbol(name)
+           : library == &nvml_library  ? fake_nvml_symbol(name)
+                                       : NULL;
 }
 
 static const char *last_error(void)
@@ -60,5 +66,6 @@ void fake_library_install(void)
     fake_library = (fake_library_state){ .driver = 1, .nvrtc = 1 };
     fake_driver_reset();
     fake_nvrtc_reset();
+    fake_nvml_reset();
     flp_library_loader_set(&fake_loader);
 }

@@ -1,9 +1,10 @@
-/* A loader without libraries: libcuda and NVRTC are the fakes beside this file, files are those below one directory. */
+/* A loader without libraries: libcuda, NVRTC and NVML are the fakes beside this file, files are those below one directory. */
 #ifndef FLP_TESTS_FAKE_LIBRARY_H
 #define FLP_TESTS_FAKE_LIBRARY_H
 
 typedef struct {
     int driver, nvrtc;   /* 1: it is installed; driver 2: without the version in its name */
+    int nvml;            /* likewise; none to begin with */
     const char *missing; /* a symbol that neither has, or NULL */
     const char *root;    /* the only directory whose files are readable; NULL: none */
     const char *origin;  /* where a symbol says that it comes from, or NULL */

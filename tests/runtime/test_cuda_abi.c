@@ -1,4 +1,4 @@
-/* Our declarations of the driver and of NVRTC against the real headers, where they are installed: constants and every parameter list. */
+/* Our declarations of the driver, of NVRTC and of NVML against the real headers, where they are installed: constants and every parameter list. */
 #ifdef HAVE_CUDA_H
 #include <cuda.h>
 #define FLP_CUDA_TYPES_DECLARED
@@ -7,7 +7,12 @@
 #include <nvrtc.h>
 #define FLP_NVRTC_TYPES_DECLARED
 #endif
+#ifdef HAVE_NVML_H
+#include <nvml.h>
+#define FLP_NVML_TYPES_DECLARED
+#endif
 #include "cuda/cuda_abi.h"
+#include "cuda/nvml_abi.h"
 #include "cuda/nvrtc_abi.h"
 #include "fake_cmocka.h"
 
@@ -34,6 +39,12 @@ FLP_NVRTC_FUNCTIONS(SAME_NVRTC_FUNCTION)
 FLP_NVRTC_CONSTANTS(SAME_CONSTANT)
 _Static_assert(sizeof(nvrtcResult) == sizeof(int), "an enumeration is passed as an int");
 #endif
+#ifdef HAVE_NVML_H
+#define SAME_NVML_FUNCTION(field, symbol, parameters) SAME_FUNCTION(nvmlReturn_t, symbol, parameters)
+FLP_NVML_FUNCTIONS(SAME_NVML_FUNCTION)
+FLP_NVML_CONSTANTS(SAME_CONSTANT)
+_Static_assert(sizeof(nvmlReturn_t) == sizeof(int), "an enumeration is passed as an int");
+#endif
 
 /* The comparison is made by the compiler; these say whether it was made. */
 static void the_driver_declarations_are_those_of_cuda_h(void **state)
@@ -52,6 +63,14 @@ static void the_nvrtc_declarations_are_those_of_nvrtc_h(void **state)
 #endif
 }
 
+static void the_nvml_declarations_are_those_of_nvml_h(void **state)
+{
+    (void)state;
+#ifndef HAVE_NVML_H
+    skip();
+#endif
+}
+
 /* Holds without any header: the kernels take tensor maps by value. */
 static void a_tensor_map_has_the_size_and_alignment_that_tma_wants(void **state)
 {
@@ -65,6 +84,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_driver_declarations_are_those_of_cuda_h),
         cmocka_unit_test(the_nvrtc_declarations_are_those_of_nvrtc_h),
+        cmocka_unit_test(the_nvml_declarations_are_those_of_nvml_h),
         cmocka_unit_test(a_tensor_map_has_the_size_and_alignment_that_tma_wants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-# Includes inside runtime/ point down: cli > operators > core > jit > cuda > cpu > base. A family of operators
+# Includes inside runtime/ point down: cli > operators > core > tune > jit > cuda > cpu > base. A family of operators
 # has a folder of its own in operators/. Below them all lies templates/params/.
 . "$top_srcdir/tests/cases.sh"
 cd "$top_srcdir/runtime" || exit 1
@@ -6,7 +6,7 @@ cd "$top_srcdir/runtime" || exit 1
 upward() { # FILE...: the includes that name a layer above the file's own, or none that is known
     awk '
         BEGIN {
-            layers = split("base cpu cuda jit core operators cli", names, " ")
+            layers = split("base cpu cuda jit tune core operators cli", names, " ")
             for (i = 1; i <= layers; i++) rank[names[i]] = i
         }
         /^[ \t]*#[ \t]*include[ \t]*"/ {
@@ -21,12 +21,12 @@ upward() { # FILE...: the includes that name a layer above the file's own, or no
         }' "$@"
 }
 
-for layer in base cpu cuda jit core operators cli; do
+for layer in base cpu cuda jit tune core operators cli; do
     files=$(find "$layer" -name '*.[ch]' 2>/dev/null)
     if [ -z "$files" ]; then check "$layer has files" "runtime/$layer holds no C file"; continue; fi
     check "$layer includes nothing above it" "$(upward $files)"
 done
-unknown=$(ls -d */ | grep -vxE '(base|cpu|cuda|jit|core|operators|cli)/')
+unknown=$(ls -d */ | grep -vxE '(base|cpu|cuda|jit|tune|core|operators|cli)/')
 check "runtime/ holds no other layer" "$unknown"
 
 # FOLDER of objects: files whose functions call each other's in a circle, one circle a line.

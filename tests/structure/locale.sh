@@ -7,7 +7,7 @@ following() { # FILE...
     grep -nE '\<(vs?n?printf|v?asprintf|strtod|strtof|strtold|atof|setlocale|localeconv)[[:space:]]*\(' "$@" /dev/null
     grep -nE '\<(sn?printf|fprintf|printf|sscanf)[[:space:]]*\(.*%[-+ #0-9.*]*[aefgAEFG]' "$@" /dev/null
 }
-library=$(find cpu cuda jit plan ops -name '*.[ch]')
+library=$(find cpu cuda jit tune core operators -name '*.[ch]')
 check "no number of the library follows the caller's locale" "$(following $library)"
 check "nor in base/, outside locale.c and number.c" "$(following $(find base -name '*.[ch]' ! -name locale.c ! -name number.c))"
 check "the programs keep the C locale" "$(grep -rnE '\<setlocale[[:space:]]*\(' cli)"

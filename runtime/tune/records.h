@@ -1,0 +1,36 @@
+/* The records that a process knows: those of the user's directory, over those of read-only system directories. They are read once, at the first call
+ * that looks for one. All calls may come from any thread. */
+#ifndef FLP_TUNE_RECORDS_H
+#define FLP_TUNE_RECORDS_H
+#include "tune/record_files.h"
+
+typedef struct flp_records flp_records;
+
+typedef struct {
+    const char *directory;          /* the user's; NULL: $FUSEDLOGP_RECORDS_DIR, $XDG_DATA_HOME/fusedlogp/records, ~/.local/share/fusedlogp/records;
+                                     * "": none */
+    const char *system_directories; /* colon-separated, only read; NULL: $FUSEDLOGP_SYSTEM_RECORDS, else what was configured */
+} flp_records_options;
+
+/* Reads nothing yet, and never fails for a directory's sake: none that can be named is as one that is empty. FLP_OUT_OF_MEMORY. */
+flp_status flp_records_create(const flp_records_options *options, flp_records **records);
+void flp_records_destroy(flp_records *records);
+
+/* The user's directory, absolute; "" where there is none. */
+const char *flp_records_directory(const flp_records *records);
+
+typedef enum { FLP_RECORD_NONE, FLP_RECORD_EXACT, FLP_RECORD_NEARBY } flp_record_match;
+
+/* The record of an identity: exact where the environment is the same too. Of several nearby ones that of the same device, then of the number of
+ * multiprocessors that is closest, then the first name. What is damaged is as if it were not there. FLP_OUT_OF_MEMORY. */
+flp_status flp_records_find(flp_records *records, const flp_record_identity *identity, const flp_environment *environment, flp_record *record,
+                            flp_record_match *match);
+
+/* Into the user's directory, over what was there of the same problem and machine; later calls of find know it. FLP_BAD_ARGUMENT: no record;
+ * FLP_IO_FAILED: it could not be written, and this process alone knows it. */
+flp_status flp_records_publish(flp_records *records, const flp_record *record);
+
+/* What was read, the user's before the systems' in their order; for one who has the records to itself, until they are published to or destroyed.
+ * FLP_OUT_OF_MEMORY. */
+flp_status flp_records_list(flp_records *records, const flp_record_files **files);
+#endif
