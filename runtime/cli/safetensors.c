@@ -1,11 +1,11 @@
 /* The safetensors format: 8 bytes of header length, a JSON header, the tensors back to back. */
 #include <endian.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/status.h"
 #include "base/text.h"
+#include "cli/safetensors.h"
 #include "cli/tensor.h"
 
 #define LARGEST_HEADER 100000000 /* the format's own limit */
@@ -166,7 +166,7 @@ static flp_status locate(json_t *header, const char *wanted, const char *data, s
     return FLP_OK;
 }
 
-flp_status flp_safetensors_parse(const void *bytes, size_t count, const char *name, flp_tensor *tensor)
+flp_status flp_safetensors_header(const void *bytes, size_t count, json_t **header, size_t *data_at)
 {
     uint64_t length;
     if (count < sizeof length)
@@ -177,18 +177,26 @@ flp_status flp_safetensors_parse(const void *bytes, size_t count, const char *na
         return flp_status_fail(FLP_BAD_ARGUMENT, "not a safetensors file: a header of %" PRIu64 " bytes, wanted at most %d", length, LARGEST_HEADER);
     if (length > count - sizeof length)
         return flp_status_fail(FLP_BAD_ARGUMENT, "truncated: the header has %" PRIu64 " bytes and %zu follow", length, count - sizeof length);
-    const char *text = (const char *)bytes + sizeof length;
     json_error_t error;
-    json_t *header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-    flp_status status;
-    if (header == NULL) {
-        status = error.text[0] ? flp_status_fail(FLP_BAD_ARGUMENT, "header: not JSON: %s (byte %d)", error.text, error.position)
-                               : flp_status_fail(FLP_OUT_OF_MEMORY, "the header of %" PRIu64 " bytes", length);
-    } else if (!json_is_object(header)) {
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "header: not a JSON object");
-    } else {
-        status = locate(header, name, text + length, count - sizeof length - length, tensor);
-    }
+    *header = json_loadb((const char *)bytes + sizeof length, length, JSON_REJECT_DUPLICATES, &error);
+    if (*header == NULL)
+        return error.text[0] ? flp_status_fail(FLP_BAD_ARGUMENT, "header: not JSON: %s (byte %d)", error.text, error.position)
+                             : flp_status_fail(FLP_OUT_OF_MEMORY, "the header of %" PRIu64 " bytes", length);
+    *data_at = sizeof length + length;
+    if (json_is_object(*header))
+        return FLP_OK;
+    json_decref(*header);
+    *header = NULL;
+    return flp_status_fail(FLP_BAD_ARGUMENT, "header: not a JSON object");
+}
+
+flp_status flp_safetensors_parse(const void *bytes, size_t count, const char *name, flp_tensor *tensor)
+{
+    json_t *header = NULL;
+    size_t data_at;
+    flp_status status = flp_safetensors_header(bytes, count, &header, &data_at);
+    if (status == FLP_OK)
+        status = locate(header, name, (const char *)bytes + data_at, count - data_at, tensor);
     json_decref(header);
     return status;
 }

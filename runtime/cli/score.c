@@ -20,11 +20,14 @@ static int score(const flp_score_options *options, flp_score_inputs *inputs, flp
 int flp_score_main(int argc, char **argv)
 {
     flp_score_options options;
-    flp_score_inputs inputs;
+    flp_score_inputs inputs = { 0 };
     flp_score_result result = { 0 };
+    flp_model_head head = { 0 };
     flp_score_options_parse(argc, argv, &options);
-    int code = score(&options, &inputs, &result);
+    flp_status status = options.model ? flp_score_model_apply(&options, &head) : FLP_OK;
+    int code = status == FLP_OK ? score(&options, &inputs, &result) : flp_console_fail(status);
     flp_score_run_free(&result);
     flp_score_inputs_close(&inputs);
+    flp_model_head_free(&head);
     return code;
 }

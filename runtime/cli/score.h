@@ -1,16 +1,20 @@
 /* fusedlogp score: options -> inputs -> run -> report, one file each. */
 #ifndef FLP_CLI_SCORE_H
 #define FLP_CLI_SCORE_H
+#include "cli/model_head.h"
 #include "cli/result_file.h"
 #include "cli/tensor.h"
 #include "fusedlogp.h"
 
 typedef struct {
+    const char *model;                                    /* the folder that weight and bias come from, or NULL */
     const char *hidden, *weight, *logits, *target, *bias; /* tensor files; hidden and weight, or logits; bias may be NULL */
     const char *out, *lse, *entropy, *argmax;             /* result files or NULL */
     int shift;                                            /* a row is scored against the target behind it */
     flp_weight_layout layout;
     int64_t vocab;               /* 0: as weight has it */
+    int64_t model_hidden;        /* what the model's weight should have; 0: no model */
+    int model_vocab;             /* vocab is the model's */
     double temperature, softcap; /* 0: none */
     int64_t ignore_index;
     flp_backend backend;
@@ -23,6 +27,10 @@ typedef struct {
 /* Exits on a usage error, as argp does. */
 void flp_score_options_parse(int argc, char **argv, flp_score_options *options);
 int flp_score_takes_output(const flp_score_options *options); /* a result is -, so that the summary goes to stderr */
+
+/* Sets what options leave to the model: weight, bias, vocab, softcap, and a temperature that multiplies that of the options. head keeps their texts.
+ * FLP_IO_FAILED, FLP_BAD_ARGUMENT. */
+flp_status flp_score_model_apply(flp_score_options *options, flp_model_head *head);
 
 typedef struct {
     flp_tensor hidden, weight, bias, target;

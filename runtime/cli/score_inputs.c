@@ -28,17 +28,23 @@ static flp_status open_tensor(const char *option, const char *spec, int kind, in
     return FLP_OK;
 }
 
+/* Where a user has named the weight. */
+static const char *weight_option(const flp_score_options *options)
+{
+    return options->model ? "model" : "weight";
+}
+
 static flp_status open_all(const flp_score_options *options, flp_score_inputs *inputs)
 {
     inputs->has_logits = options->logits != NULL;
     flp_status status = inputs->has_logits ? open_tensor("logits", options->logits, FLOATS, 2, 3, &inputs->hidden)
                                            : open_tensor("hidden", options->hidden, FLOATS, 2, 3, &inputs->hidden);
     if (status == FLP_OK && !inputs->has_logits)
-        status = open_tensor("weight", options->weight, FLOATS, 2, 2, &inputs->weight);
+        status = open_tensor(weight_option(options), options->weight, FLOATS, 2, 2, &inputs->weight);
     if (status == FLP_OK)
         status = open_tensor("target", options->target, INTEGERS, 1, 2, &inputs->target);
     if (status == FLP_OK && options->bias != NULL)
-        status = open_tensor("bias", options->bias, FLOATS, 1, 1, &inputs->bias);
+        status = open_tensor(options->model ? "model" : "bias", options->bias, FLOATS, 1, 1, &inputs->bias);
     return status;
 }
 
@@ -58,10 +64,13 @@ static void set_shape(flp_score_inputs *inputs)
 }
 
 /* vocab: as the weight or the logits have it. */
-static flp_status check_vocab(const flp_score_inputs *inputs, int64_t wanted, int64_t vocab)
+static flp_status check_vocab(const flp_score_options *options, const flp_score_inputs *inputs, int64_t wanted, int64_t vocab)
 {
     if (wanted >= 1 && wanted <= vocab && wanted <= INT32_MAX)
         return FLP_OK;
+    if (options->model_vocab)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "--model: config.json has a vocabulary of %" PRId64 ", and the weight %" PRId64 " rows: %s", wanted, vocab,
+                               options->weight);
     return flp_status_fail(FLP_BAD_ARGUMENT, "--vocab: got %" PRId64 ", wanted 1 to the %s's %" PRId64 " (2147483647 at most)", wanted,
                            inputs->has_logits ? "row" : "weight", vocab);
 }
@@ -105,11 +114,14 @@ static flp_status check_shapes(const flp_score_options *options, const flp_score
     int64_t wanted_vocab = options->vocab ? options->vocab : vocab;
     char shape[256], other[256];
     flp_status status;
+    if (options->model_hidden && columns != options->model_hidden)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "--model: config.json has hidden states of %" PRId64 ", and the weight %" PRId64 " columns: %s",
+                               options->model_hidden, columns, options->weight);
     if (columns < 1 || columns != columns_of(inputs))
-        return flp_status_fail(FLP_BAD_ARGUMENT, "--weight: got %s in layout %s, which does not fit --hidden, %s",
+        return flp_status_fail(FLP_BAD_ARGUMENT, "--%s: got %s in layout %s, which does not fit --hidden, %s", weight_option(options),
                                flp_tensor_describe(weight, shape, sizeof shape), options->layout == FLP_VOCAB_HIDDEN ? "vd" : "dv",
                                flp_tensor_describe(hidden, other, sizeof other));
-    status = check_vocab(inputs, wanted_vocab, vocab);
+    status = check_vocab(options, inputs, wanted_vocab, vocab);
     if (status == FLP_OK)
         status = check_rows(inputs);
     if (status != FLP_OK)
@@ -141,7 +153,7 @@ static flp_status check_targets(const flp_score_options *options, flp_score_inpu
 static flp_status complete_logits(const flp_score_options *options, flp_score_inputs *inputs)
 {
     int64_t columns = columns_of(inputs), vocab = options->vocab ? options->vocab : columns;
-    flp_status status = check_vocab(inputs, vocab, columns);
+    flp_status status = check_vocab(options, inputs, vocab, columns);
     if (status == FLP_OK)
         status = check_rows(inputs);
     if (status != FLP_OK)
@@ -233,11 +245,11 @@ flp_status flp_score_inputs_check(const flp_score_options *options, const flp_sc
 {
     flp_status status = inputs->has_logits ? check_file("logits", options->logits, &inputs->hidden) : check_file("hidden", options->hidden, &inputs->hidden);
     if (status == FLP_OK)
-        status = check_file("weight", options->weight, &inputs->weight);
+        status = check_file(weight_option(options), options->weight, &inputs->weight);
     if (status == FLP_OK)
         status = check_file("target", options->target, &inputs->target);
     if (status == FLP_OK)
-        status = check_file("bias", options->bias, &inputs->bias);
+        status = check_file(options->model ? "model" : "bias", options->bias, &inputs->bias);
     return status;
 }
 

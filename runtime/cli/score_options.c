@@ -5,7 +5,8 @@
 #include "cli/score.h"
 
 enum {
-    HIDDEN = 256,
+    MODEL = 256,
+    HIDDEN,
     WEIGHT,
     LOGITS,
     TARGET,
@@ -31,6 +32,8 @@ enum {
 };
 
 static const struct argp_option table[] = { { 0, 0, 0, 0, "Tensors (FILE.npy, FILE.safetensors:NAME, or FILE.safetensors with one tensor):", 1 },
+                                            { "model", MODEL, "DIR", 0, "take weight, bias, vocabulary and softcap from this model (config.json, safetensors)",
+                                              0 },
                                             { "hidden", HIDDEN, "TENSOR", 0, "hidden states [N, D] or [B, T, D], bf16, fp16 or fp32", 0 },
                                             { "weight", WEIGHT, "TENSOR", 0, "the head's weight [V, D] (or [D, V], see --layout)", 0 },
                                             { "logits", LOGITS, "TENSOR", 0, "instead of hidden and weight: the logits [N, V] or [B, T, V]", 0 },
@@ -78,7 +81,8 @@ int flp_score_takes_output(const flp_score_options *options)
 /* hidden and weight, or logits, which leave the head's options nothing to say. */
 static void check_tensors(struct argp_state *state, const flp_score_options *options)
 {
-    const char *other = options->hidden                              ? "hidden"
+    const char *other = options->model                               ? "model"
+                        : options->hidden                            ? "hidden"
                         : options->weight                            ? "weight"
                         : options->bias                              ? "bias"
                         : options->layout != FLP_VOCAB_HIDDEN        ? "layout"
@@ -86,8 +90,13 @@ static void check_tensors(struct argp_state *state, const flp_score_options *opt
                                                                      : NULL;
     if (options->logits != NULL && other != NULL)
         argp_error(state, "--logits: wanted without --%s", other);
-    if (options->logits == NULL && (options->hidden == NULL || options->weight == NULL))
-        argp_error(state, "--%s is missing", options->hidden == NULL ? "hidden" : "weight");
+    other = options->weight ? "weight" : options->bias ? "bias" : options->layout != FLP_VOCAB_HIDDEN ? "layout" : NULL;
+    if (options->model != NULL && other != NULL)
+        argp_error(state, "--model: wanted without --%s", other);
+    if (options->logits == NULL && options->hidden == NULL)
+        argp_error(state, "--hidden is missing");
+    if (options->logits == NULL && options->weight == NULL && options->model == NULL)
+        argp_error(state, "--weight is missing");
     if (options->target == NULL)
         argp_error(state, "--target is missing");
 }
@@ -105,6 +114,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     static const char *const backends[] = { "auto", "sm_90a", "portable", "cpu", NULL }; /* the order of flp_backend */
     flp_score_options *options = state->input;
     switch (key) {
+    case MODEL:
+        options->model = argument;
+        break;
     case HIDDEN:
         options->hidden = argument;
         break;

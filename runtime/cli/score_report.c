@@ -91,19 +91,19 @@ static flp_status write_files(const flp_score_options *options, const flp_score_
     return status;
 }
 
-static int print_json(const flp_score_inputs *inputs, const flp_score_result *result, const summary *of)
+static int print_json(const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result, const summary *of)
 {
-    return flp_console_print_json(
-        json_pack("{s:s, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o*, s:o, s:s, s:o, s:s, s:I, s:f, s:f}", "problem", result->problem, "rows",
-                  (json_int_t)inputs->problem.rows, "tokens", (json_int_t)inputs->tokens, "nan_rows", (json_int_t)of->nan_rows, "first_nan_row",
-                  of->nan_rows ? json_integer(of->first_nan_row) : json_null(), "infinite_rows", (json_int_t)of->infinite_rows, "mean_logp",
-                  flp_console_json_number(of->logp), "perplexity", flp_console_json_number(exp(-of->logp)), "mean_entropy",
-                  result->entropy ? flp_console_json_number(of->entropy) : NULL, "device", flp_console_json_string(result->device), "path",
-                  flp_backend_name(result->path), "reason", flp_console_json_string(result->reason), "numerics", result->numerics, "chunk_rows",
-                  (json_int_t)result->chunk_rows, "plan_seconds", result->plan_seconds, "seconds", result->seconds));
+    return flp_console_print_json(json_pack(
+        "{s:s, s:o*, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o*, s:o, s:s, s:o, s:s, s:I, s:f, s:f}", "problem", result->problem, "weight",
+        options->model ? flp_console_json_string(options->weight) : NULL, "rows", (json_int_t)inputs->problem.rows, "tokens", (json_int_t)inputs->tokens,
+        "nan_rows", (json_int_t)of->nan_rows, "first_nan_row", of->nan_rows ? json_integer(of->first_nan_row) : json_null(), "infinite_rows",
+        (json_int_t)of->infinite_rows, "mean_logp", flp_console_json_number(of->logp), "perplexity", flp_console_json_number(exp(-of->logp)), "mean_entropy",
+        result->entropy ? flp_console_json_number(of->entropy) : NULL, "device", flp_console_json_string(result->device), "path",
+        flp_backend_name(result->path), "reason", flp_console_json_string(result->reason), "numerics", result->numerics, "chunk_rows",
+        (json_int_t)result->chunk_rows, "plan_seconds", result->plan_seconds, "seconds", result->seconds));
 }
 
-static void print_text(FILE *to, const flp_score_inputs *inputs, const flp_score_result *result, const summary *of)
+static void print_text(FILE *to, const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result, const summary *of)
 {
     fprintf(to, "tokens         %" PRId64 " of %" PRId64 " rows\n", inputs->tokens, inputs->problem.rows);
     if (of->nan_rows > 0)
@@ -112,6 +112,9 @@ static void print_text(FILE *to, const flp_score_inputs *inputs, const flp_score
         fprintf(to, "mean log-prob  %.7f\nperplexity     %.4f\n", of->logp, exp(-of->logp));
     if (inputs->tokens > 0 && result->entropy)
         fprintf(to, "mean entropy   %.7f\n", of->entropy);
+    if (options->model != NULL)
+        fprintf(to, "head           %s%s, vocabulary %" PRId64 " of %" PRId64 " rows\n", options->weight, options->bias ? " with bias" : "",
+                inputs->problem.vocab, inputs->weight.shape[0]);
     fprintf(to, "device         %s\n", result->device);
     fprintf(to, "path           %s%s%s\n", flp_backend_name(result->path), *result->reason ? ": " : "", result->reason);
     fprintf(to, "time           %.4g s (%.0f tokens/s), planning %.4g s\n", result->seconds,
@@ -128,10 +131,10 @@ int flp_score_report(const flp_score_options *options, const flp_score_inputs *i
         name_nan_rows(options, inputs, &of);
     int code = of.nan_rows > 0 && options->strict ? FLP_EXIT_BAD_INPUT : FLP_EXIT_OK;
     if (options->json) {
-        int printed = print_json(inputs, result, &of);
+        int printed = print_json(options, inputs, result, &of);
         return code != FLP_EXIT_OK ? code : printed;
     }
     if (!options->quiet)
-        print_text(flp_score_takes_output(options) ? stderr : stdout, inputs, result, &of);
+        print_text(flp_score_takes_output(options) ? stderr : stdout, options, inputs, result, &of);
     return code;
 }

@@ -94,37 +94,67 @@ static void write_npy(const char *folder, const char *name, kind type, const dou
     write_shaped(folder, name, type, values, shape, columns ? rows * columns : rows);
 }
 
-/* All float tensors of one type in one file, and the targets. */
-static void write_safetensors(const char *folder, kind type)
+typedef struct {
+    const char *name;
+    kind type;
+    const double *values;
+    int rows, columns; /* columns 0: a vector */
+} named_tensor;
+
+static void write_safetensors(const char *folder, const char *file_name, const char *suffix, const named_tensor *all, size_t count)
 {
-    const int size = type == F32 ? 4 : 2;
-    const struct {
-        const char *name;
-        kind type;
-        const double *values;
-        int rows, columns, bytes;
-    } all[] = { { "target", I64, target, ROWS, 0, ROWS * 8 },
-                { "hidden", type, hidden, ROWS, HIDDEN, ROWS * HIDDEN * size },
-                { "weight", type, weight, VOCAB, HIDDEN, VOCAB * HIDDEN * size },
-                { "bias", type, bias, VOCAB, 0, VOCAB * size } };
     char header[1024] = "{\"__metadata__\":{\"made\":\"by a test\"}";
     int offset = 0;
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < count; i++) {
         char entry[200], shape[32];
+        int end = offset + all[i].rows * (all[i].columns ? all[i].columns : 1) * (int)kinds[all[i].type].bytes;
         snprintf(shape, sizeof shape, all[i].columns ? "%d,%d" : "%d", all[i].rows, all[i].columns);
         snprintf(entry, sizeof entry, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%d,%d]}", all[i].name, kinds[all[i].type].safetensors, shape,
-                 offset, offset + all[i].bytes);
+                 offset, end);
         strcat(header, entry);
-        offset += all[i].bytes;
+        offset = end;
     }
     strcat(header, "}");
-    FILE *file = create(folder, "all", kinds[type].file, ".safetensors");
+    FILE *file = create(folder, file_name, suffix, ".safetensors");
     uint64_t length = htole64(strlen(header));
     fwrite(&length, 1, 8, file);
     fwrite(header, 1, strlen(header), file);
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < count; i++)
         write_values(file, all[i].type, all[i].values, all[i].columns ? all[i].rows * all[i].columns : all[i].rows);
     finish(file);
+}
+
+/* All float tensors of one type in one file, and the targets. */
+static void write_all(const char *folder, kind type)
+{
+    const named_tensor all[] = { { "target", I64, target, ROWS, 0 },
+                                 { "hidden", type, hidden, ROWS, HIDDEN },
+                                 { "weight", type, weight, VOCAB, HIDDEN },
+                                 { "bias", type, bias, VOCAB, 0 } };
+    write_safetensors(folder, "all", kinds[type].file, all, 4);
+}
+
+/* Files of models: a head, padded by rows that would show, with and without a bias; embeddings under the names of some families. */
+static void write_models(const char *folder)
+{
+    static double rows[PADDED_VOCAB * HIDDEN];
+    for (int i = 0; i < PADDED_VOCAB * HIDDEN; i++)
+        rows[i] = i < VOCAB * HIDDEN ? weight[i] : 1024;
+    const named_tensor head[] = { { "lm_head.bias", BF16, bias, VOCAB, 0 }, { "lm_head.weight", BF16, rows, PADDED_VOCAB, HIDDEN } };
+    const named_tensor other = { "model.embed_tokens.weight", BF16, turned, VOCAB, HIDDEN };
+    const named_tensor tied[] = { { "model.layers.9.embed_tokens.weight", BF16, turned, VOCAB, HIDDEN },
+                                  { "model.embed_tokens.weight", BF16, weight, VOCAB, HIDDEN } };
+    const named_tensor both[] = { other, { "lm_head.weight", F32, weight, VOCAB, HIDDEN } };
+    const named_tensor multimodal = { "language_model.model.embed_tokens.weight", BF16, weight, VOCAB, HIDDEN };
+    const named_tensor gpt2 = { "transformer.wte.weight", F16, weight, VOCAB, HIDDEN };
+    const named_tensor integers = { "lm_head.weight", I8, weight, VOCAB, HIDDEN };
+    write_safetensors(folder, "head", "", head, 2);
+    write_safetensors(folder, "other", "", &other, 1);
+    write_safetensors(folder, "tied", "", tied, 2);
+    write_safetensors(folder, "both", "", both, 2);
+    write_safetensors(folder, "multimodal", "", &multimodal, 1);
+    write_safetensors(folder, "gpt2", "", &gpt2, 1);
+    write_safetensors(folder, "integers", "", &integers, 1);
 }
 
 /* Lines "row,target,logp" as fusedlogp score writes them; beside them, in NAME-entropy.csv, "row,entropy". */
@@ -208,7 +238,7 @@ int main(int argc, char **argv)
         write_npy(folder, "turned", type, turned, HIDDEN, VOCAB);
         write_npy(folder, "turned-padded", type, padded, HIDDEN, PADDED_VOCAB);
         write_npy(folder, "bias", type, bias, VOCAB, 0);
-        write_safetensors(folder, type);
+        write_all(folder, type);
     }
     write_npy(folder, "logits", F32, logits, ROWS, VOCAB);
     write_npy(folder, "biased", F32, biased, ROWS, VOCAB);
@@ -218,6 +248,10 @@ int main(int argc, char **argv)
     for (kind type = I64; type <= U64; type++)
         write_npy(folder, "target", type, target, ROWS, 0);
     write_batch(folder);
+    write_models(folder);
+    write_reference(folder, "capped", 0, VOCAB, 1, 2, ROWS);
+    write_reference(folder, "biased", 1, VOCAB, 1, 0, ROWS);
+    write_reference(folder, "scaled", 0, VOCAB, 4, 0, ROWS);
     write_npy(folder, "fewer", I32, target, ROWS - 1, 0);
     target[IGNORED_ROW] = IGNORE_INDEX;
     write_npy(folder, "ignoring", I64, target, ROWS, 0);

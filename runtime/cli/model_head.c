@@ -1,0 +1,165 @@
+/* Finds a head's weight and bias by the names that model families give them. */
+#include "cli/model_head.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "cli/mapped_file.h"
+#include "cli/safetensors.h"
+
+#define INDEX "model.safetensors.index.json"
+#define SINGLE "model.safetensors"
+
+/* What stands before the language model's names in a multimodal model, nothing first. */
+static const char *const prefixes[] = { "", "language_model.", "model.language_model.", "model.", "thinker.", NULL };
+static const char *const heads[] = { "lm_head.weight", "embed_out.weight", "output.weight", "transformer.output_layer.weight", NULL };
+static const char *const embeddings[] = { "model.embed_tokens.weight",   "embed_tokens.weight",
+                                          "transformer.wte.weight",      "wte.weight",
+                                          "gpt_neox.embed_in.weight",    "transformer.word_embeddings.weight",
+                                          "word_embeddings.weight",      "model.decoder.embed_tokens.weight",
+                                          "decoder.embed_tokens.weight", "backbone.embeddings.weight",
+                                          "tok_embeddings.weight",       NULL };
+
+/* "folder/name"; NULL when out of memory. */
+static char *join(const char *folder, const char *name)
+{
+    flp_text path = { 0 };
+    flp_text_append(&path, "%s/%s", folder, name);
+    if (!path.failed)
+        return path.data;
+    flp_text_free(&path);
+    return NULL;
+}
+
+/* ---- which tensor lies in which file: an object of names ---- */
+
+static flp_status read_index(const char *path, json_t **files)
+{
+    char *text = NULL;
+    size_t bytes;
+    json_error_t error;
+    flp_status status = flp_file_read(AT_FDCWD, path, &text, &bytes);
+    if (status != FLP_OK)
+        return status;
+    json_t *index = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+    free(text);
+    *files = json_incref(json_object_get(index, "weight_map"));
+    if (index == NULL)
+        status = flp_status_fail(FLP_BAD_ARGUMENT, "%s: not JSON: %s (line %d)", path, error.text, error.line);
+    else if (!json_is_object(*files))
+        status = flp_status_fail(FLP_BAD_ARGUMENT, "%s: wanted an object weight_map, from the names of tensors to those of files", path);
+    json_decref(index);
+    return status;
+}
+
+static flp_status read_single(const char *path, json_t **files)
+{
+    flp_mapped_file file;
+    json_t *header = NULL;
+    size_t data_at;
+    const char *name;
+    json_t *entry;
+    flp_status status = flp_mapped_file_open(path, &file);
+    if (status == FLP_OK)
+        status = flp_safetensors_header(file.bytes, file.count, &header, &data_at);
+    *files = json_object();
+    json_object_foreach (header, name, entry)
+        json_object_set_new(*files, name, json_string(SINGLE));
+    json_decref(header);
+    flp_mapped_file_close(&file);
+    return status == FLP_OK ? status : flp_status_prefix(status, "%s", path);
+}
+
+static flp_status read_files(const char *folder, json_t **files)
+{
+    char *index = join(folder, INDEX), *single = join(folder, SINGLE);
+    flp_status status;
+    if (index == NULL || single == NULL)
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "%s", folder);
+    else if (access(index, F_OK) == 0)
+        status = read_index(index, files);
+    else if (access(single, F_OK) == 0)
+        status = read_single(single, files);
+    else
+        status =
+            flp_status_fail(FLP_IO_FAILED, "%s: neither " INDEX " nor " SINGLE " is there (other formats are not read: save_pretrained writes these)", folder);
+    free(index);
+    free(single);
+    return status;
+}
+
+/* ---- names ---- */
+
+/* The first of names, behind any prefix, that there is. */
+static const char *find_name(json_t *files, const char *const *names)
+{
+    char candidate[256];
+    for (int i = 0; names[i] != NULL; i++)
+        for (int k = 0; prefixes[k] != NULL; k++) {
+            snprintf(candidate, sizeof candidate, "%s%s", prefixes[k], names[i]);
+            void *found = json_object_iter_at(files, candidate);
+            if (found != NULL)
+                return json_object_iter_key(found);
+        }
+    return NULL;
+}
+
+/* "folder/file:name" */
+static flp_status locate(const char *folder, json_t *files, const char *name, char **spec)
+{
+    const char *file = json_string_value(json_object_get(files, name));
+    flp_text text = { 0 };
+    if (file == NULL || strchr(file, '/') != NULL)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s/" INDEX ": '%s': wanted the name of a file in the same folder", folder, name);
+    flp_text_append(&text, "%s/%s:%s", folder, file, name);
+    *spec = text.data;
+    return text.failed ? flp_status_fail(FLP_OUT_OF_MEMORY, "%s", name) : FLP_OK;
+}
+
+static flp_status refuse(const char *folder, int tied)
+{
+    if (tied == 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: config.json has no tied embedding, and there is no %s", folder, heads[0]);
+    return flp_status_fail(FLP_BAD_ARGUMENT, "%s: there is no %s%s%s, nor one of the names that other families give it", folder, tied == 1 ? "" : heads[0],
+                           tied == 1 ? "" : " and no ", embeddings[0]);
+}
+
+static flp_status find_tensors(const char *folder, json_t *files, flp_model_head *head)
+{
+    const char *own = find_name(files, heads), *embedding = find_name(files, embeddings), *weight = own;
+    if (head->config.tied == 1 || (head->config.tied == -1 && own == NULL))
+        weight = embedding;
+    if (weight == NULL)
+        return refuse(folder, head->config.tied);
+    flp_status status = locate(folder, files, weight, &head->weight);
+    if (status != FLP_OK || own == NULL)
+        return status;
+    char bias[256];
+    snprintf(bias, sizeof bias, "%.*s.bias", (int)(strlen(own) - strlen(".weight")), own);
+    return json_object_get(files, bias) ? locate(folder, files, bias, &head->bias) : FLP_OK;
+}
+
+flp_status flp_model_head_find(const char *folder, flp_model_head *head)
+{
+    json_t *files = NULL;
+    memset(head, 0, sizeof *head);
+    flp_status status = flp_model_config_read(folder, &head->config);
+    if (status == FLP_OK)
+        status = read_files(folder, &files);
+    if (status == FLP_OK)
+        status = find_tensors(folder, files, head);
+    json_decref(files);
+    return status;
+}
+
+void flp_model_head_free(flp_model_head *head)
+{
+    free(head->weight);
+    free(head->bias);
+    memset(head, 0, sizeof *head);
+}
