@@ -7,6 +7,7 @@
 #   sh REASON     is not run, since it takes what REASON says: what it names is looked for. needs FILE...: these are the reader's own
 #   c             with main: is compiled and run; without: is compiled as the body of a function, with the variables declared below
 #   lua, python   Lua is parsed, Python is run
+#   python transformers   is parsed; tests/cli/test_transformers.sh runs it
 #   cuda          is saved for the blocks behind it; text: for people; text tree: a list of files
 . "$top_srcdir/tests/cases.sh"
 work=$(mktemp -d) || exit 1
@@ -167,6 +168,7 @@ block_problems() { # FILE KIND [WORD...]
     c:*.h | cuda:?*) ;; # blocks behind it take it
     c:*) c_block "$file" ;;
     lua:*) run lua5.4 -e 'assert(loadfile(arg[1]))' "$file" ;;
+    python:transformers) run python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$file" ;;
     python:*) run python3 "$file" ;;
     text:) ;;
     text:tree) missing_in_list "$file" ;;
@@ -187,7 +189,7 @@ is_named() { # WORD: something in the tree is called so
     flp_*'('* | flp_*.*) is_named "${1%%[(.]*}" ;;
     *'<'*) true ;;
     flp_* | FLP_*) grep -rqwF -- "$1" "$tree/runtime" "$tree/templates/params" "$tree/tests/host" ;;
-    FUSEDLOGP_*) grep -rqwF -- "${1%%=*}" "$tree/runtime" "$tree/tests/host" "$tree/tests/random" "$tree/tests/tap.sh" "$tree/tests/gen" ;;
+    FUSEDLOGP_*) grep -rqwF -- "${1%%=*}" "$tree/runtime" "$tree/tests/host" "$tree/tests/random" "$tree/tests/tap.sh" "$tree/tests/gen" "$tree/tests/cli" ;;
     --?*) knows "$1" "$all_help" ;;
     esac
 }
