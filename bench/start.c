@@ -156,7 +156,7 @@ flp_status flp_start_measure_kernel(const char *problem, int compute_capability,
 
     if (status != FLP_OK)
         return status;
-    status = flp_generator_select(flp_kernel_store_generator(store), problem, compute_capability, "auto", &selection);
+    status = flp_generator_select(flp_kernel_store_generator(store), &(flp_wanted_kernels){ problem, compute_capability, "auto", "" }, &selection);
     if (status == FLP_OK)
         status = measure_tile(store, &selection, result);
     flp_kernel_store_destroy(store);

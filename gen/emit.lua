@@ -148,11 +148,10 @@ local function sections(body)
   return found
 end
 
--- read_template(path): its text, or nil.
-function emit.source(spec, read_template)
-  local kernel = emit.kernel_of(spec)
-  local n = kernel.derive(spec)
-  local name = "flp_" .. variant.format(spec):gsub("[.@]", "_")
+local function kernel_name(spec) return "flp_" .. variant.format(spec):gsub("[.@]", "_") end
+
+-- n: what the kernel derives.
+local function body_of(spec, kernel, n, read_template)
   local search, present = arch.find(spec.arch).search, {}
   local parts = {}
   local config = config_lines(spec, kernel, n)
@@ -162,9 +161,28 @@ function emit.source(spec, read_template)
     parts[#parts + 1] = template_text(spec, entry, search, present, read_template)
     if i == 1 then parts[#parts + 1] = '#line 1 "config"\n' .. config end -- behind the types it names
   end
-  parts[#parts + 1] = entry_point(spec, kernel, n, name)
-  local body = table.concat(parts)
-  return { source = banner.text(variant.format(spec), spec, kernel, n, sections(body)) .. body, manifest = manifest_lines(spec, kernel, n, name) }
+  parts[#parts + 1] = entry_point(spec, kernel, n, kernel_name(spec))
+  return table.concat(parts)
+end
+
+-- read_template(path): its text, or nil.
+function emit.source(spec, read_template)
+  local kernel = emit.kernel_of(spec)
+  local n = kernel.derive(spec)
+  local body = body_of(spec, kernel, n, read_template)
+  return {
+    source = banner.text(variant.format(spec), spec, kernel, n, sections(body)) .. body, manifest = manifest_lines(spec, kernel, n, kernel_name(spec)),
+  }
+end
+
+-- The templates that a variant reaches, without comments and layout: what a change of is a change of the kernel.
+function emit.reached(spec, read_template)
+  local kernel, parts = emit.kernel_of(spec), {}
+  for _, section in ipairs(sections(body_of(spec, kernel, kernel.derive(spec), read_template))) do
+    local code = section[2]:gsub("/%*.-%*/", " "):gsub("//[^\n]*", ""):gsub("%s+", " ")
+    parts[#parts + 1] = section[1] .. ":" .. code .. "\n"
+  end
+  return table.concat(parts)
 end
 
 return emit

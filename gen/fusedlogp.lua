@@ -1,19 +1,57 @@
--- The generator's face to C: select, emit, list, architectures, capability, define_token_loss, token_loss.
+-- The generator's face to C: select, emit, list, architectures, capability, define_token_loss, token_loss; of tunings identity, candidates.
 local arch = require "gen.arch"
 local emit = require "gen.emit"
 local list = require "gen.list"
 local problem = require "gen.problem"
 local select = require "gen.select"
 local token_loss = require "gen.token_loss"
+local tuning = require "gen.tuning"
 local variant = require "gen.variant"
 
 local fusedlogp = {}
 
--- { path, reason, kernels = { { role, variant }, ... } }, or nil and the reason. read_template: as emit's.
-function fusedlogp.select(problem_text, capability, backend, read_template)
+-- { path, reason, kernels = { { role, variant, group }, ... } }, or nil and the reason. tuning_text: "" for none; read_template: as emit's.
+function fusedlogp.select(problem_text, capability, backend, tuning_text, read_template)
   local p, reason = token_loss.resolve(read_template, problem.parse(problem_text))
   if not p then return nil, reason end
-  return select.kernels(p, capability, backend)
+  return select.kernels(p, capability, backend, tuning_text)
+end
+
+-- What is selected without a tuning: the problem, what is found, and its specs with their roles. nil and the reason.
+local function untuned(problem_text, capability, backend, read_template)
+  local p, reason = token_loss.resolve(read_template, problem.parse(problem_text))
+  local found
+  if p then found, reason = select.kernels(p, capability, backend, "") end
+  if not found then return nil, reason end
+  local specs = {}
+  for i, kernel in ipairs(found.kernels) do
+    specs[i] = variant.parse(kernel.variant)
+    specs[i].role = kernel.role
+  end
+  return p, found, specs
+end
+
+-- What a record of a tuning must agree with: { arch, numerics, templates }, the last to be hashed. Or nil and the reason.
+function fusedlogp.identity(problem_text, capability, backend, read_template)
+  local p, found, specs = untuned(problem_text, capability, backend, read_template)
+  if not p then return nil, found end
+  local numerics, templates = {}, {}
+  for i, spec in ipairs(specs) do
+    numerics[i], templates[i] = emit.kernel_of(spec).numerics(spec), emit.reached(spec, read_template)
+  end
+  return { arch = found.arch, numerics = table.concat(numerics, ";"), templates = table.concat(templates) }
+end
+
+-- Candidates, a line each, "picoseconds role tuning", the default first: gen/tuning.lua. facts: { multiprocessors, clock_hz, l2_bytes, memory }; 0 or nil
+-- where it is not known.
+function fusedlogp.candidates(problem_text, capability, backend, facts, numerics, limit, read_template)
+  local p, found, specs = untuned(problem_text, capability, backend, read_template)
+  if not p then return nil, found end
+  local lines = {}
+  for i, candidate in ipairs(tuning.candidates(p, specs, facts, numerics, limit)) do
+    lines[i] = ("%d %s %s"):format(math.floor(candidate.seconds * 1e12), candidate.role == "" and "-" or candidate.role, candidate.text)
+  end
+  return lines
 end
 
 -- { source, manifest }, or nil, the reason and its kind: "malformed" (no variant string) or "illegal".

@@ -1,18 +1,23 @@
 -- From a problem and a device to variants: each operator has a module with hopper, portable and prebuilt.
 local emit = require "gen.emit"
+local tuning = require "gen.tuning"
 local variant = require "gen.variant"
 
 local select = {}
 
--- What is selected: a path, its architecture, and kernels, each with a role in the plan, by which C finds it (runtime/jit/role.h), and a variant.
+-- What is selected for a problem: a path, its architecture, and kernels, each with a role in the plan, by which C finds it (runtime/jit/role.h), a
+-- variant, and the row groups that a launch walks together, 0 where the launch decides.
 -- tensor_maps: whether one of them takes tensor maps, which the driver has to encode.
--- specs: the fields of a variant each, and its role. nil and the reason where one is not legal.
-function select.of(path, specs)
+-- specs: the fields of a variant each, and its role; p.tuning changes them. nil and the reason where one is not legal.
+function select.of(p, path, specs)
   local kernels, tensor_maps = {}, false
   for i, spec in ipairs(specs) do
-    local legal, reason = emit.check(spec)
+    local group, reason = tuning.apply(p.tuning or {}, spec)
+    if not group then return nil, reason end
+    local legal
+    legal, reason = emit.check(spec)
     if not legal then return nil, reason end
-    kernels[i] = { role = spec.role, variant = variant.format(spec) }
+    kernels[i] = { role = spec.role, variant = variant.format(spec), group = group }
     tensor_maps = tensor_maps or emit.takes_tensor_maps(spec)
   end
   return { path = path, arch = specs[1].arch, kernels = kernels, tensor_maps = tensor_maps }
@@ -28,13 +33,27 @@ end
 -- The operator's module, loaded when it is first asked for (as in gen/emit.lua).
 function select.operator(name) return require("gen.select." .. name) end
 
--- backend: "auto", "sm_90a" or "portable". Fastest first; the reason says why not. What is found is as select.of gives it.
-function select.kernels(p, capability, backend)
-  local operator, reasons = select.operator(p.operator), {}
+-- A tuning is of kernels that are selected.
+local function tunes_others(p, found)
+  local selected = {}
+  for _, kernel in ipairs(found.kernels) do selected[kernel.role] = true end
+  for _, item in ipairs(p.tuning) do
+    if not selected[item.role] then return ("tuning: no kernel has the role %s"):format(item.role) end
+  end
+end
+
+-- backend: "auto", "sm_90a" or "portable". Fastest first; the reason says why not. tuning_text: "" for the choice of tiles that is made here. What is
+-- found is as select.of gives it.
+function select.kernels(p, capability, backend, tuning_text)
+  local operator, reasons, reason = select.operator(p.operator), {}, nil
+  p.tuning, reason = tuning.parse(tuning_text or "")
+  if not p.tuning then return nil, reason end
   for _, path in ipairs { { "sm_90a", operator.hopper }, { "portable", operator.portable } } do
     if backend == "auto" or backend == path[1] then
-      local found, reason = path[2](p, capability)
-      if found then
+      local found
+      found, reason = path[2](p, capability)
+      if found then reason = tunes_others(p, found) end
+      if found and not reason then
         found.reason = table.concat(reasons, "; ")
         return found
       end

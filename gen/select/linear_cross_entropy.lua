@@ -18,7 +18,7 @@ local function choose(p, capability, path)
   local changes = { entropy = p.entropy or uses.entropy or false, logit_sum = uses.uniform }
   local forward, reason = backward.packed_forward(p, capability, path, changes)
   if not forward then return nil, reason end
-  local loss = select.of(forward.path, { { role = "token_loss", operator = "token_loss", loss = p.token_loss, arch = forward.arch } })
+  local loss = select.of(p, forward.path, { { role = "token_loss", operator = "token_loss", loss = p.token_loss, arch = forward.arch } })
   local others
   if has_gradients then others, reason = gradients(p, capability, path)
   else others, reason = backward.packing(p, forward) end

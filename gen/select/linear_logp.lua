@@ -63,7 +63,7 @@ function linear_logp.hopper(p, capability)
   end
   local spec = base_spec(p, linear_logp.tile_for(f32 and hopper_f32_tiles or linear_logp.hopper_tiles, p.n))
   spec.bv, spec.s, spec.arch = f32 and 128 or 256, hopper_splits, arch_name
-  return select.of("sm_90a", { spec, combine_for(p, arch_name) })
+  return select.of(p, "sm_90a", { spec, combine_for(p, arch_name) })
 end
 
 function linear_logp.portable(p, capability)
@@ -77,7 +77,7 @@ function linear_logp.portable(p, capability)
   spec.bv, spec.s, spec.arch = 128, portable_splits, arch_name
   spec.vec = bytes < 16 and bytes or nil
   spec.exact = p.dtype == "f32" and p.exact or nil
-  return select.of("portable", { spec, combine_for(p, arch_name) })
+  return select.of(p, "portable", { spec, combine_for(p, arch_name) })
 end
 
 local common_hidden_sizes = { 1024, 1536, 2048, 2304, 2560, 3072, 3584, 4096, 5120, 7168, 8192 }

@@ -66,7 +66,7 @@ function backward.packed_forward(p, capability, path, changes)
 end
 
 -- The kernels of a forward whose rows are brought together for itself alone.
-function backward.packing(p, forward) return select.of(forward.path, packing(p, forward.arch)) end
+function backward.packing(p, forward) return select.of(p, forward.path, packing(p, forward.arch)) end
 
 local function selected(p, capability, path, list)
   local forward, found, reason
@@ -74,7 +74,7 @@ local function selected(p, capability, path, list)
     forward, reason = backward.packed_forward(p, capability, path, { entropy = p.g_entropy or false })
     if not forward then return nil, reason end
   end
-  found, reason = select.of(path == "hopper" and "sm_90a" or path, list)
+  found, reason = select.of(p, path == "hopper" and "sm_90a" or path, list)
   return forward and found and select.join(forward, found) or found, reason
 end
 

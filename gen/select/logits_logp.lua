@@ -25,7 +25,7 @@ function logits_logp.selected(p, path, arch_name, bytes, specs)
     spec.half = spec.operator == "logits_logp" and p.v <= config.half_columns(spec)
     spec.w = spec.w or config.block_warps(spec)
   end
-  return select.of(path, specs)
+  return select.of(p, path, specs)
 end
 
 -- The forward's kernels, which a fused backward has too; where there are clusters, one for few rows.

@@ -31,7 +31,7 @@ function weighted_sum.portable(p, capability)
     role = "sum", operator = "weighted_sum", dtype = p.dtype, weight = p.w_dtype, y = p.y_dtype, team = team_for(p), vec = bytes < 16 and bytes or nil,
     arch = arch_name,
   }
-  return select.of("portable", { spec })
+  return select.of(p, "portable", { spec })
 end
 
 -- One of each team that the hidden sizes of language models take.

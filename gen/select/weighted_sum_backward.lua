@@ -24,7 +24,7 @@ local function selected(p, path, arch_name)
     specs[#specs + 1] = { role = "tile", operator = "weighted_sum_tile", dtype = p.dtype, g = p.y_dtype, gw = p.grad_w, vec = narrow(bytes), arch = arch_name }
     specs[#specs + 1] = { role = "combine", operator = "weighted_sum_combine", gw = p.grad_w, arch = arch_name }
   end
-  return select.of(path, specs)
+  return select.of(p, path, specs)
 end
 
 -- The same kernels as elsewhere, but that the combine is launched beside the end of the tiles.

@@ -44,10 +44,12 @@ static flp_status append_problem(const flp_gen_options *options, request *reques
 flp_status flp_gen_problems_append(const flp_gen_options *options, flp_context *context, const char *arch, flp_text *lines)
 {
     request request = { .context = context, .arch = arch, .lines = lines };
+    const flp_operator_calls *calls;
     const char *text = NULL;
     flp_status status = flp_generator_capability(flp_kernel_store_generator(context->store), arch, &request.compute_capability);
     while (status == FLP_OK && (text = argz_next(options->problems, options->problems_bytes, text)) != NULL) {
-        status = flp_operators_parse(text, &request.op, &request.problem);
+        status = flp_operators_parse(text, &calls, &request.problem);
+        request.op = calls->op;
         if (status == FLP_OK)
             status = append_problem(options, &request);
         if (status == FLP_NO_VARIANT)

@@ -1,10 +1,11 @@
 /* All operators, in both directions, for what is given as a problem's string. */
 #ifndef FLP_CLI_OPERATORS_H
 #define FLP_CLI_OPERATORS_H
-#include "core/operator.h"
+#include "core/call.h"
 
-extern const flp_operator *const flp_operators[]; /* NULL behind the last, in the order in which the generator lists them */
+/* NULL behind the last, in the order in which the generator lists them. */
+extern const flp_operator_calls *const flp_operators[];
 
 /* The operator of a canonical string, and its problem. FLP_BAD_ARGUMENT: which part of text, and what was wanted. */
-flp_status flp_operators_parse(const char *text, const flp_operator **op, flp_problem_storage *problem);
+flp_status flp_operators_parse(const char *text, const flp_operator_calls **calls, flp_problem_storage *problem);
 #endif

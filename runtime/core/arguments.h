@@ -5,6 +5,18 @@
 #include "base/sized.h"
 #include "core/operator.h"
 
+/* What an array holds where a tuning makes up a call (core/tune_target.c). */
+typedef enum {
+    FLP_VALUES_RESULT, /* the call writes it */
+    FLP_VALUES_ABSENT, /* NULL */
+    FLP_VALUES_NORMAL, /* deviation 1 */
+    FLP_VALUES_WEIGHT, /* deviation 2 / sqrt(its columns): what hidden states of deviation 1 make logits of deviation 2 */
+    FLP_VALUES_FACTOR, /* 0.5 .. 1.5 */
+    FLP_VALUES_TARGET, /* 0 .. V - 1 */
+    FLP_VALUES_LSE,    /* ln V + 2, that of logits of deviation 2 */
+    FLP_VALUES_ENTROPY /* ln V - 2 */
+} flp_argument_values;
+
 /* An array of an operator's args. Offsets are those in the problem, where at 0 its dtype stands. */
 typedef struct {
     const char *name; /* as messages have it; NULL ends a table */
@@ -17,6 +29,8 @@ typedef struct {
     int is_unread;    /* 1: where the problem does not ask for it, it is not looked at */
     int decides;      /* 1: aligned to pointer_alignment, too, which a call without a plan takes from these arrays */
     int without_rows; /* 1: in a call of no rows its address is checked, too */
+    int extent_at;    /* a matrix's row stride, or how many elements there are; 0: one a row */
+    flp_argument_values values;
 } flp_argument;
 
 /* An operator's args as a table. Offsets are those in the args, which begin with the rows: 0 stands for what there is not. */

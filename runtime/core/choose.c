@@ -34,27 +34,29 @@ static flp_status refuse(flp_status status, flp_backend asked)
     return flp_status_prefix(status, "backend %s", names[asked]);
 }
 
-static flp_status select_kernels(flp_context *context, flp_backend backend, const char *text, const flp_device *device, flp_choice *choice)
+static flp_status select_kernels(flp_context *context, flp_backend backend, const flp_choice_wanted *wanted, const flp_device *device, flp_choice *choice)
 {
-    return flp_generator_select(flp_kernel_store_generator(context->store), text, device->facts.compute_capability, names[backend], &choice->selection);
+    const flp_wanted_kernels kernels = { wanted->problem, device->facts.compute_capability, names[backend], wanted->tuning };
+
+    return flp_generator_select(flp_kernel_store_generator(context->store), &kernels, &choice->selection);
 }
 
 /* Where the driver cannot encode the tensor maps that kernels take, the portable ones are left, which take none. */
-static flp_status select_for_driver(flp_context *context, flp_backend asked, const char *text, const flp_device *device, flp_choice *choice, char *missing,
+static flp_status select_for_driver(flp_context *context, const flp_choice_wanted *wanted, const flp_device *device, flp_choice *choice, char *missing,
                                     size_t bytes)
 {
     const flp_driver *driver;
-    flp_status status = select_kernels(context, asked, text, device, choice);
+    flp_status status = select_kernels(context, wanted->backend, wanted, device, choice);
 
     *missing = 0;
     if (status == FLP_OK)
         status = flp_driver_get(&driver);
     if (status != FLP_OK || driver->tensor_map_encode_tiled || !choice->selection.tensor_maps)
         return status;
-    if (asked != FLP_BACKEND_AUTO)
+    if (wanted->backend != FLP_BACKEND_AUTO)
         return flp_status_fail(FLP_NO_VARIANT, "the CUDA driver has no cuTensorMapEncodeTiled");
     snprintf(missing, bytes, "not %s: the CUDA driver has no cuTensorMapEncodeTiled", choice->selection.path);
-    return select_kernels(context, FLP_BACKEND_PORTABLE, text, device, choice);
+    return select_kernels(context, FLP_BACKEND_PORTABLE, wanted, device, choice);
 }
 
 static flp_status take_selection(flp_choice *choice, const char *missing)
@@ -71,22 +73,23 @@ static flp_status take_selection(flp_choice *choice, const char *missing)
     return FLP_OK;
 }
 
-static flp_status choose_on_device(flp_context *context, flp_backend asked, int stays_on_gpu, const char *text, const flp_device *device, flp_choice *choice)
+static flp_status choose_on_device(flp_context *context, const flp_choice_wanted *wanted, const flp_device *device, flp_choice *choice)
 {
     char missing[80];
-    flp_status status = select_for_driver(context, asked, text, device, choice, missing, sizeof(missing));
+    flp_status status = select_for_driver(context, wanted, device, choice, missing, sizeof(missing));
 
     if (status == FLP_OK)
         return take_selection(choice, missing);
-    if (status != FLP_NO_VARIANT || asked != FLP_BACKEND_AUTO || stays_on_gpu)
-        return refuse(status, asked);
+    if (status != FLP_NO_VARIANT || wanted->backend != FLP_BACKEND_AUTO || wanted->stays_on_gpu)
+        return refuse(status, wanted->backend);
     choose_cpu(choice, "%s%s%s", missing, *missing ? "; " : "", flp_error_message());
-    flp_log_warning("%s runs on the CPU beside %s: %s", text, device->facts.name, choice->reason);
+    flp_log_warning("%s runs on the CPU beside %s: %s", wanted->problem, device->facts.name, choice->reason);
     return FLP_OK;
 }
 
-flp_status flp_choose_path(flp_context *context, flp_backend asked, int stays_on_gpu, const char *text, flp_device *device, flp_choice *choice)
+flp_status flp_choose_path(flp_context *context, const flp_choice_wanted *wanted, flp_device *device, flp_choice *choice)
 {
+    const flp_backend asked = wanted->backend;
     flp_status status;
 
     *choice = (flp_choice){ 0 };
@@ -105,5 +108,5 @@ flp_status flp_choose_path(flp_context *context, flp_backend asked, int stays_on
         return flp_status_prefix(status, "backend %s: a GPU is there, make its CUDA context current or ask for the CPU", names[asked]);
     if (status != FLP_OK)
         return refuse(status, asked);
-    return choose_on_device(context, asked, stays_on_gpu, text, device, choice);
+    return choose_on_device(context, wanted, device, choice);
 }

@@ -9,9 +9,15 @@ typedef struct {
     flp_selection selection; /* GPU paths: the variants */
 } flp_choice;
 
-/* sm_90a, then portable, then CPU, unless asked names one. text: the problem's canonical string. On a GPU path *device
- * is the one of the CUDA context that is current here. stays_on_gpu: the operator's.
+typedef struct {
+    const char *problem; /* its canonical string, with the operator's hint */
+    const char *tuning;  /* of the kernels; "": none */
+    flp_backend backend; /* the one that is asked for */
+    int stays_on_gpu;    /* the operator's */
+} flp_choice_wanted;
+
+/* sm_90a, then portable, then CPU, unless a backend is asked for. On a GPU path *device is the one of the CUDA context that is current here.
  * A device without a current CUDA context is FLP_WRONG_CONTEXT and never the CPU path.
- * FLP_NO_VARIANT: asked cannot answer it; FLP_NO_DRIVER: ... because no driver is there; FLP_FORKED. */
-flp_status flp_choose_path(flp_context *context, flp_backend asked, int stays_on_gpu, const char *text, flp_device *device, flp_choice *choice);
+ * FLP_NO_VARIANT: the backend cannot answer it; FLP_NO_DRIVER: ... because no driver is there; FLP_FORKED. */
+flp_status flp_choose_path(flp_context *context, const flp_choice_wanted *wanted, flp_device *device, flp_choice *choice);
 #endif

@@ -66,24 +66,6 @@ void flp_dispatch_destroy(flp_dispatch *dispatch)
     free(dispatch);
 }
 
-/* log2 of the rows that the plan for so many rows is made for; of fewer than 1 or too many, one that no plan is made for. Variants change after 64 and
- * 128 and nowhere else, as a test asks of gen/select; above 2^10 the bucket bounds what the scratch grows to. */
-static unsigned bucket_log2(uint64_t rows)
-{
-    if (rows <= 64)
-        return 6;
-    if (rows <= 128)
-        return 7;
-    if (rows <= 1024)
-        return 10;
-    return 64 - (unsigned)__builtin_clzll(rows - 1);
-}
-
-int64_t flp_dispatch_rows(int64_t rows)
-{
-    return INT64_C(1) << bucket_log2((uint64_t)rows);
-}
-
 static unsigned alignment_log2(uintptr_t addresses)
 {
     return (unsigned)__builtin_ctzll(addresses | 16);
@@ -215,7 +197,7 @@ static flp_status find_cuda_context(flp_context *context, flp_backend backend, u
 flp_status flp_dispatch_find(flp_context *context, const flp_operator *op, const void *problem, const flp_dispatch_call *call, unsigned long long *cuda_context,
                              flp_plan **plan)
 {
-    flp_dispatch_key key = { .op = (uintptr_t)op, .call = bucket_log2((uint64_t)call->rows) << 8 | alignment_log2(call->addresses) };
+    flp_dispatch_key key = { .op = (uintptr_t)op, .call = flp_dispatch_bucket((uint64_t)call->rows) << 8 | alignment_log2(call->addresses) };
     flp_status status = find_cuda_context(context, flp_operator_backend(op, problem), cuda_context);
 
     /* What is no backend is refused as such, not for what a GPU's would need. */

@@ -8,8 +8,24 @@ flp_status flp_dispatch_create(flp_dispatch **dispatch);
 /* Destroys the plans. NULL is allowed. */
 void flp_dispatch_destroy(flp_dispatch *dispatch);
 
+/* log2 of the rows that the plan for so many rows is made for; of fewer than 1 or too many, one that no plan is made for. Variants change after 64 and
+ * 128 and nowhere else but by tunings, as a test asks of gen/select; above 2^10 the bucket bounds what the scratch grows to. */
+static inline unsigned flp_dispatch_bucket(uint64_t rows)
+{
+    if (rows <= 64)
+        return 6;
+    if (rows <= 128)
+        return 7;
+    if (rows <= 1024)
+        return 10;
+    return 64 - (unsigned)__builtin_clzll(rows - 1);
+}
+
 /* The rows, 1 .. FLP_PROBLEM_ROWS_MAX, that the plan for a call of so many is made for. */
-int64_t flp_dispatch_rows(int64_t rows);
+static inline int64_t flp_dispatch_rows(int64_t rows)
+{
+    return INT64_C(1) << flp_dispatch_bucket((uint64_t)rows);
+}
 
 /* What a call decides of its plan. */
 typedef struct {

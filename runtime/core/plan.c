@@ -5,9 +5,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/status.h"
+#include "core/dispatch.h"
 #include "cuda/device.h"
 
 /* roles: not empty. */
@@ -38,6 +40,7 @@ flp_status flp_plan_set_up_pass(const flp_plan *plan, const flp_operator *op, fl
     pass->choice.path = plan->choice.path;
     for (unsigned role = 0; role < FLP_ROLES; role++)
         pass->kernels[role] = roles >> role & 1 ? plan->kernels[role] : NULL;
+    memcpy(pass->group, plan->group, sizeof(pass->group));
     return op->set_up(pass);
 }
 
@@ -115,6 +118,8 @@ char *flp_describe_plan(const flp_plan *plan, const char *problem)
     flp_text_append(&text, "problem: %s\npath: %s\nreason: %s\ndevice: ", problem, flp_backend_name(plan->choice.path), plan->choice.reason);
     flp_describe_device(plan, &text);
     flp_text_append(&text, "\n");
+    if (plan->tuning[0])
+        flp_text_append(&text, "tuning: %s\n", plan->tuning);
     if (flp_plan_on_gpu(plan))
         plan->op->describe(plan, &text);
     append_workspace(plan, &text);
@@ -130,8 +135,10 @@ static flp_status set_up_gpu(flp_plan *plan)
     const flp_kernel *kernels[FLP_ROLES];
     flp_status status = flp_kernel_store_get(plan->context->store, &plan->device, selection->count, selection->variant, kernels);
 
-    for (int i = 0; status == FLP_OK && i < selection->count; i++)
+    for (int i = 0; status == FLP_OK && i < selection->count; i++) {
         plan->kernels[selection->role[i]] = kernels[i];
+        plan->group[selection->role[i]] = selection->group[i];
+    }
     if (status == FLP_OK)
         status = flp_tallies_create(&plan->tallies);
     plan->target_errors = status == FLP_OK ? flp_tally_at(plan, FLP_TALLY_TARGETS) : 0;
@@ -148,20 +155,55 @@ static char *write_numerics(const flp_plan *plan)
     return text.data;
 }
 
-enum { TEXT_FOR_GENERATOR_BYTES = FLP_PROBLEM_TEXT_BYTES + 32 };
-
-static void add_hint(const flp_plan *plan, const char *text, char with_hint[TEXT_FOR_GENERATOR_BYTES])
+/* The same path with a tuning's kernels; the choice stays where they cannot be had. */
+static flp_status choose_tuned(flp_plan *plan, const flp_choice_wanted *untuned, const char *tuning)
 {
-    snprintf(with_hint, TEXT_FOR_GENERATOR_BYTES, "%s%s", text, plan->op->hint ? plan->op->hint(plan) : "");
+    const flp_choice_wanted wanted = { untuned->problem, tuning, plan->choice.path, 1 };
+    flp_choice choice;
+    flp_status status = flp_choose_path(plan->context, &wanted, &plan->device, &choice);
+
+    if (status != FLP_OK)
+        return status;
+    plan->choice.selection = choice.selection;
+    snprintf(plan->tuning, sizeof(plan->tuning), "%s", tuning);
+    return FLP_OK;
 }
 
-static flp_status choose_path(flp_plan *plan, const char *text)
+void flp_plan_kernels_text(const flp_plan *plan, char *text)
+{
+    size_t length;
+
+    *text = 0;
+    flp_problem_text_write(plan->op, flp_plan_problem(plan), text, FLP_PROBLEM_TEXT_BYTES);
+    length = strlen(text);
+    snprintf(text + length, FLP_PLAN_KERNELS_BYTES - length, "%s", plan->op->hint ? plan->op->hint(plan) : "");
+}
+
+flp_status flp_tuned_problem_text(const flp_operator *op, const void *normal, char *text)
+{
+    flp_problem_storage problem;
+
+    memcpy(&problem, normal, op->problem_bytes);
+    *flp_operator_rows(op, &problem) = flp_dispatch_rows(*flp_operator_rows(op, &problem));
+    memcpy(problem.bytes + op->backend_at, &(flp_backend){ FLP_BACKEND_AUTO }, sizeof(flp_backend));
+    return flp_problem_text_write(op, &problem, text, FLP_PROBLEM_TEXT_BYTES);
+}
+
+/* tuning: NULL: none. */
+static flp_status choose_path(flp_plan *plan, const char *tuning)
 {
     const flp_operator *op = plan->op;
-    char with_hint[TEXT_FOR_GENERATOR_BYTES];
+    char text[FLP_PLAN_KERNELS_BYTES];
+    const flp_choice_wanted wanted = { text, "", flp_operator_backend(op, flp_plan_problem(plan)), op->stays_on_gpu };
+    flp_status status;
 
-    add_hint(plan, text, with_hint);
-    return flp_choose_path(plan->context, flp_operator_backend(op, flp_plan_problem(plan)), op->stays_on_gpu, with_hint, &plan->device, &plan->choice);
+    flp_plan_kernels_text(plan, text);
+    status = flp_choose_path(plan->context, &wanted, &plan->device, &plan->choice);
+    if (status != FLP_OK || !tuning || !*tuning)
+        return status;
+    if (!flp_plan_on_gpu(plan))
+        return flp_status_fail(FLP_NO_VARIANT, "tuning \"%s\": the CPU path has no kernels to tune", tuning);
+    return choose_tuned(plan, &wanted, tuning);
 }
 
 /* What no device is needed for. text: receives the problem's canonical string. */
@@ -175,13 +217,13 @@ static flp_status begin(const void *problem, flp_plan *plan, char text[FLP_PROBL
     return status == FLP_OK ? flp_problem_text_write(op, flp_plan_problem(plan), text, FLP_PROBLEM_TEXT_BYTES) : status;
 }
 
-static flp_status set_up(const void *problem, flp_plan *plan)
+static flp_status set_up(const void *problem, const char *tuning, flp_plan *plan)
 {
     char text[FLP_PROBLEM_TEXT_BYTES];
     flp_status status = begin(problem, plan, text);
 
     if (status == FLP_OK)
-        status = choose_path(plan, text);
+        status = choose_path(plan, tuning);
     if (status == FLP_OK && flp_plan_on_gpu(plan))
         status = set_up_gpu(plan);
     if (status != FLP_OK)
@@ -211,7 +253,7 @@ static flp_status make(flp_context *context, const flp_operator *op, flp_plan **
 
 flp_status flp_plan_select(flp_context *context, const flp_operator *op, const void *problem, int compute_capability, flp_selection *selection)
 {
-    char text[FLP_PROBLEM_TEXT_BYTES], with_hint[TEXT_FOR_GENERATOR_BYTES];
+    char text[FLP_PROBLEM_TEXT_BYTES], with_hint[FLP_PLAN_KERNELS_BYTES];
     flp_plan *plan;
     flp_status status = make(context, op, &plan);
 
@@ -219,15 +261,21 @@ flp_status flp_plan_select(flp_context *context, const flp_operator *op, const v
     if (status == FLP_OK)
         status = begin(problem, plan, text);
     if (status == FLP_OK && flp_operator_backend(op, flp_plan_problem(plan)) != FLP_BACKEND_CPU) {
-        add_hint(plan, text, with_hint);
-        status = flp_generator_select(flp_kernel_store_generator(context->store), with_hint, compute_capability,
-                                      flp_backend_name(flp_operator_backend(op, flp_plan_problem(plan))), selection);
+        const flp_wanted_kernels wanted = { with_hint, compute_capability, flp_backend_name(flp_operator_backend(op, flp_plan_problem(plan))), "" };
+
+        flp_plan_kernels_text(plan, with_hint);
+        status = flp_generator_select(flp_kernel_store_generator(context->store), &wanted, selection);
     }
     flp_plan_destroy(plan);
     return status;
 }
 
 flp_status flp_create_plan(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan)
+{
+    return flp_create_plan_tuned(context, op, problem, NULL, plan);
+}
+
+flp_status flp_create_plan_tuned(flp_context *context, const flp_operator *op, const void *problem, const char *tuning, flp_plan **plan)
 {
     char callers_message[FLP_STATUS_MESSAGE_BYTES];
     flp_status status;
@@ -241,7 +289,7 @@ flp_status flp_create_plan(flp_context *context, const flp_operator *op, const v
     if (status != FLP_OK)
         return status;
     flp_status_keep_message(callers_message);
-    status = set_up(problem, *plan);
+    status = set_up(problem, tuning, *plan);
     if (status == FLP_OK) {
         flp_status_restore_message(callers_message); /* what was tried in vain on the way is no failure of the call */
         atomic_fetch_add(&context->plans, 1);

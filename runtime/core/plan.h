@@ -17,6 +17,7 @@ struct flp_plan {
     flp_choice choice;
     flp_device device;                    /* GPU paths only, as the kernels */
     const flp_kernel *kernels[FLP_ROLES]; /* of each role; NULL where it has none */
+    int32_t group[FLP_ROLES];             /* row groups that a launch of it walks together; 0: the launch decides */
     int64_t workspace_bytes;              /* of the problem's rows */
     CUdeviceptr tallies;                  /* GPU paths: FLP_TALLIES flp_tally, the plan's own */
     CUdeviceptr target_errors;            /* GPU paths: that of bad targets; 0 in a pass that does not count them */
@@ -24,6 +25,8 @@ struct flp_plan {
     uint64_t tally_side[FLP_TALLIES];     /* what stands in each */
     int64_t bad_count, bad_first;         /* CPU path */
     char *numerics, *description;
+    char tuning[FLP_TUNING_BYTES]; /* of its kernels; "": none */
+    char tuned_by[160];            /* where the tuning is from; "": nowhere */
 };
 
 /* 1 on a GPU path. */
@@ -80,8 +83,17 @@ flp_status flp_plan_select(flp_context *context, const flp_operator *op, const v
 
 /* flp_X_plan_create. */
 flp_status flp_create_plan(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan);
+/* With this tuning, whatever records say. FLP_NO_VARIANT: what is wrong with it; on the CPU path it has no kernels to change. */
+flp_status flp_create_plan_tuned(flp_context *context, const flp_operator *op, const void *problem, const char *tuning, flp_plan **plan);
 /* With the problem as the caller's header has it. */
 flp_status flp_create_plan_sized(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan, const flp_sizes *sizes);
+
+/* What the generator is asked for a plan: the problem's canonical string and the operator's hint. text [FLP_PLAN_KERNELS_BYTES] */
+enum { FLP_PLAN_KERNELS_BYTES = FLP_PROBLEM_TEXT_BYTES + 32 };
+void flp_plan_kernels_text(const flp_plan *plan, char *text);
+
+/* The problem as records of tunings name it: of its bucket of rows, on the path that is taken of itself. text [FLP_PROBLEM_TEXT_BYTES] */
+flp_status flp_tuned_problem_text(const flp_operator *op, const void *normal, char *text);
 
 /* The text of flp_plan_describe, malloc'ed; NULL when out of memory. problem: its canonical string. */
 char *flp_describe_plan(const flp_plan *plan, const char *problem);

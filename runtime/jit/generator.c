@@ -27,9 +27,13 @@ struct flp_generator {
 typedef struct {
     const flp_source_tree *tree;
     flp_status status;
-    const char *text, *backend, *dtypes, *hidden_sizes, *definition; /* inputs: problem, variant, architecture or name first */
-    int compute_capability;                                          /* select's; capability's output */
-    flp_selection *selection;                                        /* outputs */
+    const char *text, *dtypes, *hidden_sizes, *definition; /* inputs: variant, architecture or name first */
+    const flp_wanted_kernels *wanted;
+    const flp_model_facts *facts;
+    int numerics, limit;
+    flp_selection *selection; /* outputs */
+    flp_generator_identity *identity;
+    int compute_capability;
     flp_emitted *emitted;
     char *lines;
 } request;
@@ -44,6 +48,15 @@ static flp_status run(flp_generator *generator, lua_CFunction body, request *req
     status = flp_lua_state_run(generator->lua, body, request);
     flp_mutex_unlock(&generator->mutex);
     return status != FLP_OK ? status : request->status;
+}
+
+/* The answer of a body that leaves lines. */
+static flp_status take_lines(request *request, flp_status status, char **lines)
+{
+    if (status != FLP_OK)
+        free(request->lines);
+    *lines = status == FLP_OK ? request->lines : NULL;
+    return status;
 }
 
 static request *begin(lua_State *lua, const char *function)
@@ -108,6 +121,18 @@ static void copy_kernel(lua_State *lua, flp_selection *selection, int i)
     for (int other = 0; other < i; other++)
         if (selection->role[other] == selection->role[i])
             luaL_error(lua, "%s: the role \"%s\" has a kernel already, %s", selection->variant[i], word, selection->variant[other]);
+    lua_pop(lua, 1);
+    lua_getfield(lua, -1, "group");
+    selection->group[i] = (int32_t)lua_tointeger(lua, -1);
+}
+
+/* Pushes what is wanted but for the tuning; the number of values. */
+static int push_wanted(lua_State *lua, const flp_wanted_kernels *wanted)
+{
+    lua_pushstring(lua, wanted->problem);
+    lua_pushinteger(lua, wanted->compute_capability);
+    lua_pushstring(lua, wanted->backend);
+    return 3;
 }
 
 static int select_body(lua_State *lua)
@@ -115,13 +140,11 @@ static int select_body(lua_State *lua)
     request *request = begin(lua, "select");
     flp_selection *selection = request->selection;
     const int result = lua_gettop(lua);
-    int kernels;
+    int kernels = push_wanted(lua, request->wanted);
 
-    lua_pushstring(lua, request->text);
-    lua_pushinteger(lua, request->compute_capability);
-    lua_pushstring(lua, request->backend);
+    lua_pushstring(lua, request->wanted->tuning);
     flp_lua_state_push_reader(lua, request->tree);
-    lua_call(lua, 4, 2);
+    lua_call(lua, kernels + 2, 2);
     if (refused(lua, request, result, FLP_NO_VARIANT))
         return 0;
     lua_settop(lua, result);
@@ -168,6 +191,41 @@ static int emit_body(lua_State *lua)
     return 0;
 }
 
+static int identify_body(lua_State *lua)
+{
+    request *request = begin(lua, "identity");
+    flp_generator_identity *identity = request->identity;
+    const int result = lua_gettop(lua), arguments = push_wanted(lua, request->wanted);
+    const char *text;
+    size_t length;
+
+    flp_lua_state_push_reader(lua, request->tree);
+    lua_call(lua, arguments + 1, 2);
+    if (refused(lua, request, result, FLP_NO_VARIANT))
+        return 0;
+    lua_settop(lua, result);
+    text = take_string(lua, "arch", &length);
+    identity->arch = duplicate(text, length, request);
+    text = take_string(lua, "numerics", &length);
+    identity->numerics = duplicate(text, length, request);
+    text = take_string(lua, "templates", &length);
+    identity->templates = duplicate(text, length, request);
+    return 0;
+}
+
+static void push_facts(lua_State *lua, const flp_model_facts *facts)
+{
+    lua_newtable(lua);
+    lua_pushinteger(lua, facts->multiprocessors);
+    lua_setfield(lua, -2, "multiprocessors");
+    lua_pushnumber(lua, facts->clock_hz);
+    lua_setfield(lua, -2, "clock_hz");
+    lua_pushnumber(lua, facts->memory);
+    lua_setfield(lua, -2, "memory");
+    lua_pushinteger(lua, facts->l2_bytes);
+    lua_setfield(lua, -2, "l2_bytes");
+}
+
 /* Pushes the comma-separated items as an array, numbers as numbers; nil for NULL. */
 static void push_items(lua_State *lua, const char *items)
 {
@@ -212,6 +270,23 @@ static void join(lua_State *lua, char separator, request *request)
     luaL_pushresult(&buffer);
     joined = lua_tolstring(lua, -1, &length);
     request->lines = duplicate(joined, length, request);
+}
+
+static int candidates_body(lua_State *lua)
+{
+    request *request = begin(lua, "candidates");
+    const int result = lua_gettop(lua), arguments = push_wanted(lua, request->wanted);
+
+    push_facts(lua, request->facts);
+    lua_pushboolean(lua, request->numerics);
+    lua_pushinteger(lua, request->limit);
+    flp_lua_state_push_reader(lua, request->tree);
+    lua_call(lua, arguments + 4, 2);
+    if (refused(lua, request, result, FLP_NO_VARIANT))
+        return 0;
+    lua_settop(lua, result);
+    join(lua, '\n', request);
+    return 0;
 }
 
 static int list_body(lua_State *lua)
@@ -324,12 +399,40 @@ void flp_generator_destroy(flp_generator *generator)
     free(generator);
 }
 
-flp_status flp_generator_select(flp_generator *generator, const char *problem, int compute_capability, const char *backend, flp_selection *selection)
+flp_status flp_generator_select(flp_generator *generator, const flp_wanted_kernels *wanted, flp_selection *selection)
 {
-    request request = { .text = problem, .compute_capability = compute_capability, .backend = backend, .selection = selection };
+    request request = { .wanted = wanted, .selection = selection };
 
     *selection = (flp_selection){ 0 };
     return run(generator, select_body, &request);
+}
+
+flp_status flp_generator_identify(flp_generator *generator, const flp_wanted_kernels *wanted, flp_generator_identity *identity)
+{
+    request request = { .wanted = wanted, .identity = identity };
+    flp_status status;
+
+    *identity = (flp_generator_identity){ NULL, NULL, NULL };
+    status = run(generator, identify_body, &request);
+    if (status != FLP_OK)
+        flp_generator_identity_free(identity);
+    return status;
+}
+
+void flp_generator_identity_free(flp_generator_identity *identity)
+{
+    free(identity->arch);
+    free(identity->numerics);
+    free(identity->templates);
+    *identity = (flp_generator_identity){ NULL, NULL, NULL };
+}
+
+flp_status flp_generator_candidates(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, int numerics, int limit,
+                                    char **lines)
+{
+    request request = { .wanted = wanted, .facts = facts, .numerics = numerics, .limit = limit };
+
+    return take_lines(&request, run(generator, candidates_body, &request), lines);
 }
 
 flp_status flp_generator_emit(flp_generator *generator, const char *variant, flp_emitted *emitted)
@@ -356,12 +459,8 @@ void flp_emitted_free(flp_emitted *emitted)
 flp_status flp_generator_list(flp_generator *generator, const char *arch, const char *dtypes, const char *hidden_sizes, char **variants)
 {
     request request = { .text = arch, .dtypes = dtypes, .hidden_sizes = hidden_sizes };
-    flp_status status = run(generator, list_body, &request);
 
-    if (status != FLP_OK)
-        free(request.lines);
-    *variants = status == FLP_OK ? request.lines : NULL;
-    return status;
+    return take_lines(&request, run(generator, list_body, &request), variants);
 }
 
 flp_status flp_generator_define_token_loss(flp_generator *generator, const char *name, const char *definition)
@@ -374,12 +473,8 @@ flp_status flp_generator_define_token_loss(flp_generator *generator, const char 
 flp_status flp_generator_token_loss(flp_generator *generator, const char *name, char **program)
 {
     request request = { .text = name };
-    flp_status status = run(generator, token_loss_body, &request);
 
-    if (status != FLP_OK)
-        free(request.lines);
-    *program = status == FLP_OK ? request.lines : NULL;
-    return status;
+    return take_lines(&request, run(generator, token_loss_body, &request), program);
 }
 
 flp_status flp_generator_architectures(flp_generator *generator, const char **names)

@@ -11,6 +11,8 @@ typedef struct flp_generator flp_generator; /* one Lua state; calls are serialis
 flp_status flp_generator_create(flp_generator **generator);
 void flp_generator_destroy(flp_generator *generator);
 
+enum { FLP_TUNING_BYTES = 512 };
+
 typedef struct {
     char path[16];    /* "sm_90a" or "portable" */
     char reason[512]; /* why no faster path; "" for the first choice */
@@ -18,11 +20,41 @@ typedef struct {
     int count;
     flp_role role[FLP_ROLES]; /* of each kernel, none twice */
     char variant[FLP_ROLES][FLP_VARIANT_BYTES];
+    int32_t group[FLP_ROLES]; /* of each kernel: groups of rows that a launch walks together; 0: the launch decides */
 } flp_selection;
 
-/* problem: canonical string; backend: "auto", "sm_90a" or "portable".
- * FLP_NO_VARIANT: for every path the reason. FLP_INTERNAL: what it returned, as a role that is none of flp_role's. */
-flp_status flp_generator_select(flp_generator *generator, const char *problem, int compute_capability, const char *backend, flp_selection *selection);
+/* What kernels are wanted for. */
+typedef struct {
+    const char *problem; /* canonical string */
+    int compute_capability;
+    const char *backend; /* "auto", "sm_90a" or "portable" */
+    const char *tuning;  /* gen/tuning.lua; "": the generator's own choice */
+} flp_wanted_kernels;
+
+/* FLP_NO_VARIANT: for every path the reason, or what is wrong with the tuning. FLP_INTERNAL: what it returned, as a role that is none of flp_role's. */
+flp_status flp_generator_select(flp_generator *generator, const flp_wanted_kernels *wanted, flp_selection *selection);
+
+/* What a record of a tuning for what is wanted must agree with; malloc'ed strings. */
+typedef struct {
+    char *arch, *numerics;
+    char *templates; /* those that the variants reach, without comments and layout */
+} flp_generator_identity;
+
+/* Of the selection without a tuning. Errors as flp_generator_select. */
+flp_status flp_generator_identify(flp_generator *generator, const flp_wanted_kernels *wanted, flp_generator_identity *identity);
+void flp_generator_identity_free(flp_generator_identity *identity);
+
+/* What the model of gen/model.lua asks of a device. */
+typedef struct {
+    int multiprocessors;
+    double clock_hz, memory; /* bytes a second */
+    int64_t l2_bytes;
+} flp_model_facts;
+
+/* Tunings of what is wanted: malloc'ed lines "picoseconds role tuning", the time predicted, the default first (its role "-"). numerics: 1: those that change
+ * a row's bits, too. limit: of a role. Errors as flp_generator_select. */
+flp_status flp_generator_candidates(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, int numerics, int limit,
+                                    char **lines);
 
 typedef struct {
     char *source;

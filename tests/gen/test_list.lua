@@ -100,7 +100,7 @@ function TestList.test_the_listed_kernels_leave_saved_exponentials()
     local listed = {}
     for _, text in ipairs(fusedlogp.list(name, { "bf16" }, { 4096 }, support.read_template)) do listed[text] = true end
     local problem = "linear_cross_entropy:bf16:n100000:d4096:v32000:gh_bf16:gw_bf16:saved_exp:direct"
-    for _, text in ipairs(support.variants(fusedlogp.select(problem, tonumber(name:match("%d+")), "auto", support.read_template))) do
+    for _, text in ipairs(support.variants(fusedlogp.select(problem, tonumber(name:match("%d+")), "auto", "", support.read_template))) do
       luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
     end
   end

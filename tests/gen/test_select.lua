@@ -163,7 +163,7 @@ end
 -- loss. Without gradients there is of the backward what brings the rows together.
 function TestSelect.test_the_cross_entropy_is_both_passes_and_a_loss()
   local function kernels(options, capability)
-    local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072" .. options, capability or 90, "auto", support.read_template))
+    local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072" .. options, capability or 90, "auto", "", support.read_template))
     return table.concat(support.variants(found), " ")
   end
   local function passes(forward, loss, backward)
@@ -184,7 +184,7 @@ end
 -- A plan with room for saved exponentials says so.
 function TestSelect.test_the_cross_entropy_with_room_for_saved_exponentials()
   local function kernels(options, capability)
-    local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16" .. options, capability, "auto", support.read_template))
+    local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16" .. options, capability, "auto", "", support.read_template))
     return table.concat(support.variants(found), " ")
   end
   for capability, words in pairs {
@@ -205,7 +205,7 @@ end
 -- The copies' width follows the weight's rows; those of hidden that have been brought together always lie well.
 function TestSelect.test_saved_exponentials_of_a_weight_that_lies_anyhow()
   for options, vec in pairs { [""] = 16, [":ws2050"] = 4, [":align2"] = 2, [":hs2049"] = 16 } do
-    local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:saved_exp" .. options, 80, "auto", support.read_template))
+    local found = assert(fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:saved_exp" .. options, 80, "auto", "", support.read_template))
     local tile = support.specs(found).save_exp_tile
     luaunit.assertEquals({ tile.operator, tile.vec or 16 }, { "linear_logp_save_exp", vec })
   end
@@ -214,7 +214,7 @@ end
 -- Rows that have been brought together are aligned, whatever hidden's own are.
 function TestSelect.test_compact_rows_need_no_alignment_of_hiddens_rows()
   for _, gradients in ipairs { ":gh_bf16", "" } do
-    local found = fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:hs2049" .. gradients, 90, "auto", support.read_template)
+    local found = fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:hs2049" .. gradients, 90, "auto", "", support.read_template)
     luaunit.assertEquals(found.path, "sm_90a")
   end
 end
@@ -225,7 +225,7 @@ function TestSelect.test_the_cross_entropy_brings_any_number_of_rows_together()
     for _, dtype in ipairs { "bf16", "f32" } do
       for _, n in ipairs { 1, 64, 128, 4096 } do
         local problem = ("linear_cross_entropy:%s:n%d:d2048:v131072"):format(dtype, n)
-        local found = assert(fusedlogp.select(problem, capability, "auto", support.read_template))
+        local found = assert(fusedlogp.select(problem, capability, "auto", "", support.read_template))
         luaunit.assertTrue(support.specs(found).tile.packed, problem)
         luaunit.assertEquals(found.path, capability == 90 and "sm_90a" or "portable", problem)
         luaunit.assertEquals(#found.kernels, 5, problem)
@@ -246,7 +246,7 @@ function TestSelect.test_roles_are_those_that_c_has()
   } do
     for _, capability in ipairs { 80, 90 } do
       local seen = {}
-      for _, kernel in ipairs(fusedlogp.select(problem, capability, "auto", support.read_template).kernels) do
+      for _, kernel in ipairs(fusedlogp.select(problem, capability, "auto", "", support.read_template).kernels) do
         luaunit.assertNil(seen[kernel.role], problem)
         seen[kernel.role] = true
       end
@@ -261,12 +261,12 @@ end
 
 -- Where one pass has no kernels on a path, neither takes it.
 function TestSelect.test_both_passes_take_one_path()
-  local found = fusedlogp.select("linear_cross_entropy:f32:n4096:d2048:v131072:gh_f32", 90, "auto", support.read_template)
+  local found = fusedlogp.select("linear_cross_entropy:f32:n4096:d2048:v131072:gh_f32", 90, "auto", "", support.read_template)
   luaunit.assertEquals(found.path, "portable")
   luaunit.assertStrContains(found.reason, "WGMMA reads tf32 only along D")
   for _, kernel in ipairs(found.kernels) do luaunit.assertEquals(variant.parse(kernel.variant).arch, "sm_90") end
   support.assert_refused({ "not sm_90a", "not portable" },
-                         fusedlogp.select("linear_cross_entropy:f32:n1:d8:v8:gh_f32", 75, "auto", support.read_template))
+                         fusedlogp.select("linear_cross_entropy:f32:n1:d8:v8:gh_f32", 75, "auto", "", support.read_template))
 end
 
 support.run()

@@ -204,7 +204,7 @@ function TestTokenLoss:test_what_is_wrong_is_said()
   refused("return { parameters = 1, loss = function(t) return 1 end }", "wanted a list of at most 8 pairs")
   support.assert_refused({ "name: got a b" }, self.generator.define_token_loss("a b", "return 1", support.read_template))
   support.assert_refused({ "token loss none: there is none of that name" }, self.generator.token_loss("none", support.read_template))
-  support.assert_refused({ "there is none of that name" }, self.generator.select("linear_cross_entropy:bf16:n1:d8:v8:loss_none", 90, "auto", support.read_template))
+  support.assert_refused({ "there is none of that name" }, self.generator.select("linear_cross_entropy:bf16:n1:d8:v8:loss_none", 90, "auto", "", support.read_template))
 end
 
 function TestTokenLoss:test_a_name_stands_for_one_definition()

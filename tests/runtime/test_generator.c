@@ -101,7 +101,7 @@ static void the_embedded_generator_selects_and_emits(void **state)
 
     (void)state;
     assert_succeeds(flp_generator_create(&generator));
-    assert_succeeds(flp_generator_select(generator, problem, 90, "auto", &selection));
+    assert_succeeds(flp_generator_select(generator, &(flp_wanted_kernels){ problem, 90, "auto", "" }, &selection));
     assert_string_equal("sm_90a", selection.path);
     assert_string_equal("", selection.reason);
     assert_int_equal(2, selection.count);
@@ -116,7 +116,7 @@ static void the_embedded_generator_selects_and_emits(void **state)
     assert_contains(tile.source, tile.manifest.kernel);
     flp_emitted_free(&tile);
     flp_emitted_free(&combine);
-    assert_succeeds(flp_generator_select(generator, problem, 90, "portable", &selection));
+    assert_succeeds(flp_generator_select(generator, &(flp_wanted_kernels){ problem, 90, "portable", "" }, &selection));
     assert_string_equal("portable", selection.path);
 }
 
@@ -126,7 +126,7 @@ static void select_for_rows(const char *dtype, int64_t rows, const char *backend
 
     snprintf(text, sizeof(text), "linear_logp_backward:%s:n%lld:d2048:v131072:gh_%s:gw_%s:forward", dtype, (long long)rows, dtype, dtype);
     *selection = (flp_selection){ 0 };
-    assert_succeeds(flp_generator_select(generator, text, 90, backend, selection));
+    assert_succeeds(flp_generator_select(generator, &(flp_wanted_kernels){ text, 90, backend, "" }, selection));
 }
 
 /* Calls without a plan share those of flp_dispatch_rows. */
@@ -153,7 +153,8 @@ static void what_it_refuses_has_a_status_and_a_reason(void **state)
 
     (void)state;
     assert_succeeds(flp_generator_create(&generator));
-    assert_fails(FLP_NO_VARIANT, flp_generator_select(generator, problem, 70, "auto", &selection), "not portable: compute capability 7.0");
+    assert_fails(FLP_NO_VARIANT, flp_generator_select(generator, &(flp_wanted_kernels){ problem, 70, "auto", "" }, &selection),
+                 "not portable: compute capability 7.0");
     assert_fails(FLP_BAD_ARGUMENT, flp_generator_emit(generator, "nonsense", &emitted), "nonsense");
     assert_null(emitted.source);
     assert_fails(FLP_NO_VARIANT, flp_generator_emit(generator, "linear_logp.bf16.d64.bm100.bv128.s108.c1.p4.sm_80", &emitted), "bm = 100");
@@ -202,7 +203,7 @@ static void emitting_is_the_same_every_time(void **state)
 
     (void)state;
     assert_succeeds(flp_generator_create(&generator));
-    assert_succeeds(flp_generator_select(generator, problem, 90, "auto", &selection));
+    assert_succeeds(flp_generator_select(generator, &(flp_wanted_kernels){ problem, 90, "auto", "" }, &selection));
     assert_succeeds(flp_generator_emit(generator, selection.variant[0], &first));
     for (int i = 0; i < 10; i++) {
         assert_succeeds(flp_generator_create(&second));
@@ -291,16 +292,16 @@ static void lua_errors_are_internal_and_say_where(void **state)
     assert_fails(FLP_INTERNAL, create_from("return 7"), "gen/fusedlogp.lua returned no table");
     assert_fails(FLP_INTERNAL, create_from("return require 'gen.none'"), "there is no gen/none.lua");
     create_with("function m.select() error('broken') end\nfunction m.emit() return {} end\nfunction m.list() return { {} } end");
-    assert_fails(FLP_INTERNAL, flp_generator_select(generator, problem, 90, "auto", &selection), "gen/fusedlogp.lua:3: broken");
+    assert_fails(FLP_INTERNAL, flp_generator_select(generator, &(flp_wanted_kernels){ problem, 90, "auto", "" }, &selection), "gen/fusedlogp.lua:3: broken");
     assert_fails(FLP_INTERNAL, flp_generator_emit(generator, "v", &emitted), "source: got nil, wanted a string");
     assert_fails(FLP_INTERNAL, flp_generator_list(generator, "sm_80", NULL, NULL, &variants), "item 1: got table");
     create_with("function m.select() return { path = 'sm_90a', reason = '', kernels = {} } end\n"
                 "function m.emit() return { source = 's', manifest = 'nonsense' } end");
-    assert_fails(FLP_INTERNAL, flp_generator_select(generator, problem, 90, "auto", &selection), "kernels: got 0, wanted 1 .. ");
+    assert_fails(FLP_INTERNAL, flp_generator_select(generator, &(flp_wanted_kernels){ problem, 90, "auto", "" }, &selection), "kernels: got 0, wanted 1 .. ");
     assert_fails(FLP_INTERNAL, flp_generator_emit(generator, "v", &emitted), "");
     assert_null(emitted.source);
     create_with("function m.select() return { path = 'a path that is far too long', reason = '', kernels = { { role = 'tile', variant = 'k' } } } end");
-    assert_fails(FLP_INTERNAL, flp_generator_select(generator, problem, 90, "auto", &selection), "path: got 27 characters");
+    assert_fails(FLP_INTERNAL, flp_generator_select(generator, &(flp_wanted_kernels){ problem, 90, "auto", "" }, &selection), "path: got 27 characters");
 }
 
 static void selecting_fails(const char *kernels, const char *part)
@@ -310,7 +311,7 @@ static void selecting_fails(const char *kernels, const char *part)
 
     snprintf(lua, sizeof(lua), "function m.select() return { path = 'sm_90a', reason = '', kernels = { %s } } end", kernels);
     create_with(lua);
-    assert_fails(FLP_INTERNAL, flp_generator_select(generator, problem, 90, "auto", &selection), part);
+    assert_fails(FLP_INTERNAL, flp_generator_select(generator, &(flp_wanted_kernels){ problem, 90, "auto", "" }, &selection), part);
 }
 
 static void each_kernel_has_a_role_of_its_own(void **state)
@@ -335,15 +336,16 @@ static void the_sandbox_only_computes(void **state)
     for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
         snprintf(lua, sizeof(lua), "function m.select() return nil, type(%s) end", missing[i]);
         create_with(lua);
-        assert_fails(FLP_NO_VARIANT, flp_generator_select(generator, problem, 90, "auto", &selection), "nil");
+        assert_fails(FLP_NO_VARIANT, flp_generator_select(generator, &(flp_wanted_kernels){ problem, 90, "auto", "" }, &selection), "nil");
     }
     /* Text is loaded for the globals it is given and no others; a compiled chunk is not. */
     create_with("function m.select() return nil, tostring(load('return x, require', '=t', 'bt', { x = 7 })()) end");
-    assert_fails(FLP_NO_VARIANT, flp_generator_select(generator, problem, 90, "auto", &selection), "7");
+    assert_fails(FLP_NO_VARIANT, flp_generator_select(generator, &(flp_wanted_kernels){ problem, 90, "auto", "" }, &selection), "7");
     create_with("function m.select() return nil, select(2, load(('').dump(function() end), '=t', 'b', {})) end");
-    assert_fails(FLP_NO_VARIANT, flp_generator_select(generator, problem, 90, "auto", &selection), "attempt to load a binary chunk");
+    assert_fails(FLP_NO_VARIANT, flp_generator_select(generator, &(flp_wanted_kernels){ problem, 90, "auto", "" }, &selection),
+                 "attempt to load a binary chunk");
     create_with("function m.select() x = 1 end");
-    assert_fails(FLP_INTERNAL, flp_generator_select(generator, problem, 90, "auto", &selection), "global x: there are no globals");
+    assert_fails(FLP_INTERNAL, flp_generator_select(generator, &(flp_wanted_kernels){ problem, 90, "auto", "" }, &selection), "global x: there are no globals");
 }
 
 static void templates_are_read_by_name_and_nothing_else_is(void **state)
@@ -366,12 +368,12 @@ static void running_out_of_memory_is_told_and_survived(void **state)
     snprintf(lua, sizeof(lua), "function m.select(p, c) if c == 80 then return nil, 'still here' end return ('x'):rep(%d) end", LARGE_BYTES);
     create_with(lua);
     limit_memory(1);
-    status = flp_generator_select(generator, problem, 90, "auto", &selection);
+    status = flp_generator_select(generator, &(flp_wanted_kernels){ problem, 90, "auto", "" }, &selection);
     limit_memory(0);
     if (status != FLP_OUT_OF_MEMORY)
         fail_msg("%d: %s", status, flp_error_message());
     assert_contains(flp_error_message(), "no memory for the generator's work");
-    assert_fails(FLP_NO_VARIANT, flp_generator_select(generator, problem, 80, "auto", &selection), "still here");
+    assert_fails(FLP_NO_VARIANT, flp_generator_select(generator, &(flp_wanted_kernels){ problem, 80, "auto", "" }, &selection), "still here");
 }
 
 static atomic_int failures;
@@ -395,7 +397,7 @@ static void threads_share_one_generator(void **state)
 
     (void)state;
     assert_succeeds(flp_generator_create(&generator));
-    assert_succeeds(flp_generator_select(generator, problem, 90, "auto", &selection));
+    assert_succeeds(flp_generator_select(generator, &(flp_wanted_kernels){ problem, 90, "auto", "" }, &selection));
     for (int i = 0; i < 4; i++)
         assert_int_equal(0, pthread_create(&threads[i], NULL, emit_often, selection.variant[i % 2]));
     for (int i = 0; i < 4; i++)

@@ -126,7 +126,7 @@ static void gather(flp_text *text)
     assert_succeeds(flp_generator_token_loss(fresh, "mine", &program));
     flp_text_append(text, "%s", program);
     for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++) {
-        assert_succeeds(flp_generator_select(fresh, problems[i], 90, "auto", &selection));
+        assert_succeeds(flp_generator_select(fresh, &(flp_wanted_kernels){ problems[i], 90, "auto", "" }, &selection));
         for (int k = 0; k < selection.count; k++) {
             assert_succeeds(flp_generator_emit(fresh, selection.variant[k], &emitted));
             flp_text_append(text, "%s%s", emitted.source, emitted.manifest_text);

@@ -126,11 +126,11 @@ static void start_with_other_generator(const char *change)
 /* A plan of the problem that text names. */
 static flp_status create_plan_of(const char *text)
 {
-    const flp_operator *op;
+    const flp_operator_calls *calls;
     flp_problem_storage named;
 
-    assert_succeeds(flp_operators_parse(text, &op, &named));
-    return flp_create_plan(context, op, &named, &plan);
+    assert_succeeds(flp_operators_parse(text, &calls, &named));
+    return flp_create_plan(context, calls->op, &named, &plan);
 }
 
 static void a_plan_fails(const char *text, const char *part)
@@ -203,15 +203,15 @@ static void what_a_plan_takes_is_known_without_a_gpu(void **state)
 {
     flp_selection selection;
     flp_problem_storage named;
-    const flp_operator *op;
+    const flp_operator_calls *calls;
 
     (void)state;
     for (size_t i = 0; i < sizeof(foreseen) / sizeof(*foreseen); i++) {
         fake_driver.devices = 1;
         assert_succeeds(create_plan_of(foreseen[i]));
         fake_driver.devices = 0;
-        assert_succeeds(flp_operators_parse(foreseen[i], &op, &named));
-        assert_succeeds(flp_plan_select(context, op, &named, 90, &selection));
+        assert_succeeds(flp_operators_parse(foreseen[i], &calls, &named));
+        assert_succeeds(flp_plan_select(context, calls->op, &named, 90, &selection));
         assert_int_equal(plan->choice.selection.count, selection.count);
         for (int kernel = 0; kernel < selection.count; kernel++)
             assert_string_equal(plan->choice.selection.variant[kernel], selection.variant[kernel]);
@@ -223,7 +223,7 @@ static void what_a_plan_takes_is_known_without_a_gpu(void **state)
 static void what_no_plan_is_made_of_takes_no_kernels(void **state)
 {
     flp_selection selection;
-    const flp_operator *op;
+    const flp_operator_calls *calls;
     flp_problem_storage named;
 
     (void)state;
@@ -234,7 +234,7 @@ static void what_no_plan_is_made_of_takes_no_kernels(void **state)
     assert_fails(FLP_NO_VARIANT, flp_plan_select(context, &flp_linear_logp_operator, &problem, 80, &selection), "not sm_90a");
     problem.vocab = 0;
     assert_fails(FLP_BAD_ARGUMENT, flp_plan_select(context, &flp_linear_logp_operator, &problem, 90, &selection), "vocab: got 0");
-    assert_fails(FLP_BAD_ARGUMENT, flp_operators_parse("linear_lgp:bf16", &op, &named), "got \"linear_lgp\", wanted one of linear_logp, ");
+    assert_fails(FLP_BAD_ARGUMENT, flp_operators_parse("linear_lgp:bf16", &calls, &named), "got \"linear_lgp\", wanted one of linear_logp, ");
 }
 
 static void a_plan_describes_itself_line_by_line(void **state)

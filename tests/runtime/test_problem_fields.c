@@ -71,11 +71,11 @@ static flp_text write_tables(void)
     flp_text_append(&text, "-- The fields of problems, in the order of their canonical strings. Written from the tables of runtime/operators/*/*_plan.c:\n"
                            "-- build/tests/runtime/test_problem_fields gen/problem_fields.lua\nreturn {\n");
     for (int i = 0; flp_operators[i]; i++) {
-        flp_text_append(&text, "  {\n    operator = \"%s\",\n", flp_operators[i]->name);
-        append_words(flp_operators[i], &text);
-        FLP_EACH_FIELD (field, flp_operators[i])
+        flp_text_append(&text, "  {\n    operator = \"%s\",\n", flp_operators[i]->op->name);
+        append_words(flp_operators[i]->op, &text);
+        FLP_EACH_FIELD (field, flp_operators[i]->op)
             if (field->at != 0 && field->prefix)
-                append_field(flp_operators[i], field, &text);
+                append_field(flp_operators[i]->op, field, &text);
         flp_text_append(&text, "  },\n");
     }
     flp_text_append(&text, "}\n");
@@ -113,11 +113,11 @@ static void every_byte_of_a_problem_but_padding_has_a_row(void **state)
     for (int i = 0; flp_operators[i]; i++) {
         char bytes[FLP_PROBLEM_BYTES] = { 0 };
         size_t gap = 0;
-        FLP_EACH_FIELD (field, flp_operators[i]) {
+        FLP_EACH_FIELD (field, flp_operators[i]->op) {
             for (size_t at = 0; at < field_bytes(field); at++)
                 assert_int_equal(0, bytes[(size_t)field->at + at]++);
         }
-        for (size_t at = 0; at < flp_operators[i]->problem_bytes; at++) {
+        for (size_t at = 0; at < flp_operators[i]->op->problem_bytes; at++) {
             gap = bytes[at] ? 0 : gap + 1;
             assert_true(gap <= 4 && (gap != 1 || at % 8 == 4));
         }
@@ -130,9 +130,9 @@ static void every_key_has_room(void **state)
     for (int i = 0; flp_operators[i]; i++) {
         int choices = 0;
         size_t sizes = 0;
-        FLP_EACH_FIELD (field, flp_operators[i]) {
+        FLP_EACH_FIELD (field, flp_operators[i]->op) {
             choices += field->kind <= FLP_FIELD_DTYPE ? flp_field_key_bits(field) : 0;
-            sizes += field->kind <= FLP_FIELD_DTYPE || field->kind == FLP_FIELD_ALIGNMENT || (size_t)field->at == flp_operators[i]->rows_at
+            sizes += field->kind <= FLP_FIELD_DTYPE || field->kind == FLP_FIELD_ALIGNMENT || (size_t)field->at == flp_operators[i]->op->rows_at
                          ? 0
                          : field_bytes(field) / sizeof(uint64_t);
         }

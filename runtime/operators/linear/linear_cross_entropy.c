@@ -208,7 +208,7 @@ static flp_status run_on_cpu(const flp_plan *plan, const void *work, int64_t *ba
     return flp_linear_cross_entropy_cpu(plan->context->pool, flp_plan_problem(plan), work, bad_count, bad_first);
 }
 
-static const flp_operator_calls flp_linear_cross_entropy_calls = {
+const flp_operator_calls flp_linear_cross_entropy_calls = {
     .op = &flp_linear_cross_entropy_operator,
     .arguments = &flp_linear_cross_entropy_arguments,
     .take = take,

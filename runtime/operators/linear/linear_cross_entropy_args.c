@@ -11,19 +11,22 @@
 #define AT(argument) offsetof(flp_linear_cross_entropy_args, argument)
 #define ASKED(field) offsetof(flp_linear_cross_entropy_problem, field)
 
-static const flp_argument list[] = {
-    { "grad_weight", AT(grad_weight), .dtype_at = ASKED(backward.grad_weight), .asked_at = ASKED(backward.grad_weight), .decides = 1, .without_rows = 1 },
-    { "grad_bias", AT(grad_bias), .dtype_at = ASKED(backward.grad_bias), .asked_at = ASKED(backward.grad_bias), .without_rows = 1 },
-    { "grad_hidden", AT(grad_hidden), .dtype_at = ASKED(backward.grad_hidden), .asked_at = ASKED(backward.grad_hidden), .decides = 1 },
-    { "class_weights", AT(class_weights), .dtype_at = ASKED(class_weights), .asked_at = ASKED(class_weights) },
-    { "token_weights", AT(token_weights), .bytes = sizeof(float), .asked_at = ASKED(token_weights) },
-    { "g_loss", AT(g_loss), .bytes = sizeof(float), .is_optional = 1, .without_rows = 1 },
-    { "loss", AT(loss), .bytes = sizeof(float) },
-    { "logp", AT(logp), .bytes = sizeof(float), .is_optional = 1, .without_rows = 1 },
-    { "lse", AT(lse), .bytes = sizeof(float), .is_optional = 1, .without_rows = 1 },
-    { "entropy", AT(entropy), .bytes = sizeof(float), .asked_at = ASKED(entropy), .is_optional = 1, .without_rows = 1 },
-    { .name = NULL }
-};
+static const flp_argument list[] = { { "grad_weight", AT(grad_weight), .dtype_at = ASKED(backward.grad_weight), .asked_at = ASKED(backward.grad_weight),
+                                       .decides = 1, .extent_at = ASKED(backward.grad_weight_stride), .without_rows = 1 },
+                                     { "grad_bias", AT(grad_bias), .dtype_at = ASKED(backward.grad_bias), .asked_at = ASKED(backward.grad_bias),
+                                       .without_rows = 1, .extent_at = ASKED(backward.forward.vocab) },
+                                     { "grad_hidden", AT(grad_hidden), .dtype_at = ASKED(backward.grad_hidden), .asked_at = ASKED(backward.grad_hidden),
+                                       .decides = 1, .extent_at = ASKED(backward.grad_hidden_stride) },
+                                     { "class_weights", AT(class_weights), .dtype_at = ASKED(class_weights), .asked_at = ASKED(class_weights),
+                                       .extent_at = ASKED(backward.forward.vocab), .values = FLP_VALUES_FACTOR },
+                                     { "token_weights", AT(token_weights), .bytes = sizeof(float), .asked_at = ASKED(token_weights),
+                                       .values = FLP_VALUES_FACTOR },
+                                     { "g_loss", AT(g_loss), .bytes = sizeof(float), .is_optional = 1, .without_rows = 1, .values = FLP_VALUES_ABSENT },
+                                     { "loss", AT(loss), .bytes = sizeof(float) },
+                                     { "logp", AT(logp), .bytes = sizeof(float), .is_optional = 1, .without_rows = 1 },
+                                     { "lse", AT(lse), .bytes = sizeof(float), .is_optional = 1, .without_rows = 1 },
+                                     { "entropy", AT(entropy), .bytes = sizeof(float), .asked_at = ASKED(entropy), .is_optional = 1, .without_rows = 1 },
+                                     { .name = NULL } };
 static const flp_argument *const arrays[] = { flp_linear_logp_argument_inputs, list, NULL };
 
 const flp_arguments flp_linear_cross_entropy_arguments = {

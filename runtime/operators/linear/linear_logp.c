@@ -15,12 +15,14 @@
 #define AT(argument) offsetof(flp_linear_logp_args, argument)
 #define ASKED(field) offsetof(flp_linear_logp_problem, field)
 
-const flp_argument flp_linear_logp_argument_inputs[] = { { "hidden", AT(hidden), .decides = 1 },
-                                                         { "weight", AT(weight), .decides = 1 },
-                                                         { "bias", AT(bias), .asked_at = ASKED(bias_dtype), .dtype_at = ASKED(bias_dtype) },
-                                                         { "target", AT(target), .dtype_at = ASKED(target_dtype) },
-                                                         { "row_temperature", AT(row_temperature), .bytes = sizeof(float), .is_optional = 1 },
-                                                         { .name = NULL } };
+const flp_argument flp_linear_logp_argument_inputs[] = {
+    { "hidden", AT(hidden), .decides = 1, .extent_at = ASKED(hidden_stride), .values = FLP_VALUES_NORMAL },
+    { "weight", AT(weight), .decides = 1, .extent_at = ASKED(weight_stride), .values = FLP_VALUES_WEIGHT },
+    { "bias", AT(bias), .asked_at = ASKED(bias_dtype), .dtype_at = ASKED(bias_dtype), .extent_at = ASKED(vocab), .values = FLP_VALUES_NORMAL },
+    { "target", AT(target), .dtype_at = ASKED(target_dtype), .values = FLP_VALUES_TARGET },
+    { "row_temperature", AT(row_temperature), .bytes = sizeof(float), .is_optional = 1, .values = FLP_VALUES_ABSENT },
+    { .name = NULL }
+};
 /* The other structs that begin so use it too. */
 #define BEGINS_SO(type)                                                                                                                \
     _Static_assert(AT(hidden) == offsetof(type, hidden) && AT(weight) == offsetof(type, weight) && AT(bias) == offsetof(type, bias) && \
@@ -285,7 +287,7 @@ static flp_status run_on_cpu(const flp_plan *plan, const void *args, int64_t *ba
     return flp_linear_logp_cpu(plan->context->pool, flp_plan_problem(plan), args, NULL, bad_count, bad_first);
 }
 
-static const flp_operator_calls flp_linear_logp_calls = {
+const flp_operator_calls flp_linear_logp_calls = {
     .op = &flp_linear_logp_operator,
     .arguments = &flp_linear_logp_arguments,
     .launch = launch,

@@ -97,10 +97,10 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
     };
 
     flp_workspace_begin_step(run->call.workspace, FLP_STEP_LOGITS);
-    return flp_tile_launch_run(&run->call.plan->common, run->call.plan->logits, &launch, run->call.args->stream);
+    return flp_tile_launch_run(&run->call.plan->common, FLP_ROLE_LOGIT_GRADIENTS, &launch, run->call.args->stream);
 }
 
-static flp_status run_product(const flp_backward_execution *run, flp_linear_step step, const flp_kernel *kernel, flp_tile_launch *launch,
+static flp_status run_product(const flp_backward_execution *run, flp_linear_step step, flp_role role, flp_tile_launch *launch,
                               flp_matrix_product_params *params)
 {
     params->a = launch->a.data;
@@ -119,7 +119,7 @@ static flp_status run_product(const flp_backward_execution *run, flp_linear_step
     launch->params = params;
     launch->group = &params->group;
     flp_workspace_begin_step(run->call.workspace, step);
-    return flp_tile_launch_run(&run->call.plan->common, kernel, launch, run->call.args->stream);
+    return flp_tile_launch_run(&run->call.plan->common, role, launch, run->call.args->stream);
 }
 
 /* sums += dlogit . weight. What it reads was there before the product of grad_weight began. Or grad_hidden = that of the whole vocabulary, in
@@ -143,7 +143,7 @@ static flp_status add_to_sums(const flp_backward_execution *run, const chunk *pa
         .columns = forward->hidden,
     };
 
-    return run_product(run, part->row_factor ? FLP_STEP_SAVED_EXP_HIDDEN : FLP_STEP_HIDDEN, run->call.plan->hidden_product, &launch, &params);
+    return run_product(run, part->row_factor ? FLP_STEP_SAVED_EXP_HIDDEN : FLP_STEP_HIDDEN, FLP_ROLE_HIDDEN_PRODUCT, &launch, &params);
 }
 
 /* grad_weight (+)= dlogit^T . hidden, or the transpose of it where the weight is [D, V]. */
@@ -166,7 +166,7 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
         .columns = transposed ? part->columns : run->forward->hidden,
     };
 
-    return run_product(run, part->row_factor ? FLP_STEP_SAVED_EXP_WEIGHT : FLP_STEP_WEIGHT, run->call.plan->weight_product, &launch, &params);
+    return run_product(run, part->row_factor ? FLP_STEP_SAVED_EXP_WEIGHT : FLP_STEP_WEIGHT, FLP_ROLE_WEIGHT_PRODUCT, &launch, &params);
 }
 
 static flp_status write_grad_bias(const flp_backward_execution *run, const chunk *part)

@@ -1,7 +1,7 @@
 /* linear_logp_backward's plan, and the parts of its problem's table that stand in linear_cross_entropy's too. */
 #ifndef FLP_OPERATORS_LINEAR_LOGP_BACKWARD_PLAN_H
 #define FLP_OPERATORS_LINEAR_LOGP_BACKWARD_PLAN_H
-#include "core/plan.h"
+#include "core/call.h"
 #include "core/problem.h"
 #include "cpu/target_share.h"
 #include "operators/linear/linear_logp_plan.h"
@@ -33,6 +33,7 @@ typedef struct {
 flp_status flp_linear_logp_backward_check_forward(const flp_linear_logp_plan *forward, flp_linear_work *work);
 
 extern const flp_operator flp_linear_logp_backward_operator;
+extern const flp_operator_calls flp_linear_logp_backward_calls;
 
 /* plan: one of linear_logp_backward. */
 static inline const flp_linear_logp_backward_plan *flp_linear_logp_backward_plan_of(const flp_plan *plan)

@@ -68,7 +68,7 @@ static int64_t at_least_one(int64_t count)
 }
 
 flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, const flp_manifest *combine, int multiprocessors, int splits, int64_t row_bytes,
-                                                    int64_t rows)
+                                                    int32_t tuned_group, int64_t rows)
 {
     const int64_t cluster_rows = (int64_t)tile->block_rows * tile->cluster;
     const int64_t row_groups = divide_up(rows, cluster_rows);
@@ -80,7 +80,7 @@ flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, co
     return (flp_linear_logp_shape){
         .tile_blocks = (unsigned)((units < clusters ? units : clusters) * tile->cluster),
         .combine_blocks = (unsigned)divide_up(rows, combine->block_rows),
-        .group = flp_tile_launch_group(row_groups, row_bytes * cluster_rows),
+        .group = flp_tile_launch_group(row_groups, row_bytes * cluster_rows, tuned_group),
     };
 }
 
@@ -89,10 +89,15 @@ int flp_linear_logp_plan_saves_exp(const flp_linear_logp_plan *plan)
     return plan->common.kernels[FLP_ROLE_SAVE_EXP_TILE] != NULL;
 }
 
+static flp_role tile_role(const flp_linear_logp_plan *plan)
+{
+    return flp_linear_logp_plan_saves_exp(plan) ? FLP_ROLE_SAVE_EXP_TILE : FLP_ROLE_TILE;
+}
+
 flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *plan, int64_t rows)
 {
     return flp_linear_logp_shape_compute(&plan->tile->manifest, &plan->combine->manifest, plan->common.device.facts.multiprocessors, plan->split.splits,
-                                         plan->problem.hidden * flp_dtype_bytes(plan->problem.dtype), rows);
+                                         plan->problem.hidden * flp_dtype_bytes(plan->problem.dtype), plan->common.group[tile_role(plan)], rows);
 }
 
 /* What launches and the split divide by; a kernel in a cache says it of itself. */
@@ -112,7 +117,7 @@ static flp_status check_manifests(const flp_manifest *tile, const flp_manifest *
 static flp_status set_up(flp_plan *common)
 {
     flp_linear_logp_plan *plan = (flp_linear_logp_plan *)(void *)common;
-    const flp_role tile = flp_linear_logp_plan_saves_exp(plan) ? FLP_ROLE_SAVE_EXP_TILE : FLP_ROLE_TILE;
+    const flp_role tile = tile_role(plan);
     flp_status status = flp_plan_check_kernels(common, UINT32_C(1) << tile | FLP_ROLE_SET(COMBINE), 0);
 
     if (status != FLP_OK)

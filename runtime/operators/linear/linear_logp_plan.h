@@ -3,7 +3,7 @@
 #define FLP_OPERATORS_LINEAR_LOGP_PLAN_H
 #include <stdint.h>
 
-#include "core/plan.h"
+#include "core/call.h"
 #include "core/problem.h"
 #include "params/linear_logp.h"
 
@@ -27,6 +27,7 @@ typedef struct {
 } flp_linear_logp_plan;
 
 extern const flp_operator flp_linear_logp_operator;
+extern const flp_operator_calls flp_linear_logp_calls;
 
 /* plan: one of linear_logp. */
 static inline const flp_linear_logp_plan *flp_linear_logp_plan_of(const flp_plan *plan)
@@ -46,9 +47,9 @@ typedef struct {
     int32_t group;                        /* clusters' row blocks that are walked together */
 } flp_linear_logp_shape;
 
-/* splits: of the plan; row_bytes: of one row of hidden. No row's bits depend on the result. */
+/* splits: of the plan; row_bytes: of one row of hidden; tuned_group: a tuning's, 0: none. No row's bits depend on the result. */
 flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, const flp_manifest *combine, int multiprocessors, int splits, int64_t row_bytes,
-                                                    int64_t rows);
+                                                    int32_t tuned_group, int64_t rows);
 
 /* The shape for so many rows; GPU paths only. */
 flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *plan, int64_t rows);

@@ -48,15 +48,18 @@ static flp_status encode_maps(const flp_manifest *manifest, const flp_tile_launc
     return status;
 }
 
-int32_t flp_tile_launch_group(int64_t row_groups, int64_t row_group_bytes)
+int32_t flp_tile_launch_group(int64_t row_groups, int64_t row_group_bytes, int32_t tuned)
 {
     const int64_t fit = at_least_one(group_bytes / at_least_one(row_group_bytes));
 
+    if (tuned > 0)
+        return tuned < row_groups ? tuned : (int32_t)at_least_one(row_groups);
     return (int32_t)divide_up(row_groups, divide_up(row_groups, fit));
 }
 
-flp_status flp_tile_launch_run(const flp_plan *plan, const flp_kernel *kernel, const flp_tile_launch *launch, CUstream stream)
+flp_status flp_tile_launch_run(const flp_plan *plan, flp_role role, const flp_tile_launch *launch, CUstream stream)
 {
+    const flp_kernel *kernel = plan->kernels[role];
     const flp_manifest *manifest = &kernel->manifest;
     const int64_t cluster_rows = (int64_t)manifest->block_rows * manifest->cluster;
     const int64_t row_groups = at_least_one(divide_up(launch->rows, cluster_rows));
@@ -69,6 +72,6 @@ flp_status flp_tile_launch_run(const flp_plan *plan, const flp_kernel *kernel, c
 
     if (status != FLP_OK)
         return status;
-    *launch->group = flp_tile_launch_group(row_groups, launch->row_bytes * cluster_rows);
+    *launch->group = flp_tile_launch_group(row_groups, launch->row_bytes * cluster_rows, plan->group[role]);
     return flp_call_launch(kernel, (unsigned)((tiles < clusters ? tiles : clusters) * manifest->cluster), stream, with_maps ? parameters : parameters + 3);
 }

@@ -19,10 +19,11 @@ typedef struct {
     int32_t *group;
 } flp_tile_launch;
 
-/* How many of so many clusters' row blocks are walked together: as many as fit the L2, then evened out, so that the last group is not a small one. */
-int32_t flp_tile_launch_group(int64_t row_groups, int64_t row_group_bytes);
+/* How many of so many clusters' row blocks are walked together: as many as fit the L2, then evened out, so that the last group is not a small one.
+ * tuned: what the plan's tuning says of it; 0: nothing. */
+int32_t flp_tile_launch_group(int64_t row_groups, int64_t row_group_bytes, int32_t tuned);
 
-/* Launches a kernel of the parameters (A's map, B's map, out's map, params), on the portable path (params). FLP_CUDA_FAILED names the
- * kernel. */
-flp_status flp_tile_launch_run(const flp_plan *plan, const flp_kernel *kernel, const flp_tile_launch *launch, CUstream stream);
+/* Launches the plan's kernel of this role, of the parameters (A's map, B's map, out's map, params), on the portable path (params). FLP_CUDA_FAILED names
+ * the kernel. */
+flp_status flp_tile_launch_run(const flp_plan *plan, flp_role role, const flp_tile_launch *launch, CUstream stream);
 #endif

@@ -16,10 +16,10 @@
 #define BACKWARD_AT(argument) offsetof(flp_logits_logp_backward_args, argument)
 #define BACKWARD_ASKED(field) offsetof(flp_logits_logp_backward_problem, field)
 
-static const flp_argument forward[] = { { "logits", AT(logits), .decides = 1 },
-                                        { "target", AT(target), .dtype_at = ASKED(target_dtype) },
-                                        { "row_index", AT(row_index), .bytes = sizeof(int64_t), .is_optional = 1 },
-                                        { "row_temperature", AT(row_temperature), .bytes = sizeof(float), .is_optional = 1 },
+static const flp_argument forward[] = { { "logits", AT(logits), .decides = 1, .extent_at = ASKED(logits_stride), .values = FLP_VALUES_NORMAL },
+                                        { "target", AT(target), .dtype_at = ASKED(target_dtype), .values = FLP_VALUES_TARGET },
+                                        { "row_index", AT(row_index), .bytes = sizeof(int64_t), .is_optional = 1, .values = FLP_VALUES_ABSENT },
+                                        { "row_temperature", AT(row_temperature), .bytes = sizeof(float), .is_optional = 1, .values = FLP_VALUES_ABSENT },
                                         { "logp", AT(logp), .bytes = sizeof(float), .is_optional = 1 },
                                         { "lse", AT(lse), .bytes = sizeof(float), .is_optional = 1 },
                                         { "entropy", AT(entropy), .bytes = sizeof(float), .asked_at = ASKED(entropy), .is_optional = 1 },
@@ -39,19 +39,21 @@ static const flp_arguments forward_arguments = {
 };
 
 /* lse, entropy and logp are results of a fused call. */
-static const flp_argument backward[] = { { "logits", BACKWARD_AT(logits), .decides = 1 },
-                                         { "target", BACKWARD_AT(target), .dtype_at = BACKWARD_ASKED(target_dtype) },
-                                         { "row_index", BACKWARD_AT(row_index), .bytes = sizeof(int64_t), .is_optional = 1 },
-                                         { "row_temperature", BACKWARD_AT(row_temperature), .bytes = sizeof(float), .is_optional = 1 },
-                                         { "grad_logits", BACKWARD_AT(grad_logits), .decides = 1 },
-                                         { "g_logp", BACKWARD_AT(g_logp), .bytes = sizeof(float) },
-                                         { "g_lse", BACKWARD_AT(g_lse), .bytes = sizeof(float), .is_optional = 1 },
-                                         { "g_entropy", BACKWARD_AT(g_entropy), .bytes = sizeof(float), .asked_at = BACKWARD_ASKED(entropy), .is_optional = 1 },
-                                         { "logp", BACKWARD_AT(logp), .bytes = sizeof(float), .is_optional = 1 },
-                                         { "lse", BACKWARD_AT(lse), .bytes = sizeof(float), .optional_at = BACKWARD_ASKED(fused) },
-                                         { "entropy", BACKWARD_AT(entropy), .bytes = sizeof(float), .asked_at = BACKWARD_ASKED(entropy),
-                                           .optional_at = BACKWARD_ASKED(fused) },
-                                         { .name = NULL } };
+static const flp_argument backward[] = {
+    { "logits", BACKWARD_AT(logits), .decides = 1, .extent_at = BACKWARD_ASKED(logits_stride), .values = FLP_VALUES_NORMAL },
+    { "target", BACKWARD_AT(target), .dtype_at = BACKWARD_ASKED(target_dtype), .values = FLP_VALUES_TARGET },
+    { "row_index", BACKWARD_AT(row_index), .bytes = sizeof(int64_t), .is_optional = 1, .values = FLP_VALUES_ABSENT },
+    { "row_temperature", BACKWARD_AT(row_temperature), .bytes = sizeof(float), .is_optional = 1, .values = FLP_VALUES_ABSENT },
+    { "grad_logits", BACKWARD_AT(grad_logits), .decides = 1, .extent_at = BACKWARD_ASKED(grad_stride) },
+    { "g_logp", BACKWARD_AT(g_logp), .bytes = sizeof(float), .values = FLP_VALUES_NORMAL },
+    { "g_lse", BACKWARD_AT(g_lse), .bytes = sizeof(float), .is_optional = 1, .values = FLP_VALUES_ABSENT },
+    { "g_entropy", BACKWARD_AT(g_entropy), .bytes = sizeof(float), .asked_at = BACKWARD_ASKED(entropy), .is_optional = 1, .values = FLP_VALUES_NORMAL },
+    { "logp", BACKWARD_AT(logp), .bytes = sizeof(float), .is_optional = 1, .values = FLP_VALUES_ABSENT },
+    { "lse", BACKWARD_AT(lse), .bytes = sizeof(float), .optional_at = BACKWARD_ASKED(fused), .values = FLP_VALUES_LSE },
+    { "entropy", BACKWARD_AT(entropy), .bytes = sizeof(float), .asked_at = BACKWARD_ASKED(entropy), .optional_at = BACKWARD_ASKED(fused),
+      .values = FLP_VALUES_ENTROPY },
+    { .name = NULL }
+};
 static const flp_argument *const backward_arrays[] = { backward, NULL };
 static const flp_arguments backward_arguments = {
     .args_struct = &flp_sized_logits_logp_backward_args,
@@ -294,7 +296,7 @@ static flp_status check(const flp_plan *plan, const void *normal, const void *ar
     return make_call(normal, args, &((logits_work *)work)->call);
 }
 
-static const flp_operator_calls flp_logits_logp_calls = {
+const flp_operator_calls flp_logits_logp_calls = {
     .op = &flp_logits_logp_operator,
     .arguments = &forward_arguments,
     .check = check,
@@ -314,7 +316,7 @@ static flp_status check_backward(const flp_plan *plan, const void *normal, const
     return make_backward_call(normal, args, &((logits_work *)work)->call);
 }
 
-static const flp_operator_calls flp_logits_logp_backward_calls = {
+const flp_operator_calls flp_logits_logp_backward_calls = {
     .op = &flp_logits_logp_backward_operator,
     .arguments = &backward_arguments,
     .check = check_backward,

@@ -12,6 +12,7 @@ typedef struct {
 } flp_logits_logp_backward_plan;
 
 extern const flp_operator flp_logits_logp_backward_operator;
+extern const flp_operator_calls flp_logits_logp_backward_calls;
 
 /* plan: one of logits_logp_backward. */
 static inline const flp_logits_logp_backward_plan *flp_logits_logp_backward_plan_of(const flp_plan *plan)

@@ -2,7 +2,7 @@
  * scratch. A row's bits depend on none of these. And the fields of the problems, both directions. */
 #ifndef FLP_OPERATORS_LOGITS_LOGP_PLAN_H
 #define FLP_OPERATORS_LOGITS_LOGP_PLAN_H
-#include "core/plan.h"
+#include "core/call.h"
 #include "core/problem.h"
 #include "core/workspace.h"
 #include "jit/manifest.h"
@@ -71,6 +71,7 @@ typedef struct {
 } flp_logits_logp_plan;
 
 extern const flp_operator flp_logits_logp_operator;
+extern const flp_operator_calls flp_logits_logp_calls;
 
 /* plan: one of logits_logp. */
 static inline const flp_logits_logp_plan *flp_logits_logp_plan_of(const flp_plan *plan)

@@ -8,8 +8,9 @@
 
 #define AT(argument) offsetof(flp_weighted_sum_args, argument)
 
-static const flp_argument list[] = { { "x", AT(x), .decides = 1 },
-                                     { "w", AT(w), .dtype_at = offsetof(flp_weighted_sum_problem, w_dtype) },
+static const flp_argument list[] = { { "x", AT(x), .decides = 1, .extent_at = offsetof(flp_weighted_sum_problem, x_stride), .values = FLP_VALUES_NORMAL },
+                                     { "w", AT(w), .dtype_at = offsetof(flp_weighted_sum_problem, w_dtype),
+                                       .extent_at = offsetof(flp_weighted_sum_problem, columns), .values = FLP_VALUES_NORMAL },
                                      { "y", AT(y), .dtype_at = offsetof(flp_weighted_sum_problem, y_dtype) },
                                      { .name = NULL } };
 static const flp_argument *const arrays[] = { list, NULL };
@@ -40,7 +41,7 @@ static flp_status run_on_cpu(const flp_plan *plan, const void *args, int64_t *ba
     return FLP_OK;
 }
 
-static const flp_operator_calls flp_weighted_sum_calls = {
+const flp_operator_calls flp_weighted_sum_calls = {
     .op = &flp_weighted_sum_operator,
     .arguments = &arguments,
     .launch = launch,

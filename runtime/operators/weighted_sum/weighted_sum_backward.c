@@ -12,12 +12,15 @@
 #define ASKED(field) offsetof(flp_weighted_sum_backward_problem, field)
 
 /* With no rows grad_w is written all the same. */
-static const flp_argument list[] = { { "g", AT(g), .dtype_at = ASKED(forward.y_dtype) },
-                                     { "grad_x", AT(grad_x), .dtype_at = ASKED(grad_x), .asked_at = ASKED(grad_x), .decides = 1 },
-                                     { "w", AT(w), .dtype_at = ASKED(forward.w_dtype), .asked_at = ASKED(grad_x), .is_unread = 1 },
-                                     { "grad_w", AT(grad_w), .dtype_at = ASKED(grad_w), .asked_at = ASKED(grad_w), .without_rows = 1 },
-                                     { "x", AT(x), .asked_at = ASKED(grad_w), .is_unread = 1, .decides = 1 },
-                                     { .name = NULL } };
+static const flp_argument list[] = {
+    { "g", AT(g), .dtype_at = ASKED(forward.y_dtype), .values = FLP_VALUES_NORMAL },
+    { "grad_x", AT(grad_x), .dtype_at = ASKED(grad_x), .asked_at = ASKED(grad_x), .decides = 1, .extent_at = ASKED(grad_x_stride) },
+    { "w", AT(w), .dtype_at = ASKED(forward.w_dtype), .asked_at = ASKED(grad_x), .is_unread = 1, .extent_at = ASKED(forward.columns),
+      .values = FLP_VALUES_NORMAL },
+    { "grad_w", AT(grad_w), .dtype_at = ASKED(grad_w), .asked_at = ASKED(grad_w), .without_rows = 1, .extent_at = ASKED(forward.columns) },
+    { "x", AT(x), .asked_at = ASKED(grad_w), .is_unread = 1, .decides = 1, .extent_at = ASKED(forward.x_stride), .values = FLP_VALUES_NORMAL },
+    { .name = NULL }
+};
 static const flp_argument *const arrays[] = { list, NULL };
 static const flp_arguments arguments = { .args_struct = &flp_sized_weighted_sum_backward_args,
                                          .arrays = arrays,
@@ -120,7 +123,7 @@ static flp_status run_on_cpu(const flp_plan *plan, const void *args, int64_t *ba
     return flp_weighted_sum_backward_cpu(plan->context->pool, flp_plan_problem(plan), args);
 }
 
-static const flp_operator_calls flp_weighted_sum_backward_calls = {
+const flp_operator_calls flp_weighted_sum_backward_calls = {
     .op = &flp_weighted_sum_backward_operator,
     .arguments = &arguments,
     .check = check,

@@ -3,7 +3,7 @@
 #define FLP_OPERATORS_WEIGHTED_SUM_BACKWARD_PLAN_H
 #include <stdint.h>
 
-#include "core/plan.h"
+#include "core/call.h"
 
 /* The columns lie in `vectors` groups of vector_columns; a slab of them is a block's, whose threads stand in `lanes` rows of slab threads.
  * Every lane adds every lanes-th row of the tile; lanes, then tiles are added in a fixed order. A function of (rows, columns,
@@ -37,6 +37,7 @@ typedef enum { FLP_WEIGHTED_SUM_STEP_TILES, FLP_WEIGHTED_SUM_STEP_COMBINE, FLP_W
 typedef enum { FLP_WEIGHTED_SUM_PART_PARTIAL /* [tiles][columns, padded] f32 */ } flp_weighted_sum_part;
 
 extern const flp_operator flp_weighted_sum_backward_operator;
+extern const flp_operator_calls flp_weighted_sum_backward_calls;
 
 /* plan: one of weighted_sum_backward. */
 static inline const flp_weighted_sum_backward_plan *flp_weighted_sum_backward_plan_of(const flp_plan *plan)

@@ -1,7 +1,7 @@
 /* weighted_sum's plan: one kernel; and its problem's fields, the backward's too. */
 #ifndef FLP_OPERATORS_WEIGHTED_SUM_PLAN_H
 #define FLP_OPERATORS_WEIGHTED_SUM_PLAN_H
-#include "core/plan.h"
+#include "core/call.h"
 #include "core/problem.h"
 
 extern const flp_field *const flp_weighted_sum_backward_fields[];
@@ -16,6 +16,7 @@ typedef struct {
 } flp_weighted_sum_plan;
 
 extern const flp_operator flp_weighted_sum_operator;
+extern const flp_operator_calls flp_weighted_sum_calls;
 
 /* plan: one of weighted_sum. */
 static inline const flp_weighted_sum_plan *flp_weighted_sum_plan_of(const flp_plan *plan)

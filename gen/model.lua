@@ -1,0 +1,85 @@
+-- How long a candidate takes, from the device's facts and few coefficients: tensor cores, L2, memory, launches and the tail of the last wave.
+--
+-- It orders candidates and carries what was measured at one shape to another (gen/tuning.lua); no result depends on it.
+local arch = require "gen.arch"
+local cxx = require "gen.cxx"
+local emit = require "gen.emit"
+
+local model = {}
+
+-- What a device is taken for where its facts are not known: an H200. memory: bytes a second.
+model.facts = { multiprocessors = 132, clock_hz = 1.98e9, l2_bytes = 60 << 20, memory = 4.8e12 }
+
+-- Of a multiprocessor: flops a clock of 16-bit products with fp32 sums; of these with two and with one warpgroup of 64 rows, and on the portable path;
+-- bytes of L2 a clock. launch: seconds. latency: of a tile's inner steps, in stages that are not under way.
+model.coefficients = {
+  hopper = { flops = 4096, two_groups = 0.80, one_group = 0.62, l2 = 54, memory = 0.92, launch = 3e-6, latency = 0.35, f32 = 1 / 6 },
+  portable = { flops = 2048, two_groups = 0.62, one_group = 0.52, l2 = 54, memory = 0.88, launch = 3e-6, latency = 0.35, f32 = 1 / 6 },
+}
+
+local function ceil_div(a, b) return (a + b - 1) // b end
+
+-- Rows of A that the default keeps in the L2 while all of B streams past (runtime/operators/linear/matrix_product_launch.c).
+local default_group_bytes = 32 << 20
+
+-- product: rows, columns, inner, bytes of an element, n_split where the forward cuts its columns.
+local function tile_seconds(product, spec, group, facts, c)
+  local cluster = spec.cluster or 1
+  local group_rows = spec.bm * cluster
+  local row_groups, tiles = ceil_div(product.rows, group_rows), ceil_div(product.columns, spec.bv)
+  local n = emit.kernel_of(spec).derive(spec)
+  local workers = math.max(1, facts.multiprocessors * (n.blocks_per_multiprocessor or 1) // cluster)
+  local units = row_groups * tiles
+  -- The forward's splits are dealt in units of several tiles, single ones last; what is left idle is less than a tile a worker.
+  local waves = units <= workers and 1 or spec.s and units / workers + 0.25 or ceil_div(units, workers)
+  local share = n.blocks_per_multiprocessor or 1 -- blocks that share a multiprocessor
+  local efficiency = spec.bm > 64 and c.two_groups or c.one_group
+  local rate = c.flops * (spec.dtype == "f32" and c.f32 or 1) * efficiency
+  local math_clocks = 2 * spec.bm * spec.bv * product.inner / rate * share
+  local l2_clocks = (spec.bm + spec.bv / cluster) * product.inner * product.bytes / c.l2 * share
+  local latency = 1 + c.latency / math.max(1, spec.stages - 1) ^ 2
+  local tile_clocks = (math_clocks ^ 4 + l2_clocks ^ 4) ^ 0.25 * latency + 600
+  local compute = waves * tile_clocks / facts.clock_hz
+  local row_group_bytes = group_rows * product.inner * product.bytes
+  local fit = math.max(1, default_group_bytes // row_group_bytes)
+  local walked = group or ceil_div(row_groups, ceil_div(row_groups, fit))
+  local passes = ceil_div(row_groups, walked)
+  local b_bytes, a_bytes = product.columns * product.inner * product.bytes, product.rows * product.inner * product.bytes
+  -- What a group keeps of A beyond the L2 is read again for each column tile.
+  local kept = math.min(1, 0.7 * facts.l2_bytes / (walked * row_group_bytes))
+  local bytes = b_bytes * passes + a_bytes * (1 + (1 - kept) * tiles * 0.5) + product.out_bytes
+  local memory = bytes / (facts.memory * c.memory)
+  return (compute ^ 4 + memory ^ 4) ^ 0.25 + c.launch
+end
+
+-- The product behind a role's kernel, or nil where it is none.
+local products = {
+  tile = function(p, bytes) return { rows = p.n, columns = p.v, inner = p.d, bytes = bytes, out_bytes = 0 } end,
+  save_exp_tile = function(p, bytes) return { rows = p.n, columns = p.v, inner = p.d, bytes = bytes, out_bytes = 2 * p.n * p.v } end,
+  logit_gradients = function(p, bytes) return { rows = p.n, columns = p.v, inner = p.d, bytes = bytes, out_bytes = 0 } end,
+  hidden_product = function(p, bytes) return { rows = p.n, columns = p.d, inner = p.v, bytes = bytes, out_bytes = p.n * p.d * bytes } end,
+  weight_product = function(p, bytes) return { rows = p.v, columns = p.d, inner = p.n, bytes = bytes, out_bytes = p.v * p.d * bytes } end,
+}
+
+-- A device's facts; 0 and nil stand for those that are not known.
+function model.known(facts)
+  local known = {}
+  for _, name in ipairs { "multiprocessors", "clock_hz", "l2_bytes", "memory" } do
+    known[name] = (facts[name] or 0) > 0 and facts[name] or model.facts[name]
+  end
+  return known
+end
+
+-- Seconds of the kernel of one role. facts: as model.known gives them.
+function model.seconds(p, spec, group, facts)
+  local product = products[spec.role]
+  local c = model.coefficients[arch.find(spec.arch).kernels]
+  local bytes = cxx.bytes[p.dtype]
+  if product and spec.bm then return tile_seconds(product(p, bytes), spec, group, facts, c) end
+  -- Kernels that read their input once: fewer threads have less under way, more leave fewer registers and late blocks a longer tail.
+  local read = p.n * (p.v or p.d) * bytes
+  local warps = spec.w or 8
+  return read / (facts.memory * c.memory) * (1 + 0.01 * math.abs(math.log(warps / 12))) + c.launch
+end
+
+return model

@@ -1,0 +1,150 @@
+-- Tunings: what stands in place of selection's own choice of tiles. Which there are, in which order they are tried, and how what was measured at one
+-- shape serves another.
+--
+-- Canonical text: "" for selection's own; else role.field=number, joined by commas, roles and fields in alphabetic order:
+--   tile.bm=128,tile.cluster=2,tile.group=8
+-- group is no field of a variant: it says how many groups of rows a launch walks together through the columns.
+local emit = require "gen.emit"
+local model = require "gen.model"
+
+local tuning = {}
+
+local largest_number = 65536
+
+-- A list of { role, field, number }, or nil and the reason.
+function tuning.parse(text)
+  local items, last = {}, ""
+  for item in (text ~= "" and text .. "," or ""):gmatch("([^,]*),") do
+    local role, field, digits = item:match("^([a-z_]+)%.([a-z]+)=([1-9]%d*)$")
+    local number = digits and math.tointeger(tonumber(digits))
+    if not number or number > largest_number then
+      return nil, ("tuning %q: got %q, wanted role.field=number, numbers from 1 to %d"):format(text, item, largest_number)
+    end
+    local place = role .. "." .. field
+    if place <= last then return nil, ("tuning %q: %s stands behind %s, wanted alphabetic order and none twice"):format(text, place, last) end
+    last = place
+    items[#items + 1] = { role = role, field = field, number = number }
+  end
+  return items
+end
+
+local function powers(last)
+  local list = {}
+  for i = 0, last do list[#list + 1] = 1 << i end
+  return list
+end
+
+-- Fields that are tuned, in alphabetic order, and the values that they may take, legal or not. Those that would change a row's bits drop out by the
+-- kernel's numeric identity, unless they are asked for.
+local warps = { "w", { 2, 4, 8, 12, 16, 17, 20, 24, 32 } }
+local tiles = {
+  { "bm", { 64, 128 } }, { "bv", { 64, 128, 192, 256 } }, { "cluster", { 1, 2 } }, { "group", powers(6) }, { "s", { 66, 108, 132, 198, 264 } },
+  { "stages", { 2, 3, 4, 5, 6, 8 } },
+}
+local spaces = {
+  linear_logp = tiles, linear_logp_save_exp = tiles, linear_logp_grad_logits = tiles, matrix_product = tiles,
+  logits_logp = { warps }, logits_logp_gradient = { warps }, logits_logp_fused = { warps },
+  logits_logp_fused_cluster = { { "cluster", { 1, 2, 4, 8 } }, warps },
+  logits_logp_cluster = { { "cluster", { 2, 4, 8, 16 } }, warps },
+  weighted_sum = { { "team", powers(8) } },
+}
+
+-- A kernel's space: its fields of those, and group.
+local function space_of(spec)
+  local space = {}
+  for _, axis in ipairs(spaces[spec.operator] or {}) do
+    if axis[1] == "group" or spec[axis[1]] then space[#space + 1] = axis end
+  end
+  return space
+end
+
+local function has(space, field)
+  for _, axis in ipairs(space) do
+    if axis[1] == field then return true end
+  end
+end
+
+-- Puts a tuning's fields into a spec and returns its group, 0 for none, or nil and the reason. items: as parse gives them.
+function tuning.apply(items, spec)
+  local group, space = 0, space_of(spec)
+  for _, item in ipairs(items) do
+    if item.role == spec.role then
+      if not has(space, item.field) then return nil, ("tuning: %s has no field %s that is tuned"):format(spec.operator, item.field) end
+      if item.field == "group" then group = item.number else spec[item.field] = item.number end
+    end
+  end
+  return group
+end
+
+local function changed_copy(from, name, value) return setmetatable({ [name] = value }, { __index = from }) end
+
+-- Calls visit(spec, group) for each legal member of spec's space whose bits are the default's, or for any with `numerics`. group: nil for the default.
+local function each(spec, numerics, visit)
+  local space, identity = space_of(spec), emit.kernel_of(spec).numerics(spec)
+  local function fill(i, changed, group)
+    if i > #space then
+      if emit.check(changed) and (numerics or emit.kernel_of(changed).numerics(changed) == identity) then visit(changed, group) end
+      return
+    end
+    local name, values = space[i][1], space[i][2]
+    if name == "group" then fill(i + 1, changed, nil) end
+    for _, value in ipairs(values) do
+      if name == "group" then fill(i + 1, changed, value) else fill(i + 1, changed_copy(changed, name, value), group) end
+    end
+  end
+  fill(1, spec, nil)
+end
+
+-- The tuning that makes `changed` of spec; "" where nothing differs.
+local function difference(spec, changed, group)
+  local items = {}
+  for _, axis in ipairs(space_of(spec)) do
+    local name = axis[1]
+    local value = name == "group" and group or name ~= "group" and changed[name] ~= spec[name] and changed[name]
+    if value then items[#items + 1] = ("%s.%s=%d"):format(spec.role, name, value) end
+  end
+  return table.concat(items, ",")
+end
+
+-- A group beyond all rows is that of all rows.
+local function is_repeated(p, spec, group)
+  local rows = spec.role == "weight_product" and p.v or p.n
+  local row_groups = (rows + spec.bm * spec.cluster - 1) // (spec.bm * spec.cluster)
+  return group >= 2 * row_groups
+end
+
+-- Of one role, the `limit` that the model finds fastest: { text, seconds } each, without the default.
+local function of_role(p, spec, facts, numerics, limit)
+  local found = {}
+  each(spec, numerics, function(changed, group)
+    local text = difference(spec, changed, group)
+    if text == "" or group and is_repeated(p, changed, group) then return end
+    found[#found + 1] = { text = text, role = spec.role, seconds = model.seconds(p, changed, group, facts) }
+  end)
+  table.sort(found, function(a, b)
+    if a.seconds ~= b.seconds then return a.seconds < b.seconds end
+    return a.text < b.text
+  end)
+  return table.move(found, 1, math.min(limit, #found), 1, {})
+end
+
+-- Candidates of a problem whose kernels are `specs`: { text, seconds } each, the default, "", first; each other one changes one role. seconds: of the
+-- whole, by the model. limit: of a role.
+function tuning.candidates(p, specs, facts, numerics, limit)
+  local whole, alone = 0, {}
+  facts = model.known(facts)
+  for i, spec in ipairs(specs) do
+    alone[i] = spaces[spec.operator] and model.seconds(p, spec, nil, facts) or 0
+    whole = whole + alone[i]
+  end
+  local list = { { text = "", role = "", seconds = whole } }
+  for i, spec in ipairs(specs) do
+    for _, candidate in ipairs(spaces[spec.operator] and of_role(p, spec, facts, numerics, limit) or {}) do
+      candidate.seconds = whole - alone[i] + candidate.seconds
+      list[#list + 1] = candidate
+    end
+  end
+  return list
+end
+
+return tuning

@@ -1,0 +1,422 @@
+/* A problem as it is tuned: candidates by the generator, their plans, and runs of them. */
+#include "core/tune_target.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/status.h"
+#include "core/dispatch.h"
+#include "core/plan.h"
+#include "core/tune_arrays.h"
+
+enum { DEFAULT_LIMIT = 12 };
+static const double default_idle_seconds = 0.02, shortest_run_seconds = 1e-3;
+static const int64_t default_checked_bytes = INT64_C(64) << 20;
+enum { MOST_CALLS = 64 };
+
+struct flp_tune_target {
+    flp_context *context;
+    const flp_operator_calls *calls;
+    flp_tune_target_options options;
+    flp_problem_storage problem; /* normal */
+    char problem_text[FLP_PROBLEM_TEXT_BYTES];
+    flp_generator_identity identity;
+    flp_device device;
+    const flp_driver *driver;
+    CUstream stream;
+    CUevent begin, end;
+    flp_tune_arrays arrays;
+    CUdeviceptr workspace;
+    int64_t workspace_bytes;
+    int count, calls_per_run;
+    flp_tune_candidate *candidates;
+    flp_plan **plans; /* of each; NULL: it is not prepared */
+};
+
+/* ---- calls ---- */
+
+static flp_status call_plan(const flp_tune_target *target, flp_plan *plan, int64_t rows)
+{
+    union {
+        max_align_t aligned;
+        char bytes[FLP_CALL_ARGS_BYTES];
+    } args;
+
+    flp_tune_arrays_args(&target->arrays, rows, (void *)(uintptr_t)target->workspace, (size_t)target->workspace_bytes, &args);
+    return flp_call_execute(target->calls, plan, &args, flp_header_sizes());
+}
+
+static int64_t rows_of(const flp_tune_target *target)
+{
+    return *(const int64_t *)(const void *)(target->problem.bytes + target->calls->op->rows_at);
+}
+
+/* One call whose results are then looked at. */
+static flp_status call_clean(flp_tune_target *target, flp_plan *plan, int64_t rows)
+{
+    flp_status status = flp_tune_arrays_clear(&target->arrays);
+
+    return status == FLP_OK ? call_plan(target, plan, rows) : status;
+}
+
+static flp_status time_calls(flp_tune_target *target, flp_plan *plan, int calls, double *seconds)
+{
+    const flp_driver *driver = target->driver;
+    float milliseconds = 0;
+    flp_status status = flp_driver_check(driver, driver->event_record(target->begin, target->stream), "cuEventRecord");
+
+    for (int i = 0; status == FLP_OK && i < calls; i++)
+        status = call_plan(target, plan, rows_of(target));
+    if (status == FLP_OK)
+        status = flp_driver_check(driver, driver->event_record(target->end, target->stream), "cuEventRecord");
+    if (status == FLP_OK)
+        status = flp_driver_check(driver, driver->event_synchronize(target->end), "cuEventSynchronize");
+    if (status == FLP_OK)
+        status = flp_driver_check(driver, driver->event_elapsed(&milliseconds, target->begin, target->end), "cuEventElapsedTime");
+    *seconds = milliseconds / 1e3 / calls;
+    return status;
+}
+
+static void idle(double seconds)
+{
+    const struct timespec time = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
+
+    nanosleep(&time, NULL);
+}
+
+flp_status flp_tune_target_time(flp_tune_target *target, int candidate, double *seconds)
+{
+    flp_plan *plan = target->plans[candidate];
+    flp_status status = FLP_OK;
+
+    /* One run that is not timed brings the device out of its idle state, and its caches into this candidate's. */
+    if (target->options.is_burst) {
+        idle(target->options.idle_seconds);
+        status = call_plan(target, plan, rows_of(target));
+    }
+    return status == FLP_OK ? time_calls(target, plan, target->options.is_burst ? 1 : target->calls_per_run, seconds) : status;
+}
+
+/* ---- candidates ---- */
+
+/* A line "picoseconds role tuning". */
+static void read_candidate(const char *line, size_t length, flp_tune_candidate *candidate)
+{
+    char copy[FLP_TUNING_BYTES + 64], *role, *tuning;
+
+    snprintf(copy, sizeof(copy), "%.*s", (int)length, line);
+    candidate->predicted_seconds = strtod(copy, &role) * 1e-12;
+    role += *role == ' ';
+    tuning = role + strcspn(role, " ");
+    if (*tuning)
+        *tuning++ = 0;
+    candidate->role = flp_role_find(role);
+    snprintf(candidate->tuning, sizeof(candidate->tuning), "%s", tuning);
+}
+
+static flp_status grow(flp_tune_target *target, int count)
+{
+    flp_tune_candidate *candidates = realloc(target->candidates, (size_t)count * sizeof(*candidates));
+    flp_plan **plans;
+
+    if (candidates)
+        target->candidates = candidates;
+    plans = candidates ? realloc(target->plans, (size_t)count * sizeof(*plans)) : NULL;
+    if (!plans)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for %d candidates", count);
+    target->plans = plans;
+    for (int i = target->count; i < count; i++) {
+        target->candidates[i] = (flp_tune_candidate){ .role = FLP_ROLES };
+        target->plans[i] = NULL;
+    }
+    target->count = count;
+    return FLP_OK;
+}
+
+static flp_status read_candidates(flp_tune_target *target, const char *lines)
+{
+    int count = 1;
+    flp_status status;
+
+    for (const char *at = lines; *at; at++)
+        count += *at == '\n';
+    status = grow(target, count);
+    for (int i = 0; status == FLP_OK && i < count; i++) {
+        const size_t length = strcspn(lines, "\n");
+
+        read_candidate(lines, length, &target->candidates[i]);
+        lines += length + (lines[length] != 0);
+    }
+    return status;
+}
+
+static flp_status find_candidates(flp_tune_target *target)
+{
+    const flp_plan *plan = target->plans[0];
+    const flp_device_facts *facts = &plan->device.facts;
+    const flp_model_facts model = { facts->multiprocessors, 0, 0, 0 };
+    char text[FLP_PLAN_KERNELS_BYTES];
+    const flp_wanted_kernels wanted = { text, facts->compute_capability, flp_backend_name(plan->choice.path), "" };
+    flp_generator *generator = flp_kernel_store_generator(target->context->store);
+    char *lines = NULL;
+    flp_status status;
+
+    flp_plan_kernels_text(plan, text);
+    status = flp_generator_identify(generator, &wanted, &target->identity);
+    if (status == FLP_OK)
+        status = flp_generator_candidates(generator, &wanted, &model, target->options.numerics, target->options.limit, &lines);
+    if (status == FLP_OK)
+        status = read_candidates(target, lines);
+    free(lines);
+    for (int i = 0; status == FLP_OK && i < target->count; i++)
+        target->candidates[i].workspace_bytes = plan->workspace_bytes;
+    return status;
+}
+
+int flp_tune_target_count(const flp_tune_target *target)
+{
+    return target->count;
+}
+
+const flp_tune_candidate *flp_tune_target_candidate(const flp_tune_target *target, int candidate)
+{
+    return &target->candidates[candidate];
+}
+
+const char *flp_tune_target_problem(const flp_tune_target *target)
+{
+    return target->problem_text;
+}
+
+const flp_generator_identity *flp_tune_target_identity(const flp_tune_target *target)
+{
+    return &target->identity;
+}
+
+/* Items of several tunings in alphabetic order, as gen/tuning.lua wants them. */
+static int compare_items(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+flp_status flp_tune_target_join(flp_tune_target *target, const int *candidates, int count, int *candidate)
+{
+    char copy[2 * FLP_TUNING_BYTES] = "", *items[64], *rest = NULL;
+    size_t length = 0;
+    int found = 0;
+    double seconds = target->candidates[0].predicted_seconds;
+    flp_status status;
+
+    for (int i = 0; i < count; i++) {
+        seconds += target->candidates[candidates[i]].predicted_seconds - target->candidates[0].predicted_seconds;
+        length += (size_t)snprintf(copy + length, sizeof(copy) - length, "%s%s", length ? "," : "", target->candidates[candidates[i]].tuning);
+        if (length >= FLP_TUNING_BYTES)
+            return flp_status_fail(FLP_BAD_ARGUMENT, "tuning: got more than %d characters", FLP_TUNING_BYTES - 1);
+    }
+    for (char *item = strtok_r(copy, ",", &rest); item && found < 64; item = strtok_r(NULL, ",", &rest))
+        items[found++] = item;
+    qsort(items, (size_t)found, sizeof(*items), compare_items);
+    status = grow(target, target->count + 1);
+    if (status != FLP_OK)
+        return status;
+    *candidate = target->count - 1;
+    length = 0;
+    for (int i = 0; i < found; i++)
+        length += (size_t)snprintf(target->candidates[*candidate].tuning + length, FLP_TUNING_BYTES - length, "%s%s", i ? "," : "", items[i]);
+    target->candidates[*candidate].predicted_seconds = seconds;
+    target->candidates[*candidate].workspace_bytes = target->candidates[0].workspace_bytes;
+    return FLP_OK;
+}
+
+flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
+{
+    flp_plan *plan = NULL;
+    CUcontext left;
+    flp_status status;
+
+    if (target->plans[candidate])
+        return FLP_OK;
+    if (!flp_device_enter(&target->device, &left))
+        return flp_status_fail(FLP_WRONG_CONTEXT, "the CUDA context that is tuned in is gone");
+    status = flp_create_plan_tuned(target->context, target->calls->op, &target->problem, target->candidates[candidate].tuning, &plan);
+    flp_device_leave(left);
+    if (status != FLP_OK)
+        return status;
+    target->candidates[candidate].workspace_bytes = plan->workspace_bytes;
+    target->plans[candidate] = plan;
+    if (plan->workspace_bytes > target->workspace_bytes)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "a workspace of %" PRId64 " bytes, the default's has %" PRId64, plan->workspace_bytes,
+                               target->workspace_bytes);
+    return FLP_OK;
+}
+
+flp_status flp_tune_target_check(flp_tune_target *target, int candidate)
+{
+    flp_plan *plan = target->plans[candidate];
+    const int by_bits = strcmp(flp_plan_numerics(plan), flp_plan_numerics(target->plans[0])) == 0;
+    flp_status status = call_clean(target, plan, FLP_TUNE_FEW_ROWS);
+
+    if (status == FLP_OK)
+        status = flp_tune_arrays_compare(&target->arrays, FLP_TUNE_REFERENCE, 0);
+    if (status == FLP_OK)
+        status = flp_tune_arrays_compare(&target->arrays, FLP_TUNE_FEW, by_bits);
+    if (status == FLP_OK)
+        status = call_clean(target, plan, rows_of(target));
+    if (status == FLP_OK)
+        status = flp_tune_arrays_compare(&target->arrays, FLP_TUNE_ALL, by_bits);
+    return status == FLP_OK ? status : flp_status_prefix(status, "tuning \"%s\"", target->candidates[candidate].tuning);
+}
+
+/* ---- a target ---- */
+
+static flp_status open_stream(flp_tune_target *target)
+{
+    const flp_driver *driver = target->driver;
+    flp_status status = flp_driver_check(driver, driver->stream_create(&target->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+
+    if (status == FLP_OK)
+        status = flp_driver_check(driver, driver->event_create(&target->begin, 0), "cuEventCreate");
+    return status == FLP_OK ? flp_driver_check(driver, driver->event_create(&target->end, 0), "cuEventCreate") : status;
+}
+
+/* For the rows of the bucket that a call without a plan has, on any path that the device has kernels for. */
+static flp_status take_problem(flp_tune_target *target, const void *problem)
+{
+    const flp_operator *op = target->calls->op;
+    flp_status status = flp_problem_normalize(op, problem, &target->problem);
+
+    if (status == FLP_OK)
+        *flp_operator_rows(op, &target->problem) = flp_dispatch_rows(rows_of(target));
+    return status == FLP_OK ? flp_tuned_problem_text(op, &target->problem, target->problem_text) : status;
+}
+
+static flp_status make_default_plan(flp_tune_target *target)
+{
+    flp_status status = grow(target, 1);
+
+    if (status == FLP_OK)
+        status = flp_create_plan_tuned(target->context, target->calls->op, &target->problem, "", &target->plans[0]);
+    if (status != FLP_OK || flp_plan_on_gpu(target->plans[0]))
+        return status;
+    return flp_status_fail(FLP_NO_VARIANT, "the CPU path answers %s, which has nothing to tune: %s", target->problem_text, flp_plan_reason(target->plans[0]));
+}
+
+static flp_status make_memory(flp_tune_target *target)
+{
+    int64_t bytes;
+    flp_status status;
+
+    target->workspace_bytes = target->plans[0]->workspace_bytes;
+    target->arrays = (flp_tune_arrays){ .calls = target->calls,
+                                        .problem = &target->problem,
+                                        .checked_bytes = target->options.checked_bytes,
+                                        .driver = target->driver,
+                                        .stream = target->stream,
+                                        .owner = &target->device };
+    status = flp_tune_arrays_describe(&target->arrays);
+    if (status != FLP_OK)
+        return status;
+    bytes = flp_tune_arrays_bytes(&target->arrays) + target->workspace_bytes;
+    if (target->options.memory_bytes > 0 && bytes > target->options.memory_bytes)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "%s takes %" PRId64 " bytes of device memory, wanted at most %" PRId64, target->problem_text, bytes,
+                               target->options.memory_bytes);
+    status = flp_tune_arrays_allocate(&target->arrays);
+    if (status == FLP_OK && target->workspace_bytes > 0)
+        status = flp_device_memory_allocate(target->workspace_bytes, "the workspace", &target->workspace);
+    return status;
+}
+
+/* The default's results, once they agree with the CPU path's; and how many of its calls are a run. */
+static flp_status take_results(flp_tune_target *target)
+{
+    double seconds = 0;
+    flp_status status = flp_tune_arrays_run_reference(&target->arrays, target->context);
+
+    if (status == FLP_OK)
+        status = call_clean(target, target->plans[0], FLP_TUNE_FEW_ROWS);
+    if (status == FLP_OK)
+        status = flp_tune_arrays_compare(&target->arrays, FLP_TUNE_REFERENCE, 0);
+    if (status == FLP_OK)
+        status = flp_tune_arrays_keep(&target->arrays, FLP_TUNE_FEW);
+    if (status == FLP_OK)
+        status = call_clean(target, target->plans[0], rows_of(target));
+    if (status == FLP_OK)
+        status = flp_tune_arrays_keep(&target->arrays, FLP_TUNE_ALL);
+    if (status == FLP_OK)
+        status = time_calls(target, target->plans[0], 1, &seconds);
+    target->calls_per_run = seconds * MOST_CALLS < shortest_run_seconds ? MOST_CALLS : 1 + (int)(shortest_run_seconds / seconds);
+    return status;
+}
+
+static flp_status set_up(flp_tune_target *target, const void *problem)
+{
+    flp_status status = take_problem(target, problem);
+
+    if (status == FLP_OK)
+        status = flp_driver_get(&target->driver);
+    if (status == FLP_OK)
+        status = flp_device_current(&target->device);
+    if (status == FLP_OK)
+        status = open_stream(target);
+    if (status == FLP_OK)
+        status = make_default_plan(target);
+    if (status == FLP_OK)
+        status = find_candidates(target);
+    if (status == FLP_OK)
+        status = make_memory(target);
+    return status == FLP_OK ? take_results(target) : status;
+}
+
+flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls *calls, const void *problem, const flp_tune_target_options *options,
+                                  flp_tune_target **target)
+{
+    flp_tune_target *made = calloc(1, sizeof(*made));
+    flp_status status;
+
+    *target = NULL;
+    if (!made)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a tuning");
+    made->context = context;
+    made->calls = calls;
+    made->options = *options;
+    if (made->options.limit == 0)
+        made->options.limit = DEFAULT_LIMIT;
+    if (made->options.idle_seconds == 0)
+        made->options.idle_seconds = default_idle_seconds;
+    if (made->options.checked_bytes == 0)
+        made->options.checked_bytes = default_checked_bytes;
+    status = set_up(made, problem);
+    if (status == FLP_OK)
+        *target = made;
+    else
+        flp_tune_target_destroy(made);
+    return status;
+}
+
+void flp_tune_target_destroy(flp_tune_target *target)
+{
+    CUcontext left;
+
+    if (!target)
+        return;
+    if (target->stream && flp_device_enter(&target->device, &left)) {
+        target->driver->stream_synchronize(target->stream);
+        if (target->begin)
+            target->driver->event_destroy(target->begin);
+        if (target->end)
+            target->driver->event_destroy(target->end);
+        target->driver->stream_destroy(target->stream);
+        flp_device_leave(left);
+    }
+    for (int i = 0; i < target->count; i++)
+        flp_plan_destroy(target->plans[i]);
+    flp_tune_arrays_free(&target->arrays);
+    flp_device_memory_free(&target->device, target->workspace);
+    flp_generator_identity_free(&target->identity);
+    free(target->candidates);
+    free(target->plans);
+    free(target);
+}

@@ -1,0 +1,50 @@
+/* A problem of any operator as it is tuned: its arrays on the device, filled with random numbers, plans of its candidates, their results compared, and
+ * runs that are timed. Nothing of the caller's is touched: memory and stream are its own. */
+#ifndef FLP_CORE_TUNE_TARGET_H
+#define FLP_CORE_TUNE_TARGET_H
+#include "core/call.h"
+
+typedef struct flp_tune_target flp_tune_target; /* in the CUDA context that was current when it was made */
+
+typedef struct {
+    int numerics;          /* 1: candidates whose rows have other bits, too */
+    int limit;             /* candidates of a role; 0: 12 */
+    int is_burst;          /* 1: the device idles before each timed run; 0: runs follow each other */
+    double idle_seconds;   /* before a run of a burst; 0: 0.02 */
+    int64_t memory_bytes;  /* that arrays and workspace may take; 0: what is free */
+    int64_t checked_bytes; /* of each result that are compared, from its beginning and its end; 0: 64 MiB */
+} flp_tune_target_options;
+
+/* problem: with the rows that are tuned for. The results of the plan without a tuning are there when it returns, and agree with the CPU path's on few rows.
+ * FLP_BAD_ARGUMENT: what is unacceptable in the problem, or that its operator's calls cannot be made up; FLP_NO_VARIANT: the CPU path answers it;
+ * FLP_OUT_OF_MEMORY: what it would take; FLP_INTERNAL: the results differ. */
+flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls *calls, const void *problem, const flp_tune_target_options *options,
+                                  flp_tune_target **target);
+/* Waits for its work. NULL is allowed. */
+void flp_tune_target_destroy(flp_tune_target *target);
+
+/* The candidates, number 0 the one without a tuning. */
+typedef struct {
+    char tuning[FLP_TUNING_BYTES];
+    flp_role role;            /* whose kernel it changes; FLP_ROLES: none, or several */
+    double predicted_seconds; /* of the whole call, by gen/model.lua */
+    int64_t workspace_bytes;  /* once it is prepared; before, the default's */
+} flp_tune_candidate;
+int flp_tune_target_count(const flp_tune_target *target);
+const flp_tune_candidate *flp_tune_target_candidate(const flp_tune_target *target, int candidate);
+
+/* Adds one that changes what all of these change; *candidate: its number. FLP_OUT_OF_MEMORY. Not beside calls of other threads. */
+flp_status flp_tune_target_join(flp_tune_target *target, const int *candidates, int count, int *candidate);
+
+/* What a record of its tuning must agree with (tune/record.h): the problem with its bucket of rows, and of its kernels as the generator identifies them. */
+const char *flp_tune_target_problem(const flp_tune_target *target);
+const flp_generator_identity *flp_tune_target_identity(const flp_tune_target *target);
+
+/* Compiles and loads; from any thread. FLP_NO_VARIANT, FLP_NVRTC_FAILED, ...: why it cannot be had. */
+flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate);
+/* Compares the results of a prepared one with the CPU path's on few rows, and on all with the default's: their bits, where the numeric identity is the
+ * same. From one thread at a time, as the next. FLP_INTERNAL: which result differs, and where. */
+flp_status flp_tune_target_check(flp_tune_target *target, int candidate);
+/* One run, by events around it: of several calls where one is short. */
+flp_status flp_tune_target_time(flp_tune_target *target, int candidate, double *seconds);
+#endif

@@ -1,0 +1,115 @@
+-- Tunings: which there are, that they keep a row's bits, and what is refused.
+local lu = require "luaunit"
+local fusedlogp = require "gen.fusedlogp"
+local emit = require "gen.emit"
+local support = require "tests.gen.support"
+local tuning = require "gen.tuning"
+local variant = require "gen.variant"
+
+TestTuning = {}
+
+local forward = "linear_logp:bf16:n4096:d2048:v131072"
+local problems = {
+  forward, "linear_logp:f32:n64:d256:v50257", "linear_logp_backward:bf16:n1024:d512:v32768:gh_bf16:gw_bf16",
+  "linear_cross_entropy:bf16:n1024:d512:v32768:gh_bf16:gw_bf16", "logits_logp:bf16:n4096:v131072", "logits_logp_backward:f32:n64:v131072:fused",
+  "weighted_sum:bf16:n4096:d4096",
+}
+
+local function candidates(problem, capability, numerics, limit)
+  return assert(fusedlogp.candidates(problem, capability, "auto", {}, numerics or false, limit or 6, support.read_template))
+end
+
+local function parts(line)
+  local time, role, text = line:match("^(%d+) ([a-z_-]+) (.*)$")
+  return math.tointeger(tonumber(time)), role, text
+end
+
+local function numerics_of(found)
+  local list = {}
+  for i, kernel in ipairs(found.kernels) do
+    local spec = variant.parse(kernel.variant)
+    list[i] = emit.kernel_of(spec).numerics(spec)
+  end
+  return table.concat(list, ";")
+end
+
+function TestTuning.test_a_tuning_changes_what_it_names()
+  local found = assert(fusedlogp.select(forward, 90, "auto", "tile.bm=64,tile.cluster=1,tile.group=8"))
+  lu.assertEquals(found.kernels[1].variant, "linear_logp.bf16.d2048.bm64.bv256.s132.c1.p4.sm_90a")
+  lu.assertEquals(found.kernels[1].group, 8)
+  lu.assertEquals(found.kernels[2].group, 0)
+  lu.assertEquals(found.kernels[2].variant, fusedlogp.select(forward, 90, "auto", "").kernels[2].variant)
+end
+
+function TestTuning.test_what_is_no_tuning_is_refused()
+  for text, reason in pairs {
+    ["tile.bm"] = "wanted role.field=number", ["tile.bm=0"] = "numbers from 1 to 65536", ["tile.bm=064"] = "wanted role.field=number",
+    ["tile.bm=65537"] = "numbers from 1 to 65536", ["tile.bm=64,tile.bm=64"] = "none twice", ["tile.cluster=1,tile.bm=64"] = "alphabetic order",
+    ["tile.bm=96"] = "bm = 96: 64 or 128", ["tile.d=64"] = "no field d that is tuned", ["combine.bm=8"] = "no field bm that is tuned",
+    ["rows.w=8"] = "no kernel has the role rows", ["tile.stages=9"] = "bytes of shared memory",
+  } do
+    support.assert_refused({ reason }, fusedlogp.select(forward, 90, "sm_90a", text))
+  end
+end
+
+function TestTuning.test_candidates_are_legal_and_keep_the_bits()
+  for _, problem in ipairs(problems) do
+    for _, capability in ipairs { 80, 90 } do
+      local default = numerics_of(fusedlogp.select(problem, capability, "auto", "", support.read_template))
+      for i, line in ipairs(candidates(problem, capability)) do
+        local time, role, text = parts(line)
+        lu.assertTrue(time > 0, line)
+        lu.assertEquals(i == 1, text == "", line)
+        lu.assertEquals(i == 1, role == "-", line)
+        local found = assert(fusedlogp.select(problem, capability, "auto", text, support.read_template))
+        lu.assertEquals(numerics_of(found), default, text)
+        for _, item in ipairs(tuning.parse(text)) do lu.assertEquals(item.role, role) end
+      end
+    end
+  end
+end
+
+function TestTuning.test_the_numeric_identity_moves_only_where_it_is_asked_for()
+  local default, moved = numerics_of(fusedlogp.select(forward, 90, "auto", "")), 0
+  for _, line in ipairs(candidates(forward, 90, true, 1000)) do
+    local _, _, text = parts(line)
+    if numerics_of(fusedlogp.select(forward, 90, "auto", text)) ~= default then moved = moved + 1 end
+  end
+  lu.assertTrue(moved > 0)
+end
+
+function TestTuning.test_there_are_at_most_so_many_of_a_role_and_none_twice()
+  local of_role, seen = {}, {}
+  for i, line in ipairs(candidates("linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16", 90, false, 5)) do
+    local _, role, text = parts(line)
+    lu.assertNil(seen[text])
+    seen[text] = true
+    if i > 1 then of_role[role] = (of_role[role] or 0) + 1 end
+  end
+  lu.assertEquals(of_role, { logit_gradients = 5, hidden_product = 5, weight_product = 5 })
+end
+
+function TestTuning.test_the_model_follows_the_device()
+  local function default_time(facts)
+    return (parts(fusedlogp.candidates(forward, 90, "auto", facts, false, 1, support.read_template)[1]))
+  end
+  lu.assertTrue(default_time { multiprocessors = 66 } > 1.8 * default_time { multiprocessors = 132 })
+  lu.assertTrue(default_time { clock_hz = 1e9 } > 1.5 * default_time { clock_hz = 1.98e9 })
+  lu.assertEquals(default_time {}, default_time { multiprocessors = 0, memory = 0 })
+end
+
+function TestTuning.test_an_identity_says_what_a_record_must_agree_with()
+  local one = assert(fusedlogp.identity(forward, 90, "auto", support.read_template))
+  lu.assertEquals(one.arch, "sm_90a")
+  lu.assertStrContains(one.numerics, "linear_logp.r3.wgmma")
+  lu.assertStrContains(one.templates, "templates/sm90a/linear_logp.cuh:")
+  lu.assertNotStrContains(one.templates, "//")
+  local function reading(change)
+    return fusedlogp.identity(forward, 90, "auto", function(path)
+      local text = support.read_template(path)
+      return path == "templates/sm90a/linear_logp.cuh" and change(text) or text
+    end).templates
+  end
+  lu.assertEquals(reading(function(text) return "// another comment\n" .. text end), one.templates)
+  lu.assertNotEquals(reading(function(text) return text .. "struct Another {};\n" end), one.templates)
+end
