@@ -18,6 +18,19 @@ static int64_t integer_at(const flp_result_column *column, int64_t row)
     return column->dtype == FLP_I64 ? ((const int64_t *)column->data)[row] : ((const int32_t *)column->data)[row];
 }
 
+double flp_result_mean(const flp_result_column *target, int64_t ignore_index, const float *values, int64_t rows, int64_t *tokens)
+{
+    double sum = 0;
+    *tokens = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        if (integer_at(target, row) == ignore_index)
+            continue;
+        sum += (double)values[row];
+        ++*tokens;
+    }
+    return sum / (double)*tokens;
+}
+
 static void render_npy(const flp_result_shape *shape, int count, const flp_result_column *columns, flp_text *text)
 {
     const flp_result_column *result = &columns[count - 1];

@@ -17,6 +17,9 @@ typedef struct {
     const void *data;
 } flp_result_column;
 
+/* In fp64 and in row order, of rows whose target is not ignore_index, which it counts; NaN without one. */
+double flp_result_mean(const flp_result_column *target, int64_t ignore_index, const float *values, int64_t rows, int64_t *tokens);
+
 /* 1 where path ends in an extension that can be written, lies in /dev, or is -. */
 int flp_result_file_accepts(const char *path);
 

@@ -3,14 +3,18 @@
 #define FLP_CLI_SCORE_H
 #include "cli/model_head.h"
 #include "cli/result_file.h"
+#include "cli/shard.h"
 #include "cli/tensor.h"
 #include "fusedlogp.h"
+#include <limits.h>
 
 typedef struct {
     const char *model;                                    /* the folder that weight and bias come from, or NULL */
     const char *hidden, *weight, *logits, *target, *bias; /* tensor files; hidden and weight, or logits; bias may be NULL */
-    const char *out, *lse, *entropy, *argmax;             /* result files or NULL */
-    int shift;                                            /* a row is scored against the target behind it */
+    const char *out, *lse, *entropy, *argmax;             /* result files or NULL; with a shard as the next */
+    flp_shard shard;
+    char shard_path[4][PATH_MAX]; /* "out.npy.shard-2-of-8" */
+    int shift;                    /* a row is scored against the target behind it */
     flp_weight_layout layout;
     int64_t vocab;               /* 0: as weight has it */
     int64_t model_hidden;        /* what the model's weight should have; 0: no model */
@@ -21,6 +25,7 @@ typedef struct {
     flp_precision precision;
     int64_t chunk_rows; /* 0: chosen from the memory at hand */
     int device, threads;
+    int device_wraps; /* device is the number of this process on its machine, which may have fewer */
     int json, quiet, strict;
 } flp_score_options;
 
@@ -36,8 +41,10 @@ typedef struct {
     flp_tensor hidden, weight, bias, target;
     int has_logits;                  /* hidden holds logits: problem.hidden is the length of their rows, and there is no weight */
     int converts;                    /* hidden's dtype is not the weight's, which is the problem's */
-    flp_linear_logp_problem problem; /* rows: all of them */
+    flp_linear_logp_problem problem; /* rows: those of the shard */
     flp_result_shape shape;          /* of the results: [N] or [B, T] */
+    int64_t first;                   /* the shard's first row; hidden.data and target.data begin there */
+    flp_shard_facts facts;           /* shard.count 0: all rows; else what is known before the plan is */
     int64_t tokens;                  /* rows that are not ignored */
 } flp_score_inputs;
 
@@ -47,6 +54,8 @@ flp_status flp_score_inputs_open(const flp_score_options *options, flp_score_inp
 /* FLP_IO_FAILED: a file changed since it was opened, so that the results may be of either state; names option and file. */
 flp_status flp_score_inputs_check(const flp_score_options *options, const flp_score_inputs *inputs);
 void flp_score_inputs_close(flp_score_inputs *inputs);
+/* FLP_OUT_OF_MEMORY */
+flp_status flp_score_run_identity(const flp_score_options *options, const flp_score_inputs *inputs, char identity[FLP_DIGEST_TEXT_BYTES]);
 int64_t flp_score_inputs_row_bytes(const flp_score_inputs *inputs); /* of hidden in its file */
 
 /* hidden of rows first .. first + rows - 1 in the problem's dtype: where it lies, or converted into buffer, which has room for them. Counts the

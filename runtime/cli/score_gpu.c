@@ -12,7 +12,7 @@
 /* Results of four bytes each a row: logp, lse, entropy, argmax. */
 #define RESULTS 4
 
-flp_status flp_score_gpu_open(const flp_driver *driver, int ordinal, flp_score_gpu *gpu)
+flp_status flp_score_gpu_open(const flp_driver *driver, int ordinal, int wraps, flp_score_gpu *gpu)
 {
     int count = 0;
     CUcontext context;
@@ -20,6 +20,8 @@ flp_status flp_score_gpu_open(const flp_driver *driver, int ordinal, flp_score_g
     flp_status status = flp_driver_check(driver, driver->device_count(&count), "cuDeviceGetCount");
     if (status != FLP_OK)
         return status;
+    if (wraps && count > 0)
+        ordinal %= count;
     if (ordinal >= count)
         return flp_status_fail(FLP_NO_DRIVER, "--device: got %d, and the driver shows %d device%s", ordinal, count, count == 1 ? "" : "s");
     gpu->ordinal = ordinal;

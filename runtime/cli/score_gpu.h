@@ -27,7 +27,7 @@ typedef struct {
 } flp_score_gpu;
 
 /* Makes the primary context of a device current in this thread. FLP_NO_DRIVER: there is no such device. FLP_CUDA_FAILED. */
-flp_status flp_score_gpu_open(const flp_driver *driver, int ordinal, flp_score_gpu *gpu);
+flp_status flp_score_gpu_open(const flp_driver *driver, int ordinal, int wraps, flp_score_gpu *gpu);
 void flp_score_gpu_close(flp_score_gpu *gpu); /* a zeroed one is allowed */
 
 /* Rows that the free memory holds beside the weight, at most wanted (0: as many as are useful). FLP_OUT_OF_MEMORY: bytes

@@ -132,21 +132,45 @@ static flp_status check_shapes(const flp_score_options *options, const flp_score
     return FLP_OK;
 }
 
+/* Leaves the rows of the shard. */
+static flp_status cut_rows(const flp_score_options *options, flp_score_inputs *inputs)
+{
+    const flp_shard *shard = &options->shard;
+    flp_shard_facts *facts = &inputs->facts;
+    if (shard->count == 0)
+        return FLP_OK;
+    *facts = (flp_shard_facts){ .shard = *shard, .shape = inputs->shape, .ignore_index = options->ignore_index };
+    flp_status status = flp_score_run_identity(options, inputs, facts->run);
+    inputs->first = flp_shard_begin(shard, shard->index, inputs->shape.rows);
+    inputs->problem.rows = flp_shard_begin(shard, shard->index + 1, inputs->shape.rows) - inputs->first;
+    inputs->hidden.data = (const char *)inputs->hidden.data + inputs->first * flp_score_inputs_row_bytes(inputs);
+    inputs->target.data = (const char *)inputs->target.data + inputs->first * flp_dtype_bytes(inputs->target.dtype);
+    return status;
+}
+
 static flp_status check_targets(const flp_score_options *options, flp_score_inputs *inputs)
 {
+    for (int64_t row = 0; row < inputs->shape.rows; row++) {
+        int64_t target = flp_tensor_integer(&inputs->target, row);
+        if (target != options->ignore_index && (target < 0 || target >= inputs->problem.vocab))
+            return flp_status_fail(FLP_BAD_TARGET, "--target: row %" PRId64 " is %" PRId64 ", wanted 0 to %" PRId64 " or the ignore index %" PRId64, row,
+                                   target, inputs->problem.vocab - 1, options->ignore_index);
+    }
+    return FLP_OK;
+}
+
+static flp_status complete_targets(const flp_score_options *options, flp_score_inputs *inputs)
+{
     flp_status status = options->shift ? shift_targets(options, inputs) : FLP_OK;
+    if (status == FLP_OK)
+        status = check_targets(options, inputs);
+    if (status == FLP_OK)
+        status = cut_rows(options, inputs);
     if (status != FLP_OK)
         return status;
     inputs->problem.target_dtype = inputs->target.dtype;
-    for (int64_t row = 0; row < inputs->problem.rows; row++) {
-        int64_t target = flp_tensor_integer(&inputs->target, row);
-        if (target == options->ignore_index)
-            continue;
-        if (target < 0 || target >= inputs->problem.vocab)
-            return flp_status_fail(FLP_BAD_TARGET, "--target: row %" PRId64 " is %" PRId64 ", wanted 0 to %" PRId64 " or the ignore index %" PRId64, row,
-                                   target, inputs->problem.vocab - 1, options->ignore_index);
-        inputs->tokens++;
-    }
+    for (int64_t row = 0; row < inputs->problem.rows; row++)
+        inputs->tokens += flp_tensor_integer(&inputs->target, row) != options->ignore_index;
     return FLP_OK;
 }
 
@@ -167,7 +191,7 @@ static flp_status complete_logits(const flp_score_options *options, flp_score_in
                                                  .argmax = options->argmax != NULL,
                                                  .entropy = options->entropy != NULL,
                                                  .backend = options->backend };
-    return check_targets(options, inputs);
+    return complete_targets(options, inputs);
 }
 
 flp_status flp_score_inputs_open(const flp_score_options *options, flp_score_inputs *inputs)
@@ -198,7 +222,7 @@ flp_status flp_score_inputs_open(const flp_score_options *options, flp_score_inp
                                                  .entropy = options->entropy != NULL,
                                                  .precision = options->precision,
                                                  .backend = options->backend };
-    return check_targets(options, inputs);
+    return complete_targets(options, inputs);
 }
 
 /* ---- hidden of another type than the weight ---- */
@@ -227,7 +251,7 @@ flp_status flp_score_inputs_rows(const flp_score_inputs *inputs, int64_t first, 
             *rounded += back[k] != exact[k] && !isnan(exact[k]);
             if (isinf(back[k]) && isfinite(exact[k]))
                 return flp_status_fail(FLP_BAD_ARGUMENT, "--hidden: row %" PRId64 " holds %g, which is too large for %s as the weight has",
-                                       first + (i + (int64_t)k) / inputs->problem.hidden, (double)exact[k], flp_dtype_name(to));
+                                       inputs->first + first + (i + (int64_t)k) / inputs->problem.hidden, (double)exact[k], flp_dtype_name(to));
         }
     }
     return FLP_OK;

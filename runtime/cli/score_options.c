@@ -1,4 +1,5 @@
 /* The command line of fusedlogp score. */
+#include <inttypes.h>
 #include <string.h>
 #include "cli/console.h"
 #include "cli/result_file.h"
@@ -26,6 +27,7 @@ enum {
     DEVICE,
     THREADS,
     CHUNK_ROWS,
+    SHARD,
     STRICT,
     JSON,
     QUIET
@@ -54,9 +56,10 @@ static const struct argp_option table[] = { { 0, 0, 0, 0, "Tensors (FILE.npy, FI
                                             { "argmax", ARGMAX, "FILE", 0, "most probable token of every row", 0 },
                                             { 0, 0, 0, 0, "Where and how:", 4 },
                                             { "backend", BACKEND, "NAME", 0, "auto, sm_90a, portable or cpu (default: auto)", 0 },
-                                            { "device", DEVICE, "K", 0, "CUDA device (default: 0)", 0 },
+                                            { "device", DEVICE, "K", 0, "CUDA device (default: 0); auto: the rank on this machine", 0 },
                                             { "threads", THREADS, "T", 0, "threads of the CPU path (default: one a core)", 0 },
                                             { "chunk-rows", CHUNK_ROWS, "N", 0, "rows at a time (default: what the memory allows)", 0 },
+                                            { "shard", SHARD, "I/N", 0, "score part I, from 0 on, of N; auto: as torchrun, MPI or Slurm say", 0 },
                                             { "strict", STRICT, 0, 0, "fail where a row that is scored comes out as NaN", 0 },
                                             { "json", JSON, 0, 0, "print the summary as JSON", 0 },
                                             { "quiet", QUIET, 0, 0, "print no summary and no progress", 0 },
@@ -99,6 +102,23 @@ static void check_tensors(struct argp_state *state, const flp_score_options *opt
         argp_error(state, "--weight is missing");
     if (options->target == NULL)
         argp_error(state, "--target is missing");
+}
+
+/* A shard's results are files of their own, for fusedlogp merge. */
+static void name_shards(struct argp_state *state, flp_score_options *options)
+{
+    const char **const paths[] = { &options->out, &options->lse, &options->entropy, &options->argmax };
+    const flp_shard *shard = &options->shard;
+    for (size_t i = 0; shard->count > 0 && i < sizeof paths / sizeof paths[0]; i++) {
+        if (*paths[i] == NULL)
+            continue;
+        if (strcmp(*paths[i], "-") == 0 || strncmp(*paths[i], "/dev/", 5) == 0)
+            argp_error(state, "--shard: wanted results in files, got %s", *paths[i]);
+        int length = snprintf(options->shard_path[i], PATH_MAX, "%s.shard-%" PRId64 "-of-%" PRId64, *paths[i], shard->index, shard->count);
+        if (length >= PATH_MAX)
+            argp_error(state, "--shard: %s: the name is too long", *paths[i]);
+        *paths[i] = options->shard_path[i];
+    }
 }
 
 /* What is on standard output beside a result would be part of it. */
@@ -169,13 +189,17 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         options->precision = FLP_PRECISION_EXACT;
         break;
     case DEVICE:
-        options->device = (int)flp_console_integer(state, "device", argument, 0, 1023);
+        options->device_wraps = strcmp(argument, "auto") == 0;
+        options->device = options->device_wraps ? flp_shard_local_rank(state, "device") : (int)flp_console_integer(state, "device", argument, 0, 1023);
         break;
     case THREADS:
         options->threads = (int)flp_console_integer(state, "threads", argument, 1, 4096);
         break;
     case CHUNK_ROWS:
         options->chunk_rows = flp_console_integer(state, "chunk-rows", argument, 1, INT64_MAX);
+        break;
+    case SHARD:
+        options->shard = flp_shard_parse(state, argument);
         break;
     case STRICT:
         options->strict = 1;
@@ -192,6 +216,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         check_tensors(state, options);
         check_summary(state, options);
+        name_shards(state, options);
         break;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -19,16 +19,11 @@ static int is_scored(const flp_score_options *options, const flp_score_inputs *i
     return flp_tensor_integer(&inputs->target, row) != options->ignore_index;
 }
 
-/* In fp64 and in row order. */
 static double mean_of(const flp_score_options *options, const flp_score_inputs *inputs, const float *values)
 {
-    double sum = 0;
-    if (values == NULL)
-        return NAN;
-    for (int64_t row = 0; row < inputs->problem.rows; row++)
-        if (is_scored(options, inputs, row))
-            sum += (double)values[row];
-    return sum / (double)inputs->tokens;
+    const flp_result_column target = { "target", inputs->target.dtype, inputs->target.data };
+    int64_t tokens;
+    return values ? flp_result_mean(&target, options->ignore_index, values, inputs->problem.rows, &tokens) : NAN;
 }
 
 static int is_nan_row(const flp_score_result *result, int64_t row)
@@ -70,7 +65,19 @@ static void name_nan_rows(const flp_score_options *options, const flp_score_inpu
                       : inputs->has_logits                     ? "its logits hold values that are not finite"
                                                                : "its hidden state holds values that are not finite";
     flp_console_error("%s%" PRId64 " of %" PRId64 " scored rows are NaN; the first is row %" PRId64 ": %s", options->strict ? "" : "warning: ", of->nan_rows,
-                      inputs->tokens, of->first_nan_row, why);
+                      inputs->tokens, inputs->first + of->first_nan_row, why);
+}
+
+static flp_status write_result(const char *path, const flp_score_inputs *inputs, const flp_score_result *result, int count, const flp_result_column *columns)
+{
+    flp_shard_facts facts = inputs->facts;
+    if (path == NULL)
+        return FLP_OK;
+    if (facts.shard.count == 0)
+        return flp_result_file_publish(path, &inputs->shape, count, columns);
+    snprintf(facts.result, sizeof facts.result, "%s", columns[count - 1].name);
+    snprintf(facts.numerics, sizeof facts.numerics, "%s", result->numerics);
+    return flp_shard_file_publish(path, &facts, count, columns);
 }
 
 static flp_status write_files(const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result)
@@ -78,36 +85,39 @@ static flp_status write_files(const flp_score_options *options, const flp_score_
     const flp_result_column logp[] = { { "target", inputs->target.dtype, inputs->target.data }, { "logp", FLP_F32, result->logp } };
     const flp_result_column lse = { "lse", FLP_F32, result->lse }, entropy = { "entropy", FLP_F32, result->entropy };
     const flp_result_column argmax = { "argmax", FLP_I32, result->argmax };
-    const flp_result_shape *shape = &inputs->shape;
-    flp_status status = FLP_OK;
-    if (options->out)
-        status = flp_result_file_publish(options->out, shape, 2, logp);
-    if (status == FLP_OK && options->lse)
-        status = flp_result_file_publish(options->lse, shape, 1, &lse);
-    if (status == FLP_OK && options->entropy)
-        status = flp_result_file_publish(options->entropy, shape, 1, &entropy);
-    if (status == FLP_OK && options->argmax)
-        status = flp_result_file_publish(options->argmax, shape, 1, &argmax);
+    flp_status status = write_result(options->out, inputs, result, 2, logp);
+    if (status == FLP_OK)
+        status = write_result(options->lse, inputs, result, 1, &lse);
+    if (status == FLP_OK)
+        status = write_result(options->entropy, inputs, result, 1, &entropy);
+    if (status == FLP_OK)
+        status = write_result(options->argmax, inputs, result, 1, &argmax);
     return status;
 }
 
 static int print_json(const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result, const summary *of)
 {
-    return flp_console_print_json(json_pack(
-        "{s:s, s:o*, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o*, s:o, s:s, s:o, s:s, s:I, s:f, s:f}", "problem", result->problem, "weight",
-        options->model ? flp_console_json_string(options->weight) : NULL, "rows", (json_int_t)inputs->problem.rows, "tokens", (json_int_t)inputs->tokens,
-        "nan_rows", (json_int_t)of->nan_rows, "first_nan_row", of->nan_rows ? json_integer(of->first_nan_row) : json_null(), "infinite_rows",
-        (json_int_t)of->infinite_rows, "mean_logp", flp_console_json_number(of->logp), "perplexity", flp_console_json_number(exp(-of->logp)), "mean_entropy",
-        result->entropy ? flp_console_json_number(of->entropy) : NULL, "device", flp_console_json_string(result->device), "path",
-        flp_backend_name(result->path), "reason", flp_console_json_string(result->reason), "numerics", result->numerics, "chunk_rows",
-        (json_int_t)result->chunk_rows, "plan_seconds", result->plan_seconds, "seconds", result->seconds));
+    return flp_console_print_json(
+        json_pack("{s:s, s:o*, s:o*, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o*, s:o, s:s, s:o, s:s, s:I, s:f, s:f}", "problem", result->problem, "weight",
+                  options->model ? flp_console_json_string(options->weight) : NULL, "shard",
+                  inputs->facts.shard.count ? json_pack("[I, I]", (json_int_t)inputs->facts.shard.index, (json_int_t)inputs->facts.shard.count) : NULL, "rows",
+                  (json_int_t)inputs->problem.rows, "tokens", (json_int_t)inputs->tokens, "nan_rows", (json_int_t)of->nan_rows, "first_nan_row",
+                  of->nan_rows ? json_integer(inputs->first + of->first_nan_row) : json_null(), "infinite_rows", (json_int_t)of->infinite_rows, "mean_logp",
+                  flp_console_json_number(of->logp), "perplexity", flp_console_json_number(exp(-of->logp)), "mean_entropy",
+                  result->entropy ? flp_console_json_number(of->entropy) : NULL, "device", flp_console_json_string(result->device), "path",
+                  flp_backend_name(result->path), "reason", flp_console_json_string(result->reason), "numerics", result->numerics, "chunk_rows",
+                  (json_int_t)result->chunk_rows, "plan_seconds", result->plan_seconds, "seconds", result->seconds));
 }
 
 static void print_text(FILE *to, const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result, const summary *of)
 {
+    const flp_shard *shard = &inputs->facts.shard;
+    if (shard->count > 0)
+        fprintf(to, "shard          %" PRId64 "/%" PRId64 ", rows from %" PRId64 " of %" PRId64 "\n", shard->index, shard->count, inputs->first,
+                inputs->shape.rows);
     fprintf(to, "tokens         %" PRId64 " of %" PRId64 " rows\n", inputs->tokens, inputs->problem.rows);
     if (of->nan_rows > 0)
-        fprintf(to, "NaN            %" PRId64 " rows, the first is row %" PRId64 "\n", of->nan_rows, of->first_nan_row);
+        fprintf(to, "NaN            %" PRId64 " rows, the first is row %" PRId64 "\n", of->nan_rows, inputs->first + of->first_nan_row);
     if (inputs->tokens > 0)
         fprintf(to, "mean log-prob  %.7f\nperplexity     %.4f\n", of->logp, exp(-of->logp));
     if (inputs->tokens > 0 && result->entropy)

@@ -60,7 +60,7 @@ static flp_status open_device(const flp_score_options *options, session *now)
     flp_status status = flp_driver_get(&driver);
     if (status == FLP_NO_DRIVER && options->backend == FLP_BACKEND_AUTO)
         return FLP_OK;
-    return status == FLP_OK ? flp_score_gpu_open(driver, options->device, &now->gpu) : status;
+    return status == FLP_OK ? flp_score_gpu_open(driver, options->device, options->device_wraps, &now->gpu) : status;
 }
 
 static flp_status plan_once(const flp_score_options *options, const flp_score_inputs *inputs, flp_backend backend, session *now, flp_score_result *result)

@@ -47,6 +47,8 @@ int64_t flp_tensor_integer(const flp_tensor *tensor, int64_t index); /* of an FL
  * FLP_IO_FAILED: the file cannot be read. FLP_BAD_ARGUMENT: an unknown extension, no such tensor, or a malformed file; the
  * message starts with the file's name, also where an unsigned integer is too large for an i64. */
 flp_status flp_tensor_file_open(const char *spec, flp_tensor *tensor);
+/* The same of a safetensors file, whatever it is called. */
+flp_status flp_tensor_file_open_named(const char *path, const char *name, flp_tensor *tensor);
 void flp_tensor_file_close(flp_tensor *tensor); /* a zeroed one is allowed */
 
 /* The formats. bytes[count] is the whole file; nothing that it says is believed before it has been compared with its size. Each sets element, dtype, rank,

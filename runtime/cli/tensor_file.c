@@ -71,6 +71,30 @@ static flp_status align_data(flp_tensor *tensor)
     return FLP_OK;
 }
 
+/* Messages start with the file's name. */
+static flp_status open_file(const char *path, int is_npy, const char *name, flp_tensor *tensor)
+{
+    flp_status status = flp_mapped_file_open(path, &tensor->file);
+    if (status == FLP_OK)
+        status = is_npy ? flp_npy_parse(tensor->file.bytes, tensor->file.count, tensor)
+                        : flp_safetensors_parse(tensor->file.bytes, tensor->file.count, name, tensor);
+    if (status == FLP_OK)
+        status = widen_data(tensor);
+    if (status == FLP_OK)
+        status = align_data(tensor);
+    if (status == FLP_OK)
+        return FLP_OK;
+    flp_status_prefix(status, "%s", path);
+    flp_tensor_file_close(tensor);
+    return status;
+}
+
+flp_status flp_tensor_file_open_named(const char *path, const char *name, flp_tensor *tensor)
+{
+    memset(tensor, 0, sizeof *tensor);
+    return open_file(path, 0, name, tensor);
+}
+
 flp_status flp_tensor_file_open(const char *spec, flp_tensor *tensor)
 {
     memset(tensor, 0, sizeof *tensor);
@@ -79,24 +103,9 @@ flp_status flp_tensor_file_open(const char *spec, flp_tensor *tensor)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "%s", spec);
     const char *name;
     int is_npy;
-    flp_status status;
-    if (!split_spec(path, &name, &is_npy)) {
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "wanted a name that ends in .npy or .safetensors, or FILE.safetensors:TENSOR");
-        goto done;
-    }
-    status = flp_mapped_file_open(path, &tensor->file);
-    if (status == FLP_OK)
-        status = is_npy ? flp_npy_parse(tensor->file.bytes, tensor->file.count, tensor)
-                        : flp_safetensors_parse(tensor->file.bytes, tensor->file.count, name, tensor);
-    if (status == FLP_OK)
-        status = widen_data(tensor);
-    if (status == FLP_OK)
-        status = align_data(tensor);
-done:
-    if (status != FLP_OK) {
-        flp_status_prefix(status, "%s", path);
-        flp_tensor_file_close(tensor);
-    }
+    flp_status status = split_spec(path, &name, &is_npy)
+                            ? open_file(path, is_npy, name, tensor)
+                            : flp_status_fail(FLP_BAD_ARGUMENT, "%s: wanted a name that ends in .npy or .safetensors, or FILE.safetensors:TENSOR", path);
     free(path);
     return status;
 }

@@ -295,7 +295,7 @@ static void the_chunk_is_what_fits_beside_the_weight(void **state)
     (void)state;
     assert_succeeds(flp_driver_get(&driver));
     assert_succeeds(flp_score_inputs_open(&options, &inputs));
-    assert_succeeds(flp_score_gpu_open(driver, 0, &gpu));
+    assert_succeeds(flp_score_gpu_open(driver, 0, 0, &gpu));
     for (int64_t fitting = 1; fitting <= 2 * ROWS; fitting++) {
         fake_driver.memory_bytes = memory_for(fitting);
         assert_succeeds(flp_score_gpu_chunk(&gpu, &inputs, 0, &rows));
