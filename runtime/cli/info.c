@@ -166,10 +166,13 @@ int flp_info_main(int argc, char **argv)
 {
     static const struct argp_option table[] = { { "json", JSON, 0, 0, "print JSON", 0 }, { 0 } };
     static const struct argp arguments = { table, parse, 0, "Shows devices, libraries, cache and versions.", flp_console_help, 0, 0 };
+    flp_text cpu = { 0 };
     int as_json = 0;
     argp_parse(&arguments, argc, argv, 0, NULL, &as_json);
+    flp_linear_logp_cpu_numerics(&cpu);
     json_t *info = json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o}", "version", flp_version(), "devices", describe_devices(), "driver", describe_driver(),
-                             "nvrtc", describe_nvrtc(), "cpu", flp_linear_logp_cpu_numerics(), "cache", describe_cache(), "kernels", describe_kernels());
+                             "nvrtc", describe_nvrtc(), "cpu", cpu.data, "cache", describe_cache(), "kernels", describe_kernels());
+    flp_text_free(&cpu);
     if (as_json || info == NULL)
         return flp_console_print_json(info);
     print_text(info);

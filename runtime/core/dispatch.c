@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mutex.h"
+#include "base/int64.h"
 #include "base/status.h"
 #include "core/plan.h"
 #include "core/problem.h"
@@ -222,11 +223,6 @@ flp_status flp_dispatch_find(flp_context *context, const flp_operator *op, const
     return FLP_OK;
 }
 
-static int64_t smaller(int64_t left, int64_t right)
-{
-    return left < right ? left : right;
-}
-
 /* Every bucket of rows up to the normal problem's, and the scratch of the most demanding one. */
 static flp_status prepare_buckets(flp_context *context, const flp_operator *op, void *normal, CUstream stream)
 {
@@ -242,7 +238,7 @@ static flp_status prepare_buckets(flp_context *context, const flp_operator *op, 
         int64_t wanted;
         if (status != FLP_OK)
             return status;
-        wanted = flp_plan_workspace_bytes(plan, smaller(flp_plan_rows(plan), most));
+        wanted = flp_plan_workspace_bytes(plan, flp_int64_smaller(flp_plan_rows(plan), most));
         bytes = wanted > bytes ? wanted : bytes;
     }
     return bytes ? flp_scratch_reserve(context->scratch, &plan->device, stream, bytes) : FLP_OK;

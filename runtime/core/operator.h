@@ -46,6 +46,23 @@ typedef union {
     char bytes[FLP_PROBLEM_BYTES];
 } flp_problem_storage;
 
+/* What the definition of every operator begins with. X: linear_logp, say, with flp_X_problem and flp_X_plan, whose problem lies in it; inside: what of the
+ * problem holds rows, pointer_alignment and backend: nothing, or "forward." */
+#define FLP_OPERATOR_OF(X, inside)                                                                                                                           \
+    .name = #X, .problem_bytes = sizeof(flp_##X##_problem), .problem_struct = &flp_sized_##X##_problem, .rows_at = offsetof(flp_##X##_problem, inside rows), \
+    .pointer_alignment_at = offsetof(flp_##X##_problem, inside pointer_alignment), .backend_at = offsetof(flp_##X##_problem, inside backend),                \
+    .plan_bytes = sizeof(flp_##X##_plan), .problem_at = offsetof(flp_##X##_plan, problem)
+
+/* flp_X_operator, flp_X_calls (core/call.h), and flp_X_plan_of: a plan of this operator as what it is. */
+#define FLP_OPERATOR_DECLARE(X)                                                 \
+    extern const flp_operator flp_##X##_operator;                               \
+    extern const flp_operator_calls flp_##X##_calls;                            \
+    static inline const flp_##X##_plan *flp_##X##_plan_of(const flp_plan *plan) \
+    {                                                                           \
+        return (const flp_##X##_plan *)(const void *)plan;                      \
+    }                                                                           \
+    _Static_assert(sizeof(flp_##X##_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");
+
 static inline int64_t *flp_operator_rows(const flp_operator *op, void *problem)
 {
     return (int64_t *)(void *)((char *)problem + op->rows_at);

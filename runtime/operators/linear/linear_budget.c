@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/dtype.h"
+#include "base/int64.h"
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/linear/linear_logp_plan.h"
 
@@ -22,16 +23,6 @@ typedef struct {
 static const tiles default_tiles = { 47, 41, 66 }, default_tiles_wide = { 31, 28, 33 };
 enum { BORROWED_TILES = 66, DEFAULT_BORROWED_ROWS = 2 /* times D */ };
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* The most splits among the forward's tiles (gen/select/linear_logp.lua): linear_logp_backward's plan refuses a kernel that has more. */
 int flp_linear_budget_most_splits(int64_t vocab)
 {
@@ -41,7 +32,7 @@ int flp_linear_budget_most_splits(int64_t vocab)
     int most = 0;
 
     for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)
-        most = (int)larger(most, flp_split_compute(vocab, kernels[i].block_vocab, kernels[i].n_split).splits);
+        most = (int)flp_int64_larger(most, flp_split_compute(vocab, kernels[i].block_vocab, kernels[i].n_split).splits);
     return most;
 }
 
@@ -115,14 +106,14 @@ static flp_backward_chunks whole(const flp_linear_work *work, int64_t row_chunk)
 /* So many tiles in the workspace. */
 static flp_backward_chunks limited(const flp_linear_work *work, int64_t count)
 {
-    return chunks_of(work, (tiles){ count, count, larger(count, smaller(all_tiles(work) / 2, BORROWED_TILES)) }, work->forward->rows);
+    return chunks_of(work, (tiles){ count, count, flp_int64_larger(count, flp_int64_smaller(all_tiles(work) / 2, BORROWED_TILES)) }, work->forward->rows);
 }
 
 int64_t flp_linear_budget_least(const flp_linear_work *work)
 {
     const flp_backward_chunks all = whole(work, 0), one = limited(work, 1);
 
-    return smaller(bytes_with(work, &all), bytes_with(work, &one));
+    return flp_int64_smaller(bytes_with(work, &all), bytes_with(work, &one));
 }
 
 flp_status flp_linear_budget_check(const flp_linear_work *work)
@@ -141,7 +132,9 @@ static flp_backward_chunks by_default(const flp_linear_work *work)
     const tiles *wide = work->forward->hidden < WIDE_HIDDEN ? &default_tiles : &default_tiles_wide;
     const int64_t bytes = flp_dtype_bytes(work->forward->dtype), all = all_tiles(work);
 
-    return chunks_of(work, (tiles){ smaller(wide->saved_exp * 2 / bytes, all), smaller(wide->own * 2 / bytes, all), smaller(wide->borrowed * 2 / bytes, all) },
+    return chunks_of(work,
+                     (tiles){ flp_int64_smaller(wide->saved_exp * 2 / bytes, all), flp_int64_smaller(wide->own * 2 / bytes, all),
+                              flp_int64_smaller(wide->borrowed * 2 / bytes, all) },
                      DEFAULT_BORROWED_ROWS * work->forward->hidden);
 }
 

@@ -33,11 +33,19 @@ static int sums_logits(const execution *run)
 /* What the backward takes of the forward and of the losses. */
 static flp_linear_logp_backward_args backward_args(const execution *run)
 {
-    flp_linear_logp_backward_args args = flp_linear_cross_entropy_args_shared(run->args);
+    flp_linear_logp_backward_args args = {
+        .lse = run->lse,
+        .g_logp = inside(run, FLP_PART_G_LOGP),
+        .g_lse = inside(run, FLP_PART_G_LSE),
+        .grad_hidden = run->args->grad_hidden,
+        .grad_weight = run->args->grad_weight,
+        .grad_bias = run->args->grad_bias,
+        .workspace = run->args->workspace,
+        .workspace_bytes = run->args->workspace_bytes,
+        .stream = run->args->stream,
+    };
 
-    args.lse = run->lse;
-    args.g_logp = inside(run, FLP_PART_G_LOGP);
-    args.g_lse = inside(run, FLP_PART_G_LSE);
+    memcpy(&args, run->args, FLP_LINEAR_INPUT_BYTES);
     if (run->plan->backward.problem.g_entropy) {
         args.entropy = run->entropy;
         args.g_entropy = inside(run, FLP_PART_G_ENTROPY);
@@ -67,21 +75,7 @@ typedef flp_status forward_launch(const flp_plan *plan, const flp_linear_logp_ar
 static flp_status launch_forward(const execution *run, const flp_packed_rows *rows, forward_launch *launch)
 {
     const flp_linear_cross_entropy_args *args = run->args;
-    const flp_linear_logp_args forward = {
-        .rows = args->rows,
-        .hidden = args->hidden,
-        .weight = args->weight,
-        .bias = args->bias,
-        .target = args->target,
-        .ignore_index = args->ignore_index,
-        .temperature = args->temperature,
-        .row_temperature = args->row_temperature,
-        .logp = run->logp,
-        .lse = run->lse,
-        .entropy = run->entropy,
-        .stream = args->stream,
-        .flags = args->flags,
-    };
+    flp_linear_logp_args forward = { .logp = run->logp, .lse = run->lse, .entropy = run->entropy, .stream = args->stream };
     const flp_linear_logp_launch_more more = {
         .class_weights = args->class_weights,
         .logit_sum = inside(run, FLP_PART_LOGIT_SUM),
@@ -90,6 +84,7 @@ static flp_status launch_forward(const execution *run, const flp_packed_rows *ro
         .blanks_others = rows->first == 0,
     };
 
+    memcpy(&forward, args, FLP_LINEAR_INPUT_BYTES);
     return launch(&run->plan->forward.common, &forward, &more, run->workspace);
 }
 

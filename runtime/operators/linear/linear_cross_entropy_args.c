@@ -38,27 +38,6 @@ const flp_arguments flp_linear_cross_entropy_arguments = {
     .vocab_at = ASKED(backward.forward.vocab),
 };
 
-flp_linear_logp_backward_args flp_linear_cross_entropy_args_shared(const flp_linear_cross_entropy_args *args)
-{
-    return (flp_linear_logp_backward_args){
-        .rows = args->rows,
-        .hidden = args->hidden,
-        .weight = args->weight,
-        .bias = args->bias,
-        .target = args->target,
-        .ignore_index = args->ignore_index,
-        .temperature = args->temperature,
-        .row_temperature = args->row_temperature,
-        .grad_hidden = args->grad_hidden,
-        .grad_weight = args->grad_weight,
-        .grad_bias = args->grad_bias,
-        .workspace = args->workspace,
-        .workspace_bytes = args->workspace_bytes,
-        .stream = args->stream,
-        .flags = args->flags,
-    };
-}
-
 static flp_status check_scalars(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args)
 {
     const double smoothing = args->label_smoothing, scale = args->lse_square_scale;

@@ -21,7 +21,4 @@ const flp_linear_cross_entropy_args *flp_linear_cross_entropy_args_take(const fl
  * FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */
 flp_status flp_linear_cross_entropy_args_resolve(const flp_linear_cross_entropy_problem *normal, const flp_token_program *program,
                                                  const flp_linear_cross_entropy_args *args, flp_cross_entropy_call *call);
-
-/* What both passes are given. */
-flp_linear_logp_backward_args flp_linear_cross_entropy_args_shared(const flp_linear_cross_entropy_args *args);
 #endif

@@ -4,11 +4,10 @@
 #include "cpu/convert.h"
 #include "operators/linear/linear_logp_backward_cpu.h"
 #include "operators/linear/linear_logp_cpu.h"
+#include "operators/linear/linear_logp_plan.h"
 #include "operators/linear/row_set.h"
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,21 +77,11 @@ static flp_status run_forward(const job *work, int64_t *bad_count, int64_t *bad_
 {
     const flp_linear_cross_entropy_args *args = work->args;
     const int *uses = work->program->uses;
-    const flp_linear_logp_args forward = { .rows = args->rows,
-                                           .hidden = args->hidden,
-                                           .weight = args->weight,
-                                           .bias = args->bias,
-                                           .target = args->target,
-                                           .ignore_index = args->ignore_index,
-                                           .temperature = args->temperature,
-                                           .row_temperature = args->row_temperature,
-                                           .logp = work->logp,
-                                           .lse = work->lse,
-                                           .entropy = args->entropy != NULL || uses[FLP_TOKEN_ENTROPY] ? work->entropy : NULL,
-                                           .flags = args->flags };
+    flp_linear_logp_args forward = { .logp = work->logp, .lse = work->lse, .entropy = args->entropy != NULL || uses[FLP_TOKEN_ENTROPY] ? work->entropy : NULL };
     const flp_linear_logp_more more = {
         .class_weights = work->class_weights, .shares = work->shares, .uniform = uses[FLP_TOKEN_UNIFORM] ? work->uniform : NULL, .blanks_others = 1
     };
+    memcpy(&forward, args, FLP_LINEAR_INPUT_BYTES);
     return flp_linear_logp_cpu(work->pool, work->forward, &forward, &more, bad_count, bad_first);
 }
 
@@ -101,25 +90,19 @@ static flp_status run_backward(const job *work)
     const flp_linear_cross_entropy_args *args = work->args;
     const int *derivative = work->program->derivative;
     const int entropy = derivative[FLP_TOKEN_ENTROPY] >= 0;
-    const flp_linear_logp_backward_args backward = { .rows = args->rows,
-                                                     .hidden = args->hidden,
-                                                     .weight = args->weight,
-                                                     .bias = args->bias,
-                                                     .target = args->target,
-                                                     .ignore_index = args->ignore_index,
-                                                     .temperature = args->temperature,
-                                                     .row_temperature = args->row_temperature,
-                                                     .lse = work->lse,
-                                                     .g_logp = work->g_logp,
-                                                     .g_lse = work->g_lse,
-                                                     .entropy = entropy ? work->entropy : NULL,
-                                                     .g_entropy = entropy ? work->g_entropy : NULL,
-                                                     .grad_hidden = args->grad_hidden,
-                                                     .grad_weight = args->grad_weight,
-                                                     .grad_bias = args->grad_bias,
-                                                     .flags = args->flags };
+    flp_linear_logp_backward_args backward = {
+        .lse = work->lse,
+        .g_logp = work->g_logp,
+        .g_lse = work->g_lse,
+        .entropy = entropy ? work->entropy : NULL,
+        .g_entropy = entropy ? work->g_entropy : NULL,
+        .grad_hidden = args->grad_hidden,
+        .grad_weight = args->grad_weight,
+        .grad_bias = args->grad_bias,
+    };
     const flp_backward_uniform uniform = { .g_sum = work->g_sum, .class_weights = work->class_weights };
     const flp_backward_more more = { .shares = work->shares, .uniform = derivative[FLP_TOKEN_UNIFORM] >= 0 ? &uniform : NULL };
+    memcpy(&backward, args, FLP_LINEAR_INPUT_BYTES);
     return flp_linear_logp_backward_cpu(work->pool, &work->problem->backward, &backward, &more, NULL, NULL);
 }
 
@@ -127,7 +110,7 @@ static flp_status run_backward(const job *work)
 
 static flp_row_kind kind_of(const job *work, int64_t i, int64_t *target)
 {
-    *target = flp_row_target(work->forward, &work->inputs, i);
+    *target = flp_row_set_target(work->forward, &work->inputs, i);
     return flp_row_kind_of(work->forward, &work->inputs, *target);
 }
 
@@ -234,18 +217,10 @@ flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_
     return status;
 }
 
-/* ---- identity ---- */
-
-static char numerics[160];
-
-static void write_numerics(void)
+void flp_linear_cross_entropy_cpu_numerics(flp_text *text)
 {
-    snprintf(numerics, sizeof numerics, "linear_cross_entropy:cpu3:%s;%s", flp_linear_logp_cpu_numerics(), flp_linear_logp_backward_cpu_numerics());
-}
-
-const char *flp_linear_cross_entropy_cpu_numerics(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, write_numerics);
-    return numerics;
+    flp_text_append(text, "linear_cross_entropy:cpu3:");
+    flp_linear_logp_cpu_numerics(text);
+    flp_text_append(text, ";");
+    flp_linear_logp_backward_cpu_numerics(text);
 }

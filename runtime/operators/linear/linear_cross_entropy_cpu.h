@@ -3,6 +3,7 @@
 #define FLP_OPERATORS_LINEAR_CROSS_ENTROPY_CPU_H
 #include "cpu/thread_pool.h"
 #include "cpu/token_program.h"
+#include "base/text.h"
 #include "fusedlogp.h"
 
 /* One call, its names resolved. */
@@ -18,6 +19,6 @@ typedef struct {
  * bad_count, bad_first: as flp_linear_logp_cpu's. FLP_OUT_OF_MEMORY. */
 flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem, const flp_cross_entropy_call *call,
                                         int64_t *bad_count, int64_t *bad_first);
-/* The identity of its arithmetic. Static. */
-const char *flp_linear_cross_entropy_cpu_numerics(void);
+/* Appends the identity of its arithmetic. */
+void flp_linear_cross_entropy_cpu_numerics(flp_text *text);
 #endif

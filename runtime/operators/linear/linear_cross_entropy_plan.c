@@ -234,7 +234,8 @@ static void write_numerics(const flp_plan *common, flp_text *text)
     const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
 
     if (!flp_plan_on_gpu(common)) {
-        flp_text_append(text, "%s;loss_%s", flp_linear_cross_entropy_cpu_numerics(), plan->program.identity);
+        flp_linear_cross_entropy_cpu_numerics(text);
+        flp_text_append(text, ";loss_%s", plan->program.identity);
         return;
     }
     flp_linear_logp_operator.write_numerics(&plan->forward.common, text);
@@ -246,17 +247,10 @@ static void write_numerics(const flp_plan *common, flp_text *text)
 }
 
 const flp_operator flp_linear_cross_entropy_operator = {
-    .name = "linear_cross_entropy",
-    .problem_bytes = sizeof(flp_linear_cross_entropy_problem),
-    .problem_struct = &flp_sized_linear_cross_entropy_problem,
-    .rows_at = offsetof(flp_linear_cross_entropy_problem, backward.forward.rows),
-    .pointer_alignment_at = offsetof(flp_linear_cross_entropy_problem, backward.forward.pointer_alignment),
-    .backend_at = offsetof(flp_linear_cross_entropy_problem, backward.forward.backend),
+    FLP_OPERATOR_OF(linear_cross_entropy, backward.forward.),
     .fields = fields,
     .check = check_problem,
     .stays_on_gpu = 1,
-    .plan_bytes = sizeof(flp_linear_cross_entropy_plan),
-    .problem_at = offsetof(flp_linear_cross_entropy_plan, problem),
     .begin = begin,
     .hint = hint,
     .set_up = set_up,
@@ -264,4 +258,3 @@ const flp_operator flp_linear_cross_entropy_operator = {
     .describe = describe,
     .write_numerics = write_numerics,
 };
-_Static_assert(sizeof(flp_linear_cross_entropy_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");

@@ -20,12 +20,5 @@ typedef struct {
     const flp_kernel *token_loss;
 } flp_linear_cross_entropy_plan;
 
-extern const flp_operator flp_linear_cross_entropy_operator;
-extern const flp_operator_calls flp_linear_cross_entropy_calls;
-
-/* plan: one of linear_cross_entropy. */
-static inline const flp_linear_cross_entropy_plan *flp_linear_cross_entropy_plan_of(const flp_plan *plan)
-{
-    return (const flp_linear_cross_entropy_plan *)(const void *)plan;
-}
+FLP_OPERATOR_DECLARE(linear_cross_entropy)
 #endif

@@ -24,9 +24,10 @@ const flp_argument flp_linear_logp_argument_inputs[] = {
     { .name = NULL }
 };
 /* The other structs that begin so use it too. */
-#define BEGINS_SO(type)                                                                                                                \
-    _Static_assert(AT(hidden) == offsetof(type, hidden) && AT(weight) == offsetof(type, weight) && AT(bias) == offsetof(type, bias) && \
-                       AT(target) == offsetof(type, target) && AT(row_temperature) == offsetof(type, row_temperature),                 \
+#define BEGINS_SO(type)                                                                                                                                  \
+    _Static_assert(AT(hidden) == offsetof(type, hidden) && AT(weight) == offsetof(type, weight) && AT(bias) == offsetof(type, bias) &&                   \
+                       AT(target) == offsetof(type, target) && AT(ignore_index) == offsetof(type, ignore_index) && AT(flags) == offsetof(type, flags) && \
+                       AT(temperature) == offsetof(type, temperature) && AT(row_temperature) == offsetof(type, row_temperature),                         \
                    #type " begins otherwise")
 BEGINS_SO(flp_linear_logp_backward_args);
 BEGINS_SO(flp_linear_cross_entropy_args);

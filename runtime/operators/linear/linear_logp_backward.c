@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "core/call.h"
@@ -104,18 +105,20 @@ static flp_packed_rows forwards_rows(const flp_packed_call *call)
     return all;
 }
 
+/* What the backward of this forward will be given, too. */
+static flp_linear_logp_backward_args shared_args(const flp_linear_logp_args *forward)
+{
+    flp_linear_logp_backward_args args = { .stream = forward->stream };
+
+    memcpy(&args, forward, FLP_LINEAR_INPUT_BYTES);
+    return args;
+}
+
 /* The forward of a plan that has one. */
 static flp_status launch_forward(const flp_plan *common, const void *data, const flp_workspace *workspace)
 {
     const flp_linear_logp_args *args = data;
-    const flp_linear_logp_backward_args shared = { .rows = args->rows,
-                                                   .hidden = args->hidden,
-                                                   .target = args->target,
-                                                   .ignore_index = args->ignore_index,
-                                                   .temperature = args->temperature,
-                                                   .row_temperature = args->row_temperature,
-                                                   .stream = args->stream,
-                                                   .flags = args->flags };
+    const flp_linear_logp_backward_args shared = shared_args(args);
     const flp_packed_call call = { flp_linear_logp_backward_plan_of(common), &shared, workspace };
     const flp_packed_rows rows = forwards_rows(&call);
     const flp_packed_gather gather = { .step = FLP_STEP_GATHER };
@@ -185,9 +188,7 @@ static flp_status check_forward(const flp_plan *plan, const void *normal, const 
 
 static void leave_mark(const flp_plan *plan, const flp_linear_logp_args *args)
 {
-    const flp_linear_logp_backward_args shared = {
-        .rows = args->rows, .ignore_index = args->ignore_index, .temperature = args->temperature, .row_temperature = args->row_temperature, .flags = args->flags
-    };
+    const flp_linear_logp_backward_args shared = shared_args(args);
 
     ((flp_backward_cpu_workspace *)args->workspace)->counts.mark = flp_packed_rows_mark(plan, &shared);
 }

@@ -1,20 +1,14 @@
 /* linear_logp's backward on the host: which rows are valid, in which order the phases run, and their memory. */
 #include "operators/linear/linear_logp_backward_cpu.h"
 #include "base/dtype.h"
+#include "base/int64.h"
 #include "base/status.h"
 #include "operators/linear/linear_logp_backward_job.h"
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- memory ---- */
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* count x bytes in *to, aligned to a cache line, which is also the widest vector; 0 where there is no memory. */
 static int allocate(void *to, int64_t count, size_t bytes)
@@ -37,12 +31,12 @@ static flp_status prepare(flp_backward_job *job)
 {
     const flp_linear_logp_backward_problem *problem = job->problem;
     int64_t depth = problem->forward.hidden, sets = (job->args->rows + FLP_LANES - 1) / FLP_LANES;
-    int64_t group_sets = smaller(sets, FLP_BACKWARD_GROUP_SETS), block_chunks;
+    int64_t group_sets = flp_int64_smaller(sets, FLP_BACKWARD_GROUP_SETS), block_chunks;
     int threads = flp_thread_pool_threads(job->pool);
     job->kernel = flp_microkernel_best();
     job->chunks = (problem->forward.vocab + FLP_CHUNK_COLUMNS - 1) / FLP_CHUNK_COLUMNS;
     job->panels = (depth + FLP_LANES - 1) / FLP_LANES;
-    block_chunks = smaller(job->chunks, FLP_BACKWARD_BLOCK_CHUNKS);
+    block_chunks = flp_int64_smaller(job->chunks, FLP_BACKWARD_BLOCK_CHUNKS);
     int complete = allocate(&job->row, job->args->rows, sizeof *job->row) && allocate(&job->hidden_sets, group_sets * depth * FLP_LANES, sizeof(float)) &&
                    allocate(&job->derivatives, block_chunks * FLP_BACKWARD_GROUP_SETS * FLP_BACKWARD_LOGITS, sizeof(float)) &&
                    allocate(&job->scratch, (int64_t)threads * FLP_BACKWARD_SCRATCH, sizeof(float));
@@ -88,7 +82,7 @@ static void clear_row(const flp_backward_job *job, int64_t row)
 static void collect_rows(flp_backward_job *job, int64_t *bad_count, int64_t *bad_first)
 {
     for (int64_t row = 0; row < job->args->rows; row++) {
-        int64_t target = flp_row_target(&job->problem->forward, &job->inputs, row);
+        int64_t target = flp_row_set_target(&job->problem->forward, &job->inputs, row);
         flp_row_kind kind = flp_row_kind_of(&job->problem->forward, &job->inputs, target);
         if (kind == FLP_ROW_VALID)
             job->row[job->rows++] = row;
@@ -103,7 +97,7 @@ static void collect_rows(flp_backward_job *job, int64_t *bad_count, int64_t *bad
 
 static void run_group(flp_backward_job *job)
 {
-    job->group_rows = (int)smaller(job->rows - job->first_row, FLP_BACKWARD_GROUP_ROWS);
+    job->group_rows = (int)flp_int64_smaller(job->rows - job->first_row, FLP_BACKWARD_GROUP_ROWS);
     job->sets = (job->group_rows + FLP_LANES - 1) / FLP_LANES;
     /* A single group stays from block to block. */
     if (job->first_chunk == 0 || job->rows > FLP_BACKWARD_GROUP_ROWS)
@@ -120,7 +114,7 @@ static void run_group(flp_backward_job *job)
 static void run(flp_backward_job *job)
 {
     for (job->first_chunk = 0; job->first_chunk < job->chunks; job->first_chunk += job->block_chunks) {
-        job->block_chunks = (int)smaller(job->chunks - job->first_chunk, FLP_BACKWARD_BLOCK_CHUNKS);
+        job->block_chunks = (int)flp_int64_smaller(job->chunks - job->first_chunk, FLP_BACKWARD_BLOCK_CHUNKS);
         for (job->first_row = 0; job->first_row < job->rows; job->first_row += FLP_BACKWARD_GROUP_ROWS)
             run_group(job);
         flp_backward_store_block(job);
@@ -151,18 +145,7 @@ flp_status flp_linear_logp_backward_cpu(flp_thread_pool *pool, const flp_linear_
     return status;
 }
 
-/* ---- identity ---- */
-
-static char numerics[64];
-
-static void write_numerics(void)
+void flp_linear_logp_backward_cpu_numerics(flp_text *text)
 {
-    snprintf(numerics, sizeof numerics, "linear_logp_backward:cpu3:%s", flp_microkernel_best()->arithmetic);
-}
-
-const char *flp_linear_logp_backward_cpu_numerics(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, write_numerics);
-    return numerics;
+    flp_text_append(text, "linear_logp_backward:cpu3:%s", flp_microkernel_best()->arithmetic);
 }

@@ -3,6 +3,7 @@
 #define FLP_OPERATORS_LINEAR_LOGP_BACKWARD_CPU_H
 #include "cpu/target_share.h"
 #include "cpu/thread_pool.h"
+#include "base/text.h"
 #include "fusedlogp.h"
 
 /* What a loss of uniform[i], linear_cross_entropy's, adds: it depends on sum_v w[v] z[i][v]. */
@@ -24,6 +25,6 @@ typedef struct {
  * more: NULL for none. bad_count, bad_first: as flp_linear_logp_cpu's. FLP_OUT_OF_MEMORY: nothing has been written. */
 flp_status flp_linear_logp_backward_cpu(flp_thread_pool *pool, const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,
                                         const flp_backward_more *more, int64_t *bad_count, int64_t *bad_first);
-/* The identity of its arithmetic. Static. */
-const char *flp_linear_logp_backward_cpu_numerics(void);
+/* Appends the identity of its arithmetic. */
+void flp_linear_logp_backward_cpu_numerics(flp_text *text);
 #endif

@@ -290,9 +290,11 @@ static void write_numerics(const flp_plan *common, flp_text *text)
     const flp_backward_chunks *chunks = &plan->work.chunks;
 
     if (!flp_plan_on_gpu(common)) {
-        if (plan->problem.with_forward)
-            flp_text_append(text, "%s;", flp_linear_logp_cpu_numerics());
-        flp_text_append(text, "%s", flp_linear_logp_backward_cpu_numerics());
+        if (plan->problem.with_forward) {
+            flp_linear_logp_cpu_numerics(text);
+            flp_text_append(text, ";");
+        }
+        flp_linear_logp_backward_cpu_numerics(text);
         return;
     }
     if (plan->problem.with_forward) {
@@ -312,17 +314,10 @@ static void write_numerics(const flp_plan *common, flp_text *text)
 }
 
 const flp_operator flp_linear_logp_backward_operator = {
-    .name = "linear_logp_backward",
-    .problem_bytes = sizeof(flp_linear_logp_backward_problem),
-    .problem_struct = &flp_sized_linear_logp_backward_problem,
-    .rows_at = offsetof(flp_linear_logp_backward_problem, forward.rows),
-    .pointer_alignment_at = offsetof(flp_linear_logp_backward_problem, forward.pointer_alignment),
-    .backend_at = offsetof(flp_linear_logp_backward_problem, forward.backend),
+    FLP_OPERATOR_OF(linear_logp_backward, forward.),
     .fields = fields,
     .check = check_problem,
     .stays_on_gpu = 1,
-    .plan_bytes = sizeof(flp_linear_logp_backward_plan),
-    .problem_at = offsetof(flp_linear_logp_backward_plan, problem),
     .begin = begin,
     .hint = hint,
     .set_up = set_up,
@@ -331,4 +326,3 @@ const flp_operator flp_linear_logp_backward_operator = {
     .describe = describe,
     .write_numerics = write_numerics,
 };
-_Static_assert(sizeof(flp_linear_logp_backward_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");

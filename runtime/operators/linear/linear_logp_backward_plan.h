@@ -32,12 +32,5 @@ typedef struct {
 /* For set_up: the forward is what the chunks were chosen for; then its splits are those of the work. FLP_INTERNAL. */
 flp_status flp_linear_logp_backward_check_forward(const flp_linear_logp_plan *forward, flp_linear_work *work);
 
-extern const flp_operator flp_linear_logp_backward_operator;
-extern const flp_operator_calls flp_linear_logp_backward_calls;
-
-/* plan: one of linear_logp_backward. */
-static inline const flp_linear_logp_backward_plan *flp_linear_logp_backward_plan_of(const flp_plan *plan)
-{
-    return (const flp_linear_logp_backward_plan *)(const void *)plan;
-}
+FLP_OPERATOR_DECLARE(linear_logp_backward)
 #endif

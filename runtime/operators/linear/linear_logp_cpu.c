@@ -5,8 +5,6 @@
 #include "operators/linear/row_set.h"
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -55,7 +53,7 @@ static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t
     int blanks = work->more.blanks_others, always = !blanks && (args->lse != NULL || args->entropy != NULL || args->argmax != NULL);
     work->rows = 0;
     for (; next < args->rows && work->rows < GROUP_ROWS; next++) {
-        int64_t target = flp_row_target(work->problem, &work->inputs, next);
+        int64_t target = flp_row_set_target(work->problem, &work->inputs, next);
         flp_row_kind kind = flp_row_kind_of(work->problem, &work->inputs, target);
         int wanted = always || kind == FLP_ROW_VALID;
         if (kind != FLP_ROW_VALID)
@@ -266,18 +264,7 @@ flp_status flp_linear_logp_cpu(flp_thread_pool *pool, const flp_linear_logp_prob
     return status;
 }
 
-/* ---- identity ---- */
-
-static char numerics[64];
-
-static void write_numerics(void)
+void flp_linear_logp_cpu_numerics(flp_text *text)
 {
-    snprintf(numerics, sizeof numerics, "linear_logp:cpu3:%s", flp_microkernel_best()->arithmetic);
-}
-
-const char *flp_linear_logp_cpu_numerics(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, write_numerics);
-    return numerics;
+    flp_text_append(text, "linear_logp:cpu3:%s", flp_microkernel_best()->arithmetic);
 }

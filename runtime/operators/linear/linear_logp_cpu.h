@@ -3,6 +3,7 @@
 #define FLP_OPERATORS_LINEAR_LOGP_CPU_H
 #include "cpu/target_share.h"
 #include "cpu/thread_pool.h"
+#include "base/text.h"
 #include "fusedlogp.h"
 
 /* What linear_cross_entropy wants beside linear_logp's outputs. */
@@ -20,6 +21,6 @@ typedef struct {
  * FLP_OUT_OF_MEMORY: nothing has been written. */
 flp_status flp_linear_logp_cpu(flp_thread_pool *pool, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args,
                                const flp_linear_logp_more *more, int64_t *bad_count, int64_t *bad_first);
-/* The identity of its arithmetic: says whether this processor's kernels fuse multiply and add. Static. */
-const char *flp_linear_logp_cpu_numerics(void);
+/* Appends the identity of its arithmetic, which says whether this processor's kernels fuse multiply and add. */
+void flp_linear_logp_cpu_numerics(flp_text *text);
 #endif

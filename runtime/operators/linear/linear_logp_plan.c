@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "base/dtype.h"
+#include "base/int64.h"
 #include "base/status.h"
 #include "core/plan.h"
 #include "operators/linear/linear_logp_cpu.h"
@@ -57,29 +58,19 @@ flp_split flp_split_compute(int64_t vocab, int block_vocab, int n_split)
     return (flp_split){ .tiles = tiles, .splits = n_split + tiles % n_split, .big = n_split, .big_tiles = big_tiles };
 }
 
-static int64_t divide_up(int64_t count, int64_t by)
-{
-    return (count + by - 1) / by;
-}
-
-static int64_t at_least_one(int64_t count)
-{
-    return count < 1 ? 1 : count;
-}
-
 flp_linear_logp_shape flp_linear_logp_shape_compute(const flp_manifest *tile, const flp_manifest *combine, int multiprocessors, int splits, int64_t row_bytes,
                                                     int32_t tuned_group, int64_t rows)
 {
     const int64_t cluster_rows = (int64_t)tile->block_rows * tile->cluster;
-    const int64_t row_groups = divide_up(rows, cluster_rows);
+    const int64_t row_groups = flp_int64_divide_up(rows, cluster_rows);
     const int64_t units = row_groups * splits;
-    const int64_t clusters = at_least_one((int64_t)multiprocessors * tile->resident_blocks / tile->cluster);
+    const int64_t clusters = flp_int64_larger(1, (int64_t)multiprocessors * tile->resident_blocks / tile->cluster);
 
     if (rows == 0)
         return (flp_linear_logp_shape){ .group = 1 };
     return (flp_linear_logp_shape){
         .tile_blocks = (unsigned)((units < clusters ? units : clusters) * tile->cluster),
-        .combine_blocks = (unsigned)divide_up(rows, combine->block_rows),
+        .combine_blocks = (unsigned)flp_int64_divide_up(rows, combine->block_rows),
         .group = flp_tile_launch_group(row_groups, row_bytes * cluster_rows, tuned_group),
     };
 }
@@ -148,7 +139,7 @@ static void write_numerics(const flp_plan *common, flp_text *text)
         flp_text_append(text, "%s;split.t%d.s%d.b%dx%d;%s", plan->tile->manifest.numerics, split->tiles, split->splits, split->big, split->big_tiles,
                         plan->combine->manifest.numerics);
     else
-        flp_text_append(text, "%s", flp_linear_logp_cpu_numerics());
+        flp_linear_logp_cpu_numerics(text);
 }
 
 static void describe(const flp_plan *common, flp_text *text)
@@ -171,19 +162,6 @@ static void describe(const flp_plan *common, flp_text *text)
 }
 
 const flp_operator flp_linear_logp_operator = {
-    .name = "linear_logp",
-    .problem_bytes = sizeof(flp_linear_logp_problem),
-    .problem_struct = &flp_sized_linear_logp_problem,
-    .rows_at = offsetof(flp_linear_logp_problem, rows),
-    .pointer_alignment_at = offsetof(flp_linear_logp_problem, pointer_alignment),
-    .backend_at = offsetof(flp_linear_logp_problem, backend),
-    .fields = fields,
-    .check = flp_linear_logp_problem_check,
-    .plan_bytes = sizeof(flp_linear_logp_plan),
-    .problem_at = offsetof(flp_linear_logp_plan, problem),
-    .set_up = set_up,
-    .lay_out = lay_out,
-    .describe = describe,
+    FLP_OPERATOR_OF(linear_logp, ),   .fields = fields, .check = flp_linear_logp_problem_check, .set_up = set_up, .lay_out = lay_out, .describe = describe,
     .write_numerics = write_numerics,
 };
-_Static_assert(sizeof(flp_linear_logp_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");

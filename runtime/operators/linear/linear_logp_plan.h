@@ -1,6 +1,7 @@
 /* linear_logp's plan: two kernels and the split of the vocabulary; and the parts of its problem's table that stand in others too. */
 #ifndef FLP_OPERATORS_LINEAR_LOGP_PLAN_H
 #define FLP_OPERATORS_LINEAR_LOGP_PLAN_H
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/call.h"
@@ -9,6 +10,9 @@
 
 /* Shared by every operator whose problem begins with flp_linear_logp_problem. */
 extern const flp_field flp_linear_logp_field_inputs[], flp_linear_logp_field_precision[], flp_linear_logp_field_backend[];
+
+/* And the args of linear_logp, its backward and linear_cross_entropy begin with the same bytes, rows to row_temperature. */
+enum { FLP_LINEAR_INPUT_BYTES = offsetof(flp_linear_logp_args, logp) };
 
 /* For flp_operator.check. */
 flp_status flp_linear_logp_problem_check(void *normal);
@@ -26,14 +30,7 @@ typedef struct {
     flp_split split;
 } flp_linear_logp_plan;
 
-extern const flp_operator flp_linear_logp_operator;
-extern const flp_operator_calls flp_linear_logp_calls;
-
-/* plan: one of linear_logp. */
-static inline const flp_linear_logp_plan *flp_linear_logp_plan_of(const flp_plan *plan)
-{
-    return (const flp_linear_logp_plan *)(const void *)plan;
-}
+FLP_OPERATOR_DECLARE(linear_logp)
 
 /* Its kernels' roles, for plans that it is a pass of. */
 #define FLP_LINEAR_LOGP_ROLES (FLP_ROLE_SET(TILE) | FLP_ROLE_SET(SAVE_EXP_TILE) | FLP_ROLE_SET(COMBINE))

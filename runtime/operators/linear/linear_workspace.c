@@ -2,6 +2,7 @@
 #include "operators/linear/linear_workspace.h"
 
 #include "base/dtype.h"
+#include "base/int64.h"
 #include "params/rows.h"
 #include "params/tiles.h"
 
@@ -16,16 +17,6 @@ static const char *const step_names[] = {
     FLP_LINEAR_STEP_LIST(FLP_LINEAR_STEP)
 #undef FLP_LINEAR_STEP
 };
-
-static int64_t round_up(int64_t count, int64_t to)
-{
-    return (count + to - 1) / to * to;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 static int element_bytes(const flp_linear_work *work)
 {
@@ -46,7 +37,7 @@ static int keeps_packed(const flp_linear_work *work)
 
 int64_t flp_linear_work_forward_stride(const flp_linear_work *work)
 {
-    return round_up(work->forward->hidden, ALIGNED_BYTES / element_bytes(work));
+    return flp_int64_round_up(work->forward->hidden, ALIGNED_BYTES / element_bytes(work));
 }
 
 int64_t flp_linear_work_packed_stride(const flp_linear_work *work)
@@ -56,7 +47,7 @@ int64_t flp_linear_work_packed_stride(const flp_linear_work *work)
 
 int64_t flp_linear_work_kept_words(const flp_linear_work *work)
 {
-    return (larger(work->chunks.columns, work->chunks.borrowed_columns) / FLP_KEPT_BLOCK + 31) / 32;
+    return (flp_int64_larger(work->chunks.columns, work->chunks.borrowed_columns) / FLP_KEPT_BLOCK + 31) / 32;
 }
 
 int64_t flp_linear_work_chunk_rows(const flp_linear_work *work, int64_t rows)
@@ -86,7 +77,7 @@ static void add_wide(const layout *to, flp_linear_part part, const char *name, i
 /* Which rows are valid, and these close together. */
 static void add_rows(const layout *to)
 {
-    const int64_t blocks = round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_BACKWARD_ROW_BLOCK; /* the lowest chunks */
+    const int64_t blocks = flp_int64_round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_BACKWARD_ROW_BLOCK; /* the lowest chunks */
     const int64_t row_bytes = flp_linear_work_forward_stride(to->work) * element_bytes(to->work);
     const int has_forward = to->work->splits > 0, gradients = has_gradients(to->work);
     const flp_linear_step last = gradients ? FLP_STEP_SCATTER : FLP_STEP_LOSSES;
@@ -153,7 +144,7 @@ static void add_dlogit(const layout *to)
     const int64_t elements = to->chunk_rows * flp_vocab_chunks_widest(chunks, to->chunk_rows);
     const int64_t staged = chunks->direct ? to->rows * to->work->forward->hidden : 0;
 
-    add_wide(to, FLP_PART_DLOGIT, "dlogit", larger(elements, staged) * element_bytes(to->work), chunks->saves_exp ? FLP_STEP_TILES : FLP_STEP_LOGITS,
+    add_wide(to, FLP_PART_DLOGIT, "dlogit", flp_int64_larger(elements, staged) * element_bytes(to->work), chunks->saves_exp ? FLP_STEP_TILES : FLP_STEP_LOGITS,
              chunks->direct ? FLP_STEP_SCATTER : FLP_STEP_HIDDEN);
 }
 
@@ -161,10 +152,10 @@ static void add_dlogit(const layout *to)
 static void add_gradients(const layout *to)
 {
     const flp_linear_logp_backward_problem *backward = to->work->backward;
-    const int64_t rows = to->chunk_rows, blocks = round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_KEPT_BLOCK;
+    const int64_t rows = to->chunk_rows, blocks = flp_int64_round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_KEPT_BLOCK;
     const flp_linear_step zeroed = to->work->chunks.saves_exp ? FLP_STEP_UNSCALE_ROWS : to->work->losses ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN;
 
-    add(to, FLP_PART_GRADIENT, "gradient", round_up(rows, FLP_BACKWARD_ROW_BLOCK) * (int64_t)sizeof(flp_row_gradient),
+    add(to, FLP_PART_GRADIENT, "gradient", flp_int64_round_up(rows, FLP_BACKWARD_ROW_BLOCK) * (int64_t)sizeof(flp_row_gradient),
         to->work->splits > 0 ? FLP_STEP_COMBINE : FLP_STEP_DIFFERENTIATE, FLP_STEP_LOGITS);
     add(to, FLP_PART_TARGETS, "targets", rows * (int64_t)sizeof(flp_row_target), FLP_STEP_DIFFERENTIATE, FLP_STEP_FINISH);
     if (backward->grad_weight != FLP_NONE)

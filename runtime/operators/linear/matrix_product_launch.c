@@ -2,6 +2,7 @@
 #include "operators/linear/matrix_product_launch.h"
 
 #include "base/dtype.h"
+#include "base/int64.h"
 #include "base/status.h"
 #include "cuda/tensor_map.h"
 #include "core/call.h"
@@ -10,16 +11,6 @@
 /* Rows of A that a group keeps in the L2 while all of B streams past them. */
 static const int64_t group_bytes = INT64_C(32) << 20;
 
-static int64_t divide_up(int64_t count, int64_t by)
-{
-    return (count + by - 1) / by;
-}
-
-static int64_t at_least_one(int64_t count)
-{
-    return count < 1 ? 1 : count;
-}
-
 /* A tensor has at least one row: of a matrix without any, no kernel reads. */
 static flp_status encode(const char *name, const flp_matrix *matrix, int box_columns, int box_rows, CUtensorMap *map)
 {
@@ -27,7 +18,7 @@ static flp_status encode(const char *name, const flp_matrix *matrix, int box_col
         .address = matrix->data,
         .dtype = matrix->dtype,
         .columns = matrix->columns,
-        .rows = at_least_one(matrix->rows),
+        .rows = flp_int64_larger(1, matrix->rows),
         .row_bytes = matrix->stride * flp_dtype_bytes(matrix->dtype),
         .box_columns = box_columns,
         .box_rows = box_rows,
@@ -50,11 +41,11 @@ static flp_status encode_maps(const flp_manifest *manifest, const flp_tile_launc
 
 int32_t flp_tile_launch_group(int64_t row_groups, int64_t row_group_bytes, int32_t tuned)
 {
-    const int64_t fit = at_least_one(group_bytes / at_least_one(row_group_bytes));
+    const int64_t fit = flp_int64_larger(1, group_bytes / flp_int64_larger(1, row_group_bytes));
 
     if (tuned > 0)
-        return tuned < row_groups ? tuned : (int32_t)at_least_one(row_groups);
-    return (int32_t)divide_up(row_groups, divide_up(row_groups, fit));
+        return (int32_t)flp_int64_larger(1, flp_int64_smaller(tuned, row_groups));
+    return (int32_t)flp_int64_divide_up(row_groups, flp_int64_divide_up(row_groups, fit));
 }
 
 flp_status flp_tile_launch_run(const flp_plan *plan, flp_role role, const flp_tile_launch *launch, CUstream stream)
@@ -62,9 +53,9 @@ flp_status flp_tile_launch_run(const flp_plan *plan, flp_role role, const flp_ti
     const flp_kernel *kernel = plan->kernels[role];
     const flp_manifest *manifest = &kernel->manifest;
     const int64_t cluster_rows = (int64_t)manifest->block_rows * manifest->cluster;
-    const int64_t row_groups = at_least_one(divide_up(launch->rows, cluster_rows));
-    const int64_t tiles = row_groups * divide_up(launch->columns, manifest->block_vocab);
-    const int64_t clusters = at_least_one((int64_t)plan->device.facts.multiprocessors * manifest->resident_blocks / manifest->cluster);
+    const int64_t row_groups = flp_int64_larger(1, flp_int64_divide_up(launch->rows, cluster_rows));
+    const int64_t tiles = row_groups * flp_int64_divide_up(launch->columns, manifest->block_vocab);
+    const int64_t clusters = flp_int64_larger(1, (int64_t)plan->device.facts.multiprocessors * manifest->resident_blocks / manifest->cluster);
     const int with_maps = flp_manifest_takes_maps(manifest);
     CUtensorMap maps[3];
     void *parameters[] = { &maps[0], &maps[1], &maps[2], launch->params };

@@ -5,7 +5,7 @@
 
 enum { GATHER_DEPTH = 256 };
 
-int64_t flp_row_target(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t row)
+int64_t flp_row_set_target(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t row)
 {
     if (problem->target_dtype == FLP_I32)
         return ((const int32_t *)inputs->target)[row];

@@ -13,7 +13,7 @@ typedef struct {
     const float *row_temperature;
 } flp_row_inputs;
 
-int64_t flp_row_target(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t row);
+int64_t flp_row_set_target(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t row);
 
 /* What a row's target makes of it: only a valid row has a part in what follows. */
 typedef enum { FLP_ROW_VALID, FLP_ROW_IGNORED, FLP_ROW_BAD } flp_row_kind;

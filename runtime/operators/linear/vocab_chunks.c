@@ -2,25 +2,16 @@
 #include "operators/linear/vocab_chunks.h"
 
 #include "base/dtype.h"
+#include "base/int64.h"
 
 enum {
     ALIGNED_BYTES = 16, /* of rows that the copy engine reads */
     BORROWED_ALIGNMENT = 256
 };
 
-static int64_t round_up(int64_t count, int64_t to)
-{
-    return (count + to - 1) / to * to;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *normal)
 {
-    return round_up(normal->forward.vocab, FLP_BACKWARD_COLUMNS);
+    return flp_int64_round_up(normal->forward.vocab, FLP_BACKWARD_COLUMNS);
 }
 
 /* grad_hidden holds the packed rows until it is written itself: where it has their dtype and alignment, and nothing in it is kept. */
@@ -45,7 +36,7 @@ int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal,
 /* Where dlogit of a borrowing chunk up to `end` begins in grad_weight. */
 static int64_t borrowed_at(const flp_linear_logp_backward_problem *normal, int64_t end)
 {
-    return round_up(end * normal->forward.hidden * flp_dtype_bytes(normal->grad_weight), BORROWED_ALIGNMENT);
+    return flp_int64_round_up(end * normal->forward.hidden * flp_dtype_bytes(normal->grad_weight), BORROWED_ALIGNMENT);
 }
 
 /* Room for dlogit of so many rows behind a borrowing chunk from `first` on. */
@@ -75,7 +66,7 @@ flp_vocab_chunk flp_vocab_chunk_at(const flp_linear_logp_backward_problem *norma
 
 int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows)
 {
-    return larger(larger(chunks->columns, chunks->saved_columns), rows > chunks->borrowed_rows ? chunks->borrowed_columns : 0);
+    return flp_int64_larger(flp_int64_larger(chunks->columns, chunks->saved_columns), rows > chunks->borrowed_rows ? chunks->borrowed_columns : 0);
 }
 
 const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem *normal)

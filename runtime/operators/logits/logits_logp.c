@@ -1,6 +1,6 @@
 /* logits_logp, both directions: the arguments, the call that they make, its launches and how it is run. */
-#include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/dtype.h"
 #include "base/status.h"
@@ -9,7 +9,6 @@
 #include "operators/logits/logits_logp_backward_plan.h"
 #include "operators/logits/logits_logp_cpu.h"
 #include "operators/logits/logits_logp_plan.h"
-#include "params/logits_logp.h"
 
 #define AT(argument) offsetof(flp_logits_logp_args, argument)
 #define ASKED(field) offsetof(flp_logits_logp_problem, field)
@@ -67,233 +66,186 @@ static const flp_arguments backward_arguments = {
     .more_flags = FLP_SCATTER,
 };
 
-/* What both directions have. */
-static flp_status check_index(const flp_logits_logp_call *call)
+/* Both directions' args begin alike, up to the results of the one and the gradients that the other is given. */
+enum { SHARED_BYTES = AT(logp) };
+_Static_assert(BACKWARD_AT(g_logp) == SHARED_BYTES && BACKWARD_AT(logits) == AT(logits) && BACKWARD_AT(row_index) == AT(row_index) &&
+                   BACKWARD_AT(flags) == AT(flags) && BACKWARD_AT(row_temperature) == AT(row_temperature),
+               "flp_logits_logp_backward_args begins otherwise");
+
+/* given: the args of either. What they have in common, checked; the rest is left to be filled in. */
+static flp_status begin_call(flp_dtype dtype, flp_dtype target_dtype, int64_t vocab, int64_t logits_stride, double softcap, const void *given,
+                             flp_logits_logp_call *call)
 {
-    if (call->scatter && !call->row_index)
+    flp_logits_logp_args args;
+
+    memcpy(&args, given, SHARED_BYTES);
+    *call = (flp_logits_logp_call){ .dtype = dtype, .temperature = flp_arguments_temperature(args.temperature) };
+    call->params = (flp_logits_logp_params){
+        .logits = args.logits,
+        .target = args.target,
+        .row_index = (const i64 *)args.row_index,
+        .row_temperature = args.row_temperature,
+        .rows = args.rows,
+        .logits_stride = logits_stride,
+        .logits_rows = args.logits_rows,
+        .ignore_index = args.ignore_index,
+        .ignores = flp_arguments_ignore(args.flags),
+        .vocab = (int32_t)vocab,
+        .target_bytes = flp_dtype_bytes(target_dtype),
+        .scatter = (args.flags & FLP_SCATTER) != 0,
+        .scale = flp_arguments_scale(args.temperature),
+        .softcap = (float)softcap,
+        .inverse_softcap = softcap == 0 ? 0 : (float)(1 / softcap),
+    };
+    if (call->params.scatter && !args.row_index)
         return flp_status_fail(FLP_BAD_ARGUMENT, "flags: got FLP_SCATTER without a row_index, wanted both");
-    return call->row_index ? flp_problem_check_range("logits_rows", call->logits_rows, 0, FLP_PROBLEM_ROWS_MAX) : FLP_OK;
+    return args.row_index ? flp_problem_check_range("logits_rows", args.logits_rows, 0, FLP_PROBLEM_ROWS_MAX) : FLP_OK;
 }
 
-static flp_status make_call(const flp_logits_logp_problem *normal, const flp_logits_logp_args *args, flp_logits_logp_call *call)
+/* For flp_operator_calls.check. */
+static flp_status check(const flp_plan *plan, const void *problem, const void *given, void *work)
 {
-    flp_status status;
+    const flp_logits_logp_problem *normal = problem;
+    const flp_logits_logp_args *args = given;
+    flp_logits_logp_call *call = work;
+    flp_status status = begin_call(normal->dtype, normal->target_dtype, normal->vocab, normal->logits_stride, normal->softcap, args, call);
 
-    *call = (flp_logits_logp_call){ .dtype = normal->dtype,
-                                    .target_dtype = normal->target_dtype,
-                                    .rows = args->rows,
-                                    .vocab = normal->vocab,
-                                    .logits_stride = normal->logits_stride,
-                                    .softcap = normal->softcap,
-                                    .temperature = flp_arguments_temperature(args->temperature),
-                                    .logits = args->logits,
-                                    .target = args->target,
-                                    .row_index = args->row_index,
-                                    .logits_rows = args->logits_rows,
-                                    .ignore_index = args->ignore_index,
-                                    .ignores = flp_arguments_ignore(args->flags),
-                                    .scatter = (args->flags & FLP_SCATTER) != 0,
-                                    .row_temperature = args->row_temperature,
-                                    .logp = args->logp,
-                                    .lse = args->lse,
-                                    .entropy = args->entropy,
-                                    .argmax = args->argmax };
-    status = check_index(call);
-    if (status == FLP_OK && args->rows > 0 && !call->logp && !call->lse && !call->entropy && !call->argmax)
+    (void)plan;
+    call->stream = args->stream;
+    call->params.logp = args->logp;
+    call->params.lse = args->lse;
+    call->params.entropy = args->entropy;
+    call->params.argmax = args->argmax;
+    if (status == FLP_OK && args->rows > 0 && !args->logp && !args->lse && !args->entropy && !args->argmax)
         status = flp_status_fail(FLP_BAD_ARGUMENT, "logp, lse, entropy, argmax: got NULL for all, wanted a result");
     return status;
 }
 
-/* lse and entropy are results of a fused call, else given. */
-static void fill_backward(const flp_logits_logp_backward_problem *normal, const flp_logits_logp_backward_args *args, flp_logits_logp_call *call)
-{
-    *call = (flp_logits_logp_call){ .dtype = normal->dtype,
-                                    .target_dtype = normal->target_dtype,
-                                    .rows = args->rows,
-                                    .vocab = normal->vocab,
-                                    .logits_stride = normal->logits_stride,
-                                    .grad_stride = normal->grad_stride,
-                                    .softcap = normal->softcap,
-                                    .temperature = flp_arguments_temperature(args->temperature),
-                                    .logits = args->logits,
-                                    .target = args->target,
-                                    .row_index = args->row_index,
-                                    .logits_rows = args->logits_rows,
-                                    .ignore_index = args->ignore_index,
-                                    .ignores = flp_arguments_ignore(args->flags),
-                                    .scatter = (args->flags & FLP_SCATTER) != 0,
-                                    .row_temperature = args->row_temperature,
-                                    .g_logp = args->g_logp,
-                                    .g_lse = args->g_lse,
-                                    .g_entropy = args->g_entropy,
-                                    .grad_logits = args->grad_logits };
-    if (normal->fused) {
-        call->logp = args->logp;
-        call->lse = args->lse;
-        call->entropy = args->entropy;
-    } else {
-        call->given_lse = args->lse;
-        call->given_entropy = args->entropy;
-        call->given_logp = args->logp;
-    }
-}
-
 /* In place a row's gradients take the place of its logits, so both lie in the same rows. */
-static flp_status check_in_place(const flp_logits_logp_backward_problem *normal, const flp_logits_logp_call *call)
+static flp_status check_in_place(const flp_logits_logp_backward_problem *normal, const flp_logits_logp_params *params)
 {
-    if (call->grad_logits != call->logits)
+    if (params->grad_logits != params->logits)
         return FLP_OK;
     if (normal->grad_stride != normal->logits_stride)
         return flp_status_fail(FLP_BAD_ARGUMENT, "grad_logits: got logits, wanted other memory: their strides differ");
-    if (call->row_index && !call->scatter)
+    if (params->row_index && !params->scatter)
         return flp_status_fail(FLP_BAD_ARGUMENT, "grad_logits: got logits, wanted other memory or FLP_SCATTER beside the row_index");
     return FLP_OK;
 }
 
-static flp_status make_backward_call(const flp_logits_logp_backward_problem *normal, const flp_logits_logp_backward_args *args, flp_logits_logp_call *call)
+/* For flp_operator_calls.check. lse and entropy are results of a fused call, else given. */
+static flp_status check_backward(const flp_plan *plan, const void *problem, const void *given, void *work)
 {
-    flp_status status;
+    const flp_logits_logp_backward_problem *normal = problem;
+    const flp_logits_logp_backward_args *args = given;
+    flp_logits_logp_call *call = work;
+    flp_logits_logp_params *params = &call->params;
+    flp_status status = begin_call(normal->dtype, normal->target_dtype, normal->vocab, normal->logits_stride, normal->softcap, args, call);
 
-    fill_backward(normal, args, call);
-    status = check_index(call);
-    return status == FLP_OK && args->rows > 0 ? check_in_place(normal, call) : status;
+    (void)plan;
+    call->stream = args->stream;
+    params->g_logp = args->g_logp;
+    params->g_lse = args->g_lse;
+    params->g_entropy = args->g_entropy;
+    params->grad_logits = args->grad_logits;
+    params->grad_stride = normal->grad_stride;
+    if (normal->fused) {
+        params->logp = args->logp;
+        params->lse = args->lse;
+        params->entropy = args->entropy;
+    } else {
+        params->given_lse = args->lse;
+        params->given_entropy = args->entropy;
+        params->given_logp = args->logp;
+    }
+    return status == FLP_OK && args->rows > 0 ? check_in_place(normal, params) : status;
 }
 
-/* A call and where it is enqueued: what check makes of args. */
-typedef struct {
-    flp_logits_logp_call call;
-    CUstream stream;
-} logits_work;
-
-static void fill_params(const flp_plan *plan, const flp_logits_logp_call *call, flp_logits_logp_params *params)
+static flp_status launch(const flp_workspace *workspace, flp_logits_logp_step step, const flp_kernel *kernel, unsigned blocks, flp_logits_logp_call *call)
 {
-    *params = (flp_logits_logp_params){ .logits = call->logits,
-                                        .target = call->target,
-                                        .row_index = (const i64 *)call->row_index,
-                                        .row_temperature = call->row_temperature,
-                                        .rows = call->rows,
-                                        .logits_stride = call->logits_stride,
-                                        .logits_rows = call->logits_rows,
-                                        .ignore_index = call->ignore_index,
-                                        .ignores = call->ignores,
-                                        .vocab = (int32_t)call->vocab,
-                                        .target_bytes = flp_dtype_bytes(call->target_dtype),
-                                        .scatter = call->scatter,
-                                        .scale = (float)(M_LOG2E / call->temperature),
-                                        .softcap = (float)call->softcap,
-                                        .inverse_softcap = call->softcap == 0 ? 0 : (float)(1 / call->softcap),
-                                        .logp = call->logp,
-                                        .lse = call->lse,
-                                        .entropy = call->entropy,
-                                        .argmax = call->argmax,
-                                        .target_errors = (flp_tally *)(uintptr_t)plan->target_errors,
-                                        .g_logp = call->g_logp,
-                                        .g_lse = call->g_lse,
-                                        .g_entropy = call->g_entropy,
-                                        .given_lse = call->given_lse,
-                                        .given_entropy = call->given_entropy,
-                                        .given_logp = call->given_logp,
-                                        .grad_logits = call->grad_logits,
-                                        .grad_stride = call->grad_stride };
-}
-
-static flp_status launch(const flp_workspace *workspace, flp_logits_logp_step step, const flp_kernel *kernel, unsigned blocks, const logits_work *work,
-                         flp_logits_logp_params *params)
-{
-    void *parameters[] = { params };
+    void *parameters[] = { &call->params };
 
     flp_workspace_begin_step(workspace, step);
-    return flp_call_launch(kernel, blocks, work->stream, parameters);
+    return flp_call_launch(kernel, blocks, call->stream, parameters);
 }
 
 /* The rows and, where blocks share them through scratch, the combine: a warp each. */
 static flp_status launch_forward(const flp_workspace *workspace, const flp_logits_logp_forward *forward, const flp_logits_logp_pass *pass,
-                                 const logits_work *work, flp_logits_logp_params *params)
+                                 flp_logits_logp_call *call)
 {
+    flp_logits_logp_params *params = &call->params;
     const int64_t warps = forward->combine->manifest.threads / 32;
     flp_status status;
 
     params->segments = pass->shape.segments;
     params->parts = pass->shape.parts;
     params->team_log2 = pass->shape.team_log2;
-    status = launch(workspace, FLP_LOGITS_STEP_ROWS, pass->kernel, pass->shape.blocks, work, params);
+    status = launch(workspace, FLP_LOGITS_STEP_ROWS, pass->kernel, pass->shape.blocks, call);
     if (status != FLP_OK || pass->shape.parts == 1)
         return status;
-    return launch(workspace, FLP_LOGITS_STEP_COMBINE, forward->combine, (unsigned)((params->rows + warps - 1) / warps), work, params);
+    return launch(workspace, FLP_LOGITS_STEP_COMBINE, forward->combine, (unsigned)((params->rows + warps - 1) / warps), call);
 }
 
-static void use_workspace(const flp_workspace *workspace, flp_logits_logp_params *params)
+/* given: the call; what the plan and the workspace add to it. */
+static flp_logits_logp_call complete(const flp_plan *plan, const void *given, const flp_workspace *workspace)
 {
-    params->partial = flp_workspace_at(workspace, FLP_LOGITS_PART_PARTIAL);
-    params->best = flp_workspace_at(workspace, FLP_LOGITS_PART_BEST);
-    params->moment = flp_workspace_at(workspace, FLP_LOGITS_PART_MOMENT);
-    params->normaliser = flp_workspace_at(workspace, FLP_LOGITS_PART_NORMALISER);
+    flp_logits_logp_call call = *(const flp_logits_logp_call *)given;
+
+    call.params.target_errors = (flp_tally *)(uintptr_t)plan->target_errors;
+    call.params.partial = flp_workspace_at(workspace, FLP_LOGITS_PART_PARTIAL);
+    call.params.best = flp_workspace_at(workspace, FLP_LOGITS_PART_BEST);
+    call.params.moment = flp_workspace_at(workspace, FLP_LOGITS_PART_MOMENT);
+    call.params.normaliser = flp_workspace_at(workspace, FLP_LOGITS_PART_NORMALISER);
+    return call;
 }
 
 static flp_status launch_pass(const flp_plan *common, const void *given, const flp_workspace *workspace)
 {
     const flp_logits_logp_plan *plan = flp_logits_logp_plan_of(common);
-    const logits_work *work = given;
-    const flp_logits_logp_pass pass = flp_logits_logp_plan_pass(plan, work->call.rows);
-    flp_logits_logp_params params;
+    flp_logits_logp_call call = complete(common, given, workspace);
+    const flp_logits_logp_pass pass = flp_logits_logp_plan_pass(plan, call.params.rows);
 
-    fill_params(common, &work->call, &params);
-    use_workspace(workspace, &params);
-    return launch_forward(workspace, &plan->forward, &pass, work, &params);
+    return launch_forward(workspace, &plan->forward, &pass, &call);
 }
 
-static flp_status launch_gradient(const flp_logits_logp_backward_plan *plan, const logits_work *work, const flp_workspace *workspace,
-                                  flp_logits_logp_params *params)
+static flp_status launch_gradient(const flp_logits_logp_backward_plan *plan, const flp_workspace *workspace, flp_logits_logp_call *call)
 {
     const flp_logits_logp_shape shape =
-        flp_logits_logp_shape_gradient(&plan->gradient->manifest, plan->common.device.facts.multiprocessors, plan->problem.vocab, work->call.rows);
+        flp_logits_logp_shape_gradient(&plan->gradient->manifest, plan->common.device.facts.multiprocessors, plan->problem.vocab, call->params.rows);
 
-    params->segments = shape.segments;
-    return launch(workspace, FLP_LOGITS_STEP_GRADIENT, plan->gradient, shape.blocks, work, params);
+    call->params.segments = shape.segments;
+    return launch(workspace, FLP_LOGITS_STEP_GRADIENT, plan->gradient, shape.blocks, call);
 }
 
 /* Too few rows for the fused kernel: the forward leaves what the gradient kernel needs of each row. */
-static flp_status launch_in_steps(const flp_logits_logp_backward_plan *plan, const logits_work *work, const flp_workspace *workspace,
-                                  flp_logits_logp_params *params)
+static flp_status launch_in_steps(const flp_logits_logp_backward_plan *plan, const flp_workspace *workspace, flp_logits_logp_call *call)
 {
     const flp_logits_logp_pass pass =
-        flp_logits_logp_forward_choose(&plan->forward, plan->common.device.facts.multiprocessors, plan->problem.vocab, work->call.rows);
-    const flp_status status = launch_forward(workspace, &plan->forward, &pass, work, params);
+        flp_logits_logp_forward_choose(&plan->forward, plan->common.device.facts.multiprocessors, plan->problem.vocab, call->params.rows);
+    const flp_status status = launch_forward(workspace, &plan->forward, &pass, call);
 
-    return status == FLP_OK ? launch_gradient(plan, work, workspace, params) : status;
+    return status == FLP_OK ? launch_gradient(plan, workspace, call) : status;
 }
 
 static flp_status launch_backward(const flp_plan *common, const void *given, const flp_workspace *workspace)
 {
     const flp_logits_logp_backward_plan *plan = flp_logits_logp_backward_plan_of(common);
-    const logits_work *work = given;
-    const flp_logits_logp_shape fused = flp_logits_logp_backward_plan_fused(plan, work->call.rows);
-    flp_logits_logp_params params;
+    flp_logits_logp_call call = complete(common, given, workspace);
+    const flp_logits_logp_shape fused = flp_logits_logp_backward_plan_fused(plan, call.params.rows);
 
-    fill_params(common, &work->call, &params);
-    use_workspace(workspace, &params);
     if (!plan->fused)
-        return launch_gradient(plan, work, workspace, &params);
+        return launch_gradient(plan, workspace, &call);
     if (fused.blocks == 0)
-        return launch_in_steps(plan, work, workspace, &params);
-    params.segments = fused.segments;
-    params.parts = 1;
-    params.team_log2 = fused.team_log2;
-    return launch(workspace, FLP_LOGITS_STEP_ROWS, plan->fused, fused.blocks, work, &params);
+        return launch_in_steps(plan, workspace, &call);
+    call.params.segments = fused.segments;
+    call.params.parts = 1;
+    call.params.team_log2 = fused.team_log2;
+    return launch(workspace, FLP_LOGITS_STEP_ROWS, plan->fused, fused.blocks, &call);
 }
 
 static flp_status run_on_cpu(const flp_plan *plan, const void *work, int64_t *bad_count, int64_t *bad_first)
 {
-    return flp_logits_logp_cpu(plan->context->pool, &((const logits_work *)work)->call, bad_count, bad_first);
-}
-
-/* ---- forward ---- */
-
-static flp_status check(const flp_plan *plan, const void *normal, const void *args, void *work)
-{
-    (void)plan;
-    ((logits_work *)work)->stream = ((const flp_logits_logp_args *)args)->stream;
-    return make_call(normal, args, &((logits_work *)work)->call);
+    return flp_logits_logp_cpu(plan->context->pool, work, bad_count, bad_first);
 }
 
 const flp_operator_calls flp_logits_logp_calls = {
@@ -304,17 +256,8 @@ const flp_operator_calls flp_logits_logp_calls = {
     .launch = launch_pass,
     .run_on_cpu = run_on_cpu,
 };
-_Static_assert(sizeof(logits_work) <= FLP_CALL_WORK_BYTES, "FLP_CALL_WORK_BYTES is too small");
+_Static_assert(sizeof(flp_logits_logp_call) <= FLP_CALL_WORK_BYTES, "FLP_CALL_WORK_BYTES is too small");
 FLP_CALL_FUNCTIONS(flp_logits_logp)
-
-/* ---- backward ---- */
-
-static flp_status check_backward(const flp_plan *plan, const void *normal, const void *args, void *work)
-{
-    (void)plan;
-    ((logits_work *)work)->stream = ((const flp_logits_logp_backward_args *)args)->stream;
-    return make_backward_call(normal, args, &((logits_work *)work)->call);
-}
 
 const flp_operator_calls flp_logits_logp_backward_calls = {
     .op = &flp_logits_logp_backward_operator,

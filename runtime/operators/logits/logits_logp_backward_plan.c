@@ -86,19 +86,11 @@ static void describe(const flp_plan *common, flp_text *text)
 }
 
 const flp_operator flp_logits_logp_backward_operator = {
-    .name = "logits_logp_backward",
-    .problem_bytes = sizeof(flp_logits_logp_backward_problem),
-    .problem_struct = &flp_sized_logits_logp_backward_problem,
-    .rows_at = offsetof(flp_logits_logp_backward_problem, rows),
-    .pointer_alignment_at = offsetof(flp_logits_logp_backward_problem, pointer_alignment),
-    .backend_at = offsetof(flp_logits_logp_backward_problem, backend),
+    FLP_OPERATOR_OF(logits_logp_backward, ),
     .fields = flp_logits_logp_backward_fields,
-    .plan_bytes = sizeof(flp_logits_logp_backward_plan),
-    .problem_at = offsetof(flp_logits_logp_backward_plan, problem),
     .set_up = set_up,
     .lay_out = lay_out,
     .most_rows = most_rows,
     .describe = describe,
     .write_numerics = write_numerics,
 };
-_Static_assert(sizeof(flp_logits_logp_backward_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");

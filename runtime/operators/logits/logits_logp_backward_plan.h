@@ -11,14 +11,7 @@ typedef struct {
     flp_logits_logp_forward forward;
 } flp_logits_logp_backward_plan;
 
-extern const flp_operator flp_logits_logp_backward_operator;
-extern const flp_operator_calls flp_logits_logp_backward_calls;
-
-/* plan: one of logits_logp_backward. */
-static inline const flp_logits_logp_backward_plan *flp_logits_logp_backward_plan_of(const flp_plan *plan)
-{
-    return (const flp_logits_logp_backward_plan *)(const void *)plan;
-}
+FLP_OPERATOR_DECLARE(logits_logp_backward)
 
 /* The launch that does all for so many rows; blocks 0: the forward's and the gradient's. GPU paths only. */
 flp_logits_logp_shape flp_logits_logp_backward_plan_fused(const flp_logits_logp_backward_plan *plan, int64_t rows);

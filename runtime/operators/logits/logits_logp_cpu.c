@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/int64.h"
 #include "base/status.h"
 #include "cpu/convert.h"
 #include "operators/logits/logits_chunk.h"
@@ -35,23 +36,23 @@ typedef struct {
 
 static int64_t target_at(const flp_logits_logp_call *call, int64_t at)
 {
-    return call->target_dtype == FLP_I32 ? ((const int32_t *)call->target)[at] : ((const int64_t *)call->target)[at];
+    return call->params.target_bytes == 4 ? ((const int32_t *)call->params.target)[at] : ((const int64_t *)call->params.target)[at];
 }
 
 static const char *logits_of(const flp_logits_logp_call *call, const row *row)
 {
-    return (const char *)call->logits + row->source * call->logits_stride * flp_dtype_bytes(call->dtype);
+    return (const char *)call->params.logits + row->source * call->params.logits_stride * flp_dtype_bytes(call->dtype);
 }
 
 static int chunk_width(const flp_logits_logp_call *call, int64_t first)
 {
-    return call->vocab - first < FLP_LOGITS_CHUNK_COLUMNS ? (int)(call->vocab - first) : FLP_LOGITS_CHUNK_COLUMNS;
+    return call->params.vocab - first < FLP_LOGITS_CHUNK_COLUMNS ? (int)(call->params.vocab - first) : FLP_LOGITS_CHUNK_COLUMNS;
 }
 
 /* Returns 1 for a bad target or index. */
 static int begin_row(const flp_logits_logp_call *call, int64_t number, row *row)
 {
-    const int wanted = call->lse || call->entropy || call->argmax;
+    const int wanted = call->params.lse || call->params.entropy || call->params.argmax;
     int64_t given;
     double temperature = call->temperature;
 
@@ -59,24 +60,24 @@ static int begin_row(const flp_logits_logp_call *call, int64_t number, row *row)
     row->target = -1;
     row->is_ignored = row->is_read = 0;
     row->target_logit = 0;
-    if (call->row_index) {
-        const int64_t index = call->row_index[number];
-        row->source = index >= 0 && index < call->logits_rows ? index : -1;
-        row->place = call->scatter ? row->source : number;
+    if (call->params.row_index) {
+        const int64_t index = call->params.row_index[number];
+        row->source = index >= 0 && index < call->params.logits_rows ? index : -1;
+        row->place = call->params.scatter ? row->source : number;
     }
     if (row->source < 0)
         return 1;
     given = target_at(call, row->source);
-    row->is_ignored = call->ignores && given == call->ignore_index;
-    if (!row->is_ignored && given >= 0 && given < call->vocab)
+    row->is_ignored = call->params.ignores && given == call->params.ignore_index;
+    if (!row->is_ignored && given >= 0 && given < call->params.vocab)
         row->target = given;
-    row->is_read = !call->given_lse && (wanted || row->target >= 0);
+    row->is_read = !call->params.given_lse && (wanted || row->target >= 0);
     if (row->target >= 0)
         flp_convert_to_f32(call->dtype, logits_of(call, row) + row->target * flp_dtype_bytes(call->dtype), &row->target_logit, 1);
-    if (call->row_temperature)
-        temperature = flp_row_temperature_within_bounds(call->row_temperature[row->source]);
+    if (call->params.row_temperature)
+        temperature = flp_row_temperature_within_bounds(call->params.row_temperature[row->source]);
     row->scale = flp_row_scale(temperature);
-    row->transform = (flp_logits_transform){ (float)row->scale, (float)call->softcap };
+    row->transform = (flp_logits_transform){ (float)row->scale, call->params.softcap };
     return !row->is_ignored && row->target < 0;
 }
 
@@ -111,9 +112,9 @@ static float softened(const row *row)
 static void find_factors(const flp_logits_logp_call *call, row *row, const flp_row_shares *shares)
 {
     const double inverse_temperature = row->scale * ln_2, inverse_sum = exp2(-shares->log2_sum), p = exp(shares->logp);
-    const double g = call->g_logp[row->place] * inverse_temperature;
-    const double g_lse = call->g_lse ? call->g_lse[row->place] * inverse_temperature : 0;
-    const double g_entropy = call->g_entropy ? call->g_entropy[row->place] * inverse_temperature : 0;
+    const double g = call->params.g_logp[row->place] * inverse_temperature;
+    const double g_lse = call->params.g_lse ? call->params.g_lse[row->place] * inverse_temperature : 0;
+    const double g_entropy = call->params.g_entropy ? call->params.g_entropy[row->place] * inverse_temperature : 0;
     double power = g_lse - g, target = g * -expm1(shares->logp) + p * g_lse;
 
     if (g_entropy != 0) {
@@ -140,23 +141,23 @@ static void write_results(const flp_logits_logp_call *call, const row *row, cons
 {
     const int is_row = row->source >= 0;
 
-    if (call->lse)
-        call->lse[row->place] = is_row ? (float)shares->lse : NAN;
-    if (call->entropy)
-        call->entropy[row->place] = is_row ? (float)shares->entropy : NAN;
-    if (call->argmax)
-        call->argmax[row->place] = !is_row ? 0 : target_is_best(row, total) ? (int32_t)row->target : total->largest_index;
-    if (call->logp)
-        call->logp[row->place] = row->is_ignored ? 0 : row->target < 0 ? NAN : (float)shares->logp;
+    if (call->params.lse)
+        call->params.lse[row->place] = is_row ? (float)shares->lse : NAN;
+    if (call->params.entropy)
+        call->params.entropy[row->place] = is_row ? (float)shares->entropy : NAN;
+    if (call->params.argmax)
+        call->params.argmax[row->place] = !is_row ? 0 : target_is_best(row, total) ? (int32_t)row->target : total->largest_index;
+    if (call->params.logp)
+        call->params.logp[row->place] = row->is_ignored ? 0 : row->target < 0 ? NAN : (float)shares->logp;
 }
 
 static flp_row_shares shares_of_lse(const flp_logits_logp_call *call, const row *row)
 {
-    const double entropy = call->given_entropy ? call->given_entropy[row->place] : 0;
-    flp_row_shares shares = flp_row_shares_of_lse(call->given_lse[row->place], entropy, softened(row), row->scale);
+    const double entropy = call->params.given_entropy ? call->params.given_entropy[row->place] : 0;
+    flp_row_shares shares = flp_row_shares_of_lse(call->params.given_lse[row->place], entropy, softened(row), row->scale);
 
-    if (call->given_logp)
-        shares.logp = call->given_logp[row->place];
+    if (call->params.given_logp)
+        shares.logp = call->params.given_logp[row->place];
     return shares;
 }
 
@@ -184,13 +185,13 @@ static void finish_row(void *data, int64_t index, int thread)
     (void)thread;
     if (row->place < 0)
         return;
-    if (call->given_lse && row->target >= 0)
+    if (call->params.given_lse && row->target >= 0)
         shares = shares_of_lse(call, row);
     else if (row->is_read)
         shares = merge_chunks(work, index, &total);
-    if (call->grad_logits && row->target >= 0)
+    if (call->params.grad_logits && row->target >= 0)
         find_factors(call, row, &shares);
-    if (!call->given_lse)
+    if (!call->params.given_lse)
         write_results(call, row, &total, &shares);
 }
 
@@ -206,7 +207,7 @@ static void differentiate_chunk(void *data, int64_t index, int thread)
     (void)thread;
     if (row->place < 0)
         return;
-    gradients = (char *)call->grad_logits + (row->place * call->grad_stride + first) * bytes;
+    gradients = (char *)call->params.grad_logits + (row->place * call->params.grad_stride + first) * bytes;
     if (row->target < 0)
         for (int i = 0; i < width * bytes; i++)
             gradients[i] = 0;
@@ -223,26 +224,26 @@ static void run_group(flp_thread_pool *pool, group *work, int64_t first, int64_t
             if (first + i < *bad_first)
                 *bad_first = first + i;
         }
-    if (!work->call->given_lse)
+    if (!work->call->params.given_lse)
         flp_thread_pool_run(pool, work->count * work->chunks, sum_chunk, work);
     flp_thread_pool_run(pool, work->count, finish_row, work);
-    if (work->call->grad_logits)
+    if (work->call->params.grad_logits)
         flp_thread_pool_run(pool, work->count * work->chunks, differentiate_chunk, work);
 }
 
 flp_status flp_logits_logp_cpu(flp_thread_pool *pool, const flp_logits_logp_call *call, int64_t *bad_count, int64_t *bad_first)
 {
-    group work = { .call = call, .chunks = (call->vocab + FLP_LOGITS_CHUNK_COLUMNS - 1) / FLP_LOGITS_CHUNK_COLUMNS };
+    group work = { .call = call, .chunks = flp_int64_divide_up(call->params.vocab, FLP_LOGITS_CHUNK_COLUMNS) };
     int64_t most = GROUP_CHUNKS / work.chunks > 0 ? GROUP_CHUNKS / work.chunks : 1;
     flp_status status = FLP_OK;
 
-    if (most > call->rows)
-        most = call->rows;
+    if (most > call->params.rows)
+        most = call->params.rows;
     work.rows = malloc((size_t)most * sizeof(*work.rows));
     work.sums = malloc((size_t)(most * work.chunks) * sizeof(*work.sums));
     if (work.rows && work.sums)
-        for (int64_t first = 0; first < call->rows; first += work.count) {
-            work.count = call->rows - first < most ? call->rows - first : most;
+        for (int64_t first = 0; first < call->params.rows; first += work.count) {
+            work.count = call->params.rows - first < most ? call->params.rows - first : most;
             run_group(pool, &work, first, bad_count, bad_first);
         }
     else

@@ -2,24 +2,17 @@
 #ifndef FLP_OPERATORS_LOGITS_LOGP_CPU_H
 #define FLP_OPERATORS_LOGITS_LOGP_CPU_H
 #include "cpu/thread_pool.h"
+#include "cuda/cuda_abi.h"
 #include "fusedlogp.h"
+#include "params/logits_logp.h"
 
-/* One call of either direction, checked, with its defaults filled in. What is NULL is not wanted or not given. */
+/* One call of either direction, checked, with its defaults filled in: what its kernels take, but for what is the plan's. What is NULL is not wanted or not
+ * given; given_lse, given_entropy and given_logp are those of a backward that knows them; without grad_logits it is the forward alone. */
 typedef struct {
-    flp_dtype dtype, target_dtype;
-    int64_t rows, vocab, logits_stride, grad_stride;
-    double softcap, temperature;
-    const void *logits, *target;
-    const int64_t *row_index;
-    int64_t logits_rows, ignore_index;
-    int ignores; /* 1: rows whose target is ignore_index are ignored; 0: none is */
-    int scatter;
-    const float *row_temperature;
-    float *logp, *lse, *entropy; /* results */
-    int32_t *argmax;
-    const float *g_logp, *g_lse, *g_entropy;
-    const float *given_lse, *given_entropy, *given_logp; /* of a backward that knows them */
-    void *grad_logits;                                   /* NULL: the forward alone */
+    flp_logits_logp_params params;
+    flp_dtype dtype;
+    double temperature; /* of rows without one of their own */
+    CUstream stream;
 } flp_logits_logp_call;
 
 /* A fixed order of every sum makes a row's bits independent of the rows beside it and of the number of threads.

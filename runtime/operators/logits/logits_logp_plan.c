@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "base/int64.h"
 #include "base/status.h"
 #include "core/plan.h"
 #include "operators/logits/logits_logp_cpu.h"
@@ -46,16 +47,6 @@ enum {
     WARP = 32
 };
 
-static int64_t divide_up(int64_t count, int64_t by)
-{
-    return (count + by - 1) / by;
-}
-
-static int64_t smaller(int64_t left, int64_t right)
-{
-    return left < right ? left : right;
-}
-
 static int64_t resident(const flp_manifest *kernel, int multiprocessors)
 {
     return (int64_t)multiprocessors * kernel->resident_blocks;
@@ -73,7 +64,7 @@ static int choose_team(const flp_manifest *kernel, int64_t segments)
 
 static int64_t count_segments(const flp_manifest *kernel, int64_t vocab)
 {
-    return divide_up(vocab, kernel->block_vocab);
+    return flp_int64_divide_up(vocab, kernel->block_vocab);
 }
 
 static int64_t teams(const flp_manifest *kernel, int team_log2)
@@ -88,14 +79,14 @@ flp_logits_logp_shape flp_logits_logp_shape_rows(const flp_manifest *kernel, int
     int64_t parts = 1;
 
     if (rows < UNITS_PER_BLOCK * blocks && teams(kernel, team_log2) == 1)
-        parts = smaller(divide_up(UNITS_PER_BLOCK * blocks, rows), segments);
+        parts = flp_int64_smaller(flp_int64_divide_up(UNITS_PER_BLOCK * blocks, rows), segments);
     if (parts == 1 && segments > FLP_LOGITS_SHARED_SEGMENTS)
         parts = 2;
-    parts = divide_up(segments, divide_up(segments, parts)); /* none of them empty */
+    parts = flp_int64_divide_up(segments, flp_int64_divide_up(segments, parts)); /* none of them empty */
     return (flp_logits_logp_shape){ .segments = (int32_t)segments,
                                     .parts = (int32_t)parts,
                                     .team_log2 = team_log2,
-                                    .blocks = (unsigned)smaller(divide_up(rows * parts, teams(kernel, team_log2)), blocks) };
+                                    .blocks = (unsigned)flp_int64_smaller(flp_int64_divide_up(rows * parts, teams(kernel, team_log2)), blocks) };
 }
 
 flp_logits_logp_shape flp_logits_logp_shape_few(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows)
@@ -110,14 +101,14 @@ flp_logits_logp_shape flp_logits_logp_shape_fused(const flp_manifest *kernel, in
 {
     const int64_t segments = count_segments(kernel, vocab);
     const int team_log2 = choose_team(kernel, segments);
-    const int64_t rows_of_unit = kernel->block_rows ? kernel->block_rows : teams(kernel, team_log2), units = divide_up(rows, rows_of_unit);
+    const int64_t rows_of_unit = kernel->block_rows ? kernel->block_rows : teams(kernel, team_log2), units = flp_int64_divide_up(rows, rows_of_unit);
     const int fits = segments <= FLP_LOGITS_SHARED_SEGMENTS;
 
     /* Fewer rows leave multiprocessors idle; they fit the L2, so that reading them twice costs little. */
     if (!fits || (2 * units < clusters && rows_of_unit == 1 && segments > kernel->threads / WARP))
         return (flp_logits_logp_shape){ .segments = (int32_t)segments, .parts = 1 };
     return (flp_logits_logp_shape){
-        .segments = (int32_t)segments, .parts = 1, .team_log2 = team_log2, .blocks = (unsigned)(smaller(units, clusters) * kernel->cluster)
+        .segments = (int32_t)segments, .parts = 1, .team_log2 = team_log2, .blocks = (unsigned)(flp_int64_smaller(units, clusters) * kernel->cluster)
     };
 }
 
@@ -127,7 +118,8 @@ flp_logits_logp_shape flp_logits_logp_shape_gradient(const flp_manifest *kernel,
 
     return (flp_logits_logp_shape){ .segments = (int32_t)segments,
                                     .parts = 1,
-                                    .blocks = (unsigned)smaller(divide_up(rows * segments, kernel->threads / WARP), resident(kernel, multiprocessors)) };
+                                    .blocks = (unsigned)flp_int64_smaller(flp_int64_divide_up(rows * segments, kernel->threads / WARP),
+                                                                          resident(kernel, multiprocessors)) };
 }
 
 void flp_logits_logp_lay_out(int64_t rows, int segments, int argmax, int entropy, int normaliser, flp_workspace *workspace)
@@ -258,19 +250,6 @@ static void describe(const flp_plan *common, flp_text *text)
 }
 
 const flp_operator flp_logits_logp_operator = {
-    .name = "logits_logp",
-    .problem_bytes = sizeof(flp_logits_logp_problem),
-    .problem_struct = &flp_sized_logits_logp_problem,
-    .rows_at = offsetof(flp_logits_logp_problem, rows),
-    .pointer_alignment_at = offsetof(flp_logits_logp_problem, pointer_alignment),
-    .backend_at = offsetof(flp_logits_logp_problem, backend),
-    .fields = fields,
-    .plan_bytes = sizeof(flp_logits_logp_plan),
-    .problem_at = offsetof(flp_logits_logp_plan, problem),
-    .set_up = set_up,
-    .lay_out = lay_out,
-    .most_rows = most_rows,
-    .describe = describe,
+    FLP_OPERATOR_OF(logits_logp, ),   .fields = fields, .set_up = set_up, .lay_out = lay_out, .most_rows = most_rows, .describe = describe,
     .write_numerics = write_numerics,
 };
-_Static_assert(sizeof(flp_logits_logp_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");

@@ -70,14 +70,7 @@ typedef struct {
     flp_logits_logp_forward forward; /* GPU paths */
 } flp_logits_logp_plan;
 
-extern const flp_operator flp_logits_logp_operator;
-extern const flp_operator_calls flp_logits_logp_calls;
-
-/* plan: one of logits_logp. */
-static inline const flp_logits_logp_plan *flp_logits_logp_plan_of(const flp_plan *plan)
-{
-    return (const flp_logits_logp_plan *)(const void *)plan;
-}
+FLP_OPERATOR_DECLARE(logits_logp)
 
 /* The launches for so many rows; GPU paths only. */
 flp_logits_logp_pass flp_logits_logp_plan_pass(const flp_logits_logp_plan *plan, int64_t rows);

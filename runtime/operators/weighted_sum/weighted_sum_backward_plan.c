@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "base/int64.h"
 #include "base/status.h"
 #include "core/plan.h"
 #include "core/workspace.h"
@@ -21,11 +22,6 @@ static const int widths[] = { 32, 64, 128 };
 /* Share of the multiprocessors' time that even waves of blocks would use. */
 static const double even_enough = 0.94;
 
-static int64_t divide_up(int64_t count, int64_t by)
-{
-    return (count + by - 1) / by;
-}
-
 typedef struct {
     int64_t slabs, tiles;
 } cut;
@@ -34,7 +30,7 @@ static double evenness(cut c)
 {
     int64_t blocks = c.slabs * c.tiles;
 
-    return (double)blocks / (double)(divide_up(blocks, MULTIPROCESSORS) * MULTIPROCESSORS);
+    return (double)blocks / (double)(flp_int64_divide_up(blocks, MULTIPROCESSORS) * MULTIPROCESSORS);
 }
 
 /* Few waves first, then narrow slabs; the most even cut where none is even enough. */
@@ -44,7 +40,7 @@ static cut choose_cut(int64_t vectors)
 
     for (int waves = 1; waves <= WAVES; waves++)
         for (unsigned i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
-            cut c = { .slabs = divide_up(vectors, widths[i]) };
+            cut c = { .slabs = flp_int64_divide_up(vectors, widths[i]) };
             c.tiles = waves * MULTIPROCESSORS / c.slabs;
             if (c.tiles < 1)
                 c.tiles = 1;
@@ -62,9 +58,9 @@ static cut cut_for(int64_t rows, int64_t vectors, int threads, int64_t *slab)
     cut c = choose_cut(vectors);
     int64_t most;
 
-    *slab = divide_up(vectors, c.slabs);
-    c.slabs = divide_up(vectors, *slab);
-    most = divide_up(rows, threads / *slab * BATCH);
+    *slab = flp_int64_divide_up(vectors, c.slabs);
+    c.slabs = flp_int64_divide_up(vectors, *slab);
+    most = flp_int64_divide_up(rows, threads / *slab * BATCH);
     if (c.tiles > most)
         c.tiles = most < 1 ? 1 : most;
     return c;
@@ -72,15 +68,15 @@ static cut cut_for(int64_t rows, int64_t vectors, int threads, int64_t *slab)
 
 flp_weighted_sum_tiles flp_weighted_sum_tiles_compute(int64_t rows, int64_t columns, int vector_columns, int threads)
 {
-    const int64_t vectors = divide_up(columns, vector_columns);
+    const int64_t vectors = flp_int64_divide_up(columns, vector_columns);
     int64_t slab;
     const cut c = cut_for(rows, vectors, threads, &slab);
-    const int64_t tile_rows = divide_up(rows, c.tiles);
+    const int64_t tile_rows = flp_int64_divide_up(rows, c.tiles);
     flp_weighted_sum_tiles tiles = { .vectors = (int32_t)vectors,
                                      .slab = (int32_t)slab,
                                      .slabs = (int32_t)c.slabs,
                                      .lanes = (int32_t)(threads / slab),
-                                     .tiles = rows == 0 ? 1 : (int32_t)divide_up(rows, tile_rows),
+                                     .tiles = rows == 0 ? 1 : (int32_t)flp_int64_divide_up(rows, tile_rows),
                                      .tile_rows = tile_rows };
 
     tiles.partial_floats = tiles.tiles == 1 ? 0 : tiles.tiles * vectors * vector_columns;
@@ -89,7 +85,7 @@ flp_weighted_sum_tiles flp_weighted_sum_tiles_compute(int64_t rows, int64_t colu
 
 int64_t flp_weighted_sum_tiles_floats(int64_t rows, int64_t columns, int vector_columns, int threads)
 {
-    const int64_t vectors = divide_up(columns, vector_columns);
+    const int64_t vectors = flp_int64_divide_up(columns, vector_columns);
     int64_t slab;
     const cut c = cut_for(rows, vectors, threads, &slab);
 
@@ -99,12 +95,12 @@ int64_t flp_weighted_sum_tiles_floats(int64_t rows, int64_t columns, int vector_
 flp_weighted_sum_outer flp_weighted_sum_backward_plan_outer(const flp_weighted_sum_backward_plan *plan, int64_t rows)
 {
     const flp_manifest *outer = &plan->outer->manifest;
-    const int64_t vectors = divide_up(plan->problem.forward.columns, outer->block_hidden);
-    const int64_t slab = divide_up(vectors, divide_up(vectors, outer->threads)), slabs = divide_up(vectors, slab);
+    const int64_t vectors = flp_int64_divide_up(plan->problem.forward.columns, outer->block_hidden);
+    const int64_t slab = flp_int64_divide_up(vectors, flp_int64_divide_up(vectors, outer->threads)), slabs = flp_int64_divide_up(vectors, slab);
     const int64_t lanes = outer->threads / slab;
 
     return (flp_weighted_sum_outer){
-        .slab = (int32_t)slab, .slabs = (int32_t)slabs, .lanes = (int32_t)lanes, .blocks = slabs * divide_up(rows, lanes * outer->block_rows)
+        .slab = (int32_t)slab, .slabs = (int32_t)slabs, .lanes = (int32_t)lanes, .blocks = slabs * flp_int64_divide_up(rows, lanes * outer->block_rows)
     };
 }
 
@@ -193,19 +189,11 @@ static void describe(const flp_plan *common, flp_text *text)
 }
 
 const flp_operator flp_weighted_sum_backward_operator = {
-    .name = "weighted_sum_backward",
-    .problem_bytes = sizeof(flp_weighted_sum_backward_problem),
-    .problem_struct = &flp_sized_weighted_sum_backward_problem,
-    .rows_at = offsetof(flp_weighted_sum_backward_problem, forward.rows),
-    .pointer_alignment_at = offsetof(flp_weighted_sum_backward_problem, forward.pointer_alignment),
-    .backend_at = offsetof(flp_weighted_sum_backward_problem, forward.backend),
+    FLP_OPERATOR_OF(weighted_sum_backward, forward.),
     .fields = flp_weighted_sum_backward_fields,
     .check = flp_weighted_sum_backward_problem_check,
-    .plan_bytes = sizeof(flp_weighted_sum_backward_plan),
-    .problem_at = offsetof(flp_weighted_sum_backward_plan, problem),
     .set_up = set_up,
     .lay_out = lay_out,
     .describe = describe,
     .write_numerics = write_numerics,
 };
-_Static_assert(sizeof(flp_weighted_sum_backward_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");

@@ -36,14 +36,7 @@ typedef struct {
 typedef enum { FLP_WEIGHTED_SUM_STEP_TILES, FLP_WEIGHTED_SUM_STEP_COMBINE, FLP_WEIGHTED_SUM_STEP_GRAD_X } flp_weighted_sum_step;
 typedef enum { FLP_WEIGHTED_SUM_PART_PARTIAL /* [tiles][columns, padded] f32 */ } flp_weighted_sum_part;
 
-extern const flp_operator flp_weighted_sum_backward_operator;
-extern const flp_operator_calls flp_weighted_sum_backward_calls;
-
-/* plan: one of weighted_sum_backward. */
-static inline const flp_weighted_sum_backward_plan *flp_weighted_sum_backward_plan_of(const flp_plan *plan)
-{
-    return (const flp_weighted_sum_backward_plan *)(const void *)plan;
-}
+FLP_OPERATOR_DECLARE(weighted_sum_backward)
 
 /* The launches for so many rows; GPU paths, and the gradient is wanted. */
 flp_weighted_sum_outer flp_weighted_sum_backward_plan_outer(const flp_weighted_sum_backward_plan *plan, int64_t rows);

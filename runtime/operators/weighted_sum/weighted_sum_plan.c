@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "base/int64.h"
 #include "base/status.h"
 #include "core/plan.h"
 #include "operators/weighted_sum/weighted_sum_cpu.h"
@@ -47,11 +48,6 @@ flp_status flp_weighted_sum_backward_problem_check(void *normal)
 /* Where there are rows enough: blocks that are short, in the order of memory, still long enough to be worth their start. */
 enum { ROWS_PER_BLOCK = 32, WAVES = 16 /* blocks for each that the device holds at once, at most */ };
 
-static int64_t divide_up(int64_t count, int64_t by)
-{
-    return (count + by - 1) / by;
-}
-
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
 {
     return value < low ? low : value > high ? high : value;
@@ -61,8 +57,8 @@ unsigned flp_weighted_sum_plan_blocks(const flp_weighted_sum_plan *plan, int64_t
 {
     const flp_manifest *manifest = &plan->sum->manifest;
     const int64_t resident = (int64_t)plan->common.device.facts.multiprocessors * manifest->resident_blocks;
-    const int64_t teams = divide_up(rows, manifest->block_rows);
-    const int64_t blocks = clamp(divide_up(rows, ROWS_PER_BLOCK), resident, WAVES * resident);
+    const int64_t teams = flp_int64_divide_up(rows, manifest->block_rows);
+    const int64_t blocks = clamp(flp_int64_divide_up(rows, ROWS_PER_BLOCK), resident, WAVES * resident);
 
     return (unsigned)clamp(blocks, 1, teams < 1 ? 1 : teams);
 }
@@ -102,17 +98,5 @@ static void describe(const flp_plan *common, flp_text *text)
 }
 
 const flp_operator flp_weighted_sum_operator = {
-    .name = "weighted_sum",
-    .problem_bytes = sizeof(flp_weighted_sum_problem),
-    .problem_struct = &flp_sized_weighted_sum_problem,
-    .rows_at = offsetof(flp_weighted_sum_problem, rows),
-    .pointer_alignment_at = offsetof(flp_weighted_sum_problem, pointer_alignment),
-    .backend_at = offsetof(flp_weighted_sum_problem, backend),
-    .fields = fields,
-    .plan_bytes = sizeof(flp_weighted_sum_plan),
-    .problem_at = offsetof(flp_weighted_sum_plan, problem),
-    .set_up = set_up,
-    .describe = describe,
-    .write_numerics = write_numerics,
+    FLP_OPERATOR_OF(weighted_sum, ), .fields = fields, .set_up = set_up, .describe = describe, .write_numerics = write_numerics,
 };
-_Static_assert(sizeof(flp_weighted_sum_problem) <= FLP_PROBLEM_BYTES, "FLP_PROBLEM_BYTES is too small");

@@ -15,14 +15,7 @@ typedef struct {
     const flp_kernel *sum;            /* GPU paths */
 } flp_weighted_sum_plan;
 
-extern const flp_operator flp_weighted_sum_operator;
-extern const flp_operator_calls flp_weighted_sum_calls;
-
-/* plan: one of weighted_sum. */
-static inline const flp_weighted_sum_plan *flp_weighted_sum_plan_of(const flp_plan *plan)
-{
-    return (const flp_weighted_sum_plan *)(const void *)plan;
-}
+FLP_OPERATOR_DECLARE(weighted_sum)
 
 /* Blocks of the launch for so many rows, at least 1; GPU paths only. No row's bits depend on it. */
 unsigned flp_weighted_sum_plan_blocks(const flp_weighted_sum_plan *plan, int64_t rows);
