@@ -14,6 +14,11 @@ end
 
 local function align_shared(n, to) take_shared(n, align(n.shared_bytes, to) - n.shared_bytes, ("unused, up to a multiple of %d"):format(to)) end
 
+-- A kernel that lives off memory: its blocks share a multiprocessor's registers, 64 a thread.
+function budget.of_threads(threads, shared_bytes)
+  return { threads = threads, shared_bytes = shared_bytes, registers = 64, blocks_per_multiprocessor = 65536 // (64 * threads) }
+end
+
 -- Hopper: a stage's rows are one 128-byte swizzle row; two barriers a stage; the block is aligned to the swizzle's 1024 bytes. fp32 has a
 -- splitter warpgroup, a second part of every number and a third barrier.
 function budget.hopper(spec)

@@ -11,10 +11,14 @@ local emit = {}
 -- Kernels of which an architecture has its own: gen/kernels/NAME_hopper.lua or NAME_portable.lua. The others' modules have their names.
 local by_architecture = { linear_logp = true, linear_logp_save_exp = true, linear_logp_grad_logits = true, matrix_product = true }
 
+-- What a kernel's module need not say.
+local defaults = { check = function() return true end, config = function() return {} end }
+defaults.__index = defaults
+
 -- Loads the kernel's module when it is first asked for: a process that finds its kernels on the disk is done before all of them were read.
 function emit.kernel_of(spec)
   local family = by_architecture[spec.operator] and "_" .. arch.find(spec.arch).kernels or ""
-  return require("gen.kernels." .. spec.operator .. family)
+  return setmetatable(require("gen.kernels." .. spec.operator .. family), defaults)
 end
 
 -- true, or nil and the reason.
@@ -88,7 +92,7 @@ local function template_text(spec, entry, search, present, read_template)
 end
 
 -- The host machine passes parameters as a launch does: by pointers, with their sizes beside the kernel.
-local function host_entry_point(kernel, name)
+local function host_entry_point(spec, kernel, name)
   local arguments, sizes = {}, {}
   for i, parameter in ipairs(kernel.parameters) do
     arguments[i] = ("*(const %s *)parameters[%d]"):format(parameter[1], i - 1)
@@ -96,11 +100,11 @@ local function host_entry_point(kernel, name)
   end
   return ('#line 1 "entry"\nextern "C" __attribute__((no_sanitize("thread"))) void\n%s(void **parameters) {\n    %s<Config>(\n        %s);\n}\n'
     .. 'extern "C" const unsigned\n%s_parameter_bytes[] = {%s0};\n'):format(
-    name, kernel.entry, table.concat(arguments, ",\n        "), name, table.concat(sizes))
+    name, spec.operator, table.concat(arguments, ",\n        "), name, table.concat(sizes))
 end
 
 local function entry_point(spec, kernel, n, name)
-  if arch.find(spec.arch).is_host then return host_entry_point(kernel, name) end
+  if arch.find(spec.arch).is_host then return host_entry_point(spec, kernel, name) end
   local parameters, arguments = {}, {}
   for _, parameter in ipairs(kernel.parameters) do
     parameters[#parameters + 1] = ("const __grid_constant__ %s %s"):format(parameter[1], parameter[2])
@@ -108,7 +112,7 @@ local function entry_point(spec, kernel, n, name)
   end
   local cluster = (spec.cluster or 1) > 1 and (" __cluster_dims__(%d, 1, 1)"):format(spec.cluster) or ""
   return ('#line 1 "entry"\nextern "C" __global__ void __launch_bounds__(%d, %d)%s\n%s(\n    %s) {\n    %s<Config>(%s);\n}\n'):format(
-    n.threads, n.blocks_per_multiprocessor, cluster, name, table.concat(parameters, ",\n    "), kernel.entry, table.concat(arguments, ", "))
+    n.threads, n.blocks_per_multiprocessor, cluster, name, table.concat(parameters, ",\n    "), spec.operator, table.concat(arguments, ", "))
 end
 
 -- dependent_launch: the kernel waits itself for the one before it (kernel.dependent_launch), and the architecture has an instruction for that.

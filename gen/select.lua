@@ -1,4 +1,5 @@
 -- From a problem and a device to variants: each operator has a module with hopper, portable and prebuilt.
+local arch = require "gen.arch"
 local emit = require "gen.emit"
 local tuning = require "gen.tuning"
 local variant = require "gen.variant"
@@ -28,6 +29,33 @@ function select.join(found, other)
   table.move(other.kernels, 1, #other.kernels, #found.kernels + 1, found.kernels)
   found.tensor_maps = found.tensor_maps or other.tensor_maps
   return found
+end
+
+-- The largest access of at least `least` bytes that the addresses' alignment and these row strides allow, all in bytes; nil where there is none.
+function select.vector_bytes(alignment, strides, least)
+  for _, bytes in ipairs { 16, 8, 4, 2 } do
+    local fits = bytes >= least and alignment % bytes == 0
+    for _, stride in ipairs(strides) do fits = fits and stride % bytes == 0 end
+    if fits then return bytes end
+  end
+end
+
+-- An operator's function `portable`: chosen(p, arch_name, capability) gives what select.of does.
+function select.portable(chosen)
+  return function(p, capability)
+    local arch_name, reason = arch.portable_for(capability)
+    if not arch_name then return nil, reason end
+    return chosen(p, arch_name, capability)
+  end
+end
+
+-- And its function `hopper`. why_not: what is said of a compute capability without these kernels.
+function select.hopper(why_not, chosen)
+  return function(p, capability)
+    local arch_name = arch.hopper_for(capability)
+    if not arch_name then return nil, ("compute capability %d.%d%s"):format(capability // 10, capability % 10, why_not) end
+    return chosen(p, arch_name, capability)
+  end
 end
 
 -- The operator's module, loaded when it is first asked for (as in gen/emit.lua).

@@ -1,18 +1,12 @@
 -- What the gradient filter kept of a chunk: one block.
+local budget = require "gen.budget"
 
-local kernel = {}
+local kernel = { dependent_launch = true }
 
 kernel.templates = { "types", "params/linear_logp_backward", "simt", "tally", "dependent_launch", "linear_logp_backward_filter" }
-kernel.entry = "linear_logp_backward_filter"
 kernel.parameters = { { "BackwardFilterParams", "params" } }
 
-function kernel.derive() return { threads = 1024, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * 1024) } end
-
-kernel.dependent_launch = true
-
-function kernel.check() return true end
-
-function kernel.config() return {  } end
+function kernel.derive() return budget.of_threads(1024, 0) end
 
 function kernel.numerics() return "linear_logp_backward_filter.r1" end
 

@@ -1,17 +1,13 @@
 -- grad_hidden: rounded once, back in its rows.
+local budget = require "gen.budget"
 local cxx = require "gen.cxx"
 
-local kernel = {}
+local kernel = { dependent_launch = true }
 
 kernel.templates = { "types", "params/linear_logp_backward", "simt", "convert", "streaming", "vector", "dependent_launch", "linear_logp_backward_finish" }
-kernel.entry = "linear_logp_backward_finish"
 kernel.parameters = { { "BackwardFinishParams", "params" } }
 
-function kernel.derive() return { threads = 256, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * 256) } end
-
-kernel.dependent_launch = true
-
-function kernel.check() return true end
+function kernel.derive() return budget.of_threads(256, 0) end
 
 -- dtype: of the sums, fp32 where it is not said; weight: its dtype, where the sums lack what the targets contribute.
 function kernel.config(spec)

@@ -1,17 +1,13 @@
 -- The valid rows of hidden, close together.
+local budget = require "gen.budget"
 local cxx = require "gen.cxx"
 
-local kernel = {}
+local kernel = { dependent_launch = true }
 
 kernel.templates = { "types", "params/linear_logp_backward", "simt", "convert", "streaming", "vector", "dependent_launch", "linear_logp_backward_gather" }
-kernel.entry = "linear_logp_backward_gather"
 kernel.parameters = { { "BackwardGatherParams", "params" } }
 
-function kernel.derive() return { threads = 256, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * 256) } end
-
-kernel.dependent_launch = true
-
-function kernel.check() return true end
+function kernel.derive() return budget.of_threads(256, 0) end
 
 function kernel.config(spec) return { { "using", "element", cxx.types[spec.dtype] } } end
 

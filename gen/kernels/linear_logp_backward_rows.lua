@@ -1,23 +1,14 @@
 -- Which rows of linear_logp's backward count, and with what factors: one block.
+local budget = require "gen.budget"
 
-local kernel = {}
+local kernel = { dependent_launch = true }
 
 kernel.templates = {
   "types", "params/linear_logp_backward", "target", "simt", "tally", "logit_bounds", "row_offset", "dependent_launch", "linear_logp_backward_rows",
 }
-kernel.entry = "linear_logp_backward_rows"
 kernel.parameters = { { "BackwardRowsParams", "params" } }
 
-function kernel.derive()
-  local threads = 1024
-  return { threads = threads, shared_bytes = threads // 32 * 8, registers = 64, blocks_per_multiprocessor = 65536 // (64 * threads) }
-end
-
-kernel.dependent_launch = true
-
-function kernel.check() return true end
-
-function kernel.config() return {  } end
+function kernel.derive() return budget.of_threads(1024, 1024 // 32 * 8) end
 
 function kernel.numerics() return "linear_logp_backward_rows.r3" end
 

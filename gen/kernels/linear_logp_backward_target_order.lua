@@ -1,21 +1,12 @@
 -- linear_logp's backward: the valid rows in the order of their targets.
+local budget = require "gen.budget"
 
-local kernel = {}
+local kernel = { dependent_launch = true }
 
 kernel.templates = { "types", "params/linear_logp_backward", "simt", "dependent_launch", "linear_logp_backward_target_order" }
-kernel.entry = "linear_logp_backward_target_order"
 kernel.parameters = { { "TargetOrderParams", "params" } }
 
-function kernel.derive()
-  local threads = 256
-  return { threads = threads, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * threads) }
-end
-
-kernel.dependent_launch = true
-
-function kernel.check() return true end
-
-function kernel.config() return {} end
+function kernel.derive() return budget.of_threads(256, 0) end
 
 function kernel.numerics() return "linear_logp_backward_target_order.r1" end
 

@@ -1,18 +1,14 @@
 -- Merges the splits of linear_logp: one warp a row.
+local budget = require "gen.budget"
 
-local kernel = {}
+local kernel = { dependent_launch = true }
 
 kernel.templates = {
   "types", "params/linear_logp", "target", "simt", "tally", "logit_bounds", "row_offset", "dependent_launch", "linear_logp_combine",
 }
-kernel.entry = "linear_logp_combine"
 kernel.parameters = { { "LinearLogpCombineParams", "params" } }
 
-function kernel.derive(spec)
-  return { threads = spec.bm * 32, shared_bytes = 0, registers = 64, blocks_per_multiprocessor = 65536 // (64 * spec.bm * 32) }
-end
-
-kernel.dependent_launch = true
+function kernel.derive(spec) return budget.of_threads(spec.bm * 32, 0) end
 
 function kernel.check(spec)
   if spec.bm > 32 then return nil, ("bm = %d: rows of a block, one warp each, at most 32"):format(spec.bm) end

@@ -5,7 +5,7 @@ local forward = require "gen.kernels.linear_logp_hopper"
 local tile_config = require "gen.kernels.tile_config"
 local wgmma = require "gen.wgmma"
 
-local kernel = {}
+local kernel = { dependent_launch = true }
 
 kernel.templates = {
   "types", "params/linear_logp_backward", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
@@ -13,14 +13,11 @@ kernel.templates = {
   { only = "filters", "kept_blocks" },
   "linear_logp_grad_logits",
 }
-kernel.entry = "linear_logp_grad_logits"
 kernel.parameters = {
   { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "TensorMap", "out_map" }, { "TileLogitGradientsParams", "params" },
 }
 
 function kernel.derive(spec) return budget.with_tile_store(budget.hopper(spec)) end
-
-kernel.dependent_launch = true
 
 function kernel.check(spec, arch)
   if spec.dtype == "f32" then return nil, "f32: the gradients' products read it across D, and WGMMA reads tf32 only along D" end

@@ -9,7 +9,6 @@ local kernel = {}
 kernel.templates = portable_tile.templates({ "params/linear_logp_backward" }, {
   "convert", "product_tiles", "tile_store", "logit_bounds", "row_offset", "tile_logit_gradients", "linear_logp_grad_logits",
 })
-kernel.entry = "linear_logp_grad_logits"
 kernel.parameters = { { "TileLogitGradientsParams", "params" } }
 kernel.derive = budget.portable_product
 

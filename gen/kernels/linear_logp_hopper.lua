@@ -10,7 +10,6 @@ kernel.templates = {
   { emit = wgmma.wrapper }, { only = "f32", "tf32" }, "unit", "tile_product", { only = "f32", "split_operands" }, "tile_kernel",
   "schedule", "logit_bounds", "row_offset", "row_statistics", "linear_logp",
 }
-kernel.entry = "linear_logp"
 kernel.parameters = {
   { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "LinearLogpParams", "params" },
 }

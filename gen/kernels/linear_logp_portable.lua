@@ -8,7 +8,6 @@ local kernel = {}
 kernel.templates = portable_tile.templates({ "params/linear_logp", "target" }, {
   "schedule", "logit_bounds", "row_offset", "row_statistics", "warp_statistics", "linear_logp",
 })
-kernel.entry = "linear_logp"
 kernel.parameters = { { "LinearLogpParams", "params" } }
 kernel.derive = budget.portable
 

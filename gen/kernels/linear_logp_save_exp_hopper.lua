@@ -5,7 +5,7 @@ local forward = require "gen.kernels.linear_logp_hopper"
 local tile_config = require "gen.kernels.tile_config"
 local wgmma = require "gen.wgmma"
 
-local kernel = {}
+local kernel = { dependent_launch = true }
 
 kernel.templates = {
   "types", "params/linear_logp", "target", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
@@ -13,14 +13,11 @@ kernel.templates = {
   "row_statistics", "saved_exp_statistics",
   "linear_logp_save_exp",
 }
-kernel.entry = "linear_logp_save_exp"
 kernel.parameters = {
   { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "TensorMap", "saved_exp_map" }, { "LinearLogpParams", "params" },
 }
 
 function kernel.derive(spec) return budget.with_tile_store(budget.hopper(spec)) end
-
-kernel.dependent_launch = true
 
 function kernel.check(spec, arch)
   if spec.dtype ~= "bf16" then return nil, ("%s: 2^(z2 - k) needs the range of bf16"):format(spec.dtype) end

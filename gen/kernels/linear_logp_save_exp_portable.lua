@@ -11,7 +11,6 @@ kernel.templates = portable_tile.templates({ "params/linear_logp", "target" }, {
   "convert", "tile_store", "schedule", "logit_bounds", "row_offset", "row_statistics", "saved_exp_statistics",
   "warp_statistics", "linear_logp_save_exp",
 })
-kernel.entry = "linear_logp_save_exp"
 kernel.parameters = { { "LinearLogpParams", "params" } }
 kernel.derive = budget.portable
 

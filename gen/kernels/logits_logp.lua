@@ -4,7 +4,6 @@ local config = require "gen.kernels.logits_logp_config"
 local kernel = {}
 
 kernel.templates = config.templates { "dependent_launch", "mbarrier", "logits_shared", "logits_logp" }
-kernel.entry = "logits_logp"
 kernel.parameters = { { "LogitsLogpParams", "params" } }
 kernel.check = config.check
 kernel.config = config.entries

@@ -4,7 +4,6 @@ local config = require "gen.kernels.logits_logp_config"
 local kernel = {}
 
 kernel.templates = config.templates { "dependent_launch", "mbarrier", "cluster", "logits_shared", "logits_logp_cluster" }
-kernel.entry = "logits_logp_cluster"
 kernel.parameters = { { "LogitsLogpParams", "params" } }
 kernel.config = config.entries
 

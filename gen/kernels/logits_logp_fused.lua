@@ -5,7 +5,6 @@ local config = require "gen.kernels.logits_logp_config"
 local kernel = {}
 
 kernel.templates = config.templates { "logits_shared", "logits_backward", "logits_logp_fused" }
-kernel.entry = "logits_logp_fused"
 kernel.parameters = { { "LogitsLogpParams", "params" } }
 
 -- Segments of a warp that stay in shared memory. Five blocks with two of them take 210 KiB; where there is less, one keeps as many blocks.

@@ -6,7 +6,6 @@ local kernel = {}
 kernel.templates = config.templates {
   "mbarrier", "tma", "cluster", "logits_shared", "logits_backward", "logits_logp_fused_cluster",
 }
-kernel.entry = "logits_logp_fused_cluster"
 kernel.parameters = { { "LogitsLogpParams", "params" } }
 
 -- Segments that a block has room for: with the sums of four rows they fill a multiprocessor's shared memory. Rows that it knows of.

@@ -1,10 +1,9 @@
 -- Gradients of logits whose lse is known: a warp takes a segment at a time.
 local config = require "gen.kernels.logits_logp_config"
 
-local kernel = {}
+local kernel = { dependent_launch = true }
 
 kernel.templates = config.templates { "dependent_launch", "logits_backward", "logits_logp_gradient" }
-kernel.entry = "logits_logp_gradient"
 kernel.parameters = { { "LogitsLogpParams", "params" } }
 kernel.config = config.entries
 
@@ -14,8 +13,6 @@ function kernel.check(spec)
 end
 
 function kernel.derive(spec) return config.launch(spec, 0) end
-
-kernel.dependent_launch = true
 
 function kernel.numerics(spec) return config.numerics("logits_logp_gradient", spec) end
 

@@ -4,7 +4,7 @@ local cxx = require "gen.cxx"
 local tile_config = require "gen.kernels.tile_config"
 local wgmma = require "gen.wgmma"
 
-local kernel = {}
+local kernel = { dependent_launch = true }
 
 kernel.templates = {
   "types", "params/matrix_product", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
@@ -13,7 +13,6 @@ kernel.templates = {
   { only = "vocabulary_targets", "streaming" }, { only = "vocabulary_targets", "vector" }, { only = "vocabulary_targets", "target_lookahead" },
   "matrix_product",
 }
-kernel.entry = "matrix_product"
 kernel.parameters = {
   { "TensorMap", "a_map" }, { "TensorMap", "b_map" }, { "TensorMap", "out_map" }, { "MatrixProductParams", "params" },
 }
@@ -22,8 +21,6 @@ function kernel.derive(spec)
   local n = budget.with_tile_store(budget.hopper(spec))
   return tile_config.looks_targets_up(spec) and budget.with_target_lookahead(n) or n
 end
-
-kernel.dependent_launch = true
 
 function kernel.check(spec, arch)
   if spec.dtype == "f32" then return nil, "f32: WGMMA reads tf32 only along the inner size" end

@@ -9,7 +9,6 @@ local kernel = {}
 kernel.templates = portable_tile.templates({ "params/matrix_product" }, {
   "convert", "product_tiles", "tile_store", "product_epilogue", { only = "targets", "target_contribution" }, "matrix_product",
 })
-kernel.entry = "matrix_product"
 kernel.parameters = { { "MatrixProductParams", "params" } }
 kernel.derive = budget.portable_product
 

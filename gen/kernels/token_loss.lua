@@ -1,28 +1,18 @@
 -- The rows' losses between linear_logp and its backward: one block.
+local budget = require "gen.budget"
 local token_loss = require "gen.token_loss"
 
-local kernel = {}
+local kernel = { dependent_launch = true }
 
+-- The source of a loss that nobody has defined cannot be written.
 local function loss_text(spec, read_template)
   return '#line 1 "loss"\n' .. assert(token_loss.cuda(spec.loss, read_template))
 end
 
 kernel.templates = { "types", "params/token_loss", "target", "token_loss_row", "simt", "dependent_launch", { emit = loss_text }, "token_loss" }
-kernel.entry = "token_loss"
 kernel.parameters = { { "TokenLossParams", "params" } }
 
-local threads, registers = 1024, 64
-
-function kernel.derive()
-  return { threads = threads, shared_bytes = 8 * threads, registers = registers, blocks_per_multiprocessor = 65536 // (registers * threads) }
-end
-
-kernel.dependent_launch = true
-
--- The source of a loss that nobody has defined cannot be written.
-function kernel.check() return true end
-
-function kernel.config() return {} end
+function kernel.derive() return budget.of_threads(1024, 8 * 1024) end
 
 function kernel.numerics(spec) return "token_loss.r3." .. token_loss.identity(spec.loss) end
 

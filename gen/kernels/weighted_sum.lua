@@ -4,7 +4,6 @@ local cxx = require "gen.cxx"
 local kernel = {}
 
 kernel.templates = { "types", "params/weighted_sum", "simt", "convert", "streaming", "vector", "weighted_sum" }
-kernel.entry = "weighted_sum"
 kernel.parameters = { { "WeightedSumParams", "params" } }
 
 -- unroll: vectors of a thread that are under way at once. They have 40 to 64 KiB of a multiprocessor under way, and more is no faster on an

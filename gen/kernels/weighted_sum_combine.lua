@@ -1,17 +1,13 @@
 -- weighted_sum's grad_w: adds the tiles' sums.
+local budget = require "gen.budget"
 local cxx = require "gen.cxx"
 
-local kernel = {}
+local kernel = { dependent_launch = true }
 
 kernel.templates = { "types", "params/weighted_sum", "simt", "convert", "dependent_launch", "weighted_sum_combine" }
-kernel.entry = "weighted_sum_combine"
 kernel.parameters = { { "WeightedSumCombineParams", "params" } }
 
-function kernel.derive() return { threads = 512, shared_bytes = 2048, registers = 64, blocks_per_multiprocessor = 2 } end
-
-kernel.dependent_launch = true
-
-function kernel.check() return true end
+function kernel.derive() return budget.of_threads(512, 2048) end
 
 function kernel.config(spec) return { { "using", "weight_gradient_element", cxx.types[spec.gw] } } end
 

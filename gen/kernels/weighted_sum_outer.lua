@@ -7,7 +7,6 @@ local kernel = {}
 kernel.templates = {
   "types", "params/weighted_sum", "simt", "convert", "streaming", "vector", "column_block", "weighted_sum_outer",
 }
-kernel.entry = "weighted_sum_outer"
 kernel.parameters = { { "WeightedSumOuterParams", "params" } }
 
 -- Rows of a thread: two, and more where stores are narrow, so that a block still has enough to write.

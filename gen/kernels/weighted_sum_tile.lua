@@ -7,7 +7,6 @@ local kernel = {}
 kernel.templates = {
   "types", "params/weighted_sum", "simt", "convert", "streaming", "vector", "dependent_launch", "column_block", "weighted_sum_tile",
 }
-kernel.entry = "weighted_sum_tile"
 kernel.parameters = { { "WeightedSumTileParams", "params" } }
 
 -- A multiprocessor's one block has 64 KiB of x under way, 8 loads a thread.

@@ -1,5 +1,4 @@
 -- linear_logp: from a problem and a device to variants. BV and the splits, which decide a row's bits, never look at N or the device's size.
-local arch = require "gen.arch"
 local select = require "gen.select"
 
 local linear_logp = {}
@@ -41,19 +40,12 @@ local function combine_for(p, arch_name)
   return { role = "combine", operator = "linear_logp_combine", bm = 8, argmax = p.argmax, entropy = p.entropy, logit_sum = p.logit_sum, arch = arch_name }
 end
 
--- Largest copy that base address and both row strides allow.
+-- The largest copy that addresses and both row strides allow.
 local function vector_bytes(p)
-  for _, bytes in ipairs { 16, 8, 4, 2 } do
-    if p.pointer_alignment % bytes == 0 and (p.hidden_stride * p.element_bytes) % bytes == 0
-      and (p.weight_stride * p.element_bytes) % bytes == 0 then
-      return bytes
-    end
-  end
+  return select.vector_bytes(p.pointer_alignment, { p.hidden_stride * p.element_bytes, p.weight_stride * p.element_bytes }, 2)
 end
 
-function linear_logp.hopper(p, capability)
-  local arch_name = arch.hopper_for(capability)
-  if not arch_name then return nil, ("compute capability %d.%d has no WGMMA"):format(capability // 10, capability % 10) end
+linear_logp.hopper = select.hopper(" has no WGMMA", function(p, arch_name)
   local f32 = p.dtype == "f32"
   if f32 and p.exact then return nil, "exact fp32 takes no tensor cores" end
   if f32 and p.dv then return nil, "WGMMA reads tf32 only along D, and the weight is [D, V]" end
@@ -64,11 +56,9 @@ function linear_logp.hopper(p, capability)
   local spec = base_spec(p, linear_logp.tile_for(f32 and hopper_f32_tiles or linear_logp.hopper_tiles, p.n))
   spec.bv, spec.s, spec.arch = f32 and 128 or 256, hopper_splits, arch_name
   return select.of(p, "sm_90a", { spec, combine_for(p, arch_name) })
-end
+end)
 
-function linear_logp.portable(p, capability)
-  local arch_name, reason = arch.portable_for(capability)
-  if not arch_name then return nil, reason end
+linear_logp.portable = select.portable(function(p, arch_name)
   local bytes = vector_bytes(p)
   if not bytes or bytes < math.min(p.element_bytes, 4) then
     return nil, ("addresses and row strides are multiples of %d bytes, elements have %d"):format(bytes or 1, p.element_bytes)
@@ -78,7 +68,7 @@ function linear_logp.portable(p, capability)
   spec.vec = bytes < 16 and bytes or nil
   spec.exact = p.dtype == "f32" and p.exact or nil
   return select.of(p, "portable", { spec, combine_for(p, arch_name) })
-end
+end)
 
 local common_hidden_sizes = { 1024, 1536, 2048, 2304, 2560, 3072, 3584, 4096, 5120, 7168, 8192 }
 

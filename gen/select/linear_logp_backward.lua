@@ -1,7 +1,6 @@
 -- linear_logp_backward: from a problem and a device to variants. Kernels: of one with the forward, linear_logp's two; valid rows, gather, logit
 -- gradients; where grad_hidden is wanted its product and its finish; where grad_weight is wanted its product and the order of its targets; where grad_bias
 -- is wanted its sums; with a filter, on sm_90a, what it kept.
-local arch = require "gen.arch"
 local cxx = require "gen.cxx"
 local linear_logp = require "gen.select.linear_logp"
 local select = require "gen.select"
@@ -10,12 +9,8 @@ local backward = {}
 
 local tile_for, hopper_tiles, portable_tiles = linear_logp.tile_for, linear_logp.hopper_tiles, linear_logp.portable_tiles
 
--- The largest copy that the address and a row of so many elements allow.
-local function vector_bytes(p, stride, bytes)
-  for _, vector in ipairs { 16, 8, 4, 2 } do
-    if p.pointer_alignment % vector == 0 and (stride * bytes) % vector == 0 then return vector end
-  end
-end
+-- The largest copy that addresses and a row of so many elements allow.
+local function vector_bytes(p, stride, bytes) return select.vector_bytes(p.pointer_alignment, { stride * bytes }, 2) end
 
 local function on(tile, spec)
   spec.bm, spec.bv, spec.cluster, spec.stages, spec.arch = tile.bm, tile.bv, tile.cluster, tile.stages, tile.arch
@@ -78,9 +73,7 @@ local function selected(p, capability, path, list)
   return forward and found and select.join(forward, found) or found, reason
 end
 
-function backward.hopper(p, capability)
-  local arch_name = arch.hopper_for(capability)
-  if not arch_name then return nil, ("compute capability %d.%d has no WGMMA"):format(capability // 10, capability % 10) end
+backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capability)
   if p.dtype == "f32" then return nil, "the gradients' products read fp32 across D, and WGMMA reads tf32 only along D" end
   local bytes = vector_bytes(p, p.weight_stride, p.element_bytes)
   if bytes ~= 16 then
@@ -96,11 +89,9 @@ function backward.hopper(p, capability)
   local few, many = tile_for(hopper_tiles, p.n), hopper_tiles[#hopper_tiles]
   local function tile(of) return { bm = of.bm, bv = 256, cluster = of.cluster, stages = of.stages, arch = arch_name } end
   return selected(p, capability, "hopper", specs(p, tile(few), tile(many), nil, true))
-end
+end)
 
-function backward.portable(p, capability)
-  local arch_name, reason = arch.portable_for(capability)
-  if not arch_name then return nil, reason end
+backward.portable = select.portable(function(p, arch_name, capability)
   local bytes = vector_bytes(p, p.weight_stride, p.element_bytes)
   if not bytes or bytes < math.min(p.element_bytes, 4) then
     return nil, ("addresses and row strides are multiples of %d bytes, elements have %d"):format(bytes or 1, p.element_bytes)
@@ -108,7 +99,7 @@ function backward.portable(p, capability)
   local few, many = tile_for(portable_tiles, p.n), portable_tiles[#portable_tiles]
   local function tile(of) return { bm = of.bm, bv = 128, cluster = 1, stages = of.stages, arch = arch_name } end
   return selected(p, capability, "portable", specs(p, tile(few), tile(many), bytes < 16 and bytes or nil))
-end
+end)
 
 -- Problems whose kernels a prebuild makes: those of training. hidden_sizes: nil for the common ones.
 function backward.prebuilt(dtype, hidden_sizes)

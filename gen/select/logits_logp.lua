@@ -5,20 +5,17 @@ local select = require "gen.select"
 
 local logits_logp = {}
 
--- Largest load that base address and row strides allow; nil where it is less than an element.
-function logits_logp.vector_bytes(p, strides)
-  for _, bytes in ipairs { 16, 8, 4, 2 } do
-    local fits = p.pointer_alignment % bytes == 0 and bytes >= math.min(p.element_bytes, 4)
-    for _, stride in ipairs(strides) do fits = fits and stride * p.element_bytes % bytes == 0 end
-    if fits then return bytes end
-  end
+-- The largest load that addresses and the row strides of logits and, of a backward, gradients allow; nil where it is less than an element.
+function logits_logp.vector_bytes(p)
+  local strides = { p.logits_stride * p.element_bytes, p.grad_stride and p.grad_stride * p.element_bytes }
+  return select.vector_bytes(p.pointer_alignment, strides, math.min(p.element_bytes, 4))
 end
 
 -- Kernels that read rows at any address alike.
 local shifts = { logits_logp = true, logits_logp_cluster = true }
 
 -- What is selected of specs, given without what all have; nil and the reason where one is not legal.
-function logits_logp.selected(p, path, arch_name, bytes, specs)
+local function selected(p, path, arch_name, bytes, specs)
   for _, spec in ipairs(specs) do
     spec.dtype, spec.arch, spec.softcap, spec.entropy = p.dtype, arch_name, p.softcap, p.entropy
     if spec.operator ~= "logits_logp_combine" and bytes < 16 then spec.vec = shifts[spec.operator] and p.element_bytes or bytes end
@@ -39,23 +36,19 @@ function logits_logp.forward(p, arch_name)
   return specs
 end
 
-local function kernels(p, path, arch_name)
-  local bytes = logits_logp.vector_bytes(p, { p.logits_stride })
-  if not bytes then return nil, ("addresses are multiples of %d bytes, elements have %d"):format(p.pointer_alignment, p.element_bytes) end
-  return logits_logp.selected(p, path, arch_name, bytes, logits_logp.forward(p, arch_name))
+-- The module's functions for the paths. specs(p, arch_name): given as `selected` takes them.
+function logits_logp.paths(module, specs)
+  local function on(path)
+    return function(p, arch_name)
+      local bytes = logits_logp.vector_bytes(p)
+      if not bytes then return nil, ("addresses are multiples of %d bytes, elements have %d"):format(p.pointer_alignment, p.element_bytes) end
+      return selected(p, path, arch_name, bytes, specs(p, arch_name))
+    end
+  end
+  module.hopper, module.portable = select.hopper(" is not 9.0", on "sm_90a"), select.portable(on "portable")
 end
 
-function logits_logp.hopper(p, capability)
-  local arch_name = arch.hopper_for(capability)
-  if not arch_name then return nil, ("compute capability %d.%d is not 9.0"):format(capability // 10, capability % 10) end
-  return kernels(p, "sm_90a", arch_name)
-end
-
-function logits_logp.portable(p, capability)
-  local arch_name, reason = arch.portable_for(capability)
-  if not arch_name then return nil, reason end
-  return kernels(p, "portable", arch_name)
-end
+logits_logp.paths(logits_logp, logits_logp.forward)
 
 -- Problems whose kernels a prebuild makes.
 function logits_logp.prebuilt(dtype)

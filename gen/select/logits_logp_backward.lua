@@ -13,7 +13,7 @@ local cluster_warps = 16 -- of a block, that share a row
 local function fused(p, arch_name)
   local columns = logits_config.segment_columns(p)
   local segments = (p.v + columns - 1) // columns
-  local aligned = logits_logp.vector_bytes(p, { p.logits_stride, p.grad_stride }) == 16
+  local aligned = logits_logp.vector_bytes(p) == 16
   if not arch.find(arch_name).clusters or not aligned or segments <= cluster_warps // 2 or segments > 8 * cluster_kernel.slots then
     return { role = "fused", operator = "logits_logp_fused", w = 4 }
   end
@@ -25,28 +25,16 @@ local function fused(p, arch_name)
   return { role = "fused", operator = "logits_logp_fused_cluster", w = warps, cluster = cluster }
 end
 
-local function kernels(p, path, arch_name)
-  local bytes = logits_logp.vector_bytes(p, { p.logits_stride, p.grad_stride })
-  if not bytes then return nil, ("addresses are multiples of %d bytes, elements have %d"):format(p.pointer_alignment, p.element_bytes) end
+local function specs_for(p, arch_name)
   local specs = { { role = "gradient", operator = "logits_logp_gradient" } }
   if p.fused then
     specs[2] = fused(p, arch_name)
     for _, spec in ipairs(logits_logp.forward(p, arch_name)) do specs[#specs + 1] = spec end
   end
-  return logits_logp.selected(p, path, arch_name, bytes, specs)
+  return specs
 end
 
-function backward.hopper(p, capability)
-  local arch_name = arch.hopper_for(capability)
-  if not arch_name then return nil, ("compute capability %d.%d is not 9.0"):format(capability // 10, capability % 10) end
-  return kernels(p, "sm_90a", arch_name)
-end
-
-function backward.portable(p, capability)
-  local arch_name, reason = arch.portable_for(capability)
-  if not arch_name then return nil, reason end
-  return kernels(p, "portable", arch_name)
-end
+logits_logp.paths(backward, specs_for)
 
 function backward.prebuilt(dtype)
   return { ("logits_logp_backward:%s:n4096:v131072"):format(dtype), ("logits_logp_backward:%s:n4096:v131072:fused"):format(dtype),

@@ -1,16 +1,8 @@
 -- weighted_sum: from a problem and a device to variants. The team, which decides a row's bits, looks at D and the dtypes alone.
-local arch = require "gen.arch"
 local kernel = require "gen.kernels.weighted_sum"
 local select = require "gen.select"
 
 local weighted_sum = {}
-
--- Largest access that the address and the row stride in elements allow; nil below an element.
-function weighted_sum.vector_bytes(alignment, stride, element_bytes)
-  for _, bytes in ipairs { 16, 8, 4, 2 } do
-    if bytes >= element_bytes and alignment % bytes == 0 and (stride * element_bytes) % bytes == 0 then return bytes end
-  end
-end
 
 -- Four vectors of a row for each thread, as far as a block has threads.
 local function team_for(p)
@@ -22,17 +14,15 @@ end
 
 function weighted_sum.hopper() return nil, "weighted_sum has one kernel for all GPUs: it reads as fast as the memory" end
 
-function weighted_sum.portable(p, capability)
-  local arch_name, reason = arch.portable_for(capability)
-  if not arch_name then return nil, reason end
-  local bytes = weighted_sum.vector_bytes(p.pointer_alignment, p.x_stride, p.element_bytes)
+weighted_sum.portable = select.portable(function(p, arch_name)
+  local bytes = select.vector_bytes(p.pointer_alignment, { p.x_stride * p.element_bytes }, p.element_bytes)
   if not bytes then return nil, ("x is aligned to %d bytes, elements have %d"):format(p.pointer_alignment, p.element_bytes) end
   local spec = {
     role = "sum", operator = "weighted_sum", dtype = p.dtype, weight = p.w_dtype, y = p.y_dtype, team = team_for(p), vec = bytes < 16 and bytes or nil,
     arch = arch_name,
   }
   return select.of(p, "portable", { spec })
-end
+end)
 
 -- One of each team that the hidden sizes of language models take.
 function weighted_sum.prebuilt(dtype, hidden_sizes)
