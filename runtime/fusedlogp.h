@@ -97,15 +97,18 @@ typedef struct flp_context flp_context;
 typedef struct {
     const char *cache_directory;          /* kernels on disk; NULL: $FUSEDLOGP_CACHE_DIR, else $XDG_CACHE_HOME/fusedlogp,
                                     else ~/.cache/fusedlogp; "": none, memory only */
-    const char *system_cache_directories; /* colon-separated, only read; NULL: what was configured at build time */
+    const char *system_cache_directories; /* colon-separated, only read; NULL: $FUSEDLOGP_SYSTEM_CACHE, else what was configured at build time;
+                                    "": none. One that root or this user owns and nobody else may write to is used, any other is one warning */
     int64_t cache_bytes;                  /* the user directory's size, least recently used files go first; 0: 1 GiB */
     int cpu_threads;                      /* threads of the CPU path; 0: one for each available core */
     unsigned flags;                       /* FLP_CONTEXT_... */
 } flp_context_options;
 
 enum {
-    FLP_CONTEXT_NO_COMPILE = 1u, /* never call NVRTC: a kernel in no cache is FLP_NO_NVRTC */
-    FLP_CONTEXT_NO_GPU = 2u      /* plan for the CPU even where there is a GPU */
+    FLP_CONTEXT_NO_COMPILE = 1u,  /* never call NVRTC: a kernel in no cache is FLP_NO_NVRTC */
+    FLP_CONTEXT_NO_GPU = 2u,      /* plan for the CPU even where there is a GPU */
+    FLP_CONTEXT_SHARED_CACHE = 4u /* what is kept in cache_directory may be read by all whom the umask allows it, as a system directory of theirs;
+                                    else by this user alone */
 };
 
 /* options: NULL or zeroed for the defaults. The context is freed with flp_context_destroy, after its plans. It loads

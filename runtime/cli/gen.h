@@ -28,6 +28,9 @@ typedef struct {
     char *lines; /* what name points into */
 } flp_gen_variants;
 
+/* With options->out that directory alone, for others too. */
+flp_context_options flp_gen_context_options(const flp_gen_options *options);
+
 /* Defines options->token_losses, each by its file's name, whose kernels are then useful. FLP_BAD_ARGUMENT: what is wrong with one.
  * The variants of options->archs (all that are known where none is named): those that options->problems take, else the useful ones, in the
  * generator's order. FLP_BAD_ARGUMENT: an architecture, dtype, hidden size or problem that the generator does not take. FLP_NO_VARIANT: there are none.

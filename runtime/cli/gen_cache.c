@@ -1,13 +1,14 @@
 /* fusedlogp-gen cache: lists and clears the kernels on disk. */
 #include <inttypes.h>
 #include <stdio.h>
+#include "cli/cache_report.h"
 #include "cli/console.h"
 #include "cli/gen.h"
 #include "jit/cubin_cache.h"
 
 static int open_cache(const flp_gen_options *options, flp_cubin_cache **cache, flp_cubin_cache_facts *facts)
 {
-    flp_status status = flp_cubin_cache_create(&(flp_cubin_cache_options){ .directory = options->out }, cache);
+    flp_status status = flp_cubin_cache_create(&(flp_cubin_cache_options){ .directory = options->out, .system_directories = options->out ? "" : NULL }, cache);
     if (status != FLP_OK)
         return flp_console_fail(status);
     flp_cubin_cache_describe(*cache, facts);
@@ -28,6 +29,15 @@ static int append_kernel(void *data, const char *file, const char *variant, int6
                                  json_pack("{s:o, s:o, s:I}", "variant", variant_name, "file", flp_console_json_string(file), "bytes", (json_int_t)bytes));
 }
 
+static void print_directories(json_t *report)
+{
+    if (*json_string_value(json_object_get(report, "directory")))
+        flp_cache_report_print_user("", report);
+    else
+        puts("no directory");
+    flp_cache_report_print_systems("system ", report);
+}
+
 int flp_gen_cache_list(const flp_gen_options *options)
 {
     flp_cubin_cache *cache;
@@ -35,14 +45,20 @@ int flp_gen_cache_list(const flp_gen_options *options)
     int code = open_cache(options, &cache, &facts);
     if (code != FLP_EXIT_OK)
         return code;
-    if (options->json) {
+    json_t *report = flp_cache_report_make(cache);
+    if (report == NULL) {
+        flp_console_error("out of memory");
+        code = FLP_EXIT_FAILED;
+    } else if (options->json) {
         json_t *kernels = json_array();
         flp_cubin_cache_visit(cache, append_kernel, kernels);
-        code = flp_console_print_json(json_pack("{s:o, s:o}", "directory", flp_console_json_string(facts.directory), "kernels", kernels));
+        json_object_set_new(report, "kernels", kernels);
+        code = flp_console_print_json(report);
     } else {
         flp_cubin_cache_visit(cache, print_kernel, NULL);
         if (!options->quiet)
-            printf("%" PRId64 " kernels, %.1f MiB; %s\n", facts.files, (double)facts.bytes / 0x1p20, facts.directory[0] ? facts.directory : "no directory");
+            print_directories(report);
+        json_decref(report);
     }
     flp_cubin_cache_destroy(cache);
     return code;

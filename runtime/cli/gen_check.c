@@ -39,12 +39,13 @@ static int report(const flp_gen_options *options, const flp_gen_variants *varian
 
 int flp_gen_check_run(const flp_gen_options *options)
 {
+    const flp_context_options context_options = flp_gen_context_options(options);
     flp_context *context = NULL;
     flp_gen_variants variants = { 0 };
     flp_cubin_cache_facts facts;
     json_t *names = options->json ? json_array() : NULL;
     size_t missing = 0;
-    flp_status status = flp_context_create(&(flp_context_options){ .cache_directory = options->out, .cpu_threads = 1 }, &context);
+    flp_status status = flp_context_create(&context_options, &context);
     if (status == FLP_OK)
         status = flp_gen_variants_collect(options, context, &variants);
     if (status == FLP_OK)

@@ -103,7 +103,7 @@ static int cache_is_usable(const build *now)
 
 static int run(build *now)
 {
-    const flp_context_options context_options = { .cache_directory = now->options->out, .cpu_threads = 1 };
+    const flp_context_options context_options = flp_gen_context_options(now->options);
     flp_thread_pool *pool = NULL;
     double start = flp_console_seconds();
     flp_status status = flp_context_create(&context_options, &now->context);

@@ -11,6 +11,13 @@
 #include "cli/gen.h"
 #include "cli/output_file.h"
 
+flp_context_options flp_gen_context_options(const flp_gen_options *options)
+{
+    if (options->out == NULL)
+        return (flp_context_options){ .cpu_threads = 1 };
+    return (flp_context_options){ .cache_directory = options->out, .system_cache_directories = "", .cpu_threads = 1, .flags = FLP_CONTEXT_SHARED_CACHE };
+}
+
 static flp_status append_arch(const flp_gen_options *options, flp_context *context, const char *arch, flp_text *lines)
 {
     char *more;

@@ -2,11 +2,11 @@
 #include "cli/info.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include "cli/cache_report.h"
 #include "cli/console.h"
 #include "operators/linear/linear_logp_cpu.h"
 #include "cuda/driver.h"
 #include "cuda/nvrtc.h"
-#include "jit/cubin_cache.h"
 #include "jit/generator.h"
 
 enum { JSON = 256 };
@@ -67,13 +67,11 @@ static json_t *describe_nvrtc(void)
 static json_t *describe_cache(void)
 {
     flp_cubin_cache *cache;
-    flp_cubin_cache_facts facts;
     if (flp_cubin_cache_create(&(flp_cubin_cache_options){ 0 }, &cache) != FLP_OK)
         return describe_error();
-    flp_cubin_cache_describe(cache, &facts);
+    json_t *report = flp_cache_report_make(cache);
     flp_cubin_cache_destroy(cache);
-    return json_pack("{s:o, s:I, s:I, s:b}", "directory", flp_console_json_string(facts.directory), "files", (json_int_t)facts.files, "bytes",
-                     (json_int_t)facts.bytes, "writable", facts.writable);
+    return report;
 }
 
 static json_t *describe_kernels(void)
@@ -145,8 +143,8 @@ static void print_text(json_t *info)
     else if (*text_of(cache, "directory") == 0)
         printf("cache          none, kernels are kept in memory only\n");
     else
-        printf("cache          %s: %" PRId64 " kernels, %.1f MiB%s\n", text_of(cache, "directory"), number_of(cache, "files"),
-               (double)number_of(cache, "bytes") / 0x1p20, json_is_true(json_object_get(cache, "writable")) ? "" : ", not writable");
+        flp_cache_report_print_user("cache          ", cache);
+    flp_cache_report_print_systems("system cache   ", cache);
     print_part("kernels for", kernels, "architectures", "", "");
     if (*text_of(kernels, "digest"))
         printf("generator      %s\n", text_of(kernels, "digest"));

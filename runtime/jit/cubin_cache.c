@@ -1,4 +1,7 @@
 /* Loads, stores and evicts compiled kernels in the user's and the system's cache directories. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* secure_getenv */
+#endif
 #include "jit/cubin_cache.h"
 
 #include <errno.h>
@@ -36,14 +39,15 @@ void flp_cubin_cache_state_warn(flp_cubin_cache *cache)
 
 flp_status flp_cubin_cache_create(const flp_cubin_cache_options *options, flp_cubin_cache **cache)
 {
-    const char *systems = options->system_directories ? options->system_directories : FUSEDLOGP_SYSTEM_CACHE_DIRS;
+    const char *systems = options->system_directories ? options->system_directories : secure_getenv("FUSEDLOGP_SYSTEM_CACHE");
     flp_cubin_cache *made = calloc(1, sizeof(*made));
 
     *cache = NULL;
-    if (!made || !(made->systems = flp_text_duplicate(systems))) {
+    if (!made || !(made->systems = flp_text_duplicate(systems ? systems : FUSEDLOGP_SYSTEM_CACHE_DIRS))) {
         free(made);
         return flp_status_fail(FLP_OUT_OF_MEMORY, "kernel cache: no memory");
     }
+    made->shared = options->shared;
     made->limit = options->bytes ? options->bytes : default_bytes;
     pthread_mutex_init(&made->locks.mutex, NULL);
     if (flp_cubin_cache_directory_resolve(options->directory, made->user) != FLP_OK)
@@ -61,6 +65,12 @@ void flp_cubin_cache_destroy(flp_cubin_cache *cache)
     free(cache);
 }
 
+/* Never 0775: what a group may write to is refused. */
+unsigned flp_cubin_cache_state_mode(const flp_cubin_cache *cache)
+{
+    return cache->shared ? 0755 : 0700;
+}
+
 int flp_cubin_cache_state_open_user(flp_cubin_cache *cache, int create)
 {
     int directory = -1;
@@ -69,7 +79,7 @@ int flp_cubin_cache_state_open_user(flp_cubin_cache *cache, int create)
         flp_status_fail(FLP_IO_FAILED, "cache directory: none is configured");
         return -1;
     }
-    if (create && flp_file_make_directories(cache->user, 0700) != FLP_OK)
+    if (create && flp_file_make_directories(cache->user, flp_cubin_cache_state_mode(cache)) != FLP_OK)
         flp_cubin_cache_state_warn(cache);
     else if (flp_cubin_cache_directory_open(cache->user, FLP_CUBIN_CACHE_USER, &directory) != FLP_OK && (create || errno != ENOENT))
         flp_cubin_cache_state_warn(cache);
@@ -149,33 +159,52 @@ static flp_status load_from(int directory, const flp_cubin_key *key, int touch, 
     return status;
 }
 
+int flp_cubin_cache_state_next_system(const char **next, char path[FLP_CUBIN_CACHE_PATH_BYTES])
+{
+    while (**next) {
+        const size_t length = strcspn(*next, ":");
+        const char *start = *next;
+
+        *next += length + (start[length] == ':');
+        if (length && length < FLP_CUBIN_CACHE_PATH_BYTES) {
+            memcpy(path, start, length);
+            path[length] = 0;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* index: the directory's, of which those beyond the bits share the last. One that is not there is no warning: the configured one need not be. */
+static int open_system(flp_cubin_cache *cache, const char *path, unsigned index)
+{
+    const unsigned bit = 1u << (index < 31 ? index : 31);
+    int directory;
+
+    if (flp_cubin_cache_directory_open(path, FLP_CUBIN_CACHE_SYSTEM, &directory) != FLP_OK && errno != ENOENT &&
+        !(atomic_fetch_or(&cache->systems_warned, bit) & bit))
+        flp_log_warning("kernels are not read from the system %s", flp_error_message());
+    return directory;
+}
+
 flp_status flp_cubin_cache_load(flp_cubin_cache *cache, const flp_cubin_key *key, flp_cubin *cubin, int *found)
 {
     int directory = cache->user[0] ? flp_cubin_cache_state_open_user(cache, 0) : -1;
     flp_status status = FLP_OK;
     const char *next = cache->systems;
+    char path[FLP_CUBIN_CACHE_PATH_BYTES];
 
     *cubin = (flp_cubin){ 0 };
     *found = 0;
     if (directory >= 0)
         status = load_from(directory, key, 1, cubin, found);
-    while (*next && !*found && status == FLP_OK) {
-        char path[FLP_CUBIN_CACHE_PATH_BYTES];
-        size_t length = strcspn(next, ":");
-
-        snprintf(path, sizeof(path), "%.*s", (int)length, next);
-        next += length + (next[length] == ':');
-        if (!length || length >= sizeof(path))
-            continue;
-        if (flp_cubin_cache_directory_open(path, FLP_CUBIN_CACHE_SYSTEM, &directory) == FLP_OK)
+    for (unsigned i = 0; !*found && status == FLP_OK && flp_cubin_cache_state_next_system(&next, path); i++)
+        if ((directory = open_system(cache, path, i)) >= 0)
             status = load_from(directory, key, 0, cubin, found);
-        else if (errno != ENOENT)
-            flp_log_debug("system %s", flp_error_message());
-    }
     return status;
 }
 
-static flp_status store_in(int directory, const flp_cubin_key *key, const flp_text *key_text, const flp_cubin *cubin)
+static flp_status store_in(int directory, unsigned mode, const flp_cubin_key *key, const flp_text *key_text, const flp_cubin *cubin)
 {
     char name[FLP_CUBIN_CACHE_NAME_BYTES], subdirectory_name[3];
     int subdirectory;
@@ -186,7 +215,7 @@ static flp_status store_in(int directory, const flp_cubin_key *key, const flp_te
     snprintf(subdirectory_name, sizeof(subdirectory_name), "%.2s", name);
     status = flp_cubin_cache_file_encode(key_text, cubin, &file);
     if (status == FLP_OK)
-        status = flp_cubin_cache_directory_open_inside(directory, subdirectory_name, 1, &subdirectory);
+        status = flp_cubin_cache_directory_open_inside(directory, subdirectory_name, mode, &subdirectory);
     if (status == FLP_OK) {
         status = flp_file_publish(subdirectory, name + 3, file.data, file.length);
         close(subdirectory);
@@ -210,7 +239,7 @@ flp_status flp_cubin_cache_store(flp_cubin_cache *cache, const flp_cubin_key *ke
         return FLP_IO_FAILED;
     status = flp_cubin_cache_file_format_key(key, key->nvrtc_build, &key_text);
     if (status == FLP_OK)
-        status = store_in(directory, key, &key_text, cubin);
+        status = store_in(directory, flp_cubin_cache_state_mode(cache), key, &key_text, cubin);
     if (status == FLP_OK)
         flp_cubin_cache_list_trim(directory, cache->limit);
     else
@@ -255,7 +284,7 @@ void flp_cubin_cache_lock(flp_cubin_cache *cache, const flp_cubin_key *key, doub
         return;
     snprintf(subdirectory_name, sizeof(subdirectory_name), "%.2s", name);
     memcpy(strrchr(name, '.'), ".lock", sizeof(".lock"));
-    if (flp_cubin_cache_directory_open_inside(directory, subdirectory_name, 1, &subdirectory) == FLP_OK) {
+    if (flp_cubin_cache_directory_open_inside(directory, subdirectory_name, flp_cubin_cache_state_mode(cache), &subdirectory) == FLP_OK) {
         *lock = flp_cubin_cache_lock_take(&cache->locks, subdirectory, name + 3, seconds);
         close(subdirectory);
     }

@@ -5,8 +5,9 @@
  *     DIRECTORY/builds              NVRTC builds that published here, one a line
  *     DIRECTORY/failed/VARIANT.cu   the last source of a variant that did not compile
  *
- * A loaded cubin is code. The user's directory is therefore made with mode 0700 and refused when another user owns it or group or
- * others may write to it; a system directory must belong to root or the user; symbolic links inside are not followed. Every
+ * A loaded cubin is code. The user's directory is therefore made with mode 0700 (a shared one with 0755, less what the umask takes) and refused
+ * when another user owns it or group or others may write to it; a system directory, which may not be written to by them either, must belong to root
+ * or the user; symbolic links inside are not followed. Every
  * call opens the directory anew, so that one that was removed or mounted again is no special case. All calls may come from any thread. */
 #ifndef FLP_JIT_CUBIN_CACHE_H
 #define FLP_JIT_CUBIN_CACHE_H
@@ -17,8 +18,9 @@ typedef struct flp_cubin_cache flp_cubin_cache;
 
 typedef struct {
     const char *directory;          /* the user's; NULL: $FUSEDLOGP_CACHE_DIR, $XDG_CACHE_HOME/fusedlogp, ~/.cache/fusedlogp; "": none */
-    const char *system_directories; /* colon-separated, read only; NULL: configured at build time */
+    const char *system_directories; /* colon-separated, read only; NULL: $FUSEDLOGP_SYSTEM_CACHE, else as configured at build time */
     int64_t bytes;                  /* of the user's directory; 0: 1 GiB */
+    int shared;                     /* 1: others may read what is stored, as far as the umask lets them */
 } flp_cubin_cache_options;
 
 /* Never fails for the directory's sake: an unusable one is one warning, then memory only. FLP_OUT_OF_MEMORY. */
@@ -61,9 +63,19 @@ void flp_cubin_cache_unlock(flp_cubin_cache *cache, int lock);
 typedef struct {
     char directory[4096];
     int64_t files, bytes;
+    int64_t refused; /* of these files, and of the subdirectories: what this user cannot read or must not trust */
     int writable;
 } flp_cubin_cache_facts;
 void flp_cubin_cache_describe(flp_cubin_cache *cache, flp_cubin_cache_facts *facts);
+
+typedef struct {
+    char directory[4096];
+    int64_t files, bytes, refused;
+    int there;         /* 0: there is no such directory */
+    char refusal[512]; /* why it is not used; "" where it is */
+} flp_cubin_cache_system_facts;
+/* The system directory of this index, in the order in which they are looked through; 0 behind the last. */
+int flp_cubin_cache_describe_system(flp_cubin_cache *cache, int index, flp_cubin_cache_system_facts *facts);
 /* Each kernel in the user's directory, in name order; stops when visit returns non-zero. Damaged files: variant NULL. */
 void flp_cubin_cache_visit(flp_cubin_cache *cache, int (*visit)(void *data, const char *file, const char *variant, int64_t bytes), void *data);
 /* Removes all kernels of the user's directory; returns how many. */

@@ -42,9 +42,34 @@ void flp_cubin_cache_describe(flp_cubin_cache *cache, flp_cubin_cache_facts *fac
     flp_cubin_cache_list_read(directory, 0, &list);
     facts->files = (int64_t)list.count;
     facts->bytes = list.bytes;
+    facts->refused = list.refused;
     facts->writable = faccessat(directory, ".", W_OK | X_OK, 0) == 0;
     free(list.items);
     close(directory);
+}
+
+int flp_cubin_cache_describe_system(flp_cubin_cache *cache, int index, flp_cubin_cache_system_facts *facts)
+{
+    const char *next = cache->systems;
+    flp_cubin_cache_list list;
+    int directory;
+
+    *facts = (flp_cubin_cache_system_facts){ .there = 1 };
+    for (int i = 0; i <= index; i++)
+        if (!flp_cubin_cache_state_next_system(&next, facts->directory))
+            return 0;
+    if (flp_cubin_cache_directory_open(facts->directory, FLP_CUBIN_CACHE_SYSTEM, &directory) != FLP_OK) {
+        facts->there = errno != ENOENT;
+        snprintf(facts->refusal, sizeof(facts->refusal), "%s", facts->there ? flp_error_message() : "there is no such directory");
+        return 1;
+    }
+    flp_cubin_cache_list_read(directory, 0, &list);
+    facts->files = (int64_t)list.count;
+    facts->bytes = list.bytes;
+    facts->refused = list.refused;
+    free(list.items);
+    close(directory);
+    return 1;
 }
 
 void flp_cubin_cache_visit(flp_cubin_cache *cache, int (*visit)(void *data, const char *file, const char *variant, int64_t bytes), void *data)
@@ -104,7 +129,7 @@ flp_status flp_cubin_cache_keep_source(flp_cubin_cache *cache, const char *varia
     if (directory < 0)
         return FLP_IO_FAILED;
     make_file_name(variant, name, sizeof(name));
-    status = flp_cubin_cache_directory_open_inside(directory, "failed", 1, &failed);
+    status = flp_cubin_cache_directory_open_inside(directory, "failed", flp_cubin_cache_state_mode(cache), &failed);
     close(directory);
     if (status != FLP_OK)
         return status;

@@ -59,12 +59,12 @@ flp_status flp_cubin_cache_directory_open(const char *path, flp_cubin_cache_owne
     return FLP_OK;
 }
 
-flp_status flp_cubin_cache_directory_open_inside(int parent, const char *name, int create, int *directory)
+flp_status flp_cubin_cache_directory_open_inside(int parent, const char *name, unsigned mode, int *directory)
 {
     struct stat facts;
 
     *directory = -1;
-    if (create && mkdirat(parent, name, 0700) != 0 && errno != EEXIST)
+    if (mode && mkdirat(parent, name, (mode_t)mode) != 0 && errno != EEXIST)
         return refuse(directory, name, NULL);
     *directory = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*directory < 0 || fstat(*directory, &facts) != 0)
@@ -72,6 +72,11 @@ flp_status flp_cubin_cache_directory_open_inside(int parent, const char *name, i
     if (!ours_or_roots(&facts) || others_may_write(&facts))
         return refuse(directory, name, "others own it or may write to it, and a cached kernel is code");
     return FLP_OK;
+}
+
+int flp_cubin_cache_directory_trusts(const struct stat *facts)
+{
+    return S_ISREG(facts->st_mode) && ours_or_roots(facts) && !others_may_write(facts) && facts->st_size <= LARGEST_FILE;
 }
 
 /* O_NONBLOCK: opening a FIFO would otherwise wait for its writer. */
@@ -82,7 +87,7 @@ int flp_cubin_cache_directory_open_file(int directory, const char *name, struct 
     if (file < 0)
         return -1;
     if (fstat(file, facts) == 0) {
-        if (S_ISREG(facts->st_mode) && ours_or_roots(facts) && !others_may_write(facts) && facts->st_size <= LARGEST_FILE)
+        if (flp_cubin_cache_directory_trusts(facts))
             return file;
         errno = EPERM;
     }

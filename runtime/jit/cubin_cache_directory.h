@@ -19,10 +19,12 @@ typedef enum { FLP_CUBIN_CACHE_USER, FLP_CUBIN_CACHE_SYSTEM } flp_cubin_cache_ow
  * FLP_IO_FAILED: missing (errno is ENOENT), unreadable or not to be trusted (errno is EPERM). */
 flp_status flp_cubin_cache_directory_open(const char *path, flp_cubin_cache_owner owner, int *directory);
 
-/* The same for a directory inside, made with mode 0700 where create is 1. A symbolic link is refused. */
-flp_status flp_cubin_cache_directory_open_inside(int parent, const char *name, int create, int *directory);
+/* The same for a directory inside, made with this mode where it is not 0. A symbolic link is refused. */
+flp_status flp_cubin_cache_directory_open_inside(int parent, const char *name, unsigned mode, int *directory);
 
-/* Opens a file inside for reading; *facts describes it. Refused: what is no plain file, a symbolic link, a file that another
- * user owns or others may write to, or one larger than a kernel can be. -1 with errno. */
+/* 1: a plain file, of root or this user, that nobody else may write to, and no larger than a kernel can be. */
+int flp_cubin_cache_directory_trusts(const struct stat *facts);
+
+/* Opens a file inside for reading; *facts describes it. Refused: a symbolic link, and what is not to be trusted. -1 with errno. */
 int flp_cubin_cache_directory_open_file(int directory, const char *name, struct stat *facts);
 #endif

@@ -2,6 +2,7 @@
 #include "jit/cubin_cache_list.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,8 +60,10 @@ static void read_subdirectory(int parent, const char *subdirectory, int sweep, f
     DIR *stream;
     struct dirent *entry;
 
-    if (flp_cubin_cache_directory_open_inside(parent, subdirectory, 0, &directory) != FLP_OK)
+    if (flp_cubin_cache_directory_open_inside(parent, subdirectory, 0, &directory) != FLP_OK) {
+        list->refused += errno != ENOENT;
         return;
+    }
     stream = fdopendir(directory);
     if (!stream) {
         close(directory);
@@ -71,9 +74,10 @@ static void read_subdirectory(int parent, const char *subdirectory, int sweep, f
 
         if (fstatat(directory, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode))
             continue;
-        if (ends_with(entry->d_name, ".flpk"))
+        if (ends_with(entry->d_name, ".flpk")) {
             append(list, subdirectory, entry->d_name, &facts);
-        else if (sweep)
+            list->refused += !flp_cubin_cache_directory_trusts(&facts) || faccessat(directory, entry->d_name, R_OK, AT_EACCESS) != 0;
+        } else if (sweep)
             sweep_leftover(directory, entry->d_name, &facts);
     }
     closedir(stream);

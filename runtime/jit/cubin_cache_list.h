@@ -15,10 +15,11 @@ typedef struct {
 typedef struct {
     flp_cubin_cache_item *items; /* kernels, in name order; freed by the caller */
     size_t count, capacity;
-    int64_t bytes; /* of all */
+    int64_t bytes;   /* of all */
+    int64_t refused; /* files of these, and subdirectories, that this user cannot read or must not trust */
 } flp_cubin_cache_list;
 
-/* What cannot be read (or remembered, for want of memory) is left out. sweep 1: also removes what killed processes left. */
+/* What cannot be read or trusted (or remembered, for want of memory) is left out. sweep 1: also removes what killed processes left. */
 void flp_cubin_cache_list_read(int directory, int sweep, flp_cubin_cache_list *list);
 
 /* Removes the least recently used kernels (of the same age: by name) until at most limit bytes remain, and old leftovers. */

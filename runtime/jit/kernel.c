@@ -40,7 +40,8 @@ flp_status flp_kernel_store_create(const flp_context_options *options, flp_kerne
     if (!made)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "kernel store: no memory");
     options = options ? options : &defaults;
-    cache = (flp_cubin_cache_options){ options->cache_directory, options->system_cache_directories, options->cache_bytes };
+    cache = (flp_cubin_cache_options){ options->cache_directory, options->system_cache_directories, options->cache_bytes,
+                                       (options->flags & FLP_CONTEXT_SHARED_CACHE) != 0 };
     made->origin.flags = options->flags;
     pthread_mutex_init(&made->mutex, NULL);
     status = flp_cubin_cache_create(&cache, &made->origin.cache);

@@ -6,7 +6,8 @@ data=$here/../../examples/data
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 FUSEDLOGP_CACHE_DIR=$work/cache
-export FUSEDLOGP_CACHE_DIR
+FUSEDLOGP_SYSTEM_CACHE=
+export FUSEDLOGP_CACHE_DIR FUSEDLOGP_SYSTEM_CACHE
 LC_ALL=C
 export LC_ALL
 

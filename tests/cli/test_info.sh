@@ -29,6 +29,23 @@ printf 123 >"$FUSEDLOGP_CACHE_DIR/a7/two.flpk"
 fusedlogp info --json >full.json
 check_equal "the cache's files" 2 "$(json_value full.json cache.files)"
 check_equal "... and their bytes" 13 "$(json_value full.json cache.bytes)"
+check_equal "... of which none is refused" 0 "$(json_value full.json cache.refused)"
+chmod 666 "$FUSEDLOGP_CACHE_DIR/a7/one.flpk"
+fusedlogp info --json >full.json
+check_equal "a file that others may write to is" 1 "$(json_value full.json cache.refused)"
+check_no_match "no system cache is shown where there is none" '^system cache' info.txt
+mkdir -m 755 system system/b8 open
+chmod 777 open
+printf 1234 >system/b8/three.flpk
+FUSEDLOGP_SYSTEM_CACHE=$work/system::$work/open:$work/absent fusedlogp info >systems.txt
+check_match "a system cache is shown" "^system cache   $work/system: 1 kernels, 0.0 MiB\$" systems.txt
+check_match "... one that is refused with the reason" "^system cache   $work/open: refused: directory $work/open: group or others may write to it" systems.txt
+check_match "... and one that is not there" "^system cache   $work/absent: not there\$" systems.txt
+FUSEDLOGP_SYSTEM_CACHE=$work/system::$work/open:$work/absent fusedlogp_gen cache list >list.txt
+check_equal "fusedlogp-gen cache list shows them too" 3 "$(grep -c "^system $work/" list.txt)"
+FUSEDLOGP_SYSTEM_CACHE=$work/system::$work/open:$work/absent fusedlogp info --json >systems.json
+check_equal "JSON has them" 1 "$(json_value systems.json cache.systems.0.files)"
+check_match "... and why one is refused" "may write" systems.json
 FUSEDLOGP_CACHE_DIR= fusedlogp info >none.txt 2>&1
 check_match "an empty cache directory means none" '^cache  *none' none.txt
 finish

@@ -22,7 +22,7 @@ static void hear(void *user_data, flp_log_level level, const char *message)
 
 void fake_cache_open(const char *directory, const char *systems, int64_t bytes)
 {
-    const flp_cubin_cache_options options = { directory, systems, bytes };
+    const flp_cubin_cache_options options = { directory, systems, bytes, 0 };
 
     flp_cubin_cache_destroy(fake_cache.cache);
     assert_succeeds(flp_cubin_cache_create(&options, &fake_cache.cache));

@@ -19,6 +19,46 @@ static void the_directory_is_made_for_the_user_alone(void **state)
     assert_int_equal(0700, facts.st_mode & 0777);
 }
 
+static unsigned mode_of(const char *path)
+{
+    struct stat facts;
+
+    assert_int_equal(0, stat(path, &facts));
+    return facts.st_mode & 0777;
+}
+
+/* The directory, that of the kernel in it, and the kernel. */
+static void assert_shared_modes(mode_t mask, unsigned directories, unsigned files)
+{
+    const flp_cubin_cache_options options = { .directory = fake_cache.user, .system_directories = "", .shared = 1 };
+    mode_t before = umask(mask);
+    char folder[512];
+
+    fake_directory_remove(fake_cache.user);
+    flp_cubin_cache_destroy(fake_cache.cache);
+    assert_succeeds(flp_cubin_cache_create(&options, &fake_cache.cache));
+    assert_succeeds(fake_cache_store());
+    umask(before);
+    snprintf(folder, sizeof(folder), "%.*s", (int)(strlen(fake_cache.user) + 3), fake_cache_path());
+    assert_int_equal(directories, mode_of(fake_cache.user));
+    assert_int_equal(directories, mode_of(folder));
+    assert_int_equal(files, mode_of(fake_cache_path()));
+    assert_int_equal(files, mode_of(fake_directory_path(fake_cache.user, "builds")));
+}
+
+/* What a group might write to would be refused. */
+static void a_shared_directory_follows_the_umask_but_is_never_writable_by_others(void **state)
+{
+    (void)state;
+    assert_shared_modes(022, 0755, 0644);
+    assert_shared_modes(002, 0755, 0644);
+    assert_shared_modes(0, 0755, 0644);
+    assert_shared_modes(027, 0750, 0640);
+    assert_shared_modes(077, 0700, 0600);
+    fake_cache_open("", fake_cache.user, 0);
+    assert_true(fake_cache_has(&fake_cache_key));
+}
+
 static void nothing_is_made_before_the_first_store(void **state)
 {
     (void)state;
@@ -51,6 +91,86 @@ static void a_directory_that_others_may_write_to_is_refused(void **state)
     assert_true(fake_cache_has(&fake_cache_key));
     assert_int_equal(0, chmod(fake_cache.user, 0757));
     assert_false(fake_cache_has(&fake_cache_key));
+}
+
+static void a_system_directory_that_is_refused_is_one_warning_each(void **state)
+{
+    char systems[1024], other[512];
+    flp_cubin_cache_system_facts facts;
+
+    (void)state;
+    snprintf(other, sizeof(other), "%s/other", fake_cache.root);
+    assert_int_equal(0, mkdir(other, 0755));
+    assert_int_equal(0, chmod(other, 0777));
+    assert_succeeds(fake_cache_store());
+    assert_int_equal(0, chmod(fake_cache.user, 0775));
+    snprintf(systems, sizeof(systems), "%s:/no/such/directory:%s", fake_cache.user, other);
+    fake_cache_open("", systems, 0);
+    for (int i = 0; i < 2; i++) {
+        assert_false(fake_cache_has(&fake_cache_key));
+        assert_int_equal(2, fake_cache.warnings);
+    }
+    assert_contains(fake_cache.last_warning, "kernels are not read from the system directory ");
+    assert_contains(fake_cache.last_warning, "/other: group or others may write to it");
+    assert_int_equal(0, chmod(other, 0755));
+    assert_true(flp_cubin_cache_describe_system(fake_cache.cache, 0, &facts));
+    assert_string_equal(fake_cache.user, facts.directory);
+    assert_true(facts.there);
+    assert_contains(facts.refusal, "group or others may write to it");
+    assert_int_equal(0, facts.files);
+    assert_true(flp_cubin_cache_describe_system(fake_cache.cache, 1, &facts));
+    assert_string_equal("/no/such/directory", facts.directory);
+    assert_false(facts.there);
+    assert_true(flp_cubin_cache_describe_system(fake_cache.cache, 2, &facts));
+    assert_string_equal("", facts.refusal);
+    assert_false(flp_cubin_cache_describe_system(fake_cache.cache, 3, &facts));
+    assert_int_equal(0, chmod(fake_cache.user, 0755));
+    assert_true(fake_cache_has(&fake_cache_key));
+    assert_true(flp_cubin_cache_describe_system(fake_cache.cache, 0, &facts));
+    assert_int_equal(1, facts.files);
+    assert_true(facts.bytes > 0);
+    assert_int_equal(0, facts.refused);
+}
+
+static void what_is_refused_inside_is_counted(void **state)
+{
+    flp_cubin_cache_system_facts facts;
+    flp_cubin_cache_facts own;
+    char folder[512];
+
+    (void)state;
+    assert_succeeds(fake_cache_store());
+    assert_int_equal(0, chmod(fake_cache_path(), 0666));
+    flp_cubin_cache_describe(fake_cache.cache, &own);
+    assert_int_equal(1, own.files);
+    assert_int_equal(1, own.refused);
+    snprintf(folder, sizeof(folder), "%.*s", (int)(strlen(fake_cache.user) + 3), fake_cache_path());
+    assert_int_equal(0, chmod(folder, 0777));
+    fake_cache_open("", fake_cache.user, 0);
+    assert_true(flp_cubin_cache_describe_system(fake_cache.cache, 0, &facts));
+    assert_int_equal(0, facts.files);
+    assert_int_equal(1, facts.refused);
+    assert_int_equal(0, chmod(folder, 0700));
+}
+
+static void the_environment_names_system_directories(void **state)
+{
+    flp_cubin_cache_system_facts facts;
+
+    (void)state;
+    assert_succeeds(fake_cache_store());
+    setenv("FUSEDLOGP_SYSTEM_CACHE", fake_cache.user, 1);
+    fake_cache_open("", NULL, 0);
+    assert_true(fake_cache_has(&fake_cache_key));
+    fake_cache_open("", "", 0);
+    assert_false(fake_cache_has(&fake_cache_key));
+    setenv("FUSEDLOGP_SYSTEM_CACHE", "", 1);
+    fake_cache_open("", NULL, 0);
+    assert_false(flp_cubin_cache_describe_system(fake_cache.cache, 0, &facts));
+    unsetenv("FUSEDLOGP_SYSTEM_CACHE");
+    fake_cache_open("", NULL, 0);
+    if (flp_cubin_cache_describe_system(fake_cache.cache, 0, &facts)) /* as configured, which may be nothing */
+        assert_true(facts.directory[0] == '/');
 }
 
 static void a_directory_of_another_user_is_refused(void **state)
@@ -155,8 +275,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CACHE_TEST(the_directory_is_made_for_the_user_alone),
+        CACHE_TEST(a_shared_directory_follows_the_umask_but_is_never_writable_by_others),
         CACHE_TEST(nothing_is_made_before_the_first_store),
         CACHE_TEST(a_directory_that_others_may_write_to_is_refused),
+        CACHE_TEST(a_system_directory_that_is_refused_is_one_warning_each),
+        CACHE_TEST(what_is_refused_inside_is_counted),
+        CACHE_TEST(the_environment_names_system_directories),
         CACHE_TEST(a_directory_of_another_user_is_refused),
         CACHE_TEST(an_unusable_directory_is_one_warning),
         CACHE_TEST(a_directory_in_which_nothing_can_be_made_is_one_warning),

@@ -1,0 +1,61 @@
+# An image in two stages: kernels are prebuilt where NVRTC is, and used by another user in a root of its own where it is not.
+. "$(dirname "$0")/setup.sh"
+cd "$work" || exit 1
+step=linear_cross_entropy:bf16:n8192:d64:v1024:gh_bf16:gw_bf16
+forward=linear_logp:bf16:n8192:d64:v1024
+kernels=/opt/kernels # in the image
+chroot=$(command -v chroot)
+programs="$build/fusedlogp $build/fusedlogp-gen"
+
+image_cases="the programs run without NVRTC|another user finds all kernels|... and is told of those that are not there|... of which nothing is compiled
+info counts the image's kernels|kernels of a third user are refused|... with the reason|kernels that others may write to are refused|a folder that is closed to others is seen"
+skip_all() { # REASON
+    printf '%s\n' "$image_cases" | tr '|' '\n' | while read -r name; do skip "$name" "$1"; done
+    finish
+    exit
+}
+if [ "$(id -u)" != 0 ]; then skip_all "only root can become two users"; fi
+if ! mkdir root || ! "$chroot" --userspec=12345:12345 / true 2>/dev/null; then skip_all "no chroot here"; fi
+if ! fusedlogp info --json >info.json || ! json_value info.json nvrtc.path >path 2>/dev/null; then skip_all "no NVRTC"; fi
+
+# The first stage. A group's umask, as of many a distribution.
+(umask 002 && fusedlogp_gen --arch sm_90a --problem $step --problem $forward --out stage/kernels --quiet) || exit 1
+
+# The second: programs, what they link, kernels.
+chmod 755 "$work" root
+mkdir -p root/bin root/tmp root/opt
+chmod 1777 root/tmp
+cp $programs root/bin
+ldd $programs | sed -n 's/^.*[[:space:]]\(\/[^ ]*\) (0x.*/\1/p' | sort -u | while read -r library; do
+    mkdir -p "root$(dirname "$library")" && cp "$library" "root$library"
+done
+cp -R stage/kernels root/opt
+as_user() { # UID COMMAND...
+    user=$1
+    shift
+    env -i HOME=/tmp/$user PATH=/bin FUSEDLOGP_SYSTEM_CACHE=$kernels "$chroot" --userspec=$user:$user root "$@"
+}
+
+as_user 12345 fusedlogp info >info.txt 2>&1
+check_match "the programs run without NVRTC" '^NVRTC  *not usable' info.txt
+as_user 12345 fusedlogp-gen --arch sm_90a --problem $step --problem $forward --check >check.txt 2>&1
+check_match "another user finds all kernels" '^11 kernels: 11 there, 0 missing' check.txt
+as_user 12345 fusedlogp-gen --arch sm_90a --problem $step:smoothing --check >check.txt 2>&1
+check_equal "... and is told of those that are not there" 5 $?
+as_user 12345 fusedlogp-gen --arch sm_90a --problem $step:smoothing --quiet >build.txt 2>&1
+check_equal "... of which nothing is compiled" 3 $?
+check_match "info counts the image's kernels" "^system cache   $kernels: 11 kernels, 0\\.[0-9] MiB\$" info.txt
+
+chown -R 12346 root$kernels
+as_user 12345 fusedlogp-gen --arch sm_90a --problem $forward --check >check.txt 2>&1
+check_equal "kernels of a third user are refused" 5 $?
+check_match "... with the reason" "system directory $kernels: it belongs neither to root nor to this user, and a cached kernel is code" check.txt
+chown -R 0 root$kernels
+chmod -R g+w root$kernels
+as_user 12345 fusedlogp info >info.txt 2>&1
+check_match "kernels that others may write to are refused" "^system cache   $kernels: refused: .*group or others may write to it" info.txt
+chmod -R g-w root$kernels
+chmod 700 root$kernels/??
+as_user 12345 fusedlogp info >info.txt 2>&1
+check_match "a folder that is closed to others is seen" "^system cache   $kernels: 0 kernels, 0.0 MiB, [1-9][0-9]* files or folders that this user cannot read" info.txt
+finish
