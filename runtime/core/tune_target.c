@@ -108,7 +108,7 @@ static void read_candidate(const char *line, size_t length, flp_tune_candidate *
     char copy[FLP_TUNING_BYTES + 64], *role, *tuning;
 
     snprintf(copy, sizeof(copy), "%.*s", (int)length, line);
-    candidate->predicted_seconds = strtod(copy, &role) * 1e-12;
+    candidate->predicted_seconds = (double)strtoll(copy, &role, 10) * 1e-12;
     role += *role == ' ';
     tuning = role + strcspn(role, " ");
     if (*tuning)

@@ -8,6 +8,7 @@
 #define FLP_TUNE_RECORD_H
 #include "base/text.h"
 #include "tune/environment.h"
+#include "tune/tuner.h"
 
 enum {
     FLP_RECORD_PROBLEM_BYTES = 1024,
@@ -26,14 +27,6 @@ typedef struct {
 } flp_record_identity;
 
 typedef enum { FLP_REGIME_SUSTAINED, FLP_REGIME_BURST } flp_regime;
-
-/* How a tuning ended. */
-typedef enum {
-    FLP_TUNING_SETTLED, /* what was left is as fast as the best */
-    FLP_TUNING_ROUNDS,  /* all rounds were timed */
-    FLP_TUNING_BUDGET,  /* its time was over */
-    FLP_TUNING_INTERRUPTED
-} flp_tuning_end;
 
 typedef struct {
     flp_record_identity identity;

@@ -1,0 +1,297 @@
+/* Runs a tuning: compiles and checks, times in rounds, ends in time. */
+#include "tune/tuner.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "tune/tuner_compiler.h"
+#include "tune/tuner_field.h"
+
+enum { DEFAULT_ROUNDS = 40, LEAST_ROUNDS = 8, MOST_ROUNDS = 500 };
+/* Of the budget, for compiling: with most of the candidates untried the rest of the time finds more among the others than waiting does. */
+static const double compiling_share = 0.6;
+/* While threads compile, a run may wait for its core: such rounds only drop what is far behind, and are forgotten. */
+static const double disturbed_loss = 0.05, loss = 0.01;
+
+typedef struct {
+    flp_tuner_field field;
+    const flp_tuner_device *device;
+    const flp_tuner_options *options;
+    flp_tuner_result *result;
+    int most_rounds, compiled;
+    int *order;    /* [count]: in which they are compiled; and as many for those of a round */
+    char *trusted; /* [count]: checked again since it was ahead */
+    uint64_t random;
+    double begun;         /* the device's clock */
+    double check_seconds; /* of the longest check, which the winner's takes again */
+    double round_seconds; /* of the last round; negative: there was none */
+    int stopped;          /* result->ended says why */
+} tuner;
+
+static double now(const tuner *t)
+{
+    return t->device->now(t->device->self);
+}
+
+/* What is left of the budget; infinite where there is none. */
+static double budget_left(const tuner *t)
+{
+    const double budget = t->options->budget_seconds;
+
+    return budget > 0 ? budget - (now(t) - t->begun) : INFINITY;
+}
+
+static double seconds_left(const tuner *t)
+{
+    const double left = budget_left(t);
+    const double rounds = t->round_seconds < 0 ? INFINITY : t->round_seconds * (t->most_rounds - t->field.samples.counting);
+
+    if (isinf(left) && isinf(rounds))
+        return -1;
+    return fmax(0, fmin(left, rounds));
+}
+
+static int is_interrupted(const tuner *t)
+{
+    const flp_tuner_field *field = &t->field;
+    flp_tuner_progress progress;
+
+    if (!t->options->progress)
+        return 0;
+    progress = (flp_tuner_progress){
+        .candidates = field->count,
+        .compiled = t->compiled,
+        .left = flp_tuner_field_left(field),
+        .rounds = field->samples.counting,
+        .best = field->best,
+        .ratio = exp(flp_tuner_samples_compare(&field->samples, field->best, field->standard).median),
+        .seconds_left = seconds_left(t),
+    };
+    return t->options->progress(t->options->data, &progress) != 0;
+}
+
+/* Before each piece of work; reserve: seconds that have to be left behind it. 1 where the tuning ends. */
+static int stops(tuner *t, double reserve)
+{
+    if (t->stopped)
+        return 1;
+    t->stopped = 1;
+    if (is_interrupted(t))
+        t->result->ended = FLP_TUNING_INTERRUPTED;
+    else if (budget_left(t) <= reserve)
+        t->result->ended = FLP_TUNING_BUDGET;
+    else
+        t->stopped = 0;
+    return t->stopped;
+}
+
+/* The default must run: what it fails with ends the tuning. */
+static flp_status reject(tuner *t, int candidate, flp_status why, const char *reason)
+{
+    if (candidate == t->field.standard)
+        return flp_status_fail(why, "the default: %s", reason);
+    flp_tuner_field_reject(&t->field, candidate, reason);
+    return FLP_OK;
+}
+
+static flp_status reject_by_message(tuner *t, int candidate, flp_status why)
+{
+    char reason[FLP_TUNER_REASON_BYTES];
+
+    snprintf(reason, sizeof(reason), "%s", flp_error_message());
+    return reject(t, candidate, why, reason);
+}
+
+static flp_status check(tuner *t, int candidate)
+{
+    const double begun = now(t);
+    flp_status status = t->device->check(t->device->self, candidate);
+
+    t->check_seconds = fmax(t->check_seconds, now(t) - begun);
+    if (status != FLP_OK)
+        return reject_by_message(t, candidate, status);
+    t->field.figures[candidate].fate = FLP_CANDIDATE_LEFT;
+    return FLP_OK;
+}
+
+static flp_status time_one(tuner *t, int candidate)
+{
+    double seconds = 0, clock_mhz = 0;
+    flp_status status = t->device->time(t->device->self, candidate, &seconds, &clock_mhz);
+
+    if (status != FLP_OK)
+        return reject_by_message(t, candidate, status);
+    if (!(seconds > 0))
+        return reject(t, candidate, FLP_INTERNAL, "its time was not above 0");
+    flp_tuner_samples_add(&t->field.samples, candidate, seconds, clock_mhz);
+    return FLP_OK;
+}
+
+/* splitmix64 */
+static uint64_t draw(tuner *t)
+{
+    uint64_t z = t->random += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* Those that are left, in random order: how many. */
+static int shuffle(tuner *t, int *order)
+{
+    int count = 0;
+
+    for (int i = 0; i < t->field.count; i++) {
+        int place;
+
+        if (t->field.figures[i].fate != FLP_CANDIDATE_LEFT)
+            continue;
+        place = (int)(draw(t) % (uint64_t)++count);
+        order[count - 1] = order[place];
+        order[place] = i;
+    }
+    return count;
+}
+
+/* What is ahead decides what is dropped: it is checked again first, since a kernel that is wrong now and then may have passed before. */
+static flp_status find_best(tuner *t)
+{
+    flp_status status = FLP_OK;
+
+    for (;;) {
+        const int best = flp_tuner_field_find_best(&t->field);
+
+        if (status != FLP_OK || best == t->field.standard || t->trusted[best] || stops(t, 0))
+            return status;
+        t->trusted[best] = 1;
+        status = check(t, best);
+    }
+}
+
+/* Each that is left once. One that the budget ends has what it has. */
+static flp_status time_round(tuner *t, double drop_loss)
+{
+    int *order = t->order + t->field.count, count = shuffle(t, order);
+    const double begun = now(t);
+    flp_status status = flp_tuner_samples_begin_round(&t->field.samples);
+
+    for (int i = 0; i < count && status == FLP_OK && !stops(t, t->check_seconds); i++)
+        status = time_one(t, order[i]);
+    t->round_seconds = now(t) - begun;
+    if (status == FLP_OK)
+        status = find_best(t);
+    if (status == FLP_OK)
+        flp_tuner_field_drop(&t->field, drop_loss);
+    return status;
+}
+
+/* What comes next while candidates are compiled: checking one that is done, or a round, or waiting. */
+static flp_status compile_step(tuner *t, flp_tuner_compiler *compiler)
+{
+    const int idle = flp_tuner_field_left(&t->field) < 2;
+    flp_tuner_compiled compiled;
+
+    if (!flp_tuner_compiler_take(compiler, idle, &compiled))
+        return idle ? FLP_OK : time_round(t, disturbed_loss);
+    t->compiled++;
+    if (compiled.status != FLP_OK)
+        return reject(t, compiled.candidate, compiled.status, compiled.reason);
+    return stops(t, 0) ? FLP_OK : check(t, compiled.candidate);
+}
+
+static flp_status compile_all(tuner *t)
+{
+    flp_tuner_compiler *compiler;
+    flp_status status = flp_tuner_compiler_create(t->device, t->order, t->field.count, t->options->jobs, &compiler);
+
+    while (status == FLP_OK && flp_tuner_compiler_busy(compiler) && !stops(t, 0)) {
+        if (t->options->budget_seconds > 0 && now(t) - t->begun > compiling_share * t->options->budget_seconds)
+            flp_tuner_compiler_cease(compiler);
+        status = compile_step(t, compiler);
+    }
+    flp_tuner_compiler_destroy(compiler);
+    return status;
+}
+
+static flp_status time_rounds(tuner *t)
+{
+    const flp_tuner_samples *samples = &t->field.samples;
+    flp_status status = FLP_OK;
+
+    while (status == FLP_OK && !stops(t, t->check_seconds)) {
+        if (samples->counting >= t->most_rounds || samples->rounds >= 2 * t->most_rounds) {
+            t->result->ended = flp_tuner_field_settled(&t->field) ? FLP_TUNING_SETTLED : FLP_TUNING_ROUNDS;
+            return FLP_OK;
+        }
+        status = time_round(t, loss);
+        if (samples->counting >= LEAST_ROUNDS && flp_tuner_field_settled(&t->field)) {
+            t->result->ended = FLP_TUNING_SETTLED;
+            return status;
+        }
+    }
+    return status;
+}
+
+/* The last word is a check. */
+static flp_status choose(tuner *t)
+{
+    flp_status status = FLP_OK;
+
+    do {
+        t->result->winner = flp_tuner_field_choose(&t->field);
+        if (t->result->winner == t->field.standard)
+            return FLP_OK;
+        status = check(t, t->result->winner);
+    } while (status == FLP_OK && t->field.figures[t->result->winner].fate != FLP_CANDIDATE_LEFT);
+    return status;
+}
+
+static flp_status run(tuner *t)
+{
+    flp_status status = compile_all(t);
+
+    /* Rounds of the other kind, those during the compilation, are all that there is where the time was over then. */
+    if (status == FLP_OK && !t->stopped)
+        flp_tuner_field_begin_anew(&t->field);
+    if (status == FLP_OK)
+        status = time_rounds(t);
+    return status == FLP_OK ? choose(t) : status;
+}
+
+flp_status flp_tuner_run(const flp_tuner_candidate *candidates, int count, const flp_tuner_device *device, const flp_tuner_options *options,
+                         flp_tuner_result *result)
+{
+    tuner t = { .device = device, .options = options, .result = result, .random = options->seed, .round_seconds = -1 };
+    flp_status status;
+
+    *result = (flp_tuner_result){ 0 };
+    t.most_rounds = options->rounds <= 0 ? DEFAULT_ROUNDS : options->rounds < MOST_ROUNDS ? options->rounds : MOST_ROUNDS;
+    status = flp_tuner_field_create(candidates, count, &t.field);
+    result->figures = t.field.figures;
+    t.order = malloc(2 * (size_t)count * sizeof(*t.order));
+    t.trusted = calloc((size_t)count, 1);
+    if (status == FLP_OK && (!t.order || !t.trusted))
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "tuning: no memory for %d candidates", count);
+    if (status == FLP_OK) {
+        t.begun = now(&t);
+        flp_tuner_field_order(&t.field, t.order);
+        status = run(&t);
+        result->rounds = t.field.samples.counting;
+        result->repeated = t.field.samples.rounds - t.field.samples.counting;
+        result->spent_seconds = now(&t) - t.begun;
+    }
+    free(t.order);
+    free(t.trusted);
+    flp_tuner_field_free(&t.field);
+    return status;
+}
+
+void flp_tuner_result_free(flp_tuner_result *result)
+{
+    free(result->figures);
+    *result = (flp_tuner_result){ 0 };
+}
