@@ -64,13 +64,27 @@ function fusedlogp.emit(variant_text, read_template)
   return emit.source(spec, read_template)
 end
 
-fusedlogp.list = list.variants
+-- An array of the comma-separated items, numbers as numbers; nil of nil.
+local function items(text)
+  if not text then return nil end
+  local found = {}
+  for item in (text .. ","):gmatch("([^,]*),") do found[#found + 1] = tonumber(item) or item end
+  return found
+end
 
--- true, or nil and the reason; the program's text, or nil and the reason.
+-- As gen/list.lua gives them. dtypes, hidden_sizes: separated by commas, or nil for all.
+function fusedlogp.list(arch_name, dtypes, hidden_sizes, read_template)
+  return list.variants(arch_name, items(dtypes), items(hidden_sizes), read_template)
+end
+
+-- true, or nil and the reason.
 fusedlogp.define_token_loss = token_loss.define
+
+-- The program's text, or nil and the reason.
 fusedlogp.token_loss = token_loss.program
 
-function fusedlogp.architectures() return arch.names end
+-- Their names, separated by spaces.
+function fusedlogp.architectures() return table.concat(arch.names, " ") end
 
 -- 10 x major + minor of the architecture's GPUs, or nil and the reason.
 function fusedlogp.capability(name)

@@ -27,15 +27,17 @@ struct flp_generator {
 typedef struct {
     const flp_source_tree *tree;
     flp_status status;
-    const char *text, *dtypes, *hidden_sizes, *definition; /* inputs: variant, architecture or name first */
+    const char *function; /* of gen/fusedlogp.lua */
+    const char *word[3];  /* inputs; NULL: nil */
+    int words;
     const flp_wanted_kernels *wanted;
     const flp_model_facts *facts;
     int numerics, limit;
     flp_selection *selection; /* outputs */
     flp_generator_identity *identity;
-    int compute_capability;
     flp_emitted *emitted;
-    char *lines;
+    lua_Integer integer;
+    char *text;
 } request;
 
 static flp_status run(flp_generator *generator, lua_CFunction body, request *request)
@@ -50,21 +52,23 @@ static flp_status run(flp_generator *generator, lua_CFunction body, request *req
     return status != FLP_OK ? status : request->status;
 }
 
-/* The answer of a body that leaves lines. */
-static flp_status take_lines(request *request, flp_status status, char **lines)
+/* With the body's text. */
+static flp_status run_for_text(flp_generator *generator, lua_CFunction body, request *request, char **text)
 {
+    flp_status status = run(generator, body, request);
+
     if (status != FLP_OK)
-        free(request->lines);
-    *lines = status == FLP_OK ? request->lines : NULL;
+        free(request->text);
+    *text = status == FLP_OK ? request->text : NULL;
     return status;
 }
 
-static request *begin(lua_State *lua, const char *function)
+static request *begin(lua_State *lua)
 {
     request *request = lua_touserdata(lua, 1);
 
     flp_lua_state_push_module(lua, module);
-    lua_getfield(lua, -1, function);
+    lua_getfield(lua, -1, request->function);
     return request;
 }
 
@@ -137,7 +141,7 @@ static int push_wanted(lua_State *lua, const flp_wanted_kernels *wanted)
 
 static int select_body(lua_State *lua)
 {
-    request *request = begin(lua, "select");
+    request *request = begin(lua);
     flp_selection *selection = request->selection;
     const int result = lua_gettop(lua);
     int kernels = push_wanted(lua, request->wanted);
@@ -169,13 +173,13 @@ static int select_body(lua_State *lua)
 
 static int emit_body(lua_State *lua)
 {
-    request *request = begin(lua, "emit");
+    request *request = begin(lua);
     flp_emitted *emitted = request->emitted;
     const int result = lua_gettop(lua);
     const char *text;
     size_t length;
 
-    lua_pushstring(lua, request->text);
+    lua_pushstring(lua, request->word[0]);
     flp_lua_state_push_reader(lua, request->tree);
     lua_call(lua, 2, 3);
     if (lua_isnil(lua, result)) {
@@ -193,7 +197,7 @@ static int emit_body(lua_State *lua)
 
 static int identify_body(lua_State *lua)
 {
-    request *request = begin(lua, "identity");
+    request *request = begin(lua);
     flp_generator_identity *identity = request->identity;
     const int result = lua_gettop(lua), arguments = push_wanted(lua, request->wanted);
     const char *text;
@@ -226,30 +230,8 @@ static void push_facts(lua_State *lua, const flp_model_facts *facts)
     lua_setfield(lua, -2, "l2_bytes");
 }
 
-/* Pushes the comma-separated items as an array, numbers as numbers; nil for NULL. */
-static void push_items(lua_State *lua, const char *items)
-{
-    lua_Integer count = 0;
-
-    if (!items) {
-        lua_pushnil(lua);
-        return;
-    }
-    lua_newtable(lua);
-    for (;;) {
-        size_t length = strcspn(items, ",");
-        const char *item = lua_pushlstring(lua, items, length);
-        if (lua_stringtonumber(lua, item) == length + 1)
-            lua_remove(lua, -2);
-        lua_seti(lua, -2, ++count);
-        if (!items[length])
-            return;
-        items += length + 1;
-    }
-}
-
 /* Joins the array at the top. */
-static void join(lua_State *lua, char separator, request *request)
+static void join(lua_State *lua, request *request)
 {
     luaL_Buffer buffer;
     const int array = lua_gettop(lua);
@@ -262,19 +244,19 @@ static void join(lua_State *lua, char separator, request *request)
     luaL_buffinit(lua, &buffer);
     for (lua_Integer i = 1; i <= count; i++) {
         if (i > 1)
-            luaL_addchar(&buffer, separator);
+            luaL_addchar(&buffer, '\n');
         if (lua_geti(lua, array, i) != LUA_TSTRING)
             luaL_error(lua, "item %d: got %s, wanted a string", (int)i, luaL_typename(lua, -1));
         luaL_addvalue(&buffer);
     }
     luaL_pushresult(&buffer);
     joined = lua_tolstring(lua, -1, &length);
-    request->lines = duplicate(joined, length, request);
+    request->text = duplicate(joined, length, request);
 }
 
 static int candidates_body(lua_State *lua)
 {
-    request *request = begin(lua, "candidates");
+    request *request = begin(lua);
     const int result = lua_gettop(lua), arguments = push_wanted(lua, request->wanted);
 
     push_facts(lua, request->facts);
@@ -285,86 +267,40 @@ static int candidates_body(lua_State *lua)
     if (refused(lua, request, result, FLP_NO_VARIANT))
         return 0;
     lua_settop(lua, result);
-    join(lua, '\n', request);
+    join(lua, request);
     return 0;
 }
 
-static int list_body(lua_State *lua)
+/* Functions of words alone, behind which the reader stands: they refuse, or give an integer, a string, or strings, which become lines. */
+static int words_body(lua_State *lua)
 {
-    request *request = begin(lua, "list");
+    request *request = begin(lua);
     const int result = lua_gettop(lua);
+    size_t length;
 
-    lua_pushstring(lua, request->text);
-    push_items(lua, request->dtypes);
-    push_items(lua, request->hidden_sizes);
+    for (int i = 0; i < request->words; i++)
+        lua_pushstring(lua, request->word[i]);
     flp_lua_state_push_reader(lua, request->tree);
-    lua_call(lua, 4, 2);
+    lua_call(lua, request->words + 1, 2);
     if (refused(lua, request, result, FLP_BAD_ARGUMENT))
         return 0;
     lua_settop(lua, result);
-    join(lua, '\n', request);
-    return 0;
-}
-
-static int define_body(lua_State *lua)
-{
-    request *request = begin(lua, "define_token_loss");
-    const int result = lua_gettop(lua);
-
-    lua_pushstring(lua, request->text);
-    lua_pushstring(lua, request->definition);
-    flp_lua_state_push_reader(lua, request->tree);
-    lua_call(lua, 3, 2);
-    refused(lua, request, result, FLP_BAD_ARGUMENT);
-    return 0;
-}
-
-static int token_loss_body(lua_State *lua)
-{
-    request *request = begin(lua, "token_loss");
-    const int result = lua_gettop(lua);
-    const char *program;
-    size_t length;
-
-    lua_pushstring(lua, request->text);
-    flp_lua_state_push_reader(lua, request->tree);
-    lua_call(lua, 2, 2);
-    if (refused(lua, request, result, FLP_BAD_ARGUMENT))
-        return 0;
-    program = luaL_checklstring(lua, result, &length);
-    request->lines = duplicate(program, length, request);
-    return 0;
-}
-
-static int architectures_body(lua_State *lua)
-{
-    request *request = begin(lua, "architectures");
-
-    lua_call(lua, 0, 1);
-    join(lua, ' ', request);
-    return 0;
-}
-
-static int capability_body(lua_State *lua)
-{
-    request *request = begin(lua, "capability");
-    const int result = lua_gettop(lua);
-
-    lua_pushstring(lua, request->text);
-    lua_call(lua, 1, 2);
-    if (!refused(lua, request, result, FLP_BAD_ARGUMENT))
-        request->compute_capability = (int)luaL_checkinteger(lua, result);
+    if (lua_type(lua, result) == LUA_TNUMBER)
+        request->integer = luaL_checkinteger(lua, result);
+    else if (lua_type(lua, result) == LUA_TSTRING) {
+        const char *text = lua_tolstring(lua, result, &length);
+        request->text = duplicate(text, length, request);
+    } else if (lua_type(lua, result) != LUA_TBOOLEAN)
+        join(lua, request);
     return 0;
 }
 
 /* Also loads every module once, so that a broken source tree fails here. */
 static flp_status list_architectures(flp_generator *generator)
 {
-    request request = { 0 };
-    flp_status status = run(generator, architectures_body, &request);
+    request request = { .function = "architectures" };
 
-    generator->architectures = request.lines;
-    return status;
+    return run_for_text(generator, words_body, &request, &generator->architectures);
 }
 
 flp_status flp_generator_create(flp_generator **generator)
@@ -401,7 +337,7 @@ void flp_generator_destroy(flp_generator *generator)
 
 flp_status flp_generator_select(flp_generator *generator, const flp_wanted_kernels *wanted, flp_selection *selection)
 {
-    request request = { .wanted = wanted, .selection = selection };
+    request request = { .function = "select", .wanted = wanted, .selection = selection };
 
     *selection = (flp_selection){ 0 };
     return run(generator, select_body, &request);
@@ -409,7 +345,7 @@ flp_status flp_generator_select(flp_generator *generator, const flp_wanted_kerne
 
 flp_status flp_generator_identify(flp_generator *generator, const flp_wanted_kernels *wanted, flp_generator_identity *identity)
 {
-    request request = { .wanted = wanted, .identity = identity };
+    request request = { .function = "identity", .wanted = wanted, .identity = identity };
     flp_status status;
 
     *identity = (flp_generator_identity){ NULL, NULL, NULL };
@@ -430,14 +366,14 @@ void flp_generator_identity_free(flp_generator_identity *identity)
 flp_status flp_generator_candidates(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, int numerics, int limit,
                                     char **lines)
 {
-    request request = { .wanted = wanted, .facts = facts, .numerics = numerics, .limit = limit };
+    request request = { .function = "candidates", .wanted = wanted, .facts = facts, .numerics = numerics, .limit = limit };
 
-    return take_lines(&request, run(generator, candidates_body, &request), lines);
+    return run_for_text(generator, candidates_body, &request, lines);
 }
 
 flp_status flp_generator_emit(flp_generator *generator, const char *variant, flp_emitted *emitted)
 {
-    request request = { .text = variant, .emitted = emitted };
+    request request = { .function = "emit", .word = { variant }, .emitted = emitted };
     flp_status status;
 
     *emitted = (flp_emitted){ 0 };
@@ -458,23 +394,23 @@ void flp_emitted_free(flp_emitted *emitted)
 
 flp_status flp_generator_list(flp_generator *generator, const char *arch, const char *dtypes, const char *hidden_sizes, char **variants)
 {
-    request request = { .text = arch, .dtypes = dtypes, .hidden_sizes = hidden_sizes };
+    request request = { .function = "list", .word = { arch, dtypes, hidden_sizes }, .words = 3 };
 
-    return take_lines(&request, run(generator, list_body, &request), variants);
+    return run_for_text(generator, words_body, &request, variants);
 }
 
 flp_status flp_generator_define_token_loss(flp_generator *generator, const char *name, const char *definition)
 {
-    request request = { .text = name, .definition = definition };
+    request request = { .function = "define_token_loss", .word = { name, definition }, .words = 2 };
 
-    return run(generator, define_body, &request);
+    return run(generator, words_body, &request);
 }
 
 flp_status flp_generator_token_loss(flp_generator *generator, const char *name, char **program)
 {
-    request request = { .text = name };
+    request request = { .function = "token_loss", .word = { name }, .words = 1 };
 
-    return take_lines(&request, run(generator, token_loss_body, &request), program);
+    return run_for_text(generator, words_body, &request, program);
 }
 
 flp_status flp_generator_architectures(flp_generator *generator, const char **names)
@@ -485,10 +421,10 @@ flp_status flp_generator_architectures(flp_generator *generator, const char **na
 
 flp_status flp_generator_capability(flp_generator *generator, const char *arch, int *compute_capability)
 {
-    request request = { .text = arch };
-    flp_status status = run(generator, capability_body, &request);
+    request request = { .function = "capability", .word = { arch }, .words = 1 };
+    flp_status status = run(generator, words_body, &request);
 
-    *compute_capability = request.compute_capability;
+    *compute_capability = (int)request.integer;
     return status;
 }
 

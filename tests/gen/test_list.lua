@@ -2,15 +2,17 @@
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local support = require "tests.gen.support"
+local arch = require "gen.arch"
 local fusedlogp = require "gen.fusedlogp"
+local list = require "gen.list".variants
 local variant = require "gen.variant"
 
 TestList = {}
 
 function TestList.test_every_variant_can_be_emitted_and_stands_there_once()
-  for _, name in ipairs(fusedlogp.architectures()) do
+  for _, name in ipairs(arch.names) do
     local seen = {}
-    for _, text in ipairs(fusedlogp.list(name, nil, { 1024, 2304 }, support.read_template)) do
+    for _, text in ipairs(list(name, nil, { 1024, 2304 }, support.read_template)) do
       luaunit.assertNil(seen[text], text)
       seen[text] = true
       luaunit.assertNotNil(fusedlogp.emit(text, support.read_template), text)
@@ -19,17 +21,17 @@ function TestList.test_every_variant_can_be_emitted_and_stands_there_once()
 end
 
 -- The kernels of linear_logp in both directions, out of those listed.
-local function linear_logp(arch, dtypes, hidden_sizes)
+local function linear_logp(arch_name, dtypes, hidden_sizes)
   local found = {}
-  for _, text in ipairs(fusedlogp.list(arch, dtypes, hidden_sizes, support.read_template)) do
+  for _, text in ipairs(list(arch_name, dtypes, hidden_sizes, support.read_template)) do
     if text:find("^linear_logp") or text:find("^matrix_product") then found[#found + 1] = text end
   end
   return found
 end
 
 function TestList.test_variants_are_of_the_architecture()
-  for _, name in ipairs(fusedlogp.architectures()) do
-    for _, text in ipairs(fusedlogp.list(name, nil, nil, support.read_template)) do
+  for _, name in ipairs(arch.names) do
+    for _, text in ipairs(list(name, nil, nil, support.read_template)) do
       if name ~= "sm_90a" then luaunit.assertEquals(variant.parse(text).arch, name, text) end
     end
   end
@@ -68,14 +70,14 @@ function TestList.test_dtypes_and_hidden_sizes_narrow_it()
     "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_bf16.targets_of_rows.sm_90a",
     "linear_logp_backward_finish.bf16.out_bf16.sm_90a",
   })
-  luaunit.assertEquals(fusedlogp.list("sm_100a", { "f16" }, { 81 }, support.read_template)[1], "linear_logp.f16.d81.bm64.bv128.s108.c1.p4.vec2.sm_100a")
+  luaunit.assertEquals(list("sm_100a", { "f16" }, { 81 }, support.read_template)[1], "linear_logp.f16.d81.bm64.bv128.s108.c1.p4.vec2.sm_100a")
 end
 
 -- What a prebuild compiles is what selection asks for later.
 function TestList.test_a_listed_kernel_is_the_one_that_is_selected()
   for _, capability in ipairs { 80, 89, 90, 100, 120 } do
     local listed = {}
-    for _, text in ipairs(fusedlogp.list(capability == 90 and "sm_90a" or "sm_" .. capability, nil, nil, support.read_template)) do listed[text] = true end
+    for _, text in ipairs(list(capability == 90 and "sm_90a" or "sm_" .. capability, nil, nil, support.read_template)) do listed[text] = true end
     for _, dtype in ipairs { "bf16", "f16", "f32" } do
       for _, n in ipairs { 1, 64, 100, 128, 129, 100000 } do
         for _, option in ipairs { "", ":argmax" } do
@@ -98,7 +100,7 @@ end
 function TestList.test_the_listed_kernels_leave_saved_exponentials()
   for _, name in ipairs { "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120" } do
     local listed = {}
-    for _, text in ipairs(fusedlogp.list(name, { "bf16" }, { 4096 }, support.read_template)) do listed[text] = true end
+    for _, text in ipairs(list(name, { "bf16" }, { 4096 }, support.read_template)) do listed[text] = true end
     local problem = "linear_cross_entropy:bf16:n100000:d4096:v32000:gh_bf16:gw_bf16:saved_exp:direct"
     for _, text in ipairs(support.variants(fusedlogp.select(problem, tonumber(name:match("%d+")), "auto", "", support.read_template))) do
       luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
@@ -107,7 +109,6 @@ function TestList.test_the_listed_kernels_leave_saved_exponentials()
 end
 
 function TestList.test_what_is_wrong_is_said()
-  local list = fusedlogp.list
   support.assert_refused({ "arch = sm_75", "sm_80" }, list("sm_75"))
   support.assert_refused({ "dtype = f64", "bf16, f16, f32" }, list("sm_80", { "f64" }))
   support.assert_refused({ "d = 0", "a positive integer" }, list("sm_80", nil, { 0 }))

@@ -90,7 +90,7 @@ static void create_with(const char *functions)
 {
     char lua[4096];
 
-    snprintf(lua, sizeof(lua), "local m = {}\nfunction m.architectures() return { 'sm_80', 'sm_90a' } end\n%s\nreturn m\n", functions);
+    snprintf(lua, sizeof(lua), "local m = {}\nfunction m.architectures() return 'sm_80 sm_90a' end\n%s\nreturn m\n", functions);
     assert_succeeds(create_from(lua));
 }
 
