@@ -3,6 +3,7 @@
 #include "cli/console.h"
 #include "cli/info.h"
 #include "cli/merge.h"
+#include "cli/records.h"
 #include "cli/score.h"
 
 typedef struct {
@@ -17,14 +18,17 @@ typedef struct {
     char **argv;
 } choice;
 
-static char score_name[] = "fusedlogp score", merge_name[] = "fusedlogp merge", info_name[] = "fusedlogp info";
-static const command commands[] = { { "score", score_name, flp_score_main }, { "merge", merge_name, flp_merge_main }, { "info", info_name, flp_info_main } };
+static char score_name[] = "fusedlogp score", merge_name[] = "fusedlogp merge", records_name[] = "fusedlogp records", info_name[] = "fusedlogp info";
+static const command commands[] = { { "score", score_name, flp_score_main },
+                                    { "merge", merge_name, flp_merge_main },
+                                    { "records", records_name, flp_records_main },
+                                    { "info", info_name, flp_info_main } };
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     choice *picked = state->input;
     if (key == ARGP_KEY_NO_ARGS)
-        argp_error(state, "wanted a command: score, merge or info");
+        argp_error(state, "wanted a command: score, merge, records or info");
     if (key != ARGP_KEY_ARG)
         return ARGP_ERR_UNKNOWN;
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
@@ -36,7 +40,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         state->next = state->argc; /* the rest belongs to the command */
         return 0;
     }
-    argp_error(state, "no command '%s'; wanted score, merge or info", argument);
+    argp_error(state, "no command '%s'; wanted score, merge, records or info", argument);
     return 0;
 }
 
@@ -47,9 +51,10 @@ int main(int argc, char **argv)
                                            "COMMAND [OPTION...]",
                                            "Log-probabilities under a language-model head, without storing the logits.\v"
                                            "Commands:\n"
-                                           "  score   log-probabilities of tokens, from files of tensors\n"
-                                           "  merge   the parts that many processes scored, into one result\n"
-                                           "  info    devices, libraries, cache and versions\n\n"
+                                           "  score    log-probabilities of tokens, from files of tensors\n"
+                                           "  merge    the parts that many processes scored, into one result\n"
+                                           "  records  what tunings found\n"
+                                           "  info     devices, libraries, cache and versions\n\n"
                                            "fusedlogp COMMAND --help shows a command's options.\n"
                                            "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no device or kernel, 4 unacceptable input.",
                                            flp_console_help,

@@ -5,10 +5,10 @@
 #include "tune/record.h"
 
 typedef struct {
-    char *place;                      /* the directory's path, or the export's and the line there */
-    char name[FLP_RECORD_NAME_BYTES]; /* the file's; one of an export has the name that its file would have; "" where neither is known */
-    char *text;                       /* NULL: it cannot be read */
-    char *fault;                      /* why it is no record; NULL: it is one */
+    char *place;    /* the directory's path, or the export's and the line there */
+    char name[256]; /* the file's; one of an export has the name that its file would have; "" where neither is known */
+    char *text;     /* NULL: it cannot be read */
+    char *fault;    /* why it is no record; NULL: it is one */
 } flp_record_file;
 
 typedef struct {

@@ -11,10 +11,10 @@ check_output() { # NAME TEXT COMMAND...: exit status 0 and TEXT on standard outp
 }
 check_output "fusedlogp --version" "fusedlogp $version" fusedlogp --version
 check_output "fusedlogp-gen --version" "fusedlogp-gen $version" fusedlogp_gen --version
-check_output "fusedlogp --help names the commands" "score   log-probabilities" fusedlogp --help
+check_output "fusedlogp --help names the commands" "score    log-probabilities" fusedlogp --help
 check_output "fusedlogp score --help names the options" "--chunk-rows=N" fusedlogp score --help
 check_output "... of every result" "--entropy=FILE" fusedlogp score --help
-check_output "fusedlogp -h" "score   log-probabilities" fusedlogp -h
+check_output "fusedlogp -h" "score    log-probabilities" fusedlogp -h
 check_output "fusedlogp score -h" "--chunk-rows=N" fusedlogp score -h
 check_output "fusedlogp info -h" "--json" fusedlogp info -h
 check_output "fusedlogp-gen -h" "--arch=ARCH" fusedlogp_gen -h
@@ -22,6 +22,7 @@ fusedlogp_gen --list --arch sm_90a --d 64 --dtype fp16,fp32 >"$work/fp.txt"
 fusedlogp_gen --list --arch sm_90a --d 64 --dtype f16,f32 >"$work/f.txt"
 check_same "fp16 is f16" "$work/f.txt" "$work/fp.txt"
 check_output "fusedlogp merge --help" "--out=FILE" fusedlogp merge --help
+check_output "fusedlogp records --help" "--older-than=DAYS" fusedlogp records --help
 check_output "fusedlogp info --help" "--json" fusedlogp info --help
 check_output "fusedlogp-gen --help names the options" "--arch=ARCH" fusedlogp_gen --help
 codes=$(sed -n 's/^ *FLP_EXIT_[A-Z_]* = \([0-9]*\).*/\1/p' "$here/../../runtime/cli/console.h")

@@ -1,0 +1,186 @@
+/* The command line of fusedlogp records, and its actions that print records. */
+#include "cli/records.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/console.h"
+
+enum { DIRECTORY = 256, OUT, ALL, DRY_RUN, OTHER_LIBRARY, OLDER_THAN, JSON, QUIET };
+
+static const struct argp_option table[] = { { "directory", DIRECTORY, "DIR", 0, "the user's records (default: FUSEDLOGP_RECORDS_DIR, or in the data directory)",
+                                              1 },
+                                            { "all", ALL, 0, 0, "export: those of the system too", 1 },
+                                            { "out", OUT, "FILE", 0, "export: write to FILE", 1 },
+                                            { "other-library", OTHER_LIBRARY, 0, 0, "prune: also those that another version of the library timed", 2 },
+                                            { "older-than", OLDER_THAN, "DAYS", 0, "prune: also those that are older", 2 },
+                                            { "dry-run", DRY_RUN, 0, 0, "import, prune: say what would be done, and do nothing", 2 },
+                                            { "json", JSON, 0, 0, "list, show, diff, lint: print JSON", 3 },
+                                            { "quiet", QUIET, 0, 0, "print errors only", 3 },
+                                            { 0 } };
+
+/* 1 where a word is part of the record's problem, architecture, device or name; without words each is chosen. */
+static int is_chosen(const flp_records_command *command, const flp_record_file *file)
+{
+    flp_record record;
+    if (file->fault || flp_record_parse(file->text, &record) != FLP_OK)
+        return 0;
+    for (int i = 0; i < command->count; i++)
+        if (strstr(record.identity.problem, command->words[i]) || strstr(record.identity.arch, command->words[i]) ||
+            strstr(record.environment.device, command->words[i]) || strstr(file->name, command->words[i]))
+            return 1;
+    return command->count == 0;
+}
+
+static void print_line(const flp_record_file *file)
+{
+    flp_record r;
+    if (flp_record_parse(file->text, &r) == FLP_OK)
+        printf("%.8s  %-6.4f %-9s  %s  %s  %s  %s\n", file->name, r.ratio, flp_regime_names[r.regime], r.identity.problem, r.identity.arch,
+               r.environment.device, r.tuning[0] ? r.tuning : "default");
+}
+
+static void print_whole(const flp_record_file *file)
+{
+    printf("# %s/%s\n%s\n", file->place, file->name, file->text);
+}
+
+static int print_chosen(const flp_records_command *command, void (*print)(const flp_record_file *))
+{
+    const flp_record_files *files = NULL;
+    flp_records *records;
+    int code = flp_records_open(command, &records, &files);
+    size_t shown = 0;
+    json_t *list = command->json ? json_array() : NULL;
+    for (size_t i = 0; code == FLP_EXIT_OK && i < files->count; i++) {
+        if (!is_chosen(command, &files->files[i]))
+            continue;
+        shown++;
+        if (command->json)
+            json_array_append_new(list, flp_records_pack(&files->files[i]));
+        else
+            print(&files->files[i]);
+    }
+    if (code == FLP_EXIT_OK && command->json)
+        code = flp_console_print_json(json_pack("{s:o, s:o}", "directory", flp_console_json_string(flp_records_directory(records)), "records", list));
+    else if (code == FLP_EXIT_OK && !command->quiet && print == print_line)
+        printf("%zu records; %s\n", shown, flp_records_directory(records)[0] ? flp_records_directory(records) : "no directory of this user's");
+    flp_records_destroy(records);
+    return code;
+}
+
+static int list_records(const flp_records_command *command)
+{
+    return print_chosen(command, print_line);
+}
+
+static int show_records(const flp_records_command *command)
+{
+    return print_chosen(command, print_whole);
+}
+
+typedef struct {
+    const char *name, *words; /* words: what it takes, as messages have it */
+    int least, most;          /* of words */
+    int (*run)(const flp_records_command *command);
+} action;
+
+static const action actions[] = {
+    { "list", "words", 0, INT32_MAX, list_records },
+    { "show", "words", 0, INT32_MAX, show_records },
+    { "export", "nothing more", 0, 0, flp_records_export },
+    { "import", "files", 1, INT32_MAX, flp_records_import },
+    { "lint", "directories and files", 0, INT32_MAX, flp_records_lint },
+    { "diff", "one or two directories or files", 1, 2, flp_records_diff },
+    { "prune", "nothing more", 0, 0, flp_records_prune },
+};
+enum { ACTIONS = sizeof actions / sizeof actions[0] };
+
+typedef struct {
+    flp_records_command command;
+    const action *chosen;
+} choice;
+
+static void choose_action(struct argp_state *state, choice *picked, const char *name)
+{
+    for (int i = 0; i < ACTIONS; i++)
+        if (strcmp(name, actions[i].name) == 0)
+            picked->chosen = &actions[i];
+    if (picked->chosen == NULL)
+        argp_error(state, "no action '%s'; wanted list, show, export, import, lint, diff or prune", name);
+}
+
+static void check_words(struct argp_state *state, const choice *picked)
+{
+    if (picked->chosen == NULL)
+        argp_error(state, "wanted an action: list, show, export, import, lint, diff or prune");
+    if (picked->command.count < picked->chosen->least || picked->command.count > picked->chosen->most)
+        argp_error(state, "%s: got %d words, wanted %s", picked->chosen->name, picked->command.count, picked->chosen->words);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    choice *picked = state->input;
+    flp_records_command *command = &picked->command;
+    switch (key) {
+    case DIRECTORY:
+        command->directory = argument;
+        break;
+    case OUT:
+        command->out = argument;
+        break;
+    case ALL:
+        command->all = 1;
+        break;
+    case DRY_RUN:
+        command->dry_run = 1;
+        break;
+    case OTHER_LIBRARY:
+        command->other_library = 1;
+        break;
+    case OLDER_THAN:
+        command->older_than_days = (int)flp_console_integer(state, "older-than", argument, 1, 36500);
+        break;
+    case JSON:
+        command->json = 1;
+        break;
+    case QUIET:
+        command->quiet = 1;
+        break;
+    case ARGP_KEY_ARG:
+        if (picked->chosen == NULL)
+            choose_action(state, picked, argument);
+        else
+            command->words[command->count++] = argument;
+        break;
+    case ARGP_KEY_END:
+        check_words(state, picked);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+int flp_records_main(int argc, char **argv)
+{
+    static const struct argp arguments = { table,
+                                           parse,
+                                           "list [WORD...]\nshow [WORD...]\nexport\nimport FILE...\nlint [DIR|FILE...]\ndiff DIR|FILE [DIR|FILE]\nprune",
+                                           "Shows, moves and checks records of tunings.\v"
+                                           "list and show take those with a WORD in their problem, architecture, device or name. An export is all records "
+                                           "in one text, in order; FILE is one, or - for standard input. diff compares two of them, or one with what is "
+                                           "known here, and exits with 1 where they differ. prune removes what is damaged.",
+                                           flp_console_help,
+                                           0,
+                                           0 };
+    choice picked = { .command = { .words = malloc((size_t)argc * sizeof(char *)) } };
+    if (picked.command.words == NULL) {
+        flp_console_error("out of memory");
+        return FLP_EXIT_FAILED;
+    }
+    argp_parse(&arguments, argc, argv, 0, NULL, &picked);
+    int code = picked.chosen->run(&picked.command);
+    free(picked.command.words);
+    return code;
+}

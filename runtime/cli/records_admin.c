@@ -1,0 +1,132 @@
+/* fusedlogp records lint and prune. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "cli/console.h"
+#include "cli/records.h"
+
+/* No process writes one record for so long. */
+enum { LEFTOVER_SECONDS = 3600, SECONDS_OF_DAY = 86400 };
+
+static void print_fault(const flp_record_file *file)
+{
+    flp_console_error("%s%s%s: %s", file->place, file->name[0] ? "/" : "", file->name, file->fault);
+}
+
+static int report_lint(const flp_records_command *command, const flp_record_files *files)
+{
+    json_t *faults = command->json ? json_array() : NULL;
+    size_t wrong = 0;
+    for (size_t i = 0; i < files->count; i++) {
+        if (files->files[i].fault == NULL)
+            continue;
+        wrong++;
+        if (command->json)
+            json_array_append_new(faults, flp_records_pack(&files->files[i]));
+        else
+            print_fault(&files->files[i]);
+    }
+    int code = FLP_EXIT_OK;
+    if (command->json)
+        code = flp_console_print_json(json_pack("{s:I, s:o}", "records", (json_int_t)(files->count - wrong), "faults", faults));
+    else if (!command->quiet)
+        printf("%zu records are sound, %zu are not\n", files->count - wrong, wrong);
+    return code == FLP_EXIT_OK && wrong ? FLP_EXIT_BAD_INPUT : code;
+}
+
+int flp_records_lint(const flp_records_command *command)
+{
+    const flp_record_files *known = NULL;
+    flp_record_files named = { 0 };
+    flp_records *records = NULL;
+    int code = command->count ? FLP_EXIT_OK : flp_records_open(command, &records, &known);
+    for (int i = 0; code == FLP_EXIT_OK && i < command->count; i++)
+        code = flp_records_read_named(command->words[i], &named);
+    if (code == FLP_EXIT_OK)
+        code = report_lint(command, known ? known : &named);
+    flp_record_files_free(&named);
+    flp_records_destroy(records);
+    return code;
+}
+
+/* "2026-11-22" so many days ago. */
+static void format_day(int days_ago, char day[FLP_RECORD_WORD_BYTES])
+{
+    time_t then = time(NULL) - (time_t)days_ago * SECONDS_OF_DAY;
+    struct tm parts;
+    strftime(day, FLP_RECORD_WORD_BYTES, "%Y-%m-%d", gmtime_r(&then, &parts));
+}
+
+/* Why a record goes; NULL: it stays. */
+static const char *find_reason(const flp_records_command *command, const flp_record_file *file)
+{
+    char day[FLP_RECORD_WORD_BYTES];
+    flp_record record;
+    if (file->fault || flp_record_parse(file->text, &record) != FLP_OK)
+        return file->fault ? file->fault : flp_error_message();
+    if (command->other_library && strcmp(record.library, flp_version()) != 0)
+        return "another version of the library timed it";
+    format_day(command->older_than_days, day);
+    return command->older_than_days && strcmp(record.date, day) < 0 ? "it is older" : NULL;
+}
+
+static int remove_file(const flp_records_command *command, int directory, const char *name, const char *reason)
+{
+    if (!command->quiet)
+        printf("%s: %s\n", name, reason);
+    if (command->dry_run || unlinkat(directory, name, 0) == 0)
+        return FLP_EXIT_OK;
+    flp_console_error("%s: cannot remove it: %m", name);
+    return FLP_EXIT_FAILED;
+}
+
+/* What killed writers left. */
+static int remove_leftovers(const flp_records_command *command, int directory)
+{
+    int code = FLP_EXIT_OK, copy = dup(directory);
+    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    struct dirent *entry;
+    while (stream && (entry = readdir(stream))) {
+        struct stat facts;
+        if (strstr(entry->d_name, FLP_FILE_PRIVATE_MARK) && fstatat(directory, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+            time(NULL) - facts.st_mtim.tv_sec > LEFTOVER_SECONDS && remove_file(command, directory, entry->d_name, "a killed process left it") != FLP_EXIT_OK)
+            code = FLP_EXIT_FAILED;
+    }
+    if (stream)
+        closedir(stream);
+    return code;
+}
+
+static int prune(const flp_records_command *command, const flp_record_files *files, const char *path)
+{
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = FLP_EXIT_OK;
+    if (directory < 0)
+        return FLP_EXIT_OK; /* there is none yet */
+    for (size_t i = 0; i < files->count; i++) {
+        const flp_record_file *file = &files->files[i];
+        const char *reason = strcmp(file->place, path) == 0 ? find_reason(command, file) : NULL;
+        if (reason && remove_file(command, directory, file->name, reason) != FLP_EXIT_OK)
+            code = FLP_EXIT_FAILED;
+    }
+    if (remove_leftovers(command, directory) != FLP_EXIT_OK)
+        code = FLP_EXIT_FAILED;
+    close(directory);
+    return code;
+}
+
+int flp_records_prune(const flp_records_command *command)
+{
+    const flp_record_files *files = NULL;
+    flp_records *records;
+    int code = flp_records_open(command, &records, &files);
+    if (code == FLP_EXIT_OK && flp_records_directory(records)[0])
+        code = prune(command, files, flp_records_directory(records));
+    flp_records_destroy(records);
+    return code;
+}

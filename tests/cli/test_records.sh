@@ -1,0 +1,147 @@
+# fusedlogp records: listing, exporting and importing, checking, comparing, pruning.
+. "$(dirname "$0")/setup.sh"
+cd "$work" || exit 1
+FUSEDLOGP_RECORDS_DIR=$work/mine
+FUSEDLOGP_SYSTEM_RECORDS=$work/system
+export FUSEDLOGP_RECORDS_DIR FUSEDLOGP_SYSTEM_RECORDS
+records() { fusedlogp records "$@"; }
+
+record() { # ROWS [DEVICE [TUNING [SECONDS [DATE [LIBRARY]]]]]: the text of one
+    cat <<END
+fusedlogp record 1
+problem: linear_logp:bf16:n$1:d2048:v131072
+arch: sm_90a
+numerics: linear_logp.r3.bf16.s132
+templates: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+device: ${2:-NVIDIA H200}
+multiprocessors: 132
+l2_bytes: 62914560
+power_limit_w: 700
+mig: none
+driver: 580
+nvrtc: a1b2c3
+tuning: ${3:-tile.bm=128,tile.group=8}
+regime: sustained
+seconds: ${4:-0.00125}
+default_seconds: 0.00131
+ratio: 0.954
+ratio_low: 0.951
+ratio_high: 0.956
+predicted_seconds: 0.00119
+workspace_bytes: 4325376
+rounds: 24
+ended: settled
+date: ${5:-2026-11-22}
+library: ${6:-0.1.0}
+END
+}
+
+records list >empty.txt
+check_match "where there are none, none are listed" "^0 records; $work/mine\$" empty.txt
+check_equal "... and exported" 0 "$(records export | wc -c)"
+check_runs "... and all are sound" records lint
+
+{ record 1024; echo; record 4096; echo; record 64; } >three.txt
+records import three.txt >import.txt
+check_match "an export is imported" "^3 new, 0 replaced, 0 as they were; $work/mine\$" import.txt
+check_equal "... a file each" 3 "$(find mine -name '*.record' | wc -l)"
+records export >back.txt
+check_same "what is exported is what was imported" three.txt back.txt
+{ record 64; echo; record 1024; echo; record 4096; } >shuffled.txt
+records import --directory other --quiet - <shuffled.txt
+records export --directory other --out again.txt
+check_same "... whatever the order in which they came" three.txt again.txt
+records import three.txt --dry-run >import.txt
+check_match "a second time nothing is new" "^0 new, 0 replaced, 3 as they were; .*nothing was written" import.txt
+record 4096 "NVIDIA H200" tile.bm=64 0.001 >faster.txt
+records import faster.txt three.txt --dry-run --quiet
+records import faster.txt >import.txt
+check_match "a record replaces that of the same problem and machine" "^0 new, 1 replaced" import.txt
+
+records list >list.txt
+check_lines "list has a line each and a last one" 4 list.txt
+check_match "... with the problem, the device and the tuning" 'linear_logp:bf16:n4096:d2048:v131072  sm_90a  NVIDIA H200  tile.bm=64$' list.txt
+records list n1024 n64: >some.txt
+check_lines "words choose among them" 3 some.txt
+records show n4096 >show.txt
+check_match "show has the whole text" '^workspace_bytes: 4325376$' show.txt
+check_match "... and where it lies" "^# $work/mine/[0-9a-f]*\.record\$" show.txt
+records list n4096 --json >list.json
+check_equal "--json has its problem" linear_logp:bf16:n4096:d2048:v131072 "$(json_value list.json records.0.problem)"
+check_equal "... its tuning" tile.bm=64 "$(json_value list.json records.0.tuning)"
+check_equal "... and its numbers" 132 "$(json_value list.json records.0.multiprocessors)"
+
+mkdir system
+record 8192 "NVIDIA H100" >record.txt
+records import --directory system record.txt --quiet
+check_equal "the system's are listed too" 4 "$(records list --quiet | wc -l)"
+records export >own.txt
+check_no_match "they are not exported" n8192 own.txt
+records export --all >all.txt
+check_equal "... but with --all" 4 "$(grep -c '^fusedlogp record' all.txt)"
+
+records diff three.txt >diff.txt
+check_equal "what differs is an exit status" 1 $?
+check_match "diff says what has another tuning" '^~ linear_logp:bf16:n4096:.*tile.bm=128,tile.group=8 -> tile.bm=64  0.00125 -> 0.001 s \(-20.0 %\)$' diff.txt
+check_match "... and what is only here" '^\+ linear_logp:bf16:n8192:d2048:v131072  sm_90a  NVIDIA H100' diff.txt
+records diff three.txt shuffled.txt >same.txt
+check_equal "the same records do not differ" 0 $?
+check "... and nothing is said" "$(cat same.txt 2>&1)"
+records diff other mine --json >diff.json
+check_equal "directories are compared as well" "~" "$(json_value diff.json differences.0.change)"
+
+# ---- what is wrong
+
+sed 's/^arch: .*/arch:/' three.txt >wrong.txt
+check_fails "an export that is wrong is told with its line" 4 "wrong.txt, line 1: line 3: got 'arch:', wanted 'arch: ...'" records import wrong.txt --directory fresh
+check "... and nothing of it is imported" "$(ls fresh 2>/dev/null)"
+check_fails "... by lint too" 4 "wrong.txt, line 27:" sh -c "'$build/fusedlogp' records lint wrong.txt --quiet"
+check_fails "a file that is missing" 1 "none.txt: cannot open it" records import none.txt
+printf 'a\0b' >zero.txt
+check_fails "a file that is none" 4 "zero.txt: it holds a 0 byte" records import zero.txt
+one=$(find mine -name '*.record' | head -n 1)
+cp "$one" mine/00000000000000000000000000000000.record
+head -c 300 "$one" >mine/11111111111111111111111111111111.record
+record 4096 >mine/a-name-that-is-longer-than-the-thirty-two-digits-of-any-record.record
+records lint >lint.out 2>lint.txt
+check_equal "lint finds what is damaged" 4 $?
+check_match "... under another's name" "^fusedlogp: $work/mine/0{32}.record: its name would be ${one#mine/}\$" lint.txt
+check_match "... cut off" "mine/1{32}.record: line [0-9]*: wanted" lint.txt
+check_match "... or with a name of its own" "of-any-record.record: its name would be" lint.txt
+check_match "... and counts" "^4 records are sound, 3 are not\$" lint.out
+records lint --json >lint.json 2>/dev/null
+check_equal "... in JSON too" 3 "$(json_value lint.json faults)"
+check_equal "what is damaged is not listed" 4 "$(records list --quiet | wc -l)"
+touch -d '-2 hours' mine/one.record.writing-0000000000000001
+touch mine/one.record.writing-0000000000000002
+records prune --dry-run >prune.txt
+check_lines "prune --dry-run says what would go" 4 prune.txt
+check_equal "... and keeps it" 8 "$(find mine -type f | wc -l)"
+records prune --quiet
+check_equal "prune removes what is damaged and what killed processes left" 4 "$(find mine -type f | wc -l)"
+check_runs "... and the rest is sound" records lint --quiet
+{ record 2 "" "" "" 2020-01-01; echo; record 3 "" "" "" "" 0.0.9; } >old.txt
+records import old.txt --quiet
+records prune --older-than 1000 >prune.txt
+check_match "--older-than removes what is older" "^[0-9a-f]*\.record: it is older\$" prune.txt
+records prune --other-library >prune.txt
+check_match "--other-library what another version timed" "another version" prune.txt
+check_equal "... and no more" 3 "$(find mine -name '*.record' | wc -l)"
+
+check_fails "an action is wanted" 2 "wanted an action" fusedlogp records
+check_fails "one that is known" 2 "no action 'drop'" records drop
+check_fails "import wants files" 2 "import: got 0 words, wanted files" records import
+check_fails "export takes no words" 2 "export: got 1 words" records export more
+touch file
+check_fails "a directory that cannot be made" 1 "file/records" records import --directory file/records three.txt
+check_fails "no directory at all" 1 "there is no directory" env FUSEDLOGP_RECORDS_DIR= "$build/fusedlogp" records import three.txt
+check_equal "without HOME there are none" "0 records; no directory of this user's" \
+    "$(env -u FUSEDLOGP_RECORDS_DIR -u HOME -u XDG_DATA_HOME FUSEDLOGP_SYSTEM_RECORDS= "$build/fusedlogp" records list)"
+if [ -w /dev/full ]; then
+    records export >/dev/full 2>messages
+    check_equal "a full disk is an error" 1 $?
+fi
+
+# Those that are shipped.
+check_runs "the tree's own records are sound" records lint --quiet $(test -d "$here/../../records" && echo "$here/../../records")
+finish
