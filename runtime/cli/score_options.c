@@ -1,69 +1,57 @@
 /* The command line of fusedlogp score. */
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 #include "cli/console.h"
 #include "cli/result_file.h"
 #include "cli/score.h"
 
-enum {
-    MODEL = 256,
-    HIDDEN,
-    WEIGHT,
-    LOGITS,
-    TARGET,
-    SHIFT,
-    BIAS,
-    LAYOUT,
-    VOCAB,
-    TEMPERATURE,
-    SOFTCAP,
-    IGNORE_INDEX,
-    OUT,
-    LSE,
-    ENTROPY,
-    ARGMAX,
-    BACKEND,
-    EXACT,
-    DEVICE,
-    THREADS,
-    CHUNK_ROWS,
-    SHARD,
-    STRICT,
-    JSON,
-    QUIET
-};
+typedef enum { TEXT, RESULT, POSITIVE, INT64, SHARD, DEVICE, INT, CHOICE, FLAG } kind;
 
-static const struct argp_option table[] = { { 0, 0, 0, 0, "Tensors (FILE.npy, FILE.safetensors:NAME, or FILE.safetensors with one tensor):", 1 },
-                                            { "model", MODEL, "DIR", 0, "take weight, bias, vocabulary and softcap from this model (config.json, safetensors)",
-                                              0 },
-                                            { "hidden", HIDDEN, "TENSOR", 0, "hidden states [N, D] or [B, T, D], bf16, fp16 or fp32", 0 },
-                                            { "weight", WEIGHT, "TENSOR", 0, "the head's weight [V, D] (or [D, V], see --layout)", 0 },
-                                            { "logits", LOGITS, "TENSOR", 0, "instead of hidden and weight: the logits [N, V] or [B, T, V]", 0 },
-                                            { "target", TARGET, "TENSOR", 0, "token ids [N] or [B, T], integers", 0 },
-                                            { "shift", SHIFT, 0, 0, "a state is scored against the next token of its sequence", 0 },
-                                            { "bias", BIAS, "TENSOR", 0, "the head's bias [V], bf16, fp16 or fp32 (default: none)", 0 },
-                                            { "layout", LAYOUT, "vd|dv", 0, "how the weight lies in memory (default: vd)", 0 },
-                                            { "vocab", VOCAB, "V", 0, "real vocabulary where weight or logits are padded (default: theirs)", 0 },
-                                            { 0, 0, 0, 0, "Arithmetic:", 2 },
-                                            { "temperature", TEMPERATURE, "X", 0, "divide the logits by X (default: 1)", 0 },
-                                            { "softcap", SOFTCAP, "C", 0, "replace a logit z by C tanh(z / C) (default: none)", 0 },
-                                            { "ignore-index", IGNORE_INDEX, "I", 0, "rows with this target are not scored (default: -100)", 0 },
-                                            { "exact", EXACT, 0, 0, "fp32 inputs by fp32 multiply-add, no tensor cores", 0 },
-                                            { 0, 0, 0, 0, "Results (FILE.npy, FILE.csv or FILE.json; - is npy on standard output):", 3 },
-                                            { "out", OUT, "FILE", 0, "log-probability of every token", 0 },
-                                            { "lse", LSE, "FILE", 0, "log-sum-exp of every row", 0 },
-                                            { "entropy", ENTROPY, "FILE", 0, "entropy of every row's probabilities, in nats", 0 },
-                                            { "argmax", ARGMAX, "FILE", 0, "most probable token of every row", 0 },
-                                            { 0, 0, 0, 0, "Where and how:", 4 },
-                                            { "backend", BACKEND, "NAME", 0, "auto, sm_90a, portable or cpu (default: auto)", 0 },
-                                            { "device", DEVICE, "K", 0, "CUDA device (default: 0); auto: the rank on this machine", 0 },
-                                            { "threads", THREADS, "T", 0, "threads of the CPU path (default: one a core)", 0 },
-                                            { "chunk-rows", CHUNK_ROWS, "N", 0, "rows at a time (default: what the memory allows)", 0 },
-                                            { "shard", SHARD, "I/N", 0, "score part I, from 0 on, of N; auto: as torchrun, MPI or Slurm say", 0 },
-                                            { "strict", STRICT, 0, 0, "fail where a row that is scored comes out as NaN", 0 },
-                                            { "json", JSON, 0, 0, "print the summary as JSON", 0 },
-                                            { "quiet", QUIET, 0, 0, "print no summary and no progress", 0 },
-                                            { 0 } };
+/* An option, how its value is read and where it goes. Without a name it is a heading. */
+typedef struct {
+    const char *name, *value, *text;
+    kind kind;
+    size_t at;                /* in flp_score_options; from DEVICE on it is an int there */
+    int64_t least, most;      /* of a number; a flag is most */
+    const char *const *words; /* of a choice, in the order of the enumeration; NULL behind the last */
+} option;
+
+#define AT(field) offsetof(flp_score_options, field)
+
+static const char *const layouts[] = { "vd", "dv", NULL }, *const backends[] = { "auto", "sm_90a", "portable", "cpu", NULL };
+static const option known[] = {
+    { .text = "Tensors (FILE.npy, FILE.safetensors:NAME, or FILE.safetensors with one tensor):" },
+    { "model", "DIR", "take weight, bias, vocabulary and softcap from this model (config.json, safetensors)", TEXT, .at = AT(model) },
+    { "hidden", "TENSOR", "hidden states [N, D] or [B, T, D], bf16, fp16 or fp32", TEXT, .at = AT(hidden) },
+    { "weight", "TENSOR", "the head's weight [V, D] (or [D, V], see --layout)", TEXT, .at = AT(weight) },
+    { "logits", "TENSOR", "instead of hidden and weight: the logits [N, V] or [B, T, V]", TEXT, .at = AT(logits) },
+    { "target", "TENSOR", "token ids [N] or [B, T], integers", TEXT, .at = AT(target) },
+    { "shift", NULL, "a state is scored against the next token of its sequence", FLAG, .at = AT(shift), .most = 1 },
+    { "bias", "TENSOR", "the head's bias [V], bf16, fp16 or fp32 (default: none)", TEXT, .at = AT(bias) },
+    { "layout", "vd|dv", "how the weight lies in memory (default: vd)", CHOICE, .at = AT(layout), .words = layouts },
+    { "vocab", "V", "real vocabulary where weight or logits are padded (default: theirs)", INT64, .at = AT(vocab), 1, INT32_MAX },
+    { .text = "Arithmetic:" },
+    { "temperature", "X", "divide the logits by X (default: 1)", POSITIVE, .at = AT(temperature) },
+    { "softcap", "C", "replace a logit z by C tanh(z / C) (default: none)", POSITIVE, .at = AT(softcap) },
+    { "ignore-index", "I", "rows with this target are not scored (default: -100)", INT64, .at = AT(ignore_index), INT64_MIN, INT64_MAX },
+    { "exact", NULL, "fp32 inputs by fp32 multiply-add, no tensor cores", FLAG, .at = AT(precision), .most = FLP_PRECISION_EXACT },
+    { .text = "Results (FILE.npy, FILE.csv or FILE.json; - is npy on standard output):" },
+    { "out", "FILE", "log-probability of every token", RESULT, .at = AT(out) },
+    { "lse", "FILE", "log-sum-exp of every row", RESULT, .at = AT(lse) },
+    { "entropy", "FILE", "entropy of every row's probabilities, in nats", RESULT, .at = AT(entropy) },
+    { "argmax", "FILE", "most probable token of every row", RESULT, .at = AT(argmax) },
+    { .text = "Where and how:" },
+    { "backend", "NAME", "auto, sm_90a, portable or cpu (default: auto)", CHOICE, .at = AT(backend), .words = backends },
+    { "device", "K", "CUDA device (default: 0); auto: the rank on this machine", DEVICE, .at = AT(device), 0, 1023 },
+    { "threads", "T", "threads of the CPU path (default: one a core)", INT, .at = AT(threads), 1, 4096 },
+    { "chunk-rows", "N", "rows at a time (default: what the memory allows)", INT64, .at = AT(chunk_rows), 1, INT64_MAX },
+    { "shard", "I/N", "score part I, from 0 on, of N; auto: as torchrun, MPI or Slurm say", SHARD, .at = AT(shard) },
+    { "strict", NULL, "fail where a row that is scored comes out as NaN", FLAG, .at = AT(strict), .most = 1 },
+    { "json", NULL, "print the summary as JSON", FLAG, .at = AT(json), .most = 1 },
+    { "quiet", NULL, "print no summary and no progress", FLAG, .at = AT(quiet), .most = 1 },
+};
+enum { OPTIONS = sizeof known / sizeof known[0], FIRST_KEY = 256 /* no character's */ };
 
 static const char *result_path(struct argp_state *state, const char *option, const char *path)
 {
@@ -128,97 +116,50 @@ static void check_summary(struct argp_state *state, const flp_score_options *opt
         argp_error(state, "--json: wanted without a result that is -, for both would be on standard output");
 }
 
+static int read_device(struct argp_state *state, const option *option, const char *text)
+{
+    flp_score_options *options = state->input;
+    options->device_wraps = strcmp(text, "auto") == 0;
+    return options->device_wraps ? flp_shard_local_rank(state, option->name) : (int)flp_console_integer(state, option->name, text, option->least, option->most);
+}
+
+static int read_int(struct argp_state *state, const option *option, const char *text)
+{
+    if (option->kind == DEVICE)
+        return read_device(state, option, text);
+    if (option->kind == CHOICE)
+        return flp_console_choice(state, option->name, text, option->words);
+    return (int)(option->kind == FLAG ? option->most : flp_console_integer(state, option->name, text, option->least, option->most));
+}
+
+static void read_value(struct argp_state *state, const option *option, const char *text)
+{
+    void *to = (char *)state->input + option->at;
+    if (option->kind == TEXT)
+        *(const char **)to = text;
+    else if (option->kind == RESULT)
+        *(const char **)to = result_path(state, option->name, text);
+    else if (option->kind == POSITIVE)
+        *(double *)to = flp_console_positive(state, option->name, text);
+    else if (option->kind == INT64)
+        *(int64_t *)to = flp_console_integer(state, option->name, text, option->least, option->most);
+    else if (option->kind == SHARD)
+        *(flp_shard *)to = flp_shard_parse(state, text);
+    else
+        *(int *)to = read_int(state, option, text);
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    static const char *const layouts[] = { "vd", "dv", NULL };
-    static const char *const backends[] = { "auto", "sm_90a", "portable", "cpu", NULL }; /* the order of flp_backend */
-    flp_score_options *options = state->input;
-    switch (key) {
-    case MODEL:
-        options->model = argument;
-        break;
-    case HIDDEN:
-        options->hidden = argument;
-        break;
-    case WEIGHT:
-        options->weight = argument;
-        break;
-    case LOGITS:
-        options->logits = argument;
-        break;
-    case TARGET:
-        options->target = argument;
-        break;
-    case SHIFT:
-        options->shift = 1;
-        break;
-    case BIAS:
-        options->bias = argument;
-        break;
-    case LAYOUT:
-        options->layout = flp_console_choice(state, "layout", argument, layouts) ? FLP_HIDDEN_VOCAB : FLP_VOCAB_HIDDEN;
-        break;
-    case VOCAB:
-        options->vocab = flp_console_integer(state, "vocab", argument, 1, INT32_MAX);
-        break;
-    case TEMPERATURE:
-        options->temperature = flp_console_positive(state, "temperature", argument);
-        break;
-    case SOFTCAP:
-        options->softcap = flp_console_positive(state, "softcap", argument);
-        break;
-    case IGNORE_INDEX:
-        options->ignore_index = flp_console_integer(state, "ignore-index", argument, INT64_MIN, INT64_MAX);
-        break;
-    case OUT:
-        options->out = result_path(state, "out", argument);
-        break;
-    case LSE:
-        options->lse = result_path(state, "lse", argument);
-        break;
-    case ENTROPY:
-        options->entropy = result_path(state, "entropy", argument);
-        break;
-    case ARGMAX:
-        options->argmax = result_path(state, "argmax", argument);
-        break;
-    case BACKEND:
-        options->backend = (flp_backend)flp_console_choice(state, "backend", argument, backends);
-        break;
-    case EXACT:
-        options->precision = FLP_PRECISION_EXACT;
-        break;
-    case DEVICE:
-        options->device_wraps = strcmp(argument, "auto") == 0;
-        options->device = options->device_wraps ? flp_shard_local_rank(state, "device") : (int)flp_console_integer(state, "device", argument, 0, 1023);
-        break;
-    case THREADS:
-        options->threads = (int)flp_console_integer(state, "threads", argument, 1, 4096);
-        break;
-    case CHUNK_ROWS:
-        options->chunk_rows = flp_console_integer(state, "chunk-rows", argument, 1, INT64_MAX);
-        break;
-    case SHARD:
-        options->shard = flp_shard_parse(state, argument);
-        break;
-    case STRICT:
-        options->strict = 1;
-        break;
-    case JSON:
-        options->json = 1;
-        break;
-    case QUIET:
-        options->quiet = 1;
-        break;
-    case ARGP_KEY_ARG:
+    if (key >= FIRST_KEY && key < FIRST_KEY + OPTIONS) {
+        read_value(state, &known[key - FIRST_KEY], argument);
+    } else if (key == ARGP_KEY_ARG) {
         argp_error(state, "'%s': wanted options only", argument);
-        break;
-    case ARGP_KEY_END:
-        check_tensors(state, options);
-        check_summary(state, options);
-        name_shards(state, options);
-        break;
-    default:
+    } else if (key == ARGP_KEY_END) {
+        check_tensors(state, state->input);
+        check_summary(state, state->input);
+        name_shards(state, state->input);
+    } else {
         return ARGP_ERR_UNKNOWN;
     }
     return 0;
@@ -226,14 +167,18 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 void flp_score_options_parse(int argc, char **argv, flp_score_options *options)
 {
-    static const struct argp arguments = { table,
-                                           parse,
-                                           0,
-                                           "Computes the log-probability of every target token under softmax(hidden . weight^T + bias) without storing the "
-                                           "logits, or under softmax(logits), and prints their mean and the perplexity.",
-                                           flp_console_help,
-                                           0,
-                                           0 };
+    struct argp_option table[OPTIONS + 1] = { { 0 } };
+    const struct argp arguments = { table,
+                                    parse,
+                                    0,
+                                    "Computes the log-probability of every target token under softmax(hidden . weight^T + bias) without storing the "
+                                    "logits, or under softmax(logits), and prints their mean and the perplexity.",
+                                    flp_console_help,
+                                    0,
+                                    0 };
+    int group = 0;
+    for (int i = 0; i < OPTIONS; i++)
+        table[i] = (struct argp_option){ known[i].name, known[i].name ? FIRST_KEY + i : 0, known[i].value, 0, known[i].text, known[i].name ? 0 : ++group };
     memset(options, 0, sizeof *options);
     options->ignore_index = -100;
     argp_parse(&arguments, argc, argv, 0, NULL, options);
