@@ -1,4 +1,4 @@
--- The generator's face to C: select, emit, list, architectures, capability, define_token_loss, token_loss; of tunings identity, candidates.
+-- The generator's face to C: select, emit, list, left_out, architectures, capability, define_token_loss, token_loss; of tunings identity, candidates.
 local arch = require "gen.arch"
 local emit = require "gen.emit"
 local list = require "gen.list"
@@ -76,6 +76,8 @@ end
 function fusedlogp.list(arch_name, dtypes, hidden_sizes, read_template)
   return list.variants(arch_name, items(dtypes), items(hidden_sizes), read_template)
 end
+
+function fusedlogp.left_out(hidden_sizes) return list.left_out(items(hidden_sizes)) end
 
 -- true, or nil and the reason.
 fusedlogp.define_token_loss = token_loss.define

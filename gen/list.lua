@@ -40,6 +40,17 @@ local function check(arch_name, dtypes, hidden_sizes)
   return true
 end
 
+-- What the list of these hidden sizes leaves out, a line each.
+function list.left_out(hidden_sizes)
+  return {
+    "hidden sizes other than " .. table.concat(hidden_sizes or select.common_hidden_sizes, ", "),
+    "two options at once of argmax, entropy, softcap, bias and [D, V], and in fp32 any but argmax",
+    "rows and addresses that are no multiples of 16 bytes, a bias or gradients of another dtype than hidden but a main gradient of weight in fp32",
+    "gradients with a filter, and steps of 128 rows or less",
+    "token losses of your own, which --token-loss adds",
+  }
+end
+
 -- dtypes, hidden_sizes: arrays or nil for all. read_template: as emit's. Returns variant strings without repetition, in a fixed order. On sm_90a a
 -- problem that its own kernels do not take (fp32 of linear_logp, odd D) is listed as the sm_90 kernels that a device runs instead.
 function list.variants(arch_name, dtypes, hidden_sizes, read_template)

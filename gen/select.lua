@@ -6,6 +6,9 @@ local variant = require "gen.variant"
 
 local select = {}
 
+-- Hidden sizes of language models, for which prebuilds have kernels.
+select.common_hidden_sizes = { 768, 896, 1024, 1536, 2048, 2304, 2560, 2880, 3072, 3584, 4096, 5120, 6144, 7168, 8192 }
+
 -- What is selected for a problem: a path, its architecture, and kernels, each with a role in the plan, by which C finds it (runtime/jit/role.h), a
 -- variant, and the row groups that a launch walks together, 0 where the launch decides.
 -- tensor_maps: whether one of them takes tensor maps, which the driver has to encode.

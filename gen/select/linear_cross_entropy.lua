@@ -29,16 +29,28 @@ end
 function cross_entropy.hopper(p, capability) return choose(p, capability, "hopper") end
 function cross_entropy.portable(p, capability) return choose(p, capability, "portable") end
 
--- Problems whose kernels a prebuild makes: those of training, which is not in fp32, with each loss that is defined. hidden_sizes: nil for the
--- common ones.
+-- The losses that come with the library, and those that are defined.
+local function losses()
+  local names = { ":smoothing", ":loss_policy_gradient", ":loss_policy_gradient_kl" }
+  for _, name in ipairs(token_loss.own) do names[#names + 1] = ":loss_" .. name end
+  return names
+end
+
+-- Problems whose kernels a prebuild makes: those of training, which is not in fp32, and the loss alone. hidden_sizes: nil for the common ones.
 function cross_entropy.prebuilt(dtype, hidden_sizes)
   local problems = {}
   if dtype == "f32" then return problems end
-  for _, d in ipairs(hidden_sizes or { 2048, 4096 }) do
-    local problem = ("linear_cross_entropy:%s:n4096:d%d:v131072:gh_%s:gw_%s"):format(dtype, d, dtype, dtype)
+  -- Without room for saved exponentials, with room for those of a part of the vocabulary, and of all of it.
+  local rooms = { "", ":saved_exp", ":saved_exp:direct" }
+  for _, d in ipairs(hidden_sizes or select.common_hidden_sizes) do
+    local problem = ("linear_cross_entropy:%s:n4096:d%d:v131072"):format(dtype, d)
+    local options = backward.training_options(dtype)
+    for _, option in ipairs(options) do
+      local saves = dtype == "bf16" and not option:find("softcap", 1, true)
+      for i = 1, saves and #rooms or 1 do problems[#problems + 1] = problem .. option .. rooms[i] end
+    end
+    for _, loss in ipairs(losses()) do problems[#problems + 1] = problem .. options[1] .. loss end
     problems[#problems + 1] = problem
-    if dtype == "bf16" then problems[#problems + 1] = problem .. ":saved_exp:direct" end -- with room for saved exponentials
-    for _, name in ipairs(token_loss.own) do problems[#problems + 1] = problem .. ":loss_" .. name end
   end
   return problems
 end

@@ -70,13 +70,12 @@ linear_logp.portable = select.portable(function(p, arch_name)
   return select.of(p, "portable", { spec, combine_for(p, arch_name) })
 end)
 
-local common_hidden_sizes = { 1024, 1536, 2048, 2304, 2560, 3072, 3584, 4096, 5120, 7168, 8192 }
-
--- Problems whose kernels a prebuild makes. hidden_sizes: nil for the common ones.
+-- Problems whose kernels a prebuild makes, each with one option. hidden_sizes: nil for the common ones.
 function linear_logp.prebuilt(dtype, hidden_sizes)
-  local problems = {}
-  for _, d in ipairs(hidden_sizes or common_hidden_sizes) do
-    for _, option in ipairs { "", ":argmax" } do
+  local problems, options = {}, { "", ":argmax" }
+  if dtype ~= "f32" then table.move({ ":entropy", ":softcap30", ":bias_" .. dtype, ":dv" }, 1, 4, 3, options) end
+  for _, d in ipairs(hidden_sizes or select.common_hidden_sizes) do
+    for _, option in ipairs(options) do
       for _, rows in ipairs { 64, 128, 4096 } do -- one for each tile
         problems[#problems + 1] = ("linear_logp:%s:n%d:d%d:v131072%s"):format(dtype, rows, d, option)
       end

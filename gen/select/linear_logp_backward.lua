@@ -101,11 +101,20 @@ backward.portable = select.portable(function(p, arch_name, capability)
   return selected(p, capability, "portable", specs(p, tile(few), tile(many), bytes < 16 and bytes or nil))
 end)
 
+-- What a training step asks for, one option at a time; the last adds to a main gradient in fp32.
+function backward.training_options(dtype)
+  local own = (":gh_%s:gw_%s"):format(dtype, dtype)
+  if dtype == "f32" then return { own } end
+  return { own, ":softcap30" .. own, (":bias_%s%s:gb_%s"):format(dtype, own, dtype), ":dv" .. own, (":gh_%s:gw_f32:acc_weight"):format(dtype) }
+end
+
 -- Problems whose kernels a prebuild makes: those of training. hidden_sizes: nil for the common ones.
 function backward.prebuilt(dtype, hidden_sizes)
   local problems = {}
-  for _, d in ipairs(hidden_sizes or { 2048, 4096 }) do
-    problems[#problems + 1] = ("linear_logp_backward:%s:n4096:d%d:v131072:gh_%s:gw_%s"):format(dtype, d, dtype, dtype)
+  for _, d in ipairs(hidden_sizes or select.common_hidden_sizes) do
+    local problem = ("linear_logp_backward:%s:n4096:d%d:v131072"):format(dtype, d)
+    for _, option in ipairs(backward.training_options(dtype)) do problems[#problems + 1] = problem .. option end
+    problems[#problems + 1] = ("%s:gh_%s:gw_%s:g_entropy"):format(problem, dtype, dtype)
   end
   return problems
 end

@@ -1,6 +1,7 @@
 /* fusedlogp-gen: prebuilds, emits and lists kernels, and looks after the cache. */
 #ifndef FLP_CLI_GEN_H
 #define FLP_CLI_GEN_H
+#include <jansson.h>
 #include <stddef.h>
 #include "base/text.h"
 #include "core/context.h"
@@ -25,7 +26,8 @@ typedef struct {
 typedef struct {
     char **name;
     size_t count;
-    char *lines; /* what name points into */
+    char *lines;    /* what name points into */
+    char *left_out; /* of the usual ones, a line each; NULL where what is wanted was said */
 } flp_gen_variants;
 
 /* With options->out that directory alone, for others too. */
@@ -37,6 +39,9 @@ flp_context_options flp_gen_context_options(const flp_gen_options *options);
  * FLP_OUT_OF_MEMORY. */
 flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_context *context, flp_gen_variants *variants);
 void flp_gen_variants_free(flp_gen_variants *variants);
+/* Says on stderr what the list leaves out, unless the options want JSON or quiet; as JSON, an array of lines. */
+void flp_gen_variants_tell(const flp_gen_options *options, const flp_gen_variants *variants);
+json_t *flp_gen_variants_left_out(const flp_gen_variants *variants);
 
 /* Appends the variants of options->problems on GPUs of arch, one a line, some several times. */
 flp_status flp_gen_problems_append(const flp_gen_options *options, flp_context *context, const char *arch, flp_text *lines);

@@ -77,8 +77,8 @@ static int report(const build *now, double seconds)
     flp_cubin_cache_describe(flp_kernel_store_cache(now->context->store), &facts);
     int code = flp_console_exit_code(now->status);
     if (now->options->json) {
-        int printed = flp_console_print_json(
-            json_pack("{s:o, s:f, s:o}", "directory", flp_console_json_string(facts.directory), "seconds", seconds, "kernels", json_kernels(now)));
+        int printed = flp_console_print_json(json_pack("{s:o, s:f, s:o, s:o}", "directory", flp_console_json_string(facts.directory), "seconds", seconds,
+                                                       "kernels", json_kernels(now), "left_out", flp_gen_variants_left_out(&now->variants)));
         return code != FLP_EXIT_OK ? code : printed;
     }
     if (!now->options->quiet) {
@@ -86,6 +86,7 @@ static int report(const build *now, double seconds)
         if (counts[SKIPPED])
             printf(", %zu not tried", counts[SKIPPED]);
         printf("; %.1f s; %s\n", seconds, facts.directory);
+        flp_gen_variants_tell(now->options, &now->variants);
     }
     return code;
 }

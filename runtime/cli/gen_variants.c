@@ -94,6 +94,8 @@ flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_context 
     flp_status status = define_all(options, context);
     if (status == FLP_OK)
         status = append_all(options, context, &lines);
+    if (status == FLP_OK && options->problems == NULL)
+        status = flp_generator_left_out(flp_kernel_store_generator(context->store), options->hidden_sizes, &variants->left_out);
     if (status == FLP_OK && lines.failed)
         status = flp_status_fail(FLP_OUT_OF_MEMORY, "the list of variants");
     if (status == FLP_OK && lines.length == 0)
@@ -120,7 +122,29 @@ void flp_gen_variants_free(flp_gen_variants *variants)
 {
     free(variants->name);
     free(variants->lines);
+    free(variants->left_out);
     memset(variants, 0, sizeof *variants);
+}
+
+json_t *flp_gen_variants_left_out(const flp_gen_variants *variants)
+{
+    json_t *lines = json_array();
+    const char *line = variants->left_out ? variants->left_out : "";
+    for (size_t length; (length = strcspn(line, "\n")) > 0; line += length + (line[length] != 0))
+        json_array_append_new(lines, json_stringn(line, length));
+    return lines;
+}
+
+void flp_gen_variants_tell(const flp_gen_options *options, const flp_gen_variants *variants)
+{
+    size_t i;
+    json_t *line, *lines = flp_gen_variants_left_out(variants);
+    if (json_array_size(lines) && !options->json && !options->quiet) {
+        flp_console_error("the usual kernels leave out, for --problem to name:");
+        json_array_foreach (lines, i, line)
+            fprintf(stderr, "  %s\n", json_string_value(line));
+    }
+    json_decref(lines);
 }
 
 /* A context without a cache, and the variants that the options mean; both are the caller's, also where this fails. */
@@ -148,10 +172,12 @@ int flp_gen_list_run(const flp_gen_options *options)
     flp_status status = start(options, &context, &variants);
     int code = status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);
     if (code == FLP_EXIT_OK && options->json)
-        code = flp_console_print_json(json_pack("{s:o}", "variants", json_names(&variants)));
+        code = flp_console_print_json(json_pack("{s:o, s:o}", "variants", json_names(&variants), "left_out", flp_gen_variants_left_out(&variants)));
     else
         for (size_t i = 0; i < variants.count; i++)
             puts(variants.name[i]);
+    if (code == FLP_EXIT_OK)
+        flp_gen_variants_tell(options, &variants);
     flp_gen_variants_free(&variants);
     flp_context_destroy(context);
     return code;

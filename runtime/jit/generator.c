@@ -399,6 +399,13 @@ flp_status flp_generator_list(flp_generator *generator, const char *arch, const 
     return run_for_text(generator, words_body, &request, variants);
 }
 
+flp_status flp_generator_left_out(flp_generator *generator, const char *hidden_sizes, char **lines)
+{
+    request request = { .function = "left_out", .word = { hidden_sizes }, .words = 1 };
+
+    return run_for_text(generator, words_body, &request, lines);
+}
+
 flp_status flp_generator_define_token_loss(flp_generator *generator, const char *name, const char *definition)
 {
     request request = { .function = "define_token_loss", .word = { name, definition }, .words = 2 };

@@ -69,6 +69,8 @@ void flp_emitted_free(flp_emitted *emitted);
 
 /* The useful variants of an architecture: malloc'ed, one a line. dtypes, hidden_sizes: comma-separated, NULL: all. */
 flp_status flp_generator_list(flp_generator *generator, const char *arch, const char *dtypes, const char *hidden_sizes, char **variants);
+/* What such a list leaves out: malloc'ed, one thing a line. */
+flp_status flp_generator_left_out(flp_generator *generator, const char *hidden_sizes, char **lines);
 /* Makes a token loss known by a name, for the generator's life. FLP_BAD_ARGUMENT: what is wrong with it, or that the name stands for another. */
 flp_status flp_generator_define_token_loss(flp_generator *generator, const char *name, const char *definition);
 /* The program of a token loss, malloc'ed: see cpu/token_program.h. FLP_BAD_ARGUMENT: there is none of that name. */

@@ -14,7 +14,13 @@ check_numbers "--dtype and --d narrow it further" 'a > 0 && a < b' "$(wc -l <one
 fusedlogp_gen --list --arch sm_90a --arch sm_80 >twice.txt
 fusedlogp_gen --list --arch sm_90a,sm_80 >joined.txt
 check_same "two architectures, given either way, are the same" twice.txt joined.txt
+fusedlogp_gen --list --arch sm_90a 2>messages >/dev/null
+check_match "what the usual kernels leave out is said" '^  hidden sizes other than 768, 896, ' messages
+check_match "... and what to do" "leave out, for --problem to name" messages
+fusedlogp_gen --list $one --quiet 2>messages >/dev/null
+check "... but for --quiet" "$(cat messages 2>&1)"
 fusedlogp_gen --list $one --json >list.json
+check_match "... in JSON too" 'hidden sizes other than 2048' list.json
 variants=$(wc -l <one.txt)
 check_equal "--list --json has the same variants" "$variants" "$(json_value list.json variants)"
 
@@ -83,30 +89,33 @@ check_fails "--emit into what is no folder" 1 "file" fusedlogp_gen --emit file/s
 check_fails "--out into what is no folder" 1 "cannot be written" fusedlogp_gen --out file/kernels $one
 
 if fusedlogp info --json >info.json && json_value info.json nvrtc.path >path 2>/dev/null; then
-    fusedlogp_gen $one --out kernels --jobs 2 --json >build.json 2>messages
+    few="--arch sm_90a --dtype f32 --d 512" # fewer kernels to compile
+    fusedlogp_gen --list $few --quiet >few.txt
+    variants=$(wc -l <few.txt)
+    fusedlogp_gen $few --out kernels --jobs 2 --json >build.json 2>messages
     check_equal "prebuild compiles" 0 $?
     check_equal "... every variant" "$variants" "$(json_value build.json kernels)"
     check_equal "... which was not there" compiled "$(json_value build.json kernels.0.outcome)"
     check "... without progress in a pipe" "$(cat messages 2>&1)"
-    fusedlogp_gen $one --out kernels --json >build.json
+    fusedlogp_gen $few --out kernels --json >build.json
     check_equal "a second time finds it" cached "$(json_value build.json kernels.0.outcome)"
-    fusedlogp_gen --check $one --out kernels >missing.txt
+    fusedlogp_gen --check $few --out kernels >missing.txt
     check_equal "--check finds all" 0 $?
     check_match "... and says so" "^$variants kernels: $variants there, 0 missing" missing.txt
     first=$(ls kernels/*/*.flpk | head -1)
     printf x >>"$first"
-    fusedlogp_gen --check $one --out kernels --quiet >missing.txt 2>messages
+    fusedlogp_gen --check $few --out kernels --quiet >missing.txt 2>messages
     check_equal "... but for one that is damaged" 5 $?
     check_lines "... which it names" 1 missing.txt
     check "... alone" "$(cat messages 2>&1)"
-    fusedlogp_gen $one --out kernels --quiet
+    fusedlogp_gen $few --out kernels --quiet
     fusedlogp_gen cache list --out kernels --json >cache.json
     check_equal "cache list has every variant" "$variants" "$(json_value cache.json kernels)"
     fusedlogp_gen cache list --out kernels >cache.txt
-    check "... by name" "$(while read -r variant; do grep -q "^$variant " cache.txt || echo "$variant"; done <one.txt)"
+    check "... by name" "$(while read -r variant; do grep -q "^$variant " cache.txt || echo "$variant"; done <few.txt)"
     check "... and the file of each" "$(for i in $(seq 0 $((variants - 1))); do
         file=$(json_value cache.json kernels.$i.file) variant=$(json_value cache.json kernels.$i.variant)
-        grep -qxF -e "$variant" one.txt || echo "'$variant' is no variant"
+        grep -qxF -e "$variant" few.txt || echo "'$variant' is no variant"
         [ "$(find kernels -name "${file##*/}" | wc -l)" = 1 ] || echo "'$file' is no file"
     done)"
     fusedlogp_gen cache clear --out kernels --json >clear.json

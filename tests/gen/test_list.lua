@@ -58,6 +58,19 @@ function TestList.test_dtypes_and_hidden_sizes_narrow_it()
     "linear_logp_combine.bm8.argmax.sm_90a",
     "linear_logp.bf16.d2048.bm128.bv256.s132.c1.p4.argmax.sm_90a",
     "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.argmax.sm_90a",
+    "linear_logp.bf16.d2048.bm64.bv256.s132.c1.p4.entropy.sm_90a",
+    "linear_logp_combine.bm8.entropy.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c1.p4.entropy.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.entropy.sm_90a",
+    "linear_logp.bf16.d2048.bm64.bv256.s132.c1.p4.softcap.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c1.p4.softcap.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.softcap.sm_90a",
+    "linear_logp.bf16.d2048.bm64.bv256.s132.c1.p4.bias_bf16.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c1.p4.bias_bf16.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.bias_bf16.sm_90a",
+    "linear_logp.bf16.d2048.bm64.bv256.s132.c1.p4.dv.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c1.p4.dv.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.dv.sm_90a",
     "linear_logp_backward_rows.sm_90a",
     "linear_logp_backward_gather.bf16.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.sm_90a",
@@ -65,12 +78,62 @@ function TestList.test_dtypes_and_hidden_sizes_narrow_it()
     "linear_logp_backward_finish.w_bf16.out_bf16.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_bf16.targets_in_rows.sm_90a",
     "linear_logp_backward_target_order.sm_90a",
+    "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.softcap.sm_90a",
+    "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.bias_bf16.sm_90a",
+    "linear_logp_backward_bias.bf16.out_bf16.sm_90a",
+    "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.dv.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.out_f32.adds.sm_90a",
+    "linear_logp_backward_finish.w_bf16.dv.out_bf16.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_bf16.targets_in_columns.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_f32.adds.targets_in_rows.sm_90a",
+    "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.entropy.sm_90a",
     "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.packed.sm_90a",
     "linear_logp_save_exp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_bf16.targets_of_rows.sm_90a",
     "linear_logp_backward_finish.bf16.out_bf16.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.softcap.packed.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.bias_bf16.packed.sm_90a",
+    "linear_logp_save_exp.bf16.d2048.bm128.bv256.s132.c2.p4.bias_bf16.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.dv.packed.sm_90a",
+    "linear_logp_save_exp.bf16.d2048.bm128.bv256.s132.c2.p4.dv.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.out_bf16.targets_of_rows.sm_90a",
+    "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.logit_sum.packed.sm_90a",
+    "linear_logp_combine.bm8.logit_sum.sm_90a",
+    "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.logit_sum.sm_90a",
   })
   luaunit.assertEquals(list("sm_100a", { "f16" }, { 81 }, support.read_template)[1], "linear_logp.f16.d81.bm64.bv128.s108.c1.p4.vec2.sm_100a")
+end
+
+-- Every option by itself, of every hidden size that models have, in the dtypes that they are trained in.
+local asked_for = {
+  "linear_logp:%s:n%d:d%d:v32000:entropy", "linear_logp:%s:n%d:d%d:v32000:softcap30", "linear_logp:%s:n%d:d%d:v32000:bias_%s",
+  "linear_logp:%s:n%d:d%d:v32000:dv", "linear_logp_backward:%s:n4%03d:d%d:v32000:gh_%s:gw_f32:acc_weight",
+  "linear_logp_backward:%s:n4%03d:d%d:v32000:softcap30:gh_%s:gw_%s", "linear_cross_entropy:%s:n4%03d:d%d:v32000:gh_%s:gw_%s:smoothing",
+  "linear_cross_entropy:%s:n4%03d:d%d:v32000:gh_%s:gw_%s:loss_policy_gradient", "linear_cross_entropy:%s:n4%03d:d%d:v32000:gh_%s:gw_f32:acc_weight",
+  "linear_cross_entropy:%s:n4%03d:d%d:v32000:bias_%s:gh_%s:gw_%s:gb_%s", "linear_cross_entropy:%s:n4%03d:d%d:v32000:dv:gh_%s:gw_%s",
+}
+local hidden_sizes = { 768, 896, 1024, 1536, 2048, 2304, 2560, 2880, 3072, 3584, 4096, 5120, 6144, 7168, 8192 }
+
+function TestList.test_each_option_is_listed_for_the_hidden_sizes_of_models()
+  for name, capability in pairs { sm_90a = 90, sm_80 = 80 } do
+    for _, dtype in ipairs { "bf16", "f16" } do
+      local listed = {}
+      for _, text in ipairs(fusedlogp.list(name, dtype, nil, support.read_template)) do listed[text] = true end
+      for _, d in ipairs(hidden_sizes) do
+        for i, format in ipairs(asked_for) do
+          local problem = format:format(dtype, i % 2 == 0 and 64 or 900, d, dtype, dtype, dtype, dtype)
+          for _, text in ipairs(support.variants(fusedlogp.select(problem, capability, "auto", "", support.read_template))) do
+            luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
+          end
+        end
+      end
+    end
+  end
+end
+
+function TestList.test_what_is_left_out_is_said()
+  luaunit.assertStrContains(table.concat(fusedlogp.left_out(), "\n"), "hidden sizes other than " .. table.concat(hidden_sizes, ", ") .. "\n")
+  luaunit.assertStrContains(fusedlogp.left_out("64,80")[1], "other than 64, 80")
 end
 
 -- What a prebuild compiles is what selection asks for later.
