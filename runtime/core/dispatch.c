@@ -142,7 +142,7 @@ static flp_status insert(flp_dispatch *dispatch, const flp_dispatch_key *key, fl
 
 static flp_status check_new(const void *problem, const flp_dispatch_call *call)
 {
-    flp_status status = flp_problem_check_rows(call->rows);
+    flp_status status = flp_problem_check_range("rows", call->rows, 0, FLP_PROBLEM_ROWS_MAX);
 
     return status == FLP_OK && call->check_new ? call->check_new(problem, call->args) : status;
 }

@@ -87,11 +87,6 @@ flp_status flp_problem_check_range(const char *field, int64_t got, int64_t low, 
     return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %" PRId64 ", wanted %" PRId64 " .. %" PRId64, field, got, low, high);
 }
 
-flp_status flp_problem_check_rows(int64_t rows)
-{
-    return flp_problem_check_range("rows", rows, 0, FLP_PROBLEM_ROWS_MAX);
-}
-
 static int allows(const flp_field *field, int value)
 {
     return (unsigned)value < 8 && field->allowed >> value & 1;

@@ -128,5 +128,4 @@ flp_status flp_problem_refuse(const flp_operator *op, const void *problem);
 
 /* Rules that arguments share with fields. */
 flp_status flp_problem_check_range(const char *field, int64_t got, int64_t low, int64_t high);
-flp_status flp_problem_check_rows(int64_t rows); /* 0 .. FLP_PROBLEM_ROWS_MAX */
 #endif

@@ -25,11 +25,6 @@ static float *inside(const execution *run, flp_linear_part part)
     return flp_workspace_at(run->workspace, part);
 }
 
-static int sums_logits(const execution *run)
-{
-    return run->plan->program.uses[FLP_TOKEN_UNIFORM];
-}
-
 /* What the backward takes of the forward and of the losses. */
 static flp_linear_logp_backward_args backward_args(const execution *run)
 {
@@ -105,13 +100,13 @@ static flp_status run_losses(const execution *run, const flp_packed_rows *rows)
     const flp_linear_cross_entropy_problem *problem = &run->plan->problem;
     const flp_token_program *program = &run->plan->program;
     const flp_linear_logp_problem *forward = &problem->backward.forward;
-    const int gradients = flp_linear_cross_entropy_problem_has_gradients(problem);
+    const int gradients = flp_vocab_chunks_have_gradients(&problem->backward);
     flp_token_loss_params params = {
         .target = args->target,
         .logp = run->logp,
         .lse = run->lse,
         .entropy = run->entropy,
-        .logit_sum = sums_logits(run) ? inside(run, FLP_PART_LOGIT_SUM) : NULL,
+        .logit_sum = program->uses[FLP_TOKEN_UNIFORM] ? inside(run, FLP_PART_LOGIT_SUM) : NULL,
         .class_weights = args->class_weights,
         .token_weights = args->token_weights,
         .g_loss = args->g_loss,
@@ -163,7 +158,7 @@ static flp_status run_chunk(const execution *run, int64_t first)
         status = launch_forward(run, &rows, flp_linear_logp_launch_with);
     if (status == FLP_OK && (run->args->rows > 0 || run->plan->problem.reduction != FLP_REDUCE_NONE))
         status = run_losses(run, &rows);
-    if (status == FLP_OK && flp_linear_cross_entropy_problem_has_gradients(&run->plan->problem))
+    if (status == FLP_OK && flp_vocab_chunks_have_gradients(&run->plan->problem.backward))
         status = run_backward(run, first);
     return status;
 }
@@ -188,11 +183,6 @@ static flp_status launch_all(const flp_plan *common, const void *call, const flp
 
 /* ---- calls ---- */
 
-static const void *take(const void *args, void *own, const flp_sizes *sizes, flp_status *status)
-{
-    return flp_linear_cross_entropy_args_take(args, own, sizes, status);
-}
-
 static flp_status check(const flp_plan *plan, const void *normal, const void *args, void *work)
 {
     return flp_linear_cross_entropy_args_resolve(normal, &flp_linear_cross_entropy_plan_of(plan)->program, args, work);
@@ -206,7 +196,7 @@ static flp_status run_on_cpu(const flp_plan *plan, const void *work, int64_t *ba
 const flp_operator_calls flp_linear_cross_entropy_calls = {
     .op = &flp_linear_cross_entropy_operator,
     .arguments = &flp_linear_cross_entropy_arguments,
-    .take = take,
+    .take = flp_linear_cross_entropy_args_take,
     .check = check,
     .makes_work = 1,
     .writes_without_rows = 1,

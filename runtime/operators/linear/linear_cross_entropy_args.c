@@ -65,9 +65,9 @@ static const void *take_list(const flp_sized_struct *known, const flp_sizes *siz
     return own;
 }
 
-const flp_linear_cross_entropy_args *flp_linear_cross_entropy_args_take(const flp_linear_cross_entropy_args *args, flp_cross_entropy_own_args *own,
-                                                                        const flp_sizes *sizes, flp_status *status)
+const void *flp_linear_cross_entropy_args_take(const void *args, void *room, const flp_sizes *sizes, flp_status *status)
 {
+    flp_cross_entropy_own_args *own = room;
     const flp_linear_cross_entropy_args *taken = flp_sized_take(&flp_sized_linear_cross_entropy_args, sizes, args, &own->args, status);
 
     if (!taken || (flp_sized_same(&flp_sized_token_input, sizes) && flp_sized_same(&flp_sized_token_parameter, sizes)))

@@ -13,9 +13,8 @@ typedef struct {
     flp_token_parameter parameters[FLP_TOKEN_PARAMETERS];
 } flp_cross_entropy_own_args;
 
-/* As flp_sized_take, with the arrays that args has. */
-const flp_linear_cross_entropy_args *flp_linear_cross_entropy_args_take(const flp_linear_cross_entropy_args *args, flp_cross_entropy_own_args *own,
-                                                                        const flp_sizes *sizes, flp_status *status);
+/* For flp_operator_calls.take: as flp_sized_take, with the arrays that args has. own: flp_cross_entropy_own_args. */
+const void *flp_linear_cross_entropy_args_take(const void *args, void *own, const flp_sizes *sizes, flp_status *status);
 
 /* Beside the table: scalars, and the loss that is written without rows all the same. Fills in call, which borrows args.
  * FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */

@@ -6,6 +6,7 @@
 #include "operators/linear/linear_logp_cpu.h"
 #include "operators/linear/linear_logp_plan.h"
 #include "operators/linear/row_set.h"
+#include "operators/linear/vocab_chunks.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -27,12 +28,6 @@ typedef struct {
     float *class_weights;                      /* [V]; NULL: 1 */
     double class_weight_mean;                  /* sum_v w[v] / V */
 } job;
-
-static int has_gradients(const job *work)
-{
-    const flp_linear_logp_backward_problem *backward = &work->problem->backward;
-    return backward->grad_hidden != FLP_NONE || backward->grad_weight != FLP_NONE || backward->grad_bias != FLP_NONE;
-}
 
 /* ---- memory ---- */
 
@@ -210,7 +205,7 @@ flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_
         status = run_forward(&work, bad_count, bad_first);
     if (status == FLP_OK)
         compute_losses(&work);
-    if (status == FLP_OK && has_gradients(&work))
+    if (status == FLP_OK && flp_vocab_chunks_have_gradients(&problem->backward))
         status = run_backward(&work);
     free(work.memory);
     free(work.shares);

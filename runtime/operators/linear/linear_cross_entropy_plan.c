@@ -43,13 +43,6 @@ static const flp_field *const fields[] = { flp_linear_logp_field_inputs,
                                            flp_linear_logp_field_backend,
                                            NULL };
 
-int flp_linear_cross_entropy_problem_has_gradients(const flp_linear_cross_entropy_problem *problem)
-{
-    const flp_linear_logp_backward_problem *backward = &problem->backward;
-
-    return backward->grad_hidden != FLP_NONE || backward->grad_weight != FLP_NONE || backward->grad_bias != FLP_NONE;
-}
-
 /* The generator's name of the loss: token_loss, or that of a cross-entropy. */
 static const char *loss_name(const flp_linear_cross_entropy_problem *normal)
 {
@@ -85,7 +78,7 @@ static flp_status check_gradients(flp_linear_cross_entropy_problem *normal)
     if (backward->g_lse || backward->g_entropy)
         return flp_status_fail(FLP_BAD_ARGUMENT, "backward.g_lse, backward.g_entropy: got %d, %d, wanted 0, 0: the loss decides", backward->g_lse,
                                backward->g_entropy);
-    if (flp_linear_cross_entropy_problem_has_gradients(normal))
+    if (flp_vocab_chunks_have_gradients(backward))
         return flp_linear_logp_backward_problem_check_gradients(backward);
     status = check_without_gradients(backward);
     return status == FLP_OK ? flp_linear_logp_problem_check(&backward->forward) : status;
@@ -135,7 +128,7 @@ static int wants_entropy(const flp_linear_cross_entropy_plan *plan)
 static flp_status plan_work(flp_linear_cross_entropy_plan *plan)
 {
     const flp_linear_logp_backward_problem *normal = &plan->problem.backward;
-    const int gradients = flp_linear_cross_entropy_problem_has_gradients(&plan->problem);
+    const int gradients = flp_vocab_chunks_have_gradients(&plan->problem.backward);
     flp_linear_work *work = &plan->backward.work;
     flp_status status;
 
@@ -223,7 +216,7 @@ static void describe(const flp_plan *common, flp_text *text)
     flp_linear_logp_operator.describe(&plan->forward.common, text);
     flp_describe_kernel(text, "loss", &plan->token_loss->manifest);
     flp_linear_logp_backward_operator.describe(&plan->backward.common, text);
-    if (flp_linear_cross_entropy_problem_has_gradients(&plan->problem))
+    if (flp_vocab_chunks_have_gradients(&plan->problem.backward))
         flp_text_append(text, "flops before these: 2 N V D\n");
     if (plan->backward.work.chunks.row_chunk > 0)
         flp_text_append(text, "rows: %" PRId64 " at a time\n", plan->backward.work.chunks.row_chunk);
@@ -240,7 +233,7 @@ static void write_numerics(const flp_plan *common, flp_text *text)
     }
     flp_linear_logp_operator.write_numerics(&plan->forward.common, text);
     flp_text_append(text, ";%s", plan->token_loss->manifest.numerics);
-    if (flp_linear_cross_entropy_problem_has_gradients(&plan->problem)) {
+    if (flp_vocab_chunks_have_gradients(&plan->problem.backward)) {
         flp_text_append(text, ";");
         flp_linear_logp_backward_operator.write_numerics(&plan->backward.common, text);
     }

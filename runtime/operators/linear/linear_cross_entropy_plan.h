@@ -6,9 +6,6 @@
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/linear/linear_logp_plan.h"
 
-/* 1: a gradient is asked for. */
-int flp_linear_cross_entropy_problem_has_gradients(const flp_linear_cross_entropy_problem *problem);
-
 typedef struct {
     flp_plan common;
     flp_linear_cross_entropy_problem problem; /* with its defaults filled in */

@@ -126,12 +126,6 @@ static flp_status check_kernels(const flp_plan *common)
     return flp_plan_check_kernels(common, wanted, optional);
 }
 
-static flp_status take(const flp_plan *common, flp_role role, int has_tile, const flp_kernel **kernel)
-{
-    *kernel = common->kernels[role];
-    return *kernel ? check_manifest(&(*kernel)->manifest, has_tile) : FLP_OK;
-}
-
 static const char *hint(const flp_plan *common)
 {
     return flp_vocab_chunks_saved_exp_hint(&flp_linear_logp_backward_plan_of(common)->work.chunks);
@@ -195,8 +189,10 @@ static flp_status set_up(flp_plan *common)
     if (plan->common.target_errors)
         plan->statistics = flp_tally_at(&plan->common, FLP_TALLY_FILTER);
 
-    for (size_t i = 0; status == FLP_OK && i < sizeof(kernels) / sizeof(kernels[0]); i++)
-        status = take(common, kernels[i].role, kernels[i].has_tile, kernels[i].kernel);
+    for (size_t i = 0; status == FLP_OK && i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+        const flp_kernel *kernel = *kernels[i].kernel = common->kernels[kernels[i].role];
+        status = kernel ? check_manifest(&kernel->manifest, kernels[i].has_tile) : FLP_OK;
+    }
     return status;
 }
 

@@ -23,13 +23,6 @@ static int element_bytes(const flp_linear_work *work)
     return flp_dtype_bytes(work->forward->dtype);
 }
 
-static int has_gradients(const flp_linear_work *work)
-{
-    const flp_linear_logp_backward_problem *backward = work->backward;
-
-    return backward && (backward->grad_hidden != FLP_NONE || backward->grad_weight != FLP_NONE || backward->grad_bias != FLP_NONE);
-}
-
 static int keeps_packed(const flp_linear_work *work)
 {
     return work->backward && flp_vocab_chunks_keep_packed(work->backward, &work->chunks);
@@ -79,7 +72,7 @@ static void add_rows(const layout *to)
 {
     const int64_t blocks = flp_int64_round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_BACKWARD_ROW_BLOCK; /* the lowest chunks */
     const int64_t row_bytes = flp_linear_work_forward_stride(to->work) * element_bytes(to->work);
-    const int has_forward = to->work->splits > 0, gradients = has_gradients(to->work);
+    const int has_forward = to->work->splits > 0, gradients = (to->work->backward && flp_vocab_chunks_have_gradients(to->work->backward));
     const flp_linear_step last = gradients ? FLP_STEP_SCATTER : FLP_STEP_LOSSES;
 
     add(to, FLP_PART_ROW, "row", to->rows * NUMBER, FLP_STEP_INDEX_ROWS, gradients ? FLP_STEP_UNSCALE_ROWS : last);
@@ -183,7 +176,7 @@ void flp_linear_workspace_lay_out(const flp_linear_work *work, int64_t rows, flp
         add_saved_exp(&to);
     if (work->losses)
         add_losses(&to);
-    if (has_gradients(work))
+    if (work->backward && flp_vocab_chunks_have_gradients(work->backward))
         add_gradients(&to);
     flp_workspace_lay_out(workspace);
 }

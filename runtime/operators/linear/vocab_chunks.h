@@ -36,6 +36,12 @@ int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows)
 /* 1: from vocabulary entry `first` on, chunks of so many columns and rows have room in grad_weight behind their own part of it. */
 int flp_vocab_chunks_can_borrow(const flp_linear_logp_backward_problem *normal, int64_t first, int64_t columns, int64_t rows);
 
+/* 1: a gradient is asked for. */
+static inline int flp_vocab_chunks_have_gradients(const flp_linear_logp_backward_problem *problem)
+{
+    return problem->grad_hidden != FLP_NONE || problem->grad_weight != FLP_NONE || problem->grad_bias != FLP_NONE;
+}
+
 /* The vocabulary in whole tiles. */
 int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *normal);
 

@@ -146,9 +146,5 @@ flp_status flp_weighted_sum_backward_cpu(flp_thread_pool *pool, const flp_weight
 
 const char *flp_weighted_sum_backward_cpu_numerics(void)
 {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-    return "weighted_sum_backward:cpu1:fma";
-#else
-    return "weighted_sum_backward:cpu1:multiply-add";
-#endif
+    return "weighted_sum_backward:cpu1:" FLP_WEIGHTED_SUM_ARITHMETIC;
 }

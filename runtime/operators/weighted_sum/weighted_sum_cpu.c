@@ -68,9 +68,5 @@ void flp_weighted_sum_cpu(flp_thread_pool *pool, const flp_weighted_sum_problem 
 
 const char *flp_weighted_sum_cpu_numerics(void)
 {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-    return "weighted_sum:cpu1:fma";
-#else
-    return "weighted_sum:cpu1:multiply-add";
-#endif
+    return "weighted_sum:cpu1:" FLP_WEIGHTED_SUM_ARITHMETIC;
 }

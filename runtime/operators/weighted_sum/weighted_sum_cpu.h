@@ -4,6 +4,13 @@
 #include "cpu/thread_pool.h"
 #include "fusedlogp.h"
 
+/* Whether the compiler may fuse a product and its sum, which decides bits. */
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define FLP_WEIGHTED_SUM_ARITHMETIC "fma"
+#else
+#define FLP_WEIGHTED_SUM_ARITHMETIC "multiply-add"
+#endif
+
 /* problem and args have been checked: strides and dtypes are filled in, rows > 0. A row's bits depend on D and the dtypes alone.
  * Allocates nothing. */
 void flp_weighted_sum_cpu(flp_thread_pool *pool, const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args);

@@ -48,19 +48,14 @@ flp_status flp_weighted_sum_backward_problem_check(void *normal)
 /* Where there are rows enough: blocks that are short, in the order of memory, still long enough to be worth their start. */
 enum { ROWS_PER_BLOCK = 32, WAVES = 16 /* blocks for each that the device holds at once, at most */ };
 
-static int64_t clamp(int64_t value, int64_t low, int64_t high)
-{
-    return value < low ? low : value > high ? high : value;
-}
-
 unsigned flp_weighted_sum_plan_blocks(const flp_weighted_sum_plan *plan, int64_t rows)
 {
     const flp_manifest *manifest = &plan->sum->manifest;
     const int64_t resident = (int64_t)plan->common.device.facts.multiprocessors * manifest->resident_blocks;
     const int64_t teams = flp_int64_divide_up(rows, manifest->block_rows);
-    const int64_t blocks = clamp(flp_int64_divide_up(rows, ROWS_PER_BLOCK), resident, WAVES * resident);
+    const int64_t blocks = flp_int64_smaller(flp_int64_larger(flp_int64_divide_up(rows, ROWS_PER_BLOCK), resident), WAVES * resident);
 
-    return (unsigned)clamp(blocks, 1, teams < 1 ? 1 : teams);
+    return (unsigned)flp_int64_larger(1, flp_int64_smaller(blocks, teams));
 }
 
 static flp_status set_up(flp_plan *common)
