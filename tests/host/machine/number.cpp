@@ -2,7 +2,7 @@
 #include "host/machine/number.hpp"
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__)
-#define FLP_VECTOR_CLONES __attribute__((target_clones("fma", "default")))
+#define FLP_VECTOR_CLONES __attribute__((target_clones("avx512f", "fma", "default")))
 #else
 #define FLP_VECTOR_CLONES
 #endif
