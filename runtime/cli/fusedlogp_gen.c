@@ -6,7 +6,7 @@
 #include "cli/console.h"
 #include "cli/gen.h"
 
-enum { ARCH = 256, DTYPE, HIDDEN, TOKEN_LOSS, OUT, EMIT, LIST, CHECK, PROBLEM, ANY_ROWS, JOBS, JSON, QUIET };
+enum { ARCH = 256, DTYPE, HIDDEN, TOKEN_LOSS, OUT, EMIT, LIST, CHECK, PROBLEM, ANY_ROWS, MODEL, JOBS, JSON, QUIET };
 
 static const struct argp_option table[] = {
     { "arch", ARCH, "ARCH", 0, "architecture, e.g. sm_90a; may be given several times; sm_90a@host with --emit and --list: plain C++", 1 },
@@ -14,6 +14,7 @@ static const struct argp_option table[] = {
     { "d", HIDDEN, "LIST", 0, "hidden sizes, comma-separated (default: the usual ones)", 1 },
     { "problem", PROBLEM, "STR", 0, "instead of the usual problems this one, by its canonical string; may be given several times", 1 },
     { "any-rows", ANY_ROWS, 0, 0, "also what calls of fewer rows than each --problem's take", 1 },
+    { "model", MODEL, "CONFIG", 0, "a model's config.json or its folder: instead of the usual problems those below; may be given several times", 1 },
     { "token-loss", TOKEN_LOSS, "FILE.lua", 0, "also the kernels of this token loss, which the file's name names; may be given several times", 1 },
     { "out", OUT, "DIR", 0, "kernel directory (default: the user's cache)", 2 },
     { "emit", EMIT, "DIR", 0, "write sources and manifests to DIR and compile nothing", 2 },
@@ -60,6 +61,8 @@ static void check_problems(struct argp_state *state, const flp_gen_options *opti
 {
     if (options->problems != NULL && (options->dtypes != NULL || options->hidden_sizes != NULL))
         argp_error(state, "--problem says its dtype and sizes itself; --dtype and --d are for the usual problems");
+    if (options->models != NULL && options->hidden_sizes != NULL)
+        argp_error(state, "--model says its hidden size itself; --d is for the usual problems");
     if (options->any_rows && options->problems == NULL)
         argp_error(state, "--any-rows is for --problem");
 }
@@ -109,6 +112,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         if (argz_add(&options->problems, &options->problems_bytes, argument) != 0)
             argp_failure(state, FLP_EXIT_FAILED, 0, "out of memory");
         break;
+    case MODEL:
+        if (argz_add(&options->models, &options->models_bytes, argument) != 0)
+            argp_failure(state, FLP_EXIT_FAILED, 0, "out of memory");
+        break;
     case ANY_ROWS:
         options->any_rows = 1;
         break;
@@ -144,6 +151,10 @@ int main(int argc, char **argv)
         parse,
         "\ncache list\ncache clear",
         "Compiles the useful kernels of an architecture into the cache, so that programs start without compiling. Needs no GPU.\v"
+        "--model reads hidden size, vocabulary, dtype (--dtype goes before it) and final softcap, and means, for any number of rows up to 65536: linear_logp "
+        "with lse, with argmax and with entropy; linear_logp_backward by hidden and weight, also with a gradient by entropy; linear_cross_entropy with "
+        "and without these gradients; both also with a main gradient of weight that is added to in fp32. Label smoothing, token losses, bias and [D, V] are "
+        "for --problem.\n\n"
         "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no NVRTC or no kernel for what was asked, 5 --check: some are missing.",
         flp_console_help,
         0,
@@ -156,11 +167,14 @@ int main(int argc, char **argv)
     flp_gen_options options = { 0 };
     flp_console_start("fusedlogp-gen");
     argp_parse(&arguments, argc, argv, 0, NULL, &options);
-    int code = actions[options.action](&options);
+    flp_status status = flp_gen_models_read(&options);
+    int code = status == FLP_OK ? actions[options.action](&options) : flp_console_fail(status);
     free(options.archs);
     free(options.dtypes);
     free(options.hidden_sizes);
     free(options.problems);
+    free(options.models);
+    free(options.model_problems);
     free(options.token_losses);
     /* Every argument of this program that the library refuses came from the command line. */
     return flp_console_finish(code == FLP_EXIT_BAD_INPUT ? FLP_EXIT_USAGE : code);

@@ -14,8 +14,12 @@ typedef struct {
     size_t archs_bytes;          /* argz */
     char *dtypes, *hidden_sizes; /* comma-separated, or NULL: all */
     char *problems;
-    size_t problems_bytes; /* argz: canonical strings; NULL: the usual problems of dtypes and hidden_sizes */
+    size_t problems_bytes; /* argz: canonical strings; NULL, as models: the usual problems of dtypes and hidden_sizes */
     int any_rows;          /* 1: also what calls of fewer rows than a problem's take */
+    char *models;
+    size_t models_bytes; /* argz: files or folders */
+    char *model_problems;
+    size_t model_problems_bytes; /* argz, of any rows: flp_gen_models_read */
     char *token_losses;
     size_t token_losses_bytes; /* argz: files */
     const char *out, *emit;    /* directories or NULL */
@@ -34,7 +38,7 @@ typedef struct {
 flp_context_options flp_gen_context_options(const flp_gen_options *options);
 
 /* Defines options->token_losses, each by its file's name, whose kernels are then useful. FLP_BAD_ARGUMENT: what is wrong with one.
- * The variants of options->archs (all that are known where none is named): those that options->problems take, else the useful ones, in the
+ * The variants of options->archs (all that are known where none is named): those that the problems take, else the useful ones, in the
  * generator's order. FLP_BAD_ARGUMENT: an architecture, dtype, hidden size or problem that the generator does not take. FLP_NO_VARIANT: there are none.
  * FLP_OUT_OF_MEMORY. */
 flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_context *context, flp_gen_variants *variants);
@@ -43,7 +47,15 @@ void flp_gen_variants_free(flp_gen_variants *variants);
 void flp_gen_variants_tell(const flp_gen_options *options, const flp_gen_variants *variants);
 json_t *flp_gen_variants_left_out(const flp_gen_variants *variants);
 
-/* Appends the variants of options->problems on GPUs of arch, one a line, some several times. */
+/* Fills in options->model_problems. FLP_IO_FAILED, FLP_BAD_ARGUMENT: what is wrong with a model's configuration. FLP_OUT_OF_MEMORY. */
+flp_status flp_gen_models_read(flp_gen_options *options);
+/* 1: problems were named, one by one or by models. */
+static inline int flp_gen_has_problems(const flp_gen_options *options)
+{
+    return options->problems != NULL || options->models != NULL;
+}
+
+/* Appends the variants of the options' problems on GPUs of arch, one a line, some several times. */
 flp_status flp_gen_problems_append(const flp_gen_options *options, flp_context *context, const char *arch, flp_text *lines);
 
 /* The actions; each returns an exit code. */

@@ -27,12 +27,12 @@ static flp_status append_rows(request *request, int64_t rows)
 }
 
 /* A plan is of the problem's own rows; a call without one takes the plan of their bucket, and calls of fewer rows take those of the buckets below. */
-static flp_status append_problem(const flp_gen_options *options, request *request)
+static flp_status append_problem(request *request, int any_rows)
 {
     const int64_t rows = *flp_operator_rows(request->op, &request->problem);
     flp_status status = append_rows(request, rows);
     /* What a bucket refuses, as a memory_budget that is enough for the problem's rows alone, is asked for by a plan only. */
-    for (int64_t bucket = options->any_rows ? 1 : rows; status == FLP_OK && bucket <= rows; bucket++) {
+    for (int64_t bucket = any_rows ? 1 : rows; status == FLP_OK && bucket <= rows; bucket++) {
         bucket = flp_dispatch_rows(bucket);
         status = append_rows(request, bucket);
         if (status == FLP_BAD_ARGUMENT)
@@ -41,19 +41,27 @@ static flp_status append_problem(const flp_gen_options *options, request *reques
     return status;
 }
 
+static flp_status append_each(request *request, const char *argz, size_t bytes, int any_rows)
+{
+    const flp_operator_calls *calls;
+    const char *text = NULL;
+    flp_status status = FLP_OK;
+    while (status == FLP_OK && (text = argz_next(argz, bytes, text)) != NULL) {
+        status = flp_operators_parse(text, &calls, &request->problem);
+        request->op = calls->op;
+        if (status == FLP_OK)
+            status = append_problem(request, any_rows);
+        if (status == FLP_NO_VARIANT)
+            status = flp_status_prefix(status, "%s on %s", text, request->arch);
+    }
+    return status;
+}
+
 flp_status flp_gen_problems_append(const flp_gen_options *options, flp_context *context, const char *arch, flp_text *lines)
 {
     request request = { .context = context, .arch = arch, .lines = lines };
-    const flp_operator_calls *calls;
-    const char *text = NULL;
     flp_status status = flp_generator_capability(flp_kernel_store_generator(context->store), arch, &request.compute_capability);
-    while (status == FLP_OK && (text = argz_next(options->problems, options->problems_bytes, text)) != NULL) {
-        status = flp_operators_parse(text, &calls, &request.problem);
-        request.op = calls->op;
-        if (status == FLP_OK)
-            status = append_problem(options, &request);
-        if (status == FLP_NO_VARIANT)
-            status = flp_status_prefix(status, "%s on %s", text, arch);
-    }
-    return status;
+    if (status == FLP_OK)
+        status = append_each(&request, options->problems, options->problems_bytes, options->any_rows);
+    return status == FLP_OK ? append_each(&request, options->model_problems, options->model_problems_bytes, 1) : status;
 }

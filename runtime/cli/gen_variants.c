@@ -21,7 +21,7 @@ flp_context_options flp_gen_context_options(const flp_gen_options *options)
 static flp_status append_arch(const flp_gen_options *options, flp_context *context, const char *arch, flp_text *lines)
 {
     char *more;
-    if (options->problems != NULL)
+    if (flp_gen_has_problems(options))
         return flp_gen_problems_append(options, context, arch, lines);
     flp_status status = flp_generator_list(flp_kernel_store_generator(context->store), arch, options->dtypes, options->hidden_sizes, &more);
     if (status != FLP_OK)
@@ -94,7 +94,7 @@ flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_context 
     flp_status status = define_all(options, context);
     if (status == FLP_OK)
         status = append_all(options, context, &lines);
-    if (status == FLP_OK && options->problems == NULL)
+    if (status == FLP_OK && !flp_gen_has_problems(options))
         status = flp_generator_left_out(flp_kernel_store_generator(context->store), options->hidden_sizes, &variants->left_out);
     if (status == FLP_OK && lines.failed)
         status = flp_status_fail(FLP_OUT_OF_MEMORY, "the list of variants");
@@ -145,6 +145,12 @@ void flp_gen_variants_tell(const flp_gen_options *options, const flp_gen_variant
             fprintf(stderr, "  %s\n", json_string_value(line));
     }
     json_decref(lines);
+    const char *problem = NULL;
+    if (options->model_problems != NULL && !options->json && !options->quiet) {
+        flp_console_error("the models' problems, of any number of rows up to the one that they name:");
+        while ((problem = argz_next(options->model_problems, options->model_problems_bytes, problem)) != NULL)
+            fprintf(stderr, "  %s\n", problem);
+    }
 }
 
 /* A context without a cache, and the variants that the options mean; both are the caller's, also where this fails. */

@@ -74,6 +74,30 @@ check_match "... and with one that is defined" '^token_loss\.loss_mine\.sm_80$' 
 check_fails "--problem and --d exclude each other" 2 "--problem says its dtype" fusedlogp_gen --list --d 64 --problem linear_logp:bf16:n1:d8:v9
 check_fails "--any-rows without a problem" 2 "--any-rows is for --problem" fusedlogp_gen --list --any-rows
 
+mkdir model
+printf '%s' '{ "text_config": { "hidden_size": 2304, "vocab_size": 256000, "final_logit_softcapping": 30.0 }, "torch_dtype": "bfloat16" }' >model/config.json
+fusedlogp_gen --list --arch sm_90a --model model >model.txt 2>messages
+check_equal "--model lists kernels" 0 $?
+for bm in bm64.bv256.s132.c1 bm128.bv256.s132.c1 bm128.bv256.s132.c2; do
+    for option in "" .argmax .entropy; do
+        check_match "... of the forward, $bm$option" "^linear_logp\.bf16\.d2304\.$bm\.p4\.softcap$option\.sm_90a\$" model.txt
+    done
+done
+check_match "... of the backward" '^linear_logp_grad_logits\.bf16\.d2304\..*\.softcap\.sm_90a$' model.txt
+check_match "... of cross-entropy" '^token_loss\.loss_cross_entropy\.sm_90a$' model.txt
+check_match "... of a main gradient" '^matrix_product\..*\.out_f32\.adds\.targets_in_rows\.sm_90a$' model.txt
+check_match "the problems are said" '^  linear_cross_entropy:bf16:n65536:d2304:v256000:softcap30:gh_bf16:gw_f32:acc_weight$' messages
+sed -n 's/^  //p' messages >problems.txt
+fusedlogp_gen --list --arch sm_90a --any-rows $(sed 's/^/--problem /' problems.txt) >same.txt
+check_same "... of which the kernels are" model.txt same.txt
+fusedlogp_gen --list --arch sm_80 --model model/config.json --dtype f16,f32 --quiet >model.txt
+check_equal "--dtype goes before the model's" 'f16 f32 ' "$(sed -n 's/^linear_logp\.\([a-z0-9]*\)\..*/\1/p' model.txt | sort -u | tr '\n' ' ')"
+printf '{ "hidden_size": 64, "vocab_size": 100 }' >model/plain.json
+check_fails "a model without a dtype" 2 "model/plain.json: dtype: the file has none" fusedlogp_gen --list --arch sm_80 --model model/plain.json
+check_fails "a dtype that is none" 2 'got "fp8", wanted bf16' fusedlogp_gen --list --arch sm_80 --model model --dtype bf16,fp8
+check_fails "a model that is not there" 1 "nowhere" fusedlogp_gen --list --arch sm_80 --model nowhere
+check_fails "--model and --d exclude each other" 2 "--model says its hidden size" fusedlogp_gen --list --arch sm_80 --model model --d 64
+
 fusedlogp_gen --check --arch sm_90a --problem $problem --out nothing >missing.txt 2>messages
 check_equal "--check of an empty folder has a status of its own" 5 $?
 check_same "... and names what is missing" problem.txt missing.txt
