@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "cli/plot.h"
 #include "cuda/nvrtc.h"
 
 /* Attributes in kHz: the highest clocks, since the driver API does not show the present ones. */
@@ -150,5 +151,14 @@ flp_status flp_report_write(json_t *report, const char *path)
         status = flp_status_fail(FLP_IO_FAILED, "%s: %s", path, strerror(errno));
     if (status == FLP_OK)
         printf("results: %s\n", path);
+    return status;
+}
+
+flp_status flp_report_plot(json_t *report, const char *path)
+{
+    flp_status status = flp_plot_ratios(report, "speed beside the baseline: median and 10 .. 90 % of the pairs", path);
+
+    if (status == FLP_OK)
+        printf("plot: %s\n", path);
     return status;
 }

@@ -17,7 +17,6 @@ void flp_report_print_statistics(const char *title, json_t *result);
 /* path NULL: bench/results/DATE-DEVICE.json; directories are made. Adds nvrtc; says where. */
 flp_status flp_report_write(json_t *report, const char *path);
 
-/* Bars of the ratios' medians with whiskers from 10 to 90 %, one a case and regime, and the line at 1. FLP_BAD_ARGUMENT: not a results file.
- * bench/plot.c */
+/* Bars of the ratios' medians with whiskers from 10 to 90 %, one a case and regime, and the line at 1. FLP_BAD_ARGUMENT: not a results file. */
 flp_status flp_report_plot(json_t *report, const char *path);
 #endif

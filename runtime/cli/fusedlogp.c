@@ -5,6 +5,7 @@
 #include "cli/merge.h"
 #include "cli/records.h"
 #include "cli/score.h"
+#include "cli/tune.h"
 
 typedef struct {
     const char *name;
@@ -18,9 +19,11 @@ typedef struct {
     char **argv;
 } choice;
 
-static char score_name[] = "fusedlogp score", merge_name[] = "fusedlogp merge", records_name[] = "fusedlogp records", info_name[] = "fusedlogp info";
+static char score_name[] = "fusedlogp score", merge_name[] = "fusedlogp merge", tune_name[] = "fusedlogp tune", records_name[] = "fusedlogp records",
+            info_name[] = "fusedlogp info";
 static const command commands[] = { { "score", score_name, flp_score_main },
                                     { "merge", merge_name, flp_merge_main },
+                                    { "tune", tune_name, flp_tune_main },
                                     { "records", records_name, flp_records_main },
                                     { "info", info_name, flp_info_main } };
 
@@ -28,7 +31,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
     choice *picked = state->input;
     if (key == ARGP_KEY_NO_ARGS)
-        argp_error(state, "wanted a command: score, merge, records or info");
+        argp_error(state, "wanted a command: score, merge, tune, records or info");
     if (key != ARGP_KEY_ARG)
         return ARGP_ERR_UNKNOWN;
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
@@ -40,7 +43,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         state->next = state->argc; /* the rest belongs to the command */
         return 0;
     }
-    argp_error(state, "no command '%s'; wanted score, merge, records or info", argument);
+    argp_error(state, "no command '%s'; wanted score, merge, tune, records or info", argument);
     return 0;
 }
 
@@ -53,6 +56,7 @@ int main(int argc, char **argv)
                                            "Commands:\n"
                                            "  score    log-probabilities of tokens, from files of tensors\n"
                                            "  merge    the parts that many processes scored, into one result\n"
+                                           "  tune     finds the fastest kernels for problems on this machine\n"
                                            "  records  what tunings found\n"
                                            "  info     devices, libraries, cache and versions\n\n"
                                            "fusedlogp COMMAND --help shows a command's options.\n"

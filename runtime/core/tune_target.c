@@ -231,6 +231,19 @@ flp_status flp_tune_target_join(flp_tune_target *target, const int *candidates, 
     return FLP_OK;
 }
 
+flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int *candidate)
+{
+    flp_status status = strlen(tuning) < FLP_TUNING_BYTES ? grow(target, target->count + 1)
+                                                          : flp_status_fail(FLP_BAD_ARGUMENT, "tuning: got more than %d characters", FLP_TUNING_BYTES - 1);
+
+    if (status != FLP_OK)
+        return status;
+    *candidate = target->count - 1;
+    strcpy(target->candidates[*candidate].tuning, tuning);
+    target->candidates[*candidate].workspace_bytes = target->candidates[0].workspace_bytes;
+    return FLP_OK;
+}
+
 flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
 {
     flp_plan *plan = NULL;

@@ -36,6 +36,9 @@ const flp_tune_candidate *flp_tune_target_candidate(const flp_tune_target *targe
 /* Adds one that changes what all of these change; *candidate: its number. FLP_OUT_OF_MEMORY. Not beside calls of other threads. */
 flp_status flp_tune_target_join(flp_tune_target *target, const int *candidates, int count, int *candidate);
 
+/* Adds one of this tuning, of which the model says nothing. Errors as the one before. */
+flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int *candidate);
+
 /* What a record of its tuning must agree with (tune/record.h): the problem with its bucket of rows, and of its kernels as the generator identifies them. */
 const char *flp_tune_target_problem(const flp_tune_target *target);
 const flp_generator_identity *flp_tune_target_identity(const flp_tune_target *target);

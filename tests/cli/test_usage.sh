@@ -22,6 +22,7 @@ fusedlogp_gen --list --arch sm_90a --d 64 --dtype fp16,fp32 >"$work/fp.txt"
 fusedlogp_gen --list --arch sm_90a --d 64 --dtype f16,f32 >"$work/f.txt"
 check_same "fp16 is f16" "$work/f.txt" "$work/fp.txt"
 check_output "fusedlogp merge --help" "--out=FILE" fusedlogp merge --help
+check_output "fusedlogp tune --help" "--budget=SECONDS" fusedlogp tune --help
 check_output "fusedlogp records --help" "--older-than=DAYS" fusedlogp records --help
 check_output "fusedlogp info --help" "--json" fusedlogp info --help
 check_output "fusedlogp-gen --help names the options" "--arch=ARCH" fusedlogp_gen --help

@@ -95,4 +95,26 @@ else
     fusedlogp_gen cache list --out "$work/kernels" --json >after.json
     check_equal "... and compiles no other" "$(json_value before.json kernels)" "$(json_value after.json kernels)"
 fi
+
+# ---- a problem is tuned, and its record says no less than the best a second time
+if json_value info.json nvrtc.version >/dev/null 2>&1; then
+    FUSEDLOGP_RECORDS_DIR=$work/records
+    export FUSEDLOGP_RECORDS_DIR
+    problem=linear_logp:bf16:n1024:d1024:v32768
+    check_runs "fusedlogp tune --dry-run" fusedlogp tune --problem $problem --dry-run
+    check "... changes nothing" "$(ls records 2>/dev/null)"
+    fusedlogp tune --problem $problem --budget 60 --json --plot tuned.svg >tuned.json 2>messages
+    check_equal "a problem is tuned" 0 $?
+    check "... without a warning" "$(cat messages 2>&1)"
+    check_numbers "... and not slower than the default" 'a <= 1' "$(json_value tuned.json results.0.ratio)"
+    check_file "... and drawn" tuned.svg
+    fusedlogp records list --json >records.json
+    check_equal "... and recorded" "$problem" "$(json_value records.json records.0.problem)"
+    check_runs "... soundly" fusedlogp records lint
+    check_runs "its record is among the best" fusedlogp tune --problem $problem --budget 60 --verify
+    fusedlogp tune --problem $problem --resume >resumed.txt
+    check_match "... and --resume leaves it out" 'it has a record' resumed.txt
+else
+    skip "a problem is tuned" "no NVRTC"
+fi
 finish

@@ -3,7 +3,7 @@
 -- comments, includes, declarations without a value, a function's head, lone braces, and templates whose part templates/host plays in the tests.
 local seed, count, around = tonumber(arg[1]), tonumber(arg[2]), tonumber(arg[3] or "6")
 
-local files = "git ls-files 'runtime/*.c' 'gen/*.lua' 'templates/*.cuh' bench/statistics.c bench/regimes.c bench/report.c bench/plot.c"
+local files = "git ls-files 'runtime/*.c' 'gen/*.lua' 'templates/*.cuh' bench/statistics.c bench/regimes.c bench/report.c"
   .. " bench/peaked_inputs.c bench/backward_check.c bench/filter_outcome.c | LC_ALL=C sort"
 
 local function has_twin(path)

@@ -1,11 +1,11 @@
-/* The plot: an SVG that any browser shows, without a library. */
+/* Draws ratios as an SVG that any browser shows, without a library. */
+#include "cli/plot.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "report.h"
 
 /* In pixels. */
 enum { LEFT = 60, TOP = 50, HEIGHT = 300, BAR = 34, GAP = 8, BETWEEN = 30, BOTTOM = 70, MOST_WIDTH = 4000 };
@@ -67,7 +67,7 @@ static void draw_case(const canvas *c, double x, json_t *result)
     draw_name(c, x + width / 2, json_string_value(json_object_get(result, "problem")), json_string_value(json_object_get(result, "baseline")));
 }
 
-static void draw_frame(const canvas *c, double width, json_t *report)
+static void draw_frame(const canvas *c, double width, const char *title, json_t *report)
 {
     const char *device = json_string_value(json_object_get(json_object_get(report, "device"), "name"));
     const char *date = json_string_value(json_object_get(report, "date"));
@@ -75,8 +75,7 @@ static void draw_frame(const canvas *c, double width, json_t *report)
     fprintf(c->file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n", width,
             TOP + HEIGHT + BOTTOM);
     fprintf(c->file, "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
-    fprintf(c->file, "<text x=\"%d\" y=\"20\" font-size=\"14\">speed beside the baseline: median and 10 .. 90 %% of the pairs; %s, %s</text>\n", LEFT,
-            device ? device : "no device", date ? date : "no date");
+    fprintf(c->file, "<text x=\"%d\" y=\"20\" font-size=\"14\">%s; %s, %s</text>\n", LEFT, title, device ? device : "no device", date ? date : "no date");
     fprintf(c->file, "<text x=\"%d\" y=\"38\"><tspan fill=\"#2a78b5\">burst</tspan> <tspan fill=\"#e08a2c\">sustained</tspan></text>\n", LEFT);
     for (double ratio = 0; ratio <= c->largest + 1e-9; ratio += 0.2)
         fprintf(c->file, "<path d=\"M%d %.1fH%.1f\" stroke=\"%s\" stroke-width=\"%s\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.1f</text>\n", LEFT,
@@ -107,7 +106,7 @@ static int measure_report(json_t *cases, double *largest, double *width)
     return json_array_size(cases) > 0 && *width < MOST_WIDTH;
 }
 
-flp_status flp_report_plot(json_t *report, const char *path)
+flp_status flp_plot_ratios(json_t *report, const char *title, const char *path)
 {
     json_t *cases = json_object_get(report, "cases"), *result;
     double width, x = LEFT + BETWEEN / 2.0;
@@ -119,7 +118,7 @@ flp_status flp_report_plot(json_t *report, const char *path)
     c.file = fopen(path, "w");
     if (!c.file)
         return flp_status_fail(FLP_IO_FAILED, "%s: %s", path, strerror(errno));
-    draw_frame(&c, width, report);
+    draw_frame(&c, width, title, report);
     json_array_foreach (cases, i, result) {
         draw_case(&c, x, result);
         x += group_width(result) + BETWEEN;
@@ -127,6 +126,5 @@ flp_status flp_report_plot(json_t *report, const char *path)
     fprintf(c.file, "</svg>\n");
     if (fclose(c.file) != 0)
         return flp_status_fail(FLP_IO_FAILED, "%s: %s", path, strerror(errno));
-    printf("plot: %s\n", path);
     return FLP_OK;
 }

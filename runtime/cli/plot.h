@@ -1,0 +1,11 @@
+/* Ratios of many cases as a picture. */
+#ifndef FLP_CLI_PLOT_H
+#define FLP_CLI_PLOT_H
+#include <jansson.h>
+#include "fusedlogp.h"
+
+/* A bar with its range for each regime of each case, as SVG. report: { "device": { "name" }, "date", "cases": [{ "problem", "baseline",
+ * "regimes": { REGIME: { "ratio": { "median", "p10", "p90" }}}}]}; cases without regimes have their names alone.
+ * FLP_BAD_ARGUMENT: it is not; FLP_IO_FAILED: path cannot be written. */
+flp_status flp_plot_ratios(json_t *report, const char *title, const char *path);
+#endif

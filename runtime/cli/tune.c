@@ -1,0 +1,209 @@
+/* fusedlogp tune: hands the problems out to the devices, and tells what came of them. */
+#include "cli/tune.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/status.h"
+#include "cli/console.h"
+
+static volatile sig_atomic_t interrupted;
+
+/* The second time it ends the program. */
+static void interrupt(int signal_number)
+{
+    (void)signal_number;
+    interrupted = 1;
+}
+
+typedef struct {
+    const flp_tune_command *command;
+    flp_records *records;
+    flp_tune_list list;
+    double begun;
+    pthread_mutex_t mutex; /* guards what follows */
+    size_t next;
+    json_t *results;
+    int code; /* of the first failure */
+} queue;
+
+typedef struct {
+    queue *queue;
+    int ordinal;
+    pthread_t handle;
+    int started;
+} worker;
+
+static void fail(queue *q, int code)
+{
+    pthread_mutex_lock(&q->mutex);
+    q->code = q->code == FLP_EXIT_OK ? code : q->code;
+    pthread_mutex_unlock(&q->mutex);
+}
+
+/* The next problem and its share of the time: what is left, for those that are left on all devices. */
+static const flp_tune_item *take(queue *q, double *budget_seconds)
+{
+    const flp_tune_item *item = NULL;
+    const double budget = q->command->budget_seconds, left = budget - (flp_console_seconds() - q->begun);
+    pthread_mutex_lock(&q->mutex);
+    if (q->next < q->list.count && !interrupted && !(budget > 0 && left <= 0)) {
+        const double devices = fmin(q->command->device_count, (double)(q->list.count - q->next));
+        *budget_seconds = budget > 0 ? left * devices / (double)(q->list.count - q->next) : 0;
+        item = &q->list.items[q->next++];
+    }
+    pthread_mutex_unlock(&q->mutex);
+    return item;
+}
+
+static void tell(queue *q, flp_tune_outcome *outcome)
+{
+    pthread_mutex_lock(&q->mutex);
+    if (*outcome->text && !q->command->quiet && !q->command->json)
+        puts(outcome->text);
+    else if (outcome->failed)
+        flp_console_error("%s", outcome->text);
+    fflush(stdout);
+    if (outcome->json)
+        json_array_append_new(q->results, outcome->json);
+    pthread_mutex_unlock(&q->mutex);
+    if (outcome->failed)
+        fail(q, FLP_EXIT_FAILED);
+}
+
+/* 1 where a problem was asked for on an architecture that this device does not have: sm_90 and sm_90a are both of compute capability 9.0. */
+static int is_of_another(const flp_tune_bench *bench, const flp_tune_item *item)
+{
+    char arch[16];
+    int length = snprintf(arch, sizeof arch, "sm_%d", bench->device.facts.compute_capability);
+    return item->arch && (strncmp(item->arch, arch, (size_t)length) != 0 || (item->arch[length] >= '0' && item->arch[length] <= '9'));
+}
+
+static void tune_problems(queue *q, const flp_tune_bench *bench)
+{
+    const flp_tune_item *item;
+    double budget_seconds = 0;
+    while ((item = take(q, &budget_seconds)) != NULL) {
+        flp_tune_outcome outcome;
+        if (is_of_another(bench, item))
+            continue;
+        flp_status status = flp_tune_problem(bench, item, budget_seconds, &outcome);
+        if (status == FLP_OK)
+            tell(q, &outcome);
+        else
+            fail(q, flp_console_fail(status));
+    }
+}
+
+static flp_status open_device(const flp_driver *driver, flp_tune_bench *bench, CUdevice *device)
+{
+    CUcontext context;
+    int count = 0;
+    flp_status status = flp_driver_check(driver, driver->device_count(&count), "cuDeviceGetCount");
+    if (status == FLP_OK && bench->ordinal >= count)
+        status = flp_status_fail(FLP_NO_DRIVER, "--devices: got %d, and the driver shows %d device%s", bench->ordinal, count, count == 1 ? "" : "s");
+    if (status == FLP_OK)
+        status = flp_driver_check(driver, driver->device_get(device, bench->ordinal), "cuDeviceGet");
+    if (status == FLP_OK)
+        status = flp_driver_check(driver, driver->primary_retain(&context, *device), "cuDevicePrimaryCtxRetain");
+    if (status != FLP_OK)
+        return status;
+    status = flp_driver_check(driver, driver->context_set_current(context), "cuCtxSetCurrent");
+    if (status == FLP_OK)
+        status = flp_device_current(&bench->device);
+    if (status == FLP_OK)
+        status = flp_context_create(NULL, &bench->context);
+    if (status != FLP_OK) {
+        driver->primary_release(*device);
+        return status;
+    }
+    flp_environment_describe(&bench->device, &bench->environment);
+    if (flp_nvml_find(bench->device.device, &bench->clock) != FLP_OK)
+        flp_console_error("warning: device %d: its clock is not known, so that throttled rounds count: %s", bench->ordinal, flp_error_message());
+    return FLP_OK;
+}
+
+static void *work(void *argument)
+{
+    const worker *w = argument;
+    queue *q = w->queue;
+    flp_tune_bench bench = { .command = q->command, .records = q->records, .interrupted = &interrupted, .ordinal = w->ordinal };
+    const flp_driver *driver;
+    CUdevice device = 0;
+    flp_status status = flp_driver_get(&driver);
+    if (status == FLP_OK)
+        status = open_device(driver, &bench, &device);
+    if (status != FLP_OK) {
+        fail(q, flp_console_fail(status));
+        return NULL;
+    }
+    tune_problems(q, &bench);
+    flp_context_destroy(bench.context);
+    driver->context_set_current(NULL);
+    driver->primary_release(device);
+    return NULL;
+}
+
+/* The first device's problems are tuned in this thread. */
+static void run_workers(queue *q)
+{
+    worker workers[FLP_TUNE_MOST_DEVICES];
+    for (int i = 0; i < q->command->device_count; i++) {
+        workers[i] = (worker){ .queue = q, .ordinal = q->command->devices[i] };
+        workers[i].started = i > 0 && pthread_create(&workers[i].handle, NULL, work, &workers[i]) == 0;
+    }
+    work(&workers[0]);
+    for (int i = 1; i < q->command->device_count; i++)
+        if (workers[i].started)
+            pthread_join(workers[i].handle, NULL);
+}
+
+static void report(queue *q)
+{
+    if (interrupted) {
+        flp_console_error("interrupted: what was learned is kept");
+        fail(q, FLP_EXIT_FAILED);
+    } else if (q->next < q->list.count && q->code == FLP_EXIT_OK) {
+        flp_console_error("the time was over before %zu of %zu problems", q->list.count - q->next, q->list.count);
+    }
+    if (q->command->plot && json_array_size(q->results) && !q->command->dry_run && !q->command->verify) {
+        flp_status status = flp_tune_report_plot(q->results, q->command->plot);
+        if (status != FLP_OK)
+            fail(q, flp_console_fail(status));
+    }
+    if (q->command->json) {
+        int code = flp_console_print_json(json_pack("{s:O}", "results", q->results));
+        if (code != FLP_EXIT_OK)
+            fail(q, code);
+    }
+}
+
+int flp_tune_main(int argc, char **argv)
+{
+    const struct sigaction on_interrupt = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };
+    flp_tune_command command;
+    queue q = { .command = &command, .results = json_array(), .begun = flp_console_seconds() };
+    flp_tune_command_parse(argc, argv, &command);
+    pthread_mutex_init(&q.mutex, NULL);
+    flp_status status = flp_records_create(&(flp_records_options){ 0 }, &q.records);
+    if (status == FLP_OK)
+        status = flp_tune_list_collect(&command, flp_records_directory(q.records), &q.list);
+    if (status != FLP_OK) {
+        q.code = flp_console_fail(status);
+    } else if (q.list.count == 0) {
+        if (!command.quiet)
+            flp_console_error("there is nothing to tune: no plan of this machine asked for a problem without a record");
+    } else {
+        sigaction(SIGINT, &on_interrupt, NULL);
+        sigaction(SIGTERM, &on_interrupt, NULL);
+        run_workers(&q);
+        report(&q);
+    }
+    flp_tune_list_free(&q.list);
+    flp_records_destroy(q.records);
+    json_decref(q.results);
+    pthread_mutex_destroy(&q.mutex);
+    flp_tune_command_free(&command);
+    return q.code;
+}

@@ -1,0 +1,72 @@
+/* fusedlogp tune: finds the fastest tunings of problems on this machine's GPUs and keeps them as records. */
+#ifndef FLP_CLI_TUNE_H
+#define FLP_CLI_TUNE_H
+#include <argz.h>
+#include <jansson.h>
+#include <signal.h>
+#include "core/tune_run.h"
+#include "tune/records.h"
+
+enum { FLP_TUNE_MOST_DEVICES = 64 };
+
+typedef struct {
+    char *problems, *models; /* argz */
+    size_t problems_bytes, models_bytes;
+    int untuned, probe, numerics, resume, dry_run, verify, json, quiet;
+    double budget_seconds; /* for all; 0: none */
+    int64_t memory_bytes;  /* 0: what is free */
+    int jobs;
+    flp_regime regime;
+    int devices[FLP_TUNE_MOST_DEVICES], device_count;
+    const char *plot; /* NULL: none */
+} flp_tune_command;
+
+/* Exits on usage errors. */
+void flp_tune_command_parse(int argc, char **argv, flp_tune_command *command);
+void flp_tune_command_free(flp_tune_command *command);
+
+/* What is to be tuned. */
+typedef struct {
+    char *text; /* canonical string */
+    char *arch; /* that it was asked for on; NULL: any */
+} flp_tune_item;
+typedef struct {
+    flp_tune_item *items;
+    size_t count;
+} flp_tune_list;
+
+/* The problems of the command line, its models, the list of what was asked for untuned, and those of a probe, each once. FLP_BAD_ARGUMENT names
+ * the problem or file; FLP_IO_FAILED; FLP_OUT_OF_MEMORY. */
+flp_status flp_tune_list_collect(const flp_tune_command *command, const char *records_directory, flp_tune_list *list);
+void flp_tune_list_free(flp_tune_list *list);
+
+/* A device with what its problems have in common. */
+typedef struct {
+    const flp_tune_command *command;
+    flp_records *records;
+    volatile sig_atomic_t *interrupted;
+    flp_context *context;
+    int ordinal;
+    flp_device device;
+    flp_environment environment;
+    nvmlDevice_t clock; /* NULL: not known */
+} flp_tune_bench;
+
+/* What came of one problem: for a person, and as JSON. */
+typedef struct {
+    char text[2048]; /* a line; "": nothing is to be said */
+    json_t *json;    /* NULL: nothing */
+    int failed;      /* --verify: the record loses too much, or there is none */
+} flp_tune_outcome;
+
+/* Tunes or verifies one, in the CUDA context that is current, and publishes its record. budget_seconds 0: none. Errors as flp_tune_target_create and
+ * flp_tune_run; a record that cannot be written is a warning. */
+flp_status flp_tune_problem(const flp_tune_bench *bench, const flp_tune_item *item, double budget_seconds, flp_tune_outcome *outcome);
+
+/* A result as JSON, and what --plot draws of all of them. */
+json_t *flp_tune_report_pack(const flp_tune_target *target, const flp_tuner_result *result, const flp_tune_bench *bench);
+flp_status flp_tune_report_plot(json_t *results, const char *path);
+
+/* argc and argv begin with the command's name. Returns the exit code. */
+int flp_tune_main(int argc, char **argv);
+#endif

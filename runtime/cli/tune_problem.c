@@ -1,0 +1,195 @@
+/* Tunes one problem, or verifies its record. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/console.h"
+#include "cli/operators.h"
+#include "cli/tune.h"
+#include "tune/untuned.h"
+
+/* What a record may lose to the best. */
+static const double acceptable_loss = 0.02;
+
+typedef struct {
+    const flp_tune_bench *bench;
+    flp_tune_target *target;
+    flp_tuner_options options;
+    flp_tuner_result result;
+    flp_tune_outcome *outcome;
+} job;
+
+static int show_progress(void *data, const flp_tuner_progress *progress)
+{
+    const job *j = data;
+    char left[32] = "";
+    if (progress->seconds_left >= 0)
+        snprintf(left, sizeof left, ", %.0f s left", progress->seconds_left);
+    if (!j->bench->command->quiet)
+        flp_console_progress("%s: %d of %d compiled, round %d, %d left; %.4f of the default's time%s", flp_tune_target_problem(j->target), progress->compiled,
+                             progress->candidates, progress->rounds, progress->left, progress->ratio, left);
+    return *j->bench->interrupted != 0;
+}
+
+static const char *name_of(const char *tuning)
+{
+    return tuning[0] ? tuning : "default";
+}
+
+static void say_result(const job *j)
+{
+    const flp_tuner_result *result = &j->result;
+    const flp_tuner_figures *winner = &result->figures[result->winner];
+    int rejected = 0;
+    for (int i = 0; i < flp_tune_target_count(j->target); i++)
+        rejected += result->figures[i].fate == FLP_CANDIDATE_REJECTED;
+    snprintf(j->outcome->text, sizeof j->outcome->text, "%s: %s, %.4f of the default's time (%.4f to %.4f); %d candidates, %d rejected, %d rounds, %.1f s, %s",
+             flp_tune_target_problem(j->target), name_of(flp_tune_target_candidate(j->target, result->winner)->tuning), winner->ratio, winner->ratio_low,
+             winner->ratio_high, flp_tune_target_count(j->target), rejected, result->rounds, result->spent_seconds, flp_tuning_end_names[result->ended]);
+}
+
+/* What cannot be kept costs the next process a tuning, not this one its answer. */
+static void publish(const job *j)
+{
+    const flp_tune_bench *bench = j->bench;
+    flp_record record;
+    flp_status status = flp_tune_record(j->target, &j->result, bench->command->regime, &bench->environment, &record);
+    if (status == FLP_OK)
+        status = flp_records_publish(bench->records, &record);
+    if (status == FLP_OK && j->result.ended != FLP_TUNING_INTERRUPTED)
+        status = flp_untuned_remove(flp_records_directory(bench->records), record.identity.arch, record.identity.problem);
+    if (status != FLP_OK)
+        flp_console_error("warning: not kept: %s", flp_error_message());
+}
+
+static flp_status find_record(const job *j, flp_record *record, flp_record_match *match)
+{
+    flp_record_identity identity;
+    flp_tune_identity(j->target, &identity);
+    return flp_records_find(j->bench->records, &identity, &j->bench->environment, record, match);
+}
+
+/* Lists what would be tried. */
+static void describe_candidates(const job *j)
+{
+    json_t *candidates = json_array();
+    for (int i = 0; i < flp_tune_target_count(j->target); i++) {
+        const flp_tune_candidate *candidate = flp_tune_target_candidate(j->target, i);
+        json_array_append_new(candidates, json_pack("{s:s, s:f}", "tuning", candidate->tuning, "predicted_seconds", candidate->predicted_seconds));
+    }
+    j->outcome->json = json_pack("{s:s, s:s, s:o}", "problem", flp_tune_target_problem(j->target), "arch", flp_tune_target_identity(j->target)->arch,
+                                 "candidates", candidates);
+    snprintf(j->outcome->text, sizeof j->outcome->text, "%s: %d candidates", flp_tune_target_problem(j->target), flp_tune_target_count(j->target));
+}
+
+static flp_status tune(job *j)
+{
+    flp_status status = flp_tune_run(j->target, j->bench->clock, &j->options, &j->result);
+    if (status != FLP_OK)
+        return status;
+    j->outcome->json = flp_tune_report_pack(j->target, &j->result, j->bench);
+    if (j->result.figures[j->result.winner].rounds == 0) {
+        snprintf(j->outcome->text, sizeof j->outcome->text, "%s: there was no time to learn anything", flp_tune_target_problem(j->target));
+        return FLP_OK;
+    }
+    publish(j);
+    say_result(j);
+    return FLP_OK;
+}
+
+/* The number of a record's tuning among the candidates, of which it may be a new one. */
+static flp_status find_candidate(flp_tune_target *target, const char *tuning, int *number)
+{
+    for (*number = 0; *number < flp_tune_target_count(target); ++*number)
+        if (strcmp(flp_tune_target_candidate(target, *number)->tuning, tuning) == 0)
+            return FLP_OK;
+    return flp_tune_target_add(target, tuning, number);
+}
+
+static void say_loss(const job *j, const flp_record *record, int recorded, int best, const flp_tuner_result *result)
+{
+    const flp_tuner_figures *of_record = &result->figures[recorded], *of_best = &result->figures[best];
+    const int timed = of_record->rounds && of_best->rounds;
+    const double loss = timed ? of_record->ratio / of_best->ratio - 1 : 0;
+    j->outcome->failed = !timed || loss > acceptable_loss;
+    if (!timed)
+        snprintf(j->outcome->text, sizeof j->outcome->text, "%s: the record's tuning %s was not timed%s%s", flp_tune_target_problem(j->target),
+                 name_of(record->tuning), of_record->reason[0] ? ": " : "", of_record->reason);
+    else
+        snprintf(j->outcome->text, sizeof j->outcome->text, "%s: the record's tuning %s loses %.2f %% to %s", flp_tune_target_problem(j->target),
+                 name_of(record->tuning), 100 * loss, name_of(flp_tune_target_candidate(j->target, best)->tuning));
+    j->outcome->json = json_pack("{s:s, s:s, s:s, s:f, s:b}", "problem", flp_tune_target_problem(j->target), "recorded", record->tuning, "best",
+                                 flp_tune_target_candidate(j->target, best)->tuning, "loss", loss, "failed", j->outcome->failed);
+}
+
+/* Searches as a tuning does, then times what was found beside what is recorded. */
+static flp_status verify(job *j)
+{
+    flp_tuner_result beside = { 0 };
+    flp_record record;
+    flp_record_match match;
+    int pair[2];
+    flp_status status = find_record(j, &record, &match);
+    if (status == FLP_OK && match != FLP_RECORD_EXACT) {
+        j->outcome->failed = 1;
+        snprintf(j->outcome->text, sizeof j->outcome->text, "%s: there is no record of this machine", flp_tune_target_problem(j->target));
+        return FLP_OK;
+    }
+    if (status == FLP_OK)
+        status = flp_tune_run(j->target, j->bench->clock, &j->options, &j->result);
+    if (status == FLP_OK)
+        status = find_candidate(j->target, record.tuning, &pair[1]);
+    if (status != FLP_OK)
+        return status;
+    pair[0] = j->result.winner;
+    const int *others = pair[0] ? pair : pair + 1;
+    const int count = (pair[0] != 0) + (pair[1] != 0 && pair[1] != pair[0]);
+    status = flp_tune_run_among(j->target, j->bench->clock, &j->options, others, count, &beside);
+    if (status == FLP_OK)
+        say_loss(j, &record, pair[1], pair[0], &beside);
+    flp_tuner_result_free(&beside);
+    return status;
+}
+
+/* 1 where --resume leaves it out. */
+static int is_done(const job *j)
+{
+    flp_record record;
+    flp_record_match match;
+    if (!j->bench->command->resume || find_record(j, &record, &match) != FLP_OK)
+        return 0;
+    if (match != FLP_RECORD_EXACT || record.ended == FLP_TUNING_INTERRUPTED)
+        return 0;
+    snprintf(j->outcome->text, sizeof j->outcome->text, "%s: it has a record", flp_tune_target_problem(j->target));
+    return 1;
+}
+
+flp_status flp_tune_problem(const flp_tune_bench *bench, const flp_tune_item *item, double budget_seconds, flp_tune_outcome *outcome)
+{
+    const flp_tune_command *command = bench->command;
+    const flp_tune_target_options wanted = { .numerics = command->numerics,
+                                             .is_burst = command->regime == FLP_REGIME_BURST,
+                                             .memory_bytes = command->memory_bytes };
+    job j = { .bench = bench,
+              .outcome = outcome,
+              .options = { .budget_seconds = budget_seconds, .jobs = command->jobs, .seed = (uint64_t)time(NULL), .progress = show_progress } };
+    const flp_operator_calls *calls;
+    flp_problem_storage problem;
+    flp_status status = flp_operators_parse(item->text, &calls, &problem);
+    j.options.data = &j;
+    *outcome = (flp_tune_outcome){ .json = NULL };
+    if (status == FLP_OK)
+        status = flp_tune_target_create(bench->context, calls, &problem, &wanted, &j.target);
+    if (status == FLP_OK && command->dry_run)
+        describe_candidates(&j);
+    else if (status == FLP_OK && command->verify)
+        status = verify(&j);
+    else if (status == FLP_OK && !is_done(&j))
+        status = tune(&j);
+    flp_console_progress("%s", "");
+    flp_tuner_result_free(&j.result);
+    flp_tune_target_destroy(j.target);
+    return status == FLP_OK ? status : flp_status_prefix(status, "%s", item->text);
+}

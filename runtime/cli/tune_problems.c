@@ -1,0 +1,125 @@
+/* Collects what fusedlogp tune is to tune. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/dtype.h"
+#include "base/number.h"
+#include "base/status.h"
+#include "cli/model_config.h"
+#include "cli/operators.h"
+#include "cli/tune.h"
+#include "core/plan.h"
+#include "tune/untuned.h"
+
+/* Shapes in the middle of what models have: those of others are near one of them. */
+static const char *const probed[] = {
+    "linear_logp:bf16:n4096:d2048:v131072",
+    "linear_logp:bf16:n64:d4096:v128256",
+    "linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16",
+    "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16",
+    "logits_logp:bf16:n4096:v131072",
+    "logits_logp_backward:bf16:n4096:v131072",
+    "weighted_sum:bf16:n8192:d4096",
+    NULL,
+};
+
+static flp_status out_of_memory(void)
+{
+    return flp_status_fail(FLP_OUT_OF_MEMORY, "problems: no memory");
+}
+
+static int is_known(const flp_tune_list *list, const char *text, const char *arch)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].text, text) == 0 && (!list->items[i].arch || (arch && strcmp(list->items[i].arch, arch) == 0)))
+            return 1;
+    return 0;
+}
+
+/* By its bucket of rows, in which way two strings of one problem are one. */
+static flp_status append(flp_tune_list *list, const char *given, const char *arch)
+{
+    char text[FLP_PROBLEM_TEXT_BYTES];
+    const flp_operator_calls *calls;
+    flp_problem_storage problem, normal;
+    flp_status status = flp_operators_parse(given, &calls, &problem);
+    if (status == FLP_OK)
+        status = flp_problem_normalize(calls->op, &problem, &normal);
+    if (status == FLP_OK)
+        status = flp_tuned_problem_text(calls->op, &normal, text);
+    if (status != FLP_OK || is_known(list, text, arch))
+        return status;
+    flp_tune_item *larger = realloc(list->items, (list->count + 1) * sizeof *larger);
+    if (larger == NULL)
+        return out_of_memory();
+    list->items = larger;
+    list->items[list->count] = (flp_tune_item){ flp_text_duplicate(text), arch ? flp_text_duplicate(arch) : NULL };
+    list->count++;
+    return larger[list->count - 1].text && (!arch || larger[list->count - 1].arch) ? FLP_OK : out_of_memory();
+}
+
+/* Scoring a prompt and a few tokens, and training. */
+static flp_status append_model(flp_tune_list *list, const char *path)
+{
+    static const char *const calls[] = { "linear_logp:%s:n4096:d%" PRId64 ":v%" PRId64 "%s%s", "linear_logp:%s:n64:d%" PRId64 ":v%" PRId64 "%s%s",
+                                         "linear_cross_entropy:%s:n4096:d%" PRId64 ":v%" PRId64 "%s%s:gh_%s:gw_%s" };
+    flp_model_config config;
+    char softcap[FLP_NUMBER_BYTES] = "";
+    flp_status status = flp_model_config_read(path, &config);
+    if (status != FLP_OK)
+        return status;
+    const char *dtype = flp_dtype_name(config.dtype == FLP_NONE ? FLP_BF16 : config.dtype);
+    if (config.softcap > 0)
+        flp_number_format(config.softcap, softcap);
+    for (size_t i = 0; status == FLP_OK && i < sizeof calls / sizeof calls[0]; i++) {
+        flp_text text = { 0 };
+        flp_text_append(&text, calls[i], dtype, config.hidden, config.vocab, *softcap ? ":softcap" : "", softcap, dtype, dtype);
+        status = text.failed ? out_of_memory() : append(list, text.data, NULL);
+        flp_text_free(&text);
+    }
+    return status;
+}
+
+/* Lines "ARCH PROBLEM"; one that this library does not know any more is passed over. */
+static flp_status append_untuned(flp_tune_list *list, const char *directory)
+{
+    flp_text lines = { 0 };
+    char *rest = NULL;
+    flp_status status = flp_untuned_read(directory, &lines);
+    for (char *line = lines.data ? strtok_r(lines.data, "\n", &rest) : NULL; line && status == FLP_OK; line = strtok_r(NULL, "\n", &rest)) {
+        char *problem = strchr(line, ' ');
+        if (problem == NULL)
+            continue;
+        *problem++ = 0;
+        status = append(list, problem, line);
+        if (status == FLP_BAD_ARGUMENT)
+            status = FLP_OK;
+    }
+    flp_text_free(&lines);
+    return status;
+}
+
+flp_status flp_tune_list_collect(const flp_tune_command *command, const char *records_directory, flp_tune_list *list)
+{
+    flp_status status = FLP_OK;
+    *list = (flp_tune_list){ 0 };
+    for (const char *text = NULL; status == FLP_OK && (text = argz_next(command->problems, command->problems_bytes, text)) != NULL;)
+        status = append(list, text, NULL);
+    for (const char *path = NULL; status == FLP_OK && (path = argz_next(command->models, command->models_bytes, path)) != NULL;)
+        status = append_model(list, path);
+    for (int i = 0; status == FLP_OK && command->probe && probed[i]; i++)
+        status = append(list, probed[i], NULL);
+    if (status == FLP_OK && command->untuned)
+        status = append_untuned(list, records_directory);
+    return status;
+}
+
+void flp_tune_list_free(flp_tune_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i].text);
+        free(list->items[i].arch);
+    }
+    free(list->items);
+    *list = (flp_tune_list){ 0 };
+}

@@ -1,0 +1,269 @@
+/* The tuner over the candidates of a problem. */
+#include "core/tune_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/digest.h"
+#include "base/status.h"
+
+/* A heat is a run of the tuner among the default, its number 0, and some other candidates. */
+typedef struct {
+    flp_tune_target *target;
+    nvmlDevice_t clock;
+    const flp_tuner_options *options;
+    flp_tuner_result *result; /* of all heats, by the target's numbers */
+    double begun;
+    int compiled;                    /* in the heats before this one */
+    int count;                       /* of this heat */
+    int *numbers;                    /* [count]: the target's */
+    flp_tuner_candidate *candidates; /* [count] */
+} tuning;
+
+static flp_status compile(void *self, int candidate)
+{
+    tuning *t = self;
+    flp_status status = flp_tune_target_prepare(t->target, t->numbers[candidate]);
+
+    if (status == FLP_OK)
+        t->candidates[candidate].workspace_bytes = flp_tune_target_candidate(t->target, t->numbers[candidate])->workspace_bytes;
+    return status;
+}
+
+static flp_status check(void *self, int candidate)
+{
+    tuning *t = self;
+
+    return flp_tune_target_check(t->target, t->numbers[candidate]);
+}
+
+static flp_status time_run(void *self, int candidate, double *seconds, double *clock_mhz)
+{
+    tuning *t = self;
+    flp_status status = flp_tune_target_time(t->target, t->numbers[candidate], seconds);
+
+    *clock_mhz = flp_nvml_clock_mhz(t->clock);
+    return status;
+}
+
+static double now(void *self)
+{
+    struct timespec time;
+
+    (void)self;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* The heat's progress as that of the whole. */
+static int pass_progress(void *data, const flp_tuner_progress *heat)
+{
+    const tuning *t = data;
+    const double budget = t->options->budget_seconds;
+    flp_tuner_progress progress = *heat;
+
+    if (!t->options->progress)
+        return 0;
+    progress.candidates = flp_tune_target_count(t->target);
+    progress.compiled = (int)fmin(progress.compiled + t->compiled, progress.candidates); /* winners are in two heats */
+    progress.best = t->numbers[heat->best];
+    if (budget > 0)
+        progress.seconds_left = fmax(0, budget - (now(NULL) - t->begun));
+    return t->options->progress(t->options->data, &progress);
+}
+
+static flp_status take_candidates(tuning *t, const int *numbers, int count)
+{
+    t->count = count + 1;
+    free(t->numbers);
+    free(t->candidates);
+    t->numbers = calloc((size_t)t->count, sizeof(*t->numbers));
+    t->candidates = calloc((size_t)t->count, sizeof(*t->candidates));
+    if (!t->numbers || !t->candidates)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "tuning: no memory for %d candidates", t->count);
+    for (int i = 0; i < t->count; i++) {
+        const flp_tune_candidate *candidate = flp_tune_target_candidate(t->target, i ? numbers[i - 1] : 0);
+
+        t->numbers[i] = i ? numbers[i - 1] : 0;
+        t->candidates[i] = (flp_tuner_candidate){ candidate->tuning, candidate->predicted_seconds, candidate->workspace_bytes };
+    }
+    return FLP_OK;
+}
+
+/* Into the result, whose winner is this heat's where it is the last one, unless its time was over before it knew any; else where it is faster than
+ * that of the heats before. */
+static void take_heat(tuning *t, const flp_tuner_result *heat, int is_last)
+{
+    flp_tuner_result *result = t->result;
+    const flp_tuner_figures *winner = &heat->figures[heat->winner];
+    const int wins = result->figures[0].rounds == 0 || (is_last && (heat->winner || heat->ended < FLP_TUNING_BUDGET)) ||
+                     (winner->rounds && winner->ratio < result->figures[result->winner].ratio);
+
+    for (int i = 1; i < t->count; i++)
+        if (wins || !result->figures[t->numbers[i]].rounds)
+            result->figures[t->numbers[i]] = heat->figures[i];
+    if (wins) {
+        result->winner = t->numbers[heat->winner];
+        result->figures[0] = heat->figures[0]; /* what the winner was timed beside */
+        result->rounds = heat->rounds;
+    }
+    result->ended = heat->ended > result->ended ? heat->ended : result->ended;
+    result->repeated += heat->repeated;
+    for (int i = 1; i < t->count; i++)
+        t->compiled += heat->figures[i].fate != FLP_CANDIDATE_UNTRIED;
+}
+
+/* share: of the time that is left. *winner: the target's number. */
+static flp_status run_heat(tuning *t, const int *numbers, int count, double share, int is_last, int *winner)
+{
+    const flp_tuner_device device = { t, compile, check, time_run, now };
+    flp_tuner_options options = *t->options;
+    flp_tuner_result heat = { 0 };
+    flp_status status = take_candidates(t, numbers, count);
+
+    options.progress = pass_progress;
+    options.data = t;
+    if (options.budget_seconds > 0)
+        options.budget_seconds = fmax(1e-9, share * (options.budget_seconds - (now(NULL) - t->begun)));
+    if (status == FLP_OK)
+        status = flp_tuner_run(t->candidates, t->count, &device, &options, &heat);
+    if (status == FLP_OK) {
+        *winner = t->numbers[heat.winner];
+        take_heat(t, &heat, is_last);
+    }
+    flp_tuner_result_free(&heat);
+    return status;
+}
+
+/* Candidates, from number `from` on, that change a role: how many; numbers gets them. */
+static int find_of_role(const flp_tune_target *target, flp_role role, int from, int *numbers)
+{
+    int count = 0;
+
+    for (int i = from; i < flp_tune_target_count(target); i++)
+        if (flp_tune_target_candidate(target, i)->role == role)
+            numbers[count++] = i;
+    return count;
+}
+
+/* Each role's candidates by themselves. Those of a kernel that takes little of the time would lose to others' otherwise. winners: the faster ones. */
+static flp_status run_roles(tuning *t, int *numbers, int *winners, int *won)
+{
+    int left = flp_tune_target_count(t->target) - 1, total = left;
+    flp_status status = FLP_OK;
+
+    *won = 0;
+    for (int role = 0; role <= FLP_ROLES && status == FLP_OK && t->result->ended < FLP_TUNING_INTERRUPTED; role++) {
+        const int count = find_of_role(t->target, (flp_role)role, 1, numbers);
+        int winner = 0;
+
+        if (!count)
+            continue;
+        /* A tenth of the time is for those that won, together. */
+        status = run_heat(t, numbers, count, count == total ? 1 : (double)count / (left + 0.1 * total), 0, &winner);
+        left -= count;
+        if (winner)
+            winners[(*won)++] = winner;
+    }
+    return status;
+}
+
+static flp_status begin(tuning *t)
+{
+    *t->result = (flp_tuner_result){ 0 };
+    t->begun = now(NULL);
+    t->result->figures = calloc((size_t)flp_tune_target_count(t->target) + 1, sizeof(*t->result->figures));
+    return t->result->figures ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "tuning: no memory for its result");
+}
+
+static flp_status end(tuning *t, flp_status status)
+{
+    t->result->spent_seconds = now(NULL) - t->begun;
+    free(t->numbers);
+    free(t->candidates);
+    return status;
+}
+
+flp_status flp_tune_run_among(flp_tune_target *target, nvmlDevice_t clock, const flp_tuner_options *options, const int *candidates, int count,
+                              flp_tuner_result *result)
+{
+    tuning t = { .target = target, .clock = clock, .options = options, .result = result };
+    flp_status status = begin(&t);
+    int winner;
+
+    if (status == FLP_OK)
+        status = run_heat(&t, candidates, count, 1, 1, &winner);
+    return end(&t, status);
+}
+
+/* The winners of the roles, and one that is all of them, unless their text is longer than a tuning can be. */
+static flp_status run_together(tuning *t, int *winners, int won)
+{
+    int winner;
+    flp_status status = flp_tune_target_join(t->target, winners, won, &winners[won]);
+
+    if (status == FLP_BAD_ARGUMENT)
+        return FLP_OK;
+    return status == FLP_OK ? run_heat(t, winners, won + 1, 1, 1, &winner) : status;
+}
+
+flp_status flp_tune_run(flp_tune_target *target, nvmlDevice_t clock, const flp_tuner_options *options, flp_tuner_result *result)
+{
+    tuning t = { .target = target, .clock = clock, .options = options, .result = result };
+    int *numbers = calloc((size_t)flp_tune_target_count(target), sizeof(*numbers)), winners[FLP_ROLES + 2], won = 0, winner;
+    flp_status status = begin(&t);
+
+    if (status == FLP_OK && !numbers)
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "tuning: no memory for its candidates");
+    if (status == FLP_OK && flp_tune_target_count(target) == 1)
+        status = run_heat(&t, NULL, 0, 1, 1, &winner);
+    else if (status == FLP_OK)
+        status = run_roles(&t, numbers, winners, &won);
+    if (status == FLP_OK && won > 1 && result->ended < FLP_TUNING_INTERRUPTED)
+        status = run_together(&t, winners, won);
+    free(numbers);
+    return end(&t, status);
+}
+
+void flp_tune_identity(const flp_tune_target *target, flp_record_identity *identity)
+{
+    const flp_generator_identity *own = flp_tune_target_identity(target);
+
+    snprintf(identity->problem, sizeof(identity->problem), "%s", flp_tune_target_problem(target));
+    snprintf(identity->arch, sizeof(identity->arch), "%s", own->arch);
+    snprintf(identity->numerics, sizeof(identity->numerics), "%s", own->numerics);
+    flp_digest_format(own->templates, strlen(own->templates), identity->templates);
+}
+
+flp_status flp_tune_record(const flp_tune_target *target, const flp_tuner_result *result, flp_regime regime, const flp_environment *environment,
+                           flp_record *record)
+{
+    const flp_tune_candidate *winner = flp_tune_target_candidate(target, result->winner);
+    const flp_tuner_figures *figures = &result->figures[result->winner];
+    const time_t today = time(NULL);
+    struct tm parts;
+
+    if (!figures->rounds)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: nothing was timed", flp_tune_target_problem(target));
+    *record = (flp_record){
+        .environment = *environment,
+        .regime = regime,
+        .seconds = figures->seconds,
+        .default_seconds = result->figures[0].seconds,
+        .ratio = figures->ratio,
+        .ratio_low = figures->ratio_low,
+        .ratio_high = figures->ratio_high,
+        .predicted_seconds = winner->predicted_seconds,
+        .workspace_bytes = winner->workspace_bytes,
+        .rounds = figures->rounds,
+        .ended = result->ended,
+    };
+    flp_tune_identity(target, &record->identity);
+    snprintf(record->tuning, sizeof(record->tuning), "%s", winner->tuning);
+    strftime(record->date, sizeof(record->date), "%Y-%m-%d", gmtime_r(&today, &parts));
+    snprintf(record->library, sizeof(record->library), "%s", flp_version());
+    return FLP_OK;
+}

@@ -1,0 +1,23 @@
+/* Tunes the kernels of one problem: those of each role by themselves, then what won of each together. */
+#ifndef FLP_CORE_TUNE_RUN_H
+#define FLP_CORE_TUNE_RUN_H
+#include "core/tune_target.h"
+#include "cuda/nvml.h"
+#include "tune/record.h"
+#include "tune/tuner.h"
+
+/* result: candidates are the target's. progress of options gets those, too. clock: the device's, NULL: its clock is not known. Free the result by
+ * flp_tuner_result_free in every case. Errors as flp_tuner_run. */
+flp_status flp_tune_run(flp_tune_target *target, nvmlDevice_t clock, const flp_tuner_options *options, flp_tuner_result *result);
+
+/* The same among the default and some candidates; those that are not asked for stay untried. */
+flp_status flp_tune_run_among(flp_tune_target *target, nvmlDevice_t clock, const flp_tuner_options *options, const int *candidates, int count,
+                              flp_tuner_result *result);
+
+/* What a record of the target must agree with. */
+void flp_tune_identity(const flp_tune_target *target, flp_record_identity *identity);
+
+/* The record of a result, of today. FLP_BAD_ARGUMENT: nothing was timed. */
+flp_status flp_tune_record(const flp_tune_target *target, const flp_tuner_result *result, flp_regime regime, const flp_environment *environment,
+                           flp_record *record);
+#endif

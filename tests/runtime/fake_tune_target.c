@@ -1,0 +1,138 @@
+/* Candidates whose times are known. */
+#include "fake_tune_target.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "core/plan.h"
+
+fake_tune_state fake_tune;
+
+struct flp_tune_target {
+    simulated_device device;
+    flp_tune_candidate candidates[SIMULATED_MOST];
+    char problem[FLP_PROBLEM_TEXT_BYTES];
+    flp_generator_identity identity;
+};
+
+static char arch[] = "sm_90a", numerics[] = "linear_logp.r3.bf16.s132", templates[] = "template text";
+
+void fake_tune_reset(void)
+{
+    fake_tune = (fake_tune_state){
+        .tiles = 3, .combines = 2, .tile_factors = { 1.2, 0.9, 1.5 }, .combine_factors = { 0.95, 1.1 }, .joined_factor = 1, .added_factor = 1, .failure = FLP_OK
+    };
+}
+
+static void append(flp_tune_target *target, const char *kind, int number, flp_role role, double factor)
+{
+    const int at = target->device.count++;
+
+    snprintf(target->candidates[at].tuning, sizeof(target->candidates[at].tuning), "%s=%d", kind, number);
+    target->candidates[at].role = role;
+    target->device.truth[at] = target->device.truth[0] * factor;
+    target->candidates[at].predicted_seconds = target->device.truth[at];
+    target->candidates[at].workspace_bytes = 1024;
+}
+
+flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls *calls, const void *problem, const flp_tune_target_options *options,
+                                  flp_tune_target **target)
+{
+    const double base = 1e-3;
+    flp_problem_storage normal;
+    flp_tune_target *made;
+
+    (void)context;
+    *target = NULL;
+    fake_tune.created++;
+    fake_tune.options = *options;
+    if (fake_tune.failure != FLP_OK)
+        return flp_status_fail(fake_tune.failure, "no target today");
+    made = calloc(1, sizeof(*made));
+    if (!made || flp_problem_normalize(calls->op, problem, &normal) != FLP_OK || flp_tuned_problem_text(calls->op, &normal, made->problem) != FLP_OK)
+        abort();
+    simulated_device_set((uint64_t)fake_tune.created, &base, 1, &made->device);
+    made->device.in_threads = 1;
+    made->candidates[0] = (flp_tune_candidate){ .role = FLP_ROLES, .predicted_seconds = base, .workspace_bytes = 1024 };
+    for (int i = 0; i < fake_tune.tiles; i++)
+        append(made, "tile.group", i + 1, FLP_ROLE_TILE, fake_tune.tile_factors[i]);
+    for (int i = 0; i < fake_tune.combines; i++)
+        append(made, "combine.w", i + 1, FLP_ROLE_COMBINE, fake_tune.combine_factors[i]);
+    if (fake_tune.wrong)
+        made->device.kinds[fake_tune.wrong] = SIMULATED_WRONG;
+    made->identity = (flp_generator_identity){ arch, numerics, templates };
+    *target = made;
+    return FLP_OK;
+}
+
+void flp_tune_target_destroy(flp_tune_target *target)
+{
+    free(target);
+}
+
+int flp_tune_target_count(const flp_tune_target *target)
+{
+    return target->device.count;
+}
+
+const flp_tune_candidate *flp_tune_target_candidate(const flp_tune_target *target, int candidate)
+{
+    return &target->candidates[candidate];
+}
+
+flp_status flp_tune_target_join(flp_tune_target *target, const int *candidates, int count, int *candidate)
+{
+    double factor = fake_tune.joined_factor;
+    char text[FLP_TUNING_BYTES];
+    size_t length = 0;
+
+    *candidate = target->device.count;
+    append(target, "", 0, FLP_ROLES, 1);
+    for (int i = count; i-- > 0;) { /* combine stands before tile */
+        factor *= target->device.truth[candidates[i]] / target->device.truth[0];
+        length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s", length ? "," : "", target->candidates[candidates[i]].tuning);
+    }
+    memcpy(target->candidates[*candidate].tuning, text, sizeof(text));
+    target->device.truth[*candidate] = target->device.truth[0] * factor;
+    return FLP_OK;
+}
+
+flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int *candidate)
+{
+    *candidate = target->device.count;
+    append(target, "", 0, FLP_ROLES, fake_tune.added_factor);
+    snprintf(target->candidates[*candidate].tuning, FLP_TUNING_BYTES, "%s", tuning);
+    return FLP_OK;
+}
+
+const char *flp_tune_target_problem(const flp_tune_target *target)
+{
+    return target->problem;
+}
+
+const flp_generator_identity *flp_tune_target_identity(const flp_tune_target *target)
+{
+    return &target->identity;
+}
+
+flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
+{
+    return target->device.device.compile(&target->device, candidate);
+}
+
+flp_status flp_tune_target_check(flp_tune_target *target, int candidate)
+{
+    return target->device.device.check(&target->device, candidate);
+}
+
+flp_status flp_tune_target_time(flp_tune_target *target, int candidate, double *seconds)
+{
+    double clock_mhz;
+
+    if (fake_tune.slow_microseconds)
+        usleep((useconds_t)fake_tune.slow_microseconds);
+    return target->device.device.time(&target->device, candidate, seconds, &clock_mhz);
+}

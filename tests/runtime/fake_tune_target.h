@@ -1,0 +1,27 @@
+/* A stand-in for core/tune_target.c, which the linker then leaves out: candidates of two kernels on a simulated device. */
+#ifndef FLP_TESTS_FAKE_TUNE_TARGET_H
+#define FLP_TESTS_FAKE_TUNE_TARGET_H
+#include "core/tune_target.h"
+#include "simulated_device.h"
+
+enum { FAKE_TUNE_CANDIDATES = 16 };
+
+/* What the next targets are: candidate 0 is the default; the others multiply its time. Their names are "tile.group=1" and so on for the first role,
+ * "combine.w=1" for the second. */
+typedef struct {
+    int tiles, combines;
+    double tile_factors[FAKE_TUNE_CANDIDATES], combine_factors[FAKE_TUNE_CANDIDATES];
+    double joined_factor;            /* of what several are together, beside the product of theirs */
+    double added_factor;             /* of a candidate that flp_tune_target_add brings */
+    int wrong;                       /* a candidate whose check fails; 0: none */
+    flp_status failure;              /* of flp_tune_target_create */
+    int slow_microseconds;           /* of each timed run, in real time */
+    int created;                     /* targets so far */
+    flp_tune_target_options options; /* of the last */
+} fake_tune_state;
+
+extern fake_tune_state fake_tune;
+
+/* One role with three candidates, of which the second is 10 % faster than the default, and one with two, of which the first is 5 % faster. */
+void fake_tune_reset(void);
+#endif

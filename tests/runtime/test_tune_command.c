@@ -1,0 +1,337 @@
+/* fusedlogp tune from its command line to its records, on a fake driver and with candidates whose times are known. */
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/console.h"
+#include "cli/tune.h"
+#include "fake_cmocka.h"
+#include "fake_directory.h"
+#include "fake_driver.h"
+#include "fake_library.h"
+#include "fake_tune_target.h"
+#include "tune/untuned.h"
+
+static const char *root;
+static char records[512], *output, *messages;
+static const char problem[] = "linear_logp:bf16:n4096:d2048:v131072";
+
+static int make(void **state)
+{
+    (void)state;
+    fake_library_install();
+    fake_library.nvml = 1;
+    fake_tune_reset();
+    root = fake_directory_make();
+    snprintf(records, sizeof(records), "%s/records", root);
+    setenv("FUSEDLOGP_RECORDS_DIR", records, 1);
+    setenv("FUSEDLOGP_SYSTEM_RECORDS", "", 1);
+    setenv("FUSEDLOGP_CACHE_DIR", "", 1);
+    return 0;
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    fake_directory_remove(root);
+    free(output);
+    free(messages);
+    output = messages = NULL;
+    return 0;
+}
+
+static void redirect(int descriptor, const char *name)
+{
+    int file = open(fake_directory_path(root, name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+    if (file < 0 || dup2(file, descriptor) < 0)
+        _exit(99);
+    close(file);
+}
+
+/* In a process of its own, since a usage error exits; words: separated by blanks. milliseconds: until it is interrupted, 0: never. */
+static int run_for(const char *words, unsigned milliseconds)
+{
+    pid_t child = fork();
+    size_t count;
+    int result;
+
+    if (child == 0) {
+        char copy[1024], *arguments[64] = { (char[]){ "fusedlogp tune" } }, *rest = NULL;
+        int argc = 1;
+
+        snprintf(copy, sizeof(copy), "%s", words);
+        for (char *word = strtok_r(copy, " ", &rest); word && argc < 63; word = strtok_r(NULL, " ", &rest))
+            arguments[argc++] = word;
+        redirect(STDOUT_FILENO, "output");
+        redirect(STDERR_FILENO, "messages");
+        flp_console_start("fusedlogp");
+        result = flp_console_finish(flp_tune_main(argc, arguments));
+        _exit(result);
+    }
+    if (milliseconds) {
+        usleep(1000 * milliseconds);
+        kill(child, SIGINT);
+    }
+    assert_int_equal(child, waitpid(child, &result, 0));
+    free(output);
+    free(messages);
+    output = fake_directory_read(fake_directory_path(root, "output"), &count);
+    messages = fake_directory_read(fake_directory_path(root, "messages"), &count);
+    return WIFEXITED(result) ? WEXITSTATUS(result) : 100 + WTERMSIG(result);
+}
+
+static int run(const char *words)
+{
+    return run_for(words, 0);
+}
+
+/* The exit code, with what it said where it is another. */
+static void assert_exits(int wanted, int got)
+{
+    if (wanted != got)
+        fail_msg("exit status %d, wanted %d: %s%s", got, wanted, output, messages);
+}
+
+/* The only record's text; "" where there is none. */
+static const char *the_record(void)
+{
+    static char text[4096];
+    flp_record_files files = { 0 };
+
+    text[0] = 0;
+    if (flp_record_files_read(records, &files) == FLP_OK && files.count == 1 && !files.files[0].fault)
+        snprintf(text, sizeof(text), "%s", files.files[0].text);
+    flp_record_files_free(&files);
+    return text;
+}
+
+static json_t *parse_output(void)
+{
+    json_error_t error;
+    json_t *value = json_loads(output, 0, &error);
+
+    if (!value)
+        fail_msg("%s in: %s", error.text, output);
+    return value;
+}
+
+static void a_problem_is_tuned_and_recorded(void **state)
+{
+    (void)state;
+    assert_exits(0, run("--problem linear_logp:bf16:n3000:d2048:v131072"));
+    assert_contains(output, "linear_logp:bf16:n4096:d2048:v131072: combine.w=1,tile.group=2, 0.8");
+    assert_string_equal("", messages); /* no progress in a pipe */
+    assert_contains(the_record(), "\nproblem: linear_logp:bf16:n4096:d2048:v131072\n");
+    assert_contains(the_record(), "\ntuning: combine.w=1,tile.group=2\nregime: sustained\n");
+    assert_contains(the_record(), "\ndevice: Fake GPU 0\n");
+    assert_contains(the_record(), "\npower_limit_w: 700\n");
+}
+
+static void options_reach_the_device(void **state)
+{
+    json_t *json;
+
+    (void)state;
+    fake_tune.wrong = 2;
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --regime burst --json --jobs 2"));
+    assert_contains(the_record(), "\nregime: burst\n");
+    json = json_object_get(parse_output(), "results");
+    assert_int_equal(1, json_array_size(json));
+    json = json_array_get(json, 0);
+    assert_string_equal("combine.w=1", json_string_value(json_object_get(json, "tuning")));
+    assert_int_equal(6, json_array_size(json_object_get(json, "candidates")));
+    json = json_array_get(json_object_get(json, "candidates"), 2);
+    assert_string_equal("rejected", json_string_value(json_object_get(json, "fate")));
+    assert_contains(json_string_value(json_object_get(json, "reason")), "is wrong");
+}
+
+static void quiet_says_nothing(void **state)
+{
+    (void)state;
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --quiet"));
+    assert_string_equal("", output);
+    assert_string_equal("", messages);
+    assert_string_not_equal("", the_record());
+}
+
+static void a_dry_run_changes_nothing(void **state)
+{
+    (void)state;
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --dry-run"));
+    assert_contains(output, "6 candidates");
+    assert_int_equal(0, fake_directory_count(root, ".record"));
+}
+
+static void what_was_asked_for_untuned_is_tuned(void **state)
+{
+    flp_text lines = { 0 };
+
+    (void)state;
+    assert_exits(0, run("--untuned"));
+    assert_contains(messages, "there is nothing to tune");
+    flp_untuned_note(records, "sm_90a", problem);
+    flp_untuned_note(records, "sm_80", "weighted_sum:bf16:n64:d4096");
+    flp_untuned_note(records, "sm_90a", "no such problem");
+    assert_exits(0, run("--untuned"));
+    assert_contains(the_record(), "\nproblem: linear_logp:bf16:n4096:d2048:v131072\n");
+    assert_succeeds(flp_untuned_read(records, &lines));
+    assert_string_equal("sm_80 weighted_sum:bf16:n64:d4096\nsm_90a no such problem\n", lines.data);
+    flp_text_free(&lines);
+}
+
+static void a_models_problems_are_tuned(void **state)
+{
+    static const char config[] = "{\"architectures\": [\"Gemma2ForCausalLM\"], \"model_type\": \"gemma2\", \"hidden_size\": 2304, \"vocab_size\": 256000, "
+                                 "\"torch_dtype\": \"bfloat16\", \"final_logit_softcapping\": 30.0}";
+    char words[600];
+
+    (void)state;
+    fake_directory_write(fake_directory_path(root, "config.json"), config, strlen(config));
+    snprintf(words, sizeof(words), "--model %s", root);
+    assert_exits(0, run(words));
+    assert_contains(output, "linear_logp:bf16:n4096:d2304:v256000:softcap30:");
+    assert_contains(output, "linear_logp:bf16:n64:d2304:v256000:softcap30:");
+    assert_contains(output, "linear_cross_entropy:bf16:n4096:d2304:v256000:");
+    assert_int_equal(3, fake_directory_count(records, ".record"));
+}
+
+static void a_probe_is_of_every_kind(void **state)
+{
+    static const char *const operators[] = { "\nlinear_logp:", "\nlinear_cross_entropy:", "\nlinear_logp_backward:",
+                                             "\nlogits_logp:", "\nlogits_logp_backward:", "\nweighted_sum:" };
+    flp_text text = { 0 };
+
+    (void)state;
+    assert_exits(0, run("--probe"));
+    flp_text_append(&text, "\n%s", output);
+    for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
+        assert_contains(text.data, operators[i]);
+    flp_text_free(&text);
+}
+
+static void resume_leaves_out_what_is_done(void **state)
+{
+    (void)state;
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072"));
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --problem weighted_sum:bf16:n64:d4096 --resume"));
+    assert_contains(output, "linear_logp:bf16:n4096:d2048:v131072: it has a record\n");
+    assert_contains(output, "weighted_sum:bf16:n64:d4096: ");
+    assert_int_equal(2, fake_directory_count(records, ".record"));
+}
+
+static void interrupted_it_keeps_what_it_learned(void **state)
+{
+    (void)state;
+    fake_tune.slow_microseconds = 20000; /* 8 rounds of each heat are more than 1.7 seconds */
+    assert_exits(1, run_for("--problem linear_logp:bf16:n4096:d2048:v131072 --problem weighted_sum:bf16:n64:d4096", 1000));
+    assert_contains(messages, "interrupted: what was learned is kept");
+    assert_contains(the_record(), "\nended: interrupted\n");
+    fake_tune.slow_microseconds = 0;
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --resume"));
+    assert_null(strstr(the_record(), "interrupted"));
+    assert_contains(the_record(), "\ntuning: combine.w=1,tile.group=2\n");
+}
+
+static void the_time_is_shared(void **state)
+{
+    (void)state;
+    fake_tune.slow_microseconds = 2000;
+    assert_exits(0, run("--probe --budget 1.5"));
+    assert_true(fake_directory_count(records, ".record") >= 5);
+}
+
+static void verifying_tells_what_a_record_loses(void **state)
+{
+    (void)state;
+    assert_exits(1, run("--problem linear_logp:bf16:n4096:d2048:v131072 --verify"));
+    assert_contains(output, "there is no record of this machine");
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072"));
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --verify"));
+    assert_contains(output, "the record's tuning combine.w=1,tile.group=2 loses ");
+    fake_tune.tile_factors[0] = 0.8; /* another is the best now */
+    assert_exits(1, run("--problem linear_logp:bf16:n4096:d2048:v131072 --verify"));
+    assert_contains(output, "to combine.w=1,tile.group=1");
+    assert_contains(the_record(), "\ntuning: combine.w=1,tile.group=2\n");
+}
+
+static void the_plot_shows_how_much_faster_it_is(void **state)
+{
+    char words[700], *svg;
+    size_t count;
+
+    (void)state;
+    snprintf(words, sizeof(words), "--problem %s --quiet --plot %s", problem, fake_directory_path(root, "plot.svg"));
+    assert_exits(0, run(words));
+    svg = fake_directory_read(fake_directory_path(root, "plot.svg"), &count);
+    assert_non_null(svg);
+    assert_contains(svg, "Fake GPU 0");
+    assert_contains(svg, ">1.1"); /* 1 / (0.9 0.95) */
+    free(svg);
+}
+
+static void devices_share_the_problems(void **state)
+{
+    (void)state;
+    fake_driver.devices = 2;
+    assert_exits(0, run("--probe --devices 0,1"));
+    assert_int_equal(7, fake_directory_count(records, ".record"));
+    assert_exits(3, run("--problem linear_logp:bf16:n4096:d2048:v131072 --devices 5"));
+    assert_contains(messages, "--devices: got 5, and the driver shows 2 devices");
+}
+
+static void failures_have_their_exit_status(void **state)
+{
+    char words[600];
+
+    (void)state;
+    assert_exits(2, run(""));
+    assert_contains(messages, "wanted --problem, --model, --untuned or --probe");
+    assert_exits(2, run("--probe --memory 5T"));
+    assert_contains(messages, "--memory: got '5T'");
+    assert_exits(2, run("--probe --devices 1,1"));
+    assert_exits(2, run("--probe --verify --dry-run"));
+    assert_exits(2, run("--probe --regime calm"));
+    assert_exits(4, run("--problem linear_logp:bf16:n64"));
+    assert_exits(1, run("--model /no/such/config.json"));
+    fake_tune.failure = FLP_NO_VARIANT;
+    assert_exits(3, run("--problem linear_logp:bf16:n4096:d2048:v131072"));
+    assert_contains(messages, "linear_logp:bf16:n4096:d2048:v131072: no target today");
+    fake_tune.failure = FLP_OUT_OF_MEMORY;
+    assert_exits(1, run("--problem linear_logp:bf16:n4096:d2048:v131072"));
+    fake_library.driver = 0;
+    assert_exits(3, run("--probe"));
+    fake_library_install();
+    fake_tune_reset();
+    fake_directory_write(fake_directory_path(root, "file"), "", 0);
+    snprintf(words, sizeof(words), "%s/file/records", root);
+    setenv("FUSEDLOGP_RECORDS_DIR", words, 1);
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072"));
+    assert_contains(messages, "warning: not kept: ");
+}
+
+int main(void)
+{
+#define COMMAND_TEST(name) cmocka_unit_test_setup_teardown(name, make, clean)
+    const struct CMUnitTest tests[] = {
+        COMMAND_TEST(a_problem_is_tuned_and_recorded),
+        COMMAND_TEST(options_reach_the_device),
+        COMMAND_TEST(quiet_says_nothing),
+        COMMAND_TEST(a_dry_run_changes_nothing),
+        COMMAND_TEST(what_was_asked_for_untuned_is_tuned),
+        COMMAND_TEST(a_models_problems_are_tuned),
+        COMMAND_TEST(a_probe_is_of_every_kind),
+        COMMAND_TEST(resume_leaves_out_what_is_done),
+        COMMAND_TEST(interrupted_it_keeps_what_it_learned),
+        COMMAND_TEST(the_time_is_shared),
+        COMMAND_TEST(verifying_tells_what_a_record_loses),
+        COMMAND_TEST(the_plot_shows_how_much_faster_it_is),
+        COMMAND_TEST(devices_share_the_problems),
+        COMMAND_TEST(failures_have_their_exit_status),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
