@@ -296,10 +296,10 @@ typedef enum { FLP_ACCUMULATE_HIDDEN = 1u, FLP_ACCUMULATE_WEIGHT = 2u, FLP_ACCUM
  *     dlogit[i][v] = a[i][v] / temperature[i] (1 - (softcap(logit) / c)^2),   p[i][v] = exp(z[i][v] - lse[i])
  *     grad_hidden = dlogit . weight,   grad_weight = dlogit^T . hidden,   grad_bias[v] = sum_i dlogit[i][v]
  *
- * The logits are computed anew. On a GPU path dlogit is rounded to the dtype of the inputs (fp16: scaled by a power of two first; what lies
- * below 2^-28 of the call's largest finite upstream gradient loses digits). Sums are in fp32, each gradient is rounded once, and all repeat bit for
- * bit; a row of grad_hidden depends neither on N nor on other rows. With logits of 1e5 and more the fp32 lse is too coarse for p: there a plan with
- * its forward, or linear_cross_entropy, hands over more. */
+ * The logits are computed anew. On a GPU path, and on a CPU that multiplies bf16 (AVX512_BF16) for bf16, dlogit but the target's is rounded to the
+ * dtype of the inputs (fp16: scaled by a power of two first; what lies below 2^-28 of the call's largest finite upstream gradient loses digits). Sums are in
+ * fp32, each gradient is rounded once, and all repeat bit for bit; a row of grad_hidden depends neither on N nor on other rows. With logits of 1e5 and
+ * more the fp32 lse is too coarse for p: there a plan with its forward, or linear_cross_entropy, hands over more. */
 typedef struct {
     flp_linear_logp_problem forward;               /* as linear_logp was given it, but for argmax and entropy, which are 0. pointer_alignment
                                           counts for grad_hidden and grad_weight too */

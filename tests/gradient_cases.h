@@ -70,6 +70,9 @@ flp_linear_logp_args flp_gradient_case_forward_args(const flp_gradient_case *c, 
  * passes over some and not all, "all below" all. Else 0 and a message. */
 int flp_gradient_case_check_filter(const flp_gradient_case *c, flp_plan *plan, char *message, size_t bytes);
 
+/* The unit roundoff of what the CPU path keeps dlogit in: 0 for fp32. */
+double flp_gradient_cpu_roundoff(flp_dtype dtype);
+
 /* 1 where the gradients in data are right, else 0 and a message. dlogit_roundoff: the unit roundoff of the dtype that the path keeps dlogit
  * in, 0 for fp32. See gradient_check.c for the tolerances. */
 int flp_gradient_case_check(const flp_gradient_case *c, const flp_gradient_case_data *data, const flp_gradient_reference *reference, double dlogit_roundoff,

@@ -5,6 +5,7 @@
  * squares, which matters where few elements make up the norm (a square of variance s^2 has a deviation of sqrt(2) s^2). No single element
  * may be further off than eight times its own share of these. */
 #include "gradient_cases.h"
+#include "cpu/microkernel.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -106,6 +107,11 @@ static int check_values(const output *o, double dlogit_roundoff, const report *t
         return reject(to, "%s: error %.4g in norm, allowed %.4g (rounding to the dtype alone %.4g), of %.4g", o->name, sqrt(sums.error), allowed,
                       sqrt(sums.floor), sqrt(sums.wanted));
     return 1;
+}
+
+double flp_gradient_cpu_roundoff(flp_dtype dtype)
+{
+    return flp_microkernel_of(dtype)->packed == 2 ? 0x1p-8 : 0;
 }
 
 int flp_gradient_case_check(const flp_gradient_case *c, const flp_gradient_case_data *data, const flp_gradient_reference *reference, double dlogit_roundoff,

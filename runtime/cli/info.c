@@ -167,7 +167,7 @@ int flp_info_main(int argc, char **argv)
     flp_text cpu = { 0 };
     int as_json = 0;
     argp_parse(&arguments, argc, argv, 0, NULL, &as_json);
-    flp_linear_logp_cpu_numerics(&cpu);
+    flp_linear_logp_cpu_numerics(FLP_BF16, &cpu);
     json_t *info = json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o}", "version", flp_version(), "devices", describe_devices(), "driver", describe_driver(),
                              "nvrtc", describe_nvrtc(), "cpu", cpu.data, "cache", describe_cache(), "kernels", describe_kernels());
     flp_text_free(&cpu);

@@ -1,5 +1,8 @@
 /* The microkernels of this build, and which of them this processor runs. */
 #include "cpu/microkernel.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 #include "cpu/row_statistics.h"
 
 /* A fused operation rounds once and gives other bits, so it is asked for by name: whether a compiler fuses w * x + sum depends on how it was called. */
@@ -86,16 +89,47 @@ static int has_avx512(void)
 {
     return __builtin_cpu_supports("avx512f") && has_avx2();
 }
+
+/* ---- AVX-512 with dot products of bf16 ---- */
+
+#define MULTIPLY_ADD_PAIRS(w, row, sum) (float16) _mm512_dpbf16_ps((__m512)(sum), (__m512bh)_mm512_set1_ps(w), (__m512bh)(row))
+
+#define MICROKERNEL avx512_bf16_several
+#define VECTOR float16
+#define ENTRIES 12
+#define TARGET __attribute__((target("avx512f,avx512bf16")))
+#define MULTIPLY_ADD MULTIPLY_ADD_PAIRS
+#include "cpu/microkernel_body.h"
+
+#define MICROKERNEL avx512_bf16_single
+#define VECTOR float16
+#define ENTRIES 1
+#define TARGET __attribute__((target("avx512f,avx512bf16")))
+#define MULTIPLY_ADD MULTIPLY_ADD_PAIRS
+#include "cpu/microkernel_body.h"
+
+static int has_avx512_bf16(void)
+{
+    return __builtin_cpu_supports("avx512bf16") && has_avx512();
+}
 #endif
 
 const flp_microkernel flp_microkernels[] = {
 #ifdef __x86_64__
-    { "avx512", "fma", 12, avx512_several, avx512_single, has_avx512 },
-    { "avx2", "fma", 6, avx2_several, avx2_single, has_avx2 },
+    { "avx512", "fma", 1, 12, avx512_several, avx512_single, has_avx512 },
+    { "avx2", "fma", 1, 6, avx2_several, avx2_single, has_avx2 },
 #endif
-    { "any", ANY_ARITHMETIC, 3, any_several, any_single, always },
+    { "any", ANY_ARITHMETIC, 1, 3, any_several, any_single, always },
 };
 const int flp_microkernel_count = sizeof flp_microkernels / sizeof *flp_microkernels;
+
+const flp_microkernel flp_bf16_microkernels[] = {
+#ifdef __x86_64__
+    { "avx512_bf16", "vdpbf16ps", 2, 12, avx512_bf16_several, avx512_bf16_single, has_avx512_bf16 },
+#endif
+    { 0 }, /* C has no empty arrays */
+};
+const int flp_bf16_microkernel_count = sizeof flp_bf16_microkernels / sizeof *flp_bf16_microkernels - 1;
 
 const flp_microkernel *flp_microkernel_best(void)
 {
@@ -103,6 +137,24 @@ const flp_microkernel *flp_microkernel_best(void)
     while (!kernel->is_supported())
         kernel++;
     return kernel;
+}
+
+/* Read once: forward and backward have to agree. */
+static const flp_microkernel *bf16_kernel;
+
+static void find_bf16_kernel(void)
+{
+    const char *wanted = getenv("FUSEDLOGP_CPU_BF16");
+    for (int i = flp_bf16_microkernel_count - 1; i >= 0; i--)
+        if (flp_bf16_microkernels[i].is_supported() && (wanted == NULL || strcmp(wanted, "0") != 0))
+            bf16_kernel = &flp_bf16_microkernels[i];
+}
+
+const flp_microkernel *flp_microkernel_of(flp_dtype dtype)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_bf16_kernel);
+    return dtype == FLP_BF16 && bf16_kernel != NULL ? bf16_kernel : flp_microkernel_best();
 }
 
 void flp_microkernel_multiply(const flp_microkernel *kernel, int entries, int64_t depth, const float *hidden, const float *weight, int64_t entry_stride,

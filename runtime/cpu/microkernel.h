@@ -7,26 +7,41 @@
 #ifndef FLP_CPU_MICROKERNEL_H
 #define FLP_CPU_MICROKERNEL_H
 #include <stdint.h>
+#include "fusedlogp.h"
 
 /* For each entry e and each of the sixteen rows: products[e][row] (+)= sum_k weight[e * entry_stride + k * depth_stride] * hidden[k][row],
- * summed from 0 in the order of k. hidden [depth][16] and products [entries][16] are 64-byte aligned. */
+ * summed from 0 in the order of k. hidden [depth][16] and products [entries][16] are 64-byte aligned.
+ * Where a word holds two bf16, k is a pair: the product of the high halves is added first, then that of the low ones, each rounded once. Subnormal numbers
+ * count as 0 there, as operands and as sums. */
 typedef void flp_microkernel_function(int64_t depth, const float *hidden, const float *weight, int64_t entry_stride, int64_t depth_stride, float *products,
                                       int accumulate);
 
 typedef struct {
     const char *name;
     const char *arithmetic; /* kernels that agree in this give the same bits */
+    int packed;             /* numbers a word of hidden and weight: 1, an fp32; 2, two bf16, the first in the low half */
     int entries;            /* of `several`; the chunk's width is a multiple of it */
     flp_microkernel_function *several, *single;
     int (*is_supported)(void); /* by this processor */
 } flp_microkernel;
 
-/* All that were compiled, best first. The last one runs everywhere. */
+/* All of fp32 that were compiled, best first. The last one runs everywhere. */
 extern const flp_microkernel flp_microkernels[];
 extern const int flp_microkernel_count;
+/* Those of bf16. A processor may have none. */
+extern const flp_microkernel flp_bf16_microkernels[];
+extern const int flp_bf16_microkernel_count;
 
-/* The first that is supported. */
+/* The first of fp32 that is supported. */
 const flp_microkernel *flp_microkernel_best(void);
+/* The one for inputs of a dtype: of bf16 where the processor has one and FUSEDLOGP_CPU_BF16 is not 0, else of fp32. */
+const flp_microkernel *flp_microkernel_of(flp_dtype dtype);
+
+/* Words of so many numbers; the last may be half empty. */
+static inline int64_t flp_microkernel_words(const flp_microkernel *kernel, int64_t numbers)
+{
+    return (numbers + kernel->packed - 1) / kernel->packed;
+}
 
 /* Any number of entries. */
 void flp_microkernel_multiply(const flp_microkernel *kernel, int entries, int64_t depth, const float *hidden, const float *weight, int64_t entry_stride,

@@ -9,10 +9,11 @@ TARGET static void MICROKERNEL(int64_t depth, const float *hidden, const float *
                                int accumulate)
 {
     VECTOR sum[ENTRIES][VECTORS] = { 0 };
-    const float *entry[ENTRIES];
+    /* Three entries a pointer, which one address of x86 reaches: a pointer for each would not fit the registers. */
+    const float *entry[(ENTRIES + 2) / 3];
 #pragma GCC unroll 16
-    for (int e = 0; e < ENTRIES; e++)
-        entry[e] = weight + e * entry_stride;
+    for (int i = 0; i < (ENTRIES + 2) / 3; i++)
+        entry[i] = weight + 3 * i * entry_stride;
 
     for (int64_t k = 0; k < depth; k++) {
         VECTOR row[VECTORS];
@@ -21,11 +22,14 @@ TARGET static void MICROKERNEL(int64_t depth, const float *hidden, const float *
             row[j] = ((const VECTOR *)(hidden + k * FLP_LANES))[j];
 #pragma GCC unroll 16
         for (int e = 0; e < ENTRIES; e++) {
-            float w = entry[e][k * depth_stride];
+            float w = entry[e / 3][e % 3 * entry_stride];
 #pragma GCC unroll 16
             for (int j = 0; j < VECTORS; j++)
                 sum[e][j] = MULTIPLY_ADD(w, row[j], sum[e][j]);
         }
+#pragma GCC unroll 16
+        for (int i = 0; i < (ENTRIES + 2) / 3; i++)
+            entry[i] += depth_stride;
     }
 
 #pragma GCC unroll 16

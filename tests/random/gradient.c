@@ -3,17 +3,19 @@
  * An element is a sum of terms derivative x input. It may be off by
  * - what each derivative may be (row.h), times its input, added up without regard to sign;
  * - the sum's own additions, as those of a logit (linear_truth.c);
- * - on a GPU, the rounding of each derivative but the target's to the dtype of the inputs, r = 2^-8 of itself for bf16 and 2^-11 for fp16: at most r
+ * - on a GPU, and on a CPU that multiplies bf16, the rounding of each derivative but the target's to the dtype of the inputs, r = 2^-8 of itself for bf16 and 2^-11 for fp16: at most r
  *   times the sum of the terms' sizes; of independent roundings, DEVIATIONS r / sqrt(3) times the root of the sum of their squares, if that is less
  *   and the data are random. Rows of which one entry has nearly all the probability have equal derivatives, whose roundings are equal too: their sum is
  *   known, and comes on top. Where saved exponentials of bf16 may be, grad_weight's terms are rounded twice;
  * - in fp16 2^-39 of the call's largest upstream gradient for each derivative: half of what subnormal numbers lie apart where the largest, times a power of
  *   two, is between 2^14 and 2^15;
+ * - where a CPU multiplies bf16, subnormal derivatives, products and sums, which count as 0;
  * - all of a term that a filter may pass over. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "gradient_cases.h"
 #include "random/linear.h"
 #include "random/numbers.h"
 
@@ -179,13 +181,15 @@ double flp_random_gradient_bound(const flp_random_linear *linear, const flp_rand
     const flp_random_problem *p = linear->problem;
     const int of_weight = gradient != &linear->hidden;
     const double n = (double)(of_weight ? p->n : p->v);
-    const double r = is_cpu || p->dtype == FLP_F32 ? 0 : p->dtype == FLP_BF16 ? 0x1p-8 : 0x1p-11;
-    const int may_save_exp = p->dtype == FLP_BF16 && (p->op == FLP_RANDOM_CROSS_ENTROPY || p->forward);
+    const double r = is_cpu ? flp_gradient_cpu_roundoff(p->dtype) : p->dtype == FLP_F32 ? 0 : p->dtype == FLP_BF16 ? 0x1p-8 : 0x1p-11;
+    const int may_save_exp = !is_cpu && p->dtype == FLP_BF16 && (p->op == FLP_RANDOM_CROSS_ENTROPY || p->forward);
     const double roundings = of_weight && may_save_exp ? 2 : 1;
     const double known = r > 0 ? fabs(gradient->known[i]) : 0;
     const double hard = roundings * gradient->hard[i], soft = deviations * sqrt(roundings * gradient->soft[i] / 3);
     const double sum = u * (deviations * sqrt(n / 3) + n / 8 + 4) * fmax(fabs(gradient->value[i]), sqrt(gradient->size[i]));
-    const double least = p->dtype == FLP_F16 && !is_cpu ? 0x1p-39 * linear->largest_upstream * gradient->inputs[i] : 0;
+    const double least = !is_cpu && p->dtype == FLP_F16 ? 0x1p-39 * linear->largest_upstream * gradient->inputs[i]
+                         : is_cpu && r > 0              ? 0x1p-126 * (gradient->inputs[i] + n)
+                                                        : 0;
 
     return gradient->error[i] + sum + (is_random(p) ? fmin(r * hard, r * soft + known) : r * hard) + least + gradient->passed[i];
 }

@@ -100,7 +100,7 @@ static int execute(const flp_gradient_case *c, flp_gradient_case_data *data, con
     flp_gradient_case_args(c, data, NULL, NULL, &args);
     flp_gradient_case_restore_outputs(data);
     flp_status status = executor(&c->problem, &args, &bad_count, &bad_first);
-    int right = status == FLP_OK && flp_gradient_case_check(c, data, reference, 0, message, sizeof message);
+    int right = status == FLP_OK && flp_gradient_case_check(c, data, reference, flp_gradient_cpu_roundoff(c->problem.forward.dtype), message, sizeof message);
     if (!right)
         print_error("case \"%s\": %s\n", c->name, status == FLP_OK ? message : flp_error_message());
     count = bad_targets_of(c, &args, &first);
@@ -194,7 +194,7 @@ static void numerics_names_the_arithmetic(void **state)
     flp_text text = { 0 };
 
     (void)state;
-    flp_linear_logp_backward_cpu_numerics(&text);
+    flp_linear_logp_backward_cpu_numerics(FLP_BF16, &text);
     assert_non_null(text.data);
     assert_int_equal(strncmp(text.data, "linear_logp_backward:cpu", 24), 0);
     flp_text_free(&text);

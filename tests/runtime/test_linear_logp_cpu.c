@@ -152,7 +152,7 @@ static void numerics_names_the_arithmetic(void **state)
     flp_text text = { 0 };
 
     (void)state;
-    flp_linear_logp_cpu_numerics(&text);
+    flp_linear_logp_cpu_numerics(FLP_BF16, &text);
     assert_non_null(text.data);
     assert_int_equal(strncmp(text.data, "linear_logp:cpu", 15), 0);
     flp_text_free(&text);

@@ -212,10 +212,10 @@ flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_
     return status;
 }
 
-void flp_linear_cross_entropy_cpu_numerics(flp_text *text)
+void flp_linear_cross_entropy_cpu_numerics(flp_dtype dtype, flp_text *text)
 {
     flp_text_append(text, "linear_cross_entropy:cpu3:");
-    flp_linear_logp_cpu_numerics(text);
+    flp_linear_logp_cpu_numerics(dtype, text);
     flp_text_append(text, ";");
-    flp_linear_logp_backward_cpu_numerics(text);
+    flp_linear_logp_backward_cpu_numerics(dtype, text);
 }

@@ -19,6 +19,6 @@ typedef struct {
  * bad_count, bad_first: as flp_linear_logp_cpu's. FLP_OUT_OF_MEMORY. */
 flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem, const flp_cross_entropy_call *call,
                                         int64_t *bad_count, int64_t *bad_first);
-/* Appends the identity of its arithmetic. */
-void flp_linear_cross_entropy_cpu_numerics(flp_text *text);
+/* Appends the identity of its arithmetic for inputs of dtype. */
+void flp_linear_cross_entropy_cpu_numerics(flp_dtype dtype, flp_text *text);
 #endif

@@ -227,7 +227,7 @@ static void write_numerics(const flp_plan *common, flp_text *text)
     const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
 
     if (!flp_plan_on_gpu(common)) {
-        flp_linear_cross_entropy_cpu_numerics(text);
+        flp_linear_cross_entropy_cpu_numerics(plan->problem.backward.forward.dtype, text);
         flp_text_append(text, ";loss_%s", plan->program.identity);
         return;
     }

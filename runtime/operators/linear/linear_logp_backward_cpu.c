@@ -33,17 +33,20 @@ static flp_status prepare(flp_backward_job *job)
     int64_t depth = problem->forward.hidden, sets = (job->args->rows + FLP_LANES - 1) / FLP_LANES;
     int64_t group_sets = flp_int64_smaller(sets, FLP_BACKWARD_GROUP_SETS), block_chunks;
     int threads = flp_thread_pool_threads(job->pool);
-    job->kernel = flp_microkernel_best();
+    job->kernel = flp_microkernel_of(problem->forward.dtype);
+    job->words = flp_microkernel_words(job->kernel, depth);
     job->chunks = (problem->forward.vocab + FLP_CHUNK_COLUMNS - 1) / FLP_CHUNK_COLUMNS;
     job->panels = (depth + FLP_LANES - 1) / FLP_LANES;
     block_chunks = flp_int64_smaller(job->chunks, FLP_BACKWARD_BLOCK_CHUNKS);
-    int complete = allocate(&job->row, job->args->rows, sizeof *job->row) && allocate(&job->hidden_sets, group_sets * depth * FLP_LANES, sizeof(float)) &&
+    int complete = allocate(&job->row, job->args->rows, sizeof *job->row) && allocate(&job->hidden_sets, group_sets * job->words * FLP_LANES, sizeof(float)) &&
                    allocate(&job->derivatives, block_chunks * FLP_BACKWARD_GROUP_SETS * FLP_BACKWARD_LOGITS, sizeof(float)) &&
                    allocate(&job->scratch, (int64_t)threads * FLP_BACKWARD_SCRATCH, sizeof(float));
+    if (job->kernel->packed == 2)
+        complete = complete && allocate(&job->pairs, block_chunks * FLP_BACKWARD_GROUP_SETS * (FLP_BACKWARD_LOGITS / 2), sizeof(float));
     if (problem->grad_hidden != FLP_NONE)
         complete = complete && allocate(&job->grad_hidden, sets * depth * FLP_LANES, sizeof(float));
     if (problem->grad_weight != FLP_NONE)
-        complete = complete && allocate(&job->hidden_panels, job->panels * FLP_BACKWARD_GROUP_ROWS * FLP_LANES, sizeof(float)) &&
+        complete = complete && allocate(&job->hidden_panels, job->panels * flp_backward_panel_words(job), sizeof(float)) &&
                    allocate(&job->grad_weight, block_chunks * job->panels * FLP_BACKWARD_LOGITS, sizeof(float));
     if (problem->grad_bias != FLP_NONE)
         complete = complete && allocate(&job->grad_bias, block_chunks * FLP_CHUNK_COLUMNS, sizeof(double));
@@ -60,6 +63,7 @@ static void release(flp_backward_job *job)
     free(job->hidden_sets);
     free(job->hidden_panels);
     free(job->derivatives);
+    free(job->pairs);
     free(job->grad_hidden);
     free(job->grad_weight);
     free(job->grad_bias);
@@ -145,7 +149,7 @@ flp_status flp_linear_logp_backward_cpu(flp_thread_pool *pool, const flp_linear_
     return status;
 }
 
-void flp_linear_logp_backward_cpu_numerics(flp_text *text)
+void flp_linear_logp_backward_cpu_numerics(flp_dtype dtype, flp_text *text)
 {
-    flp_text_append(text, "linear_logp_backward:cpu3:%s", flp_microkernel_best()->arithmetic);
+    flp_text_append(text, "linear_logp_backward:cpu3:%s", flp_microkernel_of(dtype)->arithmetic);
 }

@@ -42,13 +42,16 @@ typedef struct {
     int parts; /* of the sets or panels, in the phase that runs: a unit takes one */
 
     flp_logit_gradient gradient[FLP_BACKWARD_GROUP_SETS];
-    float *hidden_sets;   /* [GROUP_SETS][D][16]: sixteen rows side by side */
-    float *hidden_panels; /* [panels][GROUP_ROWS][16]: sixteen components side by side; NULL without grad_weight */
+    int64_t words;        /* of D, as the kernel takes them */
+    float *hidden_sets;   /* [GROUP_SETS][words][16]: sixteen rows side by side */
+    float *hidden_panels; /* [panels][words of GROUP_ROWS][16]: sixteen components side by side; NULL without grad_weight */
     float *derivatives;   /* [BLOCK_CHUNKS][GROUP_SETS][FLP_CHUNK_COLUMNS][16] */
-    float *grad_hidden;   /* [sets of all rows][D][16]; NULL where not wanted, as the next two */
-    float *grad_weight;   /* [BLOCK_CHUNKS][panels][FLP_CHUNK_COLUMNS][16] */
-    double *grad_bias;    /* [BLOCK_CHUNKS][FLP_CHUNK_COLUMNS] */
-    float *scratch;       /* for each thread: a panel, the bias, the weights of the classes */
+    float *pairs;         /* [BLOCK_CHUNKS][GROUP_SETS][FLP_CHUNK_COLUMNS / 2][16]: the same, rounded to bf16, words of two entries; NULL: in fp32 */
+    float residual[FLP_BACKWARD_GROUP_ROWS]; /* with pairs: what rounding took from the derivative by the target's logit */
+    float *grad_hidden;                      /* [sets of all rows][D][16]; NULL where not wanted, as the next two */
+    float *grad_weight;                      /* [BLOCK_CHUNKS][panels][FLP_CHUNK_COLUMNS][16] */
+    double *grad_bias;                       /* [BLOCK_CHUNKS][FLP_CHUNK_COLUMNS] */
+    float *scratch;                          /* for each thread: a panel, the bias, the weights of the classes */
 } flp_backward_job;
 
 /* The phases of one group, then of one block, then of the call. */
@@ -66,6 +69,16 @@ static inline int flp_backward_chunk(const flp_backward_job *job, int chunk, int
     *first = (job->first_chunk + chunk) * FLP_CHUNK_COLUMNS;
     int64_t left = job->problem->forward.vocab - *first;
     return left < FLP_CHUNK_COLUMNS ? (int)left : FLP_CHUNK_COLUMNS;
+}
+
+static inline int64_t flp_backward_panel_words(const flp_backward_job *job)
+{
+    return flp_microkernel_words(job->kernel, FLP_BACKWARD_GROUP_ROWS) * FLP_LANES;
+}
+
+static inline float *flp_backward_pairs(const flp_backward_job *job, int chunk, int set)
+{
+    return job->pairs + ((int64_t)chunk * FLP_BACKWARD_GROUP_SETS + set) * (FLP_BACKWARD_LOGITS / 2);
 }
 
 static inline float *flp_backward_derivatives(const flp_backward_job *job, int chunk, int set)

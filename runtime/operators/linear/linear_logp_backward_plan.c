@@ -287,10 +287,10 @@ static void write_numerics(const flp_plan *common, flp_text *text)
 
     if (!flp_plan_on_gpu(common)) {
         if (plan->problem.with_forward) {
-            flp_linear_logp_cpu_numerics(text);
+            flp_linear_logp_cpu_numerics(plan->problem.forward.dtype, text);
             flp_text_append(text, ";");
         }
-        flp_linear_logp_backward_cpu_numerics(text);
+        flp_linear_logp_backward_cpu_numerics(plan->problem.forward.dtype, text);
         return;
     }
     if (plan->problem.with_forward) {

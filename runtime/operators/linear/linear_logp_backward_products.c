@@ -54,6 +54,28 @@ static void fill_gradient(const flp_backward_job *job, const int64_t *row, int c
     }
 }
 
+/* Two rows a word, the first in the low half; an odd last one has zeros beside it. */
+static void fill_pair_panels(const flp_backward_job *job, int64_t set, const int64_t *row, int count)
+{
+    const flp_linear_logp_problem *forward = &job->problem->forward;
+    const unsigned char *hidden = job->args->hidden;
+    int64_t row_bytes = forward->hidden_stride * (int64_t)sizeof(uint16_t);
+    for (int lane = 0; lane < count; lane += 2) {
+        for (int64_t panel = 0; panel < job->panels; panel++) {
+            uint16_t low[FLP_LANES] = { 0 }, high[FLP_LANES] = { 0 };
+            uint32_t pairs[FLP_LANES];
+            int64_t left = forward->hidden - panel * FLP_LANES;
+            size_t bytes = (size_t)(left < FLP_LANES ? left : FLP_LANES) * sizeof *low;
+            memcpy(low, hidden + row[lane] * row_bytes + panel * (int64_t)sizeof low, bytes);
+            if (lane + 1 < count)
+                memcpy(high, hidden + row[lane + 1] * row_bytes + panel * (int64_t)sizeof high, bytes);
+            for (int i = 0; i < FLP_LANES; i++)
+                pairs[i] = low[i] | (uint32_t)high[i] << 16;
+            memcpy(job->hidden_panels + panel * flp_backward_panel_words(job) + (set * FLP_LANES + lane) / 2 * FLP_LANES, pairs, sizeof pairs);
+        }
+    }
+}
+
 /* The set's rows with sixteen components side by side; the last panel ends in zeros. */
 static void fill_panels(const flp_backward_job *job, int64_t set, const int64_t *row, int count)
 {
@@ -77,10 +99,10 @@ static void gather_set(void *data, int64_t set, int thread)
     const flp_linear_logp_problem *forward = &job->problem->forward;
     const int64_t *row = job->row + job->first_row + set * FLP_LANES;
     int left = job->group_rows - (int)set * FLP_LANES, count = left < FLP_LANES ? left : FLP_LANES;
-    flp_row_set_gather(forward, &job->inputs, row, count, job->hidden_sets + set * forward->hidden * FLP_LANES);
+    flp_row_set_gather(job->kernel, forward, &job->inputs, row, count, job->hidden_sets + set * job->words * FLP_LANES);
     fill_gradient(job, row, count, &job->gradient[set]);
     if (job->hidden_panels != NULL)
-        fill_panels(job, set, row, count);
+        (job->kernel->packed == 2 ? fill_pair_panels : fill_panels)(job, set, row, count);
 }
 
 void flp_backward_gather(flp_backward_job *job)
@@ -102,6 +124,40 @@ static const float *uniform_weights(const flp_backward_job *job, int64_t first, 
     return ones;
 }
 
+/* flp_convert_f32_to_bf16 of four numbers, in the high halves. */
+static inline flp_int4 round_to_bf16(flp_int4 bits)
+{
+    flp_int4 rounded = bits + 0x7fff + (bits >> 16 & 1), is_nan = (bits & 0x7fffffff) > 0x7f800000;
+    return (is_nan & (bits | 0x400000)) | (~is_nan & rounded);
+}
+
+/* Lanes without a row become zeros, for they stand in pairs with others. */
+static void pack_derivatives(const flp_backward_job *job, int set, int width, const float *derivatives, float *pairs)
+{
+    int rows = job->group_rows - set * FLP_LANES;
+    const flp_int4 lanes = { 0, 1, 2, 3 };
+    for (int v = 0; v < width; v += 2) {
+        const flp_int4 *low = (const flp_int4 *)(derivatives + v * FLP_LANES), *high = low + FLP_LANE_VECTORS;
+        flp_int4 *to = (flp_int4 *)(pairs + v / 2 * FLP_LANES);
+        for (int i = 0; i < FLP_LANE_VECTORS; i++) {
+            flp_int4 last = v + 1 < width ? round_to_bf16(high[i]) & (int)0xffff0000 : (flp_int4){ 0 };
+            to[i] = (lanes + 4 * i < rows) & ((round_to_bf16(low[i]) >> 16 & 0xffff) | last);
+        }
+    }
+}
+
+/* A likely token's gradient hangs on its own derivative, which therefore keeps its digits: the products add what is kept here. */
+static void keep_residuals(flp_backward_job *job, int set, int64_t first, int width, const float *derivatives)
+{
+    for (int lane = 0; lane < FLP_LANES; lane++) {
+        int64_t v = job->gradient[set].target.lane[lane] - first;
+        if (v < 0 || v >= width)
+            continue;
+        float exact = derivatives[v * FLP_LANES + lane], rounded = flp_convert_bf16_to_f32(flp_convert_f32_to_bf16(exact));
+        job->residual[set * FLP_LANES + lane] = isfinite(rounded) ? exact - rounded : 0;
+    }
+}
+
 static void differentiate_unit(void *data, int64_t index, int thread)
 {
     flp_backward_job *job = data;
@@ -114,10 +170,15 @@ static void differentiate_unit(void *data, int64_t index, int thread)
     const float *weights = uniform_weights(job, first, width, bias + FLP_CHUNK_DEPTH);
 
     flp_logit_chunk_load_bias(forward, job->args->bias, first, width, bias);
-    flp_logit_chunk_compute(job->kernel, forward, job->args->weight, first, width, job->hidden_sets + first_set * forward->hidden * FLP_LANES,
-                            end_set - first_set, panel, flp_backward_derivatives(job, chunk, first_set));
-    for (int set = first_set; set < end_set; set++)
+    flp_logit_chunk_compute(job->kernel, forward, job->args->weight, first, width, job->hidden_sets + first_set * job->words * FLP_LANES, end_set - first_set,
+                            panel, flp_backward_derivatives(job, chunk, first_set));
+    for (int set = first_set; set < end_set; set++) {
         flp_logit_gradient_apply(&job->gradient[set], bias, weights, flp_backward_derivatives(job, chunk, set), width, (int32_t)first);
+        if (job->kernel->packed == 1)
+            continue;
+        pack_derivatives(job, set, width, flp_backward_derivatives(job, chunk, set), flp_backward_pairs(job, chunk, set));
+        keep_residuals(job, set, first, width, flp_backward_derivatives(job, chunk, set));
+    }
 }
 
 void flp_backward_differentiate(flp_backward_job *job)
@@ -132,6 +193,26 @@ static int64_t component_blocks(const flp_backward_job *job)
     return (job->problem->forward.hidden + FLP_CHUNK_COLUMNS - 1) / FLP_CHUNK_COLUMNS;
 }
 
+/* sums [depth][16] += residual x weight, of the set's rows whose target is in the chunk. */
+static void add_residuals_to_hidden(const flp_backward_job *job, int set, int64_t first, int width, int64_t begin, int depth, float *sums)
+{
+    const flp_linear_logp_problem *forward = &job->problem->forward;
+    int columns = forward->weight_layout == FLP_HIDDEN_VOCAB;
+    int64_t step = columns ? forward->weight_stride : 1;
+    for (int lane = 0; lane < FLP_LANES; lane++) {
+        int64_t target = job->gradient[set].target.lane[lane];
+        if (target < first || target >= first + width)
+            continue;
+        int64_t at = columns ? begin * forward->weight_stride + target : target * forward->weight_stride + begin;
+        const unsigned char *from = (const unsigned char *)job->args->weight + at * (int64_t)sizeof(uint16_t);
+        for (int k = 0; k < depth; k++) {
+            uint16_t bits;
+            memcpy(&bits, from + k * step * (int64_t)sizeof bits, sizeof bits);
+            sums[k * FLP_LANES + lane] += job->residual[set * FLP_LANES + lane] * flp_convert_bf16_to_f32(bits);
+        }
+    }
+}
+
 static void hidden_unit(void *data, int64_t index, int thread)
 {
     flp_backward_job *job = data;
@@ -144,11 +225,14 @@ static void hidden_unit(void *data, int64_t index, int thread)
     for (int chunk = 0; chunk < job->block_chunks; chunk++) {
         int64_t first;
         int width = flp_backward_chunk(job, chunk, &first);
-        flp_weight_block block = flp_weight_block_load(forward, job->args->weight, first, width, begin, depth, end_set - first_set, panel);
+        flp_weight_block block = flp_weight_block_load_turned(job->kernel, forward, job->args->weight, first, width, begin, depth, end_set - first_set, panel);
         for (int set = first_set; set < end_set; set++) {
+            const float *derivatives = job->pairs != NULL ? flp_backward_pairs(job, chunk, set) : flp_backward_derivatives(job, chunk, set);
             float *sums = job->grad_hidden + ((job->first_row / FLP_LANES + set) * forward->hidden + begin) * FLP_LANES;
-            flp_microkernel_multiply(job->kernel, depth, width, flp_backward_derivatives(job, chunk, set), block.data, block.depth_stride, block.entry_stride,
-                                     sums, job->first_chunk + chunk > 0);
+            flp_microkernel_multiply(job->kernel, depth, flp_microkernel_words(job->kernel, width), derivatives, block.data, block.entry_stride,
+                                     block.depth_stride, sums, job->first_chunk + chunk > 0);
+            if (job->pairs != NULL)
+                add_residuals_to_hidden(job, set, first, width, begin, depth, sums);
         }
     }
 }
@@ -160,13 +244,46 @@ void flp_backward_add_to_hidden(flp_backward_job *job)
 
 /* ---- grad_weight: a unit is a chunk and some panels of hidden ---- */
 
-/* panel [FLP_CHUNK_COLUMNS][FLP_CHUNK_DEPTH]: the derivatives of the group's rows begin .. begin + depth - 1, a row of it an entry. */
+/* panel [FLP_CHUNK_COLUMNS][words of FLP_CHUNK_DEPTH]: the derivatives of the group's rows begin .. begin + depth - 1, a row of it an entry. */
+static void load_derivative_pairs(const flp_backward_job *job, int chunk, int width, int begin, int depth, float *panel)
+{
+    for (int at = 0; at < depth; at += FLP_LANES) {
+        const float *from = flp_backward_pairs(job, chunk, (begin + at) / FLP_LANES);
+        for (int v = 0; v < width; v++) {
+            uint32_t pairs[FLP_LANES];
+            uint16_t line[FLP_LANES];
+            memcpy(pairs, from + v / 2 * FLP_LANES, sizeof pairs);
+            for (int lane = 0; lane < FLP_LANES; lane++)
+                line[lane] = (uint16_t)(pairs[lane] >> (v % 2 * 16));
+            memcpy(panel + v * (FLP_CHUNK_DEPTH / 2) + at / 2, line, sizeof line);
+        }
+    }
+}
+
 static void load_derivatives(const flp_backward_job *job, int chunk, int width, int begin, int depth, float *panel)
 {
     for (int at = 0; at < depth; at += FLP_LANES) {
         const float *from = flp_backward_derivatives(job, chunk, (begin + at) / FLP_LANES);
         for (int v = 0; v < width; v++)
             memcpy(panel + v * FLP_CHUNK_DEPTH + at, from + v * FLP_LANES, FLP_LANES * sizeof *panel);
+    }
+}
+
+/* sums [width][16] += residual x hidden, of the group's rows begin .. begin + depth - 1 whose target is in the chunk, in their order. */
+static void add_residuals_to_weight(const flp_backward_job *job, int64_t first, int width, int begin, int depth, int64_t panel, float *sums)
+{
+    const flp_linear_logp_problem *forward = &job->problem->forward;
+    int64_t left = forward->hidden - panel * FLP_LANES;
+    int count = left < FLP_LANES ? (int)left : FLP_LANES;
+    for (int i = begin; i < begin + depth; i++) {
+        int64_t v = job->gradient[i / FLP_LANES].target.lane[i % FLP_LANES] - first, row = job->row[job->first_row + i];
+        float hidden[FLP_LANES];
+        if (v < 0 || v >= width)
+            continue;
+        int64_t at = row * forward->hidden_stride + panel * FLP_LANES;
+        flp_convert_to_f32(FLP_BF16, (const unsigned char *)job->args->hidden + at * (int64_t)sizeof(uint16_t), hidden, (size_t)count);
+        for (int k = 0; k < count; k++)
+            sums[v * FLP_LANES + k] += job->residual[i] * hidden[k];
     }
 }
 
@@ -181,10 +298,18 @@ static void weight_unit(void *data, int64_t index, int thread)
 
     for (int begin = 0; begin < job->group_rows; begin += FLP_CHUNK_DEPTH) {
         int depth = job->group_rows - begin < FLP_CHUNK_DEPTH ? job->group_rows - begin : FLP_CHUNK_DEPTH;
-        load_derivatives(job, chunk, width, begin, depth, panel);
-        for (int64_t p = first_panel; p < end_panel; p++)
-            flp_microkernel_multiply(job->kernel, width, depth, job->hidden_panels + (p * FLP_BACKWARD_GROUP_ROWS + begin) * FLP_LANES, panel, FLP_CHUNK_DEPTH,
-                                     1, job->grad_weight + (chunk * job->panels + p) * FLP_BACKWARD_LOGITS, job->first_row + begin > 0);
+        if (job->kernel->packed == 2)
+            load_derivative_pairs(job, chunk, width, begin, depth, panel);
+        else
+            load_derivatives(job, chunk, width, begin, depth, panel);
+        for (int64_t p = first_panel; p < end_panel; p++) {
+            float *sums = job->grad_weight + (chunk * job->panels + p) * FLP_BACKWARD_LOGITS;
+            flp_microkernel_multiply(job->kernel, width, flp_microkernel_words(job->kernel, depth),
+                                     job->hidden_panels + p * flp_backward_panel_words(job) + begin / job->kernel->packed * FLP_LANES, panel,
+                                     FLP_CHUNK_DEPTH / job->kernel->packed, 1, sums, job->first_row + begin > 0);
+            if (job->pairs != NULL)
+                add_residuals_to_weight(job, first, width, begin, depth, p, sums);
+        }
     }
 }
 

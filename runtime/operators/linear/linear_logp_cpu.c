@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 enum {
-    GROUP_ROWS = 1024, /* that share one conversion of the weight; their hidden is held in fp32 */
+    GROUP_ROWS = 1024, /* that share one copy of the weight */
     GROUP_SETS = GROUP_ROWS / FLP_LANES,
     MOST_SPLITS = 64,    /* a fixed number: how the chunks are summed decides a row's bits */
     UNITS_PER_THREAD = 4 /* wanted: evens out the end of a run */
@@ -34,7 +34,8 @@ typedef struct {
     flp_row_targets targets[GROUP_SETS];
     flp_row_transform transform[GROUP_SETS];
 
-    float *hidden;                  /* [GROUP_SETS][D][16] */
+    int64_t words;                  /* of D, as the kernel takes them */
+    float *hidden;                  /* [GROUP_SETS][words][16] */
     flp_row_statistics *statistics; /* [splits][GROUP_SETS] */
     double *sums;                   /* [splits][GROUP_SETS][16]: sum_v w[v] z[v]; NULL where uniform is not wanted */
     double class_weight_sum;
@@ -43,7 +44,7 @@ typedef struct {
 
 enum { LOGIT_FLOATS = GROUP_SETS * FLP_CHUNK_COLUMNS * FLP_LANES, BIAS_FLOATS = 256, SCRATCH_FLOATS = FLP_CHUNK_PANEL_FLOATS + LOGIT_FLOATS + BIAS_FLOATS };
 
-/* ---- before a group: which rows, their hidden as fp32 ---- */
+/* ---- before a group: which rows, their hidden as the kernel takes it ---- */
 
 /* Takes rows from `next` on until the group is full; returns the first one not looked at. A row whose logits nobody reads
  * is answered here. */
@@ -83,7 +84,7 @@ static void gather_set(void *data, int64_t set, int thread)
     job *work = data;
     const int64_t *row = work->row + set * FLP_LANES;
     int left = work->rows - (int)set * FLP_LANES, count = left < FLP_LANES ? left : FLP_LANES;
-    flp_row_set_gather(work->problem, &work->inputs, row, count, work->hidden + set * work->problem->hidden * FLP_LANES);
+    flp_row_set_gather(work->kernel, work->problem, &work->inputs, row, count, work->hidden + set * work->words * FLP_LANES);
     flp_row_set_transform(work->problem, &work->inputs, row, count, &work->transform[set]);
     work->transform[set].wants_moment = work->args->entropy != NULL;
     for (int lane = 0; lane < FLP_LANES; lane++)
@@ -128,7 +129,7 @@ static void run_unit(void *data, int64_t index, int thread)
         int64_t first = c * FLP_CHUNK_COLUMNS, left = problem->vocab - first;
         int width = left < FLP_CHUNK_COLUMNS ? (int)left : FLP_CHUNK_COLUMNS;
         flp_logit_chunk_load_bias(problem, work->args->bias, first, width, bias);
-        flp_logit_chunk_compute(work->kernel, problem, work->args->weight, first, width, work->hidden + first_set * problem->hidden * FLP_LANES,
+        flp_logit_chunk_compute(work->kernel, problem, work->args->weight, first, width, work->hidden + first_set * work->words * FLP_LANES,
                                 end_set - first_set, panel, logits);
         for (int set = first_set; set < end_set; set++)
             add_logits(work, split, set, first, width, bias, logits + (set - first_set) * FLP_CHUNK_COLUMNS * FLP_LANES);
@@ -219,10 +220,11 @@ static flp_status prepare(job *work)
     if (sets > GROUP_SETS)
         sets = GROUP_SETS;
     int threads = flp_thread_pool_threads(work->pool);
-    work->kernel = flp_microkernel_best();
+    work->kernel = flp_microkernel_of(work->problem->dtype);
+    work->words = flp_microkernel_words(work->kernel, work->problem->hidden);
     work->chunks = (work->problem->vocab + FLP_CHUNK_COLUMNS - 1) / FLP_CHUNK_COLUMNS;
     work->splits = work->chunks < MOST_SPLITS ? (int)work->chunks : MOST_SPLITS;
-    work->hidden = allocate(sets * work->problem->hidden * FLP_LANES, sizeof(float));
+    work->hidden = allocate(sets * work->words * FLP_LANES, sizeof(float));
     work->statistics = allocate((int64_t)work->splits * GROUP_SETS, sizeof(flp_row_statistics));
     work->scratch = allocate((int64_t)threads * SCRATCH_FLOATS, sizeof(float));
     if (work->more.uniform != NULL) {
@@ -264,7 +266,7 @@ flp_status flp_linear_logp_cpu(flp_thread_pool *pool, const flp_linear_logp_prob
     return status;
 }
 
-void flp_linear_logp_cpu_numerics(flp_text *text)
+void flp_linear_logp_cpu_numerics(flp_dtype dtype, flp_text *text)
 {
-    flp_text_append(text, "linear_logp:cpu3:%s", flp_microkernel_best()->arithmetic);
+    flp_text_append(text, "linear_logp:cpu3:%s", flp_microkernel_of(dtype)->arithmetic);
 }

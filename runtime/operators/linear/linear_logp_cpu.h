@@ -21,6 +21,6 @@ typedef struct {
  * FLP_OUT_OF_MEMORY: nothing has been written. */
 flp_status flp_linear_logp_cpu(flp_thread_pool *pool, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args,
                                const flp_linear_logp_more *more, int64_t *bad_count, int64_t *bad_first);
-/* Appends the identity of its arithmetic, which says whether this processor's kernels fuse multiply and add. */
-void flp_linear_logp_cpu_numerics(flp_text *text);
+/* Appends the identity of its arithmetic for inputs of dtype: says which of this processor's instructions multiply and add. */
+void flp_linear_logp_cpu_numerics(flp_dtype dtype, flp_text *text);
 #endif

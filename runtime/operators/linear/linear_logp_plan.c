@@ -139,7 +139,7 @@ static void write_numerics(const flp_plan *common, flp_text *text)
         flp_text_append(text, "%s;split.t%d.s%d.b%dx%d;%s", plan->tile->manifest.numerics, split->tiles, split->splits, split->big, split->big_tiles,
                         plan->combine->manifest.numerics);
     else
-        flp_linear_logp_cpu_numerics(text);
+        flp_linear_logp_cpu_numerics(plan->problem.dtype, text);
 }
 
 static void describe(const flp_plan *common, flp_text *text)

@@ -1,4 +1,4 @@
-/* Blocks of the weight in fp32, small enough to stay in a cache while many rows pass. */
+/* Blocks of the weight as a microkernel takes them, small enough to stay in a cache while many rows pass. */
 #ifndef FLP_OPERATORS_LOGIT_CHUNK_H
 #define FLP_OPERATORS_LOGIT_CHUNK_H
 #include "cpu/microkernel.h"
@@ -11,19 +11,25 @@ enum {
     FLP_CHUNK_PANEL_FLOATS = FLP_CHUNK_COLUMNS * FLP_CHUNK_DEPTH
 };
 
-/* Entry e, component k at data[e * entry_stride + k * depth_stride]. */
+/* Word k of entry e at data[e * entry_stride + k * depth_stride]. */
 typedef struct {
     const float *data;
     int64_t entry_stride, depth_stride;
 } flp_weight_block;
 
-/* Vocabulary entries first .. first + width - 1, components begin .. begin + depth - 1; at most FLP_CHUNK_COLUMNS and FLP_CHUNK_DEPTH. It
- * lies in panel [FLP_CHUNK_PANEL_FLOATS], or in the weight itself where that is fp32 and few sets of rows will read it. */
-flp_weight_block flp_weight_block_load(const flp_linear_logp_problem *problem, const void *weight, int64_t first, int width, int64_t begin, int depth, int sets,
-                                       float *panel);
+/* Vocabulary entries first .. first + width - 1, components begin .. begin + depth - 1; at most FLP_CHUNK_COLUMNS and FLP_CHUNK_DEPTH. A word holds the
+ * kernel's numbers of neighbouring components. It lies in panel [FLP_CHUNK_PANEL_FLOATS], or in the weight itself where that holds such words and few sets
+ * of rows will read it. */
+flp_weight_block flp_weight_block_load(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const void *weight, int64_t first, int width,
+                                       int64_t begin, int depth, int sets, float *panel);
+
+/* The same with components for entries: word k holds the kernel's numbers of neighbouring vocabulary entries, of component e. width is at most
+ * FLP_CHUNK_COLUMNS, depth too. */
+flp_weight_block flp_weight_block_load_turned(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const void *weight, int64_t first,
+                                              int width, int64_t begin, int depth, int sets, float *panel);
 
 /* logits [sets][FLP_CHUNK_COLUMNS][16] = hidden . weight^T for entries first .. first + width - 1, width <= FLP_CHUNK_COLUMNS.
- * hidden [sets][D][16]; panel: room for FLP_CHUNK_PANEL_FLOATS. hidden and logits 64-byte aligned. */
+ * hidden [sets][words of D][16]; panel: room for FLP_CHUNK_PANEL_FLOATS. hidden and logits 64-byte aligned. */
 void flp_logit_chunk_compute(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const void *weight, int64_t first, int width,
                              const float *hidden, int sets, float *panel, float *logits);
 

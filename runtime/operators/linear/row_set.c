@@ -2,6 +2,7 @@
 #include "operators/linear/row_set.h"
 #include "cpu/convert.h"
 #include "cpu/target_share.h"
+#include <string.h>
 
 enum { GATHER_DEPTH = 256 };
 
@@ -47,12 +48,27 @@ static void gather_row(flp_dtype dtype, const unsigned char *from, int64_t depth
     }
 }
 
-void flp_row_set_gather(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, const int64_t *row, int count, float *set)
+/* to[i * 16] for each pair of bf16; an odd last one has a zero beside it. */
+static void gather_pairs(const unsigned char *from, int64_t depth, float *to)
+{
+    for (int64_t k = 0; k < depth; k += 2) {
+        float pair = 0;
+        if (from != NULL)
+            memcpy(&pair, from + k * (int64_t)sizeof(uint16_t), k + 1 < depth ? sizeof pair : sizeof(uint16_t));
+        memcpy(to + k / 2 * FLP_LANES, &pair, sizeof pair);
+    }
+}
+
+void flp_row_set_gather(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, const int64_t *row, int count,
+                        float *set)
 {
     int64_t row_bytes = problem->hidden_stride * flp_dtype_bytes(problem->dtype);
     for (int lane = 0; lane < FLP_LANES; lane++) {
         const unsigned char *from = lane < count ? (const unsigned char *)inputs->hidden + row[lane] * row_bytes : NULL;
-        gather_row(problem->dtype, from, problem->hidden, set + lane);
+        if (kernel->packed == 2)
+            gather_pairs(from, problem->hidden, set + lane);
+        else
+            gather_row(problem->dtype, from, problem->hidden, set + lane);
     }
 }
 

@@ -1,6 +1,7 @@
-/* Sets of sixteen rows of hidden, gathered from anywhere and brought into fp32, one row a vector lane. */
+/* Sets of sixteen rows of hidden, gathered from anywhere, one row a vector lane. */
 #ifndef FLP_OPERATORS_ROW_SET_H
 #define FLP_OPERATORS_ROW_SET_H
+#include "cpu/microkernel.h"
 #include "cpu/row_statistics.h"
 #include "fusedlogp.h"
 
@@ -23,8 +24,9 @@ void flp_row_count_bad(int64_t row, int64_t *bad_count, int64_t *bad_first);
 
 double flp_row_temperature(const flp_row_inputs *inputs, int64_t row);
 
-/* set [D][16]: hidden of the count <= 16 rows row[0], row[1] ..., then zeros. */
-void flp_row_set_gather(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, const int64_t *row, int count, float *set);
+/* set [words of D][16], as the kernel takes them: hidden of the count <= 16 rows row[0], row[1] ..., then zeros. */
+void flp_row_set_gather(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, const int64_t *row, int count,
+                        float *set);
 
 /* What makes z2 of those rows' logits; lanes without a row have a temperature of 1. */
 void flp_row_set_transform(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, const int64_t *row, int count, flp_row_transform *transform);
