@@ -7,7 +7,7 @@
 
 typedef struct {
     flp_measure_options measure;
-    unsigned regimes; /* bit 1 << flp_regime */
+    unsigned regimes; /* bit 1 << flp_measure_regime */
     flp_backend backend;
 } flp_forward_options;
 

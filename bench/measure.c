@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "cli/console.h"
 
-const char *flp_regime_name(flp_regime regime)
+const char *flp_regime_name(flp_measure_regime regime)
 {
     return regime == FLP_BURST ? "burst" : "sustained";
 }
@@ -104,7 +104,7 @@ static flp_status measure_sustained(const flp_gpu *gpu, CUstream stream, const f
     return status;
 }
 
-flp_status flp_measure_pairs(const flp_gpu *gpu, CUstream stream, flp_regime regime, const flp_measure_options *options, const flp_measured *ours,
+flp_status flp_measure_pairs(const flp_gpu *gpu, CUstream stream, flp_measure_regime regime, const flp_measure_options *options, const flp_measured *ours,
                              const flp_measured *baseline, double *ours_ms, double *baseline_ms)
 {
     const int count = 2 * options->repeats + 1;

@@ -13,9 +13,9 @@ typedef enum {
     FLP_BURST,     /* the device idles before each operation: clocks are high */
     FLP_SUSTAINED, /* back to back, after a warm-up of the same: the device is at its power cap */
     FLP_REGIMES
-} flp_regime;
+} flp_measure_regime;
 
-const char *flp_regime_name(flp_regime regime); /* "burst", "sustained" */
+const char *flp_regime_name(flp_measure_regime regime); /* "burst", "sustained" */
 
 typedef struct {
     int repeats;       /* pairs */
@@ -24,6 +24,6 @@ typedef struct {
 } flp_measure_options;
 
 /* ours_ms, baseline_ms [repeats]: by events around each operation. */
-flp_status flp_measure_pairs(const flp_gpu *gpu, CUstream stream, flp_regime regime, const flp_measure_options *options, const flp_measured *ours,
+flp_status flp_measure_pairs(const flp_gpu *gpu, CUstream stream, flp_measure_regime regime, const flp_measure_options *options, const flp_measured *ours,
                              const flp_measured *baseline, double *ours_ms, double *baseline_ms);
 #endif

@@ -21,7 +21,7 @@ static json_t *pack(int repeats, double *ours_ms, double *baseline_ms)
     return packed;
 }
 
-static flp_status measure(const flp_gpu *gpu, CUstream stream, flp_regime regime, const flp_measure_options *options, const flp_measured *ours,
+static flp_status measure(const flp_gpu *gpu, CUstream stream, flp_measure_regime regime, const flp_measure_options *options, const flp_measured *ours,
                           const flp_measured *baseline, json_t *results)
 {
     double *samples = malloc(2 * (size_t)options->repeats * sizeof(*samples));

@@ -5,7 +5,7 @@
 
 #include "measure.h"
 
-/* regimes: bits 1 << flp_regime. results: an object, which gets a member for each, {"pairs", "ratio", "ours_ms", "baseline_ms"}; ratio:
+/* regimes: bits 1 << flp_measure_regime. results: an object, which gets a member for each, {"pairs", "ratio", "ours_ms", "baseline_ms"}; ratio:
  * baseline_ms / ours_ms of a pair. */
 flp_status flp_regimes_measure(const flp_gpu *gpu, CUstream stream, unsigned regimes, const flp_measure_options *options, const flp_measured *ours,
                                const flp_measured *baseline, json_t *results);

@@ -1,4 +1,5 @@
--- The generator's face to C: select, emit, list, left_out, architectures, capability, define_token_loss, token_loss; of tunings identity, candidates.
+-- The generator's face to C: select, emit, list, left_out, architectures, capability, define_token_loss, token_loss; of tunings identity,
+-- candidates, transfer.
 local arch = require "gen.arch"
 local emit = require "gen.emit"
 local list = require "gen.list"
@@ -52,6 +53,26 @@ function fusedlogp.candidates(problem_text, capability, backend, facts, numerics
     lines[i] = ("%d %s %s"):format(math.floor(candidate.seconds * 1e12), candidate.role == "" and "-" or candidate.role, candidate.text)
   end
   return lines
+end
+
+-- Of a tuning the time, as a ratio to that without it, by the model; nil and the reason.
+local function ratio_of(problem_text, capability, backend, tuning_text, facts, read_template)
+  local p, default = untuned(problem_text, capability, backend, read_template)
+  if not p then return nil, default end
+  local tuned, reason = select.kernels(p, capability, backend, tuning_text)
+  if not tuned then return nil, reason end
+  return tuning.seconds(p, tuned.kernels, facts) / tuning.seconds(p, default.kernels, facts)
+end
+
+-- What a tuning's ratio is here, where it was near_millionths / 10^6 at another shape: by the model, times what that was wrong by there. In millionths;
+-- nil and the reason.
+function fusedlogp.transfer(problem_text, capability, backend, tuning_text, near_text, near_millionths, facts, read_template)
+  local here, reason = ratio_of(problem_text, capability, backend, tuning_text, facts, read_template)
+  if not here then return nil, reason end
+  local there
+  there, reason = ratio_of(near_text, capability, backend, tuning_text, facts, read_template)
+  if not there then return nil, reason end
+  return math.floor(near_millionths * here / there + 0.5)
 end
 
 -- { source, manifest }, or nil, the reason and its kind: "malformed" (no variant string) or "illegal".

@@ -10,17 +10,22 @@ local model = {}
 -- What a device is taken for where its facts are not known: an H200. memory: bytes a second.
 model.facts = { multiprocessors = 132, clock_hz = 1.98e9, l2_bytes = 60 << 20, memory = 4.8e12 }
 
--- Of a multiprocessor: flops a clock of 16-bit products with fp32 sums; of these with two and with one warpgroup of 64 rows, and on the portable path;
--- bytes of L2 a clock. launch: seconds. latency: of a tile's inner steps, in stages that are not under way.
+-- Of a multiprocessor: flops a clock of 16-bit products with fp32 sums, and what part of them is reached with two and with one warpgroup of 64 rows, and on
+-- the portable path; bytes of L2 a clock. memory: the part of the device's that is reached. launch: seconds. Then what adds to a tile's products and to
+-- reading it: fewer stages under way (over (stages - 1)^2), and blocks of a cluster that wait for each other. All as an H200 showed it:
+-- bench/results/2026-11-22-NVIDIA-H200-tunings.txt.
 model.coefficients = {
-  hopper = { flops = 4096, two_groups = 0.80, one_group = 0.62, l2 = 54, memory = 0.92, launch = 3e-6, latency = 0.35, f32 = 1 / 6 },
-  portable = { flops = 2048, two_groups = 0.62, one_group = 0.52, l2 = 54, memory = 0.88, launch = 3e-6, latency = 0.35, f32 = 1 / 6 },
+  hopper = { flops = 4096, two_groups = 0.80, one_group = 0.565, l2 = 96, memory = 0.92, launch = 3e-6, compute_stages = 0.1, memory_stages = 0.25,
+             compute_cluster = 0.005, memory_cluster = 0.2, f32 = 1 / 6 },
+  portable = { flops = 2048, two_groups = 0.62, one_group = 0.52, l2 = 96, memory = 0.88, launch = 3e-6, compute_stages = 0.1, memory_stages = 0.25,
+               compute_cluster = 0, memory_cluster = 0, f32 = 1 / 6 },
 }
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Rows of A that the default keeps in the L2 while all of B streams past (runtime/operators/linear/matrix_product_launch.c).
-local default_group_bytes = 32 << 20
+-- Rows of A that the default keeps in the L2 while all of B streams past, and of a product's A the part of a row that blocks at work together have there
+-- (runtime/operators/linear/matrix_product_launch.c, linear_logp_backward_chunks.c).
+local default_group_bytes, product_row_bytes = 32 << 20, 8192
 
 -- product: rows, columns, inner, bytes of an element, n_split where the forward cuts its columns.
 local function tile_seconds(product, spec, group, facts, c)
@@ -28,28 +33,27 @@ local function tile_seconds(product, spec, group, facts, c)
   local group_rows = spec.bm * cluster
   local row_groups, tiles = ceil_div(product.rows, group_rows), ceil_div(product.columns, spec.bv)
   local n = emit.kernel_of(spec).derive(spec)
-  local workers = math.max(1, facts.multiprocessors * (n.blocks_per_multiprocessor or 1) // cluster)
+  local share = n.blocks_per_multiprocessor or 1 -- blocks that share a multiprocessor
+  local workers = math.max(1, facts.multiprocessors * share // cluster)
   local units = row_groups * tiles
   -- The forward's splits are dealt in units of several tiles, single ones last; what is left idle is less than a tile a worker.
   local waves = units <= workers and 1 or spec.s and units / workers + 0.25 or ceil_div(units, workers)
-  local share = n.blocks_per_multiprocessor or 1 -- blocks that share a multiprocessor
-  local efficiency = spec.bm > 64 and c.two_groups or c.one_group
-  local rate = c.flops * (spec.dtype == "f32" and c.f32 or 1) * efficiency
+  local rate = c.flops * (spec.dtype == "f32" and c.f32 or 1) * (spec.bm > 64 and c.two_groups or c.one_group)
   local math_clocks = 2 * spec.bm * spec.bv * product.inner / rate * share
   local l2_clocks = (spec.bm + spec.bv / cluster) * product.inner * product.bytes / c.l2 * share
-  local latency = 1 + c.latency / math.max(1, spec.stages - 1) ^ 2
-  local tile_clocks = (math_clocks ^ 4 + l2_clocks ^ 4) ^ 0.25 * latency + 600
+  local late = 1 / math.max(1, spec.stages - 1) ^ 2
+  local tile_clocks = (math_clocks ^ 4 + l2_clocks ^ 4) ^ 0.25 * (1 + c.compute_stages * late + c.compute_cluster * (cluster - 1)) + 600
   local compute = waves * tile_clocks / facts.clock_hz
-  local row_group_bytes = group_rows * product.inner * product.bytes
+
+  local row_group_bytes = group_rows * (spec.operator == "matrix_product" and product_row_bytes or product.inner * product.bytes)
   local fit = math.max(1, default_group_bytes // row_group_bytes)
   local walked = group or ceil_div(row_groups, ceil_div(row_groups, fit))
-  local passes = ceil_div(row_groups, walked)
   local b_bytes, a_bytes = product.columns * product.inner * product.bytes, product.rows * product.inner * product.bytes
   -- What a group keeps of A beyond the L2 is read again for each column tile.
   local kept = math.min(1, 0.7 * facts.l2_bytes / (walked * row_group_bytes))
-  local bytes = b_bytes * passes + a_bytes * (1 + (1 - kept) * tiles * 0.5) + product.out_bytes
-  local memory = bytes / (facts.memory * c.memory)
-  return (compute ^ 4 + memory ^ 4) ^ 0.25 + c.launch
+  local bytes = b_bytes * ceil_div(row_groups, walked) + a_bytes * (1 + (1 - kept) * tiles * 0.5) + product.out_bytes
+  local memory = bytes / (facts.memory * c.memory) * (1 + c.memory_stages * late + c.memory_cluster * (cluster - 1))
+  return (compute ^ 8 + memory ^ 8) ^ 0.125 + c.launch
 end
 
 -- The product behind a role's kernel, or nil where it is none.

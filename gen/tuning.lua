@@ -6,6 +6,7 @@
 -- group is no field of a variant: it says how many groups of rows a launch walks together through the columns.
 local emit = require "gen.emit"
 local model = require "gen.model"
+local variant = require "gen.variant"
 
 local tuning = {}
 
@@ -126,6 +127,17 @@ local function of_role(p, spec, facts, numerics, limit)
     return a.text < b.text
   end)
   return table.move(found, 1, math.min(limit, #found), 1, {})
+end
+
+-- Seconds of kernels as select gives them, by the model.
+function tuning.seconds(p, kernels, facts)
+  local seconds = 0
+  for _, kernel in ipairs(kernels) do
+    local spec = variant.parse(kernel.variant)
+    spec.role = kernel.role
+    if spaces[spec.operator] then seconds = seconds + model.seconds(p, spec, kernel.group > 0 and kernel.group or nil, model.known(facts)) end
+  end
+  return seconds
 end
 
 -- Candidates of a problem whose kernels are `specs`: { text, seconds } each, the default, "", first; each other one changes one role. seconds: of the

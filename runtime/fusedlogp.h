@@ -95,20 +95,25 @@ FLP_API void flp_log_set_callback(flp_log_callback callback, void *user_data);
 typedef struct flp_context flp_context;
 
 typedef struct {
-    const char *cache_directory;          /* kernels on disk; NULL: $FUSEDLOGP_CACHE_DIR, else $XDG_CACHE_HOME/fusedlogp,
+    const char *cache_directory;            /* kernels on disk; NULL: $FUSEDLOGP_CACHE_DIR, else $XDG_CACHE_HOME/fusedlogp,
                                     else ~/.cache/fusedlogp; "": none, memory only */
-    const char *system_cache_directories; /* colon-separated, only read; NULL: $FUSEDLOGP_SYSTEM_CACHE, else what was configured at build time;
+    const char *system_cache_directories;   /* colon-separated, only read; NULL: $FUSEDLOGP_SYSTEM_CACHE, else what was configured at build time;
                                     "": none. One that root or this user owns and nobody else may write to is used, any other is one warning */
-    int64_t cache_bytes;                  /* the user directory's size, least recently used files go first; 0: 1 GiB */
-    int cpu_threads;                      /* threads of the CPU path; 0: one for each available core */
-    unsigned flags;                       /* FLP_CONTEXT_... */
+    int64_t cache_bytes;                    /* the user directory's size, least recently used files go first; 0: 1 GiB */
+    int cpu_threads;                        /* threads of the CPU path; 0: one for each available core */
+    unsigned flags;                         /* FLP_CONTEXT_... */
+    const char *records_directory;          /* of tunings; NULL: $FUSEDLOGP_RECORDS_DIR, else $XDG_DATA_HOME/fusedlogp/records,
+                                    else ~/.local/share/fusedlogp/records; "": none */
+    const char *system_records_directories; /* colon-separated, only read; NULL: $FUSEDLOGP_SYSTEM_RECORDS, else those that were installed; "": none */
 } flp_context_options;
 
 enum {
-    FLP_CONTEXT_NO_COMPILE = 1u,  /* never call NVRTC: a kernel in no cache is FLP_NO_NVRTC */
-    FLP_CONTEXT_NO_GPU = 2u,      /* plan for the CPU even where there is a GPU */
-    FLP_CONTEXT_SHARED_CACHE = 4u /* what is kept in cache_directory may be read by all whom the umask allows it, as a system directory of theirs;
+    FLP_CONTEXT_NO_COMPILE = 1u,   /* never call NVRTC: a kernel in no cache is FLP_NO_NVRTC */
+    FLP_CONTEXT_NO_GPU = 2u,       /* plan for the CPU even where there is a GPU */
+    FLP_CONTEXT_SHARED_CACHE = 4u, /* what is kept in cache_directory may be read by all whom the umask allows it, as a system directory of theirs;
                                     else by this user alone */
+    FLP_CONTEXT_REPLAY = 8u        /* a plan on a GPU without an exact record of its tuning is FLP_NO_VARIANT: all processes that are given the same
+                                    records run the same kernels */
 };
 
 /* options: NULL or zeroed for the defaults. The context is freed with flp_context_destroy, after its plans. It loads
@@ -175,6 +180,14 @@ FLP_API const char *flp_plan_numerics(const flp_plan *plan);
 
 /* The path that was taken: FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE or FLP_BACKEND_CPU; FLP_BACKEND_AUTO of NULL. */
 FLP_API flp_backend flp_plan_backend(const flp_plan *plan);
+
+/* Where a plan's tuning is from: a record of this problem on this machine or on one like it, or what the model makes of the record of a shape nearby. */
+typedef enum { FLP_TUNED_NOT, FLP_TUNED_EXACT, FLP_TUNED_NEARBY, FLP_TUNED_MODEL } flp_tuned_by;
+FLP_API flp_tuned_by flp_plan_tuned_by(const flp_plan *plan); /* FLP_TUNED_NOT of NULL */
+
+/* What it changes of the kernels, as `fusedlogp tune` writes it: "tile.cluster=1,tile.group=8"; "" where that is nothing. Lives as long as the plan; "" of
+ * NULL. */
+FLP_API const char *flp_plan_tuning(const flp_plan *plan);
 
 /* Why it was taken, and why no faster one, in a line without a newline; never empty. Lives as long as the plan; "" of NULL. */
 FLP_API const char *flp_plan_reason(const flp_plan *plan);

@@ -66,9 +66,7 @@ static void publish(const job *j)
 
 static flp_status find_record(const job *j, flp_record *record, flp_record_match *match)
 {
-    flp_record_identity identity;
-    flp_tune_identity(j->target, &identity);
-    return flp_records_find(j->bench->records, &identity, &j->bench->environment, record, match);
+    return flp_records_find(j->bench->records, flp_tune_target_identity(j->target), &j->bench->environment, record, match);
 }
 
 /* Lists what would be tried. */

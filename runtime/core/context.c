@@ -11,7 +11,7 @@
 
 static flp_status check_options(const flp_context_options *options)
 {
-    const unsigned known = FLP_CONTEXT_NO_COMPILE | FLP_CONTEXT_NO_GPU | FLP_CONTEXT_SHARED_CACHE;
+    const unsigned known = FLP_CONTEXT_NO_COMPILE | FLP_CONTEXT_NO_GPU | FLP_CONTEXT_SHARED_CACHE | FLP_CONTEXT_REPLAY;
 
     if (options->flags & ~known)
         return flp_status_fail(FLP_BAD_ARGUMENT, "flags: got 0x%x, wanted no bits but 0x%x", options->flags, known);
@@ -36,6 +36,8 @@ static flp_status fill(const flp_context_options *options, flp_context *context)
         status = flp_dispatch_create(&context->dispatch);
     if (status == FLP_OK)
         status = flp_scratch_create(&context->scratch);
+    if (status == FLP_OK)
+        status = flp_records_create(&(flp_records_options){ options->records_directory, options->system_records_directories }, &context->records);
     return status;
 }
 
@@ -76,6 +78,7 @@ void flp_context_destroy(flp_context *context)
         return;
     flp_dispatch_destroy(context->dispatch);
     flp_scratch_destroy(context->scratch);
+    flp_records_destroy(context->records);
     flp_thread_pool_destroy(context->pool);
     flp_kernel_store_destroy(context->store);
     free(context);

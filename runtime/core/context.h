@@ -8,6 +8,8 @@
 #include "fusedlogp.h"
 #include "jit/kernel.h"
 
+#include "tune/records.h"
+
 typedef struct flp_dispatch flp_dispatch; /* core/dispatch.h */
 typedef struct flp_scratch flp_scratch;   /* core/scratch.h */
 
@@ -18,6 +20,7 @@ struct flp_context {
     flp_thread_pool *pool;
     flp_dispatch *dispatch;
     flp_scratch *scratch;
+    flp_records *records;
     atomic_int_fast64_t plans; /* created */
 };
 

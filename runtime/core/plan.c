@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "core/dispatch.h"
 #include "cuda/device.h"
 
 /* roles: not empty. */
@@ -66,6 +65,16 @@ const char *flp_plan_reason(const flp_plan *plan)
     return plan ? plan->choice.reason : "";
 }
 
+flp_tuned_by flp_plan_tuned_by(const flp_plan *plan)
+{
+    return plan ? plan->tuned.by : FLP_TUNED_NOT;
+}
+
+const char *flp_plan_tuning(const flp_plan *plan)
+{
+    return plan ? plan->tuned.tuning : "";
+}
+
 const char *flp_plan_numerics(const flp_plan *plan)
 {
     return plan ? plan->numerics : "";
@@ -118,8 +127,9 @@ char *flp_describe_plan(const flp_plan *plan, const char *problem)
     flp_text_append(&text, "problem: %s\npath: %s\nreason: %s\ndevice: ", problem, flp_backend_name(plan->choice.path), plan->choice.reason);
     flp_describe_device(plan, &text);
     flp_text_append(&text, "\n");
-    if (plan->tuning[0])
-        flp_text_append(&text, "tuning: %s\n", plan->tuning);
+    if (flp_plan_on_gpu(plan))
+        flp_text_append(&text, "tuning: %s (%s)\n", plan->tuned.tuning[0] ? plan->tuned.tuning : "default",
+                        plan->tuned.source[0] ? plan->tuned.source : "no record");
     if (flp_plan_on_gpu(plan))
         plan->op->describe(plan, &text);
     append_workspace(plan, &text);
@@ -165,7 +175,6 @@ static flp_status choose_tuned(flp_plan *plan, const flp_choice_wanted *untuned,
     if (status != FLP_OK)
         return status;
     plan->choice.selection = choice.selection;
-    snprintf(plan->tuning, sizeof(plan->tuning), "%s", tuning);
     return FLP_OK;
 }
 
@@ -179,17 +188,23 @@ void flp_plan_kernels_text(const flp_plan *plan, char *text)
     snprintf(text + length, FLP_PLAN_KERNELS_BYTES - length, "%s", plan->op->hint ? plan->op->hint(plan) : "");
 }
 
-flp_status flp_tuned_problem_text(const flp_operator *op, const void *normal, char *text)
+/* That of the records, where there is one; what cannot be had of it is as if it were not there. */
+static flp_status tune_by_records(flp_plan *plan, const flp_choice_wanted *untuned)
 {
-    flp_problem_storage problem;
+    const flp_tuned_question question = { plan->op,      flp_plan_problem(plan), untuned->problem, plan->op->hint ? plan->op->hint(plan) : "",
+                                          &plan->device, &plan->choice };
 
-    memcpy(&problem, normal, op->problem_bytes);
-    *flp_operator_rows(op, &problem) = flp_dispatch_rows(*flp_operator_rows(op, &problem));
-    memcpy(problem.bytes + op->backend_at, &(flp_backend){ FLP_BACKEND_AUTO }, sizeof(flp_backend));
-    return flp_problem_text_write(op, &problem, text, FLP_PROBLEM_TEXT_BYTES);
+    flp_tuned_find(plan->context, &question, &plan->tuned);
+    if (plan->tuned.tuning[0] && choose_tuned(plan, untuned, plan->tuned.tuning) != FLP_OK) {
+        flp_log_warning("the tuning of a record is left out: %s", flp_error_message());
+        plan->tuned = (flp_tuned){ .by = FLP_TUNED_NOT };
+    }
+    if (plan->context->flags & FLP_CONTEXT_REPLAY && plan->tuned.by != FLP_TUNED_EXACT)
+        return flp_status_fail(FLP_NO_VARIANT, "%s: no exact record of a tuning, and the context has FLP_CONTEXT_REPLAY", untuned->problem);
+    return FLP_OK;
 }
 
-/* tuning: NULL: none. */
+/* tuning: NULL: that of the records. */
 static flp_status choose_path(flp_plan *plan, const char *tuning)
 {
     const flp_operator *op = plan->op;
@@ -199,11 +214,14 @@ static flp_status choose_path(flp_plan *plan, const char *tuning)
 
     flp_plan_kernels_text(plan, text);
     status = flp_choose_path(plan->context, &wanted, &plan->device, &plan->choice);
-    if (status != FLP_OK || !tuning || !*tuning)
+    if (status != FLP_OK)
         return status;
     if (!flp_plan_on_gpu(plan))
-        return flp_status_fail(FLP_NO_VARIANT, "tuning \"%s\": the CPU path has no kernels to tune", tuning);
-    return choose_tuned(plan, &wanted, tuning);
+        return !tuning || !*tuning ? FLP_OK : flp_status_fail(FLP_NO_VARIANT, "tuning \"%s\": the CPU path has no kernels to tune", tuning);
+    if (!tuning)
+        return tune_by_records(plan, &wanted);
+    snprintf(plan->tuned.tuning, sizeof(plan->tuned.tuning), "%s", tuning);
+    return *tuning ? choose_tuned(plan, &wanted, tuning) : FLP_OK;
 }
 
 /* What no device is needed for. text: receives the problem's canonical string. */

@@ -9,6 +9,7 @@
 #include "core/context.h"
 #include "core/operator.h"
 #include "core/tally.h"
+#include "core/tuned.h"
 
 struct flp_plan {
     uint64_t serial; /* from 1, never reused, unlike the address */
@@ -25,8 +26,7 @@ struct flp_plan {
     uint64_t tally_side[FLP_TALLIES];     /* what stands in each */
     int64_t bad_count, bad_first;         /* CPU path */
     char *numerics, *description;
-    char tuning[FLP_TUNING_BYTES]; /* of its kernels; "": none */
-    char tuned_by[160];            /* where the tuning is from; "": nowhere */
+    flp_tuned tuned;
 };
 
 /* 1 on a GPU path. */
@@ -91,9 +91,6 @@ flp_status flp_create_plan_sized(flp_context *context, const flp_operator *op, c
 /* What the generator is asked for a plan: the problem's canonical string and the operator's hint. text [FLP_PLAN_KERNELS_BYTES] */
 enum { FLP_PLAN_KERNELS_BYTES = FLP_PROBLEM_TEXT_BYTES + 32 };
 void flp_plan_kernels_text(const flp_plan *plan, char *text);
-
-/* The problem as records of tunings name it: of its bucket of rows, on the path that is taken of itself. text [FLP_PROBLEM_TEXT_BYTES] */
-flp_status flp_tuned_problem_text(const flp_operator *op, const void *normal, char *text);
 
 /* The text of flp_plan_describe, malloc'ed; NULL when out of memory. problem: its canonical string. */
 char *flp_describe_plan(const flp_plan *plan, const char *problem);

@@ -452,7 +452,7 @@ static flp_status run_on_cpu(const flp_tune_arrays *arrays, flp_context *context
 
     memcpy(&problem, arrays->problem, op->problem_bytes);
     *flp_operator_rows(op, &problem) = FLP_TUNE_FEW_ROWS;
-    *flp_operator_pointer_alignment(op, &problem) = 1;
+    *flp_operator_pointer_alignment(op, &problem) = 0;
     memcpy(problem.bytes + op->backend_at, &(flp_backend){ FLP_BACKEND_CPU }, sizeof(flp_backend));
     fill_args(arrays, FLP_TUNE_FEW_ROWS, addresses, &args);
     status = flp_create_plan(context, op, &problem, &plan);

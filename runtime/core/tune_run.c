@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/digest.h"
 #include "base/status.h"
 
 /* A heat is a run of the tuner among the default, its number 0, and some other candidates. */
@@ -228,16 +227,6 @@ flp_status flp_tune_run(flp_tune_target *target, nvmlDevice_t clock, const flp_t
     return end(&t, status);
 }
 
-void flp_tune_identity(const flp_tune_target *target, flp_record_identity *identity)
-{
-    const flp_generator_identity *own = flp_tune_target_identity(target);
-
-    snprintf(identity->problem, sizeof(identity->problem), "%s", flp_tune_target_problem(target));
-    snprintf(identity->arch, sizeof(identity->arch), "%s", own->arch);
-    snprintf(identity->numerics, sizeof(identity->numerics), "%s", own->numerics);
-    flp_digest_format(own->templates, strlen(own->templates), identity->templates);
-}
-
 flp_status flp_tune_record(const flp_tune_target *target, const flp_tuner_result *result, flp_regime regime, const flp_environment *environment,
                            flp_record *record)
 {
@@ -261,7 +250,7 @@ flp_status flp_tune_record(const flp_tune_target *target, const flp_tuner_result
         .rounds = figures->rounds,
         .ended = result->ended,
     };
-    flp_tune_identity(target, &record->identity);
+    record->identity = *flp_tune_target_identity(target);
     snprintf(record->tuning, sizeof(record->tuning), "%s", winner->tuning);
     strftime(record->date, sizeof(record->date), "%Y-%m-%d", gmtime_r(&today, &parts));
     snprintf(record->library, sizeof(record->library), "%s", flp_version());

@@ -14,9 +14,6 @@ flp_status flp_tune_run(flp_tune_target *target, nvmlDevice_t clock, const flp_t
 flp_status flp_tune_run_among(flp_tune_target *target, nvmlDevice_t clock, const flp_tuner_options *options, const int *candidates, int count,
                               flp_tuner_result *result);
 
-/* What a record of the target must agree with. */
-void flp_tune_identity(const flp_tune_target *target, flp_record_identity *identity);
-
 /* The record of a result, of today. FLP_BAD_ARGUMENT: nothing was timed. */
 flp_status flp_tune_record(const flp_tune_target *target, const flp_tuner_result *result, flp_regime regime, const flp_environment *environment,
                            flp_record *record);

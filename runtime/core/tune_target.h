@@ -12,7 +12,7 @@ typedef struct {
     int is_burst;          /* 1: the device idles before each timed run; 0: runs follow each other */
     double idle_seconds;   /* before a run of a burst; 0: 0.02 */
     int64_t memory_bytes;  /* that arrays and workspace may take; 0: what is free */
-    int64_t checked_bytes; /* of each result that are compared, from its beginning and its end; 0: 64 MiB */
+    int64_t checked_bytes; /* of each result that are compared, from its beginning and its end; 0: 16 MiB */
 } flp_tune_target_options;
 
 /* problem: with the rows that are tuned for. The results of the plan without a tuning are there when it returns, and agree with the CPU path's on few rows.
@@ -39,9 +39,10 @@ flp_status flp_tune_target_join(flp_tune_target *target, const int *candidates, 
 /* Adds one of this tuning, of which the model says nothing. Errors as the one before. */
 flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int *candidate);
 
-/* What a record of its tuning must agree with (tune/record.h): the problem with its bucket of rows, and of its kernels as the generator identifies them. */
+/* The problem, of its bucket of rows. */
 const char *flp_tune_target_problem(const flp_tune_target *target);
-const flp_generator_identity *flp_tune_target_identity(const flp_tune_target *target);
+/* What a record of its tuning must agree with. */
+const flp_record_identity *flp_tune_target_identity(const flp_tune_target *target);
 
 /* Compiles and loads; from any thread. FLP_NO_VARIANT, FLP_NVRTC_FAILED, ...: why it cannot be had. */
 flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate);

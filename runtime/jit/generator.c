@@ -35,6 +35,7 @@ typedef struct {
     int numerics, limit;
     flp_selection *selection; /* outputs */
     flp_generator_identity *identity;
+    flp_transfer *transfer;
     flp_emitted *emitted;
     lua_Integer integer;
     char *text;
@@ -125,7 +126,6 @@ static void copy_kernel(lua_State *lua, flp_selection *selection, int i)
     for (int other = 0; other < i; other++)
         if (selection->role[other] == selection->role[i])
             luaL_error(lua, "%s: the role \"%s\" has a kernel already, %s", selection->variant[i], word, selection->variant[other]);
-    lua_pop(lua, 1);
     lua_getfield(lua, -1, "group");
     selection->group[i] = (int32_t)lua_tointeger(lua, -1);
 }
@@ -154,6 +154,9 @@ static int select_body(lua_State *lua)
     lua_settop(lua, result);
     copy_string(lua, "path", take_string(lua, "path", NULL), selection->path, sizeof(selection->path));
     copy_string(lua, "reason", take_string(lua, "reason", NULL), selection->reason, sizeof(selection->reason));
+    lua_getfield(lua, -1, "arch");
+    copy_string(lua, "arch", luaL_optstring(lua, -1, ""), selection->arch, sizeof(selection->arch));
+    lua_pop(lua, 1);
     lua_getfield(lua, -1, "tensor_maps");
     selection->tensor_maps = lua_toboolean(lua, -1);
     lua_pop(lua, 1);
@@ -252,6 +255,24 @@ static void join(lua_State *lua, request *request)
     luaL_pushresult(&buffer);
     joined = lua_tolstring(lua, -1, &length);
     request->text = duplicate(joined, length, request);
+}
+
+/* Ratios in millionths, which both sides write alike. */
+static int transfer_body(lua_State *lua)
+{
+    request *request = begin(lua);
+    flp_transfer *transfer = request->transfer;
+    const int result = lua_gettop(lua), arguments = push_wanted(lua, &transfer->wanted);
+
+    lua_pushstring(lua, transfer->wanted.tuning);
+    lua_pushstring(lua, transfer->near_problem);
+    lua_pushinteger(lua, (lua_Integer)(transfer->near_ratio * 1e6));
+    push_facts(lua, request->facts);
+    flp_lua_state_push_reader(lua, request->tree);
+    lua_call(lua, arguments + 5, 2);
+    if (!refused(lua, request, result, FLP_NO_VARIANT))
+        transfer->ratio = (double)luaL_checkinteger(lua, result) * 1e-6;
+    return 0;
 }
 
 static int candidates_body(lua_State *lua)
@@ -369,6 +390,13 @@ flp_status flp_generator_candidates(flp_generator *generator, const flp_wanted_k
     request request = { .function = "candidates", .wanted = wanted, .facts = facts, .numerics = numerics, .limit = limit };
 
     return run_for_text(generator, candidates_body, &request, lines);
+}
+
+flp_status flp_generator_transfer(flp_generator *generator, flp_transfer *transfer, const flp_model_facts *facts)
+{
+    request request = { .function = "transfer", .transfer = transfer, .facts = facts };
+
+    return run(generator, transfer_body, &request);
 }
 
 flp_status flp_generator_emit(flp_generator *generator, const char *variant, flp_emitted *emitted)

@@ -11,10 +11,11 @@ typedef struct flp_generator flp_generator; /* one Lua state; calls are serialis
 flp_status flp_generator_create(flp_generator **generator);
 void flp_generator_destroy(flp_generator *generator);
 
-enum { FLP_TUNING_BYTES = 512 };
+enum { FLP_TUNING_BYTES = 513 };
 
 typedef struct {
     char path[16];    /* "sm_90a" or "portable" */
+    char arch[32];    /* of its kernels */
     char reason[512]; /* why no faster path; "" for the first choice */
     int tensor_maps;  /* 1: a kernel takes tensor maps, which the driver encodes */
     int count;
@@ -55,6 +56,17 @@ typedef struct {
  * a row's bits, too. limit: of a role. Errors as flp_generator_select. */
 flp_status flp_generator_candidates(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, int numerics, int limit,
                                     char **lines);
+
+/* A tuning that was measured at one shape, for another. */
+typedef struct {
+    flp_wanted_kernels wanted; /* with the tuning */
+    const char *near_problem;  /* what it was measured for, of the same kind */
+    double near_ratio;         /* of its time there to that without a tuning */
+    double ratio;              /* the answer: the same here, by the model times what it was wrong by there */
+} flp_transfer;
+
+/* FLP_NO_VARIANT: one of the problems has no kernels, or not with this tuning. */
+flp_status flp_generator_transfer(flp_generator *generator, flp_transfer *transfer, const flp_model_facts *facts);
 
 typedef struct {
     char *source;

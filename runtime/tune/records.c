@@ -202,6 +202,21 @@ flp_status flp_records_find(flp_records *records, const flp_record_identity *ide
     return status;
 }
 
+flp_status flp_records_visit(flp_records *records, int (*visit)(void *data, const flp_record *record), void *data)
+{
+    flp_record record;
+    flp_status status;
+    int ended = 0;
+
+    flp_mutex_lock(&records->mutex);
+    status = load(records);
+    for (size_t i = 0; status == FLP_OK && !ended && i < records->files.count; i++)
+        if (records->hashes[i] && flp_record_parse(records->files.files[i].text, &record) == FLP_OK)
+            ended = visit(data, &record);
+    flp_mutex_unlock(&records->mutex);
+    return status;
+}
+
 flp_status flp_records_publish(flp_records *records, const flp_record *record)
 {
     flp_status status;

@@ -26,6 +26,9 @@ typedef enum { FLP_RECORD_NONE, FLP_RECORD_EXACT, FLP_RECORD_NEARBY } flp_record
 flp_status flp_records_find(flp_records *records, const flp_record_identity *identity, const flp_environment *environment, flp_record *record,
                             flp_record_match *match);
 
+/* Calls visit with each record until one is answered with 1, while no other thread can publish. FLP_OUT_OF_MEMORY. */
+flp_status flp_records_visit(flp_records *records, int (*visit)(void *data, const flp_record *record), void *data);
+
 /* Into the user's directory, over what was there of the same problem and machine; later calls of find know it. FLP_BAD_ARGUMENT: no record;
  * FLP_IO_FAILED: it could not be written, and this process alone knows it. */
 flp_status flp_records_publish(flp_records *records, const flp_record *record);

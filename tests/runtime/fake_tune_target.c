@@ -14,11 +14,8 @@ fake_tune_state fake_tune;
 struct flp_tune_target {
     simulated_device device;
     flp_tune_candidate candidates[SIMULATED_MOST];
-    char problem[FLP_PROBLEM_TEXT_BYTES];
-    flp_generator_identity identity;
+    flp_record_identity identity;
 };
-
-static char arch[] = "sm_90a", numerics[] = "linear_logp.r3.bf16.s132", templates[] = "template text";
 
 void fake_tune_reset(void)
 {
@@ -52,7 +49,7 @@ flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls
     if (fake_tune.failure != FLP_OK)
         return flp_status_fail(fake_tune.failure, "no target today");
     made = calloc(1, sizeof(*made));
-    if (!made || flp_problem_normalize(calls->op, problem, &normal) != FLP_OK || flp_tuned_problem_text(calls->op, &normal, made->problem) != FLP_OK)
+    if (!made || flp_problem_normalize(calls->op, problem, &normal) != FLP_OK || flp_tuned_problem_text(calls->op, &normal, made->identity.problem) != FLP_OK)
         abort();
     simulated_device_set((uint64_t)fake_tune.created, &base, 1, &made->device);
     made->device.in_threads = 1;
@@ -63,7 +60,9 @@ flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls
         append(made, "combine.w", i + 1, FLP_ROLE_COMBINE, fake_tune.combine_factors[i]);
     if (fake_tune.wrong)
         made->device.kinds[fake_tune.wrong] = SIMULATED_WRONG;
-    made->identity = (flp_generator_identity){ arch, numerics, templates };
+    strcpy(made->identity.arch, "sm_90a");
+    strcpy(made->identity.numerics, "linear_logp.r3.bf16.s132");
+    memset(made->identity.templates, 'a', sizeof(made->identity.templates) - 1);
     *target = made;
     return FLP_OK;
 }
@@ -110,10 +109,10 @@ flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int 
 
 const char *flp_tune_target_problem(const flp_tune_target *target)
 {
-    return target->problem;
+    return target->identity.problem;
 }
 
-const flp_generator_identity *flp_tune_target_identity(const flp_tune_target *target)
+const flp_record_identity *flp_tune_target_identity(const flp_tune_target *target)
 {
     return &target->identity;
 }

@@ -531,7 +531,7 @@ static void context_options_are_checked(void **state)
     flp_context *made;
 
     (void)state;
-    assert_fails(FLP_BAD_ARGUMENT, flp_context_create(&(flp_context_options){ .flags = 8 }, &made), "flags: got 0x8");
+    assert_fails(FLP_BAD_ARGUMENT, flp_context_create(&(flp_context_options){ .flags = 64 }, &made), "flags: got 0x40");
     assert_fails(FLP_BAD_ARGUMENT, flp_context_create(&(flp_context_options){ .cache_bytes = -1 }, &made), "cache_bytes: got -1");
     assert_fails(FLP_BAD_ARGUMENT, flp_context_create(&(flp_context_options){ .cpu_threads = -1 }, &made), "cpu_threads: got -1");
     assert_null(made);

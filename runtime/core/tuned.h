@@ -1,0 +1,31 @@
+/* What tuning a new plan takes: that of a record of its problem, or of the nearest shape, as the model carries it over. */
+#ifndef FLP_CORE_TUNED_H
+#define FLP_CORE_TUNED_H
+#include "core/choose.h"
+#include "core/operator.h"
+
+typedef struct {
+    const flp_operator *op;
+    const void *normal;  /* the problem, defaults filled in */
+    const char *kernels; /* what the generator is asked for: flp_plan_kernels_text */
+    const char *hint;    /* what of that the problem's string does not say; "": nothing */
+    const flp_device *device;
+    const flp_choice *choice; /* without a tuning; a GPU path */
+} flp_tuned_question;
+
+typedef struct {
+    flp_tuned_by by;
+    char tuning[FLP_TUNING_BYTES]; /* "": the generator's own choice */
+    char source[256];              /* in words, for flp_plan_describe */
+} flp_tuned;
+
+/* Never fails: what goes wrong is logged, and there is no tuning then. A problem without a record of this machine goes on the list of those that are to be
+ * tuned. This thread's error message stays. */
+void flp_tuned_find(flp_context *context, const flp_tuned_question *question, flp_tuned *tuned);
+
+/* The problem as records name it: of its bucket of rows, on the path that is taken of itself. text [FLP_PROBLEM_TEXT_BYTES] */
+flp_status flp_tuned_problem_text(const flp_operator *op, const void *normal, char *text);
+
+/* identity, but for the problem: of what the generator is asked for. */
+flp_status flp_tuned_identify(flp_context *context, const flp_wanted_kernels *wanted, flp_record_identity *identity);
+#endif

@@ -1,0 +1,242 @@
+/* Plans and records: which tuning a plan takes, what it says of it, and that nothing in a record can fail a call. */
+#include "core/tuned.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/plan.h"
+#include "fake_call.h"
+#include "fake_cmocka.h"
+#include "fake_directory.h"
+#include "fake_driver.h"
+#include "fake_record.h"
+#include "operators/linear/linear_logp_plan.h"
+#include "tune/untuned.h"
+
+static flp_context *context;
+static flp_linear_logp_problem problem;
+static flp_plan *plan;
+static const char *root;
+
+static void make_context(unsigned flags)
+{
+    const flp_context_options options = { .cache_directory = "", .flags = flags, .records_directory = root, .system_records_directories = "" };
+
+    flp_plan_destroy(plan);
+    plan = NULL;
+    flp_context_destroy(context);
+    assert_succeeds(flp_context_create(&options, &context));
+}
+
+static int start(void **state)
+{
+    (void)state;
+    flp_context_destroy(fake_call_start(0)); /* a device is there */
+    context = NULL;
+    plan = NULL;
+    root = fake_directory_make();
+    make_context(0);
+    problem = (flp_linear_logp_problem){ .dtype = FLP_BF16, .rows = 3000, .hidden = 2048, .vocab = 131072 };
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    flp_plan_destroy(plan);
+    flp_context_destroy(context);
+    fake_directory_remove(root);
+    return fake_driver.live_blocks || fake_driver.live_modules;
+}
+
+/* A record of this machine that says `tuning` of a problem. */
+static flp_record record_of(const char *text, const char *tuning, double ratio)
+{
+    const flp_wanted_kernels wanted = { text, 90, "sm_90a", "" };
+    flp_record record = fake_record();
+    flp_device device;
+
+    assert_succeeds(flp_tuned_identify(context, &wanted, &record.identity));
+    assert_succeeds(flp_device_current(&device));
+    flp_environment_describe(&device, &record.environment);
+    snprintf(record.identity.problem, sizeof(record.identity.problem), "%s", text);
+    snprintf(record.tuning, sizeof(record.tuning), "%s", tuning);
+    record.ratio = record.ratio_low = record.ratio_high = ratio;
+    return record;
+}
+
+/* Publishes it, and makes the plan of a context that reads it. */
+static void plan_with(const flp_record *record)
+{
+    assert_succeeds(flp_record_files_publish(root, record));
+    make_context(0);
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+}
+
+static const char *tile_variant(void)
+{
+    return plan->kernels[FLP_ROLE_TILE]->manifest.variant;
+}
+
+static const char here[] = "linear_logp:bf16:n4096:d2048:v131072";
+
+static void a_plan_without_records_is_the_generators_and_is_noted(void **state)
+{
+    flp_text lines = { 0 };
+
+    (void)state;
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+    assert_string_equal("", flp_plan_tuning(plan));
+    assert_contains(flp_plan_describe(plan), "\ntuning: default (no record)\n");
+    assert_contains(tile_variant(), ".c2.p4.");
+    assert_succeeds(flp_untuned_read(root, &lines));
+    assert_string_equal("sm_90a linear_logp:bf16:n4096:d2048:v131072\n", lines.data);
+    flp_text_free(&lines);
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(NULL));
+    assert_string_equal("", flp_plan_tuning(NULL));
+}
+
+static void an_exact_record_is_taken_for_its_bucket_of_rows(void **state)
+{
+    const flp_record record = record_of(here, "tile.cluster=1,tile.group=8,tile.stages=3", 0.98);
+
+    (void)state;
+    plan_with(&record);
+    assert_int_equal(FLP_TUNED_EXACT, flp_plan_tuned_by(plan));
+    assert_string_equal("tile.cluster=1,tile.group=8,tile.stages=3", flp_plan_tuning(plan));
+    assert_contains(flp_plan_describe(plan), "tuning: tile.cluster=1,tile.group=8,tile.stages=3 (exact, a record of ");
+    assert_contains(tile_variant(), ".bm128.bv256.s132.c1.p3.");
+    assert_int_equal(8, flp_linear_logp_plan_shape((flp_linear_logp_plan *)(void *)plan, 3000).group);
+    assert_int_equal(1, flp_linear_logp_plan_shape((flp_linear_logp_plan *)(void *)plan, 100).group);
+}
+
+static void the_bits_identity_stays(void **state)
+{
+    const flp_record record = record_of(here, "tile.cluster=1", 0.98);
+    char before[512];
+
+    (void)state;
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+    snprintf(before, sizeof(before), "%s", flp_plan_numerics(plan));
+    plan_with(&record);
+    assert_string_equal(before, flp_plan_numerics(plan));
+}
+
+static void a_record_of_another_machine_is_nearby(void **state)
+{
+    flp_record record = record_of(here, "tile.cluster=1", 0.98);
+
+    (void)state;
+    snprintf(record.environment.driver, sizeof(record.environment.driver), "999");
+    plan_with(&record);
+    assert_int_equal(FLP_TUNED_NEARBY, flp_plan_tuned_by(plan));
+    assert_contains(tile_variant(), ".c1.");
+    assert_contains(flp_plan_describe(plan), "tuning: tile.cluster=1 (nearby, a record of ");
+}
+
+static void other_templates_arithmetic_or_problems_do_not_count(void **state)
+{
+    flp_record record = record_of(here, "tile.cluster=1", 0.98);
+
+    (void)state;
+    record.identity.templates[0] = record.identity.templates[0] == '0' ? '1' : '0';
+    plan_with(&record);
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+    record = record_of("linear_logp:bf16:n4096:d2048:v131072:entropy", "tile.cluster=1", 0.98);
+    plan_with(&record);
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+}
+
+static void the_nearest_shape_s_record_is_carried_over(void **state)
+{
+    const flp_record far = record_of("linear_logp:bf16:n128:d512:v32768", "tile.stages=2", 0.5);
+    flp_record near = record_of("linear_logp:bf16:n8192:d2048:v131072", "tile.cluster=1", 0.95);
+
+    (void)state;
+    assert_succeeds(flp_record_files_publish(root, &far));
+    plan_with(&near);
+    assert_int_equal(FLP_TUNED_MODEL, flp_plan_tuned_by(plan));
+    assert_string_equal("tile.cluster=1", flp_plan_tuning(plan));
+    assert_contains(flp_plan_describe(plan), "(model, from a record of linear_logp:bf16:n8192:d2048:v131072)");
+    /* A gain that is less than what shapes differ by is none. */
+    near.ratio = near.ratio_low = near.ratio_high = 0.995;
+    plan_with(&near);
+    assert_int_equal(FLP_TUNED_MODEL, flp_plan_tuned_by(plan));
+    assert_string_equal("", flp_plan_tuning(plan));
+}
+
+static void shapes_too_far_away_say_nothing(void **state)
+{
+    const flp_record far = record_of("linear_logp:bf16:n64:d512:v32768", "tile.stages=3", 0.5);
+
+    (void)state;
+    plan_with(&far);
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+}
+
+static void a_tuning_that_is_none_leaves_the_default(void **state)
+{
+    static const char *const wrong[] = { "tile.bm=96", "tile.cluster=1,tile.bm=64", "tile.stages=8", "rows.w=8", "nonsense" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        const flp_record record = record_of(here, wrong[i], 0.9);
+
+        if (flp_record_files_publish(root, &record) != FLP_OK) /* no such record can be written */
+            continue;
+        make_context(0);
+        assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+        assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+        assert_string_equal("", flp_plan_tuning(plan));
+        assert_contains(tile_variant(), ".c2.p4.");
+    }
+}
+
+static void a_replaying_context_wants_exact_records(void **state)
+{
+    const flp_record record = record_of(here, "tile.cluster=1", 0.98);
+
+    (void)state;
+    make_context(FLP_CONTEXT_REPLAY);
+    assert_fails(FLP_NO_VARIANT, flp_linear_logp_plan_create(context, &problem, &plan), "no exact record of a tuning, and the context has FLP_CONTEXT_REPLAY");
+    assert_succeeds(flp_record_files_publish(root, &record));
+    make_context(FLP_CONTEXT_REPLAY);
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+    problem.backend = FLP_BACKEND_CPU;
+    flp_plan_destroy(plan);
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan)); /* which has none */
+}
+
+static void a_tuning_that_is_given_is_taken_or_refused(void **state)
+{
+    (void)state;
+    assert_succeeds(flp_create_plan_tuned(context, &flp_linear_logp_operator, &problem, "tile.bm=64", &plan));
+    assert_contains(tile_variant(), ".bm64.");
+    flp_plan_destroy(plan);
+    assert_fails(FLP_NO_VARIANT, flp_create_plan_tuned(context, &flp_linear_logp_operator, &problem, "tile.bm=96", &plan), "bm = 96: 64 or 128");
+    problem.backend = FLP_BACKEND_CPU;
+    assert_fails(FLP_NO_VARIANT, flp_create_plan_tuned(context, &flp_linear_logp_operator, &problem, "tile.bm=64", &plan),
+                 "the CPU path has no kernels to tune");
+    plan = NULL;
+}
+
+#define test_of(function) cmocka_unit_test_setup_teardown(function, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test_of(a_plan_without_records_is_the_generators_and_is_noted),
+        test_of(an_exact_record_is_taken_for_its_bucket_of_rows),
+        test_of(the_bits_identity_stays),
+        test_of(a_record_of_another_machine_is_nearby),
+        test_of(other_templates_arithmetic_or_problems_do_not_count),
+        test_of(the_nearest_shape_s_record_is_carried_over),
+        test_of(shapes_too_far_away_say_nothing),
+        test_of(a_tuning_that_is_none_leaves_the_default),
+        test_of(a_replaying_context_wants_exact_records),
+        test_of(a_tuning_that_is_given_is_taken_or_refused),
+    };
+
+    return cmocka_run_group_tests_name("tuned", tests, NULL, NULL);
+}
