@@ -1,12 +1,11 @@
 -- The useful variants of an architecture: what a prebuild compiles.
 local arch = require "gen.arch"
+local cxx = require "gen.cxx"
 local problem = require "gen.problem"
 local select = require "gen.select"
 local token_loss = require "gen.token_loss"
 
 local list = {}
-
-local all_dtypes = { "bf16", "f16", "f32" }
 
 -- Other names of them that people write.
 local spelled = { fp16 = "f16", fp32 = "f32" }
@@ -31,7 +30,7 @@ local function check(arch_name, dtypes, hidden_sizes)
   local ok, reason = arch.find(arch_name)
   if not ok then return nil, reason end
   for _, dtype in ipairs(dtypes) do
-    ok, reason = known(dtype, all_dtypes, "dtype")
+    ok, reason = known(dtype, cxx.names, "dtype")
     if not ok then return nil, reason end
   end
   for _, d in ipairs(hidden_sizes or {}) do
@@ -55,7 +54,7 @@ end
 -- problem that its own kernels do not take (fp32 of linear_logp, odd D) is listed as the sm_90 kernels that a device runs instead.
 function list.variants(arch_name, dtypes, hidden_sizes, read_template)
   local wanted = {}
-  for i, dtype in ipairs(dtypes or all_dtypes) do wanted[i] = spelled[dtype] or dtype end
+  for i, dtype in ipairs(dtypes or cxx.names) do wanted[i] = spelled[dtype] or dtype end
   dtypes = wanted
   local ok, reason = check(arch_name, dtypes, hidden_sizes)
   if not ok then return nil, reason end

@@ -2,11 +2,13 @@
 --   linear_logp.bf16.d4096.bm128.bv256.s132.c2.p4.bias_f32.sm_90a
 --   linear_logp_combine.bm8.sm_90a
 local arch = require "gen.arch"
+local cxx = require "gen.cxx"
 
 local variant = {}
 
 local largest_number = 2147483647 -- what C holds it in
-local dtypes = { bf16 = true, f16 = true, f32 = true }
+local dtypes = {}
+for _, name in ipairs(cxx.names) do dtypes[name] = true end
 
 -- Fields in the order they are written. number: a prefix and a positive integer; flag: a word; choice: a prefix and one of a set;
 -- word: a prefix and a name.

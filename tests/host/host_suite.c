@@ -115,19 +115,22 @@ int flp_host_every(void)
     return text && atoi(text) > 1 ? atoi(text) : 1;
 }
 
-/* A shape of a grid, which runs for each dtype and layout. */
-static int is_of_grid(const char *name)
+/* A shape of a grid of 3 dtypes and 2 layouts runs for every other of them, fp32 with one layout and the 16-bit types with both. */
+static int is_in_turn(const char *name, int index)
 {
-    return strstr(name, " [V, D]") != NULL || strstr(name, " [D, V]") != NULL;
+    const int is_of_grid = strstr(name, " [V, D]") != NULL || strstr(name, " [D, V]") != NULL;
+
+    return !is_of_grid || flp_host_every() == 1 || (index + index / 2) % 2 == 0;
 }
 
-/* The first family runs whole, of the others one case in `share`; a grid of 3 dtypes and 2 layouts takes turns. */
+/* The first family runs whole, of the others one case in `share`; the grid takes turns in that too. */
 static int is_in_share(int family, int index, int share)
 {
     const char *name = families[family].family->name(index);
-    const int of_family = family == 0 ? 1 : share, of_grid = is_of_grid(name) ? flp_host_every() : 1;
 
-    return (index + index / 6 + family) % (of_family > of_grid ? of_family : of_grid) == 0 || runs_always(name);
+    if (family == 0 || share == 1)
+        return is_in_turn(name, index) || runs_always(name);
+    return (index + index / 6 + family) % share == 0 || runs_always(name);
 }
 
 static void collect_cases(int share, unsigned parts)
