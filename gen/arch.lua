@@ -34,6 +34,9 @@ arch.table = {
   sm_121a = { capability = 121, shared_bytes = 101376, kernels = "portable", search = since_90, dependent_launch = true },
 }
 
+-- Whose portable kernels fit every newer GPU, which runs them from their PTX: no GPU has less shared memory a block.
+arch.ptx = "sm_86"
+
 -- Of "sm_90a@host", "sm_90a": the architecture whose kernels the host machine runs. Else nil.
 function arch.real_of(name) return tostring(name):match("^(.*)@host$") end
 

@@ -1,5 +1,5 @@
--- The generator's face to C: select, emit, list, left_out, architectures, capability, define_token_loss, token_loss; of tunings identity,
--- candidates, transfer.
+-- The generator's face to C: select, emit, list, left_out, architectures, ptx_architecture, capability, define_token_loss, token_loss; of tunings
+-- identity, candidates, transfer.
 local arch = require "gen.arch"
 local emit = require "gen.emit"
 local list = require "gen.list"
@@ -108,6 +108,9 @@ fusedlogp.token_loss = token_loss.program
 
 -- Their names, separated by spaces.
 function fusedlogp.architectures() return table.concat(arch.names, " ") end
+
+-- That whose kernels newer GPUs run from PTX.
+function fusedlogp.ptx_architecture() return arch.ptx end
 
 -- 10 x major + minor of the architecture's GPUs, or nil and the reason.
 function fusedlogp.capability(name)

@@ -73,12 +73,22 @@ local function tunes_others(p, found)
   end
 end
 
--- backend: "auto", "sm_90a" or "portable". Fastest first; the reason says why not. tuning_text: "" for the choice of tiles that is made here. What is
+-- The portable kernels whose PTX the driver of a newer GPU compiles.
+local function from_ptx(operator, p, capability)
+  local base = arch.table[arch.ptx].capability
+  if capability <= base then return nil, ("PTX of %s is for GPUs of a compute capability above %d.%d"):format(arch.ptx, base // 10, base % 10) end
+  local found, reason = operator.portable(p, base)
+  if found then found.reason = ("PTX of %s, which the driver compiles"):format(arch.ptx) end
+  return found, reason
+end
+
+-- backend: "auto", "sm_90a" or "portable". Fastest first; the reason says why not. "ptx": the portable path on a GPU for which there is nothing else. tuning_text: "" for the choice of tiles that is made here. What is
 -- found is as select.of gives it.
 function select.kernels(p, capability, backend, tuning_text)
   local operator, reasons, reason = select.operator(p.operator), {}, nil
   p.tuning, reason = tuning.parse(tuning_text or "")
   if not p.tuning then return nil, reason end
+  if backend == "ptx" then return from_ptx(operator, p, capability) end
   for _, path in ipairs { { "sm_90a", operator.hopper }, { "portable", operator.portable } } do
     if backend == "auto" or backend == path[1] then
       local found

@@ -6,7 +6,7 @@
 #include "cli/console.h"
 #include "cli/gen.h"
 
-enum { ARCH = 256, DTYPE, HIDDEN, TOKEN_LOSS, OUT, EMIT, LIST, CHECK, PROBLEM, ANY_ROWS, MODEL, JOBS, JSON, QUIET };
+enum { ARCH = 256, DTYPE, HIDDEN, TOKEN_LOSS, OUT, EMIT, LIST, CHECK, PROBLEM, ANY_ROWS, MODEL, PTX, JOBS, JSON, QUIET };
 
 static const struct argp_option table[] = {
     { "arch", ARCH, "ARCH", 0, "architecture, e.g. sm_90a; may be given several times; sm_90a@host with --emit and --list: plain C++", 1 },
@@ -15,6 +15,7 @@ static const struct argp_option table[] = {
     { "problem", PROBLEM, "STR", 0, "instead of the usual problems this one, by its canonical string; may be given several times", 1 },
     { "any-rows", ANY_ROWS, 0, 0, "also what calls of fewer rows than each --problem's take", 1 },
     { "model", MODEL, "CONFIG", 0, "a model's config.json or its folder: instead of the usual problems those below; may be given several times", 1 },
+    { "ptx", PTX, 0, 0, "also the portable kernels whose PTX GPUs newer than the library or than an NVRTC run: those of sm_86", 1 },
     { "token-loss", TOKEN_LOSS, "FILE.lua", 0, "also the kernels of this token loss, which the file's name names; may be given several times", 1 },
     { "out", OUT, "DIR", 0, "kernel directory (default: the user's cache)", 2 },
     { "emit", EMIT, "DIR", 0, "write sources and manifests to DIR and compile nothing", 2 },
@@ -115,6 +116,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case MODEL:
         if (argz_add(&options->models, &options->models_bytes, argument) != 0)
             argp_failure(state, FLP_EXIT_FAILED, 0, "out of memory");
+        break;
+    case PTX:
+        options->ptx = 1;
         break;
     case ANY_ROWS:
         options->any_rows = 1;

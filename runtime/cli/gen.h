@@ -16,6 +16,7 @@ typedef struct {
     char *problems;
     size_t problems_bytes; /* argz: canonical strings; NULL, as models: the usual problems of dtypes and hidden_sizes */
     int any_rows;          /* 1: also what calls of fewer rows than a problem's take */
+    int ptx;               /* 1: also those of the architecture whose PTX newer GPUs run */
     char *models;
     size_t models_bytes; /* argz: files or folders */
     char *model_problems;

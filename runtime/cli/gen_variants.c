@@ -32,6 +32,16 @@ static flp_status append_arch(const flp_gen_options *options, flp_context *conte
     return FLP_OK;
 }
 
+static flp_status append_ptx(const flp_gen_options *options, flp_context *context, flp_text *lines)
+{
+    char *arch;
+    flp_status status = flp_generator_ptx_architecture(flp_kernel_store_generator(context->store), &arch);
+    if (status == FLP_OK)
+        status = append_arch(options, context, arch, lines);
+    free(arch);
+    return status;
+}
+
 static flp_status append_all(const flp_gen_options *options, flp_context *context, flp_text *lines)
 {
     const char *known;
@@ -50,7 +60,7 @@ static flp_status append_all(const flp_gen_options *options, flp_context *contex
     while (status == FLP_OK && (arch = argz_next(list, list_bytes, arch)) != NULL)
         status = append_arch(options, context, arch, lines);
     free(archs);
-    return status;
+    return status == FLP_OK && options->ptx ? append_ptx(options, context, lines) : status;
 }
 
 /* Two architectures may share kernels: sm_90a takes those of sm_90 where it has none of its own. */

@@ -73,13 +73,32 @@ static flp_status take_selection(flp_choice *choice, const char *missing)
     return FLP_OK;
 }
 
+flp_status flp_choose_ptx(flp_context *context, const flp_choice_wanted *wanted, const flp_device *device, const char *why, flp_choice *choice)
+{
+    flp_status status;
+
+    if (wanted->backend != FLP_BACKEND_AUTO && wanted->backend != FLP_BACKEND_PORTABLE)
+        return flp_status_fail(FLP_NO_VARIANT, "PTX is for the portable path");
+    status = flp_generator_select(flp_kernel_store_generator(context->store),
+                                  &(flp_wanted_kernels){ wanted->problem, device->facts.compute_capability, "ptx", "" }, &choice->selection);
+    if (status != FLP_OK)
+        return status;
+    choice->path = FLP_BACKEND_PORTABLE;
+    snprintf(choice->reason, sizeof(choice->reason), "%s: %s", choice->selection.reason, why);
+    return FLP_OK;
+}
+
 static flp_status choose_on_device(flp_context *context, const flp_choice_wanted *wanted, const flp_device *device, flp_choice *choice)
 {
-    char missing[80];
+    char missing[80], why[FLP_STATUS_MESSAGE_BYTES];
     flp_status status = select_for_driver(context, wanted, device, choice, missing, sizeof(missing));
 
     if (status == FLP_OK)
         return take_selection(choice, missing);
+    flp_status_keep_message(why);
+    if (status == FLP_NO_VARIANT && flp_choose_ptx(context, wanted, device, why, choice) == FLP_OK)
+        return FLP_OK;
+    flp_status_restore_message(why);
     if (status != FLP_NO_VARIANT || wanted->backend != FLP_BACKEND_AUTO || wanted->stays_on_gpu)
         return refuse(status, wanted->backend);
     choose_cpu(choice, "%s%s%s", missing, *missing ? "; " : "", flp_error_message());

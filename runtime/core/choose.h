@@ -20,4 +20,8 @@ typedef struct {
  * A device without a current CUDA context is FLP_WRONG_CONTEXT and never the CPU path.
  * FLP_NO_VARIANT: the backend cannot answer it; FLP_NO_DRIVER: ... because no driver is there; FLP_FORKED. */
 flp_status flp_choose_path(flp_context *context, const flp_choice_wanted *wanted, flp_device *device, flp_choice *choice);
+
+/* For a GPU that is newer than the library, or than its NVRTC: portable kernels of an older one, whose PTX the driver compiles. why: what stands
+ * against its own, for the reason. FLP_NO_VARIANT: the GPU is not newer, another path was asked for, or the problem has no such kernels. */
+flp_status flp_choose_ptx(flp_context *context, const flp_choice_wanted *wanted, const flp_device *device, const char *why, flp_choice *choice);
 #endif

@@ -139,11 +139,38 @@ char *flp_describe_plan(const flp_plan *plan, const char *problem)
     return text.data;
 }
 
+static flp_status get_kernels(const flp_plan *plan, const flp_selection *selection, const flp_kernel **kernels)
+{
+    return flp_kernel_store_get(plan->context->store, &plan->device, selection->count, selection->variant, kernels);
+}
+
+/* The kernels of a GPU that neither a cache nor NVRTC has some for may be had as PTX. */
+static flp_status get_kernels_or_ptx(flp_plan *plan, const flp_kernel **kernels)
+{
+    char text[FLP_PLAN_KERNELS_BYTES], why[FLP_STATUS_MESSAGE_BYTES];
+    const flp_choice_wanted wanted = { text, "", flp_operator_backend(plan->op, flp_plan_problem(plan)), 1 };
+    flp_status status = get_kernels(plan, &plan->choice.selection, kernels);
+    flp_choice choice = { 0 };
+
+    if (status != FLP_NO_NVRTC || plan->context->flags & FLP_CONTEXT_REPLAY)
+        return status;
+    flp_status_keep_message(why);
+    flp_plan_kernels_text(plan, text);
+    if (flp_choose_ptx(plan->context, &wanted, &plan->device, why, &choice) == FLP_OK && get_kernels(plan, &choice.selection, kernels) == FLP_OK) {
+        plan->choice = choice;
+        plan->tuned = (flp_tuned){ .by = FLP_TUNED_NOT };
+        flp_log_warning("%s runs on %s as %s", text, plan->device.facts.name, choice.reason);
+        return FLP_OK;
+    }
+    flp_status_restore_message(why);
+    return status;
+}
+
 static flp_status set_up_gpu(flp_plan *plan)
 {
     const flp_selection *selection = &plan->choice.selection;
     const flp_kernel *kernels[FLP_ROLES];
-    flp_status status = flp_kernel_store_get(plan->context->store, &plan->device, selection->count, selection->variant, kernels);
+    flp_status status = get_kernels_or_ptx(plan, kernels);
 
     for (int i = 0; status == FLP_OK && i < selection->count; i++) {
         plan->kernels[selection->role[i]] = kernels[i];

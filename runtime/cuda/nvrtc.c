@@ -141,6 +141,31 @@ static flp_status compile(const nvrtc_table *table, nvrtcProgram program, const 
     return status;
 }
 
+/* "sm_90a": 90. A GPU newer than NVRTC is one that it does not list. */
+static flp_status check_arch(const nvrtc_table *table, const char *arch)
+{
+    const int wanted = atoi(arch + strcspn(arch, "0123456789"));
+    int count = 0, known = 0, newest = 0, *archs;
+
+    if (table->arch_count(&count) != NVRTC_SUCCESS || count < 1)
+        return FLP_OK; /* the compilation says it */
+    archs = calloc((size_t)count, sizeof(*archs));
+    if (!archs)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for NVRTC's architectures");
+    if (table->archs(archs) != NVRTC_SUCCESS)
+        known = 1;
+    for (int i = 0; i < count; i++) {
+        known |= archs[i] == wanted;
+        newest = archs[i] > newest ? archs[i] : newest;
+    }
+    free(archs);
+    if (known)
+        return FLP_OK;
+    return flp_status_fail(FLP_NO_NVRTC,
+                           "NVRTC %d.%d does not know %s, its newest architecture is sm_%d: install a newer NVRTC (pip install nvidia-cuda-nvrtc)",
+                           table->major, table->minor, arch, newest);
+}
+
 flp_status flp_nvrtc_compile(const char *source, const char *name, const char *arch, const char *const *options, flp_nvrtc_output *output)
 {
     char architecture[64];
@@ -159,6 +184,8 @@ flp_status flp_nvrtc_compile(const char *source, const char *name, const char *a
         list[count++] = *options;
     }
     status = get_table(&table);
+    if (status == FLP_OK)
+        status = check_arch(&table, arch);
     if (status != FLP_OK)
         return status;
     result = table.create(&program, source, name, 0, NULL, NULL);

@@ -20,9 +20,11 @@ typedef int nvrtcResult; /* an enumeration: a C int in its calls */
 typedef struct _nvrtcProgram *nvrtcProgram;
 #endif
 
-/* X(field, symbol, result type, parameters): the table that cuda/nvrtc.c fills. All are there since CUDA 11.1. */
+/* X(field, symbol, result type, parameters): the table that cuda/nvrtc.c fills. All are there since CUDA 11.2. */
 #define FLP_NVRTC_FUNCTIONS(X)                                                                                                                        \
     X(version, nvrtcVersion, nvrtcResult, (int *major, int *minor))                                                                                   \
+    X(arch_count, nvrtcGetNumSupportedArchs, nvrtcResult, (int *count))                                                                               \
+    X(archs, nvrtcGetSupportedArchs, nvrtcResult, (int *archs))                                                                                       \
     X(error_string, nvrtcGetErrorString, const char *, (nvrtcResult result))                                                                          \
     X(create, nvrtcCreateProgram, nvrtcResult,                                                                                                        \
       (nvrtcProgram * program, const char *source, const char *name, int header_count, const char *const *headers, const char *const *include_names)) \

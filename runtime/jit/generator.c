@@ -427,6 +427,13 @@ flp_status flp_generator_list(flp_generator *generator, const char *arch, const 
     return run_for_text(generator, words_body, &request, variants);
 }
 
+flp_status flp_generator_ptx_architecture(flp_generator *generator, char **name)
+{
+    request request = { .function = "ptx_architecture" };
+
+    return run_for_text(generator, words_body, &request, name);
+}
+
 flp_status flp_generator_left_out(flp_generator *generator, const char *hidden_sizes, char **lines)
 {
     request request = { .function = "left_out", .word = { hidden_sizes }, .words = 1 };

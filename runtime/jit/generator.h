@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     const char *problem; /* canonical string */
     int compute_capability;
-    const char *backend; /* "auto", "sm_90a" or "portable" */
+    const char *backend; /* "auto", "sm_90a" or "portable"; "ptx": portable kernels that a newer GPU's driver compiles */
     const char *tuning;  /* gen/tuning.lua; "": the generator's own choice */
 } flp_wanted_kernels;
 
@@ -89,6 +89,8 @@ flp_status flp_generator_define_token_loss(flp_generator *generator, const char 
 flp_status flp_generator_token_loss(flp_generator *generator, const char *name, char **program);
 /* Architectures it knows, separated by spaces; lives as long as the generator. */
 flp_status flp_generator_architectures(flp_generator *generator, const char **names);
+/* The architecture whose portable kernels newer GPUs run from PTX: malloc'ed. */
+flp_status flp_generator_ptx_architecture(flp_generator *generator, char **name);
 /* 10 x major + minor of the GPUs of an architecture. FLP_BAD_ARGUMENT: it is none of those. */
 flp_status flp_generator_capability(flp_generator *generator, const char *arch, int *compute_capability);
 /* SHA-256 (hex) over gen/ and templates/. */

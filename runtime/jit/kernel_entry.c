@@ -107,14 +107,37 @@ static int is_rejection(CUresult result)
            result == CUDA_ERROR_JIT_COMPILER_NOT_FOUND || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION || result == CUDA_ERROR_INVALID_SOURCE;
 }
 
+/* A cubin runs on GPUs of its own major compute capability, from its own minor on. */
+static int fits(const flp_manifest *manifest, const flp_device *device)
+{
+    const int arch = atoi(manifest->arch + strcspn(manifest->arch, "0123456789")), capability = device->facts.compute_capability;
+
+    return arch / 10 == capability / 10 && arch <= capability;
+}
+
+/* The driver compiles it for its GPU, and keeps what it made in a cache of its own. */
+static flp_status load_ptx(const flp_kernel_entry *entry, const flp_driver *driver, const flp_device *device, CUmodule *module)
+{
+    flp_status status;
+
+    if (!entry->image.cubin.ptx)
+        return flp_status_fail(FLP_NO_VARIANT, "kernel %s: neither its cubin nor a PTX is for compute capability %d.%d", entry->variant,
+                               device->facts.compute_capability / 10, device->facts.compute_capability % 10);
+    flp_log_info("the driver compiles the PTX of %s", entry->variant);
+    status = flp_driver_check(driver, driver->module_load(module, entry->image.cubin.ptx), "cuModuleLoadData, of PTX");
+    return status == FLP_OK ? FLP_OK : flp_status_prefix(status, "kernel %s", entry->variant);
+}
+
 /* A cubin that another compiler or machine left in the cache is replaced; one that was compiled just now would be the same again. */
-static flp_status load_module(flp_kernel_entry *entry, const flp_driver *driver, CUmodule *module)
+static flp_status load_module(flp_kernel_entry *entry, const flp_driver *driver, const flp_device *device, CUmodule *module)
 {
     flp_status status = fill(entry, 0);
     CUresult result;
 
     if (status != FLP_OK)
         return status;
+    if (!fits(&entry->image.manifest, device))
+        return load_ptx(entry, driver, device, module);
     result = driver->module_load(module, entry->image.cubin.cubin);
     if (is_rejection(result) && !entry->image.compiled && !(entry->origin->flags & FLP_CONTEXT_NO_COMPILE)) {
         flp_log_warning("the driver rejects the cached kernel %s; it is compiled again", entry->variant);
@@ -181,7 +204,7 @@ static flp_status load(flp_kernel_entry *entry, const flp_device *device, loaded
     flp_status status = flp_driver_get(&driver);
 
     if (status == FLP_OK)
-        status = load_module(entry, driver, &kernel->module);
+        status = load_module(entry, driver, device, &kernel->module);
     if (status != FLP_OK)
         return status;
     status = find_function(driver, kernel->module, &entry->image.manifest, &kernel->kernel.function);

@@ -60,6 +60,9 @@ check_same "two problems are both" "$(printf '%s\n' linear_logp.bf16.d2048.bm128
     weighted_sum.bf16.w_bf16.y_bf16.t64.sm_90 >two.wanted; echo two.wanted)" two.txt
 fusedlogp_gen --list --arch sm_90a --any-rows --problem linear_logp:bf16:n4096:d2048:v131072 >any.txt
 check_equal "--any-rows adds the tiles of fewer rows" "bm128 bm128 bm64" "$(sed -n 's/^linear_logp\.bf16.*\.\(bm[0-9]*\)\..*/\1/p' any.txt | sort | tr '\n' ' ' | sed 's/ $//')"
+fusedlogp_gen --list --arch sm_90a --ptx --problem $problem >ptx.txt
+fusedlogp_gen --list --arch sm_90a,sm_86 --problem $problem >both.txt
+check_same "--ptx adds the kernels of sm_86" both.txt ptx.txt
 fusedlogp_gen --list --arch sm_90a@host --problem $problem >host.txt
 sed 's/$/@host/' problem.txt >host.wanted
 check_same "... for the host too" host.wanted host.txt

@@ -2,6 +2,7 @@
 package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local support = require "tests.gen.support"
+local arch = require "gen.arch"
 local emit = require "gen.emit"
 local fusedlogp = require "gen.fusedlogp"
 local variant = require "gen.variant"
@@ -45,6 +46,22 @@ function TestSelect.test_an_unknown_device_has_no_kernel_and_each_path_says_why(
     support.assert_refused({ "not sm_90a: " .. name .. " has no WGMMA", "not portable: " .. name .. ": kernels exist for sm_80, " },
                            fusedlogp.select(plain, capability, "auto"))
   end
+end
+
+function TestSelect.test_ptx_is_for_newer_gpus()
+  for _, capability in ipairs { 87, 90, 120, 130 } do
+    local found, tile = selected(plain, capability, "ptx")
+    luaunit.assertEquals({ found.path, tile.arch, found.reason }, { "portable", "sm_86", "PTX of sm_86, which the driver compiles" })
+  end
+  for _, capability in ipairs { 75, 80, 86 } do
+    support.assert_refused({ "PTX of sm_86 is for GPUs of a compute capability above 8.6" }, fusedlogp.select(plain, capability, "ptx"))
+  end
+end
+
+-- A block of any newer GPU has the shared memory that these kernels take.
+function TestSelect.test_ptx_fits_every_gpu()
+  local name = fusedlogp.ptx_architecture()
+  for _, other in pairs(arch.table) do luaunit.assertTrue(other.shared_bytes >= arch.table[name].shared_bytes) end
 end
 
 function TestSelect.test_a_backend_is_that_or_nothing()

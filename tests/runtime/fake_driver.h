@@ -43,6 +43,7 @@ typedef struct {
     atomic_int failures[FAKE_FUNCTIONS];      /* this many times more; negative: always */
     _Atomic(int64_t) live_bytes, live_blocks; /* device memory that is not freed */
     atomic_int live_modules;                  /* loaded and not unloaded */
+    atomic_int ptx_modules;                   /* images that were PTX */
     int launches;                             /* since the reset; the first FAKE_LAUNCHES are kept */
     fake_launch launch[FAKE_LAUNCHES];
     void (*on_launch)(const fake_launch *launch); /* NULL, or called in the launch */

@@ -91,14 +91,28 @@ CUresult fake_cuda_copy_to_host(void *to, CUdeviceptr from, size_t bytes, CUstre
     return CUDA_SUCCESS;
 }
 
-/* What the fake NVRTC makes is accepted. */
+/* What the fake NVRTC makes is accepted: a cubin on GPUs of its major compute capability, PTX on its own and newer ones. */
+static CUresult check_image(const char *image)
+{
+    const int capability = 10 * fake_driver.major + fake_driver.minor;
+    int arch;
+
+    if (sscanf(image, "FAKE-CUBIN sm_%d", &arch) == 1)
+        return arch / 10 == capability / 10 && arch <= capability ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
+    if (sscanf(image, "FAKE-PTX sm_%d", &arch) != 1)
+        return CUDA_ERROR_INVALID_IMAGE;
+    atomic_fetch_add(&fake_driver.ptx_modules, 1);
+    return arch <= capability ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
+}
+
 CUresult fake_cuda_module_load(CUmodule *module, const void *image)
 {
     ENTER(module_load);
     if (!fake_driver.current)
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (strncmp(image, "FAKE-CUBIN ", 11) != 0)
-        return CUDA_ERROR_INVALID_IMAGE;
+    const CUresult result = check_image(image);
+    if (result != CUDA_SUCCESS)
+        return result;
     *module = calloc(1, sizeof(**module));
     (*module)->image = image;
     (*module)->context = fake_driver.current;

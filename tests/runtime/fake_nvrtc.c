@@ -11,13 +11,11 @@
 #include "cuda/nvrtc_abi.h"
 
 struct _nvrtcProgram {
-    char *source, *cubin, log[256];
+    char *source, *cubin, *ptx, log[256];
     size_t cubin_bytes;
 };
 
 fake_nvrtc_state fake_nvrtc;
-
-static const char fake_ptx[] = "// fake PTX\n";
 
 void fake_nvrtc_reset(void)
 {
@@ -55,6 +53,7 @@ static nvrtcResult fake_destroy(nvrtcProgram *program)
 {
     free((*program)->source);
     free((*program)->cubin);
+    free((*program)->ptx);
     free(*program);
     *program = NULL;
     atomic_fetch_sub(&fake_nvrtc.live_programs, 1);
@@ -73,6 +72,8 @@ static void make_cubin(nvrtcProgram program, int option_count, const char *const
     program->cubin = malloc(bytes);
     length = snprintf(program->cubin, bytes, "FAKE-CUBIN %s\n%s", arch, program->source);
     program->cubin_bytes = (size_t)length + 1;
+    program->ptx = malloc(bytes);
+    snprintf(program->ptx, bytes, "FAKE-PTX %s\n%s", arch, program->source);
 }
 
 static void count(void)
@@ -109,15 +110,31 @@ static nvrtcResult fake_compile(nvrtcProgram program, int option_count, const ch
 
 static nvrtcResult fake_ptx_size(nvrtcProgram program, size_t *bytes)
 {
-    (void)program;
-    *bytes = sizeof(fake_ptx);
+    *bytes = strlen(program->ptx) + 1;
     return NVRTC_SUCCESS;
 }
 
-static nvrtcResult fake_get_ptx(nvrtcProgram program, char *ptx)
+static nvrtcResult fake_ptx(nvrtcProgram program, char *ptx)
 {
-    (void)program;
-    memcpy(ptx, fake_ptx, sizeof(fake_ptx));
+    strcpy(ptx, program->ptx);
+    return NVRTC_SUCCESS;
+}
+
+/* The usual ones, or the one that the test says. */
+static nvrtcResult fake_arch_count(int *count)
+{
+    *count = fake_nvrtc.newest_arch ? 1 : 7;
+    return NVRTC_SUCCESS;
+}
+
+static nvrtcResult fake_archs(int *archs)
+{
+    static const int known[7] = { 80, 86, 87, 89, 90, 100, 120 };
+
+    if (fake_nvrtc.newest_arch)
+        *archs = fake_nvrtc.newest_arch;
+    else
+        memcpy(archs, known, sizeof(known));
     return NVRTC_SUCCESS;
 }
 
@@ -145,7 +162,6 @@ static nvrtcResult fake_log(nvrtcProgram program, char *log)
     return NVRTC_SUCCESS;
 }
 
-#define fake_ptx fake_get_ptx
 void *fake_nvrtc_symbol(const char *name)
 {
 #define FIND_SYMBOL(field, symbol, result, parameters) \
@@ -155,7 +171,6 @@ void *fake_nvrtc_symbol(const char *name)
 #undef FIND_SYMBOL
     return NULL;
 }
-#undef fake_ptx
 
 void fake_nvrtc_write_library(const char *path, const char *build_id)
 {

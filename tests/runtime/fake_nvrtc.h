@@ -1,4 +1,4 @@
-/* An NVRTC that compiles nothing: its cubin is "FAKE-CUBIN ARCH\n" and the source. A source with #error is rejected. */
+/* An NVRTC that compiles nothing: its cubin is "FAKE-CUBIN ARCH\n" and the source, its PTX "FAKE-PTX ARCH\n" and the source. A source with #error is rejected. */
 #ifndef FLP_TESTS_FAKE_NVRTC_H
 #define FLP_TESTS_FAKE_NVRTC_H
 #include <stdatomic.h>
@@ -6,6 +6,7 @@
 typedef struct {
     int major, minor;
     int result;                       /* what nvrtcCompileProgram returns; 0: by the source */
+    int newest_arch;                  /* 90: it knows sm_90 and no other; 0: the usual ones */
     int create_result;                /* what nvrtcCreateProgram returns */
     atomic_int compiles;              /* calls of nvrtcCompileProgram */
     atomic_int at_once, most_at_once; /* compilations that ran side by side */

@@ -77,6 +77,27 @@ static void a_cached_cubin_that_the_driver_rejects_is_compiled_once_more(void **
     fake_store_assert_counters(1, 1, 0, 0);
 }
 
+/* The fake GPU has 9.0. */
+static void a_kernel_of_another_generation_is_loaded_as_ptx(void **state)
+{
+    static const fake_variant older[] = { "fake:small:sm_80" }, own[] = { "fake:small:sm_90" }, newer[] = { "fake:small:sm_100" },
+                              bound[] = { "fake:tile:sm_100a" };
+
+    (void)state;
+    assert_succeeds(fake_store_get(1, own));
+    assert_int_equal(0, fake_driver.ptx_modules);
+    assert_succeeds(fake_store_get(1, older));
+    assert_int_equal(1, fake_driver.ptx_modules);
+    assert_int_equal(2, fake_driver.live_modules);
+    fake_store_open(fake_store.root, FLP_CONTEXT_NO_COMPILE);
+    assert_succeeds(fake_store_get(1, older));
+    assert_int_equal(2, fake_driver.ptx_modules);
+    assert_int_equal(2, fake_nvrtc.compiles);
+    fake_store_open(fake_store.root, 0);
+    assert_fails(FLP_CUDA_FAILED, fake_store_get(1, newer), "cuModuleLoadData, of PTX");
+    assert_fails(FLP_NO_VARIANT, fake_store_get(1, bound), "neither its cubin nor a PTX is for compute capability 9.0");
+}
+
 static void a_fresh_cubin_that_the_driver_rejects_is_an_error_at_once(void **state)
 {
     (void)state;
@@ -147,6 +168,7 @@ int main(void)
         STORE_TEST(large_shared_memory_is_asked_for),
         STORE_TEST(destroying_unloads_in_contexts_that_are_alive),
         STORE_TEST(a_cached_cubin_that_the_driver_rejects_is_compiled_once_more),
+        STORE_TEST(a_kernel_of_another_generation_is_loaded_as_ptx),
         STORE_TEST(a_fresh_cubin_that_the_driver_rejects_is_an_error_at_once),
         STORE_TEST(a_rejected_cubin_without_nvrtc_says_both),
         STORE_TEST(each_driver_failure_leaves_nothing_loaded),

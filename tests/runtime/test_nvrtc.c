@@ -252,6 +252,21 @@ static void compiling_returns_cubin_ptx_and_log(void **state)
     assert_int_equal(0, fake_nvrtc.live_programs);
 }
 
+static void an_architecture_newer_than_nvrtc_is_told(void **state)
+{
+    const char *const options[] = { NULL };
+    flp_nvrtc_output output;
+
+    (void)state;
+    fake_nvrtc.newest_arch = 90;
+    assert_fails(FLP_NO_NVRTC, flp_nvrtc_compile("void f();", "f.cu", "sm_120", options, &output), "does not know sm_120, its newest architecture is sm_90");
+    assert_contains(flp_error_message(), "install a newer NVRTC");
+    assert_null(output.cubin);
+    assert_int_equal(0, fake_nvrtc.compiles);
+    assert_succeeds(flp_nvrtc_compile("void f();", "f.cu", "sm_90a", options, &output));
+    flp_nvrtc_output_free(&output);
+}
+
 static void a_rejected_source_is_told_with_options_and_log(void **state)
 {
     const char *const options[] = { "-std=c++17", NULL };
@@ -400,6 +415,7 @@ int main(void)
         FAKED(a_library_without_a_function_is_too_old),
         FAKED(a_library_that_does_not_load_is_named),
         FAKED(compiling_returns_cubin_ptx_and_log),
+        FAKED(an_architecture_newer_than_nvrtc_is_told),
         FAKED(a_rejected_source_is_told_with_options_and_log),
         FAKED(want_of_memory_is_not_a_rejection),
         FAKED(threads_compile_side_by_side),

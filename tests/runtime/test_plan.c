@@ -237,6 +237,65 @@ static void what_no_plan_is_made_of_takes_no_kernels(void **state)
     assert_fails(FLP_BAD_ARGUMENT, flp_operators_parse("linear_lgp:bf16", &calls, &named), "got \"linear_lgp\", wanted one of linear_logp, ");
 }
 
+/* Compiles the kernels that a plan of `problem` takes as PTX into directory, as fusedlogp-gen --ptx does. */
+static void prebuild_ptx(const char *directory)
+{
+    const flp_context_options options = { .cache_directory = directory, .system_cache_directories = "", .cpu_threads = 1 };
+    flp_context *builder;
+    flp_selection selection;
+    int compiled;
+
+    assert_succeeds(flp_context_create(&options, &builder));
+    assert_succeeds(flp_plan_select(builder, &flp_linear_logp_operator, &problem, 86, &selection));
+    for (int i = 0; i < selection.count; i++)
+        assert_succeeds(flp_kernel_store_prebuild(builder->store, selection.variant[i], &compiled, NULL));
+    flp_context_destroy(builder);
+}
+
+static void without_a_compiler_kernels_of_an_older_gpu_run_from_ptx(void **state)
+{
+    const char *directory = fake_directory_make();
+    const flp_context_options options = { .cache_directory = directory, .system_cache_directories = "", .cpu_threads = 1, .flags = FLP_CONTEXT_NO_COMPILE };
+
+    (void)state;
+    prebuild_ptx(directory);
+    flp_context_destroy(context);
+    assert_succeeds(flp_context_create(&options, &context));
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+    assert_int_equal(FLP_BACKEND_PORTABLE, flp_plan_backend(plan));
+    assert_contains(flp_plan_describe(plan), "path: portable\nreason: PTX of sm_86, which the driver compiles: kernel linear_logp.bf16.d64.");
+    assert_contains(flp_plan_describe(plan), ".sm_86\n");
+    assert_contains(fake_call_log(), "warning: linear_logp:bf16:n300:d64:v70000 runs on Fake GPU 0 as PTX of sm_86");
+    assert_int_equal(2, fake_driver.ptx_modules);
+    flp_plan_destroy(plan);
+    problem.backend = FLP_BACKEND_SM90A; /* asked for: that or nothing */
+    assert_fails(FLP_NO_NVRTC, flp_linear_logp_plan_create(context, &problem, &plan), "sm_90a: it is in no cache directory");
+    problem.backend = FLP_BACKEND_AUTO;
+    problem.entropy = 1; /* not prebuilt */
+    assert_fails(FLP_NO_NVRTC, flp_linear_logp_plan_create(context, &problem, &plan), ".sm_90a: it is in no cache directory");
+    fake_directory_remove(directory);
+}
+
+static void a_gpu_newer_than_the_library_or_nvrtc_runs_from_ptx(void **state)
+{
+    (void)state;
+    fake_driver.major = 13;
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+    assert_contains(flp_plan_reason(plan), "PTX of sm_86, which the driver compiles: not sm_90a: compute capability 13.0");
+    flp_plan_destroy(plan);
+    start_with(0);
+    fake_driver.major = 12;
+    fake_nvrtc.newest_arch = 86;
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+    assert_contains(flp_plan_reason(plan), "does not know sm_120");
+    flp_plan_destroy(plan);
+    plan = NULL;
+    start_with(0);
+    fake_driver.major = 7; /* older than all */
+    problem.backend = FLP_BACKEND_PORTABLE;
+    creation_fails(FLP_NO_VARIANT, "not portable: compute capability 7.0");
+}
+
 static void a_plan_describes_itself_line_by_line(void **state)
 {
     static const char *const parts[] = { "problem: linear_logp:bf16:n300:d64:v70000\n",
@@ -551,6 +610,8 @@ int main(void)
         TEST(two_tiles_are_refused),
         TEST(what_a_plan_takes_is_known_without_a_gpu),
         TEST(what_no_plan_is_made_of_takes_no_kernels),
+        TEST(without_a_compiler_kernels_of_an_older_gpu_run_from_ptx),
+        TEST(a_gpu_newer_than_the_library_or_nvrtc_runs_from_ptx),
         TEST(a_plan_describes_itself_line_by_line),
         TEST(a_fused_backward_of_logits_describes_its_cluster),
         TEST(the_numerics_depend_on_the_vocabulary_and_not_on_rows_or_device_size),
