@@ -1,17 +1,15 @@
 /* fusedlogp-gen --model: the problems that scoring and training a model ask for. */
 #include <argz.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/dtype.h"
-#include "base/number.h"
 #include "base/status.h"
 #include "cli/gen.h"
-#include "cli/model_config.h"
+#include "cli/model_problems.h"
 
 /* The help and the manual page list them. Of dtype, D, V and softcap, and the dtypes of gradients. Kernels are other ones up to 64 rows and up to 128,
  * and how a step spends its memory may change with each power of two: all of those up to 65536 rows are meant. */
-#define HEAD "%s:n65536:d%" PRId64 ":v%" PRId64 "%s"
+#define HEAD "%s" FLP_MODEL_HEAD("65536")
 static const char *const derived[] = {
     "linear_logp:" HEAD,
     "linear_logp:" HEAD ":argmax",
@@ -22,25 +20,8 @@ static const char *const derived[] = {
     "linear_cross_entropy:" HEAD,
     "linear_cross_entropy:" HEAD ":gh_%s:gw_%s",
     "linear_cross_entropy:" HEAD ":gh_%s:gw_f32:acc_weight",
+    NULL,
 };
-
-static flp_status append(const flp_model_config *config, const char *dtype, flp_gen_options *options)
-{
-    char softcap[FLP_NUMBER_BYTES + 16] = "", number[FLP_NUMBER_BYTES];
-    if (config->softcap > 0) {
-        flp_number_format(config->softcap, number);
-        snprintf(softcap, sizeof softcap, ":softcap%s", number);
-    }
-    for (size_t i = 0; i < sizeof derived / sizeof derived[0]; i++) {
-        flp_text text = { 0 };
-        flp_text_append(&text, derived[i], dtype, config->hidden, config->vocab, softcap, dtype, dtype);
-        const int failed = text.failed || argz_add(&options->model_problems, &options->model_problems_bytes, text.data) != 0;
-        flp_text_free(&text);
-        if (failed)
-            return flp_status_fail(FLP_OUT_OF_MEMORY, "the problems of a model");
-    }
-    return FLP_OK;
-}
 
 /* In the types that --dtype names, else in the model's own. */
 static flp_status append_model(const char *path, flp_gen_options *options)
@@ -59,7 +40,7 @@ static flp_status append_model(const char *path, flp_gen_options *options)
         const flp_dtype dtype = flp_dtype_parse(name);
         if (dtype != FLP_BF16 && dtype != FLP_F16 && dtype != FLP_F32)
             return flp_status_fail(FLP_BAD_ARGUMENT, "--dtype: got \"%s\", wanted bf16, f16 or f32", name);
-        status = append(&config, flp_dtype_name(dtype), options);
+        status = flp_model_problems_append(&config, dtype, derived, &options->model_problems, &options->model_problems_bytes);
         more = at[length] != 0;
         at += length + 1;
     }

@@ -1,11 +1,8 @@
 /* Collects what fusedlogp tune is to tune. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/dtype.h"
-#include "base/number.h"
 #include "base/status.h"
-#include "cli/model_config.h"
+#include "cli/model_problems.h"
 #include "cli/operators.h"
 #include "cli/tune.h"
 #include "core/plan.h"
@@ -58,25 +55,20 @@ static flp_status append(flp_tune_list *list, const char *given, const char *arc
     return larger[list->count - 1].text && (!arch || larger[list->count - 1].arch) ? FLP_OK : out_of_memory();
 }
 
-/* Scoring a prompt and a few tokens, and training. */
+/* Scoring a prompt and a few tokens, and training; of a model that does not say its dtype, in bf16. */
 static flp_status append_model(flp_tune_list *list, const char *path)
 {
-    static const char *const calls[] = { "linear_logp:%s:n4096:d%" PRId64 ":v%" PRId64 "%s%s", "linear_logp:%s:n64:d%" PRId64 ":v%" PRId64 "%s%s",
-                                         "linear_cross_entropy:%s:n4096:d%" PRId64 ":v%" PRId64 "%s%s:gh_%s:gw_%s" };
+    static const char *const patterns[] = { "linear_logp:%s" FLP_MODEL_HEAD("4096"), "linear_logp:%s" FLP_MODEL_HEAD("64"),
+                                            "linear_cross_entropy:%s" FLP_MODEL_HEAD("4096") ":gh_%s:gw_%s", NULL };
     flp_model_config config;
-    char softcap[FLP_NUMBER_BYTES] = "";
+    char *problems = NULL;
+    size_t bytes = 0;
     flp_status status = flp_model_config_read(path, &config);
-    if (status != FLP_OK)
-        return status;
-    const char *dtype = flp_dtype_name(config.dtype == FLP_NONE ? FLP_BF16 : config.dtype);
-    if (config.softcap > 0)
-        flp_number_format(config.softcap, softcap);
-    for (size_t i = 0; status == FLP_OK && i < sizeof calls / sizeof calls[0]; i++) {
-        flp_text text = { 0 };
-        flp_text_append(&text, calls[i], dtype, config.hidden, config.vocab, *softcap ? ":softcap" : "", softcap, dtype, dtype);
-        status = text.failed ? out_of_memory() : append(list, text.data, NULL);
-        flp_text_free(&text);
-    }
+    if (status == FLP_OK)
+        status = flp_model_problems_append(&config, config.dtype == FLP_NONE ? FLP_BF16 : config.dtype, patterns, &problems, &bytes);
+    for (const char *text = NULL; status == FLP_OK && (text = argz_next(problems, bytes, text)) != NULL;)
+        status = append(list, text, NULL);
+    free(problems);
     return status;
 }
 

@@ -134,13 +134,14 @@ static void a_problem_is_tuned_and_recorded(void **state)
 
 static void options_reach_the_device(void **state)
 {
-    json_t *json;
+    json_t *whole, *json;
 
     (void)state;
     fake_tune.wrong = 2;
     assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --regime burst --json --jobs 2"));
     assert_contains(the_record(), "\nregime: burst\n");
-    json = json_object_get(parse_output(), "results");
+    whole = parse_output();
+    json = json_object_get(whole, "results");
     assert_int_equal(1, json_array_size(json));
     json = json_array_get(json, 0);
     assert_string_equal("combine.w=1", json_string_value(json_object_get(json, "tuning")));
@@ -148,6 +149,7 @@ static void options_reach_the_device(void **state)
     json = json_array_get(json_object_get(json, "candidates"), 2);
     assert_string_equal("rejected", json_string_value(json_object_get(json, "fate")));
     assert_contains(json_string_value(json_object_get(json, "reason")), "is wrong");
+    json_decref(whole);
 }
 
 static void quiet_says_nothing(void **state)

@@ -92,7 +92,7 @@ stops() { # FILE: of a call of gdb
 help_of() { # PROGRAM
     case $1 in
     configure) cat "$tree/configure.ac" "$tree/m4/flp.m4" ;;
-    fusedlogp) "$build/fusedlogp" score --help; "$build/fusedlogp" merge --help; "$build/fusedlogp" info --help ;;
+    fusedlogp) for command in score merge tune records info; do "$build/fusedlogp" $command --help; done ;;
     fusedlogp-gen) "$build/fusedlogp-gen" --help ;;
     fusedlogp_bench) "$build/bench/fusedlogp_bench" --help ;;
     *.lua) sed -n '/^local options/,/^end/p; /^--/p' "$tree/$1" ;;
