@@ -23,11 +23,14 @@ typedef struct {
     flp_status status; /* the first failure's */
 } build;
 
+/* What is wrong with NVRTC is said once: it stops every kernel. */
 static void finish(build *now, int64_t index, flp_status status)
 {
     const char *name = now->variants.name[index];
     pthread_mutex_lock(&now->lock);
     now->done++;
+    if (status != FLP_OK && !(status == FLP_NO_NVRTC && now->status == FLP_NO_NVRTC))
+        flp_console_error("%s", now->errors[index] ? now->errors[index] : flp_status_text(status));
     if (status != FLP_OK && now->status == FLP_OK)
         now->status = status;
     if (!now->options->quiet && !now->options->json)
@@ -51,7 +54,6 @@ static void prebuild_one(void *data, int64_t index, int thread)
     now->outcomes[index] = status != FLP_OK ? FAILED : compiled ? COMPILED : CACHED;
     if (status != FLP_OK) {
         now->errors[index] = flp_text_duplicate(flp_error_message());
-        flp_console_error("%s", flp_error_message());
     }
     finish(now, index, status);
 }
@@ -86,7 +88,8 @@ static int report(const build *now, double seconds)
         if (counts[SKIPPED])
             printf(", %zu not tried", counts[SKIPPED]);
         printf("; %.1f s; %s\n", seconds, facts.directory);
-        flp_gen_variants_tell(now->options, &now->variants);
+        if (code == FLP_EXIT_OK)
+            flp_gen_variants_tell(now->options, &now->variants);
     }
     return code;
 }

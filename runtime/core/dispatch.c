@@ -223,6 +223,44 @@ flp_status flp_dispatch_find(flp_context *context, const flp_operator *op, const
     return FLP_OK;
 }
 
+static int is_among(const char (*variants)[FLP_VARIANT_BYTES], int count, const char *variant)
+{
+    int i = 0;
+
+    while (i < count && strcmp(variants[i], variant) != 0)
+        i++;
+    return i < count;
+}
+
+/* What the plans of all buckets will take compiles side by side. What is wrong with it, making them says. */
+static void compile_for_buckets(flp_context *context, const flp_operator *op, void *normal, CUstream stream)
+{
+    enum { BUCKETS = 24 };
+    char(*variants)[FLP_VARIANT_BYTES] = calloc(BUCKETS * FLP_ROLES, sizeof(*variants));
+    char callers_message[FLP_STATUS_MESSAGE_BYTES];
+    flp_problem_storage bounded;
+    flp_selection selection;
+    const int64_t most = *flp_operator_rows(op, normal);
+    int count = 0, capturing = 0;
+
+    flp_status_keep_message(callers_message);
+    memcpy(&bounded, normal, op->problem_bytes);
+    if (flp_device_is_capturing(stream, &capturing) != FLP_OK)
+        capturing = 1; /* there is no GPU, or making the plans says what is wrong */
+    for (int64_t rows = 1; variants && !capturing && rows <= most && count <= (BUCKETS - 1) * FLP_ROLES; rows++) {
+        *flp_operator_rows(op, &bounded) = rows = flp_dispatch_rows(rows);
+        if (flp_plan_foresee(context, op, &bounded, &selection) != FLP_OK)
+            break;
+        for (int i = 0; i < selection.count; i++)
+            if (!is_among(variants, count, selection.variant[i]))
+                memcpy(variants[count++], selection.variant[i], FLP_VARIANT_BYTES);
+    }
+    if (count)
+        flp_kernel_store_fill(context->store, count, variants);
+    free(variants);
+    flp_status_restore_message(callers_message);
+}
+
 /* Every bucket of rows up to the normal problem's, and the scratch of the most demanding one. */
 static flp_status prepare_buckets(flp_context *context, const flp_operator *op, void *normal, CUstream stream)
 {
@@ -232,6 +270,8 @@ static flp_status prepare_buckets(flp_context *context, const flp_operator *op, 
     flp_plan *plan = NULL;
     int64_t bytes = 0;
 
+    if (!(context->flags & FLP_CONTEXT_NO_GPU) && flp_operator_backend(op, normal) != FLP_BACKEND_CPU)
+        compile_for_buckets(context, op, normal, stream);
     for (int64_t rows = 1; rows <= most; rows = flp_plan_rows(plan) + 1) {
         const flp_dispatch_call call = { .rows = rows, .addresses = alignment, .stream = stream };
         flp_status status = flp_dispatch_find(context, op, normal, &call, &cuda_context, &plan);

@@ -315,6 +315,23 @@ flp_status flp_plan_select(flp_context *context, const flp_operator *op, const v
     return status;
 }
 
+flp_status flp_plan_foresee(flp_context *context, const flp_operator *op, const void *problem, flp_selection *selection)
+{
+    char text[FLP_PROBLEM_TEXT_BYTES];
+    flp_plan *plan;
+    flp_status status = make(context, op, &plan);
+
+    *selection = (flp_selection){ 0 };
+    if (status == FLP_OK)
+        status = begin(problem, plan, text);
+    if (status == FLP_OK)
+        status = choose_path(plan, NULL);
+    if (status == FLP_OK && flp_plan_on_gpu(plan))
+        *selection = plan->choice.selection;
+    flp_plan_destroy(plan);
+    return status;
+}
+
 flp_status flp_create_plan(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan)
 {
     return flp_create_plan_tuned(context, op, problem, NULL, plan);

@@ -81,6 +81,9 @@ flp_status flp_plan_set_up_pass(const flp_plan *plan, const flp_operator *op, fl
  * not acceptable. FLP_NO_VARIANT: for every path the reason. */
 flp_status flp_plan_select(flp_context *context, const flp_operator *op, const void *problem, int compute_capability, flp_selection *selection);
 
+/* The kernels that a plan of problem would take in the CUDA context that is current; none on the CPU path. Errors as flp_create_plan's. */
+flp_status flp_plan_foresee(flp_context *context, const flp_operator *op, const void *problem, flp_selection *selection);
+
 /* flp_X_plan_create. */
 flp_status flp_create_plan(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan);
 /* With this tuning, whatever records say. FLP_NO_VARIANT: what is wrong with it; on the CPU path it has no kernels to change. */

@@ -37,7 +37,7 @@ struct flp_thread_pool {
     worker workers[];
 };
 
-static int available_cores(void)
+int flp_thread_pool_cores(void)
 {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0)
@@ -51,7 +51,7 @@ flp_status flp_thread_pool_create(int threads, flp_thread_pool **pool)
     if (threads < 0 || threads > MOST_THREADS)
         return flp_status_fail(FLP_BAD_ARGUMENT, "cpu_threads: got %d, wanted 0 .. %d", threads, MOST_THREADS);
     if (threads == 0)
-        threads = available_cores();
+        threads = flp_thread_pool_cores();
     flp_thread_pool *created = calloc(1, sizeof *created + (size_t)threads * sizeof(worker));
     if (created == NULL)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a pool of %d threads", threads);

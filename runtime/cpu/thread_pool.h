@@ -4,6 +4,8 @@
 #include "fusedlogp.h"
 
 typedef struct flp_thread_pool flp_thread_pool;
+/* Cores that this process may run on. */
+int flp_thread_pool_cores(void);
 /* threads: 0: one for each core that this process may run on. The threads start with the first run. */
 flp_status flp_thread_pool_create(int threads, flp_thread_pool **pool);
 void flp_thread_pool_destroy(flp_thread_pool *pool);

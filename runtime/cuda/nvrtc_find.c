@@ -146,8 +146,10 @@ static flp_status find(flp_nvrtc_facts *facts)
         look_at_place(&search, places[i].variable, places[i].pattern);
     ask_loader(&search);
     if (!search.found)
-        status = flp_status_fail(FLP_NO_NVRTC, "no libnvrtc.so.13, .12 or libnvrtc.so in %s, nor where the loader looks (%s)",
-                                 search.looked.failed ? "any place" : search.looked.data, flp_library_loader_get()->error());
+        status = flp_status_fail(
+            FLP_NO_NVRTC,
+            "install NVRTC 12.0 or newer (pip install nvidia-cuda-nvrtc): no libnvrtc.so.13, .12 or libnvrtc.so in %s, nor where the loader looks (%s)",
+            search.looked.failed ? "any place" : search.looked.data, flp_library_loader_get()->error());
     else
         flp_log_info("NVRTC: %s, build %s", facts->path, facts->build);
     flp_text_free(&search.looked);

@@ -8,11 +8,12 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "cpu/thread_pool.h"
 #include "jit/kernel_entry.h"
 #include "jit/kernel_obtain.h"
 
 /* NVRTC's front end recurses, and the caller's thread may have a small stack. */
-enum { COMPILE_STACK_BYTES = 8 << 20 };
+enum { COMPILE_STACK_BYTES = 8 << 20, LEAST_THREADS = 2 };
 
 struct flp_kernel_store {
     flp_kernel_origin origin;
@@ -23,11 +24,15 @@ struct flp_kernel_store {
 
 typedef struct {
     flp_kernel_entry *entry;
-    pthread_t thread;
-    int started;
     flp_status status;
     char *message; /* the thread's error, to be told in the caller's */
 } job;
+
+typedef struct {
+    job *jobs;
+    int count;
+    atomic_int next;
+} job_list;
 
 flp_status flp_kernel_store_create(const flp_context_options *options, flp_kernel_store **store)
 {
@@ -107,52 +112,61 @@ static flp_status find_entry(flp_kernel_store *store, const char *variant, flp_k
     return entry ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "kernel %s: no memory", variant);
 }
 
-static void *run_job(void *argument)
+static void *run_jobs(void *argument)
 {
-    job *job = argument;
+    job_list *list = argument;
+    int i;
 
-    job->status = flp_kernel_entry_fill(job->entry);
-    if (job->status != FLP_OK)
-        job->message = flp_text_duplicate(flp_error_message());
+    while ((i = atomic_fetch_add(&list->next, 1)) < list->count) {
+        job *job = &list->jobs[i];
+
+        job->status = flp_kernel_entry_fill(job->entry);
+        if (job->status != FLP_OK)
+            job->message = flp_text_duplicate(flp_error_message());
+    }
     return NULL;
 }
 
-/* Compiles side by side. The first failure, in the order of the request, is the call's. */
-static flp_status run_jobs(job *jobs, int count)
+/* A thread for each core, as far as there are jobs; none of them the caller's, whose stack may be small, unless no other can be had. */
+static void run_side_by_side(job_list *list)
 {
-    flp_status status = FLP_OK;
+    const int cores = flp_thread_pool_cores(), most = cores < LEAST_THREADS ? LEAST_THREADS : cores;
+    pthread_t *threads = calloc((size_t)most, sizeof(*threads));
+    int started = 0;
     pthread_attr_t attributes;
 
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, COMPILE_STACK_BYTES);
-    for (int i = 0; i < count; i++)
-        jobs[i].started = pthread_create(&jobs[i].thread, &attributes, run_job, &jobs[i]) == 0;
-    for (int i = 0; i < count; i++) {
-        if (jobs[i].started)
-            pthread_join(jobs[i].thread, NULL);
-        else
-            run_job(&jobs[i]);
-        if (jobs[i].status != FLP_OK && status == FLP_OK)
-            status = flp_status_fail(jobs[i].status, "%s", jobs[i].message ? jobs[i].message : "no memory for the message");
-        free(jobs[i].message);
-    }
+    while (threads && started < most && started < list->count && pthread_create(&threads[started], &attributes, run_jobs, list) == 0)
+        started++;
+    if (!started)
+        run_jobs(list);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
     pthread_attr_destroy(&attributes);
-    return status;
+    free(threads);
 }
 
+/* Of kernels[i], where kernels is given, only what is NULL is wanted. The first failure, in the order of the request, is the call's. */
 static flp_status fill_images(flp_kernel_entry *const *entries, int count, const flp_kernel *const *kernels)
 {
-    job *jobs = calloc((size_t)count + 1, sizeof(*jobs));
-    int jobs_count = 0;
-    flp_status status;
+    job_list list = { .jobs = calloc((size_t)count + 1, sizeof(*list.jobs)) };
+    flp_status status = FLP_OK;
 
-    if (!jobs)
+    if (!list.jobs)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "kernel store: no memory");
     for (int i = 0; i < count; i++)
-        if (!kernels[i] && !flp_kernel_entry_has_image(entries[i]))
-            jobs[jobs_count++].entry = entries[i];
-    status = run_jobs(jobs, jobs_count);
-    free(jobs);
+        if (!(kernels && kernels[i]) && !flp_kernel_entry_has_image(entries[i]))
+            list.jobs[list.count++].entry = entries[i];
+    run_side_by_side(&list);
+    for (int i = 0; i < list.count; i++) {
+        const job *job = &list.jobs[i];
+
+        if (job->status != FLP_OK && status == FLP_OK)
+            status = flp_status_fail(job->status, "%s", job->message ? job->message : "no memory for the message");
+        free(job->message);
+    }
+    free(list.jobs);
     return status;
 }
 
@@ -190,6 +204,19 @@ flp_status flp_kernel_store_get(flp_kernel_store *store, const flp_device *devic
     if (!entries)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "kernel store: no memory");
     status = get(store, device, count, variants, entries, kernels);
+    free(entries);
+    return status;
+}
+
+flp_status flp_kernel_store_fill(flp_kernel_store *store, int count, const char (*variants)[FLP_VARIANT_BYTES])
+{
+    flp_kernel_entry **entries = calloc((size_t)count + 1, sizeof(*entries));
+    flp_status status = entries ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "kernel store: no memory");
+
+    for (int i = 0; i < count && status == FLP_OK; i++)
+        status = find_entry(store, variants[i], &entries[i]);
+    if (status == FLP_OK)
+        status = fill_images(entries, count, NULL);
     free(entries);
     return status;
 }

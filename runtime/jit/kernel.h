@@ -19,11 +19,14 @@ typedef struct {
     int clusters; /* that the device holds at once; blocks where a cluster is one. 0: clusters of more than 8 blocks are too large for it */
 } flp_kernel;
 
-/* count kernels for the current CUDA context; what has to be compiled is compiled side by side, one thread each. Kernels live as
+/* count kernels for the current CUDA context; what has to be compiled is compiled side by side, as many at once as there are cores. Kernels live as
  * long as the store (or their CUDA context). Equal requests from several threads compile once.
  * A cubin that the driver rejects is evicted and compiled once more. */
 flp_status flp_kernel_store_get(flp_kernel_store *store, const flp_device *device, int count, const char (*variants)[FLP_VARIANT_BYTES],
                                 const flp_kernel **kernels);
+
+/* Gets what these kernels are loaded from, as the call above, and loads nothing: for kernels of several plans, which compile side by side then. */
+flp_status flp_kernel_store_fill(flp_kernel_store *store, int count, const char (*variants)[FLP_VARIANT_BYTES]);
 
 /* Emits and compiles without a device, into the cache (prebuild). *compiled = 0: it was there. log: NULL or receives the malloc'ed ptxas report. */
 flp_status flp_kernel_store_prebuild(flp_kernel_store *store, const char *variant, int *compiled, char **log);

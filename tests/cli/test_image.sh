@@ -7,7 +7,7 @@ kernels=/opt/kernels # in the image
 chroot=$(command -v chroot)
 programs="$build/fusedlogp $build/fusedlogp-gen"
 
-image_cases="the programs run without NVRTC|another user finds all kernels|... and is told of those that are not there|... of which nothing is compiled
+image_cases="the programs run without NVRTC|another user finds all kernels|... and is told of those that are not there|... of which nothing is compiled|... as is said once, with what to install
 info counts the image's kernels|kernels of a third user are refused|... with the reason|kernels that others may write to are refused|a folder that is closed to others is seen"
 skip_all() { # REASON
     printf '%s\n' "$image_cases" | tr '|' '\n' | while read -r name; do skip "$name" "$1"; done
@@ -44,6 +44,7 @@ as_user 12345 fusedlogp-gen --arch sm_90a --problem $step:smoothing --check >che
 check_equal "... and is told of those that are not there" 5 $?
 as_user 12345 fusedlogp-gen --arch sm_90a --problem $step:smoothing --quiet >build.txt 2>&1
 check_equal "... of which nothing is compiled" 3 $?
+check_equal "... as is said once, with what to install" 1 "$(grep -c 'install NVRTC' build.txt)"
 check_match "info counts the image's kernels" "^system cache   $kernels: 11 kernels, 0\\.[0-9] MiB\$" info.txt
 
 chown -R 12346 root$kernels

@@ -286,6 +286,19 @@ static void prepare_makes_all_that_later_calls_need(void **state)
     assert_int_equal(made, plans());
 }
 
+/* Tiles of up to 64 rows, up to 128, and of more, and what merges splits. */
+static void prepare_compiles_for_all_rows_side_by_side(void **state)
+{
+    (void)state;
+    fake_nvrtc.milliseconds = 50;
+    problem.rows = 100000;
+    assert_succeeds(flp_linear_logp_prepare(context, &problem, NULL));
+    assert_int_equal(4, fake_nvrtc.compiles);
+    assert_true(fake_nvrtc.most_at_once >= 2);
+    assert_succeeds(flp_linear_logp_prepare(context, &problem, NULL));
+    assert_int_equal(4, fake_nvrtc.compiles);
+}
+
 static void prepare_reports_what_a_plan_would(void **state)
 {
     (void)state;
@@ -382,6 +395,7 @@ int main(void)
         TEST(threads_that_start_together_end_with_one_plan_a_bucket),
         TEST(a_new_problem_is_refused_while_its_stream_is_captured),
         TEST(prepare_makes_all_that_later_calls_need),
+        TEST(prepare_compiles_for_all_rows_side_by_side),
         TEST(prepare_reports_what_a_plan_would),
         TEST(a_plan_that_failed_is_tried_again),
         TEST(arguments_are_checked_and_named),
