@@ -39,6 +39,9 @@ static void assert_lines(const char *wanted)
 
 static void each_problem_is_listed_once(void **state)
 {
+    char *text;
+    size_t count;
+
     (void)state;
     assert_lines("");
     flp_untuned_note(directory, "sm_90a", "linear_logp:bf16:n64");
@@ -46,6 +49,9 @@ static void each_problem_is_listed_once(void **state)
     flp_untuned_note(directory, "sm_80", "linear_logp:bf16:n64");
     flp_untuned_note(directory, "sm_90a", "linear_logp:bf16:n64");
     assert_lines("sm_90a linear_logp:bf16:n64\nsm_90a linear_logp:bf16:n6\nsm_80 linear_logp:bf16:n64\n");
+    text = fake_directory_read(fake_directory_path(directory, "untuned"), &count);
+    assert_int_equal(lines.length, count);
+    free(text);
 }
 
 static void one_that_is_tuned_is_taken_off(void **state)
