@@ -2,12 +2,14 @@
 #include "cli/info.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include "cli/cache_report.h"
 #include "cli/console.h"
 #include "operators/linear/linear_logp_cpu.h"
 #include "cuda/driver.h"
 #include "cuda/nvrtc.h"
 #include "jit/generator.h"
+#include "tune/records.h"
 
 enum { JSON = 256 };
 
@@ -74,6 +76,28 @@ static json_t *describe_cache(void)
     return report;
 }
 
+/* How many records of tunings there are: this user's, the system's, and files that are none. */
+static json_t *describe_records(void)
+{
+    flp_records *records = NULL;
+    const flp_record_files *files;
+    int64_t users = 0, systems = 0, damaged = 0;
+    if (flp_records_create(&(flp_records_options){ 0 }, &records) != FLP_OK || flp_records_list(records, &files) != FLP_OK) {
+        flp_records_destroy(records);
+        return describe_error();
+    }
+    for (size_t i = 0; i < files->count; i++) {
+        const int is_users = strcmp(files->files[i].place, flp_records_directory(records)) == 0;
+        damaged += files->files[i].fault != NULL;
+        users += files->files[i].fault == NULL && is_users;
+        systems += files->files[i].fault == NULL && !is_users;
+    }
+    json_t *report = json_pack("{s:o, s:I, s:I, s:I}", "directory", flp_console_json_string(flp_records_directory(records)), "users", (json_int_t)users,
+                               "systems", (json_int_t)systems, "damaged", (json_int_t)damaged);
+    flp_records_destroy(records);
+    return report;
+}
+
 static json_t *describe_kernels(void)
 {
     flp_generator *generator;
@@ -128,6 +152,16 @@ static void print_part(const char *label, json_t *part, const char *first, const
     putchar('\n');
 }
 
+static void print_records(json_t *records)
+{
+    const char *directory = text_of(records, "directory");
+    if (json_object_get(records, "error"))
+        print_part("records", records, "directory", "", "");
+    else
+        printf("records        %s: %" PRId64 " of this user, %" PRId64 " of the system, %" PRId64 " damaged\n", *directory ? directory : "no directory",
+               number_of(records, "users"), number_of(records, "systems"), number_of(records, "damaged"));
+}
+
 static void print_text(json_t *info)
 {
     json_t *nvrtc = json_object_get(info, "nvrtc"), *cache = json_object_get(info, "cache"), *kernels = json_object_get(info, "kernels");
@@ -145,6 +179,7 @@ static void print_text(json_t *info)
     else
         flp_cache_report_print_user("cache          ", cache);
     flp_cache_report_print_systems("system cache   ", cache);
+    print_records(json_object_get(info, "records"));
     print_part("kernels for", kernels, "architectures", "", "");
     if (*text_of(kernels, "digest"))
         printf("generator      %s\n", text_of(kernels, "digest"));
@@ -168,8 +203,9 @@ int flp_info_main(int argc, char **argv)
     int as_json = 0;
     argp_parse(&arguments, argc, argv, 0, NULL, &as_json);
     flp_linear_logp_cpu_numerics(FLP_BF16, &cpu);
-    json_t *info = json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o}", "version", flp_version(), "devices", describe_devices(), "driver", describe_driver(),
-                             "nvrtc", describe_nvrtc(), "cpu", cpu.data, "cache", describe_cache(), "kernels", describe_kernels());
+    json_t *info =
+        json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "version", flp_version(), "devices", describe_devices(), "driver", describe_driver(), "nvrtc",
+                  describe_nvrtc(), "cpu", cpu.data, "cache", describe_cache(), "records", describe_records(), "kernels", describe_kernels());
     flp_text_free(&cpu);
     if (as_json || info == NULL)
         return flp_console_print_json(info);

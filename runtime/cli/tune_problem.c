@@ -1,5 +1,5 @@
 /* Tunes one problem, or verifies its record. */
-#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -19,7 +19,15 @@ typedef struct {
     flp_tuner_options options;
     flp_tuner_result result;
     flp_tune_outcome *outcome;
+    double begun, budget_seconds; /* budget_seconds 0: none */
 } job;
+
+/* A part of what is left of the time, for what comes next; a little where none is. */
+static void set_budget(job *j, double share)
+{
+    if (j->budget_seconds > 0)
+        j->options.budget_seconds = fmax(1e-3, share * (j->budget_seconds - (flp_console_seconds() - j->begun)));
+}
 
 static int show_progress(void *data, const flp_tuner_progress *progress)
 {
@@ -84,6 +92,7 @@ static void describe_candidates(const job *j)
 
 static flp_status tune(job *j)
 {
+    set_budget(j, 1);
     flp_status status = flp_tune_run(j->target, j->bench->clock, &j->options, &j->result);
     if (status != FLP_OK)
         return status;
@@ -135,6 +144,7 @@ static flp_status verify(job *j)
         snprintf(j->outcome->text, sizeof j->outcome->text, "%s: there is no record of this machine", flp_tune_target_problem(j->target));
         return FLP_OK;
     }
+    set_budget(j, 0.8);
     if (status == FLP_OK)
         status = flp_tune_run(j->target, j->bench->clock, &j->options, &j->result);
     if (status == FLP_OK)
@@ -144,6 +154,7 @@ static flp_status verify(job *j)
     pair[0] = j->result.winner;
     const int *others = pair[0] ? pair : pair + 1;
     const int count = (pair[0] != 0) + (pair[1] != 0 && pair[1] != pair[0]);
+    set_budget(j, 1);
     status = flp_tune_run_among(j->target, j->bench->clock, &j->options, others, count, &beside);
     if (status == FLP_OK)
         say_loss(j, &record, pair[1], pair[0], &beside);
@@ -172,7 +183,9 @@ flp_status flp_tune_problem(const flp_tune_bench *bench, const flp_tune_item *it
                                              .memory_bytes = command->memory_bytes };
     job j = { .bench = bench,
               .outcome = outcome,
-              .options = { .budget_seconds = budget_seconds, .jobs = command->jobs, .seed = (uint64_t)time(NULL), .progress = show_progress } };
+              .begun = flp_console_seconds(),
+              .budget_seconds = budget_seconds,
+              .options = { .jobs = command->jobs, .seed = (uint64_t)time(NULL), .progress = show_progress } };
     const flp_operator_calls *calls;
     flp_problem_storage problem;
     flp_status status = flp_operators_parse(item->text, &calls, &problem);

@@ -5,10 +5,10 @@ fusedlogp info --json >info.json 2>messages
 check_equal "exit status 0" 0 $?
 check "... and no messages" "$(cat messages 2>&1)"
 fusedlogp info >info.txt
-for member in version devices driver nvrtc cpu cache.directory cache.files cache.bytes kernels.architectures kernels.digest; do
+for member in version devices driver nvrtc cpu cache.directory cache.files cache.bytes records.directory records.users kernels.architectures kernels.digest; do
     check_runs "JSON has $member" json_value info.json $member
 done
-for label in version CPU.path cache kernels.for generator driver NVRTC; do
+for label in version CPU.path cache records kernels.for generator driver NVRTC; do
     check_match "the text has a line '$label'" "^$label  *[^ ]" info.txt
 done
 check_equal "the cache is the one that was named" "$FUSEDLOGP_CACHE_DIR" "$(json_value info.json cache.directory)"

@@ -114,6 +114,8 @@ check_equal "... in JSON too" 3 "$(json_value lint.json faults)"
 check_equal "what is damaged is not listed" 4 "$(records list --quiet | wc -l)"
 touch -d '-2 hours' mine/one.record.writing-0000000000000001
 touch mine/one.record.writing-0000000000000002
+fusedlogp info >info.txt
+check_match "info counts them" "^records        $work/mine: 3 of this user, 1 of the system, 3 damaged\$" info.txt
 records prune --dry-run >prune.txt
 check_lines "prune --dry-run says what would go" 4 prune.txt
 check_equal "... and keeps it" 8 "$(find mine -type f | wc -l)"
