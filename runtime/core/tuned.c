@@ -58,7 +58,7 @@ typedef struct {
 static double take_size(const char *part, size_t length)
 {
     char *end;
-    const double size = length > 1 && islower((unsigned char)part[0]) && isdigit((unsigned char)part[1]) ? strtod(part + 1, &end) : 0;
+    const double size = length > 1 && islower((unsigned char)part[0]) && isdigit((unsigned char)part[1]) ? (double)strtoll(part + 1, &end, 10) : 0;
 
     return size > 0 && end == part + length ? size : 0;
 }
