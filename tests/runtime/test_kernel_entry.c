@@ -81,7 +81,7 @@ static void a_cached_cubin_that_the_driver_rejects_is_compiled_once_more(void **
 static void a_kernel_of_another_generation_is_loaded_as_ptx(void **state)
 {
     static const fake_variant older[] = { "fake:small:sm_80" }, own[] = { "fake:small:sm_90" }, newer[] = { "fake:small:sm_100" },
-                              bound[] = { "fake:tile:sm_100a" };
+                              bound[] = { "fake:tile:sm_100a" }, later[] = { "fake:small:sm_96" };
 
     (void)state;
     assert_succeeds(fake_store_get(1, own));
@@ -95,6 +95,9 @@ static void a_kernel_of_another_generation_is_loaded_as_ptx(void **state)
     assert_int_equal(2, fake_nvrtc.compiles);
     fake_store_open(fake_store.root, 0);
     assert_fails(FLP_CUDA_FAILED, fake_store_get(1, newer), "cuModuleLoadData, of PTX");
+    fake_nvrtc.newest_arch = 96;
+    assert_fails(FLP_CUDA_FAILED, fake_store_get(1, later), "cuModuleLoadData, of PTX");
+    fake_nvrtc.newest_arch = 0;
     assert_fails(FLP_NO_VARIANT, fake_store_get(1, bound), "neither its cubin nor a PTX is for compute capability 9.0");
 }
 
