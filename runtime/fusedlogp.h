@@ -414,7 +414,8 @@ typedef struct {
                                                   where grad_weight is f32 and accumulated (and grad_bias so too or none), room for 512 rows or
                                                   more: then the valid rows go through in chunks (beside that they take N x D
                                                   elements, unless grad_hidden is in hidden's dtype and not accumulated). The values change
-                                                  within their rounding. */
+                                                  within their rounding. The CPU path saves fp32 logits of the first rows in so much memory (0: 512 MiB)
+                                                  and computes these once; no bit shows it. */
     flp_reduction reduction;
     int label_smoothing;                        /* 1: args.label_smoothing is used */
     flp_dtype class_weights;                    /* FLP_NONE: 1; else FLP_BF16, FLP_F16 or FLP_F32 */

@@ -118,6 +118,17 @@ void flp_convert_to_f32(flp_dtype dtype, const void *from, float *to, size_t cou
     }
 }
 
+/* flp_convert_f32_to_bf16 of four numbers. */
+static inline void round_bf16(const float *from, unsigned char *to)
+{
+    uint4 bits;
+    memcpy(&bits, from, sizeof bits);
+    uint4 is_nan = (uint4)((bits & 0x7fffffff) > 0x7f800000);
+    uint4 rounded = (is_nan & (bits >> 16 | 0x40)) | (~is_nan & ((bits + 0x7fff + (bits >> 16 & 1)) >> 16));
+    half4 halves = __builtin_convertvector(rounded, half4);
+    memcpy(to, &halves, sizeof halves);
+}
+
 void flp_convert_from_f32(flp_dtype dtype, const float *from, void *to, size_t count)
 {
     unsigned char *bytes = to;
@@ -125,7 +136,10 @@ void flp_convert_from_f32(flp_dtype dtype, const float *from, void *to, size_t c
         memcpy(to, from, count * sizeof *from);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
+    size_t i = 0;
+    for (; dtype == FLP_BF16 && i + 4 <= count; i += 4)
+        round_bf16(from + i, bytes + 2 * i);
+    for (; i < count; i++) {
         uint16_t bits = dtype == FLP_BF16 ? flp_convert_f32_to_bf16(from[i]) : flp_convert_f32_to_f16(from[i]);
         memcpy(bytes + 2 * i, &bits, sizeof bits);
     }

@@ -1,5 +1,6 @@
 /* linear_cross_entropy on the host: the rows' losses between the two passes. */
 #include "operators/linear/linear_cross_entropy_cpu.h"
+#include "base/int64.h"
 #include "base/status.h"
 #include "cpu/convert.h"
 #include "operators/linear/linear_logp_backward_cpu.h"
@@ -11,6 +12,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DEFAULT_SAVED_BYTES ((int64_t)512 << 20)
 
 typedef struct {
     const flp_linear_cross_entropy_problem *problem;
@@ -27,6 +30,7 @@ typedef struct {
     flp_row_shares *shares;                    /* [N]: of valid rows */
     float *class_weights;                      /* [V]; NULL: 1 */
     double class_weight_mean;                  /* sum_v w[v] / V */
+    flp_saved_logits saved;                    /* data NULL: none */
 } job;
 
 /* ---- memory ---- */
@@ -43,6 +47,20 @@ static void load_class_weights(job *work, float *to)
     for (int64_t v = 0; v < vocab; v++)
         sum += to[v];
     work->class_weight_mean = sum / (double)vocab;
+}
+
+/* As many logits as the budget has room for: the bits do not show it, so that no memory is no error. */
+static void allocate_saved(job *work)
+{
+    const flp_linear_logp_backward_problem *backward = &work->problem->backward;
+    int64_t budget = backward->memory_budget > 0 ? backward->memory_budget : DEFAULT_SAVED_BYTES, chunks, bytes;
+    if (!flp_vocab_chunks_have_gradients(backward))
+        return;
+    chunks = (work->forward->vocab + FLP_CHUNK_COLUMNS - 1) / FLP_CHUNK_COLUMNS;
+    bytes = chunks * FLP_CHUNK_COLUMNS * FLP_LANES * (int64_t)sizeof(float);
+    work->saved = (flp_saved_logits){ NULL, flp_int64_smaller((work->args->rows + FLP_LANES - 1) / FLP_LANES, budget / bytes), chunks };
+    if (work->saved.sets > 0)
+        work->saved.data = malloc((size_t)(work->saved.sets * bytes));
 }
 
 static flp_status prepare(job *work)
@@ -63,6 +81,7 @@ static flp_status prepare(job *work)
     if (args->entropy != NULL)
         work->entropy = args->entropy;
     load_class_weights(work, at + 8 * rows);
+    allocate_saved(work);
     return FLP_OK;
 }
 
@@ -73,9 +92,11 @@ static flp_status run_forward(const job *work, int64_t *bad_count, int64_t *bad_
     const flp_linear_cross_entropy_args *args = work->args;
     const int *uses = work->program->uses;
     flp_linear_logp_args forward = { .logp = work->logp, .lse = work->lse, .entropy = args->entropy != NULL || uses[FLP_TOKEN_ENTROPY] ? work->entropy : NULL };
-    const flp_linear_logp_more more = {
-        .class_weights = work->class_weights, .shares = work->shares, .uniform = uses[FLP_TOKEN_UNIFORM] ? work->uniform : NULL, .blanks_others = 1
-    };
+    const flp_linear_logp_more more = { .class_weights = work->class_weights,
+                                        .shares = work->shares,
+                                        .uniform = uses[FLP_TOKEN_UNIFORM] ? work->uniform : NULL,
+                                        .saved = work->saved.data ? &work->saved : NULL,
+                                        .blanks_others = 1 };
     memcpy(&forward, args, FLP_LINEAR_INPUT_BYTES);
     return flp_linear_logp_cpu(work->pool, work->forward, &forward, &more, bad_count, bad_first);
 }
@@ -96,7 +117,9 @@ static flp_status run_backward(const job *work)
         .grad_bias = args->grad_bias,
     };
     const flp_backward_uniform uniform = { .g_sum = work->g_sum, .class_weights = work->class_weights };
-    const flp_backward_more more = { .shares = work->shares, .uniform = derivative[FLP_TOKEN_UNIFORM] >= 0 ? &uniform : NULL };
+    const flp_backward_more more = { .shares = work->shares,
+                                     .uniform = derivative[FLP_TOKEN_UNIFORM] >= 0 ? &uniform : NULL,
+                                     .saved = work->saved.data ? &work->saved : NULL };
     memcpy(&backward, args, FLP_LINEAR_INPUT_BYTES);
     return flp_linear_logp_backward_cpu(work->pool, &work->problem->backward, &backward, &more, NULL, NULL);
 }
@@ -208,6 +231,7 @@ flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_
     if (status == FLP_OK && flp_vocab_chunks_have_gradients(&problem->backward))
         status = run_backward(&work);
     free(work.memory);
+    free(work.saved.data);
     free(work.shares);
     return status;
 }

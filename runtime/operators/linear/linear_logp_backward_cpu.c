@@ -137,6 +137,7 @@ flp_status flp_linear_logp_backward_cpu(flp_thread_pool *pool, const flp_linear_
     job->args = args;
     job->uniform = more != NULL ? more->uniform : NULL;
     job->shares = more != NULL ? more->shares : NULL;
+    job->saved = more != NULL ? more->saved : NULL;
     job->inputs =
         (flp_row_inputs){ args->hidden, args->target, args->ignore_index, (args->flags & FLP_IGNORE_INDEX) != 0, args->temperature, args->row_temperature };
     job->pool = pool;

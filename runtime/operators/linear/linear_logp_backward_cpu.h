@@ -1,6 +1,7 @@
 /* linear_logp's backward on the host: chunks of the vocabulary, gradients summed in fp32, a pool of threads. */
 #ifndef FLP_OPERATORS_LINEAR_LOGP_BACKWARD_CPU_H
 #define FLP_OPERATORS_LINEAR_LOGP_BACKWARD_CPU_H
+#include "operators/linear/logit_chunk.h"
 #include "cpu/target_share.h"
 #include "cpu/thread_pool.h"
 #include "base/text.h"
@@ -16,6 +17,7 @@ typedef struct {
 typedef struct {
     const flp_row_shares *shares;        /* [N], of rows with a target; NULL: there is no such forward, args have lse */
     const flp_backward_uniform *uniform; /* or NULL */
+    const flp_saved_logits *saved;       /* or NULL */
 } flp_backward_more;
 
 /* problem and args have been checked: strides and target dtype are filled in. The order of every sum is fixed: grad_hidden's bits depend

@@ -27,6 +27,7 @@ typedef struct {
     const flp_linear_logp_backward_problem *problem;
     const flp_linear_logp_backward_args *args;
     const flp_backward_uniform *uniform; /* or NULL */
+    const flp_saved_logits *saved;       /* or NULL */
     const flp_row_shares *shares;        /* or NULL */
     flp_row_inputs inputs;
     flp_thread_pool *pool;

@@ -158,6 +158,17 @@ static void keep_residuals(flp_backward_job *job, int set, int64_t first, int wi
     }
 }
 
+/* The first of the sets whose logits have to be computed; those before it are there. */
+static int load_saved(const flp_backward_job *job, int chunk, int first_set, int end_set, int width)
+{
+    int64_t before = job->first_row / FLP_LANES;
+    int set = first_set;
+    for (; job->saved != NULL && set < end_set && before + set < job->saved->sets; set++)
+        memcpy(flp_backward_derivatives(job, chunk, set), flp_saved_logits_at(job->saved, before + set, job->first_chunk + chunk),
+               (size_t)width * FLP_LANES * sizeof(float));
+    return set;
+}
+
 static void differentiate_unit(void *data, int64_t index, int thread)
 {
     flp_backward_job *job = data;
@@ -170,8 +181,10 @@ static void differentiate_unit(void *data, int64_t index, int thread)
     const float *weights = uniform_weights(job, first, width, bias + FLP_CHUNK_DEPTH);
 
     flp_logit_chunk_load_bias(forward, job->args->bias, first, width, bias);
-    flp_logit_chunk_compute(job->kernel, forward, job->args->weight, first, width, job->hidden_sets + first_set * job->words * FLP_LANES, end_set - first_set,
-                            panel, flp_backward_derivatives(job, chunk, first_set));
+    int unsaved = load_saved(job, chunk, first_set, end_set, width);
+    if (unsaved < end_set)
+        flp_logit_chunk_compute(job->kernel, forward, job->args->weight, first, width, job->hidden_sets + unsaved * job->words * FLP_LANES, end_set - unsaved,
+                                panel, flp_backward_derivatives(job, chunk, unsaved));
     for (int set = first_set; set < end_set; set++) {
         flp_logit_gradient_apply(&job->gradient[set], bias, weights, flp_backward_derivatives(job, chunk, set), width, (int32_t)first);
         if (job->kernel->packed == 1)

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     GROUP_ROWS = 1024, /* that share one copy of the weight */
@@ -28,6 +29,7 @@ typedef struct {
     int splits;
 
     int rows;                /* of the group: those whose logits are wanted */
+    int64_t first_set;       /* of the group, counted through all groups */
     int sets, parts;         /* sixteen rows each; a unit takes the sets of one part */
     int64_t row[GROUP_ROWS]; /* their place in the caller's arrays */
     int64_t target[GROUP_ROWS];
@@ -112,6 +114,13 @@ static void add_logits(job *work, int split, int set, int64_t first, int width, 
                  work->sums + (split * GROUP_SETS + set) * FLP_LANES);
 }
 
+static void save_logits(const job *work, int set, int64_t chunk, int width, const float *logits)
+{
+    const flp_saved_logits *saved = work->more.saved;
+    if (saved != NULL && work->first_set + set < saved->sets)
+        memcpy(flp_saved_logits_at(saved, work->first_set + set, chunk), logits, (size_t)width * FLP_LANES * sizeof *logits);
+}
+
 static void run_unit(void *data, int64_t index, int thread)
 {
     job *work = data;
@@ -131,8 +140,11 @@ static void run_unit(void *data, int64_t index, int thread)
         flp_logit_chunk_load_bias(problem, work->args->bias, first, width, bias);
         flp_logit_chunk_compute(work->kernel, problem, work->args->weight, first, width, work->hidden + first_set * work->words * FLP_LANES,
                                 end_set - first_set, panel, logits);
-        for (int set = first_set; set < end_set; set++)
-            add_logits(work, split, set, first, width, bias, logits + (set - first_set) * FLP_CHUNK_COLUMNS * FLP_LANES);
+        for (int set = first_set; set < end_set; set++) {
+            float *of_set = logits + (set - first_set) * FLP_CHUNK_COLUMNS * FLP_LANES;
+            save_logits(work, set, c, width, of_set);
+            add_logits(work, split, set, first, width, bias, of_set);
+        }
     }
 }
 
@@ -255,8 +267,10 @@ flp_status flp_linear_logp_cpu(flp_thread_pool *pool, const flp_linear_logp_prob
     flp_status status = prepare(work);
     for (int64_t next = 0; status == FLP_OK && next < args->rows;) {
         next = collect_rows(work, next, bad_count, bad_first);
-        if (work->rows > 0)
-            run_group(work);
+        if (work->rows == 0)
+            continue;
+        run_group(work);
+        work->first_set += work->sets;
     }
     free(work->hidden);
     free(work->statistics);

@@ -4,14 +4,16 @@
 #include "cpu/target_share.h"
 #include "cpu/thread_pool.h"
 #include "base/text.h"
+#include "operators/linear/logit_chunk.h"
 #include "fusedlogp.h"
 
 /* What linear_cross_entropy wants beside linear_logp's outputs. */
 typedef struct {
-    const float *class_weights; /* w [V]; NULL: 1 */
-    float *uniform;             /* [N]: -sum_v w[v] log(p[v]) / V; NULL: not wanted */
-    flp_row_shares *shares;     /* [N]: of rows with a target, for the backward; NULL: not wanted */
-    int blanks_others;          /* 1: of an ignored row and one with a bad target nothing is computed: lse and entropy are 0 */
+    const float *class_weights;    /* w [V]; NULL: 1 */
+    float *uniform;                /* [N]: -sum_v w[v] log(p[v]) / V; NULL: not wanted */
+    flp_row_shares *shares;        /* [N]: of rows with a target, for the backward; NULL: not wanted */
+    const flp_saved_logits *saved; /* with blanks_others: filled; NULL: not wanted */
+    int blanks_others;             /* 1: of an ignored row and one with a bad target nothing is computed: lse and entropy are 0 */
 } flp_linear_logp_more;
 
 /* problem and args have been checked (core/problem.c, operators/linear/linear_logp.c): strides and target dtype are filled in. A fixed order of

@@ -33,6 +33,17 @@ flp_weight_block flp_weight_block_load_turned(const flp_microkernel *kernel, con
 void flp_logit_chunk_compute(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const void *weight, int64_t first, int width,
                              const float *hidden, int sets, float *panel, float *logits);
 
+/* Logits that a forward leaves for the backward behind it, which then does not compute them again: of the first sets of valid rows, without the bias. */
+typedef struct {
+    float *data;          /* [sets][chunks][FLP_CHUNK_COLUMNS][16] */
+    int64_t sets, chunks; /* as many sets as there is room for; chunks of the whole vocabulary */
+} flp_saved_logits;
+
+static inline float *flp_saved_logits_at(const flp_saved_logits *saved, int64_t set, int64_t chunk)
+{
+    return saved->data + (set * saved->chunks + chunk) * FLP_CHUNK_COLUMNS * FLP_LANES;
+}
+
 /* bias [width] of those entries in fp32; zeros where the problem has none. */
 void flp_logit_chunk_load_bias(const flp_linear_logp_problem *problem, const void *from, int64_t first, int width, float *bias);
 #endif
