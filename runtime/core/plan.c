@@ -144,7 +144,24 @@ static flp_status get_kernels(const flp_plan *plan, const flp_selection *selecti
     return flp_kernel_store_get(plan->context->store, &plan->device, selection->count, selection->variant, kernels);
 }
 
-/* The kernels of a GPU that neither a cache nor NVRTC has some for may be had as PTX. */
+/* Kernels that were prebuilt are those of no tuning: where a record's can be neither found nor compiled, these do. */
+static flp_status get_untuned_kernels(flp_plan *plan, const char *text, const flp_kernel **kernels)
+{
+    const flp_choice_wanted wanted = { text, "", plan->choice.path, 1 };
+    flp_choice choice;
+    flp_status status = flp_choose_path(plan->context, &wanted, &plan->device, &choice);
+
+    if (status == FLP_OK)
+        status = get_kernels(plan, &choice.selection, kernels);
+    if (status != FLP_OK)
+        return status;
+    flp_log_warning("%s: the kernels of its tuning, %s, are in no cache and cannot be compiled; it takes the default", text, plan->tuned.tuning);
+    plan->choice.selection = choice.selection;
+    plan->tuned = (flp_tuned){ .by = FLP_TUNED_NOT };
+    return FLP_OK;
+}
+
+/* What neither a cache nor NVRTC has is made up for by kernels without a tuning, and those of an older GPU as PTX. */
 static flp_status get_kernels_or_ptx(flp_plan *plan, const flp_kernel **kernels)
 {
     char text[FLP_PLAN_KERNELS_BYTES], why[FLP_STATUS_MESSAGE_BYTES];
@@ -156,6 +173,8 @@ static flp_status get_kernels_or_ptx(flp_plan *plan, const flp_kernel **kernels)
         return status;
     flp_status_keep_message(why);
     flp_plan_kernels_text(plan, text);
+    if (plan->tuned.by != FLP_TUNED_NOT && plan->tuned.tuning[0] && get_untuned_kernels(plan, text, kernels) == FLP_OK)
+        return FLP_OK;
     if (flp_choose_ptx(plan->context, &wanted, &plan->device, why, &choice) == FLP_OK && get_kernels(plan, &choice.selection, kernels) == FLP_OK) {
         plan->choice = choice;
         plan->tuned = (flp_tuned){ .by = FLP_TUNED_NOT };

@@ -193,6 +193,37 @@ static void a_tuning_that_is_none_leaves_the_default(void **state)
     }
 }
 
+/* As in an image that was prebuilt without the records of its machine. */
+static void without_a_compiler_a_record_whose_kernels_are_not_there_is_left_out(void **state)
+{
+    const flp_record record = record_of(here, "tile.cluster=1,tile.stages=3", 0.98);
+    const char *kernels = fake_directory_make();
+    flp_context_options options = { .cache_directory = kernels, .system_cache_directories = "", .records_directory = "", .system_records_directories = "" };
+    flp_context *other;
+
+    (void)state;
+    assert_succeeds(flp_context_create(&options, &other));
+    assert_succeeds(flp_linear_logp_plan_create(other, &problem, &plan));
+    flp_plan_destroy(plan);
+    flp_context_destroy(other);
+    assert_succeeds(flp_record_files_publish(root, &record));
+    options.records_directory = root;
+    options.flags = FLP_CONTEXT_NO_COMPILE;
+    assert_succeeds(flp_context_create(&options, &other));
+    assert_succeeds(flp_linear_logp_plan_create(other, &problem, &plan));
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+    assert_contains(tile_variant(), ".c2.p4.");
+    assert_contains(fake_call_log(), "the kernels of its tuning, tile.cluster=1,tile.stages=3, are in no cache");
+    flp_plan_destroy(plan);
+    plan = NULL;
+    flp_context_destroy(other);
+    options.flags |= FLP_CONTEXT_REPLAY;
+    assert_succeeds(flp_context_create(&options, &other));
+    assert_fails(FLP_NO_NVRTC, flp_linear_logp_plan_create(other, &problem, &plan), ".c1.p3.");
+    flp_context_destroy(other);
+    fake_directory_remove(kernels);
+}
+
 static void a_replaying_context_wants_exact_records(void **state)
 {
     const flp_record record = record_of(here, "tile.cluster=1", 0.98);
@@ -234,6 +265,7 @@ int main(void)
         test_of(the_nearest_shape_s_record_is_carried_over),
         test_of(shapes_too_far_away_say_nothing),
         test_of(a_tuning_that_is_none_leaves_the_default),
+        test_of(without_a_compiler_a_record_whose_kernels_are_not_there_is_left_out),
         test_of(a_replaying_context_wants_exact_records),
         test_of(a_tuning_that_is_given_is_taken_or_refused),
     };
