@@ -1,4 +1,5 @@
 -- Tunings: which there are, that they keep a row's bits, and what is refused.
+package.path = (os.getenv("FUSEDLOGP_SRCDIR") or ".") .. "/?.lua;" .. package.path
 local lu = require "luaunit"
 local fusedlogp = require "gen.fusedlogp"
 local emit = require "gen.emit"
@@ -113,3 +114,5 @@ function TestTuning.test_an_identity_says_what_a_record_must_agree_with()
   lu.assertEquals(reading(function(text) return "// another comment\n" .. text end), one.templates)
   lu.assertNotEquals(reading(function(text) return text .. "struct Another {};\n" end), one.templates)
 end
+
+support.run()
