@@ -1,4 +1,5 @@
 /* linear_cross_entropy on the host: all cases against fp64, through a plan and without one; threads; and what it shares with its parts. */
+#include "cpu/convert.h"
 #include "operators/linear/linear_cross_entropy_cpu.h"
 #include "cross_entropy_cases.h"
 #include <math.h>
@@ -250,6 +251,50 @@ static void numerics_names_the_arithmetic(void **state)
     flp_text_free(&text);
 }
 
+/* More rows than one group of the forward: with room for all logits, and for some sets of them. */
+static void saved_logits_change_no_bit(void **state)
+{
+    enum { ROWS = 1300, DEPTH = 16, ENTRIES = 300 };
+    static uint16_t hidden[ROWS * DEPTH], weight[ENTRIES * DEPTH];
+    static float wanted[ROWS * DEPTH + ENTRIES * DEPTH], got[ROWS * DEPTH + ENTRIES * DEPTH];
+    static int64_t target[ROWS];
+    const int64_t budgets[] = { 1500000, 0, 65 * 2 * 252 * 16 * 4 }; /* of 70 sets 46, all, and some of the second group */
+    const flp_context_options options = { .flags = FLP_CONTEXT_NO_GPU };
+    flp_context *context;
+    (void)state;
+    for (int i = 0; i < ROWS * DEPTH; i++)
+        hidden[i] = flp_convert_f32_to_bf16((float)flp_case_random_normal(1, (uint64_t)i));
+    for (int i = 0; i < ENTRIES * DEPTH; i++)
+        weight[i] = flp_convert_f32_to_bf16((float)flp_case_random_normal(2, (uint64_t)i));
+    for (int i = 0; i < ROWS; i++)
+        target[i] = i % 7 == 0 ? -100 : i % ENTRIES;
+    assert_int_equal(flp_context_create(&options, &context), FLP_OK);
+    for (int i = 0; i < 3; i++) {
+        float loss, *to = i == 0 ? wanted : got;
+        const flp_linear_cross_entropy_problem problem = {
+            .backward = { .forward = { .dtype = FLP_BF16, .rows = ROWS, .hidden = DEPTH, .vocab = ENTRIES, .backend = FLP_BACKEND_CPU },
+                          .grad_hidden = FLP_F32,
+                          .grad_weight = FLP_F32,
+                          .memory_budget = budgets[i] },
+            .reduction = FLP_REDUCE_MEAN
+        };
+        const flp_linear_cross_entropy_args args = { .rows = ROWS,
+                                                     .hidden = hidden,
+                                                     .weight = weight,
+                                                     .target = target,
+                                                     .ignore_index = -100,
+                                                     .flags = FLP_IGNORE_INDEX,
+                                                     .loss = &loss,
+                                                     .grad_hidden = to,
+                                                     .grad_weight = to + ROWS * DEPTH };
+        memset(to, 0x7f, sizeof got);
+        if (flp_linear_cross_entropy(context, &problem, &args) != FLP_OK)
+            fail_msg("%s", flp_error_message());
+        assert_memory_equal(wanted, to, sizeof got);
+    }
+    flp_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +305,7 @@ int main(void)
         cmocka_unit_test(the_results_are_those_of_a_separate_call),
         cmocka_unit_test(many_losses_are_added_in_fp64),
         cmocka_unit_test(numerics_names_the_arithmetic),
+        cmocka_unit_test(saved_logits_change_no_bit),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
