@@ -4,6 +4,7 @@
 -- Canonical text: "" for selection's own; else role.field=number, joined by commas, roles and fields in alphabetic order:
 --   tile.bm=128,tile.cluster=2,tile.group=8
 -- group is no field of a variant: it says how many groups of rows a launch walks together through the columns.
+local arch = require "gen.arch"
 local emit = require "gen.emit"
 local model = require "gen.model"
 local variant = require "gen.variant"
@@ -44,9 +45,9 @@ local tiles = {
 }
 local spaces = {
   linear_logp = tiles, linear_logp_save_exp = tiles, linear_logp_grad_logits = tiles, matrix_product = tiles,
-  logits_logp = { warps }, logits_logp_gradient = { warps }, logits_logp_fused = { warps },
+  -- Not logits_logp's: its launch cuts rows in parts for the warps that selection chooses, and others of them wait for each other for ever.
+  logits_logp_gradient = { warps }, logits_logp_fused = { warps },
   logits_logp_fused_cluster = { { "cluster", { 1, 2, 4, 8 } }, warps },
-  logits_logp_cluster = { { "cluster", { 2, 4, 8, 16 } }, warps },
   weighted_sum = { { "team", powers(8) } },
 }
 
@@ -79,12 +80,17 @@ end
 
 local function changed_copy(from, name, value) return setmetatable({ [name] = value }, { __index = from }) end
 
+-- Whether a kernel can be had: its own rules, and the shared memory of a block, which the defaults of some keep by their choice of numbers.
+local function is_legal(spec)
+  return emit.check(spec) and emit.kernel_of(spec).derive(spec).shared_bytes <= arch.find(spec.arch).shared_bytes
+end
+
 -- Calls visit(spec, group) for each legal member of spec's space whose bits are the default's, or for any with `numerics`. group: nil for the default.
 local function each(spec, numerics, visit)
   local space, identity = space_of(spec), emit.kernel_of(spec).numerics(spec)
   local function fill(i, changed, group)
     if i > #space then
-      if emit.check(changed) and (numerics or emit.kernel_of(changed).numerics(changed) == identity) then visit(changed, group) end
+      if is_legal(changed) and (numerics or emit.kernel_of(changed).numerics(changed) == identity) then visit(changed, group) end
       return
     end
     local name, values = space[i][1], space[i][2]

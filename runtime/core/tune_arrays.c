@@ -291,8 +291,10 @@ void flp_tune_arrays_args(const flp_tune_arrays *arrays, int64_t rows, void *wor
         addresses[i] = (void *)(uintptr_t)arrays->array[i].device;
     fill_args(arrays, rows, addresses, args);
     memcpy((char *)args + table->stream_at, &arrays->stream, sizeof(arrays->stream));
-    memcpy((char *)args + table->workspace_at, &workspace, sizeof(workspace));
-    memcpy((char *)args + table->workspace_bytes_at, &workspace_bytes, sizeof(workspace_bytes));
+    if (table->workspace_at) { /* not every operator takes one */
+        memcpy((char *)args + table->workspace_at, &workspace, sizeof(workspace));
+        memcpy((char *)args + table->workspace_bytes_at, &workspace_bytes, sizeof(workspace_bytes));
+    }
 }
 
 /* ---- samples: the beginning and the end of each result ---- */

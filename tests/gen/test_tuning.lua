@@ -12,7 +12,7 @@ TestTuning = {}
 local forward = "linear_logp:bf16:n4096:d2048:v131072"
 local problems = {
   forward, "linear_logp:f32:n64:d256:v50257", "linear_logp_backward:bf16:n1024:d512:v32768:gh_bf16:gw_bf16",
-  "linear_cross_entropy:bf16:n1024:d512:v32768:gh_bf16:gw_bf16", "logits_logp:bf16:n4096:v131072", "logits_logp_backward:f32:n64:v131072:fused",
+  "linear_cross_entropy:bf16:n1024:d512:v32768:gh_bf16:gw_bf16", "logits_logp_backward:bf16:n4096:v131072", "logits_logp_backward:f32:n64:v131072:fused",
   "weighted_sum:bf16:n4096:d4096",
 }
 
