@@ -13,7 +13,7 @@ model.facts = { multiprocessors = 132, clock_hz = 1.98e9, l2_bytes = 60 << 20, m
 -- Of a multiprocessor: flops a clock of 16-bit products with fp32 sums, and what part of them is reached with two and with one warpgroup of 64 rows, and on
 -- the portable path; bytes of L2 a clock. memory: the part of the device's that is reached. launch: seconds. Then what adds to a tile's products and to
 -- reading it: fewer stages under way (over (stages - 1)^2), and blocks of a cluster that wait for each other. All as an H200 showed it:
--- bench/results/2026-11-22-NVIDIA-H200-tunings.txt.
+-- bench/results/2026-11-22-NVIDIA-H200-tunings.json.
 model.coefficients = {
   hopper = { flops = 4096, two_groups = 0.80, one_group = 0.565, l2 = 96, memory = 0.92, launch = 3e-6, compute_stages = 0.1, memory_stages = 0.25,
              compute_cluster = 0.005, memory_cluster = 0.2, f32 = 1 / 6 },
