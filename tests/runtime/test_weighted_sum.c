@@ -232,6 +232,7 @@ static void numerics_depend_on_columns_and_dtypes_alone(void **state)
     problem.x_stride = 5001;
     fake_driver.major = 8;
     fake_driver.minor = 0;
+    fake_driver.current = fake_driver_context(1); /* of another GPU: the facts of a context's own are kept */
     make_plan();
     assert_string_equal(numerics, flp_plan_numerics(plan));
     problem.columns = 8192;
