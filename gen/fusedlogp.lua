@@ -1,5 +1,5 @@
 -- The generator's face to C: select, emit, list, left_out, architectures, ptx_architecture, capability, define_token_loss, token_loss; of tunings
--- identity, candidates, transfer.
+-- identity, keeps_bits, candidates, transfer.
 local arch = require "gen.arch"
 local emit = require "gen.emit"
 local list = require "gen.list"
@@ -41,6 +41,24 @@ function fusedlogp.identity(problem_text, capability, backend, read_template)
     numerics[i], templates[i] = emit.kernel_of(spec).numerics(spec), emit.reached(spec, read_template)
   end
   return { arch = found.arch, numerics = table.concat(numerics, ";"), templates = table.concat(templates) }
+end
+
+local function numerics_of(kernels)
+  local list = {}
+  for i, kernel in ipairs(kernels) do
+    local spec = variant.parse(kernel.variant)
+    list[i] = emit.kernel_of(spec).numerics(spec)
+  end
+  return table.concat(list, ";")
+end
+
+-- 1 where rows have the same bits with the tuning as without it, else 0; nil and the reason.
+function fusedlogp.keeps_bits(problem_text, capability, backend, tuning_text, read_template)
+  local p, default = untuned(problem_text, capability, backend, read_template)
+  if not p then return nil, default end
+  local tuned, reason = select.kernels(p, capability, backend, tuning_text)
+  if not tuned then return nil, reason end
+  return numerics_of(tuned.kernels) == numerics_of(default.kernels) and 1 or 0
 end
 
 -- Candidates, a line each, "picoseconds role tuning", the default first: gen/tuning.lua. facts: { multiprocessors, clock_hz, l2_bytes, memory }; 0 or nil

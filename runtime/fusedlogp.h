@@ -112,8 +112,10 @@ enum {
     FLP_CONTEXT_NO_GPU = 2u,       /* plan for the CPU even where there is a GPU */
     FLP_CONTEXT_SHARED_CACHE = 4u, /* what is kept in cache_directory may be read by all whom the umask allows it, as a system directory of theirs;
                                     else by this user alone */
-    FLP_CONTEXT_REPLAY = 8u        /* a plan on a GPU without an exact record of its tuning is FLP_NO_VARIANT: all processes that are given the same
+    FLP_CONTEXT_REPLAY = 8u,       /* a plan on a GPU without an exact record of its tuning is FLP_NO_VARIANT: all processes that are given the same
                                     records run the same kernels */
+    FLP_CONTEXT_TUNED_BITS = 16u   /* records of tunings that change a row's bits (fusedlogp tune --numerics) count, too: its bits then depend on how many
+                                    rows the call has, as flp_plan_numerics says */
 };
 
 /* options: NULL or zeroed for the defaults. The context is freed with flp_context_destroy, after its plans. It loads

@@ -168,18 +168,21 @@ static flp_status read_dtype(const scopes *from, flp_dtype *dtype)
     return refuse(name, value, "\"bfloat16\", \"float16\" or \"float32\"");
 }
 
-/* Granite divides the logits by a number, Cohere multiplies them. */
+/* Granite divides the logits by a number, Cohere multiplies them, MiniCPM divides the hidden states by hidden_size over a number. */
 static flp_status read_logits(const scopes *from, flp_model_config *config)
 {
     static const char *const softcap[] = { "final_logit_softcapping", "logits_soft_cap", "output_logits_soft_cap", NULL };
     static const char *const divisor[] = { "logits_scaling", NULL }, *const factor[] = { "logit_scale", NULL };
-    double scale = 1;
+    static const char *const base[] = { "dim_model_base", NULL };
+    double scale = 1, base_size = (double)config->hidden;
     flp_status status = read_positive(from, softcap, &config->softcap);
     if (status == FLP_OK)
         status = read_positive(from, divisor, &config->temperature);
     if (status == FLP_OK)
         status = read_positive(from, factor, &scale);
-    config->temperature /= scale;
+    if (status == FLP_OK)
+        status = read_positive(from, base, &base_size);
+    config->temperature *= (double)config->hidden / base_size / scale;
     return status;
 }
 

@@ -11,7 +11,7 @@
 
 static flp_status check_options(const flp_context_options *options)
 {
-    const unsigned known = FLP_CONTEXT_NO_COMPILE | FLP_CONTEXT_NO_GPU | FLP_CONTEXT_SHARED_CACHE | FLP_CONTEXT_REPLAY;
+    const unsigned known = FLP_CONTEXT_NO_COMPILE | FLP_CONTEXT_NO_GPU | FLP_CONTEXT_SHARED_CACHE | FLP_CONTEXT_REPLAY | FLP_CONTEXT_TUNED_BITS;
 
     if (options->flags & ~known)
         return flp_status_fail(FLP_BAD_ARGUMENT, "flags: got 0x%x, wanted no bits but 0x%x", options->flags, known);

@@ -234,6 +234,20 @@ void flp_plan_kernels_text(const flp_plan *plan, char *text)
     snprintf(text + length, FLP_PLAN_KERNELS_BYTES - length, "%s", plan->op->hint ? plan->op->hint(plan) : "");
 }
 
+/* What is tuned for one number of rows must not decide a row's bits, unless that is asked for: calls of other numbers would have others. */
+static flp_status check_bits(const flp_plan *plan, const flp_choice_wanted *untuned)
+{
+    const flp_wanted_kernels wanted = { untuned->problem, plan->device.facts.compute_capability, flp_backend_name(plan->choice.path), plan->tuned.tuning };
+    int keeps = 1;
+    flp_status status = FLP_OK;
+
+    if (!(plan->context->flags & FLP_CONTEXT_TUNED_BITS))
+        status = flp_generator_keeps_bits(flp_kernel_store_generator(plan->context->store), &wanted, &keeps);
+    if (status == FLP_OK && !keeps)
+        status = flp_status_fail(FLP_NO_VARIANT, "tuning \"%s\" changes a row's bits, and the context has no FLP_CONTEXT_TUNED_BITS", plan->tuned.tuning);
+    return status;
+}
+
 /* That of the records, where there is one; what cannot be had of it is as if it were not there. */
 static flp_status tune_by_records(flp_plan *plan, const flp_choice_wanted *untuned)
 {
@@ -241,7 +255,7 @@ static flp_status tune_by_records(flp_plan *plan, const flp_choice_wanted *untun
                                           &plan->device, &plan->choice };
 
     flp_tuned_find(plan->context, &question, &plan->tuned);
-    if (plan->tuned.tuning[0] && choose_tuned(plan, untuned, plan->tuned.tuning) != FLP_OK) {
+    if (plan->tuned.tuning[0] && (check_bits(plan, untuned) != FLP_OK || choose_tuned(plan, untuned, plan->tuned.tuning) != FLP_OK)) {
         flp_log_warning("the tuning of a record is left out: %s", flp_error_message());
         plan->tuned = (flp_tuned){ .by = FLP_TUNED_NOT };
     }

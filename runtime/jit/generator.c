@@ -220,6 +220,19 @@ static int identify_body(lua_State *lua)
     return 0;
 }
 
+static int keeps_bits_body(lua_State *lua)
+{
+    request *request = begin(lua);
+    const int result = lua_gettop(lua), arguments = push_wanted(lua, request->wanted);
+
+    lua_pushstring(lua, request->wanted->tuning);
+    flp_lua_state_push_reader(lua, request->tree);
+    lua_call(lua, arguments + 2, 2);
+    if (!refused(lua, request, result, FLP_NO_VARIANT))
+        request->integer = luaL_checkinteger(lua, result);
+    return 0;
+}
+
 static void push_facts(lua_State *lua, const flp_model_facts *facts)
 {
     lua_newtable(lua);
@@ -373,6 +386,15 @@ flp_status flp_generator_identify(flp_generator *generator, const flp_wanted_ker
     status = run(generator, identify_body, &request);
     if (status != FLP_OK)
         flp_generator_identity_free(identity);
+    return status;
+}
+
+flp_status flp_generator_keeps_bits(flp_generator *generator, const flp_wanted_kernels *wanted, int *keeps)
+{
+    request request = { .function = "keeps_bits", .wanted = wanted };
+    flp_status status = run(generator, keeps_bits_body, &request);
+
+    *keeps = status == FLP_OK && request.integer == 1;
     return status;
 }
 

@@ -89,6 +89,7 @@ static void scaled_logits_are_a_temperature(void **state)
     (void)state;
     assert_true(parsed("{\"hidden_size\": 8, \"vocab_size\": 9, \"logits_scaling\": 16.0}").temperature == 16);
     assert_true(parsed("{\"hidden_size\": 8, \"vocab_size\": 9, \"logit_scale\": 0.0625}").temperature == 16);
+    assert_true(parsed("{\"hidden_size\": 64, \"vocab_size\": 9, \"dim_model_base\": 16}").temperature == 4);
     assert_refused("{\"hidden_size\": 8, \"vocab_size\": 9, \"logit_scale\": \"inv_sqrt_d_model\"}", "logit_scale: got \"inv_sqrt_d_model\", wanted a number");
 }
 

@@ -224,6 +224,23 @@ static void without_a_compiler_a_record_whose_kernels_are_not_there_is_left_out(
     fake_directory_remove(kernels);
 }
 
+static void a_tuning_that_changes_bits_is_taken_where_that_is_asked_for(void **state)
+{
+    const flp_record record = record_of(here, "tile.bv=128", 0.9);
+    char before[512];
+
+    (void)state;
+    plan_with(&record);
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+    assert_contains(tile_variant(), ".bv256.");
+    snprintf(before, sizeof(before), "%s", flp_plan_numerics(plan));
+    make_context(FLP_CONTEXT_TUNED_BITS);
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+    assert_int_equal(FLP_TUNED_EXACT, flp_plan_tuned_by(plan));
+    assert_contains(tile_variant(), ".bv128.");
+    assert_string_not_equal(before, flp_plan_numerics(plan));
+}
+
 static void a_replaying_context_wants_exact_records(void **state)
 {
     const flp_record record = record_of(here, "tile.cluster=1", 0.98);
@@ -266,6 +283,7 @@ int main(void)
         test_of(shapes_too_far_away_say_nothing),
         test_of(a_tuning_that_is_none_leaves_the_default),
         test_of(without_a_compiler_a_record_whose_kernels_are_not_there_is_left_out),
+        test_of(a_tuning_that_changes_bits_is_taken_where_that_is_asked_for),
         test_of(a_replaying_context_wants_exact_records),
         test_of(a_tuning_that_is_given_is_taken_or_refused),
     };
