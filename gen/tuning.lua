@@ -45,7 +45,7 @@ local tiles = {
 }
 local spaces = {
   linear_logp = tiles, linear_logp_save_exp = tiles, linear_logp_grad_logits = tiles, matrix_product = tiles,
-  -- Not logits_logp's: its launch cuts rows in parts for the warps that selection chooses, and others of them wait for each other for ever.
+  -- Not logits_logp's, whose launch cuts rows in parts for the warps that selection chooses.
   logits_logp_gradient = { warps }, logits_logp_fused = { warps },
   logits_logp_fused_cluster = { { "cluster", { 1, 2, 4, 8 } }, warps },
   weighted_sum = { { "team", powers(8) } },

@@ -5,7 +5,13 @@ local kernel = {}
 
 kernel.templates = config.templates { "dependent_launch", "mbarrier", "logits_shared", "logits_logp" }
 kernel.parameters = { { "LogitsLogpParams", "params" } }
-kernel.check = config.check
+
+-- Teams are powers of two, and a team that is not whole waits for warps that there are not.
+function kernel.check(spec, device)
+  if spec.w & (spec.w - 1) ~= 0 then return nil, ("w = %d: a power of two, so that teams of warps fill a block"):format(spec.w) end
+  return config.check(spec, device)
+end
+
 kernel.config = config.entries
 
 -- Each warp has the sums of a row, and the barrier at which they meet; one that holds a whole row needs neither.

@@ -115,8 +115,9 @@ end
 
 function TestLogitsLogp.test_each_rule_refuses()
   assert_covered("gen/kernels/logits_logp_config.lua", rows, {
-    { { vec = 16 }, "vec = 16", "2, 4 or 8" }, { { vec = 2, dtype = "f32" }, "vec = 2", "multiples of 4" }, { { w = 33 }, "w = 33", "at most 32" },
+    { { vec = 16 }, "vec = 16", "2, 4 or 8" }, { { vec = 2, dtype = "f32" }, "vec = 2", "multiples of 4" }, { { w = 64 }, "w = 64", "at most 32" },
   })
+  assert_covered("gen/kernels/logits_logp.lua", rows, { { { w = 12 }, "w = 12", "a power of two" } })
   for _, operator in ipairs { "logits_logp_gradient", "logits_logp_fused" } do
     assert_covered(("gen/kernels/%s.lua"):format(operator), support.with(rows, { operator = operator }), {
       { { argmax = true }, "argmax", "a gradient has none" },
