@@ -15,20 +15,25 @@ const flp_operator_calls *const flp_operators[] = { &flp_linear_logp_calls,     
                                                     &flp_logits_logp_backward_calls,  &flp_weighted_sum_calls,
                                                     &flp_weighted_sum_backward_calls, NULL };
 
-flp_status flp_operators_parse(const char *text, const flp_operator_calls **calls, flp_problem_storage *problem)
+static flp_status refuse(const char *text, size_t length)
 {
-    const size_t length = strcspn(text, ":");
     flp_text names = { 0 };
-    for (int i = 0; flp_operators[i] != NULL; i++) {
-        const flp_operator *op = flp_operators[i]->op;
-
-        *calls = flp_operators[i];
-        if (strlen(op->name) == length && strncmp(op->name, text, length) == 0)
-            return flp_problem_text_parse(op, text, problem, flp_header_sizes());
-        flp_text_append(&names, "%s%s", i ? ", " : "", op->name);
-    }
+    for (int i = 0; flp_operators[i] != NULL; i++)
+        flp_text_append(&names, "%s%s", i ? ", " : "", flp_operators[i]->op->name);
     flp_status status = flp_status_fail(FLP_BAD_ARGUMENT, "problem \"%.200s\": part 1: got \"%.*s\", wanted one of %s", text, (int)(length < 64 ? length : 64),
                                         text, names.data ? names.data : "the operators");
     flp_text_free(&names);
     return status;
+}
+
+flp_status flp_operators_parse(const char *text, const flp_operator_calls **calls, flp_problem_storage *problem)
+{
+    const size_t length = strcspn(text, ":");
+    for (int i = 0; flp_operators[i] != NULL; i++) {
+        const char *name = flp_operators[i]->op->name;
+        *calls = flp_operators[i];
+        if (strlen(name) == length && strncmp(name, text, length) == 0)
+            return flp_problem_text_parse(flp_operators[i]->op, text, problem, flp_header_sizes());
+    }
+    return refuse(text, length);
 }
