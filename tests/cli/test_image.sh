@@ -30,11 +30,10 @@ ldd $programs | sed -n 's/^.*[[:space:]]\(\/[^ ]*\) (0x.*/\1/p' | sort -u | whil
     mkdir -p "root$(dirname "$library")" && cp "$library" "root$library"
 done
 cp -R stage/kernels root/opt
-# The leak sanitizer reads /proc, which is not there.
 as_user() { # UID COMMAND...
     user=$1
     shift
-    env -i ASAN_OPTIONS=detect_leaks=0 HOME=/tmp/$user PATH=/bin FUSEDLOGP_SYSTEM_CACHE=$kernels "$chroot" --userspec=$user:$user root "$@"
+    env -i HOME=/tmp/$user PATH=/bin FUSEDLOGP_SYSTEM_CACHE=$kernels "$chroot" --userspec=$user:$user root "$@"
 }
 
 as_user 12345 fusedlogp info >info.txt 2>&1
