@@ -24,41 +24,32 @@ local function untuned(problem_text, capability, backend, read_template)
   local found
   if p then found, reason = select.kernels(p, capability, backend, "") end
   if not found then return nil, reason end
-  local specs = {}
-  for i, kernel in ipairs(found.kernels) do
-    specs[i] = variant.parse(kernel.variant)
-    specs[i].role = kernel.role
-  end
-  return p, found, specs
+  return p, found, tuning.specs_of(found.kernels)
+end
+
+-- The numeric identity of kernels.
+local function numerics_of(specs)
+  local list = {}
+  for i, spec in ipairs(specs) do list[i] = emit.kernel_of(spec).numerics(spec) end
+  return table.concat(list, ";")
 end
 
 -- What a record of a tuning must agree with: { arch, numerics, templates }, the last to be hashed. Or nil and the reason.
 function fusedlogp.identity(problem_text, capability, backend, read_template)
   local p, found, specs = untuned(problem_text, capability, backend, read_template)
   if not p then return nil, found end
-  local numerics, templates = {}, {}
-  for i, spec in ipairs(specs) do
-    numerics[i], templates[i] = emit.kernel_of(spec).numerics(spec), emit.reached(spec, read_template)
-  end
-  return { arch = found.arch, numerics = table.concat(numerics, ";"), templates = table.concat(templates) }
-end
-
-local function numerics_of(kernels)
-  local list = {}
-  for i, kernel in ipairs(kernels) do
-    local spec = variant.parse(kernel.variant)
-    list[i] = emit.kernel_of(spec).numerics(spec)
-  end
-  return table.concat(list, ";")
+  local templates = {}
+  for i, spec in ipairs(specs) do templates[i] = emit.reached(spec, read_template) end
+  return { arch = found.arch, numerics = numerics_of(specs), templates = table.concat(templates) }
 end
 
 -- 1 where rows have the same bits with the tuning as without it, else 0; nil and the reason.
 function fusedlogp.keeps_bits(problem_text, capability, backend, tuning_text, read_template)
-  local p, default = untuned(problem_text, capability, backend, read_template)
+  local p, default, specs = untuned(problem_text, capability, backend, read_template)
   if not p then return nil, default end
   local tuned, reason = select.kernels(p, capability, backend, tuning_text)
   if not tuned then return nil, reason end
-  return numerics_of(tuned.kernels) == numerics_of(default.kernels) and 1 or 0
+  return numerics_of(tuning.specs_of(tuned.kernels)) == numerics_of(specs) and 1 or 0
 end
 
 -- Candidates, a line each, "picoseconds role tuning", the default first: gen/tuning.lua. facts: { multiprocessors, clock_hz, l2_bytes, memory }; 0 or nil

@@ -135,13 +135,22 @@ local function of_role(p, spec, facts, numerics, limit)
   return table.move(found, 1, math.min(limit, #found), 1, {})
 end
 
+-- The specs of kernels as select gives them, with their roles.
+function tuning.specs_of(kernels)
+  local specs = {}
+  for i, kernel in ipairs(kernels) do
+    specs[i] = variant.parse(kernel.variant)
+    specs[i].role = kernel.role
+  end
+  return specs
+end
+
 -- Seconds of kernels as select gives them, by the model.
 function tuning.seconds(p, kernels, facts)
   local seconds = 0
-  for _, kernel in ipairs(kernels) do
-    local spec = variant.parse(kernel.variant)
-    spec.role = kernel.role
-    if spaces[spec.operator] then seconds = seconds + model.seconds(p, spec, kernel.group > 0 and kernel.group or nil, model.known(facts)) end
+  for i, spec in ipairs(tuning.specs_of(kernels)) do
+    local group = kernels[i].group
+    if spaces[spec.operator] then seconds = seconds + model.seconds(p, spec, group > 0 and group or nil, model.known(facts)) end
   end
   return seconds
 end

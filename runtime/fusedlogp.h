@@ -103,7 +103,8 @@ typedef struct {
     int cpu_threads;                        /* threads of the CPU path; 0: one for each available core */
     unsigned flags;                         /* FLP_CONTEXT_... */
     const char *records_directory;          /* of tunings; NULL: $FUSEDLOGP_RECORDS_DIR, else $XDG_DATA_HOME/fusedlogp/records,
-                                    else ~/.local/share/fusedlogp/records; "": none */
+                                    else ~/.local/share/fusedlogp/records; "": none. A GPU's plan without a record adds its problem to the list
+                                    there (fusedlogp tune --untuned) */
     const char *system_records_directories; /* colon-separated, only read; NULL: $FUSEDLOGP_SYSTEM_RECORDS, else those that were installed; "": none */
 } flp_context_options;
 

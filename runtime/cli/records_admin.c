@@ -70,7 +70,7 @@ static const char *find_reason(const flp_records_command *command, const flp_rec
     flp_record record;
     if (file->fault || flp_record_parse(file->text, &record) != FLP_OK)
         return file->fault ? file->fault : flp_error_message();
-    if (command->other_library && strcmp(record.library, flp_version()) != 0)
+    if (command->other_library && strcmp(record.version, flp_version()) != 0)
         return "another version of the library timed it";
     format_day(command->older_than_days, day);
     return command->older_than_days && strcmp(record.date, day) < 0 ? "it is older" : NULL;

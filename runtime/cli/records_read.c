@@ -55,7 +55,7 @@ json_t *flp_records_pack(const flp_record_file *file)
     json_t *result = json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:s, s:s, s:s}", "tuning", r.tuning, "regime", flp_regime_names[r.regime],
                                "seconds", r.seconds, "default_seconds", r.default_seconds, "ratio", r.ratio, "ratio_low", r.ratio_low, "ratio_high",
                                r.ratio_high, "predicted_seconds", r.predicted_seconds, "workspace_bytes", (json_int_t)r.workspace_bytes, "rounds",
-                               (json_int_t)r.rounds, "ended", flp_tuning_end_names[r.ended], "date", r.date, "library", r.library);
+                               (json_int_t)r.rounds, "ended", flp_tuning_end_names[r.ended], "date", r.date, "library", r.version);
     if (json_object_update(packed, environment) != 0 || json_object_update(packed, result) != 0) {
         json_decref(packed);
         packed = NULL;

@@ -15,7 +15,7 @@ typedef struct {
     int untuned, probe, numerics, resume, dry_run, verify, json, quiet;
     double budget_seconds; /* for all; 0: none */
     int64_t memory_bytes;  /* 0: what is free */
-    int jobs;
+    int jobs, limit;       /* 0: those of the tuner */
     flp_regime regime;
     int devices[FLP_TUNE_MOST_DEVICES], device_count;
     const char *plot; /* NULL: none */

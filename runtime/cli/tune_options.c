@@ -5,7 +5,7 @@
 #include "cli/console.h"
 #include "cli/tune.h"
 
-enum { PROBLEM = 256, MODEL, UNTUNED, PROBE, BUDGET, MEMORY, JOBS, DEVICES, REGIME, NUMERICS, RESUME, DRY_RUN, VERIFY, PLOT, JSON, QUIET };
+enum { PROBLEM = 256, MODEL, UNTUNED, PROBE, BUDGET, MEMORY, JOBS, LIMIT, DEVICES, REGIME, NUMERICS, RESUME, DRY_RUN, VERIFY, PLOT, JSON, QUIET };
 
 static const struct argp_option table[] = {
     { 0, 0, 0, 0, "What is tuned:", 1 },
@@ -17,6 +17,7 @@ static const struct argp_option table[] = {
     { "budget", BUDGET, "SECONDS", 0, "time for all of them (default: as long as it takes; with --probe 60)", 0 },
     { "memory", MEMORY, "BYTES", 0, "device memory for arrays and workspace; K, M and G behind it (default: what is free)", 0 },
     { "jobs", JOBS, "N", 0, "compilations beside the timing (default: one a core but one)", 0 },
+    { "limit", LIMIT, "N", 0, "candidates of each kernel, those first that the model finds fastest (default: 12; 1000 are all)", 0 },
     { "devices", DEVICES, "LIST", 0, "CUDA devices that share the problems, comma-separated (default: 0)", 0 },
     { "regime", REGIME, "NAME", 0, "sustained: runs follow each other; burst: the device idles before each (default: sustained)", 0 },
     { "numerics", NUMERICS, 0, 0, "also what changes a row's bits", 0 },
@@ -96,6 +97,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         break;
     case JOBS:
         command->jobs = (int)flp_console_integer(state, "jobs", argument, 0, 256);
+        break;
+    case LIMIT:
+        command->limit = (int)flp_console_integer(state, "limit", argument, 1, 1000);
         break;
     case DEVICES:
         parse_devices(state, command, argument);

@@ -178,9 +178,9 @@ static int is_done(const job *j)
 flp_status flp_tune_problem(const flp_tune_bench *bench, const flp_tune_item *item, double budget_seconds, flp_tune_outcome *outcome)
 {
     const flp_tune_command *command = bench->command;
-    const flp_tune_target_options wanted = { .numerics = command->numerics,
-                                             .is_burst = command->regime == FLP_REGIME_BURST,
-                                             .memory_bytes = command->memory_bytes };
+    const flp_tune_target_options wanted = {
+        .numerics = command->numerics, .limit = command->limit, .is_burst = command->regime == FLP_REGIME_BURST, .memory_bytes = command->memory_bytes
+    };
     job j = { .bench = bench,
               .outcome = outcome,
               .begun = flp_console_seconds(),

@@ -253,6 +253,6 @@ flp_status flp_tune_record(const flp_tune_target *target, const flp_tuner_result
     record->identity = *flp_tune_target_identity(target);
     snprintf(record->tuning, sizeof(record->tuning), "%s", winner->tuning);
     strftime(record->date, sizeof(record->date), "%Y-%m-%d", gmtime_r(&today, &parts));
-    snprintf(record->library, sizeof(record->library), "%s", flp_version());
+    snprintf(record->version, sizeof(record->version), "%s", flp_version());
     return FLP_OK;
 }

@@ -85,21 +85,23 @@ static shape_distance distance_of(const char *one, const char *other)
 /* ---- looking through the records ---- */
 
 typedef struct {
-    const char *problem;
+    const char *problem, *device; /* the device's name */
     flp_record_identity identity; /* templates "": not known yet */
     const flp_environment *environment;
-    int has_family;
+    int has_any;
     double nearest; /* infinity: none */
     flp_record record;
 } search;
 
-/* Whether any record is of this problem's kind, before anything is computed for its sake. */
-static int is_of_family(void *data, const flp_record *record)
+/* Whether a record may be of use, before anything is computed for its sake: one of this problem on any machine, or of a shape nearby on such a device. */
+static int may_serve(void *data, const flp_record *record)
 {
     search *wanted = data;
+    const shape_distance distance = distance_of(record->identity.problem, wanted->problem);
 
-    wanted->has_family = distance_of(record->identity.problem, wanted->problem).same_family;
-    return wanted->has_family;
+    wanted->has_any =
+        distance.same_family && (distance.log2_sizes == 0 || (distance.log2_sizes < farthest && strcmp(record->environment.device, wanted->device) == 0));
+    return wanted->has_any;
 }
 
 /* The nearest shape that was measured on this machine with these templates. */
@@ -151,10 +153,10 @@ static flp_status find(flp_context *context, const flp_tuned_question *question,
     const flp_wanted_kernels wanted = { question->kernels, facts->compute_capability, flp_backend_name(question->choice->path), "" };
     flp_environment environment;
     flp_record_match match;
-    search wanted_record = { .problem = problem, .nearest = farthest, .environment = &environment };
-    flp_status status = flp_records_visit(context->records, is_of_family, &wanted_record);
+    search wanted_record = { .problem = problem, .device = facts->name, .nearest = farthest, .environment = &environment };
+    flp_status status = flp_records_visit(context->records, may_serve, &wanted_record);
 
-    if (status != FLP_OK || !wanted_record.has_family)
+    if (status != FLP_OK || !wanted_record.has_any)
         return status;
     snprintf(wanted_record.identity.problem, sizeof(wanted_record.identity.problem), "%s", problem);
     status = flp_tuned_identify(context, &wanted, &wanted_record.identity);

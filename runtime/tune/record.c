@@ -52,7 +52,7 @@ static const field fields[] = {
     { "rounds", INTEGER, AT(rounds), 1, .wanted = "1 or more" },
     { "ended", CHOICE, AT(ended), .names = flp_tuning_end_names, .wanted = "settled, rounds, budget or interrupted" },
     { "date", DATE, AT(date), .wanted = "YYYY-MM-DD" },
-    { "library", TEXT, AT(library), .wanted = "printable characters" },
+    { "library", TEXT, AT(version), .wanted = "printable characters" },
 };
 #undef AT
 enum { FIELDS = sizeof(fields) / sizeof(fields[0]), NAMED = 11 /* identity and environment, which the file is named by */ };

@@ -39,7 +39,7 @@ typedef struct {
     int64_t workspace_bytes, rounds;
     flp_tuning_end ended;
     char date[FLP_RECORD_WORD_BYTES];    /* 2026-11-22 */
-    char library[FLP_RECORD_WORD_BYTES]; /* version that timed it */
+    char version[FLP_RECORD_WORD_BYTES]; /* of the library that timed it */
 } flp_record;
 
 extern const char *const flp_regime_names[]; /* by value; NULL ends them */

@@ -20,7 +20,7 @@ flp_record fake_record(void)
         .rounds = 24,
         .ended = FLP_TUNING_SETTLED,
         .date = "2026-11-22",
-        .library = "0.1.0",
+        .version = "0.1.0",
     };
 }
 

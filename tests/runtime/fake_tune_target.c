@@ -54,9 +54,9 @@ flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls
     simulated_device_set((uint64_t)fake_tune.created, &base, 1, &made->device);
     made->device.in_threads = 1;
     made->candidates[0] = (flp_tune_candidate){ .role = FLP_ROLES, .predicted_seconds = base, .workspace_bytes = 1024 };
-    for (int i = 0; i < fake_tune.tiles; i++)
+    for (int i = 0; i < fake_tune.tiles && (options->limit == 0 || i < options->limit); i++)
         append(made, "tile.group", i + 1, FLP_ROLE_TILE, fake_tune.tile_factors[i]);
-    for (int i = 0; i < fake_tune.combines; i++)
+    for (int i = 0; i < fake_tune.combines && (options->limit == 0 || i < options->limit); i++)
         append(made, "combine.w", i + 1, FLP_ROLE_COMBINE, fake_tune.combine_factors[i]);
     if (fake_tune.wrong)
         made->device.kinds[fake_tune.wrong] = SIMULATED_WRONG;

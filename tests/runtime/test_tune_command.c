@@ -166,6 +166,8 @@ static void a_dry_run_changes_nothing(void **state)
     (void)state;
     assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --dry-run"));
     assert_contains(output, "6 candidates");
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --dry-run --limit 1"));
+    assert_contains(output, "3 candidates");
     assert_int_equal(0, fake_directory_count(root, ".record"));
 }
 
@@ -298,6 +300,7 @@ static void failures_have_their_exit_status(void **state)
     assert_exits(2, run("--probe --devices 1,1"));
     assert_exits(2, run("--probe --verify --dry-run"));
     assert_exits(2, run("--probe --regime calm"));
+    assert_exits(2, run("--probe --limit 0"));
     assert_exits(4, run("--problem linear_logp:bf16:n64"));
     assert_exits(1, run("--model /no/such/config.json"));
     fake_tune.failure = FLP_NO_VARIANT;
