@@ -187,7 +187,7 @@ static json_t *pack_case(const bench *b, const char *text, int products, const f
 static flp_status measure(bench *b, const char *text, int products, const flp_forward_options *options, const flp_backward_errors *errors, json_t *results)
 {
     const flp_measured ours = { products == 4 || b->problem.with_forward ? launch_both : launch_backward, b };
-    const flp_measured baseline = { products == 4 ? flp_gradient_setting_four_products : flp_gradient_setting_three_products, &b->setting };
+    const flp_measured baseline = { products == 4 ? flp_gradient_setting_products_and_logits : flp_gradient_setting_products, &b->setting };
     json_t *regimes = json_object();
     flp_status status = regimes ? flp_regimes_measure(b->setting.gpu, b->setting.stream, options->regimes, &options->measure, &ours, &baseline, regimes)
                                 : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");

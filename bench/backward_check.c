@@ -241,5 +241,6 @@ flp_status flp_backward_check(const flp_backward_answer *answer, flp_backward_er
     gradient weight = { .answer = answer, .by_hidden = 0, .dtype = answer->weight_dtype, .from = answer->weight, .with = answer->hidden };
     flp_status status = check(&hidden, &errors->hidden);
 
-    return status == FLP_OK ? check(&weight, &errors->weight) : status;
+    errors->weight = (flp_gradient_error){ 0 };
+    return status == FLP_OK && answer->weight_dtype != FLP_NONE ? check(&weight, &errors->weight) : status;
 }

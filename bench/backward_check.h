@@ -10,7 +10,7 @@ typedef struct {
     flp_gpu *gpu;
     const flp_gpu_kernels *kernels;
     flp_gpu_matrix hidden, weight;
-    CUdeviceptr grad_hidden, grad_weight; /* hidden's dtype; weight_dtype; dense */
+    CUdeviceptr grad_hidden, grad_weight; /* hidden's dtype; weight_dtype, FLP_NONE: it is not wanted; dense */
     flp_dtype weight_dtype;
     const int64_t *targets;
     const float *g, *lse; /* [N]: of the loss by logp; the forward's */
@@ -29,7 +29,7 @@ typedef struct {
     flp_gradient_error hidden, weight;
 } flp_backward_errors;
 
-/* Looks at FLP_BACKWARD_CHECKED rows of each, of grad_weight half of them targets'. FLP_INTERNAL: an error above 1.05 times what rounding the
+/* Looks at FLP_BACKWARD_CHECKED rows of each that is wanted (the errors of the other are 0), of grad_weight half of them targets'. FLP_INTERNAL: an error above 1.05 times what rounding the
  * derivatives by the logits and the gradient itself to bf16 costs (of fp16 too, which has three bits more), and || the absolute values of the terms
  * that the filter may pass over || more. */
 flp_status flp_backward_check(const flp_backward_answer *answer, flp_backward_errors *errors);

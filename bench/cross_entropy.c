@@ -12,7 +12,7 @@
 const char *const flp_cross_entropy_bench_cases[] = { "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:budget2415919104:sum:tokens",
                                                       "linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:budget1207959552:sum:tokens",
                                                       "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_f32:acc_weight:budget536870912:sum:tokens",
-                                                      NULL };
+                                                      "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:budget268435456:sum:tokens", NULL };
 
 typedef struct {
     flp_gradient_setting setting;
@@ -39,13 +39,12 @@ static flp_status parse(const char *text, bench *b)
         status = flp_problem_normalize(&flp_linear_cross_entropy_operator, &given, &b->problem);
     if (status != FLP_OK)
         return status;
-    if (!flp_gradient_setting_takes(&backward->forward) || backward->grad_hidden != FLP_BF16 ||
-        (backward->grad_weight != FLP_BF16 && backward->grad_weight != FLP_F32) || backward->accumulate & ~(unsigned)FLP_ACCUMULATE_WEIGHT ||
-        backward->grad_filter_eps != 0 || b->problem.reduction != FLP_REDUCE_SUM || !b->problem.token_weights || b->problem.label_smoothing ||
-        b->problem.token_loss[0])
+    if (!flp_gradient_setting_takes(&backward->forward) || backward->grad_hidden != FLP_BF16 || backward->grad_weight == FLP_F16 ||
+        backward->accumulate & ~(unsigned)FLP_ACCUMULATE_WEIGHT || backward->grad_filter_eps != 0 || b->problem.reduction != FLP_REDUCE_SUM ||
+        !b->problem.token_weights || b->problem.label_smoothing || b->problem.token_loss[0])
         return flp_status_fail(FLP_BAD_ARGUMENT,
                                "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, grad_hidden in bf16, grad_weight "
-                               "in bf16 or f32, a sum with token weights",
+                               "in bf16 or f32 or none, a sum with token weights",
                                text);
     b->setting.rows = backward->forward.rows;
     b->setting.hidden_size = backward->forward.hidden;
@@ -127,20 +126,22 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
 static json_t *pack_case(const bench *b, const char *text, const flp_backward_errors *errors, json_t *regimes)
 {
     const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(b->plan);
-    const double work = 6.0 * (double)b->setting.rows * (double)b->setting.hidden_size * (double)b->setting.vocab * 1e-12;
+    const flp_kernel *product = plan->backward.weight_product ? plan->backward.weight_product : plan->backward.hidden_product;
+    const int gradients = flp_gradient_setting_count(&b->setting) - 1;
+    const double work = 2.0 * (1 + gradients) * (double)b->setting.rows * (double)b->setting.hidden_size * (double)b->setting.vocab * 1e-12;
 
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", text, "path",
-                     flp_backend_name(flp_plan_backend(b->plan)), "kernel", plan->forward.tile->manifest.variant, "product",
-                     plan->backward.weight_product->manifest.variant, "numerics", flp_plan_numerics(b->plan), "workspace_bytes", (json_int_t)b->workspace_bytes,
-                     "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative, "grad_weight_error", errors->weight.relative,
+                     flp_backend_name(flp_plan_backend(b->plan)), "kernel", plan->forward.tile->manifest.variant, "product", product->manifest.variant,
+                     "numerics", flp_plan_numerics(b->plan), "workspace_bytes", (json_int_t)b->workspace_bytes, "rows_checked",
+                     gradients * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative, "grad_weight_error", errors->weight.relative,
                      "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all", errors->weight.of_all, "grad_hidden_rounding",
-                     errors->hidden.rounding, "grad_weight_rounding", errors->weight.rounding, "baseline", "cuBLAS logits, gradients", "cublas_version",
-                     b->setting.cublas.version, "unit", "TFLOP/s", "work", work, "regimes", regimes);
+                     errors->hidden.rounding, "grad_weight_rounding", errors->weight.rounding, "baseline", flp_gradient_setting_name(&b->setting),
+                     "cublas_version", b->setting.cublas.version, "unit", "TFLOP/s", "work", work, "regimes", regimes);
 }
 
 static flp_status measure(bench *b, const char *text, const flp_forward_options *options, const flp_backward_errors *errors, json_t **result)
 {
-    const flp_measured ours = { launch, b }, baseline = { flp_gradient_setting_three_products, &b->setting };
+    const flp_measured ours = { launch, b }, baseline = { flp_gradient_setting_products, &b->setting };
     json_t *regimes = json_object();
     flp_status status = regimes ? flp_regimes_measure(b->setting.gpu, b->setting.stream, options->regimes, &options->measure, &ours, &baseline, regimes)
                                 : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");

@@ -26,7 +26,17 @@ static flp_status launch_logits(const flp_gradient_setting *b)
                              b->vocab);
 }
 
-flp_status flp_gradient_setting_three_products(void *data)
+int flp_gradient_setting_count(const flp_gradient_setting *b)
+{
+    return b->weight_dtype == FLP_NONE ? 2 : 3;
+}
+
+const char *flp_gradient_setting_name(const flp_gradient_setting *b)
+{
+    return b->weight_dtype == FLP_NONE ? "cuBLAS logits, grad_hidden" : "cuBLAS logits, gradients";
+}
+
+flp_status flp_gradient_setting_products(void *data)
 {
     flp_gradient_setting *b = data;
     const void *logits = flp_gpu_pointer(b->logits);
@@ -35,16 +45,16 @@ flp_status flp_gradient_setting_three_products(void *data)
     if (status == FLP_OK)
         status =
             flp_cublas_grad_hidden(&b->cublas, logits, flp_gpu_pointer(b->weight.data), flp_gpu_pointer(b->base_hidden), b->rows, b->hidden_size, b->vocab);
-    return status == FLP_OK
+    return status == FLP_OK && b->weight_dtype != FLP_NONE
                ? flp_cublas_grad_weight(&b->cublas, logits, flp_gpu_pointer(b->hidden.data), flp_gpu_pointer(b->base_weight), b->rows, b->hidden_size, b->vocab)
                : status;
 }
 
-flp_status flp_gradient_setting_four_products(void *data)
+flp_status flp_gradient_setting_products_and_logits(void *data)
 {
     flp_status status = launch_logits(data);
 
-    return status == FLP_OK ? flp_gradient_setting_three_products(data) : status;
+    return status == FLP_OK ? flp_gradient_setting_products(data) : status;
 }
 
 /* ---- setting up */
@@ -53,6 +63,7 @@ static flp_status allocate_all(flp_gradient_setting *b)
 {
     const size_t rows = (size_t)b->rows, hidden_bytes = rows * (size_t)b->hidden_size * 2;
     const size_t weight_bytes = (size_t)b->vocab * (size_t)b->hidden_size * 2;
+    const int wants_weight = b->weight_dtype != FLP_NONE;
     CUdeviceptr hidden = 0, weight = 0;
     const struct {
         size_t bytes;
@@ -62,8 +73,8 @@ static flp_status allocate_all(flp_gradient_setting *b)
         { hidden_bytes, &b->grad_hidden },
         { hidden_bytes, &b->base_hidden },
         { weight_bytes, &weight },
-        { weight_bytes / 2 * (size_t)flp_dtype_bytes(b->weight_dtype), &b->grad_weight },
-        { weight_bytes, &b->base_weight },
+        { wants_weight ? weight_bytes / 2 * (size_t)flp_dtype_bytes(b->weight_dtype) : 0, &b->grad_weight },
+        { wants_weight ? weight_bytes : 0, &b->base_weight },
         { rows * (size_t)b->vocab * 2, &b->logits },
         { rows * sizeof(float), &b->logp },
         { rows * sizeof(float), &b->lse },
@@ -71,7 +82,7 @@ static flp_status allocate_all(flp_gradient_setting *b)
     flp_status status = FLP_OK;
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && status == FLP_OK; i++)
-        status = flp_gpu_allocate(b->gpu, all[i].bytes, all[i].pointer);
+        status = all[i].bytes > 0 ? flp_gpu_allocate(b->gpu, all[i].bytes, all[i].pointer) : FLP_OK;
     b->hidden = flp_gpu_matrix_rows(hidden, FLP_BF16, b->rows, b->hidden_size);
     b->weight = flp_gpu_matrix_rows(weight, FLP_BF16, b->vocab, b->hidden_size);
     b->targets = malloc(rows * sizeof(*b->targets));
@@ -93,11 +104,17 @@ static flp_status fill_matrices(flp_gradient_setting *b)
     return status == FLP_OK && peaked ? flp_peaked_inputs_make(b->gpu, &b->hidden, &b->weight, b->target) : status;
 }
 
+static flp_status clear_grad_weight(flp_gradient_setting *b)
+{
+    const flp_gpu_matrix grad_weight = flp_gpu_matrix_rows(b->grad_weight, b->weight_dtype, b->vocab, b->hidden_size);
+
+    return flp_gpu_kernels_fill(b->gpu, &b->kernels, &grad_weight, ZERO_STREAM, 0);
+}
+
 /* Upstream gradients ~ N(0, 1 / N^2). */
 static flp_status fill_inputs(flp_gradient_setting *b)
 {
     const int64_t rows = b->rows;
-    const flp_gpu_matrix grad_weight = flp_gpu_matrix_rows(b->grad_weight, b->weight_dtype, b->vocab, b->hidden_size);
     flp_status status;
 
     for (int64_t i = 0; i < rows; i++) {
@@ -109,7 +126,7 @@ static flp_status fill_inputs(flp_gradient_setting *b)
         status = flp_gpu_copy_in(b->gpu, b->g_host, (size_t)rows * sizeof(float), &b->g);
     if (status == FLP_OK)
         status = fill_matrices(b);
-    return status == FLP_OK ? flp_gpu_kernels_fill(b->gpu, &b->kernels, &grad_weight, ZERO_STREAM, 0) : status;
+    return status == FLP_OK && b->weight_dtype != FLP_NONE ? clear_grad_weight(b) : status;
 }
 
 /* Its gradients' products find in place of the derivatives what the logits' product left there: numbers as random. */
@@ -118,7 +135,7 @@ static flp_status make_baseline(flp_gradient_setting *b)
     flp_status status = flp_cublas_open(b->stream, &b->cublas);
 
     if (status == FLP_OK)
-        status = flp_gradient_setting_four_products(b);
+        status = flp_gradient_setting_products_and_logits(b);
     return status == FLP_OK ? flp_gpu_synchronize(b->gpu) : status;
 }
 

@@ -9,7 +9,7 @@
 typedef struct {
     flp_gpu *gpu;
     int64_t rows, hidden_size, vocab;
-    flp_dtype weight_dtype; /* of grad_weight */
+    flp_dtype weight_dtype; /* of grad_weight; FLP_NONE: it is not wanted */
     double filter_eps;      /* > 0: the inputs are those of peaked_inputs.h, and the check allows what the filter passes over */
     CUstream stream;
     flp_gpu_kernels kernels;
@@ -28,9 +28,13 @@ void flp_gradient_setting_close(flp_gradient_setting *setting);
 /* 1 where forward is as flp_gradient_setting has it. */
 int flp_gradient_setting_takes(const flp_linear_logp_problem *normal);
 
-/* data: a setting. cuBLAS's logits, grad_hidden and grad_weight; these with the logits twice. */
-flp_status flp_gradient_setting_three_products(void *data);
-flp_status flp_gradient_setting_four_products(void *data);
+/* data: a setting. cuBLAS's logits, grad_hidden and, where it is wanted, grad_weight; these with the logits twice. */
+flp_status flp_gradient_setting_products(void *data);
+flp_status flp_gradient_setting_products_and_logits(void *data);
+
+/* How many products the first of these is, and its name in the results. */
+int flp_gradient_setting_count(const flp_gradient_setting *setting);
+const char *flp_gradient_setting_name(const flp_gradient_setting *setting);
 
 /* Rows of grad_hidden and grad_weight, from the lse on the device. Errors as flp_backward_check. */
 flp_status flp_gradient_setting_check(flp_gradient_setting *setting, flp_backward_errors *errors);

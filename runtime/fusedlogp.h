@@ -414,8 +414,9 @@ typedef struct {
                                                   GPU, with inputs in bf16 and without softcap, label smoothing or a token loss of entropy or
                                                   uniform, room for [N, V] in bf16 and 4 KiB a row (or for an eighth of V or more beside the
                                                   default) saves computing these logits twice; so does,
-                                                  where grad_weight is f32 and accumulated (and grad_bias so too or none), room for 512 rows or
-                                                  more: then the valid rows go through in chunks (beside that they take N x D
+                                                  where grad_weight is not wanted, or f32 and accumulated (and grad_bias so too or none), room for
+                                                  512 rows or more (by default, where grad_hidden alone is wanted and V is at most 262144, for as
+                                                  many as fit into 256 MiB): then the valid rows go through in chunks (beside that they take N x D
                                                   elements, unless grad_hidden is in hidden's dtype and not accumulated). The values change
                                                   within their rounding. The CPU path saves fp32 logits of the first rows in so much memory (0: 512 MiB)
                                                   and computes these once; no bit shows it. */

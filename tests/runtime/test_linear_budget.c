@@ -240,6 +240,31 @@ static void chunks_of_rows_have_room_for_all_saved_exponentials(void **state)
     assert_int_equal(0, row_chunk(&problem));
 }
 
+/* A frozen head: rows in chunks of the same size for any number of them by default, 256 MiB at N 8192, D 4096, V 128256, and any chunks a budget allows. */
+static void grad_hidden_alone_takes_rows_in_chunks(void **state)
+{
+    flp_linear_logp_backward_problem problem = normal_of(sized(8192, 4096, 128256, FLP_NONE));
+    flp_linear_work work = work_with_losses(&problem);
+
+    (void)state;
+    assert_int_equal(1024, work.chunks.row_chunk);
+    assert_true(work.chunks.direct);
+    assert_in_range(bytes_of(&work, 8192), 1, 256 << 20);
+    problem.memory_budget = 256 << 20;
+    assert_int_equal(1024, row_chunk(&problem));
+    problem.memory_budget = 0;
+    problem.forward.rows = 100000;
+    assert_int_equal(1024, row_chunk(&problem));
+    problem.grad_bias = FLP_F32;
+    assert_int_equal(0, row_chunk(&problem));
+    problem = normal_of(sized(8192, 4096, 262144, FLP_NONE));
+    assert_int_equal(512, row_chunk(&problem));
+    problem = normal_of(sized(8192, 4096, 262145, FLP_NONE)); /* of fewer rows the weight is read too often */
+    work = work_with_losses(&problem);
+    assert_int_equal(0, work.chunks.row_chunk);
+    assert_in_range(work.chunks.saved_columns, 1, 8192);
+}
+
 /* All valid rows wait for their chunk: in grad_hidden, where nothing else is put before the last chunk, or in the workspace. */
 static void chunks_of_rows_stay_within_the_budget(void **state)
 {
@@ -400,6 +425,7 @@ int main(void)
         cmocka_unit_test(default_chunks_are_the_same_for_any_number_of_rows),
         cmocka_unit_test(nothing_is_borrowed_from_what_keeps_its_numbers),
         cmocka_unit_test(chunks_of_rows_have_room_for_all_saved_exponentials),
+        cmocka_unit_test(grad_hidden_alone_takes_rows_in_chunks),
         cmocka_unit_test(chunks_of_rows_stay_within_the_budget),
         cmocka_unit_test(no_workspace_is_larger_than_the_budget),
         cmocka_unit_test(more_memory_is_never_spent_worse),

@@ -21,6 +21,8 @@ typedef struct {
     int64_t saved_exp, own, borrowed;
 } tiles;
 static const tiles default_tiles = { 47, 41, 66 }, default_tiles_wide = { 31, 28, 33 };
+/* Where grad_hidden alone is wanted: of the saved exponentials of a chunk of rows, by default. */
+static const int64_t default_saved_bytes = INT64_C(256) << 20;
 enum { BORROWED_TILES = 66, DEFAULT_BORROWED_ROWS = 2 /* times D */ };
 
 /* The most splits among the forward's tiles (gen/select/linear_logp.lua): linear_logp_backward's plan refuses a kernel that has more. */
@@ -183,12 +185,12 @@ static int64_t most_rows(const flp_linear_work *work)
     return low * FLP_BACKWARD_ROW_BLOCK;
 }
 
-/* How many rows at a time have room for saved exponentials of the whole vocabulary, where grad_weight is added to in fp32 and so may be completed chunk of rows
- * by chunk of rows; 0: too few, or all. */
+/* How many rows at a time have room for saved exponentials of the whole vocabulary, where grad_weight and grad_bias are not wanted, or added to in fp32 and so
+ * may be completed chunk of rows by chunk of rows; 0: too few, or all. */
 static int64_t choose_row_chunk(const flp_linear_work *work)
 {
     const flp_linear_logp_backward_problem *normal = work->backward;
-    const int adds_weight = normal->grad_weight == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_WEIGHT;
+    const int adds_weight = normal->grad_weight == FLP_NONE || (normal->grad_weight == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_WEIGHT);
     const int adds_bias = normal->grad_bias == FLP_NONE || (normal->grad_bias == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_BIAS);
     const int64_t rows = adds_weight && adds_bias ? most_rows(work) : 0;
     int64_t chunks, even;
@@ -200,11 +202,24 @@ static int64_t choose_row_chunk(const flp_linear_work *work)
     return chunks > 1 ? (even + FLP_BACKWARD_ROW_BLOCK - 1) / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK : 0;
 }
 
+/* The same without a budget, where grad_hidden alone is wanted: it does not look at the rows. A row's bits come from the whole vocabulary at once, whatever its
+ * chunk. */
+static int64_t default_row_chunk(const flp_linear_work *work)
+{
+    const flp_linear_logp_backward_problem *normal = work->backward;
+    const int64_t row_bytes = flp_vocab_chunks_all_columns(normal) * flp_dtype_bytes(normal->forward.dtype);
+    const int64_t rows = default_saved_bytes / row_bytes / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK;
+
+    return normal->grad_weight == FLP_NONE && normal->grad_bias == FLP_NONE && rows >= LEAST_ROW_CHUNK ? rows : 0;
+}
+
 flp_backward_chunks flp_linear_budget_spend(const flp_linear_work *work)
 {
     const int has_budget = work->backward->memory_budget > 0 && work->forward->rows > 0;
     const flp_backward_chunks chunks = has_budget ? within_budget(work) : by_default(work);
-    const int64_t row_chunk = has_budget && work->losses && chunks.saves_exp && chunks.saved_columns < work->forward->vocab ? choose_row_chunk(work) : 0;
+    int64_t row_chunk = 0;
 
+    if (work->losses && chunks.saves_exp && (!has_budget || chunks.saved_columns < work->forward->vocab))
+        row_chunk = has_budget ? choose_row_chunk(work) : default_row_chunk(work);
     return row_chunk > 0 ? whole(work, row_chunk) : chunks;
 }
