@@ -1,7 +1,6 @@
-/* Kernels of an older GPU as PTX, which this GPU's driver compiles: found where there is neither a cubin nor a compiler, said, and right to the bit. */
+/* Kernels of an older GPU as PTX, which this GPU's driver compiles: found where there is neither a cubin nor a compiler, said, and right beside fp64. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/context.h"
 #include "core/plan.h"
@@ -35,36 +34,29 @@ static void prebuild(const char *directory, const char *problem)
     flp_context_destroy(context);
 }
 
-static void execute(flp_plan *plan, uint32_t *logp)
+/* Fetches what the execution wrote, and compares it with fp64. */
+static void execute_and_check(flp_plan *plan, const flp_reference *reference)
 {
     flp_linear_logp_args args = fixture.args;
+    char message[512] = "";
+    int intact;
 
     args.workspace = NULL;
     args.workspace_bytes = 0;
     flp_fixture_poison(&fixture);
     assert_succeeds(flp_linear_logp_execute(plan, &args));
-    flp_fixture_fetch(&fixture, logp);
-}
-
-/* The identity names what a kernel was compiled for: this GPU by NVRTC, sm_86 by the driver. */
-static void assert_same_but_for_the_architecture(const char *of_this_gpu, const char *from_ptx)
-{
-    char this_gpu[16];
-    const char *at;
-
-    snprintf(this_gpu, sizeof(this_gpu), ".sm_%d;", flp_device_test.gpu.facts.compute_capability);
-    at = strstr(of_this_gpu, this_gpu);
-    assert_non_null(at);
-    assert_memory_equal(of_this_gpu, from_ptx, (size_t)(at - of_this_gpu));
-    assert_memory_equal(".sm_86;", from_ptx + (at - of_this_gpu), strlen(".sm_86;"));
-    assert_string_equal(at + strlen(this_gpu), from_ptx + (at - of_this_gpu) + strlen(".sm_86;"));
+    assert_succeeds(flp_gpu_synchronize(&flp_device_test.gpu));
+    assert_succeeds(flp_device_case_download(&flp_device_test.gpu, &fixture.data, &fixture.on_device, &intact, message, sizeof(message)));
+    if (!intact || !flp_case_check(&fixture.c, &fixture.data, reference, message, sizeof(message)))
+        fail_msg("%s: %s", flp_plan_describe(plan), message);
 }
 
 static void a_gpu_runs_an_older_ones_kernels_from_ptx(void **state)
 {
     const char *directory = fake_directory_make();
     flp_linear_logp_problem problem;
-    uint32_t wanted[FLP_FIXTURE_ROWS] = { 0 }, got[FLP_FIXTURE_ROWS] = { 0 };
+    flp_linear_logp_args on_host;
+    flp_reference reference;
     char text[256];
     flp_context *context;
     flp_plan *portable, *from_ptx;
@@ -74,6 +66,8 @@ static void a_gpu_runs_an_older_ones_kernels_from_ptx(void **state)
     if (flp_device_test.gpu.facts.compute_capability <= 86)
         skip();
     flp_fixture_set_up(&fixture);
+    flp_case_args(&fixture.c, &fixture.data, NULL, &on_host);
+    assert_true(flp_reference_compute(&fixture.c.problem, &on_host, &reference));
     problem = fixture.c.problem;
     problem.backend = FLP_BACKEND_AUTO;
     assert_succeeds(flp_linear_logp_problem_format(&problem, text, sizeof(text)));
@@ -83,13 +77,15 @@ static void a_gpu_runs_an_older_ones_kernels_from_ptx(void **state)
     assert_contains(flp_plan_describe(from_ptx), "PTX of sm_86, which the driver compiles");
     problem.backend = FLP_BACKEND_PORTABLE;
     assert_succeeds(flp_linear_logp_plan_create(flp_device_test.context, &problem, &portable));
-    assert_same_but_for_the_architecture(flp_plan_numerics(portable), flp_plan_numerics(from_ptx));
-    execute(portable, wanted);
-    execute(from_ptx, got);
-    assert_memory_equal(wanted, got, sizeof(wanted));
+    /* Other numbers: what takes an architecture's truncation back is measured for some only (gen/kernels/tile_config.lua). */
+    assert_contains(flp_plan_numerics(from_ptx), ".sm_86;");
+    assert_string_not_equal(flp_plan_numerics(portable), flp_plan_numerics(from_ptx));
+    execute_and_check(from_ptx, &reference);
+    execute_and_check(portable, &reference);
     flp_plan_destroy(portable);
     flp_plan_destroy(from_ptx);
     flp_context_destroy(context);
+    flp_reference_free(&reference);
     flp_fixture_tear_down(&fixture);
     fake_directory_remove(directory);
 }
