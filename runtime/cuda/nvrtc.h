@@ -9,7 +9,7 @@ typedef struct {
     char build[96];  /* ELF build id (hex) of the file, read without loading it; else its versioned name and size */
 } flp_nvrtc_facts;
 
-/* Looks through the directories of LD_LIBRARY_PATH, $CUDA_HOME/lib64 (and $CUDA_PATH), the usual system directories,
+/* Looks through the directories of FUSEDLOGP_NVRTC_PATH and LD_LIBRARY_PATH, $CUDA_HOME/lib64 (and $CUDA_PATH), the usual system directories,
  * /usr/local/cuda/lib64, the directory FUSEDLOGP_NVRTC_DIR configured at build time, the Python wheels' nvidia/.../lib beside a virtual environment
  * ($VIRTUAL_ENV) or below the user's site-packages; last asks the loader itself. Does not load it where a file is found. Cached for the process
  * once found. (cuda/nvrtc_find.c)

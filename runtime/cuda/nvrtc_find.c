@@ -27,6 +27,7 @@ enum { NAMES = sizeof(names) / sizeof(names[0]) };
 static const struct {
     const char *variable, *pattern;
 } places[] = {
+    { "FUSEDLOGP_NVRTC_PATH", "%s" },
     { "LD_LIBRARY_PATH", "%s" },
     { "CUDA_HOME", "%s/lib64" },
     { "CUDA_PATH", "%s/lib64" },

@@ -1,9 +1,9 @@
 # fusedlogp score --model against the loss of transformers, on tiny random models of several families, through the program of docs/scoring.md.
 . "$(dirname "$0")/setup.sh"
 
-# The first is for people; .ci/run makes the second.
+# The first is for people; quickstart check makes the second.
 python=
-for candidate in "${FUSEDLOGP_TRANSFORMERS_PYTHON:-}" "${XDG_CACHE_HOME:-$HOME/.cache}/fusedlogp-tests/transformers/bin/python3" python3; do
+for candidate in "${FUSEDLOGP_TRANSFORMERS_PYTHON:-}" "${XDG_CACHE_HOME:-$HOME/.cache}/fusedlogp-tests/python/bin/python3" python3; do
     [ -n "$candidate" ] && "$candidate" -c 'import torch, transformers' >/dev/null 2>&1 && python=$candidate && break
 done
 if [ -z "$python" ]; then

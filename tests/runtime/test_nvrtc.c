@@ -15,7 +15,7 @@
 #include "fake_library.h"
 #include "fake_nvrtc.h"
 
-static const char *const variables[] = { "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "HOME" };
+static const char *const variables[] = { "FUSEDLOGP_NVRTC_PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "HOME" };
 enum { VARIABLES = sizeof(variables) / sizeof(variables[0]) };
 static char *saved[VARIABLES];
 static const char *const no_options[] = { NULL };
@@ -100,6 +100,7 @@ static void each_usual_place_is_searched(void **state)
     const struct {
         const char *variable, *below;
     } places[] = {
+        { "FUSEDLOGP_NVRTC_PATH", "" },
         { "LD_LIBRARY_PATH", "" },
         { "CUDA_HOME", "lib64/" },
         { "CUDA_PATH", "lib64/" },

@@ -4,7 +4,7 @@ cd "$top_srcdir" || exit 1
 formatter=${FUSEDLOGP_CLANG_FORMAT:-clang-format}
 version=$("$formatter" --version 2>/dev/null)
 
-files=$(find bench runtime templates tests \( -name '*.[ch]' -o -name '*.cuh' -o -name '*.[ch]pp' \) ! -path 'tests/host/kernels/*' ! -name embedded.c)
+files=$(find bench runtime templates tests python \( -name '*.[ch]' -o -name '*.cuh' -o -name '*.[ch]pp' \) ! -path 'tests/host/kernels/*' ! -name embedded.c)
 check "there are files" "$(test "$(echo "$files" | wc -l)" -gt 300 || echo "found $files")"
 case $version in
 *' version 14.'*)

@@ -4,7 +4,7 @@ cd "$top_srcdir" || exit 1
 
 # This file spells the patterns apart, so that it does not find itself.
 home=/ho''me/ root=/ro''ot/ work=/wo''rk/ opt=/op''t/nvrtc temporary=/tm''p/
-files=$(find docs gen templates runtime tests bench examples man .ci quickstart configure.ac Makefile.am m4/flp.m4 fusedlogp.pc.in README.md LICENSE \
+files=$(find docs gen templates runtime tests bench examples man python .ci quickstart configure.ac Makefile.am m4/flp.m4 fusedlogp.pc.in README.md LICENSE \
     -type f ! -path 'examples/data/*.txt' ! -name '*.safetensors' ! -name '*.log' ! -name '*.trs')
 check "no home, checkout or private install" "$(grep -nIE "(^|[^A-Za-z0-9_.~}\$])($home|$root|$work|$opt)" $files)"
 # A literal below the temporary directory collides with another user's; TMPDIR and mkdtemp do not.

@@ -1,0 +1,20 @@
+/* The operators: their schemas, which both ways of registering them read, and what they do with a frame. */
+#ifndef FLP_BINDING_TORCH_OPERATORS_H
+#define FLP_BINDING_TORCH_OPERATORS_H
+#include "torch_frame.h"
+
+enum { FLP_TORCH_OPERATORS = 8 };
+
+typedef struct {
+    const char *schema; /* as torch parses it, without the namespace */
+    int inputs, outputs;
+    int (*run)(flp_torch_frame *frame); /* 0, or frame->error says why not */
+} flp_torch_operator;
+
+extern const flp_torch_operator flp_torch_operators[FLP_TORCH_OPERATORS];
+
+/* ctypes takes these. */
+FLP_API int flp_torch_operator_count(void);
+FLP_API const char *flp_torch_schema(int op);
+FLP_API int flp_torch_run(int op, flp_torch_frame *frame);
+#endif

@@ -1,0 +1,35 @@
+/* The plans and contexts behind the operators: a context for the CPU and one for each GPU, a plan for each problem. */
+#ifndef FLP_BINDING_TORCH_PLANS_H
+#define FLP_BINDING_TORCH_PLANS_H
+#include "torch_frame.h"
+
+typedef enum {
+    FLP_TORCH_PLANS_LINEAR_LOGP,
+    FLP_TORCH_PLANS_LINEAR_LOGP_BACKWARD,
+    FLP_TORCH_PLANS_LINEAR_CROSS_ENTROPY,
+    FLP_TORCH_PLANS_LOGITS_LOGP,
+    FLP_TORCH_PLANS_LOGITS_LOGP_BACKWARD,
+    FLP_TORCH_PLANS_WEIGHTED_SUM,
+    FLP_TORCH_PLANS_WEIGHTED_SUM_BACKWARD
+} flp_torch_plans_operator;
+
+/* The rows that the plan for a call of so many is made for: few, so that few plans are made. */
+int64_t flp_torch_plans_rows(int64_t rows);
+
+/* The plan of a problem (zeroed before it was filled: its bytes are the key) on a device whose CUDA context is current; made where there is none. It
+ * lives as long as the process. */
+flp_status flp_torch_plans_find(int32_t device, flp_torch_plans_operator kind, const void *problem, flp_plan **plan);
+
+typedef struct {
+    const char *name; /* as the library knows it */
+    int input_count, parameter_count;
+    const char *inputs[8], *parameters[8];
+} flp_torch_plans_token_loss;
+
+/* A token loss and the names of what calls bring, comma-separated, by an id that the caller has made of all these: the same in each process.
+ * definition: NULL for a ready-made one. FLP_API: Python calls it. */
+FLP_API flp_status flp_torch_token_loss(int64_t id, const char *name, const char *definition, const char *inputs, const char *parameters);
+
+/* NULL: no such id, or the definition is refused (then flp_error_message says why and *status is that). */
+const flp_torch_plans_token_loss *flp_torch_plans_token_loss_find(int32_t device, int64_t id, flp_status *status);
+#endif

@@ -1,0 +1,182 @@
+"""Checks of what a caller passes, and the form in which the operators take it: rows in one dimension, strides that they can read."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Optional, Union
+
+import torch
+from torch import Tensor
+
+FLOATS = (torch.bfloat16, torch.float16, torch.float32)
+REDUCTIONS = {"mean": 0, "sum": 1, "none": 2}
+
+
+def wrong(kind: type, name: str, got: Any, wanted: str) -> Exception:
+    return kind(f"{name}: got {got}, wanted {wanted}")
+
+
+def check_tensor(name: str, value: Any) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise wrong(TypeError, name, type(value).__name__, "a torch.Tensor")
+    return value
+
+
+def check_floats(name: str, value: Any) -> Tensor:
+    if check_tensor(name, value).dtype not in FLOATS:
+        raise wrong(TypeError, f"{name}'s dtype", value.dtype, "torch.bfloat16, torch.float16 or torch.float32")
+    return value
+
+
+def check_same_device(name: str, value: Tensor, other: Tensor) -> None:
+    if value.device != other.device:
+        raise wrong(ValueError, f"{name}'s device", value.device, f"{other.device}, as the first argument")
+
+
+def check_shape(name: str, value: Tensor, shape: Any) -> None:
+    if tuple(value.shape) != tuple(shape):
+        raise wrong(ValueError, f"{name}'s shape", tuple(value.shape), str(tuple(shape)))
+
+
+def check_number(name: str, value: Any, low: float, high: float, wanted: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise wrong(TypeError, name, type(value).__name__, "a number")
+    if not low <= value <= high:
+        raise wrong(ValueError, name, value, wanted)
+    return float(value)
+
+
+def check_constant(name: str, value: Tensor) -> Tensor:
+    if torch.is_grad_enabled() and value.requires_grad:
+        raise NotImplementedError(f"{name}: got a tensor that requires a gradient, and there is none by it; {name}.detach() says that none is wanted")
+    return value
+
+
+def check_reduction(reduction: Any) -> int:
+    if reduction not in REDUCTIONS:
+        raise wrong(ValueError, "reduction", repr(reduction), "'mean', 'sum' or 'none'")
+    return REDUCTIONS[reduction]
+
+
+def row_values(name: str, value: Any, shape: Any, like: Tensor) -> Tensor:
+    """A number for each row as contiguous fp32 [N]; no derivatives by it."""
+    check_constant(name, check_tensor(name, value))
+    check_same_device(name, value, like)
+    if not (value.dtype.is_floating_point or value.dtype == torch.bool):
+        raise wrong(TypeError, f"{name}'s dtype", value.dtype, "a floating dtype or torch.bool")
+    check_shape(name, value, shape)
+    return value.detach().to(torch.float32).reshape(-1).contiguous()
+
+
+def rows_of(value: Tensor) -> Tensor:
+    """[..., D] as [N, D] whose rows lie in one piece each; a copy only where strides ask for it."""
+    rows = value if value.dim() == 2 else value.reshape(-1, value.shape[-1])
+    if rows.shape[1] > 1 and rows.stride(1) != 1 or rows.shape[0] > 1 and rows.stride(0) < rows.shape[1]:
+        rows = rows.contiguous()
+    return rows
+
+
+def matrix_of(weight: Tensor) -> Tensor:
+    """[V, D] or its transpose in memory, rows in one piece each."""
+    rows, columns = weight.shape
+    by_rows = (columns <= 1 or weight.stride(1) == 1) and (rows <= 1 or weight.stride(0) >= columns)
+    by_columns = (rows <= 1 or weight.stride(0) == 1) and (columns <= 1 or weight.stride(1) >= rows)
+    return weight if by_rows or by_columns else weight.contiguous()
+
+
+class Scaling(NamedTuple):
+    """What happens to a logit: softcap(logit) / temperature, in the operators' terms."""
+
+    temperature: float
+    softcap: float
+    row_temperature: Optional[Tensor]
+
+
+def check_scaling(temperature: Union[float, Tensor], softcap: Optional[float], logit_scale: float, shape: Any, like: Tensor) -> Scaling:
+    scale = check_number("logit_scale", logit_scale, 2.0**-60, 2.0**60, "a positive number")
+    cap = 0.0 if softcap is None else check_number("softcap", softcap, 2.0**-60, math.inf, "a positive number or None")
+    if math.isinf(cap):
+        cap = 0.0
+    # c tanh(s z / c) / T = (c / s) tanh(z / (c / s)) / (T / s)
+    if isinstance(temperature, Tensor):
+        return Scaling(1.0, cap / scale, row_values("temperature", temperature, shape, like) / scale)
+    return Scaling(check_number("temperature", temperature, 2.0**-60, 2.0**60, "a positive number") / scale, cap / scale, None)
+
+
+class Rows(NamedTuple):
+    """The arguments that all linear operators begin with."""
+
+    hidden: Tensor
+    weight: Tensor
+    bias: Optional[Tensor]
+    target: Tensor
+    shape: torch.Size  # of results: target's, without its first position where it was shifted
+    shifted: bool
+
+    def results(self, value: Tensor) -> Tensor:
+        """[N] in the caller's shape."""
+        full = value.reshape(*self.shape[:-1], self.shape[-1] + 1)[..., :-1] if self.shifted else value.reshape(self.shape)
+        return full
+
+
+def check_ignore_index(ignore_index: Any) -> Optional[int]:
+    if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int)):
+        raise wrong(TypeError, "ignore_index", type(ignore_index).__name__, "an int or None")
+    return ignore_index
+
+
+def check_target(target: Any, shape: Any, like: Tensor, vocab: int) -> Tensor:
+    check_tensor("target", target)
+    if target.dtype.is_floating_point:
+        raise NotImplementedError(f"target: got {target.dtype}, class probabilities, which are not implemented; wanted class indices in torch.int64 or torch.int32")
+    if target.dtype not in (torch.int64, torch.int32):
+        raise wrong(TypeError, "target's dtype", target.dtype, "torch.int64 or torch.int32")
+    check_same_device("target", target, like)
+    check_shape("target", target, shape)
+    return target
+
+
+def _autocast(value: Tensor) -> Optional[torch.dtype]:
+    kind = value.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+
+
+def check_rows(
+    input: Any, linear_weight: Any, target: Any, linear_bias: Any, weight_layout: Any, shift: Any, ignore_index: Optional[int]
+) -> Rows:
+    check_floats("input", input)
+    check_floats("linear_weight", linear_weight)
+    if weight_layout not in ("vd", "dv"):
+        raise wrong(ValueError, "weight_layout", repr(weight_layout), "'vd' ([V, D]) or 'dv' ([D, V])")
+    if input.dim() < 1:
+        raise wrong(ValueError, "input's shape", tuple(input.shape), "(..., D)")
+    if linear_weight.dim() > 2:
+        raise NotImplementedError(f"linear_weight: got {linear_weight.dim()} dimensions, a loss of several dimensions, which is not implemented; wanted 2")
+    if linear_weight.dim() < 2:
+        raise wrong(ValueError, "linear_weight's shape", tuple(linear_weight.shape), "two dimensions")
+    check_same_device("linear_weight", linear_weight, input)
+    dtype = _autocast(input)
+    if dtype in FLOATS:
+        input, linear_weight = input.to(dtype), linear_weight.to(dtype)
+    if input.dtype != linear_weight.dtype:
+        raise wrong(TypeError, "linear_weight's dtype", linear_weight.dtype, f"input's {input.dtype}")
+    weight = linear_weight.t() if weight_layout == "dv" else linear_weight
+    if weight.shape[1] != input.shape[-1] or weight.shape[1] == 0 or weight.shape[0] == 0:
+        raise wrong(ValueError, f"linear_weight's shape ({weight_layout})", tuple(linear_weight.shape), f"D = {input.shape[-1]}, input's last dimension, and V, at least 1 each")
+    if linear_bias is not None:
+        check_floats("linear_bias", linear_bias)
+        check_same_device("linear_bias", linear_bias, input)
+        check_shape("linear_bias", linear_bias, (weight.shape[0],))
+        linear_bias = linear_bias.contiguous()
+    target = check_target(target, input.shape[:-1], input, weight.shape[0])
+    shape = target.shape
+    shifted = bool(shift)
+    if shifted:
+        if target.dim() < 1 or target.shape[-1] < 1:
+            raise wrong(ValueError, "target's shape with shift", tuple(target.shape), "(..., T) with T at least 1")
+        if ignore_index is None:
+            raise wrong(ValueError, "ignore_index with shift", None, "the target of the last position")
+        # The targets move, not the hidden states, which would be copied.
+        target = torch.nn.functional.pad(target[..., 1:], (0, 1), value=ignore_index)
+        shape = torch.Size((*shape[:-1], shape[-1] - 1))
+    return Rows(rows_of(input), matrix_of(weight), linear_bias, target.reshape(-1).contiguous(), shape, shifted)

@@ -1,0 +1,399 @@
+"""What torch wants of an operator beside its kernels: shapes without data, derivatives, vmap."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional, Sequence
+
+import torch
+from torch import Tensor
+
+from . import _library  # noqa: F401  the operators are there from here on
+
+_REDUCE_NONE = 2
+_ops = torch.ops.fusedlogp
+# KEEP IN STEP: the schemas in python/binding/torch_operators.c.
+_LINEAR = 9
+_CE_G_LOSS, _CE_REDUCTION, _CE_WANT = 11, 15, 19
+
+
+def _is_compiling() -> bool:
+    return torch.compiler.is_compiling()
+
+
+# ---- shapes
+
+
+def _vector(like: Tensor, count: Any, dtype: torch.dtype, wanted: bool = True) -> Tensor:
+    return like.new_empty((count if wanted else 0,), dtype=dtype)
+
+
+def _lies_transposed(weight: Tensor) -> bool:
+    rows, columns = weight.shape
+    if (columns <= 1 or weight.stride(1) == 1) and (rows <= 1 or weight.stride(0) >= columns):
+        return False
+    return True
+
+
+def _gradients(hidden: Tensor, weight: Tensor, bias: Optional[Tensor], wanted: Sequence[bool]) -> tuple[Tensor, Tensor, Tensor]:
+    empty = hidden.new_empty((0,))
+    grad_weight = empty
+    if wanted[1]:
+        rows, columns = weight.shape
+        grad_weight = weight.new_empty_strided((rows, columns), (1, rows) if _lies_transposed(weight) else (columns, 1))
+    grad_bias = bias.new_empty((bias.shape[0] if wanted[2] else 0,)) if bias is not None else hidden.new_empty((0,), dtype=torch.float32)
+    return (
+        hidden.new_empty(hidden.shape) if wanted[0] else empty.clone(),
+        grad_weight if wanted[1] else weight.new_empty((0,)),
+        grad_bias,
+    )
+
+
+def _rows_results(like: Tensor, rows: Any, entropy: bool, argmax: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    return (
+        _vector(like, rows, torch.float32),
+        _vector(like, rows, torch.float32),
+        _vector(like, rows, torch.float32, entropy),
+        _vector(like, rows, torch.int32, argmax),
+    )
+
+
+@torch.library.register_fake("fusedlogp::linear_logp")
+def _(hidden, weight, bias, target, row_temperature, temperature, softcap, ignore_index, exact, entropy, argmax):
+    return _rows_results(hidden, hidden.shape[0], entropy, argmax)
+
+
+@torch.library.register_fake("fusedlogp::linear_logp_backward")
+def _(*args):
+    return _gradients(args[0], args[1], args[2], args[15:18])
+
+
+def _cross_entropy_fake(*args):
+    hidden, weight, bias = args[:3]
+    rows = hidden.shape[0]
+    loss = hidden.new_empty((rows,) if args[_CE_REDUCTION] == _REDUCE_NONE else (), dtype=torch.float32)
+    logp, lse, entropy = _vector(hidden, rows, torch.float32), _vector(hidden, rows, torch.float32), _vector(hidden, rows, torch.float32, args[18])
+    wanted = list(args[_CE_WANT : _CE_WANT + 3])
+    if len(args) > 24:
+        wanted[1] = False
+    return (loss, logp, lse, entropy) + _gradients(hidden, weight, bias, wanted)
+
+
+torch.library.register_fake("fusedlogp::linear_cross_entropy")(_cross_entropy_fake)
+torch.library.register_fake("fusedlogp::linear_cross_entropy_accumulate")(_cross_entropy_fake)
+
+
+@torch.library.register_fake("fusedlogp::logits_logp")
+def _(logits, target, row_temperature, temperature, softcap, ignore_index, entropy, argmax):
+    return _rows_results(logits, logits.shape[0], entropy, argmax)
+
+
+@torch.library.register_fake("fusedlogp::logits_logp_backward")
+def _(logits, *args):
+    return logits.new_empty(logits.shape)
+
+
+@torch.library.register_fake("fusedlogp::weighted_sum")
+def _(x, w):
+    return x.new_empty((x.shape[0],))
+
+
+@torch.library.register_fake("fusedlogp::weighted_sum_backward")
+def _(g, x, w, want_x, want_w):
+    return x.new_empty(x.shape if want_x else (0,)), w.new_empty(w.shape if want_w else (0,))
+
+
+# ---- derivatives
+
+
+class _OnceDifferentiable(torch.autograd.Function):
+    """A gradient that is a constant to autograd, and says so where it is to be differentiated."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(gradient: Tensor, *sources: Tensor) -> Tensor:
+        return gradient.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise NotImplementedError("fusedlogp: a gradient was differentiated a second time (create_graph=True), which is not implemented")
+
+
+def _once(gradients: Sequence[Optional[Tensor]], sources: Sequence[Optional[Tensor]]) -> list[Optional[Tensor]]:
+    if not torch.is_grad_enabled() or _is_compiling():
+        return list(gradients)
+    kept = [source for source in sources if source is not None]
+    return [gradient if gradient is None else _OnceDifferentiable.apply(gradient, *kept) for gradient in gradients]
+
+
+def _contiguous(g: Optional[Tensor]) -> Optional[Tensor]:
+    return g if g is None or g.is_contiguous() else g.contiguous()
+
+
+def _graph_is_kept() -> bool:
+    """Whether autograd may come back to the saved tensors of the node that runs."""
+    return torch._C._autograd._get_current_graph_task_keep_graph()
+
+
+def _scale(gradient: Tensor, g: Tensor) -> Tensor:
+    # In place where nobody comes back to it: grad_weight is as large as weight.
+    if torch.is_grad_enabled() or _is_compiling() or type(gradient) is not Tensor or torch._C._functorch.is_functorch_wrapped_tensor(gradient):
+        return gradient * g.to(gradient.dtype) if gradient.dtype == torch.float32 else (gradient * g).to(gradient.dtype)
+    if _graph_is_kept():
+        return gradient * g
+    return gradient.mul_(g)
+
+
+def _linear_logp_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
+    hidden, weight, bias, target, row_temperature = inputs[:5]
+    logp, lse, entropy, argmax = output
+    ctx.mark_non_differentiable(argmax)
+    ctx.set_materialize_grads(False)
+    ctx.options = inputs[5:_LINEAR]
+    ctx.with_entropy = inputs[_LINEAR]
+    ctx.save_for_backward(hidden, weight, bias, target, row_temperature, logp, lse, entropy)
+
+
+def _linear_logp_backward(ctx: Any, g_logp: Any, g_lse: Any, g_entropy: Any, g_argmax: Any) -> tuple:
+    hidden, weight, bias, target, row_temperature, logp, lse, entropy = ctx.saved_tensors
+    nothing = (None,) * (_LINEAR + 2 - 3)
+    wanted = [ctx.needs_input_grad[i] for i in range(3)]
+    if not ctx.with_entropy:
+        g_entropy = None
+    if not any(wanted) or (g_logp is None and g_lse is None and g_entropy is None):
+        return (None, None, None) + nothing
+    if g_logp is None:
+        g_logp = torch.zeros_like(logp)
+    grads = call(
+        "linear_logp_backward", hidden, weight, bias, target, row_temperature, *ctx.options, logp, lse, entropy if g_entropy is not None else None,
+        _contiguous(g_logp), _contiguous(g_lse), _contiguous(g_entropy), *wanted, 0, 0.0,
+    )  # fmt: skip
+    kept = [gradient if want else None for gradient, want in zip(grads, wanted)]
+    return tuple(kept) + nothing
+
+
+torch.library.register_autograd("fusedlogp::linear_logp", _linear_logp_backward, setup_context=_linear_logp_setup)
+
+
+def _cross_entropy_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
+    tensors = [0, 1, 2, 3, 4, 9, 10, 12]
+    ctx.set_materialize_grads(False)
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.wanted = inputs[_CE_WANT : _CE_WANT + 3]
+    ctx.inputs = [None if isinstance(value, Tensor) else value for value in inputs]
+    ctx.ready = any(ctx.wanted)
+    if ctx.ready:
+        # Of the inputs only what a second differentiation is told by.
+        ctx.save_for_backward(*inputs[:3], *output[4:])
+    else:
+        ctx.save_for_backward(*(inputs[i] for i in tensors))
+
+
+def _cross_entropy_backward(ctx: Any, g_loss: Any, *others: Any) -> tuple:
+    needed = [ctx.needs_input_grad[i] for i in range(3)]
+    nothing = (None,) * (len(ctx.inputs) - 3)
+    if g_loss is None or not any(needed):
+        return (None, None, None) + nothing
+    if ctx.ready:
+        hidden, weight, bias, *ready = ctx.saved_tensors
+        if any(need and not have for need, have in zip(needed, ctx.wanted)):
+            raise RuntimeError("fusedlogp::linear_cross_entropy was told to give some gradients (want_...) and autograd wants others")
+        kept = [_scale(gradient, g_loss) if need else None for gradient, need in zip(ready, needed)]
+    else:
+        tensors = [0, 1, 2, 3, 4, 9, 10, 12]
+        inputs = list(ctx.inputs)
+        for place, tensor in zip(tensors, ctx.saved_tensors):
+            inputs[place] = tensor
+        hidden, weight, bias = inputs[:3]
+        inputs[_CE_G_LOSS] = _contiguous(g_loss.reshape(-1))
+        inputs[_CE_WANT : _CE_WANT + 3] = needed
+        inputs[18] = False
+        grads = call("linear_cross_entropy", *inputs)[4:]
+        kept = [gradient if need else None for gradient, need in zip(grads, needed)]
+    return tuple(_once(kept, (hidden, weight, bias, g_loss))) + nothing
+
+
+torch.library.register_autograd("fusedlogp::linear_cross_entropy", _cross_entropy_backward, setup_context=_cross_entropy_setup)
+
+
+class CrossEntropyInto(torch.autograd.Function):
+    """The loss, whose backward adds the gradient of weight to main_grad and gives those of hidden and bias."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Optional[Tensor], main_grad: Tensor, inputs: list) -> tuple[Tensor, Tensor]:
+        ctx.inputs = [None if isinstance(value, Tensor) else value for value in inputs]
+        ctx.places = [i for i, value in enumerate(inputs) if isinstance(value, Tensor)]
+        ctx.main_grad = main_grad
+        ctx.save_for_backward(*(inputs[i] for i in ctx.places))
+        loss, _, lse = _ops.linear_cross_entropy(*inputs)[:3]
+        ctx.mark_non_differentiable(lse)
+        return loss, lse
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, g_loss: Tensor, _g_lse: Any) -> tuple:
+        inputs = list(ctx.inputs)
+        for place, tensor in zip(ctx.places, ctx.saved_tensors):
+            inputs[place] = tensor
+        inputs[_CE_G_LOSS] = _contiguous(g_loss.reshape(-1))
+        want_hidden, want_bias = ctx.needs_input_grad[0], ctx.needs_input_grad[2]
+        inputs[_CE_WANT : _CE_WANT + 3] = [want_hidden, True, want_bias]
+        inputs[18] = False
+        grads = _ops.linear_cross_entropy_accumulate(*inputs, ctx.main_grad)
+        return grads[4] if want_hidden else None, None, grads[6] if want_bias else None, None, None
+
+
+def _logits_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
+    logits, target, row_temperature = inputs[:3]
+    logp, lse, entropy, argmax = output
+    ctx.mark_non_differentiable(argmax)
+    ctx.set_materialize_grads(False)
+    ctx.options, ctx.with_entropy = inputs[3:6], inputs[6]
+    ctx.save_for_backward(logits, target, row_temperature, logp, lse, entropy)
+
+
+def _logits_backward(ctx: Any, g_logp: Any, g_lse: Any, g_entropy: Any, g_argmax: Any) -> tuple:
+    logits, target, row_temperature, logp, lse, entropy = ctx.saved_tensors
+    if not ctx.with_entropy:
+        g_entropy = None
+    if g_logp is None and g_lse is None and g_entropy is None:
+        return (None,) * 8
+    if g_logp is None:
+        g_logp = torch.zeros_like(logp)
+    gradient = call(
+        "logits_logp_backward", logits, target, row_temperature, *ctx.options, logp, lse, entropy if g_entropy is not None else None,
+        _contiguous(g_logp), _contiguous(g_lse), _contiguous(g_entropy),
+    )  # fmt: skip
+    return (gradient,) + (None,) * 7
+
+
+torch.library.register_autograd("fusedlogp::logits_logp", _logits_backward, setup_context=_logits_setup)
+
+
+def _weighted_sum_setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _weighted_sum_backward(ctx: Any, g: Tensor) -> tuple:
+    x, w = ctx.saved_tensors
+    wanted = ctx.needs_input_grad[0], ctx.needs_input_grad[1]
+    grads = call("weighted_sum_backward", _contiguous(g), x, w, *wanted)
+    return tuple(gradient if want else None for gradient, want in zip(grads, wanted))
+
+
+torch.library.register_autograd("fusedlogp::weighted_sum", _weighted_sum_backward, setup_context=_weighted_sum_setup)
+
+
+def _refuse_setup(ctx: Any, inputs: tuple, output: Any) -> None:
+    pass
+
+
+def _refuse(ctx: Any, *grads: Any) -> Any:
+    raise NotImplementedError("fusedlogp: a gradient was differentiated a second time (create_graph=True), which is not implemented")
+
+
+for _name in ("linear_logp_backward", "logits_logp_backward", "weighted_sum_backward"):
+    torch.library.register_autograd(f"fusedlogp::{_name}", _refuse, setup_context=_refuse_setup)
+
+
+# ---- functorch's transforms, which take no autograd formula of an operator: an autograd.Function of the same parts
+
+
+def _function(op: Any, setup: Callable[..., None], derive: Callable[..., Any]) -> Any:
+    class Transformed(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(*args: Any) -> Any:
+            return op(*args)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            setup(ctx, inputs, output)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return derive(ctx, *grads)
+
+    return Transformed
+
+
+_FUNCTIONS = {
+    "linear_logp": _function(_ops.linear_logp, _linear_logp_setup, _linear_logp_backward),
+    "linear_cross_entropy": _function(_ops.linear_cross_entropy, _cross_entropy_setup, _cross_entropy_backward),
+    "logits_logp": _function(_ops.logits_logp, _logits_setup, _logits_backward),
+    "weighted_sum": _function(_ops.weighted_sum, _weighted_sum_setup, _weighted_sum_backward),
+    "linear_logp_backward": _function(_ops.linear_logp_backward, _refuse_setup, _refuse),
+    "logits_logp_backward": _function(_ops.logits_logp_backward, _refuse_setup, _refuse),
+    "weighted_sum_backward": _function(_ops.weighted_sum_backward, _refuse_setup, _refuse),
+}
+
+
+def call(name: str, *args: Any) -> Any:
+    """An operator, whatever transforms it is called under."""
+    if not _is_compiling() and torch._C._are_functorch_transforms_active():
+        return _FUNCTIONS[name].apply(*args)
+    return getattr(_ops, name)(*args)
+
+
+# ---- vmap
+
+
+def _per_sample(op: Any) -> Callable[..., Any]:
+    """One call for each sample: what is batched in a weight, or reduced, does not fold into rows."""
+
+    def rule(info: Any, in_dims: tuple, *args: Any) -> Any:
+        results = []
+        for i in range(info.batch_size):
+            results.append(op(*(arg.select(dim, i) if isinstance(dim, int) else arg for arg, dim in zip(args, in_dims))))
+        if isinstance(results[0], Tensor):
+            return torch.stack(results), 0
+        return tuple(torch.stack(parts) for parts in zip(*results)), (0,) * len(results[0])
+
+    return rule
+
+
+def _folding(op: Any, rows: Sequence[int], row_shaped: Callable[[tuple], Sequence[bool]]) -> Callable[..., Any]:
+    """The samples' rows become rows of one call where nothing but inputs of a value a row (those in `rows`) is batched."""
+    one_by_one = _per_sample(op)
+
+    def rule(info: Any, in_dims: tuple, *args: Any) -> Any:
+        shaped = row_shaped(args)
+        if not shaped or any(isinstance(dim, int) and i not in rows for i, dim in enumerate(in_dims)):
+            return one_by_one(info, in_dims, *args)
+        folded = list(args)
+        for i in rows:
+            if args[i] is None:
+                continue
+            batched = args[i].movedim(in_dims[i], 0) if in_dims[i] is not None else args[i].expand(info.batch_size, *args[i].shape)
+            folded[i] = batched.reshape(-1, *batched.shape[2:])
+        results = op(*folded)
+        if isinstance(results, Tensor):
+            return results.reshape(info.batch_size, -1, *results.shape[1:]), 0
+        out = [result.reshape(info.batch_size, -1, *result.shape[1:]) if result.numel() or result.dim() > 1 else result.new_empty((info.batch_size, 0))
+               for result in results]  # fmt: skip
+        return tuple(out), (0,) * len(out)
+
+    return rule
+
+
+def _always(args: tuple) -> Sequence[bool]:
+    return (True,)
+
+
+def _loss_a_row(args: tuple) -> Sequence[bool]:
+    # Gradients of a weight are a sample's own, and a reduced loss is.
+    return (True,) if args[_CE_REDUCTION] == _REDUCE_NONE and not any(args[_CE_WANT + 1 : _CE_WANT + 3]) and args[12] is None else ()
+
+
+torch.library.register_vmap("fusedlogp::linear_logp", _folding(_ops.linear_logp, (0, 3, 4), _always))
+torch.library.register_vmap("fusedlogp::logits_logp", _folding(_ops.logits_logp, (0, 1, 2), _always))
+torch.library.register_vmap("fusedlogp::logits_logp_backward", _folding(_ops.logits_logp_backward, (0, 1, 2, 6, 7, 8, 9, 10, 11), _always))
+torch.library.register_vmap("fusedlogp::weighted_sum", _folding(_ops.weighted_sum, (0,), _always))
+torch.library.register_vmap("fusedlogp::linear_cross_entropy", _folding(_ops.linear_cross_entropy, (0, 3, 4, 10, 11), _loss_a_row))
+torch.library.register_vmap("fusedlogp::linear_logp_backward", _per_sample(_ops.linear_logp_backward))
+torch.library.register_vmap("fusedlogp::weighted_sum_backward", _per_sample(_ops.weighted_sum_backward))

@@ -1,0 +1,328 @@
+"""The functions of the package. N is the number of rows (tokens), D the hidden size, V the vocabulary; `...` is any leading shape."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional, Sequence, Union
+
+import torch
+from torch import Tensor
+
+from . import _arguments as arguments
+from . import _operators
+from .token_loss import TokenLoss, ready_made
+
+__all__ = ["linear_cross_entropy", "linear_logp", "logits_logp", "policy_loss", "weighted_sum"]
+
+_OUTPUTS = ("logp", "lse", "entropy", "argmax")
+
+
+def _wants(*values: Optional[Tensor]) -> list[bool]:
+    enabled = torch.is_grad_enabled()
+    return [enabled and value is not None and value.requires_grad for value in values]
+
+
+def _check_budget(memory_budget: Any) -> int:
+    if isinstance(memory_budget, bool) or not isinstance(memory_budget, int):
+        raise arguments.wrong(TypeError, "memory_budget", type(memory_budget).__name__, "a number of bytes, an int")
+    if memory_budget < 0:
+        raise arguments.wrong(ValueError, "memory_budget", memory_budget, "bytes of the workspace, or 0 for the default")
+    return memory_budget
+
+
+def _class_weight(weight: Any, rows: arguments.Rows) -> Optional[Tensor]:
+    if weight is None:
+        return None
+    arguments.check_constant("weight", arguments.check_floats("weight", weight))
+    arguments.check_same_device("weight", weight, rows.hidden)
+    arguments.check_shape("weight", weight, (rows.weight.shape[0],))
+    return weight.detach().contiguous()
+
+
+def _token_weight(token_weight: Any, rows: arguments.Rows) -> Optional[Tensor]:
+    if token_weight is None:
+        return None
+    if rows.shifted:
+        full = (*rows.shape[:-1], rows.shape[-1] + 1)
+        if tuple(token_weight.shape) == tuple(rows.shape):
+            token_weight = torch.nn.functional.pad(token_weight, (0, 1))
+        return arguments.row_values("token_weight", token_weight, full, rows.hidden)
+    return arguments.row_values("token_weight", token_weight, rows.shape, rows.hidden)
+
+
+def _full_shape(rows: arguments.Rows) -> tuple:
+    return (*rows.shape[:-1], rows.shape[-1] + 1) if rows.shifted else tuple(rows.shape)
+
+
+def _check_main_grad(accumulate_into: Any, linear_weight: Tensor, weight_layout: str) -> Tensor:
+    arguments.check_floats("accumulate_into", accumulate_into)
+    arguments.check_same_device("accumulate_into", accumulate_into, linear_weight)
+    arguments.check_shape("accumulate_into", accumulate_into, linear_weight.shape)
+    if accumulate_into.requires_grad:
+        raise arguments.wrong(ValueError, "accumulate_into", "a tensor that requires a gradient", "a buffer")
+    return accumulate_into.t() if weight_layout == "dv" else accumulate_into
+
+
+def _loss(rows: arguments.Rows, inputs: list, reduction: int, main_grad: Optional[Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(loss, logp, lse, entropy), the last three without derivatives."""
+    if main_grad is not None and torch.is_grad_enabled():
+        detached = [value.detach() if isinstance(value, Tensor) else value for value in inputs]
+        loss, lse = _operators.CrossEntropyInto.apply(rows.hidden, rows.weight, rows.bias, main_grad, detached)
+        return loss, lse, lse, lse
+    return _operators.call("linear_cross_entropy", *inputs)[:4]
+
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Optional[Tensor] = None,
+    weight: Optional[Tensor] = None,
+    reduction: str = "mean",
+    ignore_index: Optional[int] = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+    softcap: Optional[float] = None,
+    logit_scale: float = 1.0,
+    temperature: Union[float, Tensor] = 1.0,
+    z_loss: float = 0.0,
+    token_weight: Optional[Tensor] = None,
+    memory_budget: int = 0,
+    accumulate_into: Optional[Tensor] = None,
+    weight_layout: str = "vd",
+    return_lse: bool = False,
+    shift: bool = False,
+    grad_filter_eps: float = 0.0,
+    exact: bool = False,
+) -> Union[Tensor, tuple[Tensor, Tensor]]:
+    """Cross entropy of `input @ linear_weight.T + linear_bias` against target, without storing the logits.
+
+    Takes the place of `torch.nn.functional.linear_cross_entropy` (names, order and defaults of its arguments) for targets that are class indices.
+    With `mean` and `sum` the gradients are computed together with the loss and scaled by the upstream gradient in the backward.
+
+    Args:
+        input: [..., D], bfloat16, float16 or float32.
+        linear_weight: [V, D], or [D, V] with weight_layout="dv"; input's dtype. Any strides; both orders are read as they lie.
+        target: [...], int64 or int32, of input's leading shape.
+        linear_bias: [V], a dtype of its own.
+        weight: [V], the classes' weights; no derivative by it.
+        reduction: "mean" (over the rows that are not ignored, weighted by token_weight and the class weights), "sum" or "none".
+        ignore_index: rows of this target are ignored; None stands for -100.
+        label_smoothing: 0 to 1.
+        options: torch's options of its chunked path; accepted and of no effect, since nothing of size V is stored here. See memory_budget.
+        softcap: c of c tanh(z / c), behind logit_scale and before temperature; None: none.
+        logit_scale: a positive factor of the logits, before softcap.
+        temperature: a divisor of the logits, or a float tensor [...] of one for each row.
+        z_loss: adds z_loss lse^2 to each row's loss.
+        token_weight: [...], a factor of each row's loss; no derivative by it.
+        memory_budget: bytes of the workspace: more memory, fewer operations; 0: the library's default.
+        accumulate_into: a buffer of linear_weight's shape (a trainer's fp32 main_grad); the backward adds the gradient of linear_weight to it,
+            and linear_weight.grad stays as it is.
+        return_lse: also returns lse [...] in float32, without derivatives; 0 in ignored rows.
+        shift: row t is compared with the target of row t + 1; a result for each row has one position fewer than target.
+        grad_filter_eps: > 0 passes over blocks of small derivatives on sm_90a (flp_linear_logp_backward_problem).
+        exact: float32 inputs by multiply-add instead of three tf32 products.
+
+    Returns:
+        The loss in float32: a scalar, or [...] with reduction="none"; with return_lse also lse.
+
+    Raises:
+        TypeError, ValueError: an argument is not as above; the text names it, what it was and what was wanted.
+        NotImplementedError: class probabilities, a weight of more than two dimensions, a derivative by weight or token_weight.
+        IndexError: a target on the CPU is outside of the vocabulary (on a GPU it makes the loss NaN).
+    """
+    index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
+    kind = arguments.check_reduction(reduction)
+    smoothing = arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "0 to 1")
+    rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
+    scaling = arguments.check_scaling(temperature, softcap, logit_scale, _full_shape(rows), rows.hidden)
+    main_grad = None
+    if accumulate_into is not None:
+        main_grad = _check_main_grad(accumulate_into, linear_weight, weight_layout)
+    wants = [False] * 3 if kind == 2 or main_grad is not None else _wants(rows.hidden, rows.weight, rows.bias)
+    inputs = [
+        rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact),
+        _class_weight(weight, rows), _token_weight(token_weight, rows), None, None, [], 0, kind, smoothing,
+        arguments.check_number("z_loss", z_loss, -1e30, 1e30, "a finite number"), False, *wants, _check_budget(memory_budget),
+        arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "0 to 1"),
+    ]  # fmt: skip
+    with _OutOfRange():
+        loss, _, lse, _ = _loss(rows, inputs, kind, main_grad)
+    if kind == 2:
+        loss = rows.results(loss)
+    return (loss, rows.results(lse)) if return_lse else loss
+
+
+class _OutOfRange:
+    """The library's word for a bad target on the CPU as torch's: IndexError."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        if kind is RuntimeError and "outside the vocabulary" in str(error):
+            raise IndexError(str(error).split("\n")[0]) from None
+        return False
+
+
+def linear_logp(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Optional[Tensor] = None,
+    outputs: Union[str, Sequence[str]] = "logp",
+    temperature: Union[float, Tensor] = 1.0,
+    softcap: Optional[float] = None,
+    logit_scale: float = 1.0,
+    ignore_index: Optional[int] = -100,
+    weight_layout: str = "vd",
+    shift: bool = False,
+    exact: bool = False,
+) -> Union[Tensor, tuple[Tensor, ...]]:
+    """Log-probabilities of target under softmax(input @ linear_weight.T + linear_bias), and what comes out of the same pass, without storing the logits.
+
+    Differentiable in logp, lse and entropy by input, linear_weight and linear_bias.
+
+    Args:
+        input, linear_weight, target, linear_bias, temperature, softcap, logit_scale, weight_layout, shift, exact: as for linear_cross_entropy.
+        outputs: a name or several of "logp", "lse", "entropy" (in nats) and "argmax".
+        ignore_index: rows of this target get logp 0 and have no part in any gradient; None: no row.
+
+    Returns:
+        What outputs names, in its order (one tensor for one name): [...] in float32, argmax in int32.
+
+    Raises:
+        TypeError, ValueError, NotImplementedError, IndexError: as linear_cross_entropy.
+    """
+    names = _check_outputs(outputs)
+    index = arguments.check_ignore_index(ignore_index)
+    rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
+    scaling = arguments.check_scaling(temperature, softcap, logit_scale, _full_shape(rows), rows.hidden)
+    with _OutOfRange():
+        results = _operators.call(
+            "linear_logp",
+            rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact),
+            "entropy" in names, "argmax" in names,
+        )  # fmt: skip
+    chosen = tuple(rows.results(results[_OUTPUTS.index(name)]) for name in names)
+    return chosen[0] if isinstance(outputs, str) else chosen
+
+
+def _check_outputs(outputs: Any) -> tuple[str, ...]:
+    names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    if not names or any(name not in _OUTPUTS for name in names):
+        raise arguments.wrong(ValueError, "outputs", repr(outputs), "a name or several of " + ", ".join(map(repr, _OUTPUTS)))
+    return names
+
+
+def policy_loss(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    inputs: Mapping[str, Tensor],
+    *,
+    loss: Union[str, TokenLoss] = "grpo",
+    parameters: Optional[Mapping[str, float]] = None,
+    linear_bias: Optional[Tensor] = None,
+    reduction: str = "mean",
+    token_weight: Optional[Tensor] = None,
+    ignore_index: Optional[int] = None,
+    temperature: Union[float, Tensor] = 1.0,
+    softcap: Optional[float] = None,
+    logit_scale: float = 1.0,
+    memory_budget: int = 0,
+    weight_layout: str = "vd",
+    shift: bool = False,
+    exact: bool = False,
+    outputs: Sequence[str] = (),
+) -> Union[Tensor, tuple[Tensor, ...]]:
+    """A loss made of each token's log-probability (and entropy, lse, ...), with its gradients, without storing the logits.
+
+    Args:
+        input, linear_weight, target, linear_bias, temperature, softcap, logit_scale, memory_budget, weight_layout, shift, exact, ignore_index,
+            reduction, token_weight: as for linear_cross_entropy. A token-mean is "mean" with a mask as token_weight; a mean over sequences is "sum"
+            with mask / (tokens of the sequence) / (sequences).
+        inputs: the arrays that the loss takes, [...] each in a floating dtype, by name: "advantages", "old_logp" and so on. No derivatives by them.
+        loss: "reinforce", "ppo", "dapo", "grpo" (with "reference_logp" among inputs: with its divergence), "gspo_token", or a TokenLoss of one's own.
+        parameters: numbers that differ from the loss' defaults: clip_low, clip_high, kl_scale.
+        outputs: of "logp", "lse" and "entropy", what is returned beside the loss, without derivatives.
+
+    Returns:
+        The loss in float32, a scalar or [...]; with outputs a tuple of it and these, [...] in float32.
+
+    Raises:
+        As linear_cross_entropy; ValueError too: a name among inputs or parameters that the loss does not have, or one that is missing.
+    """
+    if not isinstance(inputs, Mapping):
+        raise arguments.wrong(TypeError, "inputs", type(inputs).__name__, "a mapping from names to tensors")
+    chosen = ready_made(loss, inputs) if isinstance(loss, str) else loss
+    if not isinstance(chosen, TokenLoss):
+        raise arguments.wrong(TypeError, "loss", type(loss).__name__, "a name or a fusedlogp.TokenLoss")
+    if any(name not in ("logp", "lse", "entropy") for name in outputs):
+        raise arguments.wrong(ValueError, "outputs", repr(tuple(outputs)), "names of 'logp', 'lse' and 'entropy'")
+    numbers = chosen.numbers(parameters or {})
+    index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
+    kind = arguments.check_reduction(reduction)
+    rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
+    scaling = arguments.check_scaling(temperature, softcap, logit_scale, _full_shape(rows), rows.hidden)
+    chosen.check_inputs(inputs)
+    arrays = [arguments.row_values(f"inputs[{name!r}]", inputs[name], _full_shape(rows), rows.hidden) for name in chosen.inputs]
+    wants = [False] * 3 if kind == 2 else _wants(rows.hidden, rows.weight, rows.bias)
+    given = [
+        rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact),
+        None, _token_weight(token_weight, rows), None, torch.stack(arrays) if arrays else None, numbers, chosen.id, kind, 0.0, 0.0,
+        "entropy" in outputs, *wants, _check_budget(memory_budget), 0.0,
+    ]  # fmt: skip
+    with _OutOfRange():
+        results = _loss(rows, given, kind, None)
+    value = rows.results(results[0]) if kind == 2 else results[0]
+    if not outputs:
+        return value
+    return (value, *(rows.results(results[1 + ("logp", "lse", "entropy").index(name)]) for name in outputs))
+
+
+def logits_logp(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    outputs: Union[str, Sequence[str]] = "logp",
+    temperature: Union[float, Tensor] = 1.0,
+    softcap: Optional[float] = None,
+    logit_scale: float = 1.0,
+    ignore_index: Optional[int] = -100,
+) -> Union[Tensor, tuple[Tensor, ...]]:
+    """What linear_logp gives, of logits [..., V] (bfloat16, float16, float32; any row stride) that exist already, in one read of them.
+
+    Differentiable in logp, lse and entropy by logits. Arguments, results and errors as linear_logp's.
+    """
+    names = _check_outputs(outputs)
+    index = arguments.check_ignore_index(ignore_index)
+    arguments.check_floats("logits", logits)
+    if logits.dim() < 1 or logits.shape[-1] < 1:
+        raise arguments.wrong(ValueError, "logits' shape", tuple(logits.shape), "(..., V) with V at least 1")
+    target = arguments.check_target(target, logits.shape[:-1], logits, logits.shape[-1])
+    scaling = arguments.check_scaling(temperature, softcap, logit_scale, target.shape, logits)
+    with _OutOfRange():
+        results = _operators.call(
+            "logits_logp",
+            arguments.rows_of(logits), target.reshape(-1).contiguous(), scaling.row_temperature, scaling.temperature, scaling.softcap, index,
+            "entropy" in names, "argmax" in names,
+        )  # fmt: skip
+    chosen = tuple(results[_OUTPUTS.index(name)].reshape(target.shape) for name in names)
+    return chosen[0] if isinstance(outputs, str) else chosen
+
+
+def weighted_sum(x: Tensor, w: Tensor) -> Tensor:
+    """x [..., D] times w [D], summed over D in float32: [...] in x's dtype. bfloat16, float16 or float32, each its own; differentiable by both.
+
+    Raises:
+        TypeError, ValueError: the text names the argument, what it was and what was wanted.
+    """
+    arguments.check_floats("x", x)
+    arguments.check_floats("w", w)
+    arguments.check_same_device("w", w, x)
+    if x.dim() < 1 or x.shape[-1] < 1:
+        raise arguments.wrong(ValueError, "x's shape", tuple(x.shape), "(..., D) with D at least 1")
+    arguments.check_shape("w", w, (x.shape[-1],))
+    return _operators.call("weighted_sum", arguments.rows_of(x), w.contiguous()).reshape(x.shape[:-1])

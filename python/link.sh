@@ -1,0 +1,49 @@
+#!/bin/sh
+# Links the library that the Python package loads, of everything but the C library: torch is found at run time, Lua and nettle go in.
+#
+# usage: CC=... [STATIC=yes] python/link.sh OUTPUT BINDING.a INTERNAL.a LUA_LIBS NETTLE_LIBS     archives of position-independent objects
+# With STATIC=yes a Lua or nettle that cannot go in is an error; without it is linked as it comes.
+set -eu
+out=$1 binding=$2 internal=$3 lua=$4 nettle=$5
+work=$out.parts
+rm -rf "$work"
+mkdir -p "$work"
+trap 'rm -rf "$work"' EXIT
+
+archive_of() { # FLAGS: the archive of the first -l, where the compiler finds one
+    for flag in $1; do
+        case $flag in -L*) directories="${directories:-} $flag" ;; -l*)
+            found=$($CC ${directories:-} -print-file-name="lib${flag#-l}.a")
+            case $found in /*) echo "$found" ;; esac
+            return ;;
+        esac
+    done
+}
+
+# Distributions build Lua's archive for programs: its uses of stdin, stdout and stderr do not fit a shared library. They get variables of ours.
+lua_archive=$(archive_of "$lua")
+nettle_archive=$(archive_of "$nettle")
+if [ -n "$lua_archive" ] && [ -n "$nettle_archive" ] && command -v objcopy >/dev/null; then
+    cat >"$work/streams.c" <<'END'
+#include <stdio.h>
+#define HIDDEN __attribute__((visibility("hidden")))
+HIDDEN FILE *flp_stdin, *flp_stdout, *flp_stderr;
+__attribute__((constructor)) static void set_streams(void)
+{
+    flp_stdin = stdin, flp_stdout = stdout, flp_stderr = stderr;
+}
+END
+    $CC -O2 -fPIC -c "$work/streams.c" -o "$work/streams.o"
+    objcopy --redefine-sym stdin=flp_stdin --redefine-sym stdout=flp_stdout --redefine-sym stderr=flp_stderr "$lua_archive" "$work/lua.a"
+    cp "$nettle_archive" "$work/nettle.a"
+    if $CC -shared -o "$out" -Wl,--whole-archive "$binding" "$internal" -Wl,--no-whole-archive "$work/streams.o" "$work/lua.a" "$work/nettle.a" \
+        -Wl,--exclude-libs,lua.a:nettle.a -Wl,-Bsymbolic -Wl,--no-undefined -lm -ldl -lpthread 2>"$work/errors"; then
+        exit 0
+    fi
+fi
+if [ "${STATIC:-no}" = yes ]; then
+    echo "link.sh: Lua ($lua_archive) and nettle ($nettle_archive) do not go into a shared library" >&2
+    [ ! -f "$work/errors" ] || tail -n 5 "$work/errors" >&2
+    exit 1
+fi
+$CC -shared -o "$out" -Wl,--whole-archive "$binding" "$internal" -Wl,--no-whole-archive $lua $nettle -Wl,-Bsymbolic -Wl,--no-undefined -lm -ldl -lpthread

@@ -1,0 +1,213 @@
+"""Everything that autograd does with a function: graphs kept, used twice, checkpointed, transformed."""
+
+import torch
+from support import DEVICE, Bounds, Case, draw
+from torch.utils.checkpoint import checkpoint
+
+import fusedlogp
+
+
+def plain(hidden, weight, target, bias=None):
+    return torch.nn.functional.cross_entropy(torch.nn.functional.linear(hidden, weight, bias), target)
+
+
+class Autograd(Case):
+    def close(self, actual, expected, bounds):
+        """Gradients by hidden and weight."""
+        self.assert_close(actual[0], expected[0], bounds.hidden * 4)
+        self.assert_close(actual[1], expected[1], bounds.weight * 4)
+
+    def test_a_kept_graph_gives_the_same_again(self):
+        hidden, weight, _, target = draw()
+        loss = fusedlogp.linear_cross_entropy(hidden, weight, target)
+        first = torch.autograd.grad(loss, (hidden, weight), grad_outputs=torch.tensor(3.0, device=DEVICE), retain_graph=True)
+        second = torch.autograd.grad(loss, (hidden, weight), grad_outputs=torch.tensor(3.0, device=DEVICE))
+        for a, b in zip(first, second):
+            self.assertTrue(torch.equal(a, b))
+        with self.assertRaises(RuntimeError):
+            torch.autograd.grad(loss, (hidden, weight))
+
+    def test_used_twice_and_tied(self):
+        hidden, weight, _, target = draw()
+        x, w = hidden.detach().clone().requires_grad_(), weight.detach().clone().requires_grad_()
+        tokens = torch.randint(0, 101, (13,), device=DEVICE)
+
+        def model(function, x, w):
+            states = x + torch.nn.functional.embedding(tokens, w)
+            loss = function(states, w, target)
+            return loss * 2 + function(states * 0.5, w, target) + loss
+
+        actual = torch.autograd.grad(model(fusedlogp.linear_cross_entropy, hidden, weight), (hidden, weight))
+        expected = torch.autograd.grad(model(plain, x, w), (x, w))
+        self.close(actual, expected, Bounds(hidden * 3, weight, 4.0))
+
+    def test_checkpointing(self):
+        hidden, weight, _, target = draw()
+        bounds = Bounds(hidden, weight, 2.0)
+        expected = torch.autograd.grad(plain(hidden, weight, target), (hidden, weight))
+        for reentrant in (False, True):
+            loss = checkpoint(lambda x, w: fusedlogp.linear_cross_entropy(x, w, target), hidden, weight, use_reentrant=reentrant)
+            if reentrant:
+                hidden.grad = weight.grad = None
+                loss.backward()
+                self.close((hidden.grad, weight.grad), expected, bounds)
+            else:
+                self.close(torch.autograd.grad(loss, (hidden, weight)), expected, bounds)
+
+    def test_only_the_gradients_that_are_wanted(self):
+        for wanted in ((True, False, False), (False, True, False), (False, False, True), (True, False, True)):
+            for function in (
+                lambda *a, **k: fusedlogp.linear_cross_entropy(*a, **k),
+                lambda *a, **k: fusedlogp.linear_cross_entropy(*a, reduction="none", **k).sum(),
+                lambda *a, **k: fusedlogp.linear_logp(*a, **k).sum(),
+            ):
+                hidden, weight, bias, target = draw(bias=True)
+                for leaf, want in zip((hidden, weight, bias), wanted):
+                    leaf.requires_grad_(want)
+                function(hidden, weight, target, linear_bias=bias).backward()
+                self.assertEqual(tuple(leaf.grad is not None for leaf in (hidden, weight, bias)), wanted)
+
+    def test_without_grad_nothing_is_kept(self):
+        hidden, weight, _, target = draw()
+        with torch.no_grad():
+            self.assertFalse(fusedlogp.linear_cross_entropy(hidden, weight, target).requires_grad)
+        with torch.inference_mode():
+            fusedlogp.linear_logp(hidden, weight, target)
+
+    def test_main_grad_is_added_to(self):
+        for layout in ("vd", "dv"):
+            hidden, weight, bias, target = draw(bias=True)
+            given = weight.detach().t().contiguous().requires_grad_() if layout == "dv" else weight
+            main_grad = torch.randn_like(given)
+            before = main_grad.clone()
+            kept = main_grad.data_ptr()
+            loss = fusedlogp.linear_cross_entropy(hidden, given, target, linear_bias=bias, weight_layout=layout, accumulate_into=main_grad)
+            self.assertTrue(torch.equal(main_grad, before))
+            (loss * 0.5).backward()
+            x, w, b = (value.detach().clone().requires_grad_() for value in (hidden, weight, bias))
+            (plain(x, w, target, b) * 0.5).backward()
+            bounds = Bounds(hidden, weight, 2.0)
+            self.assertIsNone(given.grad)
+            self.assertEqual(main_grad.data_ptr(), kept)
+            added = main_grad - before
+            self.close((hidden.grad, added.t() if layout == "dv" else added), (x.grad, w.grad), bounds)
+            self.assert_close(bias.grad, b.grad, bounds.bias)
+
+    def test_main_grad_in_fp32_of_a_bf16_weight(self):
+        hidden, weight, _, target = draw(dtype=torch.bfloat16)
+        main_grad = torch.zeros(weight.shape, device=DEVICE)
+        fusedlogp.linear_cross_entropy(hidden, weight, target, accumulate_into=main_grad).backward()
+        once = main_grad.clone()
+        fusedlogp.linear_cross_entropy(hidden, weight, target, accumulate_into=main_grad).backward()
+        x, w = hidden.detach().double(), weight.detach().double().requires_grad_()
+        plain(x, w, target).backward()
+        self.assert_close(once, w.grad, Bounds(hidden, weight, 1.0).weight)
+        self.assert_close(main_grad, 2 * once, 4 * 2.0**-24 * float(once.abs().max()))
+
+    def test_func_grad(self):
+        hidden, weight, _, target = draw()
+        bounds = Bounds(hidden, weight, 2.0)
+        x, w = hidden.detach(), weight.detach()
+        expected = torch.autograd.grad(plain(hidden, weight, target), (hidden, weight))
+        actual = torch.func.grad(lambda x, w: fusedlogp.linear_cross_entropy(x, w, target), argnums=(0, 1))(x, w)
+        self.close(actual, expected, bounds)
+        actual = torch.func.grad(lambda x, w: -fusedlogp.linear_logp(x, w, target).sum() / (target != -100).sum(), argnums=(0, 1))(x, w)
+        self.close(actual, expected, bounds)
+
+    def test_vmap(self):
+        batches = [draw(rows=5) for _ in range(3)]
+        weight = batches[0][1].detach()
+        x = torch.stack([batch[0].detach() for batch in batches])
+        t = torch.stack([batch[3] for batch in batches])
+        actual = torch.func.vmap(lambda x, t: fusedlogp.linear_logp(x, weight, t))(x, t)
+        self.assertTrue(torch.equal(actual, torch.stack([fusedlogp.linear_logp(a, weight, b) for a, b in zip(x, t)])))
+        for reduction in ("mean", "none"):
+            actual = torch.func.vmap(lambda x, t: fusedlogp.linear_cross_entropy(x, weight, t, reduction=reduction))(x, t)
+            expected = torch.stack([fusedlogp.linear_cross_entropy(a, weight, b, reduction=reduction) for a, b in zip(x, t)])
+            self.assertTrue(torch.equal(actual, expected))
+        logits = x @ weight.t()
+        actual = torch.func.vmap(lambda z, t: fusedlogp.logits_logp(z, t))(logits, t)
+        self.assertTrue(torch.equal(actual, torch.stack([fusedlogp.logits_logp(a, b) for a, b in zip(logits, t)])))
+        self.assertTrue(torch.equal(torch.func.vmap(lambda x: fusedlogp.weighted_sum(x, weight[0]))(x), fusedlogp.weighted_sum(x, weight[0])))
+
+    def test_vmap_of_grad(self):
+        x = torch.stack([draw(rows=5)[0].detach() for _ in range(3)])
+        _, weight, _, target = draw(rows=5)
+        gradient = torch.func.grad(lambda w, x: fusedlogp.linear_cross_entropy(x, w, target))
+        actual = torch.func.vmap(gradient, in_dims=(None, 0))(weight.detach(), x)
+        expected = torch.stack([gradient(weight.detach(), a) for a in x])
+        self.assertTrue(torch.equal(actual, expected))
+
+    def test_saved_tensor_hooks(self):
+        hidden, weight, _, target = draw()
+        expected = torch.autograd.grad(fusedlogp.linear_cross_entropy(hidden, weight, target), (hidden, weight))
+        packed = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: packed.append(tensor.shape) or tensor.clone(), lambda tensor: tensor):
+            loss = fusedlogp.linear_cross_entropy(hidden, weight, target)
+        actual = torch.autograd.grad(loss, (hidden, weight))
+        self.assertTrue(packed)
+        for a, b in zip(actual, expected):
+            self.assertTrue(torch.equal(a, b))
+        self.assertFalse(any(shape == (13, 101) for shape in packed), "logits were saved")
+
+    def test_a_second_differentiation_is_refused(self):
+        hidden, weight, _, target = draw()
+        for loss in (
+            fusedlogp.linear_cross_entropy(hidden, weight, target),
+            fusedlogp.linear_cross_entropy(hidden, weight, target, reduction="none").sum(),
+            fusedlogp.linear_logp(hidden, weight, target).sum(),
+        ):
+            (gradient,) = torch.autograd.grad(loss, hidden, create_graph=True)
+            with self.assertRaisesRegex(NotImplementedError, "a second time"):
+                torch.autograd.grad(gradient.square().sum(), weight)
+
+    def test_autocast(self):
+        hidden, weight, _, target = draw()
+        with torch.autocast(DEVICE, dtype=torch.bfloat16):
+            loss = fusedlogp.linear_cross_entropy(hidden, weight, target)
+        expected = fusedlogp.linear_cross_entropy(hidden.bfloat16(), weight.bfloat16(), target)
+        self.assertEqual(loss.dtype, torch.float32)
+        self.assertTrue(torch.equal(loss, expected))
+        loss.backward()
+        self.assertEqual(weight.grad.dtype, torch.float32)
+
+    def test_the_same_bits_again_in_deterministic_mode(self):
+        hidden, weight, _, target = draw(rows=70)
+        torch.use_deterministic_algorithms(True)
+        try:
+            results = [torch.autograd.grad(fusedlogp.linear_cross_entropy(hidden, weight, target), (hidden, weight)) for _ in range(2)]
+        finally:
+            torch.use_deterministic_algorithms(False)
+        for a, b in zip(*results):
+            self.assertTrue(torch.equal(a, b))
+
+    def test_sliced_and_expanded_inputs(self):
+        hidden, weight, _, target = draw(rows=8)
+        wide = torch.randn(8, 3, 40, device=DEVICE)
+        for view, other in (
+            (wide[:, 1], wide[:, 1].contiguous()),
+            (wide[:, 0, ::2], wide[:, 0, ::2].contiguous()),
+            (wide[:1, 0].expand(8, 40), wide[:1, 0].repeat(8, 1)),
+            (wide[0, :, :8].t(), wide[0, :, :8].t().contiguous()),
+        ):
+            part = weight[:, : view.shape[1]]
+            for function in (fusedlogp.linear_cross_entropy, fusedlogp.linear_logp):
+                self.assertTrue(torch.equal(function(view, part, target), function(other, part.contiguous(), target)))
+
+    def test_finite_differences_in_fp64(self):
+        hidden, weight, bias, target = draw(rows=5, columns=8, vocab=11, bias=True)
+        leaves = (hidden, weight, bias)
+        directions = [torch.randn_like(leaf) for leaf in leaves]
+        loss = fusedlogp.linear_cross_entropy(hidden, weight, target, linear_bias=bias, softcap=2.0, z_loss=0.01, label_smoothing=0.1)
+        grads = torch.autograd.grad(loss, leaves)
+        slope = sum((grad.double() * direction.double()).sum() for grad, direction in zip(grads, directions))
+
+        def at(step):
+            x, w, b = (leaf.detach().double() + step * direction.double() for leaf, direction in zip(leaves, directions))
+            z = 2.0 * torch.tanh((x @ w.t() + b) / 2.0)
+            kept = target != -100
+            rows = torch.nn.functional.cross_entropy(z, target, reduction="none", label_smoothing=0.1) + 0.01 * torch.logsumexp(z, -1) ** 2
+            return rows[kept].sum() / kept.sum()
+
+        step = 1e-5  # fp64: the cubic term is at step^2, rounding at 1e-16 / step
+        self.assert_close(slope, (at(step) - at(-step)) / (2 * step), 1e-5 * max(1.0, abs(float(slope))))

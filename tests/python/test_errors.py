@@ -1,0 +1,78 @@
+"""What is not acceptable names the argument, what it got and what it wanted."""
+
+import torch
+from support import DEVICE, Case, draw
+
+import fusedlogp
+
+
+class Errors(Case):
+    def refused(self, kind, *words, call=fusedlogp.linear_cross_entropy, **arguments):
+        hidden, weight, _, target = draw()
+        given = {"input": hidden, "linear_weight": weight, "target": target} | arguments
+        with self.assertRaises(kind) as caught:
+            call(**given)
+        for word in words:
+            self.assertIn(word, str(caught.exception))
+
+    def test_inputs(self):
+        hidden, weight, _, target = draw()
+        self.refused(TypeError, "input", "list", "torch.Tensor", input=[1.0])
+        self.refused(TypeError, "input's dtype", "torch.float64", "torch.bfloat16", input=hidden.double())
+        self.refused(TypeError, "linear_weight's dtype", "torch.bfloat16", "torch.float32", linear_weight=weight.bfloat16())
+        self.refused(ValueError, "linear_weight's shape", "(101, 39)", "D = 40", linear_weight=weight[:, :39])
+        self.refused(ValueError, "linear_weight's shape", "(40,)", linear_weight=weight[0])
+        self.refused(NotImplementedError, "linear_weight", "3 dimensions", linear_weight=weight.unsqueeze(1))
+        self.refused(ValueError, "target's shape", "(12,)", "(13,)", target=target[:12])
+        self.refused(TypeError, "target's dtype", "torch.int16", "torch.int64", target=target.short())
+        self.refused(NotImplementedError, "target", "class probabilities", target=torch.rand(13, 101, device=DEVICE))
+        self.refused(ValueError, "linear_bias's shape", "(40,)", "(101,)", linear_bias=weight[0])
+
+    def test_options(self):
+        hidden, weight, _, target = draw()
+        self.refused(ValueError, "reduction", "'average'", "'mean'", reduction="average")
+        self.refused(ValueError, "label_smoothing", "2", "0 to 1", label_smoothing=2.0)
+        self.refused(ValueError, "softcap", "-1", softcap=-1.0)
+        self.refused(ValueError, "temperature", "0", temperature=0.0)
+        self.refused(TypeError, "temperature", "str", temperature="1")
+        self.refused(ValueError, "temperature's shape", "(3,)", "(13,)", temperature=torch.ones(3, device=DEVICE))
+        self.refused(TypeError, "ignore_index", "float", ignore_index=1.5)
+        self.refused(ValueError, "weight_layout", "'v'", weight_layout="v")
+        self.refused(TypeError, "memory_budget", "float", memory_budget=1.0)
+        self.refused(ValueError, "memory_budget", "-1", memory_budget=-1)
+        self.refused(ValueError, "weight's shape", "(3,)", "(101,)", weight=torch.ones(3, device=DEVICE))
+        self.refused(NotImplementedError, "token_weight", "gradient", token_weight=torch.ones(13, device=DEVICE, requires_grad=True))
+        self.refused(ValueError, "accumulate_into's shape", "(40, 101)", "(101, 40)", accumulate_into=torch.zeros(40, 101, device=DEVICE))
+        self.refused(ValueError, "outputs", "'p'", call=fusedlogp.linear_logp, outputs="p")
+
+    def test_a_target_outside_the_vocabulary(self):
+        hidden, weight, _, target = draw()
+        target[2] = 101
+        if DEVICE == "cpu":
+            for call in (fusedlogp.linear_cross_entropy, fusedlogp.linear_logp):
+                self.refused(IndexError, "row 2", "101", call=call, target=target)
+        else:
+            self.assertTrue(torch.isnan(fusedlogp.linear_cross_entropy(hidden, weight, target)))
+
+    def test_policy_loss(self):
+        advantages = torch.ones(13, device=DEVICE)
+        call = fusedlogp.policy_loss
+        self.refused(TypeError, "inputs", "Tensor", call=call, inputs=advantages)
+        self.refused(ValueError, "inputs", "advantages", "old_logp", call=call, inputs={"advantages": advantages})
+        self.refused(ValueError, "loss", "'best'", call=call, inputs={}, loss="best")
+        self.refused(ValueError, "parameters", "'clip'", "clip_low", call=call, inputs={"advantages": advantages, "old_logp": advantages}, parameters={"clip": 1.0})
+        self.refused(RuntimeError, "nothing_of_ours", call=call, inputs={}, loss=fusedlogp.TokenLoss("nothing_of_ours(logp)"))
+        with self.assertRaisesRegex(ValueError, "logp"):
+            fusedlogp.TokenLoss("logp", inputs=("logp",))
+
+    def test_operators_look_at_what_they_get(self):
+        ops = torch.ops.fusedlogp
+        x = torch.ones(3, 4, device=DEVICE)
+        for call, words in (
+            (lambda: ops.weighted_sum(x, x), "w has 2 dimensions, wanted 1"),
+            (lambda: ops.weighted_sum(x, x[0, :3]), "w has 3 elements, wanted 4"),
+            (lambda: ops.weighted_sum(x.t(), x[:, 0].contiguous()), "x has stride 4 along its rows, wanted 1"),
+            (lambda: ops.weighted_sum(x.double(), x[0]), "x has a dtype that is not taken"),
+        ):
+            with self.assertRaisesRegex(RuntimeError, words):
+                call()

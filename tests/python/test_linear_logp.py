@@ -1,0 +1,166 @@
+"""linear_logp, logits_logp and weighted_sum beside fp64."""
+
+import itertools
+
+import torch
+from support import DEVICE, DTYPES, Bounds, Case, double, draw, logits_of, some
+
+import fusedlogp
+
+OUTPUTS = ("logp", "lse", "entropy", "argmax")
+
+
+def reference(z, target):
+    lse = torch.logsumexp(z, -1)
+    logp = torch.log_softmax(z, -1)
+    entropy = -(logp.exp() * logp).sum(-1)
+    chosen = torch.where(target == -100, 0.0, logp.gather(-1, target.clamp(min=0).unsqueeze(-1)).squeeze(-1))
+    return chosen, lse, entropy, z.argmax(-1)
+
+
+class LinearLogp(Case):
+    def check(self, results, expected, leaves, doubles, bounds, grad_bounds):
+        # An entropy is a sum of terms up to log V.
+        for name, actual, wanted in zip(OUTPUTS, results, expected):
+            if name == "argmax":
+                self.assertEqual(actual.dtype, torch.int32)
+                self.assertTrue(torch.equal(actual.long().cpu(), wanted.cpu()))
+            else:
+                self.assert_close(actual, wanted, bounds.value * (8 if name == "entropy" else 1), 2e-6)
+        g = [torch.randn_like(value) for value in results[:3]]
+        torch.autograd.backward(results[:3], g)
+        kept = doubles[-1]
+        factor = [g[0].double(), g[1].double() * kept, g[2].double() * kept]  # an ignored row has no part in any gradient
+        torch.autograd.backward(expected[:3], factor)
+        for leaf, truth, bound in zip(leaves, doubles, grad_bounds):
+            if leaf is not None:
+                self.assert_close(leaf.grad, truth.grad, bound, bounds.relative)
+
+    def test_grid(self):
+        grid = itertools.product(DTYPES, (False, True), (None, 4.0), (1.0, 0.6), (torch.int64, torch.int32))
+        for dtype, bias, softcap, temperature, index in some(grid, 5):
+            with self.subTest(dtype=dtype, bias=bias, softcap=softcap, temperature=temperature, index=index):
+                hidden, weight, offset, target = draw(dtype=dtype, bias=bias)
+                x, w, b = double(hidden), double(weight), double(offset)
+                expected = reference(logits_of(x, w, b, softcap=softcap, temperature=temperature), target)
+                results = fusedlogp.linear_logp(hidden, weight, target.to(index), linear_bias=offset, softcap=softcap, temperature=temperature, outputs=OUTPUTS)
+                # |g| up to about 4 each; the derivative of the entropy has a factor of up to 2 log V.
+                bounds = Bounds(hidden, weight, 4 * 12.0, temperature)
+                self.check(results, expected, (hidden, weight, offset), (x, w, b, (target != -100).double()), bounds, (bounds.hidden, bounds.weight, bounds.bias))
+
+    def test_outputs_alone_and_in_any_order(self):
+        hidden, weight, _, target = draw()
+        every = dict(zip(OUTPUTS, fusedlogp.linear_logp(hidden, weight, target, outputs=OUTPUTS)))
+        for name in OUTPUTS:
+            self.assertTrue(torch.equal(fusedlogp.linear_logp(hidden, weight, target, outputs=name), every[name]))
+        entropy, logp = fusedlogp.linear_logp(hidden, weight, target, outputs=("entropy", "logp"))
+        self.assertTrue(torch.equal(logp, every["logp"]) and torch.equal(entropy, every["entropy"]))
+
+    def test_gradients_of_one_output_alone(self):
+        for name in ("logp", "lse", "entropy"):
+            hidden, weight, _, target = draw(ignored=False)
+            x, w = double(hidden), double(weight)
+            fusedlogp.linear_logp(hidden, weight, target, outputs=(name, "logp"))[0].sum().backward()
+            reference(x @ w.t(), target)[OUTPUTS.index(name)].sum().backward()
+            bounds = Bounds(hidden, weight, 12.0)
+            self.assert_close(hidden.grad, x.grad, bounds.hidden)
+            self.assert_close(weight.grad, w.grad, bounds.weight)
+
+    def test_no_rows(self):
+        hidden, weight, _, target = draw(rows=0)
+        self.assertEqual(fusedlogp.linear_logp(hidden, weight, target).shape, (0,))
+
+    def test_logits_logp(self):
+        grid = itertools.product(DTYPES, (None, 4.0), (1.0, 0.6), (0, 3))
+        for dtype, softcap, temperature, padding in some(grid, 5):
+            with self.subTest(dtype=dtype, softcap=softcap, temperature=temperature, padding=padding):
+                _, _, _, target = draw()
+                wide = (3 * torch.randn(13, 101 + padding, device=DEVICE)).to(dtype).requires_grad_()
+                logits = wide[:, :101]
+                z = double(wide)
+                scaled = z[:, :101]
+                scaled = softcap * torch.tanh(scaled / softcap) if softcap else scaled
+                expected = reference(scaled / temperature, target)
+                results = fusedlogp.logits_logp(logits, target, softcap=softcap, temperature=temperature, outputs=OUTPUTS)
+                bounds = Bounds(torch.ones(1, 1, device=DEVICE).to(dtype), 20 * torch.ones(101, 1, device=DEVICE), 48.0, temperature)
+                self.check(results, expected, (wide,), (z, (target != -100).double()), bounds, (bounds.hidden / 20,))
+
+    def test_weighted_sum(self):
+        for dtype, w_dtype in some(itertools.product(DTYPES, DTYPES), 2):
+            x = torch.randn(3, 5, 37, device=DEVICE).to(dtype).requires_grad_()
+            w = torch.randn(37, device=DEVICE).to(w_dtype).requires_grad_()
+            a, b = double(x), double(w)
+            y = fusedlogp.weighted_sum(x, w)
+            g = torch.randn_like(y)
+            y.backward(g)
+            (a @ b).backward(g.double())
+            unit = 37 * 2.0**-24 * float((a.abs() @ b.abs()).max())
+            self.assertEqual((y.dtype, y.shape), (dtype, (3, 5)))
+            self.assert_close(y, a @ b, unit, torch.finfo(dtype).eps)
+            self.assert_close(x.grad, a.grad, 1e-7, torch.finfo(dtype).eps)
+            self.assert_close(w.grad, b.grad, 15 * 2.0**-24 * float((g.double().abs().flatten() @ a.abs().reshape(15, 37)).max()), torch.finfo(w_dtype).eps)
+
+
+class PolicyLoss(Case):
+    def inputs(self, target):
+        return {name: torch.randn(target.shape, device=DEVICE) - shift for name, shift in (("advantages", 0.0), ("old_logp", 4.0), ("reference_logp", 4.0))}
+
+    def compare(self, loss, names, expression, **arguments):
+        hidden, weight, _, target = draw(dtype=torch.float32)
+        x, w = double(hidden), double(weight)
+        inputs = {name: value for name, value in self.inputs(target).items() if name in names}
+        mask = (torch.rand(target.shape, device=DEVICE) > 0.3).float()
+        logp, lse, entropy, _ = reference(x @ w.t(), target)
+        kept = mask.double() * (target != -100)
+        rows = expression(logp, entropy, *(inputs[name].double() for name in names))
+        expected = (rows * kept).sum() / kept.sum()
+        actual, given_logp, given_entropy = fusedlogp.policy_loss(
+            hidden, weight, target, inputs, loss=loss, token_weight=mask, outputs=("logp", "entropy"), **arguments
+        )
+        expected.backward()
+        actual.backward()
+        # exp(logp - old_logp) and advantages make derivatives of up to about 50.
+        bounds = Bounds(hidden, weight, 50.0)
+        self.assert_close(actual, expected, 50 * bounds.value)
+        self.assert_close(given_logp, logp, bounds.value)
+        self.assertFalse(given_logp.requires_grad or given_entropy.requires_grad)
+        self.assert_close(hidden.grad, x.grad, bounds.hidden)
+        self.assert_close(weight.grad, w.grad, bounds.weight)
+
+    def test_clipped(self):
+        for loss, high in (("ppo", 0.2), ("grpo", 0.2), ("dapo", 0.28)):
+
+            def expression(logp, entropy, advantages, old_logp, high=high):
+                ratio = torch.exp(logp - old_logp)
+                return -torch.minimum(ratio * advantages, ratio.clamp(0.8, 1 + high) * advantages)
+
+            self.compare(loss, ("advantages", "old_logp"), expression)
+
+    def test_with_a_reference_model(self):
+        def expression(logp, entropy, advantages, old_logp, reference_logp):
+            ratio = torch.exp(logp - old_logp)
+            difference = reference_logp - logp
+            return -torch.minimum(ratio * advantages, ratio.clamp(0.8, 1.2) * advantages) + 0.1 * (torch.exp(difference) - difference - 1)
+
+        self.compare("grpo", ("advantages", "old_logp", "reference_logp"), expression, parameters={"kl_scale": 0.1})
+
+    def test_ones_own(self):
+        own = fusedlogp.TokenLoss("-advantages * logp - scale * entropy", inputs=("advantages",), parameters={"scale": 0.01})
+        self.compare(own, ("advantages",), lambda logp, entropy, advantages: -advantages * logp - 0.02 * entropy, parameters={"scale": 0.02})
+        self.compare("reinforce", ("advantages",), lambda logp, entropy, advantages: -advantages * logp)
+
+    def test_sequence_ratios(self):
+        hidden, weight, _, target = draw(ignored=False)
+        x, w = double(hidden), double(weight)
+        advantages, log_ratio = torch.randn(13, device=DEVICE), torch.randn(13, device=DEVICE) * 3e-4
+        logp = reference(x @ w.t(), target)[0]
+        ratio = torch.exp(log_ratio.double() + logp - logp.detach())
+        a = advantages.double()
+        expected = -torch.minimum(ratio * a, ratio.clamp(1 - 3e-4, 1 + 4e-4) * a)
+        inputs = {"advantages": advantages, "sequence_log_ratio": log_ratio}
+        actual = fusedlogp.policy_loss(hidden, weight, target, inputs, loss="gspo_token", reduction="none")
+        bounds = Bounds(hidden, weight, 4.0)
+        self.assert_close(actual, expected, bounds.value)
+        actual.sum().backward()
+        expected.sum().backward()
+        self.assert_close(weight.grad, w.grad, bounds.weight)

@@ -1,0 +1,93 @@
+"""torch's own examination of the operators, and torch.compile."""
+
+import torch
+from support import DEVICE, EVERYTHING, Bounds, Case, draw
+
+import fusedlogp
+
+ops = torch.ops.fusedlogp
+
+
+def inputs_of():
+    """(operator, arguments) of each, with and without what is optional."""
+    hidden, weight, bias, target = draw(bias=True)
+    x, w, b = (value.detach() for value in (hidden, weight, bias))
+    rows = torch.rand(13, device=DEVICE)
+    logp, lse, entropy, _ = ops.linear_logp(x, w, b, target, None, 1.0, 0.0, -100, False, True, True)
+    plain = (None, 1.0, 0.0, -100, False)
+    loss = (None, None, None, None, [], 0, 0, 0.0, 0.0, False)
+    yield ops.linear_logp, (hidden, weight, bias, target, None, 0.5, 3.0, -100, False, True, True)
+    yield ops.linear_logp, (hidden, x.new_ones(40, 101).t(), None, target, rows + 0.5, 1.0, 0.0, -100, False, False, False)
+    yield ops.linear_logp_backward, (x, w, b, target, *plain, logp, lse, entropy, rows, rows, rows, True, True, True, 0, 0.0)
+    yield ops.linear_logp_backward, (x, w, None, target, *plain, logp, lse, None, rows, None, None, True, False, False, 0, 0.0)
+    yield ops.linear_cross_entropy, (hidden, weight, bias, target, *plain, *loss, True, True, True, 0, 0.0)
+    yield ops.linear_cross_entropy, (hidden, weight, None, target, *plain, None, rows, None, None, [], 0, 2, 0.1, 0.01, True, False, False, False, 0, 0.0)
+    yield ops.linear_cross_entropy_accumulate, (x, w, b, target, *plain, *loss, True, True, True, 0, 0.0, torch.zeros_like(w))
+    yield ops.logits_logp, ((x @ w.t()).requires_grad_(), target, None, 1.0, 0.0, -100, True, True)
+    yield ops.logits_logp_backward, (x @ w.t(), target, None, 1.0, 0.0, -100, logp, lse, entropy, rows, rows, rows)
+    yield ops.weighted_sum, (hidden, w[0].clone().requires_grad_())
+    yield ops.weighted_sum_backward, (rows, x, w[0], True, True)
+
+
+class Operators(Case):
+    def test_opcheck(self):
+        utilities = ["test_schema", "test_autograd_registration", "test_faketensor"] + (["test_aot_dispatch_dynamic"] if EVERYTHING else [])
+        for op, arguments in inputs_of():
+            with self.subTest(op=str(op)):
+                torch.library.opcheck(op.default, arguments, test_utils=utilities)
+
+    def test_info_says_which_binding(self):
+        import os
+
+        wanted = os.environ.get("FUSEDLOGP_BINDING", "auto")
+        info = fusedlogp.info()
+        self.assertIn(info["binding"], ("c", "ctypes") if wanted == "auto" else (wanted,))
+        self.assertTrue(info["reason"])
+
+
+class Compile(Case):
+    backend = "inductor" if EVERYTHING else "aot_eager"
+
+    def same(self, function, *leaves, tolerance=0.0, **options):
+        torch._dynamo.reset()
+        expected = function(*leaves)
+        wanted = torch.autograd.grad(expected, leaves)
+        actual = torch.compile(function, fullgraph=True, backend=self.backend, **options)(*leaves)
+        given = torch.autograd.grad(actual, leaves)
+        for a, b in zip((actual, *given), (expected, *wanted)):
+            self.assert_close(a, b, tolerance)
+
+    def test_the_loss_without_breaks(self):
+        hidden, weight, bias, target = draw(bias=True)
+        tolerance = Bounds(hidden, weight, 1.0).weight
+        self.same(lambda x, w, b: fusedlogp.linear_cross_entropy(x * 2, w, target, linear_bias=b, softcap=3.0), hidden, weight, bias, tolerance=tolerance)
+        self.same(lambda x, w: fusedlogp.linear_cross_entropy(x, w, target, reduction="none").square().sum(), hidden, weight, tolerance=tolerance * 30)
+
+    def test_logp_and_policy_without_breaks(self):
+        hidden, weight, _, target = draw()
+        tolerance = 10 * Bounds(hidden, weight, 1.0).weight
+
+        def logp(x, w):
+            a, b = fusedlogp.linear_logp(x.reshape(1, 13, -1), w.t(), target.reshape(1, 13), outputs=("logp", "entropy"), weight_layout="dv")
+            return (a + 0.1 * b).sum()
+
+        self.same(logp, hidden, weight, tolerance=tolerance)
+        advantages = torch.randn(13, device=DEVICE)
+        self.same(lambda x, w: fusedlogp.policy_loss(x, w, target, {"advantages": advantages}, loss="reinforce"), hidden, weight, tolerance=tolerance)
+
+    def test_dynamic_rows(self):
+        _, weight, _, _ = draw()
+        torch._dynamo.reset()
+        function = torch.compile(lambda x, t: fusedlogp.linear_cross_entropy(x, weight, t), fullgraph=True, backend="aot_eager", dynamic=True)
+        for rows in (5, 9, 70):
+            hidden, _, _, target = draw(rows=rows)
+            self.assert_close(function(hidden, target), fusedlogp.linear_cross_entropy(hidden, weight, target), 1e-6)
+
+    def test_main_grad_without_breaks(self):
+        hidden, weight, _, target = draw()
+        torch._dynamo.reset()
+        sums = [torch.zeros_like(weight) for _ in range(2)]
+        loss = lambda x, w, total: fusedlogp.linear_cross_entropy(x, w, target, accumulate_into=total)  # noqa: E731
+        loss(hidden, weight, sums[0]).backward()
+        torch.compile(loss, fullgraph=True, backend="aot_eager")(hidden, weight, sums[1]).backward()
+        self.assert_close(sums[1], sums[0], Bounds(hidden, weight, 1.0).weight)

@@ -1,0 +1,24 @@
+# The Python package's tests, with its operators registered from C and through ctypes, under torch for the CPU.
+. "$top_srcdir/tests/cases.sh"
+
+library=$top_builddir/python/libfusedlogp_torch.so
+if [ ! -f "$library" ]; then
+    skip "the Python package" "configured with --disable-shared"
+    finish
+    exit
+fi
+# The first is for people; quickstart check makes the second.
+python=
+for candidate in "${FUSEDLOGP_TESTS_PYTHON:-}" "${XDG_CACHE_HOME:-$HOME/.cache}/fusedlogp-tests/python/bin/python3" python3; do
+    [ -n "$candidate" ] && "$candidate" -c 'import torch' >/dev/null 2>&1 && python=$candidate && break
+done
+if [ -z "$python" ]; then
+    skip "the Python package" "no Python with torch (FUSEDLOGP_TESTS_PYTHON names one)"
+    finish
+    exit
+fi
+PYTHONPATH=$top_srcdir/python FUSEDLOGP_TORCH_LIBRARY=$library PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
+export PYTHONPATH FUSEDLOGP_TORCH_LIBRARY PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS
+for binding in c ctypes; do
+    FUSEDLOGP_BINDING=$binding timeout 900 "$python" "$top_srcdir/tests/python/run.py" | sed "s/^\(not \)\{0,1\}ok [0-9]* - /&$binding: /"
+done
