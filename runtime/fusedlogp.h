@@ -106,6 +106,7 @@ typedef struct {
                                     else ~/.local/share/fusedlogp/records; "": none. A GPU's plan without a record adds its problem to the list
                                     there (fusedlogp tune --untuned) */
     const char *system_records_directories; /* colon-separated, only read; NULL: $FUSEDLOGP_SYSTEM_RECORDS, else those that were installed; "": none */
+    double tune_seconds;                    /* with FLP_CONTEXT_TUNE, of each problem; 0: $FUSEDLOGP_TUNE_SECONDS, else 2 */
 } flp_context_options;
 
 enum {
@@ -115,13 +116,17 @@ enum {
                                     else by this user alone */
     FLP_CONTEXT_REPLAY = 8u,       /* a plan on a GPU without an exact record of its tuning is FLP_NO_VARIANT: all processes that are given the same
                                     records run the same kernels */
-    FLP_CONTEXT_TUNED_BITS = 16u   /* records of tunings that change a row's bits (fusedlogp tune --numerics) count, too: its bits then depend on how many
+    FLP_CONTEXT_TUNED_BITS = 16u,  /* records of tunings that change a row's bits (fusedlogp tune --numerics) count, too: its bits then depend on how many
                                     rows the call has, as flp_plan_numerics says */
+    FLP_CONTEXT_TUNE = 32u         /* a GPU's new plan without an exact record is tuned for first, for tune_seconds, in device memory of the tuning's own,
+                                    and takes the record that this writes. Not while a stream is captured, nor without a records directory. It allocates
+                                    and frees device memory, for which the driver may wait for the device. Not beside FLP_CONTEXT_REPLAY or
+                                    FLP_CONTEXT_NO_COMPILE */
 };
 
 /* options: NULL or zeroed for the defaults. The context is freed with flp_context_destroy, after its plans. It loads
  * neither libcuda nor NVRTC until a plan needs them.
- * FLP_BAD_ARGUMENT: an unknown flag, a negative number. FLP_OUT_OF_MEMORY. */
+ * FLP_BAD_ARGUMENT: an unknown flag, or two that exclude each other; a negative number. FLP_OUT_OF_MEMORY. */
 FLP_INLINE flp_status flp_context_create(const flp_context_options *options, flp_context **context);
 
 /* NULL is allowed. Destroy the context's plans first; no stream may still run its kernels. */

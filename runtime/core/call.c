@@ -196,6 +196,36 @@ static flp_status check_new(const void *problem, const void *given)
     return flp_arguments_check_elements(call->calls->op, call->calls->arguments, problem, call->args);
 }
 
+static void complete_new(flp_context *context, const void *problem, const void *given, flp_plan **plan)
+{
+    const unplanned *call = given;
+
+    if (call->calls->tune)
+        call->calls->tune(call->calls, context, problem, plan);
+}
+
+flp_status flp_call_create_plan(const flp_operator_calls *calls, flp_context *context, const void *problem, flp_plan **plan, const flp_sizes *sizes)
+{
+    flp_problem_storage own;
+    flp_status status = FLP_OK;
+
+    if (plan)
+        *plan = NULL;
+    problem = flp_sized_take(calls->op->problem_struct, sizes, problem, &own, &status);
+    if (status == FLP_OK)
+        status = flp_create_plan(context, calls->op, problem, plan);
+    if (status == FLP_OK)
+        complete_new(context, problem, &(unplanned){ calls, NULL }, plan);
+    return status;
+}
+
+flp_status flp_call_prepare(const flp_operator_calls *calls, flp_context *context, const void *problem, CUstream stream, const flp_sizes *sizes)
+{
+    const unplanned call = { calls, NULL };
+
+    return flp_prepare_problem(context, calls->op, problem, &(flp_dispatch_call){ .stream = stream, .complete_new = complete_new, .args = &call }, sizes);
+}
+
 flp_status flp_call_run(const flp_operator_calls *calls, flp_context *context, const void *problem, const void *args, const flp_sizes *sizes)
 {
     flp_problem_storage own_problem;
@@ -217,7 +247,9 @@ flp_status flp_call_run(const flp_operator_calls *calls, flp_context *context, c
     if (call.rows == 0 && !calls->writes_without_rows)
         return check_empty(calls, problem, args);
     new_call = (unplanned){ calls, args };
-    wanted = (flp_dispatch_call){ call.rows == 0 ? 1 : call.rows, flp_arguments_addresses(calls->arguments, problem, args), call.stream, check_new, &new_call };
+    wanted = (flp_dispatch_call){
+        call.rows == 0 ? 1 : call.rows, flp_arguments_addresses(calls->arguments, problem, args), call.stream, check_new, complete_new, &new_call
+    };
     status = flp_dispatch_find(context, calls->op, problem, &wanted, &cuda_context, &plan);
     return status == FLP_OK ? execute(calls, plan, args, &call, cuda_context) : status;
 }

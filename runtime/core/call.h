@@ -21,7 +21,7 @@ typedef struct {
 /* Room for the args of any operator as this library knows them, and for what is made of them. */
 enum { FLP_CALL_ARGS_BYTES = 1024, FLP_CALL_WORK_BYTES = 512 };
 
-typedef struct {
+typedef struct flp_operator_calls {
     const flp_operator *op;
     const flp_arguments *arguments;
     /* Takes args as the caller's header has them; NULL: flp_sized_take. own [FLP_CALL_ARGS_BYTES] */
@@ -38,7 +38,14 @@ typedef struct {
     flp_status (*launch)(const flp_plan *plan, const void *work, const flp_workspace *workspace);
     /* The CPU path. bad_count, bad_first: out-of-range targets and the first such row; only added to / lowered. */
     flp_status (*run_on_cpu)(const flp_plan *plan, const void *work, int64_t *bad_count, int64_t *bad_first);
+
+    /* flp_tune_first_use, which makes calls itself; NULL: its problems are not tuned on first use. */
+    void (*tune)(const struct flp_operator_calls *calls, flp_context *context, const void *problem, flp_plan **plan);
 } flp_operator_calls;
+
+/* flp_X_plan_create and flp_X_prepare. */
+flp_status flp_call_create_plan(const flp_operator_calls *calls, flp_context *context, const void *problem, flp_plan **plan, const flp_sizes *sizes);
+flp_status flp_call_prepare(const flp_operator_calls *calls, flp_context *context, const void *problem, CUstream stream, const flp_sizes *sizes);
 
 /* flp_X_execute and flp_X, with structs as the caller's header has them. */
 flp_status flp_call_execute(const flp_operator_calls *calls, flp_plan *plan, const void *args, const flp_sizes *sizes);
@@ -60,7 +67,7 @@ flp_status flp_call_launch(const flp_kernel *kernel, unsigned blocks, CUstream s
     }                                                                                                                           \
     flp_status X##_plan_create_sized(flp_context *context, const X##_problem *problem, flp_plan **plan, const flp_sizes *sizes) \
     {                                                                                                                           \
-        return flp_create_plan_sized(context, &X##_operator, problem, plan, sizes);                                             \
+        return flp_call_create_plan(&X##_calls, context, problem, plan, sizes);                                                 \
     }                                                                                                                           \
     flp_status X##_execute_sized(flp_plan *plan, const X##_args *args, const flp_sizes *sizes)                                  \
     {                                                                                                                           \
@@ -72,6 +79,6 @@ flp_status flp_call_launch(const flp_kernel *kernel, unsigned blocks, CUstream s
     }                                                                                                                           \
     flp_status X##_prepare_sized(flp_context *context, const X##_problem *problem, void *stream, const flp_sizes *sizes)        \
     {                                                                                                                           \
-        return flp_prepare_problem(context, &X##_operator, problem, stream, sizes);                                             \
+        return flp_call_prepare(&X##_calls, context, problem, stream, sizes);                                                   \
     }
 #endif

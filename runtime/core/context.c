@@ -1,25 +1,52 @@
 /* Creates and destroys the context; defines its token losses, and loads those that plans name. */
 #include "core/context.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/log.h"
+#include "base/number.h"
 #include "base/sized.h"
 #include "base/status.h"
 #include "core/dispatch.h"
 #include "core/scratch.h"
 
+static const double default_tune_seconds = 2;
+
 static flp_status check_options(const flp_context_options *options)
 {
-    const unsigned known = FLP_CONTEXT_NO_COMPILE | FLP_CONTEXT_NO_GPU | FLP_CONTEXT_SHARED_CACHE | FLP_CONTEXT_REPLAY | FLP_CONTEXT_TUNED_BITS;
+    const unsigned known =
+        FLP_CONTEXT_NO_COMPILE | FLP_CONTEXT_NO_GPU | FLP_CONTEXT_SHARED_CACHE | FLP_CONTEXT_REPLAY | FLP_CONTEXT_TUNED_BITS | FLP_CONTEXT_TUNE;
 
     if (options->flags & ~known)
         return flp_status_fail(FLP_BAD_ARGUMENT, "flags: got 0x%x, wanted no bits but 0x%x", options->flags, known);
+    if (options->flags & FLP_CONTEXT_TUNE && options->flags & (FLP_CONTEXT_REPLAY | FLP_CONTEXT_NO_COMPILE))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "flags: got 0x%x, wanted FLP_CONTEXT_TUNE without FLP_CONTEXT_REPLAY and FLP_CONTEXT_NO_COMPILE",
+                               options->flags);
+    if (!(options->tune_seconds >= 0 && options->tune_seconds <= DBL_MAX))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "tune_seconds: got %g, wanted 0 or more", options->tune_seconds);
     if (options->cache_bytes < 0)
         return flp_status_fail(FLP_BAD_ARGUMENT, "cache_bytes: got %" PRId64 ", wanted 0 or more", options->cache_bytes);
     if (options->cpu_threads < 0)
         return flp_status_fail(FLP_BAD_ARGUMENT, "cpu_threads: got %d, wanted 0 or more", options->cpu_threads);
     return FLP_OK;
+}
+
+/* A variable that is no number is as if it were not set. */
+static double tune_seconds_of(const flp_context_options *options)
+{
+    static const char variable[] = "FUSEDLOGP_TUNE_SECONDS";
+    const char *text = getenv(variable);
+    double seconds = options->tune_seconds;
+
+    if (seconds > 0 || !(options->flags & FLP_CONTEXT_TUNE))
+        return seconds;
+    if (text && *text && (!flp_number_parse(text, &seconds) || seconds <= 0)) {
+        flp_log_warning("%s: got '%s', wanted a number above 0", variable, text);
+        seconds = 0;
+    }
+    return seconds > 0 ? seconds : default_tune_seconds;
 }
 
 static flp_status fill(const flp_context_options *options, flp_context *context)
@@ -29,6 +56,7 @@ static flp_status fill(const flp_context_options *options, flp_context *context)
 
     context->serial = atomic_fetch_add(&contexts, 1) + 1;
     context->flags = options->flags;
+    context->tune_seconds = tune_seconds_of(options);
     status = flp_kernel_store_create(options, &context->store);
     if (status == FLP_OK)
         status = flp_thread_pool_create(options->cpu_threads, &context->pool);

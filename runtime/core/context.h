@@ -16,6 +16,7 @@ typedef struct flp_scratch flp_scratch;   /* core/scratch.h */
 struct flp_context {
     uint64_t serial; /* from 1, never reused, unlike the address: a thread's recent hits name their context by it */
     unsigned flags;  /* FLP_CONTEXT_... */
+    double tune_seconds;
     flp_kernel_store *store;
     flp_thread_pool *pool;
     flp_dispatch *dispatch;

@@ -164,7 +164,11 @@ static flp_status make(flp_context *context, const flp_operator *op, const void 
     *flp_operator_rows(op, &bounded) = flp_dispatch_rows(call->rows);
     *flp_operator_pointer_alignment(op, &bounded) = 1 << alignment_log2(call->addresses);
     status = flp_create_plan(context, op, &bounded, plan);
-    return status == FLP_OK ? insert(context->dispatch, key, plan) : status;
+    if (status != FLP_OK)
+        return status;
+    if (call->complete_new)
+        call->complete_new(context, &bounded, call->args, plan);
+    return insert(context->dispatch, key, plan);
 }
 
 /* What AUTO finds no driver for is for the CPU, and no failure. */
@@ -262,29 +266,32 @@ static void compile_for_buckets(flp_context *context, const flp_operator *op, vo
 }
 
 /* Every bucket of rows up to the normal problem's, and the scratch of the most demanding one. */
-static flp_status prepare_buckets(flp_context *context, const flp_operator *op, void *normal, CUstream stream)
+static flp_status prepare_buckets(flp_context *context, const flp_operator *op, void *normal, const flp_dispatch_call *like)
 {
+    flp_dispatch_call call = *like;
     const int64_t most = *flp_operator_rows(op, normal);
-    const uintptr_t alignment = (uintptr_t)*flp_operator_pointer_alignment(op, normal);
     unsigned long long cuda_context;
     flp_plan *plan = NULL;
     int64_t bytes = 0;
 
     if (!(context->flags & FLP_CONTEXT_NO_GPU) && flp_operator_backend(op, normal) != FLP_BACKEND_CPU)
-        compile_for_buckets(context, op, normal, stream);
+        compile_for_buckets(context, op, normal, call.stream);
+    call.addresses = (uintptr_t)*flp_operator_pointer_alignment(op, normal);
     for (int64_t rows = 1; rows <= most; rows = flp_plan_rows(plan) + 1) {
-        const flp_dispatch_call call = { .rows = rows, .addresses = alignment, .stream = stream };
-        flp_status status = flp_dispatch_find(context, op, normal, &call, &cuda_context, &plan);
+        flp_status status;
         int64_t wanted;
+
+        call.rows = rows;
+        status = flp_dispatch_find(context, op, normal, &call, &cuda_context, &plan);
         if (status != FLP_OK)
             return status;
         wanted = flp_plan_workspace_bytes(plan, flp_int64_smaller(flp_plan_rows(plan), most));
         bytes = wanted > bytes ? wanted : bytes;
     }
-    return bytes ? flp_scratch_reserve(context->scratch, &plan->device, stream, bytes) : FLP_OK;
+    return bytes ? flp_scratch_reserve(context->scratch, &plan->device, call.stream, bytes) : FLP_OK;
 }
 
-flp_status flp_prepare_problem(flp_context *context, const flp_operator *op, const void *problem, CUstream stream, const flp_sizes *sizes)
+flp_status flp_prepare_problem(flp_context *context, const flp_operator *op, const void *problem, const flp_dispatch_call *call, const flp_sizes *sizes)
 {
     flp_problem_storage normal, own;
     flp_status status = FLP_OK;
@@ -294,5 +301,5 @@ flp_status flp_prepare_problem(flp_context *context, const flp_operator *op, con
     problem = flp_sized_take(op->problem_struct, sizes, problem, &own, &status);
     if (status == FLP_OK)
         status = flp_problem_normalize(op, problem, &normal);
-    return status == FLP_OK ? prepare_buckets(context, op, &normal, stream) : status;
+    return status == FLP_OK ? prepare_buckets(context, op, &normal, call) : status;
 }

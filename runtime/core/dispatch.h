@@ -34,7 +34,9 @@ typedef struct {
     CUstream stream;     /* whose capture forbids making a plan (FLP_CAPTURING) */
     /* What a call is refused for before a plan is made for it; NULL: nothing. One whose plan is there is checked against that instead. */
     flp_status (*check_new)(const void *problem, const void *args);
-    const void *args; /* check_new's */
+    /* What is done with a plan that was made for it, which this may replace; NULL: nothing. */
+    void (*complete_new)(flp_context *context, const void *problem, const void *args, flp_plan **plan);
+    const void *args; /* of these two */
 } flp_dispatch_call;
 
 /* The plan of problem for the call, in the CUDA context that is current; makes it where there is none. Of problem, rows and
@@ -42,7 +44,7 @@ typedef struct {
 flp_status flp_dispatch_find(flp_context *context, const flp_operator *op, const void *problem, const flp_dispatch_call *call, unsigned long long *cuda_context,
                              flp_plan **plan);
 
-/* flp_X_prepare: the plans that dispatch makes for any N up to the problem's rows, and the shared scratch of stream for them. sizes: of the
- * caller's structs. */
-flp_status flp_prepare_problem(flp_context *context, const flp_operator *op, const void *problem, CUstream stream, const flp_sizes *sizes);
+/* flp_X_prepare: the plans that dispatch makes for any N up to the problem's rows, and the shared scratch of the call's stream for them. call: with
+ * what is the same for all of them. sizes: of the caller's structs. */
+flp_status flp_prepare_problem(flp_context *context, const flp_operator *op, const void *problem, const flp_dispatch_call *call, const flp_sizes *sizes);
 #endif

@@ -395,15 +395,16 @@ flp_status flp_create_plan_tuned(flp_context *context, const flp_operator *op, c
     return status;
 }
 
-flp_status flp_create_plan_sized(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan, const flp_sizes *sizes)
+void flp_plan_say_untuned(flp_plan *plan, const char *why)
 {
-    flp_problem_storage own;
-    flp_status status = FLP_OK;
+    char text[FLP_PROBLEM_TEXT_BYTES], *description;
+    const size_t length = strlen(plan->tuned.source);
 
-    if (plan)
-        *plan = NULL;
-    problem = flp_sized_take(op->problem_struct, sizes, problem, &own, &status);
-    return status == FLP_OK ? flp_create_plan(context, op, problem, plan) : status;
+    snprintf(plan->tuned.source + length, sizeof(plan->tuned.source) - length, "%s; not tuned: %s", length ? "" : "no record", why);
+    if (flp_problem_text_write(plan->op, flp_plan_problem(plan), text, sizeof(text)) != FLP_OK || !(description = flp_describe_plan(plan, text)))
+        return;
+    free(plan->description);
+    plan->description = description;
 }
 
 void flp_plan_destroy(flp_plan *plan)

@@ -88,8 +88,8 @@ flp_status flp_plan_foresee(flp_context *context, const flp_operator *op, const 
 flp_status flp_create_plan(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan);
 /* With this tuning, whatever records say. FLP_NO_VARIANT: what is wrong with it; on the CPU path it has no kernels to change. */
 flp_status flp_create_plan_tuned(flp_context *context, const flp_operator *op, const void *problem, const char *tuning, flp_plan **plan);
-/* With the problem as the caller's header has it. */
-flp_status flp_create_plan_sized(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan, const flp_sizes *sizes);
+/* Adds to the description why it is not tuned. Not once a caller has the plan. */
+void flp_plan_say_untuned(flp_plan *plan, const char *why);
 
 /* What the generator is asked for a plan: the problem's canonical string and the operator's hint. text [FLP_PLAN_KERNELS_BYTES] */
 enum { FLP_PLAN_KERNELS_BYTES = FLP_PROBLEM_TEXT_BYTES + 32 };

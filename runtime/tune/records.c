@@ -140,6 +140,18 @@ static flp_status load(flp_records *records)
     return status;
 }
 
+flp_status flp_records_read_again(flp_records *records)
+{
+    flp_status status;
+
+    flp_mutex_lock(&records->mutex);
+    flp_record_files_free(&records->files);
+    records->loaded = 0;
+    status = load(records);
+    flp_mutex_unlock(&records->mutex);
+    return status;
+}
+
 flp_status flp_records_list(flp_records *records, const flp_record_files **files)
 {
     flp_status status;

@@ -33,6 +33,9 @@ flp_status flp_records_visit(flp_records *records, int (*visit)(void *data, cons
  * FLP_IO_FAILED: it could not be written, and this process alone knows it. */
 flp_status flp_records_publish(flp_records *records, const flp_record *record);
 
+/* Takes in what other processes have published since. FLP_OUT_OF_MEMORY. */
+flp_status flp_records_read_again(flp_records *records);
+
 /* What was read, the user's before the systems' in their order; for one who has the records to itself, until they are published to or destroyed.
  * FLP_OUT_OF_MEMORY. */
 flp_status flp_records_list(flp_records *records, const flp_record_files **files);

@@ -16,6 +16,7 @@ typedef struct {
     int wrong;                       /* a candidate whose check fails; 0: none */
     flp_status failure;              /* of flp_tune_target_create */
     int slow_microseconds;           /* of each timed run, in real time */
+    int real_identity;               /* 1: that of the problem's plans, with which a record of it counts */
     int created;                     /* targets so far */
     flp_tune_target_options options; /* of the last */
 } fake_tune_state;

@@ -19,7 +19,7 @@ static void no_struct_ends_in_padding(void **state)
 {
 #define ENDS_WITH(type, last) assert_int_equal(sizeof(type), offsetof(type, last) + sizeof(((type *)0)->last))
     (void)state;
-    ENDS_WITH(flp_context_options, system_records_directories);
+    ENDS_WITH(flp_context_options, tune_seconds);
     ENDS_WITH(flp_counters, plans);
     ENDS_WITH(flp_device_facts, memory_bytes);
     ENDS_WITH(flp_linear_logp_problem, backend);

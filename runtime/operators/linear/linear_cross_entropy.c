@@ -3,6 +3,7 @@
 
 #include "base/dtype.h"
 #include "core/call.h"
+#include "core/tune_first.h"
 #include "operators/linear/linear_cross_entropy_args.h"
 #include "operators/linear/linear_logp_backward.h"
 #include "params/token_loss.h"
@@ -202,6 +203,7 @@ const flp_operator_calls flp_linear_cross_entropy_calls = {
     .writes_without_rows = 1,
     .launch = launch_all,
     .run_on_cpu = run_on_cpu,
+    .tune = flp_tune_first_use,
 };
 _Static_assert(sizeof(flp_cross_entropy_own_args) <= FLP_CALL_ARGS_BYTES, "FLP_CALL_ARGS_BYTES is too small");
 _Static_assert(sizeof(flp_cross_entropy_call) <= FLP_CALL_WORK_BYTES, "FLP_CALL_WORK_BYTES is too small");

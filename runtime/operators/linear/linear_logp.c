@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "core/arguments.h"
 #include "core/call.h"
+#include "core/tune_first.h"
 #include "cuda/tensor_map.h"
 #include "operators/linear/linear_logp_cpu.h"
 #include "operators/linear/linear_logp_plan.h"
@@ -293,5 +294,6 @@ const flp_operator_calls flp_linear_logp_calls = {
     .arguments = &flp_linear_logp_arguments,
     .launch = launch,
     .run_on_cpu = run_on_cpu,
+    .tune = flp_tune_first_use,
 };
 FLP_CALL_FUNCTIONS(flp_linear_logp)

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "core/call.h"
+#include "core/tune_first.h"
 #include "operators/linear/linear_logp.h"
 #include "operators/linear/linear_logp_backward_cpu.h"
 #include "operators/linear/linear_logp_backward_plan.h"
@@ -308,5 +309,6 @@ const flp_operator_calls flp_linear_logp_backward_calls = {
     .writes_without_rows = 1,
     .launch = launch,
     .run_on_cpu = run_on_cpu,
+    .tune = flp_tune_first_use,
 };
 FLP_CALL_FUNCTIONS(flp_linear_logp_backward)

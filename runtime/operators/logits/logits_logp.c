@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "core/arguments.h"
 #include "core/call.h"
+#include "core/tune_first.h"
 #include "operators/logits/logits_logp_backward_plan.h"
 #include "operators/logits/logits_logp_cpu.h"
 #include "operators/logits/logits_logp_plan.h"
@@ -255,6 +256,7 @@ const flp_operator_calls flp_logits_logp_calls = {
     .makes_work = 1,
     .launch = launch_pass,
     .run_on_cpu = run_on_cpu,
+    .tune = flp_tune_first_use,
 };
 _Static_assert(sizeof(flp_logits_logp_call) <= FLP_CALL_WORK_BYTES, "FLP_CALL_WORK_BYTES is too small");
 FLP_CALL_FUNCTIONS(flp_logits_logp)
@@ -266,5 +268,6 @@ const flp_operator_calls flp_logits_logp_backward_calls = {
     .makes_work = 1,
     .launch = launch_backward,
     .run_on_cpu = run_on_cpu,
+    .tune = flp_tune_first_use,
 };
 FLP_CALL_FUNCTIONS(flp_logits_logp_backward)

@@ -3,6 +3,7 @@
 
 #include "operators/weighted_sum/weighted_sum_cpu.h"
 #include "core/call.h"
+#include "core/tune_first.h"
 #include "params/weighted_sum.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"
 
@@ -46,5 +47,6 @@ const flp_operator_calls flp_weighted_sum_calls = {
     .arguments = &arguments,
     .launch = launch,
     .run_on_cpu = run_on_cpu,
+    .tune = flp_tune_first_use,
 };
 FLP_CALL_FUNCTIONS(flp_weighted_sum)

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "operators/weighted_sum/weighted_sum_cpu.h"
 #include "core/call.h"
+#include "core/tune_first.h"
 #include "params/weighted_sum.h"
 #include "operators/weighted_sum/weighted_sum_backward_plan.h"
 
@@ -130,5 +131,6 @@ const flp_operator_calls flp_weighted_sum_backward_calls = {
     .writes_without_rows = 1,
     .launch = launch,
     .run_on_cpu = run_on_cpu,
+    .tune = flp_tune_first_use,
 };
 FLP_CALL_FUNCTIONS(flp_weighted_sum_backward)
