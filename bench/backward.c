@@ -17,6 +17,7 @@ const char *const flp_backward_cases[] = {
     "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:forward",
     "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:budget2415919104:forward",
     "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:budget1207959552:forward",
+    "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:budget268435456:forward",
     "linear_logp_backward:bf16:n8192:d4096:v128256:gh_bf16:gw_bf16:filter3e-08", /* 2^-12 of what weighs a row in the mean, 1 / N */
     "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:filter6e-08",
     NULL
@@ -48,10 +49,11 @@ flp_status flp_backward_parse(const char *text, flp_linear_logp_backward_problem
         status = flp_problem_normalize(&flp_linear_logp_backward_operator, &given, problem);
     if (status != FLP_OK)
         return status;
-    if (!flp_gradient_setting_takes(&problem->forward) || problem->grad_hidden != FLP_BF16 || problem->grad_weight != FLP_BF16 || problem->accumulate ||
-        problem->g_lse || problem->g_entropy)
+    if (!flp_gradient_setting_takes(&problem->forward) || problem->grad_hidden != FLP_BF16 ||
+        (problem->grad_weight != FLP_BF16 && problem->grad_weight != FLP_NONE) || problem->grad_bias != FLP_NONE || problem->accumulate || problem->g_lse ||
+        problem->g_entropy)
         return flp_status_fail(FLP_BAD_ARGUMENT,
-                               "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, both gradients in bf16, no "
+                               "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, gradients in bf16, grad_hidden's among them, no "
                                "options but budget, filter and forward",
                                text);
     return FLP_OK;
@@ -68,7 +70,7 @@ static flp_status parse(const char *text, bench *b)
     b->setting.rows = forward->rows;
     b->setting.hidden_size = forward->hidden;
     b->setting.vocab = forward->vocab;
-    b->setting.weight_dtype = FLP_BF16;
+    b->setting.weight_dtype = b->problem.grad_weight;
     b->setting.filter_eps = b->problem.grad_filter_eps;
     return FLP_OK;
 }
@@ -164,18 +166,20 @@ static flp_status make_ours(bench *b, const flp_forward_options *options)
 static json_t *pack_case(const bench *b, const char *text, int products, const flp_backward_errors *errors, json_t *regimes)
 {
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(b->backward_plan);
+    const flp_kernel *product = plan->weight_product ? plan->weight_product : plan->hidden_product;
+    const int gradients = flp_gradient_setting_count(&b->setting) - 1, again = products > gradients + 1;
     const double work = 2.0 * products * (double)b->forward.rows * (double)b->forward.hidden * (double)b->forward.vocab * 1e-12;
     char name[FLP_PROBLEM_TEXT_BYTES + 32];
     json_t *result;
 
-    snprintf(name, sizeof(name), "%s%s", products == 4 && !b->problem.with_forward ? "linear_logp+" : "", text);
+    snprintf(name, sizeof(name), "%s%s", again && !b->problem.with_forward ? "linear_logp+" : "", text);
     result = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", name, "path",
-                       flp_backend_name(flp_plan_backend(b->backward_plan)), "kernel", plan->logits->manifest.variant, "product",
-                       plan->weight_product->manifest.variant, "numerics", flp_plan_numerics(b->backward_plan), "workspace_bytes",
-                       (json_int_t)workspace_bytes(b), "rows_checked", 2 * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative, "grad_weight_error",
-                       errors->weight.relative, "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all", errors->weight.of_all,
-                       "grad_hidden_rounding", errors->hidden.rounding, "grad_weight_rounding", errors->weight.rounding, "baseline",
-                       products == 4 ? "cuBLAS logits twice, gradients" : "cuBLAS logits, gradients", "cublas_version", b->setting.cublas.version, "unit",
+                       flp_backend_name(flp_plan_backend(b->backward_plan)), "kernel", plan->logits->manifest.variant, "product", product->manifest.variant,
+                       "numerics", flp_plan_numerics(b->backward_plan), "workspace_bytes", (json_int_t)workspace_bytes(b), "rows_checked",
+                       gradients * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative, "grad_weight_error", errors->weight.relative,
+                       "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all", errors->weight.of_all, "grad_hidden_rounding",
+                       errors->hidden.rounding, "grad_weight_rounding", errors->weight.rounding, "baseline",
+                       again ? "cuBLAS logits twice, gradients" : flp_gradient_setting_name(&b->setting), "cublas_version", b->setting.cublas.version, "unit",
                        "TFLOP/s", "work", work, "regimes", regimes);
     if (result && !flp_filter_outcome_add(&b->filtered, errors, result)) {
         json_decref(result);
@@ -186,8 +190,9 @@ static json_t *pack_case(const bench *b, const char *text, int products, const f
 
 static flp_status measure(bench *b, const char *text, int products, const flp_forward_options *options, const flp_backward_errors *errors, json_t *results)
 {
-    const flp_measured ours = { products == 4 || b->problem.with_forward ? launch_both : launch_backward, b };
-    const flp_measured baseline = { products == 4 ? flp_gradient_setting_products_and_logits : flp_gradient_setting_products, &b->setting };
+    const int again = products > flp_gradient_setting_count(&b->setting);
+    const flp_measured ours = { again || b->problem.with_forward ? launch_both : launch_backward, b };
+    const flp_measured baseline = { again ? flp_gradient_setting_products_and_logits : flp_gradient_setting_products, &b->setting };
     json_t *regimes = json_object();
     flp_status status = regimes ? flp_regimes_measure(b->setting.gpu, b->setting.stream, options->regimes, &options->measure, &ours, &baseline, regimes)
                                 : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a result");
@@ -205,6 +210,7 @@ static int saved_exp_holds_all(const bench *b)
 
 static flp_status run(bench *b, const char *text, const flp_forward_options *options, json_t *results)
 {
+    const int least = flp_gradient_setting_count(&b->setting);
     flp_backward_errors errors;
     flp_status status = flp_gradient_setting_open(&b->setting);
 
@@ -215,8 +221,8 @@ static flp_status run(bench *b, const char *text, const flp_forward_options *opt
     if (status == FLP_OK)
         status = flp_gradient_setting_check(&b->setting, &errors);
     if (status == FLP_OK && b->problem.with_forward)
-        return measure(b, text, saved_exp_holds_all(b) ? 3 : 4, options, &errors, results);
-    for (int products = 3; products <= 4 && status == FLP_OK; products++)
+        return measure(b, text, saved_exp_holds_all(b) ? least : least + 1, options, &errors, results);
+    for (int products = least; products <= least + 1 && status == FLP_OK; products++)
         status = measure(b, text, products, options, &errors, results);
     return status;
 }

@@ -7,8 +7,9 @@ local tables = require "gen.problem_fields"
 
 local problem = {}
 
--- What plans add to the string (flp_operator.hint): the forward leaves saved exponentials, of the whole vocabulary, and grad_hidden is one product.
-local hints = { "saved_exp", "direct" }
+-- What plans add to the string (flp_operator.hint): the forward leaves saved exponentials, of the whole vocabulary, and grad_hidden is one product, or that is the
+-- forward's, in narrow tiles.
+local hints = { "saved_exp", "direct", "in_forward", "narrow" }
 
 -- Their names, in the order that prebuilds list them.
 problem.operators = {}

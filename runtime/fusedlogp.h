@@ -378,7 +378,9 @@ FLP_INLINE flp_status flp_linear_logp_backward_execute(flp_plan *plan, const flp
 /* linear_logp, of a plan whose problem has with_forward = 1, and then, with the same rows, hidden, weight, bias, target, ignore_index, temperature,
  * flags and workspace, flp_linear_logp_backward_execute. Between the two the workspace is left alone: it tells the backward which rows are valid, so
  * that ignored ones cost nothing in either, and, as memory_budget has room, what of the logits it need not compute anew (where
- * linear_cross_entropy would leave it too, unless g_entropy is 1): with room for [N, V] and [N, D] in bf16 and 4 KiB a row, nothing of them. lse is
+ * linear_cross_entropy would leave it too, unless g_entropy is 1): with room for [N, V] and [N, D] in bf16 and 4 KiB a row, nothing of them. Where
+ * grad_hidden alone is wanted and logits may be left, the forward computes its products too, if there is room for [N, D] in fp32 and the logits of 512 rows
+ * (by default, up to V 262144), and the backward none. lse is
  * wanted, entropy where g_entropy is 1, else it is NULL; argmax is NULL.
  * lse and entropy are 0 in rows that are ignored or whose target is bad. The workspace is the caller's, on the CPU path too.
  *

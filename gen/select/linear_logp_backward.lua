@@ -25,8 +25,9 @@ local function packing(p, arch_name)
   }
 end
 
--- tile: of the kernels that have N rows; wide: of those that have V rows; weight_vec: nil for 16 bytes; bulk: true on sm_90a.
-local function specs(p, tile, wide, weight_vec, bulk)
+-- tile: of the kernels that have N rows; wide: of those that have V rows; narrow: of products of few rows at a time; weight_vec: nil for 16 bytes; bulk: true on
+-- sm_90a.
+local function specs(p, tile, wide, narrow, weight_vec, bulk)
   local dtype, exact, arch_name = p.dtype, p.exact, tile.arch
   local filter = bulk and p.grad_filter_eps or nil
   local list = packing(p, arch_name)
@@ -35,8 +36,8 @@ local function specs(p, tile, wide, weight_vec, bulk)
                  entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.class_weights, vec = weight_vec, exact = exact, filter = filter }))
   if p.grad_hidden then
     local direct = p.direct -- of one product of the whole vocabulary, which leaves valid rows close together; else of sums
-    add(on(tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,
-                   out = direct and p.grad_hidden or "f32", adds = not direct or nil, vec = weight_vec, exact = exact, filter = filter,
+    add(on(p.narrow and narrow or tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,
+                   out = direct and p.grad_hidden or "f32", adds = not (direct or p.in_forward) or nil, vec = weight_vec, exact = exact, filter = filter,
                    targets = direct and "of_rows" }))
     add { role = "hidden_finish", operator = "linear_logp_backward_finish", dtype = direct and p.grad_hidden, weight = not direct and dtype,
           dv = not direct and p.dv, out = p.grad_hidden, adds = p.acc_hidden, arch = arch_name }
@@ -87,8 +88,8 @@ backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capabili
     return nil, ("TMA wants row strides in multiples of 16 bytes; those of grad_hidden's fp32 sums are %d"):format(p.d * cxx.bytes.f32)
   end
   local few, many = tile_for(hopper_tiles, p.n), hopper_tiles[#hopper_tiles]
-  local function tile(of) return { bm = of.bm, bv = 256, cluster = of.cluster, stages = of.stages, arch = arch_name } end
-  return selected(p, capability, "hopper", specs(p, tile(few), tile(many), nil, true))
+  local function tile(of, bv) return { bm = of.bm, bv = bv, cluster = of.cluster, stages = of.stages, arch = arch_name } end
+  return selected(p, capability, "hopper", specs(p, tile(few, 256), tile(many, 256), tile(few, 128), nil, true))
 end)
 
 backward.portable = select.portable(function(p, arch_name, capability)
@@ -98,7 +99,7 @@ backward.portable = select.portable(function(p, arch_name, capability)
   end
   local few, many = tile_for(portable_tiles, p.n), portable_tiles[#portable_tiles]
   local function tile(of) return { bm = of.bm, bv = 128, cluster = 1, stages = of.stages, arch = arch_name } end
-  return selected(p, capability, "portable", specs(p, tile(few), tile(many), bytes < 16 and bytes or nil))
+  return selected(p, capability, "portable", specs(p, tile(few), tile(many), tile(few), bytes < 16 and bytes or nil))
 end)
 
 -- What a training step asks for, one option at a time; the last adds to a main gradient in fp32.

@@ -23,17 +23,23 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_fin
     constexpr int elements = vector_elements<Out>;
     wait_for_previous_kernel();
     allow_next_kernel();
+    if (params.mark && blockIdx.x == 0 && threadIdx.x == 0) *params.mark = 0;
     if (params.count && *params.count == params.rows) return;
     for (int i = blockIdx.x; i < params.rows; i += gridDim.x) {
         int place = params.packed_index[i], at = place - params.first_packed;
         bool counts = place >= 0;
         if (counts ? at < 0 || at >= params.packed_rows : Config::adds || params.first_packed > 0) continue;
         const Sum *sums = (const Sum *)params.sums + (counts ? at : 0) * params.sums_stride;
+        float factor = params.row_factor && counts ? params.row_factor[at] : 1;
         Out *out = (Out *)params.out + i * params.out_stride;
         for (int d = elements * threadIdx.x; d < params.hidden_size; d += elements * Config::threads) {
             int valid = params.hidden_size - d;
             float values[elements], old[elements];
             load_floats(sums + d, counts ? valid : 0, values);
+            if (params.row_factor) {
+#pragma unroll
+                for (int e = 0; e < elements; e++) values[e] *= factor;
+            }
             if constexpr (Config::adds_targets)
                 if (counts) add_target_contribution<Config>(params, at, d, values);
             if constexpr (Config::adds) {

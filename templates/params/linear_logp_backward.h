@@ -123,6 +123,8 @@ typedef struct BackwardFinishParams {
     i64 weight_stride;             /* elements, of the weight's rows in memory */
     const float *factor;           /* what the derivatives are multiplied by; NULL: 1 */
     i32 first_packed, packed_rows; /* whose sums these are; with the first place 0 rows that are not valid are done, too */
+    const float *row_factor;       /* [packed_rows]: what a row's sums are multiplied by; NULL: 1 */
+    u64 *mark;                     /* is cleared, as flp_backward_gather_params'; or NULL */
 } flp_backward_finish_params;
 
 FLP_PARAMS_BYTES(flp_backward_rows_params, 248);
@@ -131,5 +133,5 @@ FLP_PARAMS_BYTES(flp_backward_gather_params, 88);
 FLP_PARAMS_BYTES(flp_tile_logit_gradients_params, 144);
 FLP_PARAMS_BYTES(flp_backward_filter_params, 40);
 FLP_PARAMS_BYTES(flp_backward_bias_params, 72);
-FLP_PARAMS_BYTES(flp_backward_finish_params, 96);
+FLP_PARAMS_BYTES(flp_backward_finish_params, 112);
 #endif

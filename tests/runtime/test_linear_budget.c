@@ -265,6 +265,36 @@ static void grad_hidden_alone_takes_rows_in_chunks(void **state)
     assert_in_range(work.chunks.saved_columns, 1, 8192);
 }
 
+/* Behind a forward: its chunks of rows leave grad_hidden's products in fp32 where these were, whatever their upstream gradient. */
+static void grad_hidden_alone_behind_a_forward_is_the_forwards_product(void **state)
+{
+    flp_linear_logp_backward_problem problem = normal_of(sized(8192, 4096, 128256, FLP_NONE));
+    flp_linear_work work = work_of(&problem, 1);
+
+    (void)state;
+    assert_true(work.chunks.in_forward && work.chunks.narrow && !work.chunks.direct);
+    assert_int_equal(512, work.chunks.row_chunk);
+    assert_in_range(bytes_of(&work, 8192), INT64_C(8192) * 4096 * 4, 256 << 20);
+    assert_int_equal(8192, flp_linear_work_packed_stride(&work));
+    assert_null(lay_out(&work, 8192).part[FLP_PART_SUMS].name);
+    problem.memory_budget = 256 << 20;
+    work = work_of(&problem, 1);
+    assert_int_equal(512, work.chunks.row_chunk);
+    problem.memory_budget = 384 << 20;
+    work = work_of(&problem, 1);
+    assert_int_equal(1024, work.chunks.row_chunk);
+    assert_true(work.chunks.in_forward && !work.chunks.narrow);
+    problem.memory_budget = INT64_C(2200) << 20; /* all at a time */
+    work = work_of(&problem, 1);
+    assert_true(work.chunks.direct && !work.chunks.in_forward);
+    problem.memory_budget = 0;
+    assert_false(work_of(&problem, 0).chunks.in_forward);
+    problem.grad_weight = FLP_F32;
+    problem.accumulate = FLP_ACCUMULATE_WEIGHT;
+    problem.grad_weight_stride = 4096;
+    assert_int_equal(0, work_of(&problem, 1).chunks.row_chunk);
+}
+
 /* All valid rows wait for their chunk: in grad_hidden, where nothing else is put before the last chunk, or in the workspace. */
 static void chunks_of_rows_stay_within_the_budget(void **state)
 {
@@ -426,6 +456,7 @@ int main(void)
         cmocka_unit_test(nothing_is_borrowed_from_what_keeps_its_numbers),
         cmocka_unit_test(chunks_of_rows_have_room_for_all_saved_exponentials),
         cmocka_unit_test(grad_hidden_alone_takes_rows_in_chunks),
+        cmocka_unit_test(grad_hidden_alone_behind_a_forward_is_the_forwards_product),
         cmocka_unit_test(chunks_of_rows_stay_within_the_budget),
         cmocka_unit_test(no_workspace_is_larger_than_the_budget),
         cmocka_unit_test(more_memory_is_never_spent_worse),

@@ -373,6 +373,21 @@ static void a_plan_with_a_forward_describes_it(void **state)
     assert_contains(flp_plan_describe(plan), "filter: none, blocks are passed over on the path sm_90a alone\n");
 }
 
+static void a_frozen_head_has_its_product_in_the_forward(void **state)
+{
+    (void)state;
+    problem.with_forward = 1;
+    problem.g_entropy = 0;
+    problem.grad_weight = problem.grad_bias = FLP_NONE;
+    problem.grad_weight_stride = 0;
+    problem.accumulate = 0;
+    problem.forward.vocab = 20000;
+    operator_call_make_plan();
+    assert_contains(flp_plan_describe(plan), "grad_hidden product: in the forward, of 3072 rows at a time\n");
+    assert_contains(flp_plan_describe(plan), "flops: 2.00 N V D");
+    assert_contains(flp_plan_numerics(plan), ";saved20224.in_forward");
+}
+
 static void fp16_leaves_no_saved_exp_and_says_so(void **state)
 {
     (void)state;
@@ -515,6 +530,7 @@ int main(void)
         TEST(the_forward_and_the_backward_need_the_workspace_between_them, start_on_gpu),
         TEST(the_forward_and_the_backward_need_the_workspace_between_them, start_on_cpu),
         TEST(a_plan_with_a_forward_describes_it, start_on_gpu),
+        TEST(a_frozen_head_has_its_product_in_the_forward, start_on_gpu),
         TEST(fp16_leaves_no_saved_exp_and_says_so, start_on_gpu),
         TEST(the_portable_path_leaves_saved_exponentials_too, start_on_gpu),
         TEST(the_cpu_path_runs_both_too, start_on_cpu),

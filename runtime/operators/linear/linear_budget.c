@@ -21,8 +21,9 @@ typedef struct {
     int64_t saved_exp, own, borrowed;
 } tiles;
 static const tiles default_tiles = { 47, 41, 66 }, default_tiles_wide = { 31, 28, 33 };
-/* Where grad_hidden alone is wanted: of the saved exponentials of a chunk of rows, by default. */
-static const int64_t default_saved_bytes = INT64_C(256) << 20;
+/* Where grad_hidden alone is wanted: of the saved exponentials of a chunk of rows, by default; in a forward, beside its rows, less where fewer rows will do. */
+static const int64_t default_saved_bytes = INT64_C(256) << 20, default_saved_bytes_in_forward = INT64_C(126) << 20;
+enum { PRODUCT_TILE_ROWS = 128, WIDE_TILE_COLUMNS = 256, MULTIPROCESSORS = 132, NARROW_TILE_PERCENT = 88 /* of a wide tile's speed */ };
 enum { BORROWED_TILES = 66, DEFAULT_BORROWED_ROWS = 2 /* times D */ };
 
 /* The most splits among the forward's tiles (gen/select/linear_logp.lua): linear_logp_backward's plan refuses a kernel that has more. */
@@ -95,13 +96,32 @@ static flp_backward_chunks chunks_of(const flp_linear_work *work, tiles wide, in
     };
 }
 
-/* One chunk is all of the vocabulary. */
+/* Tiles of a product of so many rows with all of the weight, in thousandths of whole waves of an H100's or H200's multiprocessors. */
+static int64_t filled_waves(int64_t rows, int64_t hidden, int64_t tile_columns)
+{
+    const int64_t tiles = flp_int64_divide_up(rows, PRODUCT_TILE_ROWS) * flp_int64_divide_up(hidden, tile_columns);
+
+    return 1000 * tiles / flp_int64_round_up(tiles, MULTIPROCESSORS);
+}
+
+/* Narrow tiles read more of both operands for a flop. */
+static int are_narrow_tiles_faster(const flp_linear_work *work, int64_t row_chunk)
+{
+    const int64_t hidden = work->forward->hidden;
+
+    return filled_waves(row_chunk, hidden, WIDE_TILE_COLUMNS) * 100 < filled_waves(row_chunk, hidden, WIDE_TILE_COLUMNS / 2) * NARROW_TILE_PERCENT;
+}
+
+/* One chunk is all of the vocabulary. Without losses the upstream gradients are not known in time for chunks of rows. */
 static flp_backward_chunks whole(const flp_linear_work *work, int64_t row_chunk)
 {
     const int64_t all = all_tiles(work);
     flp_backward_chunks chunks = chunks_of(work, (tiles){ all, all, 0 }, 0);
 
     chunks.row_chunk = row_chunk;
+    chunks.in_forward = row_chunk > 0 && !work->losses;
+    chunks.narrow = chunks.in_forward && are_narrow_tiles_faster(work, row_chunk);
+    chunks.direct &= !chunks.in_forward;
     return chunks;
 }
 
@@ -185,14 +205,21 @@ static int64_t most_rows(const flp_linear_work *work)
     return low * FLP_BACKWARD_ROW_BLOCK;
 }
 
+/* A frozen head. */
+static int is_hidden_alone(const flp_linear_logp_backward_problem *normal)
+{
+    return normal->grad_hidden != FLP_NONE && normal->grad_weight == FLP_NONE && normal->grad_bias == FLP_NONE;
+}
+
 /* How many rows at a time have room for saved exponentials of the whole vocabulary, where grad_weight and grad_bias are not wanted, or added to in fp32 and so
  * may be completed chunk of rows by chunk of rows; 0: too few, or all. */
 static int64_t choose_row_chunk(const flp_linear_work *work)
 {
     const flp_linear_logp_backward_problem *normal = work->backward;
+    const int is_known = work->losses || is_hidden_alone(normal); /* what the derivatives are made of, in time */
     const int adds_weight = normal->grad_weight == FLP_NONE || (normal->grad_weight == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_WEIGHT);
     const int adds_bias = normal->grad_bias == FLP_NONE || (normal->grad_bias == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_BIAS);
-    const int64_t rows = adds_weight && adds_bias ? most_rows(work) : 0;
+    const int64_t rows = is_known && adds_weight && adds_bias ? most_rows(work) : 0;
     int64_t chunks, even;
 
     if (rows == 0)
@@ -208,9 +235,10 @@ static int64_t default_row_chunk(const flp_linear_work *work)
 {
     const flp_linear_logp_backward_problem *normal = work->backward;
     const int64_t row_bytes = flp_vocab_chunks_all_columns(normal) * flp_dtype_bytes(normal->forward.dtype);
-    const int64_t rows = default_saved_bytes / row_bytes / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK;
+    const int64_t bytes = work->losses ? default_saved_bytes : default_saved_bytes_in_forward;
+    const int64_t rows = flp_int64_larger(LEAST_ROW_CHUNK, bytes / row_bytes / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK);
 
-    return normal->grad_weight == FLP_NONE && normal->grad_bias == FLP_NONE && rows >= LEAST_ROW_CHUNK ? rows : 0;
+    return is_hidden_alone(normal) && rows * row_bytes <= default_saved_bytes ? rows : 0;
 }
 
 flp_backward_chunks flp_linear_budget_spend(const flp_linear_work *work)
@@ -219,7 +247,7 @@ flp_backward_chunks flp_linear_budget_spend(const flp_linear_work *work)
     const flp_backward_chunks chunks = has_budget ? within_budget(work) : by_default(work);
     int64_t row_chunk = 0;
 
-    if (work->losses && chunks.saves_exp && (!has_budget || chunks.saved_columns < work->forward->vocab))
+    if (chunks.saves_exp && chunks.saved_columns < work->forward->vocab)
         row_chunk = has_budget ? choose_row_chunk(work) : default_row_chunk(work);
     return row_chunk > 0 ? whole(work, row_chunk) : chunks;
 }

@@ -115,6 +115,32 @@ static flp_linear_logp_backward_args shared_args(const flp_linear_logp_args *for
     return args;
 }
 
+/* Of the rows that have gone through the forward's tiles. */
+static flp_status launch_product(const flp_packed_call *call, const flp_packed_rows *rows)
+{
+    flp_backward_execution run = begin(call, rows);
+
+    run.inverse_factor = NULL;
+    return flp_backward_run_in_forward(&run);
+}
+
+/* Rows in chunks, each with grad_hidden's product. */
+static flp_status launch_forward_chunks(const flp_packed_call *call, const flp_linear_logp_args *args, const flp_saved_exp *saved_exp)
+{
+    const int64_t chunk = flp_linear_work_chunk_rows(&call->plan->work, args->rows);
+    flp_status status = FLP_OK;
+
+    for (int64_t first = 0; status == FLP_OK && first < args->rows; first += chunk) {
+        const flp_packed_rows rows = flp_packed_rows_chunk(call, first);
+        const flp_linear_logp_launch_more more = { .rows = &rows, .saved_exp = saved_exp, .blanks_others = first == 0 };
+
+        status = flp_linear_logp_launch_with(&call->plan->forward.common, args, &more, call->workspace);
+        if (status == FLP_OK)
+            status = launch_product(call, &rows);
+    }
+    return status;
+}
+
 /* The forward of a plan that has one. */
 static flp_status launch_forward(const flp_plan *common, const void *data, const flp_workspace *workspace)
 {
@@ -133,6 +159,8 @@ static flp_status launch_forward(const flp_plan *common, const void *data, const
         status = flp_packed_rows_gather(&call, &rows, &gather);
     if (status == FLP_OK && saves_exp)
         status = flp_linear_logp_launch_offsets(forward, args, &more, workspace);
+    if (status == FLP_OK && call.plan->work.chunks.in_forward)
+        return launch_forward_chunks(&call, args, &saved_exp);
     return status == FLP_OK ? flp_linear_logp_launch_with(forward, args, &more, workspace) : status;
 }
 

@@ -2,7 +2,9 @@
  * which enqueues. */
 #ifndef FLP_OPERATORS_LINEAR_LOGP_BACKWARD_H
 #define FLP_OPERATORS_LINEAR_LOGP_BACKWARD_H
+#include "base/dtype.h"
 #include "operators/linear/linear_logp.h"
+#include "operators/linear/matrix_product_launch.h"
 
 /* What a loss of sum_v w[v] z[v], linear_cross_entropy's, adds, to variants that take it. */
 typedef struct {
@@ -46,6 +48,16 @@ static inline int flp_backward_is_direct(const flp_backward_execution *run)
     return run->call.plan->hidden_product && run->chunks->direct;
 }
 
+/* What becomes grad_hidden of the rows, in fp32. */
+static inline flp_matrix flp_backward_sums(const flp_backward_execution *run)
+{
+    const int64_t rows = run->rows.rows, hidden = run->forward->hidden;
+
+    if (run->chunks->in_forward)
+        return (flp_matrix){ run->rows.hidden, FLP_F32, rows, hidden, run->rows.stride * flp_dtype_bytes(run->forward->dtype) / (int64_t)sizeof(float) };
+    return (flp_matrix){ flp_backward_at(run, FLP_PART_SUMS), FLP_F32, rows, hidden, hidden };
+}
+
 /* What the forward and the backward of a plan with_forward share beside their launches. */
 static inline flp_backward_counts *flp_backward_counts_of(const flp_backward_execution *run)
 {
@@ -70,4 +82,6 @@ flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run);
 /* ---- the vocabulary, chunk by chunk: linear_logp_backward_chunks.c ---- */
 
 flp_status flp_backward_run_chunks(const flp_backward_execution *run);
+/* Of a chunk of rows in the forward: the products of their saved exponentials with the weight, in their place. */
+flp_status flp_backward_run_in_forward(const flp_backward_execution *run);
 #endif

@@ -127,7 +127,7 @@ static flp_status run_product(const flp_backward_execution *run, flp_linear_step
 static flp_status add_to_sums(const flp_backward_execution *run, const chunk *part)
 {
     const flp_linear_logp_problem *forward = run->forward;
-    const flp_matrix sums = { flp_backward_at(run, FLP_PART_SUMS), FLP_F32, run->rows.rows, forward->hidden, forward->hidden };
+    const flp_matrix sums = flp_backward_sums(run);
     flp_matrix_product_params params = { .row_count = run->rows.count,
                                          .inner = (int32_t)part->columns,
                                          .pdl_wait_in_epilogue = run->call.plan->weight_product ? part->pdl_wait_in_epilogue : 0,
@@ -143,7 +143,11 @@ static flp_status add_to_sums(const flp_backward_execution *run, const chunk *pa
         .columns = forward->hidden,
     };
 
-    return run_product(run, part->row_factor ? FLP_STEP_SAVED_EXP_HIDDEN : FLP_STEP_HIDDEN, FLP_ROLE_HIDDEN_PRODUCT, &launch, &params);
+    return run_product(run,
+                       run->chunks->in_forward ? FLP_STEP_FORWARD_HIDDEN
+                       : part->row_factor      ? FLP_STEP_SAVED_EXP_HIDDEN
+                                               : FLP_STEP_HIDDEN,
+                       FLP_ROLE_HIDDEN_PRODUCT, &launch, &params);
 }
 
 /* grad_weight (+)= dlogit^T . hidden, or the transpose of it where the weight is [D, V]. */
@@ -201,6 +205,14 @@ static flp_status run_weight_products(const flp_backward_execution *run, const c
 static flp_status run_hidden_product(const flp_backward_execution *run, const chunk *part)
 {
     return run->call.plan->hidden_product && run->rows.rows > 0 ? add_to_sums(run, part) : FLP_OK;
+}
+
+/* Without factors, which nobody knows yet. */
+flp_status flp_backward_run_in_forward(const flp_backward_execution *run)
+{
+    const chunk part = { 0, run->forward->vocab, flp_backward_at(run, FLP_PART_DLOGIT), run->chunks->saved_columns, NULL, 0 };
+
+    return add_to_sums(run, &part);
 }
 
 /* The first chunk, whose terms the forward has left. grad_weight's product takes the rows by their factors; what follows needs them as they
@@ -263,7 +275,7 @@ static flp_status run_chunk(const flp_backward_execution *run, int64_t first, co
 flp_status flp_backward_run_chunks(const flp_backward_execution *run)
 {
     const int64_t rows = flp_linear_work_chunk_rows(&run->call.plan->work, run->call.args->rows);
-    flp_status status = run->row_factor ? run_saved_exp(run) : run->call.plan->filter ? count_kept(run, 0) : FLP_OK;
+    flp_status status = run->chunks->in_forward ? FLP_OK : run->row_factor ? run_saved_exp(run) : run->call.plan->filter ? count_kept(run, 0) : FLP_OK;
 
     for (int64_t first = run->chunks->saved_columns; status == FLP_OK && first < run->forward->vocab;) {
         const flp_vocab_chunk size = flp_vocab_chunk_at(run->problem, run->chunks, rows, first);

@@ -267,6 +267,8 @@ static void describe(const flp_plan *common, flp_text *text)
     if (problem->grad_filter_eps > 0 && !plan->filter)
         flp_text_append(text, "filter: none, blocks are passed over on the path sm_90a alone\n");
     describe_chunks(text, problem, &plan->work);
+    if (chunks->in_forward)
+        flp_text_append(text, "grad_hidden product: in the forward, of %" PRId64 " rows at a time\n", chunks->row_chunk);
     if (saved > 0)
         flp_text_append(text, "saved exponentials: %" PRId64 " vocabulary entries, %" PRId64 " bytes\n", saved,
                         flp_linear_work_chunk_rows(&plan->work, problem->forward.rows) * chunks->saved_columns * flp_dtype_bytes(problem->forward.dtype));
@@ -302,7 +304,7 @@ static void write_numerics(const flp_plan *common, flp_text *text)
         flp_text_append(text, ";%s;chunk%" PRId64 ".%" PRId64 ".%" PRId64, plan->hidden_product->manifest.numerics, chunks->columns, chunks->borrowed_columns,
                         chunks->borrowed_rows);
     if (chunks->saved_columns > 0)
-        flp_text_append(text, ";saved%" PRId64, chunks->saved_columns);
+        flp_text_append(text, ";saved%" PRId64 "%s", chunks->saved_columns, chunks->in_forward ? ".in_forward" : "");
     if (plan->weight_product)
         flp_text_append(text, ";%s", plan->weight_product->manifest.numerics);
     if (plan->bias)

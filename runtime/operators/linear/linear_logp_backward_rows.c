@@ -61,7 +61,7 @@ flp_status flp_backward_order_targets(const flp_backward_execution *run)
 
 /* ---- packed rows ---- */
 
-/* Every backward gathers at least once, behind the kernel that looks at the mark: there it is cleared. */
+/* Every backward gathers at least once, behind the kernel that looks at the mark, or finishes what the forward has left: there it is cleared. */
 static unsigned long long *taken_mark(const flp_backward_execution *run)
 {
     return run->takes ? &flp_backward_counts_of(run)->mark : NULL;
@@ -87,7 +87,7 @@ static flp_status launch_finish(const flp_backward_execution *run, flp_linear_st
 {
     void *parameters[] = { params };
 
-    params->sums_stride = params->hidden_size = (int32_t)run->forward->hidden;
+    params->hidden_size = (int32_t)run->forward->hidden;
     params->out = run->call.args->grad_hidden;
     params->out_stride = run->problem->grad_hidden_stride;
     params->packed_index = run->rows.packed_index;
@@ -98,8 +98,13 @@ static flp_status launch_finish(const flp_backward_execution *run, flp_linear_st
 
 flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run)
 {
+    const int in_forward = run->chunks->in_forward;
+    const flp_matrix sums = flp_backward_sums(run);
     flp_backward_finish_params params = {
-        .sums = flp_backward_at(run, FLP_PART_SUMS),
+        .sums = sums.data,
+        .sums_stride = sums.stride,
+        .row_factor = in_forward ? run->row_factor : NULL,
+        .mark = in_forward ? taken_mark(run) : NULL,
         .targets = flp_backward_at(run, FLP_PART_TARGETS),
         .weight = run->call.args->weight,
         .weight_stride = run->forward->weight_stride,
@@ -117,6 +122,7 @@ flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run)
     const flp_packed_gather stage = { FLP_STEP_STAGE, NULL, NULL, taken_mark(run) };
     flp_backward_finish_params params = {
         .sums = flp_backward_at(run, FLP_PART_DLOGIT),
+        .sums_stride = run->forward->hidden,
         .count = run->rows.count,
         .packed_rows = (int32_t)run->rows.rows,
     };

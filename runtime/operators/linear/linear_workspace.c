@@ -35,7 +35,9 @@ int64_t flp_linear_work_forward_stride(const flp_linear_work *work)
 
 int64_t flp_linear_work_packed_stride(const flp_linear_work *work)
 {
-    return keeps_packed(work) ? flp_linear_work_forward_stride(work) : work->backward->grad_hidden_stride;
+    if (!keeps_packed(work))
+        return work->backward->grad_hidden_stride;
+    return flp_linear_work_forward_stride(work) * (work->chunks.in_forward ? NUMBER / element_bytes(work) : 1);
 }
 
 int64_t flp_linear_work_kept_words(const flp_linear_work *work)
@@ -55,6 +57,12 @@ typedef struct {
     flp_workspace *workspace;
     int64_t rows, chunk_rows;
 } layout;
+
+/* How many rows a part of valid rows has that lives behind the forward. */
+static int64_t rows_behind_forward(const layout *to)
+{
+    return to->work->chunks.in_forward ? to->rows : to->chunk_rows;
+}
 
 static void add(const layout *to, flp_linear_part part, const char *name, int64_t bytes, flp_linear_step first, flp_linear_step last)
 {
@@ -80,8 +88,11 @@ static void add_rows(const layout *to)
     add(to, FLP_PART_COUNTS, "counts", sizeof(flp_backward_counts), FLP_STEP_INDEX_ROWS, last);
     add(to, FLP_PART_CHUNK_COUNTS, "chunk counts", blocks * NUMBER, FLP_STEP_INDEX_ROWS, last);
     if (keeps_packed(to->work))
-        add_wide(to, FLP_PART_PACKED_ROWS, "packed rows", to->rows * row_bytes, has_forward ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN,
-                 gradients ? FLP_STEP_HIDDEN : FLP_STEP_TILES_AGAIN);
+        add_wide(to, FLP_PART_PACKED_ROWS, "packed rows", to->rows * flp_linear_work_packed_stride(to->work) * element_bytes(to->work),
+                 has_forward ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN,
+                 to->work->chunks.in_forward ? FLP_STEP_FINISH
+                 : gradients                 ? FLP_STEP_HIDDEN
+                                             : FLP_STEP_TILES_AGAIN);
     else if (has_forward && !to->work->losses)
         add_wide(to, FLP_PART_FORWARD_ROWS, "forward's rows", to->rows * row_bytes, FLP_STEP_GATHER, FLP_STEP_TILES_AGAIN);
 }
@@ -107,7 +118,8 @@ static void add_saved_exp(const layout *to)
     add(to, FLP_PART_SAVED_EXP_OFFSET, "saved exponentials' offset", to->rows * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_DIFFERENTIATE);
     add(to, FLP_PART_OVERFLOW, "overflow", to->rows * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_TILES_AGAIN);
     add(to, FLP_PART_BLOCK_OVERFLOW, "block overflow", (to->rows + 1) * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_TILES_AGAIN);
-    add(to, FLP_PART_ROW_FACTOR, "row factor", to->chunk_rows * NUMBER, FLP_STEP_DIFFERENTIATE, FLP_STEP_SAVED_EXP_HIDDEN);
+    add(to, FLP_PART_ROW_FACTOR, "row factor", rows_behind_forward(to) * NUMBER, FLP_STEP_DIFFERENTIATE,
+        to->work->chunks.in_forward ? FLP_STEP_FINISH : FLP_STEP_SAVED_EXP_HIDDEN);
 }
 
 /* linear_cross_entropy's results of each row, and the loss' derivatives by them. */
@@ -138,25 +150,30 @@ static void add_dlogit(const layout *to)
     const int64_t staged = chunks->direct ? to->rows * to->work->forward->hidden : 0;
 
     add_wide(to, FLP_PART_DLOGIT, "dlogit", flp_int64_larger(elements, staged) * element_bytes(to->work), chunks->saves_exp ? FLP_STEP_TILES : FLP_STEP_LOGITS,
-             chunks->direct ? FLP_STEP_SCATTER : FLP_STEP_HIDDEN);
+             chunks->in_forward ? FLP_STEP_FORWARD_HIDDEN
+             : chunks->direct   ? FLP_STEP_SCATTER
+                                : FLP_STEP_HIDDEN);
 }
 
 /* The sums are zeroed by the gathering that comes before the first product. */
 static void add_gradients(const layout *to)
 {
     const flp_linear_logp_backward_problem *backward = to->work->backward;
-    const int64_t rows = to->chunk_rows, blocks = flp_int64_round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_KEPT_BLOCK;
+    const int64_t rows = rows_behind_forward(to), blocks = flp_int64_round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_KEPT_BLOCK;
     const flp_linear_step zeroed = to->work->chunks.saves_exp ? FLP_STEP_UNSCALE_ROWS : to->work->losses ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN;
 
     add(to, FLP_PART_GRADIENT, "gradient", flp_int64_round_up(rows, FLP_BACKWARD_ROW_BLOCK) * (int64_t)sizeof(flp_row_gradient),
-        to->work->splits > 0 ? FLP_STEP_COMBINE : FLP_STEP_DIFFERENTIATE, FLP_STEP_LOGITS);
+        to->work->chunks.in_forward ? FLP_STEP_OFFSETS
+        : to->work->splits > 0      ? FLP_STEP_COMBINE
+                                    : FLP_STEP_DIFFERENTIATE,
+        FLP_STEP_LOGITS);
     add(to, FLP_PART_TARGETS, "targets", rows * (int64_t)sizeof(flp_row_target), FLP_STEP_DIFFERENTIATE, FLP_STEP_FINISH);
     if (backward->grad_weight != FLP_NONE)
         add(to, FLP_PART_TARGET_ORDER, "target order", rows * (int64_t)sizeof(flp_sorted_target), FLP_STEP_ORDER_TARGETS, FLP_STEP_WEIGHT);
     if (backward->grad_filter_eps > 0)
         add(to, FLP_PART_KEPT, "kept", blocks * flp_linear_work_kept_words(to->work) * NUMBER, FLP_STEP_CLEAR_FILTER, FLP_STEP_COUNT_FILTER);
     add_dlogit(to);
-    if (backward->grad_hidden != FLP_NONE && !to->work->chunks.direct)
+    if (backward->grad_hidden != FLP_NONE && !to->work->chunks.direct && !to->work->chunks.in_forward)
         add_wide(to, FLP_PART_SUMS, "sums", rows * to->work->forward->hidden * NUMBER, zeroed, FLP_STEP_FINISH);
 }
 
@@ -167,7 +184,7 @@ void flp_linear_workspace_lay_out(const flp_linear_work *work, int64_t rows, flp
     _Static_assert((int)FLP_LINEAR_PARTS <= (int)FLP_WORKSPACE_PARTS, "FLP_WORKSPACE_PARTS is too small");
     *workspace = (flp_workspace){ .steps = step_names, .loop = { { FLP_STEP_LOGITS, FLP_STEP_COUNT_FILTER } } };
     if (work->chunks.row_chunk > 0)
-        workspace->loop[1] = (flp_workspace_loop){ FLP_STEP_TILES, FLP_STEP_FINISH };
+        workspace->loop[1] = (flp_workspace_loop){ FLP_STEP_TILES, work->chunks.in_forward ? FLP_STEP_FORWARD_HIDDEN : FLP_STEP_FINISH };
     if (work->backward)
         add_rows(&to);
     if (work->splits > 0)

@@ -12,6 +12,7 @@
     X(TILES, "tiles") /* the first of what is done for each chunk of rows */                                                        \
     X(COMBINE, "combine")                                                                                                           \
     X(TILES_AGAIN, "tiles that overflowed")                                                                                         \
+    X(FORWARD_HIDDEN, "grad_hidden's product in the forward")                                                                       \
     X(LOSSES, "losses")                                                                                                             \
     X(DIFFERENTIATE, "derivatives of rows")                                                                                         \
     X(GATHER_AGAIN, "gathering for the backward")                                                                                   \
@@ -44,7 +45,8 @@ typedef enum {
     FLP_PART_PACKED_INDEX, /* [rows] i32: where the row of a packed index stands in hidden; a row's packed index, -1: it is not valid */
     FLP_PART_COUNTS,       /* flp_backward_counts */
     FLP_PART_CHUNK_COUNTS, /* i32: for each chunk of rows, how many of it there are */
-    FLP_PART_PACKED_ROWS,  /* [rows][packed stride] of hidden's dtype: the valid rows; not there where grad_hidden holds them, which is written last */
+    FLP_PART_PACKED_ROWS,  /* [rows][packed stride] of hidden's dtype: the valid rows; not there where grad_hidden holds them, which is written last. With
+                              grad_hidden's product in the forward, that of a row in fp32 when it is there: so far apart are the rows */
     FLP_PART_FORWARD_ROWS, /* [rows][forward stride]: these, where the backward has them in grad_hidden and the forward is a call of its own */
     /* linear_logp's, by the tile kernel for the combine: [chunk rows][splits][2] f32, likewise, [chunk rows][splits] f32, [chunk rows][2] f32 */
     FLP_PART_PARTIAL,

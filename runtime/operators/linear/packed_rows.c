@@ -50,6 +50,8 @@ flp_packed_rows flp_packed_rows_chunk(const flp_packed_call *call, int64_t first
         return rows;
     rows.hidden = (char *)rows.hidden + first * rows.stride * flp_dtype_bytes(call->plan->problem.forward.dtype);
     rows.row += first;
+    if (call->plan->work.chunks.in_forward)
+        rows.gradient += first;
     rows.count = (const int32_t *)at(call, FLP_PART_CHUNK_COUNTS) + first / most;
     rows.first = first;
     rows.rows = left < most ? left : most;

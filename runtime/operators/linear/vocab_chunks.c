@@ -30,7 +30,7 @@ int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, 
 /* Rows wait in grad_hidden for their chunk only where nothing is put in its place there before the last chunk. */
 int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
 {
-    return !packed_in_grad_hidden(normal) || (chunks->row_chunk > 0 && !chunks->direct);
+    return !packed_in_grad_hidden(normal) || (chunks->row_chunk > 0 && !chunks->direct) || chunks->in_forward;
 }
 
 /* Where dlogit of a borrowing chunk up to `end` begins in grad_weight. */
@@ -86,5 +86,9 @@ const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem
 
 const char *flp_vocab_chunks_saved_exp_hint(const flp_backward_chunks *chunks)
 {
-    return chunks->direct ? ":saved_exp:direct" : chunks->saves_exp ? ":saved_exp" : "";
+    if (!chunks->saves_exp)
+        return "";
+    if (chunks->in_forward)
+        return chunks->narrow ? ":saved_exp:in_forward:narrow" : ":saved_exp:in_forward";
+    return chunks->direct ? ":saved_exp:direct" : ":saved_exp";
 }

@@ -13,6 +13,9 @@ typedef struct {
     int saves_exp;            /* 1: the forward leaves saved exponentials */
     int direct;               /* 1: grad_hidden is one product of saved exponentials of the whole vocabulary, in its own dtype and without sums: written to
                                  grad_hidden, rows close together, then by way of the saved exponentials to their places */
+    int in_forward;           /* 1: of a forward and a backward that wants grad_hidden alone. That product is the forward's, of each chunk of rows in place of
+                                 these, in fp32, before it is known what a row's upstream gradient is: a factor, which the backward applies */
+    int narrow;               /* with in_forward: 1: narrower tiles fill more multiprocessors with such a product */
     int64_t row_chunk;        /* > 0: rows go by in chunks of so many, a multiple of FLP_BACKWARD_ROW_BLOCK; 0: all at a time */
     int64_t columns;          /* of a chunk whose dlogit lies in the workspace */
     int64_t saved_columns;    /* of the first, 0: there are no saved exponentials */
@@ -54,6 +57,6 @@ int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal,
 /* Why derivatives can't come from saved exponentials, which hold 2^(z2 - k) in bf16 with one factor a row; NULL where they can. */
 const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem *normal);
 
-/* What the generator must know where they do: ":saved_exp" or ":saved_exp:direct"; else "". */
+/* What the generator must know where they do: ":saved_exp", ":saved_exp:direct", ":saved_exp:in_forward" or ":saved_exp:in_forward:narrow"; else "". */
 const char *flp_vocab_chunks_saved_exp_hint(const flp_backward_chunks *chunks);
 #endif
