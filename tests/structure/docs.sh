@@ -7,6 +7,7 @@
 #   sh REASON     is not run, since it takes what REASON says: what it names is looked for. needs FILE...: these are the reader's own
 #   c             with main: is compiled and run; without: is compiled as the body of a function, with the variables declared below
 #   lua, python   Lua is parsed, Python is run
+#   python torch  is run over the Python package where there is a Python with torch, else parsed
 #   python transformers   is parsed; tests/cli/test_transformers.sh runs it
 #   cuda          is saved for the blocks behind it; text: for people; text tree: a list of files
 . "$top_srcdir/tests/cases.sh"
@@ -20,7 +21,7 @@ reasons=" packages gpu minutes debugger nvrtc needs "
 # ---- where blocks run
 
 mkdir "$tree" "$work/bin" "$work/blocks" || exit 1
-for entry in README.md LICENSE Makefile.am configure.ac quickstart .ci bench docs examples gen m4 man runtime templates tests; do
+for entry in README.md LICENSE Makefile.am configure.ac quickstart .ci bench docs examples gen m4 man python runtime templates tests; do
     cp -R "$source/$entry" "$tree" || exit 1
 done
 chmod -R u+w "$tree"
@@ -57,6 +58,12 @@ FUSEDLOGP_CACHE_DIR=$work/cache
 FUSEDLOGP_SYSTEM_CACHE=
 FUSEDLOGP_HOST_KERNELS=${FUSEDLOGP_HOST_KERNELS:-$work/kernels}
 export PATH LD_LIBRARY_PATH FUSEDLOGP_CACHE_DIR FUSEDLOGP_SYSTEM_CACHE FUSEDLOGP_HOST_KERNELS
+
+# As tests/python/test_package.sh chooses it.
+torch_python=
+for candidate in "${FUSEDLOGP_TESTS_PYTHON:-}" "${XDG_CACHE_HOME:-$HOME/.cache}/fusedlogp-tests/python/bin/python3" python3; do
+    [ -f "$build/python/libfusedlogp_torch.so" ] && [ -n "$candidate" ] && "$candidate" -c 'import torch' >/dev/null 2>&1 && torch_python=$candidate && break
+done
 
 # What blocks without main take as declared.
 cat >"$work/declared.h" <<'END'
@@ -125,7 +132,7 @@ missing_names() { # FILE
     sed -e 's/[[:space:]]#.*//' -e "s/['\"]//g" "$1" | grep -vE '^(export|[A-Za-z_]+=|#|$)' | while read -r command words; do
         case $command in
         */*) exists "${command#./}" || echo "there is no program $command" ;;
-        *) command -v "$command" >/dev/null || case $command in autoreconf | gdb) ;; *) echo "there is no program $command" ;; esac ;;
+        *) command -v "$command" >/dev/null || case $command in autoreconf | gdb | pip) ;; *) echo "there is no program $command" ;; esac ;;
         esac
         ours=${command##*/}
         case $command in tests/* | .ci/*) ours=$command ;; esac
@@ -169,6 +176,12 @@ block_problems() { # FILE KIND [WORD...]
     c:*.h | cuda:?*) ;; # blocks behind it take it
     c:*) c_block "$file" ;;
     lua:*) run lua5.4 -e 'assert(loadfile(arg[1]))' "$file" ;;
+    python:torch)
+        if [ -n "$torch_python" ]; then
+            run env PYTHONPATH="$tree/python" FUSEDLOGP_TORCH_LIBRARY="$build/python/libfusedlogp_torch.so" OMP_NUM_THREADS=1 "$torch_python" "$file"
+        else
+            run python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$file"
+        fi ;;
     python:transformers) run python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$file" ;;
     python:*) run python3 "$file" ;;
     text:) ;;
@@ -190,7 +203,8 @@ is_named() { # WORD: something in the tree is called so
     flp_*'('* | flp_*.*) is_named "${1%%[(.]*}" ;;
     *'<'*) true ;;
     flp_* | FLP_*) grep -rqwF -- "$1" "$tree/runtime" "$tree/templates/params" "$tree/tests/host" ;;
-    FUSEDLOGP_*) grep -rqwF -- "${1%%=*}" "$tree/runtime" "$tree/tests/host" "$tree/tests/random" "$tree/tests/tap.sh" "$tree/tests/gen" "$tree/tests/cli" ;;
+    FUSEDLOGP_*) grep -rqwF -- "${1%%=*}" "$tree/runtime" "$tree/tests/host" "$tree/tests/random" "$tree/tests/tap.sh" "$tree/tests/gen" "$tree/tests/cli" \
+        "$tree/tests/python" "$tree/python" "$tree/quickstart" ;;
     --?*) knows "$1" "$all_help" ;;
     esac
 }
