@@ -1,8 +1,10 @@
 -- The generator's face to C: select, emit, list, left_out, architectures, ptx_architecture, capability, define_token_loss, token_loss; of tunings
--- identity, keeps_bits, candidates, transfer.
+-- identity, keeps_bits, candidates, transfer; of the model calibration_identity, calibrate.
 local arch = require "gen.arch"
+local calibration = require "gen.calibration"
 local emit = require "gen.emit"
 local list = require "gen.list"
+local model = require "gen.model"
 local problem = require "gen.problem"
 local select = require "gen.select"
 local token_loss = require "gen.token_loss"
@@ -52,36 +54,73 @@ function fusedlogp.keeps_bits(problem_text, capability, backend, tuning_text, re
   return numerics_of(tuning.specs_of(tuned.kernels)) == numerics_of(specs) and 1 or 0
 end
 
--- Candidates, a line each, "picoseconds role tuning", the default first: gen/tuning.lua. facts: { multiprocessors, clock_hz, l2_bytes, memory }; 0 or nil
--- where it is not known.
+-- A device's facts as the model takes them, with its calibration's coefficients; nil and the reason.
+local function known_facts(facts)
+  local calibrated, reason = calibration.parse(facts.calibration or "")
+  if not calibrated then return nil, reason end
+  return model.known(facts, calibrated)
+end
+
+-- Candidates, a line each, "picoseconds role tuning", the default first: gen/tuning.lua. facts: { multiprocessors, clock_hz, l2_bytes, memory, calibration };
+-- 0 or nil where it is not known.
 function fusedlogp.candidates(problem_text, capability, backend, facts, numerics, limit, read_template)
   local p, found, specs = untuned(problem_text, capability, backend, read_template)
   if not p then return nil, found end
+  local known, reason = known_facts(facts)
+  if not known then return nil, reason end
   local lines = {}
-  for i, candidate in ipairs(tuning.candidates(p, specs, facts, numerics, limit)) do
+  for i, candidate in ipairs(tuning.candidates(p, specs, known, numerics, limit)) do
     lines[i] = ("%d %s %s"):format(math.floor(candidate.seconds * 1e12), candidate.role == "" and "-" or candidate.role, candidate.text)
   end
   return lines
 end
 
--- Of a tuning the time, as a ratio to that without it, by the model; nil and the reason.
+-- Of a tuning the time, as a ratio to that without it, by the model; nil and the reason. facts: as model.known gives them.
 local function ratio_of(problem_text, capability, backend, tuning_text, facts, read_template)
-  local p, default = untuned(problem_text, capability, backend, read_template)
+  local p, default, specs = untuned(problem_text, capability, backend, read_template)
   if not p then return nil, default end
   local tuned, reason = select.kernels(p, capability, backend, tuning_text)
   if not tuned then return nil, reason end
-  return tuning.seconds(p, tuned.kernels, facts) / tuning.seconds(p, default.kernels, facts)
+  return tuning.seconds(p, tuned.kernels, tuning.specs_of(tuned.kernels), facts) / tuning.seconds(p, default.kernels, specs, facts)
 end
 
 -- What a tuning's ratio is here, where it was near_millionths / 10^6 at another shape: by the model, times what that was wrong by there. In millionths;
 -- nil and the reason.
 function fusedlogp.transfer(problem_text, capability, backend, tuning_text, near_text, near_millionths, facts, read_template)
-  local here, reason = ratio_of(problem_text, capability, backend, tuning_text, facts, read_template)
+  local known, here, reason
+  known, reason = known_facts(facts)
+  if not known then return nil, reason end
+  here, reason = ratio_of(problem_text, capability, backend, tuning_text, known, read_template)
   if not here then return nil, reason end
   local there
-  there, reason = ratio_of(near_text, capability, backend, tuning_text, facts, read_template)
+  there, reason = ratio_of(near_text, capability, backend, tuning_text, known, read_template)
   if not there then return nil, reason end
   return math.floor(near_millionths * here / there + 0.5)
+end
+
+-- What a calibration must agree with to be read.
+fusedlogp.calibration_identity = calibration.identity
+
+-- A line "picoseconds backend problem tuning" as a sample of a fit; nil where these kernels cannot be had, or the model says nothing of them.
+local function sample_of(line, capability, read_template)
+  local digits, backend, text, tuning_text = line:match("^([1-9]%d*) ([a-z0-9_]+) (%S+) ?(%S*)$")
+  local p = digits and token_loss.resolve(read_template, problem.parse(text))
+  local found = p and select.kernels(p, capability, backend, tuning_text)
+  if not found or not tuning.is_modelled(found.kernels) then return nil end
+  return { p = p, problem = text, kind = arch.find(found.arch).kernels, kernels = found.kernels, specs = tuning.specs_of(found.kernels),
+           seconds = tonumber(digits) * 1e-12 }
+end
+
+-- Fits the model to lines "picoseconds backend problem tuning": { calibration, samples, before, after }, the last two by how many millionths the model is
+-- wrong. nil and the reason.
+function fusedlogp.calibrate(lines, capability, facts, read_template)
+  local samples = {}
+  for line in lines:gmatch("[^\n]+") do samples[#samples + 1] = sample_of(line, capability, read_template) end
+  if #samples == 0 then return nil, "calibration: nothing was measured that the model knows" end
+  local text, before, after = calibration.fit(samples, function(sample, calibrated)
+    return tuning.seconds(sample.p, sample.kernels, sample.specs, model.known(facts, calibrated))
+  end)
+  return { text, tostring(#samples), ("%d"):format(math.floor(before * 1e6 + 0.5)), ("%d"):format(math.floor(after * 1e6 + 0.5)) }
 end
 
 -- { source, manifest }, or nil, the reason and its kind: "malformed" (no variant string) or "illegal".

@@ -10,15 +10,15 @@ local model = {}
 -- What a device is taken for where its facts are not known: an H200. memory: bytes a second.
 model.facts = { multiprocessors = 132, clock_hz = 1.98e9, l2_bytes = 60 << 20, memory = 4.8e12 }
 
--- Of a multiprocessor: flops a clock of 16-bit products with fp32 sums, and what part of them is reached with two and with one warpgroup of 64 rows, and on
--- the portable path; bytes of L2 a clock. memory: the part of the device's that is reached. launch: seconds. Then what adds to a tile's products and to
--- reading it: fewer stages under way (over (stages - 1)^2), and blocks of a cluster that wait for each other. All as an H200 showed it:
--- bench/results/2026-11-22-NVIDIA-H200-tunings.json.
+-- Of a multiprocessor: flops a clock of 16-bit products with fp32 sums, and what part of them is reached with two and with one warpgroup of 64 rows, and
+-- on the portable path, all times rate; bytes of L2 a clock. memory: the part of the device's that is reached. launch: microseconds. tail: clocks of a
+-- tile beyond its products. Then what adds to a tile's products and to reading it: fewer stages under way (over (stages - 1)^2), and blocks of a cluster
+-- that wait for each other. All as an H200 showed it: bench/results/2026-11-22-NVIDIA-H200-tunings.json. gen/calibration.lua fits some to other devices.
 model.coefficients = {
-  hopper = { flops = 4096, two_groups = 0.80, one_group = 0.565, l2 = 96, memory = 0.92, launch = 3e-6, compute_stages = 0.1, memory_stages = 0.25,
-             compute_cluster = 0.005, memory_cluster = 0.2, f32 = 1 / 6 },
-  portable = { flops = 2048, two_groups = 0.62, one_group = 0.52, l2 = 96, memory = 0.88, launch = 3e-6, compute_stages = 0.1, memory_stages = 0.25,
-               compute_cluster = 0, memory_cluster = 0, f32 = 1 / 6 },
+  hopper = { flops = 4096, rate = 1, two_groups = 0.80, one_group = 0.565, l2 = 96, memory = 0.92, launch = 3, tail = 600,
+             compute_stages = 0.1, memory_stages = 0.25, compute_cluster = 0.005, memory_cluster = 0.2, f32 = 1 / 6 },
+  portable = { flops = 2048, rate = 1, two_groups = 0.62, one_group = 0.52, l2 = 96, memory = 0.88, launch = 3, tail = 600,
+               compute_stages = 0.1, memory_stages = 0.25, compute_cluster = 0, memory_cluster = 0, f32 = 1 / 6 },
 }
 
 local function ceil_div(a, b) return (a + b - 1) // b end
@@ -27,22 +27,28 @@ local function ceil_div(a, b) return (a + b - 1) // b end
 -- (runtime/operators/linear/matrix_product_launch.c, linear_logp_backward_chunks.c).
 local default_group_bytes, product_row_bytes = 32 << 20, 8192
 
+-- Blocks that share a multiprocessor; kept, since a fit asks again and again.
+local shares = setmetatable({}, { __mode = "k" })
+local function share_of(spec)
+  shares[spec] = shares[spec] or emit.kernel_of(spec).derive(spec).blocks_per_multiprocessor or 1
+  return shares[spec]
+end
+
 -- product: rows, columns, inner, bytes of an element, n_split where the forward cuts its columns.
 local function tile_seconds(product, spec, group, facts, c)
   local cluster = spec.cluster or 1
   local group_rows = spec.bm * cluster
   local row_groups, tiles = ceil_div(product.rows, group_rows), ceil_div(product.columns, spec.bv)
-  local n = emit.kernel_of(spec).derive(spec)
-  local share = n.blocks_per_multiprocessor or 1 -- blocks that share a multiprocessor
+  local share = share_of(spec)
   local workers = math.max(1, facts.multiprocessors * share // cluster)
   local units = row_groups * tiles
   -- The forward's splits are dealt in units of several tiles, single ones last; what is left idle is less than a tile a worker.
   local waves = units <= workers and 1 or spec.s and units / workers + 0.25 or ceil_div(units, workers)
-  local rate = c.flops * (spec.dtype == "f32" and c.f32 or 1) * (spec.bm > 64 and c.two_groups or c.one_group)
+  local rate = c.flops * c.rate * (spec.dtype == "f32" and c.f32 or 1) * (spec.bm > 64 and c.two_groups or c.one_group)
   local math_clocks = 2 * spec.bm * spec.bv * product.inner / rate * share
   local l2_clocks = (spec.bm + spec.bv / cluster) * product.inner * product.bytes / c.l2 * share
   local late = 1 / math.max(1, spec.stages - 1) ^ 2
-  local tile_clocks = (math_clocks ^ 4 + l2_clocks ^ 4) ^ 0.25 * (1 + c.compute_stages * late + c.compute_cluster * (cluster - 1)) + 600
+  local tile_clocks = (math_clocks ^ 4 + l2_clocks ^ 4) ^ 0.25 * (1 + c.compute_stages * late + c.compute_cluster * (cluster - 1)) + c.tail
   local compute = waves * tile_clocks / facts.clock_hz
 
   local row_group_bytes = group_rows * (spec.operator == "matrix_product" and product_row_bytes or product.inner * product.bytes)
@@ -53,7 +59,7 @@ local function tile_seconds(product, spec, group, facts, c)
   local kept = math.min(1, 0.7 * facts.l2_bytes / (walked * row_group_bytes))
   local bytes = b_bytes * ceil_div(row_groups, walked) + a_bytes * (1 + (1 - kept) * tiles * 0.5) + product.out_bytes
   local memory = bytes / (facts.memory * c.memory) * (1 + c.memory_stages * late + c.memory_cluster * (cluster - 1))
-  return (compute ^ 8 + memory ^ 8) ^ 0.125 + c.launch
+  return (compute ^ 8 + memory ^ 8) ^ 0.125 + c.launch * 1e-6
 end
 
 -- The product behind a role's kernel, or nil where it is none.
@@ -65,11 +71,15 @@ local products = {
   weight_product = function(p, bytes) return { rows = p.v, columns = p.d, inner = p.n, bytes = bytes, out_bytes = p.v * p.d * bytes } end,
 }
 
--- A device's facts; 0 and nil stand for those that are not known.
-function model.known(facts)
-  local known = {}
+-- A device's facts; 0 and nil stand for those that are not known. calibrated: as calibration.parse gives it, of coefficients that replace the model's own;
+-- or nil.
+function model.known(facts, calibrated)
+  local known = { coefficients = {} }
   for _, name in ipairs { "multiprocessors", "clock_hz", "l2_bytes", "memory" } do
     known[name] = (facts[name] or 0) > 0 and facts[name] or model.facts[name]
+  end
+  for _, kind in ipairs { "hopper", "portable" } do
+    known.coefficients[kind] = setmetatable(calibrated and calibrated[kind] or {}, { __index = model.coefficients[kind] })
   end
   return known
 end
@@ -77,13 +87,13 @@ end
 -- Seconds of the kernel of one role. facts: as model.known gives them.
 function model.seconds(p, spec, group, facts)
   local product = products[spec.role]
-  local c = model.coefficients[arch.find(spec.arch).kernels]
+  local c = facts.coefficients[arch.find(spec.arch).kernels]
   local bytes = cxx.bytes[p.dtype]
   if product and spec.bm then return tile_seconds(product(p, bytes), spec, group, facts, c) end
   -- Kernels that read their input once: fewer threads have less under way, more leave fewer registers and late blocks a longer tail.
   local read = p.n * (p.v or p.d) * bytes
   local warps = spec.w or 8
-  return read / (facts.memory * c.memory) * (1 + 0.01 * math.abs(math.log(warps / 12))) + c.launch
+  return read / (facts.memory * c.memory) * (1 + 0.01 * math.abs(math.log(warps / 12))) + c.launch * 1e-6
 end
 
 return model

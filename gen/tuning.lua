@@ -145,21 +145,28 @@ function tuning.specs_of(kernels)
   return specs
 end
 
--- Seconds of kernels as select gives them, by the model.
-function tuning.seconds(p, kernels, facts)
+-- Whether the model knows one of kernels as select gives them; the others take little time beside it.
+function tuning.is_modelled(kernels)
+  for _, spec in ipairs(tuning.specs_of(kernels)) do
+    if spaces[spec.operator] then return true end
+  end
+  return false
+end
+
+-- Seconds of kernels as select gives them, by the model. specs: theirs; facts: as model.known gives them.
+function tuning.seconds(p, kernels, specs, facts)
   local seconds = 0
-  for i, spec in ipairs(tuning.specs_of(kernels)) do
+  for i, spec in ipairs(specs) do
     local group = kernels[i].group
-    if spaces[spec.operator] then seconds = seconds + model.seconds(p, spec, group > 0 and group or nil, model.known(facts)) end
+    if spaces[spec.operator] then seconds = seconds + model.seconds(p, spec, group > 0 and group or nil, facts) end
   end
   return seconds
 end
 
 -- Candidates of a problem whose kernels are `specs`: { text, seconds } each, the default, "", first; each other one changes one role. seconds: of the
--- whole, by the model. limit: of a role.
+-- whole, by the model. facts: as model.known gives them. limit: of a role.
 function tuning.candidates(p, specs, facts, numerics, limit)
   local whole, alone = 0, {}
-  facts = model.known(facts)
   for i, spec in ipairs(specs) do
     alone[i] = spaces[spec.operator] and model.seconds(p, spec, nil, facts) or 0
     whole = whole + alone[i]

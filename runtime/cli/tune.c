@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/status.h"
 #include "cli/console.h"
+#include "core/calibration.h"
 
 static volatile sig_atomic_t interrupted;
 
@@ -96,6 +97,27 @@ static void tune_problems(queue *q, const flp_tune_bench *bench)
     }
 }
 
+/* The model follows what was measured on this device. */
+static void calibrate(queue *q, const flp_tune_bench *bench)
+{
+    flp_tune_outcome outcome = { .json = NULL };
+    flp_record record;
+    flp_status status = bench->samples->failed ? flp_status_fail(FLP_OUT_OF_MEMORY, "calibration: no memory") : FLP_OK;
+    if (!bench->samples->length)
+        return;
+    if (status == FLP_OK)
+        status = flp_calibration_make(bench->context, &bench->device, bench->samples->data, *bench->sampled_seconds, &record);
+    if (status == FLP_OK)
+        status = flp_records_publish(q->records, &record);
+    if (status != FLP_OK) {
+        flp_console_error("warning: the model is not calibrated: %s", flp_error_message());
+        return;
+    }
+    snprintf(outcome.text, sizeof outcome.text, "model: %s; off by a factor of %.3f, before %.3f; %lld times", record.tuning, record.ratio, record.ratio_high,
+             (long long)record.rounds);
+    tell(q, &outcome);
+}
+
 static flp_status open_device(const flp_driver *driver, flp_tune_bench *bench, CUdevice *device)
 {
     CUcontext context;
@@ -128,7 +150,14 @@ static void *work(void *argument)
 {
     const worker *w = argument;
     queue *q = w->queue;
-    flp_tune_bench bench = { .command = q->command, .records = q->records, .interrupted = &interrupted, .ordinal = w->ordinal };
+    flp_text samples = { 0 };
+    double sampled_seconds = 0;
+    flp_tune_bench bench = { .command = q->command,
+                             .records = q->records,
+                             .interrupted = &interrupted,
+                             .ordinal = w->ordinal,
+                             .samples = &samples,
+                             .sampled_seconds = &sampled_seconds };
     const flp_driver *driver;
     CUdevice device = 0;
     flp_status status = flp_driver_get(&driver);
@@ -139,6 +168,9 @@ static void *work(void *argument)
         return NULL;
     }
     tune_problems(q, &bench);
+    if (q->command->probe)
+        calibrate(q, &bench);
+    flp_text_free(&samples);
     flp_context_destroy(bench.context);
     driver->context_set_current(NULL);
     driver->primary_release(device);

@@ -50,6 +50,8 @@ typedef struct {
     flp_device device;
     flp_environment environment;
     nvmlDevice_t clock; /* NULL: not known */
+    flp_text *samples;  /* of all its problems, for the model's calibration */
+    double *sampled_seconds;
 } flp_tune_bench;
 
 /* What came of one problem: for a person, and as JSON. */

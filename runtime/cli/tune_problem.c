@@ -90,6 +90,17 @@ static void describe_candidates(const job *j)
     snprintf(j->outcome->text, sizeof j->outcome->text, "%s: %d candidates", flp_tune_target_problem(j->target), flp_tune_target_count(j->target));
 }
 
+/* What was timed tells the model of the device, whatever came of it. The default's time is that of the winner's company. */
+static void take_samples(const job *j)
+{
+    for (int i = 0; i < flp_tune_target_count(j->target); i++) {
+        const double seconds = j->result.figures[i].rounds ? j->result.figures[0].seconds * j->result.figures[i].ratio : 0;
+        if (seconds > 0)
+            flp_tune_target_sample(j->target, i, seconds, j->bench->samples);
+        *j->bench->sampled_seconds += seconds;
+    }
+}
+
 static flp_status tune(job *j)
 {
     set_budget(j, 1);
@@ -101,6 +112,7 @@ static flp_status tune(job *j)
         snprintf(j->outcome->text, sizeof j->outcome->text, "%s: there was no time to learn anything", flp_tune_target_problem(j->target));
         return FLP_OK;
     }
+    take_samples(j);
     publish(j);
     say_result(j);
     return FLP_OK;

@@ -12,10 +12,12 @@
 static const char *const probed[] = {
     "linear_logp:bf16:n4096:d2048:v131072",
     "linear_logp:bf16:n64:d4096:v128256",
+    "linear_logp:bf16:n4096:d512:v32768", /* short tiles and a short kernel, for the model */
     "linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16",
     "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16",
     "logits_logp:bf16:n4096:v131072",
     "logits_logp_backward:bf16:n4096:v131072",
+    "logits_logp_backward:bf16:n64:v32768", /* little but its launch */
     "weighted_sum:bf16:n8192:d4096",
     NULL,
 };

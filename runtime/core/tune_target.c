@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/status.h"
+#include "core/calibration.h"
 #include "core/dispatch.h"
 #include "core/plan.h"
 #include "core/tune_arrays.h"
@@ -156,14 +157,15 @@ static flp_status find_candidates(flp_tune_target *target)
 {
     const flp_plan *plan = target->plans[0];
     const flp_device_facts *facts = &plan->device.facts;
-    const flp_model_facts model = { facts->multiprocessors, 0, 0, 0 };
-    char text[FLP_PLAN_KERNELS_BYTES];
+    char text[FLP_PLAN_KERNELS_BYTES], calibration[FLP_RECORD_TUNING_BYTES];
+    flp_model_facts model;
     const flp_wanted_kernels wanted = { text, facts->compute_capability, flp_backend_name(plan->choice.path), "" };
     flp_generator *generator = flp_kernel_store_generator(target->context->store);
     char *lines = NULL;
     flp_status status;
 
     flp_plan_kernels_text(plan, text);
+    flp_calibration_facts(target->context, &target->device, &model, calibration);
     status = flp_tuned_identify(target->context, &wanted, &target->identity);
     if (status == FLP_OK)
         status = flp_generator_candidates(generator, &wanted, &model, target->options.numerics, target->options.limit, &lines);
@@ -193,6 +195,15 @@ const flp_record_identity *flp_tune_target_identity(const flp_tune_target *targe
 const char *flp_tune_target_problem(const flp_tune_target *target)
 {
     return target->identity.problem;
+}
+
+void flp_tune_target_sample(const flp_tune_target *target, int candidate, double seconds, flp_text *lines)
+{
+    char text[FLP_PLAN_KERNELS_BYTES];
+
+    flp_plan_kernels_text(target->plans[0], text);
+    flp_text_append(lines, "%" PRId64 " %s %s %s\n", (int64_t)(seconds * 1e12), flp_backend_name(target->plans[0]->choice.path), text,
+                    target->candidates[candidate].tuning);
 }
 
 /* Items of several tunings in alphabetic order, as gen/tuning.lua wants them. */

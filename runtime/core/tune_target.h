@@ -44,6 +44,9 @@ const char *flp_tune_target_problem(const flp_tune_target *target);
 /* What a record of its tuning must agree with. */
 const flp_record_identity *flp_tune_target_identity(const flp_tune_target *target);
 
+/* Appends what a candidate took, as a line for flp_calibration_make. */
+void flp_tune_target_sample(const flp_tune_target *target, int candidate, double seconds, flp_text *lines);
+
 /* Compiles and loads; from any thread. FLP_NO_VARIANT, FLP_NVRTC_FAILED, ...: why it cannot be had. */
 flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate);
 /* Compares the results of a prepared one with the CPU path's on few rows, and on all with the default's: their bits, where the numeric identity is the

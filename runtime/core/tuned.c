@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "core/calibration.h"
 #include "core/dispatch.h"
 #include "tune/untuned.h"
 
@@ -127,16 +128,17 @@ static void take_record(const flp_record *record, flp_tuned_by by, flp_tuned *tu
 }
 
 /* What was measured there, times what the model says of the way from there to here. */
-static flp_status carry_over(flp_context *context, const flp_wanted_kernels *wanted, const char *hint, const flp_device_facts *facts, const flp_record *record,
+static flp_status carry_over(flp_context *context, const flp_wanted_kernels *wanted, const char *hint, const flp_device *device, const flp_record *record,
                              flp_tuned *tuned)
 {
-    char near_text[FLP_RECORD_PROBLEM_BYTES + 32];
-    const flp_model_facts model = { .multiprocessors = facts->multiprocessors };
+    char near_text[FLP_RECORD_PROBLEM_BYTES + 32], calibration[FLP_RECORD_TUNING_BYTES];
+    flp_model_facts model;
     flp_transfer transfer = { .wanted = *wanted, .near_problem = near_text, .near_ratio = record->ratio };
     flp_status status;
 
     snprintf(near_text, sizeof(near_text), "%s%s", record->identity.problem, hint);
     transfer.wanted.tuning = record->tuning;
+    flp_calibration_facts(context, device, &model, calibration);
     status = flp_generator_transfer(flp_kernel_store_generator(context->store), &transfer, &model);
     if (status != FLP_OK)
         return status;
@@ -172,7 +174,7 @@ static flp_status find(flp_context *context, const flp_tuned_question *question,
         status = flp_records_visit(context->records, take_nearest, &wanted_record);
     if (status != FLP_OK || wanted_record.nearest >= farthest || !wanted_record.record.tuning[0])
         return status;
-    return carry_over(context, &wanted, question->hint, facts, &wanted_record.record, tuned);
+    return carry_over(context, &wanted, question->hint, question->device, &wanted_record.record, tuned);
 }
 
 void flp_tuned_find(flp_context *context, const flp_tuned_question *question, flp_tuned *tuned)

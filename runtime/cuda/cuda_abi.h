@@ -27,6 +27,9 @@
     X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906)                                           \
     X(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, 908) /* and the last */                    \
     X(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)                                      \
+    X(CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 13)                                                \
+    X(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 36)                                         \
+    X(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 37)                                   \
     X(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38)                                             \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)                                  \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)                                  \

@@ -244,6 +244,8 @@ static void push_facts(lua_State *lua, const flp_model_facts *facts)
     lua_setfield(lua, -2, "memory");
     lua_pushinteger(lua, facts->l2_bytes);
     lua_setfield(lua, -2, "l2_bytes");
+    lua_pushstring(lua, facts->calibration);
+    lua_setfield(lua, -2, "calibration");
 }
 
 /* Joins the array at the top. */
@@ -298,6 +300,23 @@ static int candidates_body(lua_State *lua)
     lua_pushinteger(lua, request->limit);
     flp_lua_state_push_reader(lua, request->tree);
     lua_call(lua, arguments + 4, 2);
+    if (refused(lua, request, result, FLP_NO_VARIANT))
+        return 0;
+    lua_settop(lua, result);
+    join(lua, request);
+    return 0;
+}
+
+static int calibrate_body(lua_State *lua)
+{
+    request *request = begin(lua);
+    const int result = lua_gettop(lua);
+
+    lua_pushstring(lua, request->word[0]);
+    lua_pushinteger(lua, request->integer);
+    push_facts(lua, request->facts);
+    flp_lua_state_push_reader(lua, request->tree);
+    lua_call(lua, 4, 2);
     if (refused(lua, request, result, FLP_NO_VARIANT))
         return 0;
     lua_settop(lua, result);
@@ -419,6 +438,20 @@ flp_status flp_generator_transfer(flp_generator *generator, flp_transfer *transf
     request request = { .function = "transfer", .transfer = transfer, .facts = facts };
 
     return run(generator, transfer_body, &request);
+}
+
+flp_status flp_generator_calibration_identity(flp_generator *generator, char **text)
+{
+    request request = { .function = "calibration_identity" };
+
+    return run_for_text(generator, words_body, &request, text);
+}
+
+flp_status flp_generator_calibrate(flp_generator *generator, const char *samples, int compute_capability, const flp_model_facts *facts, char **lines)
+{
+    request request = { .function = "calibrate", .word = { samples }, .integer = compute_capability, .facts = facts };
+
+    return run_for_text(generator, calibrate_body, &request, lines);
 }
 
 flp_status flp_generator_emit(flp_generator *generator, const char *variant, flp_emitted *emitted)

@@ -53,6 +53,7 @@ typedef struct {
     int multiprocessors;
     double clock_hz, memory; /* bytes a second */
     int64_t l2_bytes;
+    const char *calibration; /* gen/calibration.lua; "": the model's own coefficients */
 } flp_model_facts;
 
 /* Tunings of what is wanted: malloc'ed lines "picoseconds role tuning", the time predicted, the default first (its role "-"). numerics: 1: those that change
@@ -70,6 +71,13 @@ typedef struct {
 
 /* FLP_NO_VARIANT: one of the problems has no kernels, or not with this tuning. */
 flp_status flp_generator_transfer(flp_generator *generator, flp_transfer *transfer, const flp_model_facts *facts);
+
+/* What a calibration must agree with to be read: malloc'ed. */
+flp_status flp_generator_calibration_identity(flp_generator *generator, char **text);
+
+/* Fits the model to samples, lines "picoseconds backend problem tuning": four malloc'ed lines, the calibration, how many samples there were, and by how many
+ * millionths the model was wrong before and is now. What of the samples has no kernels is left out. FLP_NO_VARIANT: all of them. */
+flp_status flp_generator_calibrate(flp_generator *generator, const char *samples, int compute_capability, const flp_model_facts *facts, char **lines);
 
 typedef struct {
     char *source;

@@ -135,6 +135,15 @@ CUresult fake_cuda_device_attribute(int *value, int attribute, CUdevice device)
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
         *value = fake_driver.multiprocessors;
         return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+        *value = fake_driver.clock_khz;
+        return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
+        *value = fake_driver.memory_clock_khz;
+        return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+        *value = fake_driver.memory_bits;
+        return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
         *value = fake_driver.l2_bytes;
         return CUDA_SUCCESS;

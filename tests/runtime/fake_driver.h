@@ -30,6 +30,7 @@ enum { FAKE_CONTEXTS = 4, FAKE_LAUNCHES = 64 };
 typedef struct {
     int version, devices;
     int major, minor, multiprocessors, shared_bytes, l2_bytes;
+    int clock_khz, memory_clock_khz, memory_bits;
     const char *name; /* of every device; NULL: "Fake GPU" and its number */
     size_t memory_bytes;
     _Atomic(CUcontext) current;               /* of every thread */

@@ -118,6 +118,11 @@ const flp_record_identity *flp_tune_target_identity(const flp_tune_target *targe
     return &target->identity;
 }
 
+void flp_tune_target_sample(const flp_tune_target *target, int candidate, double seconds, flp_text *lines)
+{
+    flp_text_append(lines, "%lld auto %s %s\n", (long long)(seconds * 1e12), target->identity.problem, target->candidates[candidate].tuning);
+}
+
 flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
 {
     return target->device.device.compile(&target->device, candidate);

@@ -212,6 +212,9 @@ static void a_probe_is_of_every_kind(void **state)
 
     (void)state;
     assert_exits(0, run("--probe"));
+    if (!strstr(output, "\nmodel: hopper.l2="))
+        fail_msg("not calibrated: %s", messages);
+    assert_int_equal(10, fake_directory_count(records, ".record")); /* the model's calibration is one */
     flp_text_append(&text, "\n%s", output);
     for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
         assert_contains(text.data, operators[i]);
@@ -283,7 +286,7 @@ static void devices_share_the_problems(void **state)
     (void)state;
     fake_driver.devices = 2;
     assert_exits(0, run("--probe --devices 0,1"));
-    assert_int_equal(7, fake_directory_count(records, ".record"));
+    assert_in_range(fake_directory_count(records, ".record"), 9, 10); /* with a calibration, where one had enough of them */
     assert_exits(3, run("--problem linear_logp:bf16:n4096:d2048:v131072 --devices 5"));
     assert_contains(messages, "--devices: got 5, and the driver shows 2 devices");
 }
