@@ -24,9 +24,15 @@ typedef struct {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static flp_context *contexts[DEVICES_MAX + 1]; /* [0]: the CPU's */
-static entry *_Atomic table[BUCKETS];          /* entries are added at the head and never leave: read without the lock */
+static int cpu_threads;
+static entry *_Atomic table[BUCKETS]; /* entries are added at the head and never leave: read without the lock */
 static token_loss *token_losses[TOKEN_LOSSES_MAX];
 static int token_loss_count;
+
+void flp_torch_cpu_threads(int threads)
+{
+    cpu_threads = threads;
+}
 
 int64_t flp_torch_plans_rows(int64_t rows)
 {
@@ -100,7 +106,7 @@ static entry *find(entry *at, int32_t device, flp_torch_plans_operator kind, con
 
 static flp_status context_of(int32_t device, flp_context **context)
 {
-    flp_context_options options = { .flags = device < 0 ? FLP_CONTEXT_NO_GPU : 0 };
+    flp_context_options options = { .flags = device < 0 ? FLP_CONTEXT_NO_GPU : 0, .cpu_threads = cpu_threads };
 
     if (device < -1 || device >= DEVICES_MAX)
         return FLP_BAD_ARGUMENT;

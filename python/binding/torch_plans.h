@@ -13,6 +13,9 @@ typedef enum {
     FLP_TORCH_PLANS_WEIGHTED_SUM_BACKWARD
 } flp_torch_plans_operator;
 
+/* Of the CPU path; 0: one for each core. Before the first call. FLP_API: Python calls it. */
+FLP_API void flp_torch_cpu_threads(int threads);
+
 /* The rows that the plan for a call of so many is made for: few, so that few plans are made. */
 int64_t flp_torch_plans_rows(int64_t rows);
 

@@ -77,6 +77,7 @@ library = ctypes.CDLL(str(_path()), mode=ctypes.RTLD_LOCAL)
 library.flp_version.restype = ctypes.c_char_p
 library.flp_error_message.restype = ctypes.c_char_p
 library.flp_torch_schema.restype = ctypes.c_char_p
+library.flp_torch_cpu_threads(torch.get_num_threads())
 _offer_nvrtc()
 binding, reason = _register()
 

@@ -333,11 +333,20 @@ _FUNCTIONS = {
 }
 
 
+_OVERLOADS = {name: getattr(_ops, name).default for name in _FUNCTIONS}
+
+
 def call(name: str, *args: Any) -> Any:
     """An operator, whatever transforms it is called under."""
-    if not _is_compiling() and torch._C._are_functorch_transforms_active():
+    if _is_compiling():
+        return getattr(_ops, name)(*args)
+    if torch._C._are_functorch_transforms_active():
         return _FUNCTIONS[name].apply(*args)
-    return getattr(_ops, name)(*args)
+    if torch.is_grad_enabled():
+        return _OVERLOADS[name](*args)
+    # The autograd formula is Python, which is most of a small call's time.
+    with torch._C._AutoDispatchBelowAutograd():
+        return _OVERLOADS[name](*args)
 
 
 # ---- vmap
