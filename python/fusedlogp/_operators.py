@@ -300,16 +300,25 @@ for _name in ("linear_logp_backward", "logits_logp_backward", "weighted_sum_back
     torch.library.register_autograd(f"fusedlogp::{_name}", _refuse, setup_context=_refuse_setup)
 
 
-# ---- functorch's transforms, which take no autograd formula of an operator: an autograd.Function of the same parts
+# ---- calls: the formulas above are for those who call torch.ops.fusedlogp.* themselves, and for torch.compile. functorch's transforms do not take them, and
+# torch reads the schema at each such call, which takes longer than all else of a small call: else it is an autograd.Function of the same parts
+
+
+def _run(op: Any, args: tuple) -> Any:
+    """The operator as such: without its formula, unless an outer transform wants it."""
+    if torch._C._are_functorch_transforms_active():
+        return op(*args)
+    with torch._C._AutoDispatchBelowAutograd():
+        return op(*args)
 
 
 def _function(op: Any, setup: Callable[..., None], derive: Callable[..., Any]) -> Any:
-    class Transformed(torch.autograd.Function):
+    class Differentiable(torch.autograd.Function):
         generate_vmap_rule = True
 
         @staticmethod
         def forward(*args: Any) -> Any:
-            return op(*args)
+            return _run(op, args)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -319,34 +328,29 @@ def _function(op: Any, setup: Callable[..., None], derive: Callable[..., Any]) -
         def backward(ctx: Any, *grads: Any) -> Any:
             return derive(ctx, *grads)
 
-    return Transformed
+    return Differentiable
 
 
-_FUNCTIONS = {
-    "linear_logp": _function(_ops.linear_logp, _linear_logp_setup, _linear_logp_backward),
-    "linear_cross_entropy": _function(_ops.linear_cross_entropy, _cross_entropy_setup, _cross_entropy_backward),
-    "logits_logp": _function(_ops.logits_logp, _logits_setup, _logits_backward),
-    "weighted_sum": _function(_ops.weighted_sum, _weighted_sum_setup, _weighted_sum_backward),
-    "linear_logp_backward": _function(_ops.linear_logp_backward, _refuse_setup, _refuse),
-    "logits_logp_backward": _function(_ops.logits_logp_backward, _refuse_setup, _refuse),
-    "weighted_sum_backward": _function(_ops.weighted_sum_backward, _refuse_setup, _refuse),
+_FORMULAS = {
+    "linear_logp": (_linear_logp_setup, _linear_logp_backward),
+    "linear_cross_entropy": (_cross_entropy_setup, _cross_entropy_backward),
+    "logits_logp": (_logits_setup, _logits_backward),
+    "weighted_sum": (_weighted_sum_setup, _weighted_sum_backward),
+    "linear_logp_backward": (_refuse_setup, _refuse),
+    "logits_logp_backward": (_refuse_setup, _refuse),
+    "weighted_sum_backward": (_refuse_setup, _refuse),
 }
-
-
-_OVERLOADS = {name: getattr(_ops, name).default for name in _FUNCTIONS}
+_OVERLOADS = {name: getattr(_ops, name).default for name in _FORMULAS}
+_FUNCTIONS = {name: _function(_OVERLOADS[name], *formula) for name, formula in _FORMULAS.items()}
 
 
 def call(name: str, *args: Any) -> Any:
     """An operator, whatever transforms it is called under."""
     if _is_compiling():
         return getattr(_ops, name)(*args)
-    if torch._C._are_functorch_transforms_active():
+    if torch.is_grad_enabled() or torch._C._are_functorch_transforms_active():
         return _FUNCTIONS[name].apply(*args)
-    if torch.is_grad_enabled():
-        return _OVERLOADS[name](*args)
-    # The autograd formula is Python, which is most of a small call's time.
-    with torch._C._AutoDispatchBelowAutograd():
-        return _OVERLOADS[name](*args)
+    return _run(_OVERLOADS[name], args)
 
 
 # ---- vmap
