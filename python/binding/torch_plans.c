@@ -24,7 +24,7 @@ typedef struct {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static flp_context *contexts[DEVICES_MAX + 1]; /* [0]: the CPU's */
-static int cpu_threads;
+static int cpu_threads, plan_count;
 static entry *_Atomic table[BUCKETS]; /* entries are added at the head and never leave: read without the lock */
 static token_loss *token_losses[TOKEN_LOSSES_MAX];
 static int token_loss_count;
@@ -32,6 +32,16 @@ static int token_loss_count;
 void flp_torch_cpu_threads(int threads)
 {
     cpu_threads = threads;
+}
+
+int flp_torch_plan_count(void)
+{
+    int count;
+
+    pthread_mutex_lock(&mutex);
+    count = plan_count;
+    pthread_mutex_unlock(&mutex);
+    return count;
 }
 
 int64_t flp_torch_plans_rows(int64_t rows)
@@ -139,6 +149,7 @@ flp_status flp_torch_plans_find(int32_t device, flp_torch_plans_operator kind, c
                 made->device = device, made->kind = kind, made->bytes = bytes, made->next = *head;
                 memcpy(made->problem, problem, bytes);
                 *head = found = made;
+                plan_count++;
             } else {
                 free(made);
             }

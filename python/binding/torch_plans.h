@@ -16,6 +16,9 @@ typedef enum {
 /* Of the CPU path; 0: one for each core. Before the first call. FLP_API: Python calls it. */
 FLP_API void flp_torch_cpu_threads(int threads);
 
+/* Plans made so far, on all devices. FLP_API: Python calls it. */
+FLP_API int flp_torch_plan_count(void);
+
 /* The rows that the plan for a call of so many is made for: few, so that few plans are made. */
 int64_t flp_torch_plans_rows(int64_t rows);
 

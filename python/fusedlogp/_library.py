@@ -83,11 +83,13 @@ binding, reason = _register()
 
 
 def info() -> dict[str, str]:
-    """What was loaded: the library's version and path, how its operators were registered with torch ("c" or "ctypes") and why, and torch's version."""
+    """What was loaded: the library's version and path, how its operators were registered with torch ("c" or "ctypes") and why, torch's version, and how
+    many plans calls have made so far, one for each problem and power of two of rows."""
     return {
         "version": library.flp_version().decode(),
         "library": str(_path()),
         "binding": binding,
         "reason": reason,
         "torch": torch.__version__,
+        "plans": str(library.flp_torch_plan_count()),
     }

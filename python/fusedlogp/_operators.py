@@ -312,7 +312,7 @@ def _run(op: Any, args: tuple) -> Any:
         return op(*args)
 
 
-def _function(op: Any, setup: Callable[..., None], derive: Callable[..., Any]) -> Any:
+def _function(op: Any, setup: Callable[..., Any], derive: Callable[..., Any]) -> Any:
     class Differentiable(torch.autograd.Function):
         generate_vmap_rule = True
 
@@ -331,7 +331,7 @@ def _function(op: Any, setup: Callable[..., None], derive: Callable[..., Any]) -
     return Differentiable
 
 
-_FORMULAS = {
+_FORMULAS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "linear_logp": (_linear_logp_setup, _linear_logp_backward),
     "linear_cross_entropy": (_cross_entropy_setup, _cross_entropy_backward),
     "logits_logp": (_logits_setup, _logits_backward),

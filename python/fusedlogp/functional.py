@@ -140,7 +140,7 @@ def linear_cross_entropy(
     if accumulate_into is not None:
         main_grad = _check_main_grad(accumulate_into, linear_weight, weight_layout)
     wants = [False] * 3 if kind == 2 or main_grad is not None else _wants(rows.hidden, rows.weight, rows.bias)
-    inputs = [
+    inputs: list[Any] = [
         rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact),
         _class_weight(weight, rows), _token_weight(token_weight, rows), None, None, [], 0, kind, smoothing,
         arguments.check_number("z_loss", z_loss, -1e30, 1e30, "a finite number"), False, *wants, _check_budget(memory_budget),
@@ -159,10 +159,9 @@ class _OutOfRange:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is RuntimeError and "outside the vocabulary" in str(error):
             raise IndexError(str(error).split("\n")[0]) from None
-        return False
 
 
 def linear_logp(

@@ -36,6 +36,26 @@ class Operators(Case):
             with self.subTest(op=str(op)):
                 torch.library.opcheck(op.default, arguments, test_utils=utilities)
 
+    def test_a_problem_has_one_plan(self):
+        def plans():
+            return int(fusedlogp.info()["plans"])
+
+        def step(rows):
+            hidden, weight, bias, target = draw(rows=rows, columns=44, vocab=77, bias=True)
+            fusedlogp.linear_cross_entropy(hidden, weight, target, linear_bias=bias, z_loss=0.1).backward()
+            logp, entropy = fusedlogp.linear_logp(hidden, weight, target, outputs=("logp", "entropy"))
+            (logp + entropy).sum().backward()
+            fusedlogp.logits_logp(hidden[:, :13], target.clamp(max=12)).sum().backward()
+            fusedlogp.weighted_sum(hidden, weight[0]).sum().backward()
+
+        before = plans()
+        step(20)
+        first = plans() - before
+        self.assertEqual(first, 7)  # seven operators of the library
+        for rows in (20, 50, 64):
+            step(rows)
+        self.assertEqual(plans() - before, first)
+
     def test_info_says_which_binding(self):
         import os
 
