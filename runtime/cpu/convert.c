@@ -1,6 +1,7 @@
 /* bf16 and fp16 to and from fp32, and what the dtypes are called. */
 #include "cpu/convert.h"
 #include <string.h>
+#include "cpu/vector_math.h"
 
 static float float_from_bits(uint32_t bits)
 {
@@ -118,16 +119,22 @@ void flp_convert_to_f32(flp_dtype dtype, const void *from, float *to, size_t cou
     }
 }
 
-/* flp_convert_f32_to_bf16 of four numbers. */
-static inline void round_bf16(const float *from, unsigned char *to)
-{
-    uint4 bits;
-    memcpy(&bits, from, sizeof bits);
-    uint4 is_nan = (uint4)((bits & 0x7fffffff) > 0x7f800000);
-    uint4 rounded = (is_nan & (bits >> 16 | 0x40)) | (~is_nan & ((bits + 0x7fff + (bits >> 16 & 1)) >> 16));
-    half4 halves = __builtin_convertvector(rounded, half4);
-    memcpy(to, &halves, sizeof halves);
-}
+/* Many at a time: half of what writes gradients is this. */
+#define WIDTH 4
+#define TARGET
+#include "cpu/convert_body.h"
+#undef WIDTH
+#undef TARGET
+
+#ifdef FLP_WIDE_TARGET
+#define WIDTH 16
+#define TARGET FLP_WIDE_TARGET
+#include "cpu/convert_body.h"
+#undef WIDTH
+#undef TARGET
+#else
+#define round_bf16_16 round_bf16_4
+#endif
 
 void flp_convert_from_f32(flp_dtype dtype, const float *from, void *to, size_t count)
 {
@@ -137,8 +144,8 @@ void flp_convert_from_f32(flp_dtype dtype, const float *from, void *to, size_t c
         return;
     }
     size_t i = 0;
-    for (; dtype == FLP_BF16 && i + 4 <= count; i += 4)
-        round_bf16(from + i, bytes + 2 * i);
+    if (dtype == FLP_BF16)
+        i = (flp_vector_width() == 16 ? round_bf16_16 : round_bf16_4)(from, bytes, count);
     for (; i < count; i++) {
         uint16_t bits = dtype == FLP_BF16 ? flp_convert_f32_to_bf16(from[i]) : flp_convert_f32_to_f16(from[i]);
         memcpy(bytes + 2 * i, &bits, sizeof bits);

@@ -5,6 +5,8 @@
 #include <string.h>
 #include "cpu/row_statistics.h"
 
+enum { MOST_ENTRIES = 12 /* of a kernel */ };
+
 /* A fused operation rounds once and gives other bits, so it is asked for by name: whether a compiler fuses w * x + sum depends on how it was called. */
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -27,6 +29,7 @@
 
 #define MICROKERNEL any_several
 #define VECTOR flp_float4
+#define SETS 1
 #define ENTRIES 3
 #define TARGET
 #define MULTIPLY_ADD ANY_MULTIPLY_ADD
@@ -34,6 +37,7 @@
 
 #define MICROKERNEL any_single
 #define VECTOR flp_float4
+#define SETS 1
 #define ENTRIES 1
 #define TARGET
 #define MULTIPLY_ADD ANY_MULTIPLY_ADD
@@ -52,6 +56,7 @@ typedef float float16 __attribute__((vector_size(64)));
 
 #define MICROKERNEL avx2_several
 #define VECTOR float8
+#define SETS 1
 #define ENTRIES 6
 #define TARGET __attribute__((target("avx2,fma")))
 #define MULTIPLY_ADD(w, row, sum) (float8) _mm256_fmadd_ps(_mm256_set1_ps(w), (__m256)(row), (__m256)(sum))
@@ -59,6 +64,7 @@ typedef float float16 __attribute__((vector_size(64)));
 
 #define MICROKERNEL avx2_single
 #define VECTOR float8
+#define SETS 1
 #define ENTRIES 1
 #define TARGET __attribute__((target("avx2,fma")))
 #define MULTIPLY_ADD(w, row, sum) (float8) _mm256_fmadd_ps(_mm256_set1_ps(w), (__m256)(row), (__m256)(sum))
@@ -69,10 +75,19 @@ static int has_avx2(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* ---- AVX-512 ---- */
+/* ---- AVX-512: one set a call waits for the weight, two keep the multiply-adds busy ---- */
+
+#define MICROKERNEL avx512_two_sets
+#define VECTOR float16
+#define SETS 2
+#define ENTRIES 12
+#define TARGET __attribute__((target("avx512f")))
+#define MULTIPLY_ADD(w, row, sum) (float16) _mm512_fmadd_ps(_mm512_set1_ps(w), (__m512)(row), (__m512)(sum))
+#include "cpu/microkernel_body.h"
 
 #define MICROKERNEL avx512_several
 #define VECTOR float16
+#define SETS 1
 #define ENTRIES 12
 #define TARGET __attribute__((target("avx512f")))
 #define MULTIPLY_ADD(w, row, sum) (float16) _mm512_fmadd_ps(_mm512_set1_ps(w), (__m512)(row), (__m512)(sum))
@@ -80,6 +95,7 @@ static int has_avx2(void)
 
 #define MICROKERNEL avx512_single
 #define VECTOR float16
+#define SETS 1
 #define ENTRIES 1
 #define TARGET __attribute__((target("avx512f")))
 #define MULTIPLY_ADD(w, row, sum) (float16) _mm512_fmadd_ps(_mm512_set1_ps(w), (__m512)(row), (__m512)(sum))
@@ -94,8 +110,17 @@ static int has_avx512(void)
 
 #define MULTIPLY_ADD_PAIRS(w, row, sum) (float16) _mm512_dpbf16_ps((__m512)(sum), (__m512bh)_mm512_set1_ps(w), (__m512bh)(row))
 
+#define MICROKERNEL avx512_bf16_two_sets
+#define VECTOR float16
+#define SETS 2
+#define ENTRIES 12
+#define TARGET __attribute__((target("avx512f,avx512bf16")))
+#define MULTIPLY_ADD MULTIPLY_ADD_PAIRS
+#include "cpu/microkernel_body.h"
+
 #define MICROKERNEL avx512_bf16_several
 #define VECTOR float16
+#define SETS 1
 #define ENTRIES 12
 #define TARGET __attribute__((target("avx512f,avx512bf16")))
 #define MULTIPLY_ADD MULTIPLY_ADD_PAIRS
@@ -103,6 +128,7 @@ static int has_avx512(void)
 
 #define MICROKERNEL avx512_bf16_single
 #define VECTOR float16
+#define SETS 1
 #define ENTRIES 1
 #define TARGET __attribute__((target("avx512f,avx512bf16")))
 #define MULTIPLY_ADD MULTIPLY_ADD_PAIRS
@@ -116,16 +142,16 @@ static int has_avx512_bf16(void)
 
 const flp_microkernel flp_microkernels[] = {
 #ifdef __x86_64__
-    { "avx512", "fma", 1, 12, avx512_several, avx512_single, has_avx512 },
-    { "avx2", "fma", 1, 6, avx2_several, avx2_single, has_avx2 },
+    { "avx512", "fma", 1, 12, avx512_two_sets, avx512_several, avx512_single, has_avx512 },
+    { "avx2", "fma", 1, 6, NULL, avx2_several, avx2_single, has_avx2 },
 #endif
-    { "any", ANY_ARITHMETIC, 1, 3, any_several, any_single, always },
+    { "any", ANY_ARITHMETIC, 1, 3, NULL, any_several, any_single, always },
 };
 const int flp_microkernel_count = sizeof flp_microkernels / sizeof *flp_microkernels;
 
 const flp_microkernel flp_bf16_microkernels[] = {
 #ifdef __x86_64__
-    { "avx512_bf16", "vdpbf16ps", 2, 12, avx512_bf16_several, avx512_bf16_single, has_avx512_bf16 },
+    { "avx512_bf16", "vdpbf16ps", 2, 12, avx512_bf16_two_sets, avx512_bf16_several, avx512_bf16_single, has_avx512_bf16 },
 #endif
     { 0 }, /* C has no empty arrays */
 };
@@ -157,12 +183,56 @@ const flp_microkernel *flp_microkernel_of(flp_dtype dtype)
     return dtype == FLP_BF16 && bf16_kernel != NULL ? bf16_kernel : flp_microkernel_best();
 }
 
-void flp_microkernel_multiply(const flp_microkernel *kernel, int entries, int64_t depth, const float *hidden, const float *weight, int64_t entry_stride,
-                              int64_t depth_stride, float *products, int accumulate)
+/* The last entries, fewer than the kernel's: with those before them once more, into memory of their own, which costs less than one by one. */
+static void multiply_last(const flp_microkernel *kernel, flp_microkernel_function *function, int sets, int last, const flp_microkernel_operands *end)
+{
+    _Alignas(64) float products[2 * MOST_ENTRIES * FLP_LANES];
+    const int again = kernel->entries - last;
+    flp_microkernel_operands whole = *end;
+    whole.weight -= again * whole.entry_stride;
+    whole.products = products;
+    whole.products_stride = kernel->entries * FLP_LANES;
+    whole.accumulate = 0;
+    function(&whole);
+    for (int set = 0; set < sets; set++) {
+        const float *from = products + set * whole.products_stride + again * FLP_LANES;
+        float *to = end->products + set * end->products_stride;
+        for (int i = 0; i < last * FLP_LANES; i++)
+            to[i] = end->accumulate ? from[i] + to[i] : from[i];
+    }
+}
+
+static void multiply_entries(const flp_microkernel *kernel, flp_microkernel_function *function, int sets, int entries, flp_microkernel_operands operands)
 {
     int e = 0;
-    for (; e + kernel->entries <= entries; e += kernel->entries)
-        kernel->several(depth, hidden, weight + e * entry_stride, entry_stride, depth_stride, products + e * FLP_LANES, accumulate);
-    for (; e < entries; e++)
-        kernel->single(depth, hidden, weight + e * entry_stride, entry_stride, depth_stride, products + e * FLP_LANES, accumulate);
+    for (; e + kernel->entries <= entries; e += kernel->entries) {
+        function(&operands);
+        operands.weight += kernel->entries * operands.entry_stride;
+        operands.products += kernel->entries * FLP_LANES;
+    }
+    if (e < entries)
+        multiply_last(kernel, function, sets, entries - e, &operands);
+}
+
+static void multiply_one_by_one(const flp_microkernel *kernel, int entries, flp_microkernel_operands operands)
+{
+    for (int e = 0; e < entries; e++) {
+        kernel->single(&operands);
+        operands.weight += operands.entry_stride;
+        operands.products += FLP_LANES;
+    }
+}
+
+void flp_microkernel_multiply(const flp_microkernel *kernel, int sets, int entries, const flp_microkernel_operands *operands)
+{
+    flp_microkernel_operands next = *operands;
+    for (int set = 0, taken; set < sets; set += taken) {
+        taken = kernel->two_sets != NULL && set + 2 <= sets && entries >= kernel->entries ? 2 : 1;
+        if (entries < kernel->entries)
+            multiply_one_by_one(kernel, entries, next);
+        else
+            multiply_entries(kernel, taken == 2 ? kernel->two_sets : kernel->several, taken, entries, next);
+        next.hidden += taken * next.hidden_stride;
+        next.products += taken * next.products_stride;
+    }
 }

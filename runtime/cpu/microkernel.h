@@ -9,20 +9,32 @@
 #include <stdint.h>
 #include "fusedlogp.h"
 
-/* For each entry e and each of the sixteen rows: products[e][row] (+)= sum_k weight[e * entry_stride + k * depth_stride] * hidden[k][row],
- * summed from 0 in the order of k. hidden [depth][16] and products [entries][16] are 64-byte aligned.
+/* For each set of sixteen rows, each entry e and each row: products[set][e][row] (+)= sum_k weight[e * entry_stride + k * depth_stride] *
+ * hidden[set][k][row], summed from 0 in the order of k. hidden [depth][16] of each set and products [entries][16] are 64-byte aligned.
  * Where a word holds two bf16, k is a pair: the product of the high halves is added first, then that of the low ones, each rounded once. Subnormal numbers
  * count as 0 there, as operands and as sums. */
-typedef void flp_microkernel_function(int64_t depth, const float *hidden, const float *weight, int64_t entry_stride, int64_t depth_stride, float *products,
-                                      int accumulate);
+typedef struct {
+    int64_t depth;
+    const float *hidden;
+    int64_t hidden_stride; /* from one set to the next, as products_stride */
+    const float *weight;
+    int64_t entry_stride, depth_stride;
+    float *products;
+    int64_t products_stride;
+    int accumulate;
+} flp_microkernel_operands;
+
+typedef void flp_microkernel_function(const flp_microkernel_operands *operands);
 
 typedef struct {
     const char *name;
-    const char *arithmetic; /* kernels that agree in this give the same bits */
-    int packed;             /* numbers a word of hidden and weight: 1, an fp32; 2, two bf16, the first in the low half */
-    int entries;            /* of `several`; the chunk's width is a multiple of it */
-    flp_microkernel_function *several, *single;
-    int (*is_supported)(void); /* by this processor */
+    const char *arithmetic;             /* kernels that agree in this give the same bits */
+    int packed;                         /* numbers a word of hidden and weight: 1, an fp32; 2, two bf16, the first in the low half */
+    int entries;                        /* of `two_sets` and `several`; the chunk's width is a multiple of it */
+    flp_microkernel_function *two_sets; /* each number of the weight is read once for both; NULL where the registers do not hold them */
+    flp_microkernel_function *several;  /* one set, as `single` */
+    flp_microkernel_function *single;   /* one entry */
+    int (*is_supported)(void);          /* by this processor */
 } flp_microkernel;
 
 /* All of fp32 that were compiled, best first. The last one runs everywhere. */
@@ -43,7 +55,6 @@ static inline int64_t flp_microkernel_words(const flp_microkernel *kernel, int64
     return (numbers + kernel->packed - 1) / kernel->packed;
 }
 
-/* Any number of entries. */
-void flp_microkernel_multiply(const flp_microkernel *kernel, int entries, int64_t depth, const float *hidden, const float *weight, int64_t entry_stride,
-                              int64_t depth_stride, float *products, int accumulate);
+/* Any number of sets and entries. */
+void flp_microkernel_multiply(const flp_microkernel *kernel, int sets, int entries, const flp_microkernel_operands *operands);
 #endif

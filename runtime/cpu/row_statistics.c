@@ -2,6 +2,7 @@
 #include "cpu/row_statistics.h"
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 /* So many terms are summed in fp32 before a double takes them: off by 3e-8 at most in practice, and the doubles cost
  * little. */
@@ -18,65 +19,30 @@ void flp_row_statistics_clear(flp_row_statistics *statistics)
     }
 }
 
-static inline flp_float4 soften(flp_float4 z, float softcap)
-{
-    return softcap > 0 ? softcap * flp_float4_tanh(z * (1 / softcap)) : z;
-}
+typedef struct {
+    void (*add_bias)(flp_row_statistics *part, const float *bias, float softcap, float *logits, int count, int32_t first);
+    void (*add_powers)(flp_row_statistics *part, const flp_row_transform *transform, const float *logits, int count);
+} loops;
 
-/* Adds the bias, finds the maxima, and softens in place. Inlined for each kind: with a constant softcap of 0 no tanh is left in the loop. */
-static inline __attribute__((always_inline)) void add_bias(flp_row_statistics *part, const float *bias, float softcap, float *logits, int count, int32_t first)
-{
-    flp_lanes largest = part->largest;
-    flp_int_lanes index = part->largest_index;
-    for (int v = 0; v < count; v++) {
-        flp_float4 *row = (flp_float4 *)(logits + v * FLP_LANES);
-        for (int i = 0; i < FLP_LANE_VECTORS; i++) {
-            flp_float4 z = row[i] + bias[v];
-            flp_int4 larger = z > largest.vector[i];
-            row[i] = soften(z, softcap);
-            largest.vector[i] = flp_float4_select(larger, z, largest.vector[i]);
-            index.vector[i] = flp_int4_select(larger, (flp_int4){ 0 } + (first + v), index.vector[i]);
-        }
-    }
-    part->largest = largest;
-    part->largest_index = index;
-}
+#define WIDTH 4
+#define TARGET
+#include "cpu/row_statistics_body.h"
+#undef WIDTH
+#undef TARGET
 
-/* x 2^x, which is 0 at -inf and wherever 2^x is. */
-static inline flp_float4 moment_term(flp_float4 x, flp_float4 power)
-{
-    return power * flp_float4_select(x < -127.0f, flp_float4_splat(-127.0f), x);
-}
+static const loops loops_of_4 = { add_bias_4, add_powers_4 };
 
-/* Without an origin all terms are -inf or NaN: counted from 0 they are 0 or NaN. */
-static flp_float4 origin_of_powers(flp_float4 origin)
-{
-    return flp_float4_select(origin > -INFINITY, origin, flp_float4_splat(0));
-}
+#ifdef FLP_WIDE_TARGET
+#define WIDTH 16
+#define TARGET FLP_WIDE_TARGET
+#include "cpu/row_statistics_body.h"
+#undef WIDTH
+#undef TARGET
 
-static inline __attribute__((always_inline)) void add_powers(flp_row_statistics *part, const flp_lanes *scale, int wants_moment, const float *logits, int count)
-{
-    flp_lanes origin;
-    for (int i = 0; i < FLP_LANE_VECTORS; i++)
-        origin.vector[i] = origin_of_powers(part->origin.vector[i]);
-    for (int begin = 0; begin < count; begin += TERMS_IN_FLOAT) {
-        int end = begin + TERMS_IN_FLOAT < count ? begin + TERMS_IN_FLOAT : count;
-        flp_lanes sum = { .lane = { 0 } }, moment = { .lane = { 0 } };
-        for (int v = begin; v < end; v++) {
-            const flp_float4 *row = (const flp_float4 *)(logits + v * FLP_LANES);
-            for (int i = 0; i < FLP_LANE_VECTORS; i++) {
-                flp_float4 x = (row[i] - origin.vector[i]) * scale->vector[i], power = flp_float4_exp2(x);
-                sum.vector[i] += power;
-                if (wants_moment)
-                    moment.vector[i] += moment_term(x, power);
-            }
-        }
-        for (int lane = 0; lane < FLP_LANES; lane++)
-            part->sum[lane] += sum.lane[lane];
-        for (int lane = 0; wants_moment && lane < FLP_LANES; lane++)
-            part->moment[lane] += moment.lane[lane];
-    }
-}
+static const loops loops_of_16 = { add_bias_16, add_powers_16 };
+#else
+#define loops_of_16 loops_of_4
+#endif
 
 /* ---- targets ---- */
 
@@ -113,7 +79,7 @@ static void put_back(const found_targets *found, float softcap, flp_row_targets 
         int32_t *best = &part->largest_index.lane[lane];
         if (found->at[lane] == NULL)
             continue;
-        *found->at[lane] = targets->z[lane] = soften(flp_float4_splat(logit), softcap)[0];
+        *found->at[lane] = targets->z[lane] = soften_4(flp_float4_splat(logit), softcap)[0];
         if (logit > part->largest.lane[lane] || (logit > -INFINITY && logit == part->largest.lane[lane] && targets->index[lane] < *best)) {
             part->largest.lane[lane] = logit;
             *best = targets->index[lane];
@@ -125,29 +91,24 @@ static void put_back(const found_targets *found, float softcap, flp_row_targets 
 static void find_origin(flp_row_statistics *part, const found_targets *found, float softcap, int count)
 {
     for (int i = 0; i < FLP_LANE_VECTORS; i++)
-        part->origin.vector[i] = soften(part->largest.vector[i], softcap);
+        part->origin.vector[i] = soften_4(part->largest.vector[i], softcap);
     for (int lane = 0; lane < FLP_LANES; lane++)
         if (count == 1 && found->at[lane] != NULL)
             part->origin.lane[lane] = -INFINITY;
 }
 
-void flp_row_statistics_add(flp_row_statistics *statistics, const flp_row_transform *transform, const float *bias, float *logits, int count, int32_t first,
-                            flp_row_targets *targets)
+void flp_row_statistics_add_by(int width, flp_row_statistics *statistics, const flp_row_transform *transform, const float *bias, float *logits, int count,
+                               int32_t first, flp_row_targets *targets)
 {
+    const loops *by = width == 16 ? &loops_of_16 : &loops_of_4;
     found_targets found = find_targets(targets, bias, logits, count, first);
     flp_row_statistics part;
     flp_row_statistics_clear(&part);
     leave_out(&found);
-    if (transform->softcap > 0)
-        add_bias(&part, bias, transform->softcap, logits, count, first);
-    else
-        add_bias(&part, bias, 0, logits, count, first);
+    by->add_bias(&part, bias, transform->softcap, logits, count, first);
     leave_out(&found);
     find_origin(&part, &found, transform->softcap, count);
-    if (transform->wants_moment)
-        add_powers(&part, &transform->scale, 1, logits, count);
-    else
-        add_powers(&part, &transform->scale, 0, logits, count);
+    by->add_powers(&part, transform, logits, count);
     put_back(&found, transform->softcap, targets, &part);
     flp_row_statistics_merge(statistics, &part, transform);
 }

@@ -42,9 +42,14 @@ typedef struct {
 void flp_row_statistics_clear(flp_row_statistics *statistics);
 
 /* Takes in `count` vocabulary entries from index `first` on. logits [count][16], 16-byte aligned; on return they hold z. bias [count] is added
- * first. targets: NULL for none. */
-void flp_row_statistics_add(flp_row_statistics *statistics, const flp_row_transform *transform, const float *bias, float *logits, int count, int32_t first,
-                            flp_row_targets *targets);
+ * first. targets: NULL for none. By vectors of so many floats, 4 or flp_vector_width(); no bit shows it. */
+void flp_row_statistics_add_by(int width, flp_row_statistics *statistics, const flp_row_transform *transform, const float *bias, float *logits, int count,
+                               int32_t first, flp_row_targets *targets);
+static inline void flp_row_statistics_add(flp_row_statistics *statistics, const flp_row_transform *transform, const float *bias, float *logits, int count,
+                                          int32_t first, flp_row_targets *targets)
+{
+    flp_row_statistics_add_by(flp_vector_width(), statistics, transform, bias, logits, count, first, targets);
+}
 
 /* The statistics of both parts; `later` holds larger indices. */
 void flp_row_statistics_merge(flp_row_statistics *statistics, const flp_row_statistics *later, const flp_row_transform *transform);

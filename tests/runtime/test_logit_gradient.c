@@ -1,4 +1,5 @@
 /* From logits to the derivatives by them, against the definition in fp64. */
+#include "cpu/convert.h"
 #include "operators/linear/logit_gradient.h"
 #include <math.h>
 #include <setjmp.h>
@@ -64,12 +65,32 @@ static double wanted(const fixture *f, int v, int lane)
 }
 
 /* Terms of at most 10, of a few roundings of fp32 each. */
+/* In place, and the same by the narrow vectors beside them. */
+static void apply(const flp_logit_gradient *gradient, const float *bias, float *logits, int count, int32_t first)
+{
+    static _Alignas(64) float narrow[COUNT * FLP_LANES], pairs[COUNT * FLP_LANES], narrow_pairs[COUNT * FLP_LANES];
+    flp_logit_gradient_apply_by(4, gradient, bias, NULL, logits, count, first, narrow);
+    flp_logit_gradient_apply_by(flp_vector_width(), gradient, bias, NULL, logits, count, first, logits);
+    assert_memory_equal(logits, narrow, (size_t)count * FLP_LANES * sizeof *logits);
+    flp_logit_gradient_pack_by(4, logits, count, 11, narrow_pairs);
+    flp_logit_gradient_pack_by(flp_vector_width(), logits, count, 11, pairs);
+    assert_memory_equal(pairs, narrow_pairs, (size_t)(count + 1) / 2 * FLP_LANES * sizeof *pairs);
+    for (int v = 0; v < count; v++) {
+        for (int lane = 0; lane < FLP_LANES; lane++) {
+            uint32_t pair;
+            memcpy(&pair, &pairs[v / 2 * FLP_LANES + lane], sizeof pair);
+            uint16_t half = (uint16_t)(v % 2 ? pair >> 16 : pair);
+            assert_int_equal(half, lane < 11 ? flp_convert_f32_to_bf16(logits[v * FLP_LANES + lane]) : 0);
+        }
+    }
+}
+
 static void expect_derivatives(float softcap, double temperature)
 {
     static fixture f;
     set_up(&f, softcap, temperature);
-    flp_logit_gradient_apply(&f.gradient, f.bias, NULL, f.logits, 25, 0);
-    flp_logit_gradient_apply(&f.gradient, f.bias + 25, NULL, f.logits + 25 * FLP_LANES, COUNT - 25, 25);
+    apply(&f.gradient, f.bias, f.logits, 25, 0);
+    apply(&f.gradient, f.bias + 25, f.logits + 25 * FLP_LANES, COUNT - 25, 25);
     for (int v = 0; v < COUNT; v++)
         for (int lane = 0; lane < FLP_LANES; lane++)
             assert_true(fabs(f.logits[v * FLP_LANES + lane] - wanted(&f, v, lane)) <= 10 * 8 * 0x1p-24 / temperature);
@@ -100,7 +121,7 @@ static void a_capped_logit_keeps_its_small_slope(void **state)
         }; /* p = 0 */
         flp_logit_gradient_set(&plain, lane, &row);
     }
-    flp_logit_gradient_apply(&plain, f.bias, NULL, f.logits, 1, 0);
+    apply(&plain, f.bias, f.logits, 1, 0);
     for (int lane = 0; lane < FLP_LANES; lane++) {
         double slope = 1 / (cosh(lane - 8) * cosh(lane - 8));
         assert_true(fabs(f.logits[lane] - slope) <= 32 * 0x1p-24 * slope);
@@ -115,7 +136,7 @@ static void a_masked_logit_has_no_derivative_and_nan_stays(void **state)
     f.logits[5] = -INFINITY;
     f.logits[6] = NAN;
     f.logits[7] = -1e30f;
-    flp_logit_gradient_apply(&f.gradient, f.bias, NULL, f.logits, 1, 0);
+    apply(&f.gradient, f.bias, f.logits, 1, 0);
     assert_true(f.logits[5] == 0 && isnan(f.logits[6]) && f.logits[7] == 0);
 }
 
@@ -128,7 +149,7 @@ static void a_row_of_nothing_is_nan(void **state)
     flp_logit_gradient_row row = { .g_logp = 1, .temperature = 1, .shares = flp_row_shares_of_lse(-INFINITY, 0, NAN, 1.44269504088896340736), .target = 1 };
     flp_logit_gradient_set(&f.gradient, 2, &row);
     f.logits[2] = -INFINITY;
-    flp_logit_gradient_apply(&f.gradient, f.bias, NULL, f.logits, 1, 0);
+    apply(&f.gradient, f.bias, f.logits, 1, 0);
     assert_true(isnan(f.logits[2]) && isfinite(f.logits[3]));
 }
 

@@ -11,17 +11,17 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { DEPTH = 37, LANES = 16, MOST_ENTRIES = 12, STRIDE = 40 };
+enum { DEPTH = 37, LANES = 16, MOST_SETS = 3, MOST_ENTRIES = 14, STRIDE = 40, PRODUCTS = (MOST_ENTRIES + 1) * LANES /* of a set */ };
 
 typedef struct {
-    _Alignas(64) float hidden[DEPTH * LANES];
-    _Alignas(64) float products[(MOST_ENTRIES + 1) * LANES];
+    _Alignas(64) float hidden[MOST_SETS * DEPTH * LANES];
+    _Alignas(64) float products[MOST_SETS * PRODUCTS];
     float weight[MOST_ENTRIES * STRIDE], columns[DEPTH * MOST_ENTRIES]; /* [entry][STRIDE], and the same as [k][entry] */
 } operands;
 
 static void fill(operands *o, int whole)
 {
-    for (int i = 0; i < DEPTH * LANES; i++)
+    for (int i = 0; i < MOST_SETS * DEPTH * LANES; i++)
         o->hidden[i] = (float)(whole ? (double)(flp_case_random(1, (uint64_t)i) % 9) - 4 : flp_case_random_normal(1, (uint64_t)i));
     for (int e = 0; e < MOST_ENTRIES; e++) {
         for (int k = 0; k < DEPTH; k++) {
@@ -32,75 +32,76 @@ static void fill(operands *o, int whole)
     }
 }
 
+static flp_microkernel_operands operands_of(operands *o, int columns)
+{
+    return (flp_microkernel_operands){ .depth = DEPTH,
+                                       .hidden = o->hidden,
+                                       .hidden_stride = DEPTH * LANES,
+                                       .weight = columns ? o->columns : o->weight,
+                                       .entry_stride = columns ? 1 : STRIDE,
+                                       .depth_stride = columns ? MOST_ENTRIES : 1,
+                                       .products = o->products,
+                                       .products_stride = PRODUCTS };
+}
+
+static void set_products(operands *o, float value)
+{
+    for (int i = 0; i < MOST_SETS * PRODUCTS; i++)
+        o->products[i] = value;
+}
+
+static void expect_exact(const flp_microkernel *kernel, operands *o, int sets, int entries, int columns, int accumulate)
+{
+    flp_microkernel_operands call = operands_of(o, columns);
+    call.accumulate = accumulate;
+    set_products(o, 1000);
+    flp_microkernel_multiply(kernel, sets, entries, &call);
+    for (int j = 0; j < MOST_SETS * PRODUCTS; j++) {
+        int set = j / PRODUCTS, e = j / LANES % (MOST_ENTRIES + 1), is_written = set < sets && e < entries;
+        float want = accumulate || !is_written ? 1000 : 0;
+        for (int k = 0; k < DEPTH && is_written; k++)
+            want += o->hidden[(set * DEPTH + k) * LANES + j % LANES] * o->weight[e * STRIDE + k];
+        assert_true(o->products[j] == want);
+    }
+}
+
+/* Two sets at a time and one, several entries and the last ones; what stands beside them is left alone. */
 static void whole_numbers_are_exact(void **state)
 {
     (void)state;
     static operands o;
     fill(&o, 1);
+    for (int i = 0; i < flp_microkernel_count; i++)
+        for (int sets = 0; sets <= MOST_SETS && flp_microkernels[i].is_supported(); sets++)
+            for (int entries = 0; entries <= MOST_ENTRIES; entries++)
+                for (int way = 0; way < 4; way++)
+                    expect_exact(&flp_microkernels[i], &o, sets, entries, way % 2, way / 2);
+}
+
+/* What is computed two sets and several entries at a time has the bits of one set's single entries, in either layout. */
+static void any_number_of_sets_and_entries_has_the_bits_of_single_ones(void **state)
+{
+    (void)state;
+    static operands o;
+    static _Alignas(64) float single[MOST_SETS][MOST_ENTRIES * LANES];
+    fill(&o, 0);
     for (int i = 0; i < flp_microkernel_count; i++) {
         const flp_microkernel *kernel = &flp_microkernels[i];
         if (!kernel->is_supported())
             continue;
-        for (int times = 0; times < 3; times++) {
-            for (int j = 0; j < (MOST_ENTRIES + 1) * LANES; j++)
-                o.products[j] = 1000;
-            kernel->several(DEPTH, o.hidden, o.weight, STRIDE, 1, o.products, times);
-            for (int e = 0; e <= kernel->entries; e++) {
-                for (int lane = 0; lane < LANES; lane++) {
-                    float want = times || e == kernel->entries ? 1000 : 0;
-                    for (int k = 0; k < DEPTH && e < kernel->entries; k++)
-                        want += o.hidden[k * LANES + lane] * o.weight[e * STRIDE + k];
-                    assert_true(o.products[e * LANES + lane] == want);
-                }
-            }
+        for (int j = 0; j < MOST_SETS * MOST_ENTRIES; j++) {
+            flp_microkernel_operands call = operands_of(&o, 0);
+            call.hidden = o.hidden + j / MOST_ENTRIES * DEPTH * LANES;
+            call.weight += j % MOST_ENTRIES * STRIDE;
+            call.products = single[j / MOST_ENTRIES] + j % MOST_ENTRIES * LANES;
+            kernel->single(&call);
         }
-    }
-}
-
-static void layouts_and_entry_counts_give_the_same_bits(void **state)
-{
-    (void)state;
-    static operands o;
-    static _Alignas(64) float first[MOST_ENTRIES * LANES];
-    fill(&o, 0);
-    for (int i = 0; i < flp_microkernel_count; i++) {
-        const flp_microkernel *kernel = &flp_microkernels[i];
-        if (!kernel->is_supported())
-            continue;
-        size_t bytes = (size_t)kernel->entries * LANES * sizeof(float);
-        kernel->several(DEPTH, o.hidden, o.weight, STRIDE, 1, o.products, 0);
-        memcpy(first, o.products, bytes);
-        kernel->several(DEPTH, o.hidden, o.columns, 1, MOST_ENTRIES, o.products, 0);
-        assert_memory_equal(first, o.products, bytes);
-        memset(o.products, 0, bytes);
-        for (int e = 0; e < kernel->entries; e++)
-            kernel->single(DEPTH, o.hidden, o.weight + e * STRIDE, STRIDE, 1, o.products + e * LANES, 0);
-        assert_memory_equal(first, o.products, bytes);
-    }
-}
-
-/* Several at a time, the rest one by one. */
-static void any_number_of_entries_has_the_bits_of_single_ones(void **state)
-{
-    (void)state;
-    static operands o;
-    static _Alignas(64) float single[MOST_ENTRIES * LANES];
-    const size_t bytes = sizeof single;
-    fill(&o, 0);
-    for (int i = 0; i < flp_microkernel_count; i++) {
-        const flp_microkernel *kernel = &flp_microkernels[i];
-        if (!kernel->is_supported())
-            continue;
-        for (int e = 0; e < MOST_ENTRIES; e++)
-            kernel->single(DEPTH, o.hidden, o.weight + e * STRIDE, STRIDE, 1, single + e * LANES, 0);
-        for (int entries = 0; entries <= MOST_ENTRIES; entries++) {
-            for (int j = 0; j < (MOST_ENTRIES + 1) * LANES; j++)
-                o.products[j] = 1000;
-            flp_microkernel_multiply(kernel, entries, DEPTH, o.hidden, o.weight, STRIDE, 1, o.products, 0);
-            assert_memory_equal(single, o.products, bytes / MOST_ENTRIES * (size_t)entries);
-            assert_true(o.products[entries * LANES] == 1000);
-            flp_microkernel_multiply(kernel, entries, DEPTH, o.hidden, o.columns, 1, MOST_ENTRIES, o.products, 0);
-            assert_memory_equal(single, o.products, bytes / MOST_ENTRIES * (size_t)entries);
+        for (int j = 0; j < (MOST_SETS + 1) * (MOST_ENTRIES + 1) * 2; j++) {
+            int sets = j / 2 % (MOST_SETS + 1), entries = j / 2 / (MOST_SETS + 1);
+            flp_microkernel_operands call = operands_of(&o, j % 2);
+            flp_microkernel_multiply(kernel, sets, entries, &call);
+            for (int set = 0; set < sets; set++)
+                assert_memory_equal(single[set], o.products + set * PRODUCTS, (size_t)entries * LANES * sizeof(float));
         }
     }
 }
@@ -117,8 +118,11 @@ static void equal_arithmetic_means_equal_bits(void **state)
             if (!one->is_supported() || !other->is_supported() || strcmp(one->arithmetic, other->arithmetic) != 0)
                 continue;
             for (int e = 0; e < MOST_ENTRIES; e++) {
-                one->single(DEPTH, o.hidden, o.weight + e * STRIDE, STRIDE, 1, first, 0);
-                other->single(DEPTH, o.hidden, o.weight + e * STRIDE, STRIDE, 1, o.products, 0);
+                flp_microkernel_operands call = operands_of(&o, 0);
+                call.weight += e * STRIDE;
+                other->single(&call);
+                call.products = first;
+                one->single(&call);
                 assert_memory_equal(first, o.products, LANES * sizeof(float));
             }
         }
@@ -140,8 +144,8 @@ static void the_best_is_the_first_supported(void **state)
 enum { PAIRS = 19, PAIR_STRIDE = 20 };
 
 typedef struct {
-    _Alignas(64) uint32_t hidden[PAIRS * LANES];
-    _Alignas(64) float products[(MOST_ENTRIES + 1) * LANES];
+    _Alignas(64) uint32_t hidden[MOST_SETS * PAIRS * LANES];
+    _Alignas(64) float products[MOST_SETS * PRODUCTS];
     uint32_t weight[MOST_ENTRIES * PAIR_STRIDE], columns[PAIRS * MOST_ENTRIES];
 } pair_operands;
 
@@ -153,7 +157,7 @@ static uint32_t random_pair(int stream, uint64_t at)
 
 static void fill_pairs(pair_operands *o)
 {
-    for (int i = 0; i < PAIRS * LANES; i++)
+    for (int i = 0; i < MOST_SETS * PAIRS * LANES; i++)
         o->hidden[i] = random_pair(3, (uint64_t)i);
     for (int e = 0; e < MOST_ENTRIES; e++)
         for (int k = 0; k < PAIRS; k++)
@@ -181,15 +185,23 @@ static void pairs_are_one_chain_in_any_layout_and_number(void **state)
         assert_int_equal(kernel->packed, 2);
         if (!kernel->is_supported())
             continue;
-        for (int entries = 0; entries <= MOST_ENTRIES; entries++) {
-            for (int turned = 0; turned < 2; turned++) {
-                const float *hidden = (const float *)o.hidden, *weight = (const float *)(turned ? o.columns : o.weight);
-                for (int j = 0; j < (MOST_ENTRIES + 1) * LANES; j++)
-                    o.products[j] = 1000;
-                flp_microkernel_multiply(kernel, entries, PAIRS, hidden, weight, turned ? 1 : PAIR_STRIDE, turned ? MOST_ENTRIES : 1, o.products, 0);
-                assert_true(o.products[entries * LANES] == 1000);
-                for (int j = 0; j < entries * LANES; j++)
-                    assert_true(o.products[j] == chain(o.hidden + j % LANES, o.weight + j / LANES * PAIR_STRIDE));
+        for (int j = 0; j < (MOST_SETS + 1) * (MOST_ENTRIES + 1) * 2; j++) {
+            int sets = j / 2 % (MOST_SETS + 1), entries = j / 2 / (MOST_SETS + 1), turned = j % 2;
+            const flp_microkernel_operands call = { .depth = PAIRS,
+                                                    .hidden = (const float *)o.hidden,
+                                                    .hidden_stride = PAIRS * LANES,
+                                                    .weight = (const float *)(turned ? o.columns : o.weight),
+                                                    .entry_stride = turned ? 1 : PAIR_STRIDE,
+                                                    .depth_stride = turned ? MOST_ENTRIES : 1,
+                                                    .products = o.products,
+                                                    .products_stride = PRODUCTS };
+            for (int k = 0; k < MOST_SETS * PRODUCTS; k++)
+                o.products[k] = 1000;
+            flp_microkernel_multiply(kernel, sets, entries, &call);
+            for (int k = 0; k < MOST_SETS * PRODUCTS; k++) {
+                int set = k / PRODUCTS, e = k / LANES % (MOST_ENTRIES + 1);
+                assert_true(o.products[k] ==
+                            (set < sets && e < entries ? chain(o.hidden + set * PAIRS * LANES + k % LANES, o.weight + e * PAIR_STRIDE) : 1000));
             }
         }
     }
@@ -210,8 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_numbers_are_exact),
-        cmocka_unit_test(layouts_and_entry_counts_give_the_same_bits),
-        cmocka_unit_test(any_number_of_entries_has_the_bits_of_single_ones),
+        cmocka_unit_test(any_number_of_sets_and_entries_has_the_bits_of_single_ones),
         cmocka_unit_test(equal_arithmetic_means_equal_bits),
         cmocka_unit_test(the_best_is_the_first_supported),
         cmocka_unit_test(pairs_are_one_chain_in_any_layout_and_number),

@@ -67,6 +67,30 @@ static void set_up(fixture *f, float (*logit)(int v, int lane))
     flp_row_statistics_clear(&f->statistics);
 }
 
+static flp_row_targets *copy_of(const flp_row_targets *targets, flp_row_targets *copy)
+{
+    if (targets == NULL)
+        return NULL;
+    *copy = *targets;
+    return copy;
+}
+
+/* And the same by the narrow vectors beside it. */
+static void add(flp_row_statistics *statistics, const flp_row_transform *transform, const float *bias, float *logits, int count, int32_t first,
+                flp_row_targets *targets)
+{
+    static _Alignas(64) float narrow_logits[COUNT * FLP_LANES];
+    flp_row_statistics narrow = *statistics;
+    flp_row_targets narrow_targets;
+    memcpy(narrow_logits, logits, (size_t)count * FLP_LANES * sizeof *logits);
+    flp_row_statistics_add_by(4, &narrow, transform, bias, narrow_logits, count, first, copy_of(targets, &narrow_targets));
+    flp_row_statistics_add(statistics, transform, bias, logits, count, first, targets);
+    assert_memory_equal(logits, narrow_logits, (size_t)count * FLP_LANES * sizeof *logits);
+    assert_memory_equal(statistics, &narrow, sizeof narrow);
+    if (targets != NULL)
+        assert_memory_equal(targets->z, narrow_targets.z, sizeof targets->z);
+}
+
 static double lse(const flp_row_statistics *s, int lane)
 {
     return s->origin.lane[lane] + log(s->sum[lane]);
@@ -88,8 +112,8 @@ static void chunks_of_any_size_add_up(void **state)
     for (int cut = 1; cut < COUNT; cut += 7) {
         static fixture f;
         set_up(&f, slope);
-        flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, cut, 0, NULL);
-        flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + cut * FLP_LANES, COUNT - cut, cut, NULL);
+        add(&f.statistics, &f.transform, f.bias, f.logits, cut, 0, NULL);
+        add(&f.statistics, &f.transform, f.bias, f.logits + cut * FLP_LANES, COUNT - cut, cut, NULL);
         for (int lane = 0; lane < FLP_LANES; lane++) {
             double sum = 0;
             for (int v = 0; v < COUNT; v++)
@@ -110,8 +134,8 @@ static void the_moment_of_chunks_gives_the_entropy(void **state)
         static fixture f;
         set_up(&f, slope);
         f.transform.wants_moment = 1;
-        flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, cut, 0, NULL);
-        flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + cut * FLP_LANES, COUNT - cut, cut, NULL);
+        add(&f.statistics, &f.transform, f.bias, f.logits, cut, 0, NULL);
+        add(&f.statistics, &f.transform, f.bias, f.logits + cut * FLP_LANES, COUNT - cut, cut, NULL);
         for (int lane = 0; lane < FLP_LANES; lane++) {
             double sum = 0, weighted = 0;
             for (int v = 0; v < COUNT; v++)
@@ -133,10 +157,10 @@ static void masked_entries_add_nothing(void **state)
     (void)state;
     static fixture f;
     set_up(&f, masked);
-    flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, 50, 0, NULL);
+    add(&f.statistics, &f.transform, f.bias, f.logits, 50, 0, NULL);
     for (int lane = 0; lane < FLP_LANES; lane++)
         assert_true(f.statistics.sum[lane] == 0 && f.statistics.origin.lane[lane] == -INFINITY);
-    flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + 50 * FLP_LANES, 50, 50, NULL);
+    add(&f.statistics, &f.transform, f.bias, f.logits + 50 * FLP_LANES, 50, 50, NULL);
     assert_true(lse(&f.statistics, 0) == -INFINITY);
     assert_int_equal(f.statistics.largest_index.lane[0], 0);
     for (int lane = 1; lane < FLP_LANES; lane++) {
@@ -151,8 +175,8 @@ static void masked_entries_do_not_show_in_the_entropy(void **state)
     static fixture f;
     set_up(&f, masked);
     f.transform.wants_moment = 1;
-    flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, 70, 0, NULL);
-    flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + 70 * FLP_LANES, 30, 70, NULL);
+    add(&f.statistics, &f.transform, f.bias, f.logits, 70, 0, NULL);
+    add(&f.statistics, &f.transform, f.bias, f.logits + 70 * FLP_LANES, 30, 70, NULL);
     assert_true(isnan(entropy(&f.statistics, 0)));
     for (int lane = 1; lane < FLP_LANES; lane++)
         assert_true(fabs(entropy(&f.statistics, lane) - log(50)) < 1e-6);
@@ -168,8 +192,8 @@ static void what_is_not_finite_stays_in_its_lane(void **state)
     (void)state;
     static fixture f;
     set_up(&f, one_bad_lane);
-    flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, 60, 0, NULL);
-    flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits + 60 * FLP_LANES, 40, 60, NULL);
+    add(&f.statistics, &f.transform, f.bias, f.logits, 60, 0, NULL);
+    add(&f.statistics, &f.transform, f.bias, f.logits + 60 * FLP_LANES, 40, 60, NULL);
     for (int lane = 0; lane < FLP_LANES; lane++)
         assert_int_equal(!!isnan(lse(&f.statistics, lane)), lane == 3 || lane == 4);
     assert_int_equal(f.statistics.largest_index.lane[3], 99);
@@ -182,7 +206,7 @@ static void merging_with_nothing_changes_nothing(void **state)
     flp_row_statistics nothing, merged;
     set_up(&f, slope);
     flp_row_statistics_clear(&nothing);
-    flp_row_statistics_add(&f.statistics, &f.transform, f.bias, f.logits, COUNT, 0, NULL);
+    add(&f.statistics, &f.transform, f.bias, f.logits, COUNT, 0, NULL);
     merged = f.statistics;
     flp_row_statistics_merge(&merged, &nothing, &f.transform);
     assert_memory_equal(&merged, &f.statistics, sizeof merged);

@@ -3,6 +3,7 @@
 #include "base/int64.h"
 #include "base/status.h"
 #include "cpu/convert.h"
+#include "cpu/large_memory.h"
 #include "operators/linear/linear_logp_backward_cpu.h"
 #include "operators/linear/linear_logp_cpu.h"
 #include "operators/linear/linear_logp_plan.h"
@@ -60,7 +61,7 @@ static void allocate_saved(job *work)
     bytes = chunks * FLP_CHUNK_COLUMNS * FLP_LANES * (int64_t)sizeof(float);
     work->saved = (flp_saved_logits){ NULL, flp_int64_smaller((work->args->rows + FLP_LANES - 1) / FLP_LANES, budget / bytes), chunks };
     if (work->saved.sets > 0)
-        work->saved.data = malloc((size_t)(work->saved.sets * bytes));
+        work->saved.data = flp_large_memory_allocate(work->saved.sets, (size_t)bytes);
 }
 
 static flp_status prepare(job *work)

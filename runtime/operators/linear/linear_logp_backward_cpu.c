@@ -3,6 +3,7 @@
 #include "base/dtype.h"
 #include "base/int64.h"
 #include "base/status.h"
+#include "cpu/large_memory.h"
 #include "operators/linear/linear_logp_backward_job.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,17 +11,18 @@
 
 /* ---- memory ---- */
 
-/* count x bytes in *to, aligned to a cache line, which is also the widest vector; 0 where there is no memory. */
+/* count x bytes in *to; 0 where there is no memory. */
 static int allocate(void *to, int64_t count, size_t bytes)
 {
-    void *made = aligned_alloc(64, ((size_t)(count > 0 ? count : 1) * bytes + 63) / 64 * 64);
+    void *made = flp_large_memory_allocate(count, bytes);
     memcpy(to, &made, sizeof made);
     return made != NULL;
 }
 
 /* Sums that no group writes, for want of rows, are zeros. */
-static void clear_block(flp_backward_job *job, int64_t block_chunks)
+static void clear_block(flp_backward_job *job)
 {
+    int64_t block_chunks = flp_int64_smaller(job->chunks, FLP_BACKWARD_BLOCK_CHUNKS);
     if (job->grad_weight != NULL)
         memset(job->grad_weight, 0, (size_t)(block_chunks * job->panels) * FLP_BACKWARD_LOGITS * sizeof(float));
     if (job->grad_bias != NULL)
@@ -53,7 +55,6 @@ static flp_status prepare(flp_backward_job *job)
     if (!complete)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path: gradients of %" PRId64 " rows of %" PRId64 " floats, %d threads",
                                job->args->rows, depth, threads);
-    clear_block(job, block_chunks);
     return FLP_OK;
 }
 
@@ -117,6 +118,8 @@ static void run_group(flp_backward_job *job)
 
 static void run(flp_backward_job *job)
 {
+    if (job->rows == 0)
+        clear_block(job);
     for (job->first_chunk = 0; job->first_chunk < job->chunks; job->first_chunk += job->block_chunks) {
         job->block_chunks = (int)flp_int64_smaller(job->chunks - job->first_chunk, FLP_BACKWARD_BLOCK_CHUNKS);
         for (job->first_row = 0; job->first_row < job->rows; job->first_row += FLP_BACKWARD_GROUP_ROWS)

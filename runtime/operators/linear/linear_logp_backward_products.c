@@ -124,28 +124,6 @@ static const float *uniform_weights(const flp_backward_job *job, int64_t first, 
     return ones;
 }
 
-/* flp_convert_f32_to_bf16 of four numbers, in the high halves. */
-static inline flp_int4 round_to_bf16(flp_int4 bits)
-{
-    flp_int4 rounded = bits + 0x7fff + (bits >> 16 & 1), is_nan = (bits & 0x7fffffff) > 0x7f800000;
-    return (is_nan & (bits | 0x400000)) | (~is_nan & rounded);
-}
-
-/* Lanes without a row become zeros, for they stand in pairs with others. */
-static void pack_derivatives(const flp_backward_job *job, int set, int width, const float *derivatives, float *pairs)
-{
-    int rows = job->group_rows - set * FLP_LANES;
-    const flp_int4 lanes = { 0, 1, 2, 3 };
-    for (int v = 0; v < width; v += 2) {
-        const flp_int4 *low = (const flp_int4 *)(derivatives + v * FLP_LANES), *high = low + FLP_LANE_VECTORS;
-        flp_int4 *to = (flp_int4 *)(pairs + v / 2 * FLP_LANES);
-        for (int i = 0; i < FLP_LANE_VECTORS; i++) {
-            flp_int4 last = v + 1 < width ? round_to_bf16(high[i]) & (int)0xffff0000 : (flp_int4){ 0 };
-            to[i] = (lanes + 4 * i < rows) & ((round_to_bf16(low[i]) >> 16 & 0xffff) | last);
-        }
-    }
-}
-
 /* A likely token's gradient hangs on its own derivative, which therefore keeps its digits: the products add what is kept here. */
 static void keep_residuals(flp_backward_job *job, int set, int64_t first, int width, const float *derivatives)
 {
@@ -158,15 +136,27 @@ static void keep_residuals(flp_backward_job *job, int set, int64_t first, int wi
     }
 }
 
-/* The first of the sets whose logits have to be computed; those before it are there. */
-static int load_saved(const flp_backward_job *job, int chunk, int first_set, int end_set, int width)
+/* How many of the group's sets have their logits from the forward. */
+static int saved_sets(const flp_backward_job *job)
 {
-    int64_t before = job->first_row / FLP_LANES;
-    int set = first_set;
-    for (; job->saved != NULL && set < end_set && before + set < job->saved->sets; set++)
-        memcpy(flp_backward_derivatives(job, chunk, set), flp_saved_logits_at(job->saved, before + set, job->first_chunk + chunk),
-               (size_t)width * FLP_LANES * sizeof(float));
-    return set;
+    int64_t left = job->saved != NULL ? job->saved->sets - job->first_row / FLP_LANES : 0;
+    return (int)(left < 0 ? 0 : left < job->sets ? left : job->sets);
+}
+
+/* A set's derivatives from its logits, rounded too where the products take them so: then none but grad_bias reads the others, which else pass through
+ * `own` [FLP_BACKWARD_LOGITS]. */
+static void differentiate_set(flp_backward_job *job, int chunk, int set, const float *bias, const float *weights, const float *logits, float *own)
+{
+    float *derivatives = job->pairs == NULL || job->grad_bias != NULL ? flp_backward_derivatives(job, chunk, set) : own;
+    const int vectors = flp_vector_width();
+    int64_t first;
+    int width = flp_backward_chunk(job, chunk, &first);
+
+    flp_logit_gradient_apply_by(vectors, &job->gradient[set], bias, weights, logits, width, (int32_t)first, derivatives);
+    if (job->pairs == NULL)
+        return;
+    flp_logit_gradient_pack_by(vectors, derivatives, width, job->group_rows - set * FLP_LANES, flp_backward_pairs(job, chunk, set));
+    keep_residuals(job, set, first, width, derivatives);
 }
 
 static void differentiate_unit(void *data, int64_t index, int thread)
@@ -174,24 +164,21 @@ static void differentiate_unit(void *data, int64_t index, int thread)
     flp_backward_job *job = data;
     const flp_linear_logp_problem *forward = &job->problem->forward;
     int chunk = (int)(index % job->block_chunks), part = (int)(index / job->block_chunks);
-    int first_set = part * job->sets / job->parts, end_set = (part + 1) * job->sets / job->parts;
+    int first_set = part * job->sets / job->parts, end_set = (part + 1) * job->sets / job->parts, saved = saved_sets(job);
     float *panel = job->scratch + (int64_t)thread * FLP_BACKWARD_SCRATCH, *bias = panel + FLP_CHUNK_PANEL_FLOATS;
-    int64_t first;
+    int unsaved = saved < first_set ? first_set : saved < end_set ? saved : end_set;
+    int64_t first, before = job->first_row / FLP_LANES;
     int width = flp_backward_chunk(job, chunk, &first);
     const float *weights = uniform_weights(job, first, width, bias + FLP_CHUNK_DEPTH);
 
     flp_logit_chunk_load_bias(forward, job->args->bias, first, width, bias);
-    int unsaved = load_saved(job, chunk, first_set, end_set, width);
     if (unsaved < end_set)
         flp_logit_chunk_compute(job->kernel, forward, job->args->weight, first, width, job->hidden_sets + unsaved * job->words * FLP_LANES, end_set - unsaved,
-                                panel, flp_backward_derivatives(job, chunk, unsaved));
-    for (int set = first_set; set < end_set; set++) {
-        flp_logit_gradient_apply(&job->gradient[set], bias, weights, flp_backward_derivatives(job, chunk, set), width, (int32_t)first);
-        if (job->kernel->packed == 1)
-            continue;
-        pack_derivatives(job, set, width, flp_backward_derivatives(job, chunk, set), flp_backward_pairs(job, chunk, set));
-        keep_residuals(job, set, first, width, flp_backward_derivatives(job, chunk, set));
-    }
+                                panel, flp_backward_derivatives(job, chunk, unsaved), FLP_BACKWARD_LOGITS);
+    for (int set = first_set; set < end_set; set++)
+        differentiate_set(job, chunk, set, bias, weights,
+                          set < unsaved ? flp_saved_logits_at(job->saved, before + set, job->first_chunk + chunk) : flp_backward_derivatives(job, chunk, set),
+                          panel);
 }
 
 void flp_backward_differentiate(flp_backward_job *job)
@@ -239,14 +226,21 @@ static void hidden_unit(void *data, int64_t index, int thread)
         int64_t first;
         int width = flp_backward_chunk(job, chunk, &first);
         flp_weight_block block = flp_weight_block_load_turned(job->kernel, forward, job->args->weight, first, width, begin, depth, end_set - first_set, panel);
-        for (int set = first_set; set < end_set; set++) {
-            const float *derivatives = job->pairs != NULL ? flp_backward_pairs(job, chunk, set) : flp_backward_derivatives(job, chunk, set);
-            float *sums = job->grad_hidden + ((job->first_row / FLP_LANES + set) * forward->hidden + begin) * FLP_LANES;
-            flp_microkernel_multiply(job->kernel, depth, flp_microkernel_words(job->kernel, width), derivatives, block.data, block.entry_stride,
-                                     block.depth_stride, sums, job->first_chunk + chunk > 0);
-            if (job->pairs != NULL)
-                add_residuals_to_hidden(job, set, first, width, begin, depth, sums);
-        }
+        float *sums = job->grad_hidden + (job->first_row / FLP_LANES * forward->hidden + begin) * FLP_LANES;
+        const flp_microkernel_operands operands = {
+            .depth = flp_microkernel_words(job->kernel, width),
+            .hidden = job->pairs != NULL ? flp_backward_pairs(job, chunk, first_set) : flp_backward_derivatives(job, chunk, first_set),
+            .hidden_stride = job->pairs != NULL ? FLP_BACKWARD_LOGITS / 2 : FLP_BACKWARD_LOGITS,
+            .weight = block.data,
+            .entry_stride = block.entry_stride,
+            .depth_stride = block.depth_stride,
+            .products = sums + first_set * forward->hidden * FLP_LANES,
+            .products_stride = forward->hidden * FLP_LANES,
+            .accumulate = job->first_chunk + chunk > 0,
+        };
+        flp_microkernel_multiply(job->kernel, end_set - first_set, depth, &operands);
+        for (int set = first_set; job->pairs != NULL && set < end_set; set++)
+            add_residuals_to_hidden(job, set, first, width, begin, depth, sums + set * forward->hidden * FLP_LANES);
     }
 }
 
@@ -315,14 +309,21 @@ static void weight_unit(void *data, int64_t index, int thread)
             load_derivative_pairs(job, chunk, width, begin, depth, panel);
         else
             load_derivatives(job, chunk, width, begin, depth, panel);
-        for (int64_t p = first_panel; p < end_panel; p++) {
-            float *sums = job->grad_weight + (chunk * job->panels + p) * FLP_BACKWARD_LOGITS;
-            flp_microkernel_multiply(job->kernel, width, flp_microkernel_words(job->kernel, depth),
-                                     job->hidden_panels + p * flp_backward_panel_words(job) + begin / job->kernel->packed * FLP_LANES, panel,
-                                     FLP_CHUNK_DEPTH / job->kernel->packed, 1, sums, job->first_row + begin > 0);
-            if (job->pairs != NULL)
-                add_residuals_to_weight(job, first, width, begin, depth, p, sums);
-        }
+        float *sums = job->grad_weight + (chunk * job->panels + first_panel) * FLP_BACKWARD_LOGITS;
+        const flp_microkernel_operands operands = {
+            .depth = flp_microkernel_words(job->kernel, depth),
+            .hidden = job->hidden_panels + first_panel * flp_backward_panel_words(job) + begin / job->kernel->packed * FLP_LANES,
+            .hidden_stride = flp_backward_panel_words(job),
+            .weight = panel,
+            .entry_stride = FLP_CHUNK_DEPTH / job->kernel->packed,
+            .depth_stride = 1,
+            .products = sums,
+            .products_stride = FLP_BACKWARD_LOGITS,
+            .accumulate = job->first_row + begin > 0,
+        };
+        flp_microkernel_multiply(job->kernel, (int)(end_panel - first_panel), width, &operands);
+        for (int64_t p = first_panel; job->pairs != NULL && p < end_panel; p++)
+            add_residuals_to_weight(job, first, width, begin, depth, p, sums + (p - first_panel) * FLP_BACKWARD_LOGITS);
     }
 }
 

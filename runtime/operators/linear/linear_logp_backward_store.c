@@ -1,6 +1,7 @@
 /* The phases of linear_logp's backward on the host that write: sums in fp32 become gradients in their own dtypes, rounded once. */
 #include "cpu/convert.h"
 #include "operators/linear/linear_logp_backward_job.h"
+#include <string.h>
 
 enum { LINE = 256 };
 
@@ -45,14 +46,14 @@ void flp_backward_store_hidden(flp_backward_job *job)
 
 /* ---- grad_weight and grad_bias ---- */
 
-/* Sixteen components, or fewer in the last panel, of each entry. */
-static void store_panel_as_rows(const flp_backward_job *job, const float *sums, int64_t first, int width, int64_t component, int count)
+/* Of each entry the components of some panels, which make a line: written panel by panel, each line of the cache would be written twice. */
+static void store_panels_as_rows(const flp_backward_job *job, const float *sums, int64_t first, int width, int64_t component, int count)
 {
     const flp_linear_logp_backward_problem *problem = job->problem;
-    float line[FLP_LANES];
+    float line[LINE];
     for (int v = 0; v < width; v++) {
-        for (int k = 0; k < count; k++)
-            line[k] = sums[v * FLP_LANES + k];
+        for (int k = 0; k < count; k += FLP_LANES)
+            memcpy(line + k, sums + k / FLP_LANES * FLP_BACKWARD_LOGITS + v * FLP_LANES, FLP_LANES * sizeof *line);
         store_line(problem->grad_weight, problem->accumulate & FLP_ACCUMULATE_WEIGHT, line, count, job->args->grad_weight,
                    (first + v) * problem->grad_weight_stride + component);
     }
@@ -77,14 +78,11 @@ static void store_chunk(void *data, int64_t chunk, int thread)
     const flp_linear_logp_backward_problem *problem = job->problem;
     int64_t first;
     int width = flp_backward_chunk(job, (int)chunk, &first);
-    for (int64_t panel = 0; job->grad_weight != NULL && panel < job->panels; panel++) {
-        int64_t component = panel * FLP_LANES, left = problem->forward.hidden - component;
-        int count = left < FLP_LANES ? (int)left : FLP_LANES;
-        const float *sums = job->grad_weight + (chunk * job->panels + panel) * FLP_BACKWARD_LOGITS;
-        if (problem->forward.weight_layout == FLP_VOCAB_HIDDEN)
-            store_panel_as_rows(job, sums, first, width, component, count);
-        else
-            store_panel_as_columns(job, sums, first, width, component, count);
+    const int rows = problem->forward.weight_layout == FLP_VOCAB_HIDDEN, step = rows ? LINE : FLP_LANES;
+    for (int64_t component = 0; job->grad_weight != NULL && component < problem->forward.hidden; component += step) {
+        int64_t left = problem->forward.hidden - component;
+        const float *sums = job->grad_weight + (chunk * job->panels + component / FLP_LANES) * FLP_BACKWARD_LOGITS;
+        (rows ? store_panels_as_rows : store_panel_as_columns)(job, sums, first, width, component, left < step ? (int)left : step);
     }
     if (job->grad_bias != NULL) {
         float line[LINE];

@@ -1,6 +1,7 @@
 /* linear_logp on the host: groups of rows, and for each of them units of (rows, split of the vocabulary) on the pool. */
 #include "operators/linear/linear_logp_cpu.h"
 #include "base/status.h"
+#include "cpu/large_memory.h"
 #include "operators/linear/logit_chunk.h"
 #include "operators/linear/row_set.h"
 #include <inttypes.h>
@@ -114,11 +115,27 @@ static void add_logits(job *work, int split, int set, int64_t first, int width, 
                  work->sums + (split * GROUP_SETS + set) * FLP_LANES);
 }
 
+/* Where the unit's logits of a chunk are computed, and how far apart its sets lie. With neither bias nor softcap the statistics leave them as they are, so
+ * that what is saved needs no copy. */
+static float *place_logits(const job *work, int first_set, int end_set, int64_t chunk, float *scratch, int64_t *stride)
+{
+    const flp_saved_logits *saved = work->more.saved;
+    int changed = work->problem->softcap != 0 || work->problem->bias_dtype != FLP_NONE;
+    *stride = FLP_CHUNK_COLUMNS * FLP_LANES;
+    if (saved == NULL || changed || work->first_set + end_set > saved->sets)
+        return scratch;
+    *stride *= saved->chunks;
+    return flp_saved_logits_at(saved, work->first_set + first_set, chunk);
+}
+
 static void save_logits(const job *work, int set, int64_t chunk, int width, const float *logits)
 {
     const flp_saved_logits *saved = work->more.saved;
-    if (saved != NULL && work->first_set + set < saved->sets)
-        memcpy(flp_saved_logits_at(saved, work->first_set + set, chunk), logits, (size_t)width * FLP_LANES * sizeof *logits);
+    if (saved == NULL || work->first_set + set >= saved->sets)
+        return;
+    float *to = flp_saved_logits_at(saved, work->first_set + set, chunk);
+    if (to != logits)
+        memcpy(to, logits, (size_t)width * FLP_LANES * sizeof *logits);
 }
 
 static void run_unit(void *data, int64_t index, int thread)
@@ -128,20 +145,21 @@ static void run_unit(void *data, int64_t index, int thread)
     int split = (int)(index % work->splits), part = (int)(index / work->splits);
     int first_set = part * work->sets / work->parts, end_set = (part + 1) * work->sets / work->parts;
     float *panel = work->scratch + (int64_t)thread * SCRATCH_FLOATS;
-    float *logits = panel + FLP_CHUNK_PANEL_FLOATS, *bias = logits + LOGIT_FLOATS;
+    float *scratch = panel + FLP_CHUNK_PANEL_FLOATS, *bias = scratch + LOGIT_FLOATS;
 
     for (int set = first_set; set < end_set; set++)
         flp_row_statistics_clear(&work->statistics[split * GROUP_SETS + set]);
     for (int i = first_set * FLP_LANES; work->sums != NULL && i < end_set * FLP_LANES; i++)
         work->sums[split * GROUP_SETS * FLP_LANES + i] = 0;
     for (int64_t c = split * work->chunks / work->splits; c < (split + 1) * work->chunks / work->splits; c++) {
-        int64_t first = c * FLP_CHUNK_COLUMNS, left = problem->vocab - first;
+        int64_t first = c * FLP_CHUNK_COLUMNS, left = problem->vocab - first, stride;
         int width = left < FLP_CHUNK_COLUMNS ? (int)left : FLP_CHUNK_COLUMNS;
+        float *logits = place_logits(work, first_set, end_set, c, scratch, &stride);
         flp_logit_chunk_load_bias(problem, work->args->bias, first, width, bias);
         flp_logit_chunk_compute(work->kernel, problem, work->args->weight, first, width, work->hidden + first_set * work->words * FLP_LANES,
-                                end_set - first_set, panel, logits);
+                                end_set - first_set, panel, logits, stride);
         for (int set = first_set; set < end_set; set++) {
-            float *of_set = logits + (set - first_set) * FLP_CHUNK_COLUMNS * FLP_LANES;
+            float *of_set = logits + (set - first_set) * stride;
             save_logits(work, set, c, width, of_set);
             add_logits(work, split, set, first, width, bias, of_set);
         }
@@ -212,12 +230,6 @@ static void run_group(job *work)
 
 /* ---- memory ---- */
 
-/* 64 bytes: a cache line, and the widest vector. */
-static void *allocate(int64_t count, size_t bytes)
-{
-    return aligned_alloc(64, ((size_t)count * bytes + 63) / 64 * 64);
-}
-
 static double class_weight_sum(const job *work)
 {
     double sum = 0;
@@ -236,11 +248,11 @@ static flp_status prepare(job *work)
     work->words = flp_microkernel_words(work->kernel, work->problem->hidden);
     work->chunks = (work->problem->vocab + FLP_CHUNK_COLUMNS - 1) / FLP_CHUNK_COLUMNS;
     work->splits = work->chunks < MOST_SPLITS ? (int)work->chunks : MOST_SPLITS;
-    work->hidden = allocate(sets * work->words * FLP_LANES, sizeof(float));
-    work->statistics = allocate((int64_t)work->splits * GROUP_SETS, sizeof(flp_row_statistics));
-    work->scratch = allocate((int64_t)threads * SCRATCH_FLOATS, sizeof(float));
+    work->hidden = flp_large_memory_allocate(sets * work->words * FLP_LANES, sizeof(float));
+    work->statistics = flp_large_memory_allocate((int64_t)work->splits * GROUP_SETS, sizeof(flp_row_statistics));
+    work->scratch = flp_large_memory_allocate((int64_t)threads * SCRATCH_FLOATS, sizeof(float));
     if (work->more.uniform != NULL) {
-        work->sums = allocate((int64_t)work->splits * GROUP_SETS * FLP_LANES, sizeof *work->sums);
+        work->sums = flp_large_memory_allocate((int64_t)work->splits * GROUP_SETS * FLP_LANES, sizeof *work->sums);
         work->class_weight_sum = class_weight_sum(work);
     }
     if (work->hidden == NULL || work->statistics == NULL || work->scratch == NULL || (work->more.uniform != NULL && work->sums == NULL))

@@ -93,15 +93,22 @@ flp_weight_block flp_weight_block_load_turned(const flp_microkernel *kernel, con
 }
 
 void flp_logit_chunk_compute(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const void *weight, int64_t first, int width,
-                             const float *hidden, int sets, float *panel, float *logits)
+                             const float *hidden, int sets, float *panel, float *logits, int64_t logits_stride)
 {
     int64_t words = flp_microkernel_words(kernel, problem->hidden);
     for (int64_t begin = 0; begin < problem->hidden; begin += FLP_CHUNK_DEPTH) {
         int depth = begin + FLP_CHUNK_DEPTH < problem->hidden ? FLP_CHUNK_DEPTH : (int)(problem->hidden - begin);
         flp_weight_block block = flp_weight_block_load(kernel, problem, weight, first, width, begin, depth, sets, panel);
-        for (int set = 0; set < sets; set++)
-            flp_microkernel_multiply(kernel, width, flp_microkernel_words(kernel, depth), hidden + (set * words + begin / kernel->packed) * FLP_LANES,
-                                     block.data, block.entry_stride, block.depth_stride, logits + set * FLP_CHUNK_COLUMNS * FLP_LANES, begin > 0);
+        const flp_microkernel_operands operands = { .depth = flp_microkernel_words(kernel, depth),
+                                                    .hidden = hidden + begin / kernel->packed * FLP_LANES,
+                                                    .hidden_stride = words * FLP_LANES,
+                                                    .weight = block.data,
+                                                    .entry_stride = block.entry_stride,
+                                                    .depth_stride = block.depth_stride,
+                                                    .products = logits,
+                                                    .products_stride = logits_stride,
+                                                    .accumulate = begin > 0 };
+        flp_microkernel_multiply(kernel, sets, width, &operands);
     }
 }
 

@@ -28,10 +28,10 @@ flp_weight_block flp_weight_block_load(const flp_microkernel *kernel, const flp_
 flp_weight_block flp_weight_block_load_turned(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const void *weight, int64_t first,
                                               int width, int64_t begin, int depth, int sets, float *panel);
 
-/* logits [sets][FLP_CHUNK_COLUMNS][16] = hidden . weight^T for entries first .. first + width - 1, width <= FLP_CHUNK_COLUMNS.
+/* logits [FLP_CHUNK_COLUMNS][16] of each set, logits_stride apart, = hidden . weight^T for entries first .. first + width - 1, width <= FLP_CHUNK_COLUMNS.
  * hidden [sets][words of D][16]; panel: room for FLP_CHUNK_PANEL_FLOATS. hidden and logits 64-byte aligned. */
 void flp_logit_chunk_compute(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const void *weight, int64_t first, int width,
-                             const float *hidden, int sets, float *panel, float *logits);
+                             const float *hidden, int sets, float *panel, float *logits, int64_t logits_stride);
 
 /* Logits that a forward leaves for the backward behind it, which then does not compute them again: of the first sets of valid rows, without the bias. */
 typedef struct {

@@ -2,6 +2,7 @@
 #include "operators/linear/logit_gradient.h"
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 static const double ln_2 = 0.693147180559945309417;
 
@@ -29,40 +30,30 @@ void flp_logit_gradient_set(flp_logit_gradient *gradient, int lane, const flp_lo
     gradient->target.lane[lane] = row->target;
 }
 
-/* Inlined for each kind: with a constant softcap of 0 no tanh is left in the loop, with a constant NULL no uniform_coefficient. */
-static inline __attribute__((always_inline)) void apply(const flp_logit_gradient *gradient, float softcap, const float *bias, const float *uniform_weights,
-                                                        float *logits, int count, int32_t first)
+#define WIDTH 4
+#define TARGET
+#include "operators/linear/logit_gradient_body.h"
+#undef WIDTH
+#undef TARGET
+
+#ifdef FLP_WIDE_TARGET
+#define WIDTH 16
+#define TARGET FLP_WIDE_TARGET
+#include "operators/linear/logit_gradient_body.h"
+#undef WIDTH
+#undef TARGET
+#else
+#define apply_16 apply_4
+#define pack_16 pack_4
+#endif
+
+void flp_logit_gradient_apply_by(int width, const flp_logit_gradient *gradient, const float *bias, const float *uniform_weights, const float *logits, int count,
+                                 int32_t first, float *derivatives)
 {
-    for (int v = 0; v < count; v++) {
-        flp_float4 *row = (flp_float4 *)(logits + v * FLP_LANES);
-        for (int i = 0; i < FLP_LANE_VECTORS; i++) {
-            flp_float4 z = row[i] + bias[v], slope = flp_float4_splat(1);
-            if (softcap > 0) {
-                flp_float4 y = z * (1 / softcap);
-                slope = flp_float4_tanh_slope(y);
-                z = softcap * flp_float4_tanh(y);
-            }
-            flp_float4 x = (z - gradient->origin.vector[i]) * gradient->transform.scale.vector[i] - gradient->log2_sum.vector[i];
-            x = flp_float4_select(x > 0, flp_float4_splat(0), x); /* by rounding, which in a given lse may be many powers */
-            /* 2^x is 0 below -127 and stays so where x is -inf. */
-            flp_float4 log2_p = flp_float4_select(x < -127.0f, flp_float4_splat(-127.0f), x);
-            flp_float4 derivative = flp_float4_exp2(x) * (gradient->prob_coefficient.vector[i] - gradient->entropy_coefficient.vector[i] * log2_p);
-            flp_int4 is_target = gradient->target.vector[i] == (flp_int4){ 0 } + (first + v);
-            derivative = (flp_float4)(~(is_target & gradient->replaced.vector[i]) & (flp_int4)derivative);
-            derivative += (flp_float4)(is_target & (flp_int4)gradient->target_coefficient.vector[i]);
-            if (uniform_weights != NULL)
-                derivative += gradient->uniform_coefficient.vector[i] * uniform_weights[v];
-            row[i] = derivative * slope;
-        }
-    }
+    (width == 16 ? apply_16 : apply_4)(gradient, bias, uniform_weights, logits, count, first, derivatives);
 }
 
-void flp_logit_gradient_apply(const flp_logit_gradient *gradient, const float *bias, const float *uniform_weights, float *logits, int count, int32_t first)
+void flp_logit_gradient_pack_by(int width, const float *derivatives, int count, int rows, float *pairs)
 {
-    if (gradient->transform.softcap > 0)
-        apply(gradient, gradient->transform.softcap, bias, uniform_weights, logits, count, first);
-    else if (uniform_weights != NULL)
-        apply(gradient, 0, bias, uniform_weights, logits, count, first);
-    else
-        apply(gradient, 0, bias, NULL, logits, count, first);
+    (width == 16 ? pack_16 : pack_4)(derivatives, count, rows, pairs);
 }

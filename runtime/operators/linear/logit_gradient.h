@@ -24,7 +24,12 @@ typedef struct {
 
 void flp_logit_gradient_set(flp_logit_gradient *gradient, int lane, const flp_logit_gradient_row *row);
 
-/* Replaces the logits [count][16] of vocabulary entries first, first + 1 ..., 16-byte aligned, by their derivatives. bias [count] is
- * added before. uniform_weights: w [count], or NULL where there are no such terms. */
-void flp_logit_gradient_apply(const flp_logit_gradient *gradient, const float *bias, const float *uniform_weights, float *logits, int count, int32_t first);
+/* The derivatives by the logits [count][16] of vocabulary entries first, first + 1 ..., both 16-byte aligned; they may lie in the logits' place. bias [count]
+ * is added before. uniform_weights: w [count], or NULL where there are no such terms. By vectors of so many floats, 4 or flp_vector_width(); no bit
+ * shows it. */
+void flp_logit_gradient_apply_by(int width, const flp_logit_gradient *gradient, const float *bias, const float *uniform_weights, const float *logits, int count,
+                                 int32_t first, float *derivatives);
+/* The same derivatives rounded to bf16, in pairs [(count + 1) / 2][16] of entries, 16-byte aligned. Lanes from `rows` on become zeros, for they stand in pairs
+ * with others. */
+void flp_logit_gradient_pack_by(int width, const float *derivatives, int count, int rows, float *pairs);
 #endif
