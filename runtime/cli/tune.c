@@ -23,15 +23,19 @@ typedef struct {
     flp_records *records;
     flp_tune_list list;
     double begun;
-    pthread_mutex_t mutex; /* guards what follows */
+    flp_tune_slot *slots;  /* of the devices; they and the two below are shared with the process that watches, and with those after this one */
+    int *code;             /* of the first failure */
+    char *done;            /* 1 for each problem that needs no process any more */
+    FILE *answers;         /* the problems' JSON, a line each; shared likewise */
+    pthread_mutex_t mutex; /* guards what follows, and what stands before */
     size_t next;
     json_t *results;
-    int code; /* of the first failure */
 } queue;
 
 typedef struct {
     queue *queue;
     int ordinal;
+    flp_tune_slot *slot;
     pthread_t handle;
     int started;
 } worker;
@@ -39,7 +43,7 @@ typedef struct {
 static void fail(queue *q, int code)
 {
     pthread_mutex_lock(&q->mutex);
-    q->code = q->code == FLP_EXIT_OK ? code : q->code;
+    *q->code = *q->code == FLP_EXIT_OK ? code : *q->code;
     pthread_mutex_unlock(&q->mutex);
 }
 
@@ -49,6 +53,8 @@ static const flp_tune_item *take(queue *q, double *budget_seconds)
     const flp_tune_item *item = NULL;
     const double budget = q->command->budget_seconds, left = budget - (flp_console_seconds() - q->begun);
     pthread_mutex_lock(&q->mutex);
+    while (q->next < q->list.count && q->done[q->next])
+        q->next++;
     if (q->next < q->list.count && !interrupted && !(budget > 0 && left <= 0)) {
         const double devices = fmin(q->command->device_count, (double)(q->list.count - q->next));
         *budget_seconds = budget > 0 ? left * devices / (double)(q->list.count - q->next) : 0;
@@ -66,6 +72,8 @@ static void tell(queue *q, flp_tune_outcome *outcome)
     else if (outcome->failed)
         flp_console_error("%s", outcome->text);
     fflush(stdout);
+    if (outcome->json && (json_dumpf(outcome->json, q->answers, JSON_COMPACT) != 0 || fputc('\n', q->answers) == EOF || fflush(q->answers) != 0))
+        flp_console_error("warning: an answer is not kept: %m");
     if (outcome->json)
         json_array_append_new(q->results, outcome->json);
     pthread_mutex_unlock(&q->mutex);
@@ -94,6 +102,7 @@ static void tune_problems(queue *q, const flp_tune_bench *bench)
             tell(q, &outcome);
         else
             fail(q, flp_console_fail(status));
+        q->done[item - q->list.items] = 1;
     }
 }
 
@@ -157,7 +166,8 @@ static void *work(void *argument)
                              .interrupted = &interrupted,
                              .ordinal = w->ordinal,
                              .samples = &samples,
-                             .sampled_seconds = &sampled_seconds };
+                             .sampled_seconds = &sampled_seconds,
+                             .slot = w->slot };
     const flp_driver *driver;
     CUdevice device = 0;
     flp_status status = flp_driver_get(&driver);
@@ -182,7 +192,7 @@ static void run_workers(queue *q)
 {
     worker workers[FLP_TUNE_MOST_DEVICES];
     for (int i = 0; i < q->command->device_count; i++) {
-        workers[i] = (worker){ .queue = q, .ordinal = q->command->devices[i] };
+        workers[i] = (worker){ .queue = q, .ordinal = q->command->devices[i], .slot = &q->slots[i] };
         workers[i].started = i > 0 && pthread_create(&workers[i].handle, NULL, work, &workers[i]) == 0;
     }
     work(&workers[0]);
@@ -196,7 +206,7 @@ static void report(queue *q)
     if (interrupted) {
         flp_console_error("interrupted: what was learned is kept");
         fail(q, FLP_EXIT_FAILED);
-    } else if (q->next < q->list.count && q->code == FLP_EXIT_OK) {
+    } else if (q->next < q->list.count && *q->code == FLP_EXIT_OK) {
         flp_console_error("the time was over before %zu of %zu problems", q->list.count - q->next, q->list.count);
     }
     if (q->command->plot && json_array_size(q->results) && !q->command->dry_run && !q->command->verify) {
@@ -211,31 +221,62 @@ static void report(queue *q)
     }
 }
 
-int flp_tune_main(int argc, char **argv)
+/* What processes before this one have found. */
+static void read_answers(queue *q)
+{
+    json_t *answer;
+    rewind(q->answers);
+    while ((answer = json_loadf(q->answers, JSON_DISABLE_EOF_CHECK, NULL)) != NULL)
+        json_array_append_new(q->results, answer);
+    fseek(q->answers, 0, SEEK_END);
+}
+
+/* In a process of its own. */
+static int run(void *data)
 {
     const struct sigaction on_interrupt = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };
+    queue *q = data;
+    sigaction(SIGINT, &on_interrupt, NULL);
+    sigaction(SIGTERM, &on_interrupt, NULL);
+    read_answers(q);
+    run_workers(q);
+    report(q);
+    return *q->code;
+}
+
+static flp_status share(queue *q)
+{
+    q->slots = flp_tune_watch_memory((size_t)q->command->device_count * sizeof *q->slots);
+    q->code = flp_tune_watch_memory(sizeof *q->code);
+    q->done = flp_tune_watch_memory(q->list.count + 1);
+    q->answers = tmpfile();
+    return q->slots && q->code && q->done && q->answers ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "no memory that processes share: %m");
+}
+
+int flp_tune_main(int argc, char **argv)
+{
     flp_tune_command command;
     queue q = { .command = &command, .results = json_array(), .begun = flp_console_seconds() };
+    int code = FLP_EXIT_OK;
     flp_tune_command_parse(argc, argv, &command);
     pthread_mutex_init(&q.mutex, NULL);
     flp_status status = flp_records_create(&(flp_records_options){ 0 }, &q.records);
     if (status == FLP_OK)
         status = flp_tune_list_collect(&command, flp_records_directory(q.records), &q.list);
-    if (status != FLP_OK) {
-        q.code = flp_console_fail(status);
-    } else if (q.list.count == 0) {
-        if (!command.quiet)
-            flp_console_error("there is nothing to tune: no plan of this machine asked for a problem without a record");
-    } else {
-        sigaction(SIGINT, &on_interrupt, NULL);
-        sigaction(SIGTERM, &on_interrupt, NULL);
-        run_workers(&q);
-        report(&q);
-    }
+    if (status == FLP_OK)
+        status = share(&q);
+    if (status != FLP_OK)
+        code = flp_console_fail(status);
+    else if (q.list.count)
+        code = flp_tune_watch(q.slots, command.device_count, command.hang_seconds, flp_records_directory(q.records), run, &q);
+    else if (!command.quiet)
+        flp_console_error("there is nothing to tune: no plan of this machine asked for a problem without a record");
+    if (q.answers)
+        fclose(q.answers);
     flp_tune_list_free(&q.list);
     flp_records_destroy(q.records);
     json_decref(q.results);
     pthread_mutex_destroy(&q.mutex);
     flp_tune_command_free(&command);
-    return q.code;
+    return code;
 }

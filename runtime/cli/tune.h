@@ -4,6 +4,7 @@
 #include <argz.h>
 #include <jansson.h>
 #include <signal.h>
+#include "cli/tune_watch.h"
 #include "core/tune_run.h"
 #include "tune/records.h"
 
@@ -14,6 +15,7 @@ typedef struct {
     size_t problems_bytes, models_bytes;
     int untuned, probe, numerics, resume, dry_run, verify, json, quiet;
     double budget_seconds; /* for all; 0: none */
+    double hang_seconds;   /* that a run may take */
     int64_t memory_bytes;  /* 0: what is free */
     int jobs, limit;       /* 0: those of the tuner */
     flp_regime regime;
@@ -52,6 +54,7 @@ typedef struct {
     nvmlDevice_t clock; /* NULL: not known */
     flp_text *samples;  /* of all its problems, for the model's calibration */
     double *sampled_seconds;
+    flp_tune_slot *slot; /* what runs on it now */
 } flp_tune_bench;
 
 /* What came of one problem: for a person, and as JSON. */

@@ -5,7 +5,7 @@
 #include "cli/console.h"
 #include "cli/tune.h"
 
-enum { PROBLEM = 256, MODEL, UNTUNED, PROBE, BUDGET, MEMORY, JOBS, LIMIT, DEVICES, REGIME, NUMERICS, RESUME, DRY_RUN, VERIFY, PLOT, JSON, QUIET };
+enum { PROBLEM = 256, MODEL, UNTUNED, PROBE, BUDGET, MEMORY, JOBS, LIMIT, DEVICES, REGIME, NUMERICS, RESUME, DRY_RUN, VERIFY, HANG, PLOT, JSON, QUIET };
 
 static const struct argp_option table[] = {
     { 0, 0, 0, 0, "What is tuned:", 1 },
@@ -24,6 +24,7 @@ static const struct argp_option table[] = {
     { "resume", RESUME, 0, 0, "leave out what has a record of this machine that was not interrupted", 0 },
     { "dry-run", DRY_RUN, 0, 0, "print the candidates and time nothing", 0 },
     { "verify", VERIFY, 0, 0, "time records beside the best; exit with 1 where one loses more than 2 %", 0 },
+    { "hang", HANG, "SECONDS", 0, "end a kernel that runs for so long, and never try it again (default: 30)", 0 },
     { 0, 0, 0, 0, "What is printed:", 3 },
     { "plot", PLOT, "FILE.svg", 0, "draw how much faster the tunings are", 0 },
     { "json", JSON, 0, 0, "print JSON, with every candidate", 0 },
@@ -119,6 +120,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case VERIFY:
         command->verify = 1;
         break;
+    case HANG:
+        command->hang_seconds = flp_console_positive(state, "hang", argument);
+        break;
     case PLOT:
         command->plot = argument;
         break;
@@ -153,6 +157,7 @@ void flp_tune_command_parse(int argc, char **argv, flp_tune_command *command)
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     memset(command, 0, sizeof *command);
     command->device_count = 1;
+    command->hang_seconds = 30;
     command->jobs = cores > 2 ? (int)(cores < 65 ? cores - 1 : 64) : 1;
     argp_parse(&arguments, argc, argv, 0, NULL, command);
     if (command->probe && command->budget_seconds == 0)

@@ -8,6 +8,7 @@
 #include "cli/console.h"
 #include "cli/operators.h"
 #include "cli/tune.h"
+#include "tune/hung.h"
 #include "tune/untuned.h"
 
 /* What a record may lose to the best. */
@@ -20,6 +21,7 @@ typedef struct {
     flp_tuner_result result;
     flp_tune_outcome *outcome;
     double begun, budget_seconds; /* budget_seconds 0: none */
+    flp_text hung;                /* candidates that hung */
 } job;
 
 /* A part of what is left of the time, for what comes next; a little where none is. */
@@ -39,6 +41,21 @@ static int show_progress(void *data, const flp_tuner_progress *progress)
         flp_console_progress("%s: %d of %d compiled, round %d, %d left; %.4f of the default's time%s", flp_tune_target_problem(j->target), progress->compiled,
                              progress->candidates, progress->rounds, progress->left, progress->ratio, left);
     return *j->bench->interrupted != 0;
+}
+
+static void show_running(void *data, int candidate)
+{
+    const job *j = data;
+    if (candidate < 0)
+        flp_tune_slot_end(j->bench->slot);
+    else
+        flp_tune_slot_begin(j->bench->slot, flp_tune_target_identity(j->target), flp_tune_target_candidate(j->target, candidate)->tuning);
+}
+
+static int has_hung(void *data, int candidate)
+{
+    const job *j = data;
+    return flp_hung_has(&j->hung, flp_tune_target_identity(j->target), flp_tune_target_candidate(j->target, candidate)->tuning);
 }
 
 static const char *name_of(const char *tuning)
@@ -197,7 +214,7 @@ flp_status flp_tune_problem(const flp_tune_bench *bench, const flp_tune_item *it
               .outcome = outcome,
               .begun = flp_console_seconds(),
               .budget_seconds = budget_seconds,
-              .options = { .jobs = command->jobs, .seed = (uint64_t)time(NULL), .progress = show_progress } };
+              .options = { .jobs = command->jobs, .seed = (uint64_t)time(NULL), .progress = show_progress, .running = show_running, .has_hung = has_hung } };
     const flp_operator_calls *calls;
     flp_problem_storage problem;
     flp_status status = flp_operators_parse(item->text, &calls, &problem);
@@ -205,6 +222,8 @@ flp_status flp_tune_problem(const flp_tune_bench *bench, const flp_tune_item *it
     *outcome = (flp_tune_outcome){ .json = NULL };
     if (status == FLP_OK)
         status = flp_tune_target_create(bench->context, calls, &problem, &wanted, &j.target);
+    if (status == FLP_OK)
+        status = flp_hung_read(flp_records_directory(bench->records), &j.hung);
     if (status == FLP_OK && command->dry_run)
         describe_candidates(&j);
     else if (status == FLP_OK && command->verify)
@@ -214,5 +233,6 @@ flp_status flp_tune_problem(const flp_tune_bench *bench, const flp_tune_item *it
     flp_console_progress("%s", "");
     flp_tuner_result_free(&j.result);
     flp_tune_target_destroy(j.target);
+    flp_text_free(&j.hung);
     return status == FLP_OK ? status : flp_status_prefix(status, "%s", item->text);
 }

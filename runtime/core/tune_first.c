@@ -14,6 +14,7 @@
 #include "core/tune_run.h"
 #include "cuda/nvml.h"
 #include "jit/cubin_cache_lock.h"
+#include "tune/hung.h"
 #include "tune/untuned.h"
 
 enum { MOST_JOBS = 16 };
@@ -105,11 +106,26 @@ static flp_status publish(const first_use *use, const flp_tune_target *target, c
     return status;
 }
 
+typedef struct {
+    const flp_tune_target *target;
+    flp_text lines;
+} hung_list;
+
+static int has_hung(void *data, int candidate)
+{
+    const hung_list *hung = data;
+
+    return flp_hung_has(&hung->lines, flp_tune_target_identity(hung->target), flp_tune_target_candidate(hung->target, candidate)->tuning);
+}
+
 static flp_status run(const first_use *use, flp_tune_target *target)
 {
+    hung_list hung = { target, { 0 } };
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const double spent = seconds_now() - use->begun, budget = use->context->tune_seconds;
-    const flp_tuner_options options = { .budget_seconds = budget - spent, .jobs = cores < 2 ? 1 : (int)fmin((double)cores, MOST_JOBS), .seed = 1 };
+    const flp_tuner_options options = {
+        .budget_seconds = budget - spent, .jobs = cores < 2 ? 1 : (int)fmin((double)cores, MOST_JOBS), .seed = 1, .has_hung = has_hung, .data = &hung
+    };
     nvmlDevice_t clock = NULL;
     flp_tuner_result result = { 0 };
     flp_status status;
@@ -118,7 +134,10 @@ static flp_status run(const first_use *use, flp_tune_target *target)
         return flp_status_fail(FLP_NO_VARIANT, "its arrays and the reference took %.2g s, and the tuning has %.2g s", spent, budget);
     if (flp_nvml_find((*use->plan)->device.device, &clock) != FLP_OK)
         clock = NULL;
-    status = flp_tune_run(target, clock, &options, &result);
+    status = flp_hung_read(flp_records_directory(use->context->records), &hung.lines);
+    if (status == FLP_OK)
+        status = flp_tune_run(target, clock, &options, &result);
+    flp_text_free(&hung.lines);
     if (status == FLP_OK)
         status = publish(use, target, &result);
     flp_tuner_result_free(&result);

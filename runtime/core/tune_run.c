@@ -25,8 +25,12 @@ typedef struct {
 static flp_status compile(void *self, int candidate)
 {
     tuning *t = self;
-    flp_status status = flp_tune_target_prepare(t->target, t->numbers[candidate]);
+    const flp_tuner_options *options = t->options;
+    flp_status status;
 
+    if (options->has_hung && options->has_hung(options->data, t->numbers[candidate]))
+        return flp_status_fail(FLP_NO_VARIANT, "it hung in an earlier tuning");
+    status = flp_tune_target_prepare(t->target, t->numbers[candidate]);
     if (status == FLP_OK)
         t->candidates[candidate].workspace_bytes = flp_tune_target_candidate(t->target, t->numbers[candidate])->workspace_bytes;
     return status;
@@ -72,6 +76,14 @@ static int pass_progress(void *data, const flp_tuner_progress *heat)
     if (budget > 0)
         progress.seconds_left = fmax(0, budget - (now(NULL) - t->begun));
     return t->options->progress(t->options->data, &progress);
+}
+
+static void pass_running(void *data, int candidate)
+{
+    const tuning *t = data;
+
+    if (t->options->running)
+        t->options->running(t->options->data, candidate < 0 ? -1 : t->numbers[candidate]);
 }
 
 static flp_status take_candidates(tuning *t, const int *numbers, int count)
@@ -124,6 +136,7 @@ static flp_status run_heat(tuning *t, const int *numbers, int count, double shar
     flp_status status = take_candidates(t, numbers, count);
 
     options.progress = pass_progress;
+    options.running = pass_running;
     options.data = t;
     if (options.budget_seconds > 0)
         options.budget_seconds = fmax(1e-9, share * (options.budget_seconds - (now(NULL) - t->begun)));

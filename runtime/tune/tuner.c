@@ -105,11 +105,20 @@ static flp_status reject_by_message(tuner *t, int candidate, flp_status why)
     return reject(t, candidate, why, reason);
 }
 
+static void say_running(const tuner *t, int candidate)
+{
+    if (t->options->running)
+        t->options->running(t->options->data, candidate);
+}
+
 static flp_status check(tuner *t, int candidate)
 {
     const double begun = now(t);
-    flp_status status = t->device->check(t->device->self, candidate);
+    flp_status status;
 
+    say_running(t, candidate);
+    status = t->device->check(t->device->self, candidate);
+    say_running(t, -1);
     t->check_seconds = fmax(t->check_seconds, now(t) - begun);
     if (status != FLP_OK)
         return reject_by_message(t, candidate, status);
@@ -120,8 +129,11 @@ static flp_status check(tuner *t, int candidate)
 static flp_status time_one(tuner *t, int candidate)
 {
     double seconds = 0, clock_mhz = 0;
-    flp_status status = t->device->time(t->device->self, candidate, &seconds, &clock_mhz);
+    flp_status status;
 
+    say_running(t, candidate);
+    status = t->device->time(t->device->self, candidate, &seconds, &clock_mhz);
+    say_running(t, -1);
     if (status != FLP_OK)
         return reject_by_message(t, candidate, status);
     if (!(seconds > 0))

@@ -45,6 +45,10 @@ typedef struct {
     uint64_t seed;         /* of the order within rounds */
     /* NULL, or called before each piece of work; ends the tuning where it returns another value than 0. */
     int (*progress)(void *data, const flp_tuner_progress *progress);
+    /* NULL, or called before a candidate is checked or timed, and with -1 behind that: for who watches for one that never ends. */
+    void (*running)(void *data, int candidate);
+    /* NULL, or whether a candidate hung once; such a one is not tried. From any thread. */
+    int (*has_hung)(void *data, int candidate);
     void *data;
 } flp_tuner_options;
 

@@ -137,6 +137,8 @@ flp_status flp_tune_target_time(flp_tune_target *target, int candidate, double *
 {
     double clock_mhz;
 
+    if (candidate && candidate == fake_tune.hangs)
+        pause();
     if (fake_tune.slow_microseconds)
         usleep((useconds_t)fake_tune.slow_microseconds);
     return target->device.device.time(&target->device, candidate, seconds, &clock_mhz);

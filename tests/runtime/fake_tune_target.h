@@ -13,6 +13,7 @@ typedef struct {
     double tile_factors[FAKE_TUNE_CANDIDATES], combine_factors[FAKE_TUNE_CANDIDATES];
     double joined_factor;            /* of what several are together, beside the product of theirs */
     double added_factor;             /* of a candidate that flp_tune_target_add brings */
+    int hangs;                       /* a candidate whose runs never end; 0: none */
     int wrong;                       /* a candidate whose check fails; 0: none */
     flp_status failure;              /* of flp_tune_target_create */
     int slow_microseconds;           /* of each timed run, in real time */

@@ -244,6 +244,27 @@ static void interrupted_it_keeps_what_it_learned(void **state)
     assert_contains(the_record(), "\ntuning: combine.w=1,tile.group=2\n");
 }
 
+/* Its process is ended, and the next one goes on without it. */
+static void a_candidate_that_hangs_is_ended_and_not_tried_again(void **state)
+{
+    json_t *whole, *candidates;
+
+    (void)state;
+    fake_tune.hangs = 2; /* the fastest of its kernel */
+    assert_exits(0, run("--problem weighted_sum:bf16:n64:d4096 --problem linear_logp:bf16:n4096:d2048:v131072 --hang 0.3 --json"));
+    assert_contains(messages, "linear_logp:bf16:n4096:d2048:v131072: tile.group=2 hung for 0.3 s and was ended; it is not tried again");
+    assert_contains(messages, "weighted_sum:bf16:n64:d4096: tile.group=2 hung");
+    assert_int_equal(2, fake_directory_count(records, ".record"));
+    whole = parse_output();
+    assert_int_equal(2, json_array_size(json_object_get(whole, "results")));
+    candidates = json_object_get(json_array_get(json_object_get(whole, "results"), 1), "candidates");
+    assert_string_equal("rejected", json_string_value(json_object_get(json_array_get(candidates, 2), "fate")));
+    assert_string_equal("it hung in an earlier tuning", json_string_value(json_object_get(json_array_get(candidates, 2), "reason")));
+    json_decref(whole);
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --hang 0.3"));
+    assert_null(strstr(messages, "hung"));
+}
+
 static void the_time_is_shared(void **state)
 {
     (void)state;
@@ -335,6 +356,7 @@ int main(void)
         COMMAND_TEST(a_probe_is_of_every_kind),
         COMMAND_TEST(resume_leaves_out_what_is_done),
         COMMAND_TEST(interrupted_it_keeps_what_it_learned),
+        COMMAND_TEST(a_candidate_that_hangs_is_ended_and_not_tried_again),
         COMMAND_TEST(the_time_is_shared),
         COMMAND_TEST(verifying_tells_what_a_record_loses),
         COMMAND_TEST(the_plot_shows_how_much_faster_it_is),
