@@ -7,7 +7,7 @@
 #   sh REASON     is not run, since it takes what REASON says: what it names is looked for. needs FILE...: these are the reader's own
 #   c             with main: is compiled and run; without: is compiled as the body of a function, with the variables declared below
 #   lua, python   Lua is parsed, Python is run
-#   python torch  is run over the Python package where there is a Python with torch, else parsed
+#   python torch  is run over the Python package where there is a Python with torch (and transformers, where it takes that), else parsed
 #   python transformers   is parsed; tests/cli/test_transformers.sh runs it
 #   cuda          is saved for the blocks behind it; text: for people; text tree: a list of files
 . "$top_srcdir/tests/cases.sh"
@@ -132,14 +132,14 @@ missing_names() { # FILE
     sed -e 's/[[:space:]]#.*//' -e "s/['\"]//g" "$1" | grep -vE '^(export|[A-Za-z_]+=|#|$)' | while read -r command words; do
         case $command in
         */*) exists "${command#./}" || echo "there is no program $command" ;;
-        *) command -v "$command" >/dev/null || case $command in autoreconf | gdb | pip) ;; *) echo "there is no program $command" ;; esac ;;
+        *) command -v "$command" >/dev/null || case $command in autoreconf | gdb | pip | torchrun) ;; *) echo "there is no program $command" ;; esac ;;
         esac
         ours=${command##*/}
-        case $command in tests/* | .ci/*) ours=$command ;; esac
+        case $command in tests/* | .ci/* | bench/*.py) ours=$command ;; esac
         for word in $words; do
             case $word in
             --*) case $ours in
-                make | gdb | cc | autoreconf) ;;
+                make | gdb | cc | autoreconf | torchrun) ;;
                 *) knows "$word" "$(help_of "$ours")" || echo "$command has no option $word" ;;
                 esac ;;
             -* | \$*) ;;
@@ -177,7 +177,7 @@ block_problems() { # FILE KIND [WORD...]
     c:*) c_block "$file" ;;
     lua:*) run lua5.4 -e 'assert(loadfile(arg[1]))' "$file" ;;
     python:torch)
-        if [ -n "$torch_python" ]; then
+        if [ -n "$torch_python" ] && { ! grep -q transformers "$file" || "$torch_python" -c 'import transformers' >/dev/null 2>&1; }; then
             run env PYTHONPATH="$tree/python" FUSEDLOGP_TORCH_LIBRARY="$build/python/libfusedlogp_torch.so" OMP_NUM_THREADS=1 "$torch_python" "$file"
         else
             run python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$file"

@@ -11,7 +11,7 @@ unlisted() { # FILE...
 }
 check "every C file of the runtime is listed" "$(unlisted $(find runtime -name '*.[ch]' ! -name embedded.c))"
 check "every C file of the benchmark is listed" "$(unlisted $(find bench -name '*.[ch]'))"
-check "every file of the Python package and its tests is listed" "$(unlisted $(find python tests/python -type f ! -name '*.pyc' ! -path '*.egg-info/*' ! -path 'python/build/*' ! -name '*.so'))"
+check "every file of the Python package and its tests is listed" "$(unlisted $(find python examples/python tests/python bench/*.py -type f ! -name '*.pyc' ! -path '*.egg-info/*' ! -path 'python/build/*' ! -name '*.so'))"
 check "every C test is listed" "$(unlisted $(find tests -name 'test_*.c' | sed 's/\.c$//'))"
 # A helper is listed as a source, or as a program of its own.
 for file in $(find tests -name '*.[ch]' ! -name 'test_*'); do

@@ -1,0 +1,73 @@
+"""The examples and the comparison with others run as programs: what each compares, it compares itself."""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from support import DEVICE, EVERYTHING
+
+TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+EXAMPLES = os.path.join(TREE, "examples", "python")
+SECONDS = 120
+DEVICE_OPTION = ("--device", DEVICE)
+
+
+@unittest.skipUnless(os.path.isdir(EXAMPLES), "the examples are not beside the tests")
+class Examples(unittest.TestCase):
+    def run_program(self, *command):
+        done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        return done.stdout
+
+    def run_example(self, name, *options):
+        return self.run_program(os.path.join(EXAMPLES, name), *options)
+
+    def score(self, processes):
+        return self.run_program("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), os.path.join(EXAMPLES, "score_corpus.py"))
+
+    @unittest.skipUnless(importlib.util.find_spec("transformers"), "transformers is not installed")
+    @unittest.skipUnless(EVERYTHING or os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "run with the operators from C")
+    def test_a_model_of_transformers_trains_the_same(self):
+        self.assertRegex(self.run_example("train_causal_lm.py", *DEVICE_OPTION), r"loss of step 1 and 50: eager \d")
+
+    def test_a_grpo_step_is_eager_torchs(self):
+        self.run_example("grpo_step.py", *DEVICE_OPTION)
+
+    def test_verls_function_is_eager_torchs(self):
+        self.run_example("verl_linear_cross_entropy.py", *DEVICE_OPTION)
+
+    def test_micro_batches_add_to_main_grad(self):
+        self.run_example("main_grad.py", *DEVICE_OPTION)
+
+    def test_a_corpus_scores_alike_by_one_process_and_by_two(self):
+        one, two = self.score(1), self.score(2)
+        self.assertRegex(one, r"documents 20, tokens \d+")
+        self.assertEqual(one, two)
+
+    def test_peers_are_measured_or_said_to_be_missing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "peers.json")
+            program = os.path.join(TREE, "bench", "peers.py")
+            small = ("--case", "24,32,300", "--rounds", "2", *DEVICE_OPTION)
+            text = self.run_program(program, *small, "--peers", "fusedlogp,eager,torch,quack", "--json", path)
+            frozen = self.run_program(program, *small, "--peers", "fusedlogp", "--frozen")
+            with open(path) as file:
+                results = {result["peer"]: result for result in json.load(file)["cases"][0]["results"]}
+        self.assertEqual({"fusedlogp", "eager", "torch", "quack"}, set(results))
+        self.assertTrue(re.search(r"(?m)^  fusedlogp +[\d.]+", text) and re.search(r"(?m)^  fusedlogp .* -$", frozen), text + frozen)
+        for name in ("fusedlogp", "eager"):
+            errors = results[name]["errors"]
+            self.assertLess(errors["loss"], 2.0**-8)  # eager's logits are bf16
+            # Two roundings to bf16 at most on the way of a derivative to a gradient, of half a unit in the last place each.
+            self.assertLess(max(errors["grad_hidden"], errors["grad_weight"]), 3 * 2.0**-8)
+        for name in ("torch", "quack"):
+            self.assertTrue("seconds" in results[name] or results[name]["missing"].strip(), results[name])
+
+
+if __name__ == "__main__":
+    unittest.main()
