@@ -159,7 +159,7 @@ int main(int argc, char **argv)
         "with lse, with argmax and with entropy; linear_logp_backward by hidden and weight, also with a gradient by entropy; linear_cross_entropy with "
         "and without these gradients; both also with a main gradient of weight that is added to in fp32. Label smoothing, token losses, bias and [D, V] are "
         "for --problem.\n\n"
-        "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no NVRTC or no kernel for what was asked, 5 --check: some are missing.",
+        "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no NVRTC or no kernel for what was asked, 4 a model's config.json is not acceptable, 5 --check: some are missing.",
         flp_console_help,
         0,
         0
@@ -171,8 +171,13 @@ int main(int argc, char **argv)
     flp_gen_options options = { 0 };
     flp_console_start("fusedlogp-gen");
     argp_parse(&arguments, argc, argv, 0, NULL, &options);
-    flp_status status = flp_gen_models_read(&options);
-    int code = status == FLP_OK ? actions[options.action](&options) : flp_console_fail(status);
+    int code = flp_gen_models_read(&options);
+    if (code == FLP_EXIT_OK) {
+        code = actions[options.action](&options);
+        /* Of the files of models, which have been read, nothing is wrong: what the library refuses now came from the command line. */
+        if (code == FLP_EXIT_BAD_INPUT)
+            code = FLP_EXIT_USAGE;
+    }
     free(options.archs);
     free(options.dtypes);
     free(options.hidden_sizes);
@@ -180,6 +185,5 @@ int main(int argc, char **argv)
     free(options.models);
     free(options.model_problems);
     free(options.token_losses);
-    /* Every argument of this program that the library refuses came from the command line. */
-    return flp_console_finish(code == FLP_EXIT_BAD_INPUT ? FLP_EXIT_USAGE : code);
+    return flp_console_finish(code);
 }

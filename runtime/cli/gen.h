@@ -48,8 +48,9 @@ void flp_gen_variants_free(flp_gen_variants *variants);
 void flp_gen_variants_tell(const flp_gen_options *options, const flp_gen_variants *variants);
 json_t *flp_gen_variants_left_out(const flp_gen_variants *variants);
 
-/* Fills in options->model_problems. FLP_IO_FAILED, FLP_BAD_ARGUMENT: what is wrong with a model's configuration. FLP_OUT_OF_MEMORY. */
-flp_status flp_gen_models_read(flp_gen_options *options);
+/* Fills in options->model_problems. Returns an exit code, and has said why: FLP_EXIT_BAD_INPUT where a model's configuration is not acceptable,
+ * FLP_EXIT_USAGE where --dtype is wrong, FLP_EXIT_FAILED. */
+int flp_gen_models_read(flp_gen_options *options);
 /* 1: problems were named, one by one or by models. */
 static inline int flp_gen_has_problems(const flp_gen_options *options)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/dtype.h"
 #include "base/status.h"
+#include "cli/console.h"
 #include "cli/gen.h"
 #include "cli/model_problems.h"
 
@@ -23,15 +24,21 @@ static const char *const derived[] = {
     NULL,
 };
 
-/* In the types that --dtype names, else in the model's own. */
-static flp_status append_model(const char *path, flp_gen_options *options)
+static int refuse_dtype(const char *name)
+{
+    flp_console_error("--dtype: got \"%s\", wanted bf16, f16 or f32", name);
+    return FLP_EXIT_USAGE;
+}
+
+/* In the types that --dtype names, else in the model's own. Returns an exit code: what a file says wrong is no wrong command line. */
+static int append_model(const char *path, flp_gen_options *options)
 {
     flp_model_config config;
     flp_status status = flp_model_config_read(path, &config);
     if (status == FLP_OK && config.dtype == FLP_NONE && options->dtypes == NULL)
         status = flp_status_fail(FLP_BAD_ARGUMENT, "%s: dtype: the file has none, wanted one there or --dtype", path);
     if (status != FLP_OK)
-        return status;
+        return flp_console_fail(status);
     const char *at = options->dtypes ? options->dtypes : flp_dtype_name(config.dtype);
     for (int more = 1; status == FLP_OK && more;) {
         const size_t length = strcspn(at, ",");
@@ -39,19 +46,19 @@ static flp_status append_model(const char *path, flp_gen_options *options)
         snprintf(name, sizeof name, "%.*s", (int)length, at);
         const flp_dtype dtype = flp_dtype_parse(name);
         if (dtype != FLP_BF16 && dtype != FLP_F16 && dtype != FLP_F32)
-            return flp_status_fail(FLP_BAD_ARGUMENT, "--dtype: got \"%s\", wanted bf16, f16 or f32", name);
+            return refuse_dtype(name);
         status = flp_model_problems_append(&config, dtype, derived, &options->model_problems, &options->model_problems_bytes);
         more = at[length] != 0;
         at += length + 1;
     }
-    return status;
+    return status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);
 }
 
-flp_status flp_gen_models_read(flp_gen_options *options)
+int flp_gen_models_read(flp_gen_options *options)
 {
     const char *path = NULL;
-    flp_status status = FLP_OK;
-    while (status == FLP_OK && (path = argz_next(options->models, options->models_bytes, path)) != NULL)
-        status = append_model(path, options);
-    return status;
+    int code = FLP_EXIT_OK;
+    while (code == FLP_EXIT_OK && (path = argz_next(options->models, options->models_bytes, path)) != NULL)
+        code = append_model(path, options);
+    return code;
 }

@@ -96,8 +96,12 @@ check_same "... of which the kernels are" model.txt same.txt
 fusedlogp_gen --list --arch sm_80 --model model/config.json --dtype f16,f32 --quiet >model.txt
 check_equal "--dtype goes before the model's" 'f16 f32 ' "$(sed -n 's/^linear_logp\.\([a-z0-9]*\)\..*/\1/p' model.txt | sort -u | tr '\n' ' ')"
 printf '{ "hidden_size": 64, "vocab_size": 100 }' >model/plain.json
-check_fails "a model without a dtype" 2 "model/plain.json: dtype: the file has none" fusedlogp_gen --list --arch sm_80 --model model/plain.json
+check_fails "a model without a dtype is a file that is not acceptable" 4 "model/plain.json: dtype: the file has none" fusedlogp_gen --list --arch sm_80 --model model/plain.json
 check_fails "a dtype that is none" 2 'got "fp8", wanted bf16' fusedlogp_gen --list --arch sm_80 --model model --dtype bf16,fp8
+printf '{ "hidden_size": "64", ' >model/broken.json
+for program in "fusedlogp_gen --list --arch sm_80" "fusedlogp_gen --check --arch sm_80" "fusedlogp tune --dry-run" "fusedlogp score --hidden none --target none"; do
+    check_fails "a broken config.json has one status: ${program%% -*}" 4 "model/broken.json" $program --model model/broken.json
+done
 check_fails "a model that is not there" 1 "nowhere" fusedlogp_gen --list --arch sm_80 --model nowhere
 check_fails "--model and --d exclude each other" 2 "--model says its hidden size" fusedlogp_gen --list --arch sm_80 --model model --d 64
 
