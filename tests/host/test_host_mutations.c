@@ -283,7 +283,7 @@ static void a_mistake_is_found(void **state)
 {
     const mistake *one = *state;
 
-    for (uint64_t seed = (uint64_t)((one - mistakes) % flp_host_every()); seed < SEEDS; seed += (uint64_t)flp_host_every()) {
+    for (uint64_t seed = (uint64_t)((one - mistakes) % flp_host_every() % SEEDS); seed<SEEDS; seed += flp_host_every()> 1 ? SEEDS : 1) {
         char message[8192] = "";
         check_without_mistakes(one, seed);
         if (run(one, &one->mutation, seed, message, sizeof(message)))

@@ -79,6 +79,8 @@ static void every_case_agrees_with_fp64(void **state)
         flp_cross_entropy_case c;
         flp_cross_entropy_case_data data;
         flp_cross_entropy_case_get(i, &c);
+        if (!flp_case_dtype_runs(c.problem.backward.forward.dtype))
+            continue;
         assert_true(flp_cross_entropy_case_make_data(&c, &data));
         failures += !execute(&c, &data, call_through_a_plan);
         failures += !execute(&c, &data, call_by_dispatch);
