@@ -21,8 +21,10 @@ local function selected(arch_name, p)
   local device = arch.find(arch_name)
   local found, reason = select.operator(p.operator)[device.kernels](p, device.capability)
   if not found then return nil, reason end
-  -- Selection names the plain architecture; a list for sm_100a is for sm_100a, one for sm_90a@host for the host.
-  for _, kernel in ipairs(found.kernels) do kernel.variant = kernel.variant:gsub("sm_%w+$", arch_name) end
+  -- Selection names what a device asks for, which for one of sm_100a is sm_100; a list for sm_90a@host is for the host.
+  if arch_name:find("@host$") then
+    for _, kernel in ipairs(found.kernels) do kernel.variant = kernel.variant:gsub("sm_%w+$", arch_name) end
+  end
   return found
 end
 

@@ -14,6 +14,9 @@ check_numbers "--dtype and --d narrow it further" 'a > 0 && a < b' "$(wc -l <one
 fusedlogp_gen --list --arch sm_90a --arch sm_80 >twice.txt
 fusedlogp_gen --list --arch sm_90a,sm_80 >joined.txt
 check_same "two architectures, given either way, are the same" twice.txt joined.txt
+fusedlogp_gen --list --arch sm_100 --dtype bf16 --d 2048 >sm_100.txt
+fusedlogp_gen --list --arch sm_100a --dtype bf16 --d 2048 >sm_100a.txt
+check_same "sm_100a has the kernels that its devices ask for, sm_100's" sm_100.txt sm_100a.txt
 fusedlogp_gen --list --arch sm_90a 2>messages >/dev/null
 check_match "what the usual kernels leave out is said" '^  hidden sizes other than 768, 896, ' messages
 check_match "... and what to do" "leave out, for --problem to name" messages
