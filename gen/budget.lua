@@ -25,7 +25,10 @@ function budget.hopper(spec)
   local n = { element_bytes = cxx.bytes[spec.dtype] }
   local f32 = spec.dtype == "f32"
   n.block_hidden = 128 // n.element_bytes
-  n.consumer_groups = spec.bm // 64
+  -- wg: rows of a consumer warpgroup, 64 without it. Two warpgroups that would not share a tile's rows take turns, with a tile each.
+  n.group_rows = spec.wg or 64
+  n.turns = spec.wg and spec.bm == spec.wg and 2 or 1
+  n.consumer_groups = spec.bm // n.group_rows * n.turns
   n.threads = (n.consumer_groups + (f32 and 2 or 1)) * 128
   n.wgmma_k = 32 // n.element_bytes
   n.hidden_box_rows = spec.a_transposed and n.block_hidden or spec.bm
@@ -43,6 +46,7 @@ function budget.hopper(spec)
   take_shared(n, b, ("stages.b: %d stages of B, %d columns x %d of the inner size"):format(spec.stages, spec.bv, n.block_hidden))
   if f32 then take_shared(n, a + b + 8 * spec.stages, "stages.low: what is left of each number behind its tf32 part, and a barrier a stage") end
   take_shared(n, 16 * spec.stages, "stages.full, stages.empty: two barriers a stage")
+  if n.turns > 1 then take_shared(n, (8 + 16) * n.turns, "stages.turns: a barrier for each warpgroup, and for each warp the other's tiles") end
   align_shared(n, 1024)
   -- A register cap at entry lets setmaxnreg move registers from the other warpgroups to the consumers. With one consumer warpgroup
   -- there are enough for all.
@@ -50,6 +54,8 @@ function budget.hopper(spec)
     n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = f32 and 168 or 255, 0, 0, 0
   elseif f32 then
     n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 128, 56, 96, 176
+  elseif spec.wg then
+    n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 168, 24, 0, 240
   elseif spec.bias then -- whose loads take registers from the producer
     n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 168, 56, 0, 224
   else

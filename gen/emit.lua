@@ -74,6 +74,7 @@ local conditions = {
   filters = function(spec) return spec.filter end,
   shifted = function(spec) return spec.vec and logits_config.is_shifted(spec) end,
   targets = function(spec) return spec.targets end,
+  turns = function(spec) return spec.wg and spec.bm == spec.wg end,
   vocabulary_targets = tile_config.looks_targets_up,
   single = function(spec) return spec.cluster == 1 end,
   clustered = function(spec) return spec.cluster > 1 end,

@@ -12,7 +12,8 @@ select.common_hidden_sizes = { 768, 896, 1024, 1536, 2048, 2304, 2560, 2880, 307
 -- What is selected for a problem: a path, its architecture, and kernels, each with a role in the plan, by which C finds it (runtime/jit/role.h), a
 -- variant, and the row groups that a launch walks together, 0 where the launch decides.
 -- tensor_maps: whether one of them takes tensor maps, which the driver has to encode.
--- specs: the fields of a variant each, and its role; p.tuning changes them. nil and the reason where one is not legal.
+-- specs: the fields of a variant each, its role, and its row groups where selection knows better than the launch; p.tuning changes them.
+-- nil and the reason where one is not legal.
 function select.of(p, path, specs)
   local kernels, tensor_maps = {}, false
   for i, spec in ipairs(specs) do
@@ -21,7 +22,7 @@ function select.of(p, path, specs)
     local legal
     legal, reason = emit.check(spec)
     if not legal then return nil, reason end
-    kernels[i] = { role = spec.role, variant = variant.format(spec), group = group }
+    kernels[i] = { role = spec.role, variant = variant.format(spec), group = group > 0 and group or spec.group or 0 }
     tensor_maps = tensor_maps or emit.takes_tensor_maps(spec)
   end
   return { path = path, arch = specs[1].arch, kernels = kernels, tensor_maps = tensor_maps }

@@ -39,12 +39,16 @@ end
 -- Fields that are tuned, in alphabetic order, and the values that they may take, legal or not. Those that would change a row's bits drop out by the
 -- kernel's numeric identity, unless they are asked for.
 local warps = { "w", { 2, 4, 8, 12, 16, 17, 20, 24, 32 } }
-local tiles = {
-  { "bm", { 64, 128 } }, { "bv", { 64, 128, 192, 256 } }, { "cluster", { 1, 2 } }, { "group", powers(6) }, { "s", { 66, 108, 132, 198, 264 } },
-  { "stages", { 2, 3, 4, 5, 6, 8 } },
-}
+-- bm, stages and wg: those of kernels with warpgroups of 128 rows, too.
+local function tile_axes(bm, last)
+  return {
+    { "bm", bm }, { "bv", { 64, 128, 168, 192, 256 } }, { "cluster", { 1, 2 } }, { "group", powers(6) }, { "s", { 66, 108, 132, 198, 264 } },
+    { "stages", { 2, 3, 4, 5, 6, 8 } }, last,
+  }
+end
+local tiles, forward_tiles = tile_axes({ 64, 128 }), tile_axes({ 64, 128, 256 }, { "wg", { 64, 128 } })
 local spaces = {
-  linear_logp = tiles, linear_logp_save_exp = tiles, linear_logp_grad_logits = tiles, matrix_product = tiles,
+  linear_logp = forward_tiles, linear_logp_save_exp = tiles, linear_logp_grad_logits = tiles, matrix_product = tiles,
   -- Not logits_logp's, whose launch cuts rows in parts for the warps that selection chooses.
   logits_logp_gradient = { warps }, logits_logp_fused = { warps },
   logits_logp_fused_cluster = { { "cluster", { 1, 2, 4, 8 } }, warps },
@@ -55,7 +59,7 @@ local spaces = {
 local function space_of(spec)
   local space = {}
   for _, axis in ipairs(spaces[spec.operator] or {}) do
-    if axis[1] == "group" or spec[axis[1]] then space[#space + 1] = axis end
+    if axis[1] == "group" or axis[1] == "wg" or spec[axis[1]] then space[#space + 1] = axis end
   end
   return space
 end
@@ -66,13 +70,16 @@ local function has(space, field)
   end
 end
 
+-- What a number means in a spec: 64 rows a warpgroup are not written there.
+local function value_of(field, number) return not (field == "wg" and number == 64) and number end
+
 -- Puts a tuning's fields into a spec and returns its group, 0 for none, or nil and the reason. items: as parse gives them.
 function tuning.apply(items, spec)
   local group, space = 0, space_of(spec)
   for _, item in ipairs(items) do
     if item.role == spec.role then
       if not has(space, item.field) then return nil, ("tuning: %s has no field %s that is tuned"):format(spec.operator, item.field) end
-      if item.field == "group" then group = item.number else spec[item.field] = item.number end
+      if item.field == "group" then group = item.number else spec[item.field] = value_of(item.field, item.number) end
     end
   end
   return group
@@ -96,7 +103,7 @@ local function each(spec, numerics, visit)
     local name, values = space[i][1], space[i][2]
     if name == "group" then fill(i + 1, changed, nil) end
     for _, value in ipairs(values) do
-      if name == "group" then fill(i + 1, changed, value) else fill(i + 1, changed_copy(changed, name, value), group) end
+      if name == "group" then fill(i + 1, changed, value) else fill(i + 1, changed_copy(changed, name, value_of(name, value)), group) end
     end
   end
   fill(1, spec, nil)
@@ -107,7 +114,7 @@ local function difference(spec, changed, group)
   local items = {}
   for _, axis in ipairs(space_of(spec)) do
     local name = axis[1]
-    local value = name == "group" and group or name ~= "group" and changed[name] ~= spec[name] and changed[name]
+    local value = name == "group" and group or name ~= "group" and (changed[name] or nil) ~= (spec[name] or nil) and (changed[name] or 64)
     if value then items[#items + 1] = ("%s.%s=%d"):format(spec.role, name, value) end
   end
   return table.concat(items, ",")

@@ -16,6 +16,7 @@ local fields = {
   { name = "dtype",   choice = dtypes, prefix = "" },
   { name = "d",       number = "d" },
   { name = "bm",      number = "bm" },
+  { name = "wg",      number = "wg" },
   { name = "bv",      number = "bv" },
   { name = "s",       number = "s" },
   { name = "cluster", number = "c" },
@@ -48,7 +49,7 @@ local fields = {
 
 variant.operators = {
   linear_logp = { required = { "dtype", "d", "bm", "bv", "s", "cluster", "stages" },
-                  optional = { "dv", "bias", "softcap", "argmax", "entropy", "logit_sum", "classes", "vec", "exact", "packed" } },
+                  optional = { "wg", "dv", "bias", "softcap", "argmax", "entropy", "logit_sum", "classes", "vec", "exact", "packed" } },
   linear_logp_save_exp = { required = { "dtype", "d", "bm", "bv", "s", "cluster", "stages" }, optional = { "dv", "bias", "entropy", "vec" } },
   linear_logp_grad_logits = { required = { "dtype", "d", "bm", "bv", "cluster", "stages" },
                               optional = { "dv", "bias", "softcap", "entropy", "logit_sum", "classes", "vec", "exact", "filter" } },

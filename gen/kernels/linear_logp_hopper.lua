@@ -8,6 +8,7 @@ local kernel = {}
 kernel.templates = {
   "types", "params/linear_logp", "target", "simt", "mbarrier", "tma", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, { only = "f32", "tf32" }, "unit", "tile_product", { only = "f32", "split_operands" }, "tile_kernel",
+  { only = "turns", "turns" },
   "schedule", "logit_bounds", "row_offset", "row_statistics", "linear_logp",
 }
 kernel.parameters = {
@@ -20,10 +21,16 @@ function kernel.check(spec, arch)
   if spec.exact then return nil, "exact: WGMMA has no fp32 product; the portable kernel multiplies and adds" end
   if f32 and spec.dv then return nil, "dv: WGMMA reads tf32 only along D; the portable kernel takes fp32 [D, V]" end
   if spec.vec then return nil, ("vec = %d: TMA copies 16 bytes at a time, always"):format(spec.vec) end
-  if spec.bm ~= 64 and spec.bm ~= 128 then return nil, ("bm = %d: 64 or 128, one or two consumer warpgroups"):format(spec.bm) end
-  local widest = f32 and 128 or 256 -- of fp32 a stage holds two parts
-  if spec.bv % 64 ~= 0 or spec.bv > widest then return nil, ("bv = %d: a multiple of 64 up to %d"):format(spec.bv, widest) end
+  if spec.wg and (spec.wg ~= 128 or f32) then return nil, ("wg = %d: 128, and not of fp32"):format(spec.wg) end
+  if not spec.wg and spec.bm ~= 64 and spec.bm ~= 128 then return nil, ("bm = %d: 64 or 128, one or two consumer warpgroups"):format(spec.bm) end
+  if spec.wg and spec.bm ~= 128 and spec.bm ~= 256 then return nil, ("bm = %d: with wg = 128 a multiple of it, 128 or 256"):format(spec.bm) end
+  -- Of fp32 a stage holds two parts; of 128 rows a thread has two accumulators for each of the columns' pairs.
+  local widest = f32 and 128 or spec.wg and 192 or 256
+  -- The [D, V] layout's boxes have 64 columns, as those have that other kernels on this mainloop store.
+  local multiple = (f32 or spec.dv or spec.operator ~= "linear_logp") and 64 or 8
+  if spec.bv % multiple ~= 0 or spec.bv > widest then return nil, ("bv = %d: a multiple of %d up to %d"):format(spec.bv, multiple, widest) end
   if spec.cluster > 2 then return nil, ("c = %d: 1 or 2"):format(spec.cluster) end
+  if spec.bv % (8 * spec.cluster) ~= 0 then return nil, ("bv = %d: a multiple of %d for c = %d blocks"):format(spec.bv, 8 * spec.cluster, spec.cluster) end
   -- Blocks of a cluster load equal shares of the weight tile, whose boxes in the [D, V] layout are 64 columns wide.
   if spec.dv and spec.bv // 64 % spec.cluster ~= 0 then
     return nil, ("bv = %d: for dv a multiple of %d, whole boxes for each of c = %d blocks"):format(spec.bv, 64 * spec.cluster, spec.cluster)

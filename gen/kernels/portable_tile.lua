@@ -19,6 +19,7 @@ local vectors = { [2] = true, [4] = true, [8] = true, [16] = true }
 
 -- n: what the kernel derives.
 function portable_tile.check(spec, arch, n)
+  if spec.wg then return nil, ("wg = %d: the portable kernel has warps, not warpgroups"):format(spec.wg) end
   if spec.filter then return nil, "filter: the portable kernel has none" end
   if spec.cluster ~= 1 then return nil, ("c = %d: the portable kernel has no clusters"):format(spec.cluster) end
   if spec.bm ~= 64 and spec.bm ~= 128 then return nil, ("bm = %d: 64 or 128"):format(spec.bm) end

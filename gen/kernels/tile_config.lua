@@ -65,7 +65,8 @@ end
 -- Of Hopper's mainloop. steps_together: stages that are filled at once; several where few rows read the weight, once.
 function config.hopper(spec, n, steps_together)
   return {
-    { "int", "consumer_groups", n.consumer_groups }, { "int", "steps_together", steps_together },
+    { "int", "consumer_groups", n.consumer_groups }, { "int", "group_rows", n.group_rows }, { "int", "turns", n.turns },
+    { "int", "steps_together", steps_together },
     { "bool", "b_is_read_once", steps_together > 1 },
     { "bool", "splits_operands", spec.dtype == "f32" }, { "int", "producer_registers", n.producer_registers },
     { "int", "splitter_registers", n.splitter_registers }, { "int", "consumer_registers", n.consumer_registers },
@@ -78,7 +79,9 @@ end
 function config.about_hopper(spec, n, computes, units)
   local groups = n.consumer_groups
   local roles = groups == 1 and "warpgroup 0 multiplies 64 rows; the first thread of warpgroup 1 loads"
-    or ("warpgroups 0 to %d multiply, 64 rows each; the first thread of warpgroup %d loads"):format(groups - 1, groups)
+    or n.turns > 1 and "warpgroups 0 and 1 take turns to multiply, with tiles of their own: one's sums lie under the other's products; the first thread of "
+      .. "warpgroup 2 loads"
+    or ("warpgroups 0 to %d multiply, %d rows each; the first thread of warpgroup %d loads"):format(groups - 1, n.group_rows, groups)
   if spec.dtype == "f32" then roles = roles .. ("; warpgroup %d splits each number in two tf32 parts"):format(groups + 1) end
   if config.looks_targets_up(spec) then roles = roles .. ", its second warp looks up the targets of the next tile" end
   return {

@@ -1,6 +1,7 @@
 -- linear_cross_entropy: from a problem and a device to variants. Kernels: linear_logp's two, for the valid rows; the loss; with gradients
 -- linear_logp_backward's, without them what brings the rows together.
 local backward = require "gen.select.linear_logp_backward"
+local linear_logp = require "gen.select.linear_logp"
 local select = require "gen.select"
 local token_loss = require "gen.token_loss"
 
@@ -42,8 +43,7 @@ function cross_entropy.prebuilt(dtype, hidden_sizes)
   if dtype == "f32" then return problems end
   -- Without room for saved exponentials, with room for those of a part of the vocabulary, and of all of it.
   local rooms = { "", ":saved_exp", ":saved_exp:direct" }
-  for _, d in ipairs(hidden_sizes or select.common_hidden_sizes) do
-    local problem = ("linear_cross_entropy:%s:n4096:d%d:v131072"):format(dtype, d)
+  local function add(problem)
     local options = backward.training_options(dtype)
     for _, option in ipairs(options) do
       local saves = dtype == "bf16" and not option:find("softcap", 1, true)
@@ -51,6 +51,9 @@ function cross_entropy.prebuilt(dtype, hidden_sizes)
     end
     for _, loss in ipairs(losses()) do problems[#problems + 1] = problem .. options[1] .. loss end
     problems[#problems + 1] = problem
+  end
+  for _, d in ipairs(hidden_sizes or select.common_hidden_sizes) do
+    for _, vocab in ipairs(linear_logp.vocabularies) do add(("linear_cross_entropy:%s:n4096:d%d:v%d"):format(dtype, d, vocab)) end
   end
   return problems
 end

@@ -9,6 +9,18 @@ linear_logp.hopper_tiles = {
   { rows = 128,       bm = 128, cluster = 1, stages = 4 },
   { rows = math.huge, bm = 128, cluster = 2, stages = 4 },
 }
+-- Two warpgroups that take turns with tiles of 128 x 168: one's sums lie under the other's products. With few rows there is a tile for one of them
+-- alone; then they share its rows, for the same bits. 168 columns rather than 192 or 176, which are 1 % faster with many rows: most large vocabularies then
+-- make nearly whole rounds of 132 tiles, and at N <= 128 there is nothing else to do meanwhile (128256: 764 tiles, 5.8 rounds; of 192 5.06, in six).
+-- Beside 128 x 256, whose rows they share: bench/results/NOTES.md.
+local turn_columns = 168
+local turn_tiles = {
+  { rows = 64,        bm = 64,  cluster = 1, stages = 6 },
+  { rows = 128,       bm = 128, cluster = 1, stages = 5 },
+  { rows = math.huge, bm = 128, wg = 128, cluster = 1, stages = 4 },
+}
+-- Bytes of A's rows that a launch of them keeps in the L2 while B streams past. Other launches keep 32 MiB.
+local turn_group_bytes = 16 << 20
 local hopper_f32_tiles = {
   { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
   { rows = math.huge, bm = 128, cluster = 1, stages = 3 },
@@ -30,10 +42,32 @@ end
 local function base_spec(p, tile)
   return {
     role = p.saved_exp and "save_exp_tile" or "tile", operator = p.saved_exp and "linear_logp_save_exp" or "linear_logp",
-    dtype = p.dtype, d = p.d, bm = tile.bm, cluster = tile.cluster, stages = tile.stages,
+    dtype = p.dtype, d = p.d, bm = tile.bm, wg = tile.wg, cluster = tile.cluster, stages = tile.stages,
     dv = p.dv, bias = p.bias_dtype, softcap = p.softcap, argmax = p.argmax, entropy = p.entropy, logit_sum = p.logit_sum,
     classes = p.logit_sum and p.class_weights, packed = p.packed and not p.saved_exp,
   }
+end
+
+-- The columns that a multiprocessor goes through where there is one row block.
+local function columns_in_turn(vocab, width)
+  local tiles = (vocab + width - 1) // width
+  return (tiles + hopper_splits - 1) // hopper_splits * width
+end
+
+-- 168 accumulators a thread leave registers for these options and no more, without spills. And small vocabularies, a tile or two a multiprocessor, are better
+-- cut in tiles of 256.
+local function can_take_turns(p)
+  if p.dtype == "f32" or p.dv or p.saved_exp or p.bias_dtype == "f32" or p.logit_sum and p.class_weights then return false end
+  if p.bias_dtype and (p.entropy or p.argmax or p.logit_sum) then return false end
+  return columns_in_turn(p.v, turn_columns) <= columns_in_turn(p.v, 256) * 9 // 8
+end
+
+-- As many row groups as fit, in equal parts of those of the problem.
+local function turn_group(p, tile)
+  local rows = tile.bm * tile.cluster
+  local row_groups, fit = (p.n + rows - 1) // rows, math.max(1, turn_group_bytes // (rows * p.d * p.element_bytes))
+  local parts = (row_groups + fit - 1) // fit
+  return (row_groups + parts - 1) // parts
 end
 
 local function combine_for(p, arch_name)
@@ -53,8 +87,11 @@ linear_logp.hopper = select.hopper(" has no WGMMA", function(p, arch_name)
   if bytes ~= 16 then
     return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; here they are multiples of %d"):format(bytes or 1)
   end
-  local spec = base_spec(p, linear_logp.tile_for(f32 and hopper_f32_tiles or linear_logp.hopper_tiles, p.n))
-  spec.bv, spec.s, spec.arch = f32 and 128 or 256, hopper_splits, arch_name
+  local turns = can_take_turns(p)
+  local tile = linear_logp.tile_for(turns and turn_tiles or f32 and hopper_f32_tiles or linear_logp.hopper_tiles, p.n)
+  local spec = base_spec(p, tile)
+  spec.group = tile.wg and turn_group(p, tile)
+  spec.bv, spec.s, spec.arch = f32 and 128 or turns and turn_columns or 256, hopper_splits, arch_name
   return select.of(p, "sm_90a", { spec, combine_for(p, arch_name) })
 end)
 
@@ -70,6 +107,9 @@ linear_logp.portable = select.portable(function(p, arch_name)
   return select.of(p, "portable", { spec, combine_for(p, arch_name) })
 end)
 
+-- One for each width of the forward's tiles.
+linear_logp.vocabularies = { 131072, 32000 }
+
 -- Problems whose kernels a prebuild makes, each with one option. hidden_sizes: nil for the common ones.
 function linear_logp.prebuilt(dtype, hidden_sizes)
   local problems, options = {}, { "", ":argmax" }
@@ -77,7 +117,9 @@ function linear_logp.prebuilt(dtype, hidden_sizes)
   for _, d in ipairs(hidden_sizes or select.common_hidden_sizes) do
     for _, option in ipairs(options) do
       for _, rows in ipairs { 64, 128, 4096 } do -- one for each tile
-        problems[#problems + 1] = ("linear_logp:%s:n%d:d%d:v131072%s"):format(dtype, rows, d, option)
+        for _, vocab in ipairs(linear_logp.vocabularies) do
+          problems[#problems + 1] = ("linear_logp:%s:n%d:d%d:v%d%s"):format(dtype, rows, d, vocab, option)
+        end
       end
     end
   end

@@ -23,11 +23,16 @@ constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such tiles stay
 
 template <class Config> struct RowStatistics {
     static constexpr int count = Config::fragment_columns / 2; // accumulators of a thread
+    // The largest number of whole fragments of eight columns into which the accumulators can be cut.
+    __device__ __forceinline__ static constexpr int divisor_up_to(int most) {
+        while (count % most != 0) most -= 4;
+        return most;
+    }
     static constexpr int first_look = count < 32 ? count : 32; // 64 columns give a good enough offset
     // What options do to the logits, and take from them, goes by chunks. The branches in each are where the compiler cannot interleave one
     // chunk with the next: over all accumulators it takes long, and more registers than there are.
     static constexpr bool by_chunks = Config::has_bias || Config::has_softcap || Config::wants_argmax || Config::wants_logit_sum;
-    static constexpr int unroll_chunk = by_chunks ? 32 : count;
+    static constexpr int unroll_chunk = by_chunks ? (count % 32 == 0 ? 32 : divisor_up_to(16)) : count;
     static constexpr int merge_floats = 4 + Config::wants_entropy + Config::wants_logit_sum;
     float offset[2], sum[2], moment[2], logit_sum[2]; // but for offset of this thread's columns only
     int target[2];                                    // column in the vocabulary; -1: none here
@@ -128,8 +133,8 @@ template <class Config> struct RowStatistics {
         return (unsigned)columns_left(first, target[0]) < Config::fragment_columns || (unsigned)columns_left(first, target[1]) < Config::fragment_columns;
     }
 
-    static constexpr int part = count < 16 ? count : 16, parts = count / part;
-    static_assert(count % part == 0 && parts <= 32, "a bit each");
+    static constexpr int part = divisor_up_to(16), parts = count / part;
+    static_assert(parts <= 32, "a bit each");
     // The parts of the accumulators in which one of the warp's rows has its target, given where it is from the thread's first column on.
     __device__ __forceinline__ static u32 find_parts(const int (&local)[2]) {
         u32 found = 0;

@@ -15,14 +15,14 @@ template <class Config> __device__ __forceinline__ int source_row(const LinearLo
     else return row;
 }
 
-template <class Config> struct Schedule {
+template <class Config, int turns = 1> struct Schedule {
     const LinearLogpParams &params;
-    int step = 0;
-    __device__ __forceinline__ Schedule(const LinearLogpParams &params) : params(params) {}
+    int turn, step = 0;
+    __device__ __forceinline__ Schedule(const LinearLogpParams &params, int turn = 0) : params(params), turn(turn) {}
 
     // Few registers hold between units: the rest is cheap to take from the launch again.
-    __device__ __forceinline__ static int worker() { return blockIdx.x / Config::cluster; }
-    __device__ __forceinline__ static int workers() { return gridDim.x / Config::cluster; }
+    __device__ __forceinline__ int worker() const { return worker_index<Config>(turn); }
+    __device__ __forceinline__ static int workers() { return worker_count<Config, turns>(); }
     __device__ __forceinline__ int row_blocks() const {
         return (int)((row_count<Config>(params) + Config::block_rows * Config::cluster - 1) / (Config::block_rows * Config::cluster));
     }
@@ -63,12 +63,12 @@ template <class Config> struct Schedule {
 };
 
 // The units of one launch of linear_logp_save_exp: of all row blocks, or of those with a row that overflowed.
-template <class Config> struct SaveExpUnits {
+template <class Config, int turns = 1> struct SaveExpUnits {
     const LinearLogpParams &params;
-    Schedule<Config> schedule;
+    Schedule<Config, turns> schedule;
     bool has_any;
-    __device__ __forceinline__ SaveExpUnits(const LinearLogpParams &params)
-        : params(params), schedule(params), has_any(params.phase != FLP_SAVE_EXP_AGAIN || (row_count<Config>(params) > 0 && params.block_overflow[0])) {}
+    __device__ __forceinline__ SaveExpUnits(const LinearLogpParams &params, int turn = 0)
+        : params(params), schedule(params, turn), has_any(params.phase != FLP_SAVE_EXP_AGAIN || (row_count<Config>(params) > 0 && params.block_overflow[0])) {}
 
     // Where only blocks that overflowed are run again, the others' units are passed over.
     __device__ __forceinline__ bool next(Unit &unit) {

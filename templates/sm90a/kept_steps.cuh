@@ -34,7 +34,7 @@ __device__ __forceinline__ int multiply_kept(TileProduct<Config> &product, float
 #pragma unroll 1
     for (int step = 0; step < steps.count; step++) {
         if (!steps(step)) continue;
-        product.multiply_step(d, group, done != 0);
+        product.multiply_step((float(&)[1][Config::block_columns / 2]) d, group, done != 0);
         wgmma_wait<0>();
         product.release(product.empty());
         product.ring.advance();

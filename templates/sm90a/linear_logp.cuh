@@ -16,7 +16,7 @@ template <class Config> struct LinearLogp : TileKernel<Config, LinearLogpShared<
         allow_next_kernel(); // the combine waits for this kernel's end, but not for its own launch
     }
 
-    __device__ __forceinline__ Schedule<Config> walk() const { return Schedule<Config>(params); }
+    __device__ __forceinline__ auto walk(int turn) const { return Schedule<Config, Config::turns>(params, turn); }
     __device__ __forceinline__ int a_rows() const { return TileProduct<Config>::box_rows(params.rows); }
 
     __device__ __forceinline__ void begin(const Unit &, int row) {

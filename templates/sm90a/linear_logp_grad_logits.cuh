@@ -20,8 +20,8 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, Product
         if (params.pdl_wait_in_epilogue) wait_for_previous_kernel();
     }
 
-    __device__ __forceinline__ ProductTiles<Config> walk() const {
-        return ProductTiles<Config>(counted(params.row_count, params.rows), params.columns, params.group);
+    __device__ __forceinline__ auto walk(int turn) const {
+        return ProductTiles<Config, Config::turns>(counted(params.row_count, params.rows), params.columns, params.group, turn);
     }
     __device__ __forceinline__ int b_column(int tile) const { return params.first_column + tile * Config::block_columns; }
 

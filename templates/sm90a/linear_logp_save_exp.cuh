@@ -17,7 +17,7 @@ template <class Config> struct LinearLogpStash : TileKernel<Config, ProductShare
         allow_next_kernel(); // the combine waits for this kernel's end, but not for its own launch
     }
 
-    __device__ __forceinline__ SaveExpUnits<Config> walk() const { return SaveExpUnits<Config>(params); }
+    __device__ __forceinline__ auto walk(int turn) const { return SaveExpUnits<Config, Config::turns>(params, turn); }
     __device__ __forceinline__ int a_rows() const { return TileProduct<Config>::box_rows(params.rows); }
     __device__ __forceinline__ bool finds_offsets() const { return params.phase == FLP_SAVE_EXP_OFFSETS; }
 

@@ -30,7 +30,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
         if (params.pdl_wait_in_epilogue) wait_for_previous_kernel();
     }
 
-    __device__ __forceinline__ ProductTiles<Config> walk() const { return ProductTiles<Config>(rows, params.columns, params.group); }
+    __device__ __forceinline__ auto walk(int turn) const { return ProductTiles<Config, Config::turns>(rows, params.columns, params.group, turn); }
 
     __device__ __forceinline__ auto steps(const Unit &unit) const {
         int count = ceil_div(inner, Config::block_inner);
@@ -38,7 +38,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
         else return AllSteps<Config>{count};
     }
 
-    __device__ __forceinline__ void assist(const ProductTiles<Config> &walk, int rank) const {
+    template <class Walk> __device__ __forceinline__ void assist(const Walk &walk, int rank) const {
         if (warp_index() % 4 == 1) ProductTargets<Config>::look_up(shared, params, walk, rank, inner);
     }
 

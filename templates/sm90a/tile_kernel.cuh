@@ -1,15 +1,19 @@
 // The shell of Hopper's tile kernels: a block's roles, registers and barriers, and its place in the stream. Which tiles there are, what is loaded and
 // what becomes of the accumulators is the kernel's, a struct that extends TileKernel and hides those of its members that it has its own way of.
 //
-// The warpgroups of a block: consumer_groups that multiply, 64 rows each; one of which a single thread loads, the producer; for fp32 one that splits
-// numbers in two (split_operands.cuh). Blocks of a cluster take neighbouring row blocks and share B's tiles. All roles walk the same units.
-// Config: threads, shared_bytes, consumer_groups, producer_registers, splitter_registers, consumer_registers, and those of tile_product
+// The warpgroups of a block: consumer_groups that multiply, group_rows rows each; one of which a single thread loads, the producer; for fp32 one that
+// splits numbers in two (split_operands.cuh). Blocks of a cluster take neighbouring row blocks and share B's tiles. All roles walk the same units.
+//
+// With turns > 1 each consumer warpgroup has units of its own, whose tiles it multiplies whole: first one's, then the other's, so that what becomes of
+// one's accumulators is computed under the other's products, and the tensor cores never wait for it.
+// Config: threads, shared_bytes, consumer_groups, group_rows, turns, producer_registers, splitter_registers, consumer_registers, and those of tile_product
 
 // Shared: the kernel's own, the mainloop's part of it in `stages`. A kernel has beside what is here
-//   walk()                        the block's units, in order: next(Unit &)
+//   walk(turn)                    the units, in order, of the block or of its warpgroup with that turn: next(Unit &)
 //   begin(unit, row)              a consumer warp with 16 rows from `row` on, before a unit's tiles
 //   consume(d, unit, tile, steps) ... behind the products of each, of so many steps of the inner size
 //   finish(unit)                  ... behind a unit's tiles
+// A warp of a warpgroup of 128 rows has 16 rows in each of its two parts, and a kernel's struct for each.
 template <class Config, class KernelShared> struct TileKernel {
     using Shared = KernelShared;
     static_assert(sizeof(Shared) == Config::shared_bytes, "gen/budget.lua disagrees");
@@ -47,27 +51,73 @@ template <class Config> __device__ __forceinline__ int block_row(const Unit &uni
     return (unit.row_block * Config::cluster + rank) * Config::block_rows;
 }
 
-template <class Config, class Kernel, class Walk> __device__ __forceinline__ void produce_tiles(const Kernel &kernel, Walk walk, int rank) {
-    TileProduct<Config> product(kernel.shared.stages, kernel.a_rows());
+// The tiles of a walk's units, one after the other: the first of what is left of the unit.
+template <class Walk> struct WalkedTiles {
+    Walk walk;
     Unit unit;
-    while (walk.next(unit))
-        for (int i = 0; i < unit.tiles; i++)
-            product.load(kernel.a_map, kernel.b_map, block_row<Config>(unit, rank), kernel.b_column(unit.first_tile + i), rank, kernel.steps(unit));
+    __device__ __forceinline__ WalkedTiles(const Walk &walk) : walk(walk) {}
+
+    __device__ __forceinline__ bool next() {
+        if (unit.tiles <= 1) return walk.next(unit);
+        unit.first_tile++;
+        unit.tiles--;
+        return true;
+    }
+};
+
+template <class Config, class Kernel> __device__ __forceinline__ void produce_tiles(const Kernel &kernel, int rank) {
+    TileProduct<Config> product(kernel.shared.stages, kernel.a_rows());
+    using Tiles = WalkedTiles<decltype(kernel.walk(0))>;
+    Tiles of_turn[2] = {Tiles(kernel.walk(0)), Tiles(kernel.walk(1))};
+    bool more;
+    do {
+        more = false;
+#pragma unroll
+        for (int turn = 0; turn < Config::turns; turn++) {
+            Tiles &tiles = of_turn[turn];
+            if (!tiles.next()) continue;
+            more = true;
+            int row = block_row<Config>(tiles.unit, rank), column = kernel.b_column(tiles.unit.first_tile);
+            product.load(kernel.a_map, kernel.b_map, row, column, rank, kernel.steps(tiles.unit));
+        }
+    } while (more);
 }
 
-template <class Config, class Kernel, class Walk> __device__ __forceinline__ void consume_tiles(Kernel kernel, Walk walk, int rank, int group) {
-    TileProduct<Config> product(kernel.shared.stages);
-    float d[TileProduct<Config>::accumulators];
+// A consumer warpgroup's place among those that take turns: turns.cuh, emitted where Config::turns > 1.
+template <class Config> struct Turns;
+template <class Config> struct NoTurns {
+    template <class Walk> __device__ __forceinline__ NoTurns(Stages<Config> &, int, const Walk &) {}
+    __device__ __forceinline__ void wait(Ring<Config> &, int) const {}
+    __device__ __forceinline__ void pass() const {}
+};
+template <bool takes_turns, class Config> struct TurnsOf { using type = NoTurns<Config>; };
+template <class Config> struct TurnsOf<true, Config> { using type = Turns<Config>; };
+
+template <class Config, class Kernel> __device__ __forceinline__ void consume_tiles(const Kernel &kernel, int rank, int group) {
+    using Product = TileProduct<Config>;
+    constexpr bool takes_turns = Config::turns > 1;
+    Product product(kernel.shared.stages);
+    auto walk = kernel.walk(takes_turns ? group : 0);
+    typename TurnsOf<takes_turns, Config>::type turns(kernel.shared.stages, group, kernel.walk(takes_turns ? 1 - group : 0));
+    Kernel part[2] = {kernel, kernel}; // of a warpgroup's rows; the second is nothing where there is one
+    typename Product::Accumulators d;
+    int first = takes_turns ? 0 : group * Product::parts; // of the tile's parts
     Unit unit;
     while (walk.next(unit)) {
-        kernel.begin(unit, block_row<Config>(unit, rank) + group * 64 + (warp_index() % 4) * 16);
+        int row = block_row<Config>(unit, rank) + first * 64 + (warp_index() % 4) * 16;
+#pragma unroll
+        for (int p = 0; p < Product::parts; p++) part[p].begin(unit, row + p * 64);
         for (int i = 0; i < unit.tiles; i++) {
-            int steps = product.multiply(d, group, kernel.steps(unit));
-            kernel.consume(d, unit, unit.first_tile + i, steps);
+            auto steps = kernel.steps(unit);
+            turns.wait(product.ring, steps.count);
+            int taken = product.multiply(d, first, steps, [&turns] { turns.pass(); });
+#pragma unroll
+            for (int p = 0; p < Product::parts; p++) part[p].consume(d[p], unit, unit.first_tile + i, taken);
         }
-        kernel.finish(unit);
+#pragma unroll
+        for (int p = 0; p < Product::parts; p++) part[p].finish(unit);
     }
-    kernel.drain();
+    part[0].drain();
 }
 
 template <class Config, class Kernel> __device__ __forceinline__ void run_tile_kernel(Kernel kernel) {
@@ -81,20 +131,19 @@ template <class Config, class Kernel> __device__ __forceinline__ void run_tile_k
     else block_barrier();
     kernel.enter();
 
-    auto walk = kernel.walk();
     int group = warp_index() / 4;
     if (group == Config::consumer_groups) {
         if constexpr (Config::producer_registers > 0) registers_release<Config::producer_registers>();
-        kernel.assist(walk, rank);
-        if (threadIdx.x % 128 == 0) produce_tiles<Config>(kernel, walk, rank);
+        kernel.assist(kernel.walk(0), rank);
+        if (threadIdx.x % 128 == 0) produce_tiles<Config>(kernel, rank);
     } else if (group > Config::consumer_groups) {
         if constexpr (Config::splits_operands) {
             if constexpr (Config::splitter_registers > 0) registers_release<Config::splitter_registers>();
-            split_tiles<Config>(kernel.shared.stages, walk);
+            split_tiles<Config>(kernel.shared.stages, kernel.walk(0));
         }
     } else {
         if constexpr (Config::consumer_registers > 0) registers_claim<Config::consumer_registers>();
-        consume_tiles<Config>(kernel, walk, rank, group);
+        consume_tiles<Config>(kernel, rank, group);
     }
     kernel.leave();
     // A block must not end while its neighbours still copy into it or arrive at its barriers.

@@ -7,7 +7,7 @@
 // done with it; with multicast a block fills its neighbours' stages too, so it must wait for their consumers as well.
 // split[s], for fp32: a splitter warpgroup has replaced the stage's numbers by their tf32 parts (split_operands.cuh).
 // Config: element, block_rows, block_columns, block_inner, inner_size, a_transposed, stages, steps_together, cluster, consumer_groups,
-// b_transposed, b_is_read_once, b_box_*, splits_operands
+// group_rows, turns, b_transposed, b_is_read_once, b_box_*, splits_operands
 template <class Config, bool splits> struct LowParts {};
 template <class Config> struct LowParts<Config, true> {
     float a[Config::stages][Config::block_rows * Config::block_inner];
@@ -15,11 +15,19 @@ template <class Config> struct LowParts<Config, true> {
     u64 split[Config::stages];
 };
 
+// barrier[g]: the other warpgroup has started its products, so that warpgroup g's come next. others: for each warp, the tiles of the other warpgroup.
+template <int turns> struct TurnState {
+    u64 barrier[turns];
+    int others[4 * turns];
+};
+template <> struct TurnState<1> {};
+
 template <class Config> struct alignas(1024) Stages {
     typename Config::element a[Config::stages][Config::block_rows * Config::block_inner];
     typename Config::element b[Config::stages][Config::block_columns * Config::block_inner];
     LowParts<Config, Config::splits_operands> low;
     u64 full[Config::stages], empty[Config::stages];
+    TurnState<Config::turns> turns;
 };
 
 template <class Config> struct Ring {
@@ -29,6 +37,11 @@ template <class Config> struct Ring {
             stage = 0;
             phase ^= 1;
         }
+    }
+    __device__ __forceinline__ void skip(int steps) {
+        stage += steps;
+        phase ^= stage / Config::stages & 1;
+        stage %= Config::stages;
     }
 };
 
@@ -55,7 +68,8 @@ template <class Config> struct TileProduct {
     static constexpr int box_bytes = Config::b_box_columns * Config::b_box_rows * element_bytes;
     static constexpr int boxes = b_bytes / box_bytes, boxes_of_block = boxes / Config::cluster;
     static_assert(boxes_of_block * Config::cluster * box_bytes == b_bytes, "blocks of a cluster load equal shares of B's tile");
-    static constexpr int accumulators = Config::block_columns / 2;
+    static constexpr int accumulators = Config::block_columns / 2, parts = Config::group_rows / 64; // of a warpgroup: of 64 rows each
+    using Accumulators = float[parts][accumulators];
 
     Shared &shared;
     Ring<Config> ring;
@@ -70,8 +84,11 @@ template <class Config> struct TileProduct {
     __device__ __forceinline__ static void init(Shared &shared) {
         for (int s = 0; s < Config::stages; s++) {
             mbarrier_init(shared_address(&shared.full[s]), 1);
-            mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups * Config::cluster);
+            mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups / Config::turns * Config::cluster);
             if constexpr (Config::splits_operands) mbarrier_init(shared_address(&shared.low.split[s]), 128);
+        }
+        if constexpr (Config::turns > 1) {
+            for (int g = 0; g < Config::turns; g++) mbarrier_init(shared_address(&shared.turns.barrier[g]), 4); // an arrival a warp
         }
         mbarrier_init_fence();
     }
@@ -144,38 +161,43 @@ template <class Config> struct TileProduct {
         return Config::b_transposed ? wgmma_descriptor(shared_address(tile), box_bytes, 1024) : wgmma_descriptor(shared_address(tile), 16, 8 * row_bytes);
     }
 
-    // Consumer warpgroup `group`: the product of its 64 rows with the tile; how many steps it took. d is not written where there are none.
-    template <class Steps> __device__ __forceinline__ int multiply(float (&d)[accumulators], int group, const Steps &steps) {
-        if constexpr (Config::splits_operands) return multiply_split(*this, d, group, steps.count);
-        else if constexpr (Steps::passes_some_over) return multiply_kept(*this, d, group, steps);
-        else return multiply_all(d, group, steps.count);
+    // A consumer warpgroup: the product of its rows, from part `first` of the tile's on, with the tile; how many steps it took. d is not written where
+    // there are none. started(): called when all products are under way.
+    template <class Steps, class Started> __device__ __forceinline__ int multiply(Accumulators &d, int first, const Steps &steps, Started started) {
+        static_assert(parts == 1 || !(Config::splits_operands || Steps::passes_some_over), "64 rows a warpgroup");
+        if constexpr (Config::splits_operands) return multiply_split(*this, d[0], first, steps.count);
+        else if constexpr (Steps::passes_some_over) return multiply_kept(*this, d[0], first, steps);
+        else return multiply_all(d, first, steps.count, started);
     }
 
     // Starts a stage's products, which are added to d or, the first, become it.
-    __device__ __forceinline__ void multiply_step(float (&d)[accumulators], int group, int adds) {
+    template <int count> __device__ __forceinline__ void multiply_step(float (&d)[count][accumulators], int first, int adds) {
         mbarrier_wait(full(), ring.phase);
         wgmma_fence();
-        u64 a = a_descriptor(shared.a[ring.stage], group), b = b_descriptor(shared.b[ring.stage]);
-        wgmma_stage(d, a, b, adds);
+        u64 b = b_descriptor(shared.b[ring.stage]);
+#pragma unroll
+        for (int part = 0; part < count; part++) wgmma_stage(d[part], a_descriptor(shared.a[ring.stage], first + part), b, adds);
         wgmma_commit();
     }
 
     // With two consumer warpgroups a stage is released one step late, when the products that read it have finished while the next ones run.
     // One warpgroup has few rows and waits for memory anyway: there the stage is released, and loaded again, as soon as may be.
-    __device__ __forceinline__ int multiply_all(float (&d)[accumulators], int group, int steps) {
+    template <class Started> __device__ __forceinline__ int multiply_all(Accumulators &d, int first, int steps, Started started) {
         constexpr bool late = Config::consumer_groups > 1;
         u32 previous = 0;
 #pragma unroll 1 // copies of a statement with so many registers are a third of the compile
         for (int step = 0; step < steps; step++) {
             if constexpr (late) ring.stage = uniform(ring.stage); // and so the descriptors, which else move there one by one
-            multiply_step(d, group, step != 0);
+            multiply_step(d, first, step != 0);
             wgmma_wait<late ? 1 : 0>();
             if (late && step > 0) release(previous);
             if (!late) release(empty());
             previous = empty();
             ring.advance();
         }
-        wgmma_finish(d);
+        started();
+#pragma unroll
+        for (int part = 0; part < parts; part++) wgmma_finish(d[part]);
         if (late && steps > 0) release(previous);
         return steps;
     }

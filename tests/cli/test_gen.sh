@@ -59,7 +59,7 @@ check_no_match "... and no others" 'argmax|weighted_sum' problem.txt
 fusedlogp_gen --list --arch sm_90 --problem $problem >same.txt
 check_same "... on the same GPU by another name the same" problem.txt same.txt
 fusedlogp_gen --list --arch sm_90a --problem linear_logp:bf16:n4096:d2048:v131072 --problem weighted_sum:bf16:n1:d2048 >two.txt
-check_same "two problems are both" "$(printf '%s\n' linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a linear_logp_combine.bm8.sm_90a \
+check_same "two problems are both" "$(printf '%s\n' linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.sm_90a linear_logp_combine.bm8.sm_90a \
     weighted_sum.bf16.w_bf16.y_bf16.t64.sm_90 >two.wanted; echo two.wanted)" two.txt
 fusedlogp_gen --list --arch sm_90a --any-rows --problem linear_logp:bf16:n4096:d2048:v131072 >any.txt
 check_equal "--any-rows adds the tiles of fewer rows" "bm128 bm128 bm64" "$(sed -n 's/^linear_logp\.bf16.*\.\(bm[0-9]*\)\..*/\1/p' any.txt | sort | tr '\n' ' ' | sed 's/ $//')"
@@ -84,9 +84,9 @@ mkdir model
 printf '%s' '{ "text_config": { "hidden_size": 2304, "vocab_size": 256000, "final_logit_softcapping": 30.0 }, "torch_dtype": "bfloat16" }' >model/config.json
 fusedlogp_gen --list --arch sm_90a --model model >model.txt 2>messages
 check_equal "--model lists kernels" 0 $?
-for bm in bm64.bv256.s132.c1 bm128.bv256.s132.c1 bm128.bv256.s132.c2; do
+for bm in bm64.bv168.s132.c1.p6 bm128.bv168.s132.c1.p5 bm128.wg128.bv168.s132.c1.p4; do
     for option in "" .argmax .entropy; do
-        check_match "... of the forward, $bm$option" "^linear_logp\.bf16\.d2304\.$bm\.p4\.softcap$option\.sm_90a\$" model.txt
+        check_match "... of the forward, $bm$option" "^linear_logp\.bf16\.d2304\.$bm\.softcap$option\.sm_90a\$" model.txt
     done
 done
 check_match "... of the backward" '^linear_logp_grad_logits\.bf16\.d2304\..*\.softcap\.sm_90a$' model.txt

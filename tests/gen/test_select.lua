@@ -28,7 +28,7 @@ end
 function TestSelect.test_hopper_takes_its_own_path()
   local found, tile = selected(plain, 90)
   luaunit.assertEquals({ found.path, found.reason, tile.arch }, { "sm_90a", "", "sm_90a" })
-  luaunit.assertEquals(support.variants(found), { "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a", "linear_logp_combine.bm8.sm_90a" })
+  luaunit.assertEquals(support.variants(found), { "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.sm_90a", "linear_logp_combine.bm8.sm_90a" })
 end
 
 function TestSelect.test_other_devices_take_the_portable_path_and_say_why()
@@ -165,9 +165,40 @@ function TestSelect.test_the_tile_follows_n()
     return ("bm%d c%d p%d"):format(tile.bm, tile.cluster, tile.stages)
   end
   for _, n in ipairs(rows) do
-    luaunit.assertEquals(tile_at(n, 90), n <= 64 and "bm64 c1 p4" or n <= 128 and "bm128 c1 p4" or "bm128 c2 p4")
+    luaunit.assertEquals(tile_at(n, 90), n <= 64 and "bm64 c1 p6" or n <= 128 and "bm128 c1 p5" or "bm128 c1 p4")
     luaunit.assertEquals(tile_at(n, 90, "f32"), n <= 64 and "bm64 c1 p4" or "bm128 c1 p3")
     luaunit.assertEquals(tile_at(n, 80), n <= 64 and "bm64 c1 p4" or "bm128 c1 p4")
+  end
+end
+
+-- And not N, which would change a row's bits.
+function TestSelect.test_warpgroups_take_turns_where_registers_and_the_vocabulary_allow()
+  local function columns_at(options, vocab)
+    local seen
+    for _, n in ipairs { 1, 64, 65, 128, 129, 65536 } do
+      local _, tile = selected(("linear_logp:bf16:n%d:d2048:v%d%s"):format(n, vocab or 131072, options), 90)
+      luaunit.assertEquals(tile.wg, n > 128 and tile.bv == 168 and 128 or nil)
+      luaunit.assertEquals(tile.bv, seen or tile.bv)
+      seen = tile.bv
+    end
+    return seen
+  end
+  for _, options in ipairs { "", ":softcap30", ":argmax", ":entropy", ":softcap30:argmax:entropy", ":bias_bf16", ":softcap30:bias_bf16" } do
+    luaunit.assertEquals({ options, columns_at(options) }, { options, 168 })
+  end
+  for _, options in ipairs { ":dv", ":bias_f32", ":argmax:bias_bf16", ":entropy:bias_bf16" } do
+    luaunit.assertEquals({ options, columns_at(options) }, { options, 256 })
+  end
+  for vocab, columns in pairs { [32000] = 256, [50257] = 168, [128256] = 168, [151936] = 168, [262144] = 168 } do
+    luaunit.assertEquals({ vocab, columns_at("", vocab) }, { vocab, columns })
+  end
+end
+
+-- The rows that a launch keeps in the L2, in equal parts.
+function TestSelect.test_row_groups_fit_in_half_the_l2()
+  for problem, group in pairs { ["n8192:d4096"] = 16, ["n4096:d2048"] = 32, ["n4096:d2304"] = 16, ["n16384:d2048"] = 32, ["n300:d65536"] = 1 } do
+    local found = assert(fusedlogp.select(("linear_logp:bf16:%s:v131072"):format(problem), 90, "auto"))
+    luaunit.assertEquals({ problem, found.kernels[1].group }, { problem, group })
   end
 end
 

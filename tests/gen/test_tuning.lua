@@ -35,8 +35,8 @@ local function numerics_of(found)
 end
 
 function TestTuning.test_a_tuning_changes_what_it_names()
-  local found = assert(fusedlogp.select(forward, 90, "auto", "tile.bm=64,tile.cluster=1,tile.group=8"))
-  lu.assertEquals(found.kernels[1].variant, "linear_logp.bf16.d2048.bm64.bv256.s132.c1.p4.sm_90a")
+  local found = assert(fusedlogp.select(forward, 90, "auto", "tile.bm=64,tile.cluster=1,tile.group=8,tile.wg=64"))
+  lu.assertEquals(found.kernels[1].variant, "linear_logp.bf16.d2048.bm64.bv168.s132.c1.p4.sm_90a")
   lu.assertEquals(found.kernels[1].group, 8)
   lu.assertEquals(found.kernels[2].group, 0)
   lu.assertEquals(found.kernels[2].variant, fusedlogp.select(forward, 90, "auto", "").kernels[2].variant)
@@ -46,7 +46,7 @@ function TestTuning.test_what_is_no_tuning_is_refused()
   for text, reason in pairs {
     ["tile.bm"] = "wanted role.field=number", ["tile.bm=0"] = "numbers from 1 to 65536", ["tile.bm=064"] = "wanted role.field=number",
     ["tile.bm=65537"] = "numbers from 1 to 65536", ["tile.bm=64,tile.bm=64"] = "none twice", ["tile.cluster=1,tile.bm=64"] = "alphabetic order",
-    ["tile.bm=96"] = "bm = 96: 64 or 128", ["tile.d=64"] = "no field d that is tuned", ["combine.bm=8"] = "no field bm that is tuned",
+    ["tile.bm=96"] = "bm = 96: with wg = 128 a multiple of it", ["tile.bm=96,tile.wg=64"] = "bm = 96: 64 or 128", ["tile.d=64"] = "no field d that is tuned", ["combine.bm=8"] = "no field bm that is tuned",
     ["rows.w=8"] = "no kernel has the role rows", ["tile.stages=9"] = "bytes of shared memory",
   } do
     support.assert_refused({ reason }, fusedlogp.select(forward, 90, "sm_90a", text))

@@ -36,6 +36,8 @@ struct Config {
     using class_element = float;
     static constexpr bool is_packed = false;
     static constexpr int consumer_groups = 2;
+    static constexpr int group_rows = 64;
+    static constexpr int turns = 1;
     static constexpr int steps_together = 1;
     static constexpr bool b_is_read_once = false;
     static constexpr bool splits_operands = false;

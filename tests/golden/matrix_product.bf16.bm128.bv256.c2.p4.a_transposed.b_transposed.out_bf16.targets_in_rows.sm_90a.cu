@@ -28,6 +28,8 @@ struct Config {
     static constexpr bool a_transposed = true;
     static constexpr bool b_transposed = true;
     static constexpr int consumer_groups = 2;
+    static constexpr int group_rows = 64;
+    static constexpr int turns = 1;
     static constexpr int steps_together = 1;
     static constexpr bool b_is_read_once = false;
     static constexpr bool splits_operands = false;

@@ -89,7 +89,7 @@ static void a_plan_without_records_is_the_generators_and_is_noted(void **state)
     assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
     assert_string_equal("", flp_plan_tuning(plan));
     assert_contains(flp_plan_describe(plan), "\ntuning: default (no record)\n");
-    assert_contains(tile_variant(), ".c2.p4.");
+    assert_contains(tile_variant(), ".c1.p4.");
     assert_succeeds(flp_untuned_read(root, &lines));
     assert_string_equal("sm_90a linear_logp:bf16:n4096:d2048:v131072\n", lines.data);
     flp_text_free(&lines);
@@ -106,7 +106,7 @@ static void an_exact_record_is_taken_for_its_bucket_of_rows(void **state)
     assert_int_equal(FLP_TUNED_EXACT, flp_plan_tuned_by(plan));
     assert_string_equal("tile.cluster=1,tile.group=8,tile.stages=3", flp_plan_tuning(plan));
     assert_contains(flp_plan_describe(plan), "tuning: tile.cluster=1,tile.group=8,tile.stages=3 (exact, a record of ");
-    assert_contains(tile_variant(), ".bm128.bv256.s132.c1.p3.");
+    assert_contains(tile_variant(), ".bm128.wg128.bv168.s132.c1.p3.");
     assert_int_equal(8, flp_linear_logp_plan_shape((flp_linear_logp_plan *)(void *)plan, 3000).group);
     assert_int_equal(1, flp_linear_logp_plan_shape((flp_linear_logp_plan *)(void *)plan, 100).group);
 }
@@ -189,7 +189,7 @@ static void a_tuning_that_is_none_leaves_the_default(void **state)
         assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
         assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
         assert_string_equal("", flp_plan_tuning(plan));
-        assert_contains(tile_variant(), ".c2.p4.");
+        assert_contains(tile_variant(), ".c1.p4.");
     }
 }
 
@@ -212,7 +212,7 @@ static void without_a_compiler_a_record_whose_kernels_are_not_there_is_left_out(
     assert_succeeds(flp_context_create(&options, &other));
     assert_succeeds(flp_linear_logp_plan_create(other, &problem, &plan));
     assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
-    assert_contains(tile_variant(), ".c2.p4.");
+    assert_contains(tile_variant(), ".c1.p4.");
     assert_contains(fake_call_log(), "the kernels of its tuning, tile.cluster=1,tile.stages=3, are in no cache");
     flp_plan_destroy(plan);
     plan = NULL;
@@ -232,7 +232,7 @@ static void a_tuning_that_changes_bits_is_taken_where_that_is_asked_for(void **s
     (void)state;
     plan_with(&record);
     assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
-    assert_contains(tile_variant(), ".bv256.");
+    assert_contains(tile_variant(), ".bv168.");
     snprintf(before, sizeof(before), "%s", flp_plan_numerics(plan));
     make_context(FLP_CONTEXT_TUNED_BITS);
     assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
@@ -259,10 +259,11 @@ static void a_replaying_context_wants_exact_records(void **state)
 static void a_tuning_that_is_given_is_taken_or_refused(void **state)
 {
     (void)state;
-    assert_succeeds(flp_create_plan_tuned(context, &flp_linear_logp_operator, &problem, "tile.bm=64", &plan));
+    assert_succeeds(flp_create_plan_tuned(context, &flp_linear_logp_operator, &problem, "tile.bm=64,tile.wg=64", &plan));
     assert_contains(tile_variant(), ".bm64.");
     flp_plan_destroy(plan);
-    assert_fails(FLP_NO_VARIANT, flp_create_plan_tuned(context, &flp_linear_logp_operator, &problem, "tile.bm=96", &plan), "bm = 96: 64 or 128");
+    assert_fails(FLP_NO_VARIANT, flp_create_plan_tuned(context, &flp_linear_logp_operator, &problem, "tile.bm=96", &plan),
+                 "bm = 96: with wg = 128 a multiple of it");
     problem.backend = FLP_BACKEND_CPU;
     assert_fails(FLP_NO_VARIANT, flp_create_plan_tuned(context, &flp_linear_logp_operator, &problem, "tile.bm=64", &plan),
                  "the CPU path has no kernels to tune");
