@@ -24,26 +24,26 @@ end
 function budget.hopper(spec)
   local n = { element_bytes = cxx.bytes[spec.dtype] }
   local f32 = spec.dtype == "f32"
-  n.block_hidden = 128 // n.element_bytes
+  n.block_inner = 128 // n.element_bytes
   -- wg: rows of a consumer warpgroup, 64 without it. Two warpgroups that would not share a tile's rows take turns, with a tile each.
   n.group_rows = spec.wg or 64
   n.turns = spec.wg and spec.bm == spec.wg and 2 or 1
   n.consumer_groups = spec.bm // n.group_rows * n.turns
   n.threads = (n.consumer_groups + (f32 and 2 or 1)) * 128
   n.wgmma_k = 32 // n.element_bytes
-  n.hidden_box_rows = spec.a_transposed and n.block_hidden or spec.bm
+  n.a_box_rows = spec.a_transposed and n.block_inner or spec.bm
   if spec.dv or spec.b_transposed then
-    n.weight_box_columns, n.weight_box_rows = 128 // n.element_bytes, n.block_hidden
+    n.b_box_columns, n.b_box_rows = 128 // n.element_bytes, n.block_inner
   else
     -- A box has at most 256 rows; with multicast each block of the cluster loads its share of the tile.
-    n.weight_box_columns, n.weight_box_rows = n.block_hidden, math.min(spec.bv // spec.cluster, 256)
+    n.b_box_columns, n.b_box_rows = n.block_inner, math.min(spec.bv // spec.cluster, 256)
   end
   -- With few rows the kernel lives off memory, which is faster (5 %) when the two 128-byte pieces of a 256-byte line of the weight are
   -- asked for together (and another 2 % with an even number of stages); with many rows it is better to fill each stage as soon as it is free.
   n.steps_together = n.consumer_groups == 1 and not f32 and 2 or 1
   local a, b = spec.stages * spec.bm * 128, spec.stages * spec.bv * 128
-  take_shared(n, a, ("stages.a: %d stages of A, %d rows x %d of the inner size"):format(spec.stages, spec.bm, n.block_hidden))
-  take_shared(n, b, ("stages.b: %d stages of B, %d columns x %d of the inner size"):format(spec.stages, spec.bv, n.block_hidden))
+  take_shared(n, a, ("stages.a: %d stages of A, %d rows x %d of the inner size"):format(spec.stages, spec.bm, n.block_inner))
+  take_shared(n, b, ("stages.b: %d stages of B, %d columns x %d of the inner size"):format(spec.stages, spec.bv, n.block_inner))
   if f32 then take_shared(n, a + b + 8 * spec.stages, "stages.low: what is left of each number behind its tf32 part, and a barrier a stage") end
   take_shared(n, 16 * spec.stages, "stages.full, stages.empty: two barriers a stage")
   if n.turns > 1 then take_shared(n, (8 + 16) * n.turns, "stages.turns: a barrier for each warpgroup, and for each warp the other's tiles") end
@@ -80,11 +80,11 @@ end
 -- Portable: a stage's hidden rows are 64 bytes; warps of 32 x 64 in two columns.
 local function portable_tile(spec)
   local n = { element_bytes = cxx.bytes[spec.dtype], warp_rows = 32, warp_columns = 64 }
-  n.block_hidden = 64 // n.element_bytes
+  n.block_inner = 64 // n.element_bytes
   n.warps_down, n.warps_across = spec.bm // n.warp_rows, spec.bv // n.warp_columns
   n.threads = n.warps_down * n.warps_across * 32
   take_shared(n, spec.stages * (spec.bm + spec.bv) * 64,
-    ("stages: %d of A, %d rows x %d of the inner size, and B, %d columns"):format(spec.stages, spec.bm, n.block_hidden, spec.bv))
+    ("stages: %d of A, %d rows x %d of the inner size, and B, %d columns"):format(spec.stages, spec.bm, n.block_inner, spec.bv))
   return n
 end
 

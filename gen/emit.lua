@@ -130,12 +130,12 @@ local function manifest_lines(spec, kernel, n, name)
     "resident_blocks " .. budget.resident_blocks(n, arch.find(spec.arch)),
     "dependent_launch " .. (kernel.dependent_launch and arch.find(spec.arch).dependent_launch and 1 or 0),
     "block_rows " .. (spec.bm or n.block_rows or 0),
-    "block_vocab " .. (spec.bv or n.block_vocab or 0),
-    "block_hidden " .. (n.block_hidden or 0),
+    "block_columns " .. (spec.bv or n.block_columns or 0),
+    "block_inner " .. (n.block_inner or 0),
     "n_split " .. (spec.s or 0),
-    "hidden_box_rows " .. (n.hidden_box_rows or 0),
-    "weight_box_columns " .. (n.weight_box_columns or 0),
-    "weight_box_rows " .. (n.weight_box_rows or 0),
+    "a_box_rows " .. (n.a_box_rows or 0),
+    "b_box_columns " .. (n.b_box_columns or 0),
+    "b_box_rows " .. (n.b_box_rows or 0),
     "numerics " .. kernel.numerics(spec),
   }
   return table.concat(lines, "\n") .. "\n"

@@ -11,7 +11,7 @@ kernel.config = config.entries
 
 function kernel.derive(spec)
   local n = budget.of_threads(spec.w * 32, 0)
-  n.block_vocab = config.segment_columns(spec)
+  n.block_columns = config.segment_columns(spec)
   return n
 end
 

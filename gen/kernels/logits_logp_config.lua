@@ -3,7 +3,7 @@ local cxx = require "gen.cxx"
 
 local config = {}
 
--- A warp holds a segment: 8 vectors of 16 bytes a lane. The manifest says its columns as block_vocab.
+-- A warp holds a segment: 8 vectors of 16 bytes a lane. The manifest says its columns as block_columns.
 local segment_vectors = 8
 config.segment_bytes = 32 * segment_vectors * 16
 -- Segments whose sums a block holds of a row: FLP_LOGITS_SHARED_SEGMENTS, which templates/parts/logits_shared.cuh compares.
@@ -64,7 +64,7 @@ function config.launch(spec, shared_bytes, lean)
   local threads = spec.w * 32
   local registers = registers_for(spec, lean or (config.is_shifted(spec) and 96 or 80) - (spec.half and 16 or 0))
   return {
-    threads = threads, registers = registers, shared_bytes = shared_bytes, block_vocab = columns(spec, held_vectors(spec)),
+    threads = threads, registers = registers, shared_bytes = shared_bytes, block_columns = columns(spec, held_vectors(spec)),
     blocks_per_multiprocessor = math.max(1, 65536 // ((registers + 1) // 8 * 8 * threads)),
   }
 end
@@ -103,7 +103,7 @@ function config.about(spec, n, computes, grid, threads, ...)
   local taken = 0
   for _, part in ipairs(shared) do taken = taken + part[1] end
   shared[#shared + 1] = { n.shared_bytes - taken, "barriers, and what fills up to a multiple of 16" }
-  return { computes = ("%s; logits [N, V] %s%s, a warp holds %d at a time"):format(computes, spec.dtype, spec.softcap and ", softcapped" or "", n.block_vocab),
+  return { computes = ("%s; logits [N, V] %s%s, a warp holds %d at a time"):format(computes, spec.dtype, spec.softcap and ", softcapped" or "", n.block_columns),
            grid = grid, threads = threads, shared = shared }
 end
 

@@ -34,7 +34,7 @@ end
 function kernel.derive(spec)
   local threads = spec.w * 32
   return {
-    threads = threads, registers = math.min(255, 65536 // ((spec.w + 3) // 4 * 128) // 8 * 8), block_rows = 1, block_vocab = config.segment_columns(spec),
+    threads = threads, registers = math.min(255, 65536 // ((spec.w + 3) // 4 * 128) // 8 * 8), block_rows = 1, block_columns = config.segment_columns(spec),
     shared_bytes = (kernel.slots * config.segment_bytes + config.shared_bytes(spec, 4) + records * record_bytes
       + 8 * (kernel.slots + 3 * records + 4) + 15) // 16 * 16,
     blocks_per_multiprocessor = 1,

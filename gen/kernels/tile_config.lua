@@ -57,7 +57,7 @@ function config.tile(spec, n)
   local a_transposed, b_transposed = config.transposed(spec)
   return {
     { "using", "element", cxx.types[spec.dtype] }, { "int", "block_rows", spec.bm }, { "int", "block_columns", spec.bv },
-    { "int", "block_inner", n.block_hidden }, { "int", "cluster", spec.cluster }, { "int", "stages", spec.stages },
+    { "int", "block_inner", n.block_inner }, { "int", "cluster", spec.cluster }, { "int", "stages", spec.stages },
     { "bool", "a_transposed", a_transposed }, { "bool", "b_transposed", b_transposed },
   }
 end
@@ -70,7 +70,7 @@ function config.hopper(spec, n, steps_together)
     { "bool", "b_is_read_once", steps_together > 1 },
     { "bool", "splits_operands", spec.dtype == "f32" }, { "int", "producer_registers", n.producer_registers },
     { "int", "splitter_registers", n.splitter_registers }, { "int", "consumer_registers", n.consumer_registers },
-    { "int", "b_box_columns", n.weight_box_columns }, { "int", "b_box_rows", n.weight_box_rows },
+    { "int", "b_box_columns", n.b_box_columns }, { "int", "b_box_rows", n.b_box_rows },
     { "int", "fragment_columns", spec.bv },
   }
 end

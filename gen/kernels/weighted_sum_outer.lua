@@ -17,7 +17,7 @@ function kernel.derive(spec)
   local shape = (spec.vec or 16) >= 8 and wide or narrow
   return {
     threads = 256, shared_bytes = 0, registers = shape.registers, blocks_per_multiprocessor = shape.blocks, block_rows = shape.rows,
-    block_hidden = (spec.vec or 16) // cxx.bytes[spec.dtype],
+    block_inner = (spec.vec or 16) // cxx.bytes[spec.dtype],
   }
 end
 

@@ -13,7 +13,7 @@ kernel.parameters = { { "WeightedSumTileParams", "params" } }
 function kernel.derive(spec)
   local columns = 16 // cxx.bytes[spec.dtype]
   return {
-    threads = 512, shared_bytes = columns * 256 * 4, registers = 128, blocks_per_multiprocessor = 1, block_hidden = columns,
+    threads = 512, shared_bytes = columns * 256 * 4, registers = 128, blocks_per_multiprocessor = 1, block_inner = columns,
   }
 end
 

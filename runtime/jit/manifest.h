@@ -18,12 +18,12 @@
     NUMBER(resident_blocks, 1)       /* blocks that a multiprocessor of the architecture holds at once */                                  \
     NUMBER(dependent_launch, 0)      /* 1: it waits itself for the kernel before it in the stream, and may be launched before that ends */ \
     NUMBER(block_rows, 0)            /* BM; 0 where the kernel has no tile */                                                              \
-    NUMBER(block_vocab, 0)           /* BV, likewise */                                                                                    \
-    NUMBER(block_hidden, 0)          /* BK: elements of D that one stage holds */                                                          \
+    NUMBER(block_columns, 0)         /* BV, likewise */                                                                                    \
+    NUMBER(block_inner, 0)           /* BK: elements of the inner size that one stage holds */                                             \
     NUMBER(n_split, 0)               /* n_split: big splits, as many as a common GPU of the architecture has multiprocessors */            \
-    NUMBER(hidden_box_rows, 0)       /* TMA boxes: of hidden (block_hidden columns) and of weight as it lies in memory; 0: no TMA */       \
-    NUMBER(weight_box_columns, 0)                                                                                                          \
-    NUMBER(weight_box_rows, 0)                                                                                                             \
+    NUMBER(a_box_rows, 0)            /* TMA boxes: of A (block_inner columns) and of B as it lies in memory; 0: no TMA */                  \
+    NUMBER(b_box_columns, 0)                                                                                                               \
+    NUMBER(b_box_rows, 0)                                                                                                                  \
     TEXT(numerics, 96) /* identity of its arithmetic */
 
 typedef struct {
@@ -37,7 +37,7 @@ typedef struct {
 /* 1: the kernel's first parameters are tensor maps. */
 static inline int flp_manifest_takes_maps(const flp_manifest *manifest)
 {
-    return manifest->hidden_box_rows > 0;
+    return manifest->a_box_rows > 0;
 }
 
 /* FLP_INTERNAL: which line is missing or malformed. */

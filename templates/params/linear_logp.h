@@ -6,7 +6,7 @@
 #include "params/tiles.h"
 #include "params/types.h"
 
-/* How the vocabulary's `tiles` = ceil(vocab / block_vocab) tiles in order are cut: the first `big` splits hold big_tiles tiles each, all others one
+/* How the vocabulary's `tiles` = ceil(vocab / block_columns) tiles in order are cut: the first `big` splits hold big_tiles tiles each, all others one
  * (runtime/operators/linear/linear_logp_plan.h). */
 typedef struct Split {
     i32 tiles;

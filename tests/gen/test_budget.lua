@@ -103,10 +103,10 @@ end
 -- CUDA driver API, cuTensorMapEncodeTiled: a box has at most 256 elements a dimension and, with the 128-byte swizzle, rows of 128 bytes.
 function TestBudget.test_tma_boxes_can_be_encoded_and_fill_a_stage()
   each_hopper(function(spec, n, text)
-    luaunit.assertTrue(n.hidden_box_rows <= 256 and n.weight_box_rows <= 256, text)
-    luaunit.assertEquals({ n.block_hidden * n.element_bytes, n.weight_box_columns * n.element_bytes }, { 128, 128 })
-    luaunit.assertEquals(n.hidden_box_rows, spec.bm)
-    local boxes = spec.bv * n.block_hidden / (n.weight_box_columns * n.weight_box_rows)
+    luaunit.assertTrue(n.a_box_rows <= 256 and n.b_box_rows <= 256, text)
+    luaunit.assertEquals({ n.block_inner * n.element_bytes, n.b_box_columns * n.element_bytes }, { 128, 128 })
+    luaunit.assertEquals(n.a_box_rows, spec.bm)
+    local boxes = spec.bv * n.block_inner / (n.b_box_columns * n.b_box_rows)
     luaunit.assertEquals({ text, boxes % spec.cluster }, { text, 0.0 })
   end)
 end
@@ -114,7 +114,7 @@ end
 -- The 128-byte swizzle repeats every 1024 bytes, which is what each box's place in a stage must be a multiple of.
 function TestBudget.test_stages_lie_at_multiples_of_the_swizzle()
   each_hopper(function(spec, n, text)
-    local hidden, box = spec.bm * 128, n.weight_box_columns * n.weight_box_rows * n.element_bytes
+    local hidden, box = spec.bm * 128, n.b_box_columns * n.b_box_rows * n.element_bytes
     luaunit.assertEquals({ text, hidden % 1024, box % 1024, n.shared_bytes % 1024 }, { text, 0, 0, 0 })
     luaunit.assertTrue(n.shared_bytes >= spec.stages * (spec.bm + spec.bv) * 128 + 2 * 8 * spec.stages, text)
   end)
@@ -132,7 +132,7 @@ function TestBudget.test_a_hopper_kernel_that_stores_has_room_for_it()
     luaunit.assertEquals({ text, emit.kernel_of(product).derive(product).shared_bytes - m.shared_bytes }, { text, 1024 })
     luaunit.assertEquals(m.shared_bytes % 1024, 0)
     -- A across the inner size: boxes of 64 rows by a stage's steps.
-    luaunit.assertEquals({ text, m.hidden_box_rows * m.element_bytes }, { text, 128 })
+    luaunit.assertEquals({ text, m.a_box_rows * m.element_bytes }, { text, 128 })
   end)
 end
 
@@ -142,7 +142,7 @@ function TestBudget.test_portable_stages_hold_whole_copies_of_every_thread()
       for _, bm in ipairs { 64, 128 } do
         local spec = { operator = operator, dtype = dtype, d = 80, bm = bm, bv = 128, s = 80, cluster = 1, stages = 4, arch = "sm_80" }
         local n = emit.kernel_of(spec).derive(spec)
-        luaunit.assertEquals(n.block_hidden * n.element_bytes, 64)
+        luaunit.assertEquals(n.block_inner * n.element_bytes, 64)
         luaunit.assertEquals({ bm * 64 // 16 % n.threads, 128 * 64 // 16 % n.threads }, { 0, 0 })
         luaunit.assertEquals(n.threads, bm // n.warp_rows * (128 // n.warp_columns) * 32)
         luaunit.assertTrue(n.shared_bytes >= 4 * (bm + 128) * 64)

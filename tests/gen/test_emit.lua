@@ -309,8 +309,8 @@ function TestEmit.test_the_manifest_tells_what_budget_derives()
       threads = n.threads, shared_bytes = n.shared_bytes, registers = n.registers, cluster = spec.cluster or 1, block_rows = spec.bm or n.block_rows or 0,
       resident_blocks = budget.resident_blocks(n, arch.find(spec.arch)),
       dependent_launch = arch.find(spec.arch).dependent_launch and result.source:find("wait_for_previous_kernel();", 1, true) and 1 or 0,
-      block_vocab = spec.bv or n.block_vocab or 0, block_hidden = n.block_hidden or 0, n_split = spec.s or 0, hidden_box_rows = n.hidden_box_rows or 0,
-      weight_box_columns = n.weight_box_columns or 0, weight_box_rows = n.weight_box_rows or 0,
+      block_columns = spec.bv or n.block_columns or 0, block_inner = n.block_inner or 0, n_split = spec.s or 0, a_box_rows = n.a_box_rows or 0,
+      b_box_columns = n.b_box_columns or 0, b_box_rows = n.b_box_rows or 0,
     } do
       luaunit.assertEquals({ text, name, values[name] }, { text, name, tostring(wanted) })
     end

@@ -211,7 +211,7 @@ static void the_tensor_maps_end_at_the_real_sizes(void **state)
     assert_ptr_equal(args.weight, fake_driver.map.address);
     assert_int_equal(FAKE_CALL_HIDDEN, fake_driver.map.dimensions[0]);
     assert_int_equal(FAKE_CALL_VOCAB, fake_driver.map.dimensions[1]);
-    assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.weight_box_rows, fake_driver.map.box[1]);
+    assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.b_box_rows, fake_driver.map.box[1]);
     problem.weight_layout = FLP_HIDDEN_VOCAB;
     problem.weight_stride = FAKE_CALL_VOCAB + 16;
     make_plan();
@@ -219,7 +219,7 @@ static void the_tensor_maps_end_at_the_real_sizes(void **state)
     assert_int_equal(FAKE_CALL_VOCAB, fake_driver.map.dimensions[0]);
     assert_int_equal(FAKE_CALL_HIDDEN, fake_driver.map.dimensions[1]);
     assert_int_equal((FAKE_CALL_VOCAB + 16) * 2, fake_driver.map.stride_bytes);
-    assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.weight_box_columns, fake_driver.map.box[0]);
+    assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.b_box_columns, fake_driver.map.box[0]);
 }
 
 static void hidden_comes_in_boxes_of_no_more_rows_than_there_are(void **state)
@@ -227,7 +227,7 @@ static void hidden_comes_in_boxes_of_no_more_rows_than_there_are(void **state)
     (void)state;
     assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_ptr_equal(args.hidden, fake_driver.map_before.address);
-    assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.hidden_box_rows, fake_driver.map_before.box[1]);
+    assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.a_box_rows, fake_driver.map_before.box[1]);
     args.rows = 3;
     assert_succeeds(flp_linear_logp_execute(plan, &args));
     assert_int_equal(3, fake_driver.map_before.dimensions[1]);

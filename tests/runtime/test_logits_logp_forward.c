@@ -6,9 +6,9 @@
 enum { MULTIPROCESSORS = 132, CLUSTERS = 21, VOCAB = 131072 };
 
 /* As gen/kernels/logits_logp_config.lua derives them for bf16. */
-static const flp_kernel rows = { .manifest = { .threads = 256, .cluster = 1, .resident_blocks = 3, .block_vocab = 2048 } };
-static const flp_kernel combine = { .manifest = { .threads = 256, .cluster = 1, .resident_blocks = 4, .block_vocab = 2048 } };
-static const flp_kernel few = { .manifest = { .threads = 256, .cluster = 16, .resident_blocks = 3, .block_vocab = 2048 }, .clusters = CLUSTERS };
+static const flp_kernel rows = { .manifest = { .threads = 256, .cluster = 1, .resident_blocks = 3, .block_columns = 2048 } };
+static const flp_kernel combine = { .manifest = { .threads = 256, .cluster = 1, .resident_blocks = 4, .block_columns = 2048 } };
+static const flp_kernel few = { .manifest = { .threads = 256, .cluster = 16, .resident_blocks = 3, .block_columns = 2048 }, .clusters = CLUSTERS };
 static const flp_logits_logp_forward hopper = { &rows, &combine, &few }, portable = { &rows, &combine, NULL };
 
 static flp_logits_logp_pass choose(const flp_logits_logp_forward *forward, int64_t vocab, int64_t count)

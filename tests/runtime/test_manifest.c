@@ -18,12 +18,12 @@ static const char *const lines[] = {
     "resident_blocks 1",
     "dependent_launch 1",
     "block_rows 128",
-    "block_vocab 256",
-    "block_hidden 64",
+    "block_columns 256",
+    "block_inner 64",
     "n_split 32",
-    "hidden_box_rows 64",
-    "weight_box_columns 64",
-    "weight_box_rows 256",
+    "a_box_rows 64",
+    "b_box_columns 64",
+    "b_box_rows 256",
     "numerics bf16 fp32-accumulate bv256",
 };
 enum { LINES = sizeof(lines) / sizeof(lines[0]) };
@@ -58,12 +58,12 @@ static void every_field_is_read(void **state)
     assert_int_equal(168, manifest.registers);
     assert_int_equal(2, manifest.cluster);
     assert_int_equal(128, manifest.block_rows);
-    assert_int_equal(256, manifest.block_vocab);
-    assert_int_equal(64, manifest.block_hidden);
+    assert_int_equal(256, manifest.block_columns);
+    assert_int_equal(64, manifest.block_inner);
     assert_int_equal(32, manifest.n_split);
-    assert_int_equal(64, manifest.hidden_box_rows);
-    assert_int_equal(64, manifest.weight_box_columns);
-    assert_int_equal(256, manifest.weight_box_rows);
+    assert_int_equal(64, manifest.a_box_rows);
+    assert_int_equal(64, manifest.b_box_columns);
+    assert_int_equal(256, manifest.b_box_rows);
     assert_string_equal("bf16 fp32-accumulate bv256", manifest.numerics);
 }
 

@@ -15,23 +15,23 @@ static void locate(const flp_split *split, int index, int64_t *first, int64_t *t
     }
 }
 
-static void check(int64_t vocab, int block_vocab, int n_split)
+static void check(int64_t vocab, int block_columns, int n_split)
 {
-    flp_split split = flp_split_compute(vocab, block_vocab, n_split);
+    flp_split split = flp_split_compute(vocab, block_columns, n_split);
     int64_t next = 0;
 
-    if (split.tiles != (vocab + block_vocab - 1) / block_vocab || split.splits < 1 || split.splits >= 2 * n_split)
-        fail_msg("vocab %lld, block %d, rounds of %d: %d tiles in %d splits", (long long)vocab, block_vocab, n_split, split.tiles, split.splits);
+    if (split.tiles != (vocab + block_columns - 1) / block_columns || split.splits < 1 || split.splits >= 2 * n_split)
+        fail_msg("vocab %lld, block %d, rounds of %d: %d tiles in %d splits", (long long)vocab, block_columns, n_split, split.tiles, split.splits);
     for (int i = 0; i < split.splits; i++) {
         int64_t first, tiles;
         locate(&split, i, &first, &tiles);
         if (first != next || tiles < 1)
-            fail_msg("vocab %lld, block %d, rounds of %d: split %d is %lld tiles from %lld, wanted from %lld", (long long)vocab, block_vocab, n_split, i,
+            fail_msg("vocab %lld, block %d, rounds of %d: split %d is %lld tiles from %lld, wanted from %lld", (long long)vocab, block_columns, n_split, i,
                      (long long)tiles, (long long)first, (long long)next);
         next += tiles;
     }
     if (next != split.tiles)
-        fail_msg("vocab %lld, block %d, rounds of %d: %lld of %d tiles", (long long)vocab, block_vocab, n_split, (long long)next, split.tiles);
+        fail_msg("vocab %lld, block %d, rounds of %d: %lld of %d tiles", (long long)vocab, block_columns, n_split, (long long)next, split.tiles);
 }
 
 static void every_tile_lies_in_one_split(void **state)

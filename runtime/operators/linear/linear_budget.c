@@ -30,12 +30,12 @@ enum { BORROWED_TILES = 66, DEFAULT_BORROWED_ROWS = 2 /* times D */ };
 int flp_linear_budget_most_splits(int64_t vocab)
 {
     static const struct {
-        int block_vocab, n_split;
+        int block_columns, n_split;
     } kernels[] = { { 256, 132 }, { 128, 132 }, { 128, 108 } };
     int most = 0;
 
     for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)
-        most = (int)flp_int64_larger(most, flp_split_compute(vocab, kernels[i].block_vocab, kernels[i].n_split).splits);
+        most = (int)flp_int64_larger(most, flp_split_compute(vocab, kernels[i].block_columns, kernels[i].n_split).splits);
     return most;
 }
 

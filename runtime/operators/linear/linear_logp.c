@@ -129,8 +129,8 @@ static flp_status encode_operand_maps(const flp_linear_logp_plan *plan, const fl
         .columns = problem->hidden,
         .rows = params->rows,
         .row_bytes = params->hidden_stride * bytes,
-        .box_columns = tile->block_hidden,
-        .box_rows = FLP_HIDDEN_BOX_ROWS(params->rows, tile->hidden_box_rows),
+        .box_columns = tile->block_inner,
+        .box_rows = FLP_HIDDEN_BOX_ROWS(params->rows, tile->a_box_rows),
     };
     const flp_tensor_map_spec weight_spec = {
         .address = args->weight,
@@ -138,8 +138,8 @@ static flp_status encode_operand_maps(const flp_linear_logp_plan *plan, const fl
         .columns = transposed ? problem->vocab : problem->hidden,
         .rows = transposed ? problem->hidden : problem->vocab,
         .row_bytes = problem->weight_stride * bytes,
-        .box_columns = tile->weight_box_columns,
-        .box_rows = tile->weight_box_rows,
+        .box_columns = tile->b_box_columns,
+        .box_rows = tile->b_box_rows,
     };
     flp_status status = flp_tensor_map_encode(&hidden_spec, &maps[0]);
 

@@ -101,10 +101,10 @@ static flp_status check_problem(void *normal)
 /* What launches divide by; a kernel in a cache says it of itself. */
 static flp_status check_manifest(const flp_manifest *manifest, int has_tile)
 {
-    if (manifest->threads >= 1 && manifest->cluster >= 1 && (!has_tile || (manifest->block_rows >= 1 && manifest->block_vocab >= 1)))
+    if (manifest->threads >= 1 && manifest->cluster >= 1 && (!has_tile || (manifest->block_rows >= 1 && manifest->block_columns >= 1)))
         return FLP_OK;
-    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, cluster %d, block_rows %d, block_vocab %d; wanted at least 1", manifest->variant,
-                           manifest->threads, manifest->cluster, manifest->block_rows, manifest->block_vocab);
+    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, cluster %d, block_rows %d, block_columns %d; wanted at least 1", manifest->variant,
+                           manifest->threads, manifest->cluster, manifest->block_rows, manifest->block_columns);
 }
 
 /* The roles that the problem wants, and those that it may have. */

@@ -49,9 +49,9 @@ flp_status flp_linear_logp_problem_check(void *normal)
     return flp_status_fail(FLP_BAD_ARGUMENT, "precision: got FLP_PRECISION_EXACT with dtype %s, wanted it with f32 only", flp_dtype_name(problem->dtype));
 }
 
-flp_split flp_split_compute(int64_t vocab, int block_vocab, int n_split)
+flp_split flp_split_compute(int64_t vocab, int block_columns, int n_split)
 {
-    const int32_t tiles = (int32_t)((vocab + block_vocab - 1) / block_vocab), big_tiles = tiles / n_split;
+    const int32_t tiles = (int32_t)((vocab + block_columns - 1) / block_columns), big_tiles = tiles / n_split;
 
     if (big_tiles < 2)
         return (flp_split){ .tiles = tiles, .splits = tiles };
@@ -94,11 +94,11 @@ flp_linear_logp_shape flp_linear_logp_plan_shape(const flp_linear_logp_plan *pla
 /* What launches and the split divide by; a kernel in a cache says it of itself. */
 static flp_status check_manifests(const flp_manifest *tile, const flp_manifest *combine)
 {
-    if (tile->threads < 1 || tile->block_rows < 1 || tile->block_vocab < 1 || tile->cluster < 1 || tile->n_split < 4)
+    if (tile->threads < 1 || tile->block_rows < 1 || tile->block_columns < 1 || tile->cluster < 1 || tile->n_split < 4)
         return flp_status_fail(FLP_INTERNAL,
-                               "manifest of %s: threads %d, block_rows %d, block_vocab %d, cluster %d, n_split %d; "
+                               "manifest of %s: threads %d, block_rows %d, block_columns %d, cluster %d, n_split %d; "
                                "wanted at least 1, 1, 1, 1, 4",
-                               tile->variant, tile->threads, tile->block_rows, tile->block_vocab, tile->cluster, tile->n_split);
+                               tile->variant, tile->threads, tile->block_rows, tile->block_columns, tile->cluster, tile->n_split);
     if (combine->threads < 1 || combine->block_rows < 1)
         return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_rows %d; wanted at least 1, 1", combine->variant, combine->threads,
                                combine->block_rows);
@@ -117,7 +117,7 @@ static flp_status set_up(flp_plan *common)
     plan->combine = common->kernels[FLP_ROLE_COMBINE];
     status = check_manifests(&plan->tile->manifest, &plan->combine->manifest);
     if (status == FLP_OK)
-        plan->split = flp_split_compute(plan->problem.vocab, plan->tile->manifest.block_vocab, plan->tile->manifest.n_split);
+        plan->split = flp_split_compute(plan->problem.vocab, plan->tile->manifest.block_columns, plan->tile->manifest.n_split);
     return status;
 }
 
@@ -150,8 +150,8 @@ static void describe(const flp_plan *common, flp_text *text)
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, plan->problem.rows);
 
     flp_describe_kernel(text, "tile", tile);
-    flp_text_append(text, "tile block: %d rows x %d vocabulary entries, %d of the hidden size a stage\n", tile->block_rows, tile->block_vocab,
-                    tile->block_hidden);
+    flp_text_append(text, "tile block: %d rows x %d vocabulary entries, %d of the hidden size a stage\n", tile->block_rows, tile->block_columns,
+                    tile->block_inner);
     flp_text_append(text, "tile cluster: %d\n", tile->cluster);
     flp_text_append(text, "tile blocks: %u\n", shape.tile_blocks);
     flp_text_append(text, "tile group: %d row blocks\n", shape.group);

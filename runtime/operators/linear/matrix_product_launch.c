@@ -30,10 +30,10 @@ static flp_status encode(const char *name, const flp_matrix *matrix, int box_col
 
 static flp_status encode_maps(const flp_manifest *manifest, const flp_tile_launch *launch, CUtensorMap maps[3])
 {
-    flp_status status = encode("A", &launch->a, manifest->block_hidden, manifest->hidden_box_rows, &maps[0]);
+    flp_status status = encode("A", &launch->a, manifest->block_inner, manifest->a_box_rows, &maps[0]);
 
     if (status == FLP_OK)
-        status = encode("B", &launch->b, manifest->weight_box_columns, manifest->weight_box_rows, &maps[1]);
+        status = encode("B", &launch->b, manifest->b_box_columns, manifest->b_box_rows, &maps[1]);
     if (status == FLP_OK)
         status = encode("out", &launch->out, FLP_OUT_BOX_BYTES / flp_dtype_bytes(launch->out.dtype), FLP_OUT_BOX_ROWS, &maps[2]);
     return status;
@@ -54,7 +54,7 @@ flp_status flp_tile_launch_run(const flp_plan *plan, flp_role role, const flp_ti
     const flp_manifest *manifest = &kernel->manifest;
     const int64_t cluster_rows = (int64_t)manifest->block_rows * manifest->cluster;
     const int64_t row_groups = flp_int64_larger(1, flp_int64_divide_up(launch->rows, cluster_rows));
-    const int64_t tiles = row_groups * flp_int64_divide_up(launch->columns, manifest->block_vocab);
+    const int64_t tiles = row_groups * flp_int64_divide_up(launch->columns, manifest->block_columns);
     const int64_t clusters = flp_int64_larger(1, (int64_t)plan->device.facts.multiprocessors * manifest->resident_blocks / manifest->cluster);
     const int with_maps = flp_manifest_takes_maps(manifest);
     CUtensorMap maps[3];

@@ -64,7 +64,7 @@ static int choose_team(const flp_manifest *kernel, int64_t segments)
 
 static int64_t count_segments(const flp_manifest *kernel, int64_t vocab)
 {
-    return flp_int64_divide_up(vocab, kernel->block_vocab);
+    return flp_int64_divide_up(vocab, kernel->block_columns);
 }
 
 static int64_t teams(const flp_manifest *kernel, int team_log2)
@@ -147,10 +147,10 @@ void flp_logits_logp_lay_out(int64_t rows, int segments, int argmax, int entropy
 
 flp_status flp_logits_logp_forward_check_manifest(const flp_manifest *manifest)
 {
-    if (manifest->threads >= 32 && manifest->block_vocab >= 1 && manifest->cluster >= 1)
+    if (manifest->threads >= 32 && manifest->block_columns >= 1 && manifest->cluster >= 1)
         return FLP_OK;
-    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_vocab %d, cluster %d; wanted at least 32, 1, 1", manifest->variant,
-                           manifest->threads, manifest->block_vocab, manifest->cluster);
+    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_columns %d, cluster %d; wanted at least 32, 1, 1", manifest->variant,
+                           manifest->threads, manifest->block_columns, manifest->cluster);
 }
 
 flp_status flp_logits_logp_forward_take(const flp_plan *plan, flp_logits_logp_forward *forward)
@@ -246,7 +246,7 @@ static void describe(const flp_plan *common, flp_text *text)
 
     flp_logits_logp_forward_describe(&plan->forward, text);
     flp_text_append(text, "launch: %s, %u blocks; %d segments a row of %d logits, in %d parts\n", pass.kernel->manifest.variant, pass.shape.blocks,
-                    pass.shape.segments, pass.kernel->manifest.block_vocab, pass.shape.parts);
+                    pass.shape.segments, pass.kernel->manifest.block_columns, pass.shape.parts);
 }
 
 const flp_operator flp_logits_logp_operator = {

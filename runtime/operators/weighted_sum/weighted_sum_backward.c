@@ -68,7 +68,7 @@ static flp_status launch_grad_w(const flp_weighted_sum_backward_plan *plan, cons
         .grad_w = args->grad_w,
         .tiles = tiles.tiles,
         .columns = columns,
-        .partial_stride = tiles.vectors * plan->tile->manifest.block_hidden,
+        .partial_stride = tiles.vectors * plan->tile->manifest.block_inner,
         .accumulate = problem->accumulate,
     };
     void *tile_parameters[] = { &tile }, *combine_parameters[] = { &combine };

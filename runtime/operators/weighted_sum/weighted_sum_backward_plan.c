@@ -95,7 +95,7 @@ int64_t flp_weighted_sum_tiles_floats(int64_t rows, int64_t columns, int vector_
 flp_weighted_sum_outer flp_weighted_sum_backward_plan_outer(const flp_weighted_sum_backward_plan *plan, int64_t rows)
 {
     const flp_manifest *outer = &plan->outer->manifest;
-    const int64_t vectors = flp_int64_divide_up(plan->problem.forward.columns, outer->block_hidden);
+    const int64_t vectors = flp_int64_divide_up(plan->problem.forward.columns, outer->block_inner);
     const int64_t slab = flp_int64_divide_up(vectors, flp_int64_divide_up(vectors, outer->threads)), slabs = flp_int64_divide_up(vectors, slab);
     const int64_t lanes = outer->threads / slab;
 
@@ -108,16 +108,16 @@ flp_weighted_sum_tiles flp_weighted_sum_backward_plan_tiles(const flp_weighted_s
 {
     const flp_manifest *tile = &plan->tile->manifest;
 
-    return flp_weighted_sum_tiles_compute(rows, plan->problem.forward.columns, tile->block_hidden, tile->threads);
+    return flp_weighted_sum_tiles_compute(rows, plan->problem.forward.columns, tile->block_inner, tile->threads);
 }
 
 /* What launches divide by; a kernel in a cache says it of itself. */
 static flp_status check_manifest(const flp_manifest *manifest, int needs_rows)
 {
-    if (manifest->threads >= 128 && manifest->block_hidden >= 1 && manifest->block_rows >= needs_rows)
+    if (manifest->threads >= 128 && manifest->block_inner >= 1 && manifest->block_rows >= needs_rows)
         return FLP_OK;
-    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_hidden %d, block_rows %d; wanted at least 128, 1, %d", manifest->variant,
-                           manifest->threads, manifest->block_hidden, manifest->block_rows, needs_rows);
+    return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d, block_inner %d, block_rows %d; wanted at least 128, 1, %d", manifest->variant,
+                           manifest->threads, manifest->block_inner, manifest->block_rows, needs_rows);
 }
 
 static flp_status set_up(flp_plan *common)
@@ -144,7 +144,7 @@ static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspa
     if (plan->tile)
         workspace->part[FLP_WEIGHTED_SUM_PART_PARTIAL] = (flp_workspace_part){
             .name = "partial",
-            .bytes = flp_weighted_sum_tiles_floats(rows, plan->problem.forward.columns, plan->tile->manifest.block_hidden, plan->tile->manifest.threads) *
+            .bytes = flp_weighted_sum_tiles_floats(rows, plan->problem.forward.columns, plan->tile->manifest.block_inner, plan->tile->manifest.threads) *
                      (int64_t)sizeof(float),
             .first = FLP_WEIGHTED_SUM_STEP_TILES,
             .last = FLP_WEIGHTED_SUM_STEP_COMBINE,
@@ -183,7 +183,7 @@ static void describe(const flp_plan *common, flp_text *text)
         const flp_weighted_sum_tiles tiles = flp_weighted_sum_backward_plan_tiles(plan, rows);
         flp_describe_kernel(text, "tile", &plan->tile->manifest);
         flp_text_append(text, "tiles: %d of %lld rows, %d slabs of %d columns, %d lanes\n", tiles.tiles, (long long)tiles.tile_rows, tiles.slabs,
-                        tiles.slab * plan->tile->manifest.block_hidden, tiles.lanes);
+                        tiles.slab * plan->tile->manifest.block_inner, tiles.lanes);
         flp_describe_kernel(text, "combine", &plan->combine->manifest);
     }
 }
