@@ -14,7 +14,8 @@ typedef enum {
     FEW_ROWS,  /* sm_90a, one consumer warpgroup */
     ONE_TILE,  /* the same, with fewer steps than stages */
     MORE_ROWS, /* sm_90a, two */
-    CLUSTER,   /* sm_90a, two blocks a cluster, multicast */
+    CLUSTER,   /* sm_90a, two blocks a cluster, multicast; a bias, without which warpgroups would take turns */
+    TURNS,     /* sm_90a, two that take turns */
     COLUMNS,   /* sm_90a, weight [D, V] */
     SPLIT,     /* sm_90a, f32 as two tf32 parts */
     NEGATIVE,  /* sm_90a, all logits negative, argmax */
@@ -36,7 +37,8 @@ static const struct {
     [FEW_ROWS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 392, .vocab = 600 } } },
     [ONE_TILE] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 200 } } },
     [MORE_ROWS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 100, .hidden = 392, .vocab = 600 } } },
-    [CLUSTER] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 200, .hidden = 392, .vocab = 600 } } },
+    [CLUSTER] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 200, .hidden = 392, .vocab = 600, .bias_dtype = FLP_F32 } } },
+    [TURNS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 300, .hidden = 136, .vocab = 1000 } } },
     [COLUMNS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 200, .vocab = 600, .weight_layout = FLP_HIDDEN_VOCAB } } },
     [SPLIT] = { 90, { .problem = { .dtype = FLP_F32, .rows = 33, .hidden = 200, .vocab = 300 } } },
     [NEGATIVE] = { 90,
@@ -115,7 +117,7 @@ static const mistake mistakes[] = {
       { "touched before its products were committed and waited for" } },
     { "results read before the last wait",
       MORE_ROWS,
-      { "wgmma_finish(d);\n        if (late && steps", "if (late && steps" },
+      { "wgmma_finish(d[part]);\n        if (late && steps", ";\n        if (late && steps" },
       { "touched before its products were committed and waited for" } },
     { "no fence before the products",
       FEW_ROWS,
@@ -125,13 +127,20 @@ static const mistake mistakes[] = {
     { "no barrier behind the barriers' initialisation", FEW_ROWS, { "else block_barrier();\n    kernel.enter();", "\n    kernel.enter();" }, { "mbarrier: " } },
     { "one arrival too many wanted",
       FEW_ROWS,
-      { "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups * Config::cluster)",
-        "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups * Config::cluster + 1)" },
+      { "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups / Config::turns * Config::cluster)",
+        "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups / Config::turns * Config::cluster + 1)" },
       { "lacks 1 of 2 arrivals" } },
     { "one arrival too many made",
       MORE_ROWS,
-      { "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups * Config::cluster)", "mbarrier_init(shared_address(&shared.empty[s]), 1)" },
+      { "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups / Config::turns * Config::cluster)",
+        "mbarrier_init(shared_address(&shared.empty[s]), 1)" },
       { "WGMMA: ", "deadlock" } },
+    { "a turn that is not passed on", TURNS, { "if (turn < others() && lane_index() == 0) mbarrier_arrive", "if (false) mbarrier_arrive" }, { "deadlock" } },
+    { "a turn that waits for a fifth warp",
+      TURNS,
+      { "mbarrier_init(shared_address(&shared.turns.barrier[g]), 4)", "mbarrier_init(shared_address(&shared.turns.barrier[g]), 5)" },
+      { "deadlock" } },
+    { "stages of the other's turn that are not passed over", TURNS, { "        ring.skip(steps);\n", "" }, { "WGMMA: ", "deadlock" } },
     { "multicast to a block that is not there",
       CLUSTER,
       { "full(), (1 << Config::cluster) - 1)", "full(), 1 << Config::cluster)" },
