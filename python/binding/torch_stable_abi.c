@@ -54,7 +54,7 @@ static struct {
     void (*delete_optional)(stable_value *value);
     int32_t cpu, cuda;                  /* device types */
     int32_t dtypes[FLP_I64 + 1], bytes; /* by flp_dtype; FLP_NONE: bytes */
-    library_handle library, cpu_kernels, cuda_kernels;
+    library_handle registered, cpu_kernels, cuda_kernels;
 } torch;
 
 enum { NUMBERS_MAX = 8 };
@@ -264,9 +264,9 @@ int flp_torch_register(const char *cpu, const char *cuda, char *text, size_t byt
 
     if (missing)
         return snprintf(text, bytes, "this torch has no %s", missing), 1;
-    failed = torch.aoti_torch_library_init_def("fusedlogp", __FILE__, __LINE__, &torch.library);
+    failed = torch.aoti_torch_library_init_def("fusedlogp", __FILE__, __LINE__, &torch.registered);
     for (int i = 0; i < FLP_TORCH_OPERATORS && !failed; i++)
-        failed = torch.aoti_torch_library_def(torch.library, flp_torch_operators[i].schema);
+        failed = torch.aoti_torch_library_def(torch.registered, flp_torch_operators[i].schema);
     if (!failed)
         failed = implement("CPU", &torch.cpu_kernels) || implement("CUDA", &torch.cuda_kernels);
     if (failed)
