@@ -174,11 +174,11 @@ static json_t *pack_case(const bench *b, const char *text, int products, const f
 
     snprintf(name, sizeof(name), "%s%s", again && !b->problem.with_forward ? "linear_logp+" : "", text);
     result = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:f, s:O}", "problem", name, "path",
-                       flp_backend_name(flp_plan_backend(b->backward_plan)), "kernel", plan->logits->manifest.variant, "product", product->manifest.variant,
-                       "numerics", flp_plan_numerics(b->backward_plan), "workspace_bytes", (json_int_t)workspace_bytes(b), "rows_checked",
-                       gradients * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative, "grad_weight_error", errors->weight.relative,
-                       "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all", errors->weight.of_all, "grad_hidden_rounding",
-                       errors->hidden.rounding, "grad_weight_rounding", errors->weight.rounding, "baseline",
+                       flp_backend_name(flp_plan_backend(b->backward_plan)), "kernel", plan->grad_logits->manifest.variant, "product",
+                       product->manifest.variant, "numerics", flp_plan_numerics(b->backward_plan), "workspace_bytes", (json_int_t)workspace_bytes(b),
+                       "rows_checked", gradients * FLP_BACKWARD_CHECKED, "relative_error", errors->hidden.relative, "grad_weight_error",
+                       errors->weight.relative, "grad_hidden_error_of_all", errors->hidden.of_all, "grad_weight_error_of_all", errors->weight.of_all,
+                       "grad_hidden_rounding", errors->hidden.rounding, "grad_weight_rounding", errors->weight.rounding, "baseline",
                        again ? "cuBLAS logits twice, gradients" : flp_gradient_setting_name(&b->setting), "cublas_version", b->setting.cublas.version, "unit",
                        "TFLOP/s", "work", work, "regimes", regimes);
     if (result && !flp_filter_outcome_add(&b->filtered, errors, result)) {

@@ -66,7 +66,7 @@ end
 local products = {
   tile = function(p, bytes) return { rows = p.n, columns = p.v, inner = p.d, bytes = bytes, out_bytes = 0 } end,
   save_exp_tile = function(p, bytes) return { rows = p.n, columns = p.v, inner = p.d, bytes = bytes, out_bytes = 2 * p.n * p.v } end,
-  logit_gradients = function(p, bytes) return { rows = p.n, columns = p.v, inner = p.d, bytes = bytes, out_bytes = 0 } end,
+  grad_logits = function(p, bytes) return { rows = p.n, columns = p.v, inner = p.d, bytes = bytes, out_bytes = 0 } end,
   hidden_product = function(p, bytes) return { rows = p.n, columns = p.d, inner = p.v, bytes = bytes, out_bytes = p.n * p.d * bytes } end,
   weight_product = function(p, bytes) return { rows = p.v, columns = p.d, inner = p.n, bytes = bytes, out_bytes = p.v * p.d * bytes } end,
 }

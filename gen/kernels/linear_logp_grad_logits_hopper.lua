@@ -9,12 +9,12 @@ local kernel = { dependent_launch = true }
 
 kernel.templates = {
   "types", "params/linear_logp_backward", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", "tile_store", "product_tiles", "logit_bounds", "row_offset", "tile_logit_gradients",
+  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", "tile_store", "product_tiles", "logit_bounds", "row_offset", "tile_grad_logits",
   { only = "filters", "kept_blocks" },
   "linear_logp_grad_logits",
 }
 kernel.parameters = {
-  { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "TensorMap", "out_map" }, { "TileLogitGradientsParams", "params" },
+  { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "TensorMap", "out_map" }, { "GradLogitsParams", "params" },
 }
 
 function kernel.derive(spec) return budget.with_tile_store(budget.hopper(spec)) end
@@ -40,6 +40,6 @@ function kernel.numerics(spec)
   return ("linear_logp_grad_logits.r2.wgmma_m64n%dk16.%s.%s"):format(spec.bv, spec.dtype, spec.arch)
 end
 
-function kernel.about(spec, n) return tile_config.about_hopper(spec, n, tile_config.computes_logit_gradients(spec), "column tiles") end
+function kernel.about(spec, n) return tile_config.about_hopper(spec, n, tile_config.computes_grad_logits(spec), "column tiles") end
 
 return kernel

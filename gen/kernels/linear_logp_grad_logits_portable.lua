@@ -7,9 +7,9 @@ local tile_config = require "gen.kernels.tile_config"
 local kernel = {}
 
 kernel.templates = portable_tile.templates({ "params/linear_logp_backward" }, {
-  "convert", "product_tiles", "tile_store", "logit_bounds", "row_offset", "tile_logit_gradients", "linear_logp_grad_logits",
+  "convert", "product_tiles", "tile_store", "logit_bounds", "row_offset", "tile_grad_logits", "linear_logp_grad_logits",
 })
-kernel.parameters = { { "TileLogitGradientsParams", "params" } }
+kernel.parameters = { { "GradLogitsParams", "params" } }
 kernel.derive = budget.portable_product
 
 function kernel.check(spec, arch) return portable_tile.check(spec, arch, kernel.derive(spec)) end
@@ -24,6 +24,6 @@ function kernel.numerics(spec)
   return ("linear_logp_grad_logits.r2.%s.%s.%s"):format(portable_tile.product(spec), spec.dtype, spec.arch)
 end
 
-function kernel.about(spec, n) return tile_config.about_portable(spec, n, tile_config.computes_logit_gradients(spec), "column tiles") end
+function kernel.about(spec, n) return tile_config.about_portable(spec, n, tile_config.computes_grad_logits(spec), "column tiles") end
 
 return kernel

@@ -118,7 +118,7 @@ function config.computes_statistics(spec)
     .. "offset k%s, and the target's logit; %s"):format(spec.bv, spec.s, #more > 0 and ", " .. table.concat(more, ", ") or "", logits(spec))
 end
 
-function config.computes_logit_gradients(spec)
+function config.computes_grad_logits(spec)
   return "out[N, columns], the derivatives of the loss by the logits of a chunk of the vocabulary, whose targets' stay apart in fp32; " .. logits(spec)
 end
 

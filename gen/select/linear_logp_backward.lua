@@ -32,7 +32,7 @@ local function specs(p, tile, wide, narrow, weight_vec, bulk)
   local filter = bulk and p.grad_filter_eps or nil
   local list = packing(p, arch_name)
   local function add(spec) list[#list + 1] = spec end
-  add(on(tile, { role = "logit_gradients", operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias_dtype, softcap = p.softcap,
+  add(on(tile, { role = "grad_logits", operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias_dtype, softcap = p.softcap,
                  entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.class_weights, vec = weight_vec, exact = exact, filter = filter }))
   if p.grad_hidden then
     local direct = p.direct -- of one product of the whole vocabulary, which leaves valid rows close together; else of sums

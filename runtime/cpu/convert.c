@@ -120,21 +120,8 @@ void flp_convert_to_f32(flp_dtype dtype, const void *from, float *to, size_t cou
 }
 
 /* Many at a time: half of what writes gradients is this. */
-#define WIDTH 4
-#define TARGET
-#include "cpu/convert_body.h"
-#undef WIDTH
-#undef TARGET
-
-#ifdef FLP_WIDE_TARGET
-#define WIDTH 16
-#define TARGET FLP_WIDE_TARGET
-#include "cpu/convert_body.h"
-#undef WIDTH
-#undef TARGET
-#else
-#define round_bf16_16 round_bf16_4
-#endif
+#define EACH_WIDTH "cpu/convert_body.h"
+#include "cpu/each_width.h"
 
 void flp_convert_from_f32(flp_dtype dtype, const float *from, void *to, size_t count)
 {
@@ -145,7 +132,7 @@ void flp_convert_from_f32(flp_dtype dtype, const float *from, void *to, size_t c
     }
     size_t i = 0;
     if (dtype == FLP_BF16)
-        i = (flp_vector_width() == 16 ? round_bf16_16 : round_bf16_4)(from, bytes, count);
+        i = FLP_BY_WIDTH(flp_vector_width(), round_bf16)(from, bytes, count);
     for (; i < count; i++) {
         uint16_t bits = dtype == FLP_BF16 ? flp_convert_f32_to_bf16(from[i]) : flp_convert_f32_to_f16(from[i]);
         memcpy(bytes + 2 * i, &bits, sizeof bits);

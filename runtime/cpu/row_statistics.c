@@ -19,30 +19,8 @@ void flp_row_statistics_clear(flp_row_statistics *statistics)
     }
 }
 
-typedef struct {
-    void (*add_bias)(flp_row_statistics *part, const float *bias, float softcap, float *logits, int count, int32_t first);
-    void (*add_powers)(flp_row_statistics *part, const flp_row_transform *transform, const float *logits, int count);
-} loops;
-
-#define WIDTH 4
-#define TARGET
-#include "cpu/row_statistics_body.h"
-#undef WIDTH
-#undef TARGET
-
-static const loops loops_of_4 = { add_bias_4, add_powers_4 };
-
-#ifdef FLP_WIDE_TARGET
-#define WIDTH 16
-#define TARGET FLP_WIDE_TARGET
-#include "cpu/row_statistics_body.h"
-#undef WIDTH
-#undef TARGET
-
-static const loops loops_of_16 = { add_bias_16, add_powers_16 };
-#else
-#define loops_of_16 loops_of_4
-#endif
+#define EACH_WIDTH "cpu/row_statistics_body.h"
+#include "cpu/each_width.h"
 
 /* ---- targets ---- */
 
@@ -100,15 +78,14 @@ static void find_origin(flp_row_statistics *part, const found_targets *found, fl
 void flp_row_statistics_add_by(int width, flp_row_statistics *statistics, const flp_row_transform *transform, const float *bias, float *logits, int count,
                                int32_t first, flp_row_targets *targets)
 {
-    const loops *by = width == 16 ? &loops_of_16 : &loops_of_4;
     found_targets found = find_targets(targets, bias, logits, count, first);
     flp_row_statistics part;
     flp_row_statistics_clear(&part);
     leave_out(&found);
-    by->add_bias(&part, bias, transform->softcap, logits, count, first);
+    FLP_BY_WIDTH(width, add_bias)(&part, bias, transform->softcap, logits, count, first);
     leave_out(&found);
     find_origin(&part, &found, transform->softcap, count);
-    by->add_powers(&part, transform, logits, count);
+    FLP_BY_WIDTH(width, add_powers)(&part, transform, logits, count);
     put_back(&found, transform->softcap, targets, &part);
     flp_row_statistics_merge(statistics, &part, transform);
 }

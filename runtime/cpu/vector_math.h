@@ -20,23 +20,14 @@ typedef uint32_t flp_uint4 __attribute__((vector_size(16)));
 #define FLP_INT_MATH(function) FLP_JOIN(FLP_INTS, _##function)
 #define FLP_OF_WIDTH(function) FLP_JOIN(function##_, WIDTH)
 
-#define WIDTH 4
-#define TARGET
-#include "cpu/vector_math_body.h"
-#undef WIDTH
-#undef TARGET
-
 #ifdef __x86_64__
 typedef float flp_float16 __attribute__((vector_size(64), aligned(16)));
 typedef int32_t flp_int16 __attribute__((vector_size(64), aligned(16)));
 typedef uint32_t flp_uint16 __attribute__((vector_size(64), aligned(16)));
 
 #define FLP_WIDE_TARGET __attribute__((target("avx512f")))
-#define WIDTH 16
-#define TARGET FLP_WIDE_TARGET
-#include "cpu/vector_math_body.h"
-#undef WIDTH
-#undef TARGET
+/* A function as FLP_OF_WIDTH named it, for vectors of so many floats. */
+#define FLP_BY_WIDTH(width, function) ((width) == 16 ? function##_16 : function##_4)
 
 /* This processor's. */
 static inline int flp_vector_width(void)
@@ -44,9 +35,13 @@ static inline int flp_vector_width(void)
     return __builtin_cpu_supports("avx512f") ? 16 : 4;
 }
 #else
+#define FLP_BY_WIDTH(width, function) ((void)(width), function##_4)
 static inline int flp_vector_width(void)
 {
     return 4;
 }
 #endif
+
+#define EACH_WIDTH "cpu/vector_math_body.h"
+#include "cpu/each_width.h"
 #endif

@@ -5,13 +5,13 @@
 
 /* X(constant, the generator's word). A selection has no two kernels of one role. */
 #define FLP_ROLE_LIST(X)                                                                               \
-    X(TILE, "tile")                   /* the logits of a tile, or its sums */                          \
-    X(SAVE_EXP_TILE, "save_exp_tile") /* in place of it: leaves the exponentials, too */               \
-    X(COMBINE, "combine")             /* merges what several blocks have computed */                   \
-    X(TOKEN_LOSS, "token_loss")       /* between linear_logp and its backward */                       \
-    X(VALID_ROWS, "valid_rows")       /* linear_logp's backward: which rows are valid */               \
-    X(GATHER, "gather")               /* brings them together */                                       \
-    X(LOGIT_GRADIENTS, "logit_gradients")                                                              \
+    X(TILE, "tile")                     /* the logits of a tile, or its sums */                        \
+    X(SAVE_EXP_TILE, "save_exp_tile")   /* in place of it: leaves the exponentials, too */             \
+    X(COMBINE, "combine")               /* merges what several blocks have computed */                 \
+    X(TOKEN_LOSS, "token_loss")         /* between linear_logp and its backward */                     \
+    X(VALID_ROWS, "valid_rows")         /* linear_logp's backward: which rows are valid */             \
+    X(GATHER, "gather")                 /* brings them together */                                     \
+    X(GRAD_LOGITS, "grad_logits")       /* dlogit of a chunk of the vocabulary */                      \
     X(HIDDEN_PRODUCT, "hidden_product") /* grad_hidden */                                              \
     X(HIDDEN_FINISH, "hidden_finish")                                                                  \
     X(WEIGHT_PRODUCT, "weight_product") /* grad_weight */                                              \

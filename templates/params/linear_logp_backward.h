@@ -65,7 +65,7 @@ typedef struct BackwardGatherParams {
 
 /* The derivative by the logits of a chunk of the vocabulary. On sm_90a (hidden map, weight map, out map, this), on the portable
  * path (this). Launched as matrix_product. */
-typedef struct TileLogitGradientsParams {
+typedef struct GradLogitsParams {
     const void *hidden, *weight, *bias;           /* hidden: the packed rows */
     void *out;                                    /* [rows][out_stride] elements of hidden's dtype, of the columns from first_column on */
     i64 hidden_stride, weight_stride, out_stride; /* elements */
@@ -82,7 +82,7 @@ typedef struct TileLogitGradientsParams {
     i32 pdl_wait_in_epilogue; /* 1: of the kernel before only what it reads of out matters, and it waited for those before it; this one then fills
                                     the multiprocessors that the other leaves idle at its end */
     flp_row_target *targets;  /* takes the derivatives by the targets' logits; these are 0 in out */
-} flp_tile_logit_gradients_params;
+} flp_grad_logits_params;
 
 /* Behind a chunk: counts its blocks, and clears their bits. One block. */
 typedef struct BackwardFilterParams {
@@ -130,7 +130,7 @@ typedef struct BackwardFinishParams {
 FLP_PARAMS_BYTES(flp_backward_rows_params, 248);
 FLP_PARAMS_BYTES(flp_target_order_params, 40);
 FLP_PARAMS_BYTES(flp_backward_gather_params, 88);
-FLP_PARAMS_BYTES(flp_tile_logit_gradients_params, 144);
+FLP_PARAMS_BYTES(flp_grad_logits_params, 144);
 FLP_PARAMS_BYTES(flp_backward_filter_params, 40);
 FLP_PARAMS_BYTES(flp_backward_bias_params, 72);
 FLP_PARAMS_BYTES(flp_backward_finish_params, 112);

@@ -20,7 +20,7 @@ typedef struct MatrixProductParams {
     i32 unused;
     const float *row_factor; /* [rows] on the device: each row of the product is multiplied by its own; NULL: 1 */
     /* For filtering variants: */
-    const u32 *kept; /* as flp_tile_logit_gradients_params': steps of the inner size whose blocks of dlogit have no bit are passed over */
+    const u32 *kept; /* as flp_grad_logits_params': steps of the inner size whose blocks of dlogit have no bit are passed over */
     i32 kept_words;
     i32 kept_along; /* flp_kept_along */
     /* For variants with targets: what these contribute. */

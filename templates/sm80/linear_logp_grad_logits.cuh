@@ -1,14 +1,14 @@
 // The derivative of the loss by a chunk of the logits on any GPU from sm_80 on: hidden (A) times weight (B), from logits to derivatives, a store.
-// Config: inner_size, and those of tile_kernel, product_tiles, tile_logit_gradients and tile_store
+// Config: inner_size, and those of tile_kernel, product_tiles, tile_grad_logits and tile_store
 template <class Config> struct GradLogitsShared { Stages<Config> stages; };
 
 template <class Config> struct LinearLogpGradLogits : TileKernel<Config, GradLogitsShared<Config>> {
     using typename TileKernel<Config, GradLogitsShared<Config>>::element;
     using Out = typename Config::out_element;
-    const TileLogitGradientsParams &params;
+    const GradLogitsParams &params;
     const int rows;
 
-    __device__ __forceinline__ LinearLogpGradLogits(const TileLogitGradientsParams &params) : params(params), rows(counted(params.row_count, params.rows)) {}
+    __device__ __forceinline__ LinearLogpGradLogits(const GradLogitsParams &params) : params(params), rows(counted(params.row_count, params.rows)) {}
 
     __device__ __forceinline__ OperandMatrices<element> operands() const {
         return {
@@ -23,7 +23,7 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, GradLog
         const OutMatrix<Out> out = {(Out *)params.out, params.out_stride, rows, params.columns};
 #pragma unroll
         for (int i = 0; i < blocks; i++) {
-            TileLogitGradients<Config> gradients; // read here rather than held through the products
+            TileGradLogits<Config> gradients; // read here rather than held through the products
             gradients.begin(params, row + 16 * i);
             gradients.transform(params, d[i], column_at(params.first_column, column));
             TileStore<Config>::store(out, d[i], row + 16 * i, column);
@@ -33,6 +33,6 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, GradLog
     __device__ __forceinline__ void finish(int, const Unit &) {}
 };
 
-template <class Config> __device__ __forceinline__ void linear_logp_grad_logits(const TileLogitGradientsParams &params) {
+template <class Config> __device__ __forceinline__ void linear_logp_grad_logits(const GradLogitsParams &params) {
     run_tile_kernel<Config>(LinearLogpGradLogits<Config>(params));
 }

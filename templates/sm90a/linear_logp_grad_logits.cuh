@@ -1,14 +1,14 @@
 // The derivative of the loss by a chunk of the logits on Hopper: hidden (A) times weight (B), from logits to derivatives, a store.
-// Config: filters, and those of tile_kernel, product_tiles, tile_logit_gradients and tile_store
+// Config: filters, and those of tile_kernel, product_tiles, tile_grad_logits and tile_store
 template <class Config> struct LinearLogpGradLogits : TileKernel<Config, ProductShared<Config>> {
     using Base = TileKernel<Config, ProductShared<Config>>;
     const TensorMap &out_map;
-    const TileLogitGradientsParams &params;
-    TileLogitGradients<Config> gradients;
+    const GradLogitsParams &params;
+    TileGradLogits<Config> gradients;
     int row;
 
     __device__ __forceinline__ LinearLogpGradLogits(const TensorMap &hidden_map, const TensorMap &weight_map, const TensorMap &out_map,
-                                                    const TileLogitGradientsParams &params)
+                                                    const GradLogitsParams &params)
         : Base(hidden_map, weight_map), out_map(out_map), params(params) {}
 
     __device__ __forceinline__ void enter() const {
@@ -42,6 +42,6 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, Product
 };
 
 template <class Config> __device__ __forceinline__ void linear_logp_grad_logits(const TensorMap &hidden_map, const TensorMap &weight_map,
-                                                                                const TensorMap &out_map, const TileLogitGradientsParams &params) {
+                                                                                const TensorMap &out_map, const GradLogitsParams &params) {
     run_tile_kernel<Config>(LinearLogpGradLogits<Config>(hidden_map, weight_map, out_map, params));
 }

@@ -33,7 +33,7 @@ end
 
 -- What is counted of a filter is where it passes over blocks.
 function TestSelectBackward.test_each_gradient_brings_its_kernels()
-  local always = { "valid_rows linear_logp_backward_rows", "gather linear_logp_backward_gather", "logit_gradients linear_logp_grad_logits" }
+  local always = { "valid_rows linear_logp_backward_rows", "gather linear_logp_backward_gather", "grad_logits linear_logp_grad_logits" }
   local hidden = { "hidden_product matrix_product", "hidden_finish linear_logp_backward_finish" }
   local weight = { "weight_product matrix_product", "target_order linear_logp_backward_target_order" }
   local bias, filter = { "bias linear_logp_backward_bias" }, { "filter linear_logp_backward_filter" }
@@ -94,7 +94,7 @@ function TestSelectBackward.test_fp32_on_hopper_takes_the_portable_kernels()
     luaunit.assertEquals({ found.path, specs.gather.arch }, { "portable", "sm_90" })
     luaunit.assertEquals(found.reason,
                          "not sm_90a: the gradients' products read fp32 across D, and WGMMA reads tf32 only along D")
-    for _, role in ipairs { "logit_gradients", "hidden_product", "weight_product" } do
+    for _, role in ipairs { "grad_logits", "hidden_product", "weight_product" } do
       luaunit.assertEquals(specs[role].exact, options:find("exact") and true or nil)
     end
   end
@@ -119,7 +119,7 @@ function TestSelectBackward.test_the_weight_s_alignment_decides_path_and_copies(
   for _, case in ipairs(alignments) do
     local problem = ("linear_logp_backward:%s:n1000%s:gh_f32"):format(case[1], case[2])
     local found, specs = selected(problem, 90)
-    luaunit.assertEquals({ problem, specs.logit_gradients.vec, specs.hidden_product.vec }, { problem, case[3], case[3] })
+    luaunit.assertEquals({ problem, specs.grad_logits.vec, specs.hidden_product.vec }, { problem, case[3], case[3] })
     luaunit.assertEquals(found.path, (case[3] or case[1] == "f32") and "portable" or "sm_90a", problem)
     if case[3] and case[1] ~= "f32" then
       luaunit.assertEquals(found.reason,
@@ -143,7 +143,7 @@ end
 function TestSelectBackward.test_grad_weight_s_alignment_decides_the_path()
   for options, bytes in pairs { [":gw_bf16:gws2050"] = 4, [":gw_f32:gws2049"] = 4, [":gw_f32:gws2050"] = 8 } do
     local found, specs = selected(plain .. options, 90)
-    luaunit.assertEquals({ found.path, specs.logit_gradients.vec, specs.weight_product.vec }, { "portable" })
+    luaunit.assertEquals({ found.path, specs.grad_logits.vec, specs.weight_product.vec }, { "portable" })
     luaunit.assertEquals(found.reason,
                          "not sm_90a: TMA wants addresses and row strides in multiples of 16 bytes; grad_weight's are multiples of " .. bytes)
   end
@@ -162,7 +162,7 @@ function TestSelectBackward.test_each_option_reaches_its_kernel()
   for _, capability in ipairs { 80, 90 } do
     local _, specs = selected("linear_logp_backward:f16:n1:d64:v128:dv:bias_f32:softcap30:gh_bf16:gw_f32:gb_f16:acc_hidden:acc_weight:acc_bias" ..
                               ":g_lse:g_entropy", capability)
-    local gather, logits, hidden, finish = specs.gather, specs.logit_gradients, specs.hidden_product, specs.hidden_finish
+    local gather, logits, hidden, finish = specs.gather, specs.grad_logits, specs.hidden_product, specs.hidden_finish
     local weight, bias = specs.weight_product, specs.bias
     luaunit.assertEquals({ gather.dtype, logits.dtype, hidden.dtype, weight.dtype, bias.dtype }, { "f16", "f16", "f16", "f16", "f16" })
     luaunit.assertEquals({ logits.d, logits.dv, logits.bias, logits.softcap, logits.entropy }, { 64, true, "f32", true, true })
@@ -174,7 +174,7 @@ function TestSelectBackward.test_each_option_reaches_its_kernel()
                          { "none", "f16", true, "in_columns", "linear_logp_backward_target_order" })
     luaunit.assertEquals({ finish.out, finish.adds, bias.out, bias.adds }, { "bf16", true, "f16", true })
     _, specs = selected("linear_logp_backward:f16:n1:d64:v128:bias_f32:gh_f16:gw_f16:gb_f16", capability)
-    logits, hidden, finish, weight, bias = specs.logit_gradients, specs.hidden_product, specs.hidden_finish, specs.weight_product, specs.bias
+    logits, hidden, finish, weight, bias = specs.grad_logits, specs.hidden_product, specs.hidden_finish, specs.weight_product, specs.bias
     luaunit.assertEquals({ hidden.a_transposed or false, hidden.b_transposed, hidden.adds }, { false, true, true }) -- sums += dlogit . weight
     luaunit.assertEquals({ logits.softcap, logits.entropy, finish.adds, weight.adds, bias.adds }, {})
   end
@@ -188,7 +188,7 @@ function TestSelectBackward.test_the_bits_of_grad_hidden_never_depend_on_n()
       for _, n in ipairs { 1, 64, 65, 128, 129, 4096, 1 << 31 } do
         local found = selected(("linear_logp_backward:%s:n%d:d2304:v256000:gh_f32"):format(dtype, n), capability)
         local now = found.path
-        for _, role in ipairs { "logit_gradients", "hidden_product" } do
+        for _, role in ipairs { "grad_logits", "hidden_product" } do
           now = now .. " " .. fusedlogp.emit(support.variant(found, role), support.read_template).manifest:match("numerics ([^\n]+)")
         end
         seen = seen or now
@@ -203,7 +203,7 @@ function TestSelectBackward.test_tiles_follow_the_rows_of_what_is_written()
   local function tiles_at(n, capability)
     local _, specs = selected(("linear_logp_backward:bf16:n%d:d2048:v131072:gh_bf16:gw_bf16"):format(n), capability)
     local texts = {}
-    for i, role in ipairs { "logit_gradients", "hidden_product", "weight_product" } do
+    for i, role in ipairs { "grad_logits", "hidden_product", "weight_product" } do
       texts[i] = ("bm%d c%d"):format(specs[role].bm, specs[role].cluster)
     end
     return texts

@@ -87,7 +87,7 @@ function TestTuning.test_there_are_at_most_so_many_of_a_role_and_none_twice()
     seen[text] = true
     if i > 1 then of_role[role] = (of_role[role] or 0) + 1 end
   end
-  lu.assertEquals(of_role, { logit_gradients = 5, hidden_product = 5, weight_product = 5 })
+  lu.assertEquals(of_role, { grad_logits = 5, hidden_product = 5, weight_product = 5 })
 end
 
 function TestTuning.test_the_model_follows_the_device()

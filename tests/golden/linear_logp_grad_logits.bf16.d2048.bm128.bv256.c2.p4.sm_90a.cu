@@ -178,7 +178,7 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[128]) {
 #line 1 "templates/parts/product_tiles.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
-#line 1 "templates/parts/tile_logit_gradients.cuh"
+#line 1 "templates/parts/tile_grad_logits.cuh"
 #line 1 "templates/sm90a/linear_logp_grad_logits.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
@@ -186,6 +186,6 @@ flp_linear_logp_grad_logits_bf16_d2048_bm128_bv256_c2_p4_sm_90a(
     const __grid_constant__ TensorMap hidden_map,
     const __grid_constant__ TensorMap weight_map,
     const __grid_constant__ TensorMap out_map,
-    const __grid_constant__ TileLogitGradientsParams params) {
+    const __grid_constant__ GradLogitsParams params) {
     linear_logp_grad_logits<Config>(hidden_map, weight_map, out_map, params);
 }

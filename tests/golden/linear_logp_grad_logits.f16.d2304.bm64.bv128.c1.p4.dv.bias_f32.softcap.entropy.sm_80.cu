@@ -60,11 +60,11 @@ struct Config {
 #line 1 "templates/sm80/tile_store.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
-#line 1 "templates/parts/tile_logit_gradients.cuh"
+#line 1 "templates/parts/tile_grad_logits.cuh"
 #line 1 "templates/sm80/linear_logp_grad_logits.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(128, 2)
 flp_linear_logp_grad_logits_f16_d2304_bm64_bv128_c1_p4_dv_bias_f32_softcap_entropy_sm_80(
-    const __grid_constant__ TileLogitGradientsParams params) {
+    const __grid_constant__ GradLogitsParams params) {
     linear_logp_grad_logits<Config>(params);
 }

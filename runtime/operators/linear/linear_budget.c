@@ -160,49 +160,42 @@ static flp_backward_chunks by_default(const flp_linear_work *work)
                      DEFAULT_BORROWED_ROWS * work->forward->hidden);
 }
 
-/* The widest that fit, of which one tile does. */
-static flp_backward_chunks within_budget(const flp_linear_work *work)
+/* The most that fits, low or more and less than high. */
+static int64_t most_that_fits(const flp_linear_work *work, flp_backward_chunks (*chunks_at)(const flp_linear_work *work, int64_t count), int64_t low,
+                              int64_t high)
 {
-    const flp_backward_chunks all = whole(work, 0);
-    int64_t low = 1, high = all_tiles(work);
-
-    if (fits(work, &all))
-        return all;
     while (low + 1 < high) {
         const int64_t middle = low + (high - low) / 2;
-        const flp_backward_chunks tried = limited(work, middle);
+        const flp_backward_chunks tried = chunks_at(work, middle);
 
         if (fits(work, &tried))
             low = middle;
         else
             high = middle;
     }
-    return limited(work, low);
+    return low;
 }
 
-static int row_chunk_fits(const flp_linear_work *work, int64_t row_chunk)
+/* The widest that fit, of which one tile does. */
+static flp_backward_chunks within_budget(const flp_linear_work *work)
 {
-    const flp_backward_chunks chunks = whole(work, row_chunk);
+    const flp_backward_chunks all = whole(work, 0);
 
-    return fits(work, &chunks);
+    return fits(work, &all) ? all : limited(work, most_that_fits(work, limited, 1, all_tiles(work)));
+}
+
+static flp_backward_chunks whole_by_blocks(const flp_linear_work *work, int64_t row_blocks)
+{
+    return whole(work, row_blocks * FLP_BACKWARD_ROW_BLOCK);
 }
 
 /* A multiple of FLP_BACKWARD_ROW_BLOCK; 0: not even the least. */
 static int64_t most_rows(const flp_linear_work *work)
 {
-    int64_t low = LEAST_ROW_CHUNK / FLP_BACKWARD_ROW_BLOCK, high = (work->forward->rows + FLP_BACKWARD_ROW_BLOCK - 1) / FLP_BACKWARD_ROW_BLOCK;
+    const int64_t all = flp_int64_divide_up(work->forward->rows, FLP_BACKWARD_ROW_BLOCK);
+    const flp_backward_chunks least = whole(work, LEAST_ROW_CHUNK);
 
-    if (!row_chunk_fits(work, LEAST_ROW_CHUNK))
-        return 0;
-    while (low + 1 < high) {
-        const int64_t middle = low + (high - low) / 2;
-
-        if (row_chunk_fits(work, middle * FLP_BACKWARD_ROW_BLOCK))
-            low = middle;
-        else
-            high = middle;
-    }
-    return low * FLP_BACKWARD_ROW_BLOCK;
+    return fits(work, &least) ? most_that_fits(work, whole_by_blocks, LEAST_ROW_CHUNK / FLP_BACKWARD_ROW_BLOCK, all) * FLP_BACKWARD_ROW_BLOCK : 0;
 }
 
 /* A frozen head. */

@@ -22,7 +22,7 @@ typedef struct {
     const flp_cross_entropy_call *call;
     const flp_linear_cross_entropy_args *args;
     const flp_token_program *program;
-    flp_row_inputs inputs;
+    flp_linear_logp_args inputs; /* what args begin with */
     flp_thread_pool *pool;
 
     float *memory;                             /* behind all that follows, but for what the caller has given */
@@ -216,15 +216,9 @@ flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_
                                         int64_t *bad_count, int64_t *bad_first)
 {
     const flp_linear_cross_entropy_args *args = call->args;
-    job work = { .problem = problem,
-                 .forward = &problem->backward.forward,
-                 .call = call,
-                 .args = args,
-                 .program = call->program,
-                 .pool = pool,
-                 .inputs = { args->hidden, args->target, args->ignore_index, (args->flags & FLP_IGNORE_INDEX) != 0, args->temperature,
-                             args->row_temperature } };
+    job work = { .problem = problem, .forward = &problem->backward.forward, .call = call, .args = args, .program = call->program, .pool = pool };
     flp_status status = prepare(&work);
+    memcpy(&work.inputs, args, FLP_LINEAR_INPUT_BYTES);
     if (status == FLP_OK)
         status = run_forward(&work, bad_count, bad_first);
     if (status == FLP_OK)

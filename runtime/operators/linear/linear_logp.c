@@ -8,9 +8,9 @@
 #include "core/arguments.h"
 #include "core/call.h"
 #include "core/tune_first.h"
-#include "cuda/tensor_map.h"
 #include "operators/linear/linear_logp_cpu.h"
 #include "operators/linear/linear_logp_plan.h"
+#include "operators/linear/matrix_product_launch.h"
 #include "params/linear_logp.h"
 
 #define AT(argument) offsetof(flp_linear_logp_args, argument)
@@ -116,61 +116,27 @@ static void fill_combine_params(const flp_linear_logp_plan *plan, const flp_line
     };
 }
 
-/* hidden {D, N} and weight as it lies in memory: {D, V} or {V, D}. The map ends at the real vocabulary, so that padding reads as zeros. */
-static flp_status encode_operand_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_params *params,
-                                      CUtensorMap *maps)
-{
-    const flp_linear_logp_problem *problem = &plan->problem;
-    const flp_manifest *tile = &plan->tile->manifest;
-    const int transposed = problem->weight_layout == FLP_HIDDEN_VOCAB, bytes = flp_dtype_bytes(problem->dtype);
-    const flp_tensor_map_spec hidden_spec = {
-        .address = params->hidden,
-        .dtype = problem->dtype,
-        .columns = problem->hidden,
-        .rows = params->rows,
-        .row_bytes = params->hidden_stride * bytes,
-        .box_columns = tile->block_inner,
-        .box_rows = FLP_HIDDEN_BOX_ROWS(params->rows, tile->a_box_rows),
-    };
-    const flp_tensor_map_spec weight_spec = {
-        .address = args->weight,
-        .dtype = problem->dtype,
-        .columns = transposed ? problem->vocab : problem->hidden,
-        .rows = transposed ? problem->hidden : problem->vocab,
-        .row_bytes = problem->weight_stride * bytes,
-        .box_columns = tile->b_box_columns,
-        .box_rows = tile->b_box_rows,
-    };
-    flp_status status = flp_tensor_map_encode(&hidden_spec, &maps[0]);
-
-    if (status != FLP_OK)
-        return flp_status_prefix(status, "hidden's tensor map");
-    status = flp_tensor_map_encode(&weight_spec, &maps[1]);
-    return status == FLP_OK ? status : flp_status_prefix(status, "weight's tensor map");
-}
-
-static flp_status encode_saved_exp_map(const flp_linear_logp_plan *plan, const flp_saved_exp *saved_exp, CUtensorMap *map)
-{
-    const int bytes = flp_dtype_bytes(plan->problem.dtype);
-    const flp_tensor_map_spec spec = {
-        .address = saved_exp->terms,
-        .dtype = plan->problem.dtype,
-        .columns = saved_exp->columns,
-        .rows = saved_exp->rows,
-        .row_bytes = saved_exp->columns * bytes,
-        .box_columns = FLP_OUT_BOX_BYTES / bytes,
-        .box_rows = FLP_OUT_BOX_ROWS,
-    };
-    flp_status status = flp_tensor_map_encode(&spec, map);
-
-    return status == FLP_OK ? status : flp_status_prefix(status, "the saved exponentials' tensor map");
-}
-
+/* hidden and weight as they lie in memory, and the saved exponentials. The map of weight ends at the real vocabulary, so that padding reads as zeros. */
 static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_saved_exp *saved_exp, launch_parameters *parameters)
 {
-    flp_status status = encode_operand_maps(plan, args, &parameters->tile, parameters->maps);
+    const flp_linear_logp_problem *problem = &plan->problem;
+    const flp_linear_logp_params *params = &parameters->tile;
+    const flp_manifest *tile = &plan->tile->manifest;
+    const int transposed = problem->weight_layout == FLP_HIDDEN_VOCAB;
+    const flp_matrix hidden = { params->hidden, problem->dtype, params->rows, problem->hidden, params->hidden_stride };
+    const flp_matrix weight = { args->weight, problem->dtype, transposed ? problem->hidden : problem->vocab, transposed ? problem->vocab : problem->hidden,
+                                problem->weight_stride };
+    flp_status status = flp_matrix_encode("hidden's", &hidden, tile->block_inner, FLP_HIDDEN_BOX_ROWS(params->rows, tile->a_box_rows), &parameters->maps[0]);
 
-    return status == FLP_OK && saved_exp ? encode_saved_exp_map(plan, saved_exp, &parameters->maps[2]) : status;
+    if (status == FLP_OK)
+        status = flp_matrix_encode("weight's", &weight, tile->b_box_columns, tile->b_box_rows, &parameters->maps[1]);
+    if (status == FLP_OK && saved_exp) {
+        const flp_matrix terms = { saved_exp->terms, problem->dtype, saved_exp->rows, saved_exp->columns, saved_exp->columns };
+
+        status =
+            flp_matrix_encode("the saved exponentials'", &terms, FLP_OUT_BOX_BYTES / flp_dtype_bytes(problem->dtype), FLP_OUT_BOX_ROWS, &parameters->maps[2]);
+    }
+    return status;
 }
 
 static void use_packed_rows(const flp_packed_rows *rows, launch_parameters *parameters)

@@ -60,7 +60,7 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
 {
     const flp_linear_logp_problem *forward = run->forward;
     const int transposed = forward->weight_layout == FLP_HIDDEN_VOCAB;
-    flp_tile_logit_gradients_params params = {
+    flp_grad_logits_params params = {
         .hidden = run->rows.hidden,
         .weight = run->call.args->weight,
         .bias = run->call.args->bias,
@@ -96,8 +96,8 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
         .group = &params.group,
     };
 
-    flp_workspace_begin_step(run->call.workspace, FLP_STEP_LOGITS);
-    return flp_tile_launch_run(&run->call.plan->common, FLP_ROLE_LOGIT_GRADIENTS, &launch, run->call.args->stream);
+    flp_workspace_begin_step(run->call.workspace, FLP_STEP_GRAD_LOGITS);
+    return flp_tile_launch_run(&run->call.plan->common, FLP_ROLE_GRAD_LOGITS, &launch, run->call.args->stream);
 }
 
 static flp_status run_product(const flp_backward_execution *run, flp_linear_step step, flp_role role, flp_tile_launch *launch,

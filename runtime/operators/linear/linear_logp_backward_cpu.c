@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "cpu/large_memory.h"
 #include "operators/linear/linear_logp_backward_job.h"
+#include "operators/linear/linear_logp_plan.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,8 +142,7 @@ flp_status flp_linear_logp_backward_cpu(flp_thread_pool *pool, const flp_linear_
     job->uniform = more != NULL ? more->uniform : NULL;
     job->shares = more != NULL ? more->shares : NULL;
     job->saved = more != NULL ? more->saved : NULL;
-    job->inputs =
-        (flp_row_inputs){ args->hidden, args->target, args->ignore_index, (args->flags & FLP_IGNORE_INDEX) != 0, args->temperature, args->row_temperature };
+    memcpy(&job->inputs, args, FLP_LINEAR_INPUT_BYTES);
     job->pool = pool;
     flp_status status = prepare(job);
     if (status == FLP_OK) {

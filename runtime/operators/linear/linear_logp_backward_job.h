@@ -29,7 +29,7 @@ typedef struct {
     const flp_backward_uniform *uniform; /* or NULL */
     const flp_saved_logits *saved;       /* or NULL */
     const flp_row_shares *shares;        /* or NULL */
-    flp_row_inputs inputs;
+    flp_linear_logp_args inputs;         /* what args begin with */
     flp_thread_pool *pool;
     const flp_microkernel *kernel;
 

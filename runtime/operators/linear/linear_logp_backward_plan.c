@@ -114,11 +114,11 @@ static flp_status check_kernels(const flp_plan *common)
     flp_role_set wanted = FLP_ROLE_SET(VALID_ROWS) | FLP_ROLE_SET(GATHER), optional = 0;
 
     if (problem->grad_hidden != FLP_NONE)
-        wanted |= FLP_ROLE_SET(LOGIT_GRADIENTS) | FLP_ROLE_SET(HIDDEN_PRODUCT) | FLP_ROLE_SET(HIDDEN_FINISH);
+        wanted |= FLP_ROLE_SET(GRAD_LOGITS) | FLP_ROLE_SET(HIDDEN_PRODUCT) | FLP_ROLE_SET(HIDDEN_FINISH);
     if (problem->grad_weight != FLP_NONE)
-        wanted |= FLP_ROLE_SET(LOGIT_GRADIENTS) | FLP_ROLE_SET(WEIGHT_PRODUCT) | FLP_ROLE_SET(TARGET_ORDER);
+        wanted |= FLP_ROLE_SET(GRAD_LOGITS) | FLP_ROLE_SET(WEIGHT_PRODUCT) | FLP_ROLE_SET(TARGET_ORDER);
     if (problem->grad_bias != FLP_NONE)
-        wanted |= FLP_ROLE_SET(LOGIT_GRADIENTS) | FLP_ROLE_SET(BIAS);
+        wanted |= FLP_ROLE_SET(GRAD_LOGITS) | FLP_ROLE_SET(BIAS);
     if (problem->grad_filter_eps > 0) /* where blocks are passed over */
         optional |= FLP_ROLE_SET(FILTER);
     if (problem->with_forward)
@@ -174,7 +174,7 @@ static flp_status set_up(flp_plan *common)
     } kernels[] = {
         { FLP_ROLE_VALID_ROWS, 0, &plan->rows },
         { FLP_ROLE_GATHER, 0, &plan->gather },
-        { FLP_ROLE_LOGIT_GRADIENTS, 1, &plan->logits },
+        { FLP_ROLE_GRAD_LOGITS, 1, &plan->grad_logits },
         { FLP_ROLE_HIDDEN_PRODUCT, 1, &plan->hidden_product },
         { FLP_ROLE_HIDDEN_FINISH, 0, &plan->finish },
         { FLP_ROLE_WEIGHT_PRODUCT, 1, &plan->weight_product },
@@ -255,9 +255,9 @@ static void describe(const flp_plan *common, flp_text *text)
     if (flp_vocab_chunks_keep_packed(problem, chunks))
         flp_text_append(text, "valid rows: packed in %" PRId64 " bytes\n",
                         problem->forward.rows * flp_linear_work_packed_stride(&plan->work) * flp_dtype_bytes(problem->forward.dtype));
-    if (!plan->logits)
+    if (!plan->grad_logits)
         return;
-    flp_describe_kernel(text, "logit gradients", &plan->logits->manifest);
+    flp_describe_kernel(text, "logit gradients", &plan->grad_logits->manifest);
     describe_optional(text, "grad_hidden product", plan->hidden_product);
     describe_optional(text, "grad_hidden", plan->finish);
     describe_optional(text, "grad_weight product", plan->weight_product);
@@ -299,7 +299,7 @@ static void write_numerics(const flp_plan *common, flp_text *text)
         flp_linear_logp_operator.write_numerics(&plan->forward.common, text);
         flp_text_append(text, ";");
     }
-    flp_text_append(text, "%s", plan->logits->manifest.numerics);
+    flp_text_append(text, "%s", plan->grad_logits->manifest.numerics);
     if (plan->hidden_product)
         flp_text_append(text, ";%s;chunk%" PRId64 ".%" PRId64 ".%" PRId64, plan->hidden_product->manifest.numerics, chunks->columns, chunks->borrowed_columns,
                         chunks->borrowed_rows);

@@ -16,7 +16,7 @@ typedef struct {
     flp_plan common;
     flp_linear_logp_backward_problem problem; /* with its defaults filled in */
     /* GPU paths; NULL where the gradient is not wanted. */
-    const flp_kernel *rows, *gather, *logits, *hidden_product, *finish, *weight_product, *target_order, *bias, *filter;
+    const flp_kernel *rows, *gather, *grad_logits, *hidden_product, *finish, *weight_product, *target_order, *bias, *filter;
     CUdeviceptr statistics;       /* the filter's flp_tally */
     flp_linear_work work;         /* linear_cross_entropy's, or the plan's own: how it goes by in chunks */
     const char *no_saved_exp;     /* why that forward leaves none; NULL where it does, or where there is no forward */

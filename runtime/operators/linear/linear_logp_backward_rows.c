@@ -69,14 +69,14 @@ static unsigned long long *taken_mark(const flp_backward_execution *run)
 
 flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums)
 {
-    const flp_packed_gather gather = { step, with_sums ? flp_backward_at(run, FLP_PART_SUMS) : NULL, NULL, taken_mark(run) };
+    const flp_packed_gather gather = { .step = step, .sums = with_sums ? flp_backward_at(run, FLP_PART_SUMS) : NULL, .mark = taken_mark(run) };
 
     return flp_packed_rows_gather(&run->call, &run->rows, &gather);
 }
 
 flp_status flp_backward_scale_rows(const flp_backward_execution *run)
 {
-    const flp_packed_gather gather = { FLP_STEP_SCALE_ROWS, NULL, run->row_factor, taken_mark(run) };
+    const flp_packed_gather gather = { .step = FLP_STEP_SCALE_ROWS, .row_factor = run->row_factor, .mark = taken_mark(run) };
 
     return flp_packed_rows_gather(&run->call, &run->rows, &gather);
 }
@@ -119,14 +119,14 @@ flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run)
 /* The products of all valid rows, into the saved exponentials. */
 flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run)
 {
-    const flp_packed_gather stage = { FLP_STEP_STAGE, NULL, NULL, taken_mark(run) };
+    const flp_packed_gather stage = { .step = FLP_STEP_STAGE, .mark = taken_mark(run), .to = flp_backward_at(run, FLP_PART_DLOGIT) };
     flp_backward_finish_params params = {
         .sums = flp_backward_at(run, FLP_PART_DLOGIT),
         .sums_stride = run->forward->hidden,
         .count = run->rows.count,
         .packed_rows = (int32_t)run->rows.rows,
     };
-    flp_status status = flp_packed_rows_copy(&run->call, &run->rows, flp_backward_at(run, FLP_PART_DLOGIT), &stage);
+    flp_status status = flp_packed_rows_gather(&run->call, &run->rows, &stage);
 
     return status == FLP_OK ? launch_finish(run, FLP_STEP_SCATTER, &params) : status;
 }

@@ -22,7 +22,6 @@ typedef struct {
     const flp_linear_logp_problem *problem;
     const flp_linear_logp_args *args;
     flp_linear_logp_more more;
-    flp_row_inputs inputs;
     flp_thread_pool *pool;
 
     const flp_microkernel *kernel;
@@ -57,8 +56,8 @@ static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t
     int blanks = work->more.blanks_others, always = !blanks && (args->lse != NULL || args->entropy != NULL || args->argmax != NULL);
     work->rows = 0;
     for (; next < args->rows && work->rows < GROUP_ROWS; next++) {
-        int64_t target = flp_row_set_target(work->problem, &work->inputs, next);
-        flp_row_kind kind = flp_row_kind_of(work->problem, &work->inputs, target);
+        int64_t target = flp_row_set_target(work->problem, work->args, next);
+        flp_row_kind kind = flp_row_kind_of(work->problem, work->args, target);
         int wanted = always || kind == FLP_ROW_VALID;
         if (kind != FLP_ROW_VALID)
             args->logp[next] = kind == FLP_ROW_IGNORED ? 0 : NAN;
@@ -78,7 +77,7 @@ static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t
 
 static int has_target(const job *work, int slot)
 {
-    return flp_row_kind_of(work->problem, &work->inputs, work->target[slot]) == FLP_ROW_VALID;
+    return flp_row_kind_of(work->problem, work->args, work->target[slot]) == FLP_ROW_VALID;
 }
 
 static void gather_set(void *data, int64_t set, int thread)
@@ -87,8 +86,8 @@ static void gather_set(void *data, int64_t set, int thread)
     job *work = data;
     const int64_t *row = work->row + set * FLP_LANES;
     int left = work->rows - (int)set * FLP_LANES, count = left < FLP_LANES ? left : FLP_LANES;
-    flp_row_set_gather(work->kernel, work->problem, &work->inputs, row, count, work->hidden + set * work->words * FLP_LANES);
-    flp_row_set_transform(work->problem, &work->inputs, row, count, &work->transform[set]);
+    flp_row_set_gather(work->kernel, work->problem, work->args, row, count, work->hidden + set * work->words * FLP_LANES);
+    flp_row_set_transform(work->problem, work->args, row, count, &work->transform[set]);
     work->transform[set].wants_moment = work->args->entropy != NULL;
     for (int lane = 0; lane < FLP_LANES; lane++)
         work->targets[set].index[lane] = lane < count && has_target(work, (int)set * FLP_LANES + lane) ? (int32_t)work->target[set * FLP_LANES + lane] : -1;
@@ -182,10 +181,9 @@ static void finish_row(const job *work, int slot, const flp_row_statistics *tota
     const flp_linear_logp_args *args = work->args;
     const int64_t row = work->row[slot];
     const int lane = slot % FLP_LANES, known = has_target(work, slot);
-    const flp_other_sums others = { .origin = total->origin.lane[lane],
-                                    .sum = total->sum[lane],
-                                    .moment = total->moment[lane],
-                                    .scale = flp_row_scale(flp_row_temperature(&work->inputs, row)) };
+    const flp_other_sums others = {
+        .origin = total->origin.lane[lane], .sum = total->sum[lane], .moment = total->moment[lane], .scale = flp_row_scale(flp_row_temperature(work->args, row))
+    };
     const flp_row_shares shares = known ? flp_row_shares_of(&others, work->targets[slot / FLP_LANES].z[lane]) : flp_row_shares_of_others(&others);
     if (args->lse != NULL)
         args->lse[row] = (float)shares.lse;
@@ -271,8 +269,6 @@ flp_status flp_linear_logp_cpu(flp_thread_pool *pool, const flp_linear_logp_prob
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path");
     work->problem = problem;
     work->args = args;
-    work->inputs =
-        (flp_row_inputs){ args->hidden, args->target, args->ignore_index, (args->flags & FLP_IGNORE_INDEX) != 0, args->temperature, args->row_temperature };
     work->pool = pool;
     if (more != NULL)
         work->more = *more;

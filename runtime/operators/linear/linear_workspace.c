@@ -149,7 +149,8 @@ static void add_dlogit(const layout *to)
     const int64_t elements = to->chunk_rows * flp_vocab_chunks_widest(chunks, to->chunk_rows);
     const int64_t staged = chunks->direct ? to->rows * to->work->forward->hidden : 0;
 
-    add_wide(to, FLP_PART_DLOGIT, "dlogit", flp_int64_larger(elements, staged) * element_bytes(to->work), chunks->saves_exp ? FLP_STEP_TILES : FLP_STEP_LOGITS,
+    add_wide(to, FLP_PART_DLOGIT, "dlogit", flp_int64_larger(elements, staged) * element_bytes(to->work),
+             chunks->saves_exp ? FLP_STEP_TILES : FLP_STEP_GRAD_LOGITS,
              chunks->in_forward ? FLP_STEP_FORWARD_HIDDEN
              : chunks->direct   ? FLP_STEP_SCATTER
                                 : FLP_STEP_HIDDEN);
@@ -166,7 +167,7 @@ static void add_gradients(const layout *to)
         to->work->chunks.in_forward ? FLP_STEP_OFFSETS
         : to->work->splits > 0      ? FLP_STEP_COMBINE
                                     : FLP_STEP_DIFFERENTIATE,
-        FLP_STEP_LOGITS);
+        FLP_STEP_GRAD_LOGITS);
     add(to, FLP_PART_TARGETS, "targets", rows * (int64_t)sizeof(flp_row_target), FLP_STEP_DIFFERENTIATE, FLP_STEP_FINISH);
     if (backward->grad_weight != FLP_NONE)
         add(to, FLP_PART_TARGET_ORDER, "target order", rows * (int64_t)sizeof(flp_sorted_target), FLP_STEP_ORDER_TARGETS, FLP_STEP_WEIGHT);
@@ -182,7 +183,7 @@ void flp_linear_workspace_lay_out(const flp_linear_work *work, int64_t rows, flp
     const layout to = { work, workspace, rows, flp_linear_work_chunk_rows(work, rows) };
 
     _Static_assert((int)FLP_LINEAR_PARTS <= (int)FLP_WORKSPACE_PARTS, "FLP_WORKSPACE_PARTS is too small");
-    *workspace = (flp_workspace){ .steps = step_names, .loop = { { FLP_STEP_LOGITS, FLP_STEP_COUNT_FILTER } } };
+    *workspace = (flp_workspace){ .steps = step_names, .loop = { { FLP_STEP_GRAD_LOGITS, FLP_STEP_COUNT_FILTER } } };
     if (work->chunks.row_chunk > 0)
         workspace->loop[1] = (flp_workspace_loop){ FLP_STEP_TILES, work->chunks.in_forward ? FLP_STEP_FORWARD_HIDDEN : FLP_STEP_FINISH };
     if (work->backward)

@@ -23,7 +23,7 @@
     X(UNSCALE_ROWS, "gathering behind the saved exponentials")                                                                      \
     X(SAVED_EXP_HIDDEN, "grad_hidden of the saved exponentials")                                                                    \
     X(CLEAR_FILTER, "clearing of the filter")                                                                                       \
-    X(LOGITS, "logit gradients") /* the first of what is done for each other chunk of the vocabulary */                             \
+    X(GRAD_LOGITS, "logit gradients") /* the first of what is done for each other chunk of the vocabulary */                        \
     X(BIAS, "grad_bias")                                                                                                            \
     X(WEIGHT, "grad_weight product")                                                                                                \
     X(HIDDEN, "grad_hidden product")                                                                                                \

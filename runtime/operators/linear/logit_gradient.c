@@ -30,30 +30,16 @@ void flp_logit_gradient_set(flp_logit_gradient *gradient, int lane, const flp_lo
     gradient->target.lane[lane] = row->target;
 }
 
-#define WIDTH 4
-#define TARGET
-#include "operators/linear/logit_gradient_body.h"
-#undef WIDTH
-#undef TARGET
-
-#ifdef FLP_WIDE_TARGET
-#define WIDTH 16
-#define TARGET FLP_WIDE_TARGET
-#include "operators/linear/logit_gradient_body.h"
-#undef WIDTH
-#undef TARGET
-#else
-#define apply_16 apply_4
-#define pack_16 pack_4
-#endif
+#define EACH_WIDTH "operators/linear/logit_gradient_body.h"
+#include "cpu/each_width.h"
 
 void flp_logit_gradient_apply_by(int width, const flp_logit_gradient *gradient, const float *bias, const float *uniform_weights, const float *logits, int count,
                                  int32_t first, float *derivatives)
 {
-    (width == 16 ? apply_16 : apply_4)(gradient, bias, uniform_weights, logits, count, first, derivatives);
+    FLP_BY_WIDTH(width, apply)(gradient, bias, uniform_weights, logits, count, first, derivatives);
 }
 
 void flp_logit_gradient_pack_by(int width, const float *derivatives, int count, int rows, float *pairs)
 {
-    (width == 16 ? pack_16 : pack_4)(derivatives, count, rows, pairs);
+    FLP_BY_WIDTH(width, pack)(derivatives, count, rows, pairs);
 }

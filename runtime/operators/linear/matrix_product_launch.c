@@ -4,15 +4,13 @@
 #include "base/dtype.h"
 #include "base/int64.h"
 #include "base/status.h"
-#include "cuda/tensor_map.h"
 #include "core/call.h"
 #include "params/tiles.h"
 
 /* Rows of A that a group keeps in the L2 while all of B streams past them. */
 static const int64_t group_bytes = INT64_C(32) << 20;
 
-/* A tensor has at least one row: of a matrix without any, no kernel reads. */
-static flp_status encode(const char *name, const flp_matrix *matrix, int box_columns, int box_rows, CUtensorMap *map)
+flp_status flp_matrix_encode(const char *whose, const flp_matrix *matrix, int box_columns, int box_rows, CUtensorMap *map)
 {
     const flp_tensor_map_spec spec = {
         .address = matrix->data,
@@ -25,17 +23,17 @@ static flp_status encode(const char *name, const flp_matrix *matrix, int box_col
     };
     flp_status status = flp_tensor_map_encode(&spec, map);
 
-    return status == FLP_OK ? status : flp_status_prefix(status, "%s's tensor map", name);
+    return status == FLP_OK ? status : flp_status_prefix(status, "%s tensor map", whose);
 }
 
 static flp_status encode_maps(const flp_manifest *manifest, const flp_tile_launch *launch, CUtensorMap maps[3])
 {
-    flp_status status = encode("A", &launch->a, manifest->block_inner, manifest->a_box_rows, &maps[0]);
+    flp_status status = flp_matrix_encode("A's", &launch->a, manifest->block_inner, manifest->a_box_rows, &maps[0]);
 
     if (status == FLP_OK)
-        status = encode("B", &launch->b, manifest->b_box_columns, manifest->b_box_rows, &maps[1]);
+        status = flp_matrix_encode("B's", &launch->b, manifest->b_box_columns, manifest->b_box_rows, &maps[1]);
     if (status == FLP_OK)
-        status = encode("out", &launch->out, FLP_OUT_BOX_BYTES / flp_dtype_bytes(launch->out.dtype), FLP_OUT_BOX_ROWS, &maps[2]);
+        status = flp_matrix_encode("out's", &launch->out, FLP_OUT_BOX_BYTES / flp_dtype_bytes(launch->out.dtype), FLP_OUT_BOX_ROWS, &maps[2]);
     return status;
 }
 

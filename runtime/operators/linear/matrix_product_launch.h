@@ -2,6 +2,7 @@
 #ifndef FLP_OPERATORS_MATRIX_PRODUCT_LAUNCH_H
 #define FLP_OPERATORS_MATRIX_PRODUCT_LAUNCH_H
 #include "core/plan.h"
+#include "cuda/tensor_map.h"
 
 /* A matrix as it lies in memory. */
 typedef struct {
@@ -10,6 +11,9 @@ typedef struct {
     int64_t rows, columns; /* what lies outside reads as zeros, and is not written */
     int64_t stride;        /* elements from row to row */
 } flp_matrix;
+
+/* The map by which a kernel reads or writes it, or one row of zeros where it has none. whose: for messages. FLP_BAD_ARGUMENT. */
+flp_status flp_matrix_encode(const char *whose, const flp_matrix *matrix, int box_columns, int box_rows, CUtensorMap *map);
 
 typedef struct {
     flp_matrix a, b, out;

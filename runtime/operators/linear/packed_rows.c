@@ -142,42 +142,26 @@ unsigned flp_packed_rows_blocks(const flp_packed_call *call, int64_t rows)
     return (unsigned)(rows < 1 ? 1 : rows < most ? rows : most);
 }
 
-static flp_status launch_gather(const flp_packed_call *call, const flp_packed_rows *rows, const flp_packed_gather *gather, flp_backward_gather_params *params)
-{
-    void *parameters[] = { params };
-
-    params->count = rows->count;
-    params->rows = (int32_t)rows->rows;
-    params->hidden_size = (int32_t)call->plan->problem.forward.hidden;
-    params->sums = gather->sums;
-    params->row_factor = gather->row_factor;
-    params->mark = gather->mark;
-    flp_workspace_begin_step(call->workspace, gather->step);
-    return flp_call_launch(call->plan->gather, flp_packed_rows_blocks(call, rows->rows), call->args->stream, parameters);
-}
-
 flp_status flp_packed_rows_gather(const flp_packed_call *call, const flp_packed_rows *rows, const flp_packed_gather *gather)
 {
+    const flp_linear_logp_problem *forward = &call->plan->problem.forward;
+    const int moves = gather->to != NULL;
     flp_backward_gather_params params = {
-        .hidden = call->args->hidden,
-        .hidden_stride = call->plan->problem.forward.hidden_stride,
-        .row = rows->row,
-        .packed = rows->hidden,
-        .packed_stride = rows->stride,
+        .hidden = moves ? rows->hidden : call->args->hidden,
+        .hidden_stride = moves ? rows->stride : forward->hidden_stride,
+        .row = moves ? NULL : rows->row,
+        .packed = moves ? gather->to : rows->hidden,
+        .packed_stride = moves ? forward->hidden : rows->stride,
+        .skips_whole = moves,
+        .count = rows->count,
+        .rows = (int32_t)rows->rows,
+        .hidden_size = (int32_t)forward->hidden,
+        .sums = gather->sums,
+        .row_factor = gather->row_factor,
+        .mark = gather->mark,
     };
+    void *parameters[] = { &params };
 
-    return launch_gather(call, rows, gather, &params);
-}
-
-flp_status flp_packed_rows_copy(const flp_packed_call *call, const flp_packed_rows *rows, void *to, const flp_packed_gather *gather)
-{
-    flp_backward_gather_params params = {
-        .hidden = rows->hidden,
-        .hidden_stride = rows->stride,
-        .packed = to,
-        .packed_stride = call->plan->problem.forward.hidden,
-        .skips_whole = 1,
-    };
-
-    return launch_gather(call, rows, gather, &params);
+    flp_workspace_begin_step(call->workspace, gather->step);
+    return flp_call_launch(call->plan->gather, flp_packed_rows_blocks(call, rows->rows), call->args->stream, parameters);
 }

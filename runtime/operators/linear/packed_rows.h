@@ -39,11 +39,9 @@ typedef struct {
     float *sums;              /* grad_hidden's, which are zeroed on the way; or NULL */
     const float *row_factor;  /* that each row is multiplied by; NULL: 1 */
     unsigned long long *mark; /* is cleared: the forward's, which the kernel before has seen; or NULL */
+    void *to;                 /* NULL: hidden's valid rows become packed; else packed rows go there, [rows][hidden], unless all of the call are valid */
 } flp_packed_gather;
-/* hidden's valid rows into rows->hidden. */
 flp_status flp_packed_rows_gather(const flp_packed_call *call, const flp_packed_rows *rows, const flp_packed_gather *gather);
-/* From packed rows into other memory, [rows][hidden], unless all rows of the call are valid. */
-flp_status flp_packed_rows_copy(const flp_packed_call *call, const flp_packed_rows *rows, void *to, const flp_packed_gather *gather);
 
 /* Blocks of a kernel that only moves so many rows. */
 unsigned flp_packed_rows_blocks(const flp_packed_call *call, int64_t rows);

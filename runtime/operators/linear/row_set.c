@@ -6,16 +6,16 @@
 
 enum { GATHER_DEPTH = 256 };
 
-int64_t flp_row_set_target(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t row)
+int64_t flp_row_set_target(const flp_linear_logp_problem *problem, const flp_linear_logp_args *inputs, int64_t row)
 {
     if (problem->target_dtype == FLP_I32)
         return ((const int32_t *)inputs->target)[row];
     return ((const int64_t *)inputs->target)[row];
 }
 
-flp_row_kind flp_row_kind_of(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t target)
+flp_row_kind flp_row_kind_of(const flp_linear_logp_problem *problem, const flp_linear_logp_args *inputs, int64_t target)
 {
-    if (inputs->ignores && target == inputs->ignore_index)
+    if (inputs->flags & FLP_IGNORE_INDEX && target == inputs->ignore_index)
         return FLP_ROW_IGNORED;
     return target >= 0 && target < problem->vocab ? FLP_ROW_VALID : FLP_ROW_BAD;
 }
@@ -28,7 +28,7 @@ void flp_row_count_bad(int64_t row, int64_t *bad_count, int64_t *bad_first)
         *bad_first = row;
 }
 
-double flp_row_temperature(const flp_row_inputs *inputs, int64_t row)
+double flp_row_temperature(const flp_linear_logp_args *inputs, int64_t row)
 {
     if (inputs->row_temperature != NULL)
         return flp_row_temperature_within_bounds(inputs->row_temperature[row]);
@@ -59,8 +59,8 @@ static void gather_pairs(const unsigned char *from, int64_t depth, float *to)
     }
 }
 
-void flp_row_set_gather(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, const int64_t *row, int count,
-                        float *set)
+void flp_row_set_gather(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const flp_linear_logp_args *inputs, const int64_t *row,
+                        int count, float *set)
 {
     int64_t row_bytes = problem->hidden_stride * flp_dtype_bytes(problem->dtype);
     for (int lane = 0; lane < FLP_LANES; lane++) {
@@ -72,7 +72,8 @@ void flp_row_set_gather(const flp_microkernel *kernel, const flp_linear_logp_pro
     }
 }
 
-void flp_row_set_transform(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, const int64_t *row, int count, flp_row_transform *transform)
+void flp_row_set_transform(const flp_linear_logp_problem *problem, const flp_linear_logp_args *inputs, const int64_t *row, int count,
+                           flp_row_transform *transform)
 {
     transform->softcap = (float)problem->softcap;
     for (int lane = 0; lane < FLP_LANES; lane++)

@@ -5,29 +5,22 @@
 #include "cpu/row_statistics.h"
 #include "fusedlogp.h"
 
-/* The arguments that linear_logp and its backward share. */
-typedef struct {
-    const void *hidden, *target;
-    int64_t ignore_index;
-    int ignores;        /* 1: rows with that target are ignored; 0: none is */
-    double temperature; /* > 0; 0: 1 */
-    const float *row_temperature;
-} flp_row_inputs;
-
-int64_t flp_row_set_target(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t row);
+/* inputs: an args struct that begins as linear_logp's does, whose outputs are not looked at. */
+int64_t flp_row_set_target(const flp_linear_logp_problem *problem, const flp_linear_logp_args *inputs, int64_t row);
 
 /* What a row's target makes of it: only a valid row has a part in what follows. */
 typedef enum { FLP_ROW_VALID, FLP_ROW_IGNORED, FLP_ROW_BAD } flp_row_kind;
-flp_row_kind flp_row_kind_of(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, int64_t target);
+flp_row_kind flp_row_kind_of(const flp_linear_logp_problem *problem, const flp_linear_logp_args *inputs, int64_t target);
 /* Either may be NULL. A negative *bad_first stands for none yet. */
 void flp_row_count_bad(int64_t row, int64_t *bad_count, int64_t *bad_first);
 
-double flp_row_temperature(const flp_row_inputs *inputs, int64_t row);
+double flp_row_temperature(const flp_linear_logp_args *inputs, int64_t row);
 
 /* set [words of D][16], as the kernel takes them: hidden of the count <= 16 rows row[0], row[1] ..., then zeros. */
-void flp_row_set_gather(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, const int64_t *row, int count,
-                        float *set);
+void flp_row_set_gather(const flp_microkernel *kernel, const flp_linear_logp_problem *problem, const flp_linear_logp_args *inputs, const int64_t *row,
+                        int count, float *set);
 
 /* What makes z2 of those rows' logits; lanes without a row have a temperature of 1. */
-void flp_row_set_transform(const flp_linear_logp_problem *problem, const flp_row_inputs *inputs, const int64_t *row, int count, flp_row_transform *transform);
+void flp_row_set_transform(const flp_linear_logp_problem *problem, const flp_linear_logp_args *inputs, const int64_t *row, int count,
+                           flp_row_transform *transform);
 #endif

@@ -3,14 +3,14 @@
 // The derivative by the target's logit leaves for RowTarget (params/rows.h), and is 0 here.
 // Columns past the vocabulary come out as 0: their products are 0 (or the bias of nothing) and their gradients are set.
 // Config: fragment_columns, has_bias, bias_element, has_softcap, wants_entropy, wants_logit_sum, has_class_weights, class_element, correction
-template <class Config> struct TileLogitGradients {
+template <class Config> struct TileGradLogits {
     static constexpr int count = Config::fragment_columns / 2; // accumulators
     static constexpr int unroll_chunk = 16;                    // shorter ones' branches become predicates, and all chunks one again
     static_assert(count % unroll_chunk == 0, "whole chunks");
     RowGradient row[2];
     int first_row;
 
-    __device__ __forceinline__ void begin(const TileLogitGradientsParams &params, int first) {
+    __device__ __forceinline__ void begin(const GradLogitsParams &params, int first) {
         first_row = first;
 #pragma unroll
         for (int h = 0; h < 2; h++) row[h] = params.gradient[first_row + lane_index_reread() / 4 + 8 * h];
@@ -21,14 +21,13 @@ template <class Config> struct TileLogitGradients {
     __device__ __forceinline__ static constexpr int offset(int i) { return (i / 4) * 8 + (i & 1); }
 
     // z: hidden . weight^T of this warp's rows and the columns from first_column on; becomes the derivative.
-    __device__ __forceinline__ void transform(const TileLogitGradientsParams &params, float (&z)[count], int first_column) const {
+    __device__ __forceinline__ void transform(const GradLogitsParams &params, float (&z)[count], int first_column) const {
         if (warp_any(is_large(row[0].offset) || is_large(row[1].offset))) transform_chunks<true>(params, z, first_column);
         else transform_chunks<false>(params, z, first_column);
     }
 
     // has_large: a row may have logits as row_offset.cuh means them.
-    template <bool has_large>
-    __device__ __forceinline__ void transform_chunks(const TileLogitGradientsParams &params, float (&z)[count], int first_column) const {
+    template <bool has_large> __device__ __forceinline__ void transform_chunks(const GradLogitsParams &params, float (&z)[count], int first_column) const {
         int column = column_at(first_column, 2 * (lane_index() % 4)); // the thread's first
 #pragma unroll
         for (int i = 0; i < count; i += unroll_chunk) transform_chunk<has_large>(params, &z[i], column_at(column, offset(i)));
@@ -36,7 +35,7 @@ template <class Config> struct TileLogitGradients {
 
     // The branches in it are where the compiler cannot interleave one chunk with the next: over all accumulators it takes three
     // times as long, and more registers than there are.
-    template <bool has_large> __device__ __forceinline__ void transform_chunk(const TileLogitGradientsParams &params, float *z, int column) const {
+    template <bool has_large> __device__ __forceinline__ void transform_chunk(const GradLogitsParams &params, float *z, int column) const {
         int target[2] = {columns_left(column, row[0].target), columns_left(column, row[1].target)};
         constexpr float correction = Config::has_bias || Config::has_softcap ? 1 : Config::correction;
         float scale[2] = {row[0].scale * correction, row[1].scale * correction};
@@ -53,7 +52,7 @@ template <class Config> struct TileLogitGradients {
         mask(z, columns_left(column, params.vocab));
     }
 
-    __device__ __forceinline__ static void add_bias(const TileLogitGradientsParams &params, float *z, int column) {
+    __device__ __forceinline__ static void add_bias(const GradLogitsParams &params, float *z, int column) {
         auto bias = (const typename Config::bias_element *)params.bias + column;
         int left = columns_left(column, params.vocab);
 #pragma unroll
@@ -81,7 +80,7 @@ template <class Config> struct TileLogitGradients {
     }
 
     // And what a loss of all logits adds, by the weight of column v's class.
-    __device__ __forceinline__ static float with_uniform(const TileLogitGradientsParams &params, float derivative, const RowGradient &row, int v) {
+    __device__ __forceinline__ static float with_uniform(const GradLogitsParams &params, float derivative, const RowGradient &row, int v) {
         if constexpr (!Config::wants_logit_sum) return derivative;
         float weight = 1;
         if constexpr (Config::has_class_weights)
@@ -90,13 +89,13 @@ template <class Config> struct TileLogitGradients {
     }
 
     // softcap(z) and its slope, 1 - tanh^2.
-    __device__ __forceinline__ static float capped(const TileLogitGradientsParams &params, float z, float &slope) {
+    __device__ __forceinline__ static float capped(const GradLogitsParams &params, float z, float &slope) {
         return rounded_product(params.softcap, hyperbolic_tangent(z * (params.inverse_softcap * (Config::has_bias ? 1 : Config::correction)), slope));
     }
 
     // By a logit that is not the target's.
     template <bool has_large>
-    __device__ __forceinline__ static float derivative(const TileLogitGradientsParams &params, float z, float scale, const RowGradient &row, int v) {
+    __device__ __forceinline__ static float derivative(const GradLogitsParams &params, float z, float scale, const RowGradient &row, int v) {
         if constexpr (Config::has_softcap) {
             float slope, cap = capped(params, z, slope);
             return with_uniform(params, prob_derivative<has_large>(cap, scale, row), row, v) * slope;
@@ -105,7 +104,7 @@ template <class Config> struct TileLogitGradients {
     }
 
     // By the target's.
-    __device__ __forceinline__ static float target_derivative(const TileLogitGradientsParams &params, float z, float scale, const RowGradient &row) {
+    __device__ __forceinline__ static float target_derivative(const GradLogitsParams &params, float z, float scale, const RowGradient &row) {
         float slope = 1;
         if constexpr (Config::has_softcap) z = capped(params, z, slope);
         float of_p = row.is_whole ? 0 : prob_derivative<true>(z, scale, row);
@@ -113,7 +112,7 @@ template <class Config> struct TileLogitGradients {
     }
 
     // Few warps meet one: those return true. What only they need of the rows is read here.
-    __device__ __forceinline__ bool take_targets(const TileLogitGradientsParams &params, float *z, const float (&scale)[2], const int (&target)[2]) const {
+    __device__ __forceinline__ bool take_targets(const GradLogitsParams &params, float *z, const float (&scale)[2], const int (&target)[2]) const {
         if (!warp_any((unsigned)target[0] <= offset(unroll_chunk - 1) || (unsigned)target[1] <= offset(unroll_chunk - 1))) return false;
         float logit[2] = {0, 0};
 #pragma unroll
