@@ -107,6 +107,7 @@ function problem.parse(text)
     if not apply(fields, p, parts[i]) then return nil, ("problem %q: unknown part %q"):format(text, parts[i]) end
   end
   complete(fields, p)
+  if p.v == 0 and not p.vocab_total then return nil, ("problem %q: v0 is for shards of a vocabulary"):format(text) end
   return p
 end
 

@@ -43,6 +43,7 @@ typedef struct {
     uint32_t linear_cross_entropy_problem, linear_cross_entropy_args, token_input, token_parameter;
     uint32_t weighted_sum_problem, weighted_sum_args, weighted_sum_backward_problem, weighted_sum_backward_args;
     uint32_t logits_logp_problem, logits_logp_args, logits_logp_backward_problem, logits_logp_backward_args;
+    uint32_t linear_logp_merge_args;
 } flp_sizes;
 
 /* ---- status ------------------------------------------------------------------------------------------------- */
@@ -232,6 +233,9 @@ typedef enum {
  *     entropy[i] = -sum_v p[i][v] log(p[i][v]),  p[i][v] = exp(z[i][v] - lse[i])
  *
  * On GPU paths a finite z beyond +-2.35e38, for whose z log2(e) fp32 has no room, counts as that in the sum; logp has the target's own.
+ *
+ * A problem may be a shard of the vocabulary: entries vocab_first .. vocab_first + vocab - 1 of vocab_total, whose weight and bias it has. The call then
+ * leaves args.partials for flp_linear_logp_merge, which says more.
  * One canonical string: flp_linear_logp_problem_format. */
 typedef struct {
     flp_dtype dtype; /* of hidden and weight: FLP_BF16, FLP_F16 or FLP_F32 */
@@ -249,6 +253,8 @@ typedef struct {
     int entropy;            /* 1: args.entropy is written; the other outputs keep their bits */
     flp_precision precision;
     flp_backend backend; /* AUTO: sm_90a, then portable, then CPU; another: that or FLP_NO_VARIANT */
+    int64_t vocab_first; /* of a shard: the id of its first entry; else 0 */
+    int64_t vocab_total; /* of a shard: V of all of them, vocab_first + vocab .. 2^31 - 1; vocab may be 0 then, and weight and bias NULL. 0: no shard */
 } flp_linear_logp_problem;
 
 /* Writes e.g. "linear_logp:bf16:n4096:d2048:v131072" with a 0 byte into text [bytes].
@@ -283,7 +289,8 @@ typedef struct {
     int32_t *argmax;              /* [N] or NULL; needs problem.argmax */
     void *workspace;              /* device memory, 256-byte aligned; NULL: the context's shared scratch */
     size_t workspace_bytes;
-    void *stream; /* CUstream; NULL: the legacy default stream */
+    void *stream;    /* CUstream; NULL: the legacy default stream */
+    float *partials; /* [N, FLP_PARTIAL_FLOATS] f32 of a shard, whose logp, lse, entropy and argmax are NULL; else NULL */
 } flp_linear_logp_args;
 
 /* Computes logp (and lse, entropy, argmax). GPU path: enqueues on the stream and returns; allocates nothing when a workspace is
@@ -305,6 +312,49 @@ FLP_INLINE flp_status flp_linear_logp(flp_context *context, const flp_linear_log
 /* Makes the plans that flp_linear_logp would for any N up to problem.rows, and reserves the shared scratch of stream, until
  * flp_context_release_scratch. */
 FLP_INLINE flp_status flp_linear_logp_prepare(flp_context *context, const flp_linear_logp_problem *problem, void *stream);
+
+/* ---- linear_logp over shards of the vocabulary --------------------------------------------------------------- */
+
+/* Of each row a shard leaves its part of the row's statistics, and the parts of all shards together make the row:
+ *
+ *     float: offset        k, an integer, in the logarithm to base 2; -inf: the shard has no entry, or none but -inf
+ *            sum           sum_v 2^(z2[v] - k) of all entries v but the target, z2 = z log2(e)
+ *            target        softcap(logit) of the target where that lies in the shard, else -inf
+ *            scale         what makes it z2, log2(e) / temperature; 0: the target lies in another shard, or the row has none
+ *            moment        sum_v (z2[v] - k) 2^(z2[v] - k), where the problem has entropy
+ *            largest       the largest logit before softcap, where the problem has argmax,
+ *     int32: largest_index and its entry's id in the whole vocabulary, the smallest
+ *     float: logit_sum     0
+ *
+ * They are the rows' alone: each transport serves (an all-gather of N x 32 bytes). Targets are ids of the whole vocabulary. */
+enum { FLP_PARTIAL_FLOATS = 8 };
+
+/* Pointers as flp_linear_logp_args'. Zero it, then set. */
+typedef struct {
+    int64_t rows;          /* N, 0 .. problem.rows */
+    int ranks;             /* shards, 1 or more: all that the vocabulary is cut into, each once */
+    unsigned flags;        /* flp_execute_flags */
+    const float *partials; /* [ranks, N, FLP_PARTIAL_FLOATS] */
+    const void *target;    /* [N], as the shards had it */
+    int64_t ignore_index;  /* as linear_logp's */
+    float *logp;           /* [N] f32, each of these four NULL where it is not wanted */
+    float *lse;
+    float *entropy;  /* needs problem.entropy */
+    int32_t *argmax; /* needs problem.argmax */
+    void *stream;
+} flp_linear_logp_merge_args;
+
+/* logp, lse, entropy and argmax of the whole vocabulary's rows, from the parts of all shards. problem: that of any shard, vocab_first, vocab and weight_stride
+ * do not matter; it is prepared by flp_linear_logp_prepare. The parts are merged in the order in which they lie: equal parts in equal order give equal
+ * bits, and those depend on where the vocabulary is cut. A value is that of the call without shards but for the rounding of parts to fp32. A z of which
+ * z log2(e) is beyond +-2^23 is rounded to fp32 as such.
+ * A target that is neither ignored nor in 0 .. vocab_total - 1 makes its row NaN, and is counted here (flp_plan_target_errors), not by the shards; one that
+ * no shard has makes it NaN too.
+ * Errors as flp_linear_logp; FLP_BAD_ARGUMENT too: the problem is no shard. */
+FLP_INLINE flp_status flp_linear_logp_merge(flp_context *context, const flp_linear_logp_problem *problem, const flp_linear_logp_merge_args *args);
+
+/* By a plan of a shard, of linear_logp. */
+FLP_INLINE flp_status flp_linear_logp_execute_merge(flp_plan *plan, const flp_linear_logp_merge_args *args);
 
 /* ---- linear_logp_backward ----------------------------------------------------------------------------------- */
 
@@ -708,7 +758,8 @@ FLP_INLINE const flp_sizes *flp_header_sizes(void)
                                      sizeof(flp_logits_logp_problem),
                                      sizeof(flp_logits_logp_args),
                                      sizeof(flp_logits_logp_backward_problem),
-                                     sizeof(flp_logits_logp_backward_args)
+                                     sizeof(flp_logits_logp_backward_args),
+                                     sizeof(flp_linear_logp_merge_args)
     };
 
     return &sizes;
@@ -764,6 +815,19 @@ FLP_API flp_status flp_context_counters_sized(const flp_context *context, flp_co
 FLP_INLINE flp_status flp_context_counters(const flp_context *context, flp_counters *counters)
 {
     return flp_context_counters_sized(context, counters, flp_header_sizes());
+}
+
+FLP_API flp_status flp_linear_logp_merge_sized(flp_context *context, const flp_linear_logp_problem *problem, const flp_linear_logp_merge_args *args,
+                                               const flp_sizes *sizes);
+FLP_INLINE flp_status flp_linear_logp_merge(flp_context *context, const flp_linear_logp_problem *problem, const flp_linear_logp_merge_args *args)
+{
+    return flp_linear_logp_merge_sized(context, problem, args, flp_header_sizes());
+}
+
+FLP_API flp_status flp_linear_logp_execute_merge_sized(flp_plan *plan, const flp_linear_logp_merge_args *args, const flp_sizes *sizes);
+FLP_INLINE flp_status flp_linear_logp_execute_merge(flp_plan *plan, const flp_linear_logp_merge_args *args)
+{
+    return flp_linear_logp_execute_merge_sized(plan, args, flp_header_sizes());
 }
 
 FLP_API flp_status flp_linear_logp_backward_execute_forward_sized(flp_plan *plan, const flp_linear_logp_args *args, const flp_sizes *sizes);

@@ -26,6 +26,7 @@ static const flp_sized_struct flp_sized_counters = { "counters", 1, { FLP_SIZED_
 static const flp_sized_struct flp_sized_device_facts = { "facts", 1, { FLP_SIZED_PART(device_facts) } };
 static const flp_sized_struct flp_sized_linear_logp_problem = { "problem", 1, { FLP_SIZED_PART(linear_logp_problem) } };
 static const flp_sized_struct flp_sized_linear_logp_args = { "args", 1, { FLP_SIZED_PART(linear_logp_args) } };
+static const flp_sized_struct flp_sized_linear_logp_merge_args = { "args", 1, { FLP_SIZED_PART(linear_logp_merge_args) } };
 static const flp_sized_struct flp_sized_linear_logp_backward_problem = {
     "problem", 2, { FLP_SIZED_PART(linear_logp_problem), FLP_SIZED_PART(linear_logp_backward_problem) }
 };

@@ -52,6 +52,11 @@ static int int_at(const void *base, int at)
     return *(const int *)(const void *)((const char *)base + at);
 }
 
+static int64_t int64_at(const void *base, int at)
+{
+    return *(const int64_t *)(const void *)((const char *)base + at);
+}
+
 static const void *address_at(const void *args, int at)
 {
     return *(const void *const *)(const void *)((const char *)args + at);
@@ -83,15 +88,15 @@ static flp_status check_temperature(double temperature, const float *row_tempera
 
 static flp_status check_scalars(const flp_operator *op, const flp_arguments *table, const void *normal, const char *args)
 {
-    const int64_t rows = *(const int64_t *)(const void *)args, most = *(const int64_t *)(const void *)((const char *)normal + op->rows_at);
+    const int64_t rows = int64_at(args, 0), most = int64_at(normal, (int)op->rows_at);
     flp_status status;
 
     if (rows < 0 || rows > most)
         return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", wanted 0 .. %" PRId64 ", the plan's rows", rows, most);
     if (!table->target_at)
         return FLP_OK;
-    status = check_flags((unsigned)int_at(args, table->flags_at), table->more_flags, *(const int64_t *)(const void *)(args + table->ignore_index_at));
-    if (status != FLP_OK)
+    status = check_flags((unsigned)int_at(args, table->flags_at), table->more_flags, int64_at(args, table->ignore_index_at));
+    if (status != FLP_OK || !table->temperature_at)
         return status;
     return check_temperature(*(const double *)(const void *)(args + table->temperature_at), address_at(args, table->row_temperature_at));
 }
@@ -105,23 +110,54 @@ static flp_status refuse_unasked(const flp_operator *op, const flp_argument *arr
     return flp_status_fail(FLP_INTERNAL, "%s: the problem has no field that asks for it", array->name);
 }
 
+static int64_t vocab_total(const flp_arguments *table, const void *problem)
+{
+    return table->vocab_total_at ? int64_at(problem, table->vocab_total_at) : 0;
+}
+
+int64_t flp_arguments_vocab(const flp_arguments *table, const void *problem)
+{
+    const int64_t total = vocab_total(table, problem);
+
+    return total > 0 ? total : int64_at(problem, table->vocab_at);
+}
+
+int flp_arguments_are_for(const flp_arguments *table, const flp_argument *array, const void *problem)
+{
+    return array->owner == FLP_ARGUMENT_OF_ALL || array->owner == (vocab_total(table, problem) > 0 ? FLP_ARGUMENT_OF_SHARD : FLP_ARGUMENT_OF_WHOLE);
+}
+
+static flp_status refuse_others(const flp_argument *array, const void *address)
+{
+    return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %p, wanted NULL: the problem's vocab_total is %s", array->name, address,
+                           array->owner == FLP_ARGUMENT_OF_SHARD ? "0, it is no shard" : "not 0, a shard has partials alone");
+}
+
+/* An array without elements. */
+static int is_empty(const flp_argument *array, const void *problem)
+{
+    return array->entries_at && int64_at(problem, array->entries_at) == 0;
+}
+
 static int element_bytes(const flp_argument *array, const void *problem)
 {
     return array->bytes ? array->bytes : flp_dtype_bytes((flp_dtype)int_at(problem, array->dtype_at));
 }
 
 /* Without rows too, the problem does not have what it does not ask for. */
-static flp_status check_array(const flp_operator *op, const flp_argument *array, const void *normal, const void *args)
+static flp_status check_array(const flp_operator *op, const flp_arguments *table, const flp_argument *array, const void *normal, const void *args)
 {
     const int64_t rows = *(const int64_t *)args;
     const void *address = address_at(args, array->at);
     int wanted;
 
+    if (!flp_arguments_are_for(table, array, normal))
+        return address ? refuse_others(array, address) : FLP_OK;
     if (!int_at(normal, array->asked_at))
         return address && !array->is_unread ? refuse_unasked(op, array, address) : FLP_OK;
     if (rows == 0 && !array->without_rows)
         return FLP_OK;
-    if (!address && (array->is_optional || (array->optional_at && int_at(normal, array->optional_at))))
+    if (!address && (array->is_optional || is_empty(array, normal) || (array->optional_at && int_at(normal, array->optional_at))))
         return FLP_OK;
     wanted = element_bytes(array, normal);
     if (array->decides && int_at(normal, (int)op->pointer_alignment_at) > wanted)
@@ -139,7 +175,7 @@ flp_status flp_arguments_check(const flp_operator *op, const flp_arguments *tabl
 
     EACH_ARRAY(array, table)
     if (status == FLP_OK)
-        status = check_array(op, array, normal, args);
+        status = check_array(op, table, array, normal, args);
     return status;
 }
 
@@ -154,7 +190,7 @@ flp_status flp_arguments_check_elements(const flp_operator *op, const flp_argume
         if (!array->decides || !int_at(problem, array->asked_at))
             continue;
         status = flp_problem_check_field(op, (size_t)array->dtype_at, problem);
-        if (status == FLP_OK && (address || has_rows))
+        if (status == FLP_OK && (address || (has_rows && !is_empty(array, problem))))
             status = flp_arguments_check_address(array->name, address, element_bytes(array, problem));
         if (status != FLP_OK)
             return status;

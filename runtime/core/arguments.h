@@ -17,6 +17,9 @@ typedef enum {
     FLP_VALUES_ENTROPY /* ln V - 2 */
 } flp_argument_values;
 
+/* Of problems that may be a shard of the vocabulary: which of the two an array is for. */
+typedef enum { FLP_ARGUMENT_OF_ALL, FLP_ARGUMENT_OF_WHOLE, FLP_ARGUMENT_OF_SHARD } flp_argument_owner;
+
 /* An array of an operator's args. Offsets are those in the problem, where at 0 its dtype stands. */
 typedef struct {
     const char *name; /* as messages have it; NULL ends a table */
@@ -30,6 +33,9 @@ typedef struct {
     int decides;      /* 1: aligned to pointer_alignment, too, which a call without a plan takes from these arrays */
     int without_rows; /* 1: in a call of no rows its address is checked, too */
     int extent_at;    /* a matrix's row stride, or how many elements there are; 0: one a row */
+    int row_elements; /* with one a row: so many are; 0: 1 */
+    int entries_at;   /* an int64_t: where it is 0, the array has no elements, and may be NULL. 0: there is none */
+    flp_argument_owner owner;
     flp_argument_values values;
 } flp_argument;
 
@@ -41,6 +47,7 @@ typedef struct {
     int target_at, ignore_index_at, flags_at, temperature_at, row_temperature_at; /* of operators with targets */
     int row_index_at, logits_rows_at;
     int target_dtype_at, vocab_at; /* in the problem */
+    int vocab_total_at;            /* in the problem: of a shard the whole vocabulary, which its targets are of. 0: there are no shards */
     unsigned more_flags;           /* beside those of every operator with targets */
 } flp_arguments;
 
@@ -54,6 +61,10 @@ typedef struct {
 flp_status flp_arguments_check(const flp_operator *op, const flp_arguments *table, const void *normal, const void *args);
 /* Before a plan is made, of the arrays that decide its alignment: that they are there, at multiples of an element. */
 flp_status flp_arguments_check_elements(const flp_operator *op, const flp_arguments *table, const void *problem, const void *args);
+/* 1: the array has a meaning for the problem, which is a shard of a vocabulary or is none. */
+int flp_arguments_are_for(const flp_arguments *table, const flp_argument *array, const void *problem);
+/* The vocabulary that targets are of: that of all shards, where the problem is one. */
+int64_t flp_arguments_vocab(const flp_arguments *table, const void *problem);
 /* Their addresses, or'ed. */
 uintptr_t flp_arguments_addresses(const flp_arguments *table, const void *problem, const void *args);
 

@@ -42,10 +42,11 @@ static flp_status run_on_gpu(const flp_operator_calls *calls, const flp_plan *pl
 {
     flp_workspace workspace;
     flp_status status = FLP_OK;
-    int64_t bytes;
+    int64_t bytes = 0;
 
     flp_plan_lay_out(plan, call->rows, &workspace);
-    bytes = flp_plan_most_rows(plan, call->rows) == call->rows ? workspace.bytes : flp_plan_workspace_bytes(plan, call->rows);
+    if (!calls->takes_no_workspace)
+        bytes = flp_plan_most_rows(plan, call->rows) == call->rows ? workspace.bytes : flp_plan_workspace_bytes(plan, call->rows);
     if (bytes > 0 && !call->workspace)
         return launch_in_scratch(calls, plan, call, bytes, work, &workspace);
     if (bytes > 0)
@@ -104,7 +105,7 @@ static flp_status check_targets(const flp_operator_calls *calls, const flp_plan 
         .target = call->target,
         .dtype = *(const flp_dtype *)(const void *)(problem + calls->arguments->target_dtype_at),
         .rows = call->rows,
-        .vocab = *(const int64_t *)(const void *)(problem + calls->arguments->vocab_at),
+        .vocab = flp_arguments_vocab(calls->arguments, problem),
         .ignore_index = call->ignore_index,
         .ignores = flp_arguments_ignore(call->flags),
         .stream = call->stream,

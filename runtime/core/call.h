@@ -32,6 +32,7 @@ typedef struct flp_operator_calls {
      * FLP_BAD_ARGUMENT names the argument, what it got and what was wanted. */
     flp_status (*check)(const flp_plan *plan, const void *normal, const void *args, void *work);
     int makes_work;          /* 1: the two below are given work; 0: args */
+    int takes_no_workspace;  /* 1: of a plan that has one for another call */
     int writes_without_rows; /* 1: with rows = 0 there are still zeros to write, by the plan of one row */
 
     /* GPU paths: enqueues on the stream. workspace: laid out for the call's rows, in memory. FLP_CUDA_FAILED names the kernel. */

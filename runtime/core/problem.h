@@ -6,7 +6,7 @@
 
 #include "fusedlogp.h"
 
-enum { FLP_DISPATCH_SIZES = 13 };
+enum { FLP_DISPATCH_SIZES = 15 };
 
 /* Words without padding, compared and hashed as such. flp_problem_pack fills choices and sizes; dispatch the rest. */
 typedef struct {

@@ -33,7 +33,8 @@ static const flp_field *field_at(const flp_operator *op, int at)
 
 static int is_asked(const flp_tune_arrays *arrays, const flp_argument *argument)
 {
-    return argument->asked_at == 0 || int_of(arrays->problem, argument->asked_at) != 0;
+    return flp_arguments_are_for(arrays->calls->arguments, argument, arrays->problem) &&
+           (argument->asked_at == 0 || int_of(arrays->problem, argument->asked_at) != 0);
 }
 
 /* What a flag of the problem makes optional is a result there. */
@@ -59,8 +60,8 @@ static void size_array(const flp_tune_arrays *arrays, flp_tune_array *array)
         array->dtype = FLP_F32;
     }
     if (!field) {
-        array->per_row = 1;
-        array->elements = rows;
+        array->per_row = argument->row_elements ? argument->row_elements : 1;
+        array->elements = array->per_row * rows;
     } else if (field->kind != FLP_FIELD_STRIDE) {
         array->elements = int64_of(arrays->problem, argument->extent_at);
     } else {
@@ -140,7 +141,7 @@ static float normal(uint64_t *state)
 static float value_of(const flp_tune_arrays *arrays, const flp_tune_array *array, uint64_t *state)
 {
     const double columns = array->is_matrix ? (double)int64_of(arrays->problem, field_at(arrays->calls->op, array->argument->extent_at)->columns_at) : 1;
-    const double vocab = arrays->calls->arguments->vocab_at ? (double)int64_of(arrays->problem, arrays->calls->arguments->vocab_at) : 1;
+    const double vocab = arrays->calls->arguments->vocab_at ? (double)flp_arguments_vocab(arrays->calls->arguments, arrays->problem) : 1;
 
     switch (array->values) {
     case FLP_VALUES_WEIGHT:
@@ -158,7 +159,7 @@ static float value_of(const flp_tune_arrays *arrays, const flp_tune_array *array
 
 static void fill_targets(const flp_tune_arrays *arrays, const flp_tune_array *array, char *to, int64_t count)
 {
-    const int64_t vocab = int64_of(arrays->problem, arrays->calls->arguments->vocab_at);
+    const int64_t vocab = flp_arguments_vocab(arrays->calls->arguments, arrays->problem);
 
     for (int64_t i = 0; i < count; i++) {
         const int64_t target = i == 0 ? vocab - 1 : (i * 7919 + 13) % vocab;

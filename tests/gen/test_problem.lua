@@ -94,7 +94,8 @@ function TestProblem.test_what_is_wrong_is_said()
     { plain .. ":align0", "align0" },
     { plain .. ":bias_f64", "bias_f64" },
     { "linear_logp:bf16:n1:d0:v1", "d0" },
-    { "linear_logp:bf16:n1:d1:v0", "v0" },
+    { "linear_logp:bf16:n1:d1:v0", "v0 is for shards of a vocabulary" },
+    { "linear_logp:bf16:n1:d1:v0:of0", "of0" },
     { "linear_logp:bf16:n99999999999999999999:d1:v1", "n99999999999999999999" },
     { plain .. ":ws99999999999999999999", "ws99999999999999999999" },
   }

@@ -60,6 +60,15 @@ FUNCTIONS(logits_logp_backward)
         .dtype = FLP_F32, .rows = 64, .columns = 64, .x_stride = 256, .w_dtype = FLP_F32, .y_dtype = FLP_F32 \
     }
 static const flp_linear_logp_problem linear_logp = LINEAR;
+static const flp_linear_logp_problem linear_logp_shard = { .dtype = FLP_F32,
+                                                           .rows = 64,
+                                                           .hidden = 64,
+                                                           .vocab = 100,
+                                                           .hidden_stride = 256,
+                                                           .weight_stride = 512,
+                                                           .bias_dtype = FLP_F32,
+                                                           .vocab_first = 100,
+                                                           .vocab_total = 400 };
 static const flp_linear_logp_backward_problem linear_logp_backward = { .forward = LINEAR, GRADIENTS, .memory_budget = INT64_C(1) << 30 };
 static const flp_linear_cross_entropy_problem linear_cross_entropy = { .backward = { .forward = LINEAR, GRADIENTS, .memory_budget = INT64_C(1) << 30 } };
 static const flp_weighted_sum_problem weighted_sum = WEIGHTED;
@@ -89,11 +98,13 @@ static const flp_logits_logp_backward_problem logits_logp_backward = { .dtype = 
     WHOLE(X, p dtype, FLP_BF16), WHOLE(X, p rows, 96), WHOLE(X, p hidden, 72), WHOLE(X, p vocab, 101), WHOLE(X, p weight_layout, FLP_HIDDEN_VOCAB), \
         WHOLE(X, p hidden_stride, 264), WHOLE(X, p weight_stride, 520), WHOLE(X, p pointer_alignment, 4), WHOLE(X, p bias_dtype, FLP_BF16),         \
         WHOLE(X, p target_dtype, FLP_I32), REAL(X, p softcap, 30), WHOLE(X, p precision, FLP_PRECISION_EXACT), WHOLE(X, p backend, FLP_BACKEND_CPU)
-#define BACKWARD_FIELDS(X, p)                                                                                                                         \
-    LINEAR_FIELDS(X, p forward.), IS(X, p forward.argmax, 1, REFUSED), IS(X, p forward.entropy, 1, REFUSED), WHOLE(X, p grad_hidden, FLP_BF16),       \
-        WHOLE(X, p grad_weight, FLP_BF16), WHOLE(X, p grad_bias, FLP_BF16), WHOLE(X, p grad_hidden_stride, 264), WHOLE(X, p grad_weight_stride, 520), \
-        WHOLE(X, p accumulate, FLP_ACCUMULATE_WEIGHT), WHOLE(X, p memory_budget, INT64_C(1) << 31), REAL(X, p grad_filter_eps, 1e-6),                 \
-        IS(X, p with_forward, 1, REFUSED)
+/* Of a whole vocabulary, the second makes it a shard. */
+#define SHARD_FIELDS(X, p) IS(X, p vocab_first, 1, REFUSED), WHOLE(X, p vocab_total, 200)
+#define BACKWARD_FIELDS(X, p)                                                                                                                                \
+    LINEAR_FIELDS(X, p forward.), IS(X, p forward.vocab_first, 1, REFUSED), IS(X, p forward.vocab_total, 200, REFUSED), IS(X, p forward.argmax, 1, REFUSED), \
+        IS(X, p forward.entropy, 1, REFUSED), WHOLE(X, p grad_hidden, FLP_BF16), WHOLE(X, p grad_weight, FLP_BF16), WHOLE(X, p grad_bias, FLP_BF16),         \
+        WHOLE(X, p grad_hidden_stride, 264), WHOLE(X, p grad_weight_stride, 520), WHOLE(X, p accumulate, FLP_ACCUMULATE_WEIGHT),                             \
+        WHOLE(X, p memory_budget, INT64_C(1) << 31), REAL(X, p grad_filter_eps, 1e-6), IS(X, p with_forward, 1, REFUSED)
 #define WEIGHTED_FIELDS(X, p)                                                                                                                \
     WHOLE(X, p dtype, FLP_BF16), WHOLE(X, p rows, 96), WHOLE(X, p columns, 72), WHOLE(X, p x_stride, 264), WHOLE(X, p pointer_alignment, 4), \
         WHOLE(X, p w_dtype, FLP_BF16), WHOLE(X, p y_dtype, FLP_BF16), WHOLE(X, p backend, FLP_BACKEND_CPU)
@@ -102,7 +113,15 @@ static const flp_logits_logp_backward_problem logits_logp_backward = { .dtype = 
         WHOLE(X, target_dtype, FLP_I32), WHOLE(X, entropy, 1), WHOLE(X, backend, FLP_BACKEND_CPU), REAL(X, softcap, 30)
 #define OPERATOR(X) .name = #X, .problem_bytes = sizeof(flp_##X##_problem), .problem = &X, .prepare = X##_prepare, .format = X##_format
 static const op operators[] = {
-    { OPERATOR(linear_logp), .fields = { LINEAR_FIELDS(linear_logp, ), WHOLE(linear_logp, argmax, 1), WHOLE(linear_logp, entropy, 1) } },
+    { OPERATOR(linear_logp),
+      .fields = { LINEAR_FIELDS(linear_logp, ), SHARD_FIELDS(linear_logp, ), WHOLE(linear_logp, argmax, 1), WHOLE(linear_logp, entropy, 1) } },
+    { .name = "linear_logp of a shard",
+      .problem_bytes = sizeof(flp_linear_logp_problem),
+      .problem = &linear_logp_shard,
+      .prepare = linear_logp_prepare,
+      .format = linear_logp_format,
+      .fields = { LINEAR_FIELDS(linear_logp, ), WHOLE(linear_logp, vocab_first, 101), WHOLE(linear_logp, vocab_total, 401), WHOLE(linear_logp, argmax, 1),
+                  WHOLE(linear_logp, entropy, 1) } },
     { OPERATOR(linear_logp_backward),
       .fields = { BACKWARD_FIELDS(linear_logp_backward, ), WHOLE(linear_logp_backward, g_lse, 1), WHOLE(linear_logp_backward, g_entropy, 1) } },
     { OPERATOR(linear_cross_entropy),

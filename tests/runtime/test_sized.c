@@ -22,8 +22,9 @@ static void no_struct_ends_in_padding(void **state)
     ENDS_WITH(flp_context_options, tune_seconds);
     ENDS_WITH(flp_counters, plans);
     ENDS_WITH(flp_device_facts, memory_bytes);
-    ENDS_WITH(flp_linear_logp_problem, backend);
-    ENDS_WITH(flp_linear_logp_args, stream);
+    ENDS_WITH(flp_linear_logp_problem, vocab_total);
+    ENDS_WITH(flp_linear_logp_args, partials);
+    ENDS_WITH(flp_linear_logp_merge_args, stream);
     ENDS_WITH(flp_linear_logp_backward_problem, grad_filter_eps);
     ENDS_WITH(flp_linear_logp_backward_args, logp);
     ENDS_WITH(flp_linear_cross_entropy_problem, token_loss);
@@ -38,7 +39,7 @@ static void no_struct_ends_in_padding(void **state)
     ENDS_WITH(flp_logits_logp_args, stream);
     ENDS_WITH(flp_logits_logp_backward_problem, softcap);
     ENDS_WITH(flp_logits_logp_backward_args, stream);
-    ENDS_WITH(flp_sizes, logits_logp_backward_args);
+    ENDS_WITH(flp_sizes, linear_logp_merge_args);
 #undef ENDS_WITH
 }
 
@@ -150,7 +151,7 @@ static void sizes_that_say_nothing_are_refused(void **state)
     } while (0)
     REFUSED(NULL, "sizes: got NULL, wanted those of the structs of the caller's header");
     sizes.linear_logp_backward_problem = sizes.linear_logp_problem;
-    REFUSED(&sizes, "sizes: got 96 bytes for problem, wanted more than 96");
+    REFUSED(&sizes, "sizes: got 112 bytes for problem, wanted more than 112");
     sizes.bytes = offsetof(flp_sizes, linear_cross_entropy_problem); /* the caller's header has no cross-entropy */
     sizes.linear_logp_backward_problem = flp_header_sizes()->linear_logp_backward_problem;
     REFUSED(&sizes, "sizes: got 0 bytes for problem");

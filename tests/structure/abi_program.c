@@ -100,6 +100,31 @@ static void run_linear_logp(void)
     flp_plan_destroy(plan);
 }
 
+/* Two shards and their merge. */
+static void run_shards(void)
+{
+    flp_linear_logp_problem problem = linear_problem();
+    float partials[2][N][FLP_PARTIAL_FLOATS], logp[N];
+    flp_linear_logp_args args = { .rows = N, .hidden = hidden, .target = target };
+    const flp_linear_logp_merge_args merge = { .rows = N, .ranks = 2, .partials = partials[0][0], .target = target, .logp = logp };
+    flp_plan *plan;
+
+    problem.vocab_total = V;
+    problem.pointer_alignment = sizeof(float);
+    for (int rank = 0; rank < 2; rank++) {
+        problem.vocab_first = rank * 2;
+        problem.vocab = rank == 0 ? 2 : V - 2;
+        args.weight = weight[problem.vocab_first];
+        args.partials = partials[rank][0];
+        RUN(linear_logp, &problem, &args);
+    }
+    check(flp_linear_logp_merge(context, &problem, &merge));
+    check(flp_linear_logp_plan_create(context, &problem, &plan));
+    check(flp_linear_logp_execute_merge(plan, &merge));
+    flp_plan_destroy(plan);
+    print("logp of shards", logp, N);
+}
+
 static flp_linear_logp_backward_problem backward_problem(void)
 {
     const flp_linear_logp_backward_problem problem = { .forward = linear_problem(), .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .with_forward = 0 };
@@ -263,6 +288,7 @@ int main(void)
 
     check(flp_context_create(&options, &context));
     run_linear_logp();
+    run_shards();
     run_linear_logp_backward();
     run_linear_cross_entropy();
     run_weighted_sum();

@@ -18,8 +18,9 @@
 
 const flp_argument flp_linear_logp_argument_inputs[] = {
     { "hidden", AT(hidden), .decides = 1, .extent_at = ASKED(hidden_stride), .values = FLP_VALUES_NORMAL },
-    { "weight", AT(weight), .decides = 1, .extent_at = ASKED(weight_stride), .values = FLP_VALUES_WEIGHT },
-    { "bias", AT(bias), .asked_at = ASKED(bias_dtype), .dtype_at = ASKED(bias_dtype), .extent_at = ASKED(vocab), .values = FLP_VALUES_NORMAL },
+    { "weight", AT(weight), .decides = 1, .extent_at = ASKED(weight_stride), .entries_at = ASKED(vocab), .values = FLP_VALUES_WEIGHT },
+    { "bias", AT(bias), .asked_at = ASKED(bias_dtype), .dtype_at = ASKED(bias_dtype), .extent_at = ASKED(vocab), .entries_at = ASKED(vocab),
+      .values = FLP_VALUES_NORMAL },
     { "target", AT(target), .dtype_at = ASKED(target_dtype), .values = FLP_VALUES_TARGET },
     { "row_temperature", AT(row_temperature), .bytes = sizeof(float), .is_optional = 1, .values = FLP_VALUES_ABSENT },
     { .name = NULL }
@@ -33,11 +34,14 @@ const flp_argument flp_linear_logp_argument_inputs[] = {
 BEGINS_SO(flp_linear_logp_backward_args);
 BEGINS_SO(flp_linear_cross_entropy_args);
 
-static const flp_argument outputs[] = { { "logp", AT(logp), .bytes = sizeof(float) },
-                                        { "lse", AT(lse), .bytes = sizeof(float), .is_optional = 1 },
-                                        { "entropy", AT(entropy), .bytes = sizeof(float), .asked_at = ASKED(entropy), .is_optional = 1 },
-                                        { "argmax", AT(argmax), .bytes = sizeof(int32_t), .asked_at = ASKED(argmax), .is_optional = 1 },
-                                        { .name = NULL } };
+static const flp_argument outputs[] = {
+    { "logp", AT(logp), .bytes = sizeof(float), .owner = FLP_ARGUMENT_OF_WHOLE },
+    { "lse", AT(lse), .bytes = sizeof(float), .is_optional = 1, .owner = FLP_ARGUMENT_OF_WHOLE },
+    { "entropy", AT(entropy), .bytes = sizeof(float), .asked_at = ASKED(entropy), .is_optional = 1, .owner = FLP_ARGUMENT_OF_WHOLE },
+    { "argmax", AT(argmax), .bytes = sizeof(int32_t), .asked_at = ASKED(argmax), .is_optional = 1, .owner = FLP_ARGUMENT_OF_WHOLE },
+    { "partials", AT(partials), .bytes = sizeof(float), .row_elements = FLP_PARTIAL_FLOATS, .owner = FLP_ARGUMENT_OF_SHARD },
+    { .name = NULL }
+};
 static const flp_argument *const arrays[] = { flp_linear_logp_argument_inputs, outputs, NULL };
 
 const flp_arguments flp_linear_logp_arguments = {
@@ -47,6 +51,7 @@ const flp_arguments flp_linear_logp_arguments = {
     FLP_ARGUMENTS_TARGETS(flp_linear_logp_args),
     .target_dtype_at = ASKED(target_dtype),
     .vocab_at = ASKED(vocab),
+    .vocab_total_at = ASKED(vocab_total),
 };
 
 /* One launch's parameters. maps: hidden's, weight's, the saved exponentials'. */

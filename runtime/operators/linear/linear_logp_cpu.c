@@ -4,6 +4,7 @@
 #include "cpu/large_memory.h"
 #include "operators/linear/logit_chunk.h"
 #include "operators/linear/row_set.h"
+#include "operators/linear/vocab_shard.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -48,26 +49,43 @@ enum { LOGIT_FLOATS = GROUP_SETS * FLP_CHUNK_COLUMNS * FLP_LANES, BIAS_FLOATS = 
 
 /* ---- before a group: which rows, their hidden as the kernel takes it ---- */
 
+static flp_linear_partial *partial_of(const job *work, int64_t row)
+{
+    return (flp_linear_partial *)(void *)work->args->partials + row;
+}
+
+/* What a row without a valid target is known to give before its logits are. A shard leaves the bad ones to the merge. */
+static void answer_row(const job *work, int64_t row, flp_row_kind kind, int64_t *bad_count, int64_t *bad_first)
+{
+    const flp_linear_logp_args *args = work->args;
+    const int blanks = work->more.blanks_others;
+    if (args->partials != NULL) {
+        *partial_of(work, row) = flp_vocab_shard_nothing();
+        return;
+    }
+    args->logp[row] = kind == FLP_ROW_IGNORED ? 0 : NAN;
+    if (kind == FLP_ROW_BAD)
+        flp_row_count_bad(row, bad_count, bad_first);
+    if (blanks && args->lse != NULL)
+        args->lse[row] = 0;
+    if (blanks && args->entropy != NULL)
+        args->entropy[row] = 0;
+}
+
 /* Takes rows from `next` on until the group is full; returns the first one not looked at. A row whose logits nobody reads
  * is answered here. */
 static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t *bad_first)
 {
     const flp_linear_logp_args *args = work->args;
-    int blanks = work->more.blanks_others, always = !blanks && (args->lse != NULL || args->entropy != NULL || args->argmax != NULL);
+    const int reads = args->lse != NULL || args->entropy != NULL || args->argmax != NULL || args->partials != NULL;
+    const int always = !work->more.blanks_others && reads;
     work->rows = 0;
     for (; next < args->rows && work->rows < GROUP_ROWS; next++) {
         int64_t target = flp_row_set_target(work->problem, work->args, next);
         flp_row_kind kind = flp_row_kind_of(work->problem, work->args, target);
-        int wanted = always || kind == FLP_ROW_VALID;
         if (kind != FLP_ROW_VALID)
-            args->logp[next] = kind == FLP_ROW_IGNORED ? 0 : NAN;
-        if (kind == FLP_ROW_BAD)
-            flp_row_count_bad(next, bad_count, bad_first);
-        if (!wanted && blanks && args->lse != NULL)
-            args->lse[next] = 0;
-        if (!wanted && blanks && args->entropy != NULL)
-            args->entropy[next] = 0;
-        if (!wanted)
+            answer_row(work, next, kind, bad_count, bad_first);
+        if (!always && kind != FLP_ROW_VALID)
             continue;
         work->row[work->rows] = next;
         work->target[work->rows++] = target;
@@ -75,9 +93,12 @@ static int64_t collect_rows(job *work, int64_t next, int64_t *bad_count, int64_t
     return next;
 }
 
-static int has_target(const job *work, int slot)
+/* The entry of a row's target; -1: the target is not valid, or lies in another shard. */
+static int32_t target_entry(const job *work, int slot)
 {
-    return flp_row_kind_of(work->problem, work->args, work->target[slot]) == FLP_ROW_VALID;
+    if (flp_row_kind_of(work->problem, work->args, work->target[slot]) != FLP_ROW_VALID)
+        return -1;
+    return flp_vocab_shard_entry(work->problem, work->target[slot]);
 }
 
 static void gather_set(void *data, int64_t set, int thread)
@@ -88,9 +109,9 @@ static void gather_set(void *data, int64_t set, int thread)
     int left = work->rows - (int)set * FLP_LANES, count = left < FLP_LANES ? left : FLP_LANES;
     flp_row_set_gather(work->kernel, work->problem, work->args, row, count, work->hidden + set * work->words * FLP_LANES);
     flp_row_set_transform(work->problem, work->args, row, count, &work->transform[set]);
-    work->transform[set].wants_moment = work->args->entropy != NULL;
+    work->transform[set].wants_moment = work->args->partials != NULL ? work->problem->entropy : work->args->entropy != NULL;
     for (int lane = 0; lane < FLP_LANES; lane++)
-        work->targets[set].index[lane] = lane < count && has_target(work, (int)set * FLP_LANES + lane) ? (int32_t)work->target[set * FLP_LANES + lane] : -1;
+        work->targets[set].index[lane] = lane < count ? target_entry(work, (int)set * FLP_LANES + lane) : -1;
 }
 
 /* ---- a unit: some blocks of rows and one split of the vocabulary ---- */
@@ -175,12 +196,29 @@ static float uniform_of(const job *work, int slot, double lse, double scale)
     return (float)((work->class_weight_sum * lse - sum * scale * ln_2) / (double)work->problem->vocab);
 }
 
+/* Its sums are those of the transform's scale, in fp32. */
+static void leave_partial(const job *work, int slot, const flp_row_statistics *total)
+{
+    const int lane = slot % FLP_LANES, set = slot / FLP_LANES, known = work->targets[set].index[lane] >= 0;
+    const flp_other_sums others = {
+        .origin = total->origin.lane[lane], .sum = total->sum[lane], .moment = total->moment[lane], .scale = work->transform[set].scale.lane[lane]
+    };
+    flp_linear_partial *part = partial_of(work, work->row[slot]);
+    *part = flp_vocab_shard_partial(&others, known ? &work->targets[set].z[lane] : NULL);
+    if (!work->problem->entropy)
+        part->moment = 0;
+    if (work->problem->argmax && work->problem->vocab > 0) {
+        part->largest = total->largest.lane[lane];
+        part->largest_index = (int32_t)(work->problem->vocab_first + total->largest_index.lane[lane]);
+    }
+}
+
 /* total: of its set. */
 static void finish_row(const job *work, int slot, const flp_row_statistics *total)
 {
     const flp_linear_logp_args *args = work->args;
     const int64_t row = work->row[slot];
-    const int lane = slot % FLP_LANES, known = has_target(work, slot);
+    const int lane = slot % FLP_LANES, known = work->targets[slot / FLP_LANES].index[lane] >= 0;
     const flp_other_sums others = {
         .origin = total->origin.lane[lane], .sum = total->sum[lane], .moment = total->moment[lane], .scale = flp_row_scale(flp_row_temperature(work->args, row))
     };
@@ -210,7 +248,10 @@ static void finish_set(void *data, int64_t index, int thread)
         int slot = (int)index * FLP_LANES + lane;
         if (slot >= work->rows)
             break;
-        finish_row(work, slot, &total);
+        if (work->args->partials != NULL)
+            leave_partial(work, slot, &total);
+        else
+            finish_row(work, slot, &total);
     }
 }
 
@@ -246,6 +287,8 @@ static flp_status prepare(job *work)
     work->words = flp_microkernel_words(work->kernel, work->problem->hidden);
     work->chunks = (work->problem->vocab + FLP_CHUNK_COLUMNS - 1) / FLP_CHUNK_COLUMNS;
     work->splits = work->chunks < MOST_SPLITS ? (int)work->chunks : MOST_SPLITS;
+    if (work->splits == 0) /* an empty shard */
+        work->splits = 1;
     work->hidden = flp_large_memory_allocate(sets * work->words * FLP_LANES, sizeof(float));
     work->statistics = flp_large_memory_allocate((int64_t)work->splits * GROUP_SETS, sizeof(flp_row_statistics));
     work->scratch = flp_large_memory_allocate((int64_t)threads * SCRATCH_FLOATS, sizeof(float));

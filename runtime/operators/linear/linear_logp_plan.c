@@ -1,6 +1,7 @@
 /* linear_logp as an operator: its problem's fields, a row each, and what its plans hold, need and say. */
 #include "operators/linear/linear_logp_plan.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 
 #include "base/dtype.h"
@@ -17,7 +18,7 @@ const flp_field flp_linear_logp_field_inputs[] = {
     { "dtype", FLP_FIELD_DTYPE, AT(dtype), .prefix = "", FLP_FIELD_FLOAT },
     FLP_FIELD_ROWS(AT(rows)),
     FLP_FIELD_EXTENT("hidden", AT(hidden), "d"),
-    FLP_FIELD_EXTENT("vocab", AT(vocab), "v"),
+    { "vocab", FLP_FIELD_SIZE, AT(vocab), .prefix = "v", .value_name = "vocab", .low = 0, .high = INT32_MAX },
     { "weight_layout", FLP_FIELD_CHOICE, AT(weight_layout), .words = { [FLP_HIDDEN_VOCAB] = "dv" },
       .allowed = FLP_FIELD_ALLOWS(FLP_VOCAB_HIDDEN) | FLP_FIELD_ALLOWS(FLP_HIDDEN_VOCAB), .wanted = "FLP_VOCAB_HIDDEN or FLP_HIDDEN_VOCAB" },
     { "hidden_stride", FLP_FIELD_STRIDE, AT(hidden_stride), .prefix = "hs", .value_name = "stride", .rows_at = AT(rows), .columns_at = AT(hidden) },
@@ -27,6 +28,8 @@ const flp_field flp_linear_logp_field_inputs[] = {
     { "bias_dtype", FLP_FIELD_DTYPE, AT(bias_dtype), .prefix = "bias_", FLP_FIELD_FLOAT_OR_NONE },
     FLP_FIELD_TARGETS(AT(target_dtype)),
     FLP_FIELD_SOFTCAP(AT(softcap)),
+    { "vocab_first", FLP_FIELD_COUNT, AT(vocab_first), .prefix = "first", .value_name = "id" },
+    { "vocab_total", FLP_FIELD_COUNT, AT(vocab_total), .prefix = "of", .value_name = "vocab" },
     { .name = NULL }
 };
 static const flp_field outputs[] = { { "argmax", FLP_FIELD_CHOICE, AT(argmax), .words = { [1] = "argmax" }, FLP_FIELD_FLAG },
@@ -40,10 +43,28 @@ const flp_field flp_linear_logp_field_backend[] = { FLP_FIELD_BACKEND(AT(backend
 
 static const flp_field *const fields[] = { flp_linear_logp_field_inputs, outputs, flp_linear_logp_field_precision, flp_linear_logp_field_backend, NULL };
 
+/* A shard may be empty, the whole may not. */
+static flp_status check_shard(const flp_linear_logp_problem *problem)
+{
+    flp_status status = flp_problem_check_range("vocab_total", problem->vocab_total, 0, INT32_MAX);
+
+    if (status == FLP_OK && problem->vocab_total > 0)
+        status = flp_problem_check_range("vocab", problem->vocab, 0, problem->vocab_total);
+    if (status != FLP_OK || problem->vocab_total > 0)
+        return status != FLP_OK ? status : flp_problem_check_range("vocab_first", problem->vocab_first, 0, problem->vocab_total - problem->vocab);
+    status = flp_problem_check_range("vocab", problem->vocab, 1, INT32_MAX);
+    if (status != FLP_OK || problem->vocab_first == 0)
+        return status;
+    return flp_status_fail(FLP_BAD_ARGUMENT, "vocab_first: got %" PRId64 " with vocab_total 0, wanted 0: the problem is no shard", problem->vocab_first);
+}
+
 flp_status flp_linear_logp_problem_check(void *normal)
 {
     const flp_linear_logp_problem *problem = normal;
+    flp_status status = check_shard(problem);
 
+    if (status != FLP_OK)
+        return status;
     if (problem->precision != FLP_PRECISION_EXACT || problem->dtype == FLP_F32)
         return FLP_OK;
     return flp_status_fail(FLP_BAD_ARGUMENT, "precision: got FLP_PRECISION_EXACT with dtype %s, wanted it with f32 only", flp_dtype_name(problem->dtype));

@@ -2,6 +2,7 @@
 #include "operators/linear/row_set.h"
 #include "cpu/convert.h"
 #include "cpu/target_share.h"
+#include "operators/linear/vocab_shard.h"
 #include <string.h>
 
 enum { GATHER_DEPTH = 256 };
@@ -17,7 +18,7 @@ flp_row_kind flp_row_kind_of(const flp_linear_logp_problem *problem, const flp_l
 {
     if (inputs->flags & FLP_IGNORE_INDEX && target == inputs->ignore_index)
         return FLP_ROW_IGNORED;
-    return target >= 0 && target < problem->vocab ? FLP_ROW_VALID : FLP_ROW_BAD;
+    return target >= 0 && target < flp_vocab_shard_whole(problem) ? FLP_ROW_VALID : FLP_ROW_BAD;
 }
 
 void flp_row_count_bad(int64_t row, int64_t *bad_count, int64_t *bad_first)

@@ -1,0 +1,100 @@
+/* The CPU path's parts of a row's statistics: written in fp32 with an integer offset, as the GPU paths' combine has them, and merged in doubles. */
+#include "operators/linear/vocab_shard.h"
+
+#include <float.h>
+#include <math.h>
+
+/* KEEP IN STEP: large offsets (templates/parts/row_offset.cuh). From here on a float has no bits behind the point: a z2 is rounded to one. */
+static const double large_offset = 0x1p23;
+
+static int is_large(double z2)
+{
+    return fabs(z2) >= large_offset && fabs(z2) < INFINITY;
+}
+
+/* To fp32, finite where it is finite. */
+static double rounded(double z2)
+{
+    return isfinite(z2) ? (double)(float)fmax(fmin(z2, FLT_MAX), -FLT_MAX) : z2;
+}
+
+flp_linear_partial flp_vocab_shard_nothing(void)
+{
+    return (flp_linear_partial){ .offset = -INFINITY, .target = -INFINITY, .largest = -INFINITY, .largest_index = FLP_NO_INDEX };
+}
+
+flp_linear_partial flp_vocab_shard_partial(const flp_other_sums *others, const float *target)
+{
+    const double z2 = others->origin * others->scale, whole = is_large(z2) ? rounded(z2) : rint(z2), change = is_large(z2) || !isfinite(z2) ? 0 : z2 - whole;
+    flp_linear_partial part = flp_vocab_shard_nothing();
+
+    /* sum (x + d) 2^(x + d) = 2^d (sum x 2^x + d sum 2^x) */
+    part.offset = (float)whole;
+    part.sum = (float)(others->sum * exp2(change));
+    part.moment = (float)((others->moment + change * others->sum) * exp2(change));
+    if (target) {
+        part.target = *target;
+        part.scale = (float)others->scale;
+    }
+    return part;
+}
+
+/* ---- merging ---- */
+
+/* Sums without an offset are 0 or NaN, wherever they are counted from. */
+static void add_part(const flp_linear_partial *part, double offset, flp_other_sums *sums)
+{
+    const double change = part->offset == -INFINITY || part->offset == offset ? 0 : part->offset - offset, power = exp2(change);
+
+    sums->sum += power * part->sum;
+    sums->moment += power * (part->moment + (change < -2000 ? -2000 : change) * part->sum);
+}
+
+/* The target's z2: a product of two floats is exact. */
+static double target_z2(const flp_linear_partial *part, double offset)
+{
+    const double z2 = (double)part->target * part->scale;
+
+    return is_large(offset) || is_large(z2) ? rounded(z2) : z2;
+}
+
+/* A large row's z2 may have been cut to what is finite: there the target's logit itself says more. */
+static void correct_large(const flp_linear_partial *part, flp_row_shares *shares)
+{
+    const double ln_2 = 0.693147180559945309417, z = (double)part->target * part->scale * ln_2;
+
+    if (is_large(shares->origin) && shares->logp > -16 && isfinite(z))
+        shares->lse = z - shares->logp;
+    else if (isfinite(z) && z < -FLT_MAX * ln_2)
+        shares->logp = z - shares->lse;
+}
+
+flp_vocab_shard_row flp_vocab_shard_merge(const flp_linear_partial *parts, int ranks, int64_t stride)
+{
+    flp_vocab_shard_row row = { .largest_index = FLP_NO_INDEX };
+    flp_other_sums sums = { .origin = -INFINITY, .scale = 1 };
+    const flp_linear_partial *with_target = NULL;
+    float largest = -INFINITY;
+
+    for (int rank = 0; rank < ranks; rank++)
+        sums.origin = fmax(sums.origin, parts[rank * stride].offset);
+    for (int rank = 0; rank < ranks; rank++) {
+        const flp_linear_partial *part = &parts[rank * stride];
+        add_part(part, sums.origin, &sums);
+        row.logit_sum += part->logit_sum;
+        if (part->scale != 0)
+            with_target = part;
+        if (part->largest > largest || (part->largest == largest && part->largest_index < row.largest_index)) {
+            largest = part->largest;
+            row.largest_index = part->largest_index;
+        }
+    }
+    row.has_target = with_target != NULL;
+    if (!with_target)
+        row.shares = flp_row_shares_of_others(&sums);
+    else {
+        row.shares = flp_row_shares_of(&sums, target_z2(with_target, sums.origin));
+        correct_large(with_target, &row.shares);
+    }
+    return row;
+}
