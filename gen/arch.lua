@@ -37,7 +37,7 @@ arch.table = {
 -- Whose portable kernels fit every newer GPU, which runs them from their PTX: no GPU has less shared memory a block.
 arch.ptx = "sm_86"
 
--- Of "sm_90a@host", "sm_90a": the architecture whose kernels the host machine runs. Else nil.
+-- The architecture whose kernels the host machine runs: "sm_90a" for "sm_90a@host"; nil for any other name.
 function arch.real_of(name) return tostring(name):match("^(.*)@host$") end
 
 -- NAME@host emits NAME's kernels as C++: the twins of the wrapper files come first.

@@ -75,7 +75,7 @@ function fusedlogp.candidates(problem_text, capability, backend, facts, numerics
   return lines
 end
 
--- Of a tuning the time, as a ratio to that without it, by the model; nil and the reason. facts: as model.known gives them.
+-- The time of a tuning by the model, as a ratio to that without it; nil and the reason where it has none. facts: as model.known gives them.
 local function ratio_of(problem_text, capability, backend, tuning_text, facts, read_template)
   local p, default, specs = untuned(problem_text, capability, backend, read_template)
   if not p then return nil, default end

@@ -10,7 +10,7 @@ local model = {}
 -- What a device is taken for where its facts are not known: an H200. memory: bytes a second.
 model.facts = { multiprocessors = 132, clock_hz = 1.98e9, l2_bytes = 60 << 20, memory = 4.8e12 }
 
--- Of a multiprocessor: flops a clock of 16-bit products with fp32 sums, and what part of them is reached with two and with one warpgroup of 64 rows, and
+-- What a multiprocessor does: flops a clock of 16-bit products with fp32 sums, and what part of them is reached with two and with one warpgroup of 64 rows, and
 -- on the portable path, all times rate; bytes of L2 a clock. memory: the part of the device's that is reached. launch: microseconds. tail: clocks of a
 -- tile beyond its products. Then what adds to a tile's products and to reading it: fewer stages under way (over (stages - 1)^2), and blocks of a cluster
 -- that wait for each other. All as an H200 showed it: bench/results/2026-11-22-NVIDIA-H200-tunings.json. gen/calibration.lua fits some to other devices.

@@ -127,7 +127,7 @@ local function is_repeated(p, spec, group)
   return group >= 2 * row_groups
 end
 
--- Of one role, the `limit` that the model finds fastest: { text, seconds } each, without the default.
+-- The `limit` tunings of one role that the model finds fastest: { text, seconds } each, without the default.
 local function of_role(p, spec, facts, numerics, limit)
   local found = {}
   each(spec, numerics, function(changed, group)

@@ -24,7 +24,7 @@ function kernel.check(spec, arch)
   if spec.wg and (spec.wg ~= 128 or f32) then return nil, ("wg = %d: 128, and not of fp32"):format(spec.wg) end
   if not spec.wg and spec.bm ~= 64 and spec.bm ~= 128 then return nil, ("bm = %d: 64 or 128, one or two consumer warpgroups"):format(spec.bm) end
   if spec.wg and spec.bm ~= 128 and spec.bm ~= 256 then return nil, ("bm = %d: with wg = 128 a multiple of it, 128 or 256"):format(spec.bm) end
-  -- Of fp32 a stage holds two parts; of 128 rows a thread has two accumulators for each of the columns' pairs.
+  -- A stage of fp32 holds two parts; with 128 rows a thread has two accumulators for each of the columns' pairs.
   local widest = f32 and 128 or spec.wg and 192 or 256
   -- The [D, V] layout's boxes have 64 columns, as those have that other kernels on this mainloop store.
   local multiple = (f32 or spec.dv or spec.operator ~= "linear_logp") and 64 or 8

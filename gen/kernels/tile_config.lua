@@ -62,7 +62,7 @@ function config.tile(spec, n)
   }
 end
 
--- Of Hopper's mainloop. steps_together: stages that are filled at once; several where few rows read the weight, once.
+-- The constants of Hopper's mainloop. steps_together: stages that are filled at once; several where few rows read the weight, once.
 function config.hopper(spec, n, steps_together)
   return {
     { "int", "consumer_groups", n.consumer_groups }, { "int", "group_rows", n.group_rows }, { "int", "turns", n.turns },

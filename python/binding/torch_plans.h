@@ -13,7 +13,7 @@ typedef enum {
     FLP_TORCH_PLANS_WEIGHTED_SUM_BACKWARD
 } flp_torch_plans_operator;
 
-/* Of the CPU path; 0: one for each core. Before the first call. FLP_API: Python calls it. */
+/* Threads of the CPU path; 0: one for each core. Before the first call. FLP_API: Python calls it. */
 FLP_API void flp_torch_cpu_threads(int threads);
 
 /* Plans made so far, on all devices. FLP_API: Python calls it. */

@@ -174,7 +174,7 @@ int main(int argc, char **argv)
     int code = flp_gen_models_read(&options);
     if (code == FLP_EXIT_OK) {
         code = actions[options.action](&options);
-        /* Of the files of models, which have been read, nothing is wrong: what the library refuses now came from the command line. */
+        /* The files of models have been read, and nothing is wrong with them: what the library refuses now came from the command line. */
         if (code == FLP_EXIT_BAD_INPUT)
             code = FLP_EXIT_USAGE;
     }

@@ -48,7 +48,7 @@ static flp_status open_all(const flp_score_options *options, flp_score_inputs *i
     return status;
 }
 
-/* Of hidden or logits: the last extent, which the results lack. */
+/* The last extent of hidden or logits, which the results lack. */
 static int64_t columns_of(const flp_score_inputs *inputs)
 {
     return inputs->hidden.shape[inputs->hidden.rank - 1];

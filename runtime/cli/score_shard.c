@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cli/score.h"
 
-/* Of a large tensor so many parts are looked at, evenly spread: reading all would cost as much as scoring. */
+/* So many parts of a large tensor are looked at, evenly spread: reading all would cost as much as scoring. */
 enum { SAMPLES = 256, SAMPLE_BYTES = 4096 };
 
 static void append_digest(flp_text *text, const void *bytes, size_t count)

@@ -129,7 +129,7 @@ static uint64_t next_random(uint64_t *state)
     return mixed ^ mixed >> 31;
 }
 
-/* Of four uniform numbers: mean 0, deviation 1. */
+/* A sum of four uniform numbers, with mean 0 and deviation 1. */
 static float normal(uint64_t *state)
 {
     const uint64_t bits = next_random(state);
@@ -346,8 +346,8 @@ flp_status flp_tune_arrays_keep(flp_tune_arrays *arrays, flp_tune_sample sample)
     return status;
 }
 
-/* Of the largest number of the array. The forward keeps 1e-6 of each number, and so does the CPU path. Gradients are made of derivatives that are rounded
- * to the inputs' 16 bits, and are rounded themselves: two halves of a unit in the last of 8 bits, of a few rows that may all meet. */
+/* The error allowed, as a part of the largest number of the array. The forward keeps 1e-6 of each number, and so does the CPU path. Gradients are made of
+ * derivatives that are rounded to the inputs' 16 bits, and are rounded themselves: two halves of a unit in the last of 8 bits, of a few rows that may meet. */
 static double tolerance_of(const flp_tune_array *array)
 {
     return strncmp(array->argument->name, "grad_", 5) == 0 ? 0x1p-6 : array->dtype == FLP_F32 ? 0x1p-16 : 0x1p-7;

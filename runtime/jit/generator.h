@@ -41,7 +41,7 @@ typedef struct {
     char *templates; /* those that the variants reach, without comments and layout */
 } flp_generator_identity;
 
-/* Of the selection without a tuning. Errors as flp_generator_select. */
+/* Identifies the selection without a tuning. Errors as flp_generator_select. */
 flp_status flp_generator_identify(flp_generator *generator, const flp_wanted_kernels *wanted, flp_generator_identity *identity);
 void flp_generator_identity_free(flp_generator_identity *identity);
 

@@ -147,7 +147,7 @@ static void run_side_by_side(job_list *list)
     free(threads);
 }
 
-/* Of kernels[i], where kernels is given, only what is NULL is wanted. The first failure, in the order of the request, is the call's. */
+/* Where kernels is given, only those that are NULL in it are wanted. The first failure, in the order of the request, is the call's. */
 static flp_status fill_images(flp_kernel_entry *const *entries, int count, const flp_kernel *const *kernels)
 {
     job_list list = { .jobs = calloc((size_t)count + 1, sizeof(*list.jobs)) };

@@ -17,7 +17,7 @@ typedef struct {
     char nvrtc[FLP_ENVIRONMENT_NAME_BYTES];  /* its build, as flp_nvrtc_find has it; "none" */
 } flp_environment;
 
-/* Of a device and the libraries that this process finds; takes milliseconds. Never fails: this thread's error message stays. */
+/* Describes a device and the libraries that this process finds; takes milliseconds. Never fails: this thread's error message stays. */
 void flp_environment_describe(const flp_device *device, flp_environment *environment);
 
 /* 1 where they are the same machine to a tuning. */

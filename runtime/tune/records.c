@@ -163,7 +163,7 @@ flp_status flp_records_list(flp_records *records, const flp_record_files **files
     return status;
 }
 
-/* Of two records of one identity: 1 where the first serves this environment better, 0 where the second does or both do as well. */
+/* Compares two records of one identity: 1 where the first serves this environment better, 0 where the second does or both do as well. */
 static int is_closer(const flp_environment *one, const flp_environment *other, const flp_environment *here)
 {
     int same = flp_environment_same(one, here), others = flp_environment_same(other, here);
@@ -177,7 +177,7 @@ static int is_closer(const flp_environment *one, const flp_environment *other, c
     return imaxabs(one->multiprocessors - here->multiprocessors) < imaxabs(other->multiprocessors - here->multiprocessors);
 }
 
-/* Of equals the first name, and of one name the first file: the user's. */
+/* Among equals the first name is taken, and of one name the first file: the user's. */
 static void find(const flp_records *records, const flp_record_identity *identity, const flp_environment *environment, flp_record *record,
                  flp_record_match *match)
 {

@@ -11,7 +11,7 @@
 #include "tune/tuner_field.h"
 
 enum { DEFAULT_ROUNDS = 40, LEAST_ROUNDS = 8, MOST_ROUNDS = 500 };
-/* Of the budget, for compiling: with most of the candidates untried the rest of the time finds more among the others than waiting does. */
+/* The part of the budget that compiling may take: with most of the candidates untried the rest of the time finds more among the others than waiting does. */
 static const double compiling_share = 0.6;
 /* While threads compile, a run may wait for its core: such rounds only drop what is far behind, and are forgotten. */
 static const double disturbed_loss = 0.05, loss = 0.01;

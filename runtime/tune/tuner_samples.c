@@ -7,9 +7,9 @@
 
 #include "base/status.h"
 
-/* Of the bootstrap's medians so many lie below the interval, and as many above it. */
+/* So many of the bootstrap's medians lie below the interval, and as many above it. */
 static const double outside = 0.01;
-/* Of the rounds' median; below it the device was throttled. */
+/* A round below this part of the rounds' median was throttled. */
 static const double least_clock = 0.8;
 
 void flp_tuner_samples_free(flp_tuner_samples *samples)

@@ -46,7 +46,7 @@ template <class Config> struct TileGradLogits {
             int h = (i >> 1) & 1;
             z[i] = derivative<has_large>(params, z[i], scale[h], row[h], column_at(column, offset(i)));
         }
-        // Of -inf the rest is 0 by itself.
+        // The targets' logits are -inf here, whose derivative is 0 by itself in all other kernels.
         if constexpr (Config::has_softcap || Config::wants_logit_sum)
             if (has_targets) clear_targets(z, target);
         mask(z, columns_left(column, params.vocab));

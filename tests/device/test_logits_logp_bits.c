@@ -36,7 +36,7 @@ static void run_some(flp_logits_on_device *on, int first, int rows)
     flp_logits_on_device_fetch(on);
 }
 
-/* Of 900 rows each is a block's; of 100, many blocks', which meet in scratch; a row by itself, a cluster's. */
+/* Each of 900 rows is a block's; each of 100, many blocks', which meet in scratch; a row by itself, a cluster's. */
 static void a_rows_bits_do_not_follow_its_neighbours(void **state)
 {
     flp_logits_on_device on = { .c = { .name = "bits", .problem = { .dtype = FLP_BF16, .rows = 900, .vocab = 16401, .entropy = 1 } } };

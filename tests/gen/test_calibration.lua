@@ -71,7 +71,7 @@ local function times_of(problem, calibrated)
   return times
 end
 
--- Of the pairs of candidates that differ by 3 % there, the part that is in another order here.
+-- How many of the pairs of candidates that differ by 3 % there are in another order here, as a part of them.
 local function misordered(here, there)
   local pairs_there, wrong = 0, 0
   for i, one in ipairs(there) do

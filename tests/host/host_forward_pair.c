@@ -200,7 +200,7 @@ static int run_with_another_temperature(pair *p)
     return done && finds_none(p, "behind a forward with another temperature");
 }
 
-/* Of the misuses of a pair each comes to every n-th case, among which dtypes, options and chunks change: all paths share the marks that tell them. */
+/* Each misuse of a pair comes to every n-th case, among which dtypes, options and chunks change: all paths share the marks that tell them. */
 static int is_in_turn(const pair *p, size_t misuse)
 {
     return (strlen(p->c->name) + misuse) % (size_t)flp_host_every() == 0;

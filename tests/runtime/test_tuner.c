@@ -60,7 +60,7 @@ static void the_default_alone_is_timed_and_wins(void **state)
     assert_true(result.figures[0].seconds > 0);
 }
 
-/* Of five with the same time the first name wins; with less workspace another; and the default against all that are not faster for certain. */
+/* Among five with the same time the first name wins; with less workspace another; and the default against all that are not faster for certain. */
 static void ties_go_to_less_workspace_then_to_the_name(void **state)
 {
     const double truth[] = { 1.2e-3, 1e-3, 1e-3, 1.001e-3, 1e-3, 0.999e-3 };

@@ -115,7 +115,7 @@ static flp_linear_logp_backward_args shared_args(const flp_linear_logp_args *for
     return args;
 }
 
-/* Of the rows that have gone through the forward's tiles. */
+/* The product of the rows that have gone through the forward's tiles. */
 static flp_status launch_product(const flp_packed_call *call, const flp_packed_rows *rows)
 {
     flp_backward_execution run = begin(call, rows);

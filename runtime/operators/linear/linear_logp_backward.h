@@ -82,6 +82,6 @@ flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run);
 /* ---- the vocabulary, chunk by chunk: linear_logp_backward_chunks.c ---- */
 
 flp_status flp_backward_run_chunks(const flp_backward_execution *run);
-/* Of a chunk of rows in the forward: the products of their saved exponentials with the weight, in their place. */
+/* For a chunk of rows in the forward: the products of their saved exponentials with the weight, in their place. */
 flp_status flp_backward_run_in_forward(const flp_backward_execution *run);
 #endif

@@ -46,7 +46,7 @@ void flp_backward_store_hidden(flp_backward_job *job)
 
 /* ---- grad_weight and grad_bias ---- */
 
-/* Of each entry the components of some panels, which make a line: written panel by panel, each line of the cache would be written twice. */
+/* Stores, of each entry, the components of some panels, which make a line: written panel by panel, each line of the cache would be written twice. */
 static void store_panels_as_rows(const flp_backward_job *job, const float *sums, int64_t first, int width, int64_t component, int count)
 {
     const flp_linear_logp_backward_problem *problem = job->problem;
