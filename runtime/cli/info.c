@@ -5,13 +5,12 @@
 #include <string.h>
 #include "cli/cache_report.h"
 #include "cli/console.h"
+#include "cli/options.h"
 #include "operators/linear/linear_logp_cpu.h"
 #include "cuda/driver.h"
 #include "cuda/nvrtc.h"
 #include "jit/generator.h"
 #include "tune/records.h"
-
-enum { JSON = 256 };
 
 /* The whole answer is one JSON object; the text is printed from it, so that both always say the same. */
 
@@ -185,23 +184,13 @@ static void print_text(json_t *info)
         printf("generator      %s\n", text_of(kernels, "digest"));
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    int *as_json = state->input;
-    if (key == JSON)
-        return *as_json = 1, 0;
-    if (key == ARGP_KEY_ARG)
-        argp_error(state, "'%s': wanted options only", argument);
-    return ARGP_ERR_UNKNOWN;
-}
-
 int flp_info_main(int argc, char **argv)
 {
-    static const struct argp_option table[] = { { "json", JSON, 0, 0, "print JSON", 0 }, { 0 } };
-    static const struct argp arguments = { table, parse, 0, "Shows devices, libraries, cache and versions.", flp_console_help, 0, 0 };
+    static const flp_option table[] = { { "json", NULL, "print JSON", FLP_OPTION_FLAG, .at = 0 }, { 0 } };
+    static const flp_command_line line = { table, NULL, "Shows devices, libraries, cache and versions.", NULL, NULL };
     flp_text cpu = { 0 };
     int as_json = 0;
-    argp_parse(&arguments, argc, argv, 0, NULL, &as_json);
+    flp_options_parse(&line, argc, argv, &as_json);
     flp_linear_logp_cpu_numerics(FLP_BF16, &cpu);
     json_t *info =
         json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "version", flp_version(), "devices", describe_devices(), "driver", describe_driver(), "nvrtc",

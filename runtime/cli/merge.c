@@ -2,15 +2,15 @@
 #include "cli/merge.h"
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/dtype.h"
 #include "base/status.h"
 #include "cli/console.h"
+#include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/shard.h"
-
-enum { OUT = 256, JSON, QUIET };
 
 typedef struct {
     const char *out;
@@ -168,55 +168,40 @@ static int merge(const merge_options *options)
 
 /* ---- the command line ---- */
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+#define AT(field) offsetof(merge_options, field)
+
+static void take_paths(struct argp_state *state, void *into, char *first)
 {
-    merge_options *options = state->input;
-    switch (key) {
-    case OUT:
-        options->out = argument;
-        if (!flp_result_file_accepts(argument))
-            argp_error(state, "--out: got '%s', wanted a name that ends in .npy, .csv or .json, or -", argument);
-        break;
-    case JSON:
-        options->json = 1;
-        break;
-    case QUIET:
-        options->quiet = 1;
-        break;
-    case ARGP_KEY_ARGS:
-        options->paths = state->argv + state->next;
-        options->count = state->argc - state->next;
-        break;
-    case ARGP_KEY_END:
-        if (options->count == 0)
-            argp_error(state, "wanted the files of all shards, which fusedlogp score --shard wrote");
-        if (options->out == NULL)
-            argp_error(state, "--out is missing");
-        if (options->json && strcmp(options->out, "-") == 0)
-            argp_error(state, "--json: wanted without a result that is -, for both would be on standard output");
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-    return 0;
+    merge_options *options = into;
+    (void)first;
+    options->paths = state->argv + state->next - 1;
+    options->count = state->argc - state->next + 1;
+    state->next = state->argc;
+}
+
+static void check_options(struct argp_state *state, void *into)
+{
+    const merge_options *options = into;
+    if (options->count == 0)
+        argp_error(state, "wanted the files of all shards, which fusedlogp score --shard wrote");
+    if (options->out == NULL)
+        argp_error(state, "--out is missing");
+    if (options->json && strcmp(options->out, "-") == 0)
+        argp_error(state, "--json: wanted without a result that is -, for both would be on standard output");
 }
 
 int flp_merge_main(int argc, char **argv)
 {
-    static const struct argp_option table[] = { { "out", OUT, "FILE", 0, "the whole result: FILE.npy, FILE.csv or FILE.json; - is npy on standard output", 0 },
-                                                { "json", JSON, 0, 0, "print the summary as JSON", 0 },
-                                                { "quiet", QUIET, 0, 0, "print no summary", 0 },
-                                                { 0 } };
-    static const struct argp arguments = {
-        table,
-        parse,
-        "SHARD...",
-        "Joins the shards of one result, which fusedlogp score --shard left, into the file that one process would have written.",
-        flp_console_help,
-        0,
-        0
+    static const flp_option table[] = { { "out", "FILE", "the whole result: FILE.npy, FILE.csv or FILE.json; - is npy on standard output", FLP_OPTION_RESULT,
+                                          .at = AT(out) },
+                                        { "json", NULL, "print the summary as JSON", FLP_OPTION_FLAG, .at = AT(json) },
+                                        { "quiet", NULL, "print no summary", FLP_OPTION_FLAG, .at = AT(quiet) },
+                                        { 0 } };
+    static const flp_command_line line = {
+        table, "SHARD...", "Joins the shards of one result, which fusedlogp score --shard left, into the file that one process would have written.", take_paths,
+        check_options
     };
     merge_options options = { 0 };
-    argp_parse(&arguments, argc, argv, 0, NULL, &options);
+    flp_options_parse(&line, argc, argv, &options);
     return merge(&options);
 }

@@ -1,23 +1,12 @@
 /* The command line of fusedlogp records, and its actions that print records. */
 #include "cli/records.h"
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/console.h"
-
-enum { DIRECTORY = 256, OUT, ALL, DRY_RUN, OTHER_LIBRARY, OLDER_THAN, JSON, QUIET };
-
-static const struct argp_option table[] = { { "directory", DIRECTORY, "DIR", 0, "the user's records (default: FUSEDLOGP_RECORDS_DIR, or in the data directory)",
-                                              1 },
-                                            { "all", ALL, 0, 0, "export: those of the system too", 1 },
-                                            { "out", OUT, "FILE", 0, "export: write to FILE", 1 },
-                                            { "other-library", OTHER_LIBRARY, 0, 0, "prune: also those that another version of the library timed", 2 },
-                                            { "older-than", OLDER_THAN, "DAYS", 0, "prune: also those that are older", 2 },
-                                            { "dry-run", DRY_RUN, 0, 0, "import, prune: say what would be done, and do nothing", 2 },
-                                            { "json", JSON, 0, 0, "list, show, diff, lint: print JSON", 3 },
-                                            { "quiet", QUIET, 0, 0, "print errors only", 3 },
-                                            { 0 } };
+#include "cli/options.h"
 
 /* 1 where a word is part of the record's problem, architecture, device or name; without words each is chosen. */
 static int is_chosen(const flp_records_command *command, const flp_record_file *file)
@@ -101,85 +90,57 @@ typedef struct {
     const action *chosen;
 } choice;
 
-static void choose_action(struct argp_state *state, choice *picked, const char *name)
+#define AT(field) offsetof(choice, command.field)
+
+static const flp_option table[] = {
+    { "directory", "DIR", "the user's records (default: FUSEDLOGP_RECORDS_DIR, or in the data directory)", FLP_OPTION_TEXT, .at = AT(directory), .group = 1 },
+    { "all", NULL, "export: those of the system too", FLP_OPTION_FLAG, .at = AT(all), .group = 1 },
+    { "out", "FILE", "export: write to FILE", FLP_OPTION_TEXT, .at = AT(out), .group = 1 },
+    { "other-library", NULL, "prune: also those that another version of the library timed", FLP_OPTION_FLAG, .at = AT(other_library), .group = 2 },
+    { "older-than", "DAYS", "prune: also those that are older", FLP_OPTION_INT, .at = AT(older_than_days), 1, 36500, .group = 2 },
+    { "dry-run", NULL, "import, prune: say what would be done, and do nothing", FLP_OPTION_FLAG, .at = AT(dry_run), .group = 2 },
+    { "json", NULL, "list, show, diff, lint: print JSON", FLP_OPTION_FLAG, .at = AT(json), .group = 3 },
+    { "quiet", NULL, "print errors only", FLP_OPTION_FLAG, .at = AT(quiet), .group = 3 },
+    { 0 }
+};
+
+static void take_word(struct argp_state *state, void *options, char *word)
 {
+    choice *picked = options;
+    if (picked->chosen != NULL) {
+        picked->command.words[picked->command.count++] = word;
+        return;
+    }
     for (int i = 0; i < ACTIONS; i++)
-        if (strcmp(name, actions[i].name) == 0)
+        if (strcmp(word, actions[i].name) == 0)
             picked->chosen = &actions[i];
     if (picked->chosen == NULL)
-        argp_error(state, "no action '%s'; wanted list, show, export, import, lint, diff or prune", name);
+        argp_error(state, "no action '%s'; wanted list, show, export, import, lint, diff or prune", word);
 }
 
-static void check_words(struct argp_state *state, const choice *picked)
+static void check_words(struct argp_state *state, void *options)
 {
+    const choice *picked = options;
     if (picked->chosen == NULL)
         argp_error(state, "wanted an action: list, show, export, import, lint, diff or prune");
     if (picked->command.count < picked->chosen->least || picked->command.count > picked->chosen->most)
         argp_error(state, "%s: got %d words, wanted %s", picked->chosen->name, picked->command.count, picked->chosen->words);
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    choice *picked = state->input;
-    flp_records_command *command = &picked->command;
-    switch (key) {
-    case DIRECTORY:
-        command->directory = argument;
-        break;
-    case OUT:
-        command->out = argument;
-        break;
-    case ALL:
-        command->all = 1;
-        break;
-    case DRY_RUN:
-        command->dry_run = 1;
-        break;
-    case OTHER_LIBRARY:
-        command->other_library = 1;
-        break;
-    case OLDER_THAN:
-        command->older_than_days = (int)flp_console_integer(state, "older-than", argument, 1, 36500);
-        break;
-    case JSON:
-        command->json = 1;
-        break;
-    case QUIET:
-        command->quiet = 1;
-        break;
-    case ARGP_KEY_ARG:
-        if (picked->chosen == NULL)
-            choose_action(state, picked, argument);
-        else
-            command->words[command->count++] = argument;
-        break;
-    case ARGP_KEY_END:
-        check_words(state, picked);
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-    return 0;
-}
-
 int flp_records_main(int argc, char **argv)
 {
-    static const struct argp arguments = { table,
-                                           parse,
-                                           "list [WORD...]\nshow [WORD...]\nexport\nimport FILE...\nlint [DIR|FILE...]\ndiff DIR|FILE [DIR|FILE]\nprune",
+    static const flp_command_line line = { table, "list [WORD...]\nshow [WORD...]\nexport\nimport FILE...\nlint [DIR|FILE...]\ndiff DIR|FILE [DIR|FILE]\nprune",
                                            "Shows, moves and checks records of tunings.\v"
                                            "list and show take those with a WORD in their problem, architecture, device or name. An export is all records "
                                            "in one text, in order; FILE is one, or - for standard input. diff compares two of them, or one with what is "
                                            "known here, and exits with 1 where they differ. prune removes what is damaged.",
-                                           flp_console_help,
-                                           0,
-                                           0 };
+                                           take_word, check_words };
     choice picked = { .command = { .words = malloc((size_t)argc * sizeof(char *)) } };
     if (picked.command.words == NULL) {
         flp_console_error("out of memory");
         return FLP_EXIT_FAILED;
     }
-    argp_parse(&arguments, argc, argv, 0, NULL, &picked);
+    flp_options_parse(&line, argc, argv, &picked);
     int code = picked.chosen->run(&picked.command);
     free(picked.command.words);
     return code;

@@ -1,0 +1,44 @@
+/* Command lines as tables: each option, how its value is read and where it goes. */
+#ifndef FLP_CLI_OPTIONS_H
+#define FLP_CLI_OPTIONS_H
+#include <argp.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum {
+    FLP_OPTION_TEXT,     /* const char *: the argument itself */
+    FLP_OPTION_RESULT,   /* the same, a name that flp_result_file_accepts */
+    FLP_OPTION_LIST,     /* char * and size_t: argz, of an option that may be given several times */
+    FLP_OPTION_POSITIVE, /* double: above 0 */
+    FLP_OPTION_INT64,    /* int64_t: least .. most */
+    FLP_OPTION_INT,      /* int: least .. most */
+    FLP_OPTION_CHOICE,   /* int: the index among words */
+    FLP_OPTION_FLAG,     /* int: `least`, or 1 */
+    FLP_OPTION_OWN       /* as `read` reads it */
+} flp_option_kind;
+
+/* Without a name it is a heading of the help. */
+typedef struct flp_option {
+    const char *name, *value, *text;
+    flp_option_kind kind;
+    size_t at;                /* in the program's options */
+    int64_t least, most;      /* of a number */
+    int group;                /* of the help */
+    const char *const *words; /* of a choice; NULL behind the last */
+    size_t bytes_at;          /* of a list: its size_t */
+    void (*read)(struct argp_state *state, void *options, const struct flp_option *option, const char *text);
+} flp_option;
+
+typedef struct {
+    const flp_option *table;   /* at most FLP_OPTIONS, one without name and text behind the last */
+    const char *words, *about; /* struct argp's args_doc and doc */
+    /* A word that is no option; NULL: it is refused. */
+    void (*take_word)(struct argp_state *state, void *options, char *word);
+    /* When all are known; NULL: there is nothing to check. */
+    void (*finish)(struct argp_state *state, void *options);
+} flp_command_line;
+enum { FLP_OPTIONS = 64 };
+
+/* Fills in options, which has its defaults. Exits on usage errors. */
+void flp_options_parse(const flp_command_line *line, int argc, char **argv, void *options);
+#endif
