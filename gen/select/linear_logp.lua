@@ -79,12 +79,7 @@ local function vector_bytes(p)
   return select.vector_bytes(p.pointer_alignment, { p.hidden_stride * p.element_bytes, p.weight_stride * p.element_bytes }, 2)
 end
 
-local function refuses_shards(p)
-  return p.vocab_total and "a shard of the vocabulary: the CPU path alone takes it"
-end
-
 linear_logp.hopper = select.hopper(" has no WGMMA", function(p, arch_name)
-  if refuses_shards(p) then return nil, refuses_shards(p) end
   local f32 = p.dtype == "f32"
   if f32 and p.exact then return nil, "exact fp32 takes no tensor cores" end
   if f32 and p.dv then return nil, "WGMMA reads tf32 only along D, and the weight is [D, V]" end
@@ -101,7 +96,6 @@ linear_logp.hopper = select.hopper(" has no WGMMA", function(p, arch_name)
 end)
 
 linear_logp.portable = select.portable(function(p, arch_name)
-  if refuses_shards(p) then return nil, refuses_shards(p) end
   local bytes = vector_bytes(p)
   if not bytes or bytes < math.min(p.element_bytes, 4) then
     return nil, ("addresses and row strides are multiples of %d bytes, elements have %d"):format(bytes or 1, p.element_bytes)

@@ -2,88 +2,24 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cases.h"
 #include "cpu_context.h"
 #include "fake_cmocka.h"
 #include "fusedlogp.h"
-
-enum { MOST_RANKS = 8 };
-
-/* Where shards begin and end, in sixteenths of the vocabulary. */
-typedef struct {
-    const char *name;
-    int ranks, cut[MOST_RANKS + 1];
-} cutting;
-
-static const cutting cuttings[] = {
-    { "one shard", 1, { 0, 16 } },
-    { "2 shards", 2, { 0, 8, 16 } },
-    { "4 shards", 4, { 0, 4, 8, 12, 16 } },
-    { "8 shards", 8, { 0, 2, 4, 6, 8, 10, 12, 14, 16 } },
-    { "uneven shards", 4, { 0, 3, 7, 12, 16 } },
-    { "empty shards", 7, { 0, 0, 3, 7, 7, 12, 16, 16 } },
-};
-enum { CUTTINGS = sizeof(cuttings) / sizeof(*cuttings) };
-
-static int64_t cut_at(const cutting *cuts, int rank, int64_t vocab)
-{
-    return cuts->cut[rank] * vocab / 16;
-}
-
-static flp_linear_logp_problem shard_of(const flp_linear_logp_problem *whole, const cutting *cuts, int rank)
-{
-    flp_linear_logp_problem shard = *whole;
-
-    shard.vocab_total = whole->vocab;
-    shard.vocab_first = cut_at(cuts, rank, whole->vocab);
-    shard.vocab = cut_at(cuts, rank + 1, whole->vocab) - shard.vocab_first;
-    return shard;
-}
-
-static const void *advanced(const void *data, int64_t elements, flp_dtype dtype)
-{
-    return data ? (const char *)data + elements * (dtype == FLP_F32 ? 4 : 2) : NULL;
-}
-
-static flp_linear_logp_args args_of(const flp_linear_logp_args *whole, const flp_linear_logp_problem *shard, float *partials)
-{
-    flp_linear_logp_args args = *whole;
-    const int64_t step = shard->weight_layout == FLP_HIDDEN_VOCAB ? 1 : shard->weight_stride;
-
-    args.weight = shard->vocab > 0 ? advanced(whole->weight, shard->vocab_first * step, shard->dtype) : NULL;
-    args.bias = shard->vocab > 0 ? advanced(whole->bias, shard->vocab_first, shard->bias_dtype) : NULL;
-    args.logp = args.lse = args.entropy = NULL;
-    args.argmax = NULL;
-    args.partials = partials;
-    return args;
-}
-
-static flp_linear_logp_merge_args merge_of(const flp_linear_logp_args *whole, const float *partials, int ranks)
-{
-    return (flp_linear_logp_merge_args){ .rows = whole->rows,
-                                         .ranks = ranks,
-                                         .flags = whole->flags,
-                                         .partials = partials,
-                                         .target = whole->target,
-                                         .ignore_index = whole->ignore_index,
-                                         .logp = whole->logp,
-                                         .lse = whole->lse,
-                                         .entropy = whole->entropy,
-                                         .argmax = whole->argmax };
-}
+#include "shards.h"
 
 static size_t partial_floats(int64_t rows)
 {
     return (size_t)rows * FLP_PARTIAL_FLOATS;
 }
 
-static flp_status run_shards(flp_context *context, const flp_linear_logp_problem *whole, const flp_linear_logp_args *args, const cutting *cuts, float *partials)
+static flp_status run_shards(flp_context *context, const flp_linear_logp_problem *whole, const flp_linear_logp_args *args, const flp_cutting *cuts,
+                             float *partials)
 {
     flp_status status = FLP_OK;
 
     for (int rank = 0; status == FLP_OK && rank < cuts->ranks; rank++) {
-        const flp_linear_logp_problem shard = shard_of(whole, cuts, rank);
-        const flp_linear_logp_args of_shard = args_of(args, &shard, partials + (size_t)rank * partial_floats(args->rows));
+        const flp_linear_logp_problem shard = flp_shard_of(whole, cuts, rank);
+        const flp_linear_logp_args of_shard = flp_shard_args(args, &shard, partials + (size_t)rank * partial_floats(args->rows));
         status = flp_linear_logp(context, &shard, &of_shard);
     }
     return status;
@@ -105,13 +41,13 @@ static flp_status merge_by_plan(flp_context *context, const flp_linear_logp_prob
     return status;
 }
 
-static int cut_case_is_right(flp_context *context, const flp_case *c, flp_case_data *data, const flp_reference *reference, const cutting *cuts)
+static int cut_case_is_right(flp_context *context, const flp_case *c, flp_case_data *data, const flp_reference *reference, const flp_cutting *cuts)
 {
     flp_linear_logp_args args;
     char message[256];
     int64_t bad_count = 0, bad_first = -1;
     float *partials = malloc((size_t)cuts->ranks * (partial_floats(c->problem.rows) + 1) * sizeof(*partials));
-    flp_linear_logp_problem any = shard_of(&c->problem, cuts, cuts->ranks - 1);
+    flp_linear_logp_problem any = flp_shard_of(&c->problem, cuts, cuts->ranks - 1);
     int right;
 
     assert_non_null(partials);
@@ -119,7 +55,7 @@ static int cut_case_is_right(flp_context *context, const flp_case *c, flp_case_d
     flp_case_args(c, data, NULL, &args);
     flp_status status = run_shards(context, &c->problem, &args, cuts, partials);
     if (status == FLP_OK) {
-        const flp_linear_logp_merge_args merge = merge_of(&args, partials, cuts->ranks);
+        const flp_linear_logp_merge_args merge = flp_shard_merge_args(&args, partials, cuts->ranks);
         status = merge_by_plan(context, &any, &merge, &bad_count, &bad_first);
     }
     right = status == FLP_OK && flp_case_check(c, data, reference, message, sizeof(message));
@@ -148,8 +84,8 @@ static void every_case_in_shards_agrees_with_fp64(void **state)
         assert_true(flp_case_make_data(&c, &data));
         flp_case_args(&c, &data, NULL, &args);
         assert_true(flp_reference_compute(&c.problem, &args, &reference));
-        for (int k = 0; k < CUTTINGS; k++)
-            failures += !cut_case_is_right(cpu_context, &c, &data, &reference, &cuttings[k]);
+        for (int k = 0; k < FLP_CUTTINGS; k++)
+            failures += !cut_case_is_right(cpu_context, &c, &data, &reference, &flp_cuttings[k]);
         flp_reference_free(&reference);
         flp_case_free_data(&data);
     }
@@ -163,7 +99,7 @@ enum { N = 70, D = 33, V = 1100 };
 typedef struct {
     float hidden[N * D], weight[V * D], bias[V], row_temperature[N];
     int64_t target[N];
-    float partials[MOST_RANKS * N * FLP_PARTIAL_FLOATS], logp[N], lse[N], entropy[N];
+    float partials[FLP_MOST_SHARDS * N * FLP_PARTIAL_FLOATS], logp[N], lse[N], entropy[N];
     int32_t argmax[N];
 } tensors;
 
@@ -203,11 +139,11 @@ static flp_linear_logp_args rows_of(tensors *t, int64_t first, int64_t rows)
                                    .argmax = t->argmax + first };
 }
 
-static void run_all(flp_context *context, tensors *t, const cutting *cuts, int64_t first, int64_t rows)
+static void run_all(flp_context *context, tensors *t, const flp_cutting *cuts, int64_t first, int64_t rows)
 {
     const flp_linear_logp_args args = rows_of(t, first, rows);
-    const flp_linear_logp_problem any = shard_of(&small, cuts, 0);
-    const flp_linear_logp_merge_args merge = merge_of(&args, t->partials, cuts->ranks);
+    const flp_linear_logp_problem any = flp_shard_of(&small, cuts, 0);
+    const flp_linear_logp_merge_args merge = flp_shard_merge_args(&args, t->partials, cuts->ranks);
 
     assert_succeeds(run_shards(context, &small, &args, cuts, t->partials));
     assert_succeeds(flp_linear_logp_merge(context, &any, &merge));
@@ -228,14 +164,14 @@ static void bits_repeat_on_any_number_of_threads_and_row_by_row(void **state)
 
     (void)state;
     assert_succeeds(flp_context_create(&options, &threads));
-    for (int k = 0; k < CUTTINGS; k++) {
+    for (int k = 0; k < FLP_CUTTINGS; k++) {
         tensors *once = make_tensors(), *again = make_tensors();
-        run_all(cpu_context, once, &cuttings[k], 0, N);
-        run_all(threads, again, &cuttings[k], 0, N);
+        run_all(cpu_context, once, &flp_cuttings[k], 0, N);
+        run_all(threads, again, &flp_cuttings[k], 0, N);
         assert_same_results(once, again);
         memset(again->logp, 0, sizeof(again->logp));
         for (int64_t row = 0; row < N; row++)
-            run_all(cpu_context, again, &cuttings[k], row, 1);
+            run_all(cpu_context, again, &flp_cuttings[k], row, 1);
         assert_same_results(once, again);
         free(once);
         free(again);
@@ -290,9 +226,9 @@ static void a_shards_string_says_where_it_lies(void **state)
 static void a_shard_leaves_partials_and_nothing_else_does(void **state)
 {
     tensors *t = make_tensors();
-    flp_linear_logp_problem shard = shard_of(&small, &cuttings[1], 1);
+    flp_linear_logp_problem shard = flp_shard_of(&small, &flp_cuttings[1], 1);
     const flp_linear_logp_args whole = rows_of(t, 0, N);
-    flp_linear_logp_args args = args_of(&whole, &shard, NULL);
+    flp_linear_logp_args args = flp_shard_args(&whole, &shard, NULL);
 
     (void)state;
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp(cpu_context, &shard, &args), "partials: got NULL, wanted an address");
@@ -303,7 +239,7 @@ static void a_shard_leaves_partials_and_nothing_else_does(void **state)
     args = whole;
     args.partials = t->partials;
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp(cpu_context, &small, &args), "wanted NULL: the problem's vocab_total is 0, it is no shard");
-    args = args_of(&whole, &shard, t->partials);
+    args = flp_shard_args(&whole, &shard, t->partials);
     args.weight = NULL;
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp(cpu_context, &shard, &args), "weight: got NULL");
     free(t);
@@ -312,9 +248,9 @@ static void a_shard_leaves_partials_and_nothing_else_does(void **state)
 static void a_merge_wants_ranks_and_a_shards_problem(void **state)
 {
     tensors *t = make_tensors();
-    const flp_linear_logp_problem shard = shard_of(&small, &cuttings[1], 1);
+    const flp_linear_logp_problem shard = flp_shard_of(&small, &flp_cuttings[1], 1);
     const flp_linear_logp_args whole = rows_of(t, 0, N);
-    flp_linear_logp_merge_args merge = merge_of(&whole, t->partials, 0);
+    flp_linear_logp_merge_args merge = flp_shard_merge_args(&whole, t->partials, 0);
     flp_linear_logp_problem plain = shard;
 
     (void)state;
@@ -337,10 +273,10 @@ static void a_merge_wants_ranks_and_a_shards_problem(void **state)
 static void targets_are_checked_against_the_whole_vocabulary(void **state)
 {
     tensors *t = make_tensors();
-    const flp_linear_logp_problem shard = shard_of(&small, &cuttings[1], 0);
+    const flp_linear_logp_problem shard = flp_shard_of(&small, &flp_cuttings[1], 0);
     const flp_linear_logp_args whole = rows_of(t, 0, N);
-    flp_linear_logp_args args = args_of(&whole, &shard, t->partials);
-    flp_linear_logp_merge_args merge = merge_of(&whole, t->partials, 1);
+    flp_linear_logp_args args = flp_shard_args(&whole, &shard, t->partials);
+    flp_linear_logp_merge_args merge = flp_shard_merge_args(&whole, t->partials, 1);
 
     (void)state;
     args.flags = merge.flags = FLP_CHECK_TARGETS;
@@ -354,9 +290,9 @@ static void targets_are_checked_against_the_whole_vocabulary(void **state)
 static void a_target_that_no_shard_has_gives_nan(void **state)
 {
     tensors *t = make_tensors();
-    const flp_linear_logp_problem shard = shard_of(&small, &cuttings[1], 0);
-    const flp_linear_logp_args whole = rows_of(t, 0, N), args = args_of(&whole, &shard, t->partials);
-    const flp_linear_logp_merge_args merge = merge_of(&whole, t->partials, 1);
+    const flp_linear_logp_problem shard = flp_shard_of(&small, &flp_cuttings[1], 0);
+    const flp_linear_logp_args whole = rows_of(t, 0, N), args = flp_shard_args(&whole, &shard, t->partials);
+    const flp_linear_logp_merge_args merge = flp_shard_merge_args(&whole, t->partials, 1);
 
     (void)state;
     assert_succeeds(flp_linear_logp(cpu_context, &shard, &args));
@@ -370,7 +306,7 @@ static void a_target_that_no_shard_has_gives_nan(void **state)
 
 static void no_rows_are_no_work(void **state)
 {
-    const flp_linear_logp_problem shard = shard_of(&small, &cuttings[1], 0);
+    const flp_linear_logp_problem shard = flp_shard_of(&small, &flp_cuttings[1], 0);
     const flp_linear_logp_args args = { .rows = 0 };
     const flp_linear_logp_merge_args merge = { .rows = 0, .ranks = 2 };
 

@@ -269,19 +269,19 @@ flp_status flp_linear_logp_backward_execute_forward_sized(flp_plan *plan, const 
 
 /* ---- the backward ---- */
 
-static const flp_argument list[] = {
-    { "grad_weight", AT(grad_weight), .dtype_at = ASKED(grad_weight), .asked_at = ASKED(grad_weight), .decides = 1, .extent_at = ASKED(grad_weight_stride),
-      .without_rows = 1 },
-    { "grad_bias", AT(grad_bias), .dtype_at = ASKED(grad_bias), .asked_at = ASKED(grad_bias), .without_rows = 1, .extent_at = ASKED(forward.vocab) },
-    { "grad_hidden", AT(grad_hidden), .dtype_at = ASKED(grad_hidden), .asked_at = ASKED(grad_hidden), .decides = 1, .extent_at = ASKED(grad_hidden_stride) },
-    { "lse", AT(lse), .bytes = sizeof(float), .values = FLP_VALUES_LSE },
-    { "logp", AT(logp), .bytes = sizeof(float), .is_optional = 1, .values = FLP_VALUES_ABSENT },
-    { "g_logp", AT(g_logp), .bytes = sizeof(float), .values = FLP_VALUES_NORMAL },
-    { "g_lse", AT(g_lse), .bytes = sizeof(float), .asked_at = ASKED(g_lse), .values = FLP_VALUES_NORMAL },
-    { "g_entropy", AT(g_entropy), .bytes = sizeof(float), .asked_at = ASKED(g_entropy), .values = FLP_VALUES_NORMAL },
-    { "entropy", AT(entropy), .bytes = sizeof(float), .asked_at = ASKED(g_entropy), .values = FLP_VALUES_ENTROPY },
-    { .name = NULL }
-};
+static const flp_argument list[] = { { "grad_weight", AT(grad_weight), .dtype_at = ASKED(grad_weight), .asked_at = ASKED(grad_weight), .decides = 1,
+                                       .extent_at = ASKED(grad_weight_stride), .entries_at = ASKED(forward.vocab), .without_rows = 1 },
+                                     { "grad_bias", AT(grad_bias), .dtype_at = ASKED(grad_bias), .asked_at = ASKED(grad_bias), .without_rows = 1,
+                                       .extent_at = ASKED(forward.vocab), .entries_at = ASKED(forward.vocab) },
+                                     { "grad_hidden", AT(grad_hidden), .dtype_at = ASKED(grad_hidden), .asked_at = ASKED(grad_hidden), .decides = 1,
+                                       .extent_at = ASKED(grad_hidden_stride) },
+                                     { "lse", AT(lse), .bytes = sizeof(float), .values = FLP_VALUES_LSE },
+                                     { "logp", AT(logp), .bytes = sizeof(float), .is_optional = 1, .values = FLP_VALUES_ABSENT },
+                                     { "g_logp", AT(g_logp), .bytes = sizeof(float), .values = FLP_VALUES_NORMAL },
+                                     { "g_lse", AT(g_lse), .bytes = sizeof(float), .asked_at = ASKED(g_lse), .values = FLP_VALUES_NORMAL },
+                                     { "g_entropy", AT(g_entropy), .bytes = sizeof(float), .asked_at = ASKED(g_entropy), .values = FLP_VALUES_NORMAL },
+                                     { "entropy", AT(entropy), .bytes = sizeof(float), .asked_at = ASKED(g_entropy), .values = FLP_VALUES_ENTROPY },
+                                     { .name = NULL } };
 static const flp_argument *const arrays[] = { flp_linear_logp_argument_inputs, list, NULL };
 static const flp_arguments arguments = {
     .args_struct = &flp_sized_linear_logp_backward_args,
@@ -290,6 +290,7 @@ static const flp_arguments arguments = {
     FLP_ARGUMENTS_TARGETS(flp_linear_logp_backward_args),
     .target_dtype_at = ASKED(forward.target_dtype),
     .vocab_at = ASKED(forward.vocab),
+    .vocab_total_at = ASKED(forward.vocab_total),
 };
 
 static flp_status check(const flp_plan *plan, const void *normal, const void *given, void *work)

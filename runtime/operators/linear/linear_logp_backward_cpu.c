@@ -84,13 +84,13 @@ static void clear_row(const flp_backward_job *job, int64_t row)
     memset((unsigned char *)job->args->grad_hidden + row * problem->grad_hidden_stride * bytes, 0, (size_t)(problem->forward.hidden * bytes));
 }
 
-/* A row that takes no part is answered here. */
+/* A row that takes no part is answered here; in an empty shard all are. */
 static void collect_rows(flp_backward_job *job, int64_t *bad_count, int64_t *bad_first)
 {
     for (int64_t row = 0; row < job->args->rows; row++) {
         int64_t target = flp_row_set_target(&job->problem->forward, &job->inputs, row);
         flp_row_kind kind = flp_row_kind_of(&job->problem->forward, &job->inputs, target);
-        if (kind == FLP_ROW_VALID)
+        if (kind == FLP_ROW_VALID && job->chunks > 0)
             job->row[job->rows++] = row;
         else
             clear_row(job, row);

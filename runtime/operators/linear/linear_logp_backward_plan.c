@@ -74,8 +74,8 @@ flp_status flp_linear_logp_backward_problem_check_gradients(flp_linear_logp_back
 {
     flp_status status = flp_linear_logp_problem_check(&normal->forward);
 
-    if (status == FLP_OK && normal->forward.vocab_total > 0)
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "vocab_total: got %" PRId64 ", wanted 0: shards have no gradients", normal->forward.vocab_total);
+    if (status == FLP_OK && normal->forward.vocab_total > 0 && normal->with_forward)
+        status = flp_status_fail(FLP_BAD_ARGUMENT, "with_forward: got 1, wanted 0: a shard's rows are merged between the two");
 
     if (status == FLP_OK && normal->grad_bias != FLP_NONE && normal->forward.bias_dtype == FLP_NONE)
         status =

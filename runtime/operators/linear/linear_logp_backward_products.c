@@ -1,6 +1,7 @@
 /* The phases of linear_logp's backward on the host that compute: rows, derivatives by the logits, and their products. */
 #include "cpu/convert.h"
 #include "operators/linear/linear_logp_backward_job.h"
+#include "operators/linear/vocab_shard.h"
 #include <math.h>
 #include <string.h>
 
@@ -41,7 +42,7 @@ static void fill_gradient(const flp_backward_job *job, const int64_t *row, int c
             int64_t i = row[lane];
             of = (flp_logit_gradient_row){ .g_logp = args->g_logp[i],
                                            .temperature = flp_row_temperature(&job->inputs, i),
-                                           .target = (int32_t)flp_row_set_target(forward, &job->inputs, i) };
+                                           .target = flp_vocab_shard_entry(forward, flp_row_set_target(forward, &job->inputs, i)) };
             if (args->g_lse != NULL)
                 of.g_lse = args->g_lse[i];
             if (job->uniform != NULL)

@@ -9,9 +9,10 @@ enum {
     BORROWED_ALIGNMENT = 256
 };
 
+/* An empty shard has room for a tile, which nothing comes to. */
 int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *normal)
 {
-    return flp_int64_round_up(normal->forward.vocab, FLP_BACKWARD_COLUMNS);
+    return flp_int64_round_up(flp_int64_larger(normal->forward.vocab, 1), FLP_BACKWARD_COLUMNS);
 }
 
 /* grad_hidden holds the packed rows until it is written itself: where it has their dtype and alignment, and nothing in it is kept. */
