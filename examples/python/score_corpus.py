@@ -40,6 +40,11 @@ def score(decoder, head, tokens):
     return float(logp.double().sum()), len(tokens) - 1, int((argmax == tokens[1:]).sum())
 
 
+def summary(everything):
+    logp, tokens, hits = (math.fsum(everything[index][i] for index in sorted(everything)) for i in range(3))
+    return f"documents {len(everything)}, tokens {int(tokens)}, logp {logp!r}, first choices {int(hits)}, perplexity {math.exp(-logp / tokens):.4f}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--documents", type=int, default=20)
@@ -55,8 +60,7 @@ def main():
     distributed.gather_object(mine, parts)
     if rank == 0:
         everything = {index: result for part in parts for index, result in part.items()}
-        logp, tokens, hits = (math.fsum(everything[index][i] for index in sorted(everything)) for i in range(3))
-        print(f"documents {len(everything)}, tokens {int(tokens)}, logp {logp!r}, first choices {int(hits)}, perplexity {math.exp(-logp / tokens):.4f}")
+        print(summary(everything))
     distributed.destroy_process_group()
 
 

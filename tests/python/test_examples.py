@@ -49,6 +49,15 @@ class Examples(unittest.TestCase):
         self.assertRegex(one, r"documents 20, tokens \d+")
         self.assertEqual(one, two)
 
+    @unittest.skipUnless(EVERYTHING and os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "starts Ray: run where everything is, with the operators from C")
+    @unittest.skipUnless(importlib.util.find_spec("ray"), "ray is not installed")
+    def test_a_corpus_scores_alike_by_rays_workers_some_of_whom_are_lost(self):
+        program = os.path.join(EXAMPLES, "score_ray.py")
+        done = subprocess.run([sys.executable, program, "--lose", "3,11"], capture_output=True, text=True, timeout=2 * SECONDS)
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        self.assertIn(self.score(1).strip(), done.stdout)
+        self.assertRegex(done.stderr, "(?m)^2 workers were lost$")
+
     def test_peers_are_measured_or_said_to_be_missing(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "peers.json")
