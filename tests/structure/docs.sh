@@ -234,7 +234,7 @@ broken_links() { # DOCUMENT
 # What a fence does not mark no test would run.
 indented_blocks() { awk '/^```/ { inside = !inside } !inside && /^    / && before == "" { print FNR ": " $0 } { before = $0 }' "$1"; }
 
-all_help=$(help_of configure; help_of fusedlogp; help_of fusedlogp-gen; help_of fusedlogp_bench; help_of tests/faults/run.lua; cat "$tree"/tests/random/*.c)
+all_help=$(help_of configure; help_of fusedlogp; help_of fusedlogp-gen; help_of fusedlogp_bench; help_of tests/faults/run.lua; help_of bench/scaling.py; cat "$tree"/tests/random/*.c)
 
 # ---- the documents
 

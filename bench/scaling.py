@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""What several GPUs make of a vocabulary in shards, by the model of docs/scaling.md: efficiency = time of one GPU / (ranks x time of the ranks).
+
+usage: scaling.py [--shards FILE]... [--model FILE] [--set NAME=VALUE]... [--json FILE] [--svg FILE]
+
+--shards names results of fusedlogp_bench, whose cases at V, V / 2, V / 4, .. are the times of a shard; where none was measured the model's rates stand for
+it, and the table says so. --set changes a parameter of the model (bench/scaling_model.json), as nvlink_gb_s=420.
+"""
+
+import argparse
+import json
+import os
+import re
+
+# Products of a call, of 2 N D V operations each; a step whose reduction of grad_hidden is under the product of grad_weight, and one where it is behind.
+SERIAL = "step, serial"
+PRODUCTS = {"forward": 1, "step": 4, SERIAL: 4}
+PROBLEM = re.compile(r"(linear_logp|linear_logp\+linear_logp_backward):bf16:n(\d+):d(\d+):v(\d+)(:gh_bf16:gw_bf16)?$")
+
+
+class Model:
+    def __init__(self, text, changes=()):
+        self.cases, self.layouts, self.published = text["cases"], text["layouts"], text["published"]
+        self.numbers = {name: float(value["value"]) for name, value in text.items() if isinstance(value, dict) and "value" in value}
+        for name, value in changes:
+            if name not in self.numbers:
+                raise SystemExit(f"--set {name}: wanted one of {', '.join(sorted(self.numbers))}")
+            self.numbers[name] = value
+
+    def __getitem__(self, name):
+        return self.numbers[name]
+
+
+def measured_times(results):
+    """{(what, N, D, V): us} of a file of fusedlogp_bench: sustained medians, since a trainer's GPU is busy."""
+    times = {}
+    for case in results["cases"]:
+        match = PROBLEM.match(case["problem"])
+        if match and "sustained" in case.get("regimes", {}):
+            what = "forward" if match[1] == "linear_logp" else "step"
+            times[what, int(match[2]), int(match[3]), int(match[4])] = 1000.0 * case["regimes"]["sustained"]["ours_ms"]["median"]
+    return times
+
+
+def shard_time(model, times, what, case, ranks):
+    """(us of one rank's shard without communication, whether the whole and the shard were both measured)"""
+    rows, hidden, vocab = case
+    call = "forward" if what == "forward" else "step"
+    whole, part = (call, rows, hidden, vocab), (call, rows, hidden, vocab // ranks)
+    if whole in times and part in times:
+        return times[part], True
+    rate = model[call + "_tflop_s"]
+    return PRODUCTS[what] * 2.0 * rows * hidden * (vocab / ranks) / rate / 1e6 + model["shard_fixed_us"], False
+
+
+def gather_us(model, layout, row_bytes, rows):
+    """An all-gather in which each rank gives so many bytes: those of the other ranks of the node by NVLink, those of other nodes by InfiniBand."""
+    within, nodes = layout["gpus_per_node"], layout["nodes"]
+    given = row_bytes * rows
+    time = model["nvlink_latency_us"] + given * (within * nodes - nodes) / model["nvlink_gb_s"] / 1e3
+    if nodes > 1:
+        time += model["infiniband_latency_us"] + given * (nodes - 1) / model["infiniband_gb_s"] / 1e3
+    return time
+
+
+def reduce_us(model, layout, total_bytes):
+    """An all-reduce: reduce-scatter in the node, all-reduce of each GPU's part between nodes, all-gather in the node, one after another."""
+    within, nodes = layout["gpus_per_node"], layout["nodes"]
+    time = model["nvlink_latency_us"] + 2.0 * (within - 1) / within * total_bytes / model["nvlink_gb_s"] / 1e3
+    if nodes > 1:
+        time += model["infiniband_latency_us"] + 2.0 * (nodes - 1) / nodes * total_bytes / within / model["infiniband_gb_s"] / 1e3
+    return time
+
+
+def exchange_us(model, layout, case):
+    """What stands in front of a forward's results beside the shard's own work: the partials' all-gather, and the merge, which reads them."""
+    ranks = layout["nodes"] * layout["gpus_per_node"]
+    merge = model["merge_us"] + case[0] * model["partial_bytes"] * ranks / model["memory_gb_s"] / 1e3
+    return gather_us(model, layout, model["partial_bytes"], case[0]) + merge
+
+
+def exposed_us(model, layout, what, case, step):
+    """What grad_hidden's reduction adds to a step: it runs under grad_weight's product of the last chunk, on multiprocessors taken from that product."""
+    rows, hidden, vocab = case
+    ranks = layout["nodes"] * layout["gpus_per_node"]
+    if what == "forward":
+        return 0.0
+    reduction = reduce_us(model, layout, rows * hidden * model["grad_hidden_bytes"])
+    if what == SERIAL:
+        return reduction
+    chunks = -(-rows * (vocab // ranks) // int(model["chunk_elements"]))
+    room = step / PRODUCTS["step"] / chunks
+    under = min(reduction, room)
+    slower = under * model["multiprocessors_for_nccl"] / model["multiprocessors"]
+    return reduction - under + slower
+
+
+def predict(model, times, what, case, layout):
+    ranks = layout["nodes"] * layout["gpus_per_node"]
+    one, _ = shard_time(model, times, what, case, 1)
+    part, measured = shard_time(model, times, what, case, ranks)
+    if not measured:
+        one = shard_time(model, {}, what, case, 1)[0]
+    added = exchange_us(model, layout, case) + exposed_us(model, layout, what, case, part)
+    rows, hidden, vocab = case
+    return {
+        "case": case,
+        "what": what,
+        "layout": layout["name"],
+        "ranks": ranks,
+        "one_us": one,
+        "shard_us": part,
+        "added_us": added,
+        "shard_efficiency": one / (ranks * part),
+        "efficiency": one / (ranks * (part + added)),
+        "measured": measured,
+        "partials_bytes": int(rows * model["partial_bytes"] * (ranks - 1)),
+        "grad_hidden_bytes": int(rows * hidden * model["grad_hidden_bytes"]) if what != "forward" else 0,
+    }
+
+
+def predict_all(model, times):
+    return [predict(model, times, what, case, layout) for case in model.cases for what in PRODUCTS for layout in model.layouts]
+
+
+def published(model, layout):
+    figures = model.published.get(layout)
+    return "" if figures is None else "%.2f" % figures[0] if figures[0] == figures[1] else "%.2f to %.2f" % tuple(figures)
+
+
+def table(model, lines):
+    text = ["| N, D, V | what | on | one GPU | a shard | communication | shard efficiency | efficiency | published | a shard's time |", "|---|---|---|---|---|---|---|---|---|---|"]
+    for line in lines:
+        text.append("| %d, %d, %d | %s | %s | %.2f ms | %.2f ms | %.0f us | %.2f | **%.2f** | %s | %s |" % (
+            *line["case"], line["what"], line["layout"], line["one_us"] / 1000, line["shard_us"] / 1000, line["added_us"], line["shard_efficiency"],
+            line["efficiency"], published(model, line["layout"]), "measured" if line["measured"] else "assumed"))  # fmt: skip
+    return "\n".join(text)
+
+
+def picture(lines):
+    """Efficiency over ranks, a line for each case and call."""
+    groups = {}
+    for line in lines:
+        groups.setdefault((tuple(line["case"]), line["what"]), []).append((line["ranks"], line["efficiency"]))
+    most = max(line["ranks"] for line in lines)
+    at = lambda ranks, value: (60 + 400 * (ranks - 1) / max(most - 1, 1), 20 + 250 * (1.0 - value) / 0.5)
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" width="760" height="320" font-family="sans-serif" font-size="12">', '<rect width="760" height="320" fill="white"/>']
+    for tenth in range(5, 11):
+        y = at(1, tenth / 10)[1]
+        parts.append(f'<path d="M60 {y:.1f}H460" stroke="#ddd"/><text x="30" y="{y + 4:.1f}">{tenth / 10:.1f}</text>')
+    for ranks in sorted({line["ranks"] for line in lines}):
+        parts.append(f'<text x="{at(ranks, 1)[0] - 4:.1f}" y="290">{ranks}</text>')
+    parts.append('<text x="220" y="310">GPUs</text>')
+    for number, ((case, what), points) in enumerate(sorted(groups.items())):
+        color = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#7f7f7f", "#bcbd22")[number % 8]
+        path = " ".join("%.1f,%.1f" % at(*point) for point in [(1, 1.0), *sorted(points)])
+        label = ", ".join(map(str, case))
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/><text x="475" y="{40 + 20 * number}" fill="{color}">{what}: {label}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def change(text):
+    name, _, value = text.partition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: wanted NAME=VALUE") from None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shards", action="append", default=[], help="results of fusedlogp_bench with a shard's times")
+    parser.add_argument("--model", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "scaling_model.json"))
+    parser.add_argument("--set", action="append", default=[], type=change, metavar="NAME=VALUE", help="a parameter of the model")
+    parser.add_argument("--json", help="write what was predicted")
+    parser.add_argument("--svg", help="plot it")
+    arguments = parser.parse_args()
+    with open(arguments.model) as file:
+        model = Model(json.load(file), arguments.set)
+    times = {}
+    for path in arguments.shards:
+        with open(path) as file:
+            times.update(measured_times(json.load(file)))
+    lines = predict_all(model, times)
+    print(table(model, lines))
+    if arguments.json:
+        with open(arguments.json, "w") as file:
+            json.dump({"parameters": model.numbers, "shards": arguments.shards, "predicted": lines}, file, indent=1)
+            file.write("\n")
+    if arguments.svg:
+        with open(arguments.svg, "w") as file:
+            file.write(picture(lines))
+
+
+if __name__ == "__main__":
+    main()
