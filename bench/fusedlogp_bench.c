@@ -18,7 +18,7 @@
 enum { CASES = 256, REPEATS, REGIME, IDLE, WARM_UP, BACKEND, LIST, JSON, SVG, COMMIT, NO_START };
 enum { MOST_CASES = 64 };
 
-typedef enum { RUN, JIT, PLOT } command;
+typedef enum { RUN, JIT, DISPATCH, PLOT } command;
 
 typedef struct {
     command command;
@@ -70,12 +70,14 @@ static void parse_words(struct argp_state *state, bench_options *options)
 
     if (count == 1 && strcmp(words[0], "jit") == 0) {
         options->command = JIT;
+    } else if (count == 1 && strcmp(words[0], "dispatch") == 0) {
+        options->command = DISPATCH;
     } else if (count == 3 && strcmp(words[0], "plot") == 0) {
         options->command = PLOT;
         options->plot_from = words[1];
         options->plot_to = words[2];
     } else {
-        argp_error(state, "'%s': wanted options, 'jit' or 'plot RESULTS.json OUT.svg'", words[0]);
+        argp_error(state, "'%s': wanted options, 'jit', 'dispatch' or 'plot RESULTS.json OUT.svg'", words[0]);
     }
     state->next = state->argc;
 }
@@ -180,6 +182,18 @@ static int run_cases(flp_gpu *gpu, const bench_options *options, json_t *report)
 }
 
 /* gpu: NULL without one. */
+static flp_status run_dispatch(flp_gpu *gpu, json_t *report)
+{
+    json_t *result = NULL;
+    flp_status status = flp_start_measure_dispatch(gpu, &result);
+
+    if (status != FLP_OK)
+        return status;
+    flp_report_print_statistics("finding a known problem and calling it, nanoseconds", result);
+    json_object_set_new(report, "dispatch", result);
+    return FLP_OK;
+}
+
 static flp_status run_starts(flp_gpu *gpu, json_t *report)
 {
     json_t *result = NULL;
@@ -195,13 +209,7 @@ static flp_status run_starts(flp_gpu *gpu, json_t *report)
         flp_report_print_statistics("a plan, milliseconds (cold: compiled; warm: from the disk; known: to the context)", result);
         json_object_set_new(report, "start_plan", result);
     }
-    if (status == FLP_OK)
-        status = flp_start_measure_dispatch(gpu, &result);
-    if (status == FLP_OK) {
-        flp_report_print_statistics("finding a known problem, nanoseconds", result);
-        json_object_set_new(report, "dispatch", result);
-    }
-    return status;
+    return status == FLP_OK ? run_dispatch(gpu, report) : status;
 }
 
 static flp_status finish_report(const bench_options *options, json_t *report)
@@ -233,14 +241,27 @@ static int run(const bench_options *options, int argc, char **argv)
     return status == FLP_OK ? code : flp_console_fail(status);
 }
 
-static flp_status run_jit(const bench_options *options, int argc, char **argv)
+/* Of starting alone, without a GPU, or of calling alone, on one. */
+static flp_status run_host(flp_gpu *gpu, const bench_options *options, int argc, char **argv)
 {
-    json_t *report = flp_report_create(NULL, options->commit, argc, argv);
-    flp_status status = run_starts(NULL, report);
+    json_t *report = flp_report_create(gpu, options->commit, argc, argv);
+    flp_status status = gpu ? run_dispatch(gpu, report) : run_starts(NULL, report);
 
     if (status == FLP_OK && options->json)
         status = flp_report_write(report, options->json);
     json_decref(report);
+    return status;
+}
+
+static flp_status run_on_gpu(const bench_options *options, int argc, char **argv)
+{
+    flp_gpu gpu;
+    flp_status status = flp_gpu_open(&gpu);
+
+    if (status != FLP_OK)
+        return status;
+    status = run_host(&gpu, options, argc, argv);
+    flp_gpu_close(&gpu);
     return status;
 }
 
@@ -283,7 +304,7 @@ static int run_command(bench_options *options, int argc, char **argv)
         return list_cases(options);
     if (options->command == RUN)
         return run(options, argc, argv);
-    status = options->command == JIT ? run_jit(options, argc, argv) : run_plot(options);
+    status = options->command == JIT ? run_host(NULL, options, argc, argv) : options->command == DISPATCH ? run_on_gpu(options, argc, argv) : run_plot(options);
     return status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);
 }
 
@@ -292,9 +313,10 @@ int main(int argc, char **argv)
     static const struct argp arguments = {
         table,
         parse,
-        "\njit\nplot RESULTS.json OUT.svg",
+        "\njit\ndispatch\nplot RESULTS.json OUT.svg",
         "Measures each operator beside its baselines in interleaved pairs, linear_logp and its backward beside cuBLAS's bare products (N <= 64: one "
-        "read of the weight), the others beside reading, writing or copying the same bytes, and what starting costs. jit: the part of starting that needs no GPU.\v"
+        "read of the weight), the others beside reading, writing or copying the same bytes, and what starting costs. jit: the part of starting that needs no GPU. "
+        "dispatch: finding and calling a known problem.\v"
         "burst: the device idles before each operation, which then runs once untimed and once timed. sustained: back to back.\n"
         "Inputs are random: logits of deviation 2. A problem of linear_logp_backward with a gradient filter (filterEPS) has inputs as a trained "
         "model's instead, " FLP_PEAKED_INPUTS_NAME "; upstream gradients are N(0, 1 / N^2). The results then say how many blocks were kept, and "

@@ -12,7 +12,7 @@ flp_status flp_start_measure_kernel(const char *problem, int compute_capability,
 /* The whole plan of problem on the device: cold, from the disk, and known to the context. */
 flp_status flp_start_measure_plan(const char *problem, json_t **result);
 
-/* Nanoseconds of finding a known problem: last hit and table, on the CPU path; with a gpu (may be NULL) also on the device, and of a
- * whole flp_linear_logp until it has launched. */
+/* Nanoseconds of finding a known problem: last hit and table, on the CPU path; with a gpu (may be NULL) also on the device, of a
+ * whole flp_linear_logp and of a plan's execution until they have launched, and of what these take over their bare launches. */
 flp_status flp_start_measure_dispatch(flp_gpu *gpu, json_t **result);
 #endif

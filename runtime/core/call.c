@@ -24,35 +24,53 @@ typedef union {
 
 /* ---- memory ---- */
 
-static flp_status launch_in_scratch(const flp_operator_calls *calls, const flp_plan *plan, const flp_call *call, int64_t bytes, const void *work,
-                                    flp_workspace *workspace)
+/* The workspace of a plan's calls of so many rows. To lay one out costs more than all the rest of a call, so each thread keeps its last ones. */
+enum { LAYOUTS = 4 };
+typedef struct {
+    uint64_t plan_serial;
+    int64_t rows, wanted_bytes; /* wanted: of the memory, for these rows and fewer */
+    flp_workspace workspace;
+} layout;
+
+static layout *find_layout(const flp_plan *plan, int64_t rows)
+{
+    static _Thread_local layout recents[LAYOUTS];
+    layout *at = &recents[plan->serial % LAYOUTS];
+
+    if (at->plan_serial == plan->serial && at->rows == rows)
+        return at;
+    at->plan_serial = plan->serial;
+    at->rows = rows;
+    flp_plan_lay_out(plan, rows, &at->workspace);
+    at->wanted_bytes = flp_plan_most_rows(plan, rows) == rows ? at->workspace.bytes : flp_plan_workspace_bytes(plan, rows);
+    return at;
+}
+
+static flp_status launch_in_scratch(const flp_operator_calls *calls, const flp_plan *plan, const flp_call *call, const void *work, layout *found)
 {
     flp_scratch_loan loan;
-    flp_status status = flp_scratch_lend(plan->context->scratch, &plan->device, call->stream, bytes, plan->workspace_bytes, &loan);
+    flp_status status = flp_scratch_lend(plan->context->scratch, &plan->device, call->stream, found->wanted_bytes, plan->workspace_bytes, &loan);
 
     if (status != FLP_OK)
         return status;
-    workspace->memory = loan.address;
-    status = calls->launch(plan, work, workspace);
+    found->workspace.memory = loan.address;
+    status = calls->launch(plan, work, &found->workspace);
     flp_scratch_return(&loan);
     return status;
 }
 
 static flp_status run_on_gpu(const flp_operator_calls *calls, const flp_plan *plan, const flp_call *call, const void *work)
 {
-    flp_workspace workspace;
+    layout *found = find_layout(plan, call->rows);
+    const int64_t bytes = calls->takes_no_workspace ? 0 : found->wanted_bytes;
     flp_status status = FLP_OK;
-    int64_t bytes = 0;
 
-    flp_plan_lay_out(plan, call->rows, &workspace);
-    if (!calls->takes_no_workspace)
-        bytes = flp_plan_most_rows(plan, call->rows) == call->rows ? workspace.bytes : flp_plan_workspace_bytes(plan, call->rows);
     if (bytes > 0 && !call->workspace)
-        return launch_in_scratch(calls, plan, call, bytes, work, &workspace);
+        return launch_in_scratch(calls, plan, call, work, found);
     if (bytes > 0)
         status = flp_arguments_check_workspace(call->workspace, call->workspace_bytes, bytes, call->rows);
-    workspace.memory = call->workspace;
-    return status == FLP_OK ? calls->launch(plan, work, &workspace) : status;
+    found->workspace.memory = call->workspace;
+    return status == FLP_OK ? calls->launch(plan, work, &found->workspace) : status;
 }
 
 static flp_status run_on_cpu(const flp_operator_calls *calls, flp_plan *plan, const void *work)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/status.h"
+#include "cuda/library.h"
 
 enum { ADDRESS_ALIGNMENT = 16, STRIDE_ALIGNMENT = 16, LARGEST_BOX = 256, SWIZZLE_BYTES = 128 };
 static const int64_t largest_dimension = INT64_C(1) << 32; /* elements, inclusive */
@@ -75,14 +76,12 @@ static flp_status encode(const flp_driver *driver, const flp_tensor_map_spec *sp
                             "cuTensorMapEncodeTiled");
 }
 
-flp_status flp_tensor_map_encode(const flp_tensor_map_spec *spec, CUtensorMap *map)
+static flp_status check_and_encode(const flp_tensor_map_spec *spec, CUtensorMap *map)
 {
     const flp_driver *driver;
     element found;
     flp_status status;
 
-    if ((uintptr_t)map % _Alignof(CUtensorMap))
-        return flp_status_fail(FLP_BAD_ARGUMENT, "map: got %p, wanted a multiple of %zu", (void *)map, _Alignof(CUtensorMap));
     if (!find_element(spec->dtype, &found))
         return flp_status_fail(FLP_BAD_ARGUMENT, "dtype: got %d, wanted FLP_BF16, FLP_F16 or FLP_F32", (int)spec->dtype);
     status = check_tensor(spec, found.bytes);
@@ -96,4 +95,46 @@ flp_status flp_tensor_map_encode(const flp_tensor_map_spec *spec, CUtensorMap *m
         return flp_status_fail(FLP_NO_DRIVER, "the CUDA driver %d.%d has no cuTensorMapEncodeTiled, 12.0 or newer is wanted", driver->version / 1000,
                                driver->version % 1000 / 10);
     return encode(driver, spec, found.type, map);
+}
+
+/* The driver takes longer to encode one than a launch's parameters take to be made, and most calls ask for the maps of the call before. */
+enum { RECENT_LOG2 = 4 };
+typedef struct {
+    CUtensorMap map;
+    unsigned generation; /* the library's when it was encoded; 0: there is none */
+    flp_tensor_map_spec spec;
+} recent;
+
+static unsigned place_of(const flp_tensor_map_spec *spec)
+{
+    const uint64_t mixed = ((uint64_t)(uintptr_t)spec->address >> 4) + 3 * (uint64_t)spec->rows + 5 * (uint64_t)spec->columns + 7 * (uint64_t)spec->box_rows;
+
+    return (unsigned)(mixed * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_LOG2));
+}
+
+static int is_same(const flp_tensor_map_spec *a, const flp_tensor_map_spec *b)
+{
+    return a->context_id == b->context_id && a->address == b->address && a->dtype == b->dtype && a->columns == b->columns && a->rows == b->rows &&
+           a->row_bytes == b->row_bytes && a->box_columns == b->box_columns && a->box_rows == b->box_rows;
+}
+
+flp_status flp_tensor_map_encode(const flp_tensor_map_spec *spec, CUtensorMap *map)
+{
+    static _Thread_local recent recents[1 << RECENT_LOG2];
+    const unsigned generation = flp_library_generation();
+    recent *at = &recents[place_of(spec)];
+    flp_status status = FLP_OK;
+
+    if ((uintptr_t)map % _Alignof(CUtensorMap))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "map: got %p, wanted a multiple of %zu", (void *)map, _Alignof(CUtensorMap));
+    if (at->generation != generation || !is_same(&at->spec, spec)) {
+        at->generation = 0;
+        status = check_and_encode(spec, &at->map);
+        if (status != FLP_OK)
+            return status;
+        at->spec = *spec;
+        at->generation = generation;
+    }
+    *map = at->map;
+    return FLP_OK;
 }

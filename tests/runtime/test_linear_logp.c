@@ -230,8 +230,58 @@ static void hidden_comes_in_boxes_of_no_more_rows_than_there_are(void **state)
     assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.a_box_rows, fake_driver.map_before.box[1]);
     args.rows = 3;
     assert_succeeds(flp_linear_logp_execute(plan, &args));
-    assert_int_equal(3, fake_driver.map_before.dimensions[1]);
-    assert_int_equal(3, fake_driver.map_before.box[1]);
+    assert_int_equal(3, fake_driver.map.dimensions[1]); /* the weight's is the one of before, and not encoded again */
+    assert_int_equal(3, fake_driver.map.box[1]);
+}
+
+/* The driver's functions that a repeated call of known arguments asks once each. */
+static void assert_repeated_call_asks(const int *wanted, int count)
+{
+    int before[FAKE_FUNCTIONS], calls = 0;
+
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
+    for (int i = 0; i < FAKE_FUNCTIONS; i++)
+        before[i] = fake_driver.calls[i];
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
+    for (int i = 0; i < FAKE_FUNCTIONS; i++)
+        calls += fake_driver.calls[i] - before[i];
+    for (int i = 0; i < count; i++)
+        assert_int_equal(1, fake_driver.calls[wanted[i]] - before[wanted[i]]);
+    assert_int_equal(count, calls);
+}
+
+static void a_repeated_call_asks_the_driver_for_what_may_have_changed(void **state)
+{
+    static const int wanted[] = { FAKE_context_current, FAKE_context_id, FAKE_launch, FAKE_launch_extended, FAKE_stream_is_capturing, FAKE_stream_id };
+
+    (void)state;
+    assert_repeated_call_asks(wanted, 4);
+    args.workspace = NULL; /* lent scratch is a stream's */
+    assert_repeated_call_asks(wanted, 5);
+    args.stream = fake_call_memory();
+    assert_repeated_call_asks(wanted, 6);
+}
+
+/* A thread keeps the layouts of four plans, by their numbers. */
+static void a_repeated_call_has_the_workspace_of_its_own_rows_and_plan(void **state)
+{
+    const void *partial;
+
+    (void)state;
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
+    partial = tile.partial;
+    args.rows = 3;
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
+    assert_true((const char *)tile.partial < (const char *)partial); /* the logits of fewer targets lie before it */
+    args.rows = FAKE_CALL_ROWS;
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
+    assert_ptr_equal(partial, tile.partial);
+    assert_null(tile.moment);
+    problem.entropy = 1;
+    for (int i = 0; i < 4; i++)
+        make_plan();
+    assert_succeeds(flp_linear_logp_execute(plan, &args));
+    assert_non_null(tile.moment);
 }
 
 static void the_portable_kernel_gets_no_tensor_maps(void **state)
@@ -328,6 +378,7 @@ static void a_failed_launch_names_the_kernel(void **state)
     assert_contains(flp_error_message(), flp_linear_logp_plan_of(plan)->tile->manifest.variant);
     assert_int_equal(1, fake_driver.calls[FAKE_launch]); /* no combine of what was not computed */
     fake_driver_fail(FAKE_tensor_map_encode_tiled, CUDA_ERROR_INVALID_VALUE, 1);
+    args.hidden = (const char *)args.hidden + 16; /* whose map this thread does not have yet */
     assert_fails(FLP_CUDA_FAILED, flp_linear_logp_execute(plan, &args), "hidden's tensor map: cuTensorMapEncodeTiled");
     assert_int_equal(1, fake_driver.calls[FAKE_launch]);
     assert_succeeds(flp_linear_logp_execute(plan, &args));
@@ -435,6 +486,8 @@ int main(void)
         TEST(the_workspace_is_cut_into_aligned_regions),
         TEST(the_tensor_maps_end_at_the_real_sizes),
         TEST(hidden_comes_in_boxes_of_no_more_rows_than_there_are),
+        TEST(a_repeated_call_asks_the_driver_for_what_may_have_changed),
+        TEST(a_repeated_call_has_the_workspace_of_its_own_rows_and_plan),
         TEST(the_portable_kernel_gets_no_tensor_maps),
         TEST(row_temperatures_take_the_place_of_the_temperature),
         TEST(every_argument_is_checked_and_named),

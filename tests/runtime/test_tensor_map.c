@@ -145,6 +145,53 @@ static void a_driver_that_refuses_is_quoted(void **state)
     assert_fails(FLP_CUDA_FAILED, flp_tensor_map_encode(&spec, &map), "cuTensorMapEncodeTiled");
 }
 
+static void encode_counted(const flp_tensor_map_spec *spec, int calls)
+{
+    CUtensorMap made;
+
+    assert_succeeds(flp_tensor_map_encode(spec, &made));
+    assert_int_equal(calls, fake_driver.calls[FAKE_tensor_map_encode_tiled]);
+}
+
+/* CHANGES: the map of good() is kept, that of a spec which differs by one field is another. */
+#define CHANGES(field, value)                                 \
+    do {                                                      \
+        flp_tensor_map_spec spec = good();                    \
+        fake_library_install();                               \
+        encode_counted(&spec, 1);                             \
+        assert_succeeds(flp_tensor_map_encode(&spec, &kept)); \
+        encode_counted(&spec, 1);                             \
+        spec.field = value;                                   \
+        encode_counted(&spec, 2);                             \
+    } while (0)
+
+static void a_map_is_encoded_anew_when_anything_of_it_changes(void **state)
+{
+    CUtensorMap kept;
+
+    (void)state;
+    CHANGES(context_id, 7);
+    CHANGES(address, memory + 16);
+    CHANGES(dtype, FLP_F16);
+    CHANGES(columns, 1024);
+    CHANGES(rows, 131071);
+    CHANGES(row_bytes, 8192);
+    CHANGES(box_rows, 128);
+}
+
+static void a_map_that_was_refused_is_not_kept(void **state)
+{
+    flp_tensor_map_spec spec = good();
+
+    (void)state;
+    fake_driver_fail(FAKE_tensor_map_encode_tiled, CUDA_ERROR_INVALID_VALUE, 1);
+    assert_fails(FLP_CUDA_FAILED, flp_tensor_map_encode(&spec, &map), "cuTensorMapEncodeTiled");
+    encode_counted(&spec, 2);
+    spec.row_bytes = 8;
+    assert_fails(FLP_BAD_ARGUMENT, flp_tensor_map_encode(&spec, &map), "row_bytes");
+    assert_fails(FLP_BAD_ARGUMENT, flp_tensor_map_encode(&spec, &map), "row_bytes");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +202,8 @@ int main(void)
         cmocka_unit_test_setup(a_map_that_is_not_aligned_is_refused, install),
         cmocka_unit_test_setup(a_driver_without_tensor_maps_is_too_old, install),
         cmocka_unit_test_setup(a_driver_that_refuses_is_quoted, install),
+        cmocka_unit_test_setup(a_map_is_encoded_anew_when_anything_of_it_changes, install),
+        cmocka_unit_test_setup(a_map_that_was_refused_is_not_kept, install),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,15 +131,16 @@ static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear
     const flp_matrix hidden = { params->hidden, problem->dtype, params->rows, problem->hidden, params->hidden_stride };
     const flp_matrix weight = { args->weight, problem->dtype, transposed ? problem->hidden : problem->vocab, transposed ? problem->vocab : problem->hidden,
                                 problem->weight_stride };
-    flp_status status = flp_matrix_encode("hidden's", &hidden, tile->block_inner, FLP_HIDDEN_BOX_ROWS(params->rows, tile->a_box_rows), &parameters->maps[0]);
+    flp_status status =
+        flp_matrix_encode(&plan->common, "hidden's", &hidden, tile->block_inner, FLP_HIDDEN_BOX_ROWS(params->rows, tile->a_box_rows), &parameters->maps[0]);
 
     if (status == FLP_OK)
-        status = flp_matrix_encode("weight's", &weight, tile->b_box_columns, tile->b_box_rows, &parameters->maps[1]);
+        status = flp_matrix_encode(&plan->common, "weight's", &weight, tile->b_box_columns, tile->b_box_rows, &parameters->maps[1]);
     if (status == FLP_OK && saved_exp) {
         const flp_matrix terms = { saved_exp->terms, problem->dtype, saved_exp->rows, saved_exp->columns, saved_exp->columns };
 
-        status =
-            flp_matrix_encode("the saved exponentials'", &terms, FLP_OUT_BOX_BYTES / flp_dtype_bytes(problem->dtype), FLP_OUT_BOX_ROWS, &parameters->maps[2]);
+        status = flp_matrix_encode(&plan->common, "the saved exponentials'", &terms, FLP_OUT_BOX_BYTES / flp_dtype_bytes(problem->dtype), FLP_OUT_BOX_ROWS,
+                                   &parameters->maps[2]);
     }
     return status;
 }

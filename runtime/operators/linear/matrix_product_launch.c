@@ -10,9 +10,10 @@
 /* Rows of A that a group keeps in the L2 while all of B streams past them. */
 static const int64_t group_bytes = INT64_C(32) << 20;
 
-flp_status flp_matrix_encode(const char *whose, const flp_matrix *matrix, int box_columns, int box_rows, CUtensorMap *map)
+flp_status flp_matrix_encode(const flp_plan *plan, const char *whose, const flp_matrix *matrix, int box_columns, int box_rows, CUtensorMap *map)
 {
     const flp_tensor_map_spec spec = {
+        .context_id = plan->device.context_id,
         .address = matrix->data,
         .dtype = matrix->dtype,
         .columns = matrix->columns,
@@ -26,14 +27,14 @@ flp_status flp_matrix_encode(const char *whose, const flp_matrix *matrix, int bo
     return status == FLP_OK ? status : flp_status_prefix(status, "%s tensor map", whose);
 }
 
-static flp_status encode_maps(const flp_manifest *manifest, const flp_tile_launch *launch, CUtensorMap maps[3])
+static flp_status encode_maps(const flp_plan *plan, const flp_manifest *manifest, const flp_tile_launch *launch, CUtensorMap maps[3])
 {
-    flp_status status = flp_matrix_encode("A's", &launch->a, manifest->block_inner, manifest->a_box_rows, &maps[0]);
+    flp_status status = flp_matrix_encode(plan, "A's", &launch->a, manifest->block_inner, manifest->a_box_rows, &maps[0]);
 
     if (status == FLP_OK)
-        status = flp_matrix_encode("B's", &launch->b, manifest->b_box_columns, manifest->b_box_rows, &maps[1]);
+        status = flp_matrix_encode(plan, "B's", &launch->b, manifest->b_box_columns, manifest->b_box_rows, &maps[1]);
     if (status == FLP_OK)
-        status = flp_matrix_encode("out's", &launch->out, FLP_OUT_BOX_BYTES / flp_dtype_bytes(launch->out.dtype), FLP_OUT_BOX_ROWS, &maps[2]);
+        status = flp_matrix_encode(plan, "out's", &launch->out, FLP_OUT_BOX_BYTES / flp_dtype_bytes(launch->out.dtype), FLP_OUT_BOX_ROWS, &maps[2]);
     return status;
 }
 
@@ -57,7 +58,7 @@ flp_status flp_tile_launch_run(const flp_plan *plan, flp_role role, const flp_ti
     const int with_maps = flp_manifest_takes_maps(manifest);
     CUtensorMap maps[3];
     void *parameters[] = { &maps[0], &maps[1], &maps[2], launch->params };
-    flp_status status = with_maps ? encode_maps(manifest, launch, maps) : FLP_OK;
+    flp_status status = with_maps ? encode_maps(plan, manifest, launch, maps) : FLP_OK;
 
     if (status != FLP_OK)
         return status;

@@ -12,8 +12,8 @@ typedef struct {
     int64_t stride;        /* elements from row to row */
 } flp_matrix;
 
-/* The map by which a kernel reads or writes it, or one row of zeros where it has none. whose: for messages. FLP_BAD_ARGUMENT. */
-flp_status flp_matrix_encode(const char *whose, const flp_matrix *matrix, int box_columns, int box_rows, CUtensorMap *map);
+/* The map by which a kernel of the plan reads or writes it, or one row of zeros where it has none. whose: for messages. FLP_BAD_ARGUMENT. */
+flp_status flp_matrix_encode(const flp_plan *plan, const char *whose, const flp_matrix *matrix, int box_columns, int box_rows, CUtensorMap *map);
 
 typedef struct {
     flp_matrix a, b, out;
