@@ -89,7 +89,6 @@ function select.kernels(p, capability, backend, tuning_text)
   local operator, reasons, reason = select.operator(p.operator), {}, nil
   p.tuning, reason = tuning.parse(tuning_text or "")
   if not p.tuning then return nil, reason end
-  if p.vocab_total then return nil, "a shard of a vocabulary: the CPU path alone takes it" end
   if backend == "ptx" then return from_ptx(operator, p, capability) end
   for _, path in ipairs { { "sm_90a", operator.hopper }, { "portable", operator.portable } } do
     if backend == "auto" or backend == path[1] then

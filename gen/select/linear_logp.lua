@@ -70,8 +70,13 @@ local function turn_group(p, tile)
   return (row_groups + parts - 1) // parts
 end
 
-local function combine_for(p, arch_name)
-  return { role = "combine", operator = "linear_logp_combine", bm = 8, argmax = p.argmax, entropy = p.entropy, logit_sum = p.logit_sum, arch = arch_name }
+-- Behind the tile kernel. A shard of the vocabulary has its targets looked up before, and leaves its rows to a merge.
+local function others_for(p, arch_name)
+  local combine = { role = "combine", operator = p.vocab_total and "linear_logp_partials" or "linear_logp_combine", bm = 8, argmax = p.argmax,
+                    entropy = p.entropy, logit_sum = p.logit_sum, arch = arch_name }
+  if not p.vocab_total then return combine end
+  return combine, { role = "shard_targets", operator = "linear_logp_shard_targets", arch = arch_name },
+    { role = "merge", operator = "linear_logp_merge", arch = arch_name }
 end
 
 -- The largest copy that addresses and both row strides allow.
@@ -92,7 +97,7 @@ linear_logp.hopper = select.hopper(" has no WGMMA", function(p, arch_name)
   local spec = base_spec(p, tile)
   spec.group = tile.wg and turn_group(p, tile)
   spec.bv, spec.s, spec.arch = f32 and 128 or turns and turn_columns or 256, hopper_splits, arch_name
-  return select.of(p, "sm_90a", { spec, combine_for(p, arch_name) })
+  return select.of(p, "sm_90a", { spec, others_for(p, arch_name) })
 end)
 
 linear_logp.portable = select.portable(function(p, arch_name)
@@ -104,7 +109,7 @@ linear_logp.portable = select.portable(function(p, arch_name)
   spec.bv, spec.s, spec.arch = 128, portable_splits, arch_name
   spec.vec = bytes < 16 and bytes or nil
   spec.exact = p.dtype == "f32" and p.exact or nil
-  return select.of(p, "portable", { spec, combine_for(p, arch_name) })
+  return select.of(p, "portable", { spec, others_for(p, arch_name) })
 end)
 
 -- One for each width of the forward's tiles.

@@ -50,6 +50,10 @@ local function specs(p, tile, wide, narrow, weight_vec, bulk)
   if p.grad_bias then
     add { role = "bias", operator = "linear_logp_backward_bias", dtype = dtype, out = p.grad_bias, adds = p.acc_bias, arch = arch_name }
   end
+  if p.vocab_total then
+    add { role = "shard_targets", operator = "linear_logp_shard_targets", arch = arch_name }
+    add { role = "other_shards", operator = "linear_logp_backward_other_shards", arch = arch_name }
+  end
   if filter then add { role = "filter", operator = "linear_logp_backward_filter", arch = arch_name } end
   return list
 end

@@ -8,6 +8,9 @@
     X(TILE, "tile")                     /* the logits of a tile, or its sums */                        \
     X(SAVE_EXP_TILE, "save_exp_tile")   /* in place of it: leaves the exponentials, too */             \
     X(COMBINE, "combine")               /* merges what several blocks have computed */                 \
+    X(SHARD_TARGETS, "shard_targets")   /* where targets lie in a shard of the vocabulary */           \
+    X(MERGE, "merge")                   /* the shards' parts of each row */                            \
+    X(OTHER_SHARDS, "other_shards")     /* linear_logp's backward: targets that lie in others */       \
     X(TOKEN_LOSS, "token_loss")         /* between linear_logp and its backward */                     \
     X(VALID_ROWS, "valid_rows")         /* linear_logp's backward: which rows are valid */             \
     X(GATHER, "gather")                 /* brings them together */                                     \

@@ -129,6 +129,8 @@ static const char *const patterns[] = {
     "linear_logp_grad_logits.bf16.d2304.{bm64.bv128.c1.p4|bm128.bv128.c1.p4.bias_f32.softcap.entropy}.logit_sum{|.classes_f32}.sm_80",
     "linear_logp_grad_logits.f32.d2304.{bm64.bv128.c1.p4.bias_f32.softcap.entropy|bm128.bv128.c1.p4}.logit_sum{|.classes_f32}.sm_80",
     "linear_logp_combine.bm8{|.argmax.entropy}.logit_sum.{sm_80|sm_90a}",
+    "linear_logp_partials.bm8{|.argmax}{|.entropy}{|.logit_sum}.{sm_80|sm_90a}",
+    "linear_logp_{shard_targets|merge|backward_other_shards}.{sm_80|sm_90a|sm_100|sm_120}",
     "token_loss.{loss_cross_entropy|loss_smoothed_cross_entropy|loss_policy_gradient|loss_policy_gradient_kl}.{sm_80|sm_90a}",
     "token_loss.loss_policy_gradient_kl.sm_120",
 

@@ -13,11 +13,12 @@ typedef struct {
     int (*run)(flp_context *context, int index, char *message, size_t bytes);
 } flp_host_family;
 
-extern const flp_host_family flp_host_linear_logp;          /* host_linear_logp.c */
-extern const flp_host_family flp_host_linear_logp_backward; /* host_linear_logp_backward.c */
-extern const flp_host_family flp_host_linear_cross_entropy; /* host_linear_cross_entropy.c */
-extern const flp_host_family flp_host_logits_logp;          /* host_logits_logp.c */
-extern const flp_host_family flp_host_weighted_sum;         /* host_weighted_sum.c */
+extern const flp_host_family flp_host_linear_logp;                                              /* host_linear_logp.c */
+extern const flp_host_family flp_host_linear_logp_backward;                                     /* host_linear_logp_backward.c */
+extern const flp_host_family flp_host_linear_logp_shards, flp_host_linear_logp_backward_shards; /* host_linear_logp_shards.c */
+extern const flp_host_family flp_host_linear_cross_entropy;                                     /* host_linear_cross_entropy.c */
+extern const flp_host_family flp_host_logits_logp;                                              /* host_logits_logp.c */
+extern const flp_host_family flp_host_weighted_sum;                                             /* host_weighted_sum.c */
 
 /* Two programs share the work where it is long: a case runs on one core. */
 typedef enum {

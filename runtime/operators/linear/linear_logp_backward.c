@@ -13,6 +13,7 @@
 #include "operators/linear/linear_logp_backward_cpu.h"
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/linear/linear_logp_cpu.h"
+#include "operators/linear/linear_logp_shard.h"
 
 /* more is left to be filled in. */
 static flp_backward_execution begin(const flp_packed_call *call, const flp_packed_rows *rows)
@@ -37,6 +38,8 @@ static flp_status launch_rest(const flp_backward_execution *run)
         status = flp_backward_gather_rows(run, FLP_STEP_GATHER_AGAIN, 1);
     if (status == FLP_OK && plan->target_order && run->rows.rows > 0)
         status = flp_backward_order_targets(run);
+    if (status == FLP_OK && plan->other_shards && run->rows.rows > 0)
+        status = flp_backward_clear_other_shards(run);
     if (status == FLP_OK)
         status = flp_backward_run_chunks(run);
     if (status == FLP_OK && plan->finish && run->rows.rows > 0 && !flp_backward_is_direct(run))
@@ -164,6 +167,14 @@ static flp_status launch_forward(const flp_plan *common, const void *data, const
     return status == FLP_OK ? flp_linear_logp_launch_with(forward, args, &more, workspace) : status;
 }
 
+static flp_status find_targets(const flp_packed_call *call)
+{
+    flp_linear_logp_args inputs = { .stream = call->args->stream };
+
+    memcpy(&inputs, call->args, FLP_LINEAR_INPUT_BYTES);
+    return flp_linear_logp_shard_find_targets(call->plan->shard_targets, &call->plan->problem.forward, &inputs, call->workspace);
+}
+
 /* rows >= 0. Of a plan with a forward, what is left to do. */
 static flp_status launch(const flp_plan *plan, const void *args, const flp_workspace *workspace)
 {
@@ -179,7 +190,9 @@ static flp_status launch(const flp_plan *plan, const void *args, const flp_works
     run.gathers = 1;
     if (run.takes)
         run.rows.count = &flp_backward_counts_of(&run)->taken;
-    else
+    if (all.rows > 0 && run.call.plan->shard_targets)
+        status = find_targets(&call);
+    if (status == FLP_OK && !run.takes)
         status = flp_packed_rows_index(&call);
     if (status == FLP_OK)
         status = launch_rest(&run);

@@ -74,6 +74,8 @@ flp_status flp_backward_scale_rows(const flp_backward_execution *run);
 flp_status flp_backward_differentiate_rows(const flp_backward_execution *run);
 /* The rows in the order of their targets, for grad_weight. */
 flp_status flp_backward_order_targets(const flp_backward_execution *run);
+/* Behind that: the targets of other shards of the vocabulary contribute nothing. */
+flp_status flp_backward_clear_other_shards(const flp_backward_execution *run);
 /* grad_hidden of the chunk's rows from its sums; with the first chunk, of those that are not valid too. */
 flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run);
 /* Direct, of all rows behind the last chunk: from their packed index to their places, by way of the saved exponentials, which nobody reads any more. */

@@ -122,6 +122,8 @@ static flp_status check_kernels(const flp_plan *common)
         wanted |= FLP_ROLE_SET(GRAD_LOGITS) | FLP_ROLE_SET(WEIGHT_PRODUCT) | FLP_ROLE_SET(TARGET_ORDER);
     if (problem->grad_bias != FLP_NONE)
         wanted |= FLP_ROLE_SET(GRAD_LOGITS) | FLP_ROLE_SET(BIAS);
+    if (problem->forward.vocab_total > 0)
+        wanted |= FLP_ROLE_SET(SHARD_TARGETS) | FLP_ROLE_SET(OTHER_SHARDS);
     if (problem->grad_filter_eps > 0) /* where blocks are passed over */
         optional |= FLP_ROLE_SET(FILTER);
     if (problem->with_forward)
@@ -184,6 +186,8 @@ static flp_status set_up(flp_plan *common)
         { FLP_ROLE_TARGET_ORDER, 0, &plan->target_order },
         { FLP_ROLE_BIAS, 0, &plan->bias },
         { FLP_ROLE_FILTER, 0, &plan->filter },
+        { FLP_ROLE_SHARD_TARGETS, 0, &plan->shard_targets },
+        { FLP_ROLE_OTHER_SHARDS, 0, &plan->other_shards },
     };
     flp_status status = check_kernels(common);
 
@@ -253,6 +257,7 @@ static void describe(const flp_plan *common, flp_text *text)
 
     if (problem->with_forward)
         flp_linear_logp_operator.describe(&plan->forward.common, text);
+    describe_optional(text, "shard's targets", plan->shard_targets);
     flp_describe_kernel(text, "rows", &plan->rows->manifest);
     flp_describe_kernel(text, "gather", &plan->gather->manifest);
     if (flp_vocab_chunks_keep_packed(problem, chunks))
@@ -265,6 +270,7 @@ static void describe(const flp_plan *common, flp_text *text)
     describe_optional(text, "grad_hidden", plan->finish);
     describe_optional(text, "grad_weight product", plan->weight_product);
     describe_optional(text, "order of targets", plan->target_order);
+    describe_optional(text, "other shards' targets", plan->other_shards);
     describe_optional(text, "grad_bias", plan->bias);
     describe_optional(text, "filter", plan->filter);
     if (problem->grad_filter_eps > 0 && !plan->filter)
@@ -285,7 +291,7 @@ static void describe(const flp_plan *common, flp_text *text)
 }
 
 /* grad_hidden is summed up chunk by chunk. */
-static void write_numerics(const flp_plan *common, flp_text *text)
+static void write_arithmetic(const flp_plan *common, flp_text *text)
 {
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
     const flp_backward_chunks *chunks = &plan->work.chunks;
@@ -312,6 +318,12 @@ static void write_numerics(const flp_plan *common, flp_text *text)
         flp_text_append(text, ";%s", plan->weight_product->manifest.numerics);
     if (plan->bias)
         flp_text_append(text, ";%s", plan->bias->manifest.numerics);
+}
+
+static void write_numerics(const flp_plan *common, flp_text *text)
+{
+    write_arithmetic(common, text);
+    flp_linear_logp_write_shard(&flp_linear_logp_backward_plan_of(common)->problem.forward, text);
 }
 
 const flp_operator flp_linear_logp_backward_operator = {

@@ -17,10 +17,11 @@ typedef struct {
     flp_linear_logp_backward_problem problem; /* with its defaults filled in */
     /* GPU paths; NULL where the gradient is not wanted. */
     const flp_kernel *rows, *gather, *grad_logits, *hidden_product, *finish, *weight_product, *target_order, *bias, *filter;
-    CUdeviceptr statistics;       /* the filter's flp_tally */
-    flp_linear_work work;         /* linear_cross_entropy's, or the plan's own: how it goes by in chunks */
-    const char *no_saved_exp;     /* why that forward leaves none; NULL where it does, or where there is no forward */
-    flp_linear_logp_plan forward; /* where the problem's with_forward is 1; owns nothing */
+    const flp_kernel *shard_targets, *other_shards; /* of a shard */
+    CUdeviceptr statistics;                         /* the filter's flp_tally */
+    flp_linear_work work;                           /* linear_cross_entropy's, or the plan's own: how it goes by in chunks */
+    const char *no_saved_exp;                       /* why that forward leaves none; NULL where it does, or where there is no forward */
+    flp_linear_logp_plan forward;                   /* where the problem's with_forward is 1; owns nothing */
 } flp_linear_logp_backward_plan;
 
 /* The workspace on the CPU path, with_forward: whose rows it holds, and these as the forward found them. A row that had no part there is NaN. */

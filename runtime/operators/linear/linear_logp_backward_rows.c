@@ -1,9 +1,11 @@
 /* linear_logp's backward on a GPU path: what each row's derivatives need, and grad_hidden back in its rows' places. */
 #include "base/dtype.h"
+#include "base/int64.h"
 #include "core/arguments.h"
 #include "core/call.h"
 #include "operators/linear/linear_logp_backward.h"
 #include "params/linear_logp_backward.h"
+#include "params/linear_logp_shard.h"
 
 static void use_saved_exp(const flp_backward_execution *run, flp_backward_rows_params *params)
 {
@@ -57,6 +59,16 @@ flp_status flp_backward_order_targets(const flp_backward_execution *run)
 
     flp_workspace_begin_step(run->call.workspace, FLP_STEP_ORDER_TARGETS);
     return flp_call_launch(run->call.plan->target_order, (unsigned)((run->rows.rows + rows - 1) / rows), run->call.args->stream, parameters);
+}
+
+flp_status flp_backward_clear_other_shards(const flp_backward_execution *run)
+{
+    const flp_kernel *kernel = run->call.plan->other_shards;
+    flp_other_shards_params params = { .targets = flp_backward_at(run, FLP_PART_TARGETS), .row_count = run->rows.count, .rows = (int32_t)run->rows.rows };
+    void *parameters[] = { &params };
+
+    flp_workspace_begin_step(run->call.workspace, FLP_STEP_OTHER_SHARDS);
+    return flp_call_launch(kernel, (unsigned)flp_int64_divide_up(run->rows.rows, kernel->manifest.threads), run->call.args->stream, parameters);
 }
 
 /* ---- packed rows ---- */

@@ -130,12 +130,15 @@ static flp_status set_up(flp_plan *common)
 {
     flp_linear_logp_plan *plan = (flp_linear_logp_plan *)(void *)common;
     const flp_role tile = tile_role(plan);
-    flp_status status = flp_plan_check_kernels(common, UINT32_C(1) << tile | FLP_ROLE_SET(COMBINE), 0);
+    const flp_role_set of_shard = plan->problem.vocab_total > 0 ? FLP_ROLE_SET(SHARD_TARGETS) | FLP_ROLE_SET(MERGE) : 0;
+    flp_status status = flp_plan_check_kernels(common, UINT32_C(1) << tile | FLP_ROLE_SET(COMBINE) | of_shard, 0);
 
     if (status != FLP_OK)
         return status;
     plan->tile = common->kernels[tile];
     plan->combine = common->kernels[FLP_ROLE_COMBINE];
+    plan->shard_targets = common->kernels[FLP_ROLE_SHARD_TARGETS];
+    plan->merge = common->kernels[FLP_ROLE_MERGE];
     status = check_manifests(&plan->tile->manifest, &plan->combine->manifest);
     if (status == FLP_OK)
         plan->split = flp_split_compute(plan->problem.vocab, plan->tile->manifest.block_columns, plan->tile->manifest.n_split);
@@ -150,7 +153,13 @@ static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspa
     flp_linear_workspace_lay_out(&work, rows, workspace);
 }
 
-/* Both kernels' identities and the split, which the manifest's n_split and V decide. */
+void flp_linear_logp_write_shard(const flp_linear_logp_problem *problem, flp_text *text)
+{
+    if (problem->vocab_total > 0)
+        flp_text_append(text, ";shard%" PRId64 ".%" PRId64 ".%" PRId64, problem->vocab_first, problem->vocab, problem->vocab_total);
+}
+
+/* Both kernels' identities and the split, which the manifest's n_split and V decide; of a shard where it lies, and the merge's. */
 static void write_numerics(const flp_plan *common, flp_text *text)
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
@@ -161,6 +170,9 @@ static void write_numerics(const flp_plan *common, flp_text *text)
                         plan->combine->manifest.numerics);
     else
         flp_linear_logp_cpu_numerics(plan->problem.dtype, text);
+    flp_linear_logp_write_shard(&plan->problem, text);
+    if (plan->merge)
+        flp_text_append(text, ";%s", plan->merge->manifest.numerics);
 }
 
 static void describe(const flp_plan *common, flp_text *text)
@@ -170,6 +182,8 @@ static void describe(const flp_plan *common, flp_text *text)
     const flp_split *split = &plan->split;
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, plan->problem.rows);
 
+    if (plan->shard_targets)
+        flp_describe_kernel(text, "shard's targets", &plan->shard_targets->manifest);
     flp_describe_kernel(text, "tile", tile);
     flp_text_append(text, "tile block: %d rows x %d vocabulary entries, %d of the hidden size a stage\n", tile->block_rows, tile->block_columns,
                     tile->block_inner);
@@ -178,6 +192,8 @@ static void describe(const flp_plan *common, flp_text *text)
     flp_text_append(text, "tile group: %d row blocks\n", shape.group);
     flp_describe_kernel(text, "combine", &plan->combine->manifest);
     flp_text_append(text, "combine blocks: %u\n", shape.combine_blocks);
+    if (plan->merge)
+        flp_describe_kernel(text, "merge", &plan->merge->manifest);
     flp_text_append(text, "split: %d tiles in %d splits: %d of %d, %d of 1\n", split->tiles, split->splits, split->big, split->big_tiles,
                     split->splits - split->big);
 }

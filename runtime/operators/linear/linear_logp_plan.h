@@ -28,9 +28,13 @@ typedef struct {
     flp_linear_logp_problem problem;  /* with its defaults filled in */
     const flp_kernel *tile, *combine; /* GPU paths, as the split */
     flp_split split;
+    const flp_kernel *shard_targets, *merge; /* of a shard */
 } flp_linear_logp_plan;
 
 FLP_OPERATOR_DECLARE(linear_logp)
+
+/* For numerics: of a shard where it lies, else nothing. */
+void flp_linear_logp_write_shard(const flp_linear_logp_problem *problem, flp_text *text);
 
 /* Its kernels' roles, for plans that it is a pass of. */
 #define FLP_LINEAR_LOGP_ROLES (FLP_ROLE_SET(TILE) | FLP_ROLE_SET(SAVE_EXP_TILE) | FLP_ROLE_SET(COMBINE))

@@ -186,6 +186,8 @@ void flp_linear_workspace_lay_out(const flp_linear_work *work, int64_t rows, flp
     *workspace = (flp_workspace){ .steps = step_names, .loop = { { FLP_STEP_GRAD_LOGITS, FLP_STEP_COUNT_FILTER } } };
     if (work->chunks.row_chunk > 0)
         workspace->loop[1] = (flp_workspace_loop){ FLP_STEP_TILES, work->chunks.in_forward ? FLP_STEP_FORWARD_HIDDEN : FLP_STEP_FINISH };
+    if (work->forward->vocab_total > 0)
+        add(&to, FLP_PART_ENTRY, "entry", rows * NUMBER, FLP_STEP_SHARD_TARGETS, work->backward ? FLP_STEP_DIFFERENTIATE : FLP_STEP_COMBINE);
     if (work->backward)
         add_rows(&to);
     if (work->splits > 0)

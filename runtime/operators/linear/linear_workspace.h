@@ -6,7 +6,8 @@
 
 /* The launches of all three, in the order in which they come; each operator has some of them. */
 #define FLP_LINEAR_STEP_LIST(X)                                                                                                     \
-    X(INDEX_ROWS, "index of valid rows") /* which rows are valid, and their packed index */                                         \
+    X(SHARD_TARGETS, "targets of a shard") /* where each row's target lies among the shard's entries */                             \
+    X(INDEX_ROWS, "index of valid rows")   /* which rows are valid, and their packed index */                                       \
     X(GATHER, "gathering for the forward")                                                                                          \
     X(OFFSETS, "saved exponentials' offsets")                                                                                       \
     X(TILES, "tiles") /* the first of what is done for each chunk of rows */                                                        \
@@ -17,6 +18,7 @@
     X(DIFFERENTIATE, "derivatives of rows")                                                                                         \
     X(GATHER_AGAIN, "gathering for the backward")                                                                                   \
     X(ORDER_TARGETS, "order of targets")                                                                                            \
+    X(OTHER_SHARDS, "targets of other shards")                                                                                      \
     X(SCALE_ROWS, "scaling of rows for the saved exponentials") /* the first chunk of the vocabulary, which the forward has left */ \
     X(SAVED_EXP_BIAS, "grad_bias of the saved exponentials")                                                                        \
     X(SAVED_EXP_WEIGHT, "grad_weight of the saved exponentials")                                                                    \
@@ -41,6 +43,7 @@ typedef enum {
 
 /* A chunk of rows: those that go through all of a call at a time. Valid rows (not ignored, no bad target) stand packed in what says so. */
 typedef enum {
+    FLP_PART_ENTRY, /* [rows] i32, of a shard of the vocabulary: the entry of each row's target (params/linear_logp_shard.h), for which others take it */
     FLP_PART_ROW,
     FLP_PART_PACKED_INDEX, /* [rows] i32: where the row of a packed index stands in hidden; a row's packed index, -1: it is not valid */
     FLP_PART_COUNTS,       /* flp_backward_counts */

@@ -6,6 +6,7 @@
 #include "base/dtype.h"
 #include "core/arguments.h"
 #include "core/call.h"
+#include "params/linear_logp_shard.h"
 
 enum {
     BLOCKS_A_MULTIPROCESSOR = 8 /* of the kernels that only move rows */
@@ -97,6 +98,16 @@ static void use_mark(const flp_packed_call *call, flp_backward_rows_params *para
     params->unmatched = (flp_tally *)(uintptr_t)flp_tally_at(&call->plan->common, FLP_TALLY_UNMATCHED);
 }
 
+/* Of a shard: entries stand for targets. */
+static void use_entries(const flp_packed_call *call, flp_backward_rows_params *params)
+{
+    params->target = at(call, FLP_PART_ENTRY);
+    params->target_bytes = sizeof(int32_t);
+    params->vocab = FLP_ENTRY_END;
+    params->ignores = 1;
+    params->ignore_index = FLP_ENTRY_IGNORED;
+}
+
 flp_backward_rows_params flp_packed_rows_params(const flp_packed_call *call, const flp_packed_rows *rows)
 {
     const flp_linear_logp_problem *forward = &call->plan->problem.forward;
@@ -113,6 +124,8 @@ flp_backward_rows_params flp_packed_rows_params(const flp_packed_call *call, con
         .target_bytes = flp_dtype_bytes(forward->target_dtype),
     };
 
+    if (forward->vocab_total > 0)
+        use_entries(call, &params);
     use_mark(call, &params);
     return params;
 }

@@ -1,12 +1,57 @@
-/* linear_logp over shards of the vocabulary: the parts that these leave, merged. It goes by a shard's plan. */
+/* linear_logp over shards of the vocabulary: a shard's launches beside the tile kernel, and the merge of the parts that shards leave, by a shard's plan. */
+#include "operators/linear/linear_logp_shard.h"
+
 #include <stddef.h>
 
+#include "base/dtype.h"
+#include "base/int64.h"
 #include "base/status.h"
 #include "core/arguments.h"
 #include "core/call.h"
-#include "operators/linear/linear_logp_plan.h"
 #include "operators/linear/row_set.h"
 #include "operators/linear/vocab_shard.h"
+
+flp_status flp_linear_logp_shard_find_targets(const flp_kernel *kernel, const flp_linear_logp_problem *problem, const flp_linear_logp_args *inputs,
+                                              const flp_workspace *workspace)
+{
+    flp_shard_targets_params params = {
+        .target = inputs->target,
+        .entry = flp_workspace_at(workspace, FLP_PART_ENTRY),
+        .rows = inputs->rows,
+        .ignore_index = inputs->ignore_index,
+        .vocab_first = problem->vocab_first,
+        .vocab_total = problem->vocab_total,
+        .vocab = (int32_t)problem->vocab,
+        .target_bytes = flp_dtype_bytes(problem->target_dtype),
+        .ignores = flp_arguments_ignore(inputs->flags),
+    };
+    void *parameters[] = { &params };
+
+    flp_workspace_begin_step(workspace, FLP_STEP_SHARD_TARGETS);
+    return flp_call_launch(kernel, (unsigned)flp_int64_divide_up(inputs->rows, kernel->manifest.threads), inputs->stream, parameters);
+}
+
+flp_status flp_linear_logp_shard_leave_partials(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_workspace *workspace)
+{
+    flp_linear_partials_params params = {
+        .partial = flp_workspace_at(workspace, FLP_PART_PARTIAL),
+        .best = flp_workspace_at(workspace, FLP_PART_BEST),
+        .moment = flp_workspace_at(workspace, FLP_PART_MOMENT),
+        .target_logit = flp_workspace_at(workspace, FLP_PART_TARGET_LOGIT),
+        .entry = flp_workspace_at(workspace, FLP_PART_ENTRY),
+        .out = (flp_linear_partial *)(void *)args->partials,
+        .rows = args->rows,
+        .vocab = (int32_t)plan->problem.vocab,
+        .vocab_first = (int32_t)plan->problem.vocab_first,
+        .splits = plan->split.splits,
+    };
+    void *parameters[] = { &params };
+
+    flp_workspace_begin_step(workspace, FLP_STEP_COMBINE);
+    return flp_call_launch(plan->combine, flp_linear_logp_plan_shape(plan, args->rows).combine_blocks, args->stream, parameters);
+}
+
+/* ---- the merge ---- */
 
 #define AT(argument) offsetof(flp_linear_logp_merge_args, argument)
 #define ASKED(field) offsetof(flp_linear_logp_problem, field)
@@ -100,11 +145,29 @@ static flp_status run_on_cpu(const flp_plan *plan, const void *given, int64_t *b
 
 /* ---- calls ---- */
 
-static flp_status launch(const flp_plan *plan, const void *args, const flp_workspace *workspace)
+static flp_status launch(const flp_plan *plan, const void *given, const flp_workspace *workspace)
 {
-    (void)args;
+    const flp_linear_logp_plan *own = flp_linear_logp_plan_of(plan);
+    const flp_linear_logp_merge_args *args = given;
+    flp_linear_merge_params params = {
+        .partials = (const flp_linear_partial *)(const void *)args->partials,
+        .target = args->target,
+        .logp = args->logp,
+        .lse = args->lse,
+        .entropy = args->entropy,
+        .argmax = args->argmax,
+        .target_errors = (flp_tally *)(uintptr_t)plan->target_errors,
+        .rows = args->rows,
+        .ignore_index = args->ignore_index,
+        .vocab_total = own->problem.vocab_total,
+        .ranks = args->ranks,
+        .target_bytes = flp_dtype_bytes(own->problem.target_dtype),
+        .ignores = flp_arguments_ignore(args->flags),
+    };
+    void *parameters[] = { &params };
+
     (void)workspace;
-    return flp_status_fail(FLP_INTERNAL, "%s has no merge on a GPU", plan->op->name);
+    return flp_call_launch(own->merge, (unsigned)flp_int64_divide_up(args->rows, own->merge->manifest.threads), args->stream, parameters);
 }
 
 static const flp_operator_calls calls = {

@@ -1,0 +1,241 @@
+/* Shards of the vocabulary on the host device: cases of linear_logp and of its backward, each cut in one of the ways of tests/shards.h. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "host/host_suite.h"
+#include "shards.h"
+
+enum { ALIGNMENT = 256 };
+
+static const flp_cutting *cutting_of(int index)
+{
+    return &flp_cuttings[index % FLP_CUTTINGS];
+}
+
+static float *allocate(flp_host_memory *memory, int64_t floats)
+{
+    const size_t bytes = (size_t)floats * sizeof(float);
+    float *made = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
+
+    if (!made)
+        abort();
+    flp_host_memory_add(memory, (unsigned char *)made, 0, bytes);
+    return made;
+}
+
+static void list_buffers(const flp_case_buffer *buffers, int count, flp_host_memory *memory)
+{
+    for (int i = 0; i < count; i++)
+        flp_host_memory_add(memory, buffers[i].base, buffers[i].offset, buffers[i].data_bytes);
+}
+
+static int is_small(const flp_linear_logp_problem *p, double most)
+{
+    return (double)p->rows * (double)p->hidden * (double)p->vocab < most && p->hidden <= 1024 && p->rows > 0;
+}
+
+/* The tile kernels are those of the cases without shards: of these, every fifth, by which each cutting meets all dtypes; all where all run. */
+static int is_taken(int index)
+{
+    return flp_host_every() == 1 || index % 5 == 0;
+}
+
+/* ---- linear_logp ---- */
+
+typedef struct {
+    flp_case c;
+    char name[144];
+} forward_case;
+static forward_case *forward_cases;
+static int forward_count;
+
+static int count_forward(void)
+{
+    const int all = flp_case_count();
+
+    if (forward_cases)
+        return forward_count;
+    forward_cases = calloc((size_t)all, sizeof(*forward_cases));
+    if (!forward_cases)
+        abort();
+    for (int i = 0; i < all; i++) {
+        forward_case *to = &forward_cases[forward_count];
+        flp_case_get(i, &to->c);
+        snprintf(to->name, sizeof(to->name), "%s: %s", cutting_of(forward_count)->name, to->c.name);
+        forward_count += is_small(&to->c.problem, 5e6) && is_taken(i);
+    }
+    return forward_count;
+}
+
+static const char *name_forward(int index)
+{
+    return forward_cases[index].name;
+}
+
+static void compile_forward(flp_context *context, int index)
+{
+    const flp_linear_logp_problem shard = flp_shard_of(&forward_cases[index].c.problem, cutting_of(index), 0);
+    flp_plan *plan;
+
+    if (flp_linear_logp_plan_create(context, &shard, &plan) == FLP_OK)
+        flp_plan_destroy(plan);
+}
+
+static flp_status run_shards(flp_context *context, const flp_linear_logp_problem *whole, const flp_linear_logp_args *args, const flp_cutting *cutting,
+                             float *partials)
+{
+    flp_status status = FLP_OK;
+
+    for (int rank = 0; status == FLP_OK && rank < cutting->ranks; rank++) {
+        const flp_linear_logp_problem shard = flp_shard_of(whole, cutting, rank);
+        const flp_linear_logp_args of_shard = flp_shard_args(args, &shard, partials + rank * args->rows * FLP_PARTIAL_FLOATS);
+        status = flp_linear_logp(context, &shard, &of_shard);
+    }
+    return status;
+}
+
+/* By a plan, whose bad targets can be asked for. */
+static int merge(flp_context *context, const flp_case *c, const flp_case_data *data, const flp_reference *reference, const flp_cutting *cutting,
+                 const flp_linear_logp_merge_args *args, char *message, size_t bytes)
+{
+    const flp_linear_logp_problem any = flp_shard_of(&c->problem, cutting, cutting->ranks - 1);
+    flp_plan *plan = NULL;
+    flp_status status = flp_linear_logp_plan_create(context, &any, &plan);
+    int done;
+
+    if (status == FLP_OK)
+        status = flp_linear_logp_execute_merge(plan, args);
+    done = flp_host_suite_succeeded(status, message, bytes) && flp_case_check(c, data, reference, message, bytes) &&
+           flp_host_suite_check_target_errors(plan, reference->bad_count, reference->bad_first, message, bytes);
+    flp_plan_destroy(plan);
+    return done;
+}
+
+static int run_data(flp_context *context, const flp_case *c, const flp_case_data *data, const flp_reference *reference, const flp_cutting *cutting,
+                    char *message, size_t bytes)
+{
+    flp_host_memory memory = { 0 };
+    flp_linear_logp_args args;
+    float *partials = allocate(&memory, cutting->ranks * c->problem.rows * FLP_PARTIAL_FLOATS);
+    int done;
+
+    list_buffers(data->buffer, FLP_CASE_BUFFERS, &memory);
+    flp_case_args(c, data, NULL, &args);
+    done = flp_host_suite_succeeded(run_shards(context, &c->problem, &args, cutting, partials), message, bytes);
+    if (done) {
+        const flp_linear_logp_merge_args merge_args = flp_shard_merge_args(&args, partials, cutting->ranks);
+        done = merge(context, c, data, reference, cutting, &merge_args, message, bytes);
+    }
+    flp_host_memory_remove(&memory);
+    free(partials);
+    return done;
+}
+
+static int run_forward(flp_context *context, int index, char *message, size_t bytes)
+{
+    const flp_case *c = &forward_cases[index].c;
+    flp_case_data data;
+    flp_reference reference;
+    flp_linear_logp_args args;
+    int done;
+
+    if (!flp_case_make_data(c, &data))
+        abort();
+    flp_case_args(c, &data, NULL, &args);
+    if (!flp_reference_compute(&c->problem, &args, &reference))
+        abort();
+    done = run_data(context, c, &data, &reference, cutting_of(index), message, bytes);
+    flp_reference_free(&reference);
+    flp_case_free_data(&data);
+    return done;
+}
+
+const flp_host_family flp_host_linear_logp_shards = { count_forward, name_forward, compile_forward, run_forward };
+
+/* ---- its backward ---- */
+
+typedef struct {
+    flp_gradient_case c;
+    char name[160];
+} gradient_case;
+static gradient_case *gradient_cases;
+static int gradient_count;
+
+static int count_gradients(void)
+{
+    const int all = flp_gradient_case_count();
+
+    if (gradient_cases)
+        return gradient_count;
+    gradient_cases = calloc((size_t)all, sizeof(*gradient_cases));
+    if (!gradient_cases)
+        abort();
+    for (int i = 0; i < all; i++) {
+        gradient_case *to = &gradient_cases[gradient_count];
+        flp_gradient_case_get(i, &to->c);
+        snprintf(to->name, sizeof(to->name), "gradients of %s: %s", cutting_of(gradient_count)->name, to->c.name);
+        gradient_count += is_small(&to->c.problem.forward, 5e6) && !to->c.problem.with_forward && is_taken(i);
+    }
+    return gradient_count;
+}
+
+static const char *name_gradients(int index)
+{
+    return gradient_cases[index].name;
+}
+
+static void compile_gradients(flp_context *context, int index)
+{
+    const flp_linear_logp_backward_problem shard = flp_shard_backward_of(&gradient_cases[index].c.problem, cutting_of(index), 0);
+    flp_plan *plan;
+
+    if (flp_linear_logp_backward_plan_create(context, &shard, &plan) == FLP_OK)
+        flp_plan_destroy(plan);
+}
+
+static flp_status run_backward_shards(flp_context *context, const flp_linear_logp_backward_problem *given, const flp_linear_logp_backward_args *args,
+                                      const flp_cutting *cutting)
+{
+    const int64_t part = args->rows * given->forward.hidden;
+    flp_linear_logp_backward_problem whole = *given;
+    flp_host_memory memory = { 0 };
+    float *parts = allocate(&memory, cutting->ranks * part);
+    flp_status status = FLP_OK;
+
+    whole.memory_budget = 0; /* a whole's may be too small for a shard */
+    for (int rank = 0; status == FLP_OK && rank < cutting->ranks; rank++) {
+        const flp_linear_logp_backward_problem shard = flp_shard_backward_of(&whole, cutting, rank);
+        const flp_linear_logp_backward_args of_shard = flp_shard_backward_args(&whole, args, &shard, parts + rank * part);
+        status = flp_linear_logp_backward(context, &shard, &of_shard);
+    }
+    if (status == FLP_OK)
+        flp_shard_sum_hidden(&whole, args, parts, cutting->ranks);
+    flp_host_memory_remove(&memory);
+    free(parts);
+    return status;
+}
+
+static int run_gradients(flp_context *context, int index, char *message, size_t bytes)
+{
+    static const double roundoff[] = { [FLP_BF16] = 0x1p-8, [FLP_F16] = 0x1p-11, [FLP_F32] = 0 }; /* dlogit is kept in the dtype of the inputs */
+    const flp_gradient_case *c = &gradient_cases[index].c;
+    flp_gradient_case_data data;
+    flp_gradient_reference reference;
+    flp_linear_logp_backward_args args;
+    flp_host_memory memory = { 0 };
+    int done;
+
+    if (!flp_gradient_case_make_data(c, &data, &reference))
+        abort();
+    list_buffers(data.forward.buffer, FLP_CASE_BUFFERS, &memory);
+    list_buffers(data.own, FLP_GRADIENT_BUFFERS, &memory);
+    flp_gradient_case_args(c, &data, NULL, NULL, &args);
+    done = flp_host_suite_succeeded(run_backward_shards(context, &c->problem, &args, cutting_of(index)), message, bytes) &&
+           flp_gradient_case_check(c, &data, &reference, roundoff[c->problem.forward.dtype], message, bytes);
+    flp_host_memory_remove(&memory);
+    flp_gradient_reference_free(&reference);
+    flp_gradient_case_free_data(&data);
+    return done;
+}
+
+const flp_host_family flp_host_linear_logp_backward_shards = { count_gradients, name_gradients, compile_gradients, run_gradients };
