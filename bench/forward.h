@@ -1,4 +1,4 @@
-/* One case of the forward: correctness, memory, and speed beside the baseline in both regimes. */
+/* One case of the forward: correctness, memory, and speed beside the baseline in the regimes that are asked for. */
 #ifndef FLP_BENCH_FORWARD_H
 #define FLP_BENCH_FORWARD_H
 #include <jansson.h>

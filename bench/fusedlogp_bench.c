@@ -15,7 +15,7 @@
 #include "start.h"
 #include "weighted_sum.h"
 
-enum { CASES = 256, REPEATS, REGIME, IDLE, WARM_UP, BACKEND, LIST, JSON, SVG, COMMIT, NO_START };
+enum { CASES = 256, REPEATS, REGIME, IDLE, WARM_UP, SOLO, BACKEND, LIST, JSON, SVG, COMMIT, NO_START };
 enum { MOST_CASES = 64 };
 
 typedef enum { RUN, JIT, DISPATCH, PLOT } command;
@@ -34,10 +34,11 @@ static const char start_problem[] = "linear_logp:bf16:n4096:d2048:v131072";
 
 static const struct argp_option table[] = { { "cases", CASES, "LIST", 0,
                                               "problems, comma-separated, linear_logp:bf16: where no operator stands before (default: --list)", 1 },
-                                            { "regime", REGIME, "NAME", 0, "burst, sustained or both (default)", 1 },
+                                            { "regime", REGIME, "NAME", 0, "burst, sustained, both (default), solo or all", 1 },
                                             { "repeats", REPEATS, "N", 0, "pairs of each case and regime (default: 40)", 1 },
                                             { "idle-ms", IDLE, "N", 0, "burst: idle time before each operation (default: 30)", 1 },
                                             { "warm-up-ms", WARM_UP, "N", 0, "sustained: pairs before the first timed one (default: 1500)", 1 },
+                                            { "solo-ms", SOLO, "N", 0, "solo: how long each operation runs alone (default: 1000)", 1 },
                                             { "backend", BACKEND, "NAME", 0, "auto (default), sm_90a or portable", 1 },
                                             { "no-start", NO_START, 0, 0, "leave out cold and warm starts and the dispatch", 1 },
                                             { "list", LIST, 0, 0, "print the cases and measure nothing", 2 },
@@ -84,7 +85,8 @@ static void parse_words(struct argp_state *state, bench_options *options)
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    static const char *const regimes[] = { "burst", "sustained", "both", NULL }, *const backends[] = { "auto", "sm_90a", "portable", NULL };
+    static const char *const regimes[] = { "burst", "sustained", "both", "solo", "all", NULL }, *const backends[] = { "auto", "sm_90a", "portable", NULL };
+    static const unsigned regime_sets[] = { 1 << FLP_BURST, 1 << FLP_SUSTAINED, 1 << FLP_BURST | 1 << FLP_SUSTAINED, 1 << FLP_SOLO, (1 << FLP_REGIMES) - 1 };
     bench_options *options = state->input;
 
     switch (key) {
@@ -92,7 +94,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         parse_cases(state, options, argument);
         break;
     case REGIME:
-        options->forward.regimes = (unsigned)flp_console_choice(state, "regime", argument, regimes) + 1;
+        options->forward.regimes = regime_sets[flp_console_choice(state, "regime", argument, regimes)];
         break;
     case REPEATS:
         options->forward.measure.repeats = (int)flp_console_integer(state, "repeats", argument, 1, 400);
@@ -102,6 +104,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         break;
     case WARM_UP:
         options->forward.measure.warm_up_ms = (double)flp_console_integer(state, "warm-up-ms", argument, 0, 60000);
+        break;
+    case SOLO:
+        options->forward.measure.solo_ms = (double)flp_console_integer(state, "solo-ms", argument, 100, 60000);
         break;
     case BACKEND:
         options->forward.backend = (flp_backend)flp_console_choice(state, "backend", argument, backends);
@@ -317,7 +322,8 @@ int main(int argc, char **argv)
         "Measures each operator beside its baselines in interleaved pairs, linear_logp and its backward beside cuBLAS's bare products (N <= 64: one "
         "read of the weight), the others beside reading, writing or copying the same bytes, and what starting costs. jit: the part of starting that needs no GPU. "
         "dispatch: finding and calling a known problem.\v"
-        "burst: the device idles before each operation, which then runs once untimed and once timed. sustained: back to back.\n"
+        "burst: the device idles before each operation, which then runs once untimed and once timed. sustained: back to back. solo: each operation "
+        "alone, back to back, with its joules by NVML's energy counter beside its time.\n"
         "Inputs are random: logits of deviation 2. A problem of linear_logp_backward with a gradient filter (filterEPS) has inputs as a trained "
         "model's instead, " FLP_PEAKED_INPUTS_NAME "; upstream gradients are N(0, 1 / N^2). The results then say how many blocks were kept, and "
         "beside the errors what the filter may make of them. Rates count all products.",
@@ -325,7 +331,7 @@ int main(int argc, char **argv)
         0,
         0
     };
-    bench_options options = { .forward = { .measure = { .repeats = 40, .idle_ms = 30, .warm_up_ms = 1500 }, .regimes = 3 } };
+    bench_options options = { .forward = { .measure = { .repeats = 40, .idle_ms = 30, .warm_up_ms = 1500, .solo_ms = 1000 }, .regimes = 3 } };
     int code;
 
     /* With a driver at hand NVRTC keeps what it compiled in the driver's cache; a cold start would then not be one. */

@@ -1,4 +1,4 @@
-/* The two regimes. */
+/* The two regimes of pairs. */
 #include "measure.h"
 
 #include <stdlib.h>
@@ -9,7 +9,9 @@
 
 const char *flp_regime_name(flp_measure_regime regime)
 {
-    return regime == FLP_BURST ? "burst" : "sustained";
+    static const char *const names[] = { [FLP_BURST] = "burst", [FLP_SUSTAINED] = "sustained", [FLP_SOLO] = "solo" };
+
+    return names[regime];
 }
 
 static flp_status record(const flp_gpu *gpu, CUevent event, CUstream stream)

@@ -82,6 +82,18 @@ static void print_filter(json_t *result)
            text(result, "data"));
 }
 
+static void print_energy(json_t *solo)
+{
+    const char *why = text(solo, "no_joules");
+
+    if (*why)
+        printf("    no joules: %s\n", why);
+    else
+        printf("    an operation alone: ours %.4g J at %.0f W, baseline %.4g J at %.0f W, ratio %.3f\n", number(solo, "ours_joules", NULL),
+               number(solo, "ours_watts", NULL), number(solo, "baseline_joules", NULL), number(solo, "baseline_watts", NULL),
+               number(solo, "energy_ratio", NULL));
+}
+
 void flp_report_print_case(json_t *result, int header)
 {
     const double work = number(result, "work", NULL), mebi = 1 << 20;
@@ -98,6 +110,8 @@ void flp_report_print_case(json_t *result, int header)
     printf("    %s; baseline: %s; error against fp64 %.2e over %.0f rows; workspace %.2f MiB, taken from the device %.2f MiB\n",
            *text(result, "tile") ? text(result, "tile") : text(result, "kernel"), text(result, "baseline"), number(result, "relative_error", NULL),
            number(result, "rows_checked", NULL), number(result, "workspace_bytes", NULL) / mebi, number(result, "memory_bytes", NULL) / mebi);
+    if (json_object_get(json_object_get(result, "regimes"), "solo"))
+        print_energy(json_object_get(json_object_get(result, "regimes"), "solo"));
     if (json_object_get(result, "blocks"))
         print_filter(result);
     fflush(stdout);

@@ -30,7 +30,9 @@ static void draw_bar(const canvas *c, double x, const char *regime, json_t *figu
     double median = figure(figures, "median"), low = figure(figures, "p10"), high = figure(figures, "p90"), middle = x + BAR / 2.0;
 
     fprintf(c->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"%s\"/>\n", x, place(c, median), BAR, HEIGHT * median / c->largest,
-            strcmp(regime, "burst") == 0 ? "#2a78b5" : "#e08a2c");
+            strcmp(regime, "burst") == 0  ? "#2a78b5"
+            : strcmp(regime, "solo") == 0 ? "#5b9a4b"
+                                          : "#e08a2c");
     fprintf(c->file, "<path d=\"M%.1f %.1fV%.1fM%.1f %.1fh12M%.1f %.1fh12\" stroke=\"#222\" fill=\"none\"/>\n", middle, place(c, low), place(c, high),
             middle - 6, place(c, low), middle - 6, place(c, high));
     fprintf(c->file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.3f</text>\n", middle, place(c, fmax(median, high)) - 5, median);
@@ -67,6 +69,17 @@ static void draw_case(const canvas *c, double x, json_t *result)
     draw_name(c, x + width / 2, json_string_value(json_object_get(result, "problem")), json_string_value(json_object_get(result, "baseline")));
 }
 
+static int has_solo(json_t *report)
+{
+    size_t i;
+    json_t *result;
+
+    json_array_foreach (json_object_get(report, "cases"), i, result)
+        if (json_object_get(json_object_get(result, "regimes"), "solo"))
+            return 1;
+    return 0;
+}
+
 static void draw_frame(const canvas *c, double width, const char *title, json_t *report)
 {
     const char *device = json_string_value(json_object_get(json_object_get(report, "device"), "name"));
@@ -76,7 +89,8 @@ static void draw_frame(const canvas *c, double width, const char *title, json_t 
             TOP + HEIGHT + BOTTOM);
     fprintf(c->file, "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
     fprintf(c->file, "<text x=\"%d\" y=\"20\" font-size=\"14\">%s; %s, %s</text>\n", LEFT, title, device ? device : "no device", date ? date : "no date");
-    fprintf(c->file, "<text x=\"%d\" y=\"38\"><tspan fill=\"#2a78b5\">burst</tspan> <tspan fill=\"#e08a2c\">sustained</tspan></text>\n", LEFT);
+    fprintf(c->file, "<text x=\"%d\" y=\"38\"><tspan fill=\"#2a78b5\">burst</tspan> <tspan fill=\"#e08a2c\">sustained</tspan>%s</text>\n", LEFT,
+            has_solo(report) ? " <tspan fill=\"#5b9a4b\">solo</tspan>" : "");
     for (double ratio = 0; ratio <= c->largest + 1e-9; ratio += 0.2)
         fprintf(c->file, "<path d=\"M%d %.1fH%.1f\" stroke=\"%s\" stroke-width=\"%s\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.1f</text>\n", LEFT,
                 place(c, ratio), width - 10, fabs(ratio - 1) < 1e-9 ? "#c00" : "#ddd", fabs(ratio - 1) < 1e-9 ? "1.5" : "1", LEFT - 6, place(c, ratio) + 4,

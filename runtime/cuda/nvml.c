@@ -104,3 +104,20 @@ double flp_nvml_clock_mhz(nvmlDevice_t handle)
 
     return handle && get(&table) == FLP_OK && table->clock(handle, NVML_CLOCK_SM, &megahertz) == NVML_SUCCESS ? megahertz : 0;
 }
+
+flp_status flp_nvml_energy_mj(nvmlDevice_t handle, uint64_t *millijoules)
+{
+    const nvml_table *table;
+    unsigned long long counted = 0;
+    nvmlReturn_t result;
+    flp_status status = get(&table);
+
+    *millijoules = 0;
+    if (status != FLP_OK)
+        return status;
+    result = table->energy(handle, &counted);
+    if (result != NVML_SUCCESS)
+        return flp_status_fail(FLP_NO_DRIVER, "NVML has no energy counter of this device: error %d", result);
+    *millijoules = counted;
+    return FLP_OK;
+}

@@ -19,10 +19,11 @@ typedef struct nvmlDevice_st *nvmlDevice_t;
 #endif
 
 /* X(field, symbol, parameters): the table that cuda/nvml.c fills. */
-#define FLP_NVML_FUNCTIONS(X)                                                                    \
-    X(init, nvmlInit_v2, (void))                                                                 \
-    X(driver_version, nvmlSystemGetDriverVersion, (char *version, unsigned bytes))               \
-    X(device_of_bus, nvmlDeviceGetHandleByPciBusId_v2, (const char *bus, nvmlDevice_t *device))  \
-    X(power_limit, nvmlDeviceGetEnforcedPowerLimit, (nvmlDevice_t device, unsigned *milliwatts)) \
-    X(clock, nvmlDeviceGetClockInfo, (nvmlDevice_t device, nvmlClockType_t type, unsigned *megahertz))
+#define FLP_NVML_FUNCTIONS(X)                                                                          \
+    X(init, nvmlInit_v2, (void))                                                                       \
+    X(driver_version, nvmlSystemGetDriverVersion, (char *version, unsigned bytes))                     \
+    X(device_of_bus, nvmlDeviceGetHandleByPciBusId_v2, (const char *bus, nvmlDevice_t *device))        \
+    X(power_limit, nvmlDeviceGetEnforcedPowerLimit, (nvmlDevice_t device, unsigned *milliwatts))       \
+    X(clock, nvmlDeviceGetClockInfo, (nvmlDevice_t device, nvmlClockType_t type, unsigned *megahertz)) \
+    X(energy, nvmlDeviceGetTotalEnergyConsumption, (nvmlDevice_t device, unsigned long long *millijoules))
 #endif

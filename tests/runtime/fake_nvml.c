@@ -42,6 +42,13 @@ static nvmlReturn_t fake_clock(nvmlDevice_t device, nvmlClockType_t type, unsign
     return fake_nvml.failure;
 }
 
+static nvmlReturn_t fake_energy(nvmlDevice_t device, unsigned long long *millijoules)
+{
+    fake_nvml.millijoules += fake_nvml.millijoules_step;
+    *millijoules = device == (nvmlDevice_t)(void *)&device_here ? fake_nvml.millijoules : 0;
+    return fake_nvml.failure ? fake_nvml.failure : fake_nvml.energy_failure;
+}
+
 void *fake_nvml_symbol(const char *name)
 {
 #define FAKE_SYMBOL(field, symbol, parameters) \

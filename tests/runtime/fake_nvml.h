@@ -7,7 +7,9 @@ typedef struct {
     nvmlReturn_t failure; /* what every function returns */
     const char *version;  /* of the driver */
     unsigned milliwatts, megahertz;
-    char bus[32]; /* of the device that was asked for last */
+    unsigned long long millijoules, millijoules_step; /* the energy counter, and what each reading adds to it before */
+    nvmlReturn_t energy_failure;                      /* what its function alone returns */
+    char bus[32];                                     /* of the device that was asked for last */
 } fake_nvml_state;
 
 extern fake_nvml_state fake_nvml;
