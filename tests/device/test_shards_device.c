@@ -185,7 +185,7 @@ static void collect(void)
     }
     for (int i = 0; i < flp_gradient_case_count(); i += step) {
         flp_gradient_case_get(i, &gradients[gradient_count].c);
-        gradients[gradient_count].index = *gradient_count;
+        gradients[gradient_count].index = gradient_count;
         gradient_count += !gradients[gradient_count].c.problem.with_forward && gradients[gradient_count].c.problem.forward.rows > 0;
     }
 }
