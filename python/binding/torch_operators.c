@@ -133,19 +133,32 @@ static int make_matrix(flp_torch_frame *frame, int output, flp_dtype dtype, int6
     return make(frame, output, dtype, 2, sizes, strides, data);
 }
 
-/* Zeros of both where the plan needs nothing. */
-static int make_workspace(flp_torch_frame *frame, const flp_plan *plan, int64_t rows, void **workspace, size_t *bytes)
+static int64_t workspace_size(const flp_plan *plan, int64_t rows)
 {
-    int64_t wanted = flp_plan_workspace_bytes(plan, rows), stride = 1, size = wanted + WORKSPACE_ALIGNMENT;
+    return flp_plan_workspace_bytes(plan, rows) + WORKSPACE_ALIGNMENT;
+}
+
+static void *aligned(void *data)
+{
+    return (void *)(((uintptr_t)data + WORKSPACE_ALIGNMENT - 1) & -(uintptr_t)WORKSPACE_ALIGNMENT);
+}
+
+/* Zeros of both where the plan needs nothing. output: one that stays, or -1; one on the CPU says in its last byte, which is behind any workspace, where
+ * the workspace begins. */
+static int make_workspace(flp_torch_frame *frame, int output, const flp_plan *plan, int64_t rows, void **workspace, size_t *bytes)
+{
+    int64_t wanted = flp_plan_workspace_bytes(plan, rows), stride = 1, size = workspace_size(plan, rows);
     void *data;
 
     *workspace = NULL, *bytes = 0;
-    if (wanted <= 0)
+    if (wanted <= 0 && output < 0)
         return 0;
-    if (make(frame, -1, FLP_NONE, 1, &size, &stride, &data))
+    if (make(frame, output, FLP_NONE, 1, &size, &stride, &data))
         return 1;
-    *workspace = (void *)(((uintptr_t)data + WORKSPACE_ALIGNMENT - 1) & -(uintptr_t)WORKSPACE_ALIGNMENT);
+    *workspace = aligned(data);
     *bytes = (size_t)wanted;
+    if (output >= 0 && frame->device < 0)
+        ((unsigned char *)data)[size - 1] = (unsigned char)((unsigned char *)*workspace - (unsigned char *)data);
     return 0;
 }
 
@@ -240,7 +253,7 @@ static int read_linear(flp_torch_frame *frame, linear *l)
 
 static int linear_logp(flp_torch_frame *frame)
 {
-    enum { ENTROPY = LINEAR_INPUTS, ARGMAX };
+    enum { ENTROPY = LINEAR_INPUTS, ARGMAX }; /* memory_budget, behind these, is the backward's */
     const flp_torch_value *in = frame->inputs;
     flp_plan *plan;
     linear l;
@@ -254,9 +267,19 @@ static int linear_logp(flp_torch_frame *frame)
         return 1;
     if (l.rows == 0)
         return 0;
-    if (find_plan(frame, FLP_TORCH_PLANS_LINEAR_LOGP, &l.problem, &plan) || make_workspace(frame, plan, l.rows, &l.args.workspace, &l.args.workspace_bytes))
+    if (find_plan(frame, FLP_TORCH_PLANS_LINEAR_LOGP, &l.problem, &plan) || make_workspace(frame, -1, plan, l.rows, &l.args.workspace, &l.args.workspace_bytes))
         return 1;
     return check_status(frame, flp_linear_logp_execute(plan, &l.args));
+}
+
+static void set_gradients(const flp_torch_frame *frame, const linear *l, const bool wanted[3], flp_linear_logp_backward_problem *problem)
+{
+    if (wanted[0])
+        problem->grad_hidden = l->problem.dtype, problem->grad_hidden_stride = l->columns;
+    if (wanted[1])
+        problem->grad_weight = l->problem.dtype, problem->grad_weight_stride = l->transposed ? l->vocab : l->columns;
+    if (wanted[2])
+        problem->grad_bias = dtype_of(&frame->inputs[BIAS]);
 }
 
 /* The gradients that are wanted, into outputs `first` and the two behind; what the problem says of them. */
@@ -270,15 +293,35 @@ static int make_gradients(flp_torch_frame *frame, const linear *l, int first, co
         make_matrix(frame, first + 1, l->problem.dtype, l->vocab, l->columns, l->transposed, wanted[1], &data[1]) ||
         make_vector(frame, first + 2, given(bias) ? bias->dtype : FLP_F32, l->vocab, wanted[2], &data[2]))
         return 1;
-    if (wanted[0])
-        problem->grad_hidden = l->problem.dtype, problem->grad_hidden_stride = l->columns;
-    if (wanted[1])
-        problem->grad_weight = l->problem.dtype, problem->grad_weight_stride = l->transposed ? l->vocab : l->columns;
-    if (wanted[2])
-        problem->grad_bias = bias->dtype;
+    set_gradients(frame, l, wanted, problem);
     if (wanted[0] && l->rows == 0)
         data[0] = (void *)nothing;
     return 0;
+}
+
+/* What linear_logp was given, its results and the gradients by them; ones that are not there are NULL. */
+static flp_linear_logp_backward_args backward_args(const linear *l, const flp_torch_value *logp, const flp_torch_value *lse, const flp_torch_value *g_logp,
+                                                   const flp_torch_value *g_lse, void *const grads[3])
+{
+    return (flp_linear_logp_backward_args){
+        .rows = l->rows,
+        .hidden = l->args.hidden,
+        .weight = l->args.weight,
+        .bias = l->args.bias,
+        .target = l->args.target,
+        .ignore_index = l->args.ignore_index,
+        .flags = l->args.flags,
+        .temperature = l->args.temperature,
+        .row_temperature = l->args.row_temperature,
+        .lse = some(lse->data),
+        .g_logp = some(g_logp->data),
+        .g_lse = given(g_lse) ? some(g_lse->data) : NULL,
+        .grad_hidden = grads[0],
+        .grad_weight = grads[1],
+        .grad_bias = grads[2],
+        .stream = l->args.stream,
+        .logp = some(logp->data),
+    };
 }
 
 static int linear_logp_backward(flp_torch_frame *frame)
@@ -308,29 +351,80 @@ static int linear_logp_backward(flp_torch_frame *frame)
     problem.forward = l.problem;
     problem.g_lse = given(&in[G_LSE]), problem.g_entropy = given(&in[G_ENTROPY]);
     problem.memory_budget = in[MEMORY_BUDGET].integer, problem.grad_filter_eps = in[FILTER_EPS].number;
-    args = (flp_linear_logp_backward_args){
-        .rows = l.rows,
-        .hidden = l.args.hidden,
-        .weight = l.args.weight,
-        .bias = l.args.bias,
-        .target = l.args.target,
-        .ignore_index = l.args.ignore_index,
-        .flags = l.args.flags,
-        .temperature = l.args.temperature,
-        .row_temperature = l.args.row_temperature,
-        .lse = some(in[LSE].data),
-        .entropy = problem.g_entropy ? some(in[ENTROPY].data) : NULL,
-        .g_logp = some(in[G_LOGP].data),
-        .g_lse = problem.g_lse ? some(in[G_LSE].data) : NULL,
-        .g_entropy = problem.g_entropy ? some(in[G_ENTROPY].data) : NULL,
-        .grad_hidden = grads[0],
-        .grad_weight = grads[1],
-        .grad_bias = grads[2],
-        .stream = frame->stream,
-        .logp = some(in[LOGP].data),
-    };
-    if (find_plan(frame, FLP_TORCH_PLANS_LINEAR_LOGP_BACKWARD, &problem, &plan) || make_workspace(frame, plan, l.rows, &args.workspace, &args.workspace_bytes))
+    args = backward_args(&l, &in[LOGP], &in[LSE], &in[G_LOGP], &in[G_LSE], grads);
+    if (problem.g_entropy)
+        args.entropy = some(in[ENTROPY].data), args.g_entropy = some(in[G_ENTROPY].data);
+    if (find_plan(frame, FLP_TORCH_PLANS_LINEAR_LOGP_BACKWARD, &problem, &plan) ||
+        make_workspace(frame, -1, plan, l.rows, &args.workspace, &args.workspace_bytes))
         return 1;
+    return check_status(frame, flp_linear_logp_backward_execute(plan, &args));
+}
+
+/* ---- linear_logp and its backward by one plan: what the forward leaves in the workspace, an output, the backward uses up */
+
+static int find_pair_plan(flp_torch_frame *frame, const linear *l, bool g_lse, const bool wanted[3], int64_t memory_budget, flp_plan **plan)
+{
+    flp_linear_logp_backward_problem problem;
+
+    if (l->rows == 0 || (!wanted[0] && !wanted[1] && !wanted[2]))
+        return fail(frame, "no row, or no gradient that is wanted: nothing to save; linear_logp computes it");
+    if (wanted[2] && !given(&frame->inputs[BIAS]))
+        return fail(frame, "the gradient of bias is wanted, and there is no bias");
+    memset(&problem, 0, sizeof(problem));
+    problem.forward = l->problem, problem.with_forward = 1, problem.g_lse = g_lse, problem.memory_budget = memory_budget;
+    set_gradients(frame, l, wanted, &problem);
+    return find_plan(frame, FLP_TORCH_PLANS_LINEAR_LOGP_BACKWARD, &problem, plan);
+}
+
+/* A copy of a workspace on the CPU may lie otherwise to the alignment (on a GPU tensors begin at a multiple of it). */
+static void move_to_beginning(const flp_torch_frame *frame, const flp_torch_value *workspace)
+{
+    int64_t size = workspace->sizes[0];
+    unsigned char *data = workspace->data, *to = aligned(data);
+
+    if (frame->device >= 0)
+        return;
+    memmove(to, data + data[size - 1], (size_t)(size - WORKSPACE_ALIGNMENT));
+    data[size - 1] = (unsigned char)(to - data);
+}
+
+static int linear_logp_saving(flp_torch_frame *frame)
+{
+    enum { WITH_LSE = LINEAR_INPUTS, WANT_HIDDEN, WANT_WEIGHT, WANT_BIAS, MEMORY_BUDGET };
+    const flp_torch_value *in = frame->inputs;
+    bool wanted[3] = { in[WANT_HIDDEN].integer, in[WANT_WEIGHT].integer, in[WANT_BIAS].integer };
+    flp_plan *plan;
+    linear l;
+
+    if (read_linear(frame, &l) || find_pair_plan(frame, &l, in[WITH_LSE].integer, wanted, in[MEMORY_BUDGET].integer, &plan) ||
+        make_vector(frame, 0, FLP_F32, l.rows, true, (void **)&l.args.logp) || make_vector(frame, 1, FLP_F32, l.rows, true, (void **)&l.args.lse) ||
+        make_workspace(frame, 2, plan, l.rows, &l.args.workspace, &l.args.workspace_bytes))
+        return 1;
+    return check_status(frame, flp_linear_logp_backward_execute_forward(plan, &l.args));
+}
+
+static int linear_logp_backward_saved(flp_torch_frame *frame)
+{
+    enum { LOGP = LINEAR_INPUTS, LSE, G_LOGP, G_LSE, WANT_HIDDEN, WANT_WEIGHT, WANT_BIAS, MEMORY_BUDGET, WORKSPACE };
+    const flp_torch_value *in = frame->inputs, *workspace = &in[WORKSPACE];
+    bool wanted[3] = { in[WANT_HIDDEN].integer, in[WANT_WEIGHT].integer, in[WANT_BIAS].integer };
+    flp_linear_logp_backward_problem unused = { 0 };
+    flp_linear_logp_backward_args args;
+    void *grads[3];
+    flp_plan *plan;
+    linear l;
+
+    if (read_linear(frame, &l) || check_vector(frame, "logp", &in[LOGP], l.rows, F32) || check_vector(frame, "lse", &in[LSE], l.rows, F32) ||
+        check_vector(frame, "g_logp", &in[G_LOGP], l.rows, F32) || check_optional_vector(frame, "g_lse", &in[G_LSE], l.rows, F32) ||
+        find_pair_plan(frame, &l, given(&in[G_LSE]), wanted, in[MEMORY_BUDGET].integer, &plan))
+        return 1;
+    if (workspace->device != frame->device || workspace->dim != 1 || workspace->sizes[0] != workspace_size(plan, l.rows))
+        return fail(frame, "workspace is not what linear_logp_saving gave for these arguments");
+    move_to_beginning(frame, workspace);
+    if (make_gradients(frame, &l, 0, wanted, &unused, grads))
+        return 1;
+    args = backward_args(&l, &in[LOGP], &in[LSE], &in[G_LOGP], &in[G_LSE], grads);
+    args.workspace = aligned(workspace->data), args.workspace_bytes = (size_t)flp_plan_workspace_bytes(plan, l.rows);
     return check_status(frame, flp_linear_logp_backward_execute(plan, &args));
 }
 
@@ -468,7 +562,8 @@ static int run_cross_entropy(flp_torch_frame *frame, const flp_torch_value *main
         return 1;
     args.grad_hidden = grads[0], args.grad_weight = grads[1], args.grad_bias = grads[2];
     args.loss = (float *)some(args.loss);
-    if (find_plan(frame, FLP_TORCH_PLANS_LINEAR_CROSS_ENTROPY, &problem, &plan) || make_workspace(frame, plan, l.rows, &args.workspace, &args.workspace_bytes))
+    if (find_plan(frame, FLP_TORCH_PLANS_LINEAR_CROSS_ENTROPY, &problem, &plan) ||
+        make_workspace(frame, -1, plan, l.rows, &args.workspace, &args.workspace_bytes))
         return 1;
     return check_status(frame, flp_linear_cross_entropy_execute(plan, &args));
 }
@@ -550,7 +645,7 @@ static int logits_logp(flp_torch_frame *frame)
         return 1;
     if (rows == 0)
         return 0;
-    if (find_plan(frame, FLP_TORCH_PLANS_LOGITS_LOGP, &problem, &plan) || make_workspace(frame, plan, rows, &args.workspace, &args.workspace_bytes))
+    if (find_plan(frame, FLP_TORCH_PLANS_LOGITS_LOGP, &problem, &plan) || make_workspace(frame, -1, plan, rows, &args.workspace, &args.workspace_bytes))
         return 1;
     return check_status(frame, flp_logits_logp_execute(plan, &args));
 }
@@ -604,7 +699,8 @@ static int logits_logp_backward(flp_torch_frame *frame)
     problem.softcap = in[L_SOFTCAP].number;
     if (rows == 0)
         return 0;
-    if (find_plan(frame, FLP_TORCH_PLANS_LOGITS_LOGP_BACKWARD, &problem, &plan) || make_workspace(frame, plan, rows, &args.workspace, &args.workspace_bytes))
+    if (find_plan(frame, FLP_TORCH_PLANS_LOGITS_LOGP_BACKWARD, &problem, &plan) ||
+        make_workspace(frame, -1, plan, rows, &args.workspace, &args.workspace_bytes))
         return 1;
     return check_status(frame, flp_logits_logp_backward_execute(plan, &args));
 }
@@ -671,7 +767,7 @@ static int weighted_sum_backward(flp_torch_frame *frame)
     if (want_w)
         problem.grad_w = w->dtype;
     if (find_plan(frame, FLP_TORCH_PLANS_WEIGHTED_SUM_BACKWARD, &problem, &plan) ||
-        make_workspace(frame, plan, args.rows, &args.workspace, &args.workspace_bytes))
+        make_workspace(frame, -1, plan, args.rows, &args.workspace, &args.workspace_bytes))
         return 1;
     return check_status(frame, flp_weighted_sum_backward_execute(plan, &args));
 }
@@ -679,10 +775,15 @@ static int weighted_sum_backward(flp_torch_frame *frame)
 /* ---- the table */
 
 const flp_torch_operator flp_torch_operators[FLP_TORCH_OPERATORS] = {
-    { "linear_logp(" LINEAR "bool entropy, bool argmax) -> (Tensor, Tensor, Tensor, Tensor)", LINEAR_INPUTS + 2, 4, linear_logp },
+    { "linear_logp(" LINEAR "bool entropy, bool argmax, int memory_budget) -> (Tensor, Tensor, Tensor, Tensor)", LINEAR_INPUTS + 3, 4, linear_logp },
     { "linear_logp_backward(" LINEAR "Tensor logp, Tensor lse, Tensor? entropy, Tensor g_logp, Tensor? g_lse, Tensor? g_entropy, bool want_hidden, "
       "bool want_weight, bool want_bias, int memory_budget, float filter_eps) -> (Tensor, Tensor, Tensor)",
       LINEAR_INPUTS + 11, 3, linear_logp_backward },
+    { "linear_logp_saving(" LINEAR "bool with_lse, bool want_hidden, bool want_weight, bool want_bias, int memory_budget) -> (Tensor, Tensor, Tensor)",
+      LINEAR_INPUTS + 5, 3, linear_logp_saving },
+    { "linear_logp_backward_saved(" LINEAR "Tensor logp, Tensor lse, Tensor g_logp, Tensor? g_lse, bool want_hidden, bool want_weight, bool want_bias, "
+      "int memory_budget, Tensor(a!) workspace) -> (Tensor, Tensor, Tensor)",
+      LINEAR_INPUTS + 9, 3, linear_logp_backward_saved },
     { "linear_cross_entropy(" CROSS_ENTROPY ") -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)", CROSS_ENTROPY_INPUTS, 7, linear_cross_entropy },
     { "linear_cross_entropy_accumulate(" CROSS_ENTROPY ", Tensor(a!) main_grad) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
       CROSS_ENTROPY_INPUTS + 1, 7, linear_cross_entropy_accumulate },

@@ -222,8 +222,11 @@ KERNEL(4)
 KERNEL(5)
 KERNEL(6)
 KERNEL(7)
+KERNEL(8)
+KERNEL(9)
 #undef KERNEL
-static kernel_function *const kernels[FLP_TORCH_OPERATORS] = { kernel_0, kernel_1, kernel_2, kernel_3, kernel_4, kernel_5, kernel_6, kernel_7 };
+static kernel_function *const kernels[FLP_TORCH_OPERATORS] = { kernel_0, kernel_1, kernel_2, kernel_3, kernel_4,
+                                                               kernel_5, kernel_6, kernel_7, kernel_8, kernel_9 };
 
 static const char *load(void *cpu, void *cuda)
 {

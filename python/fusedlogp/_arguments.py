@@ -115,8 +115,9 @@ class Rows(NamedTuple):
 
     def results(self, value: Tensor) -> Tensor:
         """[N] in the caller's shape."""
-        full = value.reshape(*self.shape[:-1], self.shape[-1] + 1)[..., :-1] if self.shifted else value.reshape(self.shape)
-        return full
+        if self.shifted:
+            return value.reshape(*self.shape[:-1], self.shape[-1] + 1)[..., :-1]
+        return value if value.shape == self.shape else value.reshape(self.shape)
 
 
 def check_ignore_index(ignore_index: Any) -> Optional[int]:

@@ -58,13 +58,25 @@ def _rows_results(like: Tensor, rows: Any, entropy: bool, argmax: bool) -> tuple
 
 
 @torch.library.register_fake("fusedlogp::linear_logp")
-def _(hidden, weight, bias, target, row_temperature, temperature, softcap, ignore_index, exact, entropy, argmax):
+def _(hidden, weight, bias, target, row_temperature, temperature, softcap, ignore_index, exact, entropy, argmax, memory_budget):
     return _rows_results(hidden, hidden.shape[0], entropy, argmax)
 
 
 @torch.library.register_fake("fusedlogp::linear_logp_backward")
 def _(*args):
     return _gradients(args[0], args[1], args[2], args[15:18])
+
+
+@torch.library.register_fake("fusedlogp::linear_logp_saving")
+def _(hidden, *args):
+    rows = hidden.shape[0]
+    bytes_of_workspace = torch.library.get_ctx().new_dynamic_size()  # the plan's, which has a device
+    return _vector(hidden, rows, torch.float32), _vector(hidden, rows, torch.float32), _vector(hidden, bytes_of_workspace, torch.uint8)
+
+
+@torch.library.register_fake("fusedlogp::linear_logp_backward_saved")
+def _(*args):
+    return _gradients(args[0], args[1], args[2], args[13:16])
 
 
 def _cross_entropy_fake(*args):
@@ -154,13 +166,13 @@ def _linear_logp_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
     ctx.mark_non_differentiable(argmax)
     ctx.set_materialize_grads(False)
     ctx.options = inputs[5:_LINEAR]
-    ctx.with_entropy = inputs[_LINEAR]
+    ctx.with_entropy, ctx.memory_budget = inputs[_LINEAR], inputs[_LINEAR + 2]
     ctx.save_for_backward(hidden, weight, bias, target, row_temperature, logp, lse, entropy)
 
 
 def _linear_logp_backward(ctx: Any, g_logp: Any, g_lse: Any, g_entropy: Any, g_argmax: Any) -> tuple:
     hidden, weight, bias, target, row_temperature, logp, lse, entropy = ctx.saved_tensors
-    nothing = (None,) * (_LINEAR + 2 - 3)
+    nothing = (None,) * (_LINEAR + 3 - 3)
     wanted = [ctx.needs_input_grad[i] for i in range(3)]
     if not ctx.with_entropy:
         g_entropy = None
@@ -170,13 +182,79 @@ def _linear_logp_backward(ctx: Any, g_logp: Any, g_lse: Any, g_entropy: Any, g_a
         g_logp = torch.zeros_like(logp)
     grads = call(
         "linear_logp_backward", hidden, weight, bias, target, row_temperature, *ctx.options, logp, lse, entropy if g_entropy is not None else None,
-        _contiguous(g_logp), _contiguous(g_lse), _contiguous(g_entropy), *wanted, 0, 0.0,
+        _contiguous(g_logp), _contiguous(g_lse), _contiguous(g_entropy), *wanted, ctx.memory_budget, 0.0,
     )  # fmt: skip
     kept = [gradient if want else None for gradient, want in zip(grads, wanted)]
     return tuple(kept) + nothing
 
 
 torch.library.register_autograd("fusedlogp::linear_logp", _linear_logp_backward, setup_context=_linear_logp_setup)
+
+
+def _places(hidden: Tensor, weight: Tensor, workspace: Tensor) -> tuple:
+    """What a plan, and on a GPU the place of the workspace in its tensor, are chosen by: hooks and checkpoints may bring the tensors back otherwise."""
+    offset = workspace.data_ptr() % 256 if workspace.is_cuda else 0
+    return hidden.data_ptr() % 16, weight.data_ptr() % 16, offset, hidden.stride(), weight.stride()
+
+
+class LinearLogpSaving(torch.autograd.Function):
+    """(logp, lse), whose first backward uses up what the forward left in a workspace; a further one computes the logits anew."""
+
+    @staticmethod
+    def forward(ctx: Any, with_lse: bool, memory_budget: int, *linear: Any) -> tuple[Tensor, Tensor]:
+        hidden, weight, bias, target, row_temperature = linear[:5]
+        wanted = ctx.needs_input_grad[2:5]
+        logp, lse, workspace = _run(_ops.linear_logp_saving.default, (*linear, with_lse, *wanted, memory_budget))
+        if not with_lse:
+            ctx.mark_non_differentiable(lse)
+        ctx.set_materialize_grads(False)
+        ctx.options, ctx.memory_budget, ctx.with_lse = linear[5:], memory_budget, with_lse
+        ctx.left, ctx.places = True, _places(hidden, weight, workspace)
+        ctx.save_for_backward(hidden, weight, bias, target, row_temperature, logp, lse, workspace)
+        return logp, lse
+
+    @staticmethod
+    def backward(ctx: Any, g_logp: Optional[Tensor], g_lse: Optional[Tensor]) -> tuple:
+        wanted = ctx.needs_input_grad[2:5]  # the forward's, whatever of them is asked for now
+        nothing = (None,) * (_LINEAR - 3)
+        if g_logp is None and g_lse is None:
+            return (None,) * 5 + nothing
+        *linear, logp, lse, workspace = ctx.saved_tensors
+        hidden, weight, bias = linear[:3]
+        g_logp = torch.zeros_like(logp) if g_logp is None else g_logp.detach().contiguous()
+        g_lse = g_lse if g_lse is None else g_lse.detach().contiguous()
+        given = [value if value is None else value.detach() for value in linear]
+        if ctx.left and ctx.places == _places(hidden, weight, workspace):
+            ctx.left = False
+            if ctx.with_lse and g_lse is None:
+                g_lse = torch.zeros_like(lse)
+            op, args = _ops.linear_logp_backward_saved.default, (g_logp, g_lse, *wanted, ctx.memory_budget, workspace.detach())
+        else:
+            op, args = _ops.linear_logp_backward.default, (None, g_logp, g_lse, None, *wanted, ctx.memory_budget, 0.0)
+        with torch.no_grad():
+            grads = _run(op, (*given, *ctx.options, logp.detach(), lse.detach(), *args))
+        kept = [gradient if want else None for gradient, want in zip(grads, wanted)]
+        return (None, None, *_once(kept, (hidden, weight, bias, g_logp)), *nothing)
+
+
+def linear_logp(linear: Sequence[Any], with_lse: bool, entropy: bool, argmax: bool, memory_budget: int) -> tuple[Tensor, ...]:
+    """(logp, lse, entropy, argmax), the last two and lse as they are asked for."""
+    hidden, weight, bias, ignore_index = linear[0], linear[1], linear[2], linear[7]
+    # The derivative of the entropy takes the logits anew; a plan with its forward gives no argmax, and 0 for lse where a row is ignored. Transforms,
+    # torch.compile and subclasses take operators whose results have a shape that follows from their inputs'.
+    saving = (
+        not (entropy or argmax or (with_lse and ignore_index is not None))
+        and torch.is_grad_enabled()
+        and (hidden.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad))
+        and hidden.shape[0] > 0
+        and not _is_compiling()
+        and not torch._C._are_functorch_transforms_active()
+        and type(hidden) in (Tensor, torch.nn.Parameter)
+    )
+    if not saving:
+        return call("linear_logp", *linear, entropy, argmax, memory_budget)
+    logp, lse = LinearLogpSaving.apply(with_lse, memory_budget, *linear)
+    return logp, lse
 
 
 def _cross_entropy_setup(ctx: Any, inputs: tuple, output: tuple) -> None:

@@ -175,6 +175,7 @@ def linear_logp(
     softcap: Optional[float] = None,
     logit_scale: float = 1.0,
     ignore_index: Optional[int] = -100,
+    memory_budget: int = 0,
     weight_layout: str = "vd",
     shift: bool = False,
     exact: bool = False,
@@ -187,6 +188,9 @@ def linear_logp(
         input, linear_weight, target, linear_bias, temperature, softcap, logit_scale, weight_layout, shift, exact: as for linear_cross_entropy.
         outputs: a name or several of "logp", "lse", "entropy" (in nats) and "argmax".
         ignore_index: rows of this target get logp 0 and have no part in any gradient; None: no row.
+        memory_budget: bytes of the workspace: more memory, fewer operations; 0: the library's default. Of a differentiable call for "logp", or for
+            "lse" too with ignore_index=None, autograd keeps it until the backward, which computes those logits anew that it has no room for.
+            Other calls, and torch.compile and torch.func, keep nothing, and their backward computes all of them anew in a workspace of that size.
 
     Returns:
         What outputs names, in its order (one tensor for one name): [...] in float32, argmax in int32.
@@ -199,10 +203,9 @@ def linear_logp(
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
     scaling = arguments.check_scaling(temperature, softcap, logit_scale, _full_shape(rows), rows.hidden)
     with _OutOfRange():
-        results = _operators.call(
-            "linear_logp",
-            rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact),
-            "entropy" in names, "argmax" in names,
+        results = _operators.linear_logp(
+            (rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact)),
+            "lse" in names, "entropy" in names, "argmax" in names, _check_budget(memory_budget),
         )  # fmt: skip
     chosen = tuple(rows.results(results[_OUTPUTS.index(name)]) for name in names)
     return chosen[0] if isinstance(outputs, str) else chosen

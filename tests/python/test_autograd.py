@@ -1,7 +1,9 @@
 """Everything that autograd does with a function: graphs kept, used twice, checkpointed, transformed."""
 
+import itertools
+
 import torch
-from support import DEVICE, Bounds, Case, draw
+from support import DEVICE, Bounds, Case, double, draw
 from torch.utils.checkpoint import checkpoint
 
 import fusedlogp
@@ -26,6 +28,73 @@ class Autograd(Case):
             self.assertTrue(torch.equal(a, b))
         with self.assertRaises(RuntimeError):
             torch.autograd.grad(loss, (hidden, weight))
+
+    def logp_gradients(self, hidden, weight, target, g):
+        x, w = double(hidden), double(weight)
+        logp = torch.log_softmax(x @ w.t(), -1).gather(-1, target.clamp(min=0).unsqueeze(-1)).squeeze(-1)
+        return torch.autograd.grad((torch.where(target == -100, 0.0, logp) * g.double()).sum(), (x, w))
+
+    def test_logps_forward_leaves_a_workspace_that_one_backward_uses_up(self):
+        hidden, weight, _, target = draw()
+        g = torch.randn(13, device=DEVICE)
+        expected, bounds = self.logp_gradients(hidden, weight, target, g), Bounds(hidden, weight, 4.0)
+        saved = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: saved.append(tensor) or tensor, lambda tensor: tensor):
+            logp = fusedlogp.linear_logp(hidden, weight, target)
+        workspaces = [tensor for tensor in saved if tensor.dtype == torch.uint8]
+        self.assertEqual(len(workspaces), 1)
+        before = workspaces[0].clone()
+        first = torch.autograd.grad(logp, (hidden, weight), g, retain_graph=True)
+        used = workspaces[0].clone()
+        self.assertFalse(torch.equal(used, before))
+        for _ in range(2):  # the logits anew
+            again = torch.autograd.grad(logp, (hidden, weight), g, retain_graph=True)
+            self.close(again, expected, bounds)
+        self.assertTrue(torch.equal(workspaces[0], used))
+        self.close(first, expected, bounds)
+        (alone,) = torch.autograd.grad(logp, hidden, g)
+        self.assert_close(alone, expected[0], bounds.hidden)
+
+    def test_logps_workspace_may_be_moved_and_made_anew(self):
+        hidden, weight, _, target = draw()
+        g = torch.randn(13, device=DEVICE)
+        expected, bounds = self.logp_gradients(hidden, weight, target, g), Bounds(hidden, weight, 4.0)
+
+        def moved(tensor):
+            # To where no allocator begins, of the CPU's.
+            if tensor.dtype != torch.uint8 or DEVICE != "cpu":
+                return tensor.clone()
+            return torch.cat([tensor.new_empty(37), tensor])[37:]
+
+        for hooks in (torch.autograd.graph.saved_tensors_hooks(moved, lambda tensor: tensor), torch.autograd.graph.save_on_cpu()):
+            with hooks:
+                logp = fusedlogp.linear_logp(hidden, weight, target)
+            self.close(torch.autograd.grad(logp, (hidden, weight), g), expected, bounds)
+            self.assertFalse(logp.grad_fn.left)
+        # Other strides and alignments choose another plan.
+        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: torch.cat([tensor, tensor], -1)[..., : tensor.shape[-1]] if tensor.shape == (13, 40) else tensor, lambda tensor: tensor):
+            logp = fusedlogp.linear_logp(hidden, weight, target)
+        self.close(torch.autograd.grad(logp, (hidden, weight), g), expected, bounds)
+        self.assertTrue(logp.grad_fn.left)
+        for reentrant in (False, True):
+            hidden.grad = weight.grad = None
+            logp = checkpoint(lambda x, w: fusedlogp.linear_logp(x, w, target), hidden, weight, use_reentrant=reentrant)
+            logp.backward(g)
+            self.close((hidden.grad, weight.grad), expected, bounds)
+
+    def test_logp_and_lse_of_all_rows_in_any_budget(self):
+        hidden, weight, _, target = draw(ignored=False)
+        g = torch.randn(2, 13, device=DEVICE)
+        for names, budget in itertools.product((("logp", "lse"), ("lse", "logp")), (0, 1 << 30)):
+            x, w = double(hidden), double(weight)
+            z = x @ w.t()
+            wanted = {"logp": torch.log_softmax(z, -1).gather(-1, target.unsqueeze(-1)).squeeze(-1), "lse": torch.logsumexp(z, -1)}
+            for parts in ((0, 1), (0,), (1,)):  # both, or one that the plan was not told to be alone
+                results = fusedlogp.linear_logp(hidden, weight, target, outputs=names, ignore_index=None, memory_budget=budget)
+                actual = torch.autograd.grad([results[i] for i in parts], (hidden, weight), [g[i] for i in parts])
+                expected = torch.autograd.grad([wanted[names[i]] for i in parts], (x, w), [g[i].double() for i in parts], retain_graph=True)
+                self.close(actual, expected, Bounds(hidden, weight, 8.0))
+                self.assertFalse(results[0].grad_fn.left)
 
     def test_used_twice_and_tied(self):
         hidden, weight, _, target = draw()

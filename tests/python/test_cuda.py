@@ -42,6 +42,43 @@ class Cuda(Case):
             peak = self.peak(lambda: fusedlogp.linear_logp(hidden, weight, target))
         self.assertLess(peak, 2 * rows * vocab // 16)
 
+    def test_logps_memory_is_gradients_and_budget(self):
+        rows, columns, vocab, budget = 4096, 512, 32000, 64 * MIB
+        hidden, weight, _, target = draw(rows, columns, vocab, dtype=torch.bfloat16)
+        gradients = 2 * (rows * columns + vocab * columns)
+        forward = lambda: fusedlogp.linear_logp(hidden, weight, target, memory_budget=budget)  # noqa: E731
+        forward().sum().backward()
+        hidden.grad = weight.grad = None
+        logp = None
+
+        def step():
+            nonlocal logp
+            logp = forward()
+            logp.sum().backward()
+
+        self.assertLessEqual(self.peak(step), gradients + budget + 64 * rows + 2 * MIB)
+        self.assertFalse(logp.grad_fn.left)
+        with self.assertRaisesRegex(RuntimeError, "memory_budget"):
+            fusedlogp.linear_logp(hidden, weight, target, memory_budget=1)
+
+    def test_logps_forward_and_backward_in_graphs(self):
+        hidden, weight, _, target = draw(dtype=torch.bfloat16)
+        step = lambda: torch.autograd.grad(fusedlogp.linear_logp(hidden, weight, target).sum(), (hidden, weight))  # noqa: E731
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            step()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            captured = step()
+        with torch.no_grad():
+            hidden.mul_(2)
+        for _ in range(2):
+            graph.replay()
+            for a, b in zip(captured, step()):
+                self.assertTrue(torch.equal(a, b))
+
     def test_a_side_stream(self):
         hidden, weight, _, target = draw()
         expected = fusedlogp.linear_logp(hidden, weight, target)

@@ -39,7 +39,8 @@ class Errors(Case):
         self.refused(TypeError, "ignore_index", "float", ignore_index=1.5)
         self.refused(ValueError, "weight_layout", "'v'", weight_layout="v")
         self.refused(TypeError, "memory_budget", "float", memory_budget=1.0)
-        self.refused(ValueError, "memory_budget", "-1", memory_budget=-1)
+        for call in (fusedlogp.linear_cross_entropy, fusedlogp.linear_logp):
+            self.refused(ValueError, "memory_budget", "-1", call=call, memory_budget=-1)
         self.refused(ValueError, "weight's shape", "(3,)", "(101,)", weight=torch.ones(3, device=DEVICE))
         self.refused(NotImplementedError, "token_weight", "gradient", token_weight=torch.ones(13, device=DEVICE, requires_grad=True))
         self.refused(ValueError, "accumulate_into's shape", "(40, 101)", "(101, 40)", accumulate_into=torch.zeros(40, 101, device=DEVICE))
@@ -68,11 +69,14 @@ class Errors(Case):
     def test_operators_look_at_what_they_get(self):
         ops = torch.ops.fusedlogp
         x = torch.ones(3, 4, device=DEVICE)
+        linear = (x, x, None, torch.zeros(3, dtype=torch.int64, device=DEVICE), None, 1.0, 0.0, -100, False)
         for call, words in (
             (lambda: ops.weighted_sum(x, x), "w has 2 dimensions, wanted 1"),
             (lambda: ops.weighted_sum(x, x[0, :3]), "w has 3 elements, wanted 4"),
             (lambda: ops.weighted_sum(x.t(), x[:, 0].contiguous()), "x has stride 4 along its rows, wanted 1"),
             (lambda: ops.weighted_sum(x.double(), x[0]), "x has a dtype that is not taken"),
+            (lambda: ops.linear_logp_saving(*linear, False, False, False, False, 0), "no gradient that is wanted"),
+            (lambda: ops.linear_logp_backward_saved(*linear, *x.T[:3].contiguous(), None, True, True, False, 0, x[0].byte()), "workspace is not what"),
         ):
             with self.assertRaisesRegex(RuntimeError, words):
                 call()

@@ -43,10 +43,26 @@ class LinearLogp(Case):
                 hidden, weight, offset, target = draw(dtype=dtype, bias=bias)
                 x, w, b = double(hidden), double(weight), double(offset)
                 expected = reference(logits_of(x, w, b, softcap=softcap, temperature=temperature), target)
-                results = fusedlogp.linear_logp(hidden, weight, target.to(index), linear_bias=offset, softcap=softcap, temperature=temperature, outputs=OUTPUTS)
+                options = {"linear_bias": offset, "softcap": softcap, "temperature": temperature}
+                results = fusedlogp.linear_logp(hidden, weight, target.to(index), **options, outputs=OUTPUTS)
                 # |g| up to about 4 each; the derivative of the entropy has a factor of up to 2 log V.
                 bounds = Bounds(hidden, weight, 4 * 12.0, temperature)
                 self.check(results, expected, (hidden, weight, offset), (x, w, b, (target != -100).double()), bounds, (bounds.hidden, bounds.weight, bounds.bias))
+                self.check_logp_alone(hidden, weight, offset, target.to(index), options)
+
+    def check_logp_alone(self, hidden, weight, offset, target, options):
+        """Its gradients, of a workspace that the forward has left, are those of the logits anew; in any form of the weight."""
+        leaves = [leaf for leaf in (hidden, weight, offset) if leaf is not None]
+        g = torch.randn(target.shape, device=DEVICE)
+        anew = fusedlogp.linear_logp(hidden, weight, target, **options, outputs=("logp", "argmax"))[0]
+        kept = fusedlogp.linear_logp(hidden, weight, target, **options)
+        turned = fusedlogp.linear_logp(hidden, weight.t(), target, **options, weight_layout="dv")
+        bounds = Bounds(hidden, weight, 4.0, options["temperature"])
+        self.assert_close(kept, anew, 2 * bounds.value, 2e-6)
+        expected = torch.autograd.grad(anew, leaves, g)
+        for logp in (kept, turned):
+            for name, actual, wanted in zip(("hidden", "weight", "bias"), torch.autograd.grad(logp, leaves, g), expected):
+                self.assert_close(actual, wanted, 2 * getattr(bounds, name), 2 * bounds.relative)
 
     def test_outputs_alone_and_in_any_order(self):
         hidden, weight, _, target = draw()

@@ -13,13 +13,16 @@ def inputs_of():
     hidden, weight, bias, target = draw(bias=True)
     x, w, b = (value.detach() for value in (hidden, weight, bias))
     rows = torch.rand(13, device=DEVICE)
-    logp, lse, entropy, _ = ops.linear_logp(x, w, b, target, None, 1.0, 0.0, -100, False, True, True)
+    logp, lse, entropy, _ = ops.linear_logp(x, w, b, target, None, 1.0, 0.0, -100, False, True, True, 0)
     plain = (None, 1.0, 0.0, -100, False)
     loss = (None, None, None, None, [], 0, 0, 0.0, 0.0, False)
-    yield ops.linear_logp, (hidden, weight, bias, target, None, 0.5, 3.0, -100, False, True, True)
-    yield ops.linear_logp, (hidden, x.new_ones(40, 101).t(), None, target, rows + 0.5, 1.0, 0.0, -100, False, False, False)
+    yield ops.linear_logp, (hidden, weight, bias, target, None, 0.5, 3.0, -100, False, True, True, 0)
+    yield ops.linear_logp, (hidden, x.new_ones(40, 101).t(), None, target, rows + 0.5, 1.0, 0.0, -100, False, False, False, 1 << 30)
     yield ops.linear_logp_backward, (x, w, b, target, *plain, logp, lse, entropy, rows, rows, rows, True, True, True, 0, 0.0)
     yield ops.linear_logp_backward, (x, w, None, target, *plain, logp, lse, None, rows, None, None, True, False, False, 0, 0.0)
+    yield ops.linear_logp_saving, (x, w, b, target, *plain, True, True, True, True, 0)
+    logp, lse, workspace = ops.linear_logp_saving(x, w, None, target, *plain, False, True, False, False, 0)
+    yield ops.linear_logp_backward_saved, (x, w, None, target, *plain, logp, lse, rows, None, True, False, False, 0, workspace)
     yield ops.linear_cross_entropy, (hidden, weight, bias, target, *plain, *loss, True, True, True, 0, 0.0)
     yield ops.linear_cross_entropy, (hidden, weight, None, target, *plain, None, rows, None, None, [], 0, 2, 0.1, 0.01, True, False, False, False, 0, 0.0)
     yield ops.linear_cross_entropy_accumulate, (x, w, b, target, *plain, *loss, True, True, True, 0, 0.0, torch.zeros_like(w))
@@ -45,13 +48,14 @@ class Operators(Case):
             fusedlogp.linear_cross_entropy(hidden, weight, target, linear_bias=bias, z_loss=0.1).backward()
             logp, entropy = fusedlogp.linear_logp(hidden, weight, target, outputs=("logp", "entropy"))
             (logp + entropy).sum().backward()
+            fusedlogp.linear_logp(hidden, weight, target, linear_bias=bias).sum().backward()
             fusedlogp.logits_logp(hidden[:, :13], target.clamp(max=12)).sum().backward()
             fusedlogp.weighted_sum(hidden, weight[0]).sum().backward()
 
         before = plans()
         step(20)
         first = plans() - before
-        self.assertEqual(first, 7)  # seven operators of the library
+        self.assertEqual(first, 8)  # seven operators of the library, and a backward with its forward
         for rows in (20, 50, 64):
             step(rows)
         self.assertEqual(plans() - before, first)
