@@ -58,6 +58,31 @@ class Examples(unittest.TestCase):
         self.assertIn(self.score(1).strip(), done.stdout)
         self.assertRegex(done.stderr, "(?m)^2 workers were lost$")
 
+    @unittest.skipUnless(EVERYTHING or os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "run with the operators from C")
+    def test_a_models_step_by_its_own_head_and_by_ours(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "steps.json")
+            small = ("--layers", "1", "--width", "64", "--vocab", "500", "--batch", "2", "--length", "24", "--rounds", "1", "--ways", "eager,fusedlogp")
+            for frozen in ((), ("--frozen",)):
+                self.run_program(os.path.join(TREE, "bench", "model_step.py"), *small, *frozen, *DEVICE_OPTION, "--json", path)
+                with open(path) as file:
+                    eager, fused = json.load(file)["results"]
+                self.assertEqual(("eager", "fusedlogp"), (eager["way"], fused["way"]))
+                # eager's logits of up to 16 are rounded to bf16, each derivative and each gradient on its way too.
+                self.assertLess(abs(fused["loss"] - eager["loss"]), 16 * 2.0**-9)
+                self.assertTrue(0 < fused["gradient"] < 2.0**-5, fused)
+
+    def test_overheads_are_measured_eager_and_compiled(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "overheads.json")
+            program = os.path.join(TREE, "bench", "overheads.py")
+            self.run_program(program, "--rounds", "1", "--calls", "2", "--modes", "eager,compile" if EVERYTHING else "eager", *DEVICE_OPTION, "--json", path)
+            with open(path) as file:
+                rows = json.load(file)["rows"]
+        for row in rows:
+            self.assertEqual({"no grad", "forward", "and backward"}, set(row.get("microseconds", row)), row)
+            self.assertGreater(min(row["microseconds"].values()), 0)
+
     def test_peers_are_measured_or_said_to_be_missing(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "peers.json")

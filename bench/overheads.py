@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""What one call costs the host, eager and under torch.compile: fusedlogp's functions beside torch.nn.functional's own.
+
+usage: overheads.py [--case N,D,V] [--device cuda] [--rounds 7] [--calls 50] [--json FILE]
+
+Inputs are small, so that the host is what takes time: printed are microseconds a call, the least of some rounds' means (calls without waiting for the
+device, which is waited for between rounds), of a forward without gradients, one that autograd records, and one with its backward. "logits" is given the
+logits; all others begin with hidden [N, D] and weight [V, D]. "operator" is torch.ops.fusedlogp.linear_logp, without what Python does around it.
+"""
+
+import argparse
+import json
+import sys
+import time
+
+import torch
+
+import fusedlogp
+
+functional = torch.nn.functional
+
+
+def bare(hidden, weight, target):
+    return torch.ops.fusedlogp.linear_logp(hidden, weight, None, target, None, 1.0, 0.0, -100, False, False, False, 0)[0]
+
+
+# name -> function of (hidden or logits, weight, target)
+CALLS = {
+    "logits: F.cross_entropy": lambda logits, weight, target: functional.cross_entropy(logits, target),
+    "F.linear and F.cross_entropy": lambda hidden, weight, target: functional.cross_entropy(functional.linear(hidden, weight), target),
+    "fusedlogp.linear_cross_entropy": lambda hidden, weight, target: fusedlogp.linear_cross_entropy(hidden, weight, target),
+    "fusedlogp.linear_logp": lambda hidden, weight, target: fusedlogp.linear_logp(hidden, weight, target),
+    "operator": bare,
+    "logits: fusedlogp.logits_logp": lambda logits, weight, target: fusedlogp.logits_logp(logits, target),
+}
+
+
+def steps(function, values, target):
+    """(name, what is called) of each column."""
+    leaves = [value.detach().requires_grad_() for value in values]
+
+    def without():
+        with torch.no_grad():
+            return function(*values, target)
+
+    def backward():
+        for leaf in leaves:
+            leaf.grad = None
+        loss = function(*leaves, target)
+        (loss if loss.dim() == 0 else loss.sum()).backward()
+
+    return ("no grad", without), ("forward", lambda: function(*leaves, target)), ("and backward", backward)
+
+
+def wait(device):
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
+
+
+def microseconds(call, device, rounds, calls):
+    for _ in range(3):
+        call()
+    least = float("inf")
+    for _ in range(rounds):
+        wait(device)
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        least = min(least, (time.perf_counter() - start) / calls)
+    wait(device)
+    return least * 1e6
+
+
+def row_of(name, mode, problem, arguments):
+    hidden, weight, target, logits = problem
+    function = CALLS[name]
+    if mode == "compile":
+        torch._dynamo.reset()
+        function = torch.compile(function, fullgraph=True)
+    values = (logits, weight) if name.startswith("logits") else (hidden, weight)
+    times = {column: microseconds(call, arguments.device, arguments.rounds, arguments.calls) for column, call in steps(function, values, target)}
+    return {"call": name, "mode": mode, "microseconds": times}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--case", default="16,64,256", help="N,D,V")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--modes", default="eager,compile")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--calls", type=int, default=50, help="of each round")
+    parser.add_argument("--json", help="a file for the results")
+    arguments = parser.parse_args()
+    rows, width, vocab = (int(part) for part in arguments.case.split(","))
+    torch.manual_seed(0)
+    hidden = torch.randn(rows, width, device=arguments.device).bfloat16()
+    weight = torch.randn(vocab, width, device=arguments.device).bfloat16()
+    problem = hidden, weight, torch.randint(0, vocab, (rows,), device=arguments.device), hidden @ weight.t()
+    print(f"{'us a call':31} {'':8} {'no grad':>9} {'forward':>9} {'and backward':>13}")
+    everything = []
+    for mode in arguments.modes.split(","):
+        for name in CALLS:
+            try:
+                row = row_of(name, mode, problem, arguments)
+            except Exception as error:  # the compiler's own: it is said, and the others go on
+                row = {"call": name, "mode": mode, "missing": f"{type(error).__name__}: {(str(error) or ' ').splitlines()[0]}"}
+                print(f"{name:31} {mode:8} not measured: {row['missing']}")
+            else:
+                print(f"{name:31} {mode:8} " + " ".join(f"{value:{width}.1f}" for value, width in zip(row["microseconds"].values(), (9, 9, 13))))
+            everything.append(row)
+            sys.stdout.flush()
+    if arguments.json:
+        device = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else "cpu"
+        with open(arguments.json, "w") as file:
+            json.dump({"torch": torch.__version__, "device": device, "binding": fusedlogp.info()["binding"], "case": arguments.case, "rows": everything}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
