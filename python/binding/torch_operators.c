@@ -251,31 +251,108 @@ static int read_linear(flp_torch_frame *frame, linear *l)
     return 0;
 }
 
+enum { ENTROPY = LINEAR_INPUTS, ARGMAX, ROWS_INPUTS };
+
+/* What a forward gives of each row. */
+static int make_rows(flp_torch_frame *frame, const linear *l, float **logp, float **lse, float **entropy, int32_t **argmax)
+{
+    return make_vector(frame, 0, FLP_F32, l->rows, true, (void **)logp) || make_vector(frame, 1, FLP_F32, l->rows, true, (void **)lse) ||
+           make_vector(frame, 2, FLP_F32, l->rows, l->problem.entropy, (void **)entropy) ||
+           make_vector(frame, 3, FLP_I32, l->rows, l->problem.argmax, (void **)argmax);
+}
+
+static int run_forward(flp_torch_frame *frame, linear *l)
+{
+    flp_plan *plan;
+
+    if (l->rows == 0)
+        return 0;
+    if (find_plan(frame, FLP_TORCH_PLANS_LINEAR_LOGP, &l->problem, &plan) ||
+        make_workspace(frame, -1, plan, l->rows, &l->args.workspace, &l->args.workspace_bytes))
+        return 1;
+    return check_status(frame, flp_linear_logp_execute(plan, &l->args));
+}
+
+/* Its memory_budget, behind these inputs, is the backward's. */
 static int linear_logp(flp_torch_frame *frame)
 {
-    enum { ENTROPY = LINEAR_INPUTS, ARGMAX }; /* memory_budget, behind these, is the backward's */
     const flp_torch_value *in = frame->inputs;
-    flp_plan *plan;
     linear l;
 
     if (read_linear(frame, &l))
         return 1;
     l.problem.entropy = in[ENTROPY].integer != 0, l.problem.argmax = in[ARGMAX].integer != 0;
-    if (make_vector(frame, 0, FLP_F32, l.rows, true, (void **)&l.args.logp) || make_vector(frame, 1, FLP_F32, l.rows, true, (void **)&l.args.lse) ||
-        make_vector(frame, 2, FLP_F32, l.rows, l.problem.entropy, (void **)&l.args.entropy) ||
-        make_vector(frame, 3, FLP_I32, l.rows, l.problem.argmax, (void **)&l.args.argmax))
+    if (make_rows(frame, &l, &l.args.logp, &l.args.lse, &l.args.entropy, &l.args.argmax))
+        return 1;
+    return run_forward(frame, &l);
+}
+
+/* ---- the same over shards of the vocabulary */
+
+#define SHARD "int vocab_first, int vocab_total"
+
+/* first: the input with the id of the shard's first entry; the next is the whole vocabulary's size. */
+static int read_shard(flp_torch_frame *frame, int first, linear *l)
+{
+    const int64_t vocab_first = frame->inputs[first].integer, vocab_total = frame->inputs[first + 1].integer;
+
+    if (vocab_total < 1)
+        return fail(frame, "vocab_total is %lld, wanted 1 or more", (long long)vocab_total);
+    l->problem.vocab_first = vocab_first, l->problem.vocab_total = vocab_total;
+    return 0;
+}
+
+static int read_rows_of_shard(flp_torch_frame *frame, linear *l)
+{
+    if (read_linear(frame, l) || read_shard(frame, ROWS_INPUTS, l))
+        return 1;
+    l->problem.entropy = frame->inputs[ENTROPY].integer != 0, l->problem.argmax = frame->inputs[ARGMAX].integer != 0;
+    return 0;
+}
+
+static int linear_logp_partials(flp_torch_frame *frame)
+{
+    linear l;
+
+    if (read_rows_of_shard(frame, &l) || make_matrix(frame, 0, FLP_F32, l.rows, FLP_PARTIAL_FLOATS, false, true, (void **)&l.args.partials))
+        return 1;
+    return run_forward(frame, &l);
+}
+
+static int linear_logp_merge(flp_torch_frame *frame)
+{
+    enum { PARTIALS = ROWS_INPUTS + 2 };
+    const flp_torch_value *partials = &frame->inputs[PARTIALS];
+    flp_linear_logp_merge_args args = { 0 };
+    flp_plan *plan;
+    linear l;
+
+    if (read_rows_of_shard(frame, &l) || check_matrix(frame, "partials", partials, -1, FLP_PARTIAL_FLOATS, F32) ||
+        make_rows(frame, &l, &args.logp, &args.lse, &args.entropy, &args.argmax))
         return 1;
     if (l.rows == 0)
         return 0;
-    if (find_plan(frame, FLP_TORCH_PLANS_LINEAR_LOGP, &l.problem, &plan) || make_workspace(frame, -1, plan, l.rows, &l.args.workspace, &l.args.workspace_bytes))
+    if (partials->sizes[0] == 0 || partials->sizes[0] % l.rows != 0 || row_stride(partials) != FLP_PARTIAL_FLOATS)
+        return fail(frame, "partials has %lld rows, wanted a multiple of hidden's %lld, in one piece", (long long)partials->sizes[0], (long long)l.rows);
+    args.rows = l.rows, args.ranks = (int)(partials->sizes[0] / l.rows), args.flags = l.args.flags;
+    args.partials = partials->data, args.target = l.args.target, args.ignore_index = l.args.ignore_index, args.stream = frame->stream;
+    if (find_plan(frame, FLP_TORCH_PLANS_LINEAR_LOGP, &l.problem, &plan))
         return 1;
-    return check_status(frame, flp_linear_logp_execute(plan, &l.args));
+    return check_status(frame, flp_linear_logp_execute_merge(plan, &args));
+}
+
+/* ---- gradients */
+
+/* A shard's part of grad_hidden is rounded behind the sum over the ranks. */
+static flp_dtype grad_hidden_dtype(const linear *l)
+{
+    return l->problem.vocab_total > 0 ? FLP_F32 : l->problem.dtype;
 }
 
 static void set_gradients(const flp_torch_frame *frame, const linear *l, const bool wanted[3], flp_linear_logp_backward_problem *problem)
 {
     if (wanted[0])
-        problem->grad_hidden = l->problem.dtype, problem->grad_hidden_stride = l->columns;
+        problem->grad_hidden = grad_hidden_dtype(l), problem->grad_hidden_stride = l->columns;
     if (wanted[1])
         problem->grad_weight = l->problem.dtype, problem->grad_weight_stride = l->transposed ? l->vocab : l->columns;
     if (wanted[2])
@@ -289,13 +366,16 @@ static int make_gradients(flp_torch_frame *frame, const linear *l, int first, co
 
     if (wanted[2] && !given(bias))
         return fail(frame, "the gradient of bias is wanted, and there is no bias");
-    if (make_matrix(frame, first, l->problem.dtype, l->rows, l->columns, false, wanted[0], &data[0]) ||
+    if (make_matrix(frame, first, grad_hidden_dtype(l), l->rows, l->columns, false, wanted[0], &data[0]) ||
         make_matrix(frame, first + 1, l->problem.dtype, l->vocab, l->columns, l->transposed, wanted[1], &data[1]) ||
         make_vector(frame, first + 2, given(bias) ? bias->dtype : FLP_F32, l->vocab, wanted[2], &data[2]))
         return 1;
     set_gradients(frame, l, wanted, problem);
     if (wanted[0] && l->rows == 0)
         data[0] = (void *)nothing;
+    for (int i = 1; i < 3; i++)
+        if (wanted[i] && l->vocab == 0)
+            data[i] = (void *)nothing;
     return 0;
 }
 
@@ -324,9 +404,14 @@ static flp_linear_logp_backward_args backward_args(const linear *l, const flp_to
     };
 }
 
-static int linear_logp_backward(flp_torch_frame *frame)
+#define BACKWARD                                                                                                                             \
+    LINEAR "Tensor logp, Tensor lse, Tensor? entropy, Tensor g_logp, Tensor? g_lse, Tensor? g_entropy, bool want_hidden, bool want_weight, " \
+           "bool want_bias, int memory_budget, float filter_eps"
+enum { BACKWARD_INPUTS = LINEAR_INPUTS + 11 };
+
+static int run_backward(flp_torch_frame *frame, bool of_shard)
 {
-    enum { LOGP = LINEAR_INPUTS, LSE, ENTROPY, G_LOGP, G_LSE, G_ENTROPY, WANT_HIDDEN, WANT_WEIGHT, WANT_BIAS, MEMORY_BUDGET, FILTER_EPS };
+    enum { LOGP = LINEAR_INPUTS, LSE, OF_ENTROPY, G_LOGP, G_LSE, G_ENTROPY, WANT_HIDDEN, WANT_WEIGHT, WANT_BIAS, MEMORY_BUDGET, FILTER_EPS };
     const flp_torch_value *in = frame->inputs;
     bool wanted[3] = { in[WANT_HIDDEN].integer, in[WANT_WEIGHT].integer, in[WANT_BIAS].integer };
     flp_linear_logp_backward_problem problem;
@@ -335,13 +420,13 @@ static int linear_logp_backward(flp_torch_frame *frame)
     flp_plan *plan;
     linear l;
 
-    if (read_linear(frame, &l))
+    if (read_linear(frame, &l) || (of_shard && read_shard(frame, BACKWARD_INPUTS, &l)))
         return 1;
     if (check_vector(frame, "logp", &in[LOGP], l.rows, F32) || check_vector(frame, "lse", &in[LSE], l.rows, F32) ||
         check_vector(frame, "g_logp", &in[G_LOGP], l.rows, F32) || check_optional_vector(frame, "g_lse", &in[G_LSE], l.rows, F32) ||
         check_optional_vector(frame, "g_entropy", &in[G_ENTROPY], l.rows, F32))
         return 1;
-    if (given(&in[G_ENTROPY]) && check_vector(frame, "entropy", &in[ENTROPY], l.rows, F32))
+    if (given(&in[G_ENTROPY]) && check_vector(frame, "entropy", &in[OF_ENTROPY], l.rows, F32))
         return 1;
     memset(&problem, 0, sizeof(problem));
     if (make_gradients(frame, &l, 0, wanted, &problem, grads))
@@ -353,11 +438,21 @@ static int linear_logp_backward(flp_torch_frame *frame)
     problem.memory_budget = in[MEMORY_BUDGET].integer, problem.grad_filter_eps = in[FILTER_EPS].number;
     args = backward_args(&l, &in[LOGP], &in[LSE], &in[G_LOGP], &in[G_LSE], grads);
     if (problem.g_entropy)
-        args.entropy = some(in[ENTROPY].data), args.g_entropy = some(in[G_ENTROPY].data);
+        args.entropy = some(in[OF_ENTROPY].data), args.g_entropy = some(in[G_ENTROPY].data);
     if (find_plan(frame, FLP_TORCH_PLANS_LINEAR_LOGP_BACKWARD, &problem, &plan) ||
         make_workspace(frame, -1, plan, l.rows, &args.workspace, &args.workspace_bytes))
         return 1;
     return check_status(frame, flp_linear_logp_backward_execute(plan, &args));
+}
+
+static int linear_logp_backward(flp_torch_frame *frame)
+{
+    return run_backward(frame, false);
+}
+
+static int linear_logp_backward_partial(flp_torch_frame *frame)
+{
+    return run_backward(frame, true);
 }
 
 /* ---- linear_logp and its backward by one plan: what the forward leaves in the workspace, an output, the backward uses up */
@@ -775,10 +870,12 @@ static int weighted_sum_backward(flp_torch_frame *frame)
 /* ---- the table */
 
 const flp_torch_operator flp_torch_operators[FLP_TORCH_OPERATORS] = {
-    { "linear_logp(" LINEAR "bool entropy, bool argmax, int memory_budget) -> (Tensor, Tensor, Tensor, Tensor)", LINEAR_INPUTS + 3, 4, linear_logp },
-    { "linear_logp_backward(" LINEAR "Tensor logp, Tensor lse, Tensor? entropy, Tensor g_logp, Tensor? g_lse, Tensor? g_entropy, bool want_hidden, "
-      "bool want_weight, bool want_bias, int memory_budget, float filter_eps) -> (Tensor, Tensor, Tensor)",
-      LINEAR_INPUTS + 11, 3, linear_logp_backward },
+    { "linear_logp(" LINEAR "bool entropy, bool argmax, int memory_budget) -> (Tensor, Tensor, Tensor, Tensor)", ROWS_INPUTS + 1, 4, linear_logp },
+    { "linear_logp_partials(" LINEAR "bool entropy, bool argmax, " SHARD ") -> Tensor", ROWS_INPUTS + 2, 1, linear_logp_partials },
+    { "linear_logp_merge(" LINEAR "bool entropy, bool argmax, " SHARD ", Tensor partials) -> (Tensor, Tensor, Tensor, Tensor)", ROWS_INPUTS + 3, 4,
+      linear_logp_merge },
+    { "linear_logp_backward(" BACKWARD ") -> (Tensor, Tensor, Tensor)", BACKWARD_INPUTS, 3, linear_logp_backward },
+    { "linear_logp_backward_partial(" BACKWARD ", " SHARD ") -> (Tensor, Tensor, Tensor)", BACKWARD_INPUTS + 2, 3, linear_logp_backward_partial },
     { "linear_logp_saving(" LINEAR "bool with_lse, bool want_hidden, bool want_weight, bool want_bias, int memory_budget) -> (Tensor, Tensor, Tensor)",
       LINEAR_INPUTS + 5, 3, linear_logp_saving },
     { "linear_logp_backward_saved(" LINEAR "Tensor logp, Tensor lse, Tensor g_logp, Tensor? g_lse, bool want_hidden, bool want_weight, bool want_bias, "

@@ -224,9 +224,12 @@ KERNEL(6)
 KERNEL(7)
 KERNEL(8)
 KERNEL(9)
+KERNEL(10)
+KERNEL(11)
+KERNEL(12)
 #undef KERNEL
-static kernel_function *const kernels[FLP_TORCH_OPERATORS] = { kernel_0, kernel_1, kernel_2, kernel_3, kernel_4,
-                                                               kernel_5, kernel_6, kernel_7, kernel_8, kernel_9 };
+static kernel_function *const kernels[FLP_TORCH_OPERATORS] = { kernel_0, kernel_1, kernel_2, kernel_3,  kernel_4,  kernel_5, kernel_6,
+                                                               kernel_7, kernel_8, kernel_9, kernel_10, kernel_11, kernel_12 };
 
 static const char *load(void *cpu, void *cuda)
 {

@@ -113,10 +113,14 @@ class Rows(NamedTuple):
     shape: torch.Size  # of results: target's, without its first position where it was shifted
     shifted: bool
 
+    def full_shape(self) -> tuple:
+        """Of what a call brings for each row: target's."""
+        return (*self.shape[:-1], self.shape[-1] + 1) if self.shifted else tuple(self.shape)
+
     def results(self, value: Tensor) -> Tensor:
         """[N] in the caller's shape."""
         if self.shifted:
-            return value.reshape(*self.shape[:-1], self.shape[-1] + 1)[..., :-1]
+            return value.reshape(self.full_shape())[..., :-1]
         return value if value.shape == self.shape else value.reshape(self.shape)
 
 
@@ -143,8 +147,9 @@ def _autocast(value: Tensor) -> Optional[torch.dtype]:
 
 
 def check_rows(
-    input: Any, linear_weight: Any, target: Any, linear_bias: Any, weight_layout: Any, shift: Any, ignore_index: Optional[int]
+    input: Any, linear_weight: Any, target: Any, linear_bias: Any, weight_layout: Any, shift: Any, ignore_index: Optional[int], empty: bool = False
 ) -> Rows:
+    """empty: a weight without entries, a shard of the vocabulary, is taken."""
     check_floats("input", input)
     check_floats("linear_weight", linear_weight)
     if weight_layout not in ("vd", "dv"):
@@ -162,7 +167,7 @@ def check_rows(
     if input.dtype != linear_weight.dtype:
         raise wrong(TypeError, "linear_weight's dtype", linear_weight.dtype, f"input's {input.dtype}")
     weight = linear_weight.t() if weight_layout == "dv" else linear_weight
-    if weight.shape[1] != input.shape[-1] or weight.shape[1] == 0 or weight.shape[0] == 0:
+    if weight.shape[1] != input.shape[-1] or weight.shape[1] == 0 or (weight.shape[0] == 0 and not empty):
         raise wrong(ValueError, f"linear_weight's shape ({weight_layout})", tuple(linear_weight.shape), f"D = {input.shape[-1]}, input's last dimension, and V, at least 1 each")
     if linear_bias is not None:
         check_floats("linear_bias", linear_bias)

@@ -79,6 +79,22 @@ def _(*args):
     return _gradients(args[0], args[1], args[2], args[13:16])
 
 
+@torch.library.register_fake("fusedlogp::linear_logp_partials")
+def _(hidden, *args):
+    return hidden.new_empty((hidden.shape[0], 8), dtype=torch.float32)
+
+
+@torch.library.register_fake("fusedlogp::linear_logp_merge")
+def _(*args):
+    return _rows_results(args[0], args[0].shape[0], args[9], args[10])
+
+
+@torch.library.register_fake("fusedlogp::linear_logp_backward_partial")
+def _(*args):
+    grads = _gradients(args[0], args[1], args[2], args[15:18])
+    return (grads[0].to(torch.float32), *grads[1:])
+
+
 def _cross_entropy_fake(*args):
     hidden, weight, bias = args[:3]
     rows = hidden.shape[0]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from . import _arguments as arguments
-from . import _operators
+from . import _operators, _shards
 from .token_loss import TokenLoss, ready_made
 
 __all__ = ["linear_cross_entropy", "linear_logp", "logits_logp", "policy_loss", "weighted_sum"]
@@ -41,16 +41,9 @@ def _class_weight(weight: Any, rows: arguments.Rows) -> Optional[Tensor]:
 def _token_weight(token_weight: Any, rows: arguments.Rows) -> Optional[Tensor]:
     if token_weight is None:
         return None
-    if rows.shifted:
-        full = (*rows.shape[:-1], rows.shape[-1] + 1)
-        if tuple(token_weight.shape) == tuple(rows.shape):
-            token_weight = torch.nn.functional.pad(token_weight, (0, 1))
-        return arguments.row_values("token_weight", token_weight, full, rows.hidden)
-    return arguments.row_values("token_weight", token_weight, rows.shape, rows.hidden)
-
-
-def _full_shape(rows: arguments.Rows) -> tuple:
-    return (*rows.shape[:-1], rows.shape[-1] + 1) if rows.shifted else tuple(rows.shape)
+    if rows.shifted and tuple(token_weight.shape) == tuple(rows.shape):
+        token_weight = torch.nn.functional.pad(token_weight, (0, 1))
+    return arguments.row_values("token_weight", token_weight, rows.full_shape(), rows.hidden)
 
 
 def _check_main_grad(accumulate_into: Any, linear_weight: Tensor, weight_layout: str) -> Tensor:
@@ -94,6 +87,7 @@ def linear_cross_entropy(
     shift: bool = False,
     grad_filter_eps: float = 0.0,
     exact: bool = False,
+    process_group: Any = None,
 ) -> Union[Tensor, tuple[Tensor, Tensor]]:
     """Cross entropy of `input @ linear_weight.T + linear_bias` against target, without storing the logits.
 
@@ -122,6 +116,10 @@ def linear_cross_entropy(
         shift: row t is compared with the target of row t + 1; a result for each row has one position fewer than target.
         grad_filter_eps: > 0 passes over blocks of small derivatives on sm_90a (flp_linear_logp_backward_problem).
         exact: float32 inputs by multiply-add instead of three tf32 products.
+        process_group: a torch.distributed group, or a VocabParallel, on each rank of which linear_weight and linear_bias are a shard of the vocabulary: the
+            rank's own entries, behind those of the rank before; they may be few or none. The other arguments are the same on every rank, target has ids of
+            the whole vocabulary, and so are the results and the gradient of input; those of linear_weight and linear_bias are the shard's. DTensors that
+            are sharded so bring their group. Without class weights, label_smoothing and accumulate_into.
 
     Returns:
         The loss in float32: a scalar, or [...] with reduction="none"; with return_lse also lse.
@@ -131,11 +129,30 @@ def linear_cross_entropy(
         NotImplementedError: class probabilities, a weight of more than two dimensions, a derivative by weight or token_weight.
         IndexError: a target on the CPU is outside of the vocabulary (on a GPU it makes the loss NaN).
     """
+    call = _shards.call_of(process_group, input, linear_weight, target, linear_bias, weight_layout)
+    if call is not None:
+
+        def check(rows: arguments.Rows) -> tuple[float, Optional[Tensor]]:
+            if weight is not None or label_smoothing != 0 or accumulate_into is not None:
+                raise NotImplementedError("process_group: class weights, label_smoothing and accumulate_into are not implemented over shards of the vocabulary")
+            arguments.check_reduction(reduction)
+            _check_budget(memory_budget)
+            arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "0 to 1")
+            return arguments.check_number("z_loss", z_loss, -1e30, 1e30, "a finite number"), _token_weight(token_weight, rows)
+
+        index = -100 if ignore_index is None else ignore_index
+        with _OutOfRange():
+            rows, found, (square, factor) = _shards.statistics(
+                call, weight_layout, shift, index, temperature, softcap, logit_scale, bool(exact), (False, False), memory_budget, grad_filter_eps, check,
+                (reduction, z_loss, token_weight is not None),
+            )  # fmt: skip
+        loss = _reduced(rows, found, factor, index, square, reduction)
+        return (loss, rows.results(torch.where(rows.target == index, 0.0, found.lse.detach()))) if return_lse else loss
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
     kind = arguments.check_reduction(reduction)
     smoothing = arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "0 to 1")
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
-    scaling = arguments.check_scaling(temperature, softcap, logit_scale, _full_shape(rows), rows.hidden)
+    scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
     main_grad = None
     if accumulate_into is not None:
         main_grad = _check_main_grad(accumulate_into, linear_weight, weight_layout)
@@ -151,6 +168,23 @@ def linear_cross_entropy(
     if kind == 2:
         loss = rows.results(loss)
     return (loss, rows.results(lse)) if return_lse else loss
+
+
+def _reduced(
+    rows: arguments.Rows, found: _shards.Statistics, factor: Optional[Tensor], ignore_index: int, lse_square_scale: float, reduction: str
+) -> Tensor:
+    """The cross entropy of rows whose statistics are there, as flp_linear_cross_entropy reduces it."""
+    counted = rows.target != ignore_index
+    if factor is not None:
+        counted = counted & (factor != 0)
+    losses = -found.logp if lse_square_scale == 0 else lse_square_scale * found.lse.square() - found.logp
+    losses = torch.where(counted, losses if factor is None else factor * losses, 0.0)
+    if reduction == "none":
+        return rows.results(losses)
+    if reduction == "sum":
+        return losses.sum()
+    divisor = torch.where(counted, 1.0 if factor is None else factor, 0.0).sum()
+    return losses.sum() / torch.where(divisor == 0, 1.0, divisor)
 
 
 class _OutOfRange:
@@ -179,13 +213,15 @@ def linear_logp(
     weight_layout: str = "vd",
     shift: bool = False,
     exact: bool = False,
+    process_group: Any = None,
 ) -> Union[Tensor, tuple[Tensor, ...]]:
     """Log-probabilities of target under softmax(input @ linear_weight.T + linear_bias), and what comes out of the same pass, without storing the logits.
 
     Differentiable in logp, lse and entropy by input, linear_weight and linear_bias.
 
     Args:
-        input, linear_weight, target, linear_bias, temperature, softcap, logit_scale, weight_layout, shift, exact: as for linear_cross_entropy.
+        input, linear_weight, target, linear_bias, temperature, softcap, logit_scale, weight_layout, shift, exact, process_group: as
+            for linear_cross_entropy.
         outputs: a name or several of "logp", "lse", "entropy" (in nats) and "argmax".
         ignore_index: rows of this target get logp 0 and have no part in any gradient; None: no row.
         memory_budget: bytes of the workspace: more memory, fewer operations; 0: the library's default. Of a differentiable call for "logp", or for
@@ -198,15 +234,28 @@ def linear_logp(
     Raises:
         TypeError, ValueError, NotImplementedError, IndexError: as linear_cross_entropy.
     """
+    call = _shards.call_of(process_group, input, linear_weight, target, linear_bias, weight_layout)
+    if call is not None:
+        wanted = tuple(name == outputs or name in outputs for name in ("entropy", "argmax"))
+        with _OutOfRange():
+            rows, results, names = _shards.statistics(
+                call, weight_layout, shift, ignore_index, temperature, softcap, logit_scale, bool(exact), wanted, memory_budget, 0.0,
+                lambda rows: (_check_budget(memory_budget), _check_outputs(outputs))[1],
+            )  # fmt: skip
+        return _chosen(rows, results, outputs, names)
     names = _check_outputs(outputs)
     index = arguments.check_ignore_index(ignore_index)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
-    scaling = arguments.check_scaling(temperature, softcap, logit_scale, _full_shape(rows), rows.hidden)
+    scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
     with _OutOfRange():
         results = _operators.linear_logp(
             (rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact)),
             "lse" in names, "entropy" in names, "argmax" in names, _check_budget(memory_budget),
         )  # fmt: skip
+    return _chosen(rows, results, outputs, names)
+
+
+def _chosen(rows: arguments.Rows, results: Sequence[Tensor], outputs: Any, names: Sequence[str]) -> Union[Tensor, tuple[Tensor, ...]]:
     chosen = tuple(rows.results(results[_OUTPUTS.index(name)]) for name in names)
     return chosen[0] if isinstance(outputs, str) else chosen
 
@@ -267,9 +316,9 @@ def policy_loss(
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
     kind = arguments.check_reduction(reduction)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
-    scaling = arguments.check_scaling(temperature, softcap, logit_scale, _full_shape(rows), rows.hidden)
+    scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
     chosen.check_inputs(inputs)
-    arrays = [arguments.row_values(f"inputs[{name!r}]", inputs[name], _full_shape(rows), rows.hidden) for name in chosen.inputs]
+    arrays = [arguments.row_values(f"inputs[{name!r}]", inputs[name], rows.full_shape(), rows.hidden) for name in chosen.inputs]
     wants = [False] * 3 if kind == 2 else _wants(rows.hidden, rows.weight, rows.bias)
     given = [
         rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact),

@@ -27,8 +27,11 @@ class Examples(unittest.TestCase):
     def run_example(self, name, *options):
         return self.run_program(os.path.join(EXAMPLES, name), *options)
 
+    def run_ranks(self, processes, name):
+        return self.run_program("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), os.path.join(EXAMPLES, name))
+
     def score(self, processes):
-        return self.run_program("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), os.path.join(EXAMPLES, "score_corpus.py"))
+        return self.run_ranks(processes, "score_corpus.py")
 
     @unittest.skipUnless(importlib.util.find_spec("transformers"), "transformers is not installed")
     @unittest.skipUnless(EVERYTHING or os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "run with the operators from C")
@@ -48,6 +51,11 @@ class Examples(unittest.TestCase):
         one, two = self.score(1), self.score(2)
         self.assertRegex(one, r"documents 20, tokens \d+")
         self.assertEqual(one, two)
+
+    @unittest.skipUnless(DEVICE == "cpu", "ranks of the CPU")
+    @unittest.skipUnless(EVERYTHING or os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "run with the operators from C")
+    def test_shards_take_the_place_of_megatrons_loss_and_torchtitans(self):
+        self.assertRegex(self.run_ranks(2, "vocab_parallel.py"), r"ranks 2, loss \d\.\d+, beside Megatron's and torchtitan's off by at most")
 
     @unittest.skipUnless(EVERYTHING and os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "starts Ray: run where everything is, with the operators from C")
     @unittest.skipUnless(importlib.util.find_spec("ray"), "ray is not installed")

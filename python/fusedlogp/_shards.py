@@ -1,0 +1,268 @@
+"""A vocabulary in shards on the ranks of a process group: what the ranks tell each other, and the rows' statistics that they merge."""
+
+from __future__ import annotations
+
+import weakref
+import zlib
+from typing import Any, Callable, NamedTuple, Optional
+
+import torch
+import torch.distributed as distributed
+from torch import Tensor
+
+from . import _arguments as arguments
+
+_ops = torch.ops.fusedlogp
+
+
+class VocabParallel:
+    """How a weight lies in shards of the vocabulary; `process_group=` takes this, or a group alone for its defaults.
+
+    Args:
+        group: a torch.distributed process group; rank r of it has the shard behind that of rank r - 1.
+        vocab_size: V of all shards together without the padding behind it; None: the sum of the shards' entries. The shards' last rows that are beyond it
+            do not count, and their gradients are 0.
+        reduce_grad_input: the gradient of input is summed over the ranks. False leaves each rank its part, rounded to input's dtype, for callers that
+            reduce and scatter it themselves (sequence parallelism).
+
+    Raises:
+        TypeError, ValueError: an argument is not as above.
+    """
+
+    def __init__(self, group: Any, *, vocab_size: Optional[int] = None, reduce_grad_input: bool = True):
+        if group is distributed.GroupMember.NON_GROUP_MEMBER:
+            raise arguments.wrong(ValueError, "process_group", "a group that this process is not in", "one that it is in")
+        if not isinstance(group, distributed.ProcessGroup):
+            raise arguments.wrong(TypeError, "process_group", type(group).__name__, "a torch.distributed.ProcessGroup or a fusedlogp.VocabParallel")
+        if vocab_size is not None and (isinstance(vocab_size, bool) or not isinstance(vocab_size, int) or not 0 < vocab_size < 2**31):
+            raise arguments.wrong(ValueError, "vocab_size", repr(vocab_size), "an int from 1 to 2**31 - 1, or None")
+        self.group, self.vocab_size, self.reduce_grad_input = group, vocab_size, bool(reduce_grad_input)
+
+
+class Call(NamedTuple):
+    """What a sharded call begins with: local tensors, whatever the caller's are."""
+
+    shards: VocabParallel
+    input: Any
+    linear_weight: Any
+    target: Any
+    linear_bias: Any
+
+
+# ---- DTensors
+
+
+def _is_dtensor(value: Any) -> bool:
+    return isinstance(value, Tensor) and hasattr(value, "device_mesh") and hasattr(value, "to_local")
+
+
+def _local(name: str, value: Any, mesh: Any, wanted: Any) -> Any:
+    if not _is_dtensor(value):
+        return value
+    if mesh is None or value.device_mesh != mesh:
+        raise arguments.wrong(ValueError, f"{name}'s device mesh", value.device_mesh, "linear_weight's, as a DTensor")
+    if tuple(value.placements) != (wanted,):
+        raise arguments.wrong(ValueError, f"{name}'s placements", tuple(value.placements), f"({wanted!r},): {name}.redistribute(placements=[{wanted!r}])")
+    return value.to_local()
+
+
+def call_of(process_group: Any, input: Any, linear_weight: Any, target: Any, linear_bias: Any, weight_layout: Any) -> Optional[Call]:
+    """None: the call is one process' own."""
+    shards = process_group if process_group is None or isinstance(process_group, VocabParallel) else VocabParallel(process_group)
+    if not any(map(_is_dtensor, (input, linear_weight, target, linear_bias))):
+        return None if shards is None else Call(shards, input, linear_weight, target, linear_bias)
+    from torch.distributed.tensor import Replicate, Shard
+
+    mesh = linear_weight.device_mesh if _is_dtensor(linear_weight) else None
+    if mesh is not None:
+        if mesh.ndim != 1:
+            raise arguments.wrong(ValueError, "linear_weight's device mesh", f"{mesh.ndim} dimensions", "one, whose ranks have the shards of the vocabulary")
+        group = mesh.get_group()
+        if shards is not None and shards.group != group:
+            raise arguments.wrong(ValueError, "process_group", "another group than that of linear_weight's device mesh", "that one, or None")
+        shards = shards or VocabParallel(group)
+    by_vocab = Shard(1 if weight_layout == "dv" else 0)
+    return Call(
+        shards,  # type: ignore[arg-type]
+        _local("input", input, mesh, Replicate()),
+        _local("linear_weight", linear_weight, mesh, by_vocab),
+        _local("target", target, mesh, Replicate()),
+        _local("linear_bias", linear_bias, mesh, Shard(0)),
+    )
+
+
+# ---- what the ranks agree on
+
+
+class _Header(NamedTuple):
+    """What each rank tells the others before anything of a call's size is exchanged. All but entries have to be the same."""
+
+    refused: int = 1  # its own arguments raised an error
+    entries: int = 0
+    rows: int = 0
+    hidden: int = 0
+    dtype: int = 0
+    target_dtype: int = 0
+    bias_dtype: int = 0
+    outputs: int = 0
+    grad_input: int = 0
+    vocab_size: int = 0
+    options: int = 0
+
+
+_NAMES = {
+    "rows": "rows", "hidden": "hidden size", "dtype": "input's dtype", "target_dtype": "target's dtype", "bias_dtype": "linear_bias' dtype",
+    "outputs": "outputs", "grad_input": "requires_grad of input", "vocab_size": "vocab_size",
+    "options": "a digest of the options (temperature, softcap, ignore_index, reduction, ...)",
+}  # fmt: skip
+_DTYPES: tuple = (None, torch.bfloat16, torch.float16, torch.float32, torch.int32, torch.int64)
+# The headers that a group has exchanged, by this rank's own.
+_known: "weakref.WeakKeyDictionary[Any, dict[_Header, list[_Header]]]" = weakref.WeakKeyDictionary()
+
+
+def _said(name: str, value: int) -> str:
+    return str(_DTYPES[value]) if name.endswith("dtype") else str(value)
+
+
+def _gather(output: Tensor, own: Tensor, group: Any) -> None:
+    """Every rank's own, one behind the other."""
+    # Its name since torch 2.13.
+    gather = getattr(distributed, "all_gather_single", None) or distributed.all_gather_into_tensor
+    gather(output, own, group=group)
+
+
+def _exchange(group: Any, own: _Header) -> list[_Header]:
+    """Every rank's header in the order of ranks. On GPUs, where reading them waits for the device, once for each header of a group."""
+    on_gpu = "nccl" in distributed.get_backend(group) and "gloo" not in distributed.get_backend(group)
+    known = _known.setdefault(group, {})
+    if on_gpu and own in known:
+        return known[own]
+    device = torch.device("cuda", torch.cuda.current_device()) if on_gpu else torch.device("cpu")
+    headers = torch.empty(distributed.get_world_size(group) * len(own), dtype=torch.int64, device=device)
+    _gather(headers, torch.tensor(own, dtype=torch.int64, device=device), group)
+    everyone = [_Header(*header) for header in headers.view(-1, len(own)).tolist()]
+    if on_gpu and not any(header.refused for header in everyone):
+        known[own] = everyone
+    return everyone
+
+
+def _check_agreement(headers: list[_Header]) -> None:
+    for rank, header in enumerate(headers):
+        if header.refused:
+            raise RuntimeError(f"process_group: rank {rank} of it refused its own arguments, and says why")
+    for rank, header in enumerate(headers):
+        for name, what in _NAMES.items():
+            got, wanted = getattr(header, name), getattr(headers[0], name)
+            if got != wanted:
+                raise ValueError(f"process_group: on rank {rank} of it {what} is {_said(name, got)}, wanted {_said(name, wanted)} as on rank 0")
+
+
+class Place(NamedTuple):
+    """Where a rank's shard lies: its first entry's id, its entries that count, and those of all shards."""
+
+    first: int
+    count: int
+    total: int
+
+
+def _place(headers: list[_Header], rank: int, vocab_size: Optional[int]) -> Place:
+    entries = [header.entries for header in headers]
+    first, everything = sum(entries[:rank]), sum(entries)
+    if everything == 0:
+        raise arguments.wrong(ValueError, "linear_weight's entries on all ranks", 0, "at least 1")
+    total = everything if vocab_size is None else vocab_size
+    if total > everything:
+        raise arguments.wrong(ValueError, "vocab_size", total, f"at most the {everything} entries of all ranks")
+    # A shard of padding alone lies behind the vocabulary's end.
+    return Place(min(first, total), max(0, min(total - first, entries[rank])), total)
+
+
+# ---- the statistics
+
+
+class Statistics(NamedTuple):
+    logp: Tensor
+    lse: Tensor
+    entropy: Tensor
+    argmax: Tensor
+
+
+class _Merged(torch.autograd.Function):
+    """The merged rows' statistics; every rank has the same ones, and brings the same derivatives by them."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Optional[Tensor], inputs: tuple, wanted: tuple, shards: VocabParallel, place: Place,
+                budget: int, filter_eps: float) -> tuple:  # fmt: skip
+        linear = (hidden, weight, bias, *inputs)
+        shard = (*wanted, place.first, place.total)
+        partials = _ops.linear_logp_partials(*linear, *shard)
+        gathered = partials.new_empty((distributed.get_world_size(shards.group) * partials.shape[0], partials.shape[1]))
+        if partials.numel() > 0:
+            _gather(gathered, partials, shards.group)
+        merged = _ops.linear_logp_merge(*linear, *shard, gathered)
+        target, row_temperature = inputs[:2]
+        ctx.save_for_backward(hidden, weight, bias, target, row_temperature, *merged[:3])
+        ctx.options, ctx.shards, ctx.place, ctx.with_entropy, ctx.budget, ctx.filter_eps = inputs[2:], shards, place, wanted[0], budget, filter_eps
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(merged[3])
+        return merged
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, g_logp: Any, g_lse: Any, g_entropy: Any, g_argmax: Any) -> tuple:
+        hidden, weight, bias, target, row_temperature, logp, lse, entropy = ctx.saved_tensors
+        wanted = [ctx.needs_input_grad[i] for i in range(3)]
+        nothing = (None,) * 6
+        if not any(wanted) or (g_logp is None and g_lse is None and g_entropy is None):
+            return (None,) * 3 + nothing
+        if not ctx.with_entropy:
+            g_entropy = None
+        given = [None if g is None else g.contiguous() for g in (torch.zeros_like(logp) if g_logp is None else g_logp, g_lse, g_entropy)]
+        grads = list(_ops.linear_logp_backward_partial(
+            hidden, weight, bias, target, row_temperature, *ctx.options, logp, lse, entropy if g_entropy is not None else None, *given, *wanted,
+            ctx.budget, ctx.filter_eps, ctx.place.first, ctx.place.total,
+        ))  # fmt: skip
+        if wanted[0]:
+            if ctx.shards.reduce_grad_input and grads[0].numel() > 0:
+                distributed.all_reduce(grads[0], group=ctx.shards.group)
+            grads[0] = grads[0].to(hidden.dtype)
+        return (*(gradient if want else None for gradient, want in zip(grads, wanted)), *nothing)
+
+
+def _digest(*values: Any) -> int:
+    return zlib.crc32(repr(values).encode())
+
+
+@torch.compiler.disable
+def statistics(
+    call: Call, weight_layout: Any, shift: Any, ignore_index: Optional[int], temperature: Any, softcap: Any, logit_scale: Any, exact: bool,
+    wanted: tuple, memory_budget: Any, filter_eps: Any, check: Callable[[arguments.Rows], Any], others: tuple = (),
+) -> tuple[arguments.Rows, Statistics, Any]:  # fmt: skip
+    """The rows, their statistics (entropy and argmax as wanted), and what check makes of the rows. An error of the arguments, or of check, on one rank is one on
+    every rank; others: further options in which the ranks have to agree."""
+    shards = call.shards
+    error, own = None, _Header()
+    try:
+        arguments.check_ignore_index(ignore_index)
+        rows = arguments.check_rows(call.input, call.linear_weight, call.target, call.linear_bias, weight_layout, shift, ignore_index, empty=True)
+        scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
+        checked = check(rows)
+        options = (scaling.temperature, scaling.softcap, scaling.row_temperature is not None, ignore_index, exact, shards.reduce_grad_input, others)
+        own = _Header(
+            0, rows.weight.shape[0], *rows.hidden.shape, _DTYPES.index(rows.hidden.dtype), _DTYPES.index(rows.target.dtype),
+            0 if rows.bias is None else _DTYPES.index(rows.bias.dtype), 2 * wanted[1] + wanted[0],
+            int(torch.is_grad_enabled() and rows.hidden.requires_grad), shards.vocab_size or 0, _digest(*options),
+        )  # fmt: skip
+    except Exception as raised:
+        error = raised
+    headers = _exchange(shards.group, own)
+    if error is not None:
+        raise error
+    _check_agreement(headers)
+    place = _place(headers, distributed.get_rank(shards.group), shards.vocab_size)
+    weight, bias = rows.weight, rows.bias
+    if place.count < weight.shape[0]:
+        weight, bias = weight[: place.count], None if bias is None else bias[: place.count]
+    inputs = (rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, ignore_index, exact)
+    merged = _Merged.apply(rows.hidden, weight, bias, inputs, wanted, shards, place, memory_budget, filter_eps)
+    return rows, Statistics(*merged), checked

@@ -1,0 +1,357 @@
+"""A vocabulary in shards on 1, 2, 4 and 8 ranks: values and gradients beside one process', bits, uneven and empty shards, padding, DTensors, and what goes
+wrong on a rank."""
+
+import os
+import time
+import unittest
+
+import ranks
+import torch
+import torch.distributed as distributed
+from support import DEVICE, EVERYTHING, Bounds, Case, some
+
+import fusedlogp
+
+OUTPUTS = ("logp", "lse", "entropy", "argmax")
+VOCAB = 96
+# Where shards begin and end, in sixteenths of the vocabulary.
+CUTS = {
+    "1": (0, 16), "2": (0, 8, 16), "4": (0, 4, 8, 12, 16), "uneven": (0, 3, 7, 12, 16), "empty": (0, 0, 9, 9, 16),
+    "8": (0, 2, 4, 6, 8, 10, 12, 14, 16),
+}  # fmt: skip
+OPTIONS = (
+    {}, {"softcap": 3.0, "temperature": 0.6}, {"temperature": "rows", "logit_scale": 0.5}, {"weight_layout": "dv"}, {"shift": True},
+)  # fmt: skip
+LOSSES = ({}, {"reduction": "sum", "z_loss": 0.1}, {"reduction": "none", "z_loss": 0.01, "token_weight": "rows"}, {"token_weight": "rows", "shift": True})
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+class Problem:
+    """One process' inputs, the same in each, and a rank's own part of them."""
+
+    def __init__(self, number, dtype, options, bias, cuts=None, rank=0):
+        torch.manual_seed(number)
+        self.options = dict(options)
+        hidden, weight = torch.randn(3, 7, 24).to(dtype), (torch.randn(VOCAB, 24) / 2).to(dtype)
+        self.target = torch.randint(0, VOCAB, (3, 7))
+        self.target[:, 2] = -100
+        offset = torch.randn(VOCAB).to(dtype) if bias else None
+        self.g = [torch.randn(3, 7) for _ in range(3)]
+        for name in ("temperature", "token_weight"):
+            if self.options.get(name) == "rows":
+                self.options[name] = torch.rand(3, 7) + 0.5
+        if self.options.get("token_weight") is not None:
+            self.options["token_weight"][0, 1] = 0
+        whole = (hidden, weight, offset)
+        low, high = (0, VOCAB) if cuts is None else (VOCAB * cuts[rank] // 16, VOCAB * cuts[rank + 1] // 16)
+        if cuts is not None:
+            weight, offset = weight[low:high], None if offset is None else offset[low:high]
+        if self.options.get("weight_layout") == "dv":
+            weight = weight.t().contiguous()
+        self.hidden, self.weight, self.bias = (None if value is None else value.clone().requires_grad_() for value in (hidden, weight, offset))
+        self.bounds = Bounds(whole[0].reshape(-1, 24), whole[1], 4 * 12.0, 0.25)
+
+    def gradients(self):
+        return tuple(None if value is None else value.grad for value in (self.hidden, self.weight, self.bias))
+
+    def rows(self, group=None):
+        results = fusedlogp.linear_logp(self.hidden, self.weight, self.target, linear_bias=self.bias, outputs=OUTPUTS, process_group=group, **self.options)
+        g = [value[..., : results[0].shape[-1]] for value in self.g]
+        torch.autograd.backward(results[:3], g)
+        return tuple(value.detach() for value in results), self.gradients()
+
+    def loss(self, group=None):
+        loss, lse = fusedlogp.linear_cross_entropy(
+            self.hidden, self.weight, self.target, linear_bias=self.bias, return_lse=True, process_group=group, **self.options
+        )
+        (loss * (self.g[0][..., : loss.shape[-1]] if loss.dim() > 0 else 0.7)).sum().backward()
+        return (loss.detach(), lse), self.gradients()
+
+
+def cases():
+    number = 0
+    for kind, every in (("rows", OPTIONS), ("loss", LOSSES)):
+        for options in every:
+            for dtype in DTYPES:
+                number += 1
+                yield number, kind, dtype, options, number % 2 == 0
+
+
+def of_a_rank(cuts, chosen, repeats):
+    group, rank = distributed.group.WORLD, distributed.get_rank()
+    return [[getattr(Problem(number, dtype, options, bias, cuts, rank), kind)(group) for _ in range(repeats)] for number, kind, dtype, options, bias in chosen]
+
+
+def call(rows=5, columns=8, entries=6, dtype=torch.float32, target_dtype=torch.int64, group=None, loss=None, **others):
+    torch.manual_seed(1)
+    hidden, weight = torch.randn(rows, columns).to(dtype), torch.randn(entries, columns).to(dtype)
+    target = torch.arange(rows).to(target_dtype)
+    if loss is not None:
+        return fusedlogp.linear_cross_entropy(hidden, weight, target, process_group=distributed.group.WORLD, **loss)
+    return fusedlogp.linear_logp(hidden, weight, target, process_group=group or distributed.group.WORLD, **others)
+
+
+# What one rank of three, number 1, does otherwise, and what every rank says.
+DISAGREEMENTS = (
+    ({"rows": 4}, "on rank 1 of it rows is 4, wanted 5 as on rank 0"),
+    ({"columns": 16}, "hidden size is 16, wanted 8"),
+    ({"dtype": torch.bfloat16}, "input's dtype is torch.bfloat16, wanted torch.float32"),
+    ({"target_dtype": torch.int32}, "target's dtype is torch.int32, wanted torch.int64"),
+    ({"outputs": ("logp", "entropy")}, "outputs is 1, wanted 0"),
+    ({"temperature": 0.5}, "a digest of the options"),
+    ({"softcap": 2.0}, "a digest of the options"),
+    ({"loss": {"z_loss": 0.1}}, "a digest of the options"),
+)
+
+
+def one_disagrees():
+    errors = []
+    for changed, _ in DISAGREEMENTS:
+        others = {"loss": {}} if "loss" in changed else {}
+        errors.append(ranks.error_of(call, **(changed if distributed.get_rank() == 1 else others)))
+    for others, refused in (({}, {"temperature": -1.0}), ({"loss": {}}, {"loss": {"reduction": "median"}})):
+        errors.append(ranks.error_of(call, **(refused if distributed.get_rank() == 1 else others)))
+    return errors, call()  # and the group works on
+
+
+def one_is_gone():
+    rank = distributed.get_rank()
+    call()
+    if rank == 1:
+        os._exit(1)
+    begun = time.monotonic()
+    error = ranks.error_of(call)
+    return error, time.monotonic() - begun
+
+
+def one_is_gone_before_the_backward():
+    torch.manual_seed(0)
+    hidden = torch.randn(5, 8, requires_grad=True)
+    loss = fusedlogp.linear_cross_entropy(hidden, torch.randn(6, 8), torch.arange(5), process_group=distributed.group.WORLD)
+    if distributed.get_rank() == 1:
+        os._exit(1)
+    begun = time.monotonic()
+    error = ranks.error_of(loss.backward)
+    return error, time.monotonic() - begun
+
+
+def odds_and_ends():
+    """Of two ranks, by name."""
+    group, rank = distributed.group.WORLD, distributed.get_rank()
+    found = {}
+    torch.manual_seed(3)
+    hidden, weight, target = torch.randn(11, 16), torch.randn(40, 16), torch.randint(0, 37, (11,))
+    part = lambda value: value[rank * 20 : rank * 20 + 20].clone().requires_grad_()
+    # 40 rows of weight of which 37 are entries; 40 of which 20 are: rank 1 has padding alone.
+    for size in (37, 20):
+        x, w = hidden.clone().requires_grad_(), part(weight)
+        logp = fusedlogp.linear_logp(x, w, target.clamp(max=size - 1), process_group=fusedlogp.VocabParallel(group, vocab_size=size))
+        logp.sum().backward()
+        found[f"padded {size}"] = logp.detach(), x.grad, w.grad
+    x, w = hidden.bfloat16().requires_grad_(), part(weight.bfloat16())
+    fusedlogp.linear_logp(x, w, target, process_group=fusedlogp.VocabParallel(group, reduce_grad_input=False)).sum().backward()
+    found["parts"] = x.grad
+    frozen = fusedlogp.linear_cross_entropy(hidden, part(weight), target, process_group=group)
+    frozen.backward()
+    found["no rows"] = fusedlogp.linear_logp(hidden[:0], part(weight), target[:0], process_group=group)
+    alone = distributed.new_group([0])
+    found["not in it"] = ranks.error_of(call, group=alone) if rank == 1 else call(group=alone)
+    found["too large"] = ranks.error_of(call, group=fusedlogp.VocabParallel(group, vocab_size=13))
+    found["bad target"] = ranks.error_of(fusedlogp.linear_logp, hidden, part(weight), torch.full((11,), 40), process_group=group)
+    found["no entries"] = ranks.error_of(call, entries=0)
+    smooth = {"label_smoothing": 0.1, "process_group": group}
+    found["smoothing"] = ranks.error_of(fusedlogp.linear_cross_entropy, hidden, part(weight), target, **smooth)
+    found["twice"] = ranks.error_of(twice, hidden, part(weight), target, group)
+    return found
+
+
+def twice(hidden, weight, target, group):
+    x = hidden.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(fusedlogp.linear_logp(x, weight, target, process_group=group).sum(), x, create_graph=True)
+    gradient.sum().backward()
+
+
+def dtensors():
+    from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor, init_device_mesh
+
+    rank, mesh = distributed.get_rank(), init_device_mesh("cpu", (2,))
+    torch.manual_seed(5)
+    hidden, weight, bias, target = torch.randn(9, 16), torch.randn(31, 16), torch.randn(31), torch.randint(0, 31, (9,))
+    found = {}
+
+    def of(value, placement):
+        return torch.nn.Parameter(distribute_tensor(value, mesh, [placement]))
+
+    x, w, b = hidden.clone().requires_grad_(), of(weight, Shard(0)), of(bias, Shard(0))
+    logp = fusedlogp.linear_logp(x, w, target, linear_bias=b)
+    logp.sum().backward()
+    assert isinstance(w.grad, DTensor) and w.grad.placements == (Shard(0),), w.grad
+    found["by rows"] = logp.detach(), x.grad, w.grad.full_tensor(), b.grad.full_tensor()
+    x, w = DTensor.from_local(hidden.clone(), mesh, [Replicate()]).requires_grad_(), of(weight.t().contiguous(), Shard(1))
+    logp = fusedlogp.linear_logp(x, w, DTensor.from_local(target, mesh, [Replicate()]), weight_layout="dv", process_group=mesh.get_group())
+    logp.sum().backward()
+    found["by columns"] = logp.detach(), x.grad.to_local(), w.grad.full_tensor().t(), None
+    wrong = lambda *values, **named: ranks.error_of(fusedlogp.linear_logp, *values, **named)
+    found["replicated"] = wrong(hidden, of(weight, Replicate()), target)
+    found["by hidden"] = wrong(hidden, of(weight, Shard(1)), target)
+    found["rows of input"] = wrong(DTensor.from_local(hidden, mesh, [Shard(0)]), of(weight, Shard(0)), target)
+    found["bias alone"] = wrong(hidden, weight, target, linear_bias=of(bias, Shard(0)))
+    square = init_device_mesh("cpu", (2, 1))
+    found["two dimensions"] = wrong(hidden, distribute_tensor(weight, square, [Shard(0), Replicate()]), target)
+    alone = distributed.new_group([rank], use_local_synchronization=True)
+    found["another group"] = wrong(hidden, of(weight, Shard(0)), target, process_group=alone)
+    return found
+
+
+@unittest.skipUnless(distributed.is_available() and distributed.is_gloo_available(), "torch has no gloo")
+@unittest.skipUnless(DEVICE == "cpu", "ranks of the CPU")
+@unittest.skipUnless(EVERYTHING or os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "run with the operators from C")
+class Shards(Case):
+    def check_ranks(self, results):
+        for result in results:
+            self.assertNotIsInstance(result, str, result)
+            self.assertIsNotNone(result, "a rank is gone")
+
+    def check_values(self, name, cuts, problem, whole, parts):
+        """parts: of each rank (values, gradients)."""
+        values, (grad_hidden, grad_weight, grad_bias) = whole
+        bounds = problem.bounds
+        for rank, (its_values, its_gradients) in enumerate(parts):
+            for got, first, wanted in zip(its_values, parts[0][0], values):
+                self.assertTrue(torch.equal(got, first), f"{name}: rank {rank}'s values are not rank 0's")
+                if got.dtype == torch.int32:
+                    self.assertTrue(torch.equal(got, wanted), name)
+                else:
+                    self.assert_close(got, wanted, bounds.value * 16 + 1e-6, 4e-6)
+            self.assertTrue(torch.equal(its_gradients[0], parts[0][1][0]), f"{name}: rank {rank}'s gradient of input is not rank 0's")
+        self.assert_close(parts[0][1][0], grad_hidden, 2 * bounds.hidden, 2 * bounds.relative)
+        dim = 1 if problem.options.get("weight_layout") == "dv" else 0
+        self.assert_close(torch.cat([part[1][1] for part in parts], dim), grad_weight, 2 * bounds.weight, 2 * bounds.relative)
+        if grad_bias is not None:
+            self.assert_close(torch.cat([part[1][2] for part in parts]), grad_bias, 2 * bounds.bias, 2 * bounds.relative)
+
+    def check_cuts(self, name):
+        cuts, chosen = CUTS[name], some(cases(), 2)
+        results = ranks.run(len(cuts) - 1, of_a_rank, cuts, chosen, 2)
+        self.check_ranks(results)
+        for i, (number, kind, dtype, options, bias) in enumerate(chosen):
+            with self.subTest(cuts=name, kind=kind, dtype=dtype, options=options, bias=bias):
+                problem = Problem(number, dtype, options, bias)
+                self.check_values(name, cuts, problem, getattr(problem, kind)(), [result[i][0] for result in results])
+                for result in results:
+                    first, again = result[i]
+                    for a, b in zip(first[0] + first[1], again[0] + again[1]):
+                        self.assertTrue(a is b is None or torch.equal(a, b), "a second call has other bits")
+
+    def test_one_rank(self):
+        self.check_cuts("1")
+
+    def test_two_ranks(self):
+        self.check_cuts("2")
+
+    def test_four_ranks(self):
+        self.check_cuts("4")
+
+    def test_eight_ranks(self):
+        self.check_cuts("8")
+
+    def test_uneven_shards(self):
+        self.check_cuts("uneven")
+
+    def test_empty_shards(self):
+        self.check_cuts("empty")
+
+    def test_ranks_that_disagree_all_say_so(self):
+        results = ranks.run(3, one_disagrees)
+        self.check_ranks(results)
+        for rank, (errors, logp) in enumerate(results):
+            for (changed, wanted), error in zip(DISAGREEMENTS, errors):
+                self.assertIsNotNone(error, f"rank {rank}, {changed}")
+                self.assertEqual("ValueError", error[0], error)
+                self.assertIn(wanted, error[1])
+            if rank == 1:
+                self.assertEqual(("ValueError", "temperature: got -1.0, wanted a positive number"), errors[-2])
+                self.assertEqual(("ValueError", "reduction: got 'median', wanted 'mean', 'sum' or 'none'"), errors[-1])
+            else:
+                for error in errors[-2:]:
+                    self.assertEqual(("RuntimeError", "process_group: rank 1 of it refused its own arguments, and says why"), error)
+            self.assertTrue(torch.equal(logp, results[0][1]))
+
+    def test_ranks_do_not_wait_for_one_that_is_gone(self):
+        for function in (one_is_gone, one_is_gone_before_the_backward):
+            with self.subTest(function=function.__name__):
+                results = ranks.run(3, function, timeout=20)
+                self.assertIsNone(results[1])
+                self.check_ranks([results[0], results[2]])
+                for error, seconds in (results[0], results[2]):
+                    self.assertIsNotNone(error)
+                    self.assertLess(seconds, 20 + 15)  # the time-out, and a loaded machine
+
+    def test_padding_parts_and_refusals(self):
+        results = ranks.run(2, odds_and_ends)
+        self.check_ranks(results)
+        torch.manual_seed(3)
+        hidden, weight, target = torch.randn(11, 16), torch.randn(40, 16), torch.randint(0, 37, (11,))
+        bounds = Bounds(hidden, weight, 4.0)
+        for size in (37, 20):
+            x, w = hidden.clone().requires_grad_(), weight[:size].clone().requires_grad_()
+            logp = fusedlogp.linear_logp(x, w, target.clamp(max=size - 1))
+            logp.sum().backward()
+            wanted = torch.cat([w.grad, torch.zeros(40 - size, 16)])
+            for got_logp, got_hidden, _ in (result[f"padded {size}"] for result in results):
+                self.assert_close(got_logp, logp, 2 * bounds.value, 4e-6)
+                self.assert_close(got_hidden, x.grad, 2 * bounds.hidden)
+            got = torch.cat([result[f"padded {size}"][2] for result in results])
+            self.assert_close(got, wanted, 2 * bounds.weight)
+            self.assertEqual(0, got[size:].count_nonzero())
+        x = hidden.bfloat16().requires_grad_()
+        fusedlogp.linear_logp(x, weight.bfloat16(), target).sum().backward()
+        parts = [result["parts"] for result in results]
+        self.assertFalse(torch.equal(*parts))
+        # Each part is rounded to bf16, half a unit in the last place of it, and so is the whole.
+        largest = max(float(value.abs().max()) for value in (*parts, x.grad))
+        self.assert_close(parts[0].float() + parts[1].float(), x.grad, Bounds(x, weight.bfloat16(), 4.0).hidden + 3 * largest * 2.0**-9)
+        for rank, result in enumerate(results):
+            self.assertEqual((0,), tuple(result["no rows"].shape))
+            self.assertEqual(("ValueError", "vocab_size: got 13, wanted at most the 12 entries of all ranks"), result["too large"])
+            self.assertEqual("IndexError", result["bad target"][0], result["bad target"])
+            self.assertIn("linear_weight's entries on all ranks: got 0", result["no entries"][1])
+            self.assertEqual("NotImplementedError", result["smoothing"][0])
+            self.assertEqual("RuntimeError", result["twice"][0])
+        self.assertEqual((5,), tuple(results[0]["not in it"].shape))
+        self.assertIn("a group that this process is not in", results[1]["not in it"][1])
+
+    def test_dtensors_that_are_sharded_by_vocabulary(self):
+        results = ranks.run(2, dtensors)
+        self.check_ranks(results)
+        torch.manual_seed(5)
+        hidden, weight, bias, target = torch.randn(9, 16), torch.randn(31, 16), torch.randn(31), torch.randint(0, 31, (9,))
+        bounds = Bounds(hidden, weight, 4.0)
+        for name, offset in (("by rows", bias), ("by columns", None)):
+            leaves = [value if value is None else value.clone().requires_grad_() for value in (hidden, weight, offset)]
+            logp = fusedlogp.linear_logp(leaves[0], leaves[1], target, linear_bias=leaves[2])
+            logp.sum().backward()
+            for result in results:
+                got = result[name]
+                self.assert_close(got[0], logp, 2 * bounds.value + 1e-6, 4e-6)
+                for leaf, gradient, bound in zip(leaves, got[1:], (bounds.hidden, bounds.weight, bounds.bias)):
+                    if leaf is not None:
+                        self.assert_close(gradient, leaf.grad, 2 * bound)
+        wanted = {
+            "replicated": "wanted (Shard(dim=0),)", "by hidden": "linear_weight.redistribute(placements=[Shard(dim=0)])",
+            "rows of input": "input.redistribute(placements=[Replicate()])", "bias alone": "linear_bias's device mesh",
+            "two dimensions": "one, whose ranks have the shards of the vocabulary", "another group": "another group than that of linear_weight's device mesh",
+        }  # fmt: skip
+        for result in results:
+            for name, text in wanted.items():
+                self.assertEqual("ValueError", result[name][0], name)
+                self.assertIn(text, result[name][1])
+
+    def test_a_group_that_is_none_is_refused(self):
+        x, w, t = torch.randn(2, 8), torch.randn(5, 8), torch.tensor([0, 1])
+        with self.assertRaisesRegex(TypeError, "process_group: got str, wanted a torch.distributed.ProcessGroup or a fusedlogp.VocabParallel"):
+            fusedlogp.linear_logp(x, w, t, process_group="tp")
+
+
+if __name__ == "__main__":
+    unittest.main()
