@@ -28,16 +28,20 @@ typedef struct {
     const flp_source_tree *tree;
     flp_status status;
     const char *function; /* of gen/fusedlogp.lua */
-    const char *word[3];  /* inputs; NULL: nil */
-    int words;
+
+    /* Its arguments, in this order, of which each may be missing; behind them stands the reader of templates. */
     const flp_wanted_kernels *wanted;
+    int with_tuning;     /* of wanted */
+    const char *word[3]; /* NULL: nil */
+    int words;
+    int with_integer;
     const flp_model_facts *facts;
-    int numerics, limit;
+    int with_limit, numerics, limit;
+
     flp_selection *selection; /* outputs */
     flp_generator_identity *identity;
-    flp_transfer *transfer;
     flp_emitted *emitted;
-    lua_Integer integer;
+    lua_Integer integer; /* also the argument */
     char *text;
 } request;
 
@@ -51,26 +55,6 @@ static flp_status run(flp_generator *generator, lua_CFunction body, request *req
     status = flp_lua_state_run(generator->lua, body, request);
     flp_mutex_unlock(&generator->mutex);
     return status != FLP_OK ? status : request->status;
-}
-
-/* With the body's text. */
-static flp_status run_for_text(flp_generator *generator, lua_CFunction body, request *request, char **text)
-{
-    flp_status status = run(generator, body, request);
-
-    if (status != FLP_OK)
-        free(request->text);
-    *text = status == FLP_OK ? request->text : NULL;
-    return status;
-}
-
-static request *begin(lua_State *lua)
-{
-    request *request = lua_touserdata(lua, 1);
-
-    flp_lua_state_push_module(lua, module);
-    lua_getfield(lua, -1, request->function);
-    return request;
 }
 
 /* The string in field `name` of the table at the top stays on the stack below it. */
@@ -102,15 +86,6 @@ static char *duplicate(const char *bytes, size_t count, request *request)
     return copy;
 }
 
-/* Stack: a nil where the function refused, then its reason. */
-static int refused(lua_State *lua, request *request, int result, flp_status status)
-{
-    if (!lua_isnil(lua, result))
-        return 0;
-    request->status = flp_status_fail(status, "%s", luaL_checkstring(lua, result + 1));
-    return 1;
-}
-
 /* Takes the kernel at the top of the Lua stack. */
 static void copy_kernel(lua_State *lua, flp_selection *selection, int i)
 {
@@ -130,28 +105,73 @@ static void copy_kernel(lua_State *lua, flp_selection *selection, int i)
     selection->group[i] = (int32_t)lua_tointeger(lua, -1);
 }
 
-/* Pushes what is wanted but for the tuning; the number of values. */
-static int push_wanted(lua_State *lua, const flp_wanted_kernels *wanted)
+static void push_facts(lua_State *lua, const flp_model_facts *facts)
 {
-    lua_pushstring(lua, wanted->problem);
-    lua_pushinteger(lua, wanted->compute_capability);
-    lua_pushstring(lua, wanted->backend);
-    return 3;
+    lua_newtable(lua);
+    lua_pushinteger(lua, facts->multiprocessors);
+    lua_setfield(lua, -2, "multiprocessors");
+    lua_pushnumber(lua, facts->clock_hz);
+    lua_setfield(lua, -2, "clock_hz");
+    lua_pushnumber(lua, facts->memory);
+    lua_setfield(lua, -2, "memory");
+    lua_pushinteger(lua, facts->l2_bytes);
+    lua_setfield(lua, -2, "l2_bytes");
+    lua_pushstring(lua, facts->calibration);
+    lua_setfield(lua, -2, "calibration");
+}
+
+static void push_arguments(lua_State *lua, const request *request)
+{
+    if (request->wanted) {
+        lua_pushstring(lua, request->wanted->problem);
+        lua_pushinteger(lua, request->wanted->compute_capability);
+        lua_pushstring(lua, request->wanted->backend);
+    }
+    if (request->with_tuning)
+        lua_pushstring(lua, request->wanted->tuning);
+    for (int i = 0; i < request->words; i++)
+        lua_pushstring(lua, request->word[i]);
+    if (request->with_integer)
+        lua_pushinteger(lua, request->integer);
+    if (request->facts)
+        push_facts(lua, request->facts);
+    if (request->with_limit) {
+        lua_pushboolean(lua, request->numerics);
+        lua_pushinteger(lua, request->limit);
+    }
+    flp_lua_state_push_reader(lua, request->tree);
+}
+
+/* Calls the request's function and leaves its result at the top; 0 where it refused, which gives nil, the reason and perhaps the kind. Words that it does not
+ * take are wrong arguments; of what else it is asked there may be no kernel. */
+static int call(lua_State *lua, request *request)
+{
+    int function;
+
+    flp_lua_state_push_module(lua, module);
+    lua_getfield(lua, -1, request->function);
+    function = lua_gettop(lua);
+    push_arguments(lua, request);
+    lua_call(lua, lua_gettop(lua) - function, 3);
+    if (lua_isnil(lua, function)) {
+        const int malformed = strcmp(luaL_optstring(lua, function + 2, ""), "malformed") == 0,
+                  of_words = !request->wanted && !request->facts && !request->emitted;
+
+        request->status = flp_status_fail(malformed || of_words ? FLP_BAD_ARGUMENT : FLP_NO_VARIANT, "%s", luaL_checkstring(lua, function + 1));
+        return 0;
+    }
+    lua_settop(lua, function);
+    return 1;
 }
 
 static int select_body(lua_State *lua)
 {
-    request *request = begin(lua);
+    request *request = lua_touserdata(lua, 1);
     flp_selection *selection = request->selection;
-    const int result = lua_gettop(lua);
-    int kernels = push_wanted(lua, request->wanted);
+    int kernels;
 
-    lua_pushstring(lua, request->wanted->tuning);
-    flp_lua_state_push_reader(lua, request->tree);
-    lua_call(lua, kernels + 2, 2);
-    if (refused(lua, request, result, FLP_NO_VARIANT))
+    if (!call(lua, request))
         return 0;
-    lua_settop(lua, result);
     copy_string(lua, "path", take_string(lua, "path", NULL), selection->path, sizeof(selection->path));
     copy_string(lua, "reason", take_string(lua, "reason", NULL), selection->reason, sizeof(selection->reason));
     lua_getfield(lua, -1, "arch");
@@ -174,78 +194,39 @@ static int select_body(lua_State *lua)
     return 0;
 }
 
+/* A copy of the string in field `name` of the table at the top. */
+static char *duplicate_field(lua_State *lua, const char *name, size_t *length, request *request)
+{
+    const char *text = take_string(lua, name, length);
+
+    return duplicate(text, *length, request);
+}
+
 static int emit_body(lua_State *lua)
 {
-    request *request = begin(lua);
+    request *request = lua_touserdata(lua, 1);
     flp_emitted *emitted = request->emitted;
-    const int result = lua_gettop(lua);
-    const char *text;
     size_t length;
 
-    lua_pushstring(lua, request->word[0]);
-    flp_lua_state_push_reader(lua, request->tree);
-    lua_call(lua, 2, 3);
-    if (lua_isnil(lua, result)) {
-        const char *kind = luaL_checkstring(lua, result + 2);
-        refused(lua, request, result, strcmp(kind, "malformed") == 0 ? FLP_BAD_ARGUMENT : FLP_NO_VARIANT);
+    if (!call(lua, request))
         return 0;
-    }
-    lua_settop(lua, result);
-    text = take_string(lua, "source", &emitted->source_bytes);
-    emitted->source = duplicate(text, emitted->source_bytes, request);
-    text = take_string(lua, "manifest", &length);
-    emitted->manifest_text = duplicate(text, length, request);
+    emitted->source = duplicate_field(lua, "source", &emitted->source_bytes, request);
+    emitted->manifest_text = duplicate_field(lua, "manifest", &length, request);
     return 0;
 }
 
 static int identify_body(lua_State *lua)
 {
-    request *request = begin(lua);
+    request *request = lua_touserdata(lua, 1);
     flp_generator_identity *identity = request->identity;
-    const int result = lua_gettop(lua), arguments = push_wanted(lua, request->wanted);
-    const char *text;
     size_t length;
 
-    flp_lua_state_push_reader(lua, request->tree);
-    lua_call(lua, arguments + 1, 2);
-    if (refused(lua, request, result, FLP_NO_VARIANT))
+    if (!call(lua, request))
         return 0;
-    lua_settop(lua, result);
-    text = take_string(lua, "arch", &length);
-    identity->arch = duplicate(text, length, request);
-    text = take_string(lua, "numerics", &length);
-    identity->numerics = duplicate(text, length, request);
-    text = take_string(lua, "templates", &length);
-    identity->templates = duplicate(text, length, request);
+    identity->arch = duplicate_field(lua, "arch", &length, request);
+    identity->numerics = duplicate_field(lua, "numerics", &length, request);
+    identity->templates = duplicate_field(lua, "templates", &length, request);
     return 0;
-}
-
-static int keeps_bits_body(lua_State *lua)
-{
-    request *request = begin(lua);
-    const int result = lua_gettop(lua), arguments = push_wanted(lua, request->wanted);
-
-    lua_pushstring(lua, request->wanted->tuning);
-    flp_lua_state_push_reader(lua, request->tree);
-    lua_call(lua, arguments + 2, 2);
-    if (!refused(lua, request, result, FLP_NO_VARIANT))
-        request->integer = luaL_checkinteger(lua, result);
-    return 0;
-}
-
-static void push_facts(lua_State *lua, const flp_model_facts *facts)
-{
-    lua_newtable(lua);
-    lua_pushinteger(lua, facts->multiprocessors);
-    lua_setfield(lua, -2, "multiprocessors");
-    lua_pushnumber(lua, facts->clock_hz);
-    lua_setfield(lua, -2, "clock_hz");
-    lua_pushnumber(lua, facts->memory);
-    lua_setfield(lua, -2, "memory");
-    lua_pushinteger(lua, facts->l2_bytes);
-    lua_setfield(lua, -2, "l2_bytes");
-    lua_pushstring(lua, facts->calibration);
-    lua_setfield(lua, -2, "calibration");
 }
 
 /* Joins the array at the top. */
@@ -272,80 +253,33 @@ static void join(lua_State *lua, request *request)
     request->text = duplicate(joined, length, request);
 }
 
-/* Ratios in millionths, which both sides write alike. */
-static int transfer_body(lua_State *lua)
+/* For functions that give an integer, a string, or strings, which become lines. */
+static int plain_body(lua_State *lua)
 {
-    request *request = begin(lua);
-    flp_transfer *transfer = request->transfer;
-    const int result = lua_gettop(lua), arguments = push_wanted(lua, &transfer->wanted);
-
-    lua_pushstring(lua, transfer->wanted.tuning);
-    lua_pushstring(lua, transfer->near_problem);
-    lua_pushinteger(lua, (lua_Integer)(transfer->near_ratio * 1e6));
-    push_facts(lua, request->facts);
-    flp_lua_state_push_reader(lua, request->tree);
-    lua_call(lua, arguments + 5, 2);
-    if (!refused(lua, request, result, FLP_NO_VARIANT))
-        transfer->ratio = (double)luaL_checkinteger(lua, result) * 1e-6;
-    return 0;
-}
-
-static int candidates_body(lua_State *lua)
-{
-    request *request = begin(lua);
-    const int result = lua_gettop(lua), arguments = push_wanted(lua, request->wanted);
-
-    push_facts(lua, request->facts);
-    lua_pushboolean(lua, request->numerics);
-    lua_pushinteger(lua, request->limit);
-    flp_lua_state_push_reader(lua, request->tree);
-    lua_call(lua, arguments + 4, 2);
-    if (refused(lua, request, result, FLP_NO_VARIANT))
-        return 0;
-    lua_settop(lua, result);
-    join(lua, request);
-    return 0;
-}
-
-static int calibrate_body(lua_State *lua)
-{
-    request *request = begin(lua);
-    const int result = lua_gettop(lua);
-
-    lua_pushstring(lua, request->word[0]);
-    lua_pushinteger(lua, request->integer);
-    push_facts(lua, request->facts);
-    flp_lua_state_push_reader(lua, request->tree);
-    lua_call(lua, 4, 2);
-    if (refused(lua, request, result, FLP_NO_VARIANT))
-        return 0;
-    lua_settop(lua, result);
-    join(lua, request);
-    return 0;
-}
-
-/* Functions of words alone, behind which the reader stands: they refuse, or give an integer, a string, or strings, which become lines. */
-static int words_body(lua_State *lua)
-{
-    request *request = begin(lua);
-    const int result = lua_gettop(lua);
+    request *request = lua_touserdata(lua, 1);
     size_t length;
 
-    for (int i = 0; i < request->words; i++)
-        lua_pushstring(lua, request->word[i]);
-    flp_lua_state_push_reader(lua, request->tree);
-    lua_call(lua, request->words + 1, 2);
-    if (refused(lua, request, result, FLP_BAD_ARGUMENT))
+    if (!call(lua, request))
         return 0;
-    lua_settop(lua, result);
-    if (lua_type(lua, result) == LUA_TNUMBER)
-        request->integer = luaL_checkinteger(lua, result);
-    else if (lua_type(lua, result) == LUA_TSTRING) {
-        const char *text = lua_tolstring(lua, result, &length);
+    if (lua_type(lua, -1) == LUA_TNUMBER)
+        request->integer = luaL_checkinteger(lua, -1);
+    else if (lua_type(lua, -1) == LUA_TSTRING) {
+        const char *text = lua_tolstring(lua, -1, &length);
         request->text = duplicate(text, length, request);
-    } else if (lua_type(lua, result) != LUA_TBOOLEAN)
+    } else if (lua_type(lua, -1) != LUA_TBOOLEAN)
         join(lua, request);
     return 0;
+}
+
+/* For functions that give text. */
+static flp_status run_for_text(flp_generator *generator, request *request, char **text)
+{
+    flp_status status = run(generator, plain_body, request);
+
+    if (status != FLP_OK)
+        free(request->text);
+    *text = status == FLP_OK ? request->text : NULL;
+    return status;
 }
 
 /* Also loads every module once, so that a broken source tree fails here. */
@@ -353,7 +287,7 @@ static flp_status list_architectures(flp_generator *generator)
 {
     request request = { .function = "architectures" };
 
-    return run_for_text(generator, words_body, &request, &generator->architectures);
+    return run_for_text(generator, &request, &generator->architectures);
 }
 
 flp_status flp_generator_create(flp_generator **generator)
@@ -390,7 +324,7 @@ void flp_generator_destroy(flp_generator *generator)
 
 flp_status flp_generator_select(flp_generator *generator, const flp_wanted_kernels *wanted, flp_selection *selection)
 {
-    request request = { .function = "select", .wanted = wanted, .selection = selection };
+    request request = { .function = "select", .wanted = wanted, .with_tuning = 1, .selection = selection };
 
     *selection = (flp_selection){ 0 };
     return run(generator, select_body, &request);
@@ -410,8 +344,8 @@ flp_status flp_generator_identify(flp_generator *generator, const flp_wanted_ker
 
 flp_status flp_generator_keeps_bits(flp_generator *generator, const flp_wanted_kernels *wanted, int *keeps)
 {
-    request request = { .function = "keeps_bits", .wanted = wanted };
-    flp_status status = run(generator, keeps_bits_body, &request);
+    request request = { .function = "keeps_bits", .wanted = wanted, .with_tuning = 1 };
+    flp_status status = run(generator, plain_body, &request);
 
     *keeps = status == FLP_OK && request.integer == 1;
     return status;
@@ -428,35 +362,45 @@ void flp_generator_identity_free(flp_generator_identity *identity)
 flp_status flp_generator_candidates(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, int numerics, int limit,
                                     char **lines)
 {
-    request request = { .function = "candidates", .wanted = wanted, .facts = facts, .numerics = numerics, .limit = limit };
+    request request = { .function = "candidates", .wanted = wanted, .facts = facts, .with_limit = 1, .numerics = numerics, .limit = limit };
 
-    return run_for_text(generator, candidates_body, &request, lines);
+    return run_for_text(generator, &request, lines);
 }
 
 flp_status flp_generator_transfer(flp_generator *generator, flp_transfer *transfer, const flp_model_facts *facts)
 {
-    request request = { .function = "transfer", .transfer = transfer, .facts = facts };
+    request request = { .function = "transfer",
+                        .wanted = &transfer->wanted,
+                        .with_tuning = 1,
+                        .word = { transfer->near_problem },
+                        .words = 1,
+                        .with_integer = 1,
+                        .integer = (lua_Integer)(transfer->near_ratio * 1e6), /* both sides write millionths alike */
+                        .facts = facts };
+    flp_status status = run(generator, plain_body, &request);
 
-    return run(generator, transfer_body, &request);
+    if (status == FLP_OK)
+        transfer->ratio = (double)request.integer * 1e-6;
+    return status;
 }
 
 flp_status flp_generator_calibration_identity(flp_generator *generator, char **text)
 {
     request request = { .function = "calibration_identity" };
 
-    return run_for_text(generator, words_body, &request, text);
+    return run_for_text(generator, &request, text);
 }
 
 flp_status flp_generator_calibrate(flp_generator *generator, const char *samples, int compute_capability, const flp_model_facts *facts, char **lines)
 {
-    request request = { .function = "calibrate", .word = { samples }, .integer = compute_capability, .facts = facts };
+    request request = { .function = "calibrate", .word = { samples }, .words = 1, .with_integer = 1, .integer = compute_capability, .facts = facts };
 
-    return run_for_text(generator, calibrate_body, &request, lines);
+    return run_for_text(generator, &request, lines);
 }
 
 flp_status flp_generator_emit(flp_generator *generator, const char *variant, flp_emitted *emitted)
 {
-    request request = { .function = "emit", .word = { variant }, .emitted = emitted };
+    request request = { .function = "emit", .word = { variant }, .words = 1, .emitted = emitted };
     flp_status status;
 
     *emitted = (flp_emitted){ 0 };
@@ -479,35 +423,35 @@ flp_status flp_generator_list(flp_generator *generator, const char *arch, const 
 {
     request request = { .function = "list", .word = { arch, dtypes, hidden_sizes }, .words = 3 };
 
-    return run_for_text(generator, words_body, &request, variants);
+    return run_for_text(generator, &request, variants);
 }
 
 flp_status flp_generator_ptx_architecture(flp_generator *generator, char **name)
 {
     request request = { .function = "ptx_architecture" };
 
-    return run_for_text(generator, words_body, &request, name);
+    return run_for_text(generator, &request, name);
 }
 
 flp_status flp_generator_left_out(flp_generator *generator, const char *hidden_sizes, char **lines)
 {
     request request = { .function = "left_out", .word = { hidden_sizes }, .words = 1 };
 
-    return run_for_text(generator, words_body, &request, lines);
+    return run_for_text(generator, &request, lines);
 }
 
 flp_status flp_generator_define_token_loss(flp_generator *generator, const char *name, const char *definition)
 {
     request request = { .function = "define_token_loss", .word = { name, definition }, .words = 2 };
 
-    return run(generator, words_body, &request);
+    return run(generator, plain_body, &request);
 }
 
 flp_status flp_generator_token_loss(flp_generator *generator, const char *name, char **program)
 {
     request request = { .function = "token_loss", .word = { name }, .words = 1 };
 
-    return run_for_text(generator, words_body, &request, program);
+    return run_for_text(generator, &request, program);
 }
 
 flp_status flp_generator_architectures(flp_generator *generator, const char **names)
@@ -519,7 +463,7 @@ flp_status flp_generator_architectures(flp_generator *generator, const char **na
 flp_status flp_generator_capability(flp_generator *generator, const char *arch, int *compute_capability)
 {
     request request = { .function = "capability", .word = { arch }, .words = 1 };
-    flp_status status = run(generator, words_body, &request);
+    flp_status status = run(generator, plain_body, &request);
 
     *compute_capability = (int)request.integer;
     return status;

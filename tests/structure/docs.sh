@@ -65,6 +65,36 @@ for candidate in "${FUSEDLOGP_TESTS_PYTHON:-}" "${XDG_CACHE_HOME:-$HOME/.cache}/
     [ -f "$build/python/libfusedlogp_torch.so" ] && [ -n "$candidate" ] && "$candidate" -c 'import torch' >/dev/null 2>&1 && torch_python=$candidate && break
 done
 
+# Loading torch takes longer than what the blocks do: one process loads it and runs each as a script of its own in a copy of itself.
+# It answers a line "FILE FOLDER" by the block's exit status; what the block prints goes to FILE.said.
+if [ -n "$torch_python" ]; then
+    cat >"$work/run_scripts.py" <<'END'
+import os, runpy, sys, torch
+for line in sys.stdin:
+    script, folder = line.split()
+    child = os.fork()
+    if child == 0:
+        with open(os.devnull) as nothing, open(script + ".said", "w") as said:
+            for number, file in (0, nothing), (1, said), (2, said):
+                os.dup2(file.fileno(), number)
+        os.chdir(folder)
+        sys.argv = [script]
+        runpy.run_path(script, run_name="__main__")
+        sys.exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+END
+    mkfifo "$work/asked" "$work/answered"
+    PYTHONPATH=$tree/python FUSEDLOGP_TORCH_LIBRARY=$build/python/libfusedlogp_torch.so OMP_NUM_THREADS=1 \
+        "$torch_python" "$work/run_scripts.py" <"$work/asked" >"$work/answered" &
+    exec 3>"$work/asked" 4<"$work/answered"
+fi
+
+torch_block() { # FILE: its output where it fails
+    echo "$1 $tree" >&3
+    read -r code <&4 || code=1
+    [ "$code" = 0 ] || { echo "exit status $code"; cat "$1.said"; }
+}
+
 # What blocks without main take as declared.
 cat >"$work/declared.h" <<'END'
 #include <fusedlogp.h>
@@ -178,7 +208,7 @@ block_problems() { # FILE KIND [WORD...]
     lua:*) run lua5.4 -e 'assert(loadfile(arg[1]))' "$file" ;;
     python:torch)
         if [ -n "$torch_python" ] && { ! grep -q transformers "$file" || "$torch_python" -c 'import transformers' >/dev/null 2>&1; }; then
-            run env PYTHONPATH="$tree/python" FUSEDLOGP_TORCH_LIBRARY="$build/python/libfusedlogp_torch.so" OMP_NUM_THREADS=1 "$torch_python" "$file"
+            torch_block "$file"
         else
             run python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$file"
         fi ;;
@@ -304,7 +334,17 @@ else
 fi
 seen "Lua that is none" 'return {' lua mine.lua
 seen "a kind that is none" 'x' shell
+if [ -n "$torch_python" ]; then
+    seen "a wrong name of the Python package" 'import fusedlogp; fusedlogp.linear_log' python torch
+    seen "a script of torch that ends with a failure" 'import sys; sys.exit(3)' python torch
+else
+    skip "a wrong name of the Python package is noticed" "there is no Python with torch"
+fi
 printf '%s\n' '`flp_linear_log` `FUSEDLOGP_CACHE` `--lists` `gen/archs.lua` [x](y.md)' >"$work/wrong.md"
 check_equal "a wrong function, variable, option and file between blocks are noticed" 4 "$(wrong_words "$work/wrong.md" | wc -l)"
 check_equal "so is a link that leads nowhere" 1 "$(broken_links "$work/wrong.md" | wc -l)"
+if [ -n "$torch_python" ]; then
+    exec 3>&-
+    wait
+fi
 finish
