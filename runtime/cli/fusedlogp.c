@@ -1,11 +1,7 @@
 /* The program fusedlogp: its commands. */
 #include <string.h>
+#include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/info.h"
-#include "cli/merge.h"
-#include "cli/records.h"
-#include "cli/score.h"
-#include "cli/tune.h"
 
 typedef struct {
     const char *name;

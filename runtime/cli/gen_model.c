@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "cli/console.h"
 #include "cli/gen.h"
-#include "cli/model_problems.h"
+#include "cli/model_config.h"
 
 /* The help and the manual page list them. Of dtype, D, V and softcap, and the dtypes of gradients. Kernels are other ones up to 64 rows and up to 128,
  * and how a step spends its memory may change with each power of two: all of those up to 65536 rows are meant. */
@@ -47,7 +47,7 @@ static int append_model(const char *path, flp_gen_options *options)
         const flp_dtype dtype = flp_dtype_parse(name);
         if (dtype != FLP_BF16 && dtype != FLP_F16 && dtype != FLP_F32)
             return refuse_dtype(name);
-        status = flp_model_problems_append(&config, dtype, derived, &options->model_problems, &options->model_problems_bytes);
+        status = flp_model_config_append_problems(&config, dtype, derived, &options->model_problems, &options->model_problems_bytes);
         more = at[length] != 0;
         at += length + 1;
     }

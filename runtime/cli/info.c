@@ -1,5 +1,5 @@
 /* fusedlogp info: what the library finds on this machine. */
-#include "cli/info.h"
+#include "cli/commands.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

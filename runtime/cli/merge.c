@@ -1,5 +1,5 @@
 /* fusedlogp merge: checks that the shards are all of one run, and writes what the run would have written in one process. */
-#include "cli/merge.h"
+#include "cli/commands.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* Reads a Hugging Face config.json. Keys have other names in some families, and a multimodal model has its language model's in an object inside. */
 #include "cli/model_config.h"
+#include <argz.h>
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/dtype.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -249,4 +252,23 @@ flp_status flp_model_config_read(const char *path, flp_model_config *config)
     free(text);
     flp_text_free(&name);
     return status;
+}
+
+flp_status flp_model_config_append_problems(const flp_model_config *config, flp_dtype dtype, const char *const *patterns, char **problems, size_t *bytes)
+{
+    char softcap[FLP_NUMBER_BYTES + 16] = "", number[FLP_NUMBER_BYTES];
+    const char *name = flp_dtype_name(dtype);
+    if (config->softcap > 0) {
+        flp_number_format(config->softcap, number);
+        snprintf(softcap, sizeof softcap, ":softcap%s", number);
+    }
+    for (int i = 0; patterns[i] != NULL; i++) {
+        flp_text text = { 0 };
+        flp_text_append(&text, patterns[i], name, config->hidden, config->vocab, softcap, name, name);
+        const int failed = text.failed || argz_add(problems, bytes, text.data) != 0;
+        flp_text_free(&text);
+        if (failed)
+            return flp_status_fail(FLP_OUT_OF_MEMORY, "the problems of a model");
+    }
+    return FLP_OK;
 }

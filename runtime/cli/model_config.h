@@ -1,6 +1,7 @@
 /* A language model's head as its Hugging Face config.json describes it: what trainers and scorers must know to name their problems. */
 #ifndef FLP_CLI_MODEL_CONFIG_H
 #define FLP_CLI_MODEL_CONFIG_H
+#include <inttypes.h>
 #include <stddef.h>
 #include "fusedlogp.h"
 
@@ -21,4 +22,10 @@ flp_status flp_model_config_read(const char *path, flp_model_config *config);
 
 /* The same of the file's text; messages name no file. */
 flp_status flp_model_config_parse(const char *text, size_t bytes, flp_model_config *config);
+
+/* What a problem's pattern has behind its operator and dtype, for so many rows: "linear_logp:%s" FLP_MODEL_HEAD("4096"). Further %s are the dtype again. */
+#define FLP_MODEL_HEAD(rows) ":n" rows ":d%" PRId64 ":v%" PRId64 "%s"
+
+/* Appends, to an argz, the canonical string that each pattern is with the model's sizes and softcap. patterns: NULL ends them. FLP_OUT_OF_MEMORY. */
+flp_status flp_model_config_append_problems(const flp_model_config *config, flp_dtype dtype, const char *const *patterns, char **problems, size_t *bytes);
 #endif

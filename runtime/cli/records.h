@@ -12,9 +12,6 @@ typedef struct {
     int older_than_days; /* 0: any age */
 } flp_records_command;
 
-/* argc and argv begin with the command's name. Returns the exit code. */
-int flp_records_main(int argc, char **argv);
-
 /* What is known here. An exit code; the caller destroys *records, also after a failure. */
 int flp_records_open(const flp_records_command *command, flp_records **records, const flp_record_files **files);
 

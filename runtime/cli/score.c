@@ -1,4 +1,5 @@
 /* fusedlogp score: log-probabilities of tokens from hidden states and a language-model head. */
+#include "cli/commands.h"
 #include "cli/score.h"
 #include "cli/console.h"
 

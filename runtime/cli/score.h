@@ -89,5 +89,4 @@ void flp_score_run_free(flp_score_result *result);
 /* Writes the files and prints the summary. An exit code. */
 int flp_score_report(const flp_score_options *options, const flp_score_inputs *inputs, const flp_score_result *result);
 
-int flp_score_main(int argc, char **argv);
 #endif

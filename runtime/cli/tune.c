@@ -1,4 +1,5 @@
 /* fusedlogp tune: hands the problems out to the devices, and tells what came of them. */
+#include "cli/commands.h"
 #include "cli/tune.h"
 #include <math.h>
 #include <pthread.h>

@@ -72,6 +72,4 @@ flp_status flp_tune_problem(const flp_tune_bench *bench, const flp_tune_item *it
 json_t *flp_tune_report_pack(const flp_tune_target *target, const flp_tuner_result *result, const flp_tune_bench *bench);
 flp_status flp_tune_report_plot(json_t *results, const char *path);
 
-/* argc and argv begin with the command's name. Returns the exit code. */
-int flp_tune_main(int argc, char **argv);
 #endif

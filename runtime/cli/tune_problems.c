@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/status.h"
-#include "cli/model_problems.h"
+#include "cli/model_config.h"
 #include "cli/operators.h"
 #include "cli/tune.h"
 #include "core/plan.h"
@@ -67,7 +67,7 @@ static flp_status append_model(flp_tune_list *list, const char *path)
     size_t bytes = 0;
     flp_status status = flp_model_config_read(path, &config);
     if (status == FLP_OK)
-        status = flp_model_problems_append(&config, config.dtype == FLP_NONE ? FLP_BF16 : config.dtype, patterns, &problems, &bytes);
+        status = flp_model_config_append_problems(&config, config.dtype == FLP_NONE ? FLP_BF16 : config.dtype, patterns, &problems, &bytes);
     for (const char *text = NULL; status == FLP_OK && (text = argz_next(problems, bytes, text)) != NULL;)
         status = append(list, text, NULL);
     free(problems);

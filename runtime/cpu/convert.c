@@ -59,20 +59,6 @@ static inline uint4 load_halves(const unsigned char *from)
     return __builtin_convertvector(bits, uint4);
 }
 
-static void convert_bf16(const unsigned char *from, float *to, size_t count)
-{
-    size_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-        uint4 bits = load_halves(from + 2 * i) << 16;
-        memcpy(to + i, &bits, sizeof bits);
-    }
-    for (; i < count; i++) {
-        uint16_t bits;
-        memcpy(&bits, from + 2 * i, sizeof bits);
-        to[i] = flp_convert_bf16_to_f32(bits);
-    }
-}
-
 /* Subnormals are built as 2^-14 (1 + m) - 2^-14: no fp32
  * subnormal occurs, which a caller's flush-to-zero mode would lose. */
 static inline uint4 widen_f16(uint4 bits)
@@ -90,17 +76,22 @@ float flp_convert_f16_to_f32(uint16_t bits)
     return float_from_bits(widen_f16((uint4){ bits })[0]);
 }
 
-static void convert_f16(const unsigned char *from, float *to, size_t count)
+static inline uint4 widen_bf16(uint4 bits)
+{
+    return bits << 16;
+}
+
+static inline __attribute__((always_inline)) void widen_all(uint4 (*widen)(uint4 bits), const unsigned char *from, float *to, size_t count)
 {
     size_t i = 0;
     for (; i + 4 <= count; i += 4) {
-        uint4 bits = widen_f16(load_halves(from + 2 * i));
+        uint4 bits = widen(load_halves(from + 2 * i));
         memcpy(to + i, &bits, sizeof bits);
     }
     for (; i < count; i++) {
         uint16_t bits;
         memcpy(&bits, from + 2 * i, sizeof bits);
-        to[i] = flp_convert_f16_to_f32(bits);
+        to[i] = float_from_bits(widen((uint4){ bits })[0]);
     }
 }
 
@@ -108,10 +99,10 @@ void flp_convert_to_f32(flp_dtype dtype, const void *from, float *to, size_t cou
 {
     switch (dtype) {
     case FLP_BF16:
-        convert_bf16(from, to, count);
+        widen_all(widen_bf16, from, to, count);
         break;
     case FLP_F16:
-        convert_f16(from, to, count);
+        widen_all(widen_f16, from, to, count);
         break;
     default:
         memcpy(to, from, count * sizeof *to);

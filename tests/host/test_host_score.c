@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/score_gpu.h"
 #include "cpu/convert.h"

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/tune.h"
 #include "fake_cmocka.h"
