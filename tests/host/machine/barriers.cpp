@@ -13,7 +13,7 @@ static void complete(BarrierState &barrier) {
     machine.wake_all(barrier.waiting);
 }
 
-static std::string describe(const void *object, uint64_t) {
+static std::string describe_barrier(const void *object, uint64_t) {
     auto *barrier = (const BarrierState *)object;
 
     for (const auto &block : machine.blocks)
@@ -34,7 +34,7 @@ static void arrive_and_wait(BarrierState &barrier, int wanted) {
     barrier.waiting.push_back(&self);
     barrier.arrived++;
     if (barrier.arrived == wanted) complete(barrier);
-    machine.wait({describe, &barrier, 0});
+    machine.wait({describe_barrier, &barrier, 0});
 }
 
 // threads: how many take part; 0: all of the block that have not ended.

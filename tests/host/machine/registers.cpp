@@ -5,7 +5,7 @@
 
 using namespace host;
 
-static std::string describe(const void *object, uint64_t count) {
+static std::string describe_registers(const void *object, uint64_t count) {
     return format("setmaxnreg.inc to %llu registers, of which its block has %d free", (unsigned long long)count, ((const Block *)object)->free_registers);
 }
 
@@ -19,7 +19,7 @@ FLP_HOST_API void flp_host_set_registers(int count, bool claims) {
     if (claims ? count < self.registers : count > self.registers) machine.fail(format("%s: to %d registers from %d", name, count, self.registers));
     while (count - self.registers > block.free_registers) {
         block.wanting_registers.push_back(&self);
-        machine.wait({describe, &block, (uint64_t)count});
+        machine.wait({describe_registers, &block, (uint64_t)count});
     }
     block.free_registers -= count - self.registers;
     self.registers = count;

@@ -95,7 +95,7 @@ bool Store::finish() const {
     return true;
 }
 
-static std::string describe_wait(const void *object, uint64_t wanted) {
+static std::string describe_store_wait(const void *object, uint64_t wanted) {
     auto *bulk = (const BulkThread *)object;
     return format("cp.async.bulk.wait_group for its group %llu of %llu", (unsigned long long)wanted, (unsigned long long)bulk->committed);
 }
@@ -140,7 +140,7 @@ FLP_HOST_API void flp_host_bulk_wait(int pending, bool reads_only) {
 
     while (bulk.completed < until) {
         bulk.waits = true;
-        machine.wait({describe_wait, &bulk, until});
+        machine.wait({describe_store_wait, &bulk, until});
     }
     if (!bulk.reads) return;
     self.clock.seen[bulk.reads] = std::max(self.clock.seen[bulk.reads], (uint32_t)until);

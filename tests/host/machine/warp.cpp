@@ -9,7 +9,7 @@
 
 namespace host {
 
-static std::string describe(const void *object, uint64_t) {
+static std::string describe_warp(const void *object, uint64_t) {
     auto *thread = (const Thread *)object;
     const Warp &warp = thread->block->warps[(size_t)thread->index / 32];
 
@@ -41,7 +41,7 @@ static void collect(const char *instruction, uint32_t mask, void *payload, void 
     one.arrived |= 1u << self.lane;
     one.lane[self.lane] = payload;
     if (one.arrived != mask) {
-        machine.wait({describe, &self, 0});
+        machine.wait({describe_warp, &self, 0});
         return;
     }
     Collective all = one;

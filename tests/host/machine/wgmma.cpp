@@ -150,7 +150,7 @@ static void deliver(Thread &self, uint64_t completed) {
     span(self.wgmma);
 }
 
-static std::string describe_wait(const void *object, uint64_t wanted) {
+static std::string describe_products_wait(const void *object, uint64_t wanted) {
     auto *group = (const WgmmaGroup *)object;
 
     return format("wgmma.wait_group for group %llu of its warpgroup, where %llu of %llu committed groups are complete%s", (unsigned long long)wanted,
@@ -214,7 +214,7 @@ FLP_HOST_API void flp_host_wgmma_wait(int pending) {
     const uint64_t until = self.wgmma.committed > (uint64_t)pending ? self.wgmma.committed - (uint64_t)pending : 0;
     while (group.completed < until) {
         group.waiting.push_back(&self);
-        machine.wait({describe_wait, &group, until});
+        machine.wait({describe_products_wait, &group, until});
     }
     if (self.clock.seen[group.agent] < until) self.clock.seen[group.agent] = (uint32_t)until;
     deliver(self, until);
