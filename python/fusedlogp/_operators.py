@@ -278,18 +278,18 @@ def _cross_entropy_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
     ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(*output[1:])
     ctx.wanted = inputs[_CE_WANT : _CE_WANT + 3]
-    ctx.inputs = [None if isinstance(value, Tensor) else value for value in inputs]
     ctx.ready = any(ctx.wanted)
     if ctx.ready:
         # Of the inputs only what a second differentiation is told by.
         ctx.save_for_backward(*inputs[:3], *output[4:])
     else:
+        ctx.inputs = [None if isinstance(value, Tensor) else value for value in inputs]
         ctx.save_for_backward(*(inputs[i] for i in tensors))
 
 
 def _cross_entropy_backward(ctx: Any, g_loss: Any, *others: Any) -> tuple:
     needed = [ctx.needs_input_grad[i] for i in range(3)]
-    nothing = (None,) * (len(ctx.inputs) - 3)
+    nothing = (None,) * (_CE_WANT + 5 - 3)
     if g_loss is None or not any(needed):
         return (None, None, None) + nothing
     if ctx.ready:
@@ -406,8 +406,11 @@ def _run(op: Any, args: tuple) -> Any:
         return op(*args)
 
 
-def _function(op: Any, setup: Callable[..., Any], derive: Callable[..., Any]) -> Any:
-    class Differentiable(torch.autograd.Function):
+def _functions(op: Any, setup: Callable[..., Any], derive: Callable[..., Any]) -> tuple[Any, Any]:
+    """The operator with its formula: for functorch's transforms, which want setup_context, and for all else, where torch would bind the arguments to
+    the signature of forward at each call because of it."""
+
+    class Transformed(torch.autograd.Function):
         generate_vmap_rule = True
 
         @staticmethod
@@ -422,7 +425,16 @@ def _function(op: Any, setup: Callable[..., Any], derive: Callable[..., Any]) ->
         def backward(ctx: Any, *grads: Any) -> Any:
             return derive(ctx, *grads)
 
-    return Differentiable
+    class Differentiable(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *args: Any) -> Any:
+            output = _run(op, args)
+            setup(ctx, args, output)
+            return output
+
+        backward = Transformed.backward
+
+    return Transformed, Differentiable
 
 
 _FORMULAS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -435,15 +447,18 @@ _FORMULAS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "weighted_sum_backward": (_refuse_setup, _refuse),
 }
 _OVERLOADS = {name: getattr(_ops, name).default for name in _FORMULAS}
-_FUNCTIONS = {name: _function(_OVERLOADS[name], *formula) for name, formula in _FORMULAS.items()}
+_FUNCTIONS = {name: _functions(_OVERLOADS[name], *formula) for name, formula in _FORMULAS.items()}
 
 
 def call(name: str, *args: Any) -> Any:
     """An operator, whatever transforms it is called under."""
     if _is_compiling():
         return getattr(_ops, name)(*args)
-    if torch.is_grad_enabled() or torch._C._are_functorch_transforms_active():
-        return _FUNCTIONS[name].apply(*args)
+    transformed, differentiable = _FUNCTIONS[name]
+    if torch._C._are_functorch_transforms_active():
+        return transformed.apply(*args)
+    if torch.is_grad_enabled() and any(isinstance(arg, Tensor) and arg.requires_grad for arg in args):
+        return differentiable.apply(*args)
     return _run(_OVERLOADS[name], args)
 
 
