@@ -9,7 +9,15 @@
 #include "cuda/library.h"
 
 /* From cublas_api.h and library_types.h. */
-enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUDA_R_32F = 0, CUDA_R_16BF = 14, CUBLAS_COMPUTE_32F = 68, CUBLAS_GEMM_DEFAULT = -1 };
+enum {
+    CUBLAS_OP_N = 0,
+    CUBLAS_OP_T = 1,
+    CUDA_R_32F = 0,
+    CUDA_R_16BF = 14,
+    CUBLAS_COMPUTE_32F = 68,
+    CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
+    CUBLAS_GEMM_DEFAULT = -1
+};
 
 static flp_status check(int result, const char *what)
 {
@@ -75,12 +83,14 @@ void flp_cublas_close(flp_cublas *cublas)
 }
 
 /* Column-major, as BLAS has it: logits^T [V, N] = weight^T^T [V, D] . hidden^T [D, N]. */
-flp_status flp_cublas_logits(const flp_cublas *cublas, const void *hidden, const void *weight, void *logits, int64_t rows, int64_t hidden_size, int64_t vocab)
+flp_status flp_cublas_logits(const flp_cublas *cublas, flp_dtype dtype, const void *hidden, const void *weight, void *logits, int64_t rows, int64_t hidden_size,
+                             int64_t vocab)
 {
+    const int type = dtype == FLP_F32 ? CUDA_R_32F : CUDA_R_16BF, compute = dtype == FLP_F32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     const float one = 1, zero = 0;
 
-    return check(cublas->gemm(cublas->handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)vocab, (int)rows, (int)hidden_size, &one, weight, CUDA_R_16BF, (int)hidden_size,
-                              hidden, CUDA_R_16BF, (int)hidden_size, &zero, logits, CUDA_R_16BF, (int)vocab, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+    return check(cublas->gemm(cublas->handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)vocab, (int)rows, (int)hidden_size, &one, weight, type, (int)hidden_size, hidden,
+                              type, (int)hidden_size, &zero, logits, type, (int)vocab, compute, CUBLAS_GEMM_DEFAULT),
                  "cublasGemmEx");
 }
 

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "baselines.h"
 #include "device/gpu_reference.h"
+#include "mma_product.h"
 #include "operators/linear/linear_logp_plan.h"
 #include "regimes.h"
 
@@ -32,7 +34,7 @@ typedef struct {
     CUdeviceptr target, logp, logits;
     int64_t *targets;
     flp_context *context;
-    flp_plan *plan;
+    flp_plan *plan, product; /* product: the portable path's bare one, where that is the baseline */
     flp_linear_logp_args args;
     int64_t memory_bytes; /* that the library took, by the driver's account */
 } forward;
@@ -43,9 +45,30 @@ static int reads_weight(const flp_linear_logp_problem *problem)
     return problem->rows <= READ_ROWS;
 }
 
+/* Asked for by its name, the portable path is held against its own family of tiles. */
+static int is_portable(const flp_linear_logp_problem *problem)
+{
+    return problem->backend == FLP_BACKEND_PORTABLE;
+}
+
 static int64_t weight_bytes(const flp_linear_logp_problem *problem)
 {
-    return problem->vocab * problem->hidden * 2;
+    return problem->vocab * problem->hidden * flp_dtype_bytes(problem->dtype);
+}
+
+/* fp32 is three tf32 products: of cuBLAS too. */
+static int baseline_products(const flp_linear_logp_problem *problem)
+{
+    return problem->dtype == FLP_F32 && !is_portable(problem) ? 3 : 1;
+}
+
+static const char *baseline_name(const flp_linear_logp_problem *problem)
+{
+    if (reads_weight(problem))
+        return "read of the weight";
+    if (is_portable(problem))
+        return "bare mma.sync logits product";
+    return problem->dtype == FLP_F32 ? "three cuBLAS tf32 logits products" : "cuBLAS logits product";
 }
 
 flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem)
@@ -60,9 +83,9 @@ flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem)
         status = flp_problem_normalize(&flp_linear_logp_operator, &given, problem);
     if (status != FLP_OK)
         return status;
-    if (problem->dtype != FLP_BF16 || problem->bias_dtype != FLP_NONE || problem->weight_layout != FLP_VOCAB_HIDDEN || problem->rows < 1 ||
+    if (problem->dtype == FLP_F16 || problem->bias_dtype != FLP_NONE || problem->weight_layout != FLP_VOCAB_HIDDEN || problem->rows < 1 ||
         problem->hidden_stride != problem->hidden || problem->weight_stride != problem->hidden || problem->hidden % 8 != 0 || problem->softcap != 0)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, no bias, no softcap", text);
+        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted bf16 or f32, rows, [V, D] without gaps, D a multiple of 8, no bias, no softcap", text);
     return FLP_OK;
 }
 
@@ -76,11 +99,17 @@ static flp_status launch_ours(void *data)
 static flp_status launch_baseline(void *data)
 {
     forward *f = data;
+    const flp_linear_logp_problem *p = &f->problem;
+    const void *hidden = flp_gpu_pointer(f->hidden.data), *weight = flp_gpu_pointer(f->weight.data);
+    flp_status status = FLP_OK;
 
-    if (reads_weight(&f->problem))
-        return flp_read_kernel_launch(f->gpu, &f->read, f->weight.data, weight_bytes(&f->problem), f->stream);
-    return flp_cublas_logits(&f->cublas, flp_gpu_pointer(f->hidden.data), flp_gpu_pointer(f->weight.data), flp_gpu_pointer(f->logits), f->problem.rows,
-                             f->problem.hidden, f->problem.vocab);
+    if (reads_weight(p))
+        return flp_read_kernel_launch(f->gpu, &f->read, f->weight.data, weight_bytes(p), f->stream);
+    if (is_portable(p))
+        return flp_mma_product_launch(&f->product, p->dtype, hidden, weight, flp_gpu_pointer(f->logits), p->rows, p->hidden, p->vocab, f->stream);
+    for (int i = 0; i < baseline_products(p) && status == FLP_OK; i++)
+        status = flp_cublas_logits(&f->cublas, p->dtype, hidden, weight, flp_gpu_pointer(f->logits), p->rows, p->hidden, p->vocab);
+    return status;
 }
 
 /* hidden ~ N(0, 1), weight ~ N(0, 4 / D): logits with a deviation of 2. */
@@ -101,7 +130,7 @@ static flp_status make_inputs(forward *f)
 {
     flp_linear_logp_problem *p = &f->problem;
     CUdeviceptr hidden = 0, weight = 0;
-    flp_status status = flp_gpu_allocate(f->gpu, (size_t)(p->rows * p->hidden) * 2, &hidden);
+    flp_status status = flp_gpu_allocate(f->gpu, (size_t)(p->rows * p->hidden * flp_dtype_bytes(p->dtype)), &hidden);
 
     if (status == FLP_OK)
         status = flp_gpu_allocate(f->gpu, (size_t)weight_bytes(p), &weight);
@@ -115,6 +144,11 @@ static flp_status make_inputs(forward *f)
     return status == FLP_OK ? fill_inputs(f) : status;
 }
 
+static flp_status allocate_logits(forward *f)
+{
+    return flp_gpu_allocate(f->gpu, (size_t)(f->problem.rows * f->problem.vocab * flp_dtype_bytes(f->problem.dtype)), &f->logits);
+}
+
 /* One launch of it too, so that its own memory is taken before ours is counted. */
 static flp_status make_baseline(forward *f)
 {
@@ -122,10 +156,12 @@ static flp_status make_baseline(forward *f)
 
     if (reads_weight(&f->problem)) {
         status = flp_read_kernel_load(f->gpu, &f->read);
+    } else if (is_portable(&f->problem)) {
+        return FLP_OK; /* with the plan of ours, whose tile it has */
     } else {
         status = flp_cublas_open(f->stream, &f->cublas);
         if (status == FLP_OK)
-            status = flp_gpu_allocate(f->gpu, (size_t)(f->problem.rows * f->problem.vocab) * 2, &f->logits);
+            status = allocate_logits(f);
     }
     if (status == FLP_OK)
         status = launch_baseline(f);
@@ -170,6 +206,16 @@ static flp_status make_ours(forward *f)
         status = free_memory(f->gpu, &after);
     f->memory_bytes = before - after;
     return status;
+}
+
+static flp_status make_bare_product(forward *f)
+{
+    flp_status status;
+
+    if (reads_weight(&f->problem) || !is_portable(&f->problem))
+        return FLP_OK;
+    status = flp_mma_product_load(f->plan, flp_linear_logp_plan_of(f->plan)->tile->manifest.variant, &f->product);
+    return status == FLP_OK ? allocate_logits(f) : status;
 }
 
 /* *error: || logp - fp64 || / || fp64 || over `count` rows. Allowed: the promise, or what accumulating in fp32 costs where that is more. */
@@ -219,12 +265,12 @@ static flp_status check(forward *f, double *error, int *checked)
 
 /* ---- what goes into the results */
 
-/* Floating-point operations or bytes of one call, in units of 10^12: divided by seconds it is the rate. */
+/* Floating-point operations or bytes of one call, of all tf32 products where there are three, in units of 10^12: divided by seconds it is the rate. */
 static double work(const flp_linear_logp_problem *p)
 {
     if (reads_weight(p))
         return (double)weight_bytes(p) * 1e-12;
-    return 2.0 * (double)p->rows * (double)p->hidden * (double)p->vocab * 1e-12;
+    return 2.0 * (double)(p->dtype == FLP_F32 ? 3 : 1) * (double)p->rows * (double)p->hidden * (double)p->vocab * 1e-12;
 }
 
 static json_t *pack_case(const forward *f, const char *text, double error, int checked, json_t *regimes)
@@ -235,8 +281,8 @@ static json_t *pack_case(const forward *f, const char *text, double error, int c
                      flp_backend_name(flp_plan_backend(f->plan)), "tile", flp_linear_logp_plan_of(f->plan)->tile->manifest.variant, "combine",
                      flp_linear_logp_plan_of(f->plan)->combine->manifest.variant, "numerics", flp_plan_numerics(f->plan), "workspace_bytes",
                      (json_int_t)flp_plan_workspace_bytes(f->plan, p->rows), "memory_bytes", (json_int_t)f->memory_bytes, "rows_checked", (json_int_t)checked,
-                     "relative_error", error, "baseline", reads_weight(p) ? "read of the weight" : "cuBLAS logits product", "cublas_version", f->cublas.version,
-                     "unit", reads_weight(p) ? "TB/s" : "TFLOP/s", "work", work(p), "regimes", regimes);
+                     "relative_error", error, "baseline", baseline_name(p), "cublas_version", f->cublas.version, "unit", reads_weight(p) ? "TB/s" : "TFLOP/s",
+                     "work", work(p), "regimes", regimes);
 }
 
 static flp_status run(forward *f, const flp_forward_options *options, json_t *regimes, json_t **result)
@@ -257,6 +303,8 @@ static flp_status run(forward *f, const flp_forward_options *options, json_t *re
         status = make_baseline(f);
     if (status == FLP_OK)
         status = make_ours(f);
+    if (status == FLP_OK)
+        status = make_bare_product(f);
     if (status == FLP_OK)
         status = check(f, &error, &checked);
     if (status == FLP_OK)

@@ -22,8 +22,8 @@ int flp_gradient_setting_takes(const flp_linear_logp_problem *normal)
 
 static flp_status launch_logits(const flp_gradient_setting *b)
 {
-    return flp_cublas_logits(&b->cublas, flp_gpu_pointer(b->hidden.data), flp_gpu_pointer(b->weight.data), flp_gpu_pointer(b->logits), b->rows, b->hidden_size,
-                             b->vocab);
+    return flp_cublas_logits(&b->cublas, FLP_BF16, flp_gpu_pointer(b->hidden.data), flp_gpu_pointer(b->weight.data), flp_gpu_pointer(b->logits), b->rows,
+                             b->hidden_size, b->vocab);
 }
 
 int flp_gradient_setting_count(const flp_gradient_setting *b)
