@@ -92,6 +92,10 @@ class Scaling(NamedTuple):
     row_temperature: Optional[Tensor]
 
 
+def wants_gradient(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.requires_grad and torch.is_grad_enabled()
+
+
 def check_scaling(temperature: Union[float, Tensor], softcap: Optional[float], logit_scale: float, shape: Any, like: Tensor) -> Scaling:
     scale = check_number("logit_scale", logit_scale, 2.0**-60, 2.0**60, "a positive number")
     cap = 0.0 if softcap is None else check_number("softcap", softcap, 2.0**-60, math.inf, "a positive number or None")

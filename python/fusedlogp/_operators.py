@@ -273,6 +273,22 @@ def linear_logp(linear: Sequence[Any], with_lse: bool, entropy: bool, argmax: bo
     return logp, lse
 
 
+class ByTemperature(torch.autograd.Function):
+    """A value, which has the slope d value / d temperature."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, slope: Tensor, temperature: Tensor) -> Tensor:
+        ctx.save_for_backward(slope)
+        ctx.dtype = temperature.dtype
+        return value.clone()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, g: Tensor) -> tuple:
+        (slope,) = ctx.saved_tensors
+        return g, None, (g * slope).to(ctx.dtype)
+
+
 def _cross_entropy_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
     tensors = [0, 1, 2, 3, 4, 9, 10, 12]
     ctx.set_materialize_grads(False)

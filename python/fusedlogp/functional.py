@@ -29,6 +29,11 @@ def _check_budget(memory_budget: Any) -> int:
     return memory_budget
 
 
+def _check_temperature(temperature: Any) -> None:
+    if arguments.wants_gradient(temperature):
+        raise NotImplementedError("temperature: got a tensor that requires a gradient, and there is none of a loss by it; linear_logp's logp and lse have one")
+
+
 def _class_weight(weight: Any, rows: arguments.Rows) -> Optional[Tensor]:
     if weight is None:
         return None
@@ -126,7 +131,8 @@ def linear_cross_entropy(
 
     Raises:
         TypeError, ValueError: an argument is not as above; the text names it, what it was and what was wanted.
-        NotImplementedError: class probabilities, a weight of more than two dimensions, a derivative by weight or token_weight.
+        NotImplementedError: class probabilities, a weight of more than two dimensions, a derivative by weight, token_weight or
+            temperature (linear_logp has one by temperature).
         IndexError: a target on the CPU is outside of the vocabulary (on a GPU it makes the loss NaN).
     """
     call = _shards.call_of(process_group, input, linear_weight, target, linear_bias, weight_layout)
@@ -151,6 +157,7 @@ def linear_cross_entropy(
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
     kind = arguments.check_reduction(reduction)
     smoothing = arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "0 to 1")
+    _check_temperature(temperature)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
     scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
     main_grad = None
@@ -217,7 +224,7 @@ def linear_logp(
 ) -> Union[Tensor, tuple[Tensor, ...]]:
     """Log-probabilities of target under softmax(input @ linear_weight.T + linear_bias), and what comes out of the same pass, without storing the logits.
 
-    Differentiable in logp, lse and entropy by input, linear_weight and linear_bias.
+    Differentiable in logp, lse and entropy by input, linear_weight and linear_bias; in logp and lse by a tensor of temperatures too.
 
     Args:
         input, linear_weight, target, linear_bias, temperature, softcap, logit_scale, weight_layout, shift, exact, process_group: as
@@ -232,7 +239,7 @@ def linear_logp(
         What outputs names, in its order (one tensor for one name): [...] in float32, argmax in int32.
 
     Raises:
-        TypeError, ValueError, NotImplementedError, IndexError: as linear_cross_entropy.
+        TypeError, ValueError, NotImplementedError, IndexError: as linear_cross_entropy. NotImplementedError too: the entropy's derivative by the temperature.
     """
     call = _shards.call_of(process_group, input, linear_weight, target, linear_bias, weight_layout)
     if call is not None:
@@ -246,18 +253,38 @@ def linear_logp(
     names = _check_outputs(outputs)
     index = arguments.check_ignore_index(ignore_index)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
-    scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
+    by_temperature = arguments.wants_gradient(temperature)
+    if by_temperature and "entropy" in names:
+        raise NotImplementedError("temperature: got a tensor that requires a gradient, and there is none of the entropy by it; outputs without 'entropy' have one")
+    given = temperature.detach() if by_temperature else temperature
+    scaling = arguments.check_scaling(given, softcap, logit_scale, rows.full_shape(), rows.hidden)
     with _OutOfRange():
         results = _operators.linear_logp(
             (rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact)),
-            "lse" in names, "entropy" in names, "argmax" in names, _check_budget(memory_budget),
+            "lse" in names, "entropy" in names or by_temperature, "argmax" in names, _check_budget(memory_budget),
         )  # fmt: skip
+    if by_temperature:
+        results = _by_temperature(results, rows.target, index, temperature)
     return _chosen(rows, results, outputs, names)
 
 
 def _chosen(rows: arguments.Rows, results: Sequence[Tensor], outputs: Any, names: Sequence[str]) -> Union[Tensor, tuple[Tensor, ...]]:
     chosen = tuple(rows.results(results[_OUTPUTS.index(name)]) for name in names)
     return chosen[0] if isinstance(outputs, str) else chosen
+
+
+def _by_temperature(results: Sequence[Tensor], target: Tensor, index: Optional[int], temperature: Tensor) -> tuple[Tensor, ...]:
+    """The operator's results, logp and lse of which have a derivative by the temperature, T:
+
+    of logits s = z / T, d logp / dT = -(logp + entropy) / T and d lse / dT = -(lse - entropy) / T, for sum_v p s is lse - entropy.
+    """
+    logp, lse, entropy, argmax = results
+    entropy, each = entropy.detach(), temperature.reshape(-1)
+    counts = torch.ones_like(entropy) if index is None else (target != index).to(entropy.dtype)
+    factor = -counts / each.detach()
+    logp = _operators.ByTemperature.apply(logp, factor * (logp.detach() + entropy), each)
+    lse = _operators.ByTemperature.apply(lse, factor * (lse.detach() - entropy), each)
+    return logp, lse, entropy, argmax
 
 
 def _check_outputs(outputs: Any) -> tuple[str, ...]:
@@ -315,6 +342,7 @@ def policy_loss(
     numbers = chosen.numbers(parameters or {})
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
     kind = arguments.check_reduction(reduction)
+    _check_temperature(temperature)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
     scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
     chosen.check_inputs(inputs)

@@ -64,6 +64,31 @@ class LinearLogp(Case):
             for name, actual, wanted in zip(("hidden", "weight", "bias"), torch.autograd.grad(logp, leaves, g), expected):
                 self.assert_close(actual, wanted, 2 * getattr(bounds, name), 2 * bounds.relative)
 
+    def test_by_temperature(self):
+        for softcap, logit_scale, dtype in ((None, 1.0, torch.float32), (4.0, 0.5, torch.float32), (None, 1.0, torch.bfloat16)):
+            hidden, weight, bias, target = draw(dtype=dtype, bias=True)
+            temperature = (torch.rand(13, device=DEVICE) + 0.5).requires_grad_()
+            x, w, b, t = (double(value) for value in (hidden, weight, bias, temperature))
+            expected = reference(logits_of(x, w, b, softcap=softcap, logit_scale=logit_scale, temperature=t), target)[:2]
+            options = {"linear_bias": bias, "softcap": softcap, "logit_scale": logit_scale}
+            results = fusedlogp.linear_logp(hidden, weight, target, temperature=temperature, outputs=("logp", "lse"), **options)
+            g = torch.randn(2, 13, device=DEVICE)
+            kept = (target != -100).double()
+            torch.autograd.backward(results, tuple(g))
+            torch.autograd.backward(expected, (g[0].double(), g[1].double() * kept))
+            bounds = Bounds(hidden, weight, 8.0, temperature.detach())
+            # A sum of |p log p|, up to log V, beside the value; twice for two outputs, over the least temperature.
+            self.assert_close(temperature.grad, t.grad, 2 * 4 * (8 * bounds.value) / 0.5, 1e-5)
+            self.assert_close(hidden.grad, x.grad, bounds.hidden, bounds.relative)
+            alone = fusedlogp.linear_logp(hidden, weight, target, temperature=temperature.detach(), **options)
+            self.assertTrue(torch.equal(results[0], alone.detach()))
+        one = torch.tensor(0.7, device=DEVICE, requires_grad=True)
+        fusedlogp.linear_logp(hidden, weight, target.reshape(1, 13)[0], temperature=one.expand(13)).sum().backward()
+        z = (x.detach() @ w.detach().t())
+        t = torch.tensor(0.7, device=DEVICE, dtype=torch.float64, requires_grad=True)
+        reference(z / t, target)[0].sum().backward()
+        self.assert_close(one.grad, t.grad, 13 * 16 * bounds.value / 0.7, 1e-5)
+
     def test_outputs_alone_and_in_any_order(self):
         hidden, weight, _, target = draw()
         every = dict(zip(OUTPUTS, fusedlogp.linear_logp(hidden, weight, target, outputs=OUTPUTS)))
