@@ -82,16 +82,6 @@ static void parse_words(struct argp_state *state, void *into, char *word)
     state->next = state->argc;
 }
 
-static void check_problems(struct argp_state *state, const flp_gen_options *options)
-{
-    if (options->problems != NULL && (options->dtypes != NULL || options->hidden_sizes != NULL))
-        argp_error(state, "--problem says its dtype and sizes itself; --dtype and --d are for the usual problems");
-    if (options->models != NULL && options->hidden_sizes != NULL)
-        argp_error(state, "--model says its hidden size itself; --d is for the usual problems");
-    if (options->any_rows && options->problems == NULL)
-        argp_error(state, "--any-rows is for --problem");
-}
-
 static void check_prebuild(struct argp_state *state, const flp_gen_options *options)
 {
     const char *arch = NULL;
@@ -104,8 +94,13 @@ static void check_prebuild(struct argp_state *state, const flp_gen_options *opti
 
 static void finish(struct argp_state *state, void *into)
 {
-    flp_gen_options *options = into;
-    check_problems(state, options);
+    const flp_gen_options *options = into;
+    if (options->problems != NULL && (options->dtypes != NULL || options->hidden_sizes != NULL))
+        argp_error(state, "--problem says its dtype and sizes itself; --dtype and --d are for the usual problems");
+    if (options->models != NULL && options->hidden_sizes != NULL)
+        argp_error(state, "--model says its hidden size itself; --d is for the usual problems");
+    if (options->any_rows && options->problems == NULL)
+        argp_error(state, "--any-rows is for --problem");
     if (options->action == FLP_GEN_PREBUILD || options->action == FLP_GEN_CHECK)
         check_prebuild(state, options);
 }

@@ -65,8 +65,6 @@ static flp_status check_header(json_t *header, size_t data_bytes)
     const char *name;
     json_t *entry;
     json_object_foreach (header, name, entry) {
-        if (strcmp(name, "__metadata__") == 0)
-            continue;
         status = read_range(name, entry, &places[count++]);
         if (status != FLP_OK)
             goto done;
@@ -84,8 +82,6 @@ static flp_status refuse_name(json_t *header, const char *wanted, const char *wh
     const char *name;
     json_t *entry;
     json_object_foreach (header, name, entry) {
-        if (strcmp(name, "__metadata__") == 0)
-            continue;
         if (count < NAMES_IN_A_MESSAGE)
             flp_text_append(&names, "%s%s", count ? ", " : "", name);
         count++;
@@ -103,15 +99,12 @@ static flp_status find_entry(json_t *header, const char *name, const char **foun
     *found = name;
     *entry = NULL;
     if (name != NULL) {
-        if (strcmp(name, "__metadata__") != 0)
-            *entry = json_object_get(header, name);
+        *entry = json_object_get(header, name);
         return *entry != NULL ? FLP_OK : refuse_name(header, name, "no tensor named");
     }
     const char *key;
     json_t *value;
     json_object_foreach (header, key, value) {
-        if (strcmp(key, "__metadata__") == 0)
-            continue;
         if (*entry != NULL)
             return refuse_name(header, NULL, "add :TENSOR to the name, for the file holds several");
         *entry = value;
@@ -144,6 +137,7 @@ static flp_status read_entry(const char *name, json_t *entry, flp_tensor *tensor
 
 static flp_status locate(json_t *header, const char *wanted, const char *data, size_t data_bytes, flp_tensor *tensor)
 {
+    json_object_del(header, "__metadata__"); /* the one entry that is no tensor */
     flp_status status = check_header(header, data_bytes);
     if (status != FLP_OK)
         return status;

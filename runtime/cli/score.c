@@ -1,7 +1,38 @@
 /* fusedlogp score: log-probabilities of tokens from hidden states and a language-model head. */
+#include "base/status.h"
 #include "cli/commands.h"
 #include "cli/score.h"
 #include "cli/console.h"
+
+static flp_status apply(flp_score_options *options, const flp_model_head *head)
+{
+    const flp_model_config *config = &head->config;
+    options->weight = head->weight;
+    options->bias = head->bias;
+    options->model_hidden = config->hidden;
+    options->model_vocab = options->vocab == 0;
+    if (options->model_vocab)
+        options->vocab = config->vocab;
+    if (options->softcap == 0)
+        options->softcap = config->softcap;
+    /* The library caps first and divides then; a model that scales its logits caps what it has scaled. */
+    if (config->temperature != 1 && options->softcap > 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: logits that are scaled (by %g) before a softcap (of %g) are not computed here", options->model,
+                               1 / config->temperature, options->softcap);
+    if (config->temperature != 1)
+        options->temperature = (options->temperature > 0 ? options->temperature : 1) * config->temperature;
+    return FLP_OK;
+}
+
+/* Sets what options leave to the model: weight, bias, vocab, softcap, and a temperature that multiplies that of the options. head keeps their texts.
+ * FLP_IO_FAILED, FLP_BAD_ARGUMENT. */
+static flp_status apply_model(flp_score_options *options, flp_model_head *head)
+{
+    flp_status status = flp_model_head_find(options->model, head);
+    if (status == FLP_OK)
+        status = apply(options, head);
+    return status == FLP_OK ? status : flp_status_prefix(status, "--model");
+}
 
 static int score(const flp_score_options *options, flp_score_inputs *inputs, flp_score_result *result)
 {
@@ -25,7 +56,7 @@ int flp_score_main(int argc, char **argv)
     flp_score_result result = { 0 };
     flp_model_head head = { 0 };
     flp_score_options_parse(argc, argv, &options);
-    flp_status status = options.model ? flp_score_model_apply(&options, &head) : FLP_OK;
+    flp_status status = options.model ? apply_model(&options, &head) : FLP_OK;
     int code = status == FLP_OK ? score(&options, &inputs, &result) : flp_console_fail(status);
     flp_score_run_free(&result);
     flp_score_inputs_close(&inputs);

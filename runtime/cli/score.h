@@ -33,10 +33,6 @@ typedef struct {
 void flp_score_options_parse(int argc, char **argv, flp_score_options *options);
 int flp_score_takes_output(const flp_score_options *options); /* a result is -, so that the summary goes to stderr */
 
-/* Sets what options leave to the model: weight, bias, vocab, softcap, and a temperature that multiplies that of the options. head keeps their texts.
- * FLP_IO_FAILED, FLP_BAD_ARGUMENT. */
-flp_status flp_score_model_apply(flp_score_options *options, flp_model_head *head);
-
 typedef struct {
     flp_tensor hidden, weight, bias, target;
     int has_logits;                  /* hidden holds logits: problem.hidden is the length of their rows, and there is no weight */
