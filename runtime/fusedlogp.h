@@ -62,7 +62,8 @@ typedef struct {
     X(WRONG_CONTEXT, -10, "no CUDA context is current, or not the plan's")         \
     X(FORKED, -11, "the process forked after the library used CUDA")               \
     X(IO_FAILED, -12, "a file could not be read or written")                       \
-    X(INTERNAL, -13, "the library is inconsistent with itself")
+    X(INTERNAL, -13, "the library is inconsistent with itself")                    \
+    X(NCCL_FAILED, -14, "NCCL is missing, or a call of it failed")
 
 typedef enum {
 #define FLP_STATUS_ENUM(name, value, text) FLP_##name = value,
@@ -448,6 +449,34 @@ FLP_INLINE flp_status flp_linear_logp_backward(flp_context *context, const flp_l
                                                const flp_linear_logp_backward_args *args);
 FLP_INLINE flp_status flp_linear_logp_backward_prepare(flp_context *context, const flp_linear_logp_backward_problem *problem, void *stream);
 
+/* ---- linear_logp over the ranks of an NCCL communicator ------------------------------------------------------- */
+
+/* A rank of an NCCL communicator (the caller's, which it keeps) whose ranks have a shard of the vocabulary each. NCCL is the libnccl.so.2 that the
+ * process has loaded. It belongs to the CUDA context that is current here. As with a communicator, one thread at a time calls with it, and all ranks call the
+ * same, in one order. */
+typedef struct flp_ranks flp_ranks;
+
+/* communicator: ncclComm_t. The ranks are freed with flp_ranks_destroy, before their context and communicator.
+ * FLP_BAD_ARGUMENT: one of the three is NULL. FLP_NCCL_FAILED, FLP_NO_DRIVER, FLP_WRONG_CONTEXT, FLP_OUT_OF_MEMORY. */
+FLP_API flp_status flp_ranks_create(flp_context *context, void *communicator, flp_ranks **ranks);
+FLP_API void flp_ranks_destroy(flp_ranks *ranks); /* NULL is allowed */
+
+/* linear_logp of the whole vocabulary, on every rank: the shard's call, an all-gather of partials (N x 32 bytes a rank) and the merge, on the stream.
+ * problem: this rank's shard. args: linear_logp's, of which hidden and target are the same on all ranks (a sequence-parallel caller gathers hidden before);
+ * partials is [ranks, N, FLP_PARTIAL_FLOATS], scratch of the call, and logp, lse, entropy and argmax are written, each of them NULL where it is not wanted.
+ * All ranks get the same bits.
+ *
+ * Ranks that disagree (in N, D, vocab_total, dtype, softcap, argmax, entropy, bias, temperature, ignore_index, or on which entries are whose), or of which
+ * one is refused its own part, get FLP_BAD_ARGUMENT on every rank at the first call of such a problem: that one waits for the stream, and cannot be
+ * captured. Later calls, with whatever N, which is again the same on all ranks, compare nothing and can.
+ * FLP_NCCL_FAILED names NCCL's call. */
+FLP_INLINE flp_status flp_linear_logp_sharded(flp_ranks *ranks, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args);
+
+/* Its backward likewise, from the merged lse, logp and entropy: the shard's gradients, then grad_hidden (FLP_F32, rows without gaps, not added to) summed up
+ * over the ranks by an all-reduce in its place. grad_weight and grad_bias are the shard's. */
+FLP_INLINE flp_status flp_linear_logp_backward_sharded(flp_ranks *ranks, const flp_linear_logp_backward_problem *problem,
+                                                       const flp_linear_logp_backward_args *args);
+
 /* ---- linear_cross_entropy ----------------------------------------------------------------------------------- */
 
 /* How the rows' losses become the loss. Rows count but for ignored ones; t is token_weights, w class_weights, both 1 where there are none. */
@@ -831,6 +860,21 @@ FLP_API flp_status flp_linear_logp_execute_merge_sized(flp_plan *plan, const flp
 FLP_INLINE flp_status flp_linear_logp_execute_merge(flp_plan *plan, const flp_linear_logp_merge_args *args)
 {
     return flp_linear_logp_execute_merge_sized(plan, args, flp_header_sizes());
+}
+
+FLP_API flp_status flp_linear_logp_sharded_sized(flp_ranks *ranks, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args,
+                                                 const flp_sizes *sizes);
+FLP_INLINE flp_status flp_linear_logp_sharded(flp_ranks *ranks, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args)
+{
+    return flp_linear_logp_sharded_sized(ranks, problem, args, flp_header_sizes());
+}
+
+FLP_API flp_status flp_linear_logp_backward_sharded_sized(flp_ranks *ranks, const flp_linear_logp_backward_problem *problem,
+                                                          const flp_linear_logp_backward_args *args, const flp_sizes *sizes);
+FLP_INLINE flp_status flp_linear_logp_backward_sharded(flp_ranks *ranks, const flp_linear_logp_backward_problem *problem,
+                                                       const flp_linear_logp_backward_args *args)
+{
+    return flp_linear_logp_backward_sharded_sized(ranks, problem, args, flp_header_sizes());
 }
 
 FLP_API flp_status flp_linear_logp_backward_execute_forward_sized(flp_plan *plan, const flp_linear_logp_args *args, const flp_sizes *sizes);

@@ -7,12 +7,13 @@
 
 #include "cuda/library.h"
 #include "fake_driver.h"
+#include "fake_nccl.h"
 #include "fake_nvml.h"
 #include "fake_nvrtc.h"
 
 fake_library_state fake_library;
 
-static char driver_library, nvrtc_library, builtins_library, nvml_library;
+static char driver_library, nvrtc_library, builtins_library, nvml_library, nccl_library;
 
 static void *open_fake(const char *name)
 {
@@ -28,6 +29,8 @@ static void *open_fake(const char *name)
         return &nvrtc_library;
     if (strcmp(name, "libnvidia-ml.so.1") == 0 && fake_library.nvml)
         return &nvml_library;
+    if (strcmp(name, "libnccl.so.2") == 0 && fake_library.nccl)
+        return &nccl_library;
     return NULL;
 }
 
@@ -38,6 +41,7 @@ static void *find_symbol(void *library, const char *name)
     return library == &driver_library  ? fake_driver_symbol(name)
            : library == &nvrtc_library ? fake_nvrtc_symbol(name)
            : library == &nvml_library  ? fake_nvml_symbol(name)
+           : library == &nccl_library  ? fake_nccl_symbol(name)
                                        : NULL;
 }
 
@@ -67,5 +71,6 @@ void fake_library_install(void)
     fake_driver_reset();
     fake_nvrtc_reset();
     fake_nvml_reset();
+    fake_nccl_reset();
     flp_library_loader_set(&fake_loader);
 }

@@ -4,7 +4,7 @@
 
 typedef struct {
     int driver, nvrtc;   /* 1: it is installed; driver 2: without the version in its name */
-    int nvml;            /* likewise; none to begin with */
+    int nvml, nccl;      /* likewise; none to begin with */
     const char *missing; /* a symbol that neither has, or NULL */
     const char *root;    /* the only directory whose files are readable; NULL: none */
     const char *origin;  /* where a symbol says that it comes from, or NULL */

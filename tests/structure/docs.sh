@@ -104,7 +104,11 @@ flp_plan *plan;
 const void *hidden, *weight, *target;
 const float *advantages, *old_logp;
 float *logp, *loss;
-void *grad_hidden, *grad_weight, *stream;
+void *grad_hidden, *grad_weight, *stream, *communicator;
+flp_linear_logp_problem problem;
+flp_linear_logp_args args;
+flp_linear_logp_backward_problem backward_problem;
+flp_linear_logp_backward_args backward_args;
 const char *text;
 END
 

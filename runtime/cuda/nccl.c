@@ -1,0 +1,51 @@
+/* Loads NCCL at first use. */
+#include "cuda/nccl.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "cuda/library.h"
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static flp_nccl loaded;
+static unsigned loaded_generation;
+
+/* By its name within, the loader gives the one that the process has, wherever that came from. */
+static flp_status load(void)
+{
+    const flp_library_loader *loader = flp_library_loader_get();
+    void *library = loader->open("libnccl.so.2");
+
+    if (!library)
+        return flp_status_fail(FLP_NCCL_FAILED, "libnccl.so.2 cannot be loaded: %s", loader->error());
+#define LOAD_SYMBOL(field, exported, result, parameters)                     \
+    loaded.field = (result(*) parameters)loader->symbol(library, #exported); \
+    if (!loaded.field)                                                       \
+        return flp_status_fail(FLP_NCCL_FAILED, "libnccl.so.2 has no %s", #exported);
+    FLP_NCCL_FUNCTIONS(LOAD_SYMBOL)
+#undef LOAD_SYMBOL
+    return FLP_OK;
+}
+
+/* One that is missing is looked for at each call. */
+flp_status flp_nccl_get(const flp_nccl **nccl)
+{
+    flp_status status = FLP_OK;
+
+    flp_mutex_lock(&mutex);
+    if (loaded_generation != flp_library_generation()) {
+        status = load();
+        if (status == FLP_OK)
+            loaded_generation = flp_library_generation();
+    }
+    flp_mutex_unlock(&mutex);
+    *nccl = &loaded;
+    return status;
+}
+
+flp_status flp_nccl_check(const flp_nccl *nccl, ncclResult_t result, const char *what)
+{
+    return result == NCCL_SUCCESS ? FLP_OK : flp_status_fail(FLP_NCCL_FAILED, "%s: %s", what, nccl->error_string(result));
+}

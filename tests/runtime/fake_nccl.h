@@ -1,0 +1,34 @@
+/* An NCCL of one process that is one rank of several: what the others bring is made up from what this one does. */
+#ifndef FLP_TESTS_FAKE_NCCL_H
+#define FLP_TESTS_FAKE_NCCL_H
+#include "cuda/nccl_abi.h"
+
+enum { FAKE_NCCL_CALLS = 16 };
+
+typedef struct {
+    const char *function;
+    const void *from;
+    void *to;
+    size_t count;
+    ncclComm_t communicator;
+    CUstream stream;
+    int launches; /* of the fake driver before it */
+} fake_nccl_call;
+
+typedef struct {
+    int rank, ranks;
+    int failing_call;         /* the collective of this number, from 0 on, fails; -1: none */
+    ncclResult_t async_error; /* of the communicator */
+    int calls;                /* collectives since the reset; the first FAKE_NCCL_CALLS are kept */
+    fake_nccl_call call[FAKE_NCCL_CALLS];
+    /* What rank `rank` brings to an all-gather, in slot, where this rank's own stands; NULL: the same. */
+    void (*bring)(int rank, void *slot, size_t bytes);
+} fake_nccl_state;
+
+extern fake_nccl_state fake_nccl;
+
+void fake_nccl_reset(void); /* rank 0 of 2 */
+void *fake_nccl_symbol(const char *name);
+/* The communicator. */
+ncclComm_t fake_nccl_communicator(void);
+#endif
