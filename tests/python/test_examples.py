@@ -17,6 +17,8 @@ SECONDS = 120
 DEVICE_OPTION = ("--device", DEVICE)
 
 
+# Programs take long to start, and go through the same functions whichever way the operators are registered.
+@unittest.skipUnless(EVERYTHING or os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "run with the operators from C")
 @unittest.skipUnless(os.path.isdir(EXAMPLES), "the examples are not beside the tests")
 class Examples(unittest.TestCase):
     def run_program(self, *command):
@@ -34,7 +36,6 @@ class Examples(unittest.TestCase):
         return self.run_ranks(processes, "score_corpus.py")
 
     @unittest.skipUnless(importlib.util.find_spec("transformers"), "transformers is not installed")
-    @unittest.skipUnless(EVERYTHING or os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "run with the operators from C")
     def test_a_model_of_transformers_trains_the_same(self):
         self.assertRegex(self.run_example("train_causal_lm.py", *DEVICE_OPTION), r"loss of step 1 and 50: eager \d")
 
@@ -53,7 +54,6 @@ class Examples(unittest.TestCase):
         self.assertEqual(one, two)
 
     @unittest.skipUnless(DEVICE == "cpu", "ranks of the CPU")
-    @unittest.skipUnless(EVERYTHING or os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "run with the operators from C")
     def test_shards_take_the_place_of_megatrons_loss_and_torchtitans(self):
         self.assertRegex(self.run_ranks(2, "vocab_parallel.py"), r"ranks 2, loss \d\.\d+, beside Megatron's and torchtitan's off by at most")
 
@@ -66,7 +66,6 @@ class Examples(unittest.TestCase):
         self.assertIn(self.score(1).strip(), done.stdout)
         self.assertRegex(done.stderr, "(?m)^2 workers were lost$")
 
-    @unittest.skipUnless(EVERYTHING or os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "run with the operators from C")
     def test_a_models_step_by_its_own_head_and_by_ours(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "steps.json")
