@@ -497,7 +497,8 @@ enum { FLP_TOKEN_LOSS_NAME_BYTES = 32 };
  * or what a token loss makes of these. Gradients as linear_logp_backward's, which says how they are rounded. On a GPU path the valid rows (neither
  * ignored nor with a bad target) are packed first, without waiting for the device: the others cost nothing, with gradients or without. */
 typedef struct {
-    flp_linear_logp_backward_problem backward; /* g_lse and g_entropy are 0. Without any gradient, the loss alone is computed, in a workspace of
+    flp_linear_logp_backward_problem
+        backward; /* g_lse and g_entropy are 0, and it is no shard. Without any gradient, the loss alone is computed, in a workspace of
                                                   N x D elements for the packed rows beside linear_logp's scratch. Else
                                                   memory_budget is that of the whole workspace, the forward's and the loss' included. On a
                                                   GPU, with inputs in bf16 and without softcap, label smoothing or a token loss of entropy or

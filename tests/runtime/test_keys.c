@@ -100,11 +100,11 @@ static const flp_logits_logp_backward_problem logits_logp_backward = { .dtype = 
         WHOLE(X, p target_dtype, FLP_I32), REAL(X, p softcap, 30), WHOLE(X, p precision, FLP_PRECISION_EXACT), WHOLE(X, p backend, FLP_BACKEND_CPU)
 /* Of a whole vocabulary, the second makes it a shard. */
 #define SHARD_FIELDS(X, p) IS(X, p vocab_first, 1, REFUSED), WHOLE(X, p vocab_total, 200)
-#define BACKWARD_FIELDS(X, p)                                                                                                                       \
-    LINEAR_FIELDS(X, p forward.), SHARD_FIELDS(X, p forward.), IS(X, p forward.argmax, 1, REFUSED), IS(X, p forward.entropy, 1, REFUSED),           \
-        WHOLE(X, p grad_hidden, FLP_BF16), WHOLE(X, p grad_weight, FLP_BF16), WHOLE(X, p grad_bias, FLP_BF16), WHOLE(X, p grad_hidden_stride, 264), \
-        WHOLE(X, p grad_weight_stride, 520), WHOLE(X, p accumulate, FLP_ACCUMULATE_WEIGHT), WHOLE(X, p memory_budget, INT64_C(1) << 31),            \
-        REAL(X, p grad_filter_eps, 1e-6), IS(X, p with_forward, 1, REFUSED)
+#define BACKWARD_FIELDS(X, p)                                                                                                                         \
+    LINEAR_FIELDS(X, p forward.), IS(X, p forward.argmax, 1, REFUSED), IS(X, p forward.entropy, 1, REFUSED), WHOLE(X, p grad_hidden, FLP_BF16),       \
+        WHOLE(X, p grad_weight, FLP_BF16), WHOLE(X, p grad_bias, FLP_BF16), WHOLE(X, p grad_hidden_stride, 264), WHOLE(X, p grad_weight_stride, 520), \
+        WHOLE(X, p accumulate, FLP_ACCUMULATE_WEIGHT), WHOLE(X, p memory_budget, INT64_C(1) << 31), REAL(X, p grad_filter_eps, 1e-6),                 \
+        IS(X, p with_forward, 1, REFUSED)
 #define WEIGHTED_FIELDS(X, p)                                                                                                                \
     WHOLE(X, p dtype, FLP_BF16), WHOLE(X, p rows, 96), WHOLE(X, p columns, 72), WHOLE(X, p x_stride, 264), WHOLE(X, p pointer_alignment, 4), \
         WHOLE(X, p w_dtype, FLP_BF16), WHOLE(X, p y_dtype, FLP_BF16), WHOLE(X, p backend, FLP_BACKEND_CPU)
@@ -122,10 +122,11 @@ static const op operators[] = {
       .format = linear_logp_format,
       .fields = { LINEAR_FIELDS(linear_logp, ), WHOLE(linear_logp, vocab_first, 101), WHOLE(linear_logp, vocab_total, 401), WHOLE(linear_logp, argmax, 1),
                   WHOLE(linear_logp, entropy, 1) } },
-    { OPERATOR(linear_logp_backward),
-      .fields = { BACKWARD_FIELDS(linear_logp_backward, ), WHOLE(linear_logp_backward, g_lse, 1), WHOLE(linear_logp_backward, g_entropy, 1) } },
+    { OPERATOR(linear_logp_backward), .fields = { BACKWARD_FIELDS(linear_logp_backward, ), SHARD_FIELDS(linear_logp_backward, forward.),
+                                                  WHOLE(linear_logp_backward, g_lse, 1), WHOLE(linear_logp_backward, g_entropy, 1) } },
     { OPERATOR(linear_cross_entropy),
-      .fields = { BACKWARD_FIELDS(linear_cross_entropy, backward.), IS(linear_cross_entropy, backward.g_lse, 1, REFUSED),
+      .fields = { BACKWARD_FIELDS(linear_cross_entropy, backward.), IS(linear_cross_entropy, backward.forward.vocab_first, 1, REFUSED),
+                  IS(linear_cross_entropy, backward.forward.vocab_total, 200, REFUSED), IS(linear_cross_entropy, backward.g_lse, 1, REFUSED),
                   IS(linear_cross_entropy, backward.g_entropy, 1, REFUSED), WHOLE(linear_cross_entropy, reduction, FLP_REDUCE_SUM),
                   WHOLE(linear_cross_entropy, label_smoothing, 1), WHOLE(linear_cross_entropy, class_weights, FLP_BF16),
                   WHOLE(linear_cross_entropy, token_weights, 1), WHOLE(linear_cross_entropy, entropy, 1), IS(linear_cross_entropy, reserved, 1, REFUSED),

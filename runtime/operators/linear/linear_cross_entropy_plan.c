@@ -78,14 +78,13 @@ static flp_status check_gradients(flp_linear_cross_entropy_problem *normal)
     if (backward->g_lse || backward->g_entropy)
         return flp_status_fail(FLP_BAD_ARGUMENT, "backward.g_lse, backward.g_entropy: got %d, %d, wanted 0, 0: the loss decides", backward->g_lse,
                                backward->g_entropy);
+    if (backward->forward.vocab_total != 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "vocab_total: got %" PRId64 ", wanted 0: a shard's rows are merged between linear_logp and its backward",
+                               backward->forward.vocab_total);
     if (flp_vocab_chunks_have_gradients(backward))
         return flp_linear_logp_backward_problem_check_gradients(backward);
     status = check_without_gradients(backward);
-    if (status == FLP_OK)
-        status = flp_linear_logp_problem_check(&backward->forward);
-    if (status == FLP_OK && backward->forward.vocab_total > 0)
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "vocab_total: got %" PRId64 ", wanted 0: shards are linear_logp's alone", backward->forward.vocab_total);
-    return status;
+    return status == FLP_OK ? flp_linear_logp_problem_check(&backward->forward) : status;
 }
 
 /* Any memory_budget, for what the least is follows from the token loss, too; behind its end the loss' name is zeros. */
