@@ -23,6 +23,14 @@ archive_of() { # FLAGS: the archive of the first -l, where the compiler finds on
 # Distributions build Lua's archive for programs: its uses of stdin, stdout and stderr do not fit a shared library. They get variables of ours.
 lua_archive=$(archive_of "$lua")
 nettle_archive=$(archive_of "$nettle")
+# The libraries that the old symbols were in are asked for by name: an old glibc has them there.
+old_glibc=
+case $($CC -dumpmachine) in
+    x86_64-*linux-gnu)
+        $CC -O2 -fPIC -fno-builtin -c "$(dirname "$0")/old_glibc.c" -o "$work/old_glibc.o"
+        old_glibc="$work/old_glibc.o -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--as-needed"
+        ;;
+esac
 if [ -n "$lua_archive" ] && [ -n "$nettle_archive" ] && command -v objcopy >/dev/null; then
     cat >"$work/streams.c" <<'END'
 #include <stdio.h>
@@ -36,7 +44,7 @@ END
     $CC -O2 -fPIC -c "$work/streams.c" -o "$work/streams.o"
     objcopy --redefine-sym stdin=flp_stdin --redefine-sym stdout=flp_stdout --redefine-sym stderr=flp_stderr "$lua_archive" "$work/lua.a"
     cp "$nettle_archive" "$work/nettle.a"
-    if $CC -shared -o "$out" -Wl,--whole-archive "$binding" "$internal" -Wl,--no-whole-archive "$work/streams.o" "$work/lua.a" "$work/nettle.a" \
+    if $CC -shared -o "$out" -Wl,--whole-archive "$binding" "$internal" -Wl,--no-whole-archive $old_glibc "$work/streams.o" "$work/lua.a" "$work/nettle.a" \
         -Wl,--exclude-libs,lua.a:nettle.a -Wl,-Bsymbolic -Wl,--no-undefined -lm -ldl -lpthread 2>"$work/errors"; then
         exit 0
     fi
@@ -46,4 +54,4 @@ if [ "${STATIC:-no}" = yes ]; then
     [ ! -f "$work/errors" ] || tail -n 5 "$work/errors" >&2
     exit 1
 fi
-$CC -shared -o "$out" -Wl,--whole-archive "$binding" "$internal" -Wl,--no-whole-archive $lua $nettle -Wl,-Bsymbolic -Wl,--no-undefined -lm -ldl -lpthread
+$CC -shared -o "$out" -Wl,--whole-archive "$binding" "$internal" -Wl,--no-whole-archive $old_glibc $lua $nettle -Wl,-Bsymbolic -Wl,--no-undefined -lm -ldl -lpthread

@@ -7,6 +7,13 @@ if [ ! -f "$library" ]; then
     finish
     exit
 fi
+if [ "$(uname -m)" = x86_64 ]; then
+    check "the library asks for no symbol of a glibc after 2.28, as its wheel's tag says" "$(objdump -T "$library" 2>&1 | awk '
+        /GLIBC_2\./ { seen = 1; version = $0; sub(/.*GLIBC_2\./, "", version); if (version + 0 > 28) print }
+        END { if (!seen) print "objdump named none of glibc" }')"
+else
+    skip "the library's glibc" "old symbols are asked for on x86_64"
+fi
 # The first is for people; quickstart check makes the second.
 python=
 for candidate in "${FUSEDLOGP_TESTS_PYTHON:-}" "${XDG_CACHE_HOME:-$HOME/.cache}/fusedlogp-tests/python/bin/python3" python3; do
