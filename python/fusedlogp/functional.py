@@ -152,7 +152,7 @@ def linear_cross_entropy(
                 call, weight_layout, shift, index, temperature, softcap, logit_scale, bool(exact), (False, False), memory_budget, grad_filter_eps, check,
                 (reduction, z_loss, token_weight is not None),
             )  # fmt: skip
-        loss = _reduced(rows, found, factor, index, square, reduction)
+        loss = _reduced(rows, -found.logp if square == 0 else square * found.lse.square() - found.logp, factor, index, reduction)
         return (loss, rows.results(torch.where(rows.target == index, 0.0, found.lse.detach()))) if return_lse else loss
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
     kind = arguments.check_reduction(reduction)
@@ -177,14 +177,11 @@ def linear_cross_entropy(
     return (loss, rows.results(lse)) if return_lse else loss
 
 
-def _reduced(
-    rows: arguments.Rows, found: _shards.Statistics, factor: Optional[Tensor], ignore_index: int, lse_square_scale: float, reduction: str
-) -> Tensor:
-    """The cross entropy of rows whose statistics are there, as flp_linear_cross_entropy reduces it."""
+def _reduced(rows: arguments.Rows, losses: Tensor, factor: Optional[Tensor], ignore_index: int, reduction: str) -> Tensor:
+    """What flp_linear_cross_entropy makes of the rows' losses."""
     counted = rows.target != ignore_index
     if factor is not None:
         counted = counted & (factor != 0)
-    losses = -found.logp if lse_square_scale == 0 else lse_square_scale * found.lse.square() - found.logp
     losses = torch.where(counted, losses if factor is None else factor * losses, 0.0)
     if reduction == "none":
         return rows.results(losses)
@@ -294,6 +291,22 @@ def _check_outputs(outputs: Any) -> tuple[str, ...]:
     return names
 
 
+def _check_token_loss(loss: Any, inputs: Any, parameters: Any, outputs: Any) -> tuple[TokenLoss, list[float]]:
+    if not isinstance(inputs, Mapping):
+        raise arguments.wrong(TypeError, "inputs", type(inputs).__name__, "a mapping from names to tensors")
+    chosen = ready_made(loss, inputs) if isinstance(loss, str) else loss
+    if not isinstance(chosen, TokenLoss):
+        raise arguments.wrong(TypeError, "loss", type(loss).__name__, "a name or a fusedlogp.TokenLoss")
+    if any(name not in ("logp", "lse", "entropy") for name in outputs):
+        raise arguments.wrong(ValueError, "outputs", repr(tuple(outputs)), "names of 'logp', 'lse' and 'entropy'")
+    return chosen, chosen.numbers(parameters or {})
+
+
+def _token_inputs(chosen: TokenLoss, inputs: Mapping[str, Tensor], rows: arguments.Rows) -> list[Tensor]:
+    chosen.check_inputs(inputs)
+    return [arguments.row_values(f"inputs[{name!r}]", inputs[name], rows.full_shape(), rows.hidden) for name in chosen.inputs]
+
+
 def policy_loss(
     input: Tensor,
     linear_weight: Tensor,
@@ -314,15 +327,17 @@ def policy_loss(
     shift: bool = False,
     exact: bool = False,
     outputs: Sequence[str] = (),
+    process_group: Any = None,
 ) -> Union[Tensor, tuple[Tensor, ...]]:
     """A loss made of each token's log-probability (and entropy, lse, ...), with its gradients, without storing the logits.
 
     Args:
         input, linear_weight, target, linear_bias, temperature, softcap, logit_scale, memory_budget, weight_layout, shift, exact, ignore_index,
-            reduction, token_weight: as for linear_cross_entropy. A token-mean is "mean" with a mask as token_weight; a mean over sequences is "sum"
+            reduction, token_weight, process_group: as for linear_cross_entropy. A token-mean is "mean" with a mask as token_weight; a mean over sequences is "sum"
             with mask / (tokens of the sequence) / (sequences).
         inputs: the arrays that the loss takes, [...] each in a floating dtype, by name: "advantages", "old_logp" and so on. No derivatives by them.
         loss: "reinforce", "ppo", "dapo", "grpo" (with "reference_logp" among inputs: with its divergence), "gspo_token", or a TokenLoss of one's own.
+            Over a process_group one's own is of logp, lse and entropy, and of statements of a line each.
         parameters: numbers that differ from the loss' defaults: clip_low, clip_high, kl_scale.
         outputs: of "logp", "lse" and "entropy", what is returned beside the loss, without derivatives.
 
@@ -332,21 +347,38 @@ def policy_loss(
     Raises:
         As linear_cross_entropy; ValueError too: a name among inputs or parameters that the loss does not have, or one that is missing.
     """
-    if not isinstance(inputs, Mapping):
-        raise arguments.wrong(TypeError, "inputs", type(inputs).__name__, "a mapping from names to tensors")
-    chosen = ready_made(loss, inputs) if isinstance(loss, str) else loss
-    if not isinstance(chosen, TokenLoss):
-        raise arguments.wrong(TypeError, "loss", type(loss).__name__, "a name or a fusedlogp.TokenLoss")
-    if any(name not in ("logp", "lse", "entropy") for name in outputs):
-        raise arguments.wrong(ValueError, "outputs", repr(tuple(outputs)), "names of 'logp', 'lse' and 'entropy'")
-    numbers = chosen.numbers(parameters or {})
+    call = _shards.call_of(process_group, input, linear_weight, target, linear_bias, weight_layout)
+    if call is not None:
+
+        def check(rows: arguments.Rows) -> tuple:
+            chosen, numbers = _check_token_loss(loss, inputs, parameters, outputs)
+            arguments.check_reduction(reduction)
+            _check_budget(memory_budget)
+            values = _token_inputs(chosen, inputs, rows)
+            empty = torch.zeros(0, device=rows.hidden.device)
+            chosen.of_rows(dict.fromkeys(("logp", "lse", "entropy"), empty), [empty] * len(values), numbers)  # what it cannot take it says here
+            return chosen, numbers, values, _token_weight(token_weight, rows)
+
+        index = -100 if ignore_index is None else ignore_index
+        # An own loss may be of the entropy, and says so by its text alone.
+        with_entropy = "entropy" in outputs or "entropy" in getattr(loss, "expression", "")
+        with _OutOfRange():
+            rows, found, (chosen, numbers, values, factor) = _shards.statistics(
+                call, weight_layout, shift, index, temperature, softcap, logit_scale, bool(exact), (with_entropy, False), memory_budget, 0.0, check,
+                (loss if isinstance(loss, str) else getattr(loss, "name", ""), sorted((parameters or {}).items()), reduction, token_weight is not None),
+            )  # fmt: skip
+        entropy = found.entropy if with_entropy else torch.zeros_like(found.logp)
+        losses = chosen.of_rows({"logp": found.logp, "lse": found.lse, "entropy": entropy}, values, numbers)
+        value = _reduced(rows, losses, factor, index, reduction)
+        kept = {name: torch.where(rows.target == index, 0.0, getattr(found, name).detach()) for name in outputs}
+        return (value, *(rows.results(kept[name]) for name in outputs)) if outputs else value
+    chosen, numbers = _check_token_loss(loss, inputs, parameters, outputs)
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
     kind = arguments.check_reduction(reduction)
     _check_temperature(temperature)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
     scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
-    chosen.check_inputs(inputs)
-    arrays = [arguments.row_values(f"inputs[{name!r}]", inputs[name], rows.full_shape(), rows.hidden) for name in chosen.inputs]
+    arrays = _token_inputs(chosen, inputs, rows)
     wants = [False] * 3 if kind == 2 else _wants(rows.hidden, rows.weight, rows.bias)
     given = [
         rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact),
