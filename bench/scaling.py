@@ -3,8 +3,8 @@
 
 usage: scaling.py [--shards FILE]... [--model FILE] [--set NAME=VALUE]... [--json FILE] [--svg FILE]
 
---shards names results of fusedlogp_bench, whose cases at V, V / 2, V / 4, .. are the times of a shard; where none was measured the model's rates stand for
-it, and the table says so. --set changes a parameter of the model (bench/scaling_model.json), as nvlink_gb_s=420.
+--shards names results of fusedlogp_bench, whose cases at V, V / 2, V / 4, .. are the times of a shard; one that was not measured is taken in
+proportion to the smallest larger one, or where there is none by the model's rates, and the table says which. --set changes a parameter of the model (bench/scaling_model.json), as nvlink_gb_s=420.
 """
 
 import argparse
@@ -43,14 +43,17 @@ def measured_times(results):
 
 
 def shard_time(model, times, what, case, ranks):
-    """(us of one rank's shard without communication, whether the whole and the shard were both measured)"""
+    """(us of one rank's shard without communication, where that is from): measured; in proportion to the smallest larger shard that was; or by rates."""
     rows, hidden, vocab = case
     call = "forward" if what == "forward" else "step"
-    whole, part = (call, rows, hidden, vocab), (call, rows, hidden, vocab // ranks)
-    if whole in times and part in times:
-        return times[part], True
-    rate = model[call + "_tflop_s"]
-    return PRODUCTS[what] * 2.0 * rows * hidden * (vocab / ranks) / rate / 1e6 + model["shard_fixed_us"], False
+    entries = vocab // ranks
+    known = {v: us for (c, n, d, v), us in times.items() if (c, n, d) == (call, rows, hidden)}
+    if vocab in known and entries in known:
+        return known[entries], "measured"
+    larger = [v for v in known if entries < v < vocab]
+    if vocab in known and larger:
+        return known[min(larger)] * entries / min(larger) + model["shard_fixed_us"], f"from {min(larger)} entries"
+    return PRODUCTS[what] * 2.0 * rows * hidden * (vocab / ranks) / model[call + "_tflop_s"] / 1e6 + model["shard_fixed_us"], "assumed"
 
 
 def gather_us(model, layout, row_bytes, rows):
@@ -98,8 +101,8 @@ def exposed_us(model, layout, what, case, step):
 def predict(model, times, what, case, layout):
     ranks = layout["nodes"] * layout["gpus_per_node"]
     one, _ = shard_time(model, times, what, case, 1)
-    part, measured = shard_time(model, times, what, case, ranks)
-    if not measured:
+    part, source = shard_time(model, times, what, case, ranks)
+    if source == "assumed":
         one = shard_time(model, {}, what, case, 1)[0]
     added = exchange_us(model, layout, case) + exposed_us(model, layout, what, case, part)
     rows, hidden, vocab = case
@@ -113,7 +116,7 @@ def predict(model, times, what, case, layout):
         "added_us": added,
         "shard_efficiency": one / (ranks * part),
         "efficiency": one / (ranks * (part + added)),
-        "measured": measured,
+        "shard_from": source,
         "partials_bytes": int(rows * model["partial_bytes"] * (ranks - 1)),
         "grad_hidden_bytes": int(rows * hidden * model["grad_hidden_bytes"]) if what != "forward" else 0,
     }
@@ -133,7 +136,7 @@ def table(model, lines):
     for line in lines:
         text.append("| %d, %d, %d | %s | %s | %.2f ms | %.2f ms | %.0f us | %.2f | **%.2f** | %s | %s |" % (
             *line["case"], line["what"], line["layout"], line["one_us"] / 1000, line["shard_us"] / 1000, line["added_us"], line["shard_efficiency"],
-            line["efficiency"], published(model, line["layout"]), "measured" if line["measured"] else "assumed"))  # fmt: skip
+            line["efficiency"], published(model, line["layout"]), line["shard_from"]))  # fmt: skip
     return "\n".join(text)
 
 

@@ -56,7 +56,7 @@ class Scaling(unittest.TestCase):
         self.assertAlmostEqual(10.96 + 4.128, line["added_us"])
         self.assertAlmostEqual(532 / (4 * 148), line["shard_efficiency"])
         self.assertAlmostEqual(532 / (4 * 163.088), line["efficiency"])
-        self.assertEqual((96000, 0, False), (line["partials_bytes"], line["grad_hidden_bytes"], line["measured"]))
+        self.assertEqual((96000, 0, "assumed"), (line["partials_bytes"], line["grad_hidden_bytes"], line["shard_from"]))
 
     def test_a_steps_reduction_runs_under_the_last_chunk_of_grad_weight(self):
         line = self.predict("step", ONE_NODE)
@@ -78,11 +78,13 @@ class Scaling(unittest.TestCase):
             ("linear_logp_backward:bf16:n1000:d2000:v16000:gh_bf16:gw_bf16", 9), ("linear_logp+linear_logp_backward:bf16:n1000:d2000:v16000", 0.7),
         ]))  # fmt: skip
         line = self.predict("forward", ONE_NODE, times)
-        self.assertEqual((500, 140, True), (line["one_us"], line["shard_us"], line["measured"]))
+        self.assertEqual((500, 140, "measured"), (line["one_us"], line["shard_us"], line["shard_from"]))
         self.assertAlmostEqual(500 / 560, line["shard_efficiency"])
-        # A shard without its whole, and a whole without its shard: both by the model's rates.
-        self.assertEqual((False, 660), (self.predict("step", ONE_NODE, times)["measured"], self.predict("step", ONE_NODE, times)["shard_us"]))
-        self.assertEqual((False, 532), (self.predict("forward", TWO_NODES, times)["measured"], self.predict("forward", TWO_NODES, times)["one_us"]))
+        # Of 8 ranks none was measured: half of 16000 entries' time, and 20 us. A shard without its whole is by the model's rates, as is its whole.
+        line = self.predict("forward", TWO_NODES, times)
+        self.assertEqual((500, 90, "from 16000 entries"), (line["one_us"], line["shard_us"], line["shard_from"]))
+        line = self.predict("step", ONE_NODE, times)
+        self.assertEqual((2580, 660, "assumed"), (line["one_us"], line["shard_us"], line["shard_from"]))
 
     def run_program(self, *options, returncode=0, cwd=None):
         done = subprocess.run([sys.executable, os.path.abspath(PROGRAM), *options], cwd=cwd, capture_output=True, text=True, timeout=60)
