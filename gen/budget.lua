@@ -46,7 +46,7 @@ function budget.hopper(spec)
   take_shared(n, b, ("stages.b: %d stages of B, %d columns x %d of the inner size"):format(spec.stages, spec.bv, n.block_inner))
   if f32 then take_shared(n, a + b + 8 * spec.stages, "stages.low: what is left of each number behind its tf32 part, and a barrier a stage") end
   take_shared(n, 16 * spec.stages, "stages.full, stages.empty: two barriers a stage")
-  if n.turns > 1 then take_shared(n, (8 + 16) * n.turns, "stages.turns: a barrier for each warpgroup, and for each warp the other's tiles") end
+  if n.turns > 1 then take_shared(n, (8 + 32) * n.turns, "stages.turns: a barrier for each warpgroup, and for each warp the other's tiles") end
   align_shared(n, 1024)
   -- A register cap at entry lets setmaxnreg move registers from the other warpgroups to the consumers. With one consumer warpgroup
   -- there are enough for all.
@@ -68,6 +68,12 @@ end
 -- A kernel that stores its tiles through the copy engine: two buffers of 16 rows of 128 bytes for each consumer warp (tile_store.cuh).
 function budget.with_tile_store(n)
   take_shared(n, n.consumer_groups * 4 * 2 * 2048, "out: two boxes of 16 rows of 128 bytes for each consumer warp, which the copy engine writes")
+  return n
+end
+
+-- Eight words of each consumer thread's for each 64 rows of its warpgroup (saved_exp_statistics.cuh).
+function budget.with_kept_statistics(n)
+  take_shared(n, n.consumer_groups * 128 * 8 * 4 * n.group_rows // 64, "kept: statistics of the rows of a warpgroup while it multiplies")
   return n
 end
 

@@ -46,9 +46,9 @@ local function tile_axes(bm, last)
     { "stages", { 2, 3, 4, 5, 6, 8 } }, last,
   }
 end
-local tiles, forward_tiles = tile_axes({ 64, 128 }), tile_axes({ 64, 128, 256 }, { "wg", { 64, 128 } })
+local tiles, turn_tiles = tile_axes({ 64, 128 }), tile_axes({ 64, 128, 256 }, { "wg", { 64, 128 } })
 local spaces = {
-  linear_logp = forward_tiles, linear_logp_save_exp = tiles, linear_logp_grad_logits = tiles, matrix_product = tiles,
+  linear_logp = turn_tiles, linear_logp_save_exp = turn_tiles, linear_logp_grad_logits = turn_tiles, matrix_product = tiles,
   -- Not logits_logp's, whose launch cuts rows in parts for the warps that selection chooses.
   logits_logp_gradient = { warps }, logits_logp_fused = { warps },
   logits_logp_fused_cluster = { { "cluster", { 1, 2, 4, 8 } }, warps },

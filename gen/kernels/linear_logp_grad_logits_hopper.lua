@@ -9,7 +9,8 @@ local kernel = { dependent_launch = true }
 
 kernel.templates = {
   "types", "params/linear_logp_backward", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", "tile_store", "product_tiles", "logit_bounds", "row_offset", "tile_grad_logits",
+  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", { only = "turns", "turns" }, "tile_store", "product_tiles", "logit_bounds",
+  "row_offset", "tile_grad_logits",
   { only = "filters", "kept_blocks" },
   "linear_logp_grad_logits",
 }
@@ -22,7 +23,7 @@ function kernel.derive(spec) return budget.with_tile_store(budget.hopper(spec)) 
 function kernel.check(spec, arch)
   if spec.dtype == "f32" then return nil, "f32: the gradients' products read it across D, and WGMMA reads tf32 only along D" end
   local tile = { -- the forward's rules, but for the splits
-    dtype = spec.dtype, d = spec.d, bm = spec.bm, bv = spec.bv, cluster = spec.cluster, stages = spec.stages, s = 4,
+    dtype = spec.dtype, d = spec.d, bm = spec.bm, wg = spec.wg, bv = spec.bv, cluster = spec.cluster, stages = spec.stages, s = 4,
     dv = spec.dv, bias = spec.bias, softcap = spec.softcap, entropy = spec.entropy, vec = spec.vec, exact = spec.exact,
   }
   local legal, reason = forward.check(tile, arch)
@@ -36,9 +37,8 @@ function kernel.config(spec, n)
   })
 end
 
-function kernel.numerics(spec)
-  return ("linear_logp_grad_logits.r2.wgmma_m64n%dk16.%s.%s"):format(spec.bv, spec.dtype, spec.arch)
-end
+-- An element is a sum along k, whatever the tile.
+function kernel.numerics(spec) return ("linear_logp_grad_logits.r2.wgmma_k16.%s.%s"):format(spec.dtype, spec.arch) end
 
 function kernel.about(spec, n) return tile_config.about_hopper(spec, n, tile_config.computes_grad_logits(spec), "column tiles") end
 

@@ -9,7 +9,7 @@ local kernel = { dependent_launch = true }
 
 kernel.templates = {
   "types", "params/linear_logp", "target", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", "tile_store", "schedule", "logit_bounds", "row_offset",
+  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", { only = "turns", "turns" }, "tile_store", "schedule", "logit_bounds", "row_offset",
   "row_statistics", "saved_exp_statistics",
   "linear_logp_save_exp",
 }
@@ -17,7 +17,10 @@ kernel.parameters = {
   { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "TensorMap", "saved_exp_map" }, { "LinearLogpParams", "params" },
 }
 
-function kernel.derive(spec) return budget.with_tile_store(budget.hopper(spec)) end
+function kernel.derive(spec)
+  local n = budget.with_tile_store(budget.hopper(spec))
+  return n.turns > 1 and budget.with_kept_statistics(n) or n
+end
 
 function kernel.check(spec, arch)
   if spec.dtype ~= "bf16" then return nil, ("%s: 2^(z2 - k) needs the range of bf16"):format(spec.dtype) end

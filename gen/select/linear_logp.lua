@@ -19,6 +19,13 @@ local turn_tiles = {
   { rows = 128,       bm = 128, cluster = 1, stages = 5 },
   { rows = math.huge, bm = 128, wg = 128, cluster = 1, stages = 4 },
 }
+-- The same of kernels that store their tiles, in boxes of 64 columns.
+linear_logp.stored_turn_columns = 192
+local stored_turn_tiles = {
+  { rows = 64,        bm = 64,  cluster = 1, stages = 6 },
+  { rows = 128,       bm = 128, cluster = 1, stages = 4 },
+  { rows = math.huge, bm = 128, wg = 128, cluster = 1, stages = 4 },
+}
 -- Bytes of A's rows that a launch of them keeps in the L2 while B streams past. Other launches keep 32 MiB.
 local turn_group_bytes = 16 << 20
 local hopper_f32_tiles = {
@@ -54,16 +61,25 @@ local function columns_in_turn(vocab, width)
   return (tiles + hopper_splits - 1) // hopper_splits * width
 end
 
--- 168 accumulators a thread leave registers for these options and no more, without spills. And small vocabularies, a tile or two a multiprocessor, are better
--- cut in tiles of 256.
+-- Where even they do not fit, two warpgroups share a tile's rows: the same bits.
+local function must_share(p) return p.bias_dtype and p.softcap and p.argmax end
+
+local function turn_width(p) return p.saved_exp and linear_logp.stored_turn_columns or turn_columns end
+
+-- What the accumulators of so many columns leave registers for, without spills. And small vocabularies, a tile or two a multiprocessor, are better cut in
+-- tiles of 256.
 local function can_take_turns(p)
-  if p.dtype == "f32" or p.dv or p.saved_exp or p.bias_dtype == "f32" or p.logit_sum and p.class_weights then return false end
-  if p.bias_dtype and (p.entropy or p.argmax or p.logit_sum) then return false end
-  return columns_in_turn(p.v, turn_columns) <= columns_in_turn(p.v, 256) * 9 // 8
+  if p.dtype == "f32" or p.bias_dtype == "f32" then return false end
+  if p.saved_exp then
+    if p.bias_dtype or p.entropy then return false end
+  elseif p.dv or p.bias_dtype and p.logit_sum and p.class_weights then
+    return false
+  end
+  return columns_in_turn(p.v, turn_width(p)) <= columns_in_turn(p.v, 256) * 9 // 8
 end
 
 -- As many row groups as fit, in equal parts of those of the problem.
-local function turn_group(p, tile)
+function linear_logp.turn_group(p, tile)
   local rows = tile.bm * tile.cluster
   local row_groups, fit = (p.n + rows - 1) // rows, math.max(1, turn_group_bytes // (rows * p.d * p.element_bytes))
   local parts = (row_groups + fit - 1) // fit
@@ -93,10 +109,11 @@ linear_logp.hopper = select.hopper(" has no WGMMA", function(p, arch_name)
     return nil, ("TMA wants addresses and row strides in multiples of 16 bytes; here they are multiples of %d"):format(bytes or 1)
   end
   local turns = can_take_turns(p)
-  local tile = linear_logp.tile_for(turns and turn_tiles or f32 and hopper_f32_tiles or linear_logp.hopper_tiles, p.n)
+  local tile = linear_logp.tile_for(turns and (p.saved_exp and stored_turn_tiles or turn_tiles) or f32 and hopper_f32_tiles or linear_logp.hopper_tiles,
+    turns and must_share(p) and math.min(p.n, 128) or p.n)
   local spec = base_spec(p, tile)
-  spec.group = tile.wg and turn_group(p, tile)
-  spec.bv, spec.s, spec.arch = f32 and 128 or turns and turn_columns or 256, hopper_splits, arch_name
+  spec.group = tile.wg and linear_logp.turn_group(p, tile)
+  spec.bv, spec.s, spec.arch = f32 and 128 or turns and turn_width(p) or 256, hopper_splits, arch_name
   return select.of(p, "sm_90a", { spec, others_for(p, arch_name) })
 end)
 

@@ -13,7 +13,7 @@ local tile_for, hopper_tiles, portable_tiles = linear_logp.tile_for, linear_logp
 local function vector_bytes(p, stride, bytes) return select.vector_bytes(p.pointer_alignment, { stride * bytes }, 2) end
 
 local function on(tile, spec)
-  spec.bm, spec.bv, spec.cluster, spec.stages, spec.arch = tile.bm, tile.bv, tile.cluster, tile.stages, tile.arch
+  spec.bm, spec.wg, spec.bv, spec.cluster, spec.stages, spec.arch, spec.group = tile.bm, tile.wg, tile.bv, tile.cluster, tile.stages, tile.arch, tile.group
   return spec
 end
 
@@ -25,15 +25,16 @@ local function packing(p, arch_name)
   }
 end
 
--- tile: of the kernels that have N rows; wide: of those that have V rows; narrow: of products of few rows at a time; weight_vec: nil for 16 bytes; bulk: true on
--- sm_90a.
-local function specs(p, tile, wide, narrow, weight_vec, bulk)
+-- tile: of the kernels that have N rows; gradients_tile: of grad_logits among them, nil for tile; wide: of those that have V rows; narrow: of products of few
+-- rows at a time; weight_vec: nil for 16 bytes; bulk: true on sm_90a.
+local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile)
   local dtype, exact, arch_name = p.dtype, p.exact, tile.arch
   local filter = bulk and p.grad_filter_eps or nil
   local list = packing(p, arch_name)
   local function add(spec) list[#list + 1] = spec end
-  add(on(tile, { role = "grad_logits", operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias_dtype, softcap = p.softcap,
-                 entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.class_weights, vec = weight_vec, exact = exact, filter = filter }))
+  add(on(gradients_tile or tile, { role = "grad_logits", operator = "linear_logp_grad_logits", dtype = dtype, d = p.d, dv = p.dv, bias = p.bias_dtype,
+                 softcap = p.softcap, entropy = p.g_entropy, logit_sum = p.logit_sum, classes = p.logit_sum and p.class_weights,
+                 vec = weight_vec, exact = exact, filter = filter }))
   if p.grad_hidden then
     local direct = p.direct -- of one product of the whole vocabulary, which leaves valid rows close together; else of sums
     add(on(p.narrow and narrow or tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,
@@ -78,6 +79,12 @@ local function selected(p, capability, path, list)
   return forward and found and select.join(forward, found) or found, reason
 end
 
+-- Two warpgroups that take turns, as the forward's: where at most one option takes registers. An element's bits are the same in any tile.
+local function can_take_turns(p)
+  local options = (p.bias_dtype and 1 or 0) + (p.softcap and 1 or 0) + (p.g_entropy and 1 or 0) + (p.logit_sum and (p.class_weights and 2 or 1) or 0)
+  return options <= 1
+end
+
 backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capability)
   if p.dtype == "f32" then return nil, "the gradients' products read fp32 across D, and WGMMA reads tf32 only along D" end
   local bytes = vector_bytes(p, p.weight_stride, p.element_bytes)
@@ -93,7 +100,12 @@ backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capabili
   end
   local few, many = tile_for(hopper_tiles, p.n), hopper_tiles[#hopper_tiles]
   local function tile(of, bv) return { bm = of.bm, bv = bv, cluster = of.cluster, stages = of.stages, arch = arch_name } end
-  return selected(p, capability, "hopper", specs(p, tile(few, 256), tile(many, 256), tile(few, 128), nil, true))
+  local gradients_tile
+  if few == many and can_take_turns(p) then
+    gradients_tile = { bm = 128, wg = 128, bv = linear_logp.stored_turn_columns, cluster = 1, stages = 4, arch = arch_name }
+    gradients_tile.group = linear_logp.turn_group(p, gradients_tile)
+  end
+  return selected(p, capability, "hopper", specs(p, tile(few, 256), tile(many, 256), tile(few, 128), nil, true, gradients_tile))
 end)
 
 backward.portable = select.portable(function(p, arch_name, capability)

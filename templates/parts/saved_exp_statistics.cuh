@@ -4,6 +4,13 @@
 // in row_statistics, its sums go on with another, and its block is run again from the offset that the combine gives it. So what is kept of a
 // row depends on that row alone.
 // Config: those of row_statistics
+
+// A thread's, where they lie in shared memory.
+template <int threads> struct KeptStatistics {
+    float offset[2][threads], sum[2][threads], moment[2][threads];
+    int target[2][threads];
+};
+
 template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
     using Base = RowStatistics<Config>;
     using Base::count, Base::offset, Base::sum, Base::moment, Base::row;
@@ -25,7 +32,7 @@ template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
     }
 
     // z: hidden . weight^T of the vocabulary's first columns and the rows from `first` on. Leaves the rows' offsets and clears their flags.
-    __device__ __forceinline__ void find_offsets(const LinearLogpParams &params, float (&z)[count], int first, int row_block) {
+    __device__ __forceinline__ void find_offsets(const LinearLogpParams &params, float (&z)[count], int first) {
         float scale[2];
         Base::load_targets(params, first);
         transform_all(params, z, scale, 0);
@@ -33,7 +40,9 @@ template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
         bool wanted[2] = {true, true};
         offset[0] = offset[1] = -infinity;
         Base::template take_maximum<Base::first_look>(z, scale, wanted);
-        if (Base::first_row == row_block * Config::block_rows * Config::cluster && lane_index() == 0) {
+        constexpr int block_rows = Config::block_rows * Config::cluster;
+        if (Base::first_row % block_rows == 0 && lane_index() == 0) {
+            int row_block = Base::first_row / block_rows;
             if (row_block == 0) params.block_overflow[0] = 0;
             params.block_overflow[row_block + 1] = 0;
         }
@@ -96,6 +105,29 @@ template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
         for (int h = 0; h < 2; h++) {
             sum[h] += tile_sum[h];
             if constexpr (Config::wants_entropy) moment[h] += tile_moment[h];
+        }
+    }
+
+    template <int threads> __device__ __forceinline__ void lay_down(KeptStatistics<threads> &to) const {
+        int thread = thread_index_reread();
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            to.offset[h][thread] = offset[h];
+            to.sum[h][thread] = sum[h];
+            if constexpr (Config::wants_entropy) to.moment[h][thread] = moment[h];
+            to.target[h][thread] = Base::target[h];
+        }
+    }
+
+    template <int threads> __device__ __forceinline__ void take_up(const KeptStatistics<threads> &from, int first) {
+        int thread = thread_index_reread();
+        Base::first_row = first;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            offset[h] = from.offset[h][thread];
+            sum[h] = from.sum[h][thread];
+            if constexpr (Config::wants_entropy) moment[h] = from.moment[h][thread];
+            Base::target[h] = from.target[h][thread];
         }
     }
 

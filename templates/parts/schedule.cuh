@@ -18,6 +18,7 @@ template <class Config> __device__ __forceinline__ int source_row(const LinearLo
 template <class Config, int turns = 1> struct Schedule {
     const LinearLogpParams &params;
     int turn, step = 0;
+    static constexpr bool units_are_tiles = false; // a unit has several
     __device__ __forceinline__ Schedule(const LinearLogpParams &params, int turn = 0) : params(params), turn(turn) {}
 
     // Few registers hold between units: the rest is cheap to take from the launch again.
@@ -67,6 +68,7 @@ template <class Config, int turns = 1> struct SaveExpUnits {
     const LinearLogpParams &params;
     Schedule<Config, turns> schedule;
     bool has_any;
+    static constexpr bool units_are_tiles = false;
     __device__ __forceinline__ SaveExpUnits(const LinearLogpParams &params, int turn = 0)
         : params(params), schedule(params, turn), has_any(params.phase != FLP_SAVE_EXP_AGAIN || (row_count<Config>(params) > 0 && params.block_overflow[0])) {}
 

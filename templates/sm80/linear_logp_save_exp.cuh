@@ -11,7 +11,7 @@ template <class Config> struct SavedExpRows : WarpStatistics<Config, SavedExpSta
     template <int count> __device__ __forceinline__ void find_offsets(const LinearLogpParams &params, float (&d)[row_blocks][count], int row) {
         if (warp_index() % Config::warps_across > 0) return;
 #pragma unroll
-        for (int i = 0; i < row_blocks; i++) statistics[i].find_offsets(params, d[i], row + 16 * i, row / Config::block_rows);
+        for (int i = 0; i < row_blocks; i++) statistics[i].find_offsets(params, d[i], row + 16 * i);
     }
 
     template <int count> __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&d)[row_blocks][count], int row, int column) {

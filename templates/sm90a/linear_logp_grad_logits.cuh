@@ -21,16 +21,21 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, Product
     }
 
     __device__ __forceinline__ auto walk(int turn) const {
-        return ProductTiles<Config, Config::turns>(counted(params.row_count, params.rows), params.columns, params.group, turn);
+        CountedRows<GradLogitsParams> rows = {params};
+        if constexpr (Config::turns > 1) return ProductTiles<Config, Config::turns, decltype(rows)>(rows, params.columns, params.group, turn);
+        else return ProductTiles<Config>(rows, params.columns, params.group);
     }
     __device__ __forceinline__ int b_column(int tile) const { return params.first_column + tile * Config::block_columns; }
 
+    // Where warpgroups take turns, nothing of the rows is held in registers while they multiply: what it takes to read it again lies under the
+    // other's products.
     __device__ __forceinline__ void begin(const Unit &, int first) {
         row = first;
-        gradients.begin(params, row);
+        if constexpr (Config::turns == 1) gradients.begin(params, row);
     }
 
     template <int count> __device__ __forceinline__ void consume(float (&d)[count], const Unit &, int tile, int) {
+        if constexpr (Config::turns > 1) gradients.begin(params, row);
         gradients.transform(params, d, b_column(tile));
         if constexpr (Config::filters) note_kept(params.kept, params.kept_words, params.filter * *params.factor, d, row, tile * Config::block_columns);
         if (params.pdl_wait_in_epilogue) wait_for_previous_kernel();

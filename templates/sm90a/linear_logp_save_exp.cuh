@@ -1,7 +1,14 @@
 // linear_logp forward on Hopper that keeps the terms of each row's sum, for the gradients: [rows, saved exponentials columns] of 2^(z2 - k).
 // Config: those of tile_kernel, save_exp_units, saved_exp_statistics and tile_store
-template <class Config> struct LinearLogpStash : TileKernel<Config, ProductShared<Config>> {
-    using Base = TileKernel<Config, ProductShared<Config>>;
+
+// Where warpgroups take turns, their statistics wait here while they multiply: registers are few.
+template <class Config, bool takes_turns = (Config::turns > 1)> struct LinearLogpStashShared : ProductShared<Config> {};
+template <class Config> struct LinearLogpStashShared<Config, true> : ProductShared<Config> {
+    KeptStatistics<Config::consumer_groups * 128> kept[Config::group_rows / 64];
+};
+
+template <class Config> struct LinearLogpStash : TileKernel<Config, LinearLogpStashShared<Config>> {
+    using Base = TileKernel<Config, LinearLogpStashShared<Config>>;
     const TensorMap &saved_exp_map;
     const LinearLogpParams &params;
     SavedExpStatistics<Config> statistics;
@@ -21,19 +28,32 @@ template <class Config> struct LinearLogpStash : TileKernel<Config, ProductShare
     __device__ __forceinline__ int a_rows() const { return TileProduct<Config>::box_rows(params.rows); }
     __device__ __forceinline__ bool finds_offsets() const { return params.phase == FLP_SAVE_EXP_OFFSETS; }
 
+    __device__ __forceinline__ auto &kept() const { return this->shared.kept[row / 64 % (Config::group_rows / 64)]; }
+    __device__ __forceinline__ void lay_down() {
+        if constexpr (Config::turns > 1) statistics.lay_down(kept());
+    }
+    __device__ __forceinline__ void take_up() {
+        if constexpr (Config::turns > 1) statistics.take_up(kept(), row);
+    }
+
     __device__ __forceinline__ void begin(const Unit &, int first) {
         row = first;
-        if (!finds_offsets()) statistics.begin(params, row);
+        if (finds_offsets()) return;
+        statistics.begin(params, row);
+        lay_down();
     }
 
     template <int count> __device__ __forceinline__ void consume(float (&d)[count], const Unit &unit, int tile, int) {
         int column = tile * Config::block_columns;
-        if (finds_offsets()) return statistics.find_offsets(params, d, row, unit.row_block);
+        if (finds_offsets()) return statistics.find_offsets(params, d, row);
+        take_up();
         statistics.absorb(params, d, column, [&](auto value) { TileStore<Config>::store_values(this->shared.out, saved_exp_map, row, column, value); });
+        lay_down();
     }
 
     __device__ __forceinline__ void finish(const Unit &unit) {
         if (finds_offsets()) return;
+        take_up();
         statistics.finish();
         statistics.store(params, unit.split);
     }

@@ -30,7 +30,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
         if (params.pdl_wait_in_epilogue) wait_for_previous_kernel();
     }
 
-    __device__ __forceinline__ auto walk(int turn) const { return ProductTiles<Config, Config::turns>(rows, params.columns, params.group, turn); }
+    __device__ __forceinline__ auto walk(int) const { return ProductTiles<Config>(rows, params.columns, params.group); }
 
     __device__ __forceinline__ auto steps(const Unit &unit) const {
         int count = ceil_div(inner, Config::block_inner);

@@ -67,20 +67,28 @@ template <class Walk> struct WalkedTiles {
 
 template <class Config, class Kernel> __device__ __forceinline__ void produce_tiles(const Kernel &kernel, int rank) {
     TileProduct<Config> product(kernel.shared.stages, kernel.a_rows());
-    using Tiles = WalkedTiles<decltype(kernel.walk(0))>;
-    Tiles of_turn[2] = {Tiles(kernel.walk(0)), Tiles(kernel.walk(1))};
-    bool more;
-    do {
-        more = false;
+    auto load = [&](const Unit &unit) {
+        product.load(kernel.a_map, kernel.b_map, block_row<Config>(unit, rank), kernel.b_column(unit.first_tile), rank, kernel.steps(unit));
+    };
+    auto walk = kernel.walk(0);
+    using Walk = decltype(walk);
+    if constexpr (Walk::units_are_tiles) { // those of both turns, one and the other, are then one walk's
+        auto tiles = walk.of_all_turns();
+        Unit unit;
+        while (tiles.next(unit)) load(unit);
+    } else {
+        WalkedTiles<Walk> of_turn[2] = {WalkedTiles<Walk>(walk), WalkedTiles<Walk>(kernel.walk(1))};
+        bool more;
+        do {
+            more = false;
 #pragma unroll
-        for (int turn = 0; turn < Config::turns; turn++) {
-            Tiles &tiles = of_turn[turn];
-            if (!tiles.next()) continue;
-            more = true;
-            int row = block_row<Config>(tiles.unit, rank), column = kernel.b_column(tiles.unit.first_tile);
-            product.load(kernel.a_map, kernel.b_map, row, column, rank, kernel.steps(tiles.unit));
-        }
-    } while (more);
+            for (int turn = 0; turn < Config::turns; turn++) {
+                if (!of_turn[turn].next()) continue;
+                more = true;
+                load(of_turn[turn].unit);
+            }
+        } while (more);
+    }
 }
 
 // A consumer warpgroup's place among those that take turns: turns.cuh, emitted where Config::turns > 1.

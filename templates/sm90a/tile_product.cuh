@@ -15,10 +15,14 @@ template <class Config> struct LowParts<Config, true> {
     u64 split[Config::stages];
 };
 
-// barrier[g]: the other warpgroup has started its products, so that warpgroup g's come next. others: for each warp, the tiles of the other warpgroup.
+// others: tiles of the other warpgroup; turn: of them the one that comes behind this warp's next one.
+struct WarpTurn {
+    int others, turn;
+};
+// barrier[g]: the other warpgroup has started its products, so that warpgroup g's come next.
 template <int turns> struct TurnState {
     u64 barrier[turns];
-    int others[4 * turns];
+    WarpTurn of_warp[4 * turns];
 };
 template <> struct TurnState<1> {};
 

@@ -32,7 +32,11 @@ template <class Config> struct TileStore {
 #pragma unroll
         for (int box = 0; box < boxes; box++) {
             u32 to = buffer + (box % 2) * box_bytes;
-            if (lane_index() == 0) bulk_wait_read<1>(); // the engine has read what this buffer held
+            if (lane_index() == 0) {
+                // The engine has read what this buffer held: of an odd number the first is the one that was filled last.
+                if (box == 0 && boxes % 2 == 1) bulk_wait_read<0>();
+                else bulk_wait_read<1>();
+            }
             __syncwarp();
             lay(to, value, box);
             async_proxy_fence();

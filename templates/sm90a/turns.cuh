@@ -2,27 +2,33 @@
 // Config: those of tile_product
 template <class Config> struct Turns {
     Stages<Config> &shared;
-    int group, turn; // turn: of the other group's tiles, which comes behind this group's next one
 
-    template <class Walk> __device__ __forceinline__ Turns(Stages<Config> &shared, int group, Walk other) : shared(shared), group(group), turn(group) {
+    template <class Walk> __device__ __forceinline__ Turns(Stages<Config> &shared, int group, Walk other) : shared(shared) {
         Unit unit;
         int tiles = 0;
         while (other.next(unit)) tiles += unit.tiles;
-        if (lane_index() == 0) shared.turns.others[threadIdx.x / 32] = tiles;
+        if (lane_index() == 0) shared.turns.of_warp[threadIdx.x / 32] = {tiles, group};
         warp_barrier();
     }
 
-    // In shared memory, since registers are few.
-    __device__ __forceinline__ int others() const { return shared.turns.others[threadIdx.x / 32]; }
+    // In shared memory, or taken from the thread's number again, since registers are few.
+    __device__ __forceinline__ static int group() { return thread_index_reread() / 128; }
+    __device__ __forceinline__ WarpTurn &of_warp() const { return shared.turns.of_warp[thread_index_reread() / 32]; }
 
     __device__ __forceinline__ void wait(Ring<Config> &ring, int steps) const {
-        if (turn == 0 || turn > others()) return;
-        mbarrier_wait(shared_address(&shared.turns.barrier[group]), (turn - 1) & 1);
+        WarpTurn own = of_warp();
+        if (own.turn == 0 || own.turn > own.others) return;
+        mbarrier_wait(shared_address(&shared.turns.barrier[group()]), (own.turn - 1) & 1);
         ring.skip(steps);
     }
 
     __device__ __forceinline__ void pass() {
-        if (turn < others() && lane_index() == 0) mbarrier_arrive(shared_address(&shared.turns.barrier[1 - group]));
-        turn++;
+        warp_barrier(); // all lanes have read it
+        if (lane_index_reread() == 0) {
+            WarpTurn &own = of_warp();
+            if (own.turn < own.others) mbarrier_arrive(shared_address(&shared.turns.barrier[1 - group()]));
+            own.turn++;
+        }
+        warp_barrier();
     }
 };

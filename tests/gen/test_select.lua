@@ -183,10 +183,13 @@ function TestSelect.test_warpgroups_take_turns_where_registers_and_the_vocabular
     end
     return seen
   end
-  for _, options in ipairs { "", ":softcap30", ":argmax", ":entropy", ":softcap30:argmax:entropy", ":bias_bf16", ":softcap30:bias_bf16" } do
+  for _, options in ipairs { "", ":softcap30", ":argmax", ":entropy", ":softcap30:argmax:entropy", ":bias_bf16",
+                            ":argmax:entropy:bias_bf16" } do
     luaunit.assertEquals({ options, columns_at(options) }, { options, 168 })
   end
-  for _, options in ipairs { ":dv", ":bias_f32", ":argmax:bias_bf16", ":entropy:bias_bf16" } do
+  local _, shared = selected("linear_logp:bf16:n4096:d2048:v131072:softcap30:argmax:bias_bf16", 90)
+  luaunit.assertEquals({ shared.wg, shared.bm, shared.bv }, { nil, 128, 168 })
+  for _, options in ipairs { ":dv", ":bias_f32", ":softcap30:argmax:entropy:bias_f32" } do
     luaunit.assertEquals({ options, columns_at(options) }, { options, 256 })
   end
   for vocab, columns in pairs { [32000] = 256, [50257] = 168, [128256] = 168, [151936] = 168, [262144] = 168 } do
@@ -224,7 +227,7 @@ function TestSelect.test_the_cross_entropy_is_both_passes_and_a_loss()
   luaunit.assertEquals(kernels ":entropy:gh_bf16:gw_f32:acc_weight:classes_f32", passes(":entropy", "cross_entropy", ":gh_bf16:gw_f32:acc_weight"))
   luaunit.assertEquals(kernels ":gw_bf16:loss_policy_gradient", passes("", "policy_gradient", ":gw_bf16"))
   local smoothed = kernels ":gh_bf16:smoothing:classes_f32"
-  luaunit.assertStrContains(smoothed, "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.logit_sum.classes_f32.packed.sm_90a linear_logp_combine.bm8.logit_sum.sm_90a")
+  luaunit.assertStrContains(smoothed, "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.logit_sum.classes_f32.packed.sm_90a linear_logp_combine.bm8.logit_sum.sm_90a")
   luaunit.assertStrContains(smoothed, "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.logit_sum.classes_f32.sm_90a")
   luaunit.assertStrContains(kernels(":gh_bf16", 80), "token_loss.loss_cross_entropy.sm_80 linear_logp_backward_rows.sm_80")
 end
@@ -237,7 +240,7 @@ function TestSelect.test_the_cross_entropy_with_room_for_saved_exponentials()
   end
   for capability, words in pairs {
     [80] = { tile = "bm128.bv128.s108.c1.p4", product = "bm128.bv128.c1.p4", arch = "sm_80" },
-    [90] = { tile = "bm128.bv256.s132.c2.p4", product = "bm128.bv256.c2.p4", arch = "sm_90a" },
+    [90] = { tile = "bm128.wg128.bv192.s132.c1.p4", product = "bm128.bv256.c2.p4", arch = "sm_90a" },
   } do
     local function said(text) return (text:gsub("%u+", { TILE = words.tile, PRODUCT = words.product, ARCH = words.arch })) end
     local saved_exp = said "linear_logp_save_exp.bf16.d2048.TILE.ARCH linear_logp_combine.bm8.ARCH "

@@ -68,7 +68,7 @@ function TestSelectBackward.test_hopper_takes_its_own_kernels()
   luaunit.assertEquals(support.variants(found), {
     "linear_logp_backward_rows.sm_90a",
     "linear_logp_backward_gather.bf16.sm_90a",
-    "linear_logp_grad_logits.bf16.d2048.bm128.bv256.c2.p4.sm_90a",
+    "linear_logp_grad_logits.bf16.d2048.bm128.wg128.bv192.c1.p4.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_f32.adds.sm_90a",
     "linear_logp_backward_finish.w_bf16.out_bf16.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_f32.adds.targets_in_rows.sm_90a",
@@ -204,15 +204,29 @@ function TestSelectBackward.test_tiles_follow_the_rows_of_what_is_written()
     local _, specs = selected(("linear_logp_backward:bf16:n%d:d2048:v131072:gh_bf16:gw_bf16"):format(n), capability)
     local texts = {}
     for i, role in ipairs { "grad_logits", "hidden_product", "weight_product" } do
-      texts[i] = ("bm%d c%d"):format(specs[role].bm, specs[role].cluster)
+      texts[i] = ("bm%d c%d%s"):format(specs[role].bm, specs[role].cluster, specs[role].wg and " in turn" or "")
     end
     return texts
   end
   luaunit.assertEquals(tiles_at(64, 90), { "bm64 c1", "bm64 c1", "bm128 c2" })
   luaunit.assertEquals(tiles_at(128, 90), { "bm128 c1", "bm128 c1", "bm128 c2" })
-  luaunit.assertEquals(tiles_at(129, 90), { "bm128 c2", "bm128 c2", "bm128 c2" })
+  luaunit.assertEquals(tiles_at(129, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2" })
   luaunit.assertEquals(tiles_at(64, 80), { "bm64 c1", "bm64 c1", "bm128 c1" })
   luaunit.assertEquals(tiles_at(65, 80), { "bm128 c1", "bm128 c1", "bm128 c1" })
+end
+
+-- With more than one option there are too few registers.
+function TestSelectBackward.test_warpgroups_take_turns_where_registers_allow()
+  local function in_turn(options)
+    local _, specs = selected("linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16" .. options, 90)
+    return specs.grad_logits.wg == 128 and specs.grad_logits.bv == 192
+  end
+  for _, options in ipairs { "", ":softcap30", ":bias_f32", ":g_entropy", ":dv", ":filter1e-08" } do
+    luaunit.assertEquals({ options, in_turn(options) }, { options, true })
+  end
+  for _, options in ipairs { ":softcap30:bias_f32", ":softcap30:g_entropy", ":bias_bf16:g_entropy" } do
+    luaunit.assertEquals({ options, in_turn(options) }, { options, false })
+  end
 end
 
 support.run()

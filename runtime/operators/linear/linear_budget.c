@@ -31,7 +31,7 @@ int flp_linear_budget_most_splits(int64_t vocab)
 {
     static const struct {
         int block_columns, n_split;
-    } kernels[] = { { 256, 132 }, { 128, 132 }, { 128, 108 } };
+    } kernels[] = { { 256, 132 }, { 192, 132 }, { 168, 132 }, { 128, 132 }, { 128, 108 } };
     int most = 0;
 
     for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)

@@ -1,0 +1,181 @@
+// fusedlogp linear_logp_save_exp.bf16.d2048.bm128.wg128.bv192.s132.c1.p4.sm_90a
+// Emitted by fusedlogp-gen; the templates below are the source.
+//
+// Computes: of each row and split of the vocabulary (tiles of 192 columns, in about 132 splits) the sum of 2^(z log2(e) / temperature - k) and its
+//   integer offset k, and the target's logit; z = hidden . weight^T, hidden [N, D] bf16, D = 2048, weight [V, D]; and keeps the powers
+//   themselves of the first columns, with one k a row
+// Grid: persistent: min(multiprocessors, row blocks x splits) blocks; a row block has 128 rows
+// Cluster: none
+// Block: 384 threads: warpgroups 0 and 1 take turns to multiply, with tiles of their own: one's sums lie under the other's products; the first thread
+//   of warpgroup 2 loads
+// Shared memory: 214016 bytes
+//     65536  stages.a: 4 stages of A, 128 rows x 64 of the inner size
+//     98304  stages.b: 4 stages of B, 192 columns x 64 of the inner size
+//        64  stages.full, stages.empty: two barriers a stage
+//        80  stages.turns: a barrier for each warpgroup, and for each warp the other's tiles
+//       880  unused, up to a multiple of 1024
+//     32768  out: two boxes of 16 rows of 128 bytes for each consumer warp, which the copy engine writes
+//     16384  kept: statistics of the rows of a warpgroup while it multiplies
+// Parts:
+#line 1 "templates/params/types.h"
+#line 1 "templates/parts/types.cuh"
+#line 1 "config"
+struct Config {
+    using element = bf16;
+    static constexpr int block_rows = 128;
+    static constexpr int block_columns = 192;
+    static constexpr int block_inner = 64;
+    static constexpr int cluster = 1;
+    static constexpr int stages = 4;
+    static constexpr bool a_transposed = false;
+    static constexpr bool b_transposed = false;
+    static constexpr int inner_size = 2048;
+    static constexpr bool has_bias = false;
+    using bias_element = float;
+    static constexpr bool has_softcap = false;
+    static constexpr float correction = 1.0f + 2048 * 0x1p-30f;
+    static constexpr bool wants_argmax = false;
+    static constexpr bool wants_entropy = false;
+    static constexpr bool wants_logit_sum = false;
+    static constexpr bool has_class_weights = false;
+    using class_element = float;
+    static constexpr bool is_packed = true;
+    static constexpr int consumer_groups = 2;
+    static constexpr int group_rows = 128;
+    static constexpr int turns = 2;
+    static constexpr int steps_together = 1;
+    static constexpr bool b_is_read_once = false;
+    static constexpr bool splits_operands = false;
+    static constexpr int producer_registers = 24;
+    static constexpr int splitter_registers = 0;
+    static constexpr int consumer_registers = 240;
+    static constexpr int b_box_columns = 64;
+    static constexpr int b_box_rows = 192;
+    static constexpr int fragment_columns = 192;
+    using out_element = bf16;
+    static constexpr bool adds = false;
+    static constexpr int threads = 384;
+    static constexpr int shared_bytes = 214016;
+};
+#line 1 "templates/params/rows.h"
+#line 1 "templates/params/tally.h"
+#line 1 "templates/params/tiles.h"
+#line 1 "templates/params/linear_logp.h"
+#line 1 "templates/parts/target.cuh"
+#line 1 "templates/parts/simt.cuh"
+#line 1 "templates/parts/convert.cuh"
+#line 1 "templates/sm90a/mbarrier.cuh"
+#line 1 "templates/sm90a/tma.cuh"
+#line 1 "templates/sm90a/tma_store.cuh"
+#line 1 "templates/sm90a/cluster.cuh"
+#line 1 "templates/sm90/dependent_launch.cuh"
+#line 1 "templates/sm90a/wgmma.cuh"
+// Warpgroup matrix products from shared memory: PTX ISA, "wgmma". The instruction itself, and the wait for all of its results, are emitted for
+// the shape in use.
+// Config: none
+
+// A tile in the 128-byte swizzle, at a multiple of 1024 bytes. K-major (rows of 128 bytes along K): the stride is from 8 rows to the
+// next 8, the leading offset is not used. MN-major (rows of 64 elements along M or N): the leading offset is from 64 elements to
+// the next 64, the stride from 8 steps of K to the next 8. Advance the start address to step along K: by 32 bytes K-major, by 2048 MN-major.
+__device__ __forceinline__ u64 wgmma_descriptor(u32 address, int leading_bytes, int stride_bytes) {
+    return (u64)((address & 0x3FFFF) >> 4) | (u64)(leading_bytes >> 4) << 16 | (u64)(stride_bytes >> 4) << 32 | 1ull << 62;
+}
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Waits until at most `pending` committed groups are unfinished.
+template <int pending> __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory"); }
+// The accumulators (64 x 192 of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten.
+__device__ __forceinline__ void wgmma_stage(float (&d)[96], u64 a, u64 b, int accumulate) {
+    asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %98, 0;\n"
+                 "add.s64 a, %96, 0;\nadd.s64 b, %97, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
+                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47,"
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63,"
+                 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,"
+                 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+                 "}, a, b, p, 1, 1, 0, 0;\n"
+                 "add.s64 a, %96, 2;\nadd.s64 b, %97, 2;\n"
+                 "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
+                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47,"
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63,"
+                 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,"
+                 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+                 "}, a, b, 1, 1, 1, 0, 0;\n"
+                 "add.s64 a, %96, 4;\nadd.s64 b, %97, 4;\n"
+                 "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
+                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47,"
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63,"
+                 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,"
+                 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+                 "}, a, b, 1, 1, 1, 0, 0;\n"
+                 "add.s64 a, %96, 6;\nadd.s64 b, %97, 6;\n"
+                 "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
+                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47,"
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63,"
+                 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,"
+                 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+                 "}, a, b, 1, 1, 1, 0, 0;\n"
+                 "}"
+                 :
+                 "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+                 "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+                 "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+                 "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+                 "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+                 "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+                 "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
+                 "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
+                 "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
+                 "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
+                 "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
+                 : "l"(a), "l"(b), "r"(accumulate));
+}
+
+// Waits for all products: before this the accumulators are no results, and no read of them may move above it.
+__device__ __forceinline__ void wgmma_finish(float (&d)[96]) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;"
+                 :
+                 "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+                 "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+                 "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+                 "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+                 "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+                 "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+                 "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
+                 "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
+                 "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
+                 "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
+                 "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
+                 :
+                 : "memory");
+}
+#line 1 "templates/parts/unit.cuh"
+#line 1 "templates/sm90a/tile_product.cuh"
+#line 1 "templates/sm90a/tile_kernel.cuh"
+#line 1 "templates/sm90a/turns.cuh"
+#line 1 "templates/sm90a/tile_store.cuh"
+#line 1 "templates/parts/schedule.cuh"
+#line 1 "templates/parts/logit_bounds.cuh"
+#line 1 "templates/parts/row_offset.cuh"
+#line 1 "templates/parts/row_statistics.cuh"
+#line 1 "templates/parts/saved_exp_statistics.cuh"
+#line 1 "templates/sm90a/linear_logp_save_exp.cuh"
+#line 1 "entry"
+extern "C" __global__ void __launch_bounds__(384, 1)
+flp_linear_logp_save_exp_bf16_d2048_bm128_wg128_bv192_s132_c1_p4_sm_90a(
+    const __grid_constant__ TensorMap hidden_map,
+    const __grid_constant__ TensorMap weight_map,
+    const __grid_constant__ TensorMap saved_exp_map,
+    const __grid_constant__ LinearLogpParams params) {
+    linear_logp_save_exp<Config>(hidden_map, weight_map, saved_exp_map, params);
+}
