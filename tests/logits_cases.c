@@ -37,6 +37,12 @@ static const flp_logits_case edges[] = {
     { .name = "uneven upstream gradients", .rows = FLP_LOGITS_UNEVEN },
     { .name = "uneven upstream gradients, entropy", .rows = FLP_LOGITS_UNEVEN, .problem = { .entropy = 1, .vocab = 131 } },
 
+    { .name = "several rows a warp", .rows = FLP_LOGITS_UNEVEN | FLP_LOGITS_IGNORED, .problem = { .rows = 400, .vocab = 40, .argmax = 1, .entropy = 1 } },
+    { .name = "several rows a warp, bf16, logp only",
+      .rows = FLP_LOGITS_LOGP_ONLY | FLP_LOGITS_IGNORED,
+      .problem = { .dtype = FLP_BF16, .rows = 333, .vocab = 16 } },
+    { .name = "more rows a warp than lanes", .rows = FLP_LOGITS_BAD_TARGETS, .problem = { .rows = 2000, .vocab = 9, .softcap = 30, .argmax = 1 } },
+
     { .name = "rows apart", .gap = 24, .problem = { .vocab = 5000, .argmax = 1 } },
     { .name = "rows apart by an odd number", .gap = 2, .rows = FLP_LOGITS_UNEVEN, .problem = { .entropy = 1 } },
     { .name = "padded vocabulary", .gap = 45, .problem = { .vocab = 5003, .argmax = 1, .entropy = 1 } },

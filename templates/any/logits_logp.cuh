@@ -50,30 +50,57 @@ template <class Config> struct LogitsUnits {
     __device__ __forceinline__ void load(Segment &segment, const typename Config::element *logits, int s) const { segment.load(logits, s, params.vocab); }
 };
 
-// A warp for each row, whose sums are those of its one segment.
+// Where a warp holds a whole row, the row's sums are those of its one segment. What else is done of a row, from its target to its results, would take as
+// long as its logits: each lane does that of a row of its own, for up to 32 of the warp's rows at once.
+template <class Config> struct HeldRows {
+    using Element = typename Config::element;
+    const LogitsLogpParams &params;
+    LogitsRow<Config> own; // this lane's
+    LogitsScale scale;
+    LogitsSums sums = {0, 0, 0, 0, 0};
+    float target_logit = 0;
+
+    __device__ __forceinline__ HeldRows(const LogitsLogpParams &params, int number)
+        : params(params), own(LogitsRow<Config>::find(params, number)), scale(own.scale(params)) {}
+
+    // source: below 0 where the row is not read.
+    __device__ __forceinline__ const Element *logits(int source) const { return (const Element *)params.logits + source * params.logits_stride; }
+    __device__ __forceinline__ void load(Segment<Config> &segment, int source) const {
+        if (source >= 0) segment.load(logits(source), 0, params.vocab);
+    }
+
+    // rows: of the first lanes.
+    __device__ __forceinline__ void sum_up(int rows) {
+        Segment<Config> segment;
+        load(segment, shuffle(own.source, 0)); // whatever its target: an ignored row costs less than to wait for that
+        own.take_target(params, own.load_target(params));
+        Element target_element = load_target_logit(params, own);
+        int read = own.is_read(params) ? own.source : -1;
+        for (int i = 0; i < rows; i++) {
+            int source = shuffle(read, i), next = shuffle(read, min(i + 1, 31)), target = shuffle(own.target, i);
+            LogitsScale its_scale = {shuffle(scale.scale, i), scale.softcap, scale.inverse_softcap};
+            LogitsSums its = {0, 0, 0, 0, 0};
+            if (source >= 0) its = segment.statistics(its_scale, logits(source), 0, target);
+            load(segment, i + 1 < rows ? next : -1);
+            if (lane_index() == i) sums = its;
+        }
+        target_logit = to_float(target_element);
+    }
+
+    __device__ __forceinline__ void finish(int number) {
+        LogitsNormaliser normaliser = find_normaliser(own, sums, scale, target_logit);
+        write_row(params, own, number, sums, normaliser, scale);
+    }
+};
+
 template <class Config> __device__ __forceinline__ void held_rows(const LogitsLogpParams &params) {
-    int count = (int)params.rows, step = gridDim.x * (Config::threads / 32), number = blockIdx.x * (Config::threads / 32) + warp_index();
+    int count = (int)params.rows, step = gridDim.x * (Config::threads / 32);
     allow_next_kernel();
-    if (number >= count) return;
-    LogitsRow<Config> row(params, number);
-    Segment<Config> segment;
-    if (row.is_read(params)) segment.load(row.logits(params), 0, params.vocab);
-    for (;;) {
-        int next_number = number + step;
-        LogitsRow<Config> next = LogitsRow<Config>::find(params, min(next_number, count - 1));
-        auto words = next.load_target(params);
-        auto target_element = load_target_logit(params, row);
-        LogitsScale scale = row.scale(params);
-        LogitsSums sums = {0, 0, 0, 0, 0};
-        if (row.is_read(params)) sums = segment.statistics(scale, row.logits(params), 0, row.target);
-        float target_logit = to_float(target_element);
-        pin_value(target_logit); // loads are waited for together: before the next row's
-        next.take_target(params, words);
-        if (next_number < count && next.is_read(params)) segment.load(next.logits(params), 0, params.vocab);
-        finish_row(params, row, number, sums, scale, target_logit, true);
-        if (next_number >= count) return;
-        row = next;
-        number = next_number;
+    for (int first = blockIdx.x * (Config::threads / 32) + warp_index(); first < count; first += 32 * step) {
+        int rows = min(32, (count - first + step - 1) / step), number = first + lane_index() * step;
+        HeldRows<Config> held(params, min(number, count - 1));
+        held.sum_up(rows);
+        if (lane_index() < rows) held.finish(number);
     }
 }
 

@@ -56,29 +56,35 @@ template <class Config> __device__ __forceinline__ LogitsSlots scratch_slots(con
     return {(float2 *)params.partial + at, Config::wants_argmax ? (float2 *)params.best + at : nullptr, Config::has_entropy ? params.moment + at : nullptr};
 }
 
-// By one warp: adds the target, which none of the row's segments has, to their sums, and writes what is wanted of the row.
-template <class Config> __device__ __forceinline__ LogitsNormaliser finish_row(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number,
-                                                                               LogitsSums sums, const LogitsScale &scale, float target_logit, bool writes) {
+// Adds the target, which none of the row's segments has, to their sums.
+template <class Config>
+__device__ __forceinline__ LogitsNormaliser find_normaliser(const LogitsRow<Config> &row, LogitsSums &sums, const LogitsScale &scale, float target_logit) {
     constexpr bool has_entropy = Config::has_entropy;
-    LogitsNormaliser normaliser =
-        row.target >= 0 ? LogitsNormaliser::of<has_entropy>(soften<Config>(target_logit, scale), sums, scale) : LogitsNormaliser::of_others<has_entropy>(sums);
     if constexpr (Config::wants_argmax)
         if (row.target >= 0) sums.take_best(target_logit, row.target);
-    if (!writes || lane_index() != 0) return normaliser;
+    return row.target >= 0 ? LogitsNormaliser::of<has_entropy>(soften<Config>(target_logit, scale), sums, scale)
+                           : LogitsNormaliser::of_others<has_entropy>(sums);
+}
+
+// By one thread: what is wanted of the row.
+template <class Config> __device__ __forceinline__ void write_row(const LogitsLogpParams &params, const LogitsRow<Config> &row, int number, LogitsSums &sums,
+                                                                  const LogitsNormaliser &normaliser, const LogitsScale &scale) {
     if (sums.best == -infinity) sums.best_index = 0; // nothing but -inf and NaN
     write_results(params, row, number, sums, normaliser, scale);
     if (params.normaliser != nullptr)
         *(float4 *)(params.normaliser + 4 * (i64)number) = make_float4(normaliser.origin, normaliser.log2_sum, normaliser.entropy, normaliser.logp);
-    return normaliser;
 }
 
+// By one warp: a row's sums from its segments', and what is wanted of it.
 template <int under_way = 1, class Config> __device__ __forceinline__ LogitsNormaliser finish_row(const LogitsLogpParams &params, const LogitsRow<Config> &row,
                                                                                                   int number, const LogitsSlots &slots, float target_logit,
                                                                                                   bool writes) {
     LogitsSums sums = {0, 0, 0, 0, 0};
     LogitsScale scale = row.scale(params);
     if (row.is_read(params)) sums = merge_segments<Config, under_way>(slots, params.segments, scale);
-    return finish_row(params, row, number, sums, scale, target_logit, writes);
+    LogitsNormaliser normaliser = find_normaliser(row, sums, scale, target_logit);
+    if (writes && lane_index() == 0) write_row(params, row, number, sums, normaliser, scale);
+    return normaliser;
 }
 
 // As it lies in memory: whoever converts it waits for it.

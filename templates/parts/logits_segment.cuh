@@ -46,8 +46,9 @@ template <class Config> struct Segment {
             return;
         }
         if (left >= columns) {
+            const Element *own = from + column(0);
 #pragma unroll
-            for (int j = 0; j < vectors; j++) data[j] = load_logits<Config>(from + column(j));
+            for (int j = 0; j < vectors; j++) data[j] = load_logits<Config>(own + j * 32 * elements);
             return;
         }
         constexpr u32 none = minus_infinity_word<Element>;
@@ -151,8 +152,9 @@ template <class Config> struct Segment {
                 }
         } else if (is_here) {
             constexpr int bits = 8 * sizeof(Element);
-            int vector = place / elements % 32 == lane_index() ? place / (32 * elements) : -1, word = place % elements * bits / 32;
+            int vector = place / (32 * elements), word = place % elements * bits / 32; // of all lanes: a branch skips the other vectors
             u32 part = (bits == 32 ? 0xffffffffu : 0xffffu) << place * bits % 32, parts[4];
+            if (place / elements % 32 != lane_index()) part = 0;
 #pragma unroll
             for (int i = 0; i < 4; i++) parts[i] = i == word ? part : 0;
 #pragma unroll
