@@ -114,7 +114,7 @@ int main(int argc, char **argv)
         "with lse, with argmax and with entropy; linear_logp_backward by hidden and weight, also with a gradient by entropy; linear_cross_entropy with "
         "and without these gradients; both also with a main gradient of weight that is added to in fp32. Label smoothing, token losses, bias and [D, V] are "
         "for --problem.\n\n"
-        "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no NVRTC or no kernel for what was asked, 4 a model's config.json is not acceptable, 5 --check: some are missing.",
+        "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no NVRTC or no kernel for what was asked, 4 a model's config.json or a token loss is not acceptable, 5 --check: some are missing.",
         parse_words, finish
     };
     static int (*const actions[])(const flp_gen_options *) = {
@@ -125,9 +125,11 @@ int main(int argc, char **argv)
     flp_console_start("fusedlogp-gen");
     flp_options_parse(&line, argc, argv, &options);
     int code = flp_gen_models_read(&options);
+    if (code == FLP_EXIT_OK)
+        code = flp_gen_token_losses_check(&options);
     if (code == FLP_EXIT_OK) {
         code = actions[options.action](&options);
-        /* The files of models have been read, and nothing is wrong with them: what the library refuses now came from the command line. */
+        /* The files of models and token losses have been read, and nothing is wrong with them: what the library refuses now came from the command line. */
         if (code == FLP_EXIT_BAD_INPUT)
             code = FLP_EXIT_USAGE;
     }

@@ -51,6 +51,9 @@ json_t *flp_gen_variants_left_out(const flp_gen_variants *variants);
 /* Fills in options->model_problems. Returns an exit code, and has said why: FLP_EXIT_BAD_INPUT where a model's configuration is not acceptable,
  * FLP_EXIT_USAGE where --dtype is wrong, FLP_EXIT_FAILED. */
 int flp_gen_models_read(flp_gen_options *options);
+/* Reads options->token_losses and defines them nowhere. Returns an exit code, and has said why: FLP_EXIT_BAD_INPUT where one is not acceptable,
+ * FLP_EXIT_FAILED. */
+int flp_gen_token_losses_check(const flp_gen_options *options);
 /* 1: problems were named, one by one or by models. */
 static inline int flp_gen_has_problems(const flp_gen_options *options)
 {

@@ -97,6 +97,18 @@ static flp_status define_all(const flp_gen_options *options, flp_context *contex
     return status;
 }
 
+int flp_gen_token_losses_check(const flp_gen_options *options)
+{
+    if (options->token_losses == NULL)
+        return FLP_EXIT_OK;
+    flp_context *context = NULL;
+    flp_status status = flp_context_create(&(flp_context_options){ .cache_directory = "", .cpu_threads = 1 }, &context);
+    if (status == FLP_OK)
+        status = define_all(options, context);
+    flp_context_destroy(context);
+    return status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);
+}
+
 flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_context *context, flp_gen_variants *variants)
 {
     flp_text lines = { 0 };

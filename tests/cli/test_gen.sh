@@ -50,7 +50,10 @@ grep -xFf mine.txt one.txt >kept.txt
 check_same "... beside all the others" one.txt kept.txt
 fusedlogp_gen --emit mine $one --token-loss mine.lua --quiet
 check_match "... and writes the loss into its kernel" 'row\.input\[0\]' mine/token_loss.loss_mine.sm_90a.cu
-check_fails "a token loss that is wrong is told" 2 "t.reward: there are logp" fusedlogp_gen --list $one --token-loss wrong.lua
+check_fails "a token loss that is wrong is told" 4 "t.reward: there are logp" fusedlogp_gen --list $one --token-loss wrong.lua
+check_fails "... also where another goes before it" 4 "wrong.lua" fusedlogp_gen --list $one --token-loss mine.lua --token-loss wrong.lua
+check_fails "... and before kernels are built" 4 "t.reward: there are logp" fusedlogp_gen $one --token-loss wrong.lua --out never
+check_equal "... of which none is" no "$(test -e never && echo yes || echo no)"
 check_fails "a token loss that is not there is told" 1 "none.lua" fusedlogp_gen --list $one --token-loss none.lua
 problem=linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_f32:acc_weight
 fusedlogp_gen --list --arch sm_90a --problem $problem >problem.txt
