@@ -87,24 +87,9 @@ template <class Config> struct Segment {
 #pragma unroll
         for (int j = 0; j < vectors; j++) {
             int at = column(j);
-            data[j] = Vector{{0, 0, 0, 0}};
-            if (at >= low && at + elements <= high) data[j] = load_once(aligned + at);
+            data[j] = at >= low && at + elements <= high ? load_once(aligned + at) : load_between(aligned + at, low - at, high - at);
         }
         behind = load_word_between(aligned + columns, lane_index() % 4, 0, high - columns);
-        load_end(aligned, 0, low, high);
-        load_end(aligned, high / elements * elements, low, high);
-    }
-
-    // Elements low .. high - 1 of the vector at `at`, where it has others too: one lane's, which waits for its words. All whole vectors are under way.
-    __device__ __forceinline__ void load_end(const Element *aligned, int at, int low, int high) {
-        int vector = at / elements % 32 == lane_index() ? at / (32 * elements) : vectors;
-        Vector end;
-        if (at >= low && at + elements <= high) return;
-        end = load_between(aligned + at, vector < vectors ? low - at : elements, high - at);
-#pragma unroll
-        for (int j = 0; j < vectors; j++)
-#pragma unroll
-            for (int i = 0; i < 4; i++) data[j].words[i] = j == vector ? end.words[i] : data[j].words[i];
     }
 
     // Before the first look at the logits.
