@@ -46,7 +46,7 @@ function budget.hopper(spec)
   take_shared(n, b, ("stages.b: %d stages of B, %d columns x %d of the inner size"):format(spec.stages, spec.bv, n.block_inner))
   if f32 then take_shared(n, a + b + 8 * spec.stages, "stages.low: what is left of each number behind its tf32 part, and a barrier a stage") end
   take_shared(n, 16 * spec.stages, "stages.full, stages.empty: two barriers a stage")
-  if n.turns > 1 then take_shared(n, (8 + 32) * n.turns, "stages.turns: a barrier for each warpgroup, and for each warp the other's tiles") end
+  if n.turns > 1 then take_shared(n, (8 + 32) * n.turns, "stages.turns: a barrier for each warpgroup, for each warp the other's tiles and its turn") end
   align_shared(n, 1024)
   -- A register cap at entry lets setmaxnreg move registers from the other warpgroups to the consumers. With one consumer warpgroup
   -- there are enough for all.

@@ -61,7 +61,7 @@ local function columns_in_turn(vocab, width)
   return (tiles + hopper_splits - 1) // hopper_splits * width
 end
 
--- Where even they do not fit, two warpgroups share a tile's rows: the same bits.
+-- With these three a warpgroup of 128 rows has too few registers: two of 64 then share a tile's rows, for the same bits.
 local function must_share(p) return p.bias_dtype and p.softcap and p.argmax end
 
 local function turn_width(p) return p.saved_exp and linear_logp.stored_turn_columns or turn_columns end

@@ -11,7 +11,7 @@
 //     65536  stages.a: 4 stages of A, 128 rows x 64 of the inner size
 //     98304  stages.b: 4 stages of B, 192 columns x 64 of the inner size
 //        64  stages.full, stages.empty: two barriers a stage
-//        80  stages.turns: a barrier for each warpgroup, and for each warp the other's tiles
+//        80  stages.turns: a barrier for each warpgroup, for each warp the other's tiles and its turn
 //       880  unused, up to a multiple of 1024
 //     32768  out: two boxes of 16 rows of 128 bytes for each consumer warp, which the copy engine writes
 // Parts:
