@@ -28,9 +28,14 @@ function select.of(p, path, specs)
   return { path = path, arch = specs[1].arch, kernels = kernels, tensor_maps = tensor_maps }
 end
 
--- Adds the kernels of `other` to those of `found`.
+-- Adds the kernels of `other` to those of `found`. One that both have is the same.
 function select.join(found, other)
-  table.move(other.kernels, 1, #other.kernels, #found.kernels + 1, found.kernels)
+  local known = {}
+  for _, kernel in ipairs(found.kernels) do known[kernel.role] = kernel.variant end
+  for _, kernel in ipairs(other.kernels) do
+    if not known[kernel.role] then found.kernels[#found.kernels + 1] = kernel
+    else assert(known[kernel.role] == kernel.variant, kernel.role) end
+  end
   found.tensor_maps = found.tensor_maps or other.tensor_maps
   return found
 end

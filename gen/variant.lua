@@ -66,6 +66,7 @@ variant.operators = {
   linear_logp_shard_targets = { required = {}, optional = {} },
   linear_logp_partials = { required = { "bm" }, optional = { "argmax", "entropy", "logit_sum" } },
   linear_logp_merge = { required = {}, optional = {} },
+  linear_logp_merge_sums = { required = {}, optional = {} },
   token_loss = { required = { "loss" }, optional = {} },
   logits_logp = { required = { "dtype", "w" }, optional = { "softcap", "argmax", "entropy", "vec", "half" } },
   logits_logp_cluster = { required = { "dtype", "cluster", "w" }, optional = { "softcap", "argmax", "entropy", "vec" } },

@@ -497,8 +497,7 @@ enum { FLP_TOKEN_LOSS_NAME_BYTES = 32 };
  * or what a token loss makes of these. Gradients as linear_logp_backward's, which says how they are rounded. On a GPU path the valid rows (neither
  * ignored nor with a bad target) are packed first, without waiting for the device: the others cost nothing, with gradients or without. */
 typedef struct {
-    flp_linear_logp_backward_problem
-        backward; /* g_lse and g_entropy are 0, and it is no shard. Without any gradient, the loss alone is computed, in a workspace of
+    flp_linear_logp_backward_problem backward; /* g_lse and g_entropy are 0. Without any gradient, the loss alone is computed, in a workspace of
                                                   N x D elements for the packed rows beside linear_logp's scratch. Else
                                                   memory_budget is that of the whole workspace, the forward's and the loss' included. On a
                                                   GPU, with inputs in bf16 and without softcap, label smoothing or a token loss of entropy or
@@ -539,7 +538,7 @@ typedef struct {
     unsigned flags;       /* flp_execute_flags */
     double temperature;   /* linear_logp's, as row_temperature */
     const float *row_temperature;
-    const void *class_weights;  /* [V]; NULL where the problem's is FLP_NONE */
+    const void *class_weights;  /* [V], of a shard too that of the whole vocabulary; NULL where the problem's is FLP_NONE */
     const float *token_weights; /* [N] f32; NULL where the problem's is 0. A row of weight 0 has loss 0 and no derivatives, also where they are infinite */
     double label_smoothing;     /* 0 .. 1; 0 where the problem's is 0 */
     double lse_square_scale;    /* z-loss; 0 with a token loss */
@@ -555,6 +554,8 @@ typedef struct {
     void *workspace;                             /* as linear_logp's, as the rest */
     size_t workspace_bytes;
     void *stream;
+    float *partials; /* of a shard: [N, FLP_PARTIAL_FLOATS] f32, or those of all shards; else NULL */
+    int64_t ranks;   /* of a shard's merge: as flp_linear_logp_merge_args' */
 } flp_linear_cross_entropy_args;
 
 /* e.g. "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_f32:acc_weight" */
@@ -570,6 +571,26 @@ FLP_INLINE flp_status flp_linear_cross_entropy_execute(flp_plan *plan, const flp
 FLP_INLINE flp_status flp_linear_cross_entropy(flp_context *context, const flp_linear_cross_entropy_problem *problem,
                                                const flp_linear_cross_entropy_args *args);
 FLP_INLINE flp_status flp_linear_cross_entropy_prepare(flp_context *context, const flp_linear_cross_entropy_problem *problem, void *stream);
+
+/* Over shards of the vocabulary (problem.backward.forward.vocab_total), in two calls of the same problem with the same args, around the caller's exchange;
+ * flp_linear_cross_entropy itself refuses a shard, flp_linear_cross_entropy_prepare prepares both.
+ *
+ * First args.partials [N, FLP_PARTIAL_FLOATS], as linear_logp's shards leave them, with logit_sum = sum_v w[v] z[v] of the shard's entries where the loss
+ * takes uniform (label smoothing), and the moment where it takes entropy or the problem's entropy is 1. Of the arguments, it looks at those that
+ * linear_logp has and at class_weights. Of rows that do not count they hold nothing of use. Bad targets are counted by the merge. */
+FLP_INLINE flp_status flp_linear_cross_entropy_partials(flp_context *context, const flp_linear_cross_entropy_problem *problem,
+                                                        const flp_linear_cross_entropy_args *args);
+FLP_INLINE flp_status flp_linear_cross_entropy_execute_partials(flp_plan *plan, const flp_linear_cross_entropy_args *args);
+
+/* Then, with args.partials [ranks, N, FLP_PARTIAL_FLOATS] of all shards in their order and args.ranks, what flp_linear_cross_entropy gives: loss, logp, lse and
+ * entropy, on every rank the same bits, for the loss' rows and V are those of the whole; grad_weight and grad_bias of the shard's entries; and of grad_hidden
+ * the shard's part, which summed up over the shards is the whole (FLP_F32 loses nothing to that; what it is added to, with FLP_ACCUMULATE_HIDDEN, counts once a
+ * shard). mean divides by all rows: they are the same on all ranks. A frozen head, for example, asks for grad_hidden alone; without gradients nothing of
+ * hidden or weight is read. Logits are computed twice, no exponentials are saved. A target that no shard has makes its row's loss NaN.
+ * Errors as flp_linear_cross_entropy; FLP_BAD_ARGUMENT too: the problem is no shard, ranks is less than 1. */
+FLP_INLINE flp_status flp_linear_cross_entropy_merge(flp_context *context, const flp_linear_cross_entropy_problem *problem,
+                                                     const flp_linear_cross_entropy_args *args);
+FLP_INLINE flp_status flp_linear_cross_entropy_execute_merge(flp_plan *plan, const flp_linear_cross_entropy_args *args);
 
 /* Makes a token loss of the caller's own known to the context, by a name of letters a to z, digits and _, a letter first. The definition is
  * Lua and gives the loss alone; its derivatives follow from it:
@@ -862,6 +883,23 @@ FLP_INLINE flp_status flp_linear_logp_execute_merge(flp_plan *plan, const flp_li
 {
     return flp_linear_logp_execute_merge_sized(plan, args, flp_header_sizes());
 }
+
+#define FLP_OF_SHARD(X)                                                                                                                                 \
+    FLP_API flp_status flp_linear_cross_entropy_##X##_sized(flp_context *context, const flp_linear_cross_entropy_problem *problem,                      \
+                                                            const flp_linear_cross_entropy_args *args, const flp_sizes *sizes);                         \
+    FLP_API flp_status flp_linear_cross_entropy_execute_##X##_sized(flp_plan *plan, const flp_linear_cross_entropy_args *args, const flp_sizes *sizes); \
+    FLP_INLINE flp_status flp_linear_cross_entropy_##X(flp_context *context, const flp_linear_cross_entropy_problem *problem,                           \
+                                                       const flp_linear_cross_entropy_args *args)                                                       \
+    {                                                                                                                                                   \
+        return flp_linear_cross_entropy_##X##_sized(context, problem, args, flp_header_sizes());                                                        \
+    }                                                                                                                                                   \
+    FLP_INLINE flp_status flp_linear_cross_entropy_execute_##X(flp_plan *plan, const flp_linear_cross_entropy_args *args)                               \
+    {                                                                                                                                                   \
+        return flp_linear_cross_entropy_execute_##X##_sized(plan, args, flp_header_sizes());                                                            \
+    }
+FLP_OF_SHARD(partials)
+FLP_OF_SHARD(merge)
+#undef FLP_OF_SHARD
 
 FLP_API flp_status flp_linear_logp_sharded_sized(flp_ranks *ranks, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args,
                                                  const flp_sizes *sizes);

@@ -114,3 +114,82 @@ void flp_shard_sum_hidden(const flp_linear_logp_backward_problem *whole, const f
         flp_convert_from_f32(whole->grad_hidden, &sum, to, 1);
     }
 }
+
+/* ---- losses ---- */
+
+flp_linear_cross_entropy_problem flp_shard_cross_entropy_of(const flp_linear_cross_entropy_problem *whole, const flp_cutting *cutting, int rank)
+{
+    flp_linear_cross_entropy_problem shard = *whole;
+
+    shard.backward = flp_shard_backward_of(&whole->backward, cutting, rank);
+    shard.backward.memory_budget = 0; /* a whole's may be too small for a shard */
+    return shard;
+}
+
+flp_linear_cross_entropy_args flp_shard_cross_entropy_args(const flp_linear_cross_entropy_problem *whole, const flp_linear_cross_entropy_args *args,
+                                                           const flp_linear_cross_entropy_problem *shard, float *partials, float *grad_hidden)
+{
+    const flp_linear_logp_backward_args gradients = {
+        .weight = args->weight, .bias = args->bias, .grad_weight = args->grad_weight, .grad_bias = args->grad_bias
+    };
+    const flp_linear_logp_backward_args own = flp_shard_backward_args(&whole->backward, &gradients, &shard->backward, grad_hidden);
+    flp_linear_cross_entropy_args of = *args;
+
+    of.weight = own.weight;
+    of.bias = own.bias;
+    of.grad_hidden = own.grad_hidden;
+    of.grad_weight = own.grad_weight;
+    of.grad_bias = own.grad_bias;
+    of.partials = partials;
+    return of;
+}
+
+/* As a call without a plan has it. */
+static int alignment_of(const flp_linear_cross_entropy_args *args)
+{
+    const uintptr_t addresses = (uintptr_t)args->hidden | (uintptr_t)args->weight | (uintptr_t)args->grad_hidden | (uintptr_t)args->grad_weight | 16;
+
+    return (int)(addresses & -addresses);
+}
+
+static flp_status merge_by_plan(flp_context *context, const flp_linear_cross_entropy_problem *shard, const flp_linear_cross_entropy_args *args,
+                                flp_shard_cross_entropy *run)
+{
+    flp_linear_cross_entropy_problem problem = *shard;
+    flp_plan *plan;
+    flp_status status;
+
+    problem.backward.forward.pointer_alignment = alignment_of(args);
+    status = flp_linear_cross_entropy_plan_create(context, &problem, &plan);
+
+    if (status != FLP_OK)
+        return status;
+    status = flp_linear_cross_entropy_execute_merge(plan, args);
+    if (status == FLP_OK)
+        status = flp_plan_target_errors(plan, &run->bad_count, &run->bad_first);
+    flp_plan_destroy(plan);
+    return status;
+}
+
+flp_status flp_shard_run_cross_entropy(flp_context *context, const flp_linear_cross_entropy_problem *whole, const flp_linear_cross_entropy_args *args,
+                                       const flp_cutting *cutting, flp_shard_cross_entropy *run)
+{
+    const int64_t of_rank = args->rows * FLP_PARTIAL_FLOATS, part = args->rows * whole->backward.forward.hidden;
+    const flp_linear_logp_backward_args sums = { .rows = args->rows, .grad_hidden = args->grad_hidden };
+    flp_status status = FLP_OK;
+
+    for (int rank = 0; status == FLP_OK && rank < cutting->ranks; rank++) {
+        const flp_linear_cross_entropy_problem shard = flp_shard_cross_entropy_of(whole, cutting, rank);
+        const flp_linear_cross_entropy_args of = flp_shard_cross_entropy_args(whole, args, &shard, run->partials + rank * of_rank, NULL);
+        status = flp_linear_cross_entropy_partials(context, &shard, &of);
+    }
+    for (int rank = 0; status == FLP_OK && rank < cutting->ranks; rank++) {
+        const flp_linear_cross_entropy_problem shard = flp_shard_cross_entropy_of(whole, cutting, rank);
+        flp_linear_cross_entropy_args of = flp_shard_cross_entropy_args(whole, args, &shard, run->partials, run->grad_hidden + rank * part);
+        of.ranks = cutting->ranks;
+        status = merge_by_plan(context, &shard, &of, run);
+    }
+    if (status == FLP_OK && whole->backward.grad_hidden != FLP_NONE)
+        flp_shard_sum_hidden(&whole->backward, &sums, run->grad_hidden, cutting->ranks);
+    return status;
+}

@@ -31,4 +31,17 @@ flp_linear_logp_backward_args flp_shard_backward_args(const flp_linear_logp_back
                                                       const flp_linear_logp_backward_problem *shard, float *grad_hidden);
 /* parts [ranks][rows][D], summed up in fp32 in their order, into grad_hidden, or added to what stands there. */
 void flp_shard_sum_hidden(const flp_linear_logp_backward_problem *whole, const flp_linear_logp_backward_args *args, const float *parts, int ranks);
+
+/* linear_cross_entropy's, with its default memory_budget. */
+flp_linear_cross_entropy_problem flp_shard_cross_entropy_of(const flp_linear_cross_entropy_problem *whole, const flp_cutting *cutting, int rank);
+flp_linear_cross_entropy_args flp_shard_cross_entropy_args(const flp_linear_cross_entropy_problem *whole, const flp_linear_cross_entropy_args *args,
+                                                           const flp_linear_cross_entropy_problem *shard, float *partials, float *grad_hidden);
+/* All shards' partials, then all their merges, by plans, whose bad targets are those of the last one. scratch: [ranks][rows][FLP_PARTIAL_FLOATS] partials and
+ * [ranks][rows][D] parts of grad_hidden. */
+typedef struct {
+    float *partials, *grad_hidden;
+    int64_t bad_count, bad_first;
+} flp_shard_cross_entropy;
+flp_status flp_shard_run_cross_entropy(flp_context *context, const flp_linear_cross_entropy_problem *whole, const flp_linear_cross_entropy_args *args,
+                                       const flp_cutting *cutting, flp_shard_cross_entropy *run);
 #endif

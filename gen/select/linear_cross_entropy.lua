@@ -1,5 +1,6 @@
 -- linear_cross_entropy: from a problem and a device to variants. Kernels: linear_logp's two, for the valid rows; the loss; with gradients
--- linear_logp_backward's, without them what brings the rows together.
+-- linear_logp_backward's, without them what brings the rows together. Of a shard of the vocabulary linear_logp's for all rows, and behind its merge what the
+-- loss takes of the shards.
 local backward = require "gen.select.linear_logp_backward"
 local linear_logp = require "gen.select.linear_logp"
 local select = require "gen.select"
@@ -14,10 +15,16 @@ local function gradients(p, capability, path)
   return backward[path](setmetatable(changes, { __index = p }), capability)
 end
 
+local function shard_forward(p, capability, path, changes)
+  local forward, reason = linear_logp[path](setmetatable(changes, { __index = p }), capability)
+  if not forward then return nil, reason end
+  return select.join(forward, select.of(p, forward.path, { { role = "merge_sums", operator = "linear_logp_merge_sums", arch = forward.arch } }))
+end
+
 local function choose(p, capability, path)
   local uses, has_gradients = p.loss.uses, p.grad_hidden or p.grad_weight or p.grad_bias
   local changes = { entropy = p.entropy or uses.entropy or false, logit_sum = uses.uniform }
-  local forward, reason = backward.packed_forward(p, capability, path, changes)
+  local forward, reason = (p.vocab_total and shard_forward or backward.packed_forward)(p, capability, path, changes)
   if not forward then return nil, reason end
   local loss = select.of(p, forward.path, { { role = "token_loss", operator = "token_loss", loss = p.token_loss, arch = forward.arch } })
   local others

@@ -10,6 +10,7 @@
     X(COMBINE, "combine")               /* merges what several blocks have computed */                 \
     X(SHARD_TARGETS, "shard_targets")   /* where targets lie in a shard of the vocabulary */           \
     X(MERGE, "merge")                   /* the shards' parts of each row */                            \
+    X(MERGE_SUMS, "merge_sums")         /* linear_cross_entropy: what its loss takes of them beside */ \
     X(OTHER_SHARDS, "other_shards")     /* linear_logp's backward: targets that lie in others */       \
     X(TOKEN_LOSS, "token_loss")         /* between linear_logp and its backward */                     \
     X(VALID_ROWS, "valid_rows")         /* linear_logp's backward: which rows are valid */             \

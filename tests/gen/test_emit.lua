@@ -28,6 +28,7 @@ local samples = {
   "linear_logp_shard_targets.sm_80",
   "linear_logp_partials.bm8.argmax.entropy.logit_sum.sm_90a",
   "linear_logp_merge.sm_90a",
+  "linear_logp_merge_sums.sm_80",
   "linear_logp_backward_other_shards.sm_90a",
   "logits_logp.bf16.w8.sm_90a",
   "logits_logp.f16.w4.softcap.argmax.entropy.vec2.sm_80",

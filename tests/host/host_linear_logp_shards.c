@@ -1,7 +1,9 @@
-/* Shards of the vocabulary on the host device: cases of linear_logp and of its backward, each cut in one of the ways of tests/shards.h. */
+/* Shards of the vocabulary on the host device: cases of linear_logp, of its backward and of linear_cross_entropy, each cut in one of the ways of
+ * tests/shards.h. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cross_entropy_cases.h"
 #include "host/host_suite.h"
 #include "shards.h"
 
@@ -215,9 +217,10 @@ static flp_status run_backward_shards(flp_context *context, const flp_linear_log
     return status;
 }
 
+static const double roundoff[] = { [FLP_BF16] = 0x1p-8, [FLP_F16] = 0x1p-11, [FLP_F32] = 0 }; /* dlogit is kept in the dtype of the inputs */
+
 static int run_gradients(flp_context *context, int index, char *message, size_t bytes)
 {
-    static const double roundoff[] = { [FLP_BF16] = 0x1p-8, [FLP_F16] = 0x1p-11, [FLP_F32] = 0 }; /* dlogit is kept in the dtype of the inputs */
     const flp_gradient_case *c = &gradient_cases[index].c;
     flp_gradient_case_data data;
     flp_gradient_reference reference;
@@ -239,3 +242,89 @@ static int run_gradients(flp_context *context, int index, char *message, size_t 
 }
 
 const flp_host_family flp_host_linear_logp_backward_shards = { count_gradients, name_gradients, compile_gradients, run_gradients };
+
+/* ---- linear_cross_entropy ---- */
+
+typedef struct {
+    flp_cross_entropy_case c;
+    char name[160];
+} loss_case;
+static loss_case *loss_cases;
+static int loss_count;
+
+static int count_losses(void)
+{
+    const int all = flp_cross_entropy_case_count();
+
+    if (loss_cases)
+        return loss_count;
+    loss_cases = calloc((size_t)all, sizeof(*loss_cases));
+    if (!loss_cases)
+        abort();
+    for (int i = 0; i < all; i++) {
+        loss_case *to = &loss_cases[loss_count];
+        flp_cross_entropy_case_get(i, &to->c);
+        snprintf(to->name, sizeof(to->name), "cross-entropy of %s: %s", cutting_of(loss_count)->name, to->c.gradient.name);
+        loss_count += is_small(&to->c.problem.backward.forward, 5e6) && is_taken(i);
+    }
+    return loss_count;
+}
+
+static const char *name_losses(int index)
+{
+    return loss_cases[index].name;
+}
+
+static flp_status define_loss(flp_context *context)
+{
+    return flp_token_loss_define(context, flp_cross_entropy_case_loss_name, flp_cross_entropy_case_loss);
+}
+
+static void compile_losses(flp_context *context, int index)
+{
+    const flp_linear_cross_entropy_problem shard = flp_shard_cross_entropy_of(&loss_cases[index].c.problem, cutting_of(index), 0);
+    flp_plan *plan;
+
+    if (define_loss(context) == FLP_OK && flp_linear_cross_entropy_plan_create(context, &shard, &plan) == FLP_OK)
+        flp_plan_destroy(plan);
+}
+
+static int check_losses(const flp_cross_entropy_case *c, const flp_cross_entropy_case_data *data, const flp_shard_cross_entropy *run, char *message,
+                        size_t bytes)
+{
+    if (run->bad_count == data->forward.bad_count && run->bad_first == data->forward.bad_first)
+        return flp_cross_entropy_case_check(c, data, roundoff[c->problem.backward.forward.dtype], message, bytes);
+    snprintf(message, bytes, "bad targets: got %lld, wanted %lld", (long long)run->bad_count, (long long)data->forward.bad_count);
+    return 0;
+}
+
+static int run_losses(flp_context *context, int index, char *message, size_t bytes)
+{
+    const flp_cross_entropy_case *c = &loss_cases[index].c;
+    const flp_cutting *cutting = cutting_of(index);
+    const flp_linear_logp_problem *forward = &c->problem.backward.forward;
+    flp_host_memory memory = { 0 };
+    flp_cross_entropy_case_data data;
+    flp_cross_entropy_case_call call;
+    flp_shard_cross_entropy run = { .partials = allocate(&memory, cutting->ranks * forward->rows * FLP_PARTIAL_FLOATS),
+                                    .grad_hidden = allocate(&memory, cutting->ranks * forward->rows * forward->hidden) };
+    flp_status status = define_loss(context);
+    int done;
+
+    if (!flp_cross_entropy_case_make_data(c, &data))
+        abort();
+    list_buffers(data.gradient.forward.buffer, FLP_CASE_BUFFERS, &memory);
+    list_buffers(data.gradient.own, FLP_GRADIENT_BUFFERS, &memory);
+    list_buffers(data.own, FLP_CROSS_ENTROPY_BUFFERS, &memory);
+    flp_cross_entropy_case_args(c, &data, NULL, NULL, NULL, &call);
+    if (status == FLP_OK)
+        status = flp_shard_run_cross_entropy(context, &c->problem, &call.args, cutting, &run);
+    done = flp_host_suite_succeeded(status, message, bytes) && check_losses(c, &data, &run, message, bytes);
+    flp_host_memory_remove(&memory);
+    flp_cross_entropy_case_free_data(&data);
+    free(run.partials);
+    free(run.grad_hidden);
+    return done;
+}
+
+const flp_host_family flp_host_linear_cross_entropy_shards = { count_losses, name_losses, compile_losses, run_losses };

@@ -16,9 +16,13 @@
 static const struct {
     const flp_host_family *family;
     flp_host_part part;
-} families[] = { { &flp_host_linear_logp, FLP_HOST_LINEAR },          { &flp_host_linear_logp_backward, FLP_HOST_LINEAR },
-                 { &flp_host_linear_logp_shards, FLP_HOST_OTHERS },   { &flp_host_linear_logp_backward_shards, FLP_HOST_OTHERS },
-                 { &flp_host_linear_cross_entropy, FLP_HOST_OTHERS }, { &flp_host_logits_logp, FLP_HOST_OTHERS },
+} families[] = { { &flp_host_linear_logp, FLP_HOST_LINEAR },
+                 { &flp_host_linear_logp_backward, FLP_HOST_LINEAR },
+                 { &flp_host_linear_logp_shards, FLP_HOST_OTHERS },
+                 { &flp_host_linear_logp_backward_shards, FLP_HOST_OTHERS },
+                 { &flp_host_linear_cross_entropy_shards, FLP_HOST_OTHERS },
+                 { &flp_host_linear_cross_entropy, FLP_HOST_OTHERS },
+                 { &flp_host_logits_logp, FLP_HOST_OTHERS },
                  { &flp_host_weighted_sum, FLP_HOST_OTHERS } };
 enum { FAMILIES = sizeof(families) / sizeof(*families), MOST_COMPILERS = 16 };
 

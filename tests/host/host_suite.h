@@ -16,6 +16,7 @@ typedef struct {
 extern const flp_host_family flp_host_linear_logp;                                              /* host_linear_logp.c */
 extern const flp_host_family flp_host_linear_logp_backward;                                     /* host_linear_logp_backward.c */
 extern const flp_host_family flp_host_linear_logp_shards, flp_host_linear_logp_backward_shards; /* host_linear_logp_shards.c */
+extern const flp_host_family flp_host_linear_cross_entropy_shards;                              /* as these */
 extern const flp_host_family flp_host_linear_cross_entropy;                                     /* host_linear_cross_entropy.c */
 extern const flp_host_family flp_host_logits_logp;                                              /* host_logits_logp.c */
 extern const flp_host_family flp_host_weighted_sum;                                             /* host_weighted_sum.c */

@@ -125,6 +125,35 @@ static void run_shards(void)
     print("logp of shards", logp, N);
 }
 
+/* The loss of two shards, and the gradient by the second one's weight. */
+static void run_loss_of_shards(void)
+{
+    float partials[2][N][FLP_PARTIAL_FLOATS], loss, grad_weight[V][D] = { { 0 } };
+    flp_linear_cross_entropy_problem problem = { .backward = { .forward = linear_problem(), .grad_weight = FLP_F32 }, .reduction = FLP_REDUCE_SUM };
+    flp_linear_logp_problem *forward = &problem.backward.forward;
+    flp_linear_cross_entropy_args args = { .rows = N, .hidden = hidden, .target = target, .ranks = 2, .loss = &loss };
+    flp_plan *plan;
+
+    forward->vocab_total = V;
+    forward->pointer_alignment = sizeof(float);
+    for (int rank = 0; rank < 2; rank++) {
+        forward->vocab_first = rank * 2;
+        forward->vocab = rank == 0 ? 2 : V - 2;
+        args.weight = weight[forward->vocab_first];
+        args.partials = partials[rank][0];
+        check(flp_linear_cross_entropy_partials(context, &problem, &args));
+    }
+    check(flp_linear_cross_entropy_plan_create(context, &problem, &plan));
+    check(flp_linear_cross_entropy_execute_partials(plan, &args));
+    args.partials = partials[0][0];
+    args.grad_weight = grad_weight[2];
+    check(flp_linear_cross_entropy_merge(context, &problem, &args));
+    check(flp_linear_cross_entropy_execute_merge(plan, &args));
+    flp_plan_destroy(plan);
+    print("loss of shards", &loss, 1);
+    print("gradient of a shard", grad_weight[2], D);
+}
+
 static flp_linear_logp_backward_problem backward_problem(void)
 {
     const flp_linear_logp_backward_problem problem = { .forward = linear_problem(), .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .with_forward = 0 };
@@ -289,6 +318,7 @@ int main(void)
     check(flp_context_create(&options, &context));
     run_linear_logp();
     run_shards();
+    run_loss_of_shards();
     run_linear_logp_backward();
     run_linear_cross_entropy();
     run_weighted_sum();

@@ -9,6 +9,7 @@
 #include "operators/linear/linear_logp_plan.h"
 #include "operators/linear/row_set.h"
 #include "operators/linear/vocab_chunks.h"
+#include "operators/linear/vocab_shard.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -29,8 +30,9 @@ typedef struct {
     float *logp, *lse, *entropy, *uniform;     /* [N] */
     float *g_logp, *g_lse, *g_entropy, *g_sum; /* [N] */
     flp_row_shares *shares;                    /* [N]: of valid rows */
-    float *class_weights;                      /* [V]; NULL: 1 */
-    double class_weight_mean;                  /* sum_v w[v] / V */
+    int64_t vocab;                             /* of a shard that of the whole */
+    float *class_weights;                      /* [vocab]; NULL: 1 */
+    double class_weight_mean;                  /* sum_v w[v] / vocab */
     flp_saved_logits saved;                    /* data NULL: none */
 } job;
 
@@ -38,7 +40,7 @@ typedef struct {
 
 static void load_class_weights(job *work, float *to)
 {
-    int64_t vocab = work->forward->vocab;
+    int64_t vocab = work->vocab;
     double sum = 0;
     work->class_weight_mean = 1;
     if (work->args->class_weights == NULL)
@@ -50,12 +52,18 @@ static void load_class_weights(job *work, float *to)
     work->class_weight_mean = sum / (double)vocab;
 }
 
+/* Those of the shard's own entries, as its passes count them. */
+static const float *own_class_weights(const job *work)
+{
+    return work->class_weights == NULL ? NULL : work->class_weights + work->forward->vocab_first;
+}
+
 /* As many logits as the budget has room for: the bits do not show it, so that no memory is no error. */
 static void allocate_saved(job *work)
 {
     const flp_linear_logp_backward_problem *backward = &work->problem->backward;
     int64_t budget = backward->memory_budget > 0 ? backward->memory_budget : DEFAULT_SAVED_BYTES, chunks, bytes;
-    if (!flp_vocab_chunks_have_gradients(backward))
+    if (!flp_vocab_chunks_have_gradients(backward) || work->forward->vocab_total > 0)
         return;
     chunks = (work->forward->vocab + FLP_CHUNK_COLUMNS - 1) / FLP_CHUNK_COLUMNS;
     bytes = chunks * FLP_CHUNK_COLUMNS * FLP_LANES * (int64_t)sizeof(float);
@@ -67,7 +75,7 @@ static void allocate_saved(job *work)
 static flp_status prepare(job *work)
 {
     const flp_linear_cross_entropy_args *args = work->args;
-    int64_t rows = args->rows, classes = args->class_weights != NULL ? work->forward->vocab : 0;
+    int64_t rows = args->rows, classes = args->class_weights != NULL ? work->vocab : 0;
     float *at = work->memory = malloc((size_t)(8 * rows + classes + 1) * sizeof *at);
     work->shares = malloc((size_t)(rows + 1) * sizeof *work->shares);
     if (at == NULL || work->shares == NULL)
@@ -109,6 +117,7 @@ static flp_status run_backward(const job *work)
     const int entropy = derivative[FLP_TOKEN_ENTROPY] >= 0;
     flp_linear_logp_backward_args backward = {
         .lse = work->lse,
+        .logp = work->logp, /* beside shares not read: those of a merge count from no logit */
         .g_logp = work->g_logp,
         .g_lse = work->g_lse,
         .entropy = entropy ? work->entropy : NULL,
@@ -117,8 +126,8 @@ static flp_status run_backward(const job *work)
         .grad_weight = args->grad_weight,
         .grad_bias = args->grad_bias,
     };
-    const flp_backward_uniform uniform = { .g_sum = work->g_sum, .class_weights = work->class_weights };
-    const flp_backward_more more = { .shares = work->shares,
+    const flp_backward_uniform uniform = { .g_sum = work->g_sum, .class_weights = own_class_weights(work) };
+    const flp_backward_more more = { .shares = work->forward->vocab_total > 0 ? NULL : work->shares,
                                      .uniform = derivative[FLP_TOKEN_UNIFORM] >= 0 ? &uniform : NULL,
                                      .saved = work->saved.data ? &work->saved : NULL };
     memcpy(&backward, args, FLP_LINEAR_INPUT_BYTES);
@@ -168,7 +177,7 @@ static void store_derivatives(const job *work, int64_t i, double factor, const f
     work->g_logp[i] = (float)scaled(factor, result->derivative[FLP_TOKEN_LOGP]);
     work->g_lse[i] = (float)scaled(factor, result->derivative[FLP_TOKEN_LSE] + uniform * work->class_weight_mean);
     work->g_entropy[i] = (float)scaled(factor, result->derivative[FLP_TOKEN_ENTROPY]);
-    work->g_sum[i] = (float)(scaled(-factor, uniform) / (double)work->forward->vocab);
+    work->g_sum[i] = (float)(scaled(-factor, uniform) / (double)work->vocab);
 }
 
 /* Row i's weighted loss; its derivatives are those of g_loss times factor times it. */
@@ -212,23 +221,101 @@ static void compute_losses(const job *work)
         work->args->loss[0] = (float)(factor * sum);
 }
 
+/* ---- a shard of the vocabulary ---- */
+
+/* Rows that do not count leave nothing. */
+static flp_status leave_partials(const job *work)
+{
+    flp_linear_logp_problem shard = *work->forward;
+    flp_linear_logp_args inputs = { .partials = work->args->partials };
+    const flp_linear_logp_more more = { .class_weights = own_class_weights(work), .logit_sums = work->program->uses[FLP_TOKEN_UNIFORM], .blanks_others = 1 };
+    shard.entropy = work->problem->entropy || work->program->uses[FLP_TOKEN_ENTROPY];
+    memcpy(&inputs, work->args, FLP_LINEAR_INPUT_BYTES);
+    return flp_linear_logp_cpu(work->pool, &shard, &inputs, &more, NULL, NULL);
+}
+
+static void blank_row(const job *work, int64_t i, flp_row_kind kind, int64_t *bad_count, int64_t *bad_first)
+{
+    work->logp[i] = kind == FLP_ROW_IGNORED ? 0 : NAN;
+    work->lse[i] = work->entropy[i] = 0;
+    if (kind == FLP_ROW_BAD)
+        flp_row_count_bad(i, bad_count, bad_first);
+}
+
+/* Into the same rows as the forward without shards. */
+static flp_status merge_rows(const job *work, int64_t *bad_count, int64_t *bad_first)
+{
+    const flp_linear_partial *parts = (const flp_linear_partial *)(const void *)work->args->partials;
+    const int64_t rows = work->args->rows;
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t target;
+        const flp_row_kind kind = kind_of(work, i, &target);
+        if (kind != FLP_ROW_VALID) {
+            blank_row(work, i, kind, bad_count, bad_first);
+            continue;
+        }
+        const flp_vocab_shard_row merged = flp_vocab_shard_merge(parts + i, (int)work->args->ranks, rows);
+        work->shares[i] = merged.shares;
+        work->logp[i] = (float)merged.shares.logp;
+        work->lse[i] = (float)merged.shares.lse;
+        work->entropy[i] = (float)merged.shares.entropy;
+        work->uniform[i] = (float)(work->class_weight_mean * merged.shares.lse - merged.logit_sum / (double)work->vocab);
+    }
+    return FLP_OK;
+}
+
+/* ---- calls ---- */
+
+static flp_status begin(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem, const flp_cross_entropy_call *call, job *work)
+{
+    *work = (job){ .problem = problem, .forward = &problem->backward.forward, .call = call, .args = call->args, .program = call->program, .pool = pool };
+    work->vocab = flp_vocab_shard_whole(work->forward);
+    memcpy(&work->inputs, work->args, FLP_LINEAR_INPUT_BYTES);
+    return prepare(work);
+}
+
+static flp_status end(job *work, flp_status status)
+{
+    free(work->memory);
+    free(work->saved.data);
+    free(work->shares);
+    return status;
+}
+
+/* Behind the rows' statistics. */
+static flp_status finish(job *work, flp_status status)
+{
+    if (status == FLP_OK)
+        compute_losses(work);
+    if (status == FLP_OK && flp_vocab_chunks_have_gradients(&work->problem->backward))
+        status = run_backward(work);
+    return end(work, status);
+}
+
 flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem, const flp_cross_entropy_call *call,
                                         int64_t *bad_count, int64_t *bad_first)
 {
-    const flp_linear_cross_entropy_args *args = call->args;
-    job work = { .problem = problem, .forward = &problem->backward.forward, .call = call, .args = args, .program = call->program, .pool = pool };
-    flp_status status = prepare(&work);
-    memcpy(&work.inputs, args, FLP_LINEAR_INPUT_BYTES);
-    if (status == FLP_OK)
-        status = run_forward(&work, bad_count, bad_first);
-    if (status == FLP_OK)
-        compute_losses(&work);
-    if (status == FLP_OK && flp_vocab_chunks_have_gradients(&problem->backward))
-        status = run_backward(&work);
-    free(work.memory);
-    free(work.saved.data);
-    free(work.shares);
-    return status;
+    job work;
+    flp_status status = begin(pool, problem, call, &work);
+
+    return finish(&work, status == FLP_OK ? run_forward(&work, bad_count, bad_first) : status);
+}
+
+flp_status flp_linear_cross_entropy_cpu_partials(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem, const flp_cross_entropy_call *call)
+{
+    job work;
+    flp_status status = begin(pool, problem, call, &work);
+
+    return end(&work, status == FLP_OK ? leave_partials(&work) : status);
+}
+
+flp_status flp_linear_cross_entropy_cpu_merge(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem, const flp_cross_entropy_call *call,
+                                              int64_t *bad_count, int64_t *bad_first)
+{
+    job work;
+    flp_status status = begin(pool, problem, call, &work);
+
+    return finish(&work, status == FLP_OK ? merge_rows(&work, bad_count, bad_first) : status);
 }
 
 void flp_linear_cross_entropy_cpu_numerics(flp_dtype dtype, flp_text *text)

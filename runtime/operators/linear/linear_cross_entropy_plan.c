@@ -78,9 +78,6 @@ static flp_status check_gradients(flp_linear_cross_entropy_problem *normal)
     if (backward->g_lse || backward->g_entropy)
         return flp_status_fail(FLP_BAD_ARGUMENT, "backward.g_lse, backward.g_entropy: got %d, %d, wanted 0, 0: the loss decides", backward->g_lse,
                                backward->g_entropy);
-    if (backward->forward.vocab_total != 0)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "vocab_total: got %" PRId64 ", wanted 0: a shard's rows are merged between linear_logp and its backward",
-                               backward->forward.vocab_total);
     if (flp_vocab_chunks_have_gradients(backward))
         return flp_linear_logp_backward_problem_check_gradients(backward);
     status = check_without_gradients(backward);
@@ -112,11 +109,18 @@ static flp_linear_cross_entropy_plan *own(flp_plan *common)
     return (flp_linear_cross_entropy_plan *)(void *)common;
 }
 
+static int is_shard(const flp_linear_cross_entropy_plan *plan)
+{
+    return plan->problem.backward.forward.vocab_total > 0;
+}
+
 /* Saved exponentials times a factor of its row is the derivative, unless the loss has terms that are not alike for all of the vocabulary. */
 static const char *no_saved_exp(const flp_linear_cross_entropy_plan *plan)
 {
     const int *derivative = plan->program.derivative;
 
+    if (is_shard(plan))
+        return "a shard's forward and the rest are two calls";
     if (derivative[FLP_TOKEN_ENTROPY] >= 0 || derivative[FLP_TOKEN_UNIFORM] >= 0)
         return "the loss takes more of a row's logits than its target's and their lse (label smoothing, entropy, uniform)";
     return flp_vocab_chunks_no_saved_exp(&plan->problem.backward);
@@ -167,6 +171,10 @@ static const char *hint(const flp_plan *common)
 
 /* ---- the passes' plans ---- */
 
+/* linear_logp's of a shard; its backward has the first, too. */
+static const flp_role_set shard_roles = FLP_ROLE_SET(SHARD_TARGETS) | FLP_ROLE_SET(MERGE);
+static const flp_role_set not_backward = FLP_LINEAR_LOGP_ROLES | FLP_ROLE_SET(MERGE) | FLP_ROLE_SET(MERGE_SUMS) | FLP_ROLE_SET(TOKEN_LOSS);
+
 static flp_status set_up_forward(flp_linear_cross_entropy_plan *plan)
 {
     flp_status status;
@@ -174,7 +182,7 @@ static flp_status set_up_forward(flp_linear_cross_entropy_plan *plan)
     plan->forward.problem = plan->problem.backward.forward;
     plan->forward.problem.entropy = wants_entropy(plan);
     plan->forward.common.target_errors = plan->common.target_errors;
-    status = flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, FLP_LINEAR_LOGP_ROLES, &plan->forward.common);
+    status = flp_plan_set_up_pass(&plan->common, &flp_linear_logp_operator, FLP_LINEAR_LOGP_ROLES | (is_shard(plan) ? shard_roles : 0), &plan->forward.common);
     return status == FLP_OK ? flp_linear_logp_backward_check_forward(&plan->forward, &plan->backward.work) : status;
 }
 
@@ -186,18 +194,20 @@ static flp_status set_up_backward(flp_linear_cross_entropy_plan *plan)
     plan->backward.no_saved_exp = no_saved_exp(plan);
     plan->backward.problem.g_lse = 1;
     plan->backward.problem.g_entropy = plan->program.derivative[FLP_TOKEN_ENTROPY] >= 0;
-    return flp_plan_set_up_pass(&plan->common, &flp_linear_logp_backward_operator, ~(FLP_LINEAR_LOGP_ROLES | FLP_ROLE_SET(TOKEN_LOSS)), &plan->backward.common);
+    return flp_plan_set_up_pass(&plan->common, &flp_linear_logp_backward_operator, ~not_backward, &plan->backward.common);
 }
 
 /* The passes check the others' roles. */
 static flp_status set_up(flp_plan *common)
 {
     flp_linear_cross_entropy_plan *plan = own(common);
-    flp_status status = flp_plan_check_kernels(common, FLP_ROLE_SET(TOKEN_LOSS), ~FLP_ROLE_SET(TOKEN_LOSS));
+    const flp_role_set wanted = FLP_ROLE_SET(TOKEN_LOSS) | (is_shard(plan) ? FLP_ROLE_SET(MERGE_SUMS) : 0);
+    flp_status status = flp_plan_check_kernels(common, wanted, ~wanted);
 
     if (status != FLP_OK)
         return status;
     plan->token_loss = common->kernels[FLP_ROLE_TOKEN_LOSS];
+    plan->merge_sums = common->kernels[FLP_ROLE_MERGE_SUMS];
     if (plan->token_loss->manifest.threads < 1)
         return flp_status_fail(FLP_INTERNAL, "manifest of %s: threads %d; wanted at least 1", plan->token_loss->manifest.variant,
                                plan->token_loss->manifest.threads);
@@ -217,6 +227,8 @@ static void describe(const flp_plan *common, flp_text *text)
     const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
 
     flp_linear_logp_operator.describe(&plan->forward.common, text);
+    if (plan->merge_sums)
+        flp_describe_kernel(text, "sums of the merge", &plan->merge_sums->manifest);
     flp_describe_kernel(text, "loss", &plan->token_loss->manifest);
     flp_linear_logp_backward_operator.describe(&plan->backward.common, text);
     if (flp_vocab_chunks_have_gradients(&plan->problem.backward))
@@ -232,9 +244,12 @@ static void write_numerics(const flp_plan *common, flp_text *text)
     if (!flp_plan_on_gpu(common)) {
         flp_linear_cross_entropy_cpu_numerics(plan->problem.backward.forward.dtype, text);
         flp_text_append(text, ";loss_%s", plan->program.identity);
+        flp_linear_logp_write_shard(&plan->problem.backward.forward, text);
         return;
     }
     flp_linear_logp_operator.write_numerics(&plan->forward.common, text);
+    if (plan->merge_sums)
+        flp_text_append(text, ";%s", plan->merge_sums->manifest.numerics);
     flp_text_append(text, ";%s", plan->token_loss->manifest.numerics);
     if (flp_vocab_chunks_have_gradients(&plan->problem.backward)) {
         flp_text_append(text, ";");

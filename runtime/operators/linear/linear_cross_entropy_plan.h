@@ -14,7 +14,7 @@ typedef struct {
      * and no more; its work is that of the whole call, and known before the path is. */
     flp_linear_logp_plan forward;
     flp_linear_logp_backward_plan backward;
-    const flp_kernel *token_loss;
+    const flp_kernel *token_loss, *merge_sums; /* merge_sums: of a shard */
 } flp_linear_cross_entropy_plan;
 
 FLP_OPERATOR_DECLARE(linear_cross_entropy)

@@ -251,9 +251,9 @@ flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_
 }
 
 /* Entries stand for targets; an empty shard has no tiles. */
-static flp_status launch_shard_tiles(const flp_plan *common, const flp_linear_logp_args *args, const flp_workspace *workspace)
+static flp_status launch_shard_tiles(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                     const flp_workspace *workspace)
 {
-    const flp_linear_logp_launch_more none = { 0 };
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
     const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, args->rows);
     launch_parameters parameters;
@@ -261,19 +261,20 @@ static flp_status launch_shard_tiles(const flp_plan *common, const flp_linear_lo
 
     if (plan->problem.vocab == 0)
         return FLP_OK;
-    status = fill(plan, args, &none, workspace, shape.group, &parameters);
+    status = fill(plan, args, more, workspace, shape.group, &parameters);
     parameters.tile.target = flp_workspace_at(workspace, FLP_PART_ENTRY);
     parameters.tile.target_bytes = sizeof(int32_t);
     return status == FLP_OK ? launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_KEEP, &parameters, args->stream) : status;
 }
 
-static flp_status launch_shard(const flp_plan *common, const flp_linear_logp_args *args, const flp_workspace *workspace)
+flp_status flp_linear_logp_launch_shard(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                        const flp_workspace *workspace)
 {
     const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
     flp_status status = flp_linear_logp_shard_find_targets(plan->shard_targets, &plan->problem, args, workspace);
 
     if (status == FLP_OK)
-        status = launch_shard_tiles(common, args, workspace);
+        status = launch_shard_tiles(common, args, more, workspace);
     return status == FLP_OK ? flp_linear_logp_shard_leave_partials(plan, args, workspace) : status;
 }
 
@@ -282,7 +283,7 @@ static flp_status launch(const flp_plan *plan, const void *args, const flp_works
     const flp_linear_logp_launch_more none = { 0 };
 
     if (flp_linear_logp_plan_of(plan)->problem.vocab_total > 0)
-        return launch_shard(plan, args, workspace);
+        return flp_linear_logp_launch_shard(plan, args, &none, workspace);
     return flp_linear_logp_launch_with(plan, args, &none, workspace);
 }
 

@@ -97,6 +97,18 @@ flp_status flp_linear_logp_backward_launch_end(const flp_packed_call *call)
     return launch_end(&run);
 }
 
+flp_status flp_linear_logp_backward_launch_merged(const flp_packed_call *call, const flp_backward_launch_more *more)
+{
+    const flp_packed_rows all = flp_packed_rows_all(call);
+    flp_backward_execution run = begin(call, &all);
+    flp_status status;
+
+    run.more = more;
+    run.gathers = 1;
+    status = launch_rest(&run);
+    return status == FLP_OK ? launch_end(&run) : status;
+}
+
 /* The packed rows lie where they need not stay: the backward's place for them may be grad_hidden. */
 static flp_packed_rows forwards_rows(const flp_packed_call *call)
 {

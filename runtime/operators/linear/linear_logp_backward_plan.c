@@ -123,7 +123,7 @@ static flp_status check_kernels(const flp_plan *common)
     if (problem->grad_bias != FLP_NONE)
         wanted |= FLP_ROLE_SET(GRAD_LOGITS) | FLP_ROLE_SET(BIAS);
     if (problem->forward.vocab_total > 0)
-        wanted |= FLP_ROLE_SET(SHARD_TARGETS) | FLP_ROLE_SET(OTHER_SHARDS);
+        wanted |= FLP_ROLE_SET(SHARD_TARGETS) | (flp_vocab_chunks_have_gradients(problem) ? FLP_ROLE_SET(OTHER_SHARDS) : 0);
     if (problem->grad_filter_eps > 0) /* where blocks are passed over */
         optional |= FLP_ROLE_SET(FILTER);
     if (problem->with_forward)

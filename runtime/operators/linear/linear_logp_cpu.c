@@ -40,7 +40,7 @@ typedef struct {
     int64_t words;                  /* of D, as the kernel takes them */
     float *hidden;                  /* [GROUP_SETS][words][16] */
     flp_row_statistics *statistics; /* [splits][GROUP_SETS] */
-    double *sums;                   /* [splits][GROUP_SETS][16]: sum_v w[v] z[v]; NULL where uniform is not wanted */
+    double *sums;                   /* [splits][GROUP_SETS][16]: sum_v w[v] z[v]; NULL where nobody wants them */
     double class_weight_sum;
     float *scratch; /* for each thread: weight panel, logits of the group, bias */
 } job;
@@ -188,12 +188,18 @@ static void run_unit(void *data, int64_t index, int thread)
 
 /* ---- after the units: splits in index order, then the outputs ---- */
 
-static float uniform_of(const job *work, int slot, double lse, double scale)
+/* Of z. */
+static double logit_sum_of(const job *work, int slot, double scale)
 {
     double sum = 0;
     for (int split = 0; split < work->splits; split++)
         sum += work->sums[split * GROUP_SETS * FLP_LANES + slot];
-    return (float)((work->class_weight_sum * lse - sum * scale * ln_2) / (double)work->problem->vocab);
+    return sum * scale * ln_2;
+}
+
+static float uniform_of(const job *work, int slot, double lse, double scale)
+{
+    return (float)((work->class_weight_sum * lse - logit_sum_of(work, slot, scale)) / (double)work->problem->vocab);
 }
 
 /* Its sums are those of the transform's scale, in fp32. */
@@ -207,6 +213,8 @@ static void leave_partial(const job *work, int slot, const flp_row_statistics *t
     *part = flp_vocab_shard_partial(&others, known ? &work->targets[set].z[lane] : NULL);
     if (!work->problem->entropy)
         part->moment = 0;
+    if (work->sums != NULL)
+        part->logit_sum = (float)logit_sum_of(work, slot, others.scale);
     if (work->problem->argmax && work->problem->vocab > 0) {
         part->largest = total->largest.lane[lane];
         part->largest_index = (int32_t)(work->problem->vocab_first + total->largest_index.lane[lane]);
@@ -282,7 +290,7 @@ static flp_status prepare(job *work)
     int64_t sets = (work->args->rows + FLP_LANES - 1) / FLP_LANES;
     if (sets > GROUP_SETS)
         sets = GROUP_SETS;
-    int threads = flp_thread_pool_threads(work->pool);
+    int threads = flp_thread_pool_threads(work->pool), wants_sums = work->more.uniform != NULL || work->more.logit_sums;
     work->kernel = flp_microkernel_of(work->problem->dtype);
     work->words = flp_microkernel_words(work->kernel, work->problem->hidden);
     work->chunks = (work->problem->vocab + FLP_CHUNK_COLUMNS - 1) / FLP_CHUNK_COLUMNS;
@@ -292,11 +300,11 @@ static flp_status prepare(job *work)
     work->hidden = flp_large_memory_allocate(sets * work->words * FLP_LANES, sizeof(float));
     work->statistics = flp_large_memory_allocate((int64_t)work->splits * GROUP_SETS, sizeof(flp_row_statistics));
     work->scratch = flp_large_memory_allocate((int64_t)threads * SCRATCH_FLOATS, sizeof(float));
-    if (work->more.uniform != NULL) {
+    if (wants_sums) {
         work->sums = flp_large_memory_allocate((int64_t)work->splits * GROUP_SETS * FLP_LANES, sizeof *work->sums);
         work->class_weight_sum = class_weight_sum(work);
     }
-    if (work->hidden == NULL || work->statistics == NULL || work->scratch == NULL || (work->more.uniform != NULL && work->sums == NULL))
+    if (work->hidden == NULL || work->statistics == NULL || work->scratch == NULL || (wants_sums && work->sums == NULL))
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for the CPU path: %" PRId64 " rows of %" PRId64 " floats, %d threads", sets * FLP_LANES,
                                work->problem->hidden, threads);
     return FLP_OK;

@@ -11,6 +11,7 @@
 typedef struct {
     const float *class_weights;    /* w [V]; NULL: 1 */
     float *uniform;                /* [N]: -sum_v w[v] log(p[v]) / V; NULL: not wanted */
+    int logit_sums;                /* 1: a shard's partials hold sum_v w[v] z[v], too */
     flp_row_shares *shares;        /* [N]: of rows with a target, for the backward; NULL: not wanted */
     const flp_saved_logits *saved; /* with blanks_others: filled; NULL: not wanted */
     int blanks_others;             /* 1: of an ignored row and one with a bad target nothing is computed: lse and entropy are 0 */

@@ -1,6 +1,7 @@
 /* linear_logp over shards of the vocabulary: a shard's launches beside the tile kernel, and the merge of the parts that shards leave, by a shard's plan. */
 #include "operators/linear/linear_logp_shard.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 
 #include "base/dtype.h"
@@ -37,6 +38,7 @@ flp_status flp_linear_logp_shard_leave_partials(const flp_linear_logp_plan *plan
         .partial = flp_workspace_at(workspace, FLP_PART_PARTIAL),
         .best = flp_workspace_at(workspace, FLP_PART_BEST),
         .moment = flp_workspace_at(workspace, FLP_PART_MOMENT),
+        .logit_sums = flp_workspace_at(workspace, FLP_PART_LOGIT_SUMS),
         .target_logit = flp_workspace_at(workspace, FLP_PART_TARGET_LOGIT),
         .entry = flp_workspace_at(workspace, FLP_PART_ENTRY),
         .out = (flp_linear_partial *)(void *)args->partials,
@@ -77,6 +79,11 @@ static const flp_arguments arguments = {
     .vocab_total_at = ASKED(vocab_total),
 };
 
+flp_status flp_linear_logp_shard_check_ranks(int64_t ranks)
+{
+    return ranks >= 1 && ranks <= INT32_MAX ? FLP_OK : flp_status_fail(FLP_BAD_ARGUMENT, "ranks: got %" PRId64 ", wanted at least 1", ranks);
+}
+
 static flp_status check(const flp_plan *plan, const void *normal, const void *given, void *work)
 {
     const flp_linear_logp_problem *problem = normal;
@@ -86,9 +93,7 @@ static flp_status check(const flp_plan *plan, const void *normal, const void *gi
     (void)work;
     if (problem->vocab_total == 0)
         return flp_status_fail(FLP_BAD_ARGUMENT, "problem.vocab_total: got 0, wanted that of a shard: nothing else leaves partials");
-    if (args->ranks < 1)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "ranks: got %d, wanted at least 1", args->ranks);
-    return FLP_OK;
+    return flp_linear_logp_shard_check_ranks(args->ranks);
 }
 
 /* ---- the CPU path ---- */
@@ -145,10 +150,8 @@ static flp_status run_on_cpu(const flp_plan *plan, const void *given, int64_t *b
 
 /* ---- calls ---- */
 
-static flp_status launch(const flp_plan *plan, const void *given, const flp_workspace *workspace)
+flp_status flp_linear_logp_shard_merge(const flp_linear_logp_plan *plan, const flp_linear_logp_merge_args *args)
 {
-    const flp_linear_logp_plan *own = flp_linear_logp_plan_of(plan);
-    const flp_linear_logp_merge_args *args = given;
     flp_linear_merge_params params = {
         .partials = (const flp_linear_partial *)(const void *)args->partials,
         .target = args->target,
@@ -156,18 +159,23 @@ static flp_status launch(const flp_plan *plan, const void *given, const flp_work
         .lse = args->lse,
         .entropy = args->entropy,
         .argmax = args->argmax,
-        .target_errors = (flp_tally *)(uintptr_t)plan->target_errors,
+        .target_errors = (flp_tally *)(uintptr_t)plan->common.target_errors,
         .rows = args->rows,
         .ignore_index = args->ignore_index,
-        .vocab_total = own->problem.vocab_total,
+        .vocab_total = plan->problem.vocab_total,
         .ranks = args->ranks,
-        .target_bytes = flp_dtype_bytes(own->problem.target_dtype),
+        .target_bytes = flp_dtype_bytes(plan->problem.target_dtype),
         .ignores = flp_arguments_ignore(args->flags),
     };
     void *parameters[] = { &params };
 
+    return flp_call_launch(plan->merge, (unsigned)flp_int64_divide_up(args->rows, plan->merge->manifest.threads), args->stream, parameters);
+}
+
+static flp_status launch(const flp_plan *plan, const void *args, const flp_workspace *workspace)
+{
     (void)workspace;
-    return flp_call_launch(own->merge, (unsigned)flp_int64_divide_up(args->rows, own->merge->manifest.threads), args->stream, parameters);
+    return flp_linear_logp_shard_merge(flp_linear_logp_plan_of(plan), args);
 }
 
 static const flp_operator_calls calls = {

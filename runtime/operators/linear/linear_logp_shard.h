@@ -9,4 +9,7 @@ flp_status flp_linear_logp_shard_find_targets(const flp_kernel *kernel, const fl
                                               const flp_workspace *workspace);
 /* args->partials, behind the tile kernel. */
 flp_status flp_linear_logp_shard_leave_partials(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_workspace *workspace);
+/* The launch of flp_linear_logp_merge, without a step of the workspace; and what it wants of args.ranks. */
+flp_status flp_linear_logp_shard_merge(const flp_linear_logp_plan *plan, const flp_linear_logp_merge_args *args);
+flp_status flp_linear_logp_shard_check_ranks(int64_t ranks);
 #endif

@@ -28,6 +28,12 @@ static int keeps_packed(const flp_linear_work *work)
     return work->backward && flp_vocab_chunks_keep_packed(work->backward, &work->chunks);
 }
 
+/* Of a shard the forward takes all rows, in a call of its own. */
+static int packs_for_forward(const flp_linear_work *work)
+{
+    return work->splits > 0 && work->forward->vocab_total == 0;
+}
+
 int64_t flp_linear_work_forward_stride(const flp_linear_work *work)
 {
     return flp_int64_round_up(work->forward->hidden, ALIGNED_BYTES / element_bytes(work));
@@ -80,14 +86,14 @@ static void add_rows(const layout *to)
 {
     const int64_t blocks = flp_int64_round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_BACKWARD_ROW_BLOCK; /* the lowest chunks */
     const int64_t row_bytes = flp_linear_work_forward_stride(to->work) * element_bytes(to->work);
-    const int has_forward = to->work->splits > 0, gradients = (to->work->backward && flp_vocab_chunks_have_gradients(to->work->backward));
+    const int has_forward = packs_for_forward(to->work), gradients = (to->work->backward && flp_vocab_chunks_have_gradients(to->work->backward));
     const flp_linear_step last = gradients ? FLP_STEP_SCATTER : FLP_STEP_LOSSES;
 
     add(to, FLP_PART_ROW, "row", to->rows * NUMBER, FLP_STEP_INDEX_ROWS, gradients ? FLP_STEP_UNSCALE_ROWS : last);
     add(to, FLP_PART_PACKED_INDEX, "packed index", to->rows * NUMBER, FLP_STEP_INDEX_ROWS, last);
     add(to, FLP_PART_COUNTS, "counts", sizeof(flp_backward_counts), FLP_STEP_INDEX_ROWS, last);
     add(to, FLP_PART_CHUNK_COUNTS, "chunk counts", blocks * NUMBER, FLP_STEP_INDEX_ROWS, last);
-    if (keeps_packed(to->work))
+    if (keeps_packed(to->work) && (has_forward || gradients))
         add_wide(to, FLP_PART_PACKED_ROWS, "packed rows", to->rows * flp_linear_work_packed_stride(to->work) * element_bytes(to->work),
                  has_forward ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN,
                  to->work->chunks.in_forward ? FLP_STEP_FINISH
@@ -161,12 +167,14 @@ static void add_gradients(const layout *to)
 {
     const flp_linear_logp_backward_problem *backward = to->work->backward;
     const int64_t rows = rows_behind_forward(to), blocks = flp_int64_round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_KEPT_BLOCK;
-    const flp_linear_step zeroed = to->work->chunks.saves_exp ? FLP_STEP_UNSCALE_ROWS : to->work->losses ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN;
+    const flp_linear_step zeroed = to->work->chunks.saves_exp                        ? FLP_STEP_UNSCALE_ROWS
+                                   : to->work->losses && packs_for_forward(to->work) ? FLP_STEP_GATHER
+                                                                                     : FLP_STEP_GATHER_AGAIN;
 
     add(to, FLP_PART_GRADIENT, "gradient", flp_int64_round_up(rows, FLP_BACKWARD_ROW_BLOCK) * (int64_t)sizeof(flp_row_gradient),
-        to->work->chunks.in_forward ? FLP_STEP_OFFSETS
-        : to->work->splits > 0      ? FLP_STEP_COMBINE
-                                    : FLP_STEP_DIFFERENTIATE,
+        to->work->chunks.in_forward   ? FLP_STEP_OFFSETS
+        : packs_for_forward(to->work) ? FLP_STEP_COMBINE
+                                      : FLP_STEP_DIFFERENTIATE,
         FLP_STEP_GRAD_LOGITS);
     add(to, FLP_PART_TARGETS, "targets", rows * (int64_t)sizeof(flp_row_target), FLP_STEP_DIFFERENTIATE, FLP_STEP_FINISH);
     if (backward->grad_weight != FLP_NONE)

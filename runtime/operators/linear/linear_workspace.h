@@ -12,6 +12,7 @@
     X(OFFSETS, "saved exponentials' offsets")                                                                                       \
     X(TILES, "tiles") /* the first of what is done for each chunk of rows */                                                        \
     X(COMBINE, "combine")                                                                                                           \
+    X(MERGE_SUMS, "what losses take of the shards")                                                                                 \
     X(TILES_AGAIN, "tiles that overflowed")                                                                                         \
     X(FORWARD_HIDDEN, "grad_hidden's product in the forward")                                                                       \
     X(LOSSES, "losses")                                                                                                             \

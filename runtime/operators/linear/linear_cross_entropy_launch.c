@@ -1,0 +1,300 @@
+/* linear_cross_entropy on a GPU path: the forward, the losses of the rows, the backward; of a shard of the vocabulary in two calls. */
+#include "operators/linear/linear_cross_entropy_launch.h"
+
+#include <string.h>
+
+#include "base/dtype.h"
+#include "base/int64.h"
+#include "core/call.h"
+#include "operators/linear/linear_cross_entropy_cpu.h"
+#include "operators/linear/linear_cross_entropy_plan.h"
+#include "operators/linear/linear_logp_backward.h"
+#include "operators/linear/linear_logp_shard.h"
+#include "operators/linear/vocab_shard.h"
+#include "params/linear_logp_merge_sums.h"
+#include "params/token_loss.h"
+
+/* Where everything is. */
+typedef struct {
+    const flp_linear_cross_entropy_plan *plan;
+    const flp_cross_entropy_call *call;
+    const flp_linear_cross_entropy_args *args;
+    const flp_workspace *workspace;
+    flp_linear_logp_backward_args backward_args;
+    flp_packed_call packed;
+    flp_saved_exp saved_exp;
+    float *logp, *lse, *entropy; /* the caller's, or in the workspace */
+} execution;
+
+static float *inside(const execution *run, flp_linear_part part)
+{
+    return flp_workspace_at(run->workspace, part);
+}
+
+/* What the backward takes of the forward and of the losses. */
+static flp_linear_logp_backward_args backward_args(const execution *run)
+{
+    flp_linear_logp_backward_args args = {
+        .lse = run->lse,
+        .g_logp = inside(run, FLP_PART_G_LOGP),
+        .g_lse = inside(run, FLP_PART_G_LSE),
+        .grad_hidden = run->args->grad_hidden,
+        .grad_weight = run->args->grad_weight,
+        .grad_bias = run->args->grad_bias,
+        .workspace = run->args->workspace,
+        .workspace_bytes = run->args->workspace_bytes,
+        .stream = run->args->stream,
+    };
+
+    memcpy(&args, run->args, FLP_LINEAR_INPUT_BYTES);
+    if (run->plan->backward.problem.g_entropy) {
+        args.entropy = run->entropy;
+        args.g_entropy = inside(run, FLP_PART_G_ENTROPY);
+    }
+    return args;
+}
+
+static void begin(const flp_plan *common, const flp_cross_entropy_call *call, const flp_workspace *workspace, execution *run)
+{
+    const flp_linear_cross_entropy_plan *plan = flp_linear_cross_entropy_plan_of(common);
+    const flp_linear_cross_entropy_args *args = call->args;
+
+    *run = (execution){ .plan = plan, .call = call, .args = args, .workspace = workspace };
+    run->logp = args->logp ? args->logp : inside(run, FLP_PART_LOGP);
+    run->lse = args->lse ? args->lse : inside(run, FLP_PART_LSE);
+    run->entropy = args->entropy ? args->entropy : plan->program.uses[FLP_TOKEN_ENTROPY] ? inside(run, FLP_PART_ENTROPY) : NULL;
+    run->backward_args = backward_args(run);
+    run->packed = (flp_packed_call){ &plan->backward, &run->backward_args, workspace };
+    run->saved_exp = flp_linear_logp_backward_saved_exp(&run->packed);
+}
+
+/* ---- the forward, of the valid rows alone ---- */
+
+typedef flp_status forward_launch(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                  const flp_workspace *workspace);
+
+static flp_status launch_forward(const execution *run, const flp_packed_rows *rows, forward_launch *launch)
+{
+    const flp_linear_cross_entropy_args *args = run->args;
+    flp_linear_logp_args forward = { .logp = run->logp, .lse = run->lse, .entropy = run->entropy, .stream = args->stream };
+    const flp_linear_logp_launch_more more = {
+        .class_weights = args->class_weights,
+        .logit_sum = inside(run, FLP_PART_LOGIT_SUM),
+        .rows = rows,
+        .saved_exp = run->plan->backward.work.chunks.saves_exp ? &run->saved_exp : NULL,
+        .blanks_others = rows->first == 0,
+    };
+
+    memcpy(&forward, args, FLP_LINEAR_INPUT_BYTES);
+    return launch(&run->plan->forward.common, &forward, &more, run->workspace);
+}
+
+/* What is done for the rows of all chunks at once. */
+static flp_status prepare(const execution *run)
+{
+    const flp_packed_rows all = flp_packed_rows_all(&run->packed);
+    flp_status status = flp_linear_logp_backward_launch_rows(&run->packed);
+
+    return status == FLP_OK && run->plan->backward.work.chunks.saves_exp ? launch_forward(run, &all, flp_linear_logp_launch_offsets) : status;
+}
+
+/* ---- the rows' losses ---- */
+
+static flp_status run_losses(const execution *run, const flp_packed_rows *rows)
+{
+    const flp_linear_cross_entropy_args *args = run->args;
+    const flp_linear_cross_entropy_problem *problem = &run->plan->problem;
+    const flp_token_program *program = &run->plan->program;
+    const flp_linear_logp_problem *forward = &problem->backward.forward;
+    const int gradients = flp_vocab_chunks_have_gradients(&problem->backward);
+    flp_token_loss_params params = {
+        .target = args->target,
+        .logp = run->logp,
+        .lse = run->lse,
+        .entropy = run->entropy,
+        .logit_sum = program->uses[FLP_TOKEN_UNIFORM] ? inside(run, FLP_PART_LOGIT_SUM) : NULL,
+        .class_weights = args->class_weights,
+        .token_weights = args->token_weights,
+        .g_loss = args->g_loss,
+        .loss = args->loss,
+        .g_logp = gradients ? inside(run, FLP_PART_G_LOGP) : NULL,
+        .g_lse = gradients ? inside(run, FLP_PART_G_LSE) : NULL,
+        .g_entropy = gradients && program->derivative[FLP_TOKEN_ENTROPY] >= 0 ? inside(run, FLP_PART_G_ENTROPY) : NULL,
+        .g_sum = gradients && program->derivative[FLP_TOKEN_UNIFORM] >= 0 ? inside(run, FLP_PART_G_SUM) : NULL,
+        .ignore_index = args->ignore_index,
+        .ignores = flp_arguments_ignore(args->flags),
+        .rows = (int32_t)args->rows,
+        .vocab = (int32_t)flp_vocab_shard_whole(forward),
+        .target_bytes = flp_dtype_bytes(forward->target_dtype),
+        .class_weight_dtype = (int32_t)problem->class_weights,
+        .reduces = problem->reduction != FLP_REDUCE_NONE,
+        .divides = problem->reduction == FLP_REDUCE_MEAN,
+        .packed_index = rows->packed_index,
+        .first_packed = (int32_t)rows->first,
+        .packed_rows = (int32_t)rows->rows,
+        .adds = rows->first > 0,
+    };
+    void *parameters[] = { &params };
+
+    memcpy(params.input, run->call->input, sizeof(params.input));
+    for (int i = 0; i < program->parameters; i++)
+        params.parameter[i] = (float)run->call->parameter[i];
+    flp_workspace_begin_step(run->workspace, FLP_STEP_LOSSES);
+    return flp_call_launch(run->plan->token_loss, 1, args->stream, parameters);
+}
+
+/* ---- the gradients ---- */
+
+static flp_status run_backward(const execution *run, int64_t first)
+{
+    const flp_backward_launch_more more = {
+        .class_weights = run->args->class_weights,
+        .g_sum = run->plan->program.derivative[FLP_TOKEN_UNIFORM] >= 0 ? inside(run, FLP_PART_G_SUM) : NULL,
+    };
+
+    return flp_linear_logp_backward_launch_chunk(&run->packed, &more, first);
+}
+
+static flp_status run_chunk(const execution *run, int64_t first)
+{
+    const flp_packed_rows rows = flp_packed_rows_chunk(&run->packed, first);
+    flp_status status = FLP_OK;
+
+    if (run->args->rows > 0)
+        status = launch_forward(run, &rows, flp_linear_logp_launch_with);
+    if (status == FLP_OK && (run->args->rows > 0 || run->plan->problem.reduction != FLP_REDUCE_NONE))
+        status = run_losses(run, &rows);
+    if (status == FLP_OK && flp_vocab_chunks_have_gradients(&run->plan->problem.backward))
+        status = run_backward(run, first);
+    return status;
+}
+
+/* Without rows, too, there is one chunk, which writes zeros. */
+flp_status flp_linear_cross_entropy_launch(const flp_plan *common, const void *call, const flp_workspace *workspace)
+{
+    const flp_linear_work *work = &flp_linear_cross_entropy_plan_of(common)->backward.work;
+    const int64_t rows = ((const flp_cross_entropy_call *)call)->args->rows, chunk = flp_linear_work_chunk_rows(work, rows);
+    execution run;
+    flp_status status;
+    int64_t first = 0;
+
+    begin(common, call, workspace, &run);
+    status = rows > 0 ? prepare(&run) : FLP_OK;
+    do {
+        status = status == FLP_OK ? run_chunk(&run, first) : status;
+        first += chunk;
+    } while (status == FLP_OK && first < rows);
+    return status == FLP_OK ? flp_linear_logp_backward_launch_end(&run.packed) : status;
+}
+
+/* ---- a shard of the vocabulary ---- */
+
+/* Kernels of a shard count its entries from 0. */
+static const void *shard_class_weights(const execution *run)
+{
+    const flp_linear_cross_entropy_problem *problem = &run->plan->problem;
+
+    return flp_arguments_advance(run->args->class_weights, problem->backward.forward.vocab_first, problem->class_weights);
+}
+
+static flp_linear_logp_args shard_inputs(const execution *run)
+{
+    flp_linear_logp_args inputs = { .partials = run->args->partials, .stream = run->args->stream };
+
+    memcpy(&inputs, run->args, FLP_LINEAR_INPUT_BYTES);
+    return inputs;
+}
+
+flp_status flp_linear_cross_entropy_launch_partials(const flp_plan *common, const void *call, const flp_workspace *workspace)
+{
+    execution run;
+
+    begin(common, call, workspace, &run);
+    const flp_linear_logp_args inputs = shard_inputs(&run);
+    const flp_linear_logp_launch_more more = { .class_weights = shard_class_weights(&run) };
+
+    return flp_linear_logp_launch_shard(&run.plan->forward.common, &inputs, &more, workspace);
+}
+
+static flp_status merge_sums(const execution *run)
+{
+    const flp_linear_cross_entropy_args *args = run->args;
+    const flp_linear_logp_problem *forward = &run->plan->problem.backward.forward;
+    const flp_kernel *kernel = run->plan->merge_sums;
+    flp_linear_merge_sums_params params = {
+        .partials = (const flp_linear_partial *)(const void *)args->partials,
+        .target = args->target,
+        .logit_sum = run->plan->program.uses[FLP_TOKEN_UNIFORM] ? inside(run, FLP_PART_LOGIT_SUM) : NULL,
+        .lse = run->lse,
+        .entropy = run->entropy,
+        .rows = args->rows,
+        .ignore_index = args->ignore_index,
+        .vocab_total = forward->vocab_total,
+        .ranks = (int32_t)args->ranks,
+        .target_bytes = flp_dtype_bytes(forward->target_dtype),
+        .ignores = flp_arguments_ignore(args->flags),
+    };
+    void *parameters[] = { &params };
+
+    flp_workspace_begin_step(run->workspace, FLP_STEP_MERGE_SUMS);
+    return flp_call_launch(kernel, (unsigned)flp_int64_divide_up(args->rows, kernel->manifest.threads), args->stream, parameters);
+}
+
+/* Into the same rows as the forward without shards. */
+static flp_status merge_rows(const execution *run)
+{
+    const flp_linear_cross_entropy_args *args = run->args;
+    const flp_linear_logp_merge_args merge = {
+        .rows = args->rows,
+        .ranks = (int)args->ranks,
+        .flags = args->flags,
+        .partials = args->partials,
+        .target = args->target,
+        .ignore_index = args->ignore_index,
+        .logp = run->logp,
+        .lse = run->lse,
+        .entropy = run->entropy,
+        .stream = args->stream,
+    };
+    flp_status status;
+
+    flp_workspace_begin_step(run->workspace, FLP_STEP_COMBINE);
+    status = flp_linear_logp_shard_merge(&run->plan->forward, &merge);
+    return status == FLP_OK ? merge_sums(run) : status;
+}
+
+/* Which rows count, for the losses and the gradients. An empty shard has a part in the gradients of none. */
+static flp_status index_rows(const execution *run)
+{
+    const flp_linear_logp_args inputs = shard_inputs(run);
+    const flp_linear_logp_plan *forward = &run->plan->forward;
+    flp_status status = FLP_OK;
+
+    if (run->args->rows > 0)
+        status = flp_linear_logp_shard_find_targets(forward->shard_targets, &forward->problem, &inputs, run->workspace);
+    return status == FLP_OK ? flp_packed_rows_index(&run->packed) : status;
+}
+
+flp_status flp_linear_cross_entropy_launch_merge(const flp_plan *common, const void *call, const flp_workspace *workspace)
+{
+    execution run;
+    flp_packed_rows all;
+    flp_status status;
+
+    begin(common, call, workspace, &run);
+    run.backward_args.logp = run.logp; /* no forward of the same call hands over more */
+    const flp_backward_launch_more more = {
+        .class_weights = shard_class_weights(&run),
+        .g_sum = run.plan->program.derivative[FLP_TOKEN_UNIFORM] >= 0 ? inside(&run, FLP_PART_G_SUM) : NULL,
+    };
+
+    all = flp_packed_rows_all(&run.packed);
+    status = index_rows(&run);
+    if (status == FLP_OK && run.args->rows > 0)
+        status = merge_rows(&run);
+    if (status == FLP_OK && (run.args->rows > 0 || run.plan->problem.reduction != FLP_REDUCE_NONE))
+        status = run_losses(&run, &all);
+    if (status == FLP_OK && flp_vocab_chunks_have_gradients(&run.plan->problem.backward))
+        status = flp_linear_logp_backward_launch_merged(&run.packed, &more);
+    return status;
+}
