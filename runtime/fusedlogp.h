@@ -468,7 +468,8 @@ FLP_API void flp_ranks_destroy(flp_ranks *ranks); /* NULL is allowed */
  *
  * Ranks that disagree (in N, D, vocab_total, dtype, softcap, argmax, entropy, bias, temperature, ignore_index, or on which entries are whose), or of which
  * one is refused its own part, get FLP_BAD_ARGUMENT on every rank at the first call of such a problem: that one waits for the stream, and cannot be
- * captured. Later calls, with whatever N, which is again the same on all ranks, compare nothing and can.
+ * captured. Later calls, with whatever N, which is again the same on all ranks, compare nothing and can: an exchange is of N's size, and
+ * ranks of which one has another N wait for each other. With FLP_CHECK_TARGETS in flags, on all ranks, each call compares all of this, N too.
  * FLP_NCCL_FAILED names NCCL's call. */
 FLP_INLINE flp_status flp_linear_logp_sharded(flp_ranks *ranks, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args);
 
@@ -591,6 +592,12 @@ FLP_INLINE flp_status flp_linear_cross_entropy_execute_partials(flp_plan *plan, 
 FLP_INLINE flp_status flp_linear_cross_entropy_merge(flp_context *context, const flp_linear_cross_entropy_problem *problem,
                                                      const flp_linear_cross_entropy_args *args);
 FLP_INLINE flp_status flp_linear_cross_entropy_execute_merge(flp_plan *plan, const flp_linear_cross_entropy_args *args);
+
+/* All of this over the ranks of an NCCL communicator, as flp_linear_logp_sharded: args.partials is [ranks, N, FLP_PARTIAL_FLOATS], scratch of the call, and
+ * args.ranks is not looked at. grad_hidden (FLP_F32, rows without gaps, not added to) is summed up over the ranks in its place. The ranks agree on what the
+ * loss is, too. */
+FLP_INLINE flp_status flp_linear_cross_entropy_sharded(flp_ranks *ranks, const flp_linear_cross_entropy_problem *problem,
+                                                       const flp_linear_cross_entropy_args *args);
 
 /* Makes a token loss of the caller's own known to the context, by a name of letters a to z, digits and _, a letter first. The definition is
  * Lua and gives the loss alone; its derivatives follow from it:
@@ -914,6 +921,14 @@ FLP_INLINE flp_status flp_linear_logp_backward_sharded(flp_ranks *ranks, const f
                                                        const flp_linear_logp_backward_args *args)
 {
     return flp_linear_logp_backward_sharded_sized(ranks, problem, args, flp_header_sizes());
+}
+
+FLP_API flp_status flp_linear_cross_entropy_sharded_sized(flp_ranks *ranks, const flp_linear_cross_entropy_problem *problem,
+                                                          const flp_linear_cross_entropy_args *args, const flp_sizes *sizes);
+FLP_INLINE flp_status flp_linear_cross_entropy_sharded(flp_ranks *ranks, const flp_linear_cross_entropy_problem *problem,
+                                                       const flp_linear_cross_entropy_args *args)
+{
+    return flp_linear_cross_entropy_sharded_sized(ranks, problem, args, flp_header_sizes());
 }
 
 FLP_API flp_status flp_linear_logp_backward_execute_forward_sized(flp_plan *plan, const flp_linear_logp_args *args, const flp_sizes *sizes);

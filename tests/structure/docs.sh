@@ -111,6 +111,8 @@ flp_linear_logp_problem problem;
 flp_linear_logp_args args;
 flp_linear_logp_backward_problem backward_problem;
 flp_linear_logp_backward_args backward_args;
+flp_linear_cross_entropy_problem loss_problem;
+flp_linear_cross_entropy_args loss_args;
 const char *text;
 END
 

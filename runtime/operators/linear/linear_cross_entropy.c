@@ -68,13 +68,6 @@ static flp_status check_scalars(const flp_linear_cross_entropy_problem *problem,
 
 /* ---- arguments of another header ---- */
 
-/* Arguments as this library knows them, of a caller with another header. */
-typedef struct {
-    flp_linear_cross_entropy_args args;
-    flp_token_input inputs[FLP_TOKEN_INPUTS];
-    flp_token_parameter parameters[FLP_TOKEN_PARAMETERS];
-} own_args;
-
 /* own: room for `most`. A count that check_list refuses is left to it. */
 static const void *take_list(const flp_sized_struct *known, const flp_sizes *sizes, const void *list, int count, int most, void *own, flp_status *status)
 {
@@ -85,10 +78,9 @@ static const void *take_list(const flp_sized_struct *known, const flp_sizes *siz
     return own;
 }
 
-/* As flp_sized_take, with the arrays that args has. room: own_args. */
-static const void *take_args(const void *args, void *room, const flp_sizes *sizes, flp_status *status)
+const void *flp_linear_cross_entropy_take_args(const void *args, void *room, const flp_sizes *sizes, flp_status *status)
 {
-    own_args *own = room;
+    flp_cross_entropy_own_args *own = room;
     const flp_linear_cross_entropy_args *taken = flp_sized_take(&flp_sized_linear_cross_entropy_args, sizes, args, &own->args, status);
 
     if (!taken || (flp_sized_same(&flp_sized_token_input, sizes) && flp_sized_same(&flp_sized_token_parameter, sizes)))
@@ -220,7 +212,7 @@ static flp_status run_on_cpu(const flp_plan *plan, const void *work, int64_t *ba
 const flp_operator_calls flp_linear_cross_entropy_calls = {
     .op = &flp_linear_cross_entropy_operator,
     .arguments = &arguments,
-    .take = take_args,
+    .take = flp_linear_cross_entropy_take_args,
     .check = check,
     .makes_work = 1,
     .writes_without_rows = 1,
@@ -228,7 +220,7 @@ const flp_operator_calls flp_linear_cross_entropy_calls = {
     .run_on_cpu = run_on_cpu,
     .tune = flp_tune_first_use,
 };
-_Static_assert(sizeof(own_args) <= FLP_CALL_ARGS_BYTES, "FLP_CALL_ARGS_BYTES is too small");
+_Static_assert(sizeof(flp_cross_entropy_own_args) <= FLP_CALL_ARGS_BYTES, "FLP_CALL_ARGS_BYTES is too small");
 _Static_assert(sizeof(flp_cross_entropy_call) <= FLP_CALL_WORK_BYTES, "FLP_CALL_WORK_BYTES is too small");
 FLP_CALL_FUNCTIONS(flp_linear_cross_entropy)
 
@@ -259,7 +251,7 @@ static flp_status run_partials_on_cpu(const flp_plan *plan, const void *work, in
 static const flp_operator_calls partials_calls = {
     .op = &flp_linear_cross_entropy_operator,
     .arguments = &partials_arguments,
-    .take = take_args,
+    .take = flp_linear_cross_entropy_take_args,
     .check = check_partials,
     .makes_work = 1,
     .launch = flp_linear_cross_entropy_launch_partials,
@@ -283,7 +275,7 @@ static flp_status run_merge_on_cpu(const flp_plan *plan, const void *work, int64
 static const flp_operator_calls merge_calls = {
     .op = &flp_linear_cross_entropy_operator,
     .arguments = &arguments,
-    .take = take_args,
+    .take = flp_linear_cross_entropy_take_args,
     .check = check_merge,
     .makes_work = 1,
     .writes_without_rows = 1,

@@ -17,5 +17,14 @@ typedef struct {
     const flp_kernel *token_loss, *merge_sums; /* merge_sums: of a shard */
 } flp_linear_cross_entropy_plan;
 
+/* Arguments as this library knows them, of a caller with another header. */
+typedef struct {
+    flp_linear_cross_entropy_args args;
+    flp_token_input inputs[FLP_TOKEN_INPUTS];
+    flp_token_parameter parameters[FLP_TOKEN_PARAMETERS];
+} flp_cross_entropy_own_args;
+/* As flp_sized_take, with the arrays that args has. room: flp_cross_entropy_own_args. */
+const void *flp_linear_cross_entropy_take_args(const void *args, void *room, const flp_sizes *sizes, flp_status *status);
+
 FLP_OPERATOR_DECLARE(linear_cross_entropy)
 #endif

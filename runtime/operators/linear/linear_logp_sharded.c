@@ -1,306 +1,29 @@
-/* linear_logp and its backward over the ranks of an NCCL communicator, each with a shard of the vocabulary: the shard's own call, then one exchange.
- *
- * Before the first exchange of a kind of call the ranks compare what they have been asked for, in an exchange of a fixed size, so that ranks which
- * disagree, or of which one has failed, all say so and none waits for data that does not come. */
-#include <inttypes.h>
-#include <stdlib.h>
+/* linear_logp and its backward over the ranks of an NCCL communicator, each with a shard of the vocabulary: the shard's own call, then one exchange. */
 #include <string.h>
 
 #include "base/status.h"
 #include "core/call.h"
-#include "core/context.h"
-#include "cuda/device.h"
-#include "cuda/driver.h"
-#include "cuda/nccl.h"
-#include "operators/linear/linear_logp.h"
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/linear/linear_logp_plan.h"
-#include "operators/linear/linear_logp_shard.h"
-
-/* What ranks have to agree on, and where each one's shard lies. */
-typedef struct {
-    uint32_t call; /* which call, of which version of the library; FAILED: the rank's own call was refused */
-    uint32_t rows, hidden, vocab_total, dtype, options;
-    uint32_t vocab_first, vocab;
-} terms;
-
-enum { FAILED = 1, MOST_AGREED = 64 };
-
-struct flp_ranks {
-    flp_context *context;
-    const flp_nccl *nccl;
-    ncclComm_t communicator;
-    int rank, ranks;
-    unsigned long long cuda_context; /* of the terms' memory */
-    CUdeviceptr on_device;           /* [ranks] terms */
-    terms *on_host;
-    terms agreed[MOST_AGREED]; /* rows are 0: they are compared when the others are */
-    int agreed_count;
-};
-
-/* ---- life ---- */
-
-static flp_status find_ranks(flp_ranks *ranks)
-{
-    flp_status status = flp_nccl_get(&ranks->nccl);
-
-    if (status == FLP_OK)
-        status = flp_nccl_check(ranks->nccl, ranks->nccl->comm_count(ranks->communicator, &ranks->ranks), "ncclCommCount");
-    if (status == FLP_OK)
-        status = flp_nccl_check(ranks->nccl, ranks->nccl->comm_user_rank(ranks->communicator, &ranks->rank), "ncclCommUserRank");
-    if (status == FLP_OK && (ranks->ranks < 1 || ranks->rank < 0 || ranks->rank >= ranks->ranks))
-        status = flp_status_fail(FLP_NCCL_FAILED, "the communicator says rank %d of %d", ranks->rank, ranks->ranks);
-    return status;
-}
-
-static flp_status allocate(flp_ranks *ranks)
-{
-    const size_t bytes = (size_t)ranks->ranks * sizeof(terms);
-    const flp_driver *driver;
-    flp_status status = flp_driver_get(&driver);
-
-    ranks->on_host = malloc(bytes);
-    if (!ranks->on_host)
-        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for what %d ranks agree on", ranks->ranks);
-    if (status == FLP_OK)
-        status = flp_device_current_id(&ranks->cuda_context);
-    return status == FLP_OK ? flp_driver_check(driver, driver->memory_allocate(&ranks->on_device, bytes), "cuMemAlloc") : status;
-}
-
-flp_status flp_ranks_create(flp_context *context, void *communicator, flp_ranks **ranks)
-{
-    flp_ranks *made;
-    flp_status status;
-
-    if (!context || !communicator || !ranks)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", !context ? "context" : !communicator ? "communicator" : "ranks");
-    *ranks = NULL;
-    made = calloc(1, sizeof(*made));
-    if (!made)
-        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for ranks");
-    made->context = context;
-    made->communicator = communicator;
-    status = find_ranks(made);
-    if (status == FLP_OK)
-        status = allocate(made);
-    if (status == FLP_OK)
-        *ranks = made;
-    else
-        flp_ranks_destroy(made);
-    return status;
-}
-
-void flp_ranks_destroy(flp_ranks *ranks)
-{
-    const flp_driver *driver;
-
-    if (!ranks)
-        return;
-    if (ranks->on_device && flp_driver_get(&driver) == FLP_OK)
-        driver->memory_free(ranks->on_device);
-    free(ranks->on_host);
-    free(ranks);
-}
-
-/* ---- agreement ---- */
-
-static uint32_t mix(uint32_t hash, const void *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT32_C(16777619);
-    return hash;
-}
-
-/* name: of the call. inputs: what its args begin with. gradients: which are wanted. */
-static terms terms_of(const char *name, const flp_linear_logp_problem *problem, const flp_linear_logp_args *inputs, uint32_t gradients)
-{
-    const int is_ignoring = flp_arguments_ignore(inputs->flags), has_bias = problem->bias_dtype != FLP_NONE, has_rows = inputs->row_temperature != NULL;
-    const double temperature = flp_arguments_temperature(inputs->temperature);
-    uint32_t options = UINT32_C(2166136261);
-
-    options = mix(options, &problem->softcap, sizeof(problem->softcap));
-    options = mix(options, &problem->argmax, sizeof(problem->argmax));
-    options = mix(options, &problem->entropy, sizeof(problem->entropy));
-    options = mix(options, &has_bias, sizeof(has_bias));
-    options = mix(options, &temperature, sizeof(temperature));
-    options = mix(options, &has_rows, sizeof(has_rows));
-    options = mix(options, &is_ignoring, sizeof(is_ignoring));
-    options = mix(options, &inputs->ignore_index, sizeof(inputs->ignore_index));
-    options = mix(options, &gradients, sizeof(gradients));
-    return (terms){ .call = mix(mix(UINT32_C(2166136261), name, strlen(name)), flp_version(), strlen(flp_version())) | FAILED << 1,
-                    .rows = (uint32_t)inputs->rows,
-                    .hidden = (uint32_t)problem->hidden,
-                    .vocab_total = (uint32_t)problem->vocab_total,
-                    .dtype = (uint32_t)problem->dtype,
-                    .options = options,
-                    .vocab_first = (uint32_t)problem->vocab_first,
-                    .vocab = (uint32_t)problem->vocab };
-}
-
-static flp_status refuse(const flp_ranks *ranks, int rank, const char *what, uint32_t theirs, uint32_t ours)
-{
-    return flp_status_fail(FLP_BAD_ARGUMENT, "ranks disagree: rank %d has %s %" PRIu32 ", rank %d (this one) %" PRIu32, rank, what, theirs, ranks->rank, ours);
-}
-
-static flp_status compare(const flp_ranks *ranks, int rank)
-{
-    const terms *theirs = &ranks->on_host[rank], *ours = &ranks->on_host[ranks->rank];
-    const struct {
-        const char *what;
-        uint32_t theirs, ours;
-    } named[] = { { "another call or version of the library:", theirs->call, ours->call },
-                  { "rows", theirs->rows, ours->rows },
-                  { "hidden", theirs->hidden, ours->hidden },
-                  { "vocab_total", theirs->vocab_total, ours->vocab_total },
-                  { "dtype", theirs->dtype, ours->dtype },
-                  { "other options (softcap, argmax, entropy, bias, temperature, ignore_index, gradients), digest", theirs->options, ours->options } };
-
-    if (theirs->call == FAILED)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "rank %d was refused its own part of the call: its error message says why", rank);
-    for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++)
-        if (named[i].theirs != named[i].ours)
-            return refuse(ranks, rank, named[i].what, named[i].theirs, named[i].ours);
-    return FLP_OK;
-}
-
-/* Each entry of the vocabulary lies in one shard. */
-static flp_status check_cover(const flp_ranks *ranks)
-{
-    const terms *all = ranks->on_host;
-    uint64_t entries = 0;
-
-    for (int i = 0; i < ranks->ranks; i++) {
-        entries += all[i].vocab;
-        for (int j = 0; j < i; j++)
-            if (all[i].vocab_first < all[j].vocab_first + all[j].vocab && all[j].vocab_first < all[i].vocab_first + all[i].vocab)
-                return flp_status_fail(FLP_BAD_ARGUMENT, "vocab_first: ranks %d and %d both have entry %" PRIu32, j, i,
-                                       all[i].vocab_first > all[j].vocab_first ? all[i].vocab_first : all[j].vocab_first);
-    }
-    if (entries == all[0].vocab_total)
-        return FLP_OK;
-    return flp_status_fail(FLP_BAD_ARGUMENT, "vocab: the ranks have %" PRIu64 " entries in all, wanted the vocab_total %" PRIu32, entries, all[0].vocab_total);
-}
-
-static flp_status exchange(flp_ranks *ranks, const terms *own, CUstream stream)
-{
-    const flp_driver *driver;
-    const CUdeviceptr slot = ranks->on_device + (CUdeviceptr)((size_t)ranks->rank * sizeof(terms));
-    void *all = (void *)(uintptr_t)ranks->on_device;
-    int capturing = 0;
-    flp_status status = flp_driver_get(&driver);
-
-    if (status == FLP_OK)
-        status = flp_device_is_capturing(stream, &capturing);
-    if (status == FLP_OK && capturing)
-        status = flp_status_fail(FLP_CAPTURING, "the ranks have not agreed on this call yet, for which they wait: run it once before it is captured");
-    if (status == FLP_OK)
-        status = flp_driver_check(driver, driver->copy_to_device(slot, own, sizeof(*own), stream), "cuMemcpyHtoDAsync of the terms");
-    if (status == FLP_OK)
-        status = flp_nccl_check(ranks->nccl,
-                                ranks->nccl->all_gather((void *)(uintptr_t)slot, all, sizeof(*own) / sizeof(float), NCCL_FLOAT32, ranks->communicator, stream),
-                                "ncclAllGather of the terms");
-    if (status == FLP_OK)
-        status = flp_driver_check(driver, driver->copy_to_host(ranks->on_host, ranks->on_device, (size_t)ranks->ranks * sizeof(*own), stream),
-                                  "cuMemcpyDtoHAsync of the terms");
-    return status == FLP_OK ? flp_driver_check(driver, driver->stream_synchronize(stream), "cuStreamSynchronize") : status;
-}
-
-static int is_agreed(const flp_ranks *ranks, const terms *wanted)
-{
-    for (int i = 0; i < ranks->agreed_count; i++)
-        if (memcmp(&ranks->agreed[i], wanted, sizeof(*wanted)) == 0)
-            return 1;
-    return 0;
-}
-
-/* The oldest is forgotten, by all ranks alike. */
-static void remember(flp_ranks *ranks, const terms *wanted)
-{
-    if (ranks->agreed_count == MOST_AGREED)
-        memmove(ranks->agreed, ranks->agreed + 1, (size_t)--ranks->agreed_count * sizeof(*wanted));
-    ranks->agreed[ranks->agreed_count++] = *wanted;
-}
-
-/* status: of the rank's own part of the call, which it returns where that failed, once the others know. */
-static flp_status agree(flp_ranks *ranks, terms own, flp_status status, CUstream stream)
-{
-    char why[FLP_STATUS_MESSAGE_BYTES];
-    terms known = own;
-    flp_status exchanged;
-
-    known.rows = 0;
-    if (is_agreed(ranks, &known))
-        return status;
-    if (status != FLP_OK) {
-        flp_status_keep_message(why);
-        own.call = FAILED;
-    }
-    exchanged = exchange(ranks, &own, stream);
-    if (status != FLP_OK) {
-        flp_status_restore_message(why);
-        return status;
-    }
-    for (int rank = 0; exchanged == FLP_OK && rank < ranks->ranks; rank++)
-        exchanged = compare(ranks, rank);
-    if (exchanged == FLP_OK)
-        exchanged = check_cover(ranks);
-    if (exchanged == FLP_OK)
-        remember(ranks, &known);
-    return exchanged;
-}
-
-/* What concerns the exchange alone. */
-static flp_status check(const flp_ranks *ranks, const flp_linear_logp_problem *problem)
-{
-    unsigned long long cuda_context;
-    ncclResult_t error = NCCL_SUCCESS;
-    flp_status status = flp_device_current_id(&cuda_context);
-
-    if (status == FLP_OK && cuda_context != ranks->cuda_context)
-        status = flp_status_fail(FLP_WRONG_CONTEXT, "the current CUDA context is number %llu, the ranks were made in number %llu", cuda_context,
-                                 ranks->cuda_context);
-    if (status == FLP_OK)
-        status = flp_nccl_check(ranks->nccl, ranks->nccl->comm_async_error(ranks->communicator, &error), "ncclCommGetAsyncError");
-    if (status == FLP_OK)
-        status = flp_nccl_check(ranks->nccl, error, "the communicator");
-    if (status == FLP_OK && problem->vocab_total == 0)
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "problem.vocab_total: got 0, wanted that of a shard");
-    if (status == FLP_OK && problem->backend == FLP_BACKEND_CPU)
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "problem.backend: got FLP_BACKEND_CPU: NCCL is for GPUs");
-    return status;
-}
+#include "operators/linear/ranks.h"
 
 /* ---- linear_logp ---- */
-
-static float *own_part(const flp_ranks *ranks, const flp_linear_logp_args *args)
-{
-    return args->partials ? args->partials + (int64_t)ranks->rank * args->rows * FLP_PARTIAL_FLOATS : NULL;
-}
 
 static flp_status run_shard(const flp_ranks *ranks, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args)
 {
     flp_linear_logp_args shard = *args;
-    flp_status status = check(ranks, problem);
+    flp_status status = flp_ranks_check(ranks, problem);
 
-    shard.partials = own_part(ranks, args);
+    shard.partials = flp_ranks_own_part(ranks, args->partials, args->rows);
     shard.logp = shard.lse = shard.entropy = NULL;
     shard.argmax = NULL;
-    return status == FLP_OK ? flp_call_run(&flp_linear_logp_calls, ranks->context, problem, &shard, flp_header_sizes()) : status;
-}
-
-static flp_status gather(const flp_ranks *ranks, const flp_linear_logp_args *args)
-{
-    const size_t floats = (size_t)args->rows * FLP_PARTIAL_FLOATS;
-
-    return flp_nccl_check(ranks->nccl,
-                          ranks->nccl->all_gather(own_part(ranks, args), args->partials, floats, NCCL_FLOAT32, ranks->communicator, (CUstream)args->stream),
-                          "ncclAllGather of the partials");
+    return status == FLP_OK ? flp_call_run(&flp_linear_logp_calls, flp_ranks_context(ranks), problem, &shard, flp_header_sizes()) : status;
 }
 
 static flp_status merge(const flp_ranks *ranks, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args)
 {
     const flp_linear_logp_merge_args of_all = { .rows = args->rows,
-                                                .ranks = ranks->ranks,
+                                                .ranks = flp_ranks_count(ranks),
                                                 .flags = args->flags,
                                                 .partials = args->partials,
                                                 .target = args->target,
@@ -311,7 +34,7 @@ static flp_status merge(const flp_ranks *ranks, const flp_linear_logp_problem *p
                                                 .argmax = args->argmax,
                                                 .stream = args->stream };
 
-    return flp_linear_logp_merge_sized(ranks->context, problem, &of_all, flp_header_sizes());
+    return flp_linear_logp_merge_sized(flp_ranks_context(ranks), problem, &of_all, flp_header_sizes());
 }
 
 flp_status flp_linear_logp_sharded_sized(flp_ranks *ranks, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args, const flp_sizes *sizes)
@@ -326,9 +49,9 @@ flp_status flp_linear_logp_sharded_sized(flp_ranks *ranks, const flp_linear_logp
         status = flp_status_fail(FLP_BAD_ARGUMENT, "%s: got NULL", !ranks ? "ranks" : !problem ? "problem" : "args");
     if (status != FLP_OK)
         return status;
-    status = agree(ranks, terms_of("linear_logp", problem, args, 0), run_shard(ranks, problem, args), (CUstream)args->stream);
+    status = flp_ranks_agree(ranks, flp_ranks_terms("linear_logp", problem, args, 0), args->flags, run_shard(ranks, problem, args), (CUstream)args->stream);
     if (status == FLP_OK && args->rows > 0)
-        status = gather(ranks, args);
+        status = flp_ranks_gather(ranks, args->partials, args->rows, (CUstream)args->stream);
     return status == FLP_OK ? merge(ranks, problem, args) : status;
 }
 
@@ -336,15 +59,11 @@ flp_status flp_linear_logp_sharded_sized(flp_ranks *ranks, const flp_linear_logp
 
 static flp_status run_backward_shard(const flp_ranks *ranks, const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args)
 {
-    const int64_t stride = problem->grad_hidden_stride;
-    flp_status status = check(ranks, &problem->forward);
+    flp_status status = flp_ranks_check(ranks, &problem->forward);
 
-    if (status == FLP_OK && problem->grad_hidden != FLP_NONE && (problem->grad_hidden != FLP_F32 || problem->accumulate & FLP_ACCUMULATE_HIDDEN))
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "grad_hidden: wanted FLP_F32 that is not added to: the ranks' parts are summed up in its place");
-    if (status == FLP_OK && problem->grad_hidden != FLP_NONE && (stride ? stride : problem->forward.hidden_stride) > problem->forward.hidden)
-        status = flp_status_fail(FLP_BAD_ARGUMENT, "grad_hidden_stride: got %" PRId64 ", wanted the row's %" PRId64 " elements, without gaps", stride,
-                                 problem->forward.hidden);
-    return status == FLP_OK ? flp_call_run(&flp_linear_logp_backward_calls, ranks->context, problem, args, flp_header_sizes()) : status;
+    if (status == FLP_OK)
+        status = flp_ranks_check_grad_hidden(problem);
+    return status == FLP_OK ? flp_call_run(&flp_linear_logp_backward_calls, flp_ranks_context(ranks), problem, args, flp_header_sizes()) : status;
 }
 
 flp_status flp_linear_logp_backward_sharded_sized(flp_ranks *ranks, const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,
@@ -362,12 +81,9 @@ flp_status flp_linear_logp_backward_sharded_sized(flp_ranks *ranks, const flp_li
     if (status != FLP_OK)
         return status;
     memcpy(&inputs, args, FLP_LINEAR_INPUT_BYTES);
-    status = agree(ranks, terms_of("linear_logp_backward", &problem->forward, &inputs, problem->grad_hidden != FLP_NONE),
-                   run_backward_shard(ranks, problem, args), (CUstream)args->stream);
+    status = flp_ranks_agree(ranks, flp_ranks_terms("linear_logp_backward", &problem->forward, &inputs, problem->grad_hidden != FLP_NONE), args->flags,
+                             run_backward_shard(ranks, problem, args), (CUstream)args->stream);
     if (status != FLP_OK || args->rows == 0 || problem->grad_hidden == FLP_NONE)
         return status;
-    return flp_nccl_check(ranks->nccl,
-                          ranks->nccl->all_reduce(args->grad_hidden, args->grad_hidden, (size_t)args->rows * (size_t)problem->forward.hidden, NCCL_FLOAT32,
-                                                  NCCL_SUM, ranks->communicator, (CUstream)args->stream),
-                          "ncclAllReduce of grad_hidden");
+    return flp_ranks_sum(ranks, args->grad_hidden, args->rows * problem->forward.hidden, (CUstream)args->stream);
 }
