@@ -319,22 +319,35 @@ static int linear_logp_partials(flp_torch_frame *frame)
     return run_forward(frame, &l);
 }
 
+/* Of all shards, one behind the other. */
+static int read_partials(flp_torch_frame *frame, const flp_torch_value *partials, int64_t rows, int64_t *ranks)
+{
+    if (check_matrix(frame, "partials", partials, -1, FLP_PARTIAL_FLOATS, F32))
+        return 1;
+    *ranks = 1;
+    if (rows == 0)
+        return 0;
+    if (partials->sizes[0] == 0 || partials->sizes[0] % rows != 0 || row_stride(partials) != FLP_PARTIAL_FLOATS)
+        return fail(frame, "partials has %lld rows, wanted a multiple of hidden's %lld, in one piece", (long long)partials->sizes[0], (long long)rows);
+    *ranks = partials->sizes[0] / rows;
+    return 0;
+}
+
 static int linear_logp_merge(flp_torch_frame *frame)
 {
     enum { PARTIALS = ROWS_INPUTS + 2 };
     const flp_torch_value *partials = &frame->inputs[PARTIALS];
     flp_linear_logp_merge_args args = { 0 };
+    int64_t ranks;
     flp_plan *plan;
     linear l;
 
-    if (read_rows_of_shard(frame, &l) || check_matrix(frame, "partials", partials, -1, FLP_PARTIAL_FLOATS, F32) ||
+    if (read_rows_of_shard(frame, &l) || read_partials(frame, partials, l.rows, &ranks) ||
         make_rows(frame, &l, &args.logp, &args.lse, &args.entropy, &args.argmax))
         return 1;
     if (l.rows == 0)
         return 0;
-    if (partials->sizes[0] == 0 || partials->sizes[0] % l.rows != 0 || row_stride(partials) != FLP_PARTIAL_FLOATS)
-        return fail(frame, "partials has %lld rows, wanted a multiple of hidden's %lld, in one piece", (long long)partials->sizes[0], (long long)l.rows);
-    args.rows = l.rows, args.ranks = (int)(partials->sizes[0] / l.rows), args.flags = l.args.flags;
+    args.rows = l.rows, args.ranks = (int)ranks, args.flags = l.args.flags;
     args.partials = partials->data, args.target = l.args.target, args.ignore_index = l.args.ignore_index, args.stream = frame->stream;
     if (find_plan(frame, FLP_TORCH_PLANS_LINEAR_LOGP, &l.problem, &plan))
         return 1;
@@ -585,7 +598,7 @@ static int read_main_grad(flp_torch_frame *frame, const linear *l, const flp_tor
     if (main_grad->sizes[0] != l->vocab || main_grad->sizes[1] != l->columns)
         return fail(frame, "main_grad has shape [%lld, %lld], wanted weight's [%lld, %lld]", (long long)main_grad->sizes[0], (long long)main_grad->sizes[1],
                     (long long)l->vocab, (long long)l->columns);
-    if (lies_transposed(main_grad) != l->transposed)
+    if (l->vocab > 0 && lies_transposed(main_grad) != l->transposed)
         return fail(frame, "main_grad's strides are in another order than weight's");
     problem->grad_weight = main_grad->dtype, problem->grad_weight_stride = weight_stride(main_grad, l->transposed);
     problem->accumulate |= FLP_ACCUMULATE_WEIGHT;
@@ -597,70 +610,99 @@ static int read_main_grad(flp_torch_frame *frame, const linear *l, const flp_tor
 static int check_cross_entropy(flp_torch_frame *frame, const linear *l)
 {
     const flp_torch_value *in = frame->inputs;
+    const int64_t classes = l->problem.vocab_total > 0 ? l->problem.vocab_total : l->vocab;
 
     if (in[REDUCTION].integer < FLP_REDUCE_MEAN || in[REDUCTION].integer > FLP_REDUCE_NONE)
         return fail(frame, "reduction is %lld, wanted 0 (mean), 1 (sum) or 2 (none)", (long long)in[REDUCTION].integer);
-    return check_optional_vector(frame, "class_weight", &in[CLASS_WEIGHT], l->vocab, FLOATS) ||
+    return check_optional_vector(frame, "class_weight", &in[CLASS_WEIGHT], classes, FLOATS) ||
            check_optional_vector(frame, "token_weight", &in[TOKEN_WEIGHT], l->rows, F32) ||
            check_optional_vector(frame, "g_loss", &in[G_LOSS], in[REDUCTION].integer == FLP_REDUCE_NONE ? l->rows : 1, F32);
 }
 
-static int run_cross_entropy(flp_torch_frame *frame, const flp_torch_value *main_grad)
-{
-    const flp_torch_value *in = frame->inputs;
-    bool wanted[3] = { in[CE_WANT_HIDDEN].integer, !main_grad && in[CE_WANT_WEIGHT].integer, in[CE_WANT_BIAS].integer };
+/* A call of linear_cross_entropy, of a shard too, with what its args point to. */
+typedef struct {
+    linear l;
     flp_linear_cross_entropy_problem problem;
     flp_linear_cross_entropy_args args;
     flp_token_input inputs[8];
     flp_token_parameter parameters[8];
-    int64_t one = 1;
-    void *grads[3];
-    flp_plan *plan;
-    linear l;
+} cross_entropy;
 
-    if (read_linear(frame, &l) || check_cross_entropy(frame, &l))
+/* The inputs; shard: that of read_shard, or -1. */
+static int read_cross_entropy(flp_torch_frame *frame, int shard, cross_entropy *c)
+{
+    const flp_torch_value *in = frame->inputs;
+    flp_linear_cross_entropy_problem *problem = &c->problem;
+    const linear *l = &c->l;
+
+    if (read_linear(frame, &c->l) || (shard >= 0 && read_shard(frame, shard, &c->l)) || check_cross_entropy(frame, l))
         return 1;
-    memset(&problem, 0, sizeof(problem)); /* its bytes are the plan's key */
-    problem.backward.memory_budget = in[CE_MEMORY_BUDGET].integer;
-    problem.backward.grad_filter_eps = in[CE_FILTER_EPS].number;
-    problem.reduction = (flp_reduction)in[REDUCTION].integer;
-    problem.label_smoothing = in[LABEL_SMOOTHING].number != 0;
-    problem.class_weights = dtype_of(&in[CLASS_WEIGHT]);
-    problem.token_weights = given(&in[TOKEN_WEIGHT]);
-    problem.entropy = in[CE_ENTROPY].integer != 0;
-    args = (flp_linear_cross_entropy_args){
-        .rows = l.rows,
-        .hidden = l.args.hidden,
-        .weight = l.args.weight,
-        .bias = l.args.bias,
-        .target = l.args.target,
-        .ignore_index = l.args.ignore_index,
-        .flags = l.args.flags,
-        .temperature = l.args.temperature,
-        .row_temperature = l.args.row_temperature,
+    memset(problem, 0, sizeof(*problem)); /* its bytes are the plan's key */
+    problem->backward.forward = l->problem;
+    problem->reduction = (flp_reduction)in[REDUCTION].integer;
+    problem->label_smoothing = in[LABEL_SMOOTHING].number != 0;
+    problem->class_weights = dtype_of(&in[CLASS_WEIGHT]);
+    problem->token_weights = given(&in[TOKEN_WEIGHT]);
+    problem->entropy = in[CE_ENTROPY].integer != 0;
+    c->args = (flp_linear_cross_entropy_args){
+        .rows = l->rows,
+        .hidden = l->args.hidden,
+        .weight = l->args.weight,
+        .bias = l->args.bias,
+        .target = l->args.target,
+        .ignore_index = l->args.ignore_index,
+        .flags = l->args.flags,
+        .temperature = l->args.temperature,
+        .row_temperature = l->args.row_temperature,
         .class_weights = data_of(&in[CLASS_WEIGHT]),
-        .token_weights = problem.token_weights ? some(in[TOKEN_WEIGHT].data) : NULL,
+        .token_weights = problem->token_weights ? some(in[TOKEN_WEIGHT].data) : NULL,
         .label_smoothing = in[LABEL_SMOOTHING].number,
         .lse_square_scale = in[Z_LOSS].number,
         .g_loss = given(&in[G_LOSS]) ? some(in[G_LOSS].data) : NULL,
         .stream = frame->stream,
     };
-    if (read_token_loss(frame, &l, &problem, inputs, parameters, &args))
+    return read_token_loss(frame, l, problem, c->inputs, c->parameters, &c->args);
+}
+
+/* The outputs. */
+static int make_cross_entropy(flp_torch_frame *frame, const flp_torch_value *main_grad, cross_entropy *c)
+{
+    const flp_torch_value *in = frame->inputs;
+    const bool wanted[3] = { in[CE_WANT_HIDDEN].integer, !main_grad && in[CE_WANT_WEIGHT].integer, in[CE_WANT_BIAS].integer };
+    const bool of_rows = c->problem.reduction == FLP_REDUCE_NONE;
+    const linear *l = &c->l;
+    flp_linear_cross_entropy_args *args = &c->args;
+    int64_t one = 1;
+    void *grads[3];
+
+    if (make(frame, 0, FLP_F32, of_rows, of_rows ? &l->rows : NULL, of_rows ? &one : NULL, (void **)&args->loss) ||
+        make_vector(frame, 1, FLP_F32, l->rows, true, (void **)&args->logp) || make_vector(frame, 2, FLP_F32, l->rows, true, (void **)&args->lse) ||
+        make_vector(frame, 3, FLP_F32, l->rows, c->problem.entropy, (void **)&args->entropy) ||
+        make_gradients(frame, l, 4, wanted, &c->problem.backward, grads))
         return 1;
-    if (make(frame, 0, FLP_F32, problem.reduction == FLP_REDUCE_NONE, problem.reduction == FLP_REDUCE_NONE ? &l.rows : NULL,
-             problem.reduction == FLP_REDUCE_NONE ? &one : NULL, (void **)&args.loss) ||
-        make_vector(frame, 1, FLP_F32, l.rows, true, (void **)&args.logp) || make_vector(frame, 2, FLP_F32, l.rows, true, (void **)&args.lse) ||
-        make_vector(frame, 3, FLP_F32, l.rows, problem.entropy, (void **)&args.entropy) || make_gradients(frame, &l, 4, wanted, &problem.backward, grads))
+    if (main_grad && read_main_grad(frame, l, main_grad, &c->problem.backward, &grads[1]))
         return 1;
-    problem.backward.forward = l.problem;
-    if (main_grad && read_main_grad(frame, &l, main_grad, &problem.backward, &grads[1]))
+    c->problem.backward.memory_budget = in[CE_MEMORY_BUDGET].integer;
+    c->problem.backward.grad_filter_eps = in[CE_FILTER_EPS].number;
+    args->grad_hidden = grads[0], args->grad_weight = grads[1], args->grad_bias = grads[2];
+    args->loss = (float *)some(args->loss);
+    return 0;
+}
+
+static int plan_cross_entropy(flp_torch_frame *frame, cross_entropy *c, flp_plan **plan)
+{
+    return find_plan(frame, FLP_TORCH_PLANS_LINEAR_CROSS_ENTROPY, &c->problem, plan) ||
+           make_workspace(frame, -1, *plan, c->l.rows, &c->args.workspace, &c->args.workspace_bytes);
+}
+
+static int run_cross_entropy(flp_torch_frame *frame, const flp_torch_value *main_grad)
+{
+    flp_plan *plan;
+    cross_entropy c;
+
+    if (read_cross_entropy(frame, -1, &c) || make_cross_entropy(frame, main_grad, &c) || plan_cross_entropy(frame, &c, &plan))
         return 1;
-    args.grad_hidden = grads[0], args.grad_weight = grads[1], args.grad_bias = grads[2];
-    args.loss = (float *)some(args.loss);
-    if (find_plan(frame, FLP_TORCH_PLANS_LINEAR_CROSS_ENTROPY, &problem, &plan) ||
-        make_workspace(frame, -1, plan, l.rows, &args.workspace, &args.workspace_bytes))
-        return 1;
-    return check_status(frame, flp_linear_cross_entropy_execute(plan, &args));
+    return check_status(frame, flp_linear_cross_entropy_execute(plan, &c.args));
 }
 
 static int linear_cross_entropy(flp_torch_frame *frame)
@@ -671,6 +713,45 @@ static int linear_cross_entropy(flp_torch_frame *frame)
 static int linear_cross_entropy_accumulate(flp_torch_frame *frame)
 {
     return run_cross_entropy(frame, &frame->inputs[CROSS_ENTROPY_INPUTS]);
+}
+
+/* ---- the same over shards of the vocabulary */
+
+static int linear_cross_entropy_partials(flp_torch_frame *frame)
+{
+    flp_plan *plan;
+    cross_entropy c;
+
+    if (read_cross_entropy(frame, CROSS_ENTROPY_INPUTS, &c) ||
+        make_matrix(frame, 0, FLP_F32, c.l.rows, FLP_PARTIAL_FLOATS, false, true, (void **)&c.args.partials))
+        return 1;
+    if (c.l.rows == 0)
+        return 0;
+    return plan_cross_entropy(frame, &c, &plan) || check_status(frame, flp_linear_cross_entropy_execute_partials(plan, &c.args));
+}
+
+enum { CE_PARTIALS = CROSS_ENTROPY_INPUTS + 2, CE_MERGE_INPUTS };
+
+static int merge_cross_entropy(flp_torch_frame *frame, const flp_torch_value *main_grad)
+{
+    flp_plan *plan;
+    cross_entropy c;
+
+    if (read_cross_entropy(frame, CROSS_ENTROPY_INPUTS, &c) || read_partials(frame, &frame->inputs[CE_PARTIALS], c.l.rows, &c.args.ranks) ||
+        make_cross_entropy(frame, main_grad, &c) || plan_cross_entropy(frame, &c, &plan))
+        return 1;
+    c.args.partials = (float *)frame->inputs[CE_PARTIALS].data;
+    return check_status(frame, flp_linear_cross_entropy_execute_merge(plan, &c.args));
+}
+
+static int linear_cross_entropy_merge(flp_torch_frame *frame)
+{
+    return merge_cross_entropy(frame, NULL);
+}
+
+static int linear_cross_entropy_merge_accumulate(flp_torch_frame *frame)
+{
+    return merge_cross_entropy(frame, &frame->inputs[CE_MERGE_INPUTS]);
 }
 
 /* ---- logits_logp */
@@ -884,6 +965,12 @@ const flp_torch_operator flp_torch_operators[FLP_TORCH_OPERATORS] = {
     { "linear_cross_entropy(" CROSS_ENTROPY ") -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)", CROSS_ENTROPY_INPUTS, 7, linear_cross_entropy },
     { "linear_cross_entropy_accumulate(" CROSS_ENTROPY ", Tensor(a!) main_grad) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
       CROSS_ENTROPY_INPUTS + 1, 7, linear_cross_entropy_accumulate },
+    { "linear_cross_entropy_partials(" CROSS_ENTROPY ", " SHARD ") -> Tensor", CROSS_ENTROPY_INPUTS + 2, 1, linear_cross_entropy_partials },
+    { "linear_cross_entropy_merge(" CROSS_ENTROPY ", " SHARD ", Tensor partials) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)", CE_MERGE_INPUTS,
+      7, linear_cross_entropy_merge },
+    { "linear_cross_entropy_merge_accumulate(" CROSS_ENTROPY ", " SHARD
+      ", Tensor partials, Tensor(a!) main_grad) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+      CE_MERGE_INPUTS + 1, 7, linear_cross_entropy_merge_accumulate },
     { "logits_logp(" LOGITS "bool entropy, bool argmax) -> (Tensor, Tensor, Tensor, Tensor)", LOGITS_INPUTS + 2, 4, logits_logp },
     { "logits_logp_backward(" LOGITS "Tensor logp, Tensor lse, Tensor? entropy, Tensor g_logp, Tensor? g_lse, Tensor? g_entropy) -> Tensor", LOGITS_INPUTS + 6,
       1, logits_logp_backward },

@@ -3,7 +3,7 @@
 #define FLP_BINDING_TORCH_OPERATORS_H
 #include "torch_frame.h"
 
-enum { FLP_TORCH_OPERATORS = 13 };
+enum { FLP_TORCH_OPERATORS = 16 };
 
 typedef struct {
     const char *schema; /* as torch parses it, without the namespace */

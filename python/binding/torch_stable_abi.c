@@ -227,9 +227,12 @@ KERNEL(9)
 KERNEL(10)
 KERNEL(11)
 KERNEL(12)
+KERNEL(13)
+KERNEL(14)
+KERNEL(15)
 #undef KERNEL
-static kernel_function *const kernels[FLP_TORCH_OPERATORS] = { kernel_0, kernel_1, kernel_2, kernel_3,  kernel_4,  kernel_5, kernel_6,
-                                                               kernel_7, kernel_8, kernel_9, kernel_10, kernel_11, kernel_12 };
+static kernel_function *const kernels[FLP_TORCH_OPERATORS] = { kernel_0, kernel_1, kernel_2,  kernel_3,  kernel_4,  kernel_5,  kernel_6,  kernel_7,
+                                                               kernel_8, kernel_9, kernel_10, kernel_11, kernel_12, kernel_13, kernel_14, kernel_15 };
 
 static const char *load(void *cpu, void *cuda)
 {

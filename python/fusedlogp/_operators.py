@@ -13,7 +13,7 @@ _REDUCE_NONE = 2
 _ops = torch.ops.fusedlogp
 # KEEP IN STEP: the schemas in python/binding/torch_operators.c.
 _LINEAR = 9
-_CE_G_LOSS, _CE_REDUCTION, _CE_WANT = 11, 15, 19
+_CE_G_LOSS, _CE_REDUCTION, _CE_ENTROPY, _CE_WANT, _CE_INPUTS = 11, 15, 18, 19, 24
 
 
 def _is_compiling() -> bool:
@@ -80,6 +80,7 @@ def _(*args):
 
 
 @torch.library.register_fake("fusedlogp::linear_logp_partials")
+@torch.library.register_fake("fusedlogp::linear_cross_entropy_partials")
 def _(hidden, *args):
     return hidden.new_empty((hidden.shape[0], 8), dtype=torch.float32)
 
@@ -101,13 +102,16 @@ def _cross_entropy_fake(*args):
     loss = hidden.new_empty((rows,) if args[_CE_REDUCTION] == _REDUCE_NONE else (), dtype=torch.float32)
     logp, lse, entropy = _vector(hidden, rows, torch.float32), _vector(hidden, rows, torch.float32), _vector(hidden, rows, torch.float32, args[18])
     wanted = list(args[_CE_WANT : _CE_WANT + 3])
-    if len(args) > 24:
+    if len(args) in (_CE_INPUTS + 1, _CE_INPUTS + 4):  # with main_grad
         wanted[1] = False
-    return (loss, logp, lse, entropy) + _gradients(hidden, weight, bias, wanted)
+    grads = _gradients(hidden, weight, bias, wanted)
+    if len(args) > _CE_INPUTS + 1:
+        grads = (grads[0].to(torch.float32), *grads[1:])
+    return (loss, logp, lse, entropy) + grads
 
 
-torch.library.register_fake("fusedlogp::linear_cross_entropy")(_cross_entropy_fake)
-torch.library.register_fake("fusedlogp::linear_cross_entropy_accumulate")(_cross_entropy_fake)
+for _name in ("", "_accumulate", "_merge", "_merge_accumulate"):
+    torch.library.register_fake(f"fusedlogp::linear_cross_entropy{_name}")(_cross_entropy_fake)
 
 
 @torch.library.register_fake("fusedlogp::logits_logp")
@@ -328,6 +332,13 @@ def _cross_entropy_backward(ctx: Any, g_loss: Any, *others: Any) -> tuple:
 
 
 torch.library.register_autograd("fusedlogp::linear_cross_entropy", _cross_entropy_backward, setup_context=_cross_entropy_setup)
+
+
+def of_upstream(given: list, g_loss: Tensor, wanted: Sequence[bool]) -> None:
+    """linear_cross_entropy's inputs from the fourth on become those of a call for these gradients alone."""
+    given[_CE_G_LOSS - 3] = _contiguous(g_loss.reshape(-1))
+    given[_CE_WANT - 3 : _CE_WANT] = wanted
+    given[_CE_ENTROPY - 3] = False
 
 
 class CrossEntropyInto(torch.autograd.Function):

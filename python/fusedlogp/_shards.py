@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import weakref
 import zlib
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import torch
 import torch.distributed as distributed
 from torch import Tensor
 
 from . import _arguments as arguments
+from . import _operators
 
 _ops = torch.ops.fusedlogp
 
@@ -187,6 +188,19 @@ class Statistics(NamedTuple):
     argmax: Tensor
 
 
+def _gathered(partials: Tensor, group: Any) -> Tensor:
+    everyones = partials.new_empty((distributed.get_world_size(group) * partials.shape[0], partials.shape[1]))
+    if partials.numel() > 0:
+        _gather(everyones, partials, group)
+    return everyones
+
+
+def _summed(grad_hidden: Tensor, dtype: torch.dtype, shards: VocabParallel) -> Tensor:
+    if shards.reduce_grad_input and grad_hidden.numel() > 0:
+        distributed.all_reduce(grad_hidden, group=shards.group)
+    return grad_hidden.to(dtype)
+
+
 class _Merged(torch.autograd.Function):
     """The merged rows' statistics; every rank has the same ones, and brings the same derivatives by them."""
 
@@ -195,10 +209,7 @@ class _Merged(torch.autograd.Function):
                 budget: int, filter_eps: float) -> tuple:  # fmt: skip
         linear = (hidden, weight, bias, *inputs)
         shard = (*wanted, place.first, place.total)
-        partials = _ops.linear_logp_partials(*linear, *shard)
-        gathered = partials.new_empty((distributed.get_world_size(shards.group) * partials.shape[0], partials.shape[1]))
-        if partials.numel() > 0:
-            _gather(gathered, partials, shards.group)
+        gathered = _gathered(_ops.linear_logp_partials(*linear, *shard), shards.group)
         merged = _ops.linear_logp_merge(*linear, *shard, gathered)
         target, row_temperature = inputs[:2]
         ctx.save_for_backward(hidden, weight, bias, target, row_temperature, *merged[:3])
@@ -223,23 +234,67 @@ class _Merged(torch.autograd.Function):
             ctx.budget, ctx.filter_eps, ctx.place.first, ctx.place.total,
         ))  # fmt: skip
         if wanted[0]:
-            if ctx.shards.reduce_grad_input and grads[0].numel() > 0:
-                distributed.all_reduce(grads[0], group=ctx.shards.group)
-            grads[0] = grads[0].to(hidden.dtype)
+            grads[0] = _summed(grads[0], hidden.dtype, ctx.shards)
         return (*(gradient if want else None for gradient, want in zip(grads, wanted)), *nothing)
+
+
+class _Losses(torch.autograd.Function):
+    """The loss of merged rows, the same on every rank, of the inputs of linear_cross_entropy behind bias. Gradients are computed in the backward, with the
+    upstream one: the logits are computed anew there in any case."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Optional[Tensor], main_grad: Optional[Tensor], given: list, shards: VocabParallel,
+                place: Place) -> tuple:  # fmt: skip
+        linear, shard = (hidden, weight, bias), (place.first, place.total)
+        gathered = _gathered(_ops.linear_cross_entropy_partials(*linear, *given, *shard), shards.group)
+        loss, logp, lse, entropy = _ops.linear_cross_entropy_merge(*linear, *given, *shard, gathered)[:4]
+        ctx.given, ctx.places = [None if isinstance(value, Tensor) else value for value in given], [i for i, value in enumerate(given) if isinstance(value, Tensor)]
+        ctx.save_for_backward(*linear, gathered, *(given[i] for i in ctx.places))
+        ctx.shards, ctx.shard, ctx.main_grad = shards, shard, main_grad
+        ctx.mark_non_differentiable(logp, lse, entropy)
+        return loss, logp, lse, entropy
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, g_loss: Tensor, *_: Any) -> tuple:
+        hidden, weight, bias, gathered, *tensors = ctx.saved_tensors
+        given, wanted = list(ctx.given), [ctx.needs_input_grad[i] for i in range(3)]
+        for i, tensor in zip(ctx.places, tensors):
+            given[i] = tensor
+        _operators.of_upstream(given, g_loss, wanted)
+        inputs = (hidden, weight, bias, *given, *ctx.shard, gathered)
+        if ctx.main_grad is None:
+            grads = list(_ops.linear_cross_entropy_merge(*inputs)[4:])
+        else:
+            grads, wanted[1] = list(_ops.linear_cross_entropy_merge_accumulate(*inputs, ctx.main_grad)[4:]), False
+        if wanted[0]:
+            grads[0] = _summed(grads[0], hidden.dtype, ctx.shards)
+        return (*(gradient if want else None for gradient, want in zip(grads, wanted)), None, None, None, None)
 
 
 def _digest(*values: Any) -> int:
     return zlib.crc32(repr(values).encode())
 
 
+class Agreed(NamedTuple):
+    """What the ranks have agreed to compute."""
+
+    shards: VocabParallel
+    rows: arguments.Rows
+    weight: Tensor
+    bias: Optional[Tensor]
+    inputs: tuple
+    place: Place
+    checked: Any
+
+
 @torch.compiler.disable
-def statistics(
+def agree(
     call: Call, weight_layout: Any, shift: Any, ignore_index: Optional[int], temperature: Any, softcap: Any, logit_scale: Any, exact: bool,
-    wanted: tuple, memory_budget: Any, filter_eps: Any, check: Callable[[arguments.Rows], Any], others: tuple = (),
-) -> tuple[arguments.Rows, Statistics, Any]:  # fmt: skip
-    """The rows, their statistics (entropy and argmax as wanted), and what check makes of the rows. An error of the arguments, or of check, on one rank is one on
-    every rank; others: further options in which the ranks have to agree."""
+    check: Callable[[arguments.Rows], Any], others: tuple = (), outputs: tuple = (False, False),
+) -> Agreed:  # fmt: skip
+    """The rows, and what check makes of them. An error of the arguments, or of check, on one rank is one on every rank; others: further options in which the
+    ranks have to agree."""
     shards = call.shards
     error, own = None, _Header()
     try:
@@ -250,7 +305,7 @@ def statistics(
         options = (scaling.temperature, scaling.softcap, scaling.row_temperature is not None, ignore_index, exact, shards.reduce_grad_input, others)
         own = _Header(
             0, rows.weight.shape[0], *rows.hidden.shape, _DTYPES.index(rows.hidden.dtype), _DTYPES.index(rows.target.dtype),
-            0 if rows.bias is None else _DTYPES.index(rows.bias.dtype), 2 * wanted[1] + wanted[0],
+            0 if rows.bias is None else _DTYPES.index(rows.bias.dtype), 2 * outputs[1] + outputs[0],
             int(torch.is_grad_enabled() and rows.hidden.requires_grad), shards.vocab_size or 0, _digest(*options),
         )  # fmt: skip
     except Exception as raised:
@@ -264,5 +319,20 @@ def statistics(
     if place.count < weight.shape[0]:
         weight, bias = weight[: place.count], None if bias is None else bias[: place.count]
     inputs = (rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, ignore_index, exact)
-    merged = _Merged.apply(rows.hidden, weight, bias, inputs, wanted, shards, place, memory_budget, filter_eps)
-    return rows, Statistics(*merged), checked
+    return Agreed(shards, rows, weight, bias, inputs, place, checked)
+
+
+@torch.compiler.disable
+def statistics(agreed: Agreed, wanted: tuple, memory_budget: Any) -> Statistics:
+    """Of the rows, entropy and argmax as wanted."""
+    merged = _Merged.apply(agreed.rows.hidden, agreed.weight, agreed.bias, agreed.inputs, wanted, agreed.shards, agreed.place, memory_budget, 0.0)
+    return Statistics(*merged)
+
+
+@torch.compiler.disable
+def losses(agreed: Agreed, others: Sequence, main_grad: Optional[Tensor] = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(loss, logp, lse, entropy), the last three without derivatives. others: linear_cross_entropy's inputs from class_weight on."""
+    if main_grad is not None:
+        main_grad = main_grad[: agreed.place.count]
+    given = [*agreed.inputs, *others]
+    return _Losses.apply(agreed.rows.hidden, agreed.weight, agreed.bias, main_grad, given, agreed.shards, agreed.place)

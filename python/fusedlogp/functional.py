@@ -34,12 +34,14 @@ def _check_temperature(temperature: Any) -> None:
         raise NotImplementedError("temperature: got a tensor that requires a gradient, and there is none of a loss by it; linear_logp's logp and lse have one")
 
 
-def _class_weight(weight: Any, rows: arguments.Rows) -> Optional[Tensor]:
+def _class_weight(weight: Any, rows: arguments.Rows, classes: Optional[int]) -> Optional[Tensor]:
+    """classes: how many there are; None: the ranks have not agreed on it yet."""
     if weight is None:
         return None
     arguments.check_constant("weight", arguments.check_floats("weight", weight))
     arguments.check_same_device("weight", weight, rows.hidden)
-    arguments.check_shape("weight", weight, (rows.weight.shape[0],))
+    if classes is not None:
+        arguments.check_shape("weight", weight, (classes,))
     return weight.detach().contiguous()
 
 
@@ -124,7 +126,7 @@ def linear_cross_entropy(
         process_group: a torch.distributed group, or a VocabParallel, on each rank of which linear_weight and linear_bias are a shard of the vocabulary: the
             rank's own entries, behind those of the rank before; they may be few or none. The other arguments are the same on every rank, target has ids of
             the whole vocabulary, and so are the results and the gradient of input; those of linear_weight and linear_bias are the shard's. DTensors that
-            are sharded so bring their group. Without class weights, label_smoothing and accumulate_into.
+            are sharded so bring their group. The classes' weights are those of the whole vocabulary, accumulate_into is of the shard's shape.
 
     Returns:
         The loss in float32: a scalar, or [...] with reduction="none"; with return_lse also lse.
@@ -138,22 +140,30 @@ def linear_cross_entropy(
     call = _shards.call_of(process_group, input, linear_weight, target, linear_bias, weight_layout)
     if call is not None:
 
-        def check(rows: arguments.Rows) -> tuple[float, Optional[Tensor]]:
-            if weight is not None or label_smoothing != 0 or accumulate_into is not None:
-                raise NotImplementedError("process_group: class weights, label_smoothing and accumulate_into are not implemented over shards of the vocabulary")
-            arguments.check_reduction(reduction)
-            _check_budget(memory_budget)
-            arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "0 to 1")
-            return arguments.check_number("z_loss", z_loss, -1e30, 1e30, "a finite number"), _token_weight(token_weight, rows)
+        def check(rows: arguments.Rows) -> tuple:
+            _check_temperature(temperature)
+            main_grad = None if accumulate_into is None else _check_main_grad(accumulate_into, call.linear_weight, weight_layout)
+            others = [
+                _class_weight(weight, rows, None), _token_weight(token_weight, rows), None, None, [], 0, arguments.check_reduction(reduction),
+                arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "0 to 1"),
+                arguments.check_number("z_loss", z_loss, -1e30, 1e30, "a finite number"), False, False, False, False, _check_budget(memory_budget),
+                arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "0 to 1"),
+            ]  # fmt: skip
+            return others, main_grad
 
         index = -100 if ignore_index is None else ignore_index
+        classes = None if weight is None else (getattr(weight, "dtype", None), getattr(weight, "shape", None))
+        agreed = _shards.agree(
+            call, weight_layout, shift, index, temperature, softcap, logit_scale, bool(exact), check,
+            (reduction, label_smoothing, z_loss, token_weight is not None, classes),
+        )  # fmt: skip
+        others, main_grad = agreed.checked
+        if others[0] is not None:
+            arguments.check_shape("weight", others[0], (agreed.place.total,))
         with _OutOfRange():
-            rows, found, (square, factor) = _shards.statistics(
-                call, weight_layout, shift, index, temperature, softcap, logit_scale, bool(exact), (False, False), memory_budget, grad_filter_eps, check,
-                (reduction, z_loss, token_weight is not None),
-            )  # fmt: skip
-        loss = _reduced(rows, -found.logp if square == 0 else square * found.lse.square() - found.logp, factor, index, reduction)
-        return (loss, rows.results(torch.where(rows.target == index, 0.0, found.lse.detach()))) if return_lse else loss
+            loss, _, lse, _ = _shards.losses(agreed, others, main_grad)
+        loss = agreed.rows.results(loss) if reduction == "none" else loss
+        return (loss, agreed.rows.results(lse)) if return_lse else loss
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
     kind = arguments.check_reduction(reduction)
     smoothing = arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "0 to 1")
@@ -166,7 +176,7 @@ def linear_cross_entropy(
     wants = [False] * 3 if kind == 2 or main_grad is not None else _wants(rows.hidden, rows.weight, rows.bias)
     inputs: list[Any] = [
         rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact),
-        _class_weight(weight, rows), _token_weight(token_weight, rows), None, None, [], 0, kind, smoothing,
+        _class_weight(weight, rows, rows.weight.shape[0]), _token_weight(token_weight, rows), None, None, [], 0, kind, smoothing,
         arguments.check_number("z_loss", z_loss, -1e30, 1e30, "a finite number"), False, *wants, _check_budget(memory_budget),
         arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "0 to 1"),
     ]  # fmt: skip
@@ -175,20 +185,6 @@ def linear_cross_entropy(
     if kind == 2:
         loss = rows.results(loss)
     return (loss, rows.results(lse)) if return_lse else loss
-
-
-def _reduced(rows: arguments.Rows, losses: Tensor, factor: Optional[Tensor], ignore_index: int, reduction: str) -> Tensor:
-    """What flp_linear_cross_entropy makes of the rows' losses."""
-    counted = rows.target != ignore_index
-    if factor is not None:
-        counted = counted & (factor != 0)
-    losses = torch.where(counted, losses if factor is None else factor * losses, 0.0)
-    if reduction == "none":
-        return rows.results(losses)
-    if reduction == "sum":
-        return losses.sum()
-    divisor = torch.where(counted, 1.0 if factor is None else factor, 0.0).sum()
-    return losses.sum() / torch.where(divisor == 0, 1.0, divisor)
 
 
 class _OutOfRange:
@@ -242,11 +238,12 @@ def linear_logp(
     if call is not None:
         wanted = tuple(name == outputs or name in outputs for name in ("entropy", "argmax"))
         with _OutOfRange():
-            rows, results, names = _shards.statistics(
-                call, weight_layout, shift, ignore_index, temperature, softcap, logit_scale, bool(exact), wanted, memory_budget, 0.0,
-                lambda rows: (_check_budget(memory_budget), _check_outputs(outputs))[1],
+            agreed = _shards.agree(
+                call, weight_layout, shift, ignore_index, temperature, softcap, logit_scale, bool(exact),
+                lambda rows: (_check_budget(memory_budget), _check_outputs(outputs))[1], outputs=wanted,
             )  # fmt: skip
-        return _chosen(rows, results, outputs, names)
+            results = _shards.statistics(agreed, wanted, memory_budget)
+        return _chosen(agreed.rows, results, outputs, agreed.checked)
     names = _check_outputs(outputs)
     index = arguments.check_ignore_index(ignore_index)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
@@ -337,7 +334,6 @@ def policy_loss(
             with mask / (tokens of the sequence) / (sequences).
         inputs: the arrays that the loss takes, [...] each in a floating dtype, by name: "advantages", "old_logp" and so on. No derivatives by them.
         loss: "reinforce", "ppo", "dapo", "grpo" (with "reference_logp" among inputs: with its divergence), "gspo_token", or a TokenLoss of one's own.
-            Over a process_group one's own is of logp, lse and entropy, and of statements of a line each.
         parameters: numbers that differ from the loss' defaults: clip_low, clip_high, kl_scale.
         outputs: of "logp", "lse" and "entropy", what is returned beside the loss, without derivatives.
 
@@ -350,44 +346,46 @@ def policy_loss(
     call = _shards.call_of(process_group, input, linear_weight, target, linear_bias, weight_layout)
     if call is not None:
 
-        def check(rows: arguments.Rows) -> tuple:
+        def check(rows: arguments.Rows) -> list:
             chosen, numbers = _check_token_loss(loss, inputs, parameters, outputs)
-            arguments.check_reduction(reduction)
-            _check_budget(memory_budget)
-            values = _token_inputs(chosen, inputs, rows)
-            empty = torch.zeros(0, device=rows.hidden.device)
-            chosen.of_rows(dict.fromkeys(("logp", "lse", "entropy"), empty), [empty] * len(values), numbers)  # what it cannot take it says here
-            return chosen, numbers, values, _token_weight(token_weight, rows)
+            _check_temperature(temperature)
+            return _policy_inputs(chosen, numbers, inputs, rows, reduction, token_weight, outputs, memory_budget, (False, False, False))
 
         index = -100 if ignore_index is None else ignore_index
-        # An own loss may be of the entropy, and says so by its text alone.
-        with_entropy = "entropy" in outputs or "entropy" in getattr(loss, "expression", "")
+        agreed = _shards.agree(
+            call, weight_layout, shift, index, temperature, softcap, logit_scale, bool(exact), check,
+            (loss if isinstance(loss, str) else getattr(loss, "name", ""), sorted((parameters or {}).items()), reduction, token_weight is not None, repr(outputs)),
+        )  # fmt: skip
         with _OutOfRange():
-            rows, found, (chosen, numbers, values, factor) = _shards.statistics(
-                call, weight_layout, shift, index, temperature, softcap, logit_scale, bool(exact), (with_entropy, False), memory_budget, 0.0, check,
-                (loss if isinstance(loss, str) else getattr(loss, "name", ""), sorted((parameters or {}).items()), reduction, token_weight is not None),
-            )  # fmt: skip
-        entropy = found.entropy if with_entropy else torch.zeros_like(found.logp)
-        losses = chosen.of_rows({"logp": found.logp, "lse": found.lse, "entropy": entropy}, values, numbers)
-        value = _reduced(rows, losses, factor, index, reduction)
-        kept = {name: torch.where(rows.target == index, 0.0, getattr(found, name).detach()) for name in outputs}
-        return (value, *(rows.results(kept[name]) for name in outputs)) if outputs else value
+            return _policy_results(agreed.rows, _shards.losses(agreed, agreed.checked), reduction, outputs)
     chosen, numbers = _check_token_loss(loss, inputs, parameters, outputs)
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
-    kind = arguments.check_reduction(reduction)
     _check_temperature(temperature)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
     scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
-    arrays = _token_inputs(chosen, inputs, rows)
-    wants = [False] * 3 if kind == 2 else _wants(rows.hidden, rows.weight, rows.bias)
+    wants = [False] * 3 if reduction == "none" else _wants(rows.hidden, rows.weight, rows.bias)
     given = [
         rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact),
-        None, _token_weight(token_weight, rows), None, torch.stack(arrays) if arrays else None, numbers, chosen.id, kind, 0.0, 0.0,
-        "entropy" in outputs, *wants, _check_budget(memory_budget), 0.0,
+        *_policy_inputs(chosen, numbers, inputs, rows, reduction, token_weight, outputs, memory_budget, wants),
     ]  # fmt: skip
     with _OutOfRange():
-        results = _loss(rows, given, kind, None)
-    value = rows.results(results[0]) if kind == 2 else results[0]
+        return _policy_results(rows, _loss(rows, given, arguments.check_reduction(reduction), None), reduction, outputs)
+
+
+def _policy_inputs(
+    chosen: TokenLoss, numbers: list[float], inputs: Mapping[str, Tensor], rows: arguments.Rows, reduction: Any, token_weight: Any, outputs: Any,
+    memory_budget: Any, wants: Sequence[bool],
+) -> list:  # fmt: skip
+    """linear_cross_entropy's inputs from class_weight on."""
+    arrays = _token_inputs(chosen, inputs, rows)
+    return [
+        None, _token_weight(token_weight, rows), None, torch.stack(arrays) if arrays else None, numbers, chosen.id, arguments.check_reduction(reduction), 0.0, 0.0,
+        "entropy" in outputs, *wants, _check_budget(memory_budget), 0.0,
+    ]  # fmt: skip
+
+
+def _policy_results(rows: arguments.Rows, results: Sequence[Tensor], reduction: str, outputs: Sequence[str]) -> Union[Tensor, tuple[Tensor, ...]]:
+    value = rows.results(results[0]) if reduction == "none" else results[0]
     if not outputs:
         return value
     return (value, *(rows.results(results[1 + ("logp", "lse", "entropy").index(name)]) for name in outputs))

@@ -32,6 +32,12 @@ def inputs_of():
     yield ops.linear_cross_entropy, (hidden, weight, bias, target, *plain, *loss, True, True, True, 0, 0.0)
     yield ops.linear_cross_entropy, (hidden, weight, None, target, *plain, None, rows, None, None, [], 0, 2, 0.1, 0.01, True, False, False, False, 0, 0.0)
     yield ops.linear_cross_entropy_accumulate, (x, w, b, target, *plain, *loss, True, True, True, 0, 0.0, torch.zeros_like(w))
+    sharded = (x, w[40:], b[40:], target, *plain, *loss)
+    partials = torch.cat([ops.linear_cross_entropy_partials(x, w[cut], b[cut], target, *plain, *loss, False, False, False, 0, 0.0, cut.start or 0, 101)
+                          for cut in (slice(40), slice(40, None))])  # fmt: skip
+    yield ops.linear_cross_entropy_partials, (*sharded, False, False, False, 0, 0.0, 40, 101)
+    yield ops.linear_cross_entropy_merge, (*sharded, True, True, True, 0, 0.0, 40, 101, partials)
+    yield ops.linear_cross_entropy_merge_accumulate, (*sharded, True, True, True, 0, 0.0, 40, 101, partials, torch.zeros_like(w[40:]))
     yield ops.logits_logp, ((x @ w.t()).requires_grad_(), target, None, 1.0, 0.0, -100, True, True)
     yield ops.logits_logp_backward, (x @ w.t(), target, None, 1.0, 0.0, -100, logp, lse, entropy, rows, rows, rows)
     yield ops.weighted_sum, (hidden, w[0].clone().requires_grad_())

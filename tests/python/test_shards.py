@@ -25,14 +25,22 @@ CUTS = {
 OPTIONS = (
     {}, {"softcap": 3.0, "temperature": 0.6}, {"temperature": "rows", "logit_scale": 0.5}, {"weight_layout": "dv"}, {"shift": True},
 )  # fmt: skip
-LOSSES = ({}, {"reduction": "sum", "z_loss": 0.1}, {"reduction": "none", "z_loss": 0.01, "token_weight": "rows"}, {"token_weight": "rows", "shift": True})
+LOSSES = (
+    {}, {"reduction": "sum", "z_loss": 0.1}, {"reduction": "none", "z_loss": 0.01, "token_weight": "rows"}, {"token_weight": "rows", "shift": True},
+    {"label_smoothing": 0.2, "softcap": 5.0}, {"label_smoothing": 0.1, "weight": "classes", "token_weight": "rows"}, {"weight": "classes", "reduction": "sum"},
+    {"accumulate_into": "ones", "label_smoothing": 0.1}, {"accumulate_into": "ones", "weight_layout": "dv", "reduction": "none"},
+)  # fmt: skip
 OWN = fusedlogp.TokenLoss(
     "local r = exp(logp - old_logp)\nreturn where(less(r, 2), -r * advantages, 1) + scale * (entropy + 0.01 * lse^2) + max(-detach(logp) / 9, abs(logp))",
     ("advantages", "old_logp"), {"scale": 0.3},
 )  # fmt: skip
+OF_ALL = fusedlogp.TokenLoss(
+    "-- a comment\nlocal z = uniform - 0.1 * class_weight * logp * advantages\nreturn z + 0.01 * lse^2 + 0 * old_logp -- and one behind", ("advantages", "old_logp")
+)  # fmt: skip
 POLICIES = (
     {"loss": "reinforce"}, {"loss": "ppo", "reduction": "sum"}, {"loss": "dapo", "reduction": "none", "token_weight": "rows"}, {"loss": "grpo_kl"},
     {"loss": "gspo_token", "shift": True}, {"loss": OWN, "parameters": {"scale": 0.1}, "outputs": ("entropy", "lse")}, {"loss": "grpo", "outputs": ("logp",)},
+    {"loss": OF_ALL, "reduction": "sum"},
 )  # fmt: skip
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -54,15 +62,20 @@ class Problem:
                 self.options[name] = torch.rand(3, 7) + 0.5
         if self.options.get("token_weight") is not None:
             self.options["token_weight"][0, 1] = 0
+        if self.options.get("weight") == "classes":
+            self.options["weight"] = torch.rand(VOCAB) + 0.5
         low, high = (0, VOCAB) if cuts is None else (VOCAB * cuts[rank] // 16, VOCAB * cuts[rank + 1] // 16)
         if cuts is not None:
             weight, offset = weight[low:high], None if offset is None else offset[low:high]
         if self.options.get("weight_layout") == "dv":
             weight = weight.t().contiguous()
+        if self.options.get("accumulate_into") == "ones":
+            self.options["accumulate_into"] = torch.ones(weight.shape)
         self.hidden, self.weight, self.bias = (None if value is None else value.clone().requires_grad_() for value in (hidden, weight, offset))
 
     def gradients(self):
-        return tuple(None if value is None else value.grad for value in (self.hidden, self.weight, self.bias))
+        grads = tuple(None if value is None else value.grad for value in (self.hidden, self.weight, self.bias))
+        return grads if grads[1] is not None else (grads[0], self.options["accumulate_into"] - 1, grads[2])
 
     def rows(self, group=None):
         results = fusedlogp.linear_logp(self.hidden, self.weight, self.target, linear_bias=self.bias, outputs=OUTPUTS, process_group=group, **self.options)
@@ -121,6 +134,8 @@ DISAGREEMENTS = (
     ({"temperature": 0.5}, "a digest of the options"),
     ({"softcap": 2.0}, "a digest of the options"),
     ({"loss": {"z_loss": 0.1}}, "a digest of the options"),
+    ({"loss": {"label_smoothing": 0.1}}, "a digest of the options"),
+    ({"loss": {"weight": torch.ones(18)}}, "a digest of the options"),
 )
 
 
@@ -179,10 +194,12 @@ def odds_and_ends():
     found["too large"] = ranks.error_of(call, group=fusedlogp.VocabParallel(group, vocab_size=13))
     found["bad target"] = ranks.error_of(fusedlogp.linear_logp, hidden, part(weight), torch.full((11,), 40), process_group=group)
     found["no entries"] = ranks.error_of(call, entries=0)
-    smooth = {"label_smoothing": 0.1, "process_group": group}
-    found["smoothing"] = ranks.error_of(fusedlogp.linear_cross_entropy, hidden, part(weight), target, **smooth)
+    few = {"weight": torch.ones(39), "process_group": group}
+    found["class weights"] = ranks.error_of(fusedlogp.linear_cross_entropy, hidden, part(weight), target, **few)
+    warm = {"temperature": torch.ones(11, requires_grad=True), "process_group": group}
+    found["temperature"] = ranks.error_of(fusedlogp.linear_cross_entropy, hidden, part(weight), target, **warm)
     refuse = lambda text: ranks.error_of(fusedlogp.policy_loss, hidden, part(weight), target, {}, loss=fusedlogp.TokenLoss(text), process_group=group)
-    found["token losses"] = [refuse(text) for text in ("-logp + 0.1 * uniform", "-logp -- why", "-logp +\n1", "logp[1]", "-logp")]
+    found["token losses"] = [refuse(text) for text in ("logp[1]", "-logp")]
     found["twice"] = ranks.error_of(twice, hidden, part(weight), target, group)
     return found
 
@@ -234,16 +251,17 @@ class Shards(Case):
             self.assertNotIsInstance(result, str, result)
             self.assertIsNotNone(result, "a rank is gone")
 
-    def check_gradient(self, name, got, wanted):
+    def check_gradient(self, name, got, wanted, dtype):
         """As one, relative to its size: derivatives and results are rounded to the inputs' dtype on both sides, half a unit in the last place each, and a
         probability is off relatively by what lse is; up to four times that, where terms cancel."""
-        unit = 0.0 if wanted.dtype == torch.float32 else torch.finfo(wanted.dtype).eps / 2
+        unit = 0.0 if dtype == torch.float32 else torch.finfo(dtype).eps / 2
         off = float((got.double() - wanted.double()).norm() / wanted.double().norm())
         self.assertLessEqual(off, 4 * (2 * unit + MERGED), name)
 
     def check_values(self, name, kind, problem, whole, parts):
         """parts: of each rank (values, gradients)."""
         values, (grad_hidden, grad_weight, grad_bias) = whole
+        dtype = problem.hidden.dtype
         for rank, (its_values, its_gradients) in enumerate(parts):
             for got, first, wanted in zip(its_values, parts[0][0], values):
                 self.assertTrue(torch.equal(got, first), f"{name}: rank {rank}'s values are not rank 0's")
@@ -254,10 +272,10 @@ class Shards(Case):
                     self.assert_close(got, wanted, MERGED * (1 if kind == "rows" else 16), MERGED)
             self.assertTrue(torch.equal(its_gradients[0], parts[0][1][0]), f"{name}: rank {rank}'s gradient of input is not rank 0's")
         dim = 1 if problem.options.get("weight_layout") == "dv" else 0
-        self.check_gradient(f"{name}: input", parts[0][1][0], grad_hidden)
-        self.check_gradient(f"{name}: weight", torch.cat([part[1][1] for part in parts], dim), grad_weight)
+        self.check_gradient(f"{name}: input", parts[0][1][0], grad_hidden, dtype)
+        self.check_gradient(f"{name}: weight", torch.cat([part[1][1] for part in parts], dim), grad_weight, dtype)
         if grad_bias is not None:
-            self.check_gradient(f"{name}: bias", torch.cat([part[1][2] for part in parts]), grad_bias)
+            self.check_gradient(f"{name}: bias", torch.cat([part[1][2] for part in parts]), grad_bias, dtype)
 
     def check_cuts(self, name):
         cuts, chosen = CUTS[name], some(cases(), 2)
@@ -345,11 +363,10 @@ class Shards(Case):
             self.assertEqual(("ValueError", "vocab_size: got 13, wanted at most the 12 entries of all ranks"), result["too large"])
             self.assertEqual("IndexError", result["bad target"][0], result["bad target"])
             self.assertIn("linear_weight's entries on all ranks: got 0", result["no entries"][1])
-            self.assertEqual("NotImplementedError", result["smoothing"][0])
+            self.assertEqual(("ValueError", "weight's shape: got (39,), wanted (40,)"), result["class weights"])
+            self.assertEqual("NotImplementedError", result["temperature"][0])
             self.assertEqual("RuntimeError", result["twice"][0])
-            for error, text in zip(result["token losses"], ("uniform is not there", "a comment", "statements of a line each", "Subscript is not implemented")):
-                self.assertEqual("NotImplementedError", error[0], error)
-                self.assertIn(text, error[1])
+            self.assertEqual("RuntimeError", result["token losses"][0][0])
             self.assertIsNone(result["token losses"][-1])
         self.assertEqual((5,), tuple(results[0]["not in it"].shape))
         self.assertIn("a group that this process is not in", results[1]["not in it"][1])
