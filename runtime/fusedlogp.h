@@ -584,10 +584,10 @@ FLP_INLINE flp_status flp_linear_cross_entropy_partials(flp_context *context, co
 FLP_INLINE flp_status flp_linear_cross_entropy_execute_partials(flp_plan *plan, const flp_linear_cross_entropy_args *args);
 
 /* Then, with args.partials [ranks, N, FLP_PARTIAL_FLOATS] of all shards in their order and args.ranks, what flp_linear_cross_entropy gives: loss, logp, lse and
- * entropy, on every rank the same bits, for the loss' rows and V are those of the whole; grad_weight and grad_bias of the shard's entries; and of grad_hidden
+ * entropy, on every rank the same bits, of rows whose V is the whole's; grad_weight and grad_bias of the shard's entries; and of grad_hidden
  * the shard's part, which summed up over the shards is the whole (FLP_F32 loses nothing to that; what it is added to, with FLP_ACCUMULATE_HIDDEN, counts once a
- * shard). mean divides by all rows: they are the same on all ranks. A frozen head, for example, asks for grad_hidden alone; without gradients nothing of
- * hidden or weight is read. Logits are computed twice, no exponentials are saved. A target that no shard has makes its row's loss NaN.
+ * shard). mean divides by all rows: they are the same on all ranks. Logits are computed twice, no exponentials are saved. As flp_linear_logp_backward's, the
+ * gradients come from the merged rows' fp32 lse, which is too coarse for logits of 1e5 and more. A target that no shard has makes its row's loss NaN.
  * Errors as flp_linear_cross_entropy; FLP_BAD_ARGUMENT too: the problem is no shard, ranks is less than 1. */
 FLP_INLINE flp_status flp_linear_cross_entropy_merge(flp_context *context, const flp_linear_cross_entropy_problem *problem,
                                                      const flp_linear_cross_entropy_args *args);

@@ -10,6 +10,7 @@
 #include "gradient_cases.h"
 #include "logits_cases.h"
 #include "random/numbers.h"
+#include "shards.h"
 #include "weighted_sum_cases.h"
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof *(array)))
@@ -370,6 +371,7 @@ static void draw(const flp_random_drawing *drawing, flp_random_operator op, uint
     draw_loss(&numbers, problem);
     draw_call(&numbers, problem);
     problem->data = flp_random_numbers_below(&numbers, 1000000000);
+    problem->shards = chance(&numbers, 12) ? 1 + (int)flp_random_numbers_below(&numbers, FLP_CUTTINGS) : 0;
     flp_random_problem_settle(problem);
 }
 

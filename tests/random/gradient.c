@@ -17,6 +17,7 @@
 
 #include "gradient_cases.h"
 #include "random/linear.h"
+#include "shards.h"
 #include "random/numbers.h"
 
 static const double u = 0x1p-24, deviations = 6;
@@ -105,7 +106,8 @@ static flp_random_row_upstream upstream_of(const flp_random_linear *linear, int6
                                           .error = loss->g_error[i],
                                           .lse_error = loss->g_lse_error[i],
                                           .class_weights = loss->class_weights,
-                                          .of_lse = loss->g_lse[i] != 0 };
+                                          .of_lse = loss->g_lse[i] != 0,
+                                          .bare_lse = linear->problem->shards > 0 };
     return (flp_random_row_upstream){ .logp = upstream_at(linear, FLP_RANDOM_G_LOGP, i),
                                       .lse = upstream_at(linear, FLP_RANDOM_G_LSE, i),
                                       .entropy = upstream_at(linear, FLP_RANDOM_G_ENTROPY, i),
@@ -187,9 +189,10 @@ double flp_random_gradient_bound(const flp_random_linear *linear, const flp_rand
     const double known = r > 0 ? fabs(gradient->known[i]) : 0;
     const double hard = roundings * gradient->hard[i], soft = deviations * sqrt(roundings * gradient->soft[i] / 3);
     const double sum = u * (deviations * sqrt(n / 3) + n / 8 + 4) * fmax(fabs(gradient->value[i]), sqrt(gradient->size[i]));
+    const double parts = p->shards && !of_weight ? 2 * FLP_MOST_SHARDS * u * gradient->whole[i] : 0; /* each is rounded, and so is each sum of them */
     const double least = !is_cpu && p->dtype == FLP_F16 ? 0x1p-39 * linear->largest_upstream * gradient->inputs[i]
                          : is_cpu && r > 0              ? 0x1p-126 * (gradient->inputs[i] + n)
                                                         : 0;
 
-    return gradient->error[i] + sum + (is_random(p) ? fmin(r * hard, r * soft + known) : r * hard) + least + gradient->passed[i];
+    return gradient->error[i] + sum + (is_random(p) ? fmin(r * hard, r * soft + known) : r * hard) + least + parts + gradient->passed[i];
 }

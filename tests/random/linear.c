@@ -248,6 +248,8 @@ static flp_status run_once(const run *r)
     const flp_random_problem *p = r->linear->problem;
     flp_status status = FLP_OK;
 
+    if (p->shards)
+        return flp_random_linear_run_shards(r->linear, r->machine);
     if (p->op == FLP_RANDOM_CROSS_ENTROPY)
         return run_loss(r);
     if (p->op == FLP_RANDOM_LINEAR || p->forward)
@@ -355,6 +357,8 @@ static int run_linear(void *state, const flp_random_machine *machine, char *mess
     if (!p->dispatched && create_plan(&r) != FLP_OK)
         return fail(&r, "plan");
     flp_random_memory_restore(&r.linear->memory);
+    if (p->shards)
+        flp_random_linear_add_partials(r.linear);
     done = p->dispatched || make_workspace(&r);
     for (int i = 0; done && i <= p->repeat; i++) {
         machine->begin(machine, (uint64_t)(p->data + i));

@@ -68,6 +68,10 @@ typedef struct {
 } flp_random_cross_entropy_call;
 void flp_random_cross_entropy_args(const flp_random_linear *linear, const flp_random_machine *machine, flp_random_cross_entropy_call *call);
 
+/* linear_shards.c: the problem shard by shard, with their partials in the place of a workspace. */
+flp_status flp_random_linear_run_shards(const flp_random_linear *linear, const flp_random_machine *machine);
+void flp_random_linear_add_partials(flp_random_linear *linear);
+
 /* linear_check.c */
 int flp_random_linear_check(const flp_random_linear *linear, const flp_random_machine *machine, char *message, size_t bytes);
 #endif

@@ -1,5 +1,6 @@
 /* The text of a random problem, its consistency, and what makes it simpler. */
 #include "random/problem.h"
+#include "shards.h"
 
 #include <float.h>
 #include <math.h>
@@ -233,6 +234,23 @@ static void settle_loss(flp_random_problem *p)
         p->far_ratio = 0;
 }
 
+/* Each part is a call without a plan, and grad_hidden's parts are added up by the calls themselves. */
+static void settle_shards(flp_random_problem *p)
+{
+    if (!is_linear(p) || p->shards < 0 || p->shards > FLP_CUTTINGS)
+        p->shards = 0;
+    if (p->shards == 0)
+        return;
+    p->dispatched = 1;
+    p->forward = 0;
+    p->budget = -1;
+    p->accumulate &= ~FLP_ACCUMULATE_HIDDEN; /* by shards but the first */
+    if (p->grad_hidden)
+        p->grad_hidden = FLP_F32;
+    if (p->dtype == FLP_F32 && p->grad_weight) /* cut wherever weight is cut, it is aligned as that */
+        p->grad_weight = FLP_F32;
+}
+
 static void settle_linear(flp_random_problem *p)
 {
     p->indexed = p->bad_indices = p->in_place = p->fused = p->w_dtype = p->y_dtype = 0;
@@ -316,6 +334,7 @@ void flp_random_problem_settle(flp_random_problem *p)
 {
     if (p->dtype == FLP_NONE)
         p->dtype = FLP_F32;
+    settle_shards(p);
     if (p->misalignment % (p->dtype == FLP_F32 || p->grad_hidden == FLP_F32 || p->grad_weight == FLP_F32 ? 4 : 2) != 0)
         p->misalignment = 4;
     if (is_sum(p)) {

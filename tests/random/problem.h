@@ -58,6 +58,7 @@ enum { FLP_RANDOM_LOSS_PLAIN, FLP_RANDOM_LOSS_POLICY, FLP_RANDOM_LOSS_POLICY_KL,
     X(int, op, 0, KEEP)                                                                                                 \
     X(int64_t, n, 1, SIZE)                                                                                              \
     X(int64_t, v, 1, SIZE)                                                                                              \
+    X(int, shards, 0, DROP)    /* of the vocabulary: which of flp_cuttings, from 1 on */                                \
     X(int64_t, spare, 0, DROP) /* rows that the plan has beside the executed n */                                       \
     X(int, bad, 0, DROP)       /* percent of the targets that are outside the vocabulary */                             \
     X(int, ignored, 0, DROP)   /* percent of the targets that are ignore_index */                                       \

@@ -105,6 +105,27 @@ static void partials_are_gathered_and_grad_hidden_summed_up(void **state)
     assert_int_equal(2, comparisons);
 }
 
+static void bring_the_first_shard(int rank, void *slot, size_t bytes)
+{
+    (void)rank;
+    if (bytes == TERMS * sizeof(uint32_t))
+        ((uint32_t *)slot)[FIRST_OF_TERMS] = 0;
+}
+
+/* Gathered in place: each rank's own part lies behind those of the ranks before. */
+static void the_second_ranks_partials_lie_behind_the_firsts(void **state)
+{
+    (void)state;
+    flp_ranks_destroy(ranks);
+    fake_nccl.rank = 1;
+    fake_nccl.bring = bring_the_first_shard;
+    assert_succeeds(flp_ranks_create(context, fake_nccl_communicator(), &ranks));
+    problem.backward.forward.vocab_first = V;
+    assert_succeeds(run());
+    assert_ptr_equal(partials + N * FLP_PARTIAL_FLOATS, fake_nccl.call[1].from);
+    assert_ptr_equal(partials, fake_nccl.call[1].to);
+}
+
 static void a_call_without_grad_hidden_has_one_exchange(void **state)
 {
     (void)state;
@@ -225,6 +246,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
     const struct CMUnitTest tests[] = {
         TEST(partials_are_gathered_and_grad_hidden_summed_up),
+        TEST(the_second_ranks_partials_lie_behind_the_firsts),
         TEST(a_call_without_grad_hidden_has_one_exchange),
         TEST(without_rows_nothing_but_terms_is_exchanged),
         TEST(ranks_that_disagree_are_told),

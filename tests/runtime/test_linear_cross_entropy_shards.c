@@ -195,6 +195,31 @@ static void every_rank_has_the_same_rows(void **state)
     free(t);
 }
 
+/* The shards' partials come in any order; they lie in one. */
+static void bits_do_not_depend_on_the_order_of_arrival(void **state)
+{
+    const flp_cutting *cuts = &flp_cuttings[4];
+    tensors *once = run_cut(cpu_context, cuts), *again = make_tensors();
+    const flp_linear_cross_entropy_args args = args_of(again);
+    flp_shard_cross_entropy run = scratch(&small, cuts);
+
+    (void)state;
+    for (int rank = cuts->ranks - 1; rank >= 0; rank--) {
+        const flp_linear_cross_entropy_problem shard = flp_shard_cross_entropy_of(&small, cuts, rank);
+        const flp_linear_cross_entropy_args of = flp_shard_cross_entropy_args(&small, &args, &shard, run.partials + rank * N * FLP_PARTIAL_FLOATS, NULL);
+        assert_succeeds(flp_linear_cross_entropy_partials(cpu_context, &shard, &of));
+    }
+    const flp_linear_cross_entropy_problem any = flp_shard_cross_entropy_of(&small, cuts, 3);
+    flp_linear_cross_entropy_args merge = flp_shard_cross_entropy_args(&small, &args, &any, run.partials, run.grad_hidden);
+    merge.ranks = cuts->ranks;
+    assert_succeeds(flp_linear_cross_entropy_merge(cpu_context, &any, &merge));
+    assert_memory_equal(once->loss, again->loss, sizeof(once->loss));
+    assert_memory_equal(once->entropy, again->entropy, sizeof(once->entropy));
+    release(&run);
+    free(once);
+    free(again);
+}
+
 /* The rows are those of linear_logp's merge, but for rows that do not count. */
 static void rows_have_the_bits_of_linear_logps_merge(void **state)
 {
@@ -291,6 +316,7 @@ int main(void)
         cmocka_unit_test(every_case_in_shards_agrees_with_fp64),
         cmocka_unit_test(bits_repeat_on_any_number_of_threads),
         cmocka_unit_test(every_rank_has_the_same_rows),
+        cmocka_unit_test(bits_do_not_depend_on_the_order_of_arrival),
         cmocka_unit_test(rows_have_the_bits_of_linear_logps_merge),
         cmocka_unit_test(a_shard_takes_two_calls_and_a_whole_one),
         cmocka_unit_test(a_whole_problem_has_no_partials),
