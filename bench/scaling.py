@@ -2,15 +2,24 @@
 """What several GPUs make of a vocabulary in shards, by the model of docs/scaling.md: efficiency = time of one GPU / (ranks x time of the ranks).
 
 usage: scaling.py [--shards FILE]... [--model FILE] [--set NAME=VALUE]... [--json FILE] [--svg FILE]
+       scaling.py --measure [--device cpu] [--case N,D,V]... [--ranks N]... [--rounds N] [--json FILE]
 
 --shards names results of fusedlogp_bench, whose cases at V, V / 2, V / 4, .. are the times of a shard; one that was not measured is taken in
 proportion to the smallest larger one, or where there is none by the model's rates, and the table says which. --set changes a parameter of the model (bench/scaling_model.json), as nvlink_gb_s=420.
+
+--measure times the same calls on this machine's GPUs, each a rank over nccl, with process_group= of the Python package, beside one GPU and the prediction.
+By default the model's cases, on as many GPUs as each of its layouts of one node has; a number of ranks that there are no GPUs for is left out, and said.
+--device cpu takes processes over gloo: what it gives is no measurement of anything but that it runs.
 """
 
 import argparse
 import json
 import os
 import re
+import statistics
+import sys
+import tempfile
+import time
 
 # Products of a call, of 2 N D V operations each; a step whose reduction of grad_hidden is under the product of grad_weight, and one where it is behind.
 SERIAL = "step, serial"
@@ -162,6 +171,118 @@ def picture(lines):
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
+# ---- measured
+
+
+def timed(device, rounds, call):
+    """us of one call, the median of the rounds: of several calls in a row on a GPU, so that the host is ahead."""
+    import torch
+
+    calls = 4 if device == "cuda" else 1
+    taken = []
+    for _ in range(rounds + 1):  # the first warms up
+        if device == "cuda":
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+        else:
+            begun = time.perf_counter()
+        for _ in range(calls):
+            call()
+        if device == "cuda":
+            end.record()
+            end.synchronize()
+            taken.append(1e3 * begin.elapsed_time(end) / calls)
+        else:
+            taken.append(1e6 * (time.perf_counter() - begun) / calls)
+    return statistics.median(taken[1:])
+
+
+def calls_of(case, group, rank, ranks, device):
+    """{what: a call} of this rank's shard; of the whole vocabulary without a group."""
+    import fusedlogp
+    import torch
+
+    rows, hidden, vocab = case
+    torch.manual_seed(0)
+    low, high = (0, vocab) if group is None else (vocab * rank // ranks, vocab * (rank + 1) // ranks)
+    make = lambda *shape: torch.randn(*shape, dtype=torch.bfloat16, device=device)
+    x, target = make(rows, hidden).requires_grad_(), torch.randint(0, vocab, (rows,), device=device)
+    weight = (make(high - low, hidden) * (2 / hidden**0.5)).requires_grad_()
+
+    def forward():
+        with torch.no_grad():
+            fusedlogp.linear_logp(x, weight, target, process_group=group)
+
+    def step():
+        x.grad = weight.grad = None
+        fusedlogp.linear_logp(x, weight, target, process_group=group).sum().backward()
+
+    return {"forward": forward, SERIAL: step}
+
+
+def serve(rank, ranks, device, cases, rounds, folder):
+    """A rank: rank 0 writes {what: (us of one, us of the slowest rank)} of each case."""
+    import torch
+    import torch.distributed as distributed
+
+    if device == "cuda":
+        torch.cuda.set_device(rank)
+    distributed.init_process_group("nccl" if device == "cuda" else "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks)
+    found = []
+    for case in cases:
+        times = {}
+        for group in (None, distributed.group.WORLD):
+            for what, call in calls_of(case, group, rank, ranks, device).items():
+                distributed.barrier()
+                slowest = torch.tensor([timed(device, rounds, call)], device=device)
+                distributed.all_reduce(slowest, op=distributed.ReduceOp.MAX)
+                times.setdefault(what, []).append(float(slowest))
+        found.append(times)
+    if rank == 0:
+        with open(os.path.join(folder, "times"), "w") as file:
+            json.dump(found, file)
+    distributed.barrier()
+    distributed.destroy_process_group()
+
+
+def measure(model, device, cases, counts, rounds):
+    """Lines of each case, call and number of ranks."""
+    import torch
+
+    here = torch.cuda.device_count() if device == "cuda" else max(counts)
+    lines = []
+    for ranks in counts:
+        if ranks > here:
+            print(f"{ranks} ranks: left out, there are {here} GPUs", file=sys.stderr)
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            torch.multiprocessing.start_processes(serve, (ranks, device, cases, rounds, folder), nprocs=ranks, start_method="spawn")
+            with open(os.path.join(folder, "times")) as file:
+                found = json.load(file)
+        layout = {"name": f"{ranks} ranks", "nodes": 1, "gpus_per_node": ranks}
+        for case, times in zip(cases, found):
+            for what, (one, slowest) in times.items():
+                predicted = predict(model, {}, what, case, layout)["efficiency"]
+                lines.append({"case": case, "what": what, "ranks": ranks, "device": device, "one_us": one, "ranks_us": slowest,
+                              "efficiency": one / (ranks * slowest), "predicted": predicted})  # fmt: skip
+    return lines
+
+
+def measured_table(lines):
+    text = ["| N, D, V | what | ranks | one | the slowest rank | efficiency | the model, by its rates |", "|---|---|---|---|---|---|---|"]
+    for line in lines:
+        text.append("| %d, %d, %d | %s | %d | %.2f ms | %.2f ms | **%.2f** | %.2f |" % (
+            *line["case"], line["what"], line["ranks"], line["one_us"] / 1000, line["ranks_us"] / 1000, line["efficiency"], line["predicted"]))  # fmt: skip
+    return "\n".join(text)
+
+
+def three_numbers(text):
+    numbers = text.split(",")
+    if len(numbers) != 3 or not all(number.isdigit() and int(number) > 0 for number in numbers):
+        raise argparse.ArgumentTypeError(f"{text!r}: wanted N,D,V")
+    return [int(number) for number in numbers]
+
+
 def change(text):
     name, _, value = text.partition("=")
     try:
@@ -175,11 +296,27 @@ def main():
     parser.add_argument("--shards", action="append", default=[], help="results of fusedlogp_bench with a shard's times")
     parser.add_argument("--model", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "scaling_model.json"))
     parser.add_argument("--set", action="append", default=[], type=change, metavar="NAME=VALUE", help="a parameter of the model")
-    parser.add_argument("--json", help="write what was predicted")
+    parser.add_argument("--measure", action="store_true", help="time it here instead")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="of --measure")
+    parser.add_argument("--case", action="append", type=three_numbers, metavar="N,D,V", help="of --measure, instead of the model's")
+    parser.add_argument("--ranks", action="append", type=int, help="of --measure, instead of the model's layouts of one node")
+    parser.add_argument("--rounds", type=int, default=20, help="of --measure")
+    parser.add_argument("--json", help="write what was predicted or measured")
     parser.add_argument("--svg", help="plot it")
     arguments = parser.parse_args()
     with open(arguments.model) as file:
         model = Model(json.load(file), arguments.set)
+    if arguments.measure:
+        counts = arguments.ranks or [layout["gpus_per_node"] for layout in model.layouts if layout["nodes"] == 1]
+        lines = measure(model, arguments.device, arguments.case or model.cases, counts, arguments.rounds)
+        if not lines:
+            raise SystemExit("--measure: nothing was measured")
+        print(measured_table(lines))
+        if arguments.json:
+            with open(arguments.json, "w") as file:
+                json.dump({"measured": lines}, file, indent=1)
+                file.write("\n")
+        return
     times = {}
     for path in arguments.shards:
         with open(path) as file:

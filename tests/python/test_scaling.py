@@ -9,6 +9,8 @@ import sys
 import tempfile
 import unittest
 
+import torch.distributed as distributed
+
 BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench")
 PROGRAM = os.path.join(BENCH, "scaling.py")
 ONE_NODE, TWO_NODES = {"name": "4 GPUs", "nodes": 1, "gpus_per_node": 4}, {"name": "2 x 4 GPUs", "nodes": 2, "gpus_per_node": 4}
@@ -106,6 +108,19 @@ class Scaling(unittest.TestCase):
         self.assertIn("| 1000, 2000, 64000 | forward | 4 GPUs | 0.50 ms | 0.14 ms | 11 us | 0.89 | **0.83** | 0.90 to 0.95 | measured |", text)
         self.assertEqual(6, len(predicted))
         self.assertAlmostEqual(10.96 + 0.128, predicted[0]["added_us"])
+
+    @unittest.skipUnless(distributed.is_available() and distributed.is_gloo_available(), "torch has no gloo")
+    def test_it_measures_ranks_where_they_are(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = os.path.join(folder, "result.json")
+            text = self.run_program("--measure", "--device", "cpu", "--case", "16,32,300", "--ranks", "2", "--rounds", "2", "--json", result)
+            with open(result) as file:
+                lines = json.load(file)["measured"]
+        self.assertEqual(["forward", "step, serial"], [line["what"] for line in lines])
+        for line in lines:
+            self.assertAlmostEqual(line["one_us"] / (2 * line["ranks_us"]), line["efficiency"])
+            self.assertIn(f"| 16, 32, 300 | {line['what']} | 2 |", text)
+        self.assertIn("wanted N,D,V", self.run_program("--measure", "--case", "16,32", returncode=2))
 
     def test_the_models_own_file_is_complete_and_a_wrong_name_is_refused(self):
         self.assertEqual(2 + 24, len(self.run_program().splitlines()))
