@@ -11,7 +11,25 @@ typedef struct {
     int (*run)(flp_torch_frame *frame); /* 0, or frame->error says why not */
 } flp_torch_operator;
 
-extern const flp_torch_operator flp_torch_operators[FLP_TORCH_OPERATORS];
+/* By number. */
+extern const flp_torch_operator *const flp_torch_operators[FLP_TORCH_OPERATORS];
+
+extern const flp_torch_operator flp_torch_linear_logp;
+extern const flp_torch_operator flp_torch_linear_logp_partials;
+extern const flp_torch_operator flp_torch_linear_logp_merge;
+extern const flp_torch_operator flp_torch_linear_logp_backward;
+extern const flp_torch_operator flp_torch_linear_logp_backward_partial;
+extern const flp_torch_operator flp_torch_linear_logp_saving;
+extern const flp_torch_operator flp_torch_linear_logp_backward_saved;
+extern const flp_torch_operator flp_torch_linear_cross_entropy;
+extern const flp_torch_operator flp_torch_linear_cross_entropy_accumulate;
+extern const flp_torch_operator flp_torch_linear_cross_entropy_partials;
+extern const flp_torch_operator flp_torch_linear_cross_entropy_merge;
+extern const flp_torch_operator flp_torch_linear_cross_entropy_merge_accumulate;
+extern const flp_torch_operator flp_torch_logits_logp;
+extern const flp_torch_operator flp_torch_logits_logp_backward;
+extern const flp_torch_operator flp_torch_weighted_sum;
+extern const flp_torch_operator flp_torch_weighted_sum_backward;
 
 /* ctypes takes these. */
 FLP_API int flp_torch_operator_count(void);

@@ -172,7 +172,7 @@ static void release(tensor_handle *tensors, int count)
 /* The outputs take the inputs' places; on failure the stack is as it was. */
 static int run(int number, stable_value *stack, char *error)
 {
-    const flp_torch_operator *op = &flp_torch_operators[number];
+    const flp_torch_operator *op = flp_torch_operators[number];
     call c;
     int failed;
 
@@ -259,7 +259,7 @@ static torch_error implement(const char *key, library_handle *library)
     char name[64];
 
     for (int i = 0; i < FLP_TORCH_OPERATORS && !failed; i++) {
-        snprintf(name, sizeof(name), "%.*s", (int)strcspn(flp_torch_operators[i].schema, "("), flp_torch_operators[i].schema);
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(flp_torch_operators[i]->schema, "("), flp_torch_operators[i]->schema);
         failed = torch.torch_library_impl(*library, name, kernels[i], abi_version);
     }
     return failed;
@@ -275,7 +275,7 @@ int flp_torch_register(const char *cpu, const char *cuda, char *text, size_t byt
         return snprintf(text, bytes, "this torch has no %s", missing), 1;
     failed = torch.aoti_torch_library_init_def("fusedlogp", __FILE__, __LINE__, &torch.registered);
     for (int i = 0; i < FLP_TORCH_OPERATORS && !failed; i++)
-        failed = torch.aoti_torch_library_def(torch.registered, flp_torch_operators[i].schema);
+        failed = torch.aoti_torch_library_def(torch.registered, flp_torch_operators[i]->schema);
     if (!failed)
         failed = implement("CPU", &torch.cpu_kernels) || implement("CUDA", &torch.cuda_kernels);
     if (failed)

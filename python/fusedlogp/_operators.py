@@ -11,7 +11,7 @@ from . import _library  # noqa: F401  the operators are there from here on
 
 _REDUCE_NONE = 2
 _ops = torch.ops.fusedlogp
-# KEEP IN STEP: the schemas in python/binding/torch_operators.c.
+# KEEP IN STEP: the schemas in python/binding/.
 _LINEAR = 9
 _CE_G_LOSS, _CE_REDUCTION, _CE_ENTROPY, _CE_WANT, _CE_INPUTS = 11, 15, 18, 19, 24
 
