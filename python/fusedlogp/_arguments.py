@@ -137,7 +137,10 @@ def check_ignore_index(ignore_index: Any) -> Optional[int]:
 def check_target(target: Any, shape: Any, like: Tensor, vocab: int) -> Tensor:
     check_tensor("target", target)
     if target.dtype.is_floating_point:
-        raise NotImplementedError(f"target: got {target.dtype}, class probabilities, which are not implemented; wanted class indices in torch.int64 or torch.int32")
+        raise NotImplementedError(
+            f"target: got {target.dtype}, class probabilities, which are not implemented; wanted class indices in torch.int64 or torch.int32 "
+            "(of one-hot rows target.argmax(-1); rows that are smoothed evenly are label_smoothing)"
+        )
     if target.dtype not in (torch.int64, torch.int32):
         raise wrong(TypeError, "target's dtype", target.dtype, "torch.int64 or torch.int32")
     check_same_device("target", target, like)

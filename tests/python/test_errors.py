@@ -25,7 +25,7 @@ class Errors(Case):
         self.refused(NotImplementedError, "linear_weight", "3 dimensions", linear_weight=weight.unsqueeze(1))
         self.refused(ValueError, "target's shape", "(12,)", "(13,)", target=target[:12])
         self.refused(TypeError, "target's dtype", "torch.int16", "torch.int64", target=target.short())
-        self.refused(NotImplementedError, "target", "class probabilities", target=torch.rand(13, 101, device=DEVICE))
+        self.refused(NotImplementedError, "target", "class probabilities", "argmax(-1)", "label_smoothing", target=torch.rand(13, 101, device=DEVICE))
         self.refused(ValueError, "linear_bias's shape", "(40,)", "(101,)", linear_bias=weight[0])
 
     def test_options(self):
