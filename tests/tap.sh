@@ -13,7 +13,8 @@ case " ${FUSEDLOGP_TESTS_LEFT_OUT:-} " in
     ;;
 esac
 
-{ "$@" 2>&1; echo "tap-exit-status $?"; } | awk -v name="$name" '
+# The log's last comment: the seconds of the processor, the program's and the system's (tests/slowest lists programs by them).
+{ "$@" 2>&1; echo "tap-exit-status $?"; times; } | awk -v name="$name" '
     function result(word, text) {
         cases++
         if (word == "not ok") failed++
@@ -31,8 +32,9 @@ esac
         result(word, $0)
         next
     }
-    /^tap-exit-status / { status = $2; next }
-    /tap-exit-status [0-9]+$/ { status = $NF; sub(/tap-exit-status [0-9]+$/, "") } # behind an unfinished line
+    ended { seconds = $0; next }
+    /^tap-exit-status / { status = $2; ended = 1; next }
+    /tap-exit-status [0-9]+$/ { status = $NF; ended = 1; sub(/tap-exit-status [0-9]+$/, "") } # behind an unfinished line
     /^#/ { print; next }
     { print "# " $0 }
     END {
@@ -40,5 +42,6 @@ esac
         else if (skips != "" && !cases) result("ok", name " " skips)
         else if (status != 0 && !failed) result("not ok", name ": exit status " status)
         else if (!cases && status == 0) result("ok", name)
+        print "# processor: " seconds
         print "1.." cases
     }'

@@ -10,6 +10,7 @@ Each process has its entries of the head. Compared are the loss and its gradient
 
 import argparse
 import os
+import sys
 
 import torch
 import torch.distributed as distributed
@@ -122,6 +123,9 @@ def main():
         print(f"ranks {ranks}, loss {ours.item():.6f}, beside Megatron's and torchtitan's off by at most {max(off):.1e}")
     distributed.barrier()  # a rank that leaves early takes its connections from under the others
     distributed.destroy_process_group()
+    # torch's DTensors keep their group and its threads beyond this; one that is at work while the interpreter ends aborts the process.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":

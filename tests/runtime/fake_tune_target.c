@@ -139,6 +139,7 @@ flp_status flp_tune_target_time(flp_tune_target *target, int candidate, double *
 
     if (candidate && candidate == fake_tune.hangs)
         pause();
+    fake_tune.timed++;
     if (fake_tune.slow_microseconds)
         usleep((useconds_t)fake_tune.slow_microseconds);
     return target->device.device.time(&target->device, candidate, seconds, &clock_mhz);

@@ -19,6 +19,7 @@ typedef struct {
     int slow_microseconds;           /* of each timed run, in real time */
     int real_identity;               /* 1: that of the problem's plans, with which a record of it counts */
     int created;                     /* targets so far */
+    int timed;                       /* runs so far whose time was taken */
     flp_tune_target_options options; /* of the last */
 } fake_tune_state;
 

@@ -15,7 +15,7 @@ without_purpose() { # MARK FILE...
 c_files=$(find runtime templates tests examples bench python -name '*.[ch]')
 cuda_files=$(find templates tests bench \( -name '*.cuh' -o -name '*.cu' -o -name '*.cpp' -o -name '*.hpp' \) ! -path 'tests/golden/*')
 lua_files=$(find gen tests bench -name '*.lua' ! -path 'tests/golden/*')
-shell_files="quickstart .ci/run $(find tests runtime bench python \( -name '*.sh' -o -path 'tests/run' -o -path 'tests/failures' -o -path 'tests/device/package' \))"
+shell_files="quickstart .ci/run $(find tests runtime bench python \( -name '*.sh' -o -path 'tests/run' -o -path 'tests/failures' -o -path 'tests/slowest' -o -path 'tests/device/package' \))"
 python_files=$(find examples tests bench python -name '*.py')
 
 check "C files" "$(without_purpose '^/\*' $c_files)"
