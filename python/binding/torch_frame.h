@@ -1,5 +1,5 @@
 /* One call of an operator, whoever makes it: what came in, what goes out, and what only torch can do (allocate). The two callers are
- * stable_abi.c and, through ctypes, python/fusedlogp/_ctypes.py. */
+ * torch_stable_abi.c and, through ctypes, python/fusedlogp/_ctypes.py. */
 #ifndef FLP_BINDING_TORCH_FRAME_H
 #define FLP_BINDING_TORCH_FRAME_H
 #include "fusedlogp.h"

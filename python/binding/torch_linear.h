@@ -14,6 +14,11 @@ typedef struct {
     flp_linear_logp_args args; /* inputs alone */
 } flp_torch_linear;
 
+/* The arguments that a gradient and a loss take over from these, in an initializer. */
+#define FLP_TORCH_LINEAR_ARGS(l)                                                                                                   \
+    .rows = (l)->rows, .hidden = (l)->args.hidden, .weight = (l)->args.weight, .bias = (l)->args.bias, .target = (l)->args.target, \
+    .ignore_index = (l)->args.ignore_index, .flags = (l)->args.flags, .temperature = (l)->args.temperature, .row_temperature = (l)->args.row_temperature
+
 /* The inputs that each begins with. */
 int flp_torch_read_linear(flp_torch_frame *frame, flp_torch_linear *l);
 

@@ -113,15 +113,7 @@ static int read_cross_entropy(flp_torch_frame *frame, int shard, cross_entropy *
     problem->token_weights = flp_torch_given(&in[TOKEN_WEIGHT]);
     problem->entropy = in[CE_ENTROPY].integer != 0;
     c->args = (flp_linear_cross_entropy_args){
-        .rows = l->rows,
-        .hidden = l->args.hidden,
-        .weight = l->args.weight,
-        .bias = l->args.bias,
-        .target = l->args.target,
-        .ignore_index = l->args.ignore_index,
-        .flags = l->args.flags,
-        .temperature = l->args.temperature,
-        .row_temperature = l->args.row_temperature,
+        FLP_TORCH_LINEAR_ARGS(l),
         .class_weights = flp_torch_data_of(&in[CLASS_WEIGHT]),
         .token_weights = problem->token_weights ? flp_torch_some(in[TOKEN_WEIGHT].data) : NULL,
         .label_smoothing = in[LABEL_SMOOTHING].number,

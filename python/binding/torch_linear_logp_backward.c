@@ -7,15 +7,7 @@ static flp_linear_logp_backward_args backward_args(const flp_torch_linear *l, co
                                                    const flp_torch_value *g_logp, const flp_torch_value *g_lse, void *const grads[3])
 {
     return (flp_linear_logp_backward_args){
-        .rows = l->rows,
-        .hidden = l->args.hidden,
-        .weight = l->args.weight,
-        .bias = l->args.bias,
-        .target = l->args.target,
-        .ignore_index = l->args.ignore_index,
-        .flags = l->args.flags,
-        .temperature = l->args.temperature,
-        .row_temperature = l->args.row_temperature,
+        FLP_TORCH_LINEAR_ARGS(l),
         .lse = flp_torch_some(lse->data),
         .g_logp = flp_torch_some(g_logp->data),
         .g_lse = flp_torch_given(g_lse) ? flp_torch_some(g_lse->data) : NULL,
