@@ -51,6 +51,8 @@ static const flp_option table[] = {
     { "any-rows", NULL, "also what calls of fewer rows than each --problem's take", FLP_OPTION_FLAG, .at = AT(any_rows), .group = 1 },
     { "model", "CONFIG", "a model's config.json or its folder: instead of the usual problems those below; may be given several times", FLP_OPTION_LIST,
       .at = AT(models), .bytes_at = AT(models_bytes), .group = 1 },
+    { "numerics", NULL, "also records' tunings that change a row's bits, for programs that take them (FLP_CONTEXT_TUNED_BITS)", FLP_OPTION_FLAG,
+      .at = AT(numerics), .group = 1 },
     { "ptx", NULL, "also the portable kernels whose PTX GPUs newer than the library or than an NVRTC run: those of sm_86", FLP_OPTION_FLAG, .at = AT(ptx),
       .group = 1 },
     { "token-loss", "FILE.lua", "also the kernels of this token loss, which the file's name names; may be given several times", FLP_OPTION_LIST,
@@ -101,6 +103,8 @@ static void finish(struct argp_state *state, void *into)
         argp_error(state, "--model says its hidden size itself; --d is for the usual problems");
     if (options->any_rows && options->problems == NULL)
         argp_error(state, "--any-rows is for --problem");
+    if (options->numerics && !flp_gen_has_problems(options))
+        argp_error(state, "--numerics is for --problem and --model");
     if (options->action == FLP_GEN_PREBUILD || options->action == FLP_GEN_CHECK)
         check_prebuild(state, options);
 }
@@ -113,7 +117,7 @@ int main(int argc, char **argv)
         "--model reads hidden size, vocabulary, dtype (--dtype goes before it) and final softcap, and means, for any number of rows up to 65536: linear_logp "
         "with lse, with argmax and with entropy; linear_logp_backward by hidden and weight, also with a gradient by entropy; linear_cross_entropy with "
         "and without these gradients; both also with a main gradient of weight that is added to in fp32. Label smoothing, token losses, bias and [D, V] are "
-        "for --problem.\n\n"
+        "for --problem. Problems take their kernels without a tuning and with those that this machine's records have of them.\n\n"
         "Exit status: 0 success, 1 failure at run time, 2 usage, 3 no NVRTC or no kernel for what was asked, 4 a model's config.json or a token loss is not acceptable, 5 --check: some are missing.",
         parse_words, finish
     };

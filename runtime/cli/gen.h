@@ -16,6 +16,7 @@ typedef struct {
     char *problems;
     size_t problems_bytes; /* argz: canonical strings; NULL, as models: the usual problems of dtypes and hidden_sizes */
     int any_rows;          /* 1: also what calls of fewer rows than a problem's take */
+    int numerics;          /* 1: also the tunings that change a row's bits */
     int ptx;               /* 1: also those of the architecture whose PTX newer GPUs run */
     char *models;
     size_t models_bytes; /* argz: files or folders */
@@ -35,7 +36,7 @@ typedef struct {
     char *left_out; /* of the usual ones, a line each; NULL where what is wanted was said */
 } flp_gen_variants;
 
-/* With options->out that directory alone, for others too. */
+/* With options->out that kernel directory alone, for others too. The records are this user's and the system's. */
 flp_context_options flp_gen_context_options(const flp_gen_options *options);
 
 /* Defines options->token_losses, each by its file's name, whose kernels are then useful. FLP_BAD_ARGUMENT: what is wrong with one.

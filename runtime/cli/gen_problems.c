@@ -1,4 +1,5 @@
-/* fusedlogp-gen: the kernels that problems take, as a plan of each selects them on a GPU of the architecture. */
+/* fusedlogp-gen: the kernels that problems take, as a plan of each selects them on GPUs of the architecture, with the tunings of this machine's
+ * records and without. */
 #include <argz.h>
 #include <string.h>
 #include "base/status.h"
@@ -16,14 +17,16 @@ typedef struct {
     flp_text *lines;
 } request;
 
+static void append_variant(void *data, const char *variant)
+{
+    const request *request = data;
+    flp_text_append(request->lines, "%s%s\n", variant, strstr(request->arch, "@host") ? "@host" : "");
+}
+
 static flp_status append_rows(request *request, int64_t rows)
 {
-    flp_selection selection;
     *flp_operator_rows(request->op, &request->problem) = rows;
-    flp_status status = flp_plan_select(request->context, request->op, &request->problem, request->compute_capability, &selection);
-    for (int i = 0; status == FLP_OK && i < selection.count; i++)
-        flp_text_append(request->lines, "%s%s\n", selection.variant[i], strstr(request->arch, "@host") ? "@host" : "");
-    return status;
+    return flp_plan_visit_kernels(request->context, request->op, &request->problem, request->compute_capability, append_variant, request);
 }
 
 /* A plan is of the problem's own rows; a call without one takes the plan of their bucket, and calls of fewer rows take those of the buckets below. */

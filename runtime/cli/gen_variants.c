@@ -13,9 +13,11 @@
 
 flp_context_options flp_gen_context_options(const flp_gen_options *options)
 {
+    const unsigned flags = options->numerics ? FLP_CONTEXT_TUNED_BITS : 0;
     if (options->out == NULL)
-        return (flp_context_options){ .cpu_threads = 1 };
-    return (flp_context_options){ .cache_directory = options->out, .system_cache_directories = "", .cpu_threads = 1, .flags = FLP_CONTEXT_SHARED_CACHE };
+        return (flp_context_options){ .cpu_threads = 1, .flags = flags };
+    return (
+        flp_context_options){ .cache_directory = options->out, .system_cache_directories = "", .cpu_threads = 1, .flags = FLP_CONTEXT_SHARED_CACHE | flags };
 }
 
 static flp_status append_arch(const flp_gen_options *options, flp_context *context, const char *arch, flp_text *lines)

@@ -77,9 +77,14 @@ flp_status flp_plan_check_kernels(const flp_plan *plan, flp_role_set wanted, flp
  * owns nothing. */
 flp_status flp_plan_set_up_pass(const flp_plan *plan, const flp_operator *op, flp_role_set roles, flp_plan *pass);
 
-/* The kernels that a plan of problem takes on a GPU of this compute capability, none on the CPU path; no GPU is needed. FLP_BAD_ARGUMENT: the problem is
- * not acceptable. FLP_NO_VARIANT: for every path the reason. */
+/* The kernels that a plan of problem takes without a tuning on a GPU of this compute capability, none on the CPU path; no GPU is needed.
+ * FLP_BAD_ARGUMENT: the problem is not acceptable. FLP_NO_VARIANT: for every path the reason. */
 flp_status flp_plan_select(flp_context *context, const flp_operator *op, const void *problem, int compute_capability, flp_selection *selection);
+
+/* Calls take with each kernel, some several times, that a plan of problem may take on GPUs of this compute capability: without a tuning, and with each that
+ * the context's records may give it on any such machine. Errors as flp_plan_select's, FLP_OUT_OF_MEMORY. */
+flp_status flp_plan_visit_kernels(flp_context *context, const flp_operator *op, const void *problem, int compute_capability,
+                                  void (*take)(void *data, const char *variant), void *data);
 
 /* The kernels that a plan of problem would take in the CUDA context that is current; none on the CPU path. Errors as flp_create_plan's. */
 flp_status flp_plan_foresee(flp_context *context, const flp_operator *op, const void *problem, flp_selection *selection);

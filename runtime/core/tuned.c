@@ -177,6 +177,73 @@ static flp_status find(flp_context *context, const flp_tuned_question *question,
     return carry_over(context, &wanted, question->hint, question->device, &wanted_record.record, tuned);
 }
 
+/* ---- what a plan may take on any machine ---- */
+
+typedef struct {
+    const char *problem;
+    flp_record_identity identity;
+    flp_record *records; /* of this problem or of shapes nearby, with these templates */
+    size_t count, capacity;
+    int has_own, out_of_memory; /* has_own: one of them has this identity */
+} collection;
+
+static int collect(void *data, const flp_record *record)
+{
+    collection *found = data;
+    const shape_distance distance = distance_of(record->identity.problem, found->problem);
+
+    if (!distance.same_family || distance.log2_sizes >= farthest || strcmp(record->identity.arch, found->identity.arch) != 0 ||
+        strcmp(record->identity.templates, found->identity.templates) != 0)
+        return 0;
+    if (found->count == found->capacity) {
+        const size_t capacity = 2 * found->capacity + 16;
+        flp_record *more = reallocarray(found->records, capacity, sizeof(*more));
+
+        if (!more)
+            return found->out_of_memory = 1;
+        found->records = more;
+        found->capacity = capacity;
+    }
+    found->has_own |= flp_record_identity_same(&record->identity, &found->identity);
+    found->records[found->count++] = *record;
+    return 0;
+}
+
+/* Where the problem has records of its own, one of these is taken, on whatever machine; else the nearest shape's of the same machine. */
+static int may_be_taken(const collection *found, const flp_record *record)
+{
+    const double distance = distance_of(record->identity.problem, found->problem).log2_sizes;
+
+    if (found->has_own)
+        return flp_record_identity_same(&record->identity, &found->identity);
+    for (const flp_record *other = found->records; other < found->records + found->count; other++) {
+        const double others = distance_of(other->identity.problem, found->problem).log2_sizes;
+
+        if (flp_environment_same(&other->environment, &record->environment) && (others < distance || (others == distance && other < record)))
+            return 0;
+    }
+    return 1;
+}
+
+flp_status flp_tuned_list(flp_context *context, const flp_operator *op, const void *normal, const flp_wanted_kernels *wanted, flp_text *tunings)
+{
+    char problem[FLP_PROBLEM_TEXT_BYTES];
+    collection found = { .problem = problem };
+    flp_status status = flp_tuned_problem_text(op, normal, problem);
+
+    if (status == FLP_OK)
+        status = flp_tuned_identify(context, wanted, &found.identity);
+    if (status != FLP_OK)
+        return status;
+    snprintf(found.identity.problem, sizeof(found.identity.problem), "%s", problem);
+    status = flp_records_visit(context->records, collect, &found);
+    for (size_t i = 0; status == FLP_OK && i < found.count; i++)
+        if (found.records[i].tuning[0] && may_be_taken(&found, &found.records[i]))
+            flp_text_append(tunings, "%s\n", found.records[i].tuning);
+    free(found.records);
+    return status == FLP_OK && (found.out_of_memory || tunings->failed) ? flp_status_fail(FLP_OUT_OF_MEMORY, "records: no memory") : status;
+}
+
 void flp_tuned_find(flp_context *context, const flp_tuned_question *question, flp_tuned *tuned)
 {
     char problem[FLP_PROBLEM_TEXT_BYTES], callers_message[FLP_STATUS_MESSAGE_BYTES];

@@ -23,6 +23,10 @@ typedef struct {
  * tuned. This thread's error message stays. */
 void flp_tuned_find(flp_context *context, const flp_tuned_question *question, flp_tuned *tuned);
 
+/* Appends the tunings, one a line, that a plan of a problem may take: flp_tuned_find takes one of them or none, whatever machine of this compute capability
+ * it runs on. Of wanted, the tuning does not count. Errors as flp_generator_identify, FLP_OUT_OF_MEMORY. */
+flp_status flp_tuned_list(flp_context *context, const flp_operator *op, const void *normal, const flp_wanted_kernels *wanted, flp_text *tunings);
+
 /* The problem as records name it: of its bucket of rows, on the path that is taken of itself. text [FLP_PROBLEM_TEXT_BYTES] */
 flp_status flp_tuned_problem_text(const flp_operator *op, const void *normal, char *text);
 

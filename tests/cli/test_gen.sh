@@ -82,6 +82,7 @@ fusedlogp_gen --list --arch sm_80 --problem linear_cross_entropy:bf16:n1:d8:v9:l
 check_match "... and with one that is defined" '^token_loss\.loss_mine\.sm_80$' mine.txt
 check_fails "--problem and --d exclude each other" 2 "--problem says its dtype" fusedlogp_gen --list --d 64 --problem linear_logp:bf16:n1:d8:v9
 check_fails "--any-rows without a problem" 2 "--any-rows is for --problem" fusedlogp_gen --list --any-rows
+check_fails "--numerics without a problem" 2 "--numerics is for --problem and --model" fusedlogp_gen --list --numerics
 
 mkdir model
 printf '%s' '{ "text_config": { "hidden_size": 2304, "vocab_size": 256000, "final_logit_softcapping": 30.0 }, "torch_dtype": "bfloat16" }' >model/config.json

@@ -224,6 +224,77 @@ static void without_a_compiler_a_record_whose_kernels_are_not_there_is_left_out(
     fake_directory_remove(kernels);
 }
 
+static void prebuild(void *data, const char *variant)
+{
+    int compiled;
+
+    assert_succeeds(flp_kernel_store_prebuild(((flp_context *)data)->store, variant, &compiled, NULL));
+}
+
+/* Prebuilds what fusedlogp-gen does with these records, and plans without a compiler. */
+static void plan_prebuilt(unsigned flags)
+{
+    static int count;
+    char kernels[512];
+    flp_context_options options = {
+        .cache_directory = kernels, .system_cache_directories = "", .flags = flags, .records_directory = root, .system_records_directories = ""
+    };
+
+    snprintf(kernels, sizeof(kernels), "%s/kernels%d", root, count++); /* nothing of an earlier one */
+    flp_plan_destroy(plan);
+    plan = NULL;
+    flp_context_destroy(context);
+    assert_succeeds(flp_context_create(&options, &context));
+    problem.rows = 4096;
+    fake_driver.devices = 0;
+    assert_succeeds(flp_plan_visit_kernels(context, &flp_linear_logp_operator, &problem, 90, prebuild, context));
+    fake_driver.devices = 1;
+    flp_context_destroy(context);
+    options.flags |= FLP_CONTEXT_NO_COMPILE;
+    assert_succeeds(flp_context_create(&options, &context));
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+}
+
+static void prebuilds_have_the_kernels_of_any_machine_s_records(void **state)
+{
+    flp_record record = record_of(here, "tile.cluster=1,tile.stages=3", 0.98);
+
+    (void)state;
+    assert_succeeds(flp_record_files_publish(root, &record));
+    plan_prebuilt(0);
+    assert_int_equal(FLP_TUNED_EXACT, flp_plan_tuned_by(plan));
+    assert_contains(tile_variant(), ".c1.p3.");
+    snprintf(record.environment.driver, sizeof(record.environment.driver), "999");
+    snprintf(record.tuning, sizeof(record.tuning), "tile.stages=2");
+    assert_succeeds(flp_record_files_publish(root, &record));
+    plan_prebuilt(0);
+    assert_int_equal(FLP_TUNED_EXACT, flp_plan_tuned_by(plan)); /* this machine's stays the one that is taken */
+    assert_contains(tile_variant(), ".c1.p3.");
+}
+
+static void prebuilds_have_the_kernels_of_the_nearest_shape_s_record(void **state)
+{
+    const flp_record near = record_of("linear_logp:bf16:n8192:d2048:v131072", "tile.stages=3", 0.95);
+
+    (void)state;
+    assert_succeeds(flp_record_files_publish(root, &near));
+    plan_prebuilt(0);
+    assert_int_equal(FLP_TUNED_MODEL, flp_plan_tuned_by(plan));
+    assert_contains(tile_variant(), ".p3.");
+}
+
+static void prebuilds_have_other_bits_where_that_is_asked_for(void **state)
+{
+    const flp_record record = record_of(here, "tile.bv=128", 0.9);
+
+    (void)state;
+    assert_succeeds(flp_record_files_publish(root, &record));
+    plan_prebuilt(0);
+    assert_contains(tile_variant(), ".bv168.");
+    plan_prebuilt(FLP_CONTEXT_TUNED_BITS);
+    assert_contains(tile_variant(), ".bv128.");
+}
+
 static void a_tuning_that_changes_bits_is_taken_where_that_is_asked_for(void **state)
 {
     const flp_record record = record_of(here, "tile.bv=128", 0.9);
@@ -284,6 +355,9 @@ int main(void)
         test_of(shapes_too_far_away_say_nothing),
         test_of(a_tuning_that_is_none_leaves_the_default),
         test_of(without_a_compiler_a_record_whose_kernels_are_not_there_is_left_out),
+        test_of(prebuilds_have_the_kernels_of_any_machine_s_records),
+        test_of(prebuilds_have_the_kernels_of_the_nearest_shape_s_record),
+        test_of(prebuilds_have_other_bits_where_that_is_asked_for),
         test_of(a_tuning_that_changes_bits_is_taken_where_that_is_asked_for),
         test_of(a_replaying_context_wants_exact_records),
         test_of(a_tuning_that_is_given_is_taken_or_refused),
