@@ -98,6 +98,8 @@ static void tune_problems(queue *q, const flp_tune_bench *bench)
         flp_tune_outcome outcome;
         if (is_of_another(bench, item))
             continue;
+        bench->slot->done = &q->done[item - q->list.items];
+        bench->slot->code = q->code;
         flp_status status = flp_tune_problem(bench, item, budget_seconds, &outcome);
         if (status == FLP_OK)
             tell(q, &outcome);
@@ -269,7 +271,7 @@ int flp_tune_main(int argc, char **argv)
     if (status != FLP_OK)
         code = flp_console_fail(status);
     else if (q.list.count)
-        code = flp_tune_watch(q.slots, command.device_count, command.hang_seconds, flp_records_directory(q.records), run, &q);
+        code = flp_tune_watch(q.slots, command.device_count, flp_records_directory(q.records), run, &q);
     else if (!command.quiet)
         flp_console_error("there is nothing to tune: no plan of this machine asked for a problem without a record");
     if (q.answers)

@@ -46,10 +46,21 @@ static int show_progress(void *data, const flp_tuner_progress *progress)
 static void show_running(void *data, int candidate)
 {
     const job *j = data;
-    if (candidate < 0)
-        flp_tune_slot_end(j->bench->slot);
+    flp_tune_slot *slot = j->bench->slot;
+    if (candidate >= 0)
+        flp_tune_slot_begin(slot, flp_tune_target_candidate(j->target, candidate)->tuning);
+    else if (flp_tune_slot_end(slot))
+        flp_console_error("warning: %s: the default took %.3g s; its candidates may take %.3g s, not %.3g", flp_tune_target_problem(j->target),
+                          slot->default_seconds, flp_tune_slot_limit(slot), slot->hang_seconds);
+}
+
+static void show_compiling(void *data, int candidate, int begins)
+{
+    const job *j = data;
+    if (begins)
+        flp_tune_slot_compile(j->bench->slot, candidate, flp_tune_target_candidate(j->target, candidate)->tuning);
     else
-        flp_tune_slot_begin(j->bench->slot, flp_tune_target_identity(j->target), flp_tune_target_candidate(j->target, candidate)->tuning);
+        flp_tune_slot_compiled(j->bench->slot, candidate);
 }
 
 static int has_hung(void *data, int candidate)
@@ -214,14 +225,22 @@ flp_status flp_tune_problem(const flp_tune_bench *bench, const flp_tune_item *it
               .outcome = outcome,
               .begun = flp_console_seconds(),
               .budget_seconds = budget_seconds,
-              .options = { .jobs = command->jobs, .seed = (uint64_t)time(NULL), .progress = show_progress, .running = show_running, .has_hung = has_hung } };
+              .options = { .jobs = command->jobs,
+                           .seed = (uint64_t)time(NULL),
+                           .progress = show_progress,
+                           .running = show_running,
+                           .compiling = show_compiling,
+                           .has_hung = has_hung } };
     const flp_operator_calls *calls;
     flp_problem_storage problem;
     flp_status status = flp_operators_parse(item->text, &calls, &problem);
     j.options.data = &j;
     *outcome = (flp_tune_outcome){ .json = NULL };
-    if (status == FLP_OK)
+    if (status == FLP_OK) {
+        flp_tune_slot_open(bench->slot, item->text, command->hang_seconds);
         status = flp_tune_target_create(bench->context, calls, &problem, &wanted, &j.target);
+        flp_tune_slot_opened(bench->slot, status == FLP_OK ? flp_tune_target_identity(j.target) : NULL);
+    }
     if (status == FLP_OK)
         status = flp_hung_read(flp_records_directory(bench->records), &j.hung);
     if (status == FLP_OK && command->dry_run)

@@ -14,6 +14,8 @@
 #include "tune/hung.h"
 
 enum { POLL_MICROSECONDS = 20000 };
+/* How much slower than the default a candidate that is sound may be, and how much longer than a run a compilation or a target may take. */
+static const double patience = 10;
 
 static volatile sig_atomic_t child;
 
@@ -30,16 +32,82 @@ static int64_t nanoseconds_now(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-void flp_tune_slot_begin(flp_tune_slot *slot, const flp_record_identity *identity, const char *tuning)
+static double seconds_since(int64_t since)
 {
-    slot->identity = *identity;
+    return since ? 1e-9 * (double)(nanoseconds_now() - since) : 0;
+}
+
+static void begin(flp_tune_slot *slot, flp_tune_activity activity, const char *tuning)
+{
+    slot->activity = activity;
     snprintf(slot->tuning, sizeof slot->tuning, "%s", tuning);
     atomic_store(&slot->since, nanoseconds_now());
 }
 
-void flp_tune_slot_end(flp_tune_slot *slot)
+void flp_tune_slot_open(flp_tune_slot *slot, const char *problem, double hang_seconds)
+{
+    slot->hang_seconds = hang_seconds;
+    slot->default_seconds = 0;
+    slot->identity = (flp_record_identity){ .arch = "" };
+    snprintf(slot->identity.problem, sizeof slot->identity.problem, "%s", problem);
+    begin(slot, FLP_TUNE_TARGET, "");
+}
+
+void flp_tune_slot_opened(flp_tune_slot *slot, const flp_record_identity *identity)
 {
     atomic_store(&slot->since, 0);
+    if (identity)
+        slot->identity = *identity;
+}
+
+void flp_tune_slot_begin(flp_tune_slot *slot, const char *tuning)
+{
+    begin(slot, tuning[0] ? FLP_TUNE_CANDIDATE : FLP_TUNE_DEFAULT, tuning);
+}
+
+/* 1 where candidates may take longer than hang_seconds because the default does. */
+static int is_raised(const flp_tune_slot *slot)
+{
+    return patience * slot->default_seconds > slot->hang_seconds;
+}
+
+int flp_tune_slot_end(flp_tune_slot *slot)
+{
+    const double seconds = seconds_since(atomic_exchange(&slot->since, 0));
+    const int was_raised = is_raised(slot);
+    if (slot->activity == FLP_TUNE_DEFAULT && seconds > slot->default_seconds)
+        slot->default_seconds = seconds;
+    return !was_raised && is_raised(slot);
+}
+
+double flp_tune_slot_limit(const flp_tune_slot *slot)
+{
+    if (slot->default_seconds <= 0)
+        return patience * slot->hang_seconds;
+    return is_raised(slot) ? patience * slot->default_seconds : slot->hang_seconds;
+}
+
+void flp_tune_slot_compile(flp_tune_slot *slot, int candidate, const char *tuning)
+{
+    for (int i = 0; i < FLP_TUNE_COMPILATIONS; i++) {
+        int64_t free_one = 0;
+        /* Taken first, and then begun: until then it is far from late. */
+        if (!atomic_compare_exchange_strong(&slot->compiling[i].since, &free_one, INT64_MAX))
+            continue;
+        slot->compiling[i].candidate = candidate;
+        snprintf(slot->compiling[i].tuning, sizeof slot->compiling[i].tuning, "%s", tuning);
+        atomic_store(&slot->compiling[i].since, nanoseconds_now());
+        return;
+    }
+}
+
+void flp_tune_slot_compiled(flp_tune_slot *slot, int candidate)
+{
+    for (int i = 0; i < FLP_TUNE_COMPILATIONS; i++) {
+        const int64_t since = atomic_load(&slot->compiling[i].since);
+        if (since && since != INT64_MAX && slot->compiling[i].candidate == candidate)
+            atomic_store(&slot->compiling[i].since, 0);
+    }
 }
 
 static void pass_on(int signal_number)
@@ -64,33 +132,62 @@ static pid_t start(int (*work)(void *data), void *data)
     _exit(code);
 }
 
-/* The slot that has stood still for too long; NULL: none. */
-static flp_tune_slot *find_hung(flp_tune_slot *slots, int count, double seconds)
+/* What takes too long. */
+typedef struct {
+    flp_tune_slot *slot; /* NULL: nothing does */
+    flp_tune_activity activity;
+    const char *work, *tuning;
+    double seconds;
+} late;
+
+static late find_late_run(flp_tune_slot *slot)
 {
-    for (int i = 0; i < count; i++) {
-        const int64_t since = atomic_load(&slots[i].since);
-        if (since && 1e-9 * (double)(nanoseconds_now() - since) > seconds)
-            return &slots[i];
-    }
-    return NULL;
+    static const char *const works[] = { "making its arrays and the reference", "the default", "" };
+    const double limit = slot->activity == FLP_TUNE_CANDIDATE ? flp_tune_slot_limit(slot) : patience * slot->hang_seconds;
+    const int is_late = seconds_since(atomic_load(&slot->since)) > limit;
+    return (late){ is_late ? slot : NULL, slot->activity, works[slot->activity], slot->tuning, limit };
 }
 
-static void note(flp_tune_slot *slot, double seconds, const char *directory)
+static late find_late(flp_tune_slot *slots, int count)
 {
-    flp_console_error("warning: %s: %s hung for %.3g s and was ended; it is not tried again", slot->identity.problem,
-                      slot->tuning[0] ? slot->tuning : "default", seconds);
-    if (flp_hung_note(directory, &slot->identity, slot->tuning) != FLP_OK)
+    for (int i = 0; i < count; i++) {
+        const late run = find_late_run(&slots[i]);
+        const double limit = patience * slots[i].hang_seconds;
+        if (run.slot)
+            return run;
+        for (int j = 0; j < FLP_TUNE_COMPILATIONS; j++)
+            if (seconds_since(atomic_load(&slots[i].compiling[j].since)) > limit)
+                return (late){ &slots[i], FLP_TUNE_CANDIDATE, "the compilation of ", slots[i].compiling[j].tuning, limit };
+    }
+    return (late){ NULL, FLP_TUNE_TARGET, "", "", 0 };
+}
+
+/* Without the default there is nothing to hold others to: another --hang may do. */
+static void give_up(const late *hung)
+{
+    flp_console_error("%s: %s took longer than %.3g s and was ended; the problem is left out, wanted a --hang above %.3g", hung->slot->identity.problem,
+                      hung->work, hung->seconds, hung->slot->hang_seconds);
+    *hung->slot->done = 1;
+    if (*hung->slot->code == FLP_EXIT_OK)
+        *hung->slot->code = FLP_EXIT_FAILED;
+}
+
+static void note(const late *hung, const char *directory)
+{
+    flp_console_error("warning: %s: %s%s hung for %.3g s and was ended; it is not tried again", hung->slot->identity.problem, hung->work,
+                      hung->tuning[0] ? hung->tuning : "default", hung->seconds);
+    if (flp_hung_note(directory, &hung->slot->identity, hung->tuning) != FLP_OK)
         flp_console_error("warning: not kept: %s", flp_error_message());
 }
 
-/* Until the child has ended, or hangs: then the slot is returned and the child is gone. */
-static flp_tune_slot *wait_for_child(flp_tune_slot *slots, int count, double seconds, int *result)
+/* Until the child has ended, or hangs: then it says in what, and the child is gone. */
+static late wait_for_child(flp_tune_slot *slots, int count, int *result)
 {
     const pid_t watched = (pid_t)child;
     pid_t ended;
     while ((ended = waitpid(watched, result, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
-        flp_tune_slot *hung = find_hung(slots, count, seconds);
-        if (hung) {
+        const late hung = find_late(slots, count);
+        if (hung.slot) {
             kill(watched, SIGKILL);
             while (waitpid(watched, result, 0) < 0 && errno == EINTR)
                 continue;
@@ -98,10 +195,17 @@ static flp_tune_slot *wait_for_child(flp_tune_slot *slots, int count, double sec
         }
         usleep(POLL_MICROSECONDS);
     }
-    return NULL;
+    return (late){ NULL, FLP_TUNE_TARGET, "", "", 0 };
 }
 
-int flp_tune_watch(flp_tune_slot *slots, int count, double seconds, const char *directory, int (*work)(void *data), void *data)
+static void clear(flp_tune_slot *slot)
+{
+    atomic_store(&slot->since, 0);
+    for (int i = 0; i < FLP_TUNE_COMPILATIONS; i++)
+        atomic_store(&slot->compiling[i].since, 0);
+}
+
+int flp_tune_watch(flp_tune_slot *slots, int count, const char *directory, int (*work)(void *data), void *data)
 {
     const struct sigaction passing = { .sa_handler = pass_on };
     for (;;) {
@@ -113,16 +217,19 @@ int flp_tune_watch(flp_tune_slot *slots, int count, double seconds, const char *
         }
         sigaction(SIGINT, &passing, NULL);
         sigaction(SIGTERM, &passing, NULL);
-        flp_tune_slot *hung = wait_for_child(slots, count, seconds, &result);
+        const late hung = wait_for_child(slots, count, &result);
         child = 0;
-        if (!hung && WIFEXITED(result))
+        if (!hung.slot && WIFEXITED(result))
             return WEXITSTATUS(result);
-        if (!hung) {
+        if (!hung.slot) {
             flp_console_error("the process that tunes was ended by signal %d", WTERMSIG(result));
             return FLP_EXIT_FAILED;
         }
-        note(hung, seconds, directory);
+        if (hung.activity == FLP_TUNE_CANDIDATE)
+            note(&hung, directory);
+        else
+            give_up(&hung);
         for (int i = 0; i < count; i++)
-            flp_tune_slot_end(&slots[i]);
+            clear(&slots[i]);
     }
 }

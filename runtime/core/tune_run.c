@@ -30,7 +30,11 @@ static flp_status compile(void *self, int candidate)
 
     if (options->has_hung && options->has_hung(options->data, t->numbers[candidate]))
         return flp_status_fail(FLP_NO_VARIANT, "it hung in an earlier tuning");
+    if (options->compiling)
+        options->compiling(options->data, t->numbers[candidate], 1);
     status = flp_tune_target_prepare(t->target, t->numbers[candidate]);
+    if (options->compiling)
+        options->compiling(options->data, t->numbers[candidate], 0);
     if (status == FLP_OK)
         t->candidates[candidate].workspace_bytes = flp_tune_target_candidate(t->target, t->numbers[candidate])->workspace_bytes;
     return status;

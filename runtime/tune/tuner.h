@@ -47,6 +47,8 @@ typedef struct {
     int (*progress)(void *data, const flp_tuner_progress *progress);
     /* NULL, or called before a candidate is checked or timed, and with -1 behind that: for who watches for one that never ends. */
     void (*running)(void *data, int candidate);
+    /* NULL, or called before a candidate is compiled, and with begins 0 behind that; from any thread. */
+    void (*compiling)(void *data, int candidate, int begins);
     /* NULL, or whether a candidate hung once; such a one is not tried. From any thread. */
     int (*has_hung)(void *data, int candidate);
     void *data;

@@ -64,6 +64,8 @@ flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls
     memset(made->identity.templates, 'a', sizeof(made->identity.templates) - 1);
     if (fake_tune.real_identity && flp_tuned_identify(context, &(flp_wanted_kernels){ made->identity.problem, 90, "sm_90a", "" }, &made->identity) != FLP_OK)
         abort();
+    if (fake_tune.target_hangs && strstr(made->identity.problem, fake_tune.target_hangs))
+        pause();
     *target = made;
     return FLP_OK;
 }
@@ -125,11 +127,15 @@ void flp_tune_target_sample(const flp_tune_target *target, int candidate, double
 
 flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
 {
+    if (candidate && candidate == fake_tune.compilation_hangs)
+        pause();
     return target->device.device.compile(&target->device, candidate);
 }
 
 flp_status flp_tune_target_check(flp_tune_target *target, int candidate)
 {
+    if (fake_tune.slow_check_microseconds)
+        usleep((useconds_t)fake_tune.slow_check_microseconds);
     return target->device.device.check(&target->device, candidate);
 }
 
@@ -137,7 +143,7 @@ flp_status flp_tune_target_time(flp_tune_target *target, int candidate, double *
 {
     double clock_mhz;
 
-    if (candidate && candidate == fake_tune.hangs)
+    if (candidate ? candidate == fake_tune.hangs : fake_tune.default_hangs)
         pause();
     fake_tune.timed++;
     if (fake_tune.slow_microseconds)

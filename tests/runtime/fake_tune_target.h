@@ -14,9 +14,13 @@ typedef struct {
     double joined_factor;            /* of what several are together, beside the product of theirs */
     double added_factor;             /* of a candidate that flp_tune_target_add brings */
     int hangs;                       /* a candidate whose runs never end; 0: none */
+    int default_hangs;               /* 1: those of the default */
+    int compilation_hangs;           /* a candidate whose compilation never ends; 0: none */
+    const char *target_hangs;        /* part of the problems whose target is never made; NULL: none */
     int wrong;                       /* a candidate whose check fails; 0: none */
     flp_status failure;              /* of flp_tune_target_create */
     int slow_microseconds;           /* of each timed run, in real time */
+    int slow_check_microseconds;     /* of each check */
     int real_identity;               /* 1: that of the problem's plans, with which a record of it counts */
     int created;                     /* targets so far */
     int timed;                       /* runs so far whose time was taken */

@@ -266,6 +266,55 @@ static void a_candidate_that_hangs_is_ended_and_not_tried_again(void **state)
     assert_null(strstr(messages, "hung"));
 }
 
+static int has_hung_list(void)
+{
+    return access(fake_directory_path(root, "records/hung"), F_OK) == 0;
+}
+
+static void a_compilation_that_hangs_is_ended_and_not_tried_again(void **state)
+{
+    (void)state;
+    fake_tune.compilation_hangs = 2;
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --hang 0.03 --jobs 2"));
+    assert_contains(messages, ": the compilation of tile.group=2 hung for 0.3 s and was ended; it is not tried again");
+    assert_contains(the_record(), "\ntuning: combine.w=1\n");
+    assert_true(has_hung_list());
+}
+
+static void a_target_that_hangs_leaves_its_problem_out(void **state)
+{
+    (void)state;
+    fake_tune.target_hangs = "weighted_sum";
+    assert_exits(1, run("--problem weighted_sum:bf16:n64:d4096 --problem linear_logp:bf16:n4096:d2048:v131072 --hang 0.03"));
+    assert_contains(messages, "weighted_sum:bf16:n64:d4096: making its arrays and the reference took longer than 0.3 s and was ended; the problem is left out");
+    assert_contains(the_record(), "\nproblem: linear_logp:bf16:n4096:d2048:v131072\n");
+    assert_false(has_hung_list());
+}
+
+static void a_default_that_hangs_leaves_its_problem_out(void **state)
+{
+    (void)state;
+    fake_tune.default_hangs = 1;
+    assert_exits(1, run("--problem linear_logp:bf16:n4096:d2048:v131072 --hang 0.03"));
+    assert_contains(messages,
+                    "linear_logp:bf16:n4096:d2048:v131072: the default took longer than 0.3 s and was ended; the problem is left out, wanted a --hang");
+    assert_string_equal("", the_record());
+    assert_false(has_hung_list());
+}
+
+/* Runs of 40 ms are no hanging where the default takes as long. */
+static void a_hang_shorter_than_the_default_is_raised(void **state)
+{
+    (void)state;
+    fake_tune.slow_microseconds = fake_tune.slow_check_microseconds = 40000;
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --limit 2 --hang 0.03"));
+    assert_contains(messages, "warning: linear_logp:bf16:n4096:d2048:v131072: the default took 0.0");
+    assert_contains(messages, " s, not 0.03\n");
+    assert_null(strstr(messages, "hung"));
+    assert_contains(the_record(), "\ntuning: combine.w=1,tile.group=2\n");
+    assert_false(has_hung_list());
+}
+
 static void the_time_is_shared(void **state)
 {
     (void)state;
@@ -358,6 +407,10 @@ int main(void)
         COMMAND_TEST(resume_leaves_out_what_is_done),
         COMMAND_TEST(interrupted_it_keeps_what_it_learned),
         COMMAND_TEST(a_candidate_that_hangs_is_ended_and_not_tried_again),
+        COMMAND_TEST(a_compilation_that_hangs_is_ended_and_not_tried_again),
+        COMMAND_TEST(a_target_that_hangs_leaves_its_problem_out),
+        COMMAND_TEST(a_default_that_hangs_leaves_its_problem_out),
+        COMMAND_TEST(a_hang_shorter_than_the_default_is_raised),
         COMMAND_TEST(the_time_is_shared),
         COMMAND_TEST(verifying_tells_what_a_record_loses),
         COMMAND_TEST(the_plot_shows_how_much_faster_it_is),
