@@ -72,6 +72,7 @@ local conditions = {
   exact  = function(spec) return spec.exact end,
   f32    = function(spec) return spec.dtype == "f32" and not spec.exact end,
   filters = function(spec) return spec.filter end,
+  ragged = function(spec) return spec.ragged end,
   shifted = function(spec) return spec.vec and logits_config.is_shifted(spec) end,
   targets = function(spec) return spec.targets end,
   turns = function(spec) return spec.wg and spec.bm == spec.wg end,

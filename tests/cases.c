@@ -34,6 +34,7 @@ static const flp_case edges[] = {
     { .name = "hidden rows apart", .hidden_gap = 24, .problem = { .argmax = 1 } },
     { .name = "hidden rows apart by an odd number", .hidden_gap = 3 },
     { .name = "weight rows apart", .weight_gap = 40 },
+    { .name = "rows apart that end within 16 bytes", .hidden_gap = 4, .weight_gap = 4, .problem = { .dtype = FLP_BF16, .hidden = 100 } },
     { .name = "weight rows apart by an odd number", .weight_gap = 5 },
     { .name = "weight columns and a gap", .weight_gap = 7, .problem = { .weight_layout = FLP_HIDDEN_VOCAB } },
     { .name = "2 bytes off, bf16", .misalignment = 2, .problem = { .dtype = FLP_BF16 } },

@@ -1,4 +1,5 @@
--- matrix_product on sm_90a: the mainloop with a store behind it. a_transposed: A lies [inner, rows]; b_transposed: B lies [inner, columns].
+-- matrix_product on sm_90a: the mainloop with a store behind it. a_transposed: A lies [inner, rows]; b_transposed: B lies [inner, columns]; ragged: out's
+-- rows are no multiple of 16 bytes.
 local budget = require "gen.budget"
 local cxx = require "gen.cxx"
 local tile_config = require "gen.kernels.tile_config"
@@ -9,6 +10,7 @@ local kernel = { dependent_launch = true }
 kernel.templates = {
   "types", "params/matrix_product", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, "unit", "tile_product", { only = "filters", "kept_steps" }, "tile_kernel", "tile_store",
+  { only = "ragged", "ragged_store" },
   "product_tiles", "product_epilogue", "product_targets", { only = "targets", "target_contribution" },
   { only = "vocabulary_targets", "streaming" }, { only = "vocabulary_targets", "vector" }, { only = "vocabulary_targets", "target_lookahead" },
   "matrix_product",
@@ -35,7 +37,7 @@ end
 function kernel.config(spec, n)
   return tile_config.join(tile_config.tile(spec, n), tile_config.hopper(spec, n, 1), {
     { "int", "inner_size", 0 }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
-    { "bool", "filters", spec.filter or false },
+    { "bool", "filters", spec.filter or false }, { "bool", "out_is_ragged", spec.ragged or false },
   }, tile_config.targets(spec))
 end
 

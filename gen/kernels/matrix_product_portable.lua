@@ -12,7 +12,10 @@ kernel.templates = portable_tile.templates({ "params/matrix_product" }, {
 kernel.parameters = { { "MatrixProductParams", "params" } }
 kernel.derive = budget.portable_product
 
-function kernel.check(spec, arch) return portable_tile.check(spec, arch, kernel.derive(spec)) end
+function kernel.check(spec, arch)
+  if spec.ragged then return nil, "ragged: these kernels store each element, wherever a row ends" end
+  return portable_tile.check(spec, arch, kernel.derive(spec))
+end
 
 function kernel.config(spec, n)
   return tile_config.join(portable_tile.config(spec, n), {

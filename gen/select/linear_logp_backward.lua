@@ -17,6 +17,9 @@ local function on(tile, spec)
   return spec
 end
 
+-- Rows of so many elements end within 16 bytes, of which the copy engine would write all.
+local function is_ragged(columns, dtype) return columns * cxx.bytes[dtype] % 16 ~= 0 or nil end
+
 -- What packs the valid rows.
 local function packing(p, arch_name)
   return {
@@ -38,14 +41,16 @@ local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile)
   if p.grad_hidden then
     local direct = p.direct -- of one product of the whole vocabulary, which leaves valid rows close together; else of sums
     add(on(p.narrow and narrow or tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,
-                   out = direct and p.grad_hidden or "f32", adds = not (direct or p.in_forward) or nil, vec = weight_vec, exact = exact, filter = filter,
+                   out = direct and p.grad_hidden or "f32", adds = not (direct or p.in_forward) or nil,
+                   ragged = bulk and direct and is_ragged(p.d, p.grad_hidden), vec = weight_vec, exact = exact, filter = filter,
                    targets = direct and "of_rows" }))
     add { role = "hidden_finish", operator = "linear_logp_backward_finish", dtype = direct and p.grad_hidden, weight = not direct and dtype,
           dv = not direct and p.dv, out = p.grad_hidden, adds = p.acc_hidden, arch = arch_name }
   end
   if p.grad_weight then
     add(on(wide, { role = "weight_product", operator = "matrix_product", dtype = dtype, a_transposed = true, b_transposed = true, out = p.grad_weight,
-                   adds = p.acc_weight, exact = exact, filter = filter, targets = p.dv and "in_columns" or "in_rows" }))
+                   adds = p.acc_weight, ragged = bulk and is_ragged(p.dv and p.v or p.d, p.grad_weight), exact = exact, filter = filter,
+                   targets = p.dv and "in_columns" or "in_rows" }))
     add { role = "target_order", operator = "linear_logp_backward_target_order", arch = arch_name }
   end
   if p.grad_bias then

@@ -7,6 +7,7 @@
 enum {
     FLP_OUT_BOX_BYTES = 128,
     FLP_OUT_BOX_ROWS = 16, /* what the copy engine writes of a tile at a time: bytes of a row, and rows */
+    FLP_ENGINE_BYTES = 16, /* of a row: it writes all of these or none */
     FLP_KEPT_BLOCK = 64    /* rows, and columns, of what the gradient filter keeps or passes over */
 };
 #endif

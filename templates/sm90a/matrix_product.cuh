@@ -1,8 +1,13 @@
 // out (+)= A B on Hopper: the product, its factors, what the targets contribute, a store.
-// Config: filters, adds, and those of tile_kernel, product_tiles, product_targets and tile_store
+// Config: filters, adds, out_is_ragged, and those of tile_kernel, product_tiles, product_targets and tile_store
 
 // The gradient filter: kept_steps.cuh, emitted where Config::filters.
 template <class Config> struct KeptSteps;
+
+// Rows of out that end within 16 bytes: ragged_store.cuh, emitted where Config::out_is_ragged.
+template <class Config> struct RaggedStore;
+template <bool is_ragged, class Config> struct OutStoreOf { using type = TileStore<Config>; };
+template <class Config> struct OutStoreOf<true, Config> { using type = RaggedStore<Config>; };
 
 template <class Config> struct MatrixProduct : TileKernel<Config, typename ProductTargets<Config>::Shared> {
     using Base = TileKernel<Config, typename ProductTargets<Config>::Shared>;
@@ -54,7 +59,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
         targets.add(d, rows, inner, row, column, shared.out.box[warp_index()]);
         OutMatrix<Out> old = {(const Out *)params.out, params.out_stride, rows, params.columns};
         if (params.pdl_wait_in_epilogue == FLP_PDL_WAIT_BEFORE_STORE) wait_for_previous_kernel();
-        TileStore<Config>::store(shared.out, out_map, old, d, row, column);
+        OutStoreOf<Config::out_is_ragged, Config>::type::store(shared.out, out_map, old, d, row, column);
     }
 
     __device__ __forceinline__ void finish(const Unit &) {}

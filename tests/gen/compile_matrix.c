@@ -103,6 +103,8 @@ static const char *const patterns[] = {
     "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed{.out_bf16|.out_f16.adds|.out_f32.adds}.{targets_in_rows|targets_in_columns}.sm_90a",
     "matrix_product.f16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_f16.adds.{targets_in_rows|targets_in_columns}.sm_90a",
     "matrix_product.bf16." HOPPER_PRODUCT_TILES "{|.b_transposed}.out_bf16.targets_of_rows.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed{.out_bf16|.out_f16.adds|.out_f32.adds}.ragged.{targets_in_rows|targets_in_columns}.sm_90a",
+    "matrix_product.bf16." HOPPER_PRODUCT_TILES "{|.b_transposed}.out_bf16.ragged.targets_of_rows.sm_90a",
     "matrix_product.bf16." PORTABLE_PRODUCT_TILES "{|.b_transposed}.out_f32.adds{|.vec4|.vec2}.sm_80",
     "matrix_product.bf16.bm128.bv128.c1.p4.a_transposed.b_transposed{.out_bf16.adds|.out_f32}.{targets_in_rows|targets_in_columns}.sm_80",
     "matrix_product.f16.bm128.bv128.c1.p4.a_transposed.b_transposed.{out_bf16.adds.targets_in_rows|out_f32.targets_in_columns}.{sm_80|sm_90}",

@@ -118,6 +118,7 @@ end
 function TestLegality.test_each_rule_of_the_portable_tile_refuses()
   assert_covered("gen/kernels/portable_tile.lua", portable, portable_rules(10, 167936))
   assert_all_refused(product_on(portable), portable_rules(11, 180224))
+  assert_covered("gen/kernels/matrix_product_portable.lua", product_on(portable), { { { ragged = true }, "ragged", "each element" } })
   assert_all_refused(gradients_on(portable), portable_rules(11, 180224))
 end
 

@@ -1,11 +1,13 @@
 /* linear_logp's backward on a GPU path: the products of each chunk of the vocabulary. */
 #include "base/dtype.h"
+#include "base/int64.h"
 #include "core/arguments.h"
 #include "core/call.h"
 #include "operators/linear/linear_logp_backward.h"
 #include "params/linear_logp_backward.h"
 #include "operators/linear/matrix_product_launch.h"
 #include "params/matrix_product.h"
+#include "params/tiles.h"
 
 enum {
     PRODUCT_ROW_BYTES = 8192 /* of A's rows, that blocks at work together have in the L2 at a time */
@@ -38,6 +40,15 @@ static flp_matrix chunk_of(const flp_backward_execution *run, const void *data, 
     if (run->forward->weight_layout == FLP_HIDDEN_VOCAB)
         return (flp_matrix){ flp_arguments_advance(data, first, dtype), dtype, run->forward->hidden, columns, stride };
     return (flp_matrix){ flp_arguments_advance(data, first * stride, dtype), dtype, columns, run->forward->hidden, stride };
+}
+
+/* What the copy engine may write of a matrix that belongs to the caller: the kernel itself stores what is left of each row (ragged_store.cuh). */
+static flp_matrix whole_vectors(flp_matrix out)
+{
+    const int64_t elements = FLP_ENGINE_BYTES / flp_dtype_bytes(out.dtype);
+
+    out.columns = flp_int64_larger(1, out.columns / elements) * elements;
+    return out;
 }
 
 /* ---- the launches of a chunk ---- */
@@ -138,7 +149,7 @@ static flp_status add_to_sums(const flp_backward_execution *run, const chunk *pa
     flp_tile_launch launch = {
         .a = dlogit_matrix(run, part),
         .b = chunk_of(run, run->call.args->weight, forward->dtype, forward->weight_stride, part->first, part->columns),
-        .out = flp_backward_is_direct(run) ? packed_matrix(run) : sums,
+        .out = flp_backward_is_direct(run) ? whole_vectors(packed_matrix(run)) : sums,
         .rows = run->rows.rows,
         .columns = forward->hidden,
     };
@@ -165,7 +176,8 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
     flp_tile_launch launch = {
         .a = transposed ? rows : dlogit,
         .b = transposed ? dlogit : rows,
-        .out = chunk_of(run, run->call.args->grad_weight, run->problem->grad_weight, run->problem->grad_weight_stride, part->first, part->columns),
+        .out =
+            whole_vectors(chunk_of(run, run->call.args->grad_weight, run->problem->grad_weight, run->problem->grad_weight_stride, part->first, part->columns)),
         .rows = transposed ? run->forward->hidden : part->columns,
         .columns = transposed ? part->columns : run->forward->hidden,
     };

@@ -58,7 +58,7 @@ void Store::write_chunk(unsigned char *to, const unsigned char *chunk, size_t co
     }
 }
 
-// What lies outside the tensor is not written.
+// What lies outside the tensor is not written, but for the rest of 16 bytes that a row ends within: seen on an H200, where a neighbour's elements were zeroed.
 void Store::write_row(unsigned r) const {
     const int64_t y = row + r;
     const int each = 16 / tensor.element_bytes;
@@ -68,7 +68,7 @@ void Store::write_row(unsigned r) const {
         const unsigned char *chunk = by->block->shared.at(swizzled(from + r * row_bytes() + c * (unsigned)tensor.element_bytes, tensor.swizzle));
         for (int i = 0; i < each; i++) {
             const int64_t x = column + c + i;
-            if (x < 0 || x >= (int64_t)tensor.columns) continue;
+            if (x < 0 || x >= ((int64_t)tensor.columns + each - 1) / each * each) continue;
             write_chunk((unsigned char *)tensor.address + y * (int64_t)tensor.row_bytes + x * tensor.element_bytes, chunk + i * tensor.element_bytes,
                         (size_t)tensor.element_bytes);
         }
