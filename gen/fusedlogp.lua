@@ -1,5 +1,5 @@
 -- The generator's face to C: select, emit, list, left_out, architectures, ptx_architecture, capability, define_token_loss, token_loss; of tunings
--- identity, keeps_bits, candidates, transfer; of the model calibration_identity, calibrate.
+-- identity, candidates, transfer; of the model calibration_identity, calibrate.
 local arch = require "gen.arch"
 local calibration = require "gen.calibration"
 local emit = require "gen.emit"
@@ -36,22 +36,15 @@ local function numerics_of(specs)
   return table.concat(list, ";")
 end
 
--- What a record of a tuning must agree with: { arch, numerics, templates }, the last to be hashed. Or nil and the reason.
-function fusedlogp.identity(problem_text, capability, backend, read_template)
-  local p, found, specs = untuned(problem_text, capability, backend, read_template)
-  if not p then return nil, found end
-  local templates = {}
+-- What a record of a tuning must agree with, "" for selection's own choice: { arch, numerics, templates }, the last to be hashed. Or nil and the reason.
+function fusedlogp.identity(problem_text, capability, backend, tuning_text, read_template)
+  local p, reason = token_loss.resolve(read_template, problem.parse(problem_text))
+  local found
+  if p then found, reason = select.kernels(p, capability, backend, tuning_text) end
+  if not found then return nil, reason end
+  local specs, templates = tuning.specs_of(found.kernels), {}
   for i, spec in ipairs(specs) do templates[i] = emit.reached(spec, read_template) end
   return { arch = found.arch, numerics = numerics_of(specs), templates = table.concat(templates) }
-end
-
--- 1 where rows have the same bits with the tuning as without it, else 0; nil and the reason.
-function fusedlogp.keeps_bits(problem_text, capability, backend, tuning_text, read_template)
-  local p, default, specs = untuned(problem_text, capability, backend, read_template)
-  if not p then return nil, default end
-  local tuned, reason = select.kernels(p, capability, backend, tuning_text)
-  if not tuned then return nil, reason end
-  return numerics_of(tuning.specs_of(tuned.kernels)) == numerics_of(specs) and 1 or 0
 end
 
 -- A device's facts as the model takes them, with its calibration's coefficients; nil and the reason.

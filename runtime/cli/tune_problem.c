@@ -102,7 +102,7 @@ static void publish(const job *j)
 
 static flp_status find_record(const job *j, flp_record *record, flp_record_match *match)
 {
-    return flp_records_find(j->bench->records, flp_tune_target_identity(j->target), &j->bench->environment, record, match);
+    return flp_tune_target_record(j->target, j->bench->records, &j->bench->environment, record, match);
 }
 
 /* Lists what would be tried. */

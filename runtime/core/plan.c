@@ -157,7 +157,7 @@ static flp_status get_untuned_kernels(flp_plan *plan, const char *text, const fl
         return status;
     flp_log_warning("%s: the kernels of its tuning, %s, are in no cache and cannot be compiled; it takes the default", text, plan->tuned.tuning);
     plan->choice.selection = choice.selection;
-    plan->tuned = (flp_tuned){ .by = FLP_TUNED_NOT };
+    plan->tuned = (flp_tuned){ .by = FLP_TUNED_NOT, .source = "the kernels of a record's tuning are in no cache and cannot be compiled" };
     return FLP_OK;
 }
 
@@ -234,28 +234,14 @@ void flp_plan_kernels_text(const flp_plan *plan, char *text)
     snprintf(text + length, FLP_PLAN_KERNELS_BYTES - length, "%s", plan->op->hint ? plan->op->hint(plan) : "");
 }
 
-/* What is tuned for one number of rows must not decide a row's bits, unless that is asked for: calls of other numbers would have others. */
-static flp_status check_bits(flp_context *context, const flp_wanted_kernels *wanted)
-{
-    int keeps = 1;
-    flp_status status = FLP_OK;
-
-    if (!(context->flags & FLP_CONTEXT_TUNED_BITS))
-        status = flp_generator_keeps_bits(flp_kernel_store_generator(context->store), wanted, &keeps);
-    if (status == FLP_OK && !keeps)
-        status = flp_status_fail(FLP_NO_VARIANT, "tuning \"%s\" changes a row's bits, and the context has no FLP_CONTEXT_TUNED_BITS", wanted->tuning);
-    return status;
-}
-
 /* That of the records, where there is one; what cannot be had of it is as if it were not there. */
 static flp_status tune_by_records(flp_plan *plan, const flp_choice_wanted *untuned)
 {
     const flp_tuned_question question = { plan->op,      flp_plan_problem(plan), untuned->problem, plan->op->hint ? plan->op->hint(plan) : "",
                                           &plan->device, &plan->choice };
-    const flp_wanted_kernels wanted = { untuned->problem, plan->device.facts.compute_capability, flp_backend_name(plan->choice.path), plan->tuned.tuning };
 
     flp_tuned_find(plan->context, &question, &plan->tuned);
-    if (plan->tuned.tuning[0] && (check_bits(plan->context, &wanted) != FLP_OK || choose_tuned(plan, untuned, plan->tuned.tuning) != FLP_OK)) {
+    if (plan->tuned.tuning[0] && choose_tuned(plan, untuned, plan->tuned.tuning) != FLP_OK) {
         flp_log_warning("the tuning of a record is left out: %s", flp_error_message());
         plan->tuned = (flp_tuned){ .by = FLP_TUNED_NOT };
     }
@@ -354,23 +340,12 @@ static void take_each(const flp_selection *selection, void (*take)(void *data, c
         take(data, selection->variant[i]);
 }
 
-/* What a plan leaves out of a record is left out here, too, and said. */
-static void take_tuned(flp_context *context, const flp_wanted_kernels *wanted, void (*take)(void *data, const char *variant), void *data)
-{
-    flp_selection selection;
-
-    if (check_bits(context, wanted) == FLP_OK && flp_generator_select(flp_kernel_store_generator(context->store), wanted, &selection) == FLP_OK)
-        take_each(&selection, take, data);
-    else
-        flp_log_warning("%s: the tuning of a record is left out: %s", wanted->problem, flp_error_message());
-}
-
 flp_status flp_plan_visit_kernels(flp_context *context, const flp_operator *op, const void *problem, int compute_capability,
                                   void (*take)(void *data, const char *variant), void *data)
 {
     char text[FLP_PROBLEM_TEXT_BYTES], with_hint[FLP_PLAN_KERNELS_BYTES], *rest = NULL;
     flp_text tunings = { 0 };
-    flp_selection selection;
+    flp_selection selection, tuned; /* wanted keeps the first one's path */
     flp_plan *plan = NULL;
     flp_status status = flp_plan_select(context, op, problem, compute_capability, &selection);
     flp_wanted_kernels wanted = { with_hint, compute_capability, selection.path, "" };
@@ -385,9 +360,12 @@ flp_status flp_plan_visit_kernels(flp_context *context, const flp_operator *op, 
         flp_plan_kernels_text(plan, with_hint);
         status = flp_tuned_list(context, op, flp_plan_problem(plan), &wanted, &tunings);
     }
-    if (status == FLP_OK && tunings.data)
-        for (wanted.tuning = strtok_r(tunings.data, "\n", &rest); wanted.tuning; wanted.tuning = strtok_r(NULL, "\n", &rest))
-            take_tuned(context, &wanted, take, data);
+    wanted.tuning = status == FLP_OK && tunings.data ? strtok_r(tunings.data, "\n", &rest) : NULL;
+    for (; status == FLP_OK && wanted.tuning; wanted.tuning = strtok_r(NULL, "\n", &rest)) {
+        status = flp_generator_select(flp_kernel_store_generator(context->store), &wanted, &tuned);
+        if (status == FLP_OK)
+            take_each(&tuned, take, data);
+    }
     flp_text_free(&tunings);
     flp_plan_destroy(plan);
     return status;

@@ -267,9 +267,8 @@ flp_status flp_tune_record(const flp_tune_target *target, const flp_tuner_result
         .rounds = figures->rounds,
         .ended = result->ended,
     };
-    record->identity = *flp_tune_target_identity(target);
     snprintf(record->tuning, sizeof(record->tuning), "%s", winner->tuning);
     strftime(record->date, sizeof(record->date), "%Y-%m-%d", gmtime_r(&today, &parts));
     snprintf(record->version, sizeof(record->version), "%s", flp_version());
-    return FLP_OK;
+    return flp_tune_target_identify(target, result->winner, &record->identity);
 }

@@ -14,7 +14,7 @@ flp_status flp_tune_run(flp_tune_target *target, nvmlDevice_t clock, const flp_t
 flp_status flp_tune_run_among(flp_tune_target *target, nvmlDevice_t clock, const flp_tuner_options *options, const int *candidates, int count,
                               flp_tuner_result *result);
 
-/* The record of a result, of today. FLP_BAD_ARGUMENT: nothing was timed. */
+/* The record of a result, of today. FLP_BAD_ARGUMENT: nothing was timed; else errors as flp_tune_target_identify. */
 flp_status flp_tune_record(const flp_tune_target *target, const flp_tuner_result *result, flp_regime regime, const flp_environment *environment,
                            flp_record *record);
 #endif

@@ -153,18 +153,24 @@ static flp_status read_candidates(flp_tune_target *target, const char *lines)
     return status;
 }
 
-static flp_status find_candidates(flp_tune_target *target)
+/* What the generator is asked for. text [FLP_PLAN_KERNELS_BYTES] */
+static flp_wanted_kernels wanted_of(const flp_tune_target *target, const char *tuning, char *text)
 {
     const flp_plan *plan = target->plans[0];
-    const flp_device_facts *facts = &plan->device.facts;
+
+    flp_plan_kernels_text(plan, text);
+    return (flp_wanted_kernels){ text, plan->device.facts.compute_capability, flp_backend_name(plan->choice.path), tuning };
+}
+
+static flp_status find_candidates(flp_tune_target *target)
+{
     char text[FLP_PLAN_KERNELS_BYTES], calibration[FLP_RECORD_TUNING_BYTES];
     flp_model_facts model;
-    const flp_wanted_kernels wanted = { text, facts->compute_capability, flp_backend_name(plan->choice.path), "" };
+    const flp_wanted_kernels wanted = wanted_of(target, "", text);
     flp_generator *generator = flp_kernel_store_generator(target->context->store);
     char *lines = NULL;
     flp_status status;
 
-    flp_plan_kernels_text(plan, text);
     flp_calibration_facts(target->context, &target->device, &model, calibration);
     status = flp_tuned_identify(target->context, &wanted, &target->identity);
     if (status == FLP_OK)
@@ -173,7 +179,7 @@ static flp_status find_candidates(flp_tune_target *target)
         status = read_candidates(target, lines);
     free(lines);
     for (int i = 0; status == FLP_OK && i < target->count; i++)
-        target->candidates[i].workspace_bytes = plan->workspace_bytes;
+        target->candidates[i].workspace_bytes = target->plans[0]->workspace_bytes;
     return status;
 }
 
@@ -190,6 +196,25 @@ const flp_tune_candidate *flp_tune_target_candidate(const flp_tune_target *targe
 const flp_record_identity *flp_tune_target_identity(const flp_tune_target *target)
 {
     return &target->identity;
+}
+
+flp_status flp_tune_target_identify(const flp_tune_target *target, int candidate, flp_record_identity *identity)
+{
+    char text[FLP_PLAN_KERNELS_BYTES];
+    const flp_wanted_kernels wanted = wanted_of(target, target->candidates[candidate].tuning, text);
+
+    *identity = target->identity;
+    return flp_tuned_identify(target->context, &wanted, identity);
+}
+
+flp_status flp_tune_target_record(const flp_tune_target *target, flp_records *records, const flp_environment *environment, flp_record *record,
+                                  flp_record_match *match)
+{
+    char text[FLP_PLAN_KERNELS_BYTES];
+    const flp_wanted_kernels wanted = wanted_of(target, "", text);
+    const flp_tuned_query query = { target->identity.problem, &wanted, environment, target->options.numerics };
+
+    return flp_tuned_record(target->context, records, &query, record, match);
 }
 
 const char *flp_tune_target_problem(const flp_tune_target *target)

@@ -41,8 +41,13 @@ flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int 
 
 /* The problem, of its bucket of rows. */
 const char *flp_tune_target_problem(const flp_tune_target *target);
-/* What a record of its tuning must agree with. */
+/* What it is without a tuning. */
 const flp_record_identity *flp_tune_target_identity(const flp_tune_target *target);
+/* What a record of a candidate must agree with. Errors as flp_tuned_identify. */
+flp_status flp_tune_target_identify(const flp_tune_target *target, int candidate, flp_record_identity *identity);
+/* The problem's record among these, as flp_tuned_record. */
+flp_status flp_tune_target_record(const flp_tune_target *target, flp_records *records, const flp_environment *environment, flp_record *record,
+                                  flp_record_match *match);
 
 /* Appends what a candidate took, as a line for flp_calibration_make. */
 void flp_tune_target_sample(const flp_tune_target *target, int candidate, double seconds, flp_text *lines);

@@ -86,37 +86,118 @@ static shape_distance distance_of(const char *one, const char *other)
 /* ---- looking through the records ---- */
 
 typedef struct {
-    const char *problem, *device; /* the device's name */
-    flp_record_identity identity; /* templates "": not known yet */
-    const flp_environment *environment;
-    int has_any;
-    double nearest; /* infinity: none */
-    flp_record record;
+    flp_context *context;
+    const flp_wanted_kernels *wanted;
+    const char *problem;                  /* as records name it */
+    int any_bits;                         /* 1: tunings that change a row's bits count, too */
+    flp_record_identity base;             /* without a tuning */
+    char tuning[FLP_RECORD_TUNING_BYTES]; /* that was identified last, */
+    flp_status tuning_status;             /* with what came of that */
+    flp_record_identity tuned;
 } search;
+
+static flp_status begin(flp_context *context, const flp_wanted_kernels *wanted, const char *problem, int any_bits, search *made)
+{
+    flp_wanted_kernels untuned = *wanted;
+    flp_status status;
+
+    *made = (search){ .context = context, .wanted = wanted, .problem = problem, .any_bits = any_bits };
+    untuned.tuning = "";
+    status = flp_tuned_identify(context, &untuned, &made->base);
+    made->tuned = made->base;
+    return status;
+}
+
+/* The identity of a tuning here; NULL: it is none of these kernels. Many records have the same one. */
+static const flp_record_identity *identify(search *found, const char *tuning)
+{
+    flp_wanted_kernels wanted = *found->wanted;
+
+    if (strcmp(tuning, found->tuning) != 0) {
+        snprintf(found->tuning, sizeof(found->tuning), "%s", tuning);
+        wanted.tuning = tuning;
+        found->tuning_status = flp_tuned_identify(found->context, &wanted, &found->tuned);
+    }
+    return found->tuning_status == FLP_OK ? &found->tuned : NULL;
+}
+
+static int is_own(const search *found, const flp_record *record)
+{
+    return strcmp(record->identity.problem, found->problem) == 0 && strcmp(record->identity.arch, found->base.arch) == 0;
+}
+
+/* Why a record of the problem, or of a shape nearby, says nothing here; NULL: it does. Other sizes may have another arithmetic of their own: what counts
+ * there is that of the tuning here. */
+static const char *find_fault(search *found, const flp_record *record)
+{
+    const flp_record_identity *tuned = identify(found, record->tuning);
+
+    if (!tuned)
+        return "its tuning is none that these kernels have now";
+    if (strcmp(record->identity.templates, tuned->templates) != 0)
+        return "the templates of its kernels have changed since";
+    if (is_own(found, record) && strcmp(record->identity.numerics, tuned->numerics) != 0)
+        return "the arithmetic of its kernels has changed since";
+    if (!found->any_bits && strcmp(found->base.numerics, tuned->numerics) != 0)
+        return "its tuning changes a row's bits, and the context has no FLP_CONTEXT_TUNED_BITS";
+    return NULL;
+}
+
+/* ---- what a plan takes ---- */
+
+typedef struct {
+    search search;
+    const flp_environment *environment;
+    int has_own, has_near;
+    flp_record own, near;
+    double nearest;    /* of near */
+    char refused[256]; /* why the last of the problem's own that does not count does not; "": there is none */
+} choice;
+
+static void take_own(choice *found, const flp_record *record)
+{
+    const char *fault = find_fault(&found->search, record);
+
+    if (fault) {
+        snprintf(found->refused, sizeof(found->refused), "no record that counts: one of %s on %.64s is there, but %s", record->date, record->environment.device,
+                 fault);
+    } else if (!found->has_own || flp_record_serves_better(record, &found->own, found->environment)) {
+        found->has_own = 1;
+        found->own = *record;
+    }
+}
+
+/* The problem's record that serves this machine best, and the nearest shape that was measured on this machine with these templates. */
+static int take(void *data, const flp_record *record)
+{
+    choice *found = data;
+    const shape_distance distance = distance_of(record->identity.problem, found->search.problem);
+
+    if (is_own(&found->search, record)) {
+        take_own(found, record);
+    } else if (distance.same_family && distance.log2_sizes < found->nearest && strcmp(record->identity.arch, found->search.base.arch) == 0 &&
+               flp_environment_same(&record->environment, found->environment) && !find_fault(&found->search, record)) {
+        found->nearest = distance.log2_sizes;
+        found->has_near = 1;
+        found->near = *record;
+    }
+    return 0;
+}
+
+typedef struct {
+    const char *problem, *device; /* the device's name */
+    int has_any;
+} prospect;
 
 /* Whether a record may be of use, before anything is computed for its sake: one of this problem on any machine, or of a shape nearby on such a device. */
 static int may_serve(void *data, const flp_record *record)
 {
-    search *wanted = data;
+    prospect *wanted = data;
     const shape_distance distance = distance_of(record->identity.problem, wanted->problem);
 
     wanted->has_any =
         distance.same_family && (distance.log2_sizes == 0 || (distance.log2_sizes < farthest && strcmp(record->environment.device, wanted->device) == 0));
     return wanted->has_any;
-}
-
-/* The nearest shape that was measured on this machine with these templates. */
-static int take_nearest(void *data, const flp_record *record)
-{
-    search *wanted = data;
-    const shape_distance distance = distance_of(record->identity.problem, wanted->problem);
-
-    if (distance.same_family && distance.log2_sizes < wanted->nearest && strcmp(record->identity.arch, wanted->identity.arch) == 0 &&
-        strcmp(record->identity.templates, wanted->identity.templates) == 0 && flp_environment_same(&record->environment, wanted->environment)) {
-        wanted->nearest = distance.log2_sizes;
-        wanted->record = *record;
-    }
-    return 0;
 }
 
 static void take_record(const flp_record *record, flp_tuned_by by, flp_tuned *tuned)
@@ -149,51 +230,71 @@ static flp_status carry_over(flp_context *context, const flp_wanted_kernels *wan
     return FLP_OK;
 }
 
+static flp_status choose(flp_records *records, const flp_environment *environment, choice *found)
+{
+    found->environment = environment;
+    found->nearest = farthest;
+    return flp_records_visit(records, take, found);
+}
+
 static flp_status find(flp_context *context, const flp_tuned_question *question, const char *problem, flp_tuned *tuned)
 {
     const flp_device_facts *facts = &question->device->facts;
     const flp_wanted_kernels wanted = { question->kernels, facts->compute_capability, flp_backend_name(question->choice->path), "" };
     flp_environment environment;
-    flp_record_match match;
-    search wanted_record = { .problem = problem, .device = facts->name, .nearest = farthest, .environment = &environment };
-    flp_status status = flp_records_visit(context->records, may_serve, &wanted_record);
+    prospect any = { problem, facts->name, 0 };
+    choice found = { .nearest = farthest };
+    flp_status status = flp_records_visit(context->records, may_serve, &any);
 
-    if (status != FLP_OK || !wanted_record.has_any)
+    if (status != FLP_OK || !any.has_any)
         return status;
-    snprintf(wanted_record.identity.problem, sizeof(wanted_record.identity.problem), "%s", problem);
-    status = flp_tuned_identify(context, &wanted, &wanted_record.identity);
+    status = begin(context, &wanted, problem, (context->flags & FLP_CONTEXT_TUNED_BITS) != 0, &found.search);
+    flp_environment_describe(question->device, &environment);
+    if (status == FLP_OK)
+        status = choose(context->records, &environment, &found);
     if (status != FLP_OK)
         return status;
-    flp_environment_describe(question->device, &environment);
-    status = flp_records_find(context->records, &wanted_record.identity, &environment, &wanted_record.record, &match);
-    if (status == FLP_OK && match != FLP_RECORD_NONE) {
-        take_record(&wanted_record.record, match == FLP_RECORD_EXACT ? FLP_TUNED_EXACT : FLP_TUNED_NEARBY, tuned);
+    if (found.has_own) {
+        take_record(&found.own, flp_environment_same(&found.own.environment, &environment) ? FLP_TUNED_EXACT : FLP_TUNED_NEARBY, tuned);
         return FLP_OK;
     }
+    snprintf(tuned->source, sizeof(tuned->source), "%s", found.refused);
+    if (!found.has_near || !found.near.tuning[0])
+        return FLP_OK;
+    return carry_over(context, &wanted, question->hint, question->device, &found.near, tuned);
+}
+
+flp_status flp_tuned_record(flp_context *context, flp_records *records, const flp_tuned_query *query, flp_record *record, flp_record_match *match)
+{
+    choice found = { .nearest = 0 };
+    flp_status status = begin(context, query->wanted, query->problem, query->any_bits, &found.search);
+
+    *match = FLP_RECORD_NONE;
     if (status == FLP_OK)
-        status = flp_records_visit(context->records, take_nearest, &wanted_record);
-    if (status != FLP_OK || wanted_record.nearest >= farthest || !wanted_record.record.tuning[0])
+        status = choose(records, query->environment, &found);
+    if (status != FLP_OK || !found.has_own)
         return status;
-    return carry_over(context, &wanted, question->hint, question->device, &wanted_record.record, tuned);
+    *record = found.own;
+    *match = flp_environment_same(&record->environment, query->environment) ? FLP_RECORD_EXACT : FLP_RECORD_NEARBY;
+    return FLP_OK;
 }
 
 /* ---- what a plan may take on any machine ---- */
 
 typedef struct {
-    const char *problem;
-    flp_record_identity identity;
-    flp_record *records; /* of this problem or of shapes nearby, with these templates */
+    search search;
+    flp_record *records; /* of this problem or of shapes nearby, which count */
     size_t count, capacity;
-    int has_own, out_of_memory; /* has_own: one of them has this identity */
+    int has_own, out_of_memory; /* has_own: one of them is of the problem */
 } collection;
 
 static int collect(void *data, const flp_record *record)
 {
     collection *found = data;
-    const shape_distance distance = distance_of(record->identity.problem, found->problem);
+    const shape_distance distance = distance_of(record->identity.problem, found->search.problem);
 
-    if (!distance.same_family || distance.log2_sizes >= farthest || strcmp(record->identity.arch, found->identity.arch) != 0 ||
-        strcmp(record->identity.templates, found->identity.templates) != 0)
+    if (!distance.same_family || distance.log2_sizes >= farthest || strcmp(record->identity.arch, found->search.base.arch) != 0 ||
+        find_fault(&found->search, record))
         return 0;
     if (found->count == found->capacity) {
         const size_t capacity = 2 * found->capacity + 16;
@@ -204,7 +305,7 @@ static int collect(void *data, const flp_record *record)
         found->records = more;
         found->capacity = capacity;
     }
-    found->has_own |= flp_record_identity_same(&record->identity, &found->identity);
+    found->has_own |= is_own(&found->search, record);
     found->records[found->count++] = *record;
     return 0;
 }
@@ -212,12 +313,12 @@ static int collect(void *data, const flp_record *record)
 /* Where the problem has records of its own, one of these is taken, on whatever machine; else the nearest shape's of the same machine. */
 static int may_be_taken(const collection *found, const flp_record *record)
 {
-    const double distance = distance_of(record->identity.problem, found->problem).log2_sizes;
+    const double distance = distance_of(record->identity.problem, found->search.problem).log2_sizes;
 
     if (found->has_own)
-        return flp_record_identity_same(&record->identity, &found->identity);
+        return is_own(&found->search, record);
     for (const flp_record *other = found->records; other < found->records + found->count; other++) {
-        const double others = distance_of(other->identity.problem, found->problem).log2_sizes;
+        const double others = distance_of(other->identity.problem, found->search.problem).log2_sizes;
 
         if (flp_environment_same(&other->environment, &record->environment) && (others < distance || (others == distance && other < record)))
             return 0;
@@ -228,15 +329,13 @@ static int may_be_taken(const collection *found, const flp_record *record)
 flp_status flp_tuned_list(flp_context *context, const flp_operator *op, const void *normal, const flp_wanted_kernels *wanted, flp_text *tunings)
 {
     char problem[FLP_PROBLEM_TEXT_BYTES];
-    collection found = { .problem = problem };
+    collection found = { .records = NULL };
     flp_status status = flp_tuned_problem_text(op, normal, problem);
 
     if (status == FLP_OK)
-        status = flp_tuned_identify(context, wanted, &found.identity);
-    if (status != FLP_OK)
-        return status;
-    snprintf(found.identity.problem, sizeof(found.identity.problem), "%s", problem);
-    status = flp_records_visit(context->records, collect, &found);
+        status = begin(context, wanted, problem, (context->flags & FLP_CONTEXT_TUNED_BITS) != 0, &found.search);
+    if (status == FLP_OK)
+        status = flp_records_visit(context->records, collect, &found);
     for (size_t i = 0; status == FLP_OK && i < found.count; i++)
         if (found.records[i].tuning[0] && may_be_taken(&found, &found.records[i]))
             flp_text_append(tunings, "%s\n", found.records[i].tuning);

@@ -16,12 +16,23 @@ typedef struct {
 typedef struct {
     flp_tuned_by by;
     char tuning[FLP_TUNING_BYTES]; /* "": the generator's own choice */
-    char source[256];              /* in words, for flp_plan_describe */
+    char source[256];              /* in words, for flp_plan_describe; without a record why one of the problem does not count, "": there is none */
 } flp_tuned;
 
 /* Never fails: what goes wrong is logged, and there is no tuning then. A problem without a record of this machine goes on the list of those that are to be
  * tuned. This thread's error message stays. */
 void flp_tuned_find(flp_context *context, const flp_tuned_question *question, flp_tuned *tuned);
+
+/* A problem, as records name it, with what the generator is asked for; of that, the tuning does not count. */
+typedef struct {
+    const char *problem;
+    const flp_wanted_kernels *wanted;
+    const flp_environment *environment;
+    int any_bits; /* 1: tunings that change a row's bits count, too */
+} flp_tuned_query;
+
+/* The record of a problem that serves an environment best, as flp_tuned_find finds it. Errors as flp_generator_identify, FLP_OUT_OF_MEMORY. */
+flp_status flp_tuned_record(flp_context *context, flp_records *records, const flp_tuned_query *query, flp_record *record, flp_record_match *match);
 
 /* Appends the tunings, one a line, that a plan of a problem may take: flp_tuned_find takes one of them or none, whatever machine of this compute capability
  * it runs on. Of wanted, the tuning does not count. Errors as flp_generator_identify, FLP_OUT_OF_MEMORY. */
@@ -30,6 +41,6 @@ flp_status flp_tuned_list(flp_context *context, const flp_operator *op, const vo
 /* The problem as records name it: of its bucket of rows, on the path that is taken of itself. text [FLP_PROBLEM_TEXT_BYTES] */
 flp_status flp_tuned_problem_text(const flp_operator *op, const void *normal, char *text);
 
-/* identity, but for the problem: of what the generator is asked for. */
+/* identity, but for the problem: of the kernels that the generator is asked for, with their tuning. Errors as flp_generator_identify. */
 flp_status flp_tuned_identify(flp_context *context, const flp_wanted_kernels *wanted, flp_record_identity *identity);
 #endif

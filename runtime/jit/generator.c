@@ -332,22 +332,13 @@ flp_status flp_generator_select(flp_generator *generator, const flp_wanted_kerne
 
 flp_status flp_generator_identify(flp_generator *generator, const flp_wanted_kernels *wanted, flp_generator_identity *identity)
 {
-    request request = { .function = "identity", .wanted = wanted, .identity = identity };
+    request request = { .function = "identity", .wanted = wanted, .with_tuning = 1, .identity = identity };
     flp_status status;
 
     *identity = (flp_generator_identity){ NULL, NULL, NULL };
     status = run(generator, identify_body, &request);
     if (status != FLP_OK)
         flp_generator_identity_free(identity);
-    return status;
-}
-
-flp_status flp_generator_keeps_bits(flp_generator *generator, const flp_wanted_kernels *wanted, int *keeps)
-{
-    request request = { .function = "keeps_bits", .wanted = wanted, .with_tuning = 1 };
-    flp_status status = run(generator, plain_body, &request);
-
-    *keeps = status == FLP_OK && request.integer == 1;
     return status;
 }
 

@@ -41,12 +41,9 @@ typedef struct {
     char *templates; /* those that the variants reach, without comments and layout */
 } flp_generator_identity;
 
-/* Identifies the selection without a tuning. Errors as flp_generator_select. */
+/* Errors as flp_generator_select. */
 flp_status flp_generator_identify(flp_generator *generator, const flp_wanted_kernels *wanted, flp_generator_identity *identity);
 void flp_generator_identity_free(flp_generator_identity *identity);
-
-/* *keeps: 1 where rows have the same bits with the tuning that is wanted as without it. Errors as flp_generator_select. */
-flp_status flp_generator_keeps_bits(flp_generator *generator, const flp_wanted_kernels *wanted, int *keeps);
 
 /* What the model of gen/model.lua asks of a device. */
 typedef struct {

@@ -178,25 +178,32 @@ static int is_closer(const flp_environment *one, const flp_environment *other, c
 }
 
 /* Among equals the first name is taken, and of one name the first file: the user's. */
+int flp_record_serves_better(const flp_record *one, const flp_record *other, const flp_environment *here)
+{
+    char name[FLP_RECORD_NAME_BYTES], others[FLP_RECORD_NAME_BYTES];
+
+    if (is_closer(&one->environment, &other->environment, here) || is_closer(&other->environment, &one->environment, here))
+        return is_closer(&one->environment, &other->environment, here);
+    flp_record_name(one, name);
+    flp_record_name(other, others);
+    return strcmp(name, others) < 0;
+}
+
 static void find(const flp_records *records, const flp_record_identity *identity, const flp_environment *environment, flp_record *record,
                  flp_record_match *match)
 {
     const uint64_t hash = hash_identity(identity);
-    const char *name = NULL;
+    int found = 0;
     flp_record candidate;
 
     for (size_t i = 0; i < records->files.count; i++) {
-        const flp_record_file *file = &records->files.files[i];
-
-        if (records->hashes[i] != hash || flp_record_parse(file->text, &candidate) != FLP_OK || !flp_record_identity_same(&candidate.identity, identity))
-            continue;
-        if (name && !is_closer(&candidate.environment, &record->environment, environment) &&
-            (is_closer(&record->environment, &candidate.environment, environment) || strcmp(name, file->name) <= 0))
+        if (records->hashes[i] != hash || flp_record_parse(records->files.files[i].text, &candidate) != FLP_OK ||
+            !flp_record_identity_same(&candidate.identity, identity) || (found && !flp_record_serves_better(&candidate, record, environment)))
             continue;
         *record = candidate;
-        name = file->name;
+        found = 1;
     }
-    if (name)
+    if (found)
         *match = flp_environment_same(&record->environment, environment) ? FLP_RECORD_EXACT : FLP_RECORD_NEARBY;
 }
 

@@ -26,6 +26,9 @@ typedef enum { FLP_RECORD_NONE, FLP_RECORD_EXACT, FLP_RECORD_NEARBY } flp_record
 flp_status flp_records_find(flp_records *records, const flp_record_identity *identity, const flp_environment *environment, flp_record *record,
                             flp_record_match *match);
 
+/* Of two records of one identity, 1 where the first comes before the second: as flp_records_find chooses. */
+int flp_record_serves_better(const flp_record *one, const flp_record *other, const flp_environment *here);
+
 /* Calls visit with each record until one is answered with 1, while no other thread can publish. FLP_OUT_OF_MEMORY. */
 flp_status flp_records_visit(flp_records *records, int (*visit)(void *data, const flp_record *record), void *data);
 

@@ -100,19 +100,24 @@ function TestTuning.test_the_model_follows_the_device()
 end
 
 function TestTuning.test_an_identity_says_what_a_record_must_agree_with()
-  local one = assert(fusedlogp.identity(forward, 90, "auto", support.read_template))
+  local one = assert(fusedlogp.identity(forward, 90, "auto", "", support.read_template))
   lu.assertEquals(one.arch, "sm_90a")
   lu.assertStrContains(one.numerics, "linear_logp.r3.wgmma")
   lu.assertStrContains(one.templates, "templates/sm90a/linear_logp.cuh:")
   lu.assertNotStrContains(one.templates, "//")
   local function reading(change)
-    return fusedlogp.identity(forward, 90, "auto", function(path)
+    return fusedlogp.identity(forward, 90, "auto", "", function(path)
       local text = support.read_template(path)
       return path == "templates/sm90a/linear_logp.cuh" and change(text) or text
     end).templates
   end
   lu.assertEquals(reading(function(text) return "// another comment\n" .. text end), one.templates)
   lu.assertNotEquals(reading(function(text) return text .. "struct Another {};\n" end), one.templates)
+  -- Those of a tuning's kernels are their own.
+  local tuned = assert(fusedlogp.identity(forward, 90, "auto", "tile.bv=128", support.read_template))
+  lu.assertStrContains(tuned.numerics, ".bv128.")
+  lu.assertNotEquals(tuned.templates, one.templates)
+  lu.assertNil(fusedlogp.identity(forward, 90, "auto", "tile.bm=96", support.read_template))
 end
 
 support.run()

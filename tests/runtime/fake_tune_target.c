@@ -12,6 +12,7 @@
 fake_tune_state fake_tune;
 
 struct flp_tune_target {
+    flp_context *context;
     simulated_device device;
     flp_tune_candidate candidates[SIMULATED_MOST];
     flp_record_identity identity;
@@ -50,6 +51,7 @@ flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls
     made = calloc(1, sizeof(*made));
     if (!made || flp_problem_normalize(calls->op, problem, &normal) != FLP_OK || flp_tuned_problem_text(calls->op, &normal, made->identity.problem) != FLP_OK)
         abort();
+    made->context = context;
     simulated_device_set((uint64_t)fake_tune.created, &base, 1, &made->device);
     made->device.in_threads = 1;
     made->candidates[0] = (flp_tune_candidate){ .role = FLP_ROLES, .predicted_seconds = base, .workspace_bytes = 1024 };
@@ -118,6 +120,20 @@ const char *flp_tune_target_problem(const flp_tune_target *target)
 const flp_record_identity *flp_tune_target_identity(const flp_tune_target *target)
 {
     return &target->identity;
+}
+
+flp_status flp_tune_target_identify(const flp_tune_target *target, int candidate, flp_record_identity *identity)
+{
+    const flp_wanted_kernels wanted = { target->identity.problem, 90, "sm_90a", target->candidates[candidate].tuning };
+
+    *identity = target->identity;
+    return fake_tune.real_identity ? flp_tuned_identify(target->context, &wanted, identity) : FLP_OK;
+}
+
+flp_status flp_tune_target_record(const flp_tune_target *target, flp_records *records, const flp_environment *environment, flp_record *record,
+                                  flp_record_match *match)
+{
+    return flp_records_find(records, &target->identity, environment, record, match);
 }
 
 void flp_tune_target_sample(const flp_tune_target *target, int candidate, double seconds, flp_text *lines)

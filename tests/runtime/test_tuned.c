@@ -49,14 +49,17 @@ static int stop(void **state)
     return fake_driver.live_blocks || fake_driver.live_modules;
 }
 
-/* A record of this machine that says `tuning` of a problem. */
+/* A record of this machine that says `tuning` of a problem; one that is no tuning has the default's identity. */
 static flp_record record_of(const char *text, const char *tuning, double ratio)
 {
-    const flp_wanted_kernels wanted = { text, 90, "sm_90a", "" };
+    flp_wanted_kernels wanted = { text, 90, "sm_90a", tuning };
     flp_record record = fake_record();
     flp_device device;
 
-    assert_succeeds(flp_tuned_identify(context, &wanted, &record.identity));
+    if (flp_tuned_identify(context, &wanted, &record.identity) != FLP_OK) {
+        wanted.tuning = "";
+        assert_succeeds(flp_tuned_identify(context, &wanted, &record.identity));
+    }
     assert_succeeds(flp_device_current(&device));
     flp_environment_describe(&device, &record.environment);
     snprintf(record.identity.problem, sizeof(record.identity.problem), "%s", text);
@@ -71,6 +74,12 @@ static void plan_with(const flp_record *record)
     assert_succeeds(flp_record_files_publish(root, record));
     make_context(0);
     assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+}
+
+static void forget_records(void)
+{
+    fake_directory_remove(root);
+    root = fake_directory_make();
 }
 
 static const char *tile_variant(void)
@@ -143,9 +152,49 @@ static void other_templates_arithmetic_or_problems_do_not_count(void **state)
     record.identity.templates[0] = record.identity.templates[0] == '0' ? '1' : '0';
     plan_with(&record);
     assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+    assert_contains(flp_plan_describe(plan),
+                    "tuning: default (no record that counts: one of 2026-11-22 on Fake GPU 0 is there, but the templates of its kernels "
+                    "have changed since)\n");
+    record = record_of(here, "tile.cluster=1", 0.98);
+    record.identity.numerics[0] = 'L';
+    forget_records();
+    plan_with(&record);
+    assert_contains(flp_plan_describe(plan), "is there, but the arithmetic of its kernels has changed since)\n");
     record = record_of("linear_logp:bf16:n4096:d2048:v131072:entropy", "tile.cluster=1", 0.98);
     plan_with(&record);
     assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+}
+
+/* Warpgroups of 64 rows are another template. */
+static void the_templates_are_those_of_the_tuned_kernels(void **state)
+{
+    const flp_record of_default = record_of(here, "", 1);
+    flp_record record = record_of(here, "tile.bm=64,tile.wg=64", 0.98);
+
+    (void)state;
+    assert_string_not_equal(of_default.identity.templates, record.identity.templates);
+    plan_with(&record);
+    assert_int_equal(FLP_TUNED_EXACT, flp_plan_tuned_by(plan));
+    memcpy(record.identity.templates, of_default.identity.templates, sizeof(record.identity.templates));
+    forget_records();
+    plan_with(&record);
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+    assert_contains(flp_plan_describe(plan), "the templates of its kernels have changed since");
+}
+
+/* One that changes bits here is passed over for one that does not, and nothing is to be said of it. */
+static void the_nearest_shape_that_keeps_the_bits_is_carried_over(void **state)
+{
+    const flp_record other_bits = record_of("linear_logp:bf16:n8192:d2048:v131072", "tile.bv=128", 0.9);
+    const flp_record same_bits = record_of("linear_logp:bf16:n16384:d2048:v131072", "tile.stages=3", 0.9);
+
+    (void)state;
+    assert_succeeds(flp_record_files_publish(root, &other_bits));
+    plan_with(&same_bits);
+    assert_int_equal(FLP_TUNED_MODEL, flp_plan_tuned_by(plan));
+    assert_contains(tile_variant(), ".bv168.");
+    assert_contains(tile_variant(), ".p3.");
+    assert_null(strstr(fake_call_log(), "left out"));
 }
 
 static void the_nearest_shape_s_record_is_carried_over(void **state)
@@ -214,6 +263,7 @@ static void without_a_compiler_a_record_whose_kernels_are_not_there_is_left_out(
     assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
     assert_contains(tile_variant(), ".c1.p4.");
     assert_contains(fake_call_log(), "the kernels of its tuning, tile.cluster=1,tile.stages=3, are in no cache");
+    assert_contains(flp_plan_describe(plan), "tuning: default (the kernels of a record's tuning are in no cache and cannot be compiled)\n");
     flp_plan_destroy(plan);
     plan = NULL;
     flp_context_destroy(other);
@@ -304,6 +354,8 @@ static void a_tuning_that_changes_bits_is_taken_where_that_is_asked_for(void **s
     plan_with(&record);
     assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
     assert_contains(tile_variant(), ".bv168.");
+    assert_contains(flp_plan_describe(plan), "is there, but its tuning changes a row's bits, and the context has no FLP_CONTEXT_TUNED_BITS)\n");
+    assert_null(strstr(fake_call_log(), "left out"));
     snprintf(before, sizeof(before), "%s", flp_plan_numerics(plan));
     make_context(FLP_CONTEXT_TUNED_BITS);
     assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
@@ -351,7 +403,9 @@ int main(void)
         test_of(the_bits_identity_stays),
         test_of(a_record_of_another_machine_is_nearby),
         test_of(other_templates_arithmetic_or_problems_do_not_count),
+        test_of(the_templates_are_those_of_the_tuned_kernels),
         test_of(the_nearest_shape_s_record_is_carried_over),
+        test_of(the_nearest_shape_that_keeps_the_bits_is_carried_over),
         test_of(shapes_too_far_away_say_nothing),
         test_of(a_tuning_that_is_none_leaves_the_default),
         test_of(without_a_compiler_a_record_whose_kernels_are_not_there_is_left_out),
