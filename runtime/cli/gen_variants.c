@@ -111,6 +111,32 @@ int flp_gen_token_losses_check(const flp_gen_options *options)
     return status == FLP_OK ? FLP_EXIT_OK : flp_console_fail(status);
 }
 
+static int count_tuning(void *count, const flp_record *record)
+{
+    *(size_t *)count += record->tuning[0] && strcmp(record->identity.problem, "model") != 0;
+    return 0;
+}
+
+/* The usual kernels are those without a tuning. */
+static flp_status find_left_out(const flp_gen_options *options, flp_context *context, flp_gen_variants *variants)
+{
+    size_t tunings = 0;
+    char *lines = NULL;
+    flp_text text = { 0 };
+    flp_status status = flp_generator_left_out(flp_kernel_store_generator(context->store), options->hidden_sizes, &lines);
+    if (status == FLP_OK)
+        status = flp_records_visit(context->records, count_tuning, &tunings);
+    flp_text_append(&text, "%s", lines ? lines : "");
+    if (tunings)
+        flp_text_append(&text, "%sthe kernels of the tunings of %zu record%s of this machine (fusedlogp records list)", text.length ? "\n" : "", tunings,
+                        tunings == 1 ? "" : "s");
+    if (status == FLP_OK && text.failed)
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "what the usual kernels leave out");
+    free(lines);
+    variants->left_out = text.data;
+    return status;
+}
+
 flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_context *context, flp_gen_variants *variants)
 {
     flp_text lines = { 0 };
@@ -119,7 +145,7 @@ flp_status flp_gen_variants_collect(const flp_gen_options *options, flp_context 
     if (status == FLP_OK)
         status = append_all(options, context, &lines);
     if (status == FLP_OK && !flp_gen_has_problems(options))
-        status = flp_generator_left_out(flp_kernel_store_generator(context->store), options->hidden_sizes, &variants->left_out);
+        status = find_left_out(options, context, variants);
     if (status == FLP_OK && lines.failed)
         status = flp_status_fail(FLP_OUT_OF_MEMORY, "the list of variants");
     if (status == FLP_OK && lines.length == 0)
@@ -181,7 +207,8 @@ void flp_gen_variants_tell(const flp_gen_options *options, const flp_gen_variant
 static flp_status start(const flp_gen_options *options, flp_context **context, flp_gen_variants *variants)
 {
     memset(variants, 0, sizeof *variants);
-    flp_status status = flp_context_create(&(flp_context_options){ .cache_directory = "", .cpu_threads = 1 }, context);
+    const unsigned flags = options->numerics ? FLP_CONTEXT_TUNED_BITS : 0;
+    flp_status status = flp_context_create(&(flp_context_options){ .cache_directory = "", .cpu_threads = 1, .flags = flags }, context);
     if (status == FLP_OK)
         status = flp_gen_variants_collect(options, *context, variants);
     return status;

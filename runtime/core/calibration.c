@@ -14,7 +14,7 @@
 /* Fewer say nothing of the coefficients, of which there are five. */
 enum { LEAST_SAMPLES = 12 };
 
-static flp_status identify(flp_context *context, const flp_device *device, flp_record_identity *identity)
+flp_status flp_calibration_identify(flp_context *context, int compute_capability, flp_record_identity *identity)
 {
     char *text;
     flp_status status = flp_generator_calibration_identity(flp_kernel_store_generator(context->store), &text);
@@ -22,7 +22,7 @@ static flp_status identify(flp_context *context, const flp_device *device, flp_r
     if (status != FLP_OK)
         return status;
     *identity = (flp_record_identity){ .problem = "model", .numerics = "model" };
-    snprintf(identity->arch, sizeof(identity->arch), "sm_%d", device->facts.compute_capability);
+    snprintf(identity->arch, sizeof(identity->arch), "sm_%d", compute_capability);
     flp_digest_format(text, strlen(text), identity->templates);
     free(text);
     return FLP_OK;
@@ -35,7 +35,7 @@ static flp_status find(flp_context *context, const flp_device *device, char text
     flp_environment environment;
     flp_record record;
     flp_record_match match;
-    flp_status status = identify(context, device, &identity);
+    flp_status status = flp_calibration_identify(context, device->facts.compute_capability, &identity);
 
     if (status != FLP_OK)
         return status;
@@ -118,7 +118,7 @@ flp_status flp_calibration_make(flp_context *context, const flp_device *device, 
         status = read_fit(fit, record);
     free(fit);
     if (status == FLP_OK)
-        status = identify(context, device, &record->identity);
+        status = flp_calibration_identify(context, device->facts.compute_capability, &record->identity);
     if (status != FLP_OK)
         return status;
     flp_environment_describe(device, &record->environment);

@@ -10,6 +10,9 @@
  * the coefficients, and lives as long as facts. Never fails: what is not known is 0 or "", and a warning. This thread's error message stays. */
 void flp_calibration_facts(flp_context *context, const flp_device *device, flp_model_facts *facts, char text[FLP_RECORD_TUNING_BYTES]);
 
+/* What the record of a calibration must agree with. FLP_OUT_OF_MEMORY. */
+flp_status flp_calibration_identify(flp_context *context, int compute_capability, flp_record_identity *identity);
+
 /* The record of a fit, of today. samples: lines, as flp_generator_calibrate takes them; seconds: what they took together. FLP_NO_VARIANT: they are too few,
  * or of nothing that the model knows. */
 flp_status flp_calibration_make(flp_context *context, const flp_device *device, const char *samples, double seconds, flp_record *record);

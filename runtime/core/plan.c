@@ -371,6 +371,25 @@ flp_status flp_plan_visit_kernels(flp_context *context, const flp_operator *op, 
     return status;
 }
 
+flp_status flp_plan_identify(flp_context *context, const flp_operator *op, const void *problem, const flp_wanted_kernels *wanted, flp_record_identity *identity)
+{
+    char text[FLP_PROBLEM_TEXT_BYTES], with_hint[FLP_PLAN_KERNELS_BYTES];
+    const flp_wanted_kernels kernels = { with_hint, wanted->compute_capability, wanted->backend, wanted->tuning };
+    flp_plan *plan;
+    flp_status status = make(context, op, &plan);
+
+    if (status == FLP_OK)
+        status = begin(problem, plan, text);
+    if (status == FLP_OK)
+        flp_plan_kernels_text(plan, with_hint);
+    if (status == FLP_OK)
+        status = flp_tuned_identify(context, &kernels, identity);
+    if (status == FLP_OK)
+        status = flp_tuned_problem_text(op, flp_plan_problem(plan), identity->problem);
+    flp_plan_destroy(plan);
+    return status;
+}
+
 flp_status flp_plan_foresee(flp_context *context, const flp_operator *op, const void *problem, flp_selection *selection)
 {
     char text[FLP_PROBLEM_TEXT_BYTES];

@@ -86,6 +86,10 @@ flp_status flp_plan_select(flp_context *context, const flp_operator *op, const v
 flp_status flp_plan_visit_kernels(flp_context *context, const flp_operator *op, const void *problem, int compute_capability,
                                   void (*take)(void *data, const char *variant), void *data);
 
+/* What a record of problem must agree with where its tuning is that of wanted, whose problem does not count; no GPU is needed. Errors as flp_plan_select's. */
+flp_status flp_plan_identify(flp_context *context, const flp_operator *op, const void *problem, const flp_wanted_kernels *wanted,
+                             flp_record_identity *identity);
+
 /* The kernels that a plan of problem would take in the CUDA context that is current; none on the CPU path. Errors as flp_create_plan's. */
 flp_status flp_plan_foresee(flp_context *context, const flp_operator *op, const void *problem, flp_selection *selection);
 

@@ -80,6 +80,53 @@ check_fails "a problem of the CPU has none" 3 "no kernel for what was asked" fus
 check_fails "a problem with a token loss that is not known" 2 "mine" fusedlogp_gen --list --arch sm_80 --problem linear_cross_entropy:bf16:n1:d8:v9:loss_mine
 fusedlogp_gen --list --arch sm_80 --problem linear_cross_entropy:bf16:n1:d8:v9:loss_mine --token-loss mine.lua >mine.txt
 check_match "... and with one that is defined" '^token_loss\.loss_mine\.sm_80$' mine.txt
+
+# Tunings of records. What a record of today must agree with, lint says.
+problem_of_record=linear_logp:bf16:n4096:d2048:v131072
+record() { # TUNING NUMERICS TEMPLATES
+    cat <<END
+fusedlogp record 1
+problem: $problem_of_record
+arch: sm_90a
+numerics: $2
+templates: $3
+device: NVIDIA H200
+multiprocessors: 132
+l2_bytes: 62914560
+power_limit_w: 700
+mig: none
+driver: 580
+nvrtc: a1b2c3
+tuning: $1
+regime: sustained
+seconds: 0.00125
+default_seconds: 0.00131
+ratio: 0.954
+ratio_low: 0.951
+ratio_high: 0.956
+predicted_seconds: 0.00119
+workspace_bytes: 4325376
+rounds: 24
+ended: settled
+date: 2026-11-22
+library: 0.1.0
+END
+}
+mkdir tunings
+record tile.bv=128 none 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef >stale.txt
+fusedlogp records lint stale.txt --json >lint.json 2>messages
+record tile.bv=128 "$(json_value lint.json stale.0.now.numerics)" "$(json_value lint.json stale.0.now.templates)" >record.txt
+fusedlogp records import --directory tunings --quiet record.txt
+fusedlogp_gen --list --arch sm_90a --problem $problem_of_record >default.txt
+FUSEDLOGP_RECORDS_DIR=$work/tunings fusedlogp_gen --list --arch sm_90a --problem $problem_of_record >tuned.txt
+check_same "a tuning that changes bits is not meant" default.txt tuned.txt
+FUSEDLOGP_RECORDS_DIR=$work/tunings fusedlogp_gen --list --arch sm_90a --problem $problem_of_record --numerics >tuned.txt
+check_match "... but with --numerics" '^linear_logp\..*\.bv128\.' tuned.txt
+check_numbers "... beside the kernels without it" 'a < b' "$(wc -l <default.txt)" "$(wc -l <tuned.txt)"
+FUSEDLOGP_RECORDS_DIR=$work/tunings fusedlogp_gen --list $one >usual.txt 2>messages
+check_same "the usual kernels are those without tunings" one.txt usual.txt
+check_match "... which is said" '^  the kernels of the tunings of 1 record of this machine' messages
+
 check_fails "--problem and --d exclude each other" 2 "--problem says its dtype" fusedlogp_gen --list --d 64 --problem linear_logp:bf16:n1:d8:v9
 check_fails "--any-rows without a problem" 2 "--any-rows is for --problem" fusedlogp_gen --list --any-rows
 check_fails "--numerics without a problem" 2 "--numerics is for --problem and --model" fusedlogp_gen --list --numerics

@@ -1,4 +1,4 @@
-/* fusedlogp records lint and prune. */
+/* fusedlogp records prune. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,47 +13,6 @@
 
 /* No process writes one record for so long. */
 enum { LEFTOVER_SECONDS = 3600, SECONDS_OF_DAY = 86400 };
-
-static void print_fault(const flp_record_file *file)
-{
-    flp_console_error("%s%s%s: %s", file->place, file->name[0] ? "/" : "", file->name, file->fault);
-}
-
-static int report_lint(const flp_records_command *command, const flp_record_files *files)
-{
-    json_t *faults = command->json ? json_array() : NULL;
-    size_t wrong = 0;
-    for (size_t i = 0; i < files->count; i++) {
-        if (files->files[i].fault == NULL)
-            continue;
-        wrong++;
-        if (command->json)
-            json_array_append_new(faults, flp_records_pack(&files->files[i]));
-        else
-            print_fault(&files->files[i]);
-    }
-    int code = FLP_EXIT_OK;
-    if (command->json)
-        code = flp_console_print_json(json_pack("{s:I, s:o}", "records", (json_int_t)(files->count - wrong), "faults", faults));
-    else if (!command->quiet)
-        printf("%zu records are sound, %zu are not\n", files->count - wrong, wrong);
-    return code == FLP_EXIT_OK && wrong ? FLP_EXIT_BAD_INPUT : code;
-}
-
-int flp_records_lint(const flp_records_command *command)
-{
-    const flp_record_files *known = NULL;
-    flp_record_files named = { 0 };
-    flp_records *records = NULL;
-    int code = command->count ? FLP_EXIT_OK : flp_records_open(command, &records, &known);
-    for (int i = 0; code == FLP_EXIT_OK && i < command->count; i++)
-        code = flp_records_read_named(command->words[i], &named);
-    if (code == FLP_EXIT_OK)
-        code = report_lint(command, known ? known : &named);
-    flp_record_files_free(&named);
-    flp_records_destroy(records);
-    return code;
-}
 
 /* "2026-11-22" so many days ago. */
 static void format_day(int days_ago, char day[FLP_RECORD_WORD_BYTES])
