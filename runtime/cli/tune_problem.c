@@ -93,7 +93,7 @@ static void publish(const job *j)
     flp_record record;
     flp_status status = flp_tune_record(j->target, &j->result, bench->command->regime, &bench->environment, &record);
     if (status == FLP_OK)
-        status = flp_records_publish(bench->records, &record);
+        status = flp_tune_target_publish(j->target, bench->records, &record);
     if (status == FLP_OK && j->result.ended != FLP_TUNING_INTERRUPTED)
         status = flp_untuned_remove(flp_records_directory(bench->records), record.identity.arch, record.identity.problem);
     if (status != FLP_OK)

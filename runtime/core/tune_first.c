@@ -100,7 +100,7 @@ static flp_status publish(const first_use *use, const flp_tune_target *target, c
     flp_environment_describe(&(*use->plan)->device, &environment);
     status = flp_tune_record(target, result, FLP_REGIME_SUSTAINED, &environment, &record);
     if (status == FLP_OK)
-        status = flp_records_publish(use->context->records, &record);
+        status = flp_tune_target_publish(target, use->context->records, &record);
     if (status == FLP_OK && result->ended != FLP_TUNING_BUDGET)
         flp_untuned_remove(flp_records_directory(use->context->records), record.identity.arch, record.identity.problem);
     return status;

@@ -217,6 +217,14 @@ flp_status flp_tune_target_record(const flp_tune_target *target, flp_records *re
     return flp_tuned_record(target->context, records, &query, record, match);
 }
 
+flp_status flp_tune_target_publish(const flp_tune_target *target, flp_records *records, const flp_record *record)
+{
+    char text[FLP_PLAN_KERNELS_BYTES];
+    const flp_wanted_kernels wanted = wanted_of(target, "", text);
+
+    return flp_tuned_publish(target->context, records, &wanted, record);
+}
+
 const char *flp_tune_target_problem(const flp_tune_target *target)
 {
     return target->identity.problem;

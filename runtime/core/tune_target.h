@@ -48,6 +48,8 @@ flp_status flp_tune_target_identify(const flp_tune_target *target, int candidate
 /* The problem's record among these, as flp_tuned_record. */
 flp_status flp_tune_target_record(const flp_tune_target *target, flp_records *records, const flp_environment *environment, flp_record *record,
                                   flp_record_match *match);
+/* Publishes a record of the problem, as flp_tuned_publish. */
+flp_status flp_tune_target_publish(const flp_tune_target *target, flp_records *records, const flp_record *record);
 
 /* Appends what a candidate took, as a line for flp_calibration_make. */
 void flp_tune_target_sample(const flp_tune_target *target, int candidate, double seconds, flp_text *lines);

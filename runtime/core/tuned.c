@@ -161,7 +161,7 @@ static void take_own(choice *found, const flp_record *record)
     if (fault) {
         snprintf(found->refused, sizeof(found->refused), "no record that counts: one of %s on %.64s is there, but %s", record->date, record->environment.device,
                  fault);
-    } else if (!found->has_own || flp_record_serves_better(record, &found->own, found->environment)) {
+    } else if (!found->has_own || flp_records_is_closer(&record->environment, &found->own.environment, found->environment)) {
         found->has_own = 1;
         found->own = *record;
     }
@@ -277,6 +277,34 @@ flp_status flp_tuned_record(flp_context *context, flp_records *records, const fl
     *record = found.own;
     *match = flp_environment_same(&record->environment, query->environment) ? FLP_RECORD_EXACT : FLP_RECORD_NEARBY;
     return FLP_OK;
+}
+
+/* ---- a record in the place of others ---- */
+
+typedef struct {
+    search search;
+    const flp_record *record;
+} succession;
+
+/* Other kernels of the problem on this machine, which were the fastest before. What counts for another version of the library alone stays. */
+static int is_superseded(void *data, const flp_record *other)
+{
+    succession *found = data;
+    const flp_record_identity *identity = &found->record->identity;
+
+    return is_own(&found->search, other) && strcmp(other->identity.numerics, identity->numerics) == 0 &&
+           strcmp(other->identity.templates, identity->templates) != 0 && flp_environment_same(&other->environment, &found->record->environment) &&
+           !find_fault(&found->search, other);
+}
+
+flp_status flp_tuned_publish(flp_context *context, flp_records *records, const flp_wanted_kernels *wanted, const flp_record *record)
+{
+    succession found = { .record = record };
+    flp_status status = flp_records_publish(records, record);
+
+    if (status == FLP_OK)
+        status = begin(context, wanted, record->identity.problem, 1, &found.search);
+    return status == FLP_OK ? flp_records_remove(records, is_superseded, &found) : status;
 }
 
 /* ---- what a plan may take on any machine ---- */

@@ -34,6 +34,10 @@ typedef struct {
 /* The record of a problem that serves an environment best, as flp_tuned_find finds it. Errors as flp_generator_identify, FLP_OUT_OF_MEMORY. */
 flp_status flp_tuned_record(flp_context *context, flp_records *records, const flp_tuned_query *query, flp_record *record, flp_record_match *match);
 
+/* Publishes a record and removes the user's others of its problem, arithmetic and machine that count: those of other kernels, whose templates give them other
+ * names. Of wanted, the tuning does not count. Errors as flp_records_publish, flp_records_remove and flp_generator_identify. */
+flp_status flp_tuned_publish(flp_context *context, flp_records *records, const flp_wanted_kernels *wanted, const flp_record *record);
+
 /* Appends the tunings, one a line, that a plan of a problem may take: flp_tuned_find takes one of them or none, whatever machine of this compute capability
  * it runs on. Of wanted, the tuning does not count. Errors as flp_generator_identify, FLP_OUT_OF_MEMORY. */
 flp_status flp_tuned_list(flp_context *context, const flp_operator *op, const void *normal, const flp_wanted_kernels *wanted, flp_text *tunings);

@@ -269,3 +269,22 @@ flp_status flp_record_files_publish(const char *path, const flp_record *record)
     flp_text_free(&text);
     return status;
 }
+
+flp_status flp_record_files_remove(flp_record_files *files, size_t number)
+{
+    flp_record_file *file = &files->files[number];
+    flp_text path = { 0 };
+    flp_status status = FLP_OK;
+
+    flp_text_append(&path, "%s/%s", file->place, file->name);
+    if (path.failed)
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "records: no memory");
+    else if (unlink(path.data) != 0 && errno != ENOENT)
+        status = flp_status_fail(FLP_IO_FAILED, "%s: cannot remove it: %s", path.data, strerror(errno));
+    flp_text_free(&path);
+    if (status != FLP_OK)
+        return status;
+    free_file(file);
+    memmove(file, file + 1, (--files->count - number) * sizeof(*file));
+    return FLP_OK;
+}

@@ -33,4 +33,7 @@ flp_status flp_record_files_put(flp_record_files *files, const char *directory, 
 
 /* Writes a record into a directory, which is made where it is missing. FLP_BAD_ARGUMENT: no record; FLP_IO_FAILED; FLP_OUT_OF_MEMORY. */
 flp_status flp_record_files_publish(const char *directory, const flp_record *record);
+
+/* Removes a file of a directory, there and from the list. FLP_IO_FAILED; that it is gone already is no failure. */
+flp_status flp_record_files_remove(flp_record_files *files, size_t number);
 #endif

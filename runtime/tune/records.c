@@ -163,8 +163,7 @@ flp_status flp_records_list(flp_records *records, const flp_record_files **files
     return status;
 }
 
-/* Compares two records of one identity: 1 where the first serves this environment better, 0 where the second does or both do as well. */
-static int is_closer(const flp_environment *one, const flp_environment *other, const flp_environment *here)
+int flp_records_is_closer(const flp_environment *one, const flp_environment *other, const flp_environment *here)
 {
     int same = flp_environment_same(one, here), others = flp_environment_same(other, here);
 
@@ -178,32 +177,25 @@ static int is_closer(const flp_environment *one, const flp_environment *other, c
 }
 
 /* Among equals the first name is taken, and of one name the first file: the user's. */
-int flp_record_serves_better(const flp_record *one, const flp_record *other, const flp_environment *here)
-{
-    char name[FLP_RECORD_NAME_BYTES], others[FLP_RECORD_NAME_BYTES];
-
-    if (is_closer(&one->environment, &other->environment, here) || is_closer(&other->environment, &one->environment, here))
-        return is_closer(&one->environment, &other->environment, here);
-    flp_record_name(one, name);
-    flp_record_name(other, others);
-    return strcmp(name, others) < 0;
-}
-
 static void find(const flp_records *records, const flp_record_identity *identity, const flp_environment *environment, flp_record *record,
                  flp_record_match *match)
 {
     const uint64_t hash = hash_identity(identity);
-    int found = 0;
+    const char *name = NULL;
     flp_record candidate;
 
     for (size_t i = 0; i < records->files.count; i++) {
-        if (records->hashes[i] != hash || flp_record_parse(records->files.files[i].text, &candidate) != FLP_OK ||
-            !flp_record_identity_same(&candidate.identity, identity) || (found && !flp_record_serves_better(&candidate, record, environment)))
+        const flp_record_file *file = &records->files.files[i];
+
+        if (records->hashes[i] != hash || flp_record_parse(file->text, &candidate) != FLP_OK || !flp_record_identity_same(&candidate.identity, identity))
+            continue;
+        if (name && !flp_records_is_closer(&candidate.environment, &record->environment, environment) &&
+            (flp_records_is_closer(&record->environment, &candidate.environment, environment) || strcmp(name, file->name) <= 0))
             continue;
         *record = candidate;
-        found = 1;
+        name = file->name;
     }
-    if (found)
+    if (name)
         *match = flp_environment_same(&record->environment, environment) ? FLP_RECORD_EXACT : FLP_RECORD_NEARBY;
 }
 
@@ -252,4 +244,24 @@ flp_status flp_records_publish(flp_records *records, const flp_record *record)
     if (!records->user[0])
         return flp_status_fail(FLP_IO_FAILED, "records directory: none is configured");
     return flp_record_files_publish(records->user, record);
+}
+
+flp_status flp_records_remove(flp_records *records, int (*goes)(void *data, const flp_record *record), void *data)
+{
+    flp_record record;
+    flp_status status;
+
+    flp_mutex_lock(&records->mutex);
+    status = load(records);
+    for (size_t i = records->files.count; status == FLP_OK && i-- > 0;) {
+        const flp_record_file *file = &records->files.files[i];
+
+        if (!records->hashes[i] || strcmp(file->place, records->user) != 0 || flp_record_parse(file->text, &record) != FLP_OK || !goes(data, &record))
+            continue;
+        status = flp_record_files_remove(&records->files, i);
+        if (status == FLP_OK)
+            status = hash_files(records);
+    }
+    flp_mutex_unlock(&records->mutex);
+    return status;
 }

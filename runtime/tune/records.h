@@ -26,15 +26,18 @@ typedef enum { FLP_RECORD_NONE, FLP_RECORD_EXACT, FLP_RECORD_NEARBY } flp_record
 flp_status flp_records_find(flp_records *records, const flp_record_identity *identity, const flp_environment *environment, flp_record *record,
                             flp_record_match *match);
 
-/* Of two records of one identity, 1 where the first comes before the second: as flp_records_find chooses. */
-int flp_record_serves_better(const flp_record *one, const flp_record *other, const flp_environment *here);
+/* Of two records of one problem, 1 where the first one's environment is closer to this one, 0 where the second's is or both are as close. */
+int flp_records_is_closer(const flp_environment *one, const flp_environment *other, const flp_environment *here);
 
-/* Calls visit with each record until one is answered with 1, while no other thread can publish. FLP_OUT_OF_MEMORY. */
+/* Calls visit with each record until one is answered with 1, the user's first, while no other thread can publish. FLP_OUT_OF_MEMORY. */
 flp_status flp_records_visit(flp_records *records, int (*visit)(void *data, const flp_record *record), void *data);
 
 /* Into the user's directory, over what was there of the same problem and machine; later calls of find know it. FLP_BAD_ARGUMENT: no record;
  * FLP_IO_FAILED: it could not be written, and this process alone knows it. */
 flp_status flp_records_publish(flp_records *records, const flp_record *record);
+
+/* Removes those of the user's directory that `goes` answers with 1. FLP_IO_FAILED, FLP_OUT_OF_MEMORY. */
+flp_status flp_records_remove(flp_records *records, int (*goes)(void *data, const flp_record *record), void *data);
 
 /* Takes in what other processes have published since. FLP_OUT_OF_MEMORY. */
 flp_status flp_records_read_again(flp_records *records);

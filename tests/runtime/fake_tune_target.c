@@ -136,6 +136,13 @@ flp_status flp_tune_target_record(const flp_tune_target *target, flp_records *re
     return flp_records_find(records, &target->identity, environment, record, match);
 }
 
+flp_status flp_tune_target_publish(const flp_tune_target *target, flp_records *records, const flp_record *record)
+{
+    const flp_wanted_kernels wanted = { target->identity.problem, 90, "sm_90a", "" };
+
+    return fake_tune.real_identity ? flp_tuned_publish(target->context, records, &wanted, record) : flp_records_publish(records, record);
+}
+
 void flp_tune_target_sample(const flp_tune_target *target, int candidate, double seconds, flp_text *lines)
 {
     flp_text_append(lines, "%lld auto %s %s\n", (long long)(seconds * 1e12), target->identity.problem, target->candidates[candidate].tuning);

@@ -182,6 +182,30 @@ static void the_templates_are_those_of_the_tuned_kernels(void **state)
     assert_contains(flp_plan_describe(plan), "the templates of its kernels have changed since");
 }
 
+/* Other templates are another name, and the one of before would count as well. */
+static void a_new_record_takes_the_place_of_those_of_other_kernels(void **state)
+{
+    const flp_wanted_kernels wanted = { here, 90, "sm_90a", "" };
+    const flp_record old = record_of(here, "tile.bm=64,tile.wg=64", 0.98), new = record_of(here, "tile.cluster=1", 0.97);
+    flp_record stale = record_of(here, "tile.stages=3", 0.98), elsewhere = old;
+    flp_record_files files = { 0 };
+
+    (void)state;
+    stale.identity.templates[0] = stale.identity.templates[0] == '0' ? '1' : '0';
+    snprintf(elsewhere.environment.driver, sizeof(elsewhere.environment.driver), "999");
+    assert_succeeds(flp_record_files_publish(root, &old));
+    assert_succeeds(flp_record_files_publish(root, &stale));
+    plan_with(&elsewhere);
+    assert_contains(tile_variant(), ".bm64.");
+    assert_succeeds(flp_tuned_publish(context, context->records, &wanted, &new));
+    assert_succeeds(flp_record_files_read(root, &files));
+    assert_int_equal(3, files.count); /* it, the stale one of another library, and another machine's */
+    flp_record_files_free(&files);
+    flp_plan_destroy(plan);
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+    assert_string_equal("tile.cluster=1", flp_plan_tuning(plan));
+}
+
 /* One that changes bits here is passed over for one that does not, and nothing is to be said of it. */
 static void the_nearest_shape_that_keeps_the_bits_is_carried_over(void **state)
 {
@@ -404,6 +428,7 @@ int main(void)
         test_of(a_record_of_another_machine_is_nearby),
         test_of(other_templates_arithmetic_or_problems_do_not_count),
         test_of(the_templates_are_those_of_the_tuned_kernels),
+        test_of(a_new_record_takes_the_place_of_those_of_other_kernels),
         test_of(the_nearest_shape_s_record_is_carried_over),
         test_of(the_nearest_shape_that_keeps_the_bits_is_carried_over),
         test_of(shapes_too_far_away_say_nothing),
