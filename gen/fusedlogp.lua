@@ -1,5 +1,5 @@
 -- The generator's face to C: select, emit, list, left_out, architectures, ptx_architecture, capability, define_token_loss, token_loss; of tunings
--- identity, candidates, transfer; of the model calibration_identity, calibrate.
+-- identity, candidates, arithmetics, transfer; of the model calibration_identity, calibrate.
 local arch = require "gen.arch"
 local calibration = require "gen.calibration"
 local emit = require "gen.emit"
@@ -54,16 +54,39 @@ local function known_facts(facts)
   return model.known(facts, calibrated)
 end
 
--- Candidates, a line each, "picoseconds role tuning", the default first: gen/tuning.lua. facts: { multiprocessors, clock_hz, l2_bytes, memory, calibration };
--- 0 or nil where it is not known.
-function fusedlogp.candidates(problem_text, capability, backend, facts, numerics, limit, read_template)
-  local p, found, specs = untuned(problem_text, capability, backend, read_template)
-  if not p then return nil, found end
-  local known, reason = known_facts(facts)
+-- Candidates, a line each, "picoseconds role tuning", that of tuning_text first: gen/tuning.lua. facts: { multiprocessors, clock_hz, l2_bytes, memory,
+-- calibration }; 0 or nil where it is not known.
+function fusedlogp.candidates(problem_text, capability, backend, tuning_text, facts, numerics, limit, read_template)
+  local p, default, defaults = untuned(problem_text, capability, backend, read_template)
+  if not p then return nil, default end
+  local found, reason = select.kernels(p, capability, backend, tuning_text)
+  if not found then return nil, reason end
+  local known
+  known, reason = known_facts(facts)
   if not known then return nil, reason end
   local lines = {}
-  for i, candidate in ipairs(tuning.candidates(p, specs, known, numerics, limit)) do
+  for i, candidate in ipairs(tuning.candidates(p, tuning_text, defaults, tuning.specs_of(found.kernels), known, numerics, limit)) do
     lines[i] = ("%d %s %s"):format(math.floor(candidate.seconds * 1e12), candidate.role == "" and "-" or candidate.role, candidate.text)
+  end
+  return lines
+end
+
+-- What may be tried where a row's bits may change, for problems that differ in their rows, a line each: lines "arithmetic ROLE TUNING", the tuning that
+-- decides on it, "-" for selection's own, which is the first of its role; and behind each of them lines "try PROBLEM TUNING", numbers from 0.
+function fusedlogp.arithmetics(problem_texts, capability, backend, facts, numerics, limit, read_template)
+  local problems, lines = {}, {}
+  local known, reason = known_facts(facts)
+  if not known then return nil, reason end
+  for text in problem_texts:gmatch("[^\n]+") do
+    local p, found, specs = untuned(text, capability, backend, read_template)
+    if not p then return nil, found end
+    problems[#problems + 1] = { p = p, specs = specs }
+  end
+  for _, arithmetic in ipairs(tuning.arithmetics(problems, known, limit)) do
+    lines[#lines + 1] = ("arithmetic %s %s"):format(arithmetic.role, arithmetic.text == "" and "-" or arithmetic.text)
+    for i, tries in ipairs(arithmetic.tries) do
+      for _, text in ipairs(tries) do lines[#lines + 1] = ("try %d %s"):format(i - 1, text) end
+    end
   end
   return lines
 end

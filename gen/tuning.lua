@@ -92,21 +92,25 @@ local function is_legal(spec)
   return emit.check(spec) and emit.kernel_of(spec).derive(spec).shared_bytes <= arch.find(spec.arch).shared_bytes
 end
 
--- Calls visit(spec, group) for each legal member of spec's space whose bits are the default's, or for any with `numerics`. group: nil for the default.
+-- Calls visit(spec, group) for each legal member of spec's space whose bits are the default's, or for any with `numerics`. group: nil for the default; what
+-- is legal does not depend on it.
 local function each(spec, numerics, visit)
   local space, identity = space_of(spec), emit.kernel_of(spec).numerics(spec)
-  local function fill(i, changed, group)
+  local groups = {}
+  local function fill(i, changed)
     if i > #space then
-      if is_legal(changed) and (numerics or emit.kernel_of(changed).numerics(changed) == identity) then visit(changed, group) end
-      return
-    end
-    local name, values = space[i][1], space[i][2]
-    if name == "group" then fill(i + 1, changed, nil) end
-    for _, value in ipairs(values) do
-      if name == "group" then fill(i + 1, changed, value) else fill(i + 1, changed_copy(changed, name, value_of(name, value)), group) end
+      if not is_legal(changed) or not numerics and emit.kernel_of(changed).numerics(changed) ~= identity then return end
+      visit(changed, nil)
+      for _, group in ipairs(groups) do visit(changed, group) end
+    elseif space[i][1] == "group" then
+      groups = space[i][2]
+      fill(i + 1, changed)
+    else
+      local name, values = space[i][1], space[i][2]
+      for _, value in ipairs(values) do fill(i + 1, changed_copy(changed, name, value_of(name, value))) end
     end
   end
-  fill(1, spec, nil)
+  fill(1, spec)
 end
 
 -- The tuning that makes `changed` of spec; "" where nothing differs.
@@ -127,13 +131,15 @@ local function is_repeated(p, spec, group)
   return group >= 2 * row_groups
 end
 
--- The `limit` tunings of one role that the model finds fastest: { text, seconds } each, without the default.
-local function of_role(p, spec, facts, numerics, limit)
-  local found = {}
+-- The `limit` tunings of one role that the model finds fastest: { text, seconds } each, without the one that makes `spec` itself. default: what the texts
+-- change, a spec that is selection's own.
+local function of_role(p, default, spec, facts, numerics, limit)
+  local found, own = {}, difference(default, spec, spec.group)
   each(spec, numerics, function(changed, group)
-    local text = difference(spec, changed, group)
-    if text == "" or group and is_repeated(p, changed, group) then return end
-    found[#found + 1] = { text = text, role = spec.role, seconds = model.seconds(p, changed, group, facts) }
+    local text = difference(default, changed, group or spec.group)
+    if text == own or group and is_repeated(p, changed, group) then return end
+    local seconds = model.seconds(p, changed, group, facts)
+    found[#found + 1] = { text = text, role = spec.role, seconds = seconds, numerics = emit.kernel_of(changed).numerics(changed) }
   end)
   table.sort(found, function(a, b)
     if a.seconds ~= b.seconds then return a.seconds < b.seconds end
@@ -170,22 +176,115 @@ function tuning.seconds(p, kernels, specs, facts)
   return seconds
 end
 
--- Candidates of a problem whose kernels are `specs`: { text, seconds } each, the default, "", first; each other one changes one role. seconds: of the
--- whole, by the model. facts: as model.known gives them. limit: of a role.
-function tuning.candidates(p, specs, facts, numerics, limit)
+-- The text of a tuning's items, but for those of a role, with that role's text in their place.
+local function replace_role(items, role, text)
+  local list = {}
+  for item in (text ~= "" and text .. "," or ""):gmatch("([^,]*),") do list[#list + 1] = item end
+  for _, item in ipairs(items) do
+    if item.role ~= role then list[#list + 1] = ("%s.%s=%d"):format(item.role, item.field, item.number) end
+  end
+  table.sort(list)
+  return table.concat(list, ",")
+end
+
+-- Candidates of a problem whose kernels are `specs` with a tuning `base`, `defaults` without one: { text, seconds } each, base itself first; each other one
+-- changes one role beside. seconds: of the whole, by the model. facts: as model.known gives them. limit: of a role.
+function tuning.candidates(p, base, defaults, specs, facts, numerics, limit)
   local whole, alone = 0, {}
   for i, spec in ipairs(specs) do
     alone[i] = spaces[spec.operator] and model.seconds(p, spec, nil, facts) or 0
     whole = whole + alone[i]
   end
-  local list = { { text = "", role = "", seconds = whole } }
+  local list = { { text = base, role = "", seconds = whole } }
   for i, spec in ipairs(specs) do
-    for _, candidate in ipairs(spaces[spec.operator] and of_role(p, spec, facts, numerics, limit) or {}) do
+    for _, candidate in ipairs(spaces[spec.operator] and of_role(p, defaults[i], spec, facts, numerics, limit) or {}) do
+      candidate.text = replace_role(tuning.parse(base), spec.role, candidate.text)
       candidate.seconds = whole - alone[i] + candidate.seconds
       list[#list + 1] = candidate
     end
   end
   return list
+end
+
+-- ---- what changes a row's bits ----
+
+-- Tunings of one role by the arithmetic of its kernel: { numerics, ..., [numerics] = { text, ... } }, at most `most` each, those first that the model finds
+-- fastest.
+local function by_numerics(p, spec, facts, most)
+  local kinds = {}
+  for _, candidate in ipairs(of_role(p, spec, spec, facts, true, math.maxinteger)) do
+    if not kinds[candidate.numerics] then
+      kinds[#kinds + 1] = candidate.numerics
+      kinds[candidate.numerics] = { seconds = candidate.seconds }
+    end
+    local kind = kinds[candidate.numerics]
+    if #kind < most then kind[#kind + 1] = candidate.text end
+  end
+  return kinds
+end
+
+local function with(spec, text)
+  local changed = setmetatable({}, { __index = spec })
+  if tuning.apply(tuning.parse(text), changed) and is_legal(changed) then return changed end
+end
+
+-- Of a tuning's items those that its arithmetic takes.
+local function deciding(spec, text, numerics)
+  local items, i = {}, 1
+  for item in (text .. ","):gmatch("([^,]*),") do items[#items + 1] = item end
+  while i <= #items do
+    local rest = table.move(items, i + 1, #items, i, table.move(items, 1, i - 1, 1, {}))
+    local changed = with(spec, table.concat(rest, ","))
+    if changed and emit.kernel_of(changed).numerics(changed) == numerics then items = rest else i = i + 1 end
+  end
+  return table.concat(items, ",")
+end
+
+local function spec_of(specs, role)
+  for _, spec in ipairs(specs) do
+    if spec.role == role then return spec end
+  end
+end
+
+-- One role's arithmetics that all of the problems can have, selection's own first: { role, text (of the items that decide), numerics, tries = { a list of
+-- tunings for each problem } }, at most `limit`. Those first that one item decides on, since the model tells not all of them apart, and among these those
+-- that it finds fastest over all: by the geometric mean.
+local function arithmetics_of(problems, role, facts, limit, most)
+  local kinds, list, own = {}, {}, {}
+  for i, problem in ipairs(problems) do
+    local spec = spec_of(problem.specs, role)
+    if not spec or not spaces[spec.operator] then return {} end
+    kinds[i], own[i] = by_numerics(problem.p, spec, facts, most), emit.kernel_of(spec).numerics(spec)
+  end
+  local first = spec_of(problems[1].specs, role)
+  for _, name in ipairs(kinds[1]) do
+    local is_own = name == own[1]
+    local kind = { role = role, numerics = name, text = is_own and "" or deciding(first, kinds[1][name][1], name), tries = {}, score = 0 }
+    kind.items = is_own and 0 or #tuning.parse(kind.text)
+    for i, problem in ipairs(problems) do
+      local changed = kinds[i][name] and with(spec_of(problem.specs, role), kind.text)
+      if not changed or emit.kernel_of(changed).numerics(changed) ~= name then kind = nil break end
+      kind.tries[i], kind.score = kinds[i][name], kind.score + math.log(kinds[i][name].seconds)
+    end
+    list[#list + 1] = kind
+  end
+  table.sort(list, function(a, b)
+    if a.items ~= b.items then return a.items < b.items end
+    if a.score ~= b.score then return a.score < b.score end
+    return a.text < b.text
+  end)
+  return table.move(list, 1, math.min(limit, #list), 1, {})
+end
+
+-- The arithmetics that are to be tried for problems that differ in their rows, { p, specs } each: a list of { role, text, tries }, of each role
+-- selection's own first. limit: tunings of a role for a problem, two of an arithmetic.
+function tuning.arithmetics(problems, facts, limit)
+  local all = {}
+  for _, spec in ipairs(problems[1].specs) do
+    local list = arithmetics_of(problems, spec.role, facts, math.max(limit // 2, 2), 2)
+    if #list > 1 and list[1].text == "" then table.move(list, 1, #list, #all + 1, all) end
+  end
+  return all
 end
 
 return tuning

@@ -118,8 +118,8 @@ enum {
                                     else by this user alone */
     FLP_CONTEXT_REPLAY = 8u,       /* a plan on a GPU without an exact record of its tuning is FLP_NO_VARIANT: all processes that are given the same
                                     records run the same kernels */
-    FLP_CONTEXT_TUNED_BITS = 16u,  /* records of tunings that change a row's bits (fusedlogp tune --numerics) count, too: its bits then depend on how many
-                                    rows the call has, as flp_plan_numerics says */
+    FLP_CONTEXT_TUNED_BITS = 16u,  /* what a record decides on a row's bits, for any number of rows (fusedlogp tune --numerics), counts, as
+                                    flp_plan_numerics says */
     FLP_CONTEXT_TUNE = 32u         /* a GPU's new plan without an exact record is tuned for first, for tune_seconds, in device memory of the tuning's own,
                                     and takes the record that this writes. Not while a stream is captured, nor without a records directory. It allocates
                                     and frees device memory, for which the driver may wait for the device. Not beside FLP_CONTEXT_REPLAY or

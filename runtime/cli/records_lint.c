@@ -13,19 +13,36 @@ typedef struct {
 } findings;
 
 /* Of the same path as the record's. */
-static flp_status identify_plan(flp_context *context, const flp_record *record, int compute_capability, const char *tuning, flp_record_identity *now)
+static flp_status identify_plan(flp_context *context, const flp_record *record, const char *text, const flp_wanted_kernels *of_record, flp_record_identity *now)
 {
     const flp_operator_calls *calls;
     flp_problem_storage problem;
-    flp_status status = flp_operators_parse(record->identity.problem, &calls, &problem);
+    flp_wanted_kernels wanted = *of_record;
+    flp_status status = flp_operators_parse(text, &calls, &problem);
     if (status != FLP_OK)
         return status;
-    flp_wanted_kernels wanted = { "", compute_capability, "auto", tuning };
     status = flp_plan_identify(context, calls->op, &problem, &wanted, now);
     if (status == FLP_OK && strcmp(now->arch, record->identity.arch) == 0)
         return FLP_OK;
     wanted.backend = "portable";
     return flp_plan_identify(context, calls->op, &problem, &wanted, now);
+}
+
+/* What decides on a row's bits is identified without its tuning, which has to be one. */
+static flp_status identify_decision(flp_context *context, const flp_record *record, const char *text, const flp_wanted_kernels *of_record,
+                                    flp_record_identity *now)
+{
+    flp_wanted_kernels wanted = *of_record;
+    char with_rows[FLP_RECORD_PROBLEM_BYTES];
+    flp_status status = identify_plan(context, record, text, &wanted, now);
+    wanted.tuning = "";
+    if (status == FLP_OK)
+        status = identify_plan(context, record, text, &wanted, now);
+    if (status == FLP_OK) {
+        snprintf(with_rows, sizeof with_rows, "%s", now->problem);
+        flp_tuned_without_rows(with_rows, now->problem);
+    }
+    return status;
 }
 
 /* What a record of the tuning would have to agree with today. */
@@ -35,8 +52,12 @@ static flp_status identify(flp_context *context, const flp_record *record, const
     flp_status status = flp_generator_capability(flp_kernel_store_generator(context->store), record->identity.arch, &compute_capability);
     if (status != FLP_OK)
         return status;
-    return strcmp(record->identity.problem, "model") == 0 ? flp_calibration_identify(context, compute_capability, now)
-                                                          : identify_plan(context, record, compute_capability, tuning, now);
+    const flp_wanted_kernels wanted = { "", compute_capability, "auto", tuning };
+    char with_rows[FLP_PROBLEM_TEXT_BYTES];
+    if (strcmp(record->identity.problem, "model") == 0)
+        return flp_calibration_identify(context, compute_capability, now);
+    return flp_tuned_with_rows(record->identity.problem, with_rows) ? identify_decision(context, record, with_rows, &wanted, now)
+                                                                    : identify_plan(context, record, record->identity.problem, &wanted, now);
 }
 
 static const char *compare(const flp_record_identity *recorded, const flp_record_identity *now)

@@ -57,7 +57,7 @@ static const flp_option table[] = {
     { "devices", "LIST", "CUDA devices that share the problems, comma-separated (default: 0)", FLP_OPTION_OWN, .read = read_devices },
     { "regime", "NAME", "sustained: runs follow each other; burst: the device idles before each (default: sustained)", FLP_OPTION_CHOICE, .at = AT(regime),
       .words = flp_regime_names },
-    { "numerics", NULL, "also what changes a row's bits", FLP_OPTION_FLAG, .at = AT(numerics) },
+    { "numerics", NULL, "also what changes a row's bits: of all numbers of rows up to each problem's at once, and alike", FLP_OPTION_FLAG, .at = AT(numerics) },
     { "resume", NULL, "leave out what has a record of this machine that was not interrupted", FLP_OPTION_FLAG, .at = AT(resume) },
     { "dry-run", NULL, "print the candidates and time nothing", FLP_OPTION_FLAG, .at = AT(dry_run) },
     { "verify", NULL, "time records beside the best; exit with 1 where one loses more than 2 %", FLP_OPTION_FLAG, .at = AT(verify) },
@@ -76,6 +76,8 @@ static void finish(struct argp_state *state, void *options)
         argp_error(state, "wanted --problem, --model, --untuned or --probe");
     if (command->verify + command->dry_run + command->resume > 1)
         argp_error(state, "--verify, --dry-run and --resume exclude each other");
+    if (command->verify && command->numerics)
+        argp_error(state, "--verify and --numerics exclude each other");
     if (command->probe && command->budget_seconds == 0)
         command->budget_seconds = 60;
 }

@@ -1,6 +1,7 @@
 /* Tunes one problem, or verifies its record. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "base/log.h"
@@ -8,6 +9,7 @@
 #include "cli/console.h"
 #include "cli/operators.h"
 #include "cli/tune.h"
+#include "core/tune_numerics.h"
 #include "tune/hung.h"
 #include "tune/untuned.h"
 
@@ -16,6 +18,7 @@ static const double acceptable_loss = 0.02;
 
 typedef struct {
     const flp_tune_bench *bench;
+    const char *text; /* the problem, as it was asked for */
     flp_tune_target *target;
     flp_tuner_options options;
     flp_tuner_result result;
@@ -215,13 +218,215 @@ static int is_done(const job *j)
     return 1;
 }
 
+/* base, alone: as flp_tune_target_options has them. */
+static flp_status open_target(job *j, const flp_operator_calls *calls, const void *problem, const char *base, int alone)
+{
+    const flp_tune_command *command = j->bench->command;
+    const flp_tune_target_options wanted = {
+        .base = base, .alone = alone, .limit = command->limit, .is_burst = command->regime == FLP_REGIME_BURST, .memory_bytes = command->memory_bytes
+    };
+    flp_tune_slot_open(j->bench->slot, j->text, command->hang_seconds);
+    flp_status status = flp_tune_target_create(j->bench->context, calls, problem, &wanted, &j->target);
+    flp_tune_slot_opened(j->bench->slot, status == FLP_OK ? flp_tune_target_identity(j->target) : NULL);
+    return status;
+}
+
+static void close_target(job *j)
+{
+    flp_tuner_result_free(&j->result);
+    flp_tune_target_destroy(j->target);
+    j->target = NULL;
+}
+
+/* ---- what changes a row's bits, of all numbers of rows ---- */
+
+typedef struct {
+    job *job;
+    const flp_operator_calls *calls;
+    flp_tune_numerics *numerics;
+    int steps_left; /* that share the time */
+    char tuning[FLP_TUNING_BYTES];
+    flp_record records[FLP_TUNE_NUMERICS_MOST];
+    double ratios[FLP_TUNE_NUMERICS_MOST]; /* to the generator's own choice */
+} decision;
+
+/* 1: nothing can come of it any more, and why is said. */
+static int has_ended(const decision *d)
+{
+    const job *j = d->job;
+    const int interrupted = j->result.ended == FLP_TUNING_INTERRUPTED;
+    if (!interrupted && j->result.figures[j->result.winner].rounds > 0)
+        return 0;
+    snprintf(j->outcome->text, sizeof j->outcome->text, "%s: %s before all numbers of rows were timed; nothing is decided", flp_tune_numerics_text(d->numerics),
+             interrupted ? "it was interrupted" : "the time was over");
+    return 1;
+}
+
+static flp_status survey_rows(decision *d, int number)
+{
+    job *j = d->job;
+    flp_status status = open_target(j, d->calls, flp_tune_numerics_problem(d->numerics, number), "", 1);
+    if (status == FLP_OK)
+        status = flp_tune_numerics_offer(d->numerics, number, j->target);
+    set_budget(j, 1.0 / d->steps_left--);
+    if (status == FLP_OK)
+        status = flp_tune_run(j->target, j->bench->clock, &j->options, &j->result);
+    if (status != FLP_OK || has_ended(d))
+        return status;
+    take_samples(j);
+    flp_tune_numerics_take(d->numerics, number, j->target, &j->result);
+    return FLP_OK;
+}
+
+/* What the base's time is to the generator's own choice. */
+static flp_status find_base_ratio(decision *d, double *ratio)
+{
+    job *j = d->job;
+    flp_tuner_result beside = { 0 };
+    int own;
+    *ratio = 1;
+    if (!d->tuning[0])
+        return FLP_OK;
+    flp_status status = flp_tune_target_add(j->target, "", &own);
+    if (status == FLP_OK)
+        status = flp_tune_run_among(j->target, j->bench->clock, &j->options, &own, 1, &beside);
+    if (status == FLP_OK && beside.figures[own].rounds)
+        *ratio = 1 / beside.figures[own].ratio;
+    flp_tuner_result_free(&beside);
+    return status;
+}
+
+/* Within what was decided. */
+static flp_status tune_rows(decision *d, int number)
+{
+    job *j = d->job;
+    double base_ratio = 1;
+    flp_status status = open_target(j, d->calls, flp_tune_numerics_problem(d->numerics, number), d->tuning, 0);
+    set_budget(j, 0.8 / d->steps_left);
+    if (status == FLP_OK)
+        status = flp_tune_run(j->target, j->bench->clock, &j->options, &j->result);
+    if (status != FLP_OK || has_ended(d))
+        return status;
+    take_samples(j);
+    status = flp_tune_record(j->target, &j->result, j->bench->command->regime, &j->bench->environment, &d->records[number]);
+    set_budget(j, 0.2 / d->steps_left--);
+    if (status == FLP_OK)
+        status = find_base_ratio(d, &base_ratio);
+    d->ratios[number] = d->records[number].ratio * base_ratio;
+    return status;
+}
+
+/* A step for each number of rows, until something is said. */
+static flp_status each_rows(decision *d, flp_status (*step)(decision *d, int number))
+{
+    flp_status status = FLP_OK;
+    for (int i = 0; status == FLP_OK && !d->job->outcome->text[0] && i < flp_tune_numerics_count(d->numerics); i++) {
+        status = step(d, i);
+        close_target(d->job);
+    }
+    return status;
+}
+
+static void say_decision(const decision *d, const flp_record *record)
+{
+    flp_tune_outcome *outcome = d->job->outcome;
+    json_t *rows = json_array();
+    for (int i = 0; i < flp_tune_numerics_count(d->numerics); i++)
+        json_array_append_new(rows,
+                              json_pack("{s:s, s:s, s:f}", "problem", d->records[i].identity.problem, "tuning", d->records[i].tuning, "ratio", d->ratios[i]));
+    outcome->json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:o}", "problem", record->identity.problem, "arch", record->identity.arch, "device",
+                              d->job->bench->environment.device, "regime", flp_regime_names[record->regime], "tuning", record->tuning, "ratio", record->ratio,
+                              "ratio_low", record->ratio_low, "ratio_high", record->ratio_high, "rows", rows);
+    snprintf(outcome->text, sizeof outcome->text, "%s: %s decides on a row's bits, %.4f of the default's time over %d numbers of rows",
+             record->identity.problem, name_of(record->tuning), record->ratio, flp_tune_numerics_count(d->numerics));
+}
+
+static void publish_decision(const decision *d)
+{
+    const flp_tune_bench *bench = d->job->bench;
+    flp_record record;
+    flp_status status = flp_tune_numerics_publish(d->numerics, bench->records, d->tuning, d->records, d->ratios, &record);
+    for (int i = 0; status == FLP_OK && i < flp_tune_numerics_count(d->numerics); i++)
+        status = flp_untuned_remove(flp_records_directory(bench->records), d->records[i].identity.arch, d->records[i].identity.problem);
+    if (status != FLP_OK)
+        flp_console_error("warning: not kept: %s", flp_error_message());
+    else
+        say_decision(d, &record);
+}
+
+/* What a tuning of all numbers of rows would try. */
+static void describe_arithmetics(const decision *d)
+{
+    flp_tune_outcome *outcome = d->job->outcome;
+    snprintf(outcome->text, sizeof outcome->text, "%s: %d arithmetics, %d numbers of rows", flp_tune_numerics_text(d->numerics),
+             flp_tune_numerics_choices(d->numerics), flp_tune_numerics_count(d->numerics));
+    outcome->json = json_pack("{s:s, s:i, s:i}", "problem", flp_tune_numerics_text(d->numerics), "arithmetics", flp_tune_numerics_choices(d->numerics), "rows",
+                              flp_tune_numerics_count(d->numerics));
+}
+
+static int is_decided(const decision *d)
+{
+    const flp_tune_bench *bench = d->job->bench;
+    flp_record record;
+    flp_record_match match;
+    if (!bench->command->resume || flp_tune_numerics_find(d->numerics, bench->records, &bench->environment, &record, &match) != FLP_OK ||
+        match != FLP_RECORD_EXACT)
+        return 0;
+    snprintf(d->job->outcome->text, sizeof d->job->outcome->text, "%s: it has a record", flp_tune_numerics_text(d->numerics));
+    return 1;
+}
+
+static flp_status decide(decision *d)
+{
+    const int rows = flp_tune_numerics_count(d->numerics), has_choice = flp_tune_numerics_choices(d->numerics) > 0;
+    d->steps_left = has_choice ? 2 * rows : rows;
+    flp_status status = has_choice ? each_rows(d, survey_rows) : FLP_OK;
+    if (status == FLP_OK && !d->job->outcome->text[0])
+        status = flp_tune_numerics_decide(d->numerics, d->tuning);
+    if (status == FLP_OK)
+        status = each_rows(d, tune_rows);
+    if (status == FLP_OK && !d->job->outcome->text[0])
+        publish_decision(d);
+    return status;
+}
+
+static flp_status tune_all_rows(job *j, const flp_operator_calls *calls, const void *problem)
+{
+    decision *d = calloc(1, sizeof *d);
+    if (d == NULL)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for what decides on a row's bits");
+    d->job = j;
+    d->calls = calls;
+    flp_status status = flp_tune_numerics_create(j->bench->context, calls, problem, j->bench->command->limit, &d->numerics);
+    if (status == FLP_OK && j->bench->command->dry_run)
+        describe_arithmetics(d);
+    else if (status == FLP_OK && !is_decided(d))
+        status = decide(d);
+    flp_tune_numerics_destroy(d->numerics);
+    free(d);
+    return status;
+}
+
+/* ---- one number of rows ---- */
+
+static flp_status tune_one_rows(job *j, const flp_operator_calls *calls, const void *problem)
+{
+    flp_status status = open_target(j, calls, problem, "", 0);
+    if (status == FLP_OK && j->bench->command->dry_run)
+        describe_candidates(j);
+    else if (status == FLP_OK && j->bench->command->verify)
+        status = verify(j);
+    else if (status == FLP_OK && !is_done(j))
+        status = tune(j);
+    close_target(j);
+    return status;
+}
+
 flp_status flp_tune_problem(const flp_tune_bench *bench, const flp_tune_item *item, double budget_seconds, flp_tune_outcome *outcome)
 {
     const flp_tune_command *command = bench->command;
-    const flp_tune_target_options wanted = {
-        .numerics = command->numerics, .limit = command->limit, .is_burst = command->regime == FLP_REGIME_BURST, .memory_bytes = command->memory_bytes
-    };
     job j = { .bench = bench,
+              .text = item->text,
               .outcome = outcome,
               .begun = flp_console_seconds(),
               .budget_seconds = budget_seconds,
@@ -236,22 +441,11 @@ flp_status flp_tune_problem(const flp_tune_bench *bench, const flp_tune_item *it
     flp_status status = flp_operators_parse(item->text, &calls, &problem);
     j.options.data = &j;
     *outcome = (flp_tune_outcome){ .json = NULL };
-    if (status == FLP_OK) {
-        flp_tune_slot_open(bench->slot, item->text, command->hang_seconds);
-        status = flp_tune_target_create(bench->context, calls, &problem, &wanted, &j.target);
-        flp_tune_slot_opened(bench->slot, status == FLP_OK ? flp_tune_target_identity(j.target) : NULL);
-    }
     if (status == FLP_OK)
         status = flp_hung_read(flp_records_directory(bench->records), &j.hung);
-    if (status == FLP_OK && command->dry_run)
-        describe_candidates(&j);
-    else if (status == FLP_OK && command->verify)
-        status = verify(&j);
-    else if (status == FLP_OK && !is_done(&j))
-        status = tune(&j);
+    if (status == FLP_OK)
+        status = command->numerics ? tune_all_rows(&j, calls, &problem) : tune_one_rows(&j, calls, &problem);
     flp_console_progress("%s", "");
-    flp_tuner_result_free(&j.result);
-    flp_tune_target_destroy(j.target);
     flp_text_free(&j.hung);
     return status == FLP_OK ? status : flp_status_prefix(status, "%s", item->text);
 }

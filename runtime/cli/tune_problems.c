@@ -93,6 +93,35 @@ static flp_status append_untuned(flp_tune_list *list, const char *directory)
     return status;
 }
 
+static void remove_item(flp_tune_list *list, size_t number)
+{
+    free(list->items[number].text);
+    free(list->items[number].arch);
+    memmove(list->items + number, list->items + number + 1, (--list->count - number) * sizeof *list->items);
+}
+
+/* Whether all numbers of rows up to the first's are among those up to the second's. */
+static int is_part(const flp_tune_item *one, const flp_tune_item *other)
+{
+    char text[FLP_PROBLEM_TEXT_BYTES], others[FLP_PROBLEM_TEXT_BYTES];
+    const size_t rows = strlen(one->text), others_rows = strlen(other->text); /* the longer one has more digits */
+    if (!flp_tuned_without_rows(one->text, text) || !flp_tuned_without_rows(other->text, others) || strcmp(text, others) != 0)
+        return 0;
+    return (!one->arch == !other->arch) && (!one->arch || strcmp(one->arch, other->arch) == 0) &&
+           (rows != others_rows ? rows < others_rows : strcmp(one->text, other->text) < 0);
+}
+
+/* Problems that differ in their rows are one. */
+static void join_rows(flp_tune_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        for (size_t j = 0; j < list->count; j++)
+            if (is_part(&list->items[i], &list->items[j])) {
+                remove_item(list, i--);
+                break;
+            }
+}
+
 flp_status flp_tune_list_collect(const flp_tune_command *command, const char *records_directory, flp_tune_list *list)
 {
     flp_status status = FLP_OK;
@@ -105,6 +134,8 @@ flp_status flp_tune_list_collect(const flp_tune_command *command, const char *re
         status = append(list, probed[i], NULL);
     if (status == FLP_OK && command->untuned)
         status = append_untuned(list, records_directory);
+    if (status == FLP_OK && command->numerics)
+        join_rows(list);
     return status;
 }
 

@@ -144,10 +144,10 @@ static flp_status get_kernels(const flp_plan *plan, const flp_selection *selecti
     return flp_kernel_store_get(plan->context->store, &plan->device, selection->count, selection->variant, kernels);
 }
 
-/* Kernels that were prebuilt are those of no tuning: where a record's can be neither found nor compiled, these do. */
+/* Kernels that were prebuilt are those of no tuning, or what decides on a row's bits: where a record's can be neither found nor compiled, these do. */
 static flp_status get_untuned_kernels(flp_plan *plan, const char *text, const flp_kernel **kernels)
 {
-    const flp_choice_wanted wanted = { text, "", plan->choice.path, 1 };
+    const flp_choice_wanted wanted = { text, plan->tuned.base, plan->choice.path, 1 };
     flp_choice choice;
     flp_status status = flp_choose_path(plan->context, &wanted, &plan->device, &choice);
 
@@ -157,7 +157,9 @@ static flp_status get_untuned_kernels(flp_plan *plan, const char *text, const fl
         return status;
     flp_log_warning("%s: the kernels of its tuning, %s, are in no cache and cannot be compiled; it takes the default", text, plan->tuned.tuning);
     plan->choice.selection = choice.selection;
-    plan->tuned = (flp_tuned){ .by = FLP_TUNED_NOT, .source = "the kernels of a record's tuning are in no cache and cannot be compiled" };
+    plan->tuned.by = FLP_TUNED_NOT;
+    strcpy(plan->tuned.tuning, plan->tuned.base);
+    strcpy(plan->tuned.source, "the kernels of a record's tuning are in no cache and cannot be compiled");
     return FLP_OK;
 }
 
@@ -386,6 +388,20 @@ flp_status flp_plan_identify(flp_context *context, const flp_operator *op, const
         status = flp_tuned_identify(context, &kernels, identity);
     if (status == FLP_OK)
         status = flp_tuned_problem_text(op, flp_plan_problem(plan), identity->problem);
+    flp_plan_destroy(plan);
+    return status;
+}
+
+flp_status flp_plan_write_wanted(flp_context *context, const flp_operator *op, const void *problem, char *text)
+{
+    char plain[FLP_PROBLEM_TEXT_BYTES];
+    flp_plan *plan;
+    flp_status status = make(context, op, &plan);
+
+    if (status == FLP_OK)
+        status = begin(problem, plan, plain);
+    if (status == FLP_OK)
+        flp_plan_kernels_text(plan, text);
     flp_plan_destroy(plan);
     return status;
 }

@@ -103,6 +103,8 @@ void flp_plan_say_untuned(flp_plan *plan, const char *why);
 /* What the generator is asked for a plan: the problem's canonical string and the operator's hint. text [FLP_PLAN_KERNELS_BYTES] */
 enum { FLP_PLAN_KERNELS_BYTES = FLP_PROBLEM_TEXT_BYTES + 32 };
 void flp_plan_kernels_text(const flp_plan *plan, char *text);
+/* The same of a problem; no GPU is needed. FLP_BAD_ARGUMENT: the problem is not acceptable. */
+flp_status flp_plan_write_wanted(flp_context *context, const flp_operator *op, const void *problem, char *text);
 
 /* The text of flp_plan_describe, malloc'ed; NULL when out of memory. problem: its canonical string. */
 char *flp_describe_plan(const flp_plan *plan, const char *problem);

@@ -146,7 +146,7 @@ static flp_status run(const first_use *use, flp_tune_target *target)
 
 static flp_status tune(first_use *use)
 {
-    const flp_tune_target_options options = { 0 };
+    const flp_tune_target_options options = { .base = (*use->plan)->tuned.base };
     flp_tune_target *target;
     flp_status status;
 

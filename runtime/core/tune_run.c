@@ -103,7 +103,11 @@ static flp_status take_candidates(tuning *t, const int *numbers, int count)
         const flp_tune_candidate *candidate = flp_tune_target_candidate(t->target, i ? numbers[i - 1] : 0);
 
         t->numbers[i] = i ? numbers[i - 1] : 0;
-        t->candidates[i] = (flp_tuner_candidate){ candidate->tuning, candidate->predicted_seconds, candidate->workspace_bytes };
+        /* The tuner's default has no name: here it is the target's base, beside which no tuning at all is a candidate like others. */
+        t->candidates[i] = (flp_tuner_candidate){ !i                     ? ""
+                                                  : candidate->tuning[0] ? candidate->tuning
+                                                                         : "default",
+                                                  candidate->predicted_seconds, candidate->workspace_bytes };
     }
     return FLP_OK;
 }

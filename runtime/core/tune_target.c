@@ -12,8 +12,10 @@
 #include "core/dispatch.h"
 #include "core/plan.h"
 #include "core/tune_arrays.h"
+#include "core/tuning_text.h"
 
 enum { DEFAULT_LIMIT = 12 };
+enum { MORE_SPLITS = 4 };
 static const double default_idle_seconds = 0.02, shortest_run_seconds = 1e-3;
 static const int64_t default_checked_bytes = INT64_C(16) << 20;
 enum { MOST_CALLS = 64 };
@@ -166,7 +168,7 @@ static flp_status find_candidates(flp_tune_target *target)
 {
     char text[FLP_PLAN_KERNELS_BYTES], calibration[FLP_RECORD_TUNING_BYTES];
     flp_model_facts model;
-    const flp_wanted_kernels wanted = wanted_of(target, "", text);
+    const flp_wanted_kernels wanted = wanted_of(target, target->options.base, text);
     flp_generator *generator = flp_kernel_store_generator(target->context->store);
     char *lines = NULL;
     flp_status status;
@@ -174,7 +176,9 @@ static flp_status find_candidates(flp_tune_target *target)
     flp_calibration_facts(target->context, &target->device, &model, calibration);
     status = flp_tuned_identify(target->context, &wanted, &target->identity);
     if (status == FLP_OK)
-        status = flp_generator_candidates(generator, &wanted, &model, target->options.numerics, target->options.limit, &lines);
+        status = flp_generator_candidates(generator, &wanted, &model, 0, target->options.limit, &lines);
+    if (status == FLP_OK && target->options.alone)
+        lines[strcspn(lines, "\n")] = 0;
     if (status == FLP_OK)
         status = read_candidates(target, lines);
     free(lines);
@@ -212,7 +216,7 @@ flp_status flp_tune_target_record(const flp_tune_target *target, flp_records *re
 {
     char text[FLP_PLAN_KERNELS_BYTES];
     const flp_wanted_kernels wanted = wanted_of(target, "", text);
-    const flp_tuned_query query = { target->identity.problem, &wanted, environment, target->options.numerics };
+    const flp_tuned_query query = { target->identity.problem, &wanted, environment, target->options.base };
 
     return flp_tuned_record(target->context, records, &query, record, match);
 }
@@ -239,52 +243,54 @@ void flp_tune_target_sample(const flp_tune_target *target, int candidate, double
                     target->candidates[candidate].tuning);
 }
 
-/* Items of several tunings in alphabetic order, as gen/tuning.lua wants them. */
-static int compare_items(const void *left, const void *right)
+static flp_status add(flp_tune_target *target, flp_role role, int *candidate)
 {
-    return strcmp(*(char *const *)left, *(char *const *)right);
+    flp_status status = grow(target, target->count + 1);
+
+    if (status != FLP_OK)
+        return status;
+    *candidate = target->count - 1;
+    target->candidates[*candidate].role = role;
+    target->candidates[*candidate].workspace_bytes = target->candidates[0].workspace_bytes;
+    return FLP_OK;
 }
 
 flp_status flp_tune_target_join(flp_tune_target *target, const int *candidates, int count, int *candidate)
 {
-    char copy[2 * FLP_TUNING_BYTES] = "", *items[64], *rest = NULL;
-    size_t length = 0;
-    int found = 0;
+    char parts[FLP_ROLES + 2][FLP_TUNING_BYTES], rest[FLP_TUNING_BYTES], joined[FLP_TUNING_BYTES];
+    const char *tunings[FLP_ROLES + 2] = { parts[0] };
     double seconds = target->candidates[0].predicted_seconds;
     flp_status status;
 
+    /* Of the base what none of them changes; of each what it changes. */
+    strcpy(parts[0], target->candidates[0].tuning);
     for (int i = 0; i < count; i++) {
-        seconds += target->candidates[candidates[i]].predicted_seconds - target->candidates[0].predicted_seconds;
-        length += (size_t)snprintf(copy + length, sizeof(copy) - length, "%s%s", length ? "," : "", target->candidates[candidates[i]].tuning);
-        if (length >= FLP_TUNING_BYTES)
-            return flp_status_fail(FLP_BAD_ARGUMENT, "tuning: got more than %d characters", FLP_TUNING_BYTES - 1);
+        const flp_tune_candidate *one = &target->candidates[candidates[i]];
+
+        seconds += one->predicted_seconds - target->candidates[0].predicted_seconds;
+        flp_tuning_text_of_role(parts[0], one->role, 1, rest);
+        strcpy(parts[0], rest);
+        flp_tuning_text_of_role(one->tuning, one->role, one->role == FLP_ROLES, parts[i + 1]);
+        tunings[i + 1] = parts[i + 1];
     }
-    for (char *item = strtok_r(copy, ",", &rest); item && found < 64; item = strtok_r(NULL, ",", &rest))
-        items[found++] = item;
-    qsort(items, (size_t)found, sizeof(*items), compare_items);
-    status = grow(target, target->count + 1);
+    status = flp_tuning_text_join(tunings, count + 1, joined);
+    if (status == FLP_OK)
+        status = add(target, FLP_ROLES, candidate);
     if (status != FLP_OK)
         return status;
-    *candidate = target->count - 1;
-    length = 0;
-    for (int i = 0; i < found; i++)
-        length += (size_t)snprintf(target->candidates[*candidate].tuning + length, FLP_TUNING_BYTES - length, "%s%s", i ? "," : "", items[i]);
+    strcpy(target->candidates[*candidate].tuning, joined);
     target->candidates[*candidate].predicted_seconds = seconds;
-    target->candidates[*candidate].workspace_bytes = target->candidates[0].workspace_bytes;
     return FLP_OK;
 }
 
 flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int *candidate)
 {
-    flp_status status = strlen(tuning) < FLP_TUNING_BYTES ? grow(target, target->count + 1)
+    flp_status status = strlen(tuning) < FLP_TUNING_BYTES ? add(target, flp_tuning_text_role(tuning), candidate)
                                                           : flp_status_fail(FLP_BAD_ARGUMENT, "tuning: got more than %d characters", FLP_TUNING_BYTES - 1);
 
-    if (status != FLP_OK)
-        return status;
-    *candidate = target->count - 1;
-    strcpy(target->candidates[*candidate].tuning, tuning);
-    target->candidates[*candidate].workspace_bytes = target->candidates[0].workspace_bytes;
-    return FLP_OK;
+    if (status == FLP_OK)
+        strcpy(target->candidates[*candidate].tuning, tuning);
+    return status;
 }
 
 flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
@@ -354,7 +360,7 @@ static flp_status make_default_plan(flp_tune_target *target)
     flp_status status = grow(target, 1);
 
     if (status == FLP_OK)
-        status = flp_create_plan_tuned(target->context, target->calls->op, &target->problem, "", &target->plans[0]);
+        status = flp_create_plan_tuned(target->context, target->calls->op, &target->problem, target->options.base, &target->plans[0]);
     if (status != FLP_OK || flp_plan_on_gpu(target->plans[0]))
         return status;
     return flp_status_fail(FLP_NO_VARIANT, "the CPU path answers %s, which has nothing to tune: %s", target->identity.problem,
@@ -366,7 +372,7 @@ static flp_status make_memory(flp_tune_target *target)
     int64_t bytes;
     flp_status status;
 
-    target->workspace_bytes = target->plans[0]->workspace_bytes;
+    target->workspace_bytes = target->plans[0]->workspace_bytes * (target->options.alone ? MORE_SPLITS : 1);
     target->arrays = (flp_tune_arrays){ .calls = target->calls,
                                         .problem = &target->problem,
                                         .checked_bytes = target->options.checked_bytes,
@@ -439,6 +445,8 @@ flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls
     made->context = context;
     made->calls = calls;
     made->options = *options;
+    if (!made->options.base)
+        made->options.base = "";
     if (made->options.limit == 0)
         made->options.limit = DEFAULT_LIMIT;
     if (made->options.idle_seconds == 0)

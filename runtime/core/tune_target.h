@@ -7,7 +7,8 @@
 typedef struct flp_tune_target flp_tune_target; /* in the CUDA context that was current when it was made */
 
 typedef struct {
-    int numerics;          /* 1: candidates whose rows have other bits, too */
+    const char *base;      /* the tuning that others are compared with, and whose bits they keep; it has to last. NULL, "": the generator's own */
+    int alone;             /* 1: there are no candidates beside it but those that are added, with memory for more splits than it has */
     int limit;             /* candidates of a role; 0: 12 */
     int is_burst;          /* 1: the device idles before each timed run; 0: runs follow each other */
     double idle_seconds;   /* before a run of a burst; 0: 0.02 */
@@ -15,7 +16,7 @@ typedef struct {
     int64_t checked_bytes; /* of each result that are compared, from its beginning and its end; 0: 16 MiB */
 } flp_tune_target_options;
 
-/* problem: with the rows that are tuned for. The results of the plan without a tuning are there when it returns, and agree with the CPU path's on few rows.
+/* problem: with the rows that are tuned for. The results of the base's plan are there when it returns, and agree with the CPU path's on few rows.
  * FLP_BAD_ARGUMENT: what is unacceptable in the problem, or that its operator's calls cannot be made up; FLP_NO_VARIANT: the CPU path answers it;
  * FLP_OUT_OF_MEMORY: what it would take; FLP_INTERNAL: the results differ. */
 flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls *calls, const void *problem, const flp_tune_target_options *options,
@@ -23,7 +24,7 @@ flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls
 /* Waits for its work. NULL is allowed. */
 void flp_tune_target_destroy(flp_tune_target *target);
 
-/* The candidates, number 0 the one without a tuning. */
+/* The candidates, number 0 the base. */
 typedef struct {
     char tuning[FLP_TUNING_BYTES];
     flp_role role;            /* whose kernel it changes; FLP_ROLES: none, or several */
@@ -33,7 +34,7 @@ typedef struct {
 int flp_tune_target_count(const flp_tune_target *target);
 const flp_tune_candidate *flp_tune_target_candidate(const flp_tune_target *target, int candidate);
 
-/* Adds one that changes what all of these change; *candidate: its number. FLP_OUT_OF_MEMORY. Not beside calls of other threads. */
+/* Adds one that changes what all of these change of the base; *candidate: its number. FLP_OUT_OF_MEMORY. Not beside calls of other threads. */
 flp_status flp_tune_target_join(flp_tune_target *target, const int *candidates, int count, int *candidate);
 
 /* Adds one of this tuning, of which the model says nothing. Errors as the one before. */
@@ -41,7 +42,7 @@ flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int 
 
 /* The problem, of its bucket of rows. */
 const char *flp_tune_target_problem(const flp_tune_target *target);
-/* What it is without a tuning. */
+/* That of the base. */
 const flp_record_identity *flp_tune_target_identity(const flp_tune_target *target);
 /* What a record of a candidate must agree with. Errors as flp_tuned_identify. */
 flp_status flp_tune_target_identify(const flp_tune_target *target, int candidate, flp_record_identity *identity);

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "core/calibration.h"
 #include "core/dispatch.h"
+#include "core/plan.h"
 #include "tune/untuned.h"
 
 /* Shapes whose sizes differ by more powers of two than this, taken together, say nothing about each other. */
@@ -45,6 +46,69 @@ flp_status flp_tuned_identify(flp_context *context, const flp_wanted_kernels *wa
             flp_status_fail(FLP_INTERNAL, "numeric identity: got %zu characters, wanted fewer than %zu", strlen(found.numerics), sizeof(identity->numerics));
     flp_digest_format(found.templates, strlen(found.templates), identity->templates);
     flp_generator_identity_free(&found);
+    return status;
+}
+
+/* ---- what decides on a row's bits ---- */
+
+/* Behind the operator and the dtype. */
+static size_t rows_at(const char *problem)
+{
+    const char *dtype = strchr(problem, ':'), *rows = dtype ? strchr(dtype + 1, ':') : NULL;
+
+    return rows ? (size_t)(rows - problem) : strlen(problem);
+}
+
+static int has_rows(const char *problem)
+{
+    const char *rows = problem + rows_at(problem);
+
+    return rows[0] && rows[1] == 'n' && isdigit((unsigned char)rows[2]);
+}
+
+int flp_tuned_without_rows(const char *problem, char *text)
+{
+    const size_t at = rows_at(problem);
+
+    if (!has_rows(problem))
+        return 0;
+    snprintf(text, FLP_PROBLEM_TEXT_BYTES, "%.*s%s", (int)at, problem, problem + at + 1 + strcspn(problem + at + 1, ":"));
+    return 1;
+}
+
+int flp_tuned_with_rows(const char *problem, char *text)
+{
+    const size_t at = rows_at(problem);
+
+    if (!problem[at] || has_rows(problem))
+        return 0;
+    snprintf(text, FLP_PROBLEM_TEXT_BYTES, "%.*s:n%d%s", (int)at, problem, FLP_TUNED_DECIDING_ROWS, problem + at);
+    return 1;
+}
+
+flp_status flp_tuned_identify_decision(flp_context *context, const flp_operator *op, const void *normal, const flp_wanted_kernels *wanted,
+                                       flp_record_identity *identity)
+{
+    char text[FLP_PLAN_KERNELS_BYTES];
+    flp_wanted_kernels at_rows = { text, wanted->compute_capability, wanted->backend, "" };
+    flp_problem_storage problem;
+    size_t length;
+    flp_status status;
+
+    memcpy(&problem, normal, op->problem_bytes);
+    *flp_operator_rows(op, &problem) = FLP_TUNED_DECIDING_ROWS;
+    status = flp_problem_text_write(op, normal, text, FLP_PROBLEM_TEXT_BYTES);
+    length = strlen(text); /* of the wanted one; what stands behind it there is the plan's hint */
+    if (status == FLP_OK)
+        status = flp_problem_text_write(op, &problem, text, FLP_PROBLEM_TEXT_BYTES);
+    if (status != FLP_OK)
+        return status;
+    snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s", strlen(wanted->problem) > length ? wanted->problem + length : "");
+    status = flp_tuned_identify(context, &at_rows, identity);
+    if (status == FLP_OK)
+        status = flp_tuned_problem_text(op, &problem, text);
+    if (status == FLP_OK && !flp_tuned_without_rows(text, identity->problem))
+        status = flp_status_fail(FLP_INTERNAL, "%s: its rows are not its third part", text);
     return status;
 }
 
@@ -89,21 +153,22 @@ typedef struct {
     flp_context *context;
     const flp_wanted_kernels *wanted;
     const char *problem;                  /* as records name it */
-    int any_bits;                         /* 1: tunings that change a row's bits count, too */
-    flp_record_identity base;             /* without a tuning */
+    flp_record_identity base;             /* of the tuning whose bits a row has */
     char tuning[FLP_RECORD_TUNING_BYTES]; /* that was identified last, */
     flp_status tuning_status;             /* with what came of that */
     flp_record_identity tuned;
 } search;
 
-static flp_status begin(flp_context *context, const flp_wanted_kernels *wanted, const char *problem, int any_bits, search *made)
+/* base: the tuning whose bits a row has. */
+static flp_status begin(flp_context *context, const flp_wanted_kernels *wanted, const char *problem, const char *base, search *made)
 {
-    flp_wanted_kernels untuned = *wanted;
+    flp_wanted_kernels at_base = *wanted;
     flp_status status;
 
-    *made = (search){ .context = context, .wanted = wanted, .problem = problem, .any_bits = any_bits };
-    untuned.tuning = "";
-    status = flp_tuned_identify(context, &untuned, &made->base);
+    *made = (search){ .context = context, .wanted = wanted, .problem = problem };
+    snprintf(made->tuning, sizeof(made->tuning), "%s", base);
+    at_base.tuning = base;
+    status = flp_tuned_identify(context, &at_base, &made->base);
     made->tuned = made->base;
     return status;
 }
@@ -138,8 +203,9 @@ static const char *find_fault(search *found, const flp_record *record)
         return "the templates of its kernels have changed since";
     if (is_own(found, record) && strcmp(record->identity.numerics, tuned->numerics) != 0)
         return "the arithmetic of its kernels has changed since";
-    if (!found->any_bits && strcmp(found->base.numerics, tuned->numerics) != 0)
-        return "its tuning changes a row's bits, and the context has no FLP_CONTEXT_TUNED_BITS";
+    if (strcmp(found->base.numerics, tuned->numerics) != 0)
+        return found->context->flags & FLP_CONTEXT_TUNED_BITS ? "its tuning gives a row other bits than the record of all numbers of rows decides"
+                                                              : "its tuning changes a row's bits, and the context has no FLP_CONTEXT_TUNED_BITS";
     return NULL;
 }
 
@@ -185,18 +251,20 @@ static int take(void *data, const flp_record *record)
 }
 
 typedef struct {
-    const char *problem, *device; /* the device's name */
+    const char *problem, *decision, *device; /* decision: the problem without its rows; the device's name */
     int has_any;
 } prospect;
 
-/* Whether a record may be of use, before anything is computed for its sake: one of this problem on any machine, or of a shape nearby on such a device. */
+/* Whether a record may be of use, before anything is computed for its sake: one of this problem on any machine, with its rows or without, or of a shape
+ * nearby on such a device. */
 static int may_serve(void *data, const flp_record *record)
 {
     prospect *wanted = data;
     const shape_distance distance = distance_of(record->identity.problem, wanted->problem);
 
     wanted->has_any =
-        distance.same_family && (distance.log2_sizes == 0 || (distance.log2_sizes < farthest && strcmp(record->environment.device, wanted->device) == 0));
+        (distance.same_family && (distance.log2_sizes == 0 || (distance.log2_sizes < farthest && strcmp(record->environment.device, wanted->device) == 0))) ||
+        strcmp(record->identity.problem, wanted->decision) == 0;
     return wanted->has_any;
 }
 
@@ -237,19 +305,53 @@ static flp_status choose(flp_records *records, const flp_environment *environmen
     return flp_records_visit(records, take, found);
 }
 
+/* What a row's bits are to be: as the record of all numbers of rows says, where the context takes such. base, and decided, which stays what it was where
+ * there is none. */
+static flp_status find_base(flp_context *context, const flp_tuned_question *question, const flp_wanted_kernels *wanted, const flp_environment *environment,
+                            char base[FLP_TUNING_BYTES], flp_record *decided)
+{
+    flp_record_identity identity;
+    flp_record_match match = FLP_RECORD_NONE;
+    flp_status status = FLP_OK;
+
+    base[0] = 0;
+    if (context->flags & FLP_CONTEXT_TUNED_BITS) {
+        status = flp_tuned_identify_decision(context, question->op, question->normal, wanted, &identity);
+        if (status == FLP_OK)
+            status = flp_records_find(context->records, &identity, environment, decided, &match);
+    }
+    if (status == FLP_OK && match != FLP_RECORD_NONE)
+        snprintf(base, FLP_TUNING_BYTES, "%s", decided->tuning);
+    return status;
+}
+
+/* The kernels that decide on a row's bits, without more: no record is of this number of rows. */
+static void take_base(const flp_record *decided, flp_tuned *tuned)
+{
+    tuned->by = FLP_TUNED_MODEL;
+    snprintf(tuned->tuning, sizeof(tuned->tuning), "%s", tuned->base);
+    snprintf(tuned->source, sizeof(tuned->source), "model, from a record of %.180s", decided->identity.problem);
+}
+
 static flp_status find(flp_context *context, const flp_tuned_question *question, const char *problem, flp_tuned *tuned)
 {
     const flp_device_facts *facts = &question->device->facts;
     const flp_wanted_kernels wanted = { question->kernels, facts->compute_capability, flp_backend_name(question->choice->path), "" };
+    char decision[FLP_PROBLEM_TEXT_BYTES] = "";
     flp_environment environment;
-    prospect any = { problem, facts->name, 0 };
+    flp_record decided;
+    prospect any = { problem, decision, facts->name, 0 };
     choice found = { .nearest = farthest };
-    flp_status status = flp_records_visit(context->records, may_serve, &any);
+    flp_status status;
 
+    flp_tuned_without_rows(problem, decision);
+    status = flp_records_visit(context->records, may_serve, &any);
     if (status != FLP_OK || !any.has_any)
         return status;
-    status = begin(context, &wanted, problem, (context->flags & FLP_CONTEXT_TUNED_BITS) != 0, &found.search);
     flp_environment_describe(question->device, &environment);
+    status = find_base(context, question, &wanted, &environment, tuned->base, &decided);
+    if (status == FLP_OK)
+        status = begin(context, &wanted, problem, tuned->base, &found.search);
     if (status == FLP_OK)
         status = choose(context->records, &environment, &found);
     if (status != FLP_OK)
@@ -259,6 +361,8 @@ static flp_status find(flp_context *context, const flp_tuned_question *question,
         return FLP_OK;
     }
     snprintf(tuned->source, sizeof(tuned->source), "%s", found.refused);
+    if (tuned->base[0])
+        take_base(&decided, tuned);
     if (!found.has_near || !found.near.tuning[0])
         return FLP_OK;
     return carry_over(context, &wanted, question->hint, question->device, &found.near, tuned);
@@ -267,7 +371,7 @@ static flp_status find(flp_context *context, const flp_tuned_question *question,
 flp_status flp_tuned_record(flp_context *context, flp_records *records, const flp_tuned_query *query, flp_record *record, flp_record_match *match)
 {
     choice found = { .nearest = 0 };
-    flp_status status = begin(context, query->wanted, query->problem, query->any_bits, &found.search);
+    flp_status status = begin(context, query->wanted, query->problem, query->base, &found.search);
 
     *match = FLP_RECORD_NONE;
     if (status == FLP_OK)
@@ -303,7 +407,7 @@ flp_status flp_tuned_publish(flp_context *context, flp_records *records, const f
     flp_status status = flp_records_publish(records, record);
 
     if (status == FLP_OK)
-        status = begin(context, wanted, record->identity.problem, 1, &found.search);
+        status = begin(context, wanted, record->identity.problem, record->tuning, &found.search);
     return status == FLP_OK ? flp_records_remove(records, is_superseded, &found) : status;
 }
 
@@ -354,21 +458,65 @@ static int may_be_taken(const collection *found, const flp_record *record)
     return 1;
 }
 
-flp_status flp_tuned_list(flp_context *context, const flp_operator *op, const void *normal, const flp_wanted_kernels *wanted, flp_text *tunings)
+/* Those that a row of the bits of a tuning may take, and that itself. */
+static flp_status list_of_base(flp_context *context, const char *problem, const flp_wanted_kernels *wanted, const char *base, flp_text *tunings)
 {
-    char problem[FLP_PROBLEM_TEXT_BYTES];
     collection found = { .records = NULL };
-    flp_status status = flp_tuned_problem_text(op, normal, problem);
+    flp_status status = begin(context, wanted, problem, base, &found.search);
 
     if (status == FLP_OK)
-        status = begin(context, wanted, problem, (context->flags & FLP_CONTEXT_TUNED_BITS) != 0, &found.search);
-    if (status == FLP_OK)
         status = flp_records_visit(context->records, collect, &found);
+    if (status == FLP_OK && base[0])
+        flp_text_append(tunings, "%s\n", base);
     for (size_t i = 0; status == FLP_OK && i < found.count; i++)
         if (found.records[i].tuning[0] && may_be_taken(&found, &found.records[i]))
             flp_text_append(tunings, "%s\n", found.records[i].tuning);
     free(found.records);
     return status == FLP_OK && (found.out_of_memory || tunings->failed) ? flp_status_fail(FLP_OUT_OF_MEMORY, "records: no memory") : status;
+}
+
+typedef struct {
+    const flp_record_identity *identity;
+    flp_text tunings;
+} decisions;
+
+static int take_decision(void *data, const flp_record *record)
+{
+    decisions *found = data;
+
+    if (record->tuning[0] && flp_record_identity_same(&record->identity, found->identity))
+        flp_text_append(&found->tunings, "%s\n", record->tuning);
+    return 0;
+}
+
+/* What machines' records decide on a row's bits. */
+static flp_status list_decided(flp_context *context, const char *problem, const flp_wanted_kernels *wanted, const flp_record_identity *identity,
+                               flp_text *tunings)
+{
+    decisions found = { .identity = identity };
+    char *rest = NULL;
+    flp_status status = flp_records_visit(context->records, take_decision, &found);
+
+    for (char *base = found.tunings.data ? strtok_r(found.tunings.data, "\n", &rest) : NULL; status == FLP_OK && base; base = strtok_r(NULL, "\n", &rest))
+        status = list_of_base(context, problem, wanted, base, tunings);
+    if (status == FLP_OK && found.tunings.failed)
+        status = flp_status_fail(FLP_OUT_OF_MEMORY, "records: no memory");
+    flp_text_free(&found.tunings);
+    return status;
+}
+
+flp_status flp_tuned_list(flp_context *context, const flp_operator *op, const void *normal, const flp_wanted_kernels *wanted, flp_text *tunings)
+{
+    char problem[FLP_PROBLEM_TEXT_BYTES];
+    flp_record_identity identity;
+    flp_status status = flp_tuned_problem_text(op, normal, problem);
+
+    if (status == FLP_OK)
+        status = list_of_base(context, problem, wanted, "", tunings);
+    if (status != FLP_OK || !(context->flags & FLP_CONTEXT_TUNED_BITS))
+        return status;
+    status = flp_tuned_identify_decision(context, op, normal, wanted, &identity);
+    return status == FLP_OK ? list_decided(context, problem, wanted, &identity, tunings) : status;
 }
 
 void flp_tuned_find(flp_context *context, const flp_tuned_question *question, flp_tuned *tuned)

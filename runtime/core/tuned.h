@@ -16,6 +16,7 @@ typedef struct {
 typedef struct {
     flp_tuned_by by;
     char tuning[FLP_TUNING_BYTES]; /* "": the generator's own choice */
+    char base[FLP_TUNING_BYTES];   /* that decides on a row's bits; "": the generator's own */
     char source[256];              /* in words, for flp_plan_describe; without a record why one of the problem does not count, "": there is none */
 } flp_tuned;
 
@@ -28,7 +29,7 @@ typedef struct {
     const char *problem;
     const flp_wanted_kernels *wanted;
     const flp_environment *environment;
-    int any_bits; /* 1: tunings that change a row's bits count, too */
+    const char *base; /* the tuning whose bits a row has */
 } flp_tuned_query;
 
 /* The record of a problem that serves an environment best, as flp_tuned_find finds it. Errors as flp_generator_identify, FLP_OUT_OF_MEMORY. */
@@ -41,6 +42,20 @@ flp_status flp_tuned_publish(flp_context *context, flp_records *records, const f
 /* Appends the tunings, one a line, that a plan of a problem may take: flp_tuned_find takes one of them or none, whatever machine of this compute capability
  * it runs on. Of wanted, the tuning does not count. Errors as flp_generator_identify, FLP_OUT_OF_MEMORY. */
 flp_status flp_tuned_list(flp_context *context, const flp_operator *op, const void *normal, const flp_wanted_kernels *wanted, flp_text *tunings);
+
+/* ---- what changes a row's bits ----
+ * A record of a problem without its rows, "linear_logp:bf16:d2048:v131072", decides on it for any number of them: its tuning is what the kernels of the
+ * others begin with, in a context with FLP_CONTEXT_TUNED_BITS. Its identity is that of FLP_TUNED_DECIDING_ROWS rows without a tuning, so that it has one name
+ * and a new one replaces it at once. */
+enum { FLP_TUNED_DECIDING_ROWS = 4096 };
+
+/* A problem's string without its rows, from one with them; with_rows: the way back. text [FLP_PROBLEM_TEXT_BYTES]. 0: it has none, or has some. */
+int flp_tuned_without_rows(const char *problem, char *text);
+int flp_tuned_with_rows(const char *problem, char *text);
+
+/* The identity of the record that decides. Of wanted, whose problem's rows may be any, the tuning does not count. Errors as flp_tuned_identify. */
+flp_status flp_tuned_identify_decision(flp_context *context, const flp_operator *op, const void *normal, const flp_wanted_kernels *wanted,
+                                       flp_record_identity *identity);
 
 /* The problem as records name it: of its bucket of rows, on the path that is taken of itself. text [FLP_PROBLEM_TEXT_BYTES] */
 flp_status flp_tuned_problem_text(const flp_operator *op, const void *normal, char *text);

@@ -353,7 +353,14 @@ void flp_generator_identity_free(flp_generator_identity *identity)
 flp_status flp_generator_candidates(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, int numerics, int limit,
                                     char **lines)
 {
-    request request = { .function = "candidates", .wanted = wanted, .facts = facts, .with_limit = 1, .numerics = numerics, .limit = limit };
+    request request = { .function = "candidates", .wanted = wanted, .with_tuning = 1, .facts = facts, .with_limit = 1, .numerics = numerics, .limit = limit };
+
+    return run_for_text(generator, &request, lines);
+}
+
+flp_status flp_generator_arithmetics(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, int limit, char **lines)
+{
+    request request = { .function = "arithmetics", .wanted = wanted, .facts = facts, .with_limit = 1, .numerics = 1, .limit = limit };
 
     return run_for_text(generator, &request, lines);
 }

@@ -53,10 +53,15 @@ typedef struct {
     const char *calibration; /* gen/calibration.lua; "": the model's own coefficients */
 } flp_model_facts;
 
-/* Tunings of what is wanted: malloc'ed lines "picoseconds role tuning", the time predicted, the default first (its role "-"). numerics: 1: those that change
- * a row's bits, too. limit: of a role. Errors as flp_generator_select. */
+/* Tunings of what is wanted: malloc'ed lines "picoseconds role tuning", the time predicted, the wanted one first (its role "-"). numerics: 1: those that
+ * change a row's bits, too. limit: of a role. Errors as flp_generator_select. */
 flp_status flp_generator_candidates(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, int numerics, int limit,
                                     char **lines);
+
+/* What may be tried where a row's bits may change. Of wanted, problem is a line for each of several numbers of rows, and the tuning does not count. malloc'ed
+ * lines "arithmetic ROLE TUNING", what decides on it, "-" for the generator's own, which is the first of its role, and behind each of them its lines
+ * "try PROBLEM TUNING", problems numbered from 0; "" where there is no choice. limit: of a role's tunings for a problem. Errors as flp_generator_select. */
+flp_status flp_generator_arithmetics(flp_generator *generator, const flp_wanted_kernels *wanted, const flp_model_facts *facts, int limit, char **lines);
 
 /* A tuning that was measured at one shape, for another. */
 typedef struct {

@@ -20,7 +20,7 @@ enum {
 
 /* What has to be the same where a record is to count at all. */
 typedef struct {
-    char problem[FLP_RECORD_PROBLEM_BYTES];  /* canonical string; its n is the bucket of rows */
+    char problem[FLP_RECORD_PROBLEM_BYTES];  /* canonical string; its n is the bucket of rows, or it has none: core/tuned.h */
     char arch[FLP_RECORD_WORD_BYTES];        /* "sm_90a" */
     char numerics[FLP_RECORD_PROBLEM_BYTES]; /* the arithmetic's identity */
     char templates[FLP_RECORD_DIGEST_BYTES]; /* SHA-256 of the templates that its kernels reach */

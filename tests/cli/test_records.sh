@@ -61,6 +61,9 @@ check_fails "so is a number of rows that no plan asks for" 4 "no plan asks for i
     sh -c "sed 's/n4096/n3000/' sound.txt | '$build/fusedlogp' records lint --quiet -"
 check_fails "... and an architecture of other kernels" 4 "no plan of its problem takes kernels of its architecture" \
     sh -c "sed 's/^arch: sm_90a/arch: sm_100a/; s/tile.bm=128,/tile.bm=64,/' sound.txt | '$build/fusedlogp' records lint --quiet -"
+sed 's/:n4096:/:/; s/^tuning: .*/tuning: tile.bv=128/' sound.txt >decision.txt
+check_runs "what decides on a row's bits is sound with what it is without its tuning" records lint --quiet decision.txt
+check_fails "... but for one that is none" 4 "stale: not portable: bm = 96" sh -c "sed 's/tile.bv=128/tile.bm=96/' decision.txt | '$build/fusedlogp' records lint --quiet -"
 sed 's/d2048:v131072/d2048:v131072:loss_mine/; s/linear_logp:/linear_cross_entropy:/' stale.txt >unknown.txt
 check_runs "of what is not known here nothing is held" records lint unknown.txt --quiet
 

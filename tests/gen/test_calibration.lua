@@ -27,7 +27,7 @@ end
 
 local function candidates(problem, calibrated, limit, numerics)
   local known = setmetatable({ calibration = calibrated }, { __index = facts })
-  return assert(fusedlogp.candidates(problem, 90, "auto", known, numerics or false, limit, support.read_template))
+  return assert(fusedlogp.candidates(problem, 90, "auto", "", known, numerics or false, limit, support.read_template))
 end
 
 local state = 1
@@ -114,7 +114,7 @@ function TestCalibration.test_what_is_no_calibration_is_refused()
   lu.assertEquals(calibration.parse(calibration.identity()).portable.launch, 3)
   for _, text in ipairs { "hopper.l2", "hopper.l2=0", "hopper.wings=2", "penguin.l2=1", "hopper.memory=1,hopper.l2=1", "hopper.l2=1,hopper.l2=1" } do
     support.assert_refused({ "calibration" }, calibration.parse(text))
-    support.assert_refused({ "calibration" }, fusedlogp.candidates(probed[1], 90, "auto", { calibration = text }, false, 2, support.read_template))
+    support.assert_refused({ "calibration" }, fusedlogp.candidates(probed[1], 90, "auto", "", { calibration = text }, false, 2, support.read_template))
   end
 end
 

@@ -17,7 +17,7 @@ local problems = {
 }
 
 local function candidates(problem, capability, numerics, limit)
-  return assert(fusedlogp.candidates(problem, capability, "auto", {}, numerics or false, limit or 6, support.read_template))
+  return assert(fusedlogp.candidates(problem, capability, "auto", "", {}, numerics or false, limit or 6, support.read_template))
 end
 
 local function parts(line)
@@ -92,7 +92,7 @@ end
 
 function TestTuning.test_the_model_follows_the_device()
   local function default_time(facts)
-    return (parts(fusedlogp.candidates(forward, 90, "auto", facts, false, 1, support.read_template)[1]))
+    return (parts(fusedlogp.candidates(forward, 90, "auto", "", facts, false, 1, support.read_template)[1]))
   end
   lu.assertTrue(default_time { multiprocessors = 66 } > 1.8 * default_time { multiprocessors = 132 })
   lu.assertTrue(default_time { clock_hz = 1e9 } > 1.5 * default_time { clock_hz = 1.98e9 })
@@ -118,6 +118,69 @@ function TestTuning.test_an_identity_says_what_a_record_must_agree_with()
   lu.assertStrContains(tuned.numerics, ".bv128.")
   lu.assertNotEquals(tuned.templates, one.templates)
   lu.assertNil(fusedlogp.identity(forward, 90, "auto", "tile.bm=96", support.read_template))
+end
+
+-- Lines of arithmetics: a list of { role, text, tries = { [problem + 1] = { text, ... } } }.
+local function arithmetics(pattern, rows, capability, limit)
+  local problems, list = {}, {}
+  for i, n in ipairs(rows) do problems[i] = pattern:format(n) end
+  local lines = assert(fusedlogp.arithmetics(table.concat(problems, "\n"), capability, "auto", {}, true, limit, support.read_template))
+  for _, line in ipairs(lines) do
+    local kind, word, text = line:match("^(%S+) (%S+) (%S+)$")
+    if kind == "arithmetic" then
+      list[#list + 1] = { role = word, text = text == "-" and "" or text, tries = {} }
+    else
+      local tries = list[#list].tries
+      tries[word + 1] = tries[word + 1] or {}
+      table.insert(tries[word + 1], text)
+    end
+  end
+  return list, problems
+end
+
+function TestTuning.test_an_arithmetic_is_one_for_any_number_of_rows()
+  for _, pattern in ipairs { "linear_logp:bf16:n%d:d2048:v131072", "linear_logp_backward:bf16:n%d:d512:v32768:gh_bf16:gw_bf16" } do
+    for _, capability in ipairs { 80, 90 } do
+      local list, problems = arithmetics(pattern, { 64, 128, 4096 }, capability, 8)
+      lu.assertTrue(#list == 0 or list[1].text == "")
+      for _, one in ipairs(list) do
+        local decided
+        for i, problem in ipairs(problems) do
+          local identity = assert(fusedlogp.identity(problem, capability, "auto", one.text, support.read_template)).numerics
+          decided = decided or identity
+          lu.assertEquals(identity, decided, one.text)
+          lu.assertTrue(#one.tries[i] >= 1 and #one.tries[i] <= 2, one.text)
+          for _, text in ipairs(one.tries[i]) do
+            lu.assertEquals(fusedlogp.identity(problem, capability, "auto", text, support.read_template).numerics, decided, text)
+          end
+        end
+        local own = fusedlogp.identity(problems[1], capability, "auto", "", support.read_template).numerics
+        lu.assertEquals(decided == own, one.text == "", one.text)
+      end
+    end
+  end
+end
+
+function TestTuning.test_arithmetics_differ_and_are_no_more_than_so_many()
+  local list, seen = arithmetics("linear_logp:bf16:n%d:d2048:v131072", { 64, 4096 }, 90, 8), {}
+  lu.assertEquals(#list, 4)
+  for _, one in ipairs(list) do
+    lu.assertNil(seen[one.text])
+    seen[one.text] = true
+  end
+  lu.assertTrue(#arithmetics("linear_logp:bf16:n%d:d2048:v131072", { 64, 4096 }, 90, 1000) > 8)
+  lu.assertEquals(arithmetics("weighted_sum:bf16:n%d:d4096", { 64, 4096 }, 90, 8), {}) -- nothing of it changes bits
+end
+
+function TestTuning.test_candidates_of_a_base_keep_its_bits()
+  local problem, base = "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16", "hidden_product.bv=128"
+  local wanted = fusedlogp.identity(problem, 90, "auto", base, support.read_template).numerics
+  for i, line in ipairs(assert(fusedlogp.candidates(problem, 90, "auto", base, {}, false, 6, support.read_template))) do
+    local _, _, text = parts(line)
+    lu.assertEquals(i == 1, text == base, line)
+    lu.assertEquals(fusedlogp.identity(problem, 90, "auto", text, support.read_template).numerics, wanted, line)
+  end
+  support.assert_refused({ "bm = 96" }, fusedlogp.candidates(forward, 90, "auto", "tile.bm=96", {}, false, 6, support.read_template))
 end
 
 support.run()

@@ -1,6 +1,7 @@
 /* Candidates whose times are known. */
 #include "fake_tune_target.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "base/status.h"
 #include "core/plan.h"
+#include "core/tuning_text.h"
 
 fake_tune_state fake_tune;
 
@@ -16,6 +18,7 @@ struct flp_tune_target {
     simulated_device device;
     flp_tune_candidate candidates[SIMULATED_MOST];
     flp_record_identity identity;
+    double of_base; /* the base's time to no tuning's */
 };
 
 void fake_tune_reset(void)
@@ -28,8 +31,11 @@ void fake_tune_reset(void)
 static void append(flp_tune_target *target, const char *kind, int number, flp_role role, double factor)
 {
     const int at = target->device.count++;
+    char item[64];
 
-    snprintf(target->candidates[at].tuning, sizeof(target->candidates[at].tuning), "%s=%d", kind, number);
+    snprintf(item, sizeof(item), "%s=%d", kind, number);
+    if (flp_tuning_text_join((const char *const[]){ target->candidates[0].tuning, item }, 2, target->candidates[at].tuning) != FLP_OK)
+        abort();
     target->candidates[at].role = role;
     target->device.truth[at] = target->device.truth[0] * factor;
     target->candidates[at].predicted_seconds = target->device.truth[at];
@@ -55,16 +61,20 @@ flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls
     simulated_device_set((uint64_t)fake_tune.created, &base, 1, &made->device);
     made->device.in_threads = 1;
     made->candidates[0] = (flp_tune_candidate){ .role = FLP_ROLES, .predicted_seconds = base, .workspace_bytes = 1024 };
-    for (int i = 0; i < fake_tune.tiles && (options->limit == 0 || i < options->limit); i++)
+    snprintf(made->candidates[0].tuning, FLP_TUNING_BYTES, "%s", options->base ? options->base : "");
+    made->of_base = fake_tune.factor ? fake_tune.factor(made->identity.problem, made->candidates[0].tuning) : 1;
+    made->device.truth[0] *= made->of_base;
+    for (int i = 0; !options->alone && i < fake_tune.tiles && (options->limit == 0 || i < options->limit); i++)
         append(made, "tile.group", i + 1, FLP_ROLE_TILE, fake_tune.tile_factors[i]);
-    for (int i = 0; i < fake_tune.combines && (options->limit == 0 || i < options->limit); i++)
+    for (int i = 0; !options->alone && i < fake_tune.combines && (options->limit == 0 || i < options->limit); i++)
         append(made, "combine.w", i + 1, FLP_ROLE_COMBINE, fake_tune.combine_factors[i]);
     if (fake_tune.wrong)
         made->device.kinds[fake_tune.wrong] = SIMULATED_WRONG;
     strcpy(made->identity.arch, "sm_90a");
     strcpy(made->identity.numerics, "linear_logp.r3.bf16.s132");
     memset(made->identity.templates, 'a', sizeof(made->identity.templates) - 1);
-    if (fake_tune.real_identity && flp_tuned_identify(context, &(flp_wanted_kernels){ made->identity.problem, 90, "sm_90a", "" }, &made->identity) != FLP_OK)
+    if (fake_tune.real_identity &&
+        flp_tuned_identify(context, &(flp_wanted_kernels){ made->identity.problem, 90, "sm_90a", made->candidates[0].tuning }, &made->identity) != FLP_OK)
         abort();
     if (fake_tune.target_hangs && strstr(made->identity.problem, fake_tune.target_hangs))
         pause();
@@ -106,8 +116,12 @@ flp_status flp_tune_target_join(flp_tune_target *target, const int *candidates, 
 
 flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int *candidate)
 {
+    const double factor = fake_tune.factor ? fake_tune.factor(target->identity.problem, tuning) / target->of_base : fake_tune.added_factor;
+
     *candidate = target->device.count;
-    append(target, "", 0, FLP_ROLES, fake_tune.added_factor);
+    append(target, "", 0, flp_tuning_text_role(tuning), fabs(factor));
+    if (factor < 0)
+        target->device.kinds[*candidate] = SIMULATED_WRONG;
     snprintf(target->candidates[*candidate].tuning, FLP_TUNING_BYTES, "%s", tuning);
     return FLP_OK;
 }

@@ -11,20 +11,22 @@ enum { FAKE_TUNE_CANDIDATES = 16 };
 typedef struct {
     int tiles, combines;
     double tile_factors[FAKE_TUNE_CANDIDATES], combine_factors[FAKE_TUNE_CANDIDATES];
-    double joined_factor;            /* of what several are together, beside the product of theirs */
-    double added_factor;             /* of a candidate that flp_tune_target_add brings */
-    int hangs;                       /* a candidate whose runs never end; 0: none */
-    int default_hangs;               /* 1: those of the default */
-    int compilation_hangs;           /* a candidate whose compilation never ends; 0: none */
-    const char *target_hangs;        /* part of the problems whose target is never made; NULL: none */
-    int wrong;                       /* a candidate whose check fails; 0: none */
-    flp_status failure;              /* of flp_tune_target_create */
-    int slow_microseconds;           /* of each timed run, in real time */
-    int slow_check_microseconds;     /* of each check */
-    int real_identity;               /* 1: that of the problem's plans, with which a record of it counts */
-    int created;                     /* targets so far */
-    int timed;                       /* runs so far whose time was taken */
-    flp_tune_target_options options; /* of the last */
+    double joined_factor;                                      /* of what several are together, beside the product of theirs */
+    double added_factor;                                       /* of a candidate that flp_tune_target_add brings */
+    double (*factor)(const char *problem, const char *tuning); /* of a base, and of a candidate that is added, to no tuning's time; below 0: its check
+                                                                * fails. NULL: 1 and added_factor */
+    int hangs;                                                 /* a candidate whose runs never end; 0: none */
+    int default_hangs;                                         /* 1: those of the default */
+    int compilation_hangs;                                     /* a candidate whose compilation never ends; 0: none */
+    const char *target_hangs;                                  /* part of the problems whose target is never made; NULL: none */
+    int wrong;                                                 /* a candidate whose check fails; 0: none */
+    flp_status failure;                                        /* of flp_tune_target_create */
+    int slow_microseconds;                                     /* of each timed run, in real time */
+    int slow_check_microseconds;                               /* of each check */
+    int real_identity;                                         /* 1: that of the problem's plans, with which a record of it counts */
+    int created;                                               /* targets so far */
+    int timed;                                                 /* runs so far whose time was taken */
+    flp_tune_target_options options;                           /* of the last */
 } fake_tune_state;
 
 extern fake_tune_state fake_tune;

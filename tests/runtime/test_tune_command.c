@@ -323,6 +323,85 @@ static void the_time_is_shared(void **state)
     assert_true(fake_directory_count(records, ".record") >= 5);
 }
 
+/* Tiles of 192 columns are faster everywhere; 66 splits are much faster for few rows, and slower for more; 108 are wrong for some. */
+static double time_of_bits(const char *text, const char *tuning)
+{
+    if (strstr(tuning, "tile.s=66"))
+        return strstr(text, ":n64:") ? 0.7 : 1.1;
+    if (strstr(tuning, "tile.s=108"))
+        return strstr(text, ":n1024:") ? -0.5 : 0.5;
+    return strstr(tuning, "tile.s=") ? 1.1 : strstr(tuning, "tile.bv=192") ? 0.95 : strstr(tuning, "tile.bv=") ? 1.05 : 1;
+}
+
+static void time_bits(void)
+{
+    fake_tune.real_identity = 1;
+    fake_tune.combines = 0;
+    fake_tune.factor = time_of_bits;
+}
+
+/* The record of a problem; "" where there is none. */
+static const char *record_of(const char *text)
+{
+    static char found[4096];
+    char line[256];
+    flp_record_files files = { 0 };
+
+    found[0] = 0;
+    snprintf(line, sizeof(line), "\nproblem: %s\n", text);
+    assert_succeeds(flp_record_files_read(records, &files));
+    for (size_t i = 0; i < files.count; i++)
+        if (!files.files[i].fault && strstr(files.files[i].text, line))
+            snprintf(found, sizeof(found), "%s", files.files[i].text);
+    flp_record_files_free(&files);
+    return found;
+}
+
+static void bits_are_decided_for_all_numbers_of_rows(void **state)
+{
+    (void)state;
+    time_bits();
+    assert_exits(0, run("--problem linear_logp:bf16:n1024:d2048:v131072 --problem linear_logp:bf16:n4000:d2048:v131072 --numerics"));
+    assert_contains(output, "linear_logp:bf16:d2048:v131072: tile.bv=192 decides on a row's bits, 0.8");
+    assert_contains(output, " of the default's time over 5 numbers of rows\n");
+    assert_int_equal(6, fake_directory_count(records, ".record"));
+    assert_contains(record_of("linear_logp:bf16:d2048:v131072"), "\ntuning: tile.bv=192\n");
+    assert_contains(record_of("linear_logp:bf16:d2048:v131072"), ".bv168.");
+    assert_contains(record_of("linear_logp:bf16:n64:d2048:v131072"), "\ntuning: tile.bv=192,tile.group=2\n");
+    assert_contains(record_of("linear_logp:bf16:n4096:d2048:v131072"), "\ntuning: tile.bv=192,tile.group=2\n");
+    assert_contains(record_of("linear_logp:bf16:n4096:d2048:v131072"), ".bv192.");
+    assert_exits(0, run("--problem linear_logp:bf16:n4000:d2048:v131072 --numerics --resume"));
+    assert_contains(output, "linear_logp:bf16:d2048:v131072: it has a record\n");
+    assert_exits(0, run("--problem linear_logp:bf16:n4000:d2048:v131072 --numerics --dry-run"));
+    assert_contains(output, "linear_logp:bf16:d2048:v131072: 6 arithmetics, 5 numbers of rows\n");
+    assert_exits(2, run("--problem linear_logp:bf16:n4000:d2048:v131072 --numerics --verify"));
+}
+
+static void a_later_decision_takes_the_place_of_the_first(void **state)
+{
+    (void)state;
+    time_bits();
+    assert_exits(0, run("--problem linear_logp:bf16:n128:d2048:v131072 --numerics --limit 20"));
+    assert_contains(record_of("linear_logp:bf16:d2048:v131072"), "tile.s=108\n"); /* of 64 rows and 128 */
+    assert_int_equal(3, fake_directory_count(records, ".record"));
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --numerics --json"));
+    assert_contains(record_of("linear_logp:bf16:d2048:v131072"), "\ntuning: tile.bv=192\n");
+    assert_int_equal(8, fake_directory_count(records, ".record")); /* two are of the other bits */
+}
+
+static void without_all_numbers_of_rows_nothing_is_decided(void **state)
+{
+    (void)state;
+    time_bits();
+    fake_tune.slow_microseconds = 20000;
+    assert_exits(1, run_for("--problem linear_logp:bf16:n4096:d2048:v131072 --numerics", 700));
+    assert_contains(output, "it was interrupted before all numbers of rows were timed; nothing is decided");
+    assert_int_equal(0, fake_directory_count(records, ".record"));
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --numerics --budget 0.05"));
+    assert_contains(output, "the time was over before all numbers of rows were timed; nothing is decided");
+    assert_int_equal(0, fake_directory_count(records, ".record"));
+}
+
 static void verifying_tells_what_a_record_loses(void **state)
 {
     (void)state;
@@ -412,6 +491,9 @@ int main(void)
         COMMAND_TEST(a_default_that_hangs_leaves_its_problem_out),
         COMMAND_TEST(a_hang_shorter_than_the_default_is_raised),
         COMMAND_TEST(the_time_is_shared),
+        COMMAND_TEST(bits_are_decided_for_all_numbers_of_rows),
+        COMMAND_TEST(a_later_decision_takes_the_place_of_the_first),
+        COMMAND_TEST(without_all_numbers_of_rows_nothing_is_decided),
         COMMAND_TEST(verifying_tells_what_a_record_loses),
         COMMAND_TEST(the_plot_shows_how_much_faster_it_is),
         COMMAND_TEST(devices_share_the_problems),

@@ -80,7 +80,7 @@ static void a_new_plan_is_tuned_and_takes_the_record(void **state)
     assert_int_equal(FLP_TUNED_EXACT, flp_plan_tuned_by(plan));
     assert_string_equal("tile.group=2", flp_plan_tuning(plan));
     assert_int_equal(1, fake_tune.created);
-    assert_int_equal(0, fake_tune.options.numerics);
+    assert_string_equal("", fake_tune.options.base);
     assert_int_equal(1, fake_directory_count(root, ".record"));
     assert_int_equal(0, fake_directory_count(root, ".lock"));
     assert_untuned("");

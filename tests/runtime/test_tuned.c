@@ -68,6 +68,19 @@ static flp_record record_of(const char *text, const char *tuning, double ratio)
     return record;
 }
 
+/* That decides on the bits of any number of rows. */
+static flp_record decision_of(const char *tuning)
+{
+    const flp_wanted_kernels wanted = { "linear_logp:bf16:n3000:d2048:v131072", 90, "sm_90a", "" };
+    flp_record record = record_of("linear_logp:bf16:n4096:d2048:v131072", "", 0.95);
+    flp_problem_storage normal;
+
+    assert_succeeds(flp_problem_normalize(&flp_linear_logp_operator, &problem, &normal));
+    assert_succeeds(flp_tuned_identify_decision(context, &flp_linear_logp_operator, &normal, &wanted, &record.identity));
+    snprintf(record.tuning, sizeof(record.tuning), "%s", tuning);
+    return record;
+}
+
 /* Publishes it, and makes the plan of a context that reads it. */
 static void plan_with(const flp_record *record)
 {
@@ -359,33 +372,128 @@ static void prebuilds_have_the_kernels_of_the_nearest_shape_s_record(void **stat
 
 static void prebuilds_have_other_bits_where_that_is_asked_for(void **state)
 {
-    const flp_record record = record_of(here, "tile.bv=128", 0.9);
+    const flp_record decision = decision_of("tile.bv=128"), record = record_of(here, "tile.bv=128,tile.stages=3", 0.9);
 
     (void)state;
-    assert_succeeds(flp_record_files_publish(root, &record));
+    assert_succeeds(flp_record_files_publish(root, &decision));
     plan_prebuilt(0);
     assert_contains(tile_variant(), ".bv168.");
     plan_prebuilt(FLP_CONTEXT_TUNED_BITS);
+    assert_int_equal(FLP_TUNED_MODEL, flp_plan_tuned_by(plan));
     assert_contains(tile_variant(), ".bv128.");
+    assert_succeeds(flp_record_files_publish(root, &record));
+    plan_prebuilt(FLP_CONTEXT_TUNED_BITS);
+    assert_int_equal(FLP_TUNED_EXACT, flp_plan_tuned_by(plan));
+    assert_contains(tile_variant(), ".bv128.");
+    assert_contains(tile_variant(), ".p3.");
 }
 
-static void a_tuning_that_changes_bits_is_taken_where_that_is_asked_for(void **state)
+/* What was prebuilt without the record of its rows: the bits stay what was decided. */
+static void without_its_kernels_the_bits_are_those_that_were_decided(void **state)
+{
+    const flp_record decision = decision_of("tile.bv=128"), record = record_of(here, "tile.bv=128,tile.stages=3", 0.9);
+    const char *kernels = fake_directory_make();
+    flp_context_options options = {
+        .cache_directory = kernels, .system_cache_directories = "", .flags = FLP_CONTEXT_TUNED_BITS, .records_directory = root, .system_records_directories = ""
+    };
+    flp_context *other;
+
+    (void)state;
+    assert_succeeds(flp_record_files_publish(root, &decision));
+    assert_succeeds(flp_context_create(&options, &other));
+    assert_succeeds(flp_linear_logp_plan_create(other, &problem, &plan));
+    flp_plan_destroy(plan);
+    flp_context_destroy(other);
+    assert_succeeds(flp_record_files_publish(root, &record));
+    options.flags |= FLP_CONTEXT_NO_COMPILE;
+    assert_succeeds(flp_context_create(&options, &other));
+    assert_succeeds(flp_linear_logp_plan_create(other, &problem, &plan));
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+    assert_string_equal("tile.bv=128", flp_plan_tuning(plan));
+    assert_contains(tile_variant(), ".bv128.");
+    flp_plan_destroy(plan);
+    plan = NULL;
+    flp_context_destroy(other);
+    fake_directory_remove(kernels);
+}
+
+/* Makes a plan of so many rows in a context that takes other bits. */
+static const char *numerics_of(int64_t rows, flp_tuned_by wanted)
+{
+    flp_plan_destroy(plan);
+    plan = NULL;
+    problem.rows = rows;
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+    assert_int_equal(wanted, flp_plan_tuned_by(plan));
+    return flp_plan_numerics(plan);
+}
+
+static void a_tuning_of_one_number_of_rows_changes_no_bits(void **state)
 {
     const flp_record record = record_of(here, "tile.bv=128", 0.9);
-    char before[512];
 
     (void)state;
     plan_with(&record);
     assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
     assert_contains(tile_variant(), ".bv168.");
     assert_contains(flp_plan_describe(plan), "is there, but its tuning changes a row's bits, and the context has no FLP_CONTEXT_TUNED_BITS)\n");
+    make_context(FLP_CONTEXT_TUNED_BITS);
+    numerics_of(3000, FLP_TUNED_NOT);
+    assert_contains(tile_variant(), ".bv168.");
+    assert_contains(flp_plan_describe(plan), "its tuning gives a row other bits than the record of all numbers of rows decides)\n");
     assert_null(strstr(fake_call_log(), "left out"));
+}
+
+static void a_record_of_all_rows_decides_on_their_bits(void **state)
+{
+    const flp_record decision = decision_of("tile.bv=128"), of_rows = record_of(here, "tile.bv=128,tile.stages=3", 0.9);
+    const flp_record other_bits = record_of("linear_logp:bf16:n64:d2048:v131072", "tile.stages=3", 0.9);
+    char before[512], few[512];
+
+    (void)state;
+    assert_succeeds(flp_record_files_publish(root, &of_rows));
+    assert_succeeds(flp_record_files_publish(root, &other_bits));
+    plan_with(&decision);
+    assert_contains(tile_variant(), ".bv168."); /* nobody asked for it */
     snprintf(before, sizeof(before), "%s", flp_plan_numerics(plan));
     make_context(FLP_CONTEXT_TUNED_BITS);
-    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
-    assert_int_equal(FLP_TUNED_EXACT, flp_plan_tuned_by(plan));
-    assert_contains(tile_variant(), ".bv128.");
-    assert_string_not_equal(before, flp_plan_numerics(plan));
+    snprintf(few, sizeof(few), "%s", numerics_of(10, FLP_TUNED_MODEL));
+    assert_string_equal("tile.bv=128", flp_plan_tuning(plan));
+    assert_contains(flp_plan_describe(plan), "tuning: tile.bv=128 (model, from a record of linear_logp:bf16:d2048:v131072)\n");
+    assert_string_not_equal(before, few);
+    assert_string_equal(few, numerics_of(3000, FLP_TUNED_EXACT));
+    assert_string_equal("tile.bv=128,tile.stages=3", flp_plan_tuning(plan));
+    assert_string_equal(few, numerics_of(100000, FLP_TUNED_MODEL));
+}
+
+/* In place of the one before, whatever they say. */
+static void there_is_one_decision(void **state)
+{
+    const flp_record first = decision_of("tile.bv=128"), second = decision_of("tile.bv=192,tile.s=66"), third = decision_of("");
+
+    (void)state;
+    assert_succeeds(flp_record_files_publish(root, &first));
+    assert_succeeds(flp_record_files_publish(root, &second));
+    make_context(FLP_CONTEXT_TUNED_BITS);
+    assert_contains(numerics_of(3000, FLP_TUNED_MODEL), ".bv192.s66.");
+    assert_succeeds(flp_record_files_publish(root, &third));
+    make_context(FLP_CONTEXT_TUNED_BITS);
+    assert_contains(numerics_of(3000, FLP_TUNED_NOT), ".bv168.");
+}
+
+static void a_problem_s_text_goes_without_rows_and_back(void **state)
+{
+    char text[FLP_PROBLEM_TEXT_BYTES];
+
+    (void)state;
+    assert_true(flp_tuned_without_rows("weighted_sum:bf16:n64:d4096", text));
+    assert_string_equal("weighted_sum:bf16:d4096", text);
+    assert_true(flp_tuned_with_rows("weighted_sum:bf16:d4096", text));
+    assert_string_equal("weighted_sum:bf16:n4096:d4096", text);
+    assert_false(flp_tuned_with_rows("weighted_sum:bf16:n64:d4096", text));
+    assert_false(flp_tuned_without_rows("weighted_sum:bf16:d4096", text));
+    assert_false(flp_tuned_without_rows("model", text));
+    assert_false(flp_tuned_with_rows("model", text));
 }
 
 static void a_replaying_context_wants_exact_records(void **state)
@@ -437,7 +545,11 @@ int main(void)
         test_of(prebuilds_have_the_kernels_of_any_machine_s_records),
         test_of(prebuilds_have_the_kernels_of_the_nearest_shape_s_record),
         test_of(prebuilds_have_other_bits_where_that_is_asked_for),
-        test_of(a_tuning_that_changes_bits_is_taken_where_that_is_asked_for),
+        test_of(without_its_kernels_the_bits_are_those_that_were_decided),
+        test_of(a_tuning_of_one_number_of_rows_changes_no_bits),
+        test_of(a_record_of_all_rows_decides_on_their_bits),
+        test_of(there_is_one_decision),
+        test_of(a_problem_s_text_goes_without_rows_and_back),
         test_of(a_replaying_context_wants_exact_records),
         test_of(a_tuning_that_is_given_is_taken_or_refused),
     };

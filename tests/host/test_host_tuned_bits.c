@@ -1,0 +1,166 @@
+/* What decides on a row's bits for any number of rows, with the host machine for a device: rows of two buckets, whose kernels differ, have the same bits. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/plan.h"
+#include "core/tuned.h"
+#include "cpu/convert.h"
+#include "host/host_device.h"
+#include "operators/linear/linear_logp_plan.h"
+#include "runtime/fake_cmocka.h"
+#include "runtime/fake_directory.h"
+#include "runtime/fake_record.h"
+
+enum { FEW = 3, MANY = 200, HIDDEN = 64, VOCAB = 700 };
+
+static const char *root;
+static flp_context *context;
+static uint16_t *hidden, *weight;
+static int64_t *target;
+static float *logp, *entropy;
+
+/* Device pointers are host pointers. */
+static void *allocate(size_t bytes)
+{
+    CUdeviceptr made;
+
+    assert_succeeds(flp_device_memory_allocate((int64_t)bytes, "a test's array", &made));
+    return (void *)(uintptr_t)made;
+}
+
+static void release(void *memory)
+{
+    flp_device device;
+
+    assert_succeeds(flp_device_current(&device));
+    flp_device_memory_free(&device, (CUdeviceptr)(uintptr_t)memory);
+}
+
+static uint16_t *make_values(size_t count, uint32_t seed)
+{
+    float *values = malloc(count * sizeof(*values));
+    uint16_t *made = allocate(count * sizeof(*made));
+
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        values[i] = (float)(int)(seed >> 24) / 128 - 1;
+    }
+    flp_convert_from_f32(FLP_BF16, values, made, count);
+    free(values);
+    return made;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    root = fake_directory_make();
+    flp_host_device_install(90);
+    hidden = make_values((size_t)MANY * HIDDEN, 1);
+    weight = make_values((size_t)VOCAB * HIDDEN, 2);
+    target = allocate(MANY * sizeof(*target));
+    logp = allocate(MANY * sizeof(*logp));
+    entropy = allocate(MANY * sizeof(*entropy));
+    for (int i = 0; i < MANY; i++)
+        target[i] = i * 37 % VOCAB;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    flp_context_destroy(context);
+    context = NULL;
+    release(hidden);
+    release(weight);
+    release(target);
+    release(logp);
+    release(entropy);
+    fake_directory_remove(root);
+    return 0;
+}
+
+static void make_context(unsigned flags)
+{
+    const flp_context_options options = { .cache_directory = "", .flags = flags, .records_directory = root, .system_records_directories = "" };
+
+    flp_context_destroy(context);
+    assert_succeeds(flp_context_create(&options, &context));
+}
+
+/* That of a problem's record of this machine; without its rows: that decides. */
+static void publish(const char *problem, const char *tuning)
+{
+    char with_rows[FLP_PROBLEM_TEXT_BYTES];
+    const int decides = flp_tuned_with_rows(problem, with_rows);
+    const flp_wanted_kernels wanted = { decides ? with_rows : problem, 90, "sm_90a", decides ? "" : tuning };
+    flp_record record = fake_record();
+    flp_device device;
+
+    assert_succeeds(flp_tuned_identify(context, &wanted, &record.identity));
+    assert_succeeds(flp_device_current(&device));
+    flp_environment_describe(&device, &record.environment);
+    snprintf(record.identity.problem, sizeof(record.identity.problem), "%s", problem);
+    snprintf(record.tuning, sizeof(record.tuning), "%s", tuning);
+    assert_succeeds(flp_record_files_publish(root, &record));
+}
+
+typedef struct {
+    float logp[MANY], entropy[MANY];
+} scores;
+
+/* Scores so many rows by a plan of so many. wanted: part of its tile's variant. */
+static void score(int64_t rows, const char *wanted, scores *result)
+{
+    const flp_linear_logp_problem problem = { .dtype = FLP_BF16, .rows = rows, .hidden = HIDDEN, .vocab = VOCAB, .entropy = 1 };
+    flp_plan *plan;
+    void *workspace;
+
+    assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+    assert_contains(plan->kernels[FLP_ROLE_TILE]->manifest.variant, wanted);
+    workspace = allocate((size_t)flp_plan_workspace_bytes(plan, rows));
+    assert_succeeds(flp_linear_logp_execute(plan, &(flp_linear_logp_args){ .rows = rows,
+                                                                           .hidden = hidden,
+                                                                           .weight = weight,
+                                                                           .target = target,
+                                                                           .logp = logp,
+                                                                           .entropy = entropy,
+                                                                           .workspace = workspace,
+                                                                           .workspace_bytes = (size_t)flp_plan_workspace_bytes(plan, rows) }));
+    assert_string_equal("", flp_host_device.failure);
+    memcpy(result->logp, logp, (size_t)rows * sizeof(*logp));
+    memcpy(result->entropy, entropy, (size_t)rows * sizeof(*entropy));
+    release(workspace);
+    flp_plan_destroy(plan);
+}
+
+static void rows_of_two_numbers_of_rows_have_the_same_bits(void **state)
+{
+    scores few, many, before;
+
+    (void)state;
+    make_context(0);
+    publish("linear_logp:bf16:d64:v700:entropy", "tile.bv=64");
+    publish("linear_logp:bf16:n1024:d64:v700:entropy", "tile.bv=64,tile.stages=3");
+    make_context(0);
+    score(MANY, ".bv168.", &before);
+    make_context(FLP_CONTEXT_TUNED_BITS);
+    score(FEW, ".bv64.", &few);
+    score(MANY, ".bv64.", &many);
+    assert_memory_equal(few.logp, many.logp, FEW * sizeof(float));
+    assert_memory_equal(few.entropy, many.entropy, FEW * sizeof(float));
+    assert_memory_not_equal(before.entropy, many.entropy, MANY * sizeof(float)); /* what is decided changes bits */
+    for (int i = 0; i < MANY; i++)
+        if (!(before.logp[i] < 0 && fabsf(many.logp[i] - before.logp[i]) < 1e-4f && fabsf(many.entropy[i] - before.entropy[i]) < 1e-4f))
+            fail_msg("row %d: %.9g, and %.9g with other bits", i, (double)before.logp[i], (double)many.logp[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(rows_of_two_numbers_of_rows_have_the_same_bits, start, stop),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
