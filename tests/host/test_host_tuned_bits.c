@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/plan.h"
+#include "core/tune_target.h"
 #include "core/tuned.h"
 #include "cpu/convert.h"
 #include "host/host_device.h"
@@ -156,10 +157,71 @@ static void rows_of_two_numbers_of_rows_have_the_same_bits(void **state)
             fail_msg("row %d: %.9g, and %.9g with other bits", i, (double)before.logp[i], (double)many.logp[i]);
 }
 
+static const char *tuning_of(const flp_tune_target *target, int candidate)
+{
+    return flp_tune_target_candidate(target, candidate)->tuning;
+}
+
+/* Its kernel runs, and agrees with the reference and the base. */
+static void assert_sound(flp_tune_target *target, int candidate)
+{
+    double seconds;
+
+    assert_succeeds(flp_tune_target_prepare(target, candidate));
+    assert_succeeds(flp_tune_target_check(target, candidate));
+    assert_succeeds(flp_tune_target_time(target, candidate, &seconds));
+    assert_string_equal("", flp_host_device.failure);
+}
+
+static void a_target_begins_with_what_was_decided(void **state)
+{
+    const flp_linear_logp_problem problem = { .dtype = FLP_BF16, .rows = FEW, .hidden = HIDDEN, .vocab = VOCAB };
+    const flp_tune_target_options options = { .base = "tile.bv=64", .limit = 3 };
+    flp_record_identity identity;
+    flp_tune_target *made;
+    int joined, without;
+
+    (void)state;
+    make_context(0);
+    assert_succeeds(flp_tune_target_create(context, &flp_linear_logp_calls, &problem, &options, &made));
+    assert_int_equal(4, flp_tune_target_count(made));
+    assert_string_equal("tile.bv=64", tuning_of(made, 0));
+    for (int i = 1; i < 4; i++)
+        assert_contains(tuning_of(made, i), "tile.bv=64");
+    assert_contains(flp_tune_target_identity(made)->numerics, ".bv64.");
+    assert_sound(made, 0);
+    assert_sound(made, 1);
+    assert_succeeds(flp_tune_target_join(made, (const int[]){ 1 }, 1, &joined));
+    assert_string_equal(tuning_of(made, 1), tuning_of(made, joined));
+    assert_succeeds(flp_tune_target_add(made, "", &without)); /* has other bits, and agrees */
+    assert_sound(made, without);
+    assert_succeeds(flp_tune_target_identify(made, without, &identity));
+    assert_contains(identity.numerics, ".bv168.");
+    flp_tune_target_destroy(made);
+}
+
+static void a_target_alone_has_what_is_added(void **state)
+{
+    const flp_linear_logp_problem problem = { .dtype = FLP_BF16, .rows = FEW, .hidden = HIDDEN, .vocab = VOCAB };
+    flp_tune_target *made;
+    int added;
+
+    (void)state;
+    make_context(0);
+    assert_succeeds(flp_tune_target_create(context, &flp_linear_logp_calls, &problem, &(flp_tune_target_options){ .alone = 1 }, &made));
+    assert_int_equal(1, flp_tune_target_count(made));
+    assert_succeeds(flp_tune_target_add(made, "tile.bv=64,tile.s=264", &added)); /* more splits than the default: more of a workspace */
+    assert_int_equal(FLP_ROLE_TILE, flp_tune_target_candidate(made, added)->role);
+    assert_sound(made, added);
+    flp_tune_target_destroy(made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rows_of_two_numbers_of_rows_have_the_same_bits, start, stop),
+        cmocka_unit_test_setup_teardown(a_target_begins_with_what_was_decided, start, stop),
+        cmocka_unit_test_setup_teardown(a_target_alone_has_what_is_added, start, stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

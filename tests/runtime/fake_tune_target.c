@@ -52,6 +52,8 @@ flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls
     *target = NULL;
     fake_tune.created++;
     fake_tune.options = *options;
+    fake_tune.options.base = NULL;
+    snprintf(fake_tune.base, sizeof(fake_tune.base), "%s", options->base ? options->base : "");
     if (fake_tune.failure != FLP_OK)
         return flp_status_fail(fake_tune.failure, "no target today");
     made = calloc(1, sizeof(*made));
@@ -61,7 +63,7 @@ flp_status flp_tune_target_create(flp_context *context, const flp_operator_calls
     simulated_device_set((uint64_t)fake_tune.created, &base, 1, &made->device);
     made->device.in_threads = 1;
     made->candidates[0] = (flp_tune_candidate){ .role = FLP_ROLES, .predicted_seconds = base, .workspace_bytes = 1024 };
-    snprintf(made->candidates[0].tuning, FLP_TUNING_BYTES, "%s", options->base ? options->base : "");
+    memcpy(made->candidates[0].tuning, fake_tune.base, FLP_TUNING_BYTES);
     made->of_base = fake_tune.factor ? fake_tune.factor(made->identity.problem, made->candidates[0].tuning) : 1;
     made->device.truth[0] *= made->of_base;
     for (int i = 0; !options->alone && i < fake_tune.tiles && (options->limit == 0 || i < options->limit); i++)

@@ -26,7 +26,8 @@ typedef struct {
     int real_identity;                                         /* 1: that of the problem's plans, with which a record of it counts */
     int created;                                               /* targets so far */
     int timed;                                                 /* runs so far whose time was taken */
-    flp_tune_target_options options;                           /* of the last */
+    flp_tune_target_options options;                           /* of the last, but for the base: */
+    char base[FLP_TUNING_BYTES];
 } fake_tune_state;
 
 extern fake_tune_state fake_tune;

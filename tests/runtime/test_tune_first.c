@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +12,9 @@
 #include "fake_cmocka.h"
 #include "fake_directory.h"
 #include "fake_driver.h"
+#include "fake_record.h"
 #include "fake_tune_target.h"
+#include "operators/linear/linear_logp_plan.h"
 #include "tune/untuned.h"
 
 static flp_context *context;
@@ -80,7 +83,7 @@ static void a_new_plan_is_tuned_and_takes_the_record(void **state)
     assert_int_equal(FLP_TUNED_EXACT, flp_plan_tuned_by(plan));
     assert_string_equal("tile.group=2", flp_plan_tuning(plan));
     assert_int_equal(1, fake_tune.created);
-    assert_string_equal("", fake_tune.options.base);
+    assert_string_equal("", fake_tune.base);
     assert_int_equal(1, fake_directory_count(root, ".record"));
     assert_int_equal(0, fake_directory_count(root, ".lock"));
     assert_untuned("");
@@ -89,6 +92,34 @@ static void a_new_plan_is_tuned_and_takes_the_record(void **state)
     create();
     assert_int_equal(FLP_TUNED_EXACT, flp_plan_tuned_by(plan));
     assert_int_equal(1, fake_tune.created);
+}
+
+/* What a record decides on a row's bits is what the tuning begins with. */
+static void other_bits_that_were_decided_are_kept(void **state)
+{
+    const flp_wanted_kernels wanted = { "linear_logp:bf16:n1024:d64:v70000", 90, "sm_90a", "" };
+    const flp_context_options options = { .cache_directory = "",
+                                          .flags = FLP_CONTEXT_TUNE | FLP_CONTEXT_TUNED_BITS,
+                                          .records_directory = root,
+                                          .system_records_directories = "",
+                                          .tune_seconds = 5 };
+    flp_record decision = fake_record();
+    flp_problem_storage normal;
+    flp_device device;
+
+    (void)state;
+    assert_succeeds(flp_problem_normalize(&flp_linear_logp_operator, &problem, &normal));
+    assert_succeeds(flp_tuned_identify_decision(context, &flp_linear_logp_operator, &normal, &wanted, &decision.identity));
+    assert_succeeds(flp_device_current(&device));
+    flp_environment_describe(&device, &decision.environment);
+    strcpy(decision.tuning, "tile.bv=128");
+    assert_succeeds(flp_record_files_publish(root, &decision));
+    flp_context_destroy(context);
+    assert_succeeds(flp_context_create(&options, &context));
+    create();
+    assert_string_equal("tile.bv=128", fake_tune.base);
+    assert_int_equal(FLP_TUNED_EXACT, flp_plan_tuned_by(plan));
+    assert_string_equal("tile.bv=128,tile.group=2", flp_plan_tuning(plan));
 }
 
 static void a_call_s_plan_is_tuned_once_for_its_bucket(void **state)
@@ -255,6 +286,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         test_of(a_new_plan_is_tuned_and_takes_the_record),
+        test_of(other_bits_that_were_decided_are_kept),
         test_of(a_call_s_plan_is_tuned_once_for_its_bucket),
         test_of(without_the_flag_nothing_is_tuned),
         test_of(during_a_capture_the_default_serves),
