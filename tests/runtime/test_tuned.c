@@ -219,6 +219,31 @@ static void a_new_record_takes_the_place_of_those_of_other_kernels(void **state)
     assert_string_equal("tile.cluster=1", flp_plan_tuning(plan));
 }
 
+/* Whatever their names: the system's has other templates, and so another name. */
+static void the_user_s_record_goes_before_the_system_s(void **state)
+{
+    char system[512], user[512];
+    const flp_record one = record_of(here, "tile.bm=64,tile.wg=64", 0.98), other = record_of(here, "tile.cluster=1", 0.98);
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        flp_context_options options = { .cache_directory = "" };
+
+        snprintf(user, sizeof(user), "%s/user%d", root, i);
+        snprintf(system, sizeof(system), "%s/system%d", root, i);
+        options.records_directory = user;
+        options.system_records_directories = system;
+        assert_succeeds(flp_record_files_publish(user, i ? &one : &other));
+        assert_succeeds(flp_record_files_publish(system, i ? &other : &one));
+        flp_plan_destroy(plan);
+        plan = NULL;
+        flp_context_destroy(context);
+        assert_succeeds(flp_context_create(&options, &context));
+        assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
+        assert_string_equal(i ? one.tuning : other.tuning, flp_plan_tuning(plan));
+    }
+}
+
 /* One that changes bits here is passed over for one that does not, and nothing is to be said of it. */
 static void the_nearest_shape_that_keeps_the_bits_is_carried_over(void **state)
 {
@@ -283,11 +308,12 @@ static void a_tuning_that_is_none_leaves_the_default(void **state)
 static void without_a_compiler_a_record_whose_kernels_are_not_there_is_left_out(void **state)
 {
     const flp_record record = record_of(here, "tile.cluster=1,tile.stages=3", 0.98);
-    const char *kernels = fake_directory_make();
+    char kernels[512];
     flp_context_options options = { .cache_directory = kernels, .system_cache_directories = "", .records_directory = "", .system_records_directories = "" };
     flp_context *other;
 
     (void)state;
+    snprintf(kernels, sizeof(kernels), "%s/kernels", root);
     assert_succeeds(flp_context_create(&options, &other));
     assert_succeeds(flp_linear_logp_plan_create(other, &problem, &plan));
     flp_plan_destroy(plan);
@@ -308,7 +334,6 @@ static void without_a_compiler_a_record_whose_kernels_are_not_there_is_left_out(
     assert_succeeds(flp_context_create(&options, &other));
     assert_fails(FLP_NO_NVRTC, flp_linear_logp_plan_create(other, &problem, &plan), ".c1.p3.");
     flp_context_destroy(other);
-    fake_directory_remove(kernels);
 }
 
 static void prebuild(void *data, const char *variant)
@@ -392,13 +417,14 @@ static void prebuilds_have_other_bits_where_that_is_asked_for(void **state)
 static void without_its_kernels_the_bits_are_those_that_were_decided(void **state)
 {
     const flp_record decision = decision_of("tile.bv=128"), record = record_of(here, "tile.bv=128,tile.stages=3", 0.9);
-    const char *kernels = fake_directory_make();
+    char kernels[512];
     flp_context_options options = {
         .cache_directory = kernels, .system_cache_directories = "", .flags = FLP_CONTEXT_TUNED_BITS, .records_directory = root, .system_records_directories = ""
     };
     flp_context *other;
 
     (void)state;
+    snprintf(kernels, sizeof(kernels), "%s/kernels", root);
     assert_succeeds(flp_record_files_publish(root, &decision));
     assert_succeeds(flp_context_create(&options, &other));
     assert_succeeds(flp_linear_logp_plan_create(other, &problem, &plan));
@@ -414,7 +440,6 @@ static void without_its_kernels_the_bits_are_those_that_were_decided(void **stat
     flp_plan_destroy(plan);
     plan = NULL;
     flp_context_destroy(other);
-    fake_directory_remove(kernels);
 }
 
 /* Makes a plan of so many rows in a context that takes other bits. */
@@ -537,6 +562,7 @@ int main(void)
         test_of(other_templates_arithmetic_or_problems_do_not_count),
         test_of(the_templates_are_those_of_the_tuned_kernels),
         test_of(a_new_record_takes_the_place_of_those_of_other_kernels),
+        test_of(the_user_s_record_goes_before_the_system_s),
         test_of(the_nearest_shape_s_record_is_carried_over),
         test_of(the_nearest_shape_that_keeps_the_bits_is_carried_over),
         test_of(shapes_too_far_away_say_nothing),
