@@ -51,7 +51,7 @@ static void show_running(void *data, int candidate)
     const job *j = data;
     flp_tune_slot *slot = j->bench->slot;
     if (candidate >= 0)
-        flp_tune_slot_begin(slot, flp_tune_target_candidate(j->target, candidate)->tuning);
+        flp_tune_slot_begin(slot, candidate == 0, flp_tune_target_candidate(j->target, candidate)->tuning);
     else if (flp_tune_slot_end(slot))
         flp_console_error("warning: %s: the default took %.3g s; its candidates may take %.3g s, not %.3g", flp_tune_target_problem(j->target),
                           slot->default_seconds, flp_tune_slot_limit(slot), slot->hang_seconds);

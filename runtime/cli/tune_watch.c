@@ -60,9 +60,9 @@ void flp_tune_slot_opened(flp_tune_slot *slot, const flp_record_identity *identi
         slot->identity = *identity;
 }
 
-void flp_tune_slot_begin(flp_tune_slot *slot, const char *tuning)
+void flp_tune_slot_begin(flp_tune_slot *slot, int is_default, const char *tuning)
 {
-    begin(slot, tuning[0] ? FLP_TUNE_CANDIDATE : FLP_TUNE_DEFAULT, tuning);
+    begin(slot, is_default ? FLP_TUNE_DEFAULT : FLP_TUNE_CANDIDATE, tuning);
 }
 
 /* 1 where candidates may take longer than hang_seconds because the default does. */

@@ -38,8 +38,8 @@ void *flp_tune_watch_memory(size_t bytes);
 /* A problem's target begins to be made; then it has been made, or not: identity NULL. */
 void flp_tune_slot_open(flp_tune_slot *slot, const char *problem, double hang_seconds);
 void flp_tune_slot_opened(flp_tune_slot *slot, const flp_record_identity *identity);
-/* A check or run. end is 1 where the default took so long for the first time that candidates may take longer than hang_seconds. */
-void flp_tune_slot_begin(flp_tune_slot *slot, const char *tuning);
+/* A check or run; is_default: of what the others are compared with. end is 1 where the default took so long for the first time that candidates may take longer than hang_seconds. */
+void flp_tune_slot_begin(flp_tune_slot *slot, int is_default, const char *tuning);
 int flp_tune_slot_end(flp_tune_slot *slot);
 /* A compilation; from any thread. */
 void flp_tune_slot_compile(flp_tune_slot *slot, int candidate, const char *tuning);

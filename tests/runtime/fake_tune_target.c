@@ -182,7 +182,7 @@ flp_status flp_tune_target_time(flp_tune_target *target, int candidate, double *
 {
     double clock_mhz;
 
-    if (candidate ? candidate == fake_tune.hangs : fake_tune.default_hangs)
+    if (candidate ? candidate == fake_tune.hangs : fake_tune.default_hangs || (fake_tune.base_hangs && target->candidates[0].tuning[0]))
         pause();
     fake_tune.timed++;
     if (fake_tune.slow_microseconds)

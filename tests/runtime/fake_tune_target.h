@@ -17,6 +17,7 @@ typedef struct {
                                                                 * fails. NULL: 1 and added_factor */
     int hangs;                                                 /* a candidate whose runs never end; 0: none */
     int default_hangs;                                         /* 1: those of the default */
+    int base_hangs;                                            /* 1: those of a base that is a tuning */
     int compilation_hangs;                                     /* a candidate whose compilation never ends; 0: none */
     const char *target_hangs;                                  /* part of the problems whose target is never made; NULL: none */
     int wrong;                                                 /* a candidate whose check fails; 0: none */

@@ -389,6 +389,18 @@ static void a_later_decision_takes_the_place_of_the_first(void **state)
     assert_int_equal(8, fake_directory_count(records, ".record")); /* two are of the other bits */
 }
 
+/* What was decided is the default of what is tuned within it. */
+static void where_what_was_decided_hangs_the_problem_is_left_out(void **state)
+{
+    (void)state;
+    time_bits();
+    fake_tune.base_hangs = 1;
+    assert_exits(1, run("--problem linear_logp:bf16:n64:d2048:v131072 --numerics --limit 20 --hang 0.03"));
+    assert_contains(messages, "the default took longer than 0.3 s and was ended; the problem is left out");
+    assert_int_equal(0, fake_directory_count(records, ".record"));
+    assert_false(has_hung_list());
+}
+
 static void without_all_numbers_of_rows_nothing_is_decided(void **state)
 {
     (void)state;
@@ -493,6 +505,7 @@ int main(void)
         COMMAND_TEST(the_time_is_shared),
         COMMAND_TEST(bits_are_decided_for_all_numbers_of_rows),
         COMMAND_TEST(a_later_decision_takes_the_place_of_the_first),
+        COMMAND_TEST(where_what_was_decided_hangs_the_problem_is_left_out),
         COMMAND_TEST(without_all_numbers_of_rows_nothing_is_decided),
         COMMAND_TEST(verifying_tells_what_a_record_loses),
         COMMAND_TEST(the_plot_shows_how_much_faster_it_is),
