@@ -22,7 +22,7 @@ typedef struct {
 flp_status flp_cublas_open(CUstream stream, flp_cublas *cublas);
 void flp_cublas_close(flp_cublas *cublas);
 
-/* logits [rows, vocab] = hidden [rows, hidden_size] . weight [vocab, hidden_size]^T, all of dtype, FLP_BF16 or FLP_F32, which is multiplied as tf32; fp32
+/* logits [rows, vocab] = hidden [rows, hidden_size] . weight [vocab, hidden_size]^T, all of dtype, of which FLP_F32 is multiplied as tf32; fp32
  * accumulation. Enqueues. */
 flp_status flp_cublas_logits(const flp_cublas *cublas, flp_dtype dtype, const void *hidden, const void *weight, void *logits, int64_t rows, int64_t hidden_size,
                              int64_t vocab);

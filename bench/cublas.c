@@ -13,6 +13,7 @@ enum {
     CUBLAS_OP_N = 0,
     CUBLAS_OP_T = 1,
     CUDA_R_32F = 0,
+    CUDA_R_16F = 2,
     CUDA_R_16BF = 14,
     CUBLAS_COMPUTE_32F = 68,
     CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
@@ -86,7 +87,8 @@ void flp_cublas_close(flp_cublas *cublas)
 flp_status flp_cublas_logits(const flp_cublas *cublas, flp_dtype dtype, const void *hidden, const void *weight, void *logits, int64_t rows, int64_t hidden_size,
                              int64_t vocab)
 {
-    const int type = dtype == FLP_F32 ? CUDA_R_32F : CUDA_R_16BF, compute = dtype == FLP_F32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const int type = dtype == FLP_F32 ? CUDA_R_32F : dtype == FLP_F16 ? CUDA_R_16F : CUDA_R_16BF;
+    const int compute = dtype == FLP_F32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     const float one = 1, zero = 0;
 
     return check(cublas->gemm(cublas->handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)vocab, (int)rows, (int)hidden_size, &one, weight, type, (int)hidden_size, hidden,

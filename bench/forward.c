@@ -14,7 +14,9 @@
 #include "operators/linear/linear_logp_plan.h"
 #include "regimes.h"
 
-enum { CHECKED_ROWS = 64, READ_ROWS = 64, NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32 };
+/* LEAST_SOFTCAP: of a logit of 10 it changes 4e-8, so that the reference has none. All bytes of a bias are BIAS_BYTE: a number that is the same for all
+ * entries, which changes no logp. */
+enum { CHECKED_ROWS = 64, READ_ROWS = 64, NON_BLOCKING = 1, HIDDEN_STREAM = 31, WEIGHT_STREAM = 32, LEAST_SOFTCAP = 30000, BIAS_BYTE = 0x3f };
 
 /* The promise of the forward. */
 static const double promised_error = 1e-6;
@@ -31,7 +33,7 @@ typedef struct {
     flp_cublas cublas;
     flp_read_kernel read;
     flp_gpu_matrix hidden, weight;
-    CUdeviceptr target, logp, logits;
+    CUdeviceptr target, bias, logp, logits;
     int64_t *targets;
     flp_context *context;
     flp_plan *plan, product; /* product: the portable path's bare one, where that is the baseline */
@@ -83,9 +85,9 @@ flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem)
         status = flp_problem_normalize(&flp_linear_logp_operator, &given, problem);
     if (status != FLP_OK)
         return status;
-    if (problem->dtype == FLP_F16 || problem->bias_dtype != FLP_NONE || problem->weight_layout != FLP_VOCAB_HIDDEN || problem->rows < 1 ||
-        problem->hidden_stride != problem->hidden || problem->weight_stride != problem->hidden || problem->hidden % 8 != 0 || problem->softcap != 0)
-        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted bf16 or f32, rows, [V, D] without gaps, D a multiple of 8, no bias, no softcap", text);
+    if (problem->weight_layout != FLP_VOCAB_HIDDEN || problem->rows < 1 || problem->hidden_stride != problem->hidden ||
+        problem->weight_stride != problem->hidden || problem->hidden % 8 != 0 || (problem->softcap != 0 && problem->softcap < LEAST_SOFTCAP))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "case %s: wanted rows, [V, D] without gaps, D a multiple of 8, no softcap below %d", text, LEAST_SOFTCAP);
     return FLP_OK;
 }
 
@@ -129,6 +131,7 @@ static flp_status fill_inputs(forward *f)
 static flp_status make_inputs(forward *f)
 {
     flp_linear_logp_problem *p = &f->problem;
+    const size_t bias_bytes = p->bias_dtype == FLP_NONE ? 0 : (size_t)(p->vocab * flp_dtype_bytes(p->bias_dtype));
     CUdeviceptr hidden = 0, weight = 0;
     flp_status status = flp_gpu_allocate(f->gpu, (size_t)(p->rows * p->hidden * flp_dtype_bytes(p->dtype)), &hidden);
 
@@ -136,6 +139,10 @@ static flp_status make_inputs(forward *f)
         status = flp_gpu_allocate(f->gpu, (size_t)weight_bytes(p), &weight);
     if (status == FLP_OK)
         status = flp_gpu_allocate(f->gpu, (size_t)p->rows * sizeof(float), &f->logp);
+    if (status == FLP_OK && bias_bytes > 0)
+        status = flp_gpu_allocate(f->gpu, bias_bytes, &f->bias);
+    if (status == FLP_OK && bias_bytes > 0)
+        status = flp_gpu_set(f->gpu, f->bias, BIAS_BYTE, bias_bytes);
     f->hidden = flp_gpu_matrix_rows(hidden, p->dtype, p->rows, p->hidden);
     f->weight = flp_gpu_matrix_rows(weight, p->dtype, p->vocab, p->hidden);
     f->targets = malloc((size_t)p->rows * sizeof(*f->targets));
@@ -185,6 +192,7 @@ static flp_status make_ours(forward *f)
     f->args = (flp_linear_logp_args){ .rows = f->problem.rows,
                                       .hidden = flp_gpu_pointer(f->hidden.data),
                                       .weight = flp_gpu_pointer(f->weight.data),
+                                      .bias = flp_gpu_pointer(f->bias),
                                       .target = flp_gpu_pointer(f->target),
                                       .ignore_index = -100,
                                       .flags = FLP_IGNORE_INDEX,

@@ -14,8 +14,8 @@ typedef struct {
 /* The cases that are measured where none are named; ends with NULL. */
 extern const char *const flp_forward_cases[];
 
-/* A canonical problem string, or one without "linear_logp:bf16:" before it. FLP_BAD_ARGUMENT: also what the baselines do not have: fp16, a
- * bias, [D, V], strides. */
+/* A canonical problem string, or one without "linear_logp:bf16:" before it. FLP_BAD_ARGUMENT: also what the baselines do not have ([D, V],
+ * strides), and a softcap that changes logits. */
 flp_status flp_forward_parse(const char *text, flp_linear_logp_problem *problem);
 
 /* *result: the case's object for the results file. FLP_INTERNAL: a row is further from fp64 than it may be. */

@@ -55,27 +55,16 @@ local function base_spec(p, tile)
   }
 end
 
--- The columns that a multiprocessor goes through where there is one row block.
-local function columns_in_turn(vocab, width)
-  local tiles = (vocab + width - 1) // width
-  return (tiles + hopper_splits - 1) // hopper_splits * width
-end
-
 -- With these three a warpgroup of 128 rows has too few registers: two of 64 then share a tile's rows, for the same bits.
 local function must_share(p) return p.bias_dtype and p.softcap and p.argmax end
 
 local function turn_width(p) return p.saved_exp and linear_logp.stored_turn_columns or turn_columns end
 
--- What the accumulators of so many columns leave registers for, without spills. And small vocabularies, a tile or two a multiprocessor, are better cut in
--- tiles of 256.
+-- What the accumulators of so many columns leave registers for, without spills.
 local function can_take_turns(p)
-  if p.dtype == "f32" or p.bias_dtype == "f32" then return false end
-  if p.saved_exp then
-    if p.bias_dtype or p.entropy then return false end
-  elseif p.dv or p.bias_dtype and p.logit_sum and p.class_weights then
-    return false
-  end
-  return columns_in_turn(p.v, turn_width(p)) <= columns_in_turn(p.v, 256) * 9 // 8
+  if p.dtype == "f32" then return false end
+  if p.saved_exp then return not (p.bias_dtype or p.entropy) end
+  return not (p.dv or p.bias_dtype and p.logit_sum and p.class_weights)
 end
 
 -- As many row groups as fit, in equal parts of those of the problem.
@@ -129,9 +118,6 @@ linear_logp.portable = select.portable(function(p, arch_name)
   return select.of(p, "portable", { spec, others_for(p, arch_name) })
 end)
 
--- One for each width of the forward's tiles.
-linear_logp.vocabularies = { 131072, 32000 }
-
 -- Problems whose kernels a prebuild makes, each with one option. hidden_sizes: nil for the common ones.
 function linear_logp.prebuilt(dtype, hidden_sizes)
   local problems, options = {}, { "", ":argmax" }
@@ -139,9 +125,7 @@ function linear_logp.prebuilt(dtype, hidden_sizes)
   for _, d in ipairs(hidden_sizes or select.common_hidden_sizes) do
     for _, option in ipairs(options) do
       for _, rows in ipairs { 64, 128, 4096 } do -- one for each tile
-        for _, vocab in ipairs(linear_logp.vocabularies) do
-          problems[#problems + 1] = ("linear_logp:%s:n%d:d%d:v%d%s"):format(dtype, rows, d, vocab, option)
-        end
+        problems[#problems + 1] = ("linear_logp:%s:n%d:d%d:v131072%s"):format(dtype, rows, d, option)
       end
     end
   end

@@ -71,7 +71,8 @@ static flp_status encode(const flp_driver *driver, const flp_tensor_map_spec *sp
 
     return flp_driver_check(driver,
                             driver->tensor_map_encode_tiled(map, type, 2, address.plain, dimensions, strides_bytes, box, element_strides,
-                                                            CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                                            CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                                            spec->fetches_ahead ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B : CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                                             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
                             "cuTensorMapEncodeTiled");
 }
@@ -115,7 +116,7 @@ static unsigned place_of(const flp_tensor_map_spec *spec)
 static int is_same(const flp_tensor_map_spec *a, const flp_tensor_map_spec *b)
 {
     return a->context_id == b->context_id && a->address == b->address && a->dtype == b->dtype && a->columns == b->columns && a->rows == b->rows &&
-           a->row_bytes == b->row_bytes && a->box_columns == b->box_columns && a->box_rows == b->box_rows;
+           a->row_bytes == b->row_bytes && a->box_columns == b->box_columns && a->box_rows == b->box_rows && a->fetches_ahead == b->fetches_ahead;
 }
 
 flp_status flp_tensor_map_encode(const flp_tensor_map_spec *spec, CUtensorMap *map)

@@ -10,6 +10,7 @@ typedef struct {
     int64_t columns, rows;     /* of the tensor: what lies outside is filled with zeros */
     int64_t row_bytes;         /* stride, a multiple of 16 */
     int box_columns, box_rows; /* each <= 256; box_columns x element size = 128 bytes, the swizzle's width */
+    int fetches_ahead;         /* what the L2 misses it fetches 256 bytes of, not 128 */
 } flp_tensor_map_spec;
 
 /* This thread's last maps are kept: one that is asked for again is a copy. FLP_BAD_ARGUMENT names the rule that the spec breaks, before the driver is asked. */

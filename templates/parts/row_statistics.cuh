@@ -83,8 +83,11 @@ template <class Config> struct RowStatistics {
 
     // Adds to some accumulators, as what follows does: first_column is the warp's first there.
     template <int some = count> __device__ __forceinline__ static void add_bias(const LinearLogpParams &params, float *z, int first_column) {
-        auto bias = (const typename Config::bias_element *)params.bias + thread_column(first_column);
-        int left = columns_left(thread_column(first_column), params.vocab);
+        u32 at = (u32)first_column;
+        // There are no registers for addresses of several parts.
+        if constexpr (sizeof(typename Config::bias_element) == 4 && !Config::wants_logit_sum) make_opaque(at);
+        int column = thread_column((int)at), left = columns_left(column, params.vocab);
+        auto bias = (const typename Config::bias_element *)params.bias + column;
 #pragma unroll
         for (int i = 0; i < some; i += 4) {
 #pragma unroll

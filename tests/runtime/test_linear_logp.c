@@ -212,6 +212,8 @@ static void the_tensor_maps_end_at_the_real_sizes(void **state)
     assert_int_equal(FAKE_CALL_HIDDEN, fake_driver.map.dimensions[0]);
     assert_int_equal(FAKE_CALL_VOCAB, fake_driver.map.dimensions[1]);
     assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.b_box_rows, fake_driver.map.box[1]);
+    assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.block_rows > 64 ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B : CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                     fake_driver.map.l2_promotion);
     problem.weight_layout = FLP_HIDDEN_VOCAB;
     problem.weight_stride = FAKE_CALL_VOCAB + 16;
     make_plan();

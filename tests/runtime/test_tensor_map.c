@@ -42,6 +42,9 @@ static void a_good_spec_is_encoded_as_the_kernels_expect(void **state)
     assert_int_equal(CU_TENSOR_MAP_INTERLEAVE_NONE, fake_driver.map.interleave);
     assert_int_equal(CU_TENSOR_MAP_L2_PROMOTION_L2_128B, fake_driver.map.l2_promotion);
     assert_int_equal(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, fake_driver.map.fill);
+    spec.fetches_ahead = 1;
+    assert_succeeds(flp_tensor_map_encode(&spec, &map));
+    assert_int_equal(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, fake_driver.map.l2_promotion);
 }
 
 static void each_dtype_has_its_type_and_box_width(void **state)
@@ -177,6 +180,7 @@ static void a_map_is_encoded_anew_when_anything_of_it_changes(void **state)
     CHANGES(rows, 131071);
     CHANGES(row_bytes, 8192);
     CHANGES(box_rows, 128);
+    CHANGES(fetches_ahead, 1);
 }
 
 static void a_map_that_was_refused_is_not_kept(void **state)

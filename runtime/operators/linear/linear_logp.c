@@ -122,6 +122,8 @@ static void fill_combine_params(const flp_linear_logp_plan *plan, const flp_line
     };
 }
 
+enum { FEW_ROWS = 64 }; /* of a block whose producer asks for several stages at a time */
+
 /* hidden and weight as they lie in memory, and the saved exponentials. The map of weight ends at the real vocabulary, so that padding reads as zeros. */
 static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_saved_exp *saved_exp, launch_parameters *parameters)
 {
@@ -129,19 +131,22 @@ static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear
     const flp_linear_logp_params *params = &parameters->tile;
     const flp_manifest *tile = &plan->tile->manifest;
     const int transposed = problem->weight_layout == FLP_HIDDEN_VOCAB;
+    /* There it costs 2 to 5 %; with more rows it wins 0 to 1.5 %: bench/results/NOTES.md. */
+    const int ahead = tile->block_rows > FEW_ROWS;
     const flp_matrix hidden = { params->hidden, problem->dtype, params->rows, problem->hidden, params->hidden_stride };
     const flp_matrix weight = { args->weight, problem->dtype, transposed ? problem->hidden : problem->vocab, transposed ? problem->vocab : problem->hidden,
                                 problem->weight_stride };
-    flp_status status =
-        flp_matrix_encode(&plan->common, "hidden's", &hidden, tile->block_inner, FLP_HIDDEN_BOX_ROWS(params->rows, tile->a_box_rows), &parameters->maps[0]);
+    const flp_matrix_box of_hidden = { tile->block_inner, FLP_HIDDEN_BOX_ROWS(params->rows, tile->a_box_rows), ahead };
+    const flp_matrix_box of_weight = { tile->b_box_columns, tile->b_box_rows, ahead };
+    flp_status status = flp_matrix_encode(&plan->common, "hidden's", &hidden, of_hidden, &parameters->maps[0]);
 
     if (status == FLP_OK)
-        status = flp_matrix_encode(&plan->common, "weight's", &weight, tile->b_box_columns, tile->b_box_rows, &parameters->maps[1]);
+        status = flp_matrix_encode(&plan->common, "weight's", &weight, of_weight, &parameters->maps[1]);
     if (status == FLP_OK && saved_exp) {
         const flp_matrix terms = { saved_exp->terms, problem->dtype, saved_exp->rows, saved_exp->columns, saved_exp->columns };
+        const flp_matrix_box of_terms = { FLP_OUT_BOX_BYTES / flp_dtype_bytes(problem->dtype), FLP_OUT_BOX_ROWS, 0 };
 
-        status = flp_matrix_encode(&plan->common, "the saved exponentials'", &terms, FLP_OUT_BOX_BYTES / flp_dtype_bytes(problem->dtype), FLP_OUT_BOX_ROWS,
-                                   &parameters->maps[2]);
+        status = flp_matrix_encode(&plan->common, "the saved exponentials'", &terms, of_terms, &parameters->maps[2]);
     }
     return status;
 }

@@ -10,7 +10,7 @@
 /* Rows of A that a group keeps in the L2 while all of B streams past them. */
 static const int64_t group_bytes = INT64_C(32) << 20;
 
-flp_status flp_matrix_encode(const flp_plan *plan, const char *whose, const flp_matrix *matrix, int box_columns, int box_rows, CUtensorMap *map)
+flp_status flp_matrix_encode(const flp_plan *plan, const char *whose, const flp_matrix *matrix, flp_matrix_box box, CUtensorMap *map)
 {
     const flp_tensor_map_spec spec = {
         .context_id = plan->device.context_id,
@@ -19,8 +19,9 @@ flp_status flp_matrix_encode(const flp_plan *plan, const char *whose, const flp_
         .columns = matrix->columns,
         .rows = flp_int64_larger(1, matrix->rows),
         .row_bytes = matrix->stride * flp_dtype_bytes(matrix->dtype),
-        .box_columns = box_columns,
-        .box_rows = box_rows,
+        .box_columns = box.columns,
+        .box_rows = box.rows,
+        .fetches_ahead = box.fetches_ahead,
     };
     flp_status status = flp_tensor_map_encode(&spec, map);
 
@@ -29,12 +30,14 @@ flp_status flp_matrix_encode(const flp_plan *plan, const char *whose, const flp_
 
 static flp_status encode_maps(const flp_plan *plan, const flp_manifest *manifest, const flp_tile_launch *launch, CUtensorMap maps[3])
 {
-    flp_status status = flp_matrix_encode(plan, "A's", &launch->a, manifest->block_inner, manifest->a_box_rows, &maps[0]);
+    const flp_matrix_box a = { manifest->block_inner, manifest->a_box_rows, 0 }, b = { manifest->b_box_columns, manifest->b_box_rows, 0 };
+    const flp_matrix_box out = { FLP_OUT_BOX_BYTES / flp_dtype_bytes(launch->out.dtype), FLP_OUT_BOX_ROWS, 0 };
+    flp_status status = flp_matrix_encode(plan, "A's", &launch->a, a, &maps[0]);
 
     if (status == FLP_OK)
-        status = flp_matrix_encode(plan, "B's", &launch->b, manifest->b_box_columns, manifest->b_box_rows, &maps[1]);
+        status = flp_matrix_encode(plan, "B's", &launch->b, b, &maps[1]);
     if (status == FLP_OK)
-        status = flp_matrix_encode(plan, "out's", &launch->out, FLP_OUT_BOX_BYTES / flp_dtype_bytes(launch->out.dtype), FLP_OUT_BOX_ROWS, &maps[2]);
+        status = flp_matrix_encode(plan, "out's", &launch->out, out, &maps[2]);
     return status;
 }
 

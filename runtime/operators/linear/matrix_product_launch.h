@@ -12,8 +12,13 @@ typedef struct {
     int64_t stride;        /* elements from row to row */
 } flp_matrix;
 
+/* What one copy brings or takes of it. */
+typedef struct {
+    int columns, rows, fetches_ahead; /* flp_tensor_map_spec's */
+} flp_matrix_box;
+
 /* The map by which a kernel of the plan reads or writes it, or one row of zeros where it has none. whose: for messages. FLP_BAD_ARGUMENT. */
-flp_status flp_matrix_encode(const flp_plan *plan, const char *whose, const flp_matrix *matrix, int box_columns, int box_rows, CUtensorMap *map);
+flp_status flp_matrix_encode(const flp_plan *plan, const char *whose, const flp_matrix *matrix, flp_matrix_box box, CUtensorMap *map);
 
 typedef struct {
     flp_matrix a, b, out;
