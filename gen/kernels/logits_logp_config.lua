@@ -54,9 +54,8 @@ function config.is_shifted(spec) return spec.vec and not rewrites[spec.operator]
 
 -- A segment takes 32 registers of a thread, half of one 16; what is done with each logit wants more.
 local function registers_for(spec, lean)
-  if spec.softcap and spec.argmax then return 255 end
-  if spec.softcap or spec.argmax or spec.vec and spec.entropy then return 168 end
-  return spec.entropy and 128 or lean
+  if spec.argmax or spec.softcap and rewrites[spec.operator] or spec.vec and spec.entropy then return 168 end
+  return (spec.entropy or spec.softcap) and 128 or lean
 end
 
 -- lean: registers without options, where it is said.

@@ -71,6 +71,17 @@ template <class Config> __device__ __forceinline__ float soften(float logit, con
     return soften<Config>(logit, scale, slope);
 }
 
+// Those of a warp, by the same bits.
+template <class Config, int count> __device__ __forceinline__ void soften_all(float (&logits)[count], const LogitsScale &scale) {
+    if constexpr (Config::has_softcap) {
+#pragma unroll
+        for (int i = 0; i < count; i++) logits[i] *= scale.inverse_softcap;
+        hyperbolic_tangents<count>(logits);
+#pragma unroll
+        for (int i = 0; i < count; i++) logits[i] = rounded_product(scale.softcap, logits[i]);
+    }
+}
+
 // Powers of two are counted from a logit, the origin: 2^z2 = 2^k 2^(z2 - k), where k is the integer nearest to the origin's z2. One product and one
 // sum, rounded once, give z2 - k. Where k is large, the product has more bits than fp32 beside it, which would be powers: there it is (z - origin)
 // times the scale, in which nothing cancels and nothing overflows.

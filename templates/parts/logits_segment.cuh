@@ -124,9 +124,10 @@ template <class Config> struct Segment {
         for (int j = 0; j < some; j++) {
             float z[elements];
             widen<Element>(data[j], z);
+            soften_all<Config>(z, scale);
 #pragma unroll
             for (int i = 0; i < elements; i++) {
-                float logit = soften<Config>(z[i], scale);
+                float logit = z[i];
                 int at = j * elements + i;
                 if constexpr (Config::has_softcap)
                     if (gone[at / 32] >> at % 32 & 1) logit = -infinity; // softcap(-inf) is finite

@@ -248,7 +248,10 @@ template <class Config> struct RowStatistics {
         if constexpr (Config::has_softcap) {
             float inverse = params.inverse_softcap * (Config::has_bias ? 1 : Config::correction);
 #pragma unroll
-            for (int i = 0; i < some; i++) z[i] = rounded_product(params.softcap, hyperbolic_tangent(z[i] * inverse));
+            for (int i = 0; i < some; i++) z[i] *= inverse;
+            hyperbolic_tangents<some>(z);
+#pragma unroll
+            for (int i = 0; i < some; i++) z[i] = rounded_product(params.softcap, z[i]);
             mask<some>(params, z, first_column); // softcap(-inf) is finite
         }
         if constexpr (Config::wants_logit_sum) add_logits<some>(params, z, scale, first_column);

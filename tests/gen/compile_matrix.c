@@ -149,7 +149,9 @@ static const char *const patterns[] = {
 
     "logits_logp.{bf16|f32}.{w8|w8.entropy|w4.argmax|w4.softcap.argmax.entropy}.sm_90a",
     "logits_logp.f16.w4{|.entropy|.softcap|.argmax.entropy|.softcap.argmax.entropy}.vec2.sm_90a",
-    "logits_logp.f32.w4{|.argmax|.softcap.argmax.entropy}.vec4.sm_90a",
+    "logits_logp.f32.w4{|.argmax|.softcap|.softcap.argmax.entropy}.vec4.sm_90a",
+    "logits_logp.{bf16|f32}.w8.softcap{|.entropy}{|.half}.{sm_80|sm_90a}",
+    "logits_logp_cluster.{bf16|f32}.c16.w8.softcap{|.entropy}.sm_90a",
     "logits_logp.{bf16|f32}.{w8|w8.entropy|w4.softcap.argmax.entropy}.half.sm_90a",
     "logits_logp.f16.w4{|.entropy|.softcap.argmax.entropy}.vec2.half.sm_90a",
     "logits_logp.{bf16.w8|bf16.w4.softcap.argmax.entropy|f16.w4.softcap.argmax.entropy.vec2|f32.w4.softcap.argmax.entropy.vec4|bf16.w8.half}.sm_80",
