@@ -595,7 +595,7 @@ FLP_INLINE flp_status flp_linear_cross_entropy_execute_merge(flp_plan *plan, con
 
 /* All of this over the ranks of an NCCL communicator, as flp_linear_logp_sharded: args.partials is [ranks, N, FLP_PARTIAL_FLOATS], scratch of the call, and
  * args.ranks is not looked at. grad_hidden (FLP_F32, rows without gaps, not added to) is summed up over the ranks in its place. The ranks agree on what the
- * loss is, too. */
+ * loss is, too: a token loss of one's own by what its definition computes. */
 FLP_INLINE flp_status flp_linear_cross_entropy_sharded(flp_ranks *ranks, const flp_linear_cross_entropy_problem *problem,
                                                        const flp_linear_cross_entropy_args *args);
 

@@ -15,7 +15,7 @@ static float partials[2 * N * FLP_PARTIAL_FLOATS], loss, grad_hidden[N * D];
 
 /* What rank 1 brings beside its own shard: another value of one of the terms, in the comparison of this number, from 0 on; and what this rank brought. */
 static int changed, changed_comparison, comparisons;
-static uint32_t own_call;
+static uint32_t own_call, own_options;
 
 static void bring(int rank, void *slot, size_t bytes)
 {
@@ -24,6 +24,7 @@ static void bring(int rank, void *slot, size_t bytes)
     if (bytes != TERMS * sizeof(uint32_t))
         return;
     own_call = terms[CALL];
+    own_options = terms[OPTIONS];
     terms[FIRST_OF_TERMS] += (uint32_t)rank * V;
     if (changed >= 0 && comparisons == changed_comparison)
         terms[changed] += 1;
@@ -206,6 +207,56 @@ static void the_loss_is_part_of_what_is_compared(void **state)
     assert_int_equal(14, comparisons);
 }
 
+/* What a rank brings for the token loss "mine" whose context was told this definition of it, with other losses before and behind. */
+static uint32_t options_with(const char *definition)
+{
+    static const flp_token_input advantages[] = { { "advantages", partials } };
+    const flp_context_options of_own = { .cache_directory = "", .cpu_threads = 1 };
+    uint32_t first;
+
+    flp_ranks_destroy(ranks);
+    flp_context_destroy(context);
+    assert_succeeds(flp_context_create(&of_own, &context));
+    assert_succeeds(flp_ranks_create(context, fake_nccl_communicator(), &ranks));
+    assert_succeeds(flp_token_loss_define(context, "mine", definition));
+    assert_succeeds(flp_token_loss_define(context, "other", "return { loss = function(t) return -2 * t.logp end }"));
+    strcpy(problem.token_loss, "mine");
+    args.token_inputs = advantages;
+    args.token_input_count = 1;
+    assert_succeeds(run());
+    first = own_options;
+    strcpy(problem.token_loss, "other");
+    args.token_input_count = 0;
+    assert_succeeds(run());
+    assert_int_not_equal(first, own_options);
+    strcpy(problem.token_loss, "mine");
+    args.token_input_count = 1;
+    args.flags |= FLP_CHECK_TARGETS;
+    assert_succeeds(run());
+    args.flags &= ~(unsigned)FLP_CHECK_TARGETS;
+    assert_int_equal(first, own_options);
+    return first;
+}
+
+/* Two ranks may have been told two losses under one name. */
+static void a_token_loss_is_compared_by_its_definition(void **state)
+{
+    static const char plain[] = "return { inputs = { 'advantages' }, loss = function(t) return -t.advantages * t.logp end }";
+    static const char spaced[] = "return { inputs = { 'advantages' },  loss = function(t) return -t.advantages * t.logp end }";
+    static const char doubled[] = "return { inputs = { 'advantages' }, loss = function(t) return -2 * t.advantages * t.logp end }";
+    static const char one[] = "return { inputs = { 'advantages' }, parameters = { { 'scale', 1 } }, "
+                              "loss = function(t) return -t.scale * t.advantages * t.logp end }";
+    static const char half[] = "return { inputs = { 'advantages' }, parameters = { { 'scale', 0.5 } }, "
+                               "loss = function(t) return -t.scale * t.advantages * t.logp end }";
+    const uint32_t known = options_with(plain);
+
+    (void)state;
+    assert_int_equal(known, options_with(plain));
+    assert_int_equal(known, options_with(spaced));
+    assert_int_not_equal(known, options_with(doubled));
+    assert_int_not_equal(options_with(one), options_with(half));
+}
+
 static void with_checked_targets_every_call_is_compared(void **state)
 {
     (void)state;
@@ -252,6 +303,7 @@ int main(void)
         TEST(ranks_that_disagree_are_told),
         TEST(a_rank_that_is_refused_tells_the_others),
         TEST(the_loss_is_part_of_what_is_compared),
+        TEST(a_token_loss_is_compared_by_its_definition),
         TEST(with_checked_targets_every_call_is_compared),
         TEST(a_grad_hidden_that_cannot_be_summed_up_is_refused),
         TEST(a_call_that_is_known_can_be_captured),

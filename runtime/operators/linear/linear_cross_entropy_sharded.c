@@ -25,7 +25,7 @@ static uint32_t parameters_digest(const flp_linear_cross_entropy_args *args)
 }
 
 /* What decides the losses and which gradients there are; the terms have the rest. */
-static uint32_t options_of(const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args)
+static uint32_t options_of(flp_ranks *ranks, const flp_linear_cross_entropy_problem *problem, const flp_linear_cross_entropy_args *args)
 {
     const int flags[] = { problem->reduction,     problem->label_smoothing, problem->class_weights,
                           problem->token_weights, problem->entropy,         problem->backward.grad_hidden != FLP_NONE,
@@ -33,11 +33,13 @@ static uint32_t options_of(const flp_linear_cross_entropy_problem *problem, cons
     const double numbers[] = { args->label_smoothing, args->lse_square_scale };
     const uint32_t parameters = parameters_digest(args);
     char name[FLP_TOKEN_LOSS_NAME_BYTES + 1] = { 0 };
-    uint32_t hash = flp_ranks_mix(FLP_RANKS_DIGEST, flags, sizeof(flags));
+    uint32_t hash = flp_ranks_mix(FLP_RANKS_DIGEST, flags, sizeof(flags)), definition;
 
     memcpy(name, problem->token_loss, FLP_TOKEN_LOSS_NAME_BYTES);
+    definition = flp_ranks_token_loss(ranks, name);
     hash = flp_ranks_mix(hash, numbers, sizeof(numbers));
     hash = flp_ranks_mix(hash, &parameters, sizeof(parameters));
+    hash = flp_ranks_mix(hash, &definition, sizeof(definition));
     return mix_text(hash, name);
 }
 
@@ -65,7 +67,7 @@ static flp_status run(flp_ranks *ranks, const flp_linear_cross_entropy_problem *
 {
     const flp_linear_logp_problem *forward = &problem->backward.forward;
     const CUstream stream = (CUstream)args->stream;
-    const uint32_t options = options_of(problem, args);
+    const uint32_t options = options_of(ranks, problem, args);
     flp_linear_logp_args inputs = { .rows = 0 };
     flp_status status;
 

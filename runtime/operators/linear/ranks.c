@@ -15,6 +15,7 @@
 #include "cuda/device.h"
 #include "cuda/driver.h"
 #include "cuda/nccl.h"
+#include "jit/generator.h"
 
 /* What ranks have to agree on, and where each one's shard lies. */
 typedef flp_rank_terms terms;
@@ -31,6 +32,8 @@ struct flp_ranks {
     terms *on_host;
     terms agreed[MOST_AGREED]; /* rows are 0: they are compared when the others are */
     int agreed_count;
+    char token_loss[FLP_TOKEN_LOSS_NAME_BYTES + 1]; /* the last one asked for */
+    uint32_t token_loss_digest;
 };
 
 /* ---- life ---- */
@@ -114,6 +117,25 @@ uint32_t flp_ranks_mix(uint32_t hash, const void *bytes, size_t count)
     for (size_t i = 0; i < count; i++)
         hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT32_C(16777619);
     return hash;
+}
+
+/* A name stands for one definition as long as the context lives: every call asks, and only another name than the last one's costs the generator's time. */
+uint32_t flp_ranks_token_loss(flp_ranks *ranks, const char *name)
+{
+    const char *computed;
+    char *program;
+
+    if (!name[0])
+        return 0;
+    if (strcmp(ranks->token_loss, name) == 0)
+        return ranks->token_loss_digest;
+    if (flp_generator_token_loss(flp_kernel_store_generator(ranks->context->store), name, &program) != FLP_OK)
+        return 0;
+    computed = strchr(program, '\n'); /* behind its identity, which the definition's spaces are part of */
+    ranks->token_loss_digest = computed ? flp_ranks_mix(FLP_RANKS_DIGEST, computed, strlen(computed)) : 0;
+    free(program);
+    strcpy(ranks->token_loss, name);
+    return ranks->token_loss_digest;
 }
 
 flp_rank_terms flp_ranks_terms(const char *name, const flp_linear_logp_problem *problem, const flp_linear_logp_args *inputs, uint32_t others)
