@@ -207,12 +207,24 @@ static void the_loss_is_part_of_what_is_compared(void **state)
     assert_int_equal(14, comparisons);
 }
 
-/* What a rank brings for the token loss "mine" whose context was told this definition of it, with other losses before and behind. */
-static uint32_t options_with(const char *definition)
+/* The loss of this name, of so many inputs, whatever was agreed on before. */
+static uint32_t options_of(const char *name, int inputs)
 {
     static const flp_token_input advantages[] = { { "advantages", partials } };
+
+    strcpy(problem.token_loss, name);
+    args.token_inputs = advantages;
+    args.token_input_count = inputs;
+    args.flags |= FLP_CHECK_TARGETS;
+    assert_succeeds(run());
+    return own_options;
+}
+
+/* What a rank brings for the token loss "mine" whose context was told this definition of it, between calls with another loss. */
+static uint32_t options_with(const char *definition)
+{
     const flp_context_options of_own = { .cache_directory = "", .cpu_threads = 1 };
-    uint32_t first;
+    uint32_t other, mine;
 
     flp_ranks_destroy(ranks);
     flp_context_destroy(context);
@@ -220,22 +232,11 @@ static uint32_t options_with(const char *definition)
     assert_succeeds(flp_ranks_create(context, fake_nccl_communicator(), &ranks));
     assert_succeeds(flp_token_loss_define(context, "mine", definition));
     assert_succeeds(flp_token_loss_define(context, "other", "return { loss = function(t) return -2 * t.logp end }"));
-    strcpy(problem.token_loss, "mine");
-    args.token_inputs = advantages;
-    args.token_input_count = 1;
-    assert_succeeds(run());
-    first = own_options;
-    strcpy(problem.token_loss, "other");
-    args.token_input_count = 0;
-    assert_succeeds(run());
-    assert_int_not_equal(first, own_options);
-    strcpy(problem.token_loss, "mine");
-    args.token_input_count = 1;
-    args.flags |= FLP_CHECK_TARGETS;
-    assert_succeeds(run());
-    args.flags &= ~(unsigned)FLP_CHECK_TARGETS;
-    assert_int_equal(first, own_options);
-    return first;
+    other = options_of("other", 0);
+    mine = options_of("mine", 1);
+    assert_int_equal(other, options_of("other", 0));
+    assert_int_equal(mine, options_of("mine", 1));
+    return mine;
 }
 
 /* Two ranks may have been told two losses under one name. */
