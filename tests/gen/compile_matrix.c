@@ -427,7 +427,7 @@ int main(void)
     const int count = worker_count();
     pthread_t workers[MOST_WORKERS];
     flp_nvrtc_facts nvrtc;
-    int failed = 0, every, all;
+    int failed = 0, variants, every, all;
 
     if (flp_nvrtc_find(&nvrtc) != FLP_OK) {
         printf("1..0 # SKIP %s\n", flp_error_message());
@@ -440,9 +440,12 @@ int main(void)
     for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
         expand("", patterns[i]);
     all = choose();
+    variants = matrix.count;
     every = thin();
     all = all && every == 1;
-    printf("1..%d\n# NVRTC: %s; one variant in %d\n", matrix.count + all, nvrtc.path, every);
+    printf("1..%d\n# NVRTC: %s\n", matrix.count + all, nvrtc.path);
+    if (every > 1)
+        printf("# in part: %d of %d variants\n", matrix.count, variants);
     for (int i = 0; i < count; i++)
         if (pthread_create(&workers[i], NULL, work, NULL) != 0)
             abort();

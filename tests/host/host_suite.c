@@ -34,7 +34,7 @@ typedef struct {
 
 static flp_context *context;
 static suite_case *cases;
-static int case_count;
+static int case_count, all_count; /* those that run, of so many */
 static atomic_int next_case;
 
 flp_context *flp_host_suite_start(int compute_capability)
@@ -139,8 +139,8 @@ static int is_in_turn(const char *name, int index)
     return !is_of_grid || flp_host_every() == 1 || (index + index / 2) % 2 == 0;
 }
 
-/* The first family runs whole, of the others one case in `share`; the grid takes turns in that too. The launches of cross-entropy are a gradient's: in a
- * share, one case in twice as many. */
+/* The first family runs whole, of the others one case in `share`; the grid takes turns in that too. Where only some run, one in so many of that share: they
+ * are spread over a family, whose neighbours differ in one option. The launches of cross-entropy are a gradient's: there one case in twice as many. */
 static int is_in_share(int family, int index, int share)
 {
     const flp_host_family *cases_of = families[family].family;
@@ -148,10 +148,10 @@ static int is_in_share(int family, int index, int share)
 
     if (is_spared(name, index, share))
         return 0;
-    if (family == 0 || share == 1)
+    if (family == 0 || (share == 1 && flp_host_every() == 1))
         return is_in_turn(name, index) || runs_always(name);
-    if (cases_of == &flp_host_linear_cross_entropy && flp_host_every() > 1)
-        share *= 2;
+    if (flp_host_every() > 1)
+        share *= cases_of == &flp_host_linear_cross_entropy ? 2 * flp_host_every() : flp_host_every();
     return (index + index / 6 + family) % share == 0 || runs_always(name);
 }
 
@@ -167,8 +167,11 @@ static void collect_cases(int share, unsigned parts)
         abort();
     for (int i = 0; i < FAMILIES; i++)
         for (int j = 0; j < families[i].family->count(); j++, seed++)
-            if (families[i].part & parts && is_in_share(i, j, share) && is_wanted(families[i].family->name(j)))
-                cases[case_count++] = (suite_case){ families[i].family, j, seed };
+            if (families[i].part & parts && is_wanted(families[i].family->name(j))) {
+                all_count++;
+                if (is_in_share(i, j, share))
+                    cases[case_count++] = (suite_case){ families[i].family, j, seed };
+            }
 }
 
 static void *compile_cases(void *unused)
@@ -227,6 +230,8 @@ int flp_host_suite_run(const char *name, int compute_capability, int share, unsi
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     collect_cases(share, parts);
+    if (flp_host_every() > 1)
+        printf("# in part: %d of %d cases\n", case_count, all_count);
     tests = calloc((size_t)case_count, sizeof(*tests));
     context = flp_host_suite_start(compute_capability);
     if (!tests || !context)

@@ -31,8 +31,8 @@ typedef enum {
  * behind linear_logp's one case in so many, and those of saved exponentials. */
 int flp_host_suite_run(const char *name, int compute_capability, int share, unsigned parts);
 
-/* $FUSEDLOGP_HOST_EVERY, 1 where it is unset: of what is tried again with another seed or fill, every n-th runs, of dtypes
- * and layouts every other one. */
+/* $FUSEDLOGP_HOST_EVERY, 1 where it is unset: of what is tried again with another seed or fill, and of the cases behind
+ * linear_logp's forward, every n-th runs, of dtypes and layouts every other one. */
 int flp_host_every(void);
 
 /* Runs the first case whose name matches the shell's pattern. 1, or 0 and a message. */

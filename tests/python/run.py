@@ -73,6 +73,8 @@ def main(arguments):
             result.line(name, [traceback.format_exc()])
             continue
         suite.run(result)
+    if os.environ.get("FUSEDLOGP_PYTHON_EVERYTHING", "0") != "1":
+        print("# in part: of each grid some cases, spread over it")
     print(f"1..{result.number}")
     if summary:
         print(f"{result.passed} passed, {result.failed} failed, {result.skipped_count} skipped")
