@@ -179,7 +179,8 @@ def main():
     if arguments.json:
         device = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else "cpu"
         with open(arguments.json, "w") as file:
-            json.dump({"torch": torch.__version__, "device": device, "arguments": vars(arguments), "parameters": parameters, "results": results}, file, indent=1)
+            found = {"arguments": vars(arguments), "parameters": parameters, "results": results}
+            json.dump({"torch": torch.__version__, "device": device, **found}, file, indent=1)
 
 
 if __name__ == "__main__":

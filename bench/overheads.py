@@ -112,7 +112,8 @@ def main():
     if arguments.json:
         device = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else "cpu"
         with open(arguments.json, "w") as file:
-            json.dump({"torch": torch.__version__, "device": device, "binding": fusedlogp.info()["binding"], "case": arguments.case, "rows": everything}, file, indent=1)
+            found = {"binding": fusedlogp.info()["binding"], "case": arguments.case, "rows": everything}
+            json.dump({"torch": torch.__version__, "device": device, **found}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ usage: scaling.py [--shards FILE]... [--model FILE] [--set NAME=VALUE]... [--jso
        scaling.py --measure [--device cpu] [--case N,D,V]... [--ranks N]... [--rounds N] [--json FILE]
 
 --shards names results of fusedlogp_bench, whose cases at V, V / 2, V / 4, .. are the times of a shard; one that was not measured is taken in
-proportion to the smallest larger one, or where there is none by the model's rates, and the table says which. --set changes a parameter of the model (bench/scaling_model.json), as nvlink_gb_s=420.
+proportion to the smallest larger one, or where there is none by the model's rates, and the table says which. --set changes a parameter of the model
+(bench/scaling_model.json), as nvlink_gb_s=420.
 
 --measure times the same calls on this machine's GPUs, each a rank over nccl, with process_group= of the Python package, beside one GPU and the prediction.
 By default the model's cases, on as many GPUs as each of its layouts of one node has; a number of ranks that there are no GPUs for is left out, and said.
@@ -141,7 +142,8 @@ def published(model, layout):
 
 
 def table(model, lines):
-    text = ["| N, D, V | what | on | one GPU | a shard | communication | shard efficiency | efficiency | published | a shard's time |", "|---|---|---|---|---|---|---|---|---|---|"]
+    columns = "N, D, V | what | on | one GPU | a shard | communication | shard efficiency | efficiency | published | a shard's time"
+    text = [f"| {columns} |", "|" + "---|" * len(columns.split(" | "))]
     for line in lines:
         text.append("| %d, %d, %d | %s | %s | %.2f ms | %.2f ms | %.0f us | %.2f | **%.2f** | %s | %s |" % (
             *line["case"], line["what"], line["layout"], line["one_us"] / 1000, line["shard_us"] / 1000, line["added_us"], line["shard_efficiency"],
@@ -156,7 +158,10 @@ def picture(lines):
         groups.setdefault((tuple(line["case"]), line["what"]), []).append((line["ranks"], line["efficiency"]))
     most = max(line["ranks"] for line in lines)
     at = lambda ranks, value: (60 + 400 * (ranks - 1) / max(most - 1, 1), 20 + 250 * (1.0 - value) / 0.5)
-    parts = ['<svg xmlns="http://www.w3.org/2000/svg" width="760" height="320" font-family="sans-serif" font-size="12">', '<rect width="760" height="320" fill="white"/>']
+    parts = [
+        '<svg xmlns="http://www.w3.org/2000/svg" width="760" height="320" font-family="sans-serif" font-size="12">',
+        '<rect width="760" height="320" fill="white"/>',
+    ]
     for tenth in range(5, 11):
         y = at(1, tenth / 10)[1]
         parts.append(f'<path d="M60 {y:.1f}H460" stroke="#ddd"/><text x="30" y="{y + 4:.1f}">{tenth / 10:.1f}</text>')
@@ -167,7 +172,8 @@ def picture(lines):
         color = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#7f7f7f", "#bcbd22")[number % 8]
         path = " ".join("%.1f,%.1f" % at(*point) for point in [(1, 1.0), *sorted(points)])
         label = ", ".join(map(str, case))
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/><text x="475" y="{40 + 20 * number}" fill="{color}">{what}: {label}</text>')
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
+        parts[-1] += f'<text x="475" y="{40 + 20 * number}" fill="{color}">{what}: {label}</text>'
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 

@@ -3,8 +3,8 @@
 usage: score_ray.py [--documents 20] [--workers 2] [--batch 4] [--device cpu] [--lose 3,11]
 
 A row of the dataset is a document's number. A worker has the whole model and scores a batch of documents; Ray starts a lost worker again, without end, and has
-its batch scored as a whole: what the lost one had found of it is nowhere. The driver takes each document's result once, stops at a second one or a missing one, and prints
-the line that score_corpus.py prints: a document's numbers do not depend on who scored it, nor on how often it was tried.
+its batch scored as a whole: what the lost one had found of it is nowhere. The driver takes each document's result once, stops at a second one or a
+missing one, and prints the line that score_corpus.py prints: a document's numbers do not depend on who scored it, nor on how often it was tried.
 --lose shows that: the worker that first meets one of these documents is killed, as a machine that is taken away.
 """
 

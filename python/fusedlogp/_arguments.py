@@ -175,7 +175,8 @@ def check_rows(
         raise wrong(TypeError, "linear_weight's dtype", linear_weight.dtype, f"input's {input.dtype}")
     weight = linear_weight.t() if weight_layout == "dv" else linear_weight
     if weight.shape[1] != input.shape[-1] or weight.shape[1] == 0 or (weight.shape[0] == 0 and not empty):
-        raise wrong(ValueError, f"linear_weight's shape ({weight_layout})", tuple(linear_weight.shape), f"D = {input.shape[-1]}, input's last dimension, and V, at least 1 each")
+        wanted = f"D = {input.shape[-1]}, input's last dimension, and V, at least 1 each"
+        raise wrong(ValueError, f"linear_weight's shape ({weight_layout})", tuple(linear_weight.shape), wanted)
     if linear_bias is not None:
         check_floats("linear_bias", linear_bias)
         check_same_device("linear_bias", linear_bias, input)

@@ -300,7 +300,7 @@ def _cross_entropy_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
     ctx.wanted = inputs[_CE_WANT : _CE_WANT + 3]
     ctx.ready = any(ctx.wanted)
     if ctx.ready:
-        # Of the inputs only what a second differentiation is told by.
+        # Only those inputs that a second differentiation is told by.
         ctx.save_for_backward(*inputs[:3], *output[4:])
     else:
         ctx.inputs = [None if isinstance(value, Tensor) else value for value in inputs]

@@ -248,7 +248,8 @@ class _Losses(torch.autograd.Function):
         linear, shard = (hidden, weight, bias), (place.first, place.total)
         gathered = _gathered(_ops.linear_cross_entropy_partials(*linear, *given, *shard), shards.group)
         loss, logp, lse, entropy = _ops.linear_cross_entropy_merge(*linear, *given, *shard, gathered)[:4]
-        ctx.given, ctx.places = [None if isinstance(value, Tensor) else value for value in given], [i for i, value in enumerate(given) if isinstance(value, Tensor)]
+        ctx.given = [None if isinstance(value, Tensor) else value for value in given]
+        ctx.places = [i for i, value in enumerate(given) if isinstance(value, Tensor)]
         ctx.save_for_backward(*linear, gathered, *(given[i] for i in ctx.places))
         ctx.shards, ctx.shard, ctx.main_grad = shards, shard, main_grad
         ctx.mark_non_differentiable(logp, lse, entropy)

@@ -249,7 +249,9 @@ def linear_logp(
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
     by_temperature = arguments.wants_gradient(temperature)
     if by_temperature and "entropy" in names:
-        raise NotImplementedError("temperature: got a tensor that requires a gradient, and there is none of the entropy by it; outputs without 'entropy' have one")
+        raise NotImplementedError(
+            "temperature: got a tensor that requires a gradient, and there is none of the entropy by it; outputs without 'entropy' have one"
+        )
     given = temperature.detach() if by_temperature else temperature
     scaling = arguments.check_scaling(given, softcap, logit_scale, rows.full_shape(), rows.hidden)
     with _OutOfRange():
@@ -330,8 +332,8 @@ def policy_loss(
 
     Args:
         input, linear_weight, target, linear_bias, temperature, softcap, logit_scale, memory_budget, weight_layout, shift, exact, ignore_index,
-            reduction, token_weight, process_group: as for linear_cross_entropy. A token-mean is "mean" with a mask as token_weight; a mean over sequences is "sum"
-            with mask / (tokens of the sequence) / (sequences).
+            reduction, token_weight, process_group: as for linear_cross_entropy. A token-mean is "mean" with a mask as token_weight; a mean over
+            sequences is "sum" with mask / (tokens of the sequence) / (sequences).
         inputs: the arrays that the loss takes, [...] each in a floating dtype, by name: "advantages", "old_logp" and so on. No derivatives by them.
         loss: "reinforce", "ppo", "dapo", "grpo" (with "reference_logp" among inputs: with its divergence), "gspo_token", or a TokenLoss of one's own.
         parameters: numbers that differ from the loss' defaults: clip_low, clip_high, kl_scale.
@@ -352,9 +354,10 @@ def policy_loss(
             return _policy_inputs(chosen, numbers, inputs, rows, reduction, token_weight, outputs, memory_budget, (False, False, False))
 
         index = -100 if ignore_index is None else ignore_index
+        name = loss if isinstance(loss, str) else getattr(loss, "name", "")
         agreed = _shards.agree(
             call, weight_layout, shift, index, temperature, softcap, logit_scale, bool(exact), check,
-            (loss if isinstance(loss, str) else getattr(loss, "name", ""), sorted((parameters or {}).items()), reduction, token_weight is not None, repr(outputs)),
+            (name, sorted((parameters or {}).items()), reduction, token_weight is not None, repr(outputs)),
         )  # fmt: skip
         with _OutOfRange():
             return _policy_results(agreed.rows, _shards.losses(agreed, agreed.checked), reduction, outputs)
@@ -379,8 +382,8 @@ def _policy_inputs(
     """linear_cross_entropy's inputs from class_weight on."""
     arrays = _token_inputs(chosen, inputs, rows)
     return [
-        None, _token_weight(token_weight, rows), None, torch.stack(arrays) if arrays else None, numbers, chosen.id, arguments.check_reduction(reduction), 0.0, 0.0,
-        "entropy" in outputs, *wants, _check_budget(memory_budget), 0.0,
+        None, _token_weight(token_weight, rows), None, torch.stack(arrays) if arrays else None, numbers, chosen.id,
+        arguments.check_reduction(reduction), 0.0, 0.0, "entropy" in outputs, *wants, _check_budget(memory_budget), 0.0,
     ]  # fmt: skip
 
 

@@ -72,7 +72,8 @@ class Autograd(Case):
             self.close(torch.autograd.grad(logp, (hidden, weight), g), expected, bounds)
             self.assertFalse(logp.grad_fn.left)
         # Other strides and alignments choose another plan.
-        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: torch.cat([tensor, tensor], -1)[..., : tensor.shape[-1]] if tensor.shape == (13, 40) else tensor, lambda tensor: tensor):
+        widen = lambda tensor: torch.cat([tensor, tensor], -1)[..., : tensor.shape[-1]] if tensor.shape == (13, 40) else tensor
+        with torch.autograd.graph.saved_tensors_hooks(widen, lambda tensor: tensor):
             logp = fusedlogp.linear_logp(hidden, weight, target)
         self.close(torch.autograd.grad(logp, (hidden, weight), g), expected, bounds)
         self.assertTrue(logp.grad_fn.left)

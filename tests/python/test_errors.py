@@ -65,7 +65,8 @@ class Errors(Case):
         self.refused(TypeError, "inputs", "Tensor", call=call, inputs=advantages)
         self.refused(ValueError, "inputs", "advantages", "old_logp", call=call, inputs={"advantages": advantages})
         self.refused(ValueError, "loss", "'best'", call=call, inputs={}, loss="best")
-        self.refused(ValueError, "parameters", "'clip'", "clip_low", call=call, inputs={"advantages": advantages, "old_logp": advantages}, parameters={"clip": 1.0})
+        inputs = {"advantages": advantages, "old_logp": advantages}
+        self.refused(ValueError, "parameters", "'clip'", "clip_low", call=call, inputs=inputs, parameters={"clip": 1.0})
         self.refused(RuntimeError, "nothing_of_ours", call=call, inputs={}, loss=fusedlogp.TokenLoss("nothing_of_ours(logp)"))
         with self.assertRaisesRegex(ValueError, "logp"):
             fusedlogp.TokenLoss("logp", inputs=("logp",))

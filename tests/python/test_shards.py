@@ -35,7 +35,8 @@ OWN = fusedlogp.TokenLoss(
     ("advantages", "old_logp"), {"scale": 0.3},
 )  # fmt: skip
 OF_ALL = fusedlogp.TokenLoss(
-    "-- a comment\nlocal z = uniform - 0.1 * class_weight * logp * advantages\nreturn z + 0.01 * lse^2 + 0 * old_logp -- and one behind", ("advantages", "old_logp")
+    "-- a comment\nlocal z = uniform - 0.1 * class_weight * logp * advantages\nreturn z + 0.01 * lse^2 + 0 * old_logp -- and one behind",
+    ("advantages", "old_logp"),
 )  # fmt: skip
 POLICIES = (
     {"loss": "reinforce"}, {"loss": "ppo", "reduction": "sum"}, {"loss": "dapo", "reduction": "none", "token_weight": "rows"}, {"loss": "grpo_kl"},

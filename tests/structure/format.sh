@@ -5,6 +5,11 @@ formatter=${FUSEDLOGP_CLANG_FORMAT:-clang-format}
 version=$("$formatter" --version 2>/dev/null)
 
 files=$(find bench runtime templates tests python \( -name '*.[ch]' -o -name '*.cuh' -o -name '*.[ch]pp' \) ! -path 'tests/host/kernels/*' ! -name embedded.c)
+programs=$(find bench examples python tests -name '*.py')
+long_lines() { awk 'length($0) > 160 { print FILENAME ":" FNR ": " length($0) " characters" }' "$@" /dev/null; }
+check "there are Python files" "$(test "$(echo "$programs" | wc -l)" -gt 30 || echo "found $programs")"
+check "no line of a Python file has more than 160 characters" "$(long_lines $programs)"
+check "a longer line is seen" "$(test -n "$(printf '%161s' x | long_lines -)" || echo 'it was not')"
 check "there are files" "$(test "$(echo "$files" | wc -l)" -gt 300 || echo "found $files")"
 case $version in
 *' version 14.'*)
