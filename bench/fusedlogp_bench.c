@@ -246,7 +246,7 @@ static int run(const bench_options *options, int argc, char **argv)
     return status == FLP_OK ? code : flp_console_fail(status);
 }
 
-/* Of starting alone, without a GPU, or of calling alone, on one. */
+/* Measures starting alone, without a GPU, or calling alone, on one. */
 static flp_status run_host(flp_gpu *gpu, const bench_options *options, int argc, char **argv)
 {
     json_t *report = flp_report_create(gpu, options->commit, argc, argv);

@@ -228,7 +228,7 @@ local function with(spec, text)
   if tuning.apply(tuning.parse(text), changed) and is_legal(changed) then return changed end
 end
 
--- Of a tuning's items those that its arithmetic takes.
+-- Those items of a tuning that its arithmetic takes.
 local function deciding(spec, text, numerics)
   local items, i = {}, 1
   for item in (text .. ","):gmatch("([^,]*),") do items[#items + 1] = item end

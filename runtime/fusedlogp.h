@@ -316,7 +316,7 @@ FLP_INLINE flp_status flp_linear_logp_prepare(flp_context *context, const flp_li
 
 /* ---- linear_logp over shards of the vocabulary --------------------------------------------------------------- */
 
-/* Of each row a shard leaves its part of the row's statistics, and the parts of all shards together make the row:
+/* A shard leaves its part of each row's statistics, and the parts of all shards together make the row:
  *
  *     float: offset        k, an integer, in the logarithm to base 2; -inf: the shard has no entry, or none but -inf
  *            sum           sum_v 2^(z2[v] - k) of all entries v but the target, z2 = z log2(e)

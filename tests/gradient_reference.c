@@ -54,13 +54,14 @@ static upstream_row upstream_of(const work *w, int64_t i)
 
 /* The derivative by the target's logit of a path that knows logp: a relative error of 2e-6 beyond what rounding the logits to fp32 costs, over the
  * eight deviations that a check allows. */
-static void differentiate_target(work *w, int64_t i, const upstream_row *g, double level, double slope, double temperature)
+static void differentiate_target(work *w, int64_t i, const upstream_row *g, double uniform_coefficient, double slope, double temperature)
 {
     double logp = w->forward->logp[i], p = exp(logp), relative = 2e-6 + 0x1p-23 * w->forward->largest[i];
-    double direct = -g->logp * expm1(logp), of_p = p == 0 ? 0 : p * (g->lse - g->entropy * (logp + w->forward->entropy[i]));
+    double target_coefficient = -g->logp * expm1(logp), of_p = p == 0 ? 0 : p * (g->lse - g->entropy * (logp + w->forward->entropy[i]));
     int64_t target = target_at(w, i);
-    w->dlogit[target] = (direct + of_p + level) / temperature * slope;
-    w->error[target] = ((fabs(direct) + fabs(of_p)) * relative / 8 + g->error * -expm1(logp) + 4 * u * fabs(level)) / temperature * slope;
+    w->dlogit[target] = (target_coefficient + of_p + uniform_coefficient) / temperature * slope;
+    w->error[target] =
+        ((fabs(target_coefficient) + fabs(of_p)) * relative / 8 + g->error * -expm1(logp) + 4 * u * fabs(uniform_coefficient)) / temperature * slope;
 }
 
 /* Row i's dlogit and its error. */
@@ -74,17 +75,19 @@ static void differentiate(work *w, int64_t i)
         double logit = w->forward->logits[i * forward->vocab + v], cap = forward->softcap, t = cap > 0 ? tanh(logit / cap) : 0;
         double z = (cap > 0 ? cap * t : logit) / temperature, p = exp(z - lse), log_p = p == 0 ? 0 : z - lse;
         double slope = cap > 0 ? 1 / (cosh(logit / cap) * cosh(logit / cap)) : 1;
-        double spread = g.lse - g.logp - (g.entropy != 0 ? g.entropy * (log_p + entropy) : 0);
-        double direct = v == target ? g.logp : 0, level = g.sum != 0 ? g.sum * value_at(w->class_weights, v, 1) : 0;
-        double of_p = p * (fabs(spread) * (rounding + 8 * u) + fabs(g.entropy) * (2 * rounding + 4 * u * (fabs(log_p) + fabs(entropy))));
-        double of_g = g.error * (p + (v == target)) + 4 * u * fabs(level);
+        double prob_coefficient = g.lse - g.logp - (g.entropy != 0 ? g.entropy * (log_p + entropy) : 0);
+        double target_coefficient = v == target ? g.logp : 0, uniform_coefficient = g.sum != 0 ? g.sum * value_at(w->class_weights, v, 1) : 0;
+        double of_p = p * (fabs(prob_coefficient) * (rounding + 8 * u) + fabs(g.entropy) * (2 * rounding + 4 * u * (fabs(log_p) + fabs(entropy))));
+        double of_g = g.error * (p + (v == target)) + 4 * u * fabs(uniform_coefficient);
         double of_slope = cap > 0 ? 2 * fabs(t) / cap * rounding * temperature + 8 * u : 0;
-        w->dlogit[v] = (direct + p * spread + level) / temperature * slope;
+        w->dlogit[v] = (target_coefficient + p * prob_coefficient + uniform_coefficient) / temperature * slope;
         if (v == target && w->forward->knows_logp) {
-            differentiate_target(w, i, &g, level, slope, temperature);
+            differentiate_target(w, i, &g, uniform_coefficient, slope, temperature);
             continue;
         }
-        w->error[v] = ((of_p + of_g + 2 * u * fabs(direct)) * slope + fabs(direct + p * spread + level) * slope * of_slope) / temperature;
+        w->error[v] = ((of_p + of_g + 2 * u * fabs(target_coefficient)) * slope +
+                       fabs(target_coefficient + p * prob_coefficient + uniform_coefficient) * slope * of_slope) /
+                      temperature;
     }
 }
 

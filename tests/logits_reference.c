@@ -32,11 +32,11 @@ typedef struct {
     const flp_logits_case *c;
     const double *logits; /* [vocab], before the softcap */
     double temperature;
-    double largest;              /* |z| */
-    double origin, log_sum;      /* lse, apart: together they lose what is small beside the origin */
-    double lse, entropy, spread; /* spread: sum p |log p + H|, the entropy's sensitivity */
-    int64_t target;              /* -1: none */
-    double logp, others;         /* others: their log-probability, log(1 - p) of the target; 0 without one */
+    double largest;                   /* |z| */
+    double origin, log_sum;           /* lse, apart: together they lose what is small beside the origin */
+    double lse, entropy, sensitivity; /* sensitivity: sum p |log p + H|, the entropy's to its logits */
+    int64_t target;                   /* -1: none */
+    double logp, others;              /* others: their log-probability, log(1 - p) of the target; 0 without one */
 } row_facts;
 
 static double scaled(const row_facts *row, int64_t v)
@@ -85,7 +85,7 @@ static void sum_row(row_facts *row)
 {
     double largest = -INFINITY;
 
-    row->entropy = row->spread = row->largest = 0;
+    row->entropy = row->sensitivity = row->largest = 0;
     for (int64_t v = 0; v < row->c->problem.vocab; v++) {
         const double z = scaled(row, v);
         if (isnan(z) || z > largest)
@@ -109,7 +109,7 @@ static void sum_row(row_facts *row)
     for (int64_t v = 0; v < row->c->problem.vocab; v++) {
         const double log_p = log_share(row, v);
         if (exp(log_p) > 0)
-            row->spread += exp(log_p) * fabs(log_p + row->entropy);
+            row->sensitivity += exp(log_p) * fabs(log_p + row->entropy);
     }
 }
 
@@ -155,7 +155,7 @@ static double find_entropy_rounding(const row_facts *row)
 {
     const double others = row->target >= 0 ? exp(row->others) : 1, largest = fmin(row->largest, 64);
 
-    return find_rounding(row, 128) * row->spread + unit * 40 * (row->entropy + others * (1 + largest)) + 0x1p-126;
+    return find_rounding(row, 128) * row->sensitivity + unit * 40 * (row->entropy + others * (1 + largest)) + 0x1p-126;
 }
 
 static void differentiate(const row_facts *row, const flp_logits_data *data, int64_t place, flp_logits_wanted *wanted)

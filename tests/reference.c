@@ -138,11 +138,11 @@ static double logp_of(const double *z, int64_t count, int64_t target, double lse
     return -log1p(others);
 }
 
-/* -sum p log p, of the target by its logp, and *tilt = sum p |log p + H|; a term of p = 0 is 0. */
-static double entropy_of(const double *z, int64_t count, double lse, int64_t target, double logp, double *tilt)
+/* -sum p log p, of the target by its logp, and *sensitivity = sum p |log p + H|; a term of p = 0 is 0. */
+static double entropy_of(const double *z, int64_t count, double lse, int64_t target, double logp, double *sensitivity)
 {
     double entropy = 0;
-    *tilt = 0;
+    *sensitivity = 0;
     if (!isfinite(lse))
         return NAN;
     for (int64_t v = 0; v < count; v++)
@@ -150,7 +150,7 @@ static double entropy_of(const double *z, int64_t count, double lse, int64_t tar
             entropy -= v == target ? exp(logp) * logp : exp(z[v] - lse) * (z[v] - lse);
     for (int64_t v = 0; v < count; v++)
         if (z[v] > -INFINITY)
-            *tilt += exp(z[v] - lse) * fabs(z[v] - lse + entropy);
+            *sensitivity += exp(z[v] - lse) * fabs(z[v] - lse + entropy);
     return entropy;
 }
 
@@ -181,14 +181,14 @@ static void finish_row(const flp_linear_logp_problem *problem, const flp_linear_
     }
     reference->argmax[row] = usable ? best : -1;
     reference->lse[row] = log_sum_exp(z, problem->vocab);
-    double logit_rounding = (0.41 * sqrt((double)problem->hidden) * size + 3 * largest_finite) / temperature, tilt;
+    double logit_rounding = (0.41 * sqrt((double)problem->hidden) * size + 3 * largest_finite) / temperature, sensitivity;
     reference->rounding[row] = ldexp(logit_rounding + 8, -24);
     double logp = target >= 0 && target < problem->vocab ? logp_of(z, problem->vocab, target, reference->lse[row]) : NAN;
-    reference->entropy[row] = entropy_of(z, problem->vocab, reference->lse[row], target, logp, &tilt);
+    reference->entropy[row] = entropy_of(z, problem->vocab, reference->lse[row], target, logp, &sensitivity);
     for (int64_t v = 0; v < problem->vocab; v++)
         if (isfinite(z[v]))
             reference->largest[row] = fmax(reference->largest[row], fabs(z[v]));
-    reference->entropy_rounding[row] = ldexp(logit_rounding * tilt + 8 * (1 + reference->entropy[row]), -24);
+    reference->entropy_rounding[row] = ldexp(logit_rounding * sensitivity + 8 * (1 + reference->entropy[row]), -24);
     if (flp_reference_ignores(args->flags, args->ignore_index, target)) {
         reference->logp[row] = 0;
     } else if (target < 0 || target >= problem->vocab) {

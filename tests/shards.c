@@ -15,7 +15,7 @@ const flp_cutting flp_cuttings[FLP_CUTTINGS] = {
     { "empty shards", 7, { 0, 0, 3, 7, 7, 12, 16, 16 } },
 };
 
-/* Of a weight [D, V], where an odd entry lies at no whole word of its row, only even ones. */
+/* A weight [D, V] is cut at even entries only: an odd one lies at no whole word of its row. */
 static int64_t cut_at(const flp_linear_logp_problem *whole, int sixteenths)
 {
     const int64_t cut = sixteenths * whole->vocab / 16;

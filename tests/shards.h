@@ -25,7 +25,7 @@ int64_t flp_shard_step(const flp_linear_logp_problem *shard, int64_t stride);
 flp_linear_logp_args flp_shard_args(const flp_linear_logp_args *whole, const flp_linear_logp_problem *shard, float *partials);
 flp_linear_logp_merge_args flp_shard_merge_args(const flp_linear_logp_args *whole, const float *partials, int ranks);
 
-/* Of the whole with its gradients: a shard's problem, whose part of grad_hidden is [rows, D] f32, and its args. */
+/* A shard's problem of the whole with its gradients, whose part of grad_hidden is [rows, D] f32, and its args. */
 flp_linear_logp_backward_problem flp_shard_backward_of(const flp_linear_logp_backward_problem *whole, const flp_cutting *cutting, int rank);
 flp_linear_logp_backward_args flp_shard_backward_args(const flp_linear_logp_backward_problem *whole, const flp_linear_logp_backward_args *args,
                                                       const flp_linear_logp_backward_problem *shard, float *grad_hidden);

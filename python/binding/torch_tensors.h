@@ -32,7 +32,7 @@ int flp_torch_check_vector(flp_torch_frame *frame, const char *name, const flp_t
 int flp_torch_check_optional_vector(flp_torch_frame *frame, const char *name, const flp_torch_value *value, int64_t count, unsigned dtypes);
 
 int64_t flp_torch_row_stride(const flp_torch_value *value);
-/* Of both addresses, at most FLP_TORCH_VECTOR_ALIGNMENT. */
+/* The alignment of both addresses, at most FLP_TORCH_VECTOR_ALIGNMENT. */
 int flp_torch_alignment_of(const void *a, const void *b);
 
 /* What stands for arrays that have no element: the library refuses NULL. */

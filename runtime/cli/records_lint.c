@@ -12,7 +12,7 @@ typedef struct {
     json_t *stale_list, *faults; /* NULL: they are printed */
 } findings;
 
-/* Of the same path as the record's. */
+/* The identity of the plan on the record's path. */
 static flp_status identify_plan(flp_context *context, const flp_record *record, const char *text, const flp_wanted_kernels *of_record, flp_record_identity *now)
 {
     const flp_operator_calls *calls;

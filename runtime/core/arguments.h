@@ -17,7 +17,7 @@ typedef enum {
     FLP_VALUES_ENTROPY /* ln V - 2 */
 } flp_argument_values;
 
-/* Of problems that may be a shard of the vocabulary: which of the two an array is for. */
+/* Problems may be a shard of the vocabulary: which of the two an array is for. */
 typedef enum { FLP_ARGUMENT_OF_ALL, FLP_ARGUMENT_OF_WHOLE, FLP_ARGUMENT_OF_SHARD } flp_argument_owner;
 
 /* An array of an operator's args. Offsets are those in the problem, where at 0 its dtype stands. */

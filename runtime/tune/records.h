@@ -26,7 +26,7 @@ typedef enum { FLP_RECORD_NONE, FLP_RECORD_EXACT, FLP_RECORD_NEARBY } flp_record
 flp_status flp_records_find(flp_records *records, const flp_record_identity *identity, const flp_environment *environment, flp_record *record,
                             flp_record_match *match);
 
-/* Of two records of one problem, 1 where the first one's environment is closer to this one, 0 where the second's is or both are as close. */
+/* Two records of one problem: 1 where the first one's environment is closer to this one, 0 where the second's is or both are as close. */
 int flp_records_is_closer(const flp_environment *one, const flp_environment *other, const flp_environment *here);
 
 /* Calls visit with each record until one is answered with 1, the user's first, while no other thread can publish. FLP_OUT_OF_MEMORY. */

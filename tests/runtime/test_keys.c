@@ -98,7 +98,7 @@ static const flp_logits_logp_backward_problem logits_logp_backward = { .dtype = 
     WHOLE(X, p dtype, FLP_BF16), WHOLE(X, p rows, 96), WHOLE(X, p hidden, 72), WHOLE(X, p vocab, 101), WHOLE(X, p weight_layout, FLP_HIDDEN_VOCAB), \
         WHOLE(X, p hidden_stride, 264), WHOLE(X, p weight_stride, 520), WHOLE(X, p pointer_alignment, 4), WHOLE(X, p bias_dtype, FLP_BF16),         \
         WHOLE(X, p target_dtype, FLP_I32), REAL(X, p softcap, 30), WHOLE(X, p precision, FLP_PRECISION_EXACT), WHOLE(X, p backend, FLP_BACKEND_CPU)
-/* Of a whole vocabulary, the second makes it a shard. */
+/* The second makes a shard of a whole vocabulary. */
 #define SHARD_FIELDS(X, p) IS(X, p vocab_first, 1, REFUSED), WHOLE(X, p vocab_total, 200)
 #define BACKWARD_FIELDS(X, p)                                                                                                                         \
     LINEAR_FIELDS(X, p forward.), IS(X, p forward.argmax, 1, REFUSED), IS(X, p forward.entropy, 1, REFUSED), WHOLE(X, p grad_hidden, FLP_BF16),       \

@@ -269,7 +269,7 @@ static void a_merge_wants_ranks_and_a_shards_problem(void **state)
     free(t);
 }
 
-/* Of the whole vocabulary: an id of another shard is no error, one of none is. */
+/* Ids are the whole vocabulary's: one of another shard is no error, one of none is. */
 static void targets_are_checked_against_the_whole_vocabulary(void **state)
 {
     tensors *t = make_tensors();

@@ -19,7 +19,7 @@ typedef struct {
  * bad_count, bad_first: as flp_linear_logp_cpu's. FLP_OUT_OF_MEMORY. */
 flp_status flp_linear_cross_entropy_cpu(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem, const flp_cross_entropy_call *call,
                                         int64_t *bad_count, int64_t *bad_first);
-/* Of a shard: args->partials, and behind their exchange all the rest. */
+/* A shard's: args->partials, and behind their exchange all the rest. */
 flp_status flp_linear_cross_entropy_cpu_partials(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem, const flp_cross_entropy_call *call);
 flp_status flp_linear_cross_entropy_cpu_merge(flp_thread_pool *pool, const flp_linear_cross_entropy_problem *problem, const flp_cross_entropy_call *call,
                                               int64_t *bad_count, int64_t *bad_first);

@@ -4,7 +4,7 @@
 #include "core/plan.h"
 
 flp_status flp_linear_cross_entropy_launch(const flp_plan *plan, const void *call, const flp_workspace *workspace);
-/* Of a shard: what it leaves of its rows, and behind the exchange all the rest. */
+/* A shard's: what it leaves of its rows, and behind the exchange all the rest. */
 flp_status flp_linear_cross_entropy_launch_partials(const flp_plan *plan, const void *call, const flp_workspace *workspace);
 flp_status flp_linear_cross_entropy_launch_merge(const flp_plan *plan, const void *call, const flp_workspace *workspace);
 #endif

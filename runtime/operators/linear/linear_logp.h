@@ -30,7 +30,7 @@ flp_status flp_linear_logp_launch_offsets(const flp_plan *plan, const flp_linear
 /* Launches for more's packed rows, or for all rows. args: the call's. */
 flp_status flp_linear_logp_launch_with(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                        const flp_workspace *workspace);
-/* Of a shard, which leaves args->partials of all rows: of more, class_weights counts. */
+/* A shard's forward, which leaves args->partials of all rows. Only class_weights counts of more. */
 flp_status flp_linear_logp_launch_shard(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                         const flp_workspace *workspace);
 #endif

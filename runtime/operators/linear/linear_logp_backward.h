@@ -21,7 +21,7 @@ flp_saved_exp flp_linear_logp_backward_saved_exp(const flp_packed_call *call);
 flp_status flp_linear_logp_backward_launch_chunk(const flp_packed_call *call, const flp_backward_launch_more *more, int64_t first);
 /* Behind the last. */
 flp_status flp_linear_logp_backward_launch_end(const flp_packed_call *call);
-/* Of a shard, all of it behind flp_packed_rows_index: lse, logp and entropy are the merged rows'. rows >= 0. */
+/* All of a shard's backward behind flp_packed_rows_index: lse, logp and entropy are the merged rows'. rows >= 0. */
 flp_status flp_linear_logp_backward_launch_merged(const flp_packed_call *call, const flp_backward_launch_more *more);
 
 /* All valid rows of a call, or a chunk of them. */

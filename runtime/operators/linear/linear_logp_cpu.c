@@ -188,7 +188,7 @@ static void run_unit(void *data, int64_t index, int thread)
 
 /* ---- after the units: splits in index order, then the outputs ---- */
 
-/* Of z. */
+/* The sum of z. */
 static double logit_sum_of(const job *work, int slot, double scale)
 {
     double sum = 0;

@@ -28,7 +28,7 @@ static int keeps_packed(const flp_linear_work *work)
     return work->backward && flp_vocab_chunks_keep_packed(work->backward, &work->chunks);
 }
 
-/* Of a shard the forward takes all rows, in a call of its own. */
+/* A shard's forward takes all rows, in a call of its own. */
 static int packs_for_forward(const flp_linear_work *work)
 {
     return work->splits > 0 && work->forward->vocab_total == 0;

@@ -98,7 +98,7 @@ static void use_mark(const flp_packed_call *call, flp_backward_rows_params *para
     params->unmatched = (flp_tally *)(uintptr_t)flp_tally_at(&call->plan->common, FLP_TALLY_UNMATCHED);
 }
 
-/* Of a shard: entries stand for targets. */
+/* In a shard entries stand for targets. */
 static void use_entries(const flp_packed_call *call, flp_backward_rows_params *params)
 {
     params->target = at(call, FLP_PART_ENTRY);

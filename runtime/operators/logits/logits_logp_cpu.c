@@ -8,7 +8,7 @@
 #include "base/int64.h"
 #include "base/status.h"
 #include "cpu/convert.h"
-#include "operators/logits/logits_chunk.h"
+#include "operators/logits/row_chunk.h"
 #include "cpu/target_share.h"
 
 enum { GROUP_CHUNKS = 16384 }; /* bounds the sums that are held at a time; a group has a whole row at least */
@@ -46,7 +46,7 @@ static const char *logits_of(const flp_logits_logp_call *call, const row *row)
 
 static int chunk_width(const flp_logits_logp_call *call, int64_t first)
 {
-    return call->params.vocab - first < FLP_LOGITS_CHUNK_COLUMNS ? (int)(call->params.vocab - first) : FLP_LOGITS_CHUNK_COLUMNS;
+    return call->params.vocab - first < FLP_ROW_CHUNK_COLUMNS ? (int)(call->params.vocab - first) : FLP_ROW_CHUNK_COLUMNS;
 }
 
 /* Returns 1 for a bad target or index. */
@@ -94,12 +94,12 @@ static void sum_chunk(void *data, int64_t index, int thread)
     const group *work = data;
     const flp_logits_logp_call *call = work->call;
     const row *row = &work->rows[index / work->chunks];
-    const int64_t first = index % work->chunks * FLP_LOGITS_CHUNK_COLUMNS;
+    const int64_t first = index % work->chunks * FLP_ROW_CHUNK_COLUMNS;
 
     (void)thread;
     if (row->is_read)
-        flp_logits_chunk_sum(call->dtype, logits_of(call, row) + first * flp_dtype_bytes(call->dtype), chunk_width(call, first), (int32_t)first,
-                             target_in_chunk(call, row, first), &row->transform, &work->sums[index]);
+        flp_row_chunk_sum(call->dtype, logits_of(call, row) + first * flp_dtype_bytes(call->dtype), chunk_width(call, first), (int32_t)first,
+                          target_in_chunk(call, row, first), &row->transform, &work->sums[index]);
 }
 
 static float softened(const row *row)
@@ -168,7 +168,7 @@ static flp_row_shares merge_chunks(const group *work, int64_t index, flp_logits_
 
     *total = work->sums[index * work->chunks];
     for (int64_t c = 1; c < work->chunks; c++)
-        flp_logits_chunk_merge(total, &work->sums[index * work->chunks + c], row->scale);
+        flp_row_chunk_merge(total, &work->sums[index * work->chunks + c], row->scale);
     others = (flp_other_sums){ .origin = total->origin, .sum = total->sum, .moment = total->moment, .scale = row->scale };
     return row->target >= 0 ? flp_row_shares_of(&others, softened(row)) : flp_row_shares_of_others(&others);
 }
@@ -200,7 +200,7 @@ static void differentiate_chunk(void *data, int64_t index, int thread)
     const group *work = data;
     const flp_logits_logp_call *call = work->call;
     const row *row = &work->rows[index / work->chunks];
-    const int64_t first = index % work->chunks * FLP_LOGITS_CHUNK_COLUMNS;
+    const int64_t first = index % work->chunks * FLP_ROW_CHUNK_COLUMNS;
     const int bytes = flp_dtype_bytes(call->dtype), width = chunk_width(call, first);
     char *gradients;
 
@@ -212,8 +212,8 @@ static void differentiate_chunk(void *data, int64_t index, int thread)
         for (int i = 0; i < width * bytes; i++)
             gradients[i] = 0;
     else
-        flp_logits_chunk_differentiate(call->dtype, logits_of(call, row) + first * bytes, width, &row->transform, &row->factors,
-                                       target_in_chunk(call, row, first), gradients);
+        flp_row_chunk_differentiate(call->dtype, logits_of(call, row) + first * bytes, width, &row->transform, &row->factors, target_in_chunk(call, row, first),
+                                    gradients);
 }
 
 static void run_group(flp_thread_pool *pool, group *work, int64_t first, int64_t *bad_count, int64_t *bad_first)
@@ -233,7 +233,7 @@ static void run_group(flp_thread_pool *pool, group *work, int64_t first, int64_t
 
 flp_status flp_logits_logp_cpu(flp_thread_pool *pool, const flp_logits_logp_call *call, int64_t *bad_count, int64_t *bad_first)
 {
-    group work = { .call = call, .chunks = flp_int64_divide_up(call->params.vocab, FLP_LOGITS_CHUNK_COLUMNS) };
+    group work = { .call = call, .chunks = flp_int64_divide_up(call->params.vocab, FLP_ROW_CHUNK_COLUMNS) };
     int64_t most = GROUP_CHUNKS / work.chunks > 0 ? GROUP_CHUNKS / work.chunks : 1;
     flp_status status = FLP_OK;
 

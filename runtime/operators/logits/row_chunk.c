@@ -1,5 +1,5 @@
 /* Sums and gradients of a chunk of one row. */
-#include "operators/logits/logits_chunk.h"
+#include "operators/logits/row_chunk.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 enum { TERMS_IN_FLOAT = 32, LANES = 4, BLOCK = TERMS_IN_FLOAT * LANES };
 
 typedef union {
-    flp_float4 vector[FLP_LOGITS_CHUNK_COLUMNS / LANES];
-    float value[FLP_LOGITS_CHUNK_COLUMNS];
+    flp_float4 vector[FLP_ROW_CHUNK_COLUMNS / LANES];
+    float value[FLP_ROW_CHUNK_COLUMNS];
 } buffer;
 
 /* Widens, and fills up the last block with -inf. Returns the columns that a walk visits. */
@@ -68,7 +68,7 @@ static void soften_all(buffer *logits, int count, int padded, int target, float 
         logits->value[target] = -INFINITY;
 }
 
-void flp_logits_chunk_sum(flp_dtype dtype, const void *from, int count, int32_t first, int target, const flp_logits_transform *transform, flp_logits_sums *sums)
+void flp_row_chunk_sum(flp_dtype dtype, const void *from, int count, int32_t first, int target, const flp_logits_transform *transform, flp_logits_sums *sums)
 {
     buffer logits;
     const int padded = load(dtype, from, count, &logits);
@@ -107,7 +107,7 @@ static void move_origin(flp_logits_sums *sums, float origin, double scale)
     sums->sum *= power;
 }
 
-void flp_logits_chunk_merge(flp_logits_sums *sums, const flp_logits_sums *later, double scale)
+void flp_row_chunk_merge(flp_logits_sums *sums, const flp_logits_sums *later, double scale)
 {
     flp_logits_sums other = *later;
     const float origin = sums->origin > other.origin ? sums->origin : other.origin;
@@ -131,8 +131,8 @@ static void store(flp_dtype dtype, float value, void *to, int at)
         ((uint16_t *)to)[at] = dtype == FLP_BF16 ? flp_convert_f32_to_bf16(value) : flp_convert_f32_to_f16(value);
 }
 
-void flp_logits_chunk_differentiate(flp_dtype dtype, const void *from, int count, const flp_logits_transform *transform, const flp_logits_factors *factors,
-                                    int target, void *gradients)
+void flp_row_chunk_differentiate(flp_dtype dtype, const void *from, int count, const flp_logits_transform *transform, const flp_logits_factors *factors,
+                                 int target, void *gradients)
 {
     buffer logits;
     const int padded = load(dtype, from, count, &logits);

@@ -1,9 +1,9 @@
 /* A chunk of one row of logits: its sums, and its gradients. */
-#ifndef FLP_OPERATORS_LOGITS_CHUNK_H
-#define FLP_OPERATORS_LOGITS_CHUNK_H
+#ifndef FLP_OPERATORS_LOGITS_ROW_CHUNK_H
+#define FLP_OPERATORS_LOGITS_ROW_CHUNK_H
 #include "fusedlogp.h"
 
-enum { FLP_LOGITS_CHUNK_COLUMNS = 8192 }; /* a fixed number: how a row is cut decides its bits */
+enum { FLP_ROW_CHUNK_COLUMNS = 8192 }; /* a fixed number: how a row is cut decides its bits */
 
 /* With z = softcap(logit) and d = (z - origin) scale: sum of 2^d, and of that times d, of all logits but the target. Taking the difference first
  * loses nothing, however large the logits are. */
@@ -25,12 +25,11 @@ typedef struct {
     float power, moment, target;
 } flp_logits_factors;
 
-/* count <= FLP_LOGITS_CHUNK_COLUMNS logits; first: the column of the first one; target: the target's place in the chunk, or -1. */
-void flp_logits_chunk_sum(flp_dtype dtype, const void *logits, int count, int32_t first, int target, const flp_logits_transform *transform,
-                          flp_logits_sums *sums);
+/* count <= FLP_ROW_CHUNK_COLUMNS logits; first: the column of the first one; target: the target's place in the chunk, or -1. */
+void flp_row_chunk_sum(flp_dtype dtype, const void *logits, int count, int32_t first, int target, const flp_logits_transform *transform, flp_logits_sums *sums);
 /* The sums of both parts; `later` holds larger columns. scale: log2(e) / temperature. */
-void flp_logits_chunk_merge(flp_logits_sums *sums, const flp_logits_sums *later, double scale);
+void flp_row_chunk_merge(flp_logits_sums *sums, const flp_logits_sums *later, double scale);
 /* gradients may be logits. */
-void flp_logits_chunk_differentiate(flp_dtype dtype, const void *logits, int count, const flp_logits_transform *transform, const flp_logits_factors *factors,
-                                    int target, void *gradients);
+void flp_row_chunk_differentiate(flp_dtype dtype, const void *logits, int count, const flp_logits_transform *transform, const flp_logits_factors *factors,
+                                 int target, void *gradients);
 #endif
