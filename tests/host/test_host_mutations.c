@@ -14,7 +14,7 @@ typedef enum {
     FEW_ROWS,  /* sm_90a, one consumer warpgroup */
     ONE_TILE,  /* the same, with fewer steps than stages */
     MORE_ROWS, /* sm_90a, two */
-    CLUSTER,   /* sm_90a, two blocks a cluster, multicast; a bias, without which warpgroups would take turns */
+    CLUSTER,   /* sm_90a, two blocks a cluster, multicast; [D, V], without which warpgroups would take turns */
     TURNS,     /* sm_90a, two that take turns */
     COLUMNS,   /* sm_90a, weight [D, V] */
     SPLIT,     /* sm_90a, f32 as two tf32 parts */
@@ -37,7 +37,7 @@ static const struct {
     [FEW_ROWS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 392, .vocab = 600 } } },
     [ONE_TILE] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 200 } } },
     [MORE_ROWS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 100, .hidden = 392, .vocab = 600 } } },
-    [CLUSTER] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 200, .hidden = 392, .vocab = 600, .bias_dtype = FLP_F32 } } },
+    [CLUSTER] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 200, .hidden = 392, .vocab = 600, .weight_layout = FLP_HIDDEN_VOCAB } } },
     [TURNS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 300, .hidden = 136, .vocab = 1000 } } },
     [COLUMNS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 200, .vocab = 600, .weight_layout = FLP_HIDDEN_VOCAB } } },
     [SPLIT] = { 90, { .problem = { .dtype = FLP_F32, .rows = 33, .hidden = 200, .vocab = 300 } } },
