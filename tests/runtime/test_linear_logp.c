@@ -222,6 +222,7 @@ static void the_tensor_maps_end_at_the_real_sizes(void **state)
     assert_int_equal(FAKE_CALL_HIDDEN, fake_driver.map.dimensions[1]);
     assert_int_equal((FAKE_CALL_VOCAB + 16) * 2, fake_driver.map.stride_bytes);
     assert_int_equal(flp_linear_logp_plan_of(plan)->tile->manifest.b_box_columns, fake_driver.map.box[0]);
+    assert_int_equal(CU_TENSOR_MAP_L2_PROMOTION_L2_128B, fake_driver.map.l2_promotion);
 }
 
 static void hidden_comes_in_boxes_of_no_more_rows_than_there_are(void **state)

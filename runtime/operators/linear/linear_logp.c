@@ -131,8 +131,8 @@ static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear
     const flp_linear_logp_params *params = &parameters->tile;
     const flp_manifest *tile = &plan->tile->manifest;
     const int transposed = problem->weight_layout == FLP_HIDDEN_VOCAB;
-    /* There it costs 2 to 5 %; with more rows it wins 0 to 1.5 %: bench/results/NOTES.md. */
-    const int ahead = tile->block_rows > FEW_ROWS;
+    /* There it costs 2 to 5 %; with more rows it wins 0 to 1.5 %: bench/results/NOTES.md. Not measured for a weight [D, V]. */
+    const int ahead = tile->block_rows > FEW_ROWS && !transposed;
     const flp_matrix hidden = { params->hidden, problem->dtype, params->rows, problem->hidden, params->hidden_stride };
     const flp_matrix weight = { args->weight, problem->dtype, transposed ? problem->hidden : problem->vocab, transposed ? problem->vocab : problem->hidden,
                                 problem->weight_stride };
