@@ -16,6 +16,37 @@ fusedlogp() { timeout 300 "$build/fusedlogp" "$@"; }
 fusedlogp_gen() { "$build/fusedlogp-gen" "$@"; }
 json_value() { "$build/tests/cli/json_value" "$@"; }
 
+# record ROWS [DEVICE [TUNING [SECONDS [DATE [LIBRARY]]]]]: the text of a tuning's record, of $numerics and $templates where they are set.
+record() {
+    cat <<END
+fusedlogp record 1
+problem: linear_logp:bf16:n$1:d2048:v131072
+arch: sm_90a
+numerics: ${numerics:-linear_logp.r3.bf16.s132}
+templates: ${templates:-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef}
+device: ${2:-NVIDIA H200}
+multiprocessors: 132
+l2_bytes: 62914560
+power_limit_w: 700
+mig: none
+driver: 580
+nvrtc: a1b2c3
+tuning: ${3:-tile.bm=128,tile.group=8}
+regime: sustained
+seconds: ${4:-0.00125}
+default_seconds: 0.00131
+ratio: 0.954
+ratio_low: 0.951
+ratio_high: 0.956
+predicted_seconds: 0.00119
+workspace_bytes: 4325376
+rounds: 24
+ended: settled
+date: ${5:-2026-11-22}
+library: ${6:-0.1.0}
+END
+}
+
 make_tensors() {
     "$build/tests/cli/make_tensors" "$work" || exit 1
     cd "$work" || exit 1

@@ -83,39 +83,11 @@ check_match "... and with one that is defined" '^token_loss\.loss_mine\.sm_80$' 
 
 # Tunings of records. What a record of today must agree with, lint says.
 problem_of_record=linear_logp:bf16:n4096:d2048:v131072
-record() { # TUNING NUMERICS TEMPLATES
-    cat <<END
-fusedlogp record 1
-problem: $problem_of_record
-arch: sm_90a
-numerics: $2
-templates: $3
-device: NVIDIA H200
-multiprocessors: 132
-l2_bytes: 62914560
-power_limit_w: 700
-mig: none
-driver: 580
-nvrtc: a1b2c3
-tuning: $1
-regime: sustained
-seconds: 0.00125
-default_seconds: 0.00131
-ratio: 0.954
-ratio_low: 0.951
-ratio_high: 0.956
-predicted_seconds: 0.00119
-workspace_bytes: 4325376
-rounds: 24
-ended: settled
-date: 2026-11-22
-library: 0.1.0
-END
-}
 mkdir tunings
-record default none 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef >stale.txt
+record 4096 "NVIDIA H200" default >stale.txt
 fusedlogp records lint stale.txt --json >lint.json 2>messages
-record tile.bv=128 "$(json_value lint.json stale.0.now.numerics)" "$(json_value lint.json stale.0.now.templates)" | sed '/^problem/s/:n4096:/:/' >record.txt
+numerics=$(json_value lint.json stale.0.now.numerics) templates=$(json_value lint.json stale.0.now.templates)
+record 4096 "NVIDIA H200" tile.bv=128 | sed '/^problem/s/:n4096:/:/' >record.txt
 fusedlogp records import --directory tunings --quiet record.txt
 fusedlogp_gen --list --arch sm_90a --problem $problem_of_record >default.txt
 FUSEDLOGP_RECORDS_DIR=$work/tunings fusedlogp_gen --list --arch sm_90a --problem $problem_of_record >tuned.txt

@@ -6,36 +6,6 @@ FUSEDLOGP_SYSTEM_RECORDS=$work/system
 export FUSEDLOGP_RECORDS_DIR FUSEDLOGP_SYSTEM_RECORDS
 records() { fusedlogp records "$@"; }
 
-record() { # ROWS [DEVICE [TUNING [SECONDS [DATE [LIBRARY]]]]]: the text of one
-    cat <<END
-fusedlogp record 1
-problem: linear_logp:bf16:n$1:d2048:v131072
-arch: sm_90a
-numerics: ${numerics:-linear_logp.r3.bf16.s132}
-templates: ${templates:-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef}
-device: ${2:-NVIDIA H200}
-multiprocessors: 132
-l2_bytes: 62914560
-power_limit_w: 700
-mig: none
-driver: 580
-nvrtc: a1b2c3
-tuning: ${3:-tile.bm=128,tile.group=8}
-regime: sustained
-seconds: ${4:-0.00125}
-default_seconds: 0.00131
-ratio: 0.954
-ratio_low: 0.951
-ratio_high: 0.956
-predicted_seconds: 0.00119
-workspace_bytes: 4325376
-rounds: 24
-ended: settled
-date: ${5:-2026-11-22}
-library: ${6:-0.1.0}
-END
-}
-
 records list >empty.txt
 check_match "where there are none, none are listed" "^0 records; $work/mine\$" empty.txt
 check_equal "... and exported" 0 "$(records export | wc -c)"
