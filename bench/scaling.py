@@ -262,7 +262,8 @@ def measure(model, device, cases, counts, rounds):
             print(f"{ranks} ranks: left out, there are {here} GPUs", file=sys.stderr)
             continue
         with tempfile.TemporaryDirectory() as folder:
-            torch.multiprocessing.start_processes(serve, (ranks, device, cases, rounds, folder), nprocs=ranks, start_method="spawn")
+            how = "spawn" if device == "cuda" else "fork"  # where nothing has used torch's threads yet, they need not load it again
+            torch.multiprocessing.start_processes(serve, (ranks, device, cases, rounds, folder), nprocs=ranks, start_method=how)
             with open(os.path.join(folder, "times")) as file:
                 found = json.load(file)
         layout = {"name": f"{ranks} ranks", "nodes": 1, "gpus_per_node": ranks}

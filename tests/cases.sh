@@ -68,6 +68,11 @@ check_numbers() { # NAME EXPRESSION A [B [C]]
         BEGIN { a = number(a); b = number(b); c = number(c); if (wrong == "" && !('"$2"')) wrong = "a = " a ", b = " b ", c = " c; if (wrong != "") print wrong }' 2>&1)"
 }
 
+# Whether it is there; what loads it sees whether it works.
+has_module() { # PYTHON NAME
+    "$1" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)' "$2" >/dev/null 2>&1
+}
+
 skip() {
     cases=$((cases + 1))
     echo "ok $cases - $1 # SKIP $2"

@@ -17,7 +17,7 @@
 #define OPTION_ENTRY(option) option,
 #define OPTION_LINE(option) option "\n"
 static const char *const options[] = { OPTION_LIST(OPTION_ENTRY) NULL };
-static const char canonical_options[] = OPTION_LIST(OPTION_LINE);
+const char flp_kernel_obtain_options[] = OPTION_LIST(OPTION_LINE);
 
 /* Longer than any compilation: a holder that was killed has lost its lock anyway. */
 static const double lock_seconds = 60;
@@ -60,7 +60,7 @@ static flp_status prepare(flp_kernel_origin *origin, const char *variant, reques
     request->key = (flp_cubin_key){
         .source = request->emitted.source,
         .source_bytes = request->emitted.source_bytes,
-        .options = canonical_options,
+        .options = flp_kernel_obtain_options,
         .arch = request->emitted.manifest.arch,
         .nvrtc_build = request->can_compile == FLP_OK ? request->nvrtc.build : NULL,
     };

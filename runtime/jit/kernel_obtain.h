@@ -20,6 +20,9 @@ typedef struct {
     char *log;         /* of the compilation, else NULL */
 } flp_kernel_image;
 
+/* NVRTC's, as they stand in a kernel's key. */
+extern const char flp_kernel_obtain_options[];
+
 /* anew 1: the driver rejected what the cache holds; that is removed, and it is compiled again.
  * FLP_NO_NVRTC, FLP_COMPILE_FAILED (the message names variant, options, the log's first lines and the kept source), those of
  * flp_generator_emit, FLP_OUT_OF_MEMORY. The caller frees with flp_kernel_image_free also then. */

@@ -4,7 +4,7 @@
 # The first is for people; quickstart check makes the second.
 python=
 for candidate in "${FUSEDLOGP_TRANSFORMERS_PYTHON:-}" "${XDG_CACHE_HOME:-$HOME/.cache}/fusedlogp-tests/python/bin/python3" python3; do
-    [ -n "$candidate" ] && "$candidate" -c 'import torch, transformers' >/dev/null 2>&1 && python=$candidate && break
+    [ -n "$candidate" ] && has_module "$candidate" torch && has_module "$candidate" transformers && python=$candidate && break
 done
 if [ -z "$python" ]; then
     skip "the loss of transformers" "no Python with torch and transformers (FUSEDLOGP_TRANSFORMERS_PYTHON names one)"

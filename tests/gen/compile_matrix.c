@@ -1,6 +1,7 @@
 /* Compiles variants of every kernel family, dtype, layout, option and architecture with NVRTC, without a GPU, and holds ptxas' report
  * and the cubin to the manifest. TAP, one case a variant; exit status 77 without NVRTC. $FUSEDLOGP_COMPILE_EVERY: n compiles every n-th
- * variant only; $FUSEDLOGP_COMPILE_ONLY: a pattern of the shell, those whose names match. */
+ * variant only; $FUSEDLOGP_COMPILE_ONLY: a pattern of the shell, those whose names match; $FUSEDLOGP_COMPILE_KEPT: a directory, where what NVRTC made
+ * of a source is kept for the next run with the same source, options and NVRTC, and checked again then; unset: nowhere. */
 #include <fnmatch.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,6 +15,7 @@
 #include "cuda/nvrtc.h"
 #include "gen/cubin_facts.h"
 #include "jit/kernel.h"
+#include "jit/kernel_obtain.h"
 
 #define HOPPER_TILES "{bm64.bv256.s132.c1.p4|bm128.bv256.s132.c1.p4|bm128.bv256.s132.c2.p4}"
 #define PORTABLE_TILES "{bm64|bm128}.bv128.s108.c1.p4"
@@ -197,6 +199,9 @@ static struct {
     int count;
     atomic_int next;
     flp_kernel_store *store;
+    flp_cubin_cache *kept;
+    atomic_int kept_count; /* that were found there */
+    flp_nvrtc_facts nvrtc;
     pthread_mutex_t mutex;
     pthread_cond_t finished;
 } matrix = { .mutex = PTHREAD_MUTEX_INITIALIZER, .finished = PTHREAD_COND_INITIALIZER };
@@ -295,12 +300,56 @@ static void check_cubin(const flp_manifest *manifest, const flp_cubin *cubin, jo
         flp_text_append(&job->complaints, "%zu FFMA instructions, wanted at least 64\n", facts.ffma);
 }
 
+static flp_cubin_key key_of(const flp_emitted *emitted)
+{
+    return (flp_cubin_key){
+        .source = emitted->source,
+        .source_bytes = emitted->source_bytes,
+        .options = flp_kernel_obtain_options,
+        .arch = emitted->manifest.arch,
+        .nvrtc_build = matrix.nvrtc.build,
+    };
+}
+
+/* 1: the kernel and its log were kept. In such a file the log stands in the manifest's place. */
+static int find_kept(const char *variant, flp_emitted *emitted, flp_cubin *cubin, char **log)
+{
+    flp_cubin_key key;
+    int found = 0;
+
+    if (flp_generator_emit(flp_kernel_store_generator(matrix.store), variant, emitted) != FLP_OK)
+        return 0;
+    key = key_of(emitted);
+    if (flp_cubin_cache_load(matrix.kept, &key, cubin, &found) == FLP_OK && found) {
+        *log = cubin->manifest_text;
+        cubin->manifest_text = NULL;
+        atomic_fetch_add(&matrix.kept_count, 1);
+    } else {
+        flp_emitted_free(emitted);
+    }
+    return found;
+}
+
+static flp_status compile_and_keep(const char *variant, flp_emitted *emitted, flp_cubin *cubin, char **log)
+{
+    const flp_status status = flp_kernel_store_compile(matrix.store, variant, emitted, cubin, log);
+
+    if (status == FLP_OK) {
+        const flp_cubin_key key = key_of(emitted);
+        flp_cubin file = *cubin;
+
+        file.manifest_text = *log;
+        flp_cubin_cache_store(matrix.kept, &key, &file); /* where it cannot be, it is compiled again */
+    }
+    return status;
+}
+
 static outcome compile(job *job)
 {
     flp_emitted emitted;
     flp_cubin cubin;
     char *log = NULL;
-    flp_status status = flp_kernel_store_compile(matrix.store, job->variant, &emitted, &cubin, &log);
+    flp_status status = find_kept(job->variant, &emitted, &cubin, &log) ? FLP_OK : compile_and_keep(job->variant, &emitted, &cubin, &log);
     outcome outcome;
 
     if (status == FLP_COMPILE_FAILED && strstr(flp_error_message(), "invalid value for --gpu-architecture")) {
@@ -424,16 +473,17 @@ static int report_coverage(int number)
 int main(void)
 {
     const flp_context_options options = { .cache_directory = "", .system_cache_directories = "" };
+    const char *kept = getenv("FUSEDLOGP_COMPILE_KEPT");
+    const flp_cubin_cache_options kept_options = { .directory = kept ? kept : "", .system_directories = "" };
     const int count = worker_count();
     pthread_t workers[MOST_WORKERS];
-    flp_nvrtc_facts nvrtc;
     int failed = 0, variants, every, all;
 
-    if (flp_nvrtc_find(&nvrtc) != FLP_OK) {
+    if (flp_nvrtc_find(&matrix.nvrtc) != FLP_OK) {
         printf("1..0 # SKIP %s\n", flp_error_message());
         return 77;
     }
-    if (flp_kernel_store_create(&options, &matrix.store) != FLP_OK) {
+    if (flp_kernel_store_create(&options, &matrix.store) != FLP_OK || flp_cubin_cache_create(&kept_options, &matrix.kept) != FLP_OK) {
         printf("1..1\nnot ok 1 - a kernel store: %s\n", flp_error_message());
         return 1;
     }
@@ -443,7 +493,7 @@ int main(void)
     variants = matrix.count;
     every = thin();
     all = all && every == 1;
-    printf("1..%d\n# NVRTC: %s\n", matrix.count + all, nvrtc.path);
+    printf("1..%d\n# NVRTC: %s\n", matrix.count + all, matrix.nvrtc.path);
     if (every > 1)
         printf("# in part: %d of %d variants\n", matrix.count, variants);
     for (int i = 0; i < count; i++)
@@ -455,6 +505,8 @@ int main(void)
         pthread_join(workers[i], NULL);
     if (all)
         failed += report_coverage(matrix.count + 1);
+    printf("# %d of %d had been compiled before\n", matrix.kept_count, matrix.count);
+    flp_cubin_cache_destroy(matrix.kept);
     flp_kernel_store_destroy(matrix.store);
     return failed > 0;
 }

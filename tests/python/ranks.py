@@ -1,7 +1,9 @@
 """Runs a function on the ranks of a gloo group, each a process of its own that begins with torch already imported."""
 
+import atexit
 import datetime
 import multiprocessing
+import multiprocessing.forkserver
 import os
 import tempfile
 import time
@@ -11,8 +13,10 @@ import torch
 import torch.distributed as distributed
 
 WAIT = 100  # seconds for a run, on a loaded machine
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["torch", "torch.distributed.tensor", "fusedlogp"])
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["torch", "torch.distributed.tensor", "fusedlogp"])
+# Who waits for it is told its seconds and its copies' (tests/slowest).
+atexit.register(multiprocessing.forkserver._forkserver._stop)
 
 
 def _serve(function, arguments, rank, count, folder, timeout):
@@ -32,7 +36,7 @@ def _serve(function, arguments, rank, count, folder, timeout):
 def run(count, function, *arguments, timeout=WAIT):
     """What function(*arguments) returned on each rank of a group of so many; the text of its error where it raised one; None where the rank is gone."""
     with tempfile.TemporaryDirectory() as folder:
-        processes = [_context.Process(target=_serve, args=(function, arguments, rank, count, folder, timeout)) for rank in range(count)]
+        processes = [CONTEXT.Process(target=_serve, args=(function, arguments, rank, count, folder, timeout)) for rank in range(count)]
         for process in processes:
             process.start()
         end = time.monotonic() + WAIT

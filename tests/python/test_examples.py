@@ -4,16 +4,14 @@ import importlib.util
 import json
 import os
 import re
-import subprocess
-import sys
 import tempfile
 import unittest
 
+import programs
 from support import DEVICE, EVERYTHING
 
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 EXAMPLES = os.path.join(TREE, "examples", "python")
-SECONDS = 120
 DEVICE_OPTION = ("--device", DEVICE)
 
 
@@ -21,16 +19,18 @@ DEVICE_OPTION = ("--device", DEVICE)
 @unittest.skipUnless(EVERYTHING or os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "run with the operators from C")
 @unittest.skipUnless(os.path.isdir(EXAMPLES), "the examples are not beside the tests")
 class Examples(unittest.TestCase):
-    def run_program(self, *command):
-        done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=SECONDS)
+    def output_of(self, done):
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
         return done.stdout
+
+    def run_program(self, *command):
+        return self.output_of(programs.run(*command))
 
     def run_example(self, name, *options):
         return self.run_program(os.path.join(EXAMPLES, name), *options)
 
     def run_ranks(self, processes, name):
-        return self.run_program("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), os.path.join(EXAMPLES, name))
+        return self.output_of(programs.run_ranks(processes, os.path.join(EXAMPLES, name)))
 
     def score(self, processes):
         return self.run_ranks(processes, "score_corpus.py")
@@ -60,10 +60,8 @@ class Examples(unittest.TestCase):
     @unittest.skipUnless(EVERYTHING and os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "starts Ray: run where everything is, with the operators from C")
     @unittest.skipUnless(importlib.util.find_spec("ray"), "ray is not installed")
     def test_a_corpus_scores_alike_by_rays_workers_some_of_whom_are_lost(self):
-        program = os.path.join(EXAMPLES, "score_ray.py")
-        done = subprocess.run([sys.executable, program, "--lose", "3,11"], capture_output=True, text=True, timeout=2 * SECONDS)
-        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
-        self.assertIn(self.score(1).strip(), done.stdout)
+        done = programs.run(os.path.join(EXAMPLES, "score_ray.py"), "--lose", "3,11", timeout=240)
+        self.assertIn(self.score(1).strip(), self.output_of(done))
         self.assertRegex(done.stderr, "(?m)^2 workers were lost$")
 
     def test_a_models_step_by_its_own_head_and_by_ours(self):

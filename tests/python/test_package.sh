@@ -17,7 +17,7 @@ fi
 # The first is for people; quickstart check makes the second.
 python=
 for candidate in "${FUSEDLOGP_TESTS_PYTHON:-}" "${XDG_CACHE_HOME:-$HOME/.cache}/fusedlogp-tests/python/bin/python3" python3; do
-    [ -n "$candidate" ] && "$candidate" -c 'import torch' >/dev/null 2>&1 && python=$candidate && break
+    [ -n "$candidate" ] && has_module "$candidate" torch && python=$candidate && break
 done
 if [ -z "$python" ]; then
     skip "the Python package" "no Python with torch (FUSEDLOGP_TESTS_PYTHON names one)"

@@ -4,11 +4,10 @@ import importlib.util
 import json
 import os
 import re
-import subprocess
-import sys
 import tempfile
 import unittest
 
+import programs
 import torch.distributed as distributed
 
 BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench")
@@ -89,7 +88,7 @@ class Scaling(unittest.TestCase):
         self.assertEqual((2580, 660, "assumed"), (line["one_us"], line["shard_us"], line["shard_from"]))
 
     def run_program(self, *options, returncode=0, cwd=None):
-        done = subprocess.run([sys.executable, os.path.abspath(PROGRAM), *options], cwd=cwd, capture_output=True, text=True, timeout=60)
+        done = programs.run(os.path.abspath(PROGRAM), *options, cwd=cwd, timeout=60)
         self.assertEqual(returncode, done.returncode, done.stdout + done.stderr)
         return done.stdout if returncode == 0 else done.stderr
 

@@ -62,14 +62,14 @@ export PATH LD_LIBRARY_PATH FUSEDLOGP_CACHE_DIR FUSEDLOGP_SYSTEM_CACHE FUSEDLOGP
 # As tests/python/test_package.sh chooses it.
 torch_python=
 for candidate in "${FUSEDLOGP_TESTS_PYTHON:-}" "${XDG_CACHE_HOME:-$HOME/.cache}/fusedlogp-tests/python/bin/python3" python3; do
-    [ -f "$build/python/libfusedlogp_torch.so" ] && [ -n "$candidate" ] && "$candidate" -c 'import torch' >/dev/null 2>&1 && torch_python=$candidate && break
+    [ -f "$build/python/libfusedlogp_torch.so" ] && [ -n "$candidate" ] && has_module "$candidate" torch && torch_python=$candidate && break
 done
 
-# Loading torch takes longer than what the blocks do: one process loads it and runs each as a script of its own in a copy of itself.
+# Loading torch and the package takes longer than what the blocks do: one process loads them and runs each as a script of its own in a copy of itself.
 # It answers a line "FILE FOLDER" by the block's exit status; what the block prints goes to FILE.said.
 if [ -n "$torch_python" ]; then
     cat >"$work/run_scripts.py" <<'END'
-import os, runpy, sys, torch
+import os, runpy, sys, torch, fusedlogp
 for line in sys.stdin:
     script, folder = line.split()
     child = os.fork()
@@ -80,7 +80,8 @@ for line in sys.stdin:
         os.chdir(folder)
         sys.argv = [script]
         runpy.run_path(script, run_name="__main__")
-        sys.exit(0)
+        sys.stdout.flush()
+        os._exit(0)  # taking torch apart takes a second
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 END
     mkfifo "$work/asked" "$work/answered"
@@ -215,7 +216,7 @@ block_problems() { # FILE KIND [WORD...]
     c:*) c_block "$file" ;;
     lua:*) run lua5.4 -e 'assert(loadfile(arg[1]))' "$file" ;;
     python:torch)
-        if [ -n "$torch_python" ] && { ! grep -q transformers "$file" || "$torch_python" -c 'import transformers' >/dev/null 2>&1; }; then
+        if [ -n "$torch_python" ] && { ! grep -q transformers "$file" || has_module "$torch_python" transformers; }; then
             torch_block "$file"
         else
             run python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$file"
