@@ -20,7 +20,7 @@ function budget.of_threads(threads, shared_bytes)
 end
 
 -- Hopper: a stage's rows are one 128-byte swizzle row; two barriers a stage; the block is aligned to the swizzle's 1024 bytes. fp32 has a
--- splitter warpgroup, a second part of every number and a third barrier.
+-- splitter warpgroup, a second part of B's numbers and a third barrier.
 function budget.hopper(spec)
   local n = { element_bytes = cxx.bytes[spec.dtype] }
   local f32 = spec.dtype == "f32"
@@ -44,16 +44,17 @@ function budget.hopper(spec)
   local a, b = spec.stages * spec.bm * 128, spec.stages * spec.bv * 128
   take_shared(n, a, ("stages.a: %d stages of A, %d rows x %d of the inner size"):format(spec.stages, spec.bm, n.block_inner))
   take_shared(n, b, ("stages.b: %d stages of B, %d columns x %d of the inner size"):format(spec.stages, spec.bv, n.block_inner))
-  if f32 then take_shared(n, a + b + 8 * spec.stages, "stages.low: what is left of each number behind its tf32 part, and a barrier a stage") end
+  if f32 then take_shared(n, b + 8 * spec.stages + 16, "stages.low: what is left of B's numbers behind their tf32 parts, a barrier a stage, two of turns") end
   take_shared(n, 16 * spec.stages, "stages.full, stages.empty: two barriers a stage")
   if n.turns > 1 then take_shared(n, (8 + 32) * n.turns, "stages.turns: a barrier for each warpgroup, for each warp the other's tiles and its turn") end
   align_shared(n, 1024)
   -- A register cap at entry lets setmaxnreg move registers from the other warpgroups to the consumers. With one consumer warpgroup
-  -- there are enough for all.
-  if n.consumer_groups == 1 then
-    n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = f32 and 168 or 255, 0, 0, 0
-  elseif f32 then
-    n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 128, 56, 96, 176
+  -- there are enough for all, but of fp32, whose consumers hold a stage's sums and A's parts beside the accumulators.
+  if f32 then
+    n.producer_registers, n.splitter_registers = 24, 24
+    if n.consumer_groups == 1 then n.registers, n.consumer_registers = 168, 240 else n.registers, n.consumer_registers = 128, 232 end
+  elseif n.consumer_groups == 1 then
+    n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 255, 0, 0, 0
   elseif spec.wg then
     n.registers, n.producer_registers, n.splitter_registers, n.consumer_registers = 168, 24, 0, 240
   elseif spec.bias then -- whose loads take registers from the producer

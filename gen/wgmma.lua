@@ -7,13 +7,13 @@ local wgmma = {}
 
 local template = [[
 // The accumulators (64 x %(n)d of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten.
-__device__ __forceinline__ void wgmma_stage(float (&d)[%(count)d], u64 a, u64 b, int accumulate) {
-    asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %%%(flag)d, 0;\n"
+__device__ __forceinline__ void wgmma_stage(float (&d)[%(count)d], %(a_type)s, u64 b, int accumulate) {
+    asm volatile("{\n.reg .pred p;\n.reg .b64 %(descriptors)s;\nsetp.ne.b32 p, %%%(flag)d, 0;\n"
 %(instructions)s
                  "}"
                  :
 %(outputs)s
-                 : "l"(a), "l"(b), "r"(accumulate));
+                 : %(inputs)s, "l"(b), "r"(accumulate));
 }
 
 // Waits for all products: before this the accumulators are no results, and no read of them may move above it.
@@ -27,19 +27,31 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[%(count)d]) {
 ]]
 
 local instruction = [[
-                 "add.s64 a, %%%(a)d, %(a_offset)d;\nadd.s64 b, %%%(b)d, %(b_offset)d;\n"
+                 "%(advance)s\n"
                  "wgmma.mma_async.sync.aligned.m64n%(n)dk%(k)d.f32.%(type)s.%(type)s {"
 %(registers)s
-                 "}, a, b, %(scale_d)s, 1, 1%(transposes)s;\n"]]
+                 "}, %(a_operand)s, b, %(scale_d)s, 1, 1%(transposes)s;\n"]]
+
+local hold = [[
+
+// Behind a wait: until here products read these registers, which the compiler would else take for others once they were started.
+__device__ __forceinline__ void wgmma_hold(u32 (&a)[16]) {
+#pragma unroll
+    for (int i = 0; i < 16; i++) asm volatile("" : "+r"(a[i])::"memory");
+}
+]]
+local host_hold = "__device__ __twin__ void wgmma_hold(u32 (&)[16]) {}\n"
 
 -- Its twin for the host machine.
 local host_template = [[
-__device__ __twin__ void wgmma_stage(float (&d)[%(count)d], u64 a, u64 b, int accumulate) {
+__device__ __twin__ void wgmma_stage(float (&d)[%(count)d], %(a_type)s, u64 b, int accumulate) {
     for (int i = 0; i < %(instruction_count)d; i++)
-        flp_host_wgmma(d, %(n)d, %(k)d, host_%(type)s, a + i * %(a_step)d, b + i * %(b_step)d, accumulate || i > 0, %(host_transposes)s);
+        %(host_call)s;
 }
 __device__ __twin__ void wgmma_finish(float (&)[%(count)d]) { flp_host_wgmma_wait(0); }
 ]]
+local host_of_descriptor = "flp_host_wgmma(d, %(n)d, %(k)d, host_%(type)s, a + i * %(a_step)d, b + i * %(b_step)d, accumulate || i > 0, %(host_transposes)s)"
+local host_of_registers = "flp_host_wgmma_of_registers(d, %(n)d, %(k)d, host_%(type)s, &a[4 * i], b + i * %(b_step)d, accumulate || i > 0)"
 
 local function fill(text, values)
   text = text:gsub("%%%((%w+[_%w]*)%)[ds]", function(name) return tostring(values[name]) end)
@@ -50,15 +62,6 @@ end
 -- both in the descriptor's units of 16 bytes.
 local instruction_count = 4
 local function step(is_mn_major) return is_mn_major and 128 or 2 end
-
-local function instructions(values)
-  local lines = {}
-  for i = 0, instruction_count - 1 do
-    values.a_offset, values.b_offset, values.scale_d = i * values.a_step, i * values.b_step, i == 0 and "p" or "1"
-    lines[#lines + 1] = fill(instruction, values)
-  end
-  return table.concat(lines, "\n")
-end
 
 -- count operands, each by `format`, `line_items` a line. quote: around each line, whose text is then part of a string.
 local function operand_lines(count, format, line_items, quote)
@@ -72,19 +75,54 @@ local function operand_lines(count, format, line_items, quote)
   return table.concat(lines, "\n")
 end
 
+-- A's operand: a descriptor, or of tf32, whose numbers are split in registers, the four words of a step's fragment.
+local function descriptor_of_a(values)
+  return {
+    a_type = "u64 a", inputs = '"l"(a)', descriptors = "a, b", input_count = 1, host_call = fill(host_of_descriptor, values),
+    operand = function() return "a" end,
+    advance = function(i, b) return ("add.s64 a, %%%d, %d;\\n%s"):format(values.count, i * values.a_step, b) end,
+  }
+end
+
+local function registers_of_a(values)
+  return {
+    a_type = "const u32 (&a)[16]", inputs = operand_lines(16, '"r"(a[%d])', 8, ""):gsub("^ +", ""), descriptors = "b", input_count = 16,
+    host_call = fill(host_of_registers, values),
+    operand = function(i)
+      local first = values.count + 4 * i
+      return ("{%%%d, %%%d, %%%d, %%%d}"):format(first, first + 1, first + 2, first + 3)
+    end,
+    advance = function(_, b) return b end,
+  }
+end
+
+local function instructions(values, a)
+  local lines = {}
+  for i = 0, instruction_count - 1 do
+    values.advance = a.advance(i, ("add.s64 b, %%%d, %d;"):format(values.count + a.input_count, i * values.b_step))
+    values.a_operand, values.scale_d = a.operand(i), i == 0 and "p" or "1"
+    lines[#lines + 1] = fill(instruction, values)
+  end
+  return table.concat(lines, "\n")
+end
+
 function wgmma.wrapper(spec)
   local count, f32 = spec.bv // 2, spec.dtype == "f32"
   local a_transposed, b_transposed = tile_config.transposed(spec)
   local values = {
-    n = spec.bv, k = f32 and 8 or 16, count = count, type = f32 and "tf32" or spec.dtype, a = count, b = count + 1, flag = count + 2,
+    n = spec.bv, k = f32 and 8 or 16, count = count, type = f32 and "tf32" or spec.dtype,
     registers = operand_lines(count, "%%%d", 16, '"'), outputs = operand_lines(count, '"+f"(d[%d])', 8, ""),
     instruction_count = instruction_count, a_step = step(a_transposed), b_step = step(b_transposed),
     -- Which operands are MN-major; tf32 has no choice.
     transposes = f32 and "" or (", %d, %d"):format(a_transposed and 1 or 0, b_transposed and 1 or 0),
     host_transposes = ("%s, %s"):format(a_transposed, b_transposed),
   }
-  values.instructions = instructions(values)
-  return fill(arch.find(spec.arch).is_host and host_template or template, values)
+  local a = (f32 and registers_of_a or descriptor_of_a)(values)
+  values.a_type, values.inputs, values.descriptors, values.host_call = a.a_type, a.inputs, a.descriptors, a.host_call
+  values.flag = count + a.input_count + 1
+  values.instructions = instructions(values, a)
+  local is_host = arch.find(spec.arch).is_host
+  return fill(is_host and host_template or template, values) .. (f32 and (is_host and host_hold or hold) or "")
 end
 
 return wgmma

@@ -106,17 +106,29 @@ static void fill_hidden(const flp_case *c, void *hidden)
     }
 }
 
+static void store_last_bit_nan(flp_dtype dtype, void *to, int64_t at)
+{
+    if (dtype == FLP_F32)
+        ((uint32_t *)to)[at] = 0x7f800001;
+    else
+        ((uint16_t *)to)[at] = dtype == FLP_BF16 ? 0x7f81 : 0x7c01;
+}
+
 static void fill_weight(const flp_case *c, void *weight)
 {
     const flp_linear_logp_problem *p = &c->problem;
     double deviation = c->values == FLP_CASE_ZEROS ? 0 : 2 / sqrt((double)p->hidden);
+    int64_t nan_entry = (c->rows & FLP_CASE_NAN_WEIGHT) ? p->vocab / 3 : -1;
     for (int64_t v = 0; v < p->vocab + c->vocab_padding; v++) {
         for (int64_t d = 0; d < p->hidden; d++) {
             double value = v < p->vocab ? random_value(c, WEIGHT_STREAM, v * p->hidden + d, deviation) : v % 2 ? 5e4 : NAN;
             if (c->margin > 0 && d == 0)
                 value = v == p->vocab / 2 ? c->margin : 0;
             int64_t at = p->weight_layout == FLP_VOCAB_HIDDEN ? v * p->weight_stride + d : d * p->weight_stride + v;
-            flp_reference_encode(p->dtype, value, weight, at);
+            if (v == nan_entry && d == p->hidden / 2)
+                store_last_bit_nan(p->dtype, weight, at);
+            else
+                flp_reference_encode(p->dtype, value, weight, at);
         }
     }
 }

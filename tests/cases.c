@@ -120,6 +120,8 @@ static const flp_case edges[] = {
     { .name = "NaN and inf rows, softcap", .rows = FLP_CASE_NAN_ROWS, .problem = { .dtype = FLP_BF16, .softcap = 30 } },
     { .name = "NaN and inf rows, many tiles", .rows = FLP_CASE_NAN_ROWS, .problem = { .vocab = 5003 } },
     { .name = "NaN and inf rows, columns", .rows = FLP_CASE_NAN_ROWS, .problem = { .weight_layout = FLP_HIDDEN_VOCAB } },
+    { .name = "NaN in the weight, many tiles", .rows = FLP_CASE_NAN_WEIGHT, .problem = { .vocab = 5003, .argmax = 1, .entropy = 1 } },
+    { .name = "NaN in the weight, columns", .rows = FLP_CASE_NAN_WEIGHT, .problem = { .weight_layout = FLP_HIDDEN_VOCAB } },
     { .name = "everything at once",
       .rows = FLP_CASE_ROW_TEMPERATURES | FLP_CASE_IGNORED_ROWS | FLP_CASE_NAN_ROWS,
       .bias = FLP_CASE_FIRST_MASKED,

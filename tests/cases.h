@@ -44,12 +44,13 @@ enum {                            /* what some of the rows hold */
        FLP_CASE_NAN_ROWS = 8,     /* a NaN in every fifth row of hidden, +inf in every other fifth */
        FLP_CASE_IGNORED_NAN = 16, /* an ignored row's hidden is NaN */
        FLP_CASE_ROW_TEMPERATURES = 32,
-       FLP_CASE_LOGP_ONLY = 64,         /* lse is not asked for */
-       FLP_CASE_EQUAL_TARGETS = 128,    /* all targets are entry V / 2 */
-       FLP_CASE_NONE_IGNORED = 256,     /* zeroed arguments: ignore_index is 0 without its flag, and some targets are 0 */
-       FLP_CASE_ZERO_IGNORED = 512,     /* ignore_index is 0, with its flag */
-       FLP_CASE_UNWANTED = 1024,        /* entropy and argmax, which the problem has, are not asked for */
-       FLP_CASE_BOUNDARY_TARGETS = 2048 /* on both sides of each multiple of 256, where tiles, chunks and the saved exponentials end */
+       FLP_CASE_LOGP_ONLY = 64,          /* lse is not asked for */
+       FLP_CASE_EQUAL_TARGETS = 128,     /* all targets are entry V / 2 */
+       FLP_CASE_NONE_IGNORED = 256,      /* zeroed arguments: ignore_index is 0 without its flag, and some targets are 0 */
+       FLP_CASE_ZERO_IGNORED = 512,      /* ignore_index is 0, with its flag */
+       FLP_CASE_UNWANTED = 1024,         /* entropy and argmax, which the problem has, are not asked for */
+       FLP_CASE_BOUNDARY_TARGETS = 2048, /* on both sides of each multiple of 256, where tiles, chunks and the saved exponentials end */
+       FLP_CASE_NAN_WEIGHT = 4096        /* one entry of the weight is the NaN with the last bit alone: every row NaN */
 };
 
 typedef struct {

@@ -7,7 +7,7 @@ local kernel = {}
 
 kernel.templates = {
   "types", "params/linear_logp", "target", "simt", "mbarrier", "tma", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, { only = "f32", "tf32" }, "unit", "tile_product", { only = "f32", "split_operands" }, "tile_kernel",
+  { emit = wgmma.wrapper }, { only = "f32", "ldmatrix" }, "unit", "tile_product", { only = "f32", "split_operands" }, "tile_kernel",
   { only = "turns", "turns" },
   "schedule", "logit_bounds", "row_offset", "row_statistics", "linear_logp",
 }
@@ -24,10 +24,10 @@ function kernel.check(spec, arch)
   if spec.wg and (spec.wg ~= 128 or f32) then return nil, ("wg = %d: 128, and not of fp32"):format(spec.wg) end
   if not spec.wg and spec.bm ~= 64 and spec.bm ~= 128 then return nil, ("bm = %d: 64 or 128, one or two consumer warpgroups"):format(spec.bm) end
   if spec.wg and spec.bm ~= 128 and spec.bm ~= 256 then return nil, ("bm = %d: with wg = 128 a multiple of it, 128 or 256"):format(spec.bm) end
-  -- A stage of fp32 holds two parts; with 128 rows a thread has two accumulators for each of the columns' pairs.
-  local widest = f32 and 128 or spec.wg and 192 or 256
+  -- With fp32, and with 128 rows, a thread has two accumulators for each of the columns' pairs; with fp32 A's parts too.
+  local widest = f32 and 168 or spec.wg and 192 or 256
   -- The [D, V] layout's boxes have 64 columns, as those have that other kernels on this mainloop store.
-  local multiple = (f32 or spec.dv or spec.operator ~= "linear_logp") and 64 or 8
+  local multiple = (spec.dv or spec.operator ~= "linear_logp") and 64 or 8
   if spec.bv % multiple ~= 0 or spec.bv > widest then return nil, ("bv = %d: a multiple of %d up to %d"):format(spec.bv, multiple, widest) end
   if spec.cluster > 2 then return nil, ("c = %d: 1 or 2"):format(spec.cluster) end
   if spec.bv % (8 * spec.cluster) ~= 0 then return nil, ("bv = %d: a multiple of %d for c = %d blocks"):format(spec.bv, 8 * spec.cluster, spec.cluster) end
@@ -46,8 +46,8 @@ end
 
 function kernel.numerics(spec)
   local n = kernel.derive(spec)
-  return ("linear_logp.r3.%swgmma_m64n%dk%d.%s.bv%d.s%d.%s"):format(
-    spec.dtype == "f32" and "3xtf32_" or "", spec.bv, n.wgmma_k, spec.dtype, spec.bv, spec.s, spec.arch)
+  return ("linear_logp.%swgmma_m64n%dk%d.%s.bv%d.s%d.%s"):format(
+    spec.dtype == "f32" and "r4.3xtf32_" or "r3.", spec.bv, n.wgmma_k, spec.dtype, spec.bv, spec.s, spec.arch)
 end
 
 function kernel.about(spec, n) return tile_config.about_hopper(spec, n, tile_config.computes_statistics(spec), "splits") end

@@ -28,8 +28,10 @@ local stored_turn_tiles = {
 }
 -- Bytes of A's rows that a launch of them keeps in the L2 while B streams past. Other launches keep 32 MiB.
 local turn_group_bytes = 16 << 20
+-- fp32, with as many columns as the registers of accumulators, a stage's sums and A's parts allow: what is read and split of A and B a product falls with them.
+local f32_columns = 168
 local hopper_f32_tiles = {
-  { rows = 64,        bm = 64,  cluster = 1, stages = 4 },
+  { rows = 64,        bm = 64,  cluster = 1, stages = 3 },
   { rows = math.huge, bm = 128, cluster = 1, stages = 3 },
 }
 linear_logp.portable_tiles = {
@@ -102,7 +104,7 @@ linear_logp.hopper = select.hopper(" has no WGMMA", function(p, arch_name)
     turns and must_share(p) and math.min(p.n, 128) or p.n)
   local spec = base_spec(p, tile)
   spec.group = tile.wg and linear_logp.turn_group(p, tile)
-  spec.bv, spec.s, spec.arch = f32 and 128 or turns and turn_width(p) or 256, hopper_splits, arch_name
+  spec.bv, spec.s, spec.arch = f32 and f32_columns or turns and turn_width(p) or 256, hopper_splits, arch_name
   return select.of(p, "sm_90a", { spec, others_for(p, arch_name) })
 end)
 

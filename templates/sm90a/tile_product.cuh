@@ -5,14 +5,13 @@
 //
 // full[s]: the stage's bytes have arrived (one arrival, A's bytes + B's bytes). empty[s]: all consumers of all blocks of the cluster are
 // done with it; with multicast a block fills its neighbours' stages too, so it must wait for their consumers as well.
-// split[s], for fp32: a splitter warpgroup has replaced the stage's numbers by their tf32 parts (split_operands.cuh).
+// split[s], for fp32: a splitter warpgroup has put the low parts of B's numbers beside the stage (split_operands.cuh).
 // Config: element, block_rows, block_columns, block_inner, inner_size, a_transposed, stages, steps_together, cluster, consumer_groups,
 // group_rows, turns, b_transposed, b_is_read_once, b_box_*, splits_operands
 template <class Config, bool splits> struct LowParts {};
 template <class Config> struct LowParts<Config, true> {
-    float a[Config::stages][Config::block_rows * Config::block_inner];
     float b[Config::stages][Config::block_columns * Config::block_inner];
-    u64 split[Config::stages];
+    u64 split[Config::stages], turn[2];
 };
 
 // others: tiles of the other warpgroup; turn: of them the one that comes behind this warp's next one.
@@ -74,6 +73,8 @@ template <class Config> struct TileProduct {
     static_assert(boxes_of_block * Config::cluster * box_bytes == b_bytes, "blocks of a cluster load equal shares of B's tile");
     static constexpr int accumulators = Config::block_columns / 2, parts = Config::group_rows / 64; // of a warpgroup: of 64 rows each
     using Accumulators = float[parts][accumulators];
+    // That a consumer warpgroup makes on a stage it is done with: one where only the tensor cores read it, else one of each warp.
+    static constexpr int releases = Config::splits_operands ? 4 : 1;
 
     Shared &shared;
     Ring<Config> ring;
@@ -88,8 +89,11 @@ template <class Config> struct TileProduct {
     __device__ __forceinline__ static void init(Shared &shared) {
         for (int s = 0; s < Config::stages; s++) {
             mbarrier_init(shared_address(&shared.full[s]), 1);
-            mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups / Config::turns * Config::cluster);
+            mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups / Config::turns * Config::cluster * releases);
             if constexpr (Config::splits_operands) mbarrier_init(shared_address(&shared.low.split[s]), 128);
+        }
+        if constexpr (Config::splits_operands) {
+            for (int g = 0; g < 2; g++) mbarrier_init(shared_address(&shared.low.turn[g]), 4); // an arrival a warp
         }
         if constexpr (Config::turns > 1) {
             for (int g = 0; g < Config::turns; g++) mbarrier_init(shared_address(&shared.turns.barrier[g]), 4); // an arrival a warp
@@ -207,7 +211,7 @@ template <class Config> struct TileProduct {
     }
 
     __device__ __forceinline__ void release(u32 barrier) {
-        int thread = threadIdx.x % 128;
+        int thread = threadIdx.x % (128 / releases);
         if constexpr (Config::cluster == 1) {
             if (thread == 0) mbarrier_arrive(barrier);
         } else {

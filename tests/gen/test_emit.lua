@@ -247,7 +247,10 @@ function TestEmit.test_the_wgmma_wrapper_has_the_variant_s_shape_and_type()
   luaunit.assertEquals(count(source, '"%+f"%(d%[%d+%]%)'), 2 * 32)
   source = wrapper("linear_logp.f32.d80.bm64.bv128.s132.c1.p4.sm_90a")
   luaunit.assertStrContains(source, "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 ")
-  luaunit.assertStrContains(source, "a, b, p, 1, 1;")
+  luaunit.assertStrContains(source, "{%64, %65, %66, %67}, b, p, 1, 1;") -- A from registers, four words a step
+  luaunit.assertStrContains(source, "add.s64 b, %80, 6;")
+  luaunit.assertStrContains(source, "{%76, %77, %78, %79}, b, 1, 1, 1;")
+  luaunit.assertEquals(count(source, '"r"%(a%[%d+%]%)'), 16)
 end
 
 function TestEmit.test_a_kernel_carries_only_the_product_it_uses()

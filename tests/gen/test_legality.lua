@@ -38,7 +38,7 @@ function TestLegality.test_each_rule_of_the_hopper_kernel_refuses()
   assert_covered("gen/kernels/linear_logp_hopper.lua", hopper, {
     { { exact = true }, "exact", "portable kernel" },
     { { dtype = "f32", dv = true }, "dv", "portable kernel" },
-    { { dtype = "f32", bv = 192 }, "bv = 192", "a multiple of 64 up to 128" },
+    { { dtype = "f32", bv = 192 }, "bv = 192", "a multiple of 8 up to 168" },
     { { vec = 8 }, "vec = 8", "16 bytes" },
     { { bm = 32 }, "bm = 32", "64 or 128" },
     { { bm = 192 }, "bm = 192", "64 or 128" },

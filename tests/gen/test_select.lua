@@ -78,7 +78,7 @@ end
 
 function TestSelect.test_fp32_takes_the_path_that_can_multiply_it()
   local found, tile = selected("linear_logp:f32:n64:d512:v1024", 90)
-  luaunit.assertEquals({ found.path, tile.arch, tile.exact, tile.bv }, { "sm_90a", "sm_90a", nil, 128 })
+  luaunit.assertEquals({ found.path, tile.arch, tile.exact, tile.bv }, { "sm_90a", "sm_90a", nil, 168 })
   found, tile = selected("linear_logp:f32:n64:d512:v1024:dv", 90)
   luaunit.assertEquals({ found.path, tile.arch, tile.exact, tile.dv }, { "portable", "sm_90", nil, true })
   luaunit.assertEquals(found.reason, "not sm_90a: WGMMA reads tf32 only along D, and the weight is [D, V]")
@@ -166,7 +166,7 @@ function TestSelect.test_the_tile_follows_n()
   end
   for _, n in ipairs(rows) do
     luaunit.assertEquals(tile_at(n, 90), n <= 64 and "bm64 c1 p6" or n <= 128 and "bm128 c1 p5" or "bm128 c1 p4")
-    luaunit.assertEquals(tile_at(n, 90, "f32"), n <= 64 and "bm64 c1 p4" or "bm128 c1 p3")
+    luaunit.assertEquals(tile_at(n, 90, "f32"), n <= 64 and "bm64 c1 p3" or "bm128 c1 p3")
     luaunit.assertEquals(tile_at(n, 80), n <= 64 and "bm64 c1 p4" or "bm128 c1 p4")
   end
 end

@@ -11,15 +11,16 @@
 
 /* Kernels of each family, small; bf16 but where it says f32. */
 typedef enum {
-    FEW_ROWS,  /* sm_90a, one consumer warpgroup */
-    ONE_TILE,  /* the same, with fewer steps than stages */
-    MORE_ROWS, /* sm_90a, two */
-    CLUSTER,   /* sm_90a, two blocks a cluster, multicast; [D, V], without which warpgroups would take turns */
-    TURNS,     /* sm_90a, two that take turns */
-    COLUMNS,   /* sm_90a, weight [D, V] */
-    SPLIT,     /* sm_90a, f32 as two tf32 parts */
-    NEGATIVE,  /* sm_90a, all logits negative, argmax */
-    PORTABLE,  /* sm_80 */
+    FEW_ROWS,    /* sm_90a, one consumer warpgroup */
+    ONE_TILE,    /* the same, with fewer steps than stages */
+    MORE_ROWS,   /* sm_90a, two */
+    CLUSTER,     /* sm_90a, two blocks a cluster, multicast; [D, V], without which warpgroups would take turns */
+    TURNS,       /* sm_90a, two that take turns */
+    COLUMNS,     /* sm_90a, weight [D, V] */
+    SPLIT,       /* sm_90a, f32 as two tf32 parts */
+    SPLIT_TURNS, /* ... by two warpgroups */
+    NEGATIVE,    /* sm_90a, all logits negative, argmax */
+    PORTABLE,    /* sm_80 */
     PORTABLE_NEGATIVE,
     PORTABLE_COLUMNS,
     GRADIENTS,      /* sm_90a, the backward's products and what they store */
@@ -41,6 +42,7 @@ static const struct {
     [TURNS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 300, .hidden = 136, .vocab = 1000 } } },
     [COLUMNS] = { 90, { .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 200, .vocab = 600, .weight_layout = FLP_HIDDEN_VOCAB } } },
     [SPLIT] = { 90, { .problem = { .dtype = FLP_F32, .rows = 33, .hidden = 200, .vocab = 300 } } },
+    [SPLIT_TURNS] = { 90, { .problem = { .dtype = FLP_F32, .rows = 100, .hidden = 200, .vocab = 700 } } },
     [NEGATIVE] = { 90,
                    { .bias = FLP_CASE_NEGATIVE,
                      .problem = { .dtype = FLP_BF16, .rows = 33, .hidden = 72, .vocab = 300, .bias_dtype = FLP_F32, .argmax = 1 } } },
@@ -127,12 +129,12 @@ static const mistake mistakes[] = {
     { "no barrier behind the barriers' initialisation", FEW_ROWS, { "else block_barrier();\n    kernel.enter();", "\n    kernel.enter();" }, { "mbarrier: " } },
     { "one arrival too many wanted",
       FEW_ROWS,
-      { "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups / Config::turns * Config::cluster)",
-        "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups / Config::turns * Config::cluster + 1)" },
+      { "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups / Config::turns * Config::cluster * releases)",
+        "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups / Config::turns * Config::cluster * releases + 1)" },
       { "lacks 1 of 2 arrivals" } },
     { "one arrival too many made",
       MORE_ROWS,
-      { "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups / Config::turns * Config::cluster)",
+      { "mbarrier_init(shared_address(&shared.empty[s]), Config::consumer_groups / Config::turns * Config::cluster * releases)",
         "mbarrier_init(shared_address(&shared.empty[s]), 1)" },
       { "WGMMA: ", "deadlock" } },
     { "a turn that is not passed on", TURNS, { "if (own.turn < own.others) mbarrier_arrive", "if (false) mbarrier_arrive" }, { "deadlock" } },
@@ -154,7 +156,23 @@ static const mistake mistakes[] = {
       SPLIT,
       { "async_proxy_fence();\n            mbarrier_arrive(", "mbarrier_arrive(" },
       { "proxy fence: " } },
-    { "parts that are not waited for", SPLIT, { "mbarrier_wait(product.split(), ring.phase);", "mbarrier_wait(product.full(), ring.phase);" }, { "WGMMA: " } },
+    { "parts that are not waited for",
+      SPLIT,
+      { "mbarrier_wait(product.split(), product.ring.phase);", "mbarrier_wait(product.full(), product.ring.phase);" },
+      { "WGMMA: " } },
+    { "rows that another lane still reads",
+      SPLIT,
+      { "warp_barrier(); // behind all lanes' reads of A", "" },
+      { "data race in shared memory: the copy engine" } },
+    { "a turn that other lanes have not had", SPLIT_TURNS, { "warp_barrier(); // all lanes have had theirs", "" }, { "deadlock" } },
+    { "a turn of split operands that is not passed on",
+      SPLIT_TURNS,
+      { "mbarrier_arrive(shared_address(&product.shared.low.turn[1 - group]))", "((void)0)" },
+      { "deadlock" } },
+    { "sums read before the last products",
+      SPLIT,
+      { "wgmma_finish(sum);\n        wgmma_hold(rows.high);", "wgmma_hold(rows.high);" },
+      { "touched before its products were committed and waited for" } },
     { "a tail mask off by one", NEGATIVE, { "place(i) >= left) z[i]", "place(i) > left) z[i]" }, { "logp: error" } },
     { "a tail mask off by one, portable", PORTABLE_NEGATIVE, { "place(i) >= left) z[i]", "place(i) > left) z[i]" }, { "logp: error" } },
     { "a row behind the last one",

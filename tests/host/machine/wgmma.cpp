@@ -12,7 +12,8 @@ namespace host {
 static const float poison = float_of_bits(0x7fffdead);
 
 bool WgmmaInstruction::operator==(const WgmmaInstruction &other) const {
-    return kind == other.kind && shape.n == other.shape.n && a == other.a && b == other.b && accumulates == other.accumulates && pending == other.pending;
+    return kind == other.kind && shape.n == other.shape.n && a == other.a && b == other.b && accumulates == other.accumulates &&
+           takes_registers == other.takes_registers && pending == other.pending;
 }
 
 std::string WgmmaInstruction::describe() const {
@@ -178,21 +179,46 @@ FLP_HOST_API void flp_host_wgmma_fence(void) {
     arrive(self, join_stream(self, make(WgmmaInstruction::fence)));
 }
 
-FLP_HOST_API void flp_host_wgmma(float *d, int n, int k, int type, uint64_t a, uint64_t b, bool accumulates, bool transposed_a, bool transposed_b) {
-    FLP_HOST_ENTER();
+// The thread's part of a product; set: what it alone brings.
+template <class Set> static void multiply(float *d, const WgmmaInstruction &wanted, Set set) {
     Thread &self = *machine.current;
-    WgmmaInstruction wanted = make(WgmmaInstruction::product);
+    const int n = wanted.shape.n;
 
     if (n % 8 != 0 || n < 8 || n > 256) machine.fail(format("WGMMA: n = %d, wanted a multiple of 8 in 8 .. 256", n));
     if (!self.wgmma.is_fenced) machine.fail("WGMMA: no wgmma.fence between the accumulators' last use and their product");
+    WgmmaInstruction &instruction = join_stream(self, wanted);
+    instruction.d[self.index % 128] = d;
+    set(instruction, self.index % 128);
+    hold(self.wgmma, d, n / 2);
+    arrive(self, instruction);
+}
+
+FLP_HOST_API void flp_host_wgmma(float *d, int n, int k, int type, uint64_t a, uint64_t b, bool accumulates, bool transposed_a, bool transposed_b) {
+    FLP_HOST_ENTER();
+    WgmmaInstruction wanted = make(WgmmaInstruction::product);
+
     wanted.shape = {n, k, (Element)type, transposed_a, transposed_b};
     wanted.a = a;
     wanted.b = b;
     wanted.accumulates = accumulates;
-    WgmmaInstruction &instruction = join_stream(self, wanted);
-    instruction.d[self.index % 128] = d;
-    hold(self.wgmma, d, n / 2);
-    arrive(self, instruction);
+    multiply(d, wanted, [](WgmmaInstruction &, int) {});
+}
+
+// PTX's figure for A of m64nNk8: four words a thread, at the rows lane / 4 and 8 below of its warp's 16, the columns lane % 4 and 4 further.
+FLP_HOST_API void flp_host_wgmma_of_registers(float *d, int n, int k, int type, const uint32_t *a, uint64_t b, bool accumulates) {
+    FLP_HOST_ENTER();
+    WgmmaInstruction wanted = make(WgmmaInstruction::product);
+
+    if ((Element)type != Element::tf32 || k != 8) machine.fail("WGMMA: A in registers is modelled for tf32");
+    wanted.shape = {n, k, (Element)type, false, false};
+    wanted.b = b;
+    wanted.accumulates = accumulates;
+    wanted.takes_registers = true;
+    wanted.a_words.resize(64 * 8);
+    multiply(d, wanted, [a](WgmmaInstruction &instruction, int thread) {
+        const int row = thread / 32 * 16 + thread % 32 / 4, column = thread % 4;
+        for (int i = 0; i < 4; i++) instruction.a_words[(size_t)((row + i % 2 * 8) * 8 + column + i / 2 * 4)] = a[i];
+    });
 }
 
 FLP_HOST_API void flp_host_wgmma_commit(void) {

@@ -23,11 +23,13 @@ struct WgmmaShape {
 struct WgmmaInstruction {
     enum Kind { fence, product, commit, wait } kind;
     WgmmaShape shape;
-    uint64_t a, b;
+    uint64_t a, b; // descriptors
     bool accumulates;
-    int pending; // of a wait
+    bool takes_registers; // A's numbers come from there, and not by a descriptor
+    int pending;          // of a wait
     int arrived;
     float *d[128];
+    std::vector<uint32_t> a_words; // [64][8], of registers
     bool operator==(const WgmmaInstruction &other) const;
     std::string describe() const;
 };
@@ -42,6 +44,7 @@ struct WgmmaAccumulators {
 struct WgmmaProduct {
     WgmmaShape shape;
     std::vector<const unsigned char *> a, b; // 16-byte chunks, row by row (MN-major: step of K by step)
+    std::vector<uint32_t> a_words;           // what a's chunks are of, where it comes from registers
     WgmmaAccumulators *accumulators;
     bool accumulates;
 };

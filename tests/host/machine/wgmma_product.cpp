@@ -141,7 +141,11 @@ WgmmaProduct wgmma_read_operands(const Thread &thread, const WgmmaGroup &group, 
     check_shape(thread, instruction);
     Operand a = {thread, group, "A", Descriptor(instruction.a), shape, 64, shape.transposed_a, nobody};
     Operand b = {thread, group, "B", Descriptor(instruction.b), shape, shape.n, shape.transposed_b, nobody};
-    return {shape, a.read(), b.read(), nullptr, instruction.accumulates};
+    WgmmaProduct product = {shape, {}, {}, instruction.a_words, nullptr, instruction.accumulates};
+    if (!instruction.takes_registers) product.a = a.read();
+    for (size_t i = 0; i < product.a_words.size(); i += 4) product.a.push_back((const unsigned char *)&product.a_words[i]);
+    product.b = b.read();
+    return product;
 }
 
 // To [k][rows], so that the inner loop of the product runs along N.
