@@ -147,6 +147,10 @@ check_fails "--out into what is no folder" 1 "cannot be written" fusedlogp_gen -
 
 if fusedlogp info --json >info.json && json_value info.json nvrtc.path >path 2>/dev/null; then
     few="--arch sm_90a --dtype f32 --d 512" # fewer kernels to compile
+    if [ "${FUSEDLOGP_COMPILE_EVERY:-1}" -gt 1 ]; then
+        few="--arch sm_90a --problem weighted_sum:f32:n8192:d512 --problem logits_logp:f32:n8192:v1024"
+        echo "# in part: a prebuild of two problems, not of the usual kernels of a dtype"
+    fi
     fusedlogp_gen --list $few --quiet >few.txt
     variants=$(wc -l <few.txt)
     fusedlogp_gen $few --out kernels --jobs 2 --json >build.json 2>messages

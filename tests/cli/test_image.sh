@@ -1,8 +1,8 @@
 # An image in two stages: kernels are prebuilt where NVRTC is, and used by another user in a root of its own where it is not.
 . "$(dirname "$0")/setup.sh"
 cd "$work" || exit 1
-step=linear_cross_entropy:bf16:n8192:d64:v1024:gh_bf16:gw_bf16
-forward=linear_logp:bf16:n8192:d64:v1024
+logits=logits_logp:bf16:n8192:v1024 # of small kernels, which compile in a second
+sum=weighted_sum:bf16:n8192:d64
 kernels=/opt/kernels # in the image
 chroot=$(command -v chroot)
 programs="$build/fusedlogp $build/fusedlogp-gen"
@@ -19,7 +19,7 @@ if ! mkdir root || ! "$chroot" --userspec=12345:12345 / true 2>/dev/null; then s
 if ! fusedlogp info --json >info.json || ! json_value info.json nvrtc.path >path 2>/dev/null; then skip_all "no NVRTC"; fi
 
 # The first stage. A group's umask, as of many a distribution.
-(umask 002 && fusedlogp_gen --arch sm_90a --problem $step --problem $forward --out stage/kernels --quiet) || exit 1
+(umask 002 && fusedlogp_gen --arch sm_90a --problem $logits --problem $sum --out stage/kernels --quiet) || exit 1
 
 # The second: programs, what they link, kernels.
 chmod 755 "$work" root
@@ -38,17 +38,17 @@ as_user() { # UID COMMAND...
 
 as_user 12345 fusedlogp info >info.txt 2>&1
 check_match "the programs run without NVRTC" '^NVRTC  *not usable' info.txt
-as_user 12345 fusedlogp-gen --arch sm_90a --problem $step --problem $forward --check >check.txt 2>&1
-check_match "another user finds all kernels" '^11 kernels: 11 there, 0 missing' check.txt
-as_user 12345 fusedlogp-gen --arch sm_90a --problem $step:smoothing --check >check.txt 2>&1
+as_user 12345 fusedlogp-gen --arch sm_90a --problem $logits --problem $sum --check >check.txt 2>&1
+check_match "another user finds all kernels" '^4 kernels: 4 there, 0 missing' check.txt
+as_user 12345 fusedlogp-gen --arch sm_90a --problem $logits:entropy --check >check.txt 2>&1
 check_equal "... and is told of those that are not there" 5 $?
-as_user 12345 fusedlogp-gen --arch sm_90a --problem $step:smoothing --quiet >build.txt 2>&1
+as_user 12345 fusedlogp-gen --arch sm_90a --problem $logits:entropy --quiet >build.txt 2>&1
 check_equal "... of which nothing is compiled" 3 $?
 check_equal "... as is said once, with what to install" 1 "$(grep -c 'install NVRTC' build.txt)"
-check_match "info counts the image's kernels" "^system cache   $kernels: 11 kernels, 0\\.[0-9] MiB\$" info.txt
+check_match "info counts the image's kernels" "^system cache   $kernels: 4 kernels, 0\\.[0-9] MiB\$" info.txt
 
 chown -R 12346 root$kernels
-as_user 12345 fusedlogp-gen --arch sm_90a --problem $forward --check >check.txt 2>&1
+as_user 12345 fusedlogp-gen --arch sm_90a --problem $sum --check >check.txt 2>&1
 check_equal "kernels of a third user are refused" 5 $?
 check_match "... with the reason" "system directory $kernels: it belongs neither to root nor to this user, and a cached kernel is code" check.txt
 chown -R 0 root$kernels

@@ -12,7 +12,12 @@ function support.read(path)
   return text
 end
 
-function support.read_template(path) return support.read(support.srcdir .. "/" .. path) end
+-- Each is read once: no test changes the tree. False: there is none.
+local texts = {}
+function support.read_template(path)
+  if texts[path] == nil then texts[path] = support.read(support.srcdir .. "/" .. path) or false end
+  return texts[path] or nil
+end
 
 -- Lines of a command's output.
 function support.lines_of(command)

@@ -42,16 +42,11 @@ end
 -- Order, files, clocks and chance have no way in: the generator works without them, as in runtime/jit/lua_state.c.
 function TestDeterminism.test_the_generator_works_without_what_differs_between_runs()
   local taken = { "pairs", "next", "io", "os", "debug", "load", "loadfile", "dofile", "print", "collectgarbage" }
-  local templates = {}
-  local function remembered(path)
-    if templates[path] == nil then templates[path] = support.read_template(path) or false end
-    return templates[path] or nil
-  end
   local generator = support.fresh_generator()
-  local first, kept, random = everything(generator, remembered), {}, math.random
+  local first, kept, random = everything(generator, support.read_template), {}, math.random -- what has been read once needs no io
   for _, name in ipairs(taken) do kept[name], _G[name] = _G[name], nil end
   math.random = nil
-  local ok, result = pcall(everything, generator, remembered)
+  local ok, result = pcall(everything, generator, support.read_template)
   math.random = random
   for _, name in ipairs(taken) do _G[name] = kept[name] end
   luaunit.assertTrue(ok, result)

@@ -31,9 +31,10 @@ check "runtime/ holds no other layer" "$unknown"
 
 # FOLDER of objects: files whose functions call each other's in a circle, one circle a line.
 circles() {
-    find "$1" -name '*.o' ! -path '*/.libs/*' | while read -r object; do nm "$object" | sed "s|^|$object |"; done | awk '
-        NF == 4 && $3 ~ /^[TDBR]$/ { home[$4] = $1 }
-        NF == 3 && $2 == "U" { user[++uses] = $1; used[uses] = $3 }
+    find "$1" -name '*.o' ! -path '*/.libs/*' -exec nm -A {} + | awk '
+        { file = $1; sub(/:[^:]*$/, "", file) } # FILE:ADDRESS TYPE NAME, or FILE: U NAME
+        NF == 3 && $2 ~ /^[TDBR]$/ { home[$3] = file }
+        NF == 3 && $2 == "U" { user[++uses] = file; used[uses] = $3 }
         END { for (i = 1; i <= uses; i++) if (used[i] in home && home[used[i]] != user[i]) print user[i], home[used[i]] }' |
         tsort 2>&1 >"${TMPDIR:-/tmp}/order.$$" | sed 's/^tsort: //'
     test -s "${TMPDIR:-/tmp}/order.$$" || echo "there are no objects in $1"

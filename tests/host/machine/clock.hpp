@@ -16,10 +16,11 @@ struct Epoch {
 };
 
 struct Clock {
-    std::vector<uint32_t> seen;   // of each agent of the cluster, the latest moment that lies in the past
-    std::vector<uint32_t> fenced; // ... and that a proxy fence has made visible to the async proxy, never more than seen; empty: none
-    uint32_t clusters = 0;        // clusters with a smaller number lie in the past as a whole
-    uint32_t launches = 0;        // launches up to this one lie in the past as a whole
+    static inline size_t agents = 0; // of the cluster up to now: of others nobody knows a moment
+    std::vector<uint32_t> seen;      // of each agent of the cluster, the latest moment that lies in the past
+    std::vector<uint32_t> fenced;    // ... and that a proxy fence has made visible to the async proxy, never more than seen; empty: none
+    uint32_t clusters = 0;           // clusters with a smaller number lie in the past as a whole
+    uint32_t launches = 0;           // launches up to this one lie in the past as a whole
 
     bool has(Epoch e) const { return seen[e.agent] >= e.clock; }
     bool has_fenced(Epoch e) const { return !fenced.empty() && fenced[e.agent] >= e.clock; }
@@ -54,18 +55,23 @@ private:
         if (other.clusters > clusters) clusters = other.clusters;
         if (other.launches > launches) launches = other.launches;
     }
-    // The vector's own copy is a memmove, which the address sanitizer does byte by byte.
+    // Four moments, for the vector unit: every barrier joins the clocks of all its threads. Moments are below 2^31.
+    typedef int32_t Lanes __attribute__((vector_size(16), aligned(4), may_alias));
+
+    // Not memcpy, for which the address sanitizer looks at each byte.
     static void copy(std::vector<uint32_t> &to, const std::vector<uint32_t> &from) {
         to.resize(from.size());
-        if (!from.empty()) memcpy(to.data(), from.data(), from.size() * sizeof from[0]);
+        uint32_t *a = to.data();
+        const uint32_t *b = from.data();
+        size_t i = 0, n = from.empty() ? 0 : agents;
+        for (; i + 4 <= n; i += 4) *(Lanes *)(a + i) = *(const Lanes *)(b + i);
+        for (; i < n; i++) a[i] = b[i];
     }
-    // Written for the vector unit: every barrier joins the clocks of all its threads. Moments are below 2^31.
     static void join(std::vector<uint32_t> &to, const std::vector<uint32_t> &from) {
-        typedef int32_t Lanes __attribute__((vector_size(16), aligned(4), may_alias));
         if (to.size() < from.size()) to.resize(from.size());
         uint32_t *a = to.data();
         const uint32_t *b = from.data();
-        size_t i = 0, n = from.size();
+        size_t i = 0, n = from.empty() ? 0 : agents;
         for (; i + 4 <= n; i += 4) {
             Lanes &x = *(Lanes *)(a + i);
             const Lanes y = *(const Lanes *)(b + i);

@@ -35,7 +35,7 @@ void LaunchOrder::allow(Block &block, const Thread &thread) {
 
 // All blocks have to have allowed the next launch: what one of them waited for before that is complete.
 void LaunchOrder::end_block(const Block &block) {
-    complete_for_next_ = std::max(complete_for_next_, block.allows_next ? block.complete_for_next : block.end.launches);
+    complete_for_next_ = std::max(complete_for_next_, block.allows_next ? block.complete_for_next : block.launches_at_end);
 }
 
 int LaunchOrder::find_place(const void *pc) {

@@ -23,24 +23,28 @@ Fiber::~Fiber() {
     if (low_ != 0) munmap((void *)(low_ - 4096), 4096 + stack_bytes);
 }
 
-void Fiber::enter() { starting->body_(starting->argument_); }
+// Where each body of the fiber begins: none returns, so that this frame stays.
+void Fiber::enter() {
+    __builtin_setjmp(starting->beginning_);
+    starting->body_(starting->argument_);
+}
 
 void Fiber::prepare(void (*body)(void *), void *argument) {
-    if (low_ == 0) {
-        allocate();
-        getcontext(&context_);
-    }
+    if (low_ == 0) allocate();
     body_ = body;
     argument_ = argument;
     started_ = false;
 }
 
-// swapcontext saves the signal mask with a system call at every switch; only the first entry needs a context.
+// swapcontext saves the signal mask with a system call at every switch; only a stack's first entry needs a context.
 __attribute__((noinline)) void Fiber::switch_between(Fiber &from, Fiber &to) {
     if (__builtin_setjmp(from.place_) != 0) return;
     if (to.started_ || to.low_ == 0) __builtin_longjmp(to.place_, 1);
     to.started_ = true;
     starting = &to;
+    if (to.entered_) __builtin_longjmp(to.beginning_, 1);
+    to.entered_ = true;
+    getcontext(&to.context_);
     to.context_.uc_stack.ss_sp = (void *)to.low_;
     to.context_.uc_stack.ss_size = to.used_bytes_;
     to.context_.uc_link = nullptr;

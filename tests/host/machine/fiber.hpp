@@ -26,13 +26,13 @@ private:
     static void enter();
     void allocate();
 
-    uintptr_t low_ = 0;     // of the stack; 0: the program's own
-    size_t used_bytes_ = 0; // each stack begins in other cache sets: hundreds of threads do the same at the same depth
-    bool started_ = false;
+    uintptr_t low_ = 0;                      // of the stack; 0: the program's own
+    size_t used_bytes_ = 0;                  // each stack begins in other cache sets: hundreds of threads do the same at the same depth
+    bool started_ = false, entered_ = false; // the body; the stack, by any body
     void (*body_)(void *) = nullptr;
     void *argument_ = nullptr;
     ucontext_t context_;
-    void *place_[5]; // __builtin_setjmp's
+    void *place_[5], *beginning_[5]; // __builtin_setjmp's: where it goes on, and where a body begins
 };
 
 } // namespace host

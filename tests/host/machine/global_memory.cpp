@@ -63,12 +63,13 @@ GlobalMemory::Allocation &GlobalMemory::find(const Thread &thread, const void *a
 GlobalMemory::Allocation &GlobalMemory::find_allocation(const Thread &thread, const void *at, size_t bytes, const char *verb) {
     const uintptr_t address = (uintptr_t)at;
 
-    for (Allocation *recent : recent_)
-        if (recent && recent->holds(address, bytes)) return *recent;
+    Allocation *&recent = recent_[address >> 12 & 255];
+
+    if (recent && recent->holds(address, bytes)) return *recent;
     auto behind = allocations_.upper_bound(address);
     if (behind != allocations_.begin()) {
         Allocation &found = *std::prev(behind)->second;
-        if (found.holds(address, bytes) && !__asan_region_is_poisoned(const_cast<void *>(at), bytes)) return *(recent_[next_recent_++ % 4] = &found);
+        if (found.holds(address, bytes) && !__asan_region_is_poisoned(const_cast<void *>(at), bytes)) return *(recent = &found);
         if (address - found.start < found.bytes + 4096)
             machine.fail(
                 format("global memory: %s %zu bytes at offset %zu of %s of %zu bytes", verb, bytes, (size_t)(address - found.start), found.what, found.bytes),

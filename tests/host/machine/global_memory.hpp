@@ -83,8 +83,7 @@ private:
     void write_words(const Attempt &attempt, Allocation &in, Epoch epoch) const;
 
     std::map<uintptr_t, std::unique_ptr<Allocation>> allocations_;
-    Allocation *recent_[4] = {}; // that accesses were found in
-    unsigned next_recent_ = 0;
+    Allocation *recent_[256] = {}; // that accesses to a page were found in, by the page's number
 };
 
 extern GlobalMemory global_memory;

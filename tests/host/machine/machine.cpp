@@ -1,6 +1,7 @@
 // Runs a launch cluster by cluster: makes the threads, and a seeded scheduler picks which of them, or which engine, goes on.
 #include "host/machine/machine.hpp"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -26,6 +27,7 @@ uint32_t Machine::random(uint32_t below) {
 
 uint16_t Machine::new_agent() {
     if (agents_ == current->clock.seen.size()) fail(format("machine: more than %zu mbarriers and copying threads a block", spare_agents));
+    Clock::agents = agents_ + 1;
     return (uint16_t)agents_++;
 }
 
@@ -94,7 +96,7 @@ void note_visit(Block &block, Epoch visit) {
 // Shared memory goes with the block: somebody of it must have waited for everything that comes from outside.
 void Machine::check_end(const Block &block) {
     for (const Epoch &visit : block.visits)
-        if (!block.end.has(visit))
+        if (std::none_of(block.threads.begin(), block.threads.end(), [&](const Thread *thread) { return thread->clock.has(visit); }))
             fail(format("cluster: block %d ends, and nothing in it has waited for %s, which reach into its shared memory", block.rank,
                         describe_agent(visit.agent).c_str()));
 }
@@ -103,7 +105,7 @@ void Machine::exit_thread() {
     Block &block = *current->block;
 
     current->is_exited = true;
-    block.end.join(current->clock);
+    block.launches_at_end = std::max(block.launches_at_end, current->clock.launches);
     if (--block.live_threads == 0) {
         check_end(block);
         launch_order.end_block(block);
@@ -170,6 +172,7 @@ void Machine::start_cluster(unsigned first) {
     live_threads_ = agents_ = used_;
     for (auto &block : blocks)
         for (WgmmaGroup &group : block->groups) group.agent = (uint16_t)agents_++;
+    Clock::agents = agents_;
     for (size_t i = 0; i < used_; i++) {
         Thread &thread = *pool_[i];
         thread.clock.reset(agents_ + spare_agents * blocks.size());

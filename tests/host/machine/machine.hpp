@@ -103,7 +103,7 @@ struct Block {
     int live_threads = 0;
     bool allows_next = false;       // the next launch (griddepcontrol.launch_dependents)
     uint32_t complete_for_next = 0; // ... and launches up to this one were complete then
-    Clock end;                      // what its threads knew when they ended
+    uint32_t launches_at_end = 0;   // up to this one they were complete for a thread that has ended
     std::vector<Epoch> visits;      // the last access from outside by each agent: other blocks' threads, the copy engine
     int free_registers = 0;
     std::vector<Thread *> wanting_registers;

@@ -1,5 +1,5 @@
 // The machine in one translation unit, which compiles in a third of the time, and whose checks are inlined where they are made.
-#pragma GCC optimize("O3")
+#pragma GCC optimize("O3", "no-tree-loop-distribute-patterns")
 #include "host/machine/access.cpp"
 #include "host/machine/async_write.cpp"
 #include "host/machine/barriers.cpp"
