@@ -171,11 +171,10 @@ static flp_status merge_by_plan(flp_context *context, const flp_linear_cross_ent
     return status;
 }
 
-flp_status flp_shard_run_cross_entropy(flp_context *context, const flp_linear_cross_entropy_problem *whole, const flp_linear_cross_entropy_args *args,
-                                       const flp_cutting *cutting, flp_shard_cross_entropy *run)
+flp_status flp_shard_run_cross_entropy_parts(flp_context *context, const flp_linear_cross_entropy_problem *whole, const flp_linear_cross_entropy_args *args,
+                                             const flp_cutting *cutting, flp_shard_cross_entropy *run)
 {
     const int64_t of_rank = args->rows * FLP_PARTIAL_FLOATS, part = args->rows * whole->backward.forward.hidden;
-    const flp_linear_logp_backward_args sums = { .rows = args->rows, .grad_hidden = args->grad_hidden };
     flp_status status = FLP_OK;
 
     for (int rank = 0; status == FLP_OK && rank < cutting->ranks; rank++) {
@@ -189,6 +188,15 @@ flp_status flp_shard_run_cross_entropy(flp_context *context, const flp_linear_cr
         of.ranks = cutting->ranks;
         status = merge_by_plan(context, &shard, &of, run);
     }
+    return status;
+}
+
+flp_status flp_shard_run_cross_entropy(flp_context *context, const flp_linear_cross_entropy_problem *whole, const flp_linear_cross_entropy_args *args,
+                                       const flp_cutting *cutting, flp_shard_cross_entropy *run)
+{
+    const flp_linear_logp_backward_args sums = { .rows = args->rows, .grad_hidden = args->grad_hidden };
+    const flp_status status = flp_shard_run_cross_entropy_parts(context, whole, args, cutting, run);
+
     if (status == FLP_OK && whole->backward.grad_hidden != FLP_NONE)
         flp_shard_sum_hidden(&whole->backward, &sums, run->grad_hidden, cutting->ranks);
     return status;

@@ -42,6 +42,9 @@ typedef struct {
     float *partials, *grad_hidden;
     int64_t bad_count, bad_first;
 } flp_shard_cross_entropy;
+flp_status flp_shard_run_cross_entropy_parts(flp_context *context, const flp_linear_cross_entropy_problem *whole, const flp_linear_cross_entropy_args *args,
+                                             const flp_cutting *cutting, flp_shard_cross_entropy *run);
+/* The same, and the sum of the parts of grad_hidden, which the host can read. */
 flp_status flp_shard_run_cross_entropy(flp_context *context, const flp_linear_cross_entropy_problem *whole, const flp_linear_cross_entropy_args *args,
                                        const flp_cutting *cutting, flp_shard_cross_entropy *run);
 #endif

@@ -2,9 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cross_entropy_cases.h"
-#include "device/device_case.h"
-#include "device/device_test.h"
+#include "device/loss_on_device.h"
 #include "device/warm_up.h"
 
 static const flp_backend backends[] = { FLP_BACKEND_AUTO, FLP_BACKEND_PORTABLE };
@@ -42,69 +40,14 @@ static void make_plan(int index)
         flp_plan_destroy(plan);
 }
 
-/* The unit roundoff of what dlogit is kept in. */
-static double dlogit_roundoff(const flp_cross_entropy_case *c)
-{
-    const flp_dtype dtype = c->problem.backward.forward.dtype;
-
-    return dtype == FLP_BF16 ? 0x1p-8 : dtype == FLP_F16 ? 0x1p-11 : 0;
-}
-
 /* ---- one case */
 
-typedef struct {
-    flp_device_case_buffer forward[FLP_CASE_BUFFERS], gradient[FLP_GRADIENT_BUFFERS], own[FLP_CROSS_ENTROPY_BUFFERS], workspace;
-} device_copy;
-
-static void upload_all(const flp_case_buffer *host, int count, flp_device_case_buffer *to)
-{
-    for (int role = 0; role < count; role++)
-        assert_succeeds(flp_device_case_upload_buffer(&flp_device_test.gpu, &host[role], flp_device_test.quick, &to[role]));
-}
-
-static void upload(flp_cross_entropy_case_data *data, device_copy *copy)
-{
-    flp_cross_entropy_case_restore_outputs(data);
-    upload_all(data->gradient.forward.buffer, FLP_CASE_BUFFERS, copy->forward);
-    upload_all(data->gradient.own, FLP_GRADIENT_BUFFERS, copy->gradient);
-    upload_all(data->own, FLP_CROSS_ENTROPY_BUFFERS, copy->own);
-}
-
-static void addresses_of(const flp_device_case_buffer *buffers, int count, void **addresses)
-{
-    for (int role = 0; role < count; role++)
-        addresses[role] = flp_gpu_pointer(buffers[role].base);
-}
-
-static void point_to(const flp_cross_entropy_case *c, const flp_cross_entropy_case_data *data, const device_copy *copy, flp_cross_entropy_case_call *call)
-{
-    void *forward[FLP_CASE_BUFFERS], *gradient[FLP_GRADIENT_BUFFERS], *own[FLP_CROSS_ENTROPY_BUFFERS];
-
-    addresses_of(copy->forward, FLP_CASE_BUFFERS, forward);
-    addresses_of(copy->gradient, FLP_GRADIENT_BUFFERS, gradient);
-    addresses_of(copy->own, FLP_CROSS_ENTROPY_BUFFERS, own);
-    flp_cross_entropy_case_args(c, data, forward, gradient, own, call);
-}
-
-/* The first `outputs_from` buffers are inputs. */
-static void download(const char *name, const flp_case_buffer *host, const flp_device_case_buffer *from, int count, int outputs_from, int *intact, char *message,
-                     size_t bytes)
-{
-    for (int role = 0; role < count; role++)
-        assert_succeeds(flp_device_case_download_buffer(&flp_device_test.gpu, name, &host[role], &from[role], role < outputs_from, intact, message, bytes));
-}
-
-static void fetch_and_check(const flp_cross_entropy_case *c, const char *path, const device_copy *copy, flp_cross_entropy_case_data *data)
+static void fetch_and_check(const flp_cross_entropy_case *c, const char *path, const flp_loss_on_device *copy, flp_cross_entropy_case_data *data)
 {
     char message[512] = "";
-    int intact = 1;
 
-    assert_succeeds(flp_gpu_synchronize(&flp_device_test.gpu));
-    download("an input", data->gradient.forward.buffer, copy->forward, FLP_CASE_BUFFERS, FLP_CASE_BUFFERS, &intact, message, sizeof(message));
-    download("a gradient", data->gradient.own, copy->gradient, FLP_GRADIENT_BUFFERS, FLP_GRADIENT_HIDDEN, &intact, message, sizeof(message));
-    download("the loss' buffers", data->own, copy->own, FLP_CROSS_ENTROPY_BUFFERS, FLP_CROSS_ENTROPY_LOSS, &intact, message, sizeof(message));
-    assert_succeeds(flp_device_case_download_buffer(&flp_device_test.gpu, "workspace", NULL, &copy->workspace, 0, &intact, message, sizeof(message)));
-    if (!intact || !flp_cross_entropy_case_check(c, data, dlogit_roundoff(c), message, sizeof(message)))
+    flp_loss_on_device_fetch(c, path, copy, data);
+    if (!flp_cross_entropy_case_check(c, data, flp_loss_on_device_roundoff(c), message, sizeof(message)))
         fail_msg("%s, %s: %s", c->gradient.name, path, message);
 }
 
@@ -112,12 +55,11 @@ static void fetch_and_check(const flp_cross_entropy_case *c, const char *path, c
 static void check_plan(const flp_cross_entropy_case *c, flp_plan *plan, const char *path, flp_cross_entropy_case_data *data)
 {
     const int64_t bytes = flp_plan_workspace_bytes(plan, c->problem.backward.forward.rows);
-    device_copy copy = { 0 };
+    flp_loss_on_device copy = { 0 };
     flp_cross_entropy_case_call call;
 
-    upload(data, &copy);
+    flp_loss_on_device_upload(c, data, &copy, &call);
     assert_succeeds(flp_device_case_make_workspace(&flp_device_test.gpu, bytes, flp_device_test.quick, &copy.workspace));
-    point_to(c, data, &copy, &call);
     call.args.workspace = flp_gpu_pointer(copy.workspace.base);
     call.args.workspace_bytes = (size_t)bytes;
     assert_succeeds(flp_linear_cross_entropy_execute(plan, &call.args));
@@ -128,12 +70,11 @@ static void check_plan(const flp_cross_entropy_case *c, flp_plan *plan, const ch
 static void check_dispatch(const flp_cross_entropy_case *c, flp_backend backend, const char *path, flp_cross_entropy_case_data *data)
 {
     flp_linear_cross_entropy_problem problem = c->problem;
-    device_copy copy = { 0 };
+    flp_loss_on_device copy = { 0 };
     flp_cross_entropy_case_call call;
 
     problem.backward.forward.backend = backend;
-    upload(data, &copy);
-    point_to(c, data, &copy, &call);
+    flp_loss_on_device_upload(c, data, &copy, &call);
     assert_succeeds(flp_linear_cross_entropy(flp_device_test.context, &problem, &call.args));
     fetch_and_check(c, path, &copy, data);
 }

@@ -1,10 +1,12 @@
-/* Shards of the vocabulary on the GPU, one after another and merged: every case of linear_logp and of its backward, each cut in one of the ways of
- * tests/shards.h, and the merge of a GPU's partials on the host. */
+/* Shards of the vocabulary on the GPU, one after another and merged: every case of linear_logp, of its backward and of linear_cross_entropy, each cut in one
+ * of the ways of tests/shards.h, and the merge of a GPU's partials on the host. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "device/device_case.h"
 #include "device/device_test.h"
 #include "device/gradient_on_device.h"
+#include "device/loss_on_device.h"
 #include "shards.h"
 
 static flp_context *host_context;
@@ -155,18 +157,97 @@ static void gradients_in_shards_are_right(void **state)
     free(parts);
 }
 
+/* ---- linear_cross_entropy ---- */
+
+typedef struct {
+    int index;
+    flp_cross_entropy_case c;
+    char name[144];
+} loss_case;
+
+static float *floats_on_device(int64_t count)
+{
+    CUdeviceptr made;
+
+    assert_succeeds(flp_gpu_allocate(&flp_device_test.gpu, (size_t)count * sizeof(float), &made));
+    return flp_gpu_pointer(made);
+}
+
+/* The parts of grad_hidden, summed up on the host as ranks would. */
+static void sum_parts(const loss_case *of, const float *on_device, flp_cross_entropy_case_data *data)
+{
+    const flp_linear_logp_backward_problem *backward = &of->c.problem.backward;
+    const int ranks = cutting_of(of->index)->ranks;
+    const size_t bytes = (size_t)ranks * (size_t)backward->forward.rows * (size_t)backward->forward.hidden * sizeof(float);
+    flp_cross_entropy_case_call on_host;
+    float *parts;
+
+    if (backward->grad_hidden == FLP_NONE)
+        return;
+    parts = malloc(bytes + 1);
+    assert_non_null(parts);
+    assert_succeeds(flp_gpu_download(&flp_device_test.gpu, parts, (CUdeviceptr)(uintptr_t)on_device, bytes));
+    flp_cross_entropy_case_args(&of->c, data, NULL, NULL, NULL, &on_host);
+    const flp_linear_logp_backward_args sums = { .rows = on_host.args.rows, .grad_hidden = on_host.args.grad_hidden };
+    flp_shard_sum_hidden(backward, &sums, parts, ranks);
+    free(parts);
+}
+
+static void losses_in_shards_are_right(void **state)
+{
+    const loss_case *of = *state;
+    const flp_cutting *cutting = cutting_of(of->index);
+    const flp_linear_logp_problem *forward = &of->c.problem.backward.forward;
+    flp_cross_entropy_case_data data;
+    flp_cross_entropy_case_call call;
+    flp_loss_on_device copy = { 0 };
+    flp_shard_cross_entropy run;
+    char message[512] = "";
+
+    assert_true(flp_cross_entropy_case_make_data(&of->c, &data));
+    flp_loss_on_device_upload(&of->c, &data, &copy, &call);
+    run = (flp_shard_cross_entropy){ .partials = floats_on_device(cutting->ranks * forward->rows * FLP_PARTIAL_FLOATS),
+                                     .grad_hidden = floats_on_device(cutting->ranks * forward->rows * forward->hidden) };
+    assert_succeeds(flp_shard_run_cross_entropy_parts(flp_device_test.context, &of->c.problem, &call.args, cutting, &run));
+    flp_loss_on_device_fetch(&of->c, cutting->name, &copy, &data);
+    sum_parts(of, run.grad_hidden, &data);
+    assert_int_equal(data.forward.bad_count, run.bad_count);
+    assert_int_equal(data.forward.bad_first, run.bad_first);
+    if (!flp_cross_entropy_case_check(&of->c, &data, flp_loss_on_device_roundoff(&of->c), message, sizeof(message)))
+        fail_msg("%s, %s: %s", of->c.gradient.name, cutting->name, message);
+    flp_cross_entropy_case_free_data(&data);
+}
+
 /* ---- */
 
 static forward_case *forwards;
 static gradient_case *gradients;
+static loss_case *losses;
 
-static int forward_count, gradient_count;
+static int forward_count, gradient_count, loss_count;
 
 static struct CMUnitTest test_at(int index)
 {
     if (index < forward_count)
         return flp_device_test_case(forwards[index].c.name, a_case_in_shards_is_right, &forwards[index]);
-    return flp_device_test_case(gradients[index - forward_count].c.name, gradients_in_shards_are_right, &gradients[index - forward_count]);
+    index -= forward_count;
+    if (index < gradient_count)
+        return flp_device_test_case(gradients[index].c.name, gradients_in_shards_are_right, &gradients[index]);
+    return flp_device_test_case(losses[index - gradient_count].name, losses_in_shards_are_right, &losses[index - gradient_count]);
+}
+
+static void collect_losses(int step)
+{
+    losses = calloc((size_t)flp_cross_entropy_case_count(), sizeof(*losses));
+    if (!losses)
+        abort();
+    for (int i = 0; i < flp_cross_entropy_case_count(); i += step) {
+        loss_case *to = &losses[loss_count];
+        flp_cross_entropy_case_get(i, &to->c);
+        to->index = loss_count;
+        snprintf(to->name, sizeof(to->name), "cross-entropy: %s", to->c.gradient.name);
+        loss_count += to->c.problem.backward.forward.rows > 0;
+    }
 }
 
 /* Those without their own forward. */
@@ -188,6 +269,7 @@ static void collect(void)
         gradients[gradient_count].index = gradient_count;
         gradient_count += !gradients[gradient_count].c.problem.with_forward && gradients[gradient_count].c.problem.forward.rows > 0;
     }
+    collect_losses(step);
 }
 
 int main(int argc, char **argv)
@@ -198,12 +280,15 @@ int main(int argc, char **argv)
     if (code != 0)
         return code;
     collect();
+    if (flp_token_loss_define(flp_device_test.context, flp_cross_entropy_case_loss_name, flp_cross_entropy_case_loss) != FLP_OK)
+        abort();
     if (flp_context_create(&on_host, &host_context) != FLP_OK)
         abort();
-    code = flp_device_test_run_cases("shards of the vocabulary on the device", forward_count + gradient_count, test_at);
+    code = flp_device_test_run_cases("shards of the vocabulary on the device", forward_count + gradient_count + loss_count, test_at);
     flp_context_destroy(host_context);
     flp_device_test_finish();
     free(forwards);
     free(gradients);
+    free(losses);
     return code;
 }
