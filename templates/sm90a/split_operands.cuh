@@ -94,7 +94,7 @@ template <class Config> struct SplitProduct {
     __device__ __forceinline__ void pass_turn() const {
         if constexpr (Config::consumer_groups == 1) return;
         warp_barrier(); // all lanes have had theirs
-        if (lane_index_reread() == 0) mbarrier_arrive(shared_address(&product.shared.low.turn[1 - group]));
+        if (lane_index() == 0) mbarrier_arrive(shared_address(&product.shared.low.turn[1 - group]));
     }
 
     // sum = the stage's products, small ones first; low x low is below fp32's last bit.

@@ -61,7 +61,7 @@ function TestLogitsLogp.test_the_widest_load_that_addresses_and_strides_allow()
 end
 
 function TestLogitsLogp.test_a_backward_that_knows_lse_is_one_kernel()
-  luaunit.assertEquals(kernels "logits_logp_backward:bf16:n4096:v131072", { "logits_logp_gradient.bf16.w8.sm_90a" })
+  luaunit.assertEquals(kernels "logits_logp_backward:bf16:n4096:v131072", { "logits_logp_gradient.bf16.w3.sm_90a" })
 end
 
 -- So many blocks that each warp has one segment of 4 KiB; a row that one block holds half full, or that the copy engine cannot read, has no
