@@ -3,7 +3,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#pragma GCC optimize("O3") /* its sums over a row are half of what many a test takes */
+
 static const double u = 0x1p-24;
+
+typedef struct {
+    double dlogit;
+    int64_t entry;
+} ordered;
 
 typedef struct {
     const flp_linear_logp_backward_problem *problem;
@@ -15,7 +22,7 @@ typedef struct {
     double *weight; /* [V][D] */
     double *hidden; /* [D] of a row */
     double *tied;   /* [D] */
-    int64_t *order; /* [V] of a row, by dlogit */
+    ordered *order; /* [V] of a row, by dlogit; behind it room for as many */
 } work;
 
 static int64_t target_at(const work *w, int64_t row)
@@ -91,13 +98,17 @@ static void differentiate(work *w, int64_t i)
     }
 }
 
-/* roundoff: of the sum that the term goes into; roundings: how many in the dtype that dlogit is kept in. */
-static inline void add_term(flp_gradient *gradient, int64_t at, double dlogit, double error, double input, double roundoff, int roundings)
+/* The terms of `count` sums from `at` on. roundoff: of the sums; roundings: how many in the dtype that dlogit is kept in. */
+static void add_terms(flp_gradient *gradient, int64_t at, int64_t count, double dlogit, double error, const double *restrict input, double roundoff,
+                      int roundings)
 {
-    double term = dlogit * input;
-    gradient->value[at] += term;
-    gradient->rounding[at] += error * fabs(input) + roundoff * fabs(term);
-    gradient->square[at] += roundings * term * term;
+    double *restrict value = gradient->value + at, *restrict rounding = gradient->rounding + at, *restrict square = gradient->square + at;
+    for (int64_t d = 0; d < count; d++) {
+        double term = dlogit * input[d];
+        value[d] += term;
+        rounding[d] += error * fabs(input[d]) + roundoff * fabs(term);
+        square[d] += roundings * term * term;
+    }
 }
 
 /* Beside saved exponentials grad_weight's products see hidden times the row's factor, rounded. */
@@ -106,38 +117,47 @@ static int may_save_exp(const work *w)
     return (w->upstream != NULL || w->problem->with_forward) && w->problem->forward.dtype == FLP_BF16;
 }
 
-static _Thread_local const double *ordered;
-
-static int by_dlogit(const void *a, const void *b)
+/* By merging: qsort calls a function for each comparison. The result stands in entries or behind them. */
+static ordered *sort(ordered *entries, int64_t count)
 {
-    double x = ordered[*(const int64_t *)a], y = ordered[*(const int64_t *)b];
-    return (x > y) - (x < y);
+    ordered *from = entries, *to = entries + count;
+    for (int64_t width = 1; width < count; width *= 2) {
+        for (int64_t low = 0; low < count; low += 2 * width) {
+            const int64_t middle = low + width < count ? low + width : count, high = middle + width < count ? middle + width : count;
+            for (int64_t a = low, b = middle, at = low; at < high; at++)
+                to[at] = b == high || (a < middle && !(from[a].dlogit > from[b].dlogit)) ? from[a++] : from[b++];
+        }
+        ordered *merged = to;
+        to = from;
+        from = merged;
+    }
+    return from;
 }
 
-/* What rounding row i's dlogit costs its grad_hidden: equal ones are rounded alike, so that their terms' errors add up, and only different ones'
+/* What rounding a row's dlogit costs its grad_hidden: equal ones are rounded alike, so that their terms' errors add up, and only different ones'
  * are independent. */
-static void add_squares_of_ties(work *w, int64_t i, int64_t target, double *square)
+static void add_squares_of_ties(work *w, int64_t target, double *restrict square)
 {
     const int64_t depth = w->problem->forward.hidden, vocab = w->problem->forward.vocab;
-    ordered = w->dlogit;
+    double *restrict tied = w->tied;
     for (int64_t v = 0; v < vocab; v++)
-        w->order[v] = v;
-    qsort(w->order, (size_t)vocab, sizeof(*w->order), by_dlogit);
+        w->order[v] = (ordered){ w->dlogit[v], v };
+    const ordered *order = sort(w->order, vocab);
     for (int64_t first = 0, end; first < vocab; first = end) {
         for (int64_t d = 0; d < depth; d++)
-            w->tied[d] = 0;
-        for (end = first; end < vocab && !(w->dlogit[w->order[end]] > w->dlogit[w->order[first]]); end++) {
-            const int64_t v = w->order[end];
-            for (int64_t d = 0; v != target && d < depth; d++)
-                w->tied[d] += w->dlogit[v] * w->weight[v * depth + d];
-        }
+            tied[d] = 0;
+        for (end = first; end < vocab && !(order[end].dlogit > order[first].dlogit); end++)
+            if (order[end].entry != target)
+                for (int64_t d = 0; d < depth; d++)
+                    tied[d] += order[end].dlogit * w->weight[order[end].entry * depth + d];
         for (int64_t d = 0; d < depth; d++)
-            square[i * depth + d] += w->tied[d] * w->tied[d];
+            square[d] += tied[d] * tied[d];
     }
 }
 
 static void add_row(work *w, int64_t i, flp_gradient_reference *reference)
 {
+    static const double one = 1;
     const flp_linear_logp_problem *forward = &w->problem->forward;
     const double over_vocab = u * sqrt((double)forward->vocab), over_rows = u * sqrt((double)w->args->rows);
     const int64_t depth = forward->hidden, target = target_at(w, i);
@@ -149,13 +169,11 @@ static void add_row(work *w, int64_t i, flp_gradient_reference *reference)
          * compared. */
         const int roundings = v != target;
         double passed = v != target && fabs(dlogit) - error < 1.01 * w->problem->grad_filter_eps ? 1 : 0;
-        for (int64_t d = 0; d < depth; d++) {
-            add_term(&reference->hidden, i * depth + d, dlogit, error, w->weight[v * depth + d], over_vocab + passed, 0);
-            add_term(&reference->weight, v * depth + d, dlogit, error, w->hidden[d], over_rows + passed, roundings * (1 + may_save_exp(w)));
-        }
-        add_term(&reference->bias, v, dlogit, error, 1, over_rows, roundings);
+        add_terms(&reference->hidden, i * depth, depth, dlogit, error, &w->weight[v * depth], over_vocab + passed, 0);
+        add_terms(&reference->weight, v * depth, depth, dlogit, error, w->hidden, over_rows + passed, roundings * (1 + may_save_exp(w)));
+        add_terms(&reference->bias, v, 1, dlogit, error, &one, over_rows, roundings);
     }
-    add_squares_of_ties(w, i, target, reference->hidden.square);
+    add_squares_of_ties(w, target, reference->hidden.square + i * depth);
 }
 
 static void decode_weight(work *w)
@@ -200,7 +218,7 @@ int flp_gradient_reference_compute(const flp_linear_logp_backward_problem *probl
                .weight = allocate(vocab * depth),
                .hidden = allocate(depth),
                .tied = allocate(depth),
-               .order = malloc((size_t)(vocab > 0 ? vocab : 1) * sizeof(int64_t)) };
+               .order = malloc((size_t)(vocab > 0 ? 2 * vocab : 1) * sizeof(ordered)) };
     *reference = (flp_gradient_reference){ 0 };
     int complete = allocate_gradient(args->rows * depth, &reference->hidden) && allocate_gradient(vocab * depth, &reference->weight) &&
                    allocate_gradient(vocab, &reference->bias) && w.dlogit && w.error && w.weight && w.hidden && w.tied && w.order;
