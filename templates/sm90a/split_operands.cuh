@@ -138,7 +138,6 @@ __device__ __forceinline__ int multiply_split(TileProduct<Config> &product, floa
     split.load();
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
-        product.ring.stage = uniform(product.ring.stage); // and so the descriptors, which else take registers
         split.start(sum);
         split.finish(sum, step + 1 < steps);
 #pragma unroll
