@@ -117,7 +117,7 @@ static int is_like(const char *name, const char *const *patterns)
 
 /* Cases of a kernel that each path has written anew (the forward that leaves saved exponentials), and where kernels hand each other most. They are the
  * longest: where only some cases run, each runs on one of the two paths. */
-static int runs_always(const char *name, int index, int share)
+static int is_special(const char *name, int index, int share)
 {
     static const char *const patterns[] = { "*: saved exponentials*", "*: forward too*", "*scratch*", "*targets*", "*odd length*", NULL };
 
@@ -150,10 +150,10 @@ static int is_in_share(int family, int index, int share)
     if (is_spared(name, index, share))
         return 0;
     if (family == 0 || (share == 1 && flp_host_every() == 1))
-        return is_in_turn(name, index) || runs_always(name, index, share);
+        return is_in_turn(name, index) || is_special(name, index, share);
     if (flp_host_every() > 1)
         share *= cases_of == &flp_host_linear_cross_entropy ? 2 * flp_host_every() : flp_host_every();
-    return (index + index / 6 + family) % share == 0 || runs_always(name, index, share);
+    return (index + index / 6 + family) % share == 0 || is_special(name, index, share);
 }
 
 static void collect_cases(int share, unsigned parts)
