@@ -7,7 +7,7 @@ import re
 from typing import Any, Callable, Optional
 
 import torch
-from torch.library import Library
+from torch import library as torch_library
 
 # KEEP IN STEP: python/binding/torch_frame.h.
 _NONE, _TENSOR, _NUMBER, _NUMBERS = range(4)
@@ -56,7 +56,7 @@ _Frame._fields_ = [
 ]
 
 _library: Any = None
-_holder: list[Library] = []  # a Library's kernels leave with it
+_holder: list[torch_library.Library] = []  # a Library's kernels leave with it
 
 
 def _fill(value: _Value, argument: Any) -> Optional[int]:
@@ -120,7 +120,7 @@ def register(library: Any) -> None:
     """Defines the operators of the library and their kernels for the CPU and CUDA."""
     global _library
     _library = library
-    target = Library("fusedlogp", "DEF")
+    target = torch_library.Library("fusedlogp", "DEF")
     _holder.append(target)
     for number in range(library.flp_torch_operator_count()):
         schema = library.flp_torch_schema(number).decode()

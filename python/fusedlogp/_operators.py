@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, library
 
 from . import _library  # noqa: F401  the operators are there from here on
 
@@ -57,40 +57,40 @@ def _rows_results(like: Tensor, rows: Any, entropy: bool, argmax: bool) -> tuple
     )
 
 
-@torch.library.register_fake("fusedlogp::linear_logp")
+@library.register_fake("fusedlogp::linear_logp")
 def _(hidden, weight, bias, target, row_temperature, temperature, softcap, ignore_index, exact, entropy, argmax, memory_budget):
     return _rows_results(hidden, hidden.shape[0], entropy, argmax)
 
 
-@torch.library.register_fake("fusedlogp::linear_logp_backward")
+@library.register_fake("fusedlogp::linear_logp_backward")
 def _(*args):
     return _gradients(args[0], args[1], args[2], args[15:18])
 
 
-@torch.library.register_fake("fusedlogp::linear_logp_saving")
+@library.register_fake("fusedlogp::linear_logp_saving")
 def _(hidden, *args):
     rows = hidden.shape[0]
-    bytes_of_workspace = torch.library.get_ctx().new_dynamic_size()  # the plan's, which has a device
+    bytes_of_workspace = library.get_ctx().new_dynamic_size()  # the plan's, which has a device
     return _vector(hidden, rows, torch.float32), _vector(hidden, rows, torch.float32), _vector(hidden, bytes_of_workspace, torch.uint8)
 
 
-@torch.library.register_fake("fusedlogp::linear_logp_backward_saved")
+@library.register_fake("fusedlogp::linear_logp_backward_saved")
 def _(*args):
     return _gradients(args[0], args[1], args[2], args[13:16])
 
 
-@torch.library.register_fake("fusedlogp::linear_logp_partials")
-@torch.library.register_fake("fusedlogp::linear_cross_entropy_partials")
+@library.register_fake("fusedlogp::linear_logp_partials")
+@library.register_fake("fusedlogp::linear_cross_entropy_partials")
 def _(hidden, *args):
     return hidden.new_empty((hidden.shape[0], 8), dtype=torch.float32)
 
 
-@torch.library.register_fake("fusedlogp::linear_logp_merge")
+@library.register_fake("fusedlogp::linear_logp_merge")
 def _(*args):
     return _rows_results(args[0], args[0].shape[0], args[9], args[10])
 
 
-@torch.library.register_fake("fusedlogp::linear_logp_backward_partial")
+@library.register_fake("fusedlogp::linear_logp_backward_partial")
 def _(*args):
     grads = _gradients(args[0], args[1], args[2], args[15:18])
     return (grads[0].to(torch.float32), *grads[1:])
@@ -111,25 +111,25 @@ def _cross_entropy_fake(*args):
 
 
 for _name in ("", "_accumulate", "_merge", "_merge_accumulate"):
-    torch.library.register_fake(f"fusedlogp::linear_cross_entropy{_name}")(_cross_entropy_fake)
+    library.register_fake(f"fusedlogp::linear_cross_entropy{_name}")(_cross_entropy_fake)
 
 
-@torch.library.register_fake("fusedlogp::logits_logp")
+@library.register_fake("fusedlogp::logits_logp")
 def _(logits, target, row_temperature, temperature, softcap, ignore_index, entropy, argmax):
     return _rows_results(logits, logits.shape[0], entropy, argmax)
 
 
-@torch.library.register_fake("fusedlogp::logits_logp_backward")
+@library.register_fake("fusedlogp::logits_logp_backward")
 def _(logits, *args):
     return logits.new_empty(logits.shape)
 
 
-@torch.library.register_fake("fusedlogp::weighted_sum")
+@library.register_fake("fusedlogp::weighted_sum")
 def _(x, w):
     return x.new_empty((x.shape[0],))
 
 
-@torch.library.register_fake("fusedlogp::weighted_sum_backward")
+@library.register_fake("fusedlogp::weighted_sum_backward")
 def _(g, x, w, want_x, want_w):
     return x.new_empty(x.shape if want_x else (0,)), w.new_empty(w.shape if want_w else (0,))
 
@@ -208,7 +208,7 @@ def _linear_logp_backward(ctx: Any, g_logp: Any, g_lse: Any, g_entropy: Any, g_a
     return tuple(kept) + nothing
 
 
-torch.library.register_autograd("fusedlogp::linear_logp", _linear_logp_backward, setup_context=_linear_logp_setup)
+library.register_autograd("fusedlogp::linear_logp", _linear_logp_backward, setup_context=_linear_logp_setup)
 
 
 def _places(hidden: Tensor, weight: Tensor, workspace: Tensor) -> tuple:
@@ -331,7 +331,7 @@ def _cross_entropy_backward(ctx: Any, g_loss: Any, *others: Any) -> tuple:
     return tuple(_once(kept, (hidden, weight, bias, g_loss))) + nothing
 
 
-torch.library.register_autograd("fusedlogp::linear_cross_entropy", _cross_entropy_backward, setup_context=_cross_entropy_setup)
+library.register_autograd("fusedlogp::linear_cross_entropy", _cross_entropy_backward, setup_context=_cross_entropy_setup)
 
 
 def of_upstream(given: list, g_loss: Tensor, wanted: Sequence[bool]) -> None:
@@ -392,7 +392,7 @@ def _logits_backward(ctx: Any, g_logp: Any, g_lse: Any, g_entropy: Any, g_argmax
     return (gradient,) + (None,) * 7
 
 
-torch.library.register_autograd("fusedlogp::logits_logp", _logits_backward, setup_context=_logits_setup)
+library.register_autograd("fusedlogp::logits_logp", _logits_backward, setup_context=_logits_setup)
 
 
 def _weighted_sum_setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
@@ -406,7 +406,7 @@ def _weighted_sum_backward(ctx: Any, g: Tensor) -> tuple:
     return tuple(gradient if want else None for gradient, want in zip(grads, wanted))
 
 
-torch.library.register_autograd("fusedlogp::weighted_sum", _weighted_sum_backward, setup_context=_weighted_sum_setup)
+library.register_autograd("fusedlogp::weighted_sum", _weighted_sum_backward, setup_context=_weighted_sum_setup)
 
 
 def _refuse_setup(ctx: Any, inputs: tuple, output: Any) -> None:
@@ -418,7 +418,7 @@ def _refuse(ctx: Any, *grads: Any) -> Any:
 
 
 for _name in ("linear_logp_backward", "logits_logp_backward", "weighted_sum_backward"):
-    torch.library.register_autograd(f"fusedlogp::{_name}", _refuse, setup_context=_refuse_setup)
+    library.register_autograd(f"fusedlogp::{_name}", _refuse, setup_context=_refuse_setup)
 
 
 # ---- calls: the formulas above are for those who call torch.ops.fusedlogp.* themselves, and for torch.compile. functorch's transforms do not take them, and
@@ -539,10 +539,10 @@ def _loss_a_row(args: tuple) -> Sequence[bool]:
     return (True,) if args[_CE_REDUCTION] == _REDUCE_NONE and not any(args[_CE_WANT + 1 : _CE_WANT + 3]) and args[12] is None else ()
 
 
-torch.library.register_vmap("fusedlogp::linear_logp", _folding(_ops.linear_logp, (0, 3, 4), _always))
-torch.library.register_vmap("fusedlogp::logits_logp", _folding(_ops.logits_logp, (0, 1, 2), _always))
-torch.library.register_vmap("fusedlogp::logits_logp_backward", _folding(_ops.logits_logp_backward, (0, 1, 2, 6, 7, 8, 9, 10, 11), _always))
-torch.library.register_vmap("fusedlogp::weighted_sum", _folding(_ops.weighted_sum, (0,), _always))
-torch.library.register_vmap("fusedlogp::linear_cross_entropy", _folding(_ops.linear_cross_entropy, (0, 3, 4, 10, 11), _loss_a_row))
-torch.library.register_vmap("fusedlogp::linear_logp_backward", _per_sample(_ops.linear_logp_backward))
-torch.library.register_vmap("fusedlogp::weighted_sum_backward", _per_sample(_ops.weighted_sum_backward))
+library.register_vmap("fusedlogp::linear_logp", _folding(_ops.linear_logp, (0, 3, 4), _always))
+library.register_vmap("fusedlogp::logits_logp", _folding(_ops.logits_logp, (0, 1, 2), _always))
+library.register_vmap("fusedlogp::logits_logp_backward", _folding(_ops.logits_logp_backward, (0, 1, 2, 6, 7, 8, 9, 10, 11), _always))
+library.register_vmap("fusedlogp::weighted_sum", _folding(_ops.weighted_sum, (0,), _always))
+library.register_vmap("fusedlogp::linear_cross_entropy", _folding(_ops.linear_cross_entropy, (0, 3, 4, 10, 11), _loss_a_row))
+library.register_vmap("fusedlogp::linear_logp_backward", _per_sample(_ops.linear_logp_backward))
+library.register_vmap("fusedlogp::weighted_sum_backward", _per_sample(_ops.weighted_sum_backward))

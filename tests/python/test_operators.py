@@ -1,6 +1,7 @@
 """torch's own examination of the operators, and torch.compile."""
 
 import torch
+from torch import library
 from support import DEVICE, EVERYTHING, Bounds, Case, draw
 
 import fusedlogp
@@ -53,7 +54,7 @@ class Operators(Case):
         for op, arguments in inputs_of():
             count = by_bits.get(op)
             with self.subTest(op=str(op)):
-                torch.library.opcheck(op.default, arguments, test_utils=utilities + (traced if EVERYTHING and count is None else []))
+                library.opcheck(op.default, arguments, test_utils=utilities + (traced if EVERYTHING and count is None else []))
             if EVERYTHING and count is not None:
 
                 def first(*given, op=op, count=count):
