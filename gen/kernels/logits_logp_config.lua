@@ -49,8 +49,8 @@ function config.entries(spec)
   }
 end
 
--- Rows at any address, of which the forward reads aligned vectors and shifts them.
-function config.is_shifted(spec) return spec.vec and not rewrites[spec.operator] end
+-- Rows at any address, of which aligned vectors are read and written, shifted in between.
+function config.is_shifted(spec) return spec.vec ~= nil end
 
 -- A segment takes 32 registers of a thread, half of one 16; what is done with each logit wants more.
 local function registers_for(spec, lean)
@@ -75,12 +75,10 @@ function config.block_warps(spec) return (registers_for(spec, 80) > 128 or confi
 -- the row takes 0.8 us more.
 config.row_cluster = 16
 
-local vectors = { [2] = true, [4] = true, [8] = true }
-
 -- Rules of all; true, or nil and the reason.
 function config.check(spec)
-  if spec.vec and not vectors[spec.vec] then return nil, ("vec = %d: 2, 4 or 8 bytes (16 is not written)"):format(spec.vec) end
-  if spec.vec == 2 and spec.dtype == "f32" then return nil, "vec = 2: f32 lies at multiples of 4 bytes" end
+  local bytes = cxx.bytes[spec.dtype]
+  if spec.vec and spec.vec ~= bytes then return nil, ("vec = %d: %d, as elements lie anywhere (16 is not written)"):format(spec.vec, bytes) end
   if spec.w and spec.w > 32 then return nil, ("w = %d: warps of a block, at most 32"):format(spec.w) end
   return true
 end

@@ -11,14 +11,11 @@ function logits_logp.vector_bytes(p)
   return select.vector_bytes(p.pointer_alignment, strides, math.min(p.element_bytes, 4))
 end
 
--- Kernels that read rows at any address alike.
-local shifts = { logits_logp = true, logits_logp_cluster = true }
-
 -- What is selected of specs, given without what all have; nil and the reason where one is not legal.
 local function selected(p, path, arch_name, bytes, specs)
   for _, spec in ipairs(specs) do
     spec.dtype, spec.arch, spec.softcap, spec.entropy = p.dtype, arch_name, p.softcap, p.entropy
-    if spec.operator ~= "logits_logp_combine" and bytes < 16 then spec.vec = shifts[spec.operator] and p.element_bytes or bytes end
+    if spec.operator ~= "logits_logp_combine" and bytes < 16 then spec.vec = p.element_bytes end
     spec.half = spec.operator == "logits_logp" and p.v <= config.half_columns(spec)
     spec.w = spec.w or config.block_warps(spec)
   end

@@ -27,7 +27,10 @@ end
 
 -- Many small blocks where the lse is known: 4096 x 131072 of bf16 at 0.956 of a copy's speed with 3 warps, 0.949 with 2, 0.931 with 4, 0.925 with 8; a softcap's
 -- arithmetic wants 2 (0.646, 0.600, 0.573, 0.572). bench/results/NOTES.md.
-local function gradient(p) return { role = "gradient", operator = "logits_logp_gradient", w = p.softcap and 2 or 3 } end
+local function gradient(p)
+  local aligned = logits_logp.vector_bytes(p) == 16
+  return { role = "gradient", operator = "logits_logp_gradient", w = p.softcap and 2 or aligned and 3 or 4 }
+end
 
 local function specs_for(p, arch_name)
   local specs = { gradient(p) }

@@ -12,7 +12,7 @@ template <class Config> struct RowsStorage {
 };
 
 // Units are rows, or with few rows the parts of each in turn. Finding the next one takes no branch: there the compiler would wait for the logits
-// under way.
+// under way. Which warp has a unit's first segment changes from turn to turn, so that all have equally many.
 template <class Config> struct LogitsUnits {
     using Segment = Segment<Config>;
     struct Unit {
@@ -20,27 +20,28 @@ template <class Config> struct LogitsUnits {
         int first, end;   // of its segments this warp's are first, first + size, ... below end
     };
     const LogitsLogpParams &params;
-    int size, team, member; // warps that share a unit; which of the block's teams, which of the team
+    int size, warp; // warps that share a unit; which of the block's
     int part_segments, step_rows, step_parts;
 
     __device__ __forceinline__ explicit LogitsUnits(const LogitsLogpParams &params)
-        : params(params), size(1 << params.team_log2), team(warp_index() >> params.team_log2), member(warp_index() & (size - 1)),
-          part_segments((params.segments + params.parts - 1) / params.parts), step_rows(gridDim.x * teams() / params.parts),
-          step_parts(gridDim.x * teams() % params.parts) {}
+        : params(params), size(1 << params.team_log2), warp(warp_index()), part_segments((params.segments + params.parts - 1) / params.parts),
+          step_rows(gridDim.x * teams() / params.parts), step_parts(gridDim.x * teams() % params.parts) {}
 
+    __device__ __forceinline__ int team() const { return warp >> params.team_log2; }
     __device__ __forceinline__ int teams() const { return Config::threads / 32 >> params.team_log2; }
     __device__ __forceinline__ int rows() const { return (int)params.rows; }
-    __device__ __forceinline__ Unit at(int number, int part) const {
+    __device__ __forceinline__ Unit at(int number, int part, int turn) const {
         int from = part * part_segments;
-        return {number, part, from + member, number < rows() ? min(from + part_segments, params.segments) : 0};
+        return {number, part, from + ((warp + turn) & (size - 1)), number < rows() ? min(from + part_segments, params.segments) : 0};
     }
     __device__ __forceinline__ Unit first() const {
-        int unit = blockIdx.x * teams() + team, number = unit / params.parts;
-        return at(number, unit - number * params.parts);
+        int unit = blockIdx.x * teams() + team(), number = unit / params.parts;
+        return at(number, unit - number * params.parts, 0);
     }
-    __device__ __forceinline__ Unit behind(const Unit &unit) const {
+    // turn: the next one.
+    __device__ __forceinline__ Unit behind(const Unit &unit, int turn) const {
         int part = unit.part + step_parts, carry = part >= params.parts;
-        return at(unit.number + step_rows + carry, part - carry * params.parts);
+        return at(unit.number + step_rows + carry, part - carry * params.parts, turn);
     }
     __device__ __forceinline__ LogitsRow<Config> find_row(const Unit &unit) const { return LogitsRow<Config>::find(params, min(unit.number, rows() - 1)); }
     // With few rows an ignored one costs less than to wait for its target.
@@ -121,11 +122,11 @@ template <class Config> __device__ __forceinline__ void shared_rows(const Logits
     if (unit.first < unit.end) units.load(segment, row.logits(params), unit.first);
     if (!is_whole) row.take_target(params, words); // its logits are under way
     for (int turn = 0; unit.number < units.rows(); turn++) {
-        auto next_unit = units.behind(unit);
+        auto next_unit = units.behind(unit, turn + 1);
         LogitsRow<Config> next = units.find_row(next_unit);
         words = next.load_target(params);
-        int set = turn & (units.size - 1), place = units.team * units.size + set;
-        bool finishes = is_whole && units.member == set;
+        int set = turn & (units.size - 1), place = units.team() * units.size + set;
+        bool finishes = is_whole && (units.warp & (units.size - 1)) == set;
         typename Config::element target_element = {};
         if (finishes) target_element = load_target_logit(params, row);
         float target_logit = 0;

@@ -37,6 +37,7 @@ template <class Config> struct OwnSegments {
         if (s + stride >= params.segments) return;
         if (place >= Config::kept_segments) {
             load(params, row, s);
+            segment.put_together();
             return;
         }
 #pragma unroll

@@ -48,6 +48,7 @@ template <class Config> __device__ __forceinline__ void logits_logp_gradient(con
         if (has_target && params.normaliser == nullptr && params.given_logp == nullptr) // z - lse is all there is
             normaliser.logp = logp_from(normaliser, soften<Config>(target_logit, scale), scale);
         LogitsFactors factors = find_factors(params, row, scale, load_upstream(params, row), normaliser, has_target, target_logit);
+        if (row.target >= 0) segment.put_together();
         write_gradients(params, row, segment, s, scale, factors);
     }
 }

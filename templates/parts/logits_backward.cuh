@@ -99,38 +99,50 @@ template <class Config> __device__ __forceinline__ void clear(Segment<Config> &s
     for (int j = 0; j < Segment<Config>::vectors; j++) segment.data[j] = Vector{{0, 0, 0, 0}};
 }
 
-template <int bytes> __device__ __forceinline__ void store_words(const Vector &vector, void *to) {
-    if constexpr (bytes == 16) *(Vector *)to = vector;
+// Elements `low` .. `high` - 1 of a vector.
+template <class Element> __device__ __forceinline__ void store_between(const Vector &vector, Element *to, int low, int high) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        if constexpr (bytes == 8) {
-            if (i % 2 == 0) ((HalfVector *)to)[i / 2] = HalfVector{{vector.words[i], vector.words[i + 1]}};
-        } else if constexpr (bytes == 4) {
-            ((u32 *)to)[i] = vector.words[i];
-        } else if constexpr (bytes == 2) {
-            ((u16 *)to)[2 * i] = (u16)vector.words[i];
-            ((u16 *)to)[2 * i + 1] = (u16)(vector.words[i] >> 16);
-        }
+    for (int i = 0; i < vector_elements<Element>; i++) {
+        if (i < low || i >= high) continue;
+        if constexpr (sizeof(Element) == 4) ((u32 *)to)[i] = vector.words[i];
+        else ((u16 *)to)[i] = (u16)(vector.words[i / 2] >> (i % 2 * 16));
     }
 }
 
 // to: the gradient of the segment's first logit.
-template <class Config> __device__ __forceinline__ void store_segment(const Segment<Config> &segment, typename Config::element *to) {
-    using Element = typename Config::element;
+template <class Config> __device__ __forceinline__ void store_aligned(const Segment<Config> &segment, typename Config::element *to) {
+    constexpr int elements = Segment<Config>::elements;
 #pragma unroll
     for (int j = 0; j < Segment<Config>::vectors; j++) {
-        int column = Segment<Config>::column(j), valid = segment.left - column;
-        if (valid >= Segment<Config>::elements) {
-            store_words<Config::vector_bytes>(segment.data[j], to + column);
-            continue;
-        }
-#pragma unroll
-        for (int i = 0; i < Segment<Config>::elements; i++) {
-            if (i >= valid) continue;
-            if constexpr (sizeof(Element) == 4) ((u32 *)to)[column + i] = segment.data[j].words[i];
-            else ((u16 *)to)[column + i] = (u16)(segment.data[j].words[i / 2] >> (i % 2 * 16));
-        }
+        int at = Segment<Config>::column(j), valid = segment.left - at;
+        if (valid >= elements) *(Vector *)(to + at) = segment.data[j];
+        else store_between(segment.data[j], to + at, 0, valid);
     }
+}
+
+// The same at any address: the segment's vectors become those of the memory, and what its first and last one share with other segments is written element by
+// element. Afterwards they are not the segment's any more.
+template <class Config> __device__ __forceinline__ void store_shifted(Segment<Config> &segment, typename Config::element *to) {
+    constexpr int elements = Segment<Config>::elements, vectors = Segment<Config>::vectors, columns = Segment<Config>::columns;
+    int before = (int)((u64)to % 16) / (int)sizeof(*to), end = before + segment.left;
+    if (lane_index_reread() == 31) store_between(segment.data[vectors - 1], to + columns - elements, elements - before, segment.left - (columns - elements));
+    unshift_vectors(segment.data, before * (int)sizeof(*to));
+    to -= before;
+#pragma unroll
+    for (int j = 0; j < vectors; j++) {
+        int at = Segment<Config>::column(j);
+        if (at >= before && at + elements <= end) *(Vector *)(to + at) = segment.data[j];
+    }
+    if (before > 0 && lane_index_reread() == 0) store_between(segment.data[0], to, before, end);
+    if (segment.left == columns || end % elements == 0) return;
+    int last = end / (32 * elements); // of all lanes
+    Vector vector = segment.data[0];
+#pragma unroll
+    for (int j = 1; j < vectors; j++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) vector.words[i] = j == last ? segment.data[j].words[i] : vector.words[i];
+    int at = Segment<Config>::column(last);
+    if (last < vectors && at < end && at + elements > end) store_between(vector, to + at, before - at, end - at);
 }
 
 // Whether this lane holds the target's column of the row's segment.
@@ -153,7 +165,12 @@ template <class Config> __device__ __forceinline__ void write_gradients(const Lo
     } else {
         if (row.target < 0) clear(segment);
         else to_gradients(segment, scale, factors);
-        store_segment(segment, to);
+        if constexpr (is_shifted<Config>) {
+            store_shifted(segment, to);
+            warp_barrier(); // the same
+        } else {
+            store_aligned(segment, to);
+        }
     }
     if (owns_target(row, index)) store_rounded(factors.target, to + row.target % columns);
 }

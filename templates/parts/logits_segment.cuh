@@ -15,13 +15,13 @@ template <class Element> constexpr u32 minus_infinity_word = 0xff800000u; // f32
 template <> constexpr u32 minus_infinity_word<bf16> = 0xff80ff80u;
 template <> constexpr u32 minus_infinity_word<f16> = 0xfc00fc00u;
 
-// Rows at any address, which are read in vectors all the same. Where gradients may come to lie over the logits, they are not: a vector would reach
-// into the next row's.
-template <class Config> constexpr bool is_shifted = Config::vector_bytes < 16 && !Config::rewrites;
+// Rows at any address, which are read and written in vectors all the same.
+template <class Config> constexpr bool is_shifted = Config::vector_bytes < 16;
 
+// from: a multiple of 16 bytes.
 template <class Config> __device__ __forceinline__ Vector load_logits(const typename Config::element *from) {
-    if constexpr (Config::rewrites && Config::vector_bytes == 16) return *(const Vector *)from; // gradients may come to lie there
-    else return load_words<Config::vector_bytes>(from);
+    if constexpr (Config::rewrites) return *(const Vector *)from; // gradients may come to lie there
+    else return load_once(from);
 }
 
 template <class Config> struct Segment {
@@ -73,34 +73,41 @@ template <class Config> struct Segment {
             for (int i = 0; i < 4; i++) data[j].words[i] = j == vector ? last.words[i] : data[j].words[i];
     }
 
-    // The vectors in which the segment lies; of those at a row's ends, the row's elements. rest: columns of the row from here on.
+    // The vectors in which the segment lies; of those at a row's ends, the row's elements, and where other warps may write to what lies beside the segment,
+    // the segment's. rest: columns of the row from here on.
     __device__ __forceinline__ void load_aligned(const Element *from, bool is_first, int rest) {
         shift = (int)((u64)from % 16);
-        int before = shift / (int)sizeof(Element), low = is_first ? before : 0, high = before + rest;
+        int before = shift / (int)sizeof(Element), low = Config::rewrites || is_first ? before : 0, high = before + (Config::rewrites ? left : rest);
         const Element *aligned = from - before;
-        if (low == 0 && high >= columns + elements) {
+        if (Config::rewrites ? left == columns : low == 0 && high >= columns + elements) {
 #pragma unroll
-            for (int j = 0; j < vectors; j++) data[j] = load_once(aligned + column(j));
-            behind = ((const u32 *)(aligned + columns))[lane_index() % 4];
+            for (int j = 0; j < vectors; j++) {
+                if (j == 0 && Config::rewrites && column(0) < low) data[0] = load_between(aligned, low, elements);
+                else data[j] = load_logits<Config>(aligned + column(j));
+            }
+            behind =
+                Config::rewrites ? load_word_between(aligned + columns, lane_index() % 4, 0, before) : ((const u32 *)(aligned + columns))[lane_index() % 4];
             return;
         }
 #pragma unroll
         for (int j = 0; j < vectors; j++) {
             int at = column(j);
-            data[j] = at >= low && at + elements <= high ? load_once(aligned + at) : load_between(aligned + at, low - at, high - at);
+            data[j] = at >= low && at + elements <= high ? load_logits<Config>(aligned + at) : load_between(aligned + at, low - at, high - at);
         }
         behind = load_word_between(aligned + columns, lane_index() % 4, 0, high - columns);
     }
 
-    // Before the first look at the logits.
+    // Once, before the first look at logits that were loaded.
     __device__ __forceinline__ void put_together() {
-        shift_vectors(data, behind, shift);
-        if (left >= columns) return;
+        if constexpr (is_shifted<Config>) {
+            shift_vectors(data, behind, shift);
+            if (left >= columns) return;
 #pragma unroll
-        for (int j = 0; j < vectors; j++) {
-            cut(data[j], left - column(j));
+            for (int j = 0; j < vectors; j++) {
+                cut(data[j], left - column(j));
 #pragma unroll
-            for (int i = 0; i < 4; i++) make_opaque(data[j].words[i]); // one vector after the other: conditions for all at once want registers
+                for (int i = 0; i < 4; i++) make_opaque(data[j].words[i]); // one vector after the other: conditions for all at once want registers
+            }
         }
     }
 
@@ -245,7 +252,7 @@ template <class Config> struct Segment {
     __device__ __forceinline__ LogitsSums statistics(const LogitsScale &scale, const Element *logits, int index, int target) {
         LogitsSums sums;
         int first = index * columns;
-        if constexpr (is_shifted<Config>) put_together();
+        put_together();
         leave_out(target - first);
         sums.origin = find_origin<1>(scale);
         bool is_exact = false;

@@ -1,4 +1,4 @@
-// Vectors of a row that begins at any element: loads at multiples of 16 bytes, of which shuffles then make the vectors that lie across two.
+// Vectors of a row that begins at any element: loads and stores at multiples of 16 bytes, between which and the vectors that lie across two shuffles stand.
 // Config: none
 
 // From the aligned word `word` at from: elements `low` .. `high` - 1, counted from `from`; zeros beside them, and nothing else is read.
@@ -18,8 +18,8 @@ template <class Element> __device__ __forceinline__ Vector load_between(const El
 
 // A lane's words `word` .. of its vector and the next lane's; behind the last lane's lies the first lane's next one.
 template <int vectors, int word> __device__ __forceinline__ void shift_words(Vector (&data)[vectors], u32 behind, int bits) {
-    bool is_first = lane_index() == 0, is_last = lane_index() == 31;
-    int next_lane = (lane_index() + 1) % 32;
+    int lane = lane_index_reread(), next_lane = (lane + 1) % 32;
+    bool is_first = lane == 0, is_last = lane == 31;
 #pragma unroll
     for (int j = 0; j < vectors; j++) {
         u32 words[8];
@@ -48,4 +48,34 @@ template <int vectors> __device__ __forceinline__ void shift_vectors(Vector (&da
     else if (bytes < 8) shift_words<vectors, 1>(data, behind, bits);
     else if (bytes < 12) shift_words<vectors, 2>(data, behind, bits);
     else shift_words<vectors, 3>(data, behind, bits);
+}
+
+// The opposite: a lane's words 3 - `word` .. of the vector before it and of its own; before the first lane's lies the last lane's vector before.
+template <int vectors, int word> __device__ __forceinline__ void unshift_words(Vector (&data)[vectors], int bits) {
+    int lane = lane_index_reread(), previous_lane = (lane + 31) % 32;
+    bool is_last = lane == 31;
+#pragma unroll
+    for (int j = vectors - 1; j >= 0; j--) {
+        u32 words[8];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            words[4 + i] = data[j].words[i];
+            if (i < 3 - word) continue;
+            u32 sent = is_last && j > 0 ? data[(j + vectors - 1) % vectors].words[i] : words[4 + i];
+            words[i] = __shfl_sync(0xffffffffu, sent, previous_lane);
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) data[j].words[i] = (u32)(((u64)words[4 + i - word] << 32 | words[3 + i - word]) << bits >> 32);
+    }
+}
+
+// Of vectors that lie `bytes`, 0 .. 15, behind aligned ones, the aligned ones in which they lie; the last lane's last elements are in none of these, and
+// before the first lane's first ones stands nothing of use.
+template <int vectors> __device__ __forceinline__ void unshift_vectors(Vector (&data)[vectors], int bytes) {
+    int bits = bytes % 4 * 8;
+    if (bytes == 0) return;
+    if (bytes < 4) unshift_words<vectors, 0>(data, bits);
+    else if (bytes < 8) unshift_words<vectors, 1>(data, bits);
+    else if (bytes < 12) unshift_words<vectors, 2>(data, bits);
+    else unshift_words<vectors, 3>(data, bits);
 }

@@ -152,7 +152,7 @@ function TestEmit.test_a_source_holds_no_template_that_its_variant_does_not_use(
     ["linear_logp_save_exp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a"] = "split_operands kept_steps product_tiles target_contribution",
     ["linear_logp_backward_rows.sm_90a"] = "convert vector",
     ["logits_logp.bf16.w8.sm_90a"] = "shifted_vectors cluster logits_backward",
-    ["logits_logp_fused.bf16.w4.vec2.sm_90a"] = "shifted_vectors dependent_launch mbarrier",
+    ["logits_logp_fused.bf16.w4.sm_90a"] = "shifted_vectors dependent_launch mbarrier",
     ["logits_logp_gradient.bf16.w4.sm_90a"] = "shifted_vectors logits_shared mbarrier",
     ["weighted_sum.bf16.w_f32.y_bf16.t128.sm_90"] = "dependent_launch column_block",
   }
