@@ -2,7 +2,7 @@
 """What several GPUs make of a vocabulary in shards, by the model of docs/scaling.md: efficiency = time of one GPU / (ranks x time of the ranks).
 
 usage: scaling.py [--shards FILE]... [--model FILE] [--set NAME=VALUE]... [--json FILE] [--svg FILE]
-       scaling.py --measure [--device cpu] [--case N,D,V]... [--ranks N]... [--rounds N] [--json FILE]
+       scaling.py --measure [--device cpu] [--case N,D,V]... [--ranks N]... [--rounds N] [--left N]... [--registered] [--json FILE]
 
 --shards names results of fusedlogp_bench, whose cases at V, V / 2, V / 4, .. are the times of a shard; one that was not measured is taken in
 proportion to the smallest larger one, or where there is none by the model's rates, and the table says which. --set changes a parameter of the model
@@ -10,12 +10,15 @@ proportion to the smallest larger one, or where there is none by the model's rat
 
 --measure times the same calls on this machine's GPUs, each a rank over nccl, with process_group= of the Python package, beside one GPU and the prediction.
 By default the model's cases, on as many GPUs as each of its layouts of one node has; a number of ranks that there are no GPUs for is left out, and said.
---device cpu takes processes over gloo: what it gives is no measurement of anything but that it runs.
+A step is measured serial, and with grad_hidden's sum beside the last of grad_weight's products, which leaves so many multiprocessors to nccl: the numbers
+that --left names. All calls of a case take turns in each round, and a step's rounds are compared with the serial one's. --registered lets torch register its
+memory with nccl. --device cpu takes processes over gloo: what it gives is no measurement of anything but that it runs, and its steps are all serial.
 """
 
 import argparse
 import json
 import os
+import random
 import re
 import statistics
 import sys
@@ -24,6 +27,7 @@ import time
 
 # Products of a call, of 2 N D V operations each; a step whose reduction of grad_hidden is under the product of grad_weight, and one where it is behind.
 SERIAL = "step, serial"
+BESIDE = "step, %d left"
 PRODUCTS = {"forward": 1, "step": 4, SERIAL: 4}
 PROBLEM = re.compile(r"(linear_logp|linear_logp\+linear_logp_backward):bf16:n(\d+):d(\d+):v(\d+)(:gh_bf16:gw_bf16)?$")
 
@@ -180,54 +184,73 @@ def picture(lines):
 # ---- measured
 
 
-def timed(device, rounds, call):
-    """us of one call, the median of the rounds: of several calls in a row on a GPU, so that the host is ahead."""
+def timed(device, call):
+    """us of one call: of several in a row on a GPU, which is kept busy before so that the host is ahead of it."""
     import torch
 
-    calls = 4 if device == "cuda" else 1
-    taken = []
-    for _ in range(rounds + 1):  # the first warms up
-        if device == "cuda":
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            begin.record()
-        else:
-            begun = time.perf_counter()
-        for _ in range(calls):
-            call()
-        if device == "cuda":
-            end.record()
-            end.synchronize()
-            taken.append(1e3 * begin.elapsed_time(end) / calls)
-        else:
-            taken.append(1e6 * (time.perf_counter() - begun) / calls)
-    return statistics.median(taken[1:])
+    if device == "cpu":
+        begun = time.perf_counter()
+        call()
+        return 1e6 * (time.perf_counter() - begun)
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    torch.cuda._sleep(2000000)
+    begin.record()
+    for _ in range(4):
+        call()
+    end.record()
+    end.synchronize()
+    return 1e3 * begin.elapsed_time(end) / 4
 
 
-def calls_of(case, group, rank, ranks, device):
-    """{what: a call} of this rank's shard; of the whole vocabulary without a group."""
-    import fusedlogp
+def inputs_of(case, rank, ranks, device):
+    """input, weight, target: of this rank's shard."""
     import torch
 
     rows, hidden, vocab = case
     torch.manual_seed(0)
-    low, high = (0, vocab) if group is None else (vocab * rank // ranks, vocab * (rank + 1) // ranks)
+    entries = vocab * (rank + 1) // ranks - vocab * rank // ranks
     make = lambda *shape: torch.randn(*shape, dtype=torch.bfloat16, device=device)
     x, target = make(rows, hidden).requires_grad_(), torch.randint(0, vocab, (rows,), device=device)
-    weight = (make(high - low, hidden) * (2 / hidden**0.5)).requires_grad_()
+    return x, (make(entries, hidden) * (2 / hidden**0.5)).requires_grad_(), target
 
-    def forward():
+
+def calls_of(case, group, rank, ranks, device, left):
+    """{what: a call}, of one GPU ("one: ..."), of the ranks, and of what these do one after another ("alone: ...")."""
+    import fusedlogp
+    import torch
+    import torch.distributed as distributed
+
+    whole, shard = inputs_of(case, 0, 1, device), inputs_of(case, rank, ranks, device)
+    sums = torch.zeros(case[0], case[1], device=device)
+    partials = torch.zeros(case[0], 8, device=device)
+    gathered = torch.zeros(case[0] * ranks, 8, device=device)
+
+    def forward(inputs, process_group):
         with torch.no_grad():
-            fusedlogp.linear_logp(x, weight, target, process_group=group)
+            fusedlogp.linear_logp(*inputs, process_group=process_group)
 
-    def step():
-        x.grad = weight.grad = None
-        fusedlogp.linear_logp(x, weight, target, process_group=group).sum().backward()
+    def step(inputs, process_group):
+        inputs[0].grad = inputs[1].grad = None
+        fusedlogp.linear_logp(*inputs, process_group=process_group).sum().backward()
 
-    return {"forward": forward, SERIAL: step}
+    calls = {
+        "one: forward": lambda: forward(whole, None),
+        "one: step": lambda: step(whole, None),
+        "forward": lambda: forward(shard, group),
+        SERIAL: lambda: step(shard, fusedlogp.VocabParallel(group, multiprocessors_for_exchange=None)),
+    }
+    for count in left:
+        calls[BESIDE % count] = lambda parallel=fusedlogp.VocabParallel(group, multiprocessors_for_exchange=count): step(shard, parallel)
+    calls["alone: shard's forward"] = lambda: forward((shard[0], shard[1], shard[2] % shard[1].shape[0]), None)
+    calls["alone: all-gather"] = lambda: distributed.all_gather_into_tensor(gathered, partials, group=group)
+    calls["alone: all-reduce"] = lambda: distributed.all_reduce(sums, group=group)
+    return calls
 
 
-def serve(rank, ranks, device, cases, rounds, folder):
-    """A rank: rank 0 writes {what: (us of one, us of the slowest rank)} of each case."""
+def serve(rank, ranks, device, cases, rounds, left, registered, folder):
+    """A rank: rank 0 writes {what: us of each round, of the slowest rank} of each case."""
+    if registered:
+        os.environ["TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK"] = "1"
     import torch
     import torch.distributed as distributed
 
@@ -236,14 +259,20 @@ def serve(rank, ranks, device, cases, rounds, folder):
     distributed.init_process_group("nccl" if device == "cuda" else "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks)
     found = []
     for case in cases:
-        times = {}
-        for group in (None, distributed.group.WORLD):
-            for what, call in calls_of(case, group, rank, ranks, device).items():
+        calls = calls_of(case, distributed.group.WORLD, rank, ranks, device, left)
+        for call in calls.values():
+            timed(device, call)
+        order, shuffled = list(calls), random.Random(0)  # the same on all ranks
+        times = {what: [] for what in calls}
+        for _ in range(rounds):
+            shuffled.shuffle(order)
+            for what in order:
                 distributed.barrier()
-                slowest = torch.tensor([timed(device, rounds, call)], device=device)
-                distributed.all_reduce(slowest, op=distributed.ReduceOp.MAX)
-                times.setdefault(what, []).append(float(slowest))
-        found.append(times)
+                times[what].append(timed(device, calls[what]))
+        slowest = torch.tensor(list(times.values()), dtype=torch.float64, device=device)
+        distributed.all_reduce(slowest, op=distributed.ReduceOp.MAX)
+        found.append(dict(zip(times, slowest.tolist())))
+        del calls
     if rank == 0:
         with open(os.path.join(folder, "times"), "w") as file:
             json.dump(found, file)
@@ -251,36 +280,60 @@ def serve(rank, ranks, device, cases, rounds, folder):
     distributed.destroy_process_group()
 
 
-def measure(model, device, cases, counts, rounds):
-    """Lines of each case, call and number of ranks."""
+def compared(model, case, ranks, device, times):
+    """Lines of a case: medians of the rounds, and of each round's ratio to the serial step in it."""
+    layout, lines = {"name": f"{ranks} ranks", "nodes": 1, "gpus_per_node": ranks}, []
+    for what, rounds in times.items():
+        if ": " in what:
+            continue
+        call = "forward" if what == "forward" else "step"
+        one, slowest = statistics.median(times["one: " + call]), statistics.median(rounds)
+        line = {"case": case, "what": what, "ranks": ranks, "device": device, "one_us": one, "ranks_us": slowest, "efficiency": one / (ranks * slowest),
+                "predicted": predict(model, {}, what if what in PRODUCTS else "step", case, layout)["efficiency"]}  # fmt: skip
+        if call == "step":
+            ratios = sorted(serial / here for serial, here in zip(times[SERIAL], rounds))
+            line["faster"] = {"median": statistics.median(ratios), "low": ratios[len(ratios) // 4], "high": ratios[-1 - len(ratios) // 4]}
+        lines.append(line)
+    return lines
+
+
+def measure(model, device, cases, counts, rounds, left, registered):
+    """Lines of each case, call and number of ranks; {(case, ranks): {part: us}} of what a call is made of."""
     import torch
 
     here = torch.cuda.device_count() if device == "cuda" else max(counts)
-    lines = []
+    lines, parts = [], []
     for ranks in counts:
         if ranks > here:
             print(f"{ranks} ranks: left out, there are {here} GPUs", file=sys.stderr)
             continue
         with tempfile.TemporaryDirectory() as folder:
             how = "spawn" if device == "cuda" else "fork"  # where nothing has used torch's threads yet, they need not load it again
-            torch.multiprocessing.start_processes(serve, (ranks, device, cases, rounds, folder), nprocs=ranks, start_method=how)
+            given = (ranks, device, cases, rounds, left, registered, folder)
+            torch.multiprocessing.start_processes(serve, given, nprocs=ranks, start_method=how)
             with open(os.path.join(folder, "times")) as file:
                 found = json.load(file)
-        layout = {"name": f"{ranks} ranks", "nodes": 1, "gpus_per_node": ranks}
         for case, times in zip(cases, found):
-            for what, (one, slowest) in times.items():
-                predicted = predict(model, {}, what, case, layout)["efficiency"]
-                lines.append({"case": case, "what": what, "ranks": ranks, "device": device, "one_us": one, "ranks_us": slowest,
-                              "efficiency": one / (ranks * slowest), "predicted": predicted})  # fmt: skip
-    return lines
+            lines += compared(model, case, ranks, device, times)
+            parts.append({"case": case, "ranks": ranks, **{what[7:]: statistics.median(times[what]) for what in times if what.startswith("alone: ")}})
+    return lines, parts
 
 
 def measured_table(lines):
-    text = ["| N, D, V | what | ranks | one | the slowest rank | efficiency | the model, by its rates |", "|---|---|---|---|---|---|---|"]
+    columns = "N, D, V | what | ranks | one | the slowest rank | efficiency | the model, by its rates | faster than serial"
+    text = [f"| {columns} |", "|" + "---|" * len(columns.split(" | "))]
     for line in lines:
-        text.append("| %d, %d, %d | %s | %d | %.2f ms | %.2f ms | **%.2f** | %.2f |" % (
-            *line["case"], line["what"], line["ranks"], line["one_us"] / 1000, line["ranks_us"] / 1000, line["efficiency"], line["predicted"]))  # fmt: skip
+        faster = "%.3f (%.3f to %.3f)" % tuple(line["faster"][at] for at in ("median", "low", "high")) if "faster" in line else ""
+        times = line["one_us"] / 1000, line["ranks_us"] / 1000
+        text.append("| %d, %d, %d | %s | %d | %.2f ms | %.2f ms | **%.2f** | %.2f | %s |" % (
+            *line["case"], line["what"], line["ranks"], *times, line["efficiency"], line["predicted"], faster))  # fmt: skip
     return "\n".join(text)
+
+
+def parts_text(parts):
+    """A line for each case: what its calls are made of."""
+    name = lambda part: "%d, %d, %d on %d ranks, alone: " % (*part["case"], part["ranks"])
+    return "\n".join(name(part) + ", ".join("%s %.0f us" % item for item in part.items() if item[0] not in ("case", "ranks")) for part in parts)
 
 
 def three_numbers(text):
@@ -308,6 +361,8 @@ def main():
     parser.add_argument("--case", action="append", type=three_numbers, metavar="N,D,V", help="of --measure, instead of the model's")
     parser.add_argument("--ranks", action="append", type=int, help="of --measure, instead of the model's layouts of one node")
     parser.add_argument("--rounds", type=int, default=20, help="of --measure")
+    parser.add_argument("--left", action="append", type=int, help="of --measure: multiprocessors left to nccl beside the product, instead of 0, 4, 8 and 16")
+    parser.add_argument("--registered", action="store_true", help="of --measure: torch registers its memory with nccl")
     parser.add_argument("--json", help="write what was predicted or measured")
     parser.add_argument("--svg", help="plot it")
     arguments = parser.parse_args()
@@ -315,13 +370,15 @@ def main():
         model = Model(json.load(file), arguments.set)
     if arguments.measure:
         counts = arguments.ranks or [layout["gpus_per_node"] for layout in model.layouts if layout["nodes"] == 1]
-        lines = measure(model, arguments.device, arguments.case or model.cases, counts, arguments.rounds)
+        left = [0, 4, 8, 16] if arguments.left is None else arguments.left
+        lines, parts = measure(model, arguments.device, arguments.case or model.cases, counts, arguments.rounds, left, arguments.registered)
         if not lines:
             raise SystemExit("--measure: nothing was measured")
         print(measured_table(lines))
+        print(parts_text(parts))
         if arguments.json:
             with open(arguments.json, "w") as file:
-                json.dump({"measured": lines}, file, indent=1)
+                json.dump({"measured": lines, "parts": parts, "registered": arguments.registered}, file, indent=1)
                 file.write("\n")
         return
     times = {}

@@ -415,8 +415,12 @@ typedef struct {
     void *workspace;                /* as linear_logp's, as the rest */
     size_t workspace_bytes;
     void *stream;
-    const float *logp; /* [N] f32: linear_logp's, or NULL. With it the derivative by the target's logit keeps its digits however likely
+    const float *logp;            /* [N] f32: linear_logp's, or NULL. With it the derivative by the target's logit keeps its digits however likely
                                        the target is (1 - p is taken from logp); without, it loses those that 1 - p loses */
+    void *grad_hidden_event;      /* CUevent, or NULL. On a GPU path it is recorded on the stream behind grad_hidden, which may then be exchanged on another
+                                       stream: before the last of grad_weight's products and grad_bias, where grad_hidden has a dtype other than hidden's, no
+                                       exponentials are saved and nothing is filtered, else behind all of them. No bit depends on it */
+    int64_t multiprocessors_left; /* 0 or more: where that product follows the event, it leaves so many multiprocessors to the exchange */
 } flp_linear_logp_backward_args;
 
 FLP_INLINE flp_status flp_linear_logp_backward_problem_format(const flp_linear_logp_backward_problem *problem, char *text, size_t bytes);
@@ -474,7 +478,8 @@ FLP_API void flp_ranks_destroy(flp_ranks *ranks); /* NULL is allowed */
 FLP_INLINE flp_status flp_linear_logp_sharded(flp_ranks *ranks, const flp_linear_logp_problem *problem, const flp_linear_logp_args *args);
 
 /* Its backward likewise, from the merged lse, logp and entropy: the shard's gradients, then grad_hidden (FLP_F32, rows without gaps, not added to) summed up
- * over the ranks by an all-reduce in its place. grad_weight and grad_bias are the shard's. */
+ * over the ranks by an all-reduce in its place, on a stream of the ranks' own beside the last of grad_weight's products; the stream waits for it. grad_weight
+ * and grad_bias are the shard's. args.grad_hidden_event is NULL: the call has its own. */
 FLP_INLINE flp_status flp_linear_logp_backward_sharded(flp_ranks *ranks, const flp_linear_logp_backward_problem *problem,
                                                        const flp_linear_logp_backward_args *args);
 
@@ -555,8 +560,10 @@ typedef struct {
     void *workspace;                             /* as linear_logp's, as the rest */
     size_t workspace_bytes;
     void *stream;
-    float *partials; /* of a shard: [N, FLP_PARTIAL_FLOATS] f32, or those of all shards; else NULL */
-    int64_t ranks;   /* of a shard's merge: as flp_linear_logp_merge_args' */
+    float *partials;         /* of a shard: [N, FLP_PARTIAL_FLOATS] f32, or those of all shards; else NULL */
+    int64_t ranks;           /* of a shard's merge: as flp_linear_logp_merge_args' */
+    void *grad_hidden_event; /* flp_linear_logp_backward_args', as the next */
+    int64_t multiprocessors_left;
 } flp_linear_cross_entropy_args;
 
 /* e.g. "linear_cross_entropy:bf16:n8192:d4096:v128256:gh_bf16:gw_f32:acc_weight" */

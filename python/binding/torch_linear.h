@@ -31,6 +31,9 @@ int64_t flp_torch_weight_stride(const flp_torch_value *weight, bool transposed);
 #define FLP_TORCH_SHARD "int vocab_first, int vocab_total"
 /* first: the input with the id of the shard's first entry; the next is the whole vocabulary's size. */
 int flp_torch_read_shard(flp_torch_frame *frame, int first, flp_torch_linear *l);
+/* Behind which event grad_hidden may be exchanged, and beside what: a CUevent, 0 where there is none, and multiprocessors. Behind a shard's other inputs. */
+#define FLP_TORCH_EXCHANGE "int grad_hidden_event, int multiprocessors_left"
+enum { FLP_TORCH_EXCHANGE_INPUTS = 2 };
 /* The partials of all shards, one behind the other. */
 int flp_torch_read_partials(flp_torch_frame *frame, const flp_torch_value *partials, int64_t rows, int64_t *ranks);
 

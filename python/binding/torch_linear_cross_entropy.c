@@ -191,7 +191,7 @@ static int linear_cross_entropy_partials(flp_torch_frame *frame)
     return plan_cross_entropy(frame, &c, &plan) || flp_torch_check_status(frame, flp_linear_cross_entropy_execute_partials(plan, &c.args));
 }
 
-enum { CE_PARTIALS = CROSS_ENTROPY_INPUTS + 2, CE_MERGE_INPUTS };
+enum { CE_PARTIALS = CROSS_ENTROPY_INPUTS + 2, CE_EVENT, CE_MULTIPROCESSORS_LEFT, CE_MERGE_INPUTS };
 
 static int merge_cross_entropy(flp_torch_frame *frame, const flp_torch_value *main_grad)
 {
@@ -202,6 +202,8 @@ static int merge_cross_entropy(flp_torch_frame *frame, const flp_torch_value *ma
         make_cross_entropy(frame, main_grad, &c) || plan_cross_entropy(frame, &c, &plan))
         return 1;
     c.args.partials = (float *)frame->inputs[CE_PARTIALS].data;
+    c.args.grad_hidden_event = (void *)(uintptr_t)frame->inputs[CE_EVENT].integer;
+    c.args.multiprocessors_left = frame->inputs[CE_MULTIPROCESSORS_LEFT].integer;
     return flp_torch_check_status(frame, flp_linear_cross_entropy_execute_merge(plan, &c.args));
 }
 
@@ -229,11 +231,12 @@ const flp_torch_operator flp_torch_linear_cross_entropy_partials = { "linear_cro
                                                                      CROSS_ENTROPY_INPUTS + 2, 1, linear_cross_entropy_partials };
 
 const flp_torch_operator flp_torch_linear_cross_entropy_merge = { "linear_cross_entropy_merge(" CROSS_ENTROPY ", " FLP_TORCH_SHARD
-                                                                  ", Tensor partials) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+                                                                  ", Tensor partials, " FLP_TORCH_EXCHANGE
+                                                                  ") -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
                                                                   CE_MERGE_INPUTS, 7, linear_cross_entropy_merge };
 
 const flp_torch_operator flp_torch_linear_cross_entropy_merge_accumulate = {
-    "linear_cross_entropy_merge_accumulate(" CROSS_ENTROPY ", " FLP_TORCH_SHARD
-    ", Tensor partials, Tensor(a!) main_grad) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    "linear_cross_entropy_merge_accumulate(" CROSS_ENTROPY ", " FLP_TORCH_SHARD ", Tensor partials, " FLP_TORCH_EXCHANGE
+    ", Tensor(a!) main_grad) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     CE_MERGE_INPUTS + 1, 7, linear_cross_entropy_merge_accumulate
 };

@@ -27,6 +27,7 @@ enum { BACKWARD_INPUTS = FLP_TORCH_LINEAR_INPUTS + 11 };
 static int run_backward(flp_torch_frame *frame, bool of_shard)
 {
     enum { LOGP = FLP_TORCH_LINEAR_INPUTS, LSE, OF_ENTROPY, G_LOGP, G_LSE, G_ENTROPY, WANT_HIDDEN, WANT_WEIGHT, WANT_BIAS, MEMORY_BUDGET, FILTER_EPS };
+    enum { EVENT = BACKWARD_INPUTS + 2, MULTIPROCESSORS_LEFT };
     const flp_torch_value *in = frame->inputs;
     bool wanted[3] = { in[WANT_HIDDEN].integer, in[WANT_WEIGHT].integer, in[WANT_BIAS].integer };
     flp_linear_logp_backward_problem problem;
@@ -55,6 +56,8 @@ static int run_backward(flp_torch_frame *frame, bool of_shard)
     args = backward_args(&l, &in[LOGP], &in[LSE], &in[G_LOGP], &in[G_LSE], grads);
     if (problem.g_entropy)
         args.entropy = flp_torch_some(in[OF_ENTROPY].data), args.g_entropy = flp_torch_some(in[G_ENTROPY].data);
+    if (of_shard)
+        args.grad_hidden_event = (void *)(uintptr_t)in[EVENT].integer, args.multiprocessors_left = in[MULTIPROCESSORS_LEFT].integer;
     if (flp_torch_find_plan(frame, FLP_TORCH_PLANS_LINEAR_LOGP_BACKWARD, &problem, &plan) ||
         flp_torch_make_workspace(frame, -1, plan, l.rows, &args.workspace, &args.workspace_bytes))
         return 1;
@@ -146,9 +149,9 @@ static int linear_logp_backward_saved(flp_torch_frame *frame)
 const flp_torch_operator flp_torch_linear_logp_backward = { "linear_logp_backward(" BACKWARD ") -> (Tensor, Tensor, Tensor)", BACKWARD_INPUTS, 3,
                                                             linear_logp_backward };
 
-const flp_torch_operator flp_torch_linear_logp_backward_partial = { "linear_logp_backward_partial(" BACKWARD ", " FLP_TORCH_SHARD
+const flp_torch_operator flp_torch_linear_logp_backward_partial = { "linear_logp_backward_partial(" BACKWARD ", " FLP_TORCH_SHARD ", " FLP_TORCH_EXCHANGE
                                                                     ") -> (Tensor, Tensor, Tensor)",
-                                                                    BACKWARD_INPUTS + 2, 3, linear_logp_backward_partial };
+                                                                    BACKWARD_INPUTS + 2 + FLP_TORCH_EXCHANGE_INPUTS, 3, linear_logp_backward_partial };
 
 const flp_torch_operator flp_torch_linear_logp_saving = {
     "linear_logp_saving(" FLP_TORCH_LINEAR "bool with_lse, bool want_hidden, bool want_weight, bool want_bias, int memory_budget) -> (Tensor, Tensor, Tensor)",

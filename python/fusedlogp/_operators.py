@@ -102,7 +102,7 @@ def _cross_entropy_fake(*args):
     loss = hidden.new_empty((rows,) if args[_CE_REDUCTION] == _REDUCE_NONE else (), dtype=torch.float32)
     logp, lse, entropy = _vector(hidden, rows, torch.float32), _vector(hidden, rows, torch.float32), _vector(hidden, rows, torch.float32, args[18])
     wanted = list(args[_CE_WANT : _CE_WANT + 3])
-    if len(args) in (_CE_INPUTS + 1, _CE_INPUTS + 4):  # with main_grad
+    if len(args) in (_CE_INPUTS + 1, _CE_INPUTS + 6):  # with main_grad
         wanted[1] = False
     grads = _gradients(hidden, weight, bias, wanted)
     if len(args) > _CE_INPUTS + 1:

@@ -25,19 +25,26 @@ class VocabParallel:
             do not count, and their gradients are 0.
         reduce_grad_input: the gradient of input is summed over the ranks. False leaves each rank its part, rounded to input's dtype, for callers that
             reduce and scatter it themselves (sequence parallelism).
+        multiprocessors_for_exchange: how the gradient of input is summed over nccl. None: behind the gradient of linear_weight. A number: beside the last
+            part of that, which leaves so many of the GPU's multiprocessors to nccl (0: none, and nccl waits until there are some). No bit depends on it, and
+            ranks need not agree on it.
 
     Raises:
         TypeError, ValueError: an argument is not as above.
     """
 
-    def __init__(self, group: Any, *, vocab_size: Optional[int] = None, reduce_grad_input: bool = True):
+    def __init__(self, group: Any, *, vocab_size: Optional[int] = None, reduce_grad_input: bool = True, multiprocessors_for_exchange: Optional[int] = None):
         if group is distributed.GroupMember.NON_GROUP_MEMBER:
             raise arguments.wrong(ValueError, "process_group", "a group that this process is not in", "one that it is in")
         if not isinstance(group, distributed.ProcessGroup):
             raise arguments.wrong(TypeError, "process_group", type(group).__name__, "a torch.distributed.ProcessGroup or a fusedlogp.VocabParallel")
         if vocab_size is not None and (isinstance(vocab_size, bool) or not isinstance(vocab_size, int) or not 0 < vocab_size < 2**31):
             raise arguments.wrong(ValueError, "vocab_size", repr(vocab_size), "an int from 1 to 2**31 - 1, or None")
+        left = multiprocessors_for_exchange
+        if left is not None and (isinstance(left, bool) or not isinstance(left, int) or left < 0):
+            raise arguments.wrong(ValueError, "multiprocessors_for_exchange", repr(left), "an int of 0 or more, or None")
         self.group, self.vocab_size, self.reduce_grad_input = group, vocab_size, bool(reduce_grad_input)
+        self.multiprocessors_for_exchange = left
 
 
 class Call(NamedTuple):
@@ -132,9 +139,13 @@ def _gather(output: Tensor, own: Tensor, group: Any) -> None:
     gather(output, own, group=group)
 
 
+def _is_on_gpu(group: Any) -> bool:
+    return "nccl" in distributed.get_backend(group) and "gloo" not in distributed.get_backend(group)
+
+
 def _exchange(group: Any, own: _Header) -> list[_Header]:
     """Every rank's header in the order of ranks. On GPUs, where reading them waits for the device, once for each header of a group."""
-    on_gpu = "nccl" in distributed.get_backend(group) and "gloo" not in distributed.get_backend(group)
+    on_gpu = _is_on_gpu(group)
     known = _known.setdefault(group, {})
     if on_gpu and own in known:
         return known[own]
@@ -195,9 +206,45 @@ def _gathered(partials: Tensor, group: Any) -> Tensor:
     return everyones
 
 
-def _summed(grad_hidden: Tensor, dtype: torch.dtype, shards: VocabParallel) -> Tensor:
+class _Beside(NamedTuple):
+    """Where the gradient of input is summed beside that of the weight: behind the event, which the operator records, on the stream."""
+
+    event: Any
+    stream: Any
+
+
+# Of each device, once: a stream's memory is its own in torch's allocator, and a new event has no handle before it was recorded.
+_beside: dict[int, _Beside] = {}
+
+
+def _exchange_beside(shards: VocabParallel, hidden: Tensor, wanted: bool) -> Optional[_Beside]:
+    if shards.multiprocessors_for_exchange is None or not (wanted and shards.reduce_grad_input and hidden.is_cuda and _is_on_gpu(shards.group)):
+        return None
+    if hidden.device.index not in _beside:
+        event = torch.cuda.Event()
+        event.record(torch.cuda.current_stream(hidden.device))
+        _beside[hidden.device.index] = _Beside(event, torch.cuda.Stream(hidden.device, priority=-1))
+    return _beside[hidden.device.index]
+
+
+def _handed_over(beside: Optional[_Beside], shards: VocabParallel) -> tuple[int, int]:
+    """The operators' inputs of it."""
+    return (0, 0) if beside is None else (beside.event.cuda_event, shards.multiprocessors_for_exchange or 0)
+
+
+def _summed(grad_hidden: Tensor, dtype: torch.dtype, shards: VocabParallel, beside: Optional[_Beside]) -> Tensor:
     if shards.reduce_grad_input and grad_hidden.numel() > 0:
-        distributed.all_reduce(grad_hidden, group=shards.group)
+        if beside is None:
+            distributed.all_reduce(grad_hidden, group=shards.group)
+        else:
+            # grad_hidden is this stream's, which waits: its memory is not given to anyone before.
+            current = torch.cuda.current_stream(grad_hidden.device)
+            beside.stream.wait_event(beside.event)
+            try:
+                with torch.cuda.stream(beside.stream):
+                    distributed.all_reduce(grad_hidden, group=shards.group)
+            finally:
+                current.wait_stream(beside.stream)
     return grad_hidden.to(dtype)
 
 
@@ -228,13 +275,14 @@ class _Merged(torch.autograd.Function):
             return (None,) * 3 + nothing
         if not ctx.with_entropy:
             g_entropy = None
+        beside = _exchange_beside(ctx.shards, hidden, wanted[0])
         given = [None if g is None else g.contiguous() for g in (torch.zeros_like(logp) if g_logp is None else g_logp, g_lse, g_entropy)]
         grads = list(_ops.linear_logp_backward_partial(
             hidden, weight, bias, target, row_temperature, *ctx.options, logp, lse, entropy if g_entropy is not None else None, *given, *wanted,
-            ctx.budget, ctx.filter_eps, ctx.place.first, ctx.place.total,
+            ctx.budget, ctx.filter_eps, ctx.place.first, ctx.place.total, *_handed_over(beside, ctx.shards),
         ))  # fmt: skip
         if wanted[0]:
-            grads[0] = _summed(grads[0], hidden.dtype, ctx.shards)
+            grads[0] = _summed(grads[0], hidden.dtype, ctx.shards, beside)
         return (*(gradient if want else None for gradient, want in zip(grads, wanted)), *nothing)
 
 
@@ -247,7 +295,7 @@ class _Losses(torch.autograd.Function):
                 place: Place) -> tuple:  # fmt: skip
         linear, shard = (hidden, weight, bias), (place.first, place.total)
         gathered = _gathered(_ops.linear_cross_entropy_partials(*linear, *given, *shard), shards.group)
-        loss, logp, lse, entropy = _ops.linear_cross_entropy_merge(*linear, *given, *shard, gathered)[:4]
+        loss, logp, lse, entropy = _ops.linear_cross_entropy_merge(*linear, *given, *shard, gathered, *_handed_over(None, shards))[:4]
         ctx.given = [None if isinstance(value, Tensor) else value for value in given]
         ctx.places = [i for i, value in enumerate(given) if isinstance(value, Tensor)]
         ctx.save_for_backward(*linear, gathered, *(given[i] for i in ctx.places))
@@ -263,13 +311,14 @@ class _Losses(torch.autograd.Function):
         for i, tensor in zip(ctx.places, tensors):
             given[i] = tensor
         _operators.of_upstream(given, g_loss, wanted)
-        inputs = (hidden, weight, bias, *given, *ctx.shard, gathered)
+        beside = _exchange_beside(ctx.shards, hidden, wanted[0])
+        inputs = (hidden, weight, bias, *given, *ctx.shard, gathered, *_handed_over(beside, ctx.shards))
         if ctx.main_grad is None:
             grads = list(_ops.linear_cross_entropy_merge(*inputs)[4:])
         else:
             grads, wanted[1] = list(_ops.linear_cross_entropy_merge_accumulate(*inputs, ctx.main_grad)[4:]), False
         if wanted[0]:
-            grads[0] = _summed(grads[0], hidden.dtype, ctx.shards)
+            grads[0] = _summed(grads[0], hidden.dtype, ctx.shards, beside)
         return (*(gradient if want else None for gradient, want in zip(grads, wanted)), None, None, None, None)
 
 

@@ -2,9 +2,13 @@
  * tests/shards.h. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "cross_entropy_cases.h"
 #include "host/host_suite.h"
+#include "runtime/fake_driver_functions.h"
 #include "shards.h"
 
 enum { ALIGNMENT = 256 };
@@ -195,6 +199,70 @@ static void compile_gradients(flp_context *context, int index)
         flp_plan_destroy(plan);
 }
 
+/* grad_hidden when its event was recorded, by which time it is complete. The workspace's event comes behind. */
+static struct {
+    const float *grad_hidden;
+    float *then;
+    size_t bytes;
+    int is_recorded;
+} at_event;
+
+static void take_grad_hidden(int function)
+{
+    if (function != FAKE_event_record || at_event.is_recorded)
+        return;
+    at_event.is_recorded = 1;
+    memcpy(at_event.then, at_event.grad_hidden, at_event.bytes);
+}
+
+static int64_t grad_weight_bytes(const flp_linear_logp_backward_problem *shard)
+{
+    const int transposed = shard->forward.weight_layout == FLP_HIDDEN_VOCAB;
+    const int64_t rows = transposed ? shard->forward.hidden : shard->forward.vocab, columns = transposed ? shard->forward.vocab : shard->forward.hidden;
+    const int64_t stride = shard->grad_weight_stride ? shard->grad_weight_stride : shard->forward.weight_stride ? shard->forward.weight_stride : columns;
+
+    return shard->grad_weight == FLP_NONE || shard->forward.vocab == 0 ? 0 : ((rows - 1) * stride + columns) * flp_dtype_bytes(shard->grad_weight);
+}
+
+/* A shard whose grad_hidden an exchange would begin with at its event. alike: compared by its bits with a call without one. */
+static flp_status run_with_event(flp_context *context, const flp_linear_logp_backward_problem *shard, const flp_linear_logp_backward_args *given, int alike)
+{
+    const size_t bytes = shard->grad_hidden != FLP_NONE ? (size_t)(given->rows * shard->forward.hidden) * sizeof(float) : 0;
+    const size_t weight_bytes = (size_t)grad_weight_bytes(shard);
+    flp_linear_logp_backward_args args = *given;
+    char *hidden = malloc(bytes + 1), *weight = malloc(weight_bytes + 1);
+    flp_status status = FLP_OK;
+    CUevent event;
+
+    at_event.grad_hidden = args.grad_hidden;
+    at_event.then = malloc(bytes + 1);
+    at_event.bytes = bytes;
+    if (!hidden || !weight || !at_event.then || fake_cuda_event_create(&event, 0) != CUDA_SUCCESS)
+        abort();
+    if (alike) {
+        status = flp_linear_logp_backward(context, shard, &args);
+        memcpy(hidden, args.grad_hidden ? args.grad_hidden : hidden, bytes);
+        memcpy(weight, args.grad_weight ? args.grad_weight : weight, weight_bytes);
+    }
+    args.grad_hidden_event = event;
+    args.multiprocessors_left = 2;
+    at_event.is_recorded = 0;
+    fake_driver.on_call = take_grad_hidden;
+    if (status == FLP_OK)
+        status = flp_linear_logp_backward(context, shard, &args);
+    fake_driver.on_call = NULL;
+    if (status == FLP_OK && bytes > 0 && (!at_event.is_recorded || memcmp(at_event.then, args.grad_hidden, bytes) != 0))
+        status = flp_status_fail(FLP_INTERNAL, "grad_hidden was not complete at its event");
+    if (status == FLP_OK && alike &&
+        ((bytes > 0 && memcmp(hidden, args.grad_hidden, bytes) != 0) || (weight_bytes > 0 && memcmp(weight, args.grad_weight, weight_bytes) != 0)))
+        status = flp_status_fail(FLP_INTERNAL, "an event changed bits of gradients");
+    fake_cuda_event_destroy(event);
+    free(at_event.then);
+    free(weight);
+    free(hidden);
+    return status;
+}
+
 static flp_status run_backward_shards(flp_context *context, const flp_linear_logp_backward_problem *given, const flp_linear_logp_backward_args *args,
                                       const flp_cutting *cutting)
 {
@@ -208,7 +276,7 @@ static flp_status run_backward_shards(flp_context *context, const flp_linear_log
     for (int rank = 0; status == FLP_OK && rank < cutting->ranks; rank++) {
         const flp_linear_logp_backward_problem shard = flp_shard_backward_of(&whole, cutting, rank);
         const flp_linear_logp_backward_args of_shard = flp_shard_backward_args(&whole, args, &shard, parts + rank * part);
-        status = flp_linear_logp_backward(context, &shard, &of_shard);
+        status = run_with_event(context, &shard, &of_shard, rank == 0 && !shard.accumulate);
     }
     if (status == FLP_OK)
         flp_shard_sum_hidden(&whole, args, parts, cutting->ranks);

@@ -112,10 +112,14 @@ class Scaling(unittest.TestCase):
     def test_it_measures_ranks_where_they_are(self):
         with tempfile.TemporaryDirectory() as folder:
             result = os.path.join(folder, "result.json")
-            text = self.run_program("--measure", "--device", "cpu", "--case", "16,32,300", "--ranks", "2", "--rounds", "2", "--json", result)
+            text = self.run_program("--measure", "--device", "cpu", "--case", "16,32,300", "--ranks", "2", "--rounds", "3", "--left", "8", "--json", result)
             with open(result) as file:
-                lines = json.load(file)["measured"]
-        self.assertEqual(["forward", "step, serial"], [line["what"] for line in lines])
+                measured = json.load(file)
+        lines = measured["measured"]
+        self.assertEqual(["forward", "step, serial", "step, 8 left"], [line["what"] for line in lines])
+        self.assertEqual({"median": 1.0, "low": 1.0, "high": 1.0}, lines[1]["faster"])
+        self.assertLessEqual(lines[2]["faster"]["low"], lines[2]["faster"]["median"])
+        self.assertEqual(["case", "ranks", "shard's forward", "all-gather", "all-reduce"], list(measured["parts"][0]))
         for line in lines:
             self.assertAlmostEqual(line["one_us"] / (2 * line["ranks_us"]), line["efficiency"])
             self.assertIn(f"| 16, 32, 300 | {line['what']} | 2 |", text)

@@ -181,7 +181,8 @@ def odds_and_ends():
     # 40 rows of weight of which 37 are entries; 40 of which 20 are: rank 1 has padding alone.
     for size in (37, 20):
         x, w = hidden.clone().requires_grad_(), part(weight)
-        logp = fusedlogp.linear_logp(x, w, target.clamp(max=size - 1), process_group=fusedlogp.VocabParallel(group, vocab_size=size))
+        shards = fusedlogp.VocabParallel(group, vocab_size=size, multiprocessors_for_exchange=4)
+        logp = fusedlogp.linear_logp(x, w, target.clamp(max=size - 1), process_group=shards)
         logp.sum().backward()
         found[f"padded {size}"] = logp.detach(), x.grad, w.grad
     x, w = hidden.bfloat16().requires_grad_(), part(weight.bfloat16())
@@ -192,6 +193,7 @@ def odds_and_ends():
     found["no rows"] = fusedlogp.linear_logp(hidden[:0], part(weight), target[:0], process_group=group)
     alone = distributed.new_group([0])
     found["not in it"] = ranks.error_of(call, group=alone) if rank == 1 else call(group=alone)
+    found["exchange"] = [ranks.error_of(fusedlogp.VocabParallel, group, multiprocessors_for_exchange=value) for value in (-1, 1.5, True)]
     found["too large"] = ranks.error_of(call, group=fusedlogp.VocabParallel(group, vocab_size=13))
     found["bad target"] = ranks.error_of(fusedlogp.linear_logp, hidden, part(weight), torch.full((11,), 40), process_group=group)
     found["no entries"] = ranks.error_of(call, entries=0)
@@ -361,6 +363,8 @@ class Shards(Case):
         self.assert_close(parts[0].float() + parts[1].float(), x.grad, Bounds(x, weight.bfloat16(), 4.0).hidden + 3 * largest * 2.0**-9)
         for rank, result in enumerate(results):
             self.assertEqual((0,), tuple(result["no rows"].shape))
+            for got, error in zip(("-1", "1.5", "True"), result["exchange"]):
+                self.assertEqual(("ValueError", f"multiprocessors_for_exchange: got {got}, wanted an int of 0 or more, or None"), error)
             self.assertEqual(("ValueError", "vocab_size: got 13, wanted at most the 12 entries of all ranks"), result["too large"])
             self.assertEqual("IndexError", result["bad target"][0], result["bad target"])
             self.assertIn("linear_weight's entries on all ranks: got 0", result["no entries"][1])

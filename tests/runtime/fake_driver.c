@@ -246,9 +246,67 @@ CUresult fake_cuda_stream_id(CUstream stream, unsigned long long *id)
     return CUDA_SUCCESS;
 }
 
+/* ---- the order of what is put on streams ---- */
+
+void fake_driver_put(fake_work work)
+{
+    if (!fake_driver.keeps_works)
+        return;
+    if (fake_driver.works < FAKE_WORKS)
+        fake_driver.work[fake_driver.works] = work;
+    fake_driver.works++;
+}
+
+enum { MOST_OBJECTS = 8 };
+typedef struct {
+    const void *object[MOST_OBJECTS];
+    uint64_t seen[MOST_OBJECTS];
+    int count;
+} seen_by;
+
+static uint64_t *seen_of(seen_by *all, const void *object)
+{
+    int i = 0;
+
+    while (i < all->count && all->object[i] != object)
+        i++;
+    if (i == MOST_OBJECTS)
+        abort();
+    if (i == all->count)
+        all->object[all->count++] = object;
+    return &all->seen[i];
+}
+
+uint64_t fake_driver_behind(int works, CUstream stream)
+{
+    seen_by streams = { .count = 0 }, events = { .count = 0 };
+
+    for (int i = 0; i < works && i < FAKE_WORKS; i++) {
+        const fake_work *work = &fake_driver.work[i];
+        uint64_t *seen = seen_of(&streams, work->stream);
+
+        if (work->kind == FAKE_RECORDED)
+            *seen_of(&events, work->event) = *seen;
+        else if (work->kind == FAKE_WAITED)
+            *seen |= *seen_of(&events, work->event);
+        else
+            *seen |= UINT64_C(1) << i;
+    }
+    return *seen_of(&streams, stream);
+}
+
+int fake_driver_last_work(const char *kernel)
+{
+    for (int i = (fake_driver.works < FAKE_WORKS ? fake_driver.works : FAKE_WORKS) - 1; i >= 0; i--)
+        if (fake_driver.work[i].kind == FAKE_LAUNCHED && strstr(fake_driver.work[i].kernel, kernel))
+            return i;
+    return -1;
+}
+
 CUresult fake_cuda_stream_wait_event(CUstream stream, CUevent event, unsigned flags)
 {
     ENTER(stream_wait_event);
+    fake_driver_put((fake_work){ FAKE_WAITED, stream, event, NULL });
     fake_driver.wait = (fake_wait){ fake_driver_stream_id(stream), event->recorded_on };
     return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
@@ -272,6 +330,7 @@ CUresult fake_cuda_event_destroy(CUevent event)
 CUresult fake_cuda_event_record(CUevent event, CUstream stream)
 {
     ENTER(event_record);
+    fake_driver_put((fake_work){ FAKE_RECORDED, stream, event, NULL });
     event->recorded_on = fake_driver_stream_id(stream);
     return CUDA_SUCCESS;
 }

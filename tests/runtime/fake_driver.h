@@ -25,7 +25,16 @@ typedef struct {
     unsigned long long stream, behind; /* ids: of the stream that waits, and of that whose work it waits for */
 } fake_wait;
 
-enum { FAKE_CONTEXTS = 4, FAKE_LAUNCHES = 64 };
+/* What was put on a stream. */
+typedef enum { FAKE_LAUNCHED, FAKE_RECORDED, FAKE_WAITED, FAKE_EXCHANGED } fake_work_kind;
+typedef struct {
+    fake_work_kind kind;
+    CUstream stream;
+    CUevent event;      /* recorded, or waited for */
+    const char *kernel; /* launched */
+} fake_work;
+
+enum { FAKE_CONTEXTS = 4, FAKE_LAUNCHES = 64, FAKE_WORKS = 64 };
 
 typedef struct {
     int version, devices;
@@ -33,11 +42,14 @@ typedef struct {
     int clock_khz, memory_clock_khz, memory_bits;
     const char *name; /* of every device; NULL: "Fake GPU" and its number */
     size_t memory_bytes;
-    _Atomic(CUcontext) current;               /* of every thread */
-    int clusters;                             /* what cuOccupancyMaxActiveClusters says; 0: by the multiprocessors */
-    unsigned long long stream_age;            /* part of each stream's id: adding 1 makes every handle that of a new stream */
-    fake_wait wait;                           /* the last */
-    atomic_int live_events;                   /* created and not destroyed */
+    _Atomic(CUcontext) current;    /* of every thread */
+    int clusters;                  /* what cuOccupancyMaxActiveClusters says; 0: by the multiprocessors */
+    unsigned long long stream_age; /* part of each stream's id: adding 1 makes every handle that of a new stream */
+    fake_wait wait;                /* the last */
+    atomic_int live_events;        /* created and not destroyed */
+    int keeps_works;               /* 1: what is put on streams is kept; for one thread */
+    int works;                     /* so many since this was set to 0; the first FAKE_WORKS are kept */
+    fake_work work[FAKE_WORKS];
     int capture;                              /* what cuStreamIsCapturing says */
     atomic_int calls[FAKE_FUNCTIONS];         /* FAKE_...: how often it was called */
     CUresult failure[FAKE_FUNCTIONS];         /* what it returns instead of doing its work, */
@@ -69,6 +81,12 @@ void fake_driver_fail(int function, CUresult result, int times);
 /* The contexts 0 .. FAKE_CONTEXTS - 1, all of device 0, with ids 1000, 1001, ... */
 CUcontext fake_driver_context(int number);
 void fake_driver_destroy_context(int number);
+
+void fake_driver_put(fake_work work);
+/* The first `works` of these, a bit each: which of them work that is put on the stream then is behind, on this stream or by events. */
+uint64_t fake_driver_behind(int works, CUstream stream);
+/* The number of the last launch whose kernel's name has this in it; -1: there is none. */
+int fake_driver_last_work(const char *kernel);
 
 /* What cuStreamGetId says, but during a capture: there it says CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
 unsigned long long fake_driver_stream_id(CUstream stream);

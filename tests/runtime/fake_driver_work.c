@@ -209,6 +209,7 @@ static CUresult record_launch(CUfunction function, fake_launch launch)
     if (fake_driver.launches < FAKE_LAUNCHES)
         fake_driver.launch[fake_driver.launches] = launch;
     fake_driver.launches++;
+    fake_driver_put((fake_work){ FAKE_LAUNCHED, launch.stream, NULL, launch.kernel });
     return CUDA_SUCCESS;
 }
 

@@ -50,6 +50,7 @@ static ncclResult_t note(const fake_nccl_call *call)
         fake_nccl.call[number] = *call;
         fake_nccl.call[number].launches = fake_driver.launches;
     }
+    fake_driver_put((fake_work){ FAKE_EXCHANGED, call->stream, NULL, NULL });
     return number == fake_nccl.failing_call ? 6 : NCCL_SUCCESS;
 }
 

@@ -1,7 +1,7 @@
 /* linear_cross_entropy over the ranks of an NCCL communicator: what is exchanged, when, and what ranks that disagree are told. Nothing here computes. */
 #include "fake_call.h"
 #include "fake_cmocka.h"
-#include "fake_driver.h"
+#include "fake_driver_functions.h"
 #include "fake_library.h"
 #include "fake_nccl.h"
 
@@ -83,6 +83,17 @@ static void assert_collective(int number, const char *function, const void *at, 
     assert_int_equal(launches, call->launches);
 }
 
+static void assert_sum(int number, int launches)
+{
+    const fake_nccl_call *call = &fake_nccl.call[number];
+
+    assert_string_equal("ncclAllReduce", call->function);
+    assert_ptr_equal(grad_hidden, call->from);
+    assert_ptr_equal(grad_hidden, call->to);
+    assert_int_equal(N * D, call->count);
+    assert_int_equal(launches, call->launches);
+}
+
 static void partials_are_gathered_and_grad_hidden_summed_up(void **state)
 {
     int launches;
@@ -94,7 +105,7 @@ static void partials_are_gathered_and_grad_hidden_summed_up(void **state)
     assert_int_equal(TERMS, fake_nccl.call[0].count);
     assert_collective(1, "ncclAllGather", partials, (size_t)N * FLP_PARTIAL_FLOATS, 3);
     assert_int_equal(TERMS, fake_nccl.call[2].count);
-    assert_collective(3, "ncclAllReduce", grad_hidden, (size_t)N * D, launches);
+    assert_sum(3, launches);
     assert_contains(fake_driver.launch[2].kernel, "linear_logp_partials");
     assert_contains(fake_driver.launch[5].kernel, "linear_logp_merge_");
     assert_contains(fake_driver.launch[6].kernel, "linear_logp_merge_sums");
@@ -104,6 +115,74 @@ static void partials_are_gathered_and_grad_hidden_summed_up(void **state)
     assert_succeeds(run());
     assert_int_equal(6, fake_nccl.calls);
     assert_int_equal(2, comparisons);
+}
+
+/* The number of the last exchange among what was put on streams. */
+static int last_exchange(void)
+{
+    int i = fake_driver.works - 1;
+
+    while (i > 0 && fake_driver.work[i].kind != FAKE_EXCHANGED)
+        i--;
+    return i;
+}
+
+static void grad_hidden_is_summed_up_beside_the_last_product_of_grad_weight(void **state)
+{
+    int sum, weight;
+    uint64_t behind;
+
+    (void)state;
+    problem.backward.grad_weight = FLP_BF16;
+    args.grad_weight = fake_call_memory();
+    assert_succeeds(run());
+    fake_driver.keeps_works = 1;
+    assert_succeeds(run());
+    assert_true(fake_driver.works <= FAKE_WORKS);
+    sum = last_exchange();
+    weight = fake_driver_last_work("matrix_product");
+    behind = fake_driver_behind(sum, fake_driver.work[sum].stream);
+    assert_contains(fake_driver.work[weight].kernel, "targets_in_rows");
+    assert_true(behind >> fake_driver_last_work("finish") & 1);
+    assert_false(behind >> weight & 1);
+    assert_true(fake_driver_behind(fake_driver.works, args.stream) >> sum & 1);
+    assert_int_equal(6, fake_nccl.calls);
+    args.multiprocessors_left = -1;
+    assert_fails(FLP_BAD_ARGUMENT, run(), "multiprocessors_left: got -1");
+}
+
+static int count_recorded(CUevent event)
+{
+    int count = 0;
+
+    for (int i = 0; i < fake_driver.works; i++)
+        count += fake_driver.work[i].kind == FAKE_RECORDED && fake_driver.work[i].event == event;
+    return count;
+}
+
+/* The loss alone, too, records what it was given. */
+static void a_merge_records_the_callers_event_in_any_case(void **state)
+{
+    CUevent event;
+
+    (void)state;
+    assert_int_equal(CUDA_SUCCESS, fake_cuda_event_create(&event, 0));
+    args.ranks = 2;
+    args.grad_hidden_event = event;
+    fake_driver.keeps_works = 1;
+    for (int rows = 0; rows <= N; rows += N) {
+        args.rows = rows;
+        for (int i = 0; i < 3; i++) { /* the loss alone, with grad_hidden, with grad_weight too */
+            problem.backward.grad_hidden = i > 0 ? FLP_F32 : FLP_NONE;
+            args.grad_hidden = i > 0 ? grad_hidden : NULL;
+            problem.backward.grad_weight = i > 1 ? FLP_BF16 : FLP_NONE;
+            args.grad_weight = i > 1 ? fake_call_memory() : NULL;
+            fake_driver.works = 0;
+            assert_succeeds(flp_linear_cross_entropy_merge(context, &problem, &args));
+            assert_int_equal(1, count_recorded(event));
+        }
+    }
+    assert_int_equal(CUDA_SUCCESS, fake_cuda_event_destroy(event));
 }
 
 static void bring_the_first_shard(int rank, void *slot, size_t bytes)
@@ -298,6 +377,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
     const struct CMUnitTest tests[] = {
         TEST(partials_are_gathered_and_grad_hidden_summed_up),
+        TEST(grad_hidden_is_summed_up_beside_the_last_product_of_grad_weight),
+        TEST(a_merge_records_the_callers_event_in_any_case),
         TEST(the_second_ranks_partials_lie_behind_the_firsts),
         TEST(a_call_without_grad_hidden_has_one_exchange),
         TEST(without_rows_nothing_but_terms_is_exchanged),

@@ -54,7 +54,8 @@ static int stop(void **state)
     (void)state;
     flp_ranks_destroy(ranks);
     flp_context_destroy(context);
-    return fake_driver.live_blocks || fake_driver.live_modules;
+    return fake_driver.live_blocks || fake_driver.live_modules || fake_driver.live_events ||
+           fake_driver.calls[FAKE_stream_create] != fake_driver.calls[FAKE_stream_destroy];
 }
 
 static void assert_collective(int number, const char *function, const void *from, const void *to, size_t count, int launches)
@@ -272,9 +273,197 @@ static void grad_hidden_is_summed_up_in_its_place_behind_the_shards_kernels(void
     launches = fake_driver.launches;
     assert_true(launches > 3);
     assert_int_equal(2, fake_nccl.calls);
-    assert_collective(1, "ncclAllReduce", grad_hidden, grad_hidden, (size_t)N * D, launches);
+    assert_string_equal("ncclAllReduce", fake_nccl.call[1].function);
+    assert_ptr_equal(grad_hidden, fake_nccl.call[1].from);
+    assert_ptr_equal(grad_hidden, fake_nccl.call[1].to);
+    assert_int_equal(N * D, fake_nccl.call[1].count);
+    assert_int_equal(launches, fake_nccl.call[1].launches);
     assert_succeeds(flp_linear_logp_backward_sharded(ranks, &backward, &given));
     assert_int_equal(3, fake_nccl.calls);
+}
+
+/* ---- its sum beside grad_weight's product ---- */
+
+/* A call of ranks that have agreed: what it puts on streams is kept. */
+static flp_status run_again(const flp_linear_logp_backward_problem *backward, const flp_linear_logp_backward_args *given)
+{
+    assert_succeeds(flp_linear_logp_backward_sharded(ranks, backward, given));
+    fake_driver.keeps_works = 1;
+    fake_driver.works = 0;
+    return flp_linear_logp_backward_sharded(ranks, backward, given);
+}
+
+static flp_linear_logp_backward_problem with_grad_weight(void)
+{
+    flp_linear_logp_backward_problem backward = backward_problem();
+
+    backward.grad_weight = FLP_BF16;
+    return backward;
+}
+
+static flp_linear_logp_backward_args with_grad_weight_args(void)
+{
+    flp_linear_logp_backward_args given = backward_args();
+
+    given.grad_weight = fake_call_memory();
+    return given;
+}
+
+static int last_exchange(void)
+{
+    for (int i = fake_driver.works - 1; i >= 0; i--)
+        if (fake_driver.work[i].kind == FAKE_EXCHANGED)
+            return i;
+    fail_msg("nothing was exchanged");
+    return -1;
+}
+
+/* The sum comes behind grad_hidden, and what follows the call on its stream behind the sum. beside: the launches that need not be over when it begins. */
+static void assert_order(int beside)
+{
+    const int sum = last_exchange(), finish = fake_driver_last_work("finish");
+    const uint64_t behind = fake_driver_behind(sum, fake_driver.work[sum].stream);
+    int others = 0;
+
+    assert_true(fake_driver.works <= FAKE_WORKS);
+    assert_true(finish >= 0);
+    assert_true(behind >> finish & 1);
+    assert_true(fake_driver_behind(fake_driver.works, args.stream) >> sum & 1);
+    for (int i = 0; i < fake_driver.works; i++) {
+        if (fake_driver.work[i].kind != FAKE_LAUNCHED)
+            continue;
+        assert_ptr_equal(args.stream, fake_driver.work[i].stream);
+        others += !(behind >> i & 1);
+    }
+    assert_int_equal(beside, others);
+    for (int i = 0; i < beside; i++)
+        assert_true(finish < sum && !(behind >> (finish + 2 + i) & 1)); /* behind the event */
+}
+
+static void grad_hidden_is_summed_up_beside_the_last_product_of_grad_weight(void **state)
+{
+    flp_linear_logp_backward_problem backward = with_grad_weight();
+    flp_linear_logp_backward_args given = with_grad_weight_args();
+
+    (void)state;
+    assert_succeeds(run_again(&backward, &given));
+    assert_order(1);
+    assert_contains(fake_driver.work[fake_driver_last_work("matrix_product")].kernel, "targets_in_rows");
+    backward.forward.bias_dtype = backward.grad_bias = FLP_F32;
+    given.bias = given.grad_bias = fake_call_memory();
+    assert_succeeds(run_again(&backward, &given));
+    assert_order(2);
+}
+
+/* In fp32 grad_hidden holds the rows that the product reads; the filter counts behind all of a chunk; and alone there is nothing to run beside. */
+static void where_grad_hidden_is_not_finished_first_its_sum_is_behind_all(void **state)
+{
+    flp_linear_logp_backward_problem backward = with_grad_weight();
+    flp_linear_logp_backward_args given = with_grad_weight_args();
+
+    (void)state;
+    backward.forward.dtype = FLP_F32;
+    backward.grad_weight = FLP_F32;
+    assert_succeeds(run_again(&backward, &given));
+    assert_order(0);
+    backward = with_grad_weight();
+    backward.grad_filter_eps = 1e-6;
+    assert_succeeds(run_again(&backward, &given));
+    assert_order(0);
+    backward = backward_problem();
+    given = backward_args();
+    assert_succeeds(run_again(&backward, &given));
+    assert_order(0);
+}
+
+static void the_stream_waits_for_a_sum_that_fails(void **state)
+{
+    const flp_linear_logp_backward_problem backward = with_grad_weight();
+    const flp_linear_logp_backward_args given = with_grad_weight_args();
+
+    (void)state;
+    fake_nccl.failing_call = 2; /* behind the comparison and the first sum */
+    assert_fails(FLP_NCCL_FAILED, run_again(&backward, &given), "ncclAllReduce of grad_hidden: remote process exited");
+    assert_order(1);
+}
+
+/* The others wait for the exchange: where it cannot be had beside, it comes behind. */
+static void without_another_stream_the_sum_is_serial(void **state)
+{
+    const flp_linear_logp_backward_problem backward = with_grad_weight();
+    const flp_linear_logp_backward_args given = with_grad_weight_args();
+
+    (void)state;
+    assert_succeeds(flp_linear_logp_backward_sharded(ranks, &backward, &given));
+    fake_driver_fail(FAKE_stream_wait_event, CUDA_ERROR_OUT_OF_MEMORY, 1);
+    fake_driver.keeps_works = 1;
+    fake_driver.works = 0;
+    assert_succeeds(flp_linear_logp_backward_sharded(ranks, &backward, &given));
+    assert_order(0);
+    assert_ptr_equal(args.stream, fake_driver.work[last_exchange()].stream);
+}
+
+static void a_known_backward_is_captured_with_its_sum(void **state)
+{
+    const flp_linear_logp_backward_problem backward = with_grad_weight();
+    const flp_linear_logp_backward_args given = with_grad_weight_args();
+    int waits, streams, events;
+
+    (void)state;
+    assert_succeeds(flp_linear_logp_backward_sharded(ranks, &backward, &given));
+    waits = fake_driver.calls[FAKE_stream_synchronize] + fake_driver.calls[FAKE_event_synchronize];
+    streams = fake_driver.calls[FAKE_stream_create];
+    events = fake_driver.calls[FAKE_event_create];
+    fake_driver.capture = fake_driver.keeps_works = 1;
+    assert_succeeds(flp_linear_logp_backward_sharded(ranks, &backward, &given));
+    assert_order(1);
+    assert_int_equal(waits, fake_driver.calls[FAKE_stream_synchronize] + fake_driver.calls[FAKE_event_synchronize]);
+    assert_int_equal(streams, fake_driver.calls[FAKE_stream_create]);
+    assert_int_equal(events, fake_driver.calls[FAKE_event_create]);
+}
+
+/* Blocks along x of the product of grad_weight in the last chunk of a call, and in the one before. */
+static void weight_grids(const flp_linear_logp_backward_problem *backward, const flp_linear_logp_backward_args *given, unsigned grids[2])
+{
+    int found = 0;
+
+    fake_driver.launches = 0;
+    assert_succeeds(flp_linear_logp_backward_sharded(ranks, backward, given));
+    for (int i = fake_driver.launches - 1; i >= 0 && found < 2; i--)
+        if (strstr(fake_driver.launch[i].kernel, "targets_in_rows"))
+            grids[found++] = fake_driver.launch[i].grid[0];
+    assert_int_equal(2, found);
+}
+
+static void multiprocessors_are_left_by_the_product_beside_the_sum_alone(void **state)
+{
+    flp_linear_logp_backward_problem backward = with_grad_weight();
+    flp_linear_logp_backward_args given = with_grad_weight_args();
+    unsigned all[2], some[2];
+
+    (void)state;
+    weight_grids(&backward, &given, all);
+    given.multiprocessors_left = 100;
+    weight_grids(&backward, &given, some);
+    assert_true(all[0] > 32);
+    assert_int_equal(32, some[0]);
+    assert_int_equal(all[1], some[1]);
+    given.multiprocessors_left = 1000000;
+    weight_grids(&backward, &given, some);
+    assert_int_equal(2, some[0]); /* a cluster */
+    given.multiprocessors_left = -1;
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_sharded(ranks, &backward, &given), "multiprocessors_left: got -1, wanted 0 or more");
+}
+
+static void an_event_of_the_callers_is_refused(void **state)
+{
+    const flp_linear_logp_backward_problem backward = with_grad_weight();
+    flp_linear_logp_backward_args given = with_grad_weight_args();
+
+    (void)state;
+    given.grad_hidden_event = fake_call_memory();
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward_sharded(ranks, &backward, &given), "wanted NULL: the call has its own");
+    assert_int_equal(1, own_call);
 }
 
 static void a_grad_hidden_that_cannot_be_summed_up_in_its_place_is_refused(void **state)
@@ -309,6 +498,13 @@ int main(void)
         TEST(without_nccl_there_are_no_ranks),
         TEST(what_is_no_shard_of_a_gpu_is_refused),
         TEST(grad_hidden_is_summed_up_in_its_place_behind_the_shards_kernels),
+        TEST(grad_hidden_is_summed_up_beside_the_last_product_of_grad_weight),
+        TEST(where_grad_hidden_is_not_finished_first_its_sum_is_behind_all),
+        TEST(the_stream_waits_for_a_sum_that_fails),
+        TEST(without_another_stream_the_sum_is_serial),
+        TEST(a_known_backward_is_captured_with_its_sum),
+        TEST(multiprocessors_are_left_by_the_product_beside_the_sum_alone),
+        TEST(an_event_of_the_callers_is_refused),
         TEST(a_grad_hidden_that_cannot_be_summed_up_in_its_place_is_refused),
     };
 #undef TEST

@@ -26,9 +26,9 @@ static void no_struct_ends_in_padding(void **state)
     ENDS_WITH(flp_linear_logp_args, partials);
     ENDS_WITH(flp_linear_logp_merge_args, stream);
     ENDS_WITH(flp_linear_logp_backward_problem, grad_filter_eps);
-    ENDS_WITH(flp_linear_logp_backward_args, logp);
+    ENDS_WITH(flp_linear_logp_backward_args, multiprocessors_left);
     ENDS_WITH(flp_linear_cross_entropy_problem, token_loss);
-    ENDS_WITH(flp_linear_cross_entropy_args, ranks);
+    ENDS_WITH(flp_linear_cross_entropy_args, multiprocessors_left);
     ENDS_WITH(flp_token_input, values);
     ENDS_WITH(flp_token_parameter, value);
     ENDS_WITH(flp_weighted_sum_problem, backend);

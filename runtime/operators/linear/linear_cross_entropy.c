@@ -63,6 +63,8 @@ static flp_status check_scalars(const flp_linear_cross_entropy_problem *problem,
         return flp_status_fail(FLP_BAD_ARGUMENT, "lse_square_scale: got %g, wanted a finite number", scale);
     if (scale != 0 && problem->token_loss[0])
         return flp_status_fail(FLP_BAD_ARGUMENT, "lse_square_scale: got %g, wanted 0: %s says what the loss is", scale, problem->token_loss);
+    if (args->multiprocessors_left < 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "multiprocessors_left: got %" PRId64 ", wanted 0 or more", args->multiprocessors_left);
     return FLP_OK;
 }
 

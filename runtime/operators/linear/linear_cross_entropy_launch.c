@@ -41,6 +41,8 @@ static flp_linear_logp_backward_args backward_args(const execution *run)
         .grad_hidden = run->args->grad_hidden,
         .grad_weight = run->args->grad_weight,
         .grad_bias = run->args->grad_bias,
+        .grad_hidden_event = run->args->grad_hidden_event,
+        .multiprocessors_left = run->args->multiprocessors_left,
         .workspace = run->args->workspace,
         .workspace_bytes = run->args->workspace_bytes,
         .stream = run->args->stream,
@@ -294,7 +296,7 @@ flp_status flp_linear_cross_entropy_launch_merge(const flp_plan *common, const v
         status = merge_rows(&run);
     if (status == FLP_OK && (run.args->rows > 0 || run.plan->problem.reduction != FLP_REDUCE_NONE))
         status = run_losses(&run, &all);
-    if (status == FLP_OK && flp_vocab_chunks_have_gradients(&run.plan->problem.backward))
-        status = flp_linear_logp_backward_launch_merged(&run.packed, &more);
-    return status;
+    if (status != FLP_OK || flp_vocab_chunks_have_gradients(&run.plan->problem.backward))
+        return status == FLP_OK ? flp_linear_logp_backward_launch_merged(&run.packed, &more) : status;
+    return flp_backward_mark_grad_hidden(&run.backward_args);
 }

@@ -50,7 +50,7 @@ static flp_status run_partials(const flp_ranks *ranks, const flp_linear_cross_en
 
     own.partials = flp_ranks_own_part(ranks, args->partials, args->rows);
     if (status == FLP_OK)
-        status = flp_ranks_check_grad_hidden(&problem->backward);
+        status = flp_ranks_check_grad_hidden(&problem->backward, args->grad_hidden_event);
     return status == FLP_OK ? flp_linear_cross_entropy_partials(flp_ranks_context(ranks), problem, &own) : status;
 }
 
@@ -59,6 +59,7 @@ static flp_status run_merge(const flp_ranks *ranks, const flp_linear_cross_entro
     flp_linear_cross_entropy_args of_all = *args;
 
     of_all.ranks = flp_ranks_count(ranks);
+    of_all.grad_hidden_event = flp_ranks_grad_hidden_event(ranks);
     return flp_linear_cross_entropy_merge(flp_ranks_context(ranks), problem, &of_all);
 }
 

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "core/call.h"
 #include "core/tune_first.h"
+#include "cuda/driver.h"
 #include "operators/linear/linear_logp.h"
 #include "operators/linear/linear_logp_backward_cpu.h"
 #include "operators/linear/linear_logp_backward_plan.h"
@@ -42,15 +43,30 @@ static flp_status launch_rest(const flp_backward_execution *run)
         status = flp_backward_clear_other_shards(run);
     if (status == FLP_OK)
         status = flp_backward_run_chunks(run);
-    if (status == FLP_OK && plan->finish && run->rows.rows > 0 && !flp_backward_is_direct(run))
+    if (status == FLP_OK && plan->finish && run->rows.rows > 0 && !flp_backward_is_direct(run) && !flp_backward_finishes_first(run))
         status = flp_backward_finish_grad_hidden(run);
     return status;
+}
+
+flp_status flp_backward_mark_grad_hidden(const flp_linear_logp_backward_args *args)
+{
+    const flp_driver *driver;
+    flp_status status;
+
+    if (!args->grad_hidden_event)
+        return FLP_OK;
+    status = flp_driver_get(&driver);
+    return status == FLP_OK
+               ? flp_driver_check(driver, driver->event_record((CUevent)args->grad_hidden_event, args->stream), "cuEventRecord of grad_hidden_event")
+               : status;
 }
 
 /* Behind the last chunk of rows; run: of all of them. */
 static flp_status launch_end(const flp_backward_execution *run)
 {
-    return flp_backward_is_direct(run) && run->rows.rows > 0 ? flp_backward_scatter_grad_hidden(run) : FLP_OK;
+    flp_status status = flp_backward_is_direct(run) && run->rows.rows > 0 ? flp_backward_scatter_grad_hidden(run) : FLP_OK;
+
+    return status == FLP_OK && !flp_backward_finishes_first(run) ? flp_backward_mark_grad_hidden(run->call.args) : status;
 }
 
 flp_status flp_linear_logp_backward_launch_rows(const flp_packed_call *call)
@@ -324,6 +340,8 @@ static flp_status check(const flp_plan *plan, const void *normal, const void *gi
     const flp_linear_logp_backward_args *args = given;
 
     (void)work;
+    if (args->multiprocessors_left < 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "multiprocessors_left: got %" PRId64 ", wanted 0 or more", args->multiprocessors_left);
     if (!problem->with_forward || args->rows == 0)
         return FLP_OK;
     return check_workspace(plan, args->rows, args->workspace, args->workspace_bytes, "that of the forward");

@@ -50,6 +50,14 @@ static inline int flp_backward_is_direct(const flp_backward_execution *run)
     return run->call.plan->hidden_product && run->chunks->direct;
 }
 
+/* 1: an exchange of grad_hidden is to run beside what is left of the last chunk behind it. */
+static inline int flp_backward_finishes_first(const flp_backward_execution *run)
+{
+    return run->call.args->grad_hidden_event && run->rows.rows > 0 && run->forward->vocab > 0 && flp_vocab_chunks_finish_first(run->problem, run->chunks);
+}
+/* Records that event. */
+flp_status flp_backward_mark_grad_hidden(const flp_linear_logp_backward_args *args);
+
 /* What becomes grad_hidden of the rows, in fp32. */
 static inline flp_matrix flp_backward_sums(const flp_backward_execution *run)
 {

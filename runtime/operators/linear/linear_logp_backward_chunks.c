@@ -20,6 +20,7 @@ typedef struct {
     int64_t stride;
     const float *row_factor;  /* NULL: 1 */
     int pdl_wait_in_epilogue; /* grad_hidden's product: see params/matrix_product.h */
+    int finishes_first;       /* 1: grad_weight and grad_bias of it come behind grad_hidden */
 } chunk;
 
 /* ---- matrices ---- */
@@ -180,9 +181,14 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
             whole_vectors(chunk_of(run, run->call.args->grad_weight, run->problem->grad_weight, run->problem->grad_weight_stride, part->first, part->columns)),
         .rows = transposed ? run->forward->hidden : part->columns,
         .columns = transposed ? part->columns : run->forward->hidden,
+        .multiprocessors_left = part->finishes_first ? run->call.args->multiprocessors_left : 0,
     };
 
-    return run_product(run, part->row_factor ? FLP_STEP_SAVED_EXP_WEIGHT : FLP_STEP_WEIGHT, FLP_ROLE_WEIGHT_PRODUCT, &launch, &params);
+    return run_product(run,
+                       part->finishes_first ? FLP_STEP_WEIGHT_BEHIND
+                       : part->row_factor   ? FLP_STEP_SAVED_EXP_WEIGHT
+                                            : FLP_STEP_WEIGHT,
+                       FLP_ROLE_WEIGHT_PRODUCT, &launch, &params);
 }
 
 static flp_status write_grad_bias(const flp_backward_execution *run, const chunk *part)
@@ -202,7 +208,7 @@ static flp_status write_grad_bias(const flp_backward_execution *run, const chunk
     void *parameters[] = { &params };
     const unsigned blocks = (unsigned)((part->columns + FLP_BIAS_COLUMNS - 1) / FLP_BIAS_COLUMNS);
 
-    flp_workspace_begin_step(run->call.workspace, part->row_factor ? FLP_STEP_SAVED_EXP_BIAS : FLP_STEP_BIAS);
+    flp_workspace_begin_step(run->call.workspace, part->finishes_first ? FLP_STEP_BIAS_BEHIND : part->row_factor ? FLP_STEP_SAVED_EXP_BIAS : FLP_STEP_BIAS);
     return flp_call_launch(run->call.plan->bias, blocks, run->call.args->stream, parameters);
 }
 
@@ -222,7 +228,7 @@ static flp_status run_hidden_product(const flp_backward_execution *run, const ch
 /* Without factors, which nobody knows yet. */
 flp_status flp_backward_run_in_forward(const flp_backward_execution *run)
 {
-    const chunk part = { 0, run->forward->vocab, flp_backward_at(run, FLP_PART_DLOGIT), run->chunks->saved_columns, NULL, 0 };
+    const chunk part = { 0, run->forward->vocab, flp_backward_at(run, FLP_PART_DLOGIT), run->chunks->saved_columns, NULL, 0, 0 };
 
     return add_to_sums(run, &part);
 }
@@ -237,7 +243,8 @@ static flp_status run_saved_exp(const flp_backward_execution *run)
                          flp_backward_at(run, FLP_PART_DLOGIT),
                          stride,
                          run->row_factor,
-                         flp_backward_is_direct(run) ? FLP_PDL_WAIT_BEFORE_STORE : 0 };
+                         flp_backward_is_direct(run) ? FLP_PDL_WAIT_BEFORE_STORE : 0,
+                         0 };
     flp_status status = run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run) : FLP_OK;
 
     if (status == FLP_OK)
@@ -271,12 +278,27 @@ static char *place_dlogit(const flp_backward_execution *run, const flp_vocab_chu
     return size->borrowed >= 0 ? (char *)run->call.args->grad_weight + size->borrowed : flp_backward_at(run, FLP_PART_DLOGIT);
 }
 
+/* The last chunk, for an exchange of grad_hidden beside the rest of it. */
+static flp_status run_hidden_first(const flp_backward_execution *run, const chunk *part)
+{
+    flp_status status = run_hidden_product(run, part);
+
+    if (status == FLP_OK)
+        status = flp_backward_finish_grad_hidden(run);
+    if (status == FLP_OK)
+        status = flp_backward_mark_grad_hidden(run->call.args);
+    return status == FLP_OK ? run_weight_products(run, part) : status;
+}
+
 static flp_status run_chunk(const flp_backward_execution *run, int64_t first, const flp_vocab_chunk *size)
 {
     const int64_t stride = (size->columns + FLP_BACKWARD_COLUMNS - 1) / FLP_BACKWARD_COLUMNS * FLP_BACKWARD_COLUMNS;
-    const chunk part = { first, size->columns, place_dlogit(run, size), stride, NULL, 1 };
+    const int finishes_first = first + size->columns >= run->forward->vocab && flp_backward_finishes_first(run);
+    const chunk part = { first, size->columns, place_dlogit(run, size), stride, NULL, !finishes_first, finishes_first };
     flp_status status = run->rows.rows > 0 ? compute_dlogit(run, &part) : FLP_OK;
 
+    if (status == FLP_OK && finishes_first)
+        return run_hidden_first(run, &part);
     if (status == FLP_OK)
         status = run_weight_products(run, &part);
     if (status == FLP_OK)

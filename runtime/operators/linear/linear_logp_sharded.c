@@ -59,11 +59,13 @@ flp_status flp_linear_logp_sharded_sized(flp_ranks *ranks, const flp_linear_logp
 
 static flp_status run_backward_shard(const flp_ranks *ranks, const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args)
 {
+    flp_linear_logp_backward_args shard = *args;
     flp_status status = flp_ranks_check(ranks, &problem->forward);
 
     if (status == FLP_OK)
-        status = flp_ranks_check_grad_hidden(problem);
-    return status == FLP_OK ? flp_call_run(&flp_linear_logp_backward_calls, flp_ranks_context(ranks), problem, args, flp_header_sizes()) : status;
+        status = flp_ranks_check_grad_hidden(problem, args->grad_hidden_event);
+    shard.grad_hidden_event = flp_ranks_grad_hidden_event(ranks);
+    return status == FLP_OK ? flp_call_run(&flp_linear_logp_backward_calls, flp_ranks_context(ranks), problem, &shard, flp_header_sizes()) : status;
 }
 
 flp_status flp_linear_logp_backward_sharded_sized(flp_ranks *ranks, const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *args,

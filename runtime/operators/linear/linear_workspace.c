@@ -81,6 +81,12 @@ static void add_wide(const layout *to, flp_linear_part part, const char *name, i
     to->workspace->part[part].is_wide = 1;
 }
 
+/* What grad_weight's product and grad_bias read last. */
+static flp_linear_step last_weight_step(const flp_linear_work *work, flp_linear_step otherwise)
+{
+    return flp_vocab_chunks_finish_first(work->backward, &work->chunks) ? FLP_STEP_WEIGHT_BEHIND : otherwise;
+}
+
 /* Which rows are valid, and these close together. */
 static void add_rows(const layout *to)
 {
@@ -97,7 +103,7 @@ static void add_rows(const layout *to)
         add_wide(to, FLP_PART_PACKED_ROWS, "packed rows", to->rows * flp_linear_work_packed_stride(to->work) * element_bytes(to->work),
                  has_forward ? FLP_STEP_GATHER : FLP_STEP_GATHER_AGAIN,
                  to->work->chunks.in_forward ? FLP_STEP_FINISH
-                 : gradients                 ? FLP_STEP_HIDDEN
+                 : gradients                 ? last_weight_step(to->work, FLP_STEP_HIDDEN)
                                              : FLP_STEP_TILES_AGAIN);
     else if (has_forward && !to->work->losses)
         add_wide(to, FLP_PART_FORWARD_ROWS, "forward's rows", to->rows * row_bytes, FLP_STEP_GATHER, FLP_STEP_TILES_AGAIN);
@@ -159,7 +165,7 @@ static void add_dlogit(const layout *to)
              chunks->saves_exp ? FLP_STEP_TILES : FLP_STEP_GRAD_LOGITS,
              chunks->in_forward ? FLP_STEP_FORWARD_HIDDEN
              : chunks->direct   ? FLP_STEP_SCATTER
-                                : FLP_STEP_HIDDEN);
+                                : last_weight_step(to->work, FLP_STEP_HIDDEN));
 }
 
 /* The sums are zeroed by the gathering that comes before the first product. */
@@ -176,9 +182,10 @@ static void add_gradients(const layout *to)
         : packs_for_forward(to->work) ? FLP_STEP_COMBINE
                                       : FLP_STEP_DIFFERENTIATE,
         FLP_STEP_GRAD_LOGITS);
-    add(to, FLP_PART_TARGETS, "targets", rows * (int64_t)sizeof(flp_row_target), FLP_STEP_DIFFERENTIATE, FLP_STEP_FINISH);
+    add(to, FLP_PART_TARGETS, "targets", rows * (int64_t)sizeof(flp_row_target), FLP_STEP_DIFFERENTIATE, last_weight_step(to->work, FLP_STEP_FINISH));
     if (backward->grad_weight != FLP_NONE)
-        add(to, FLP_PART_TARGET_ORDER, "target order", rows * (int64_t)sizeof(flp_sorted_target), FLP_STEP_ORDER_TARGETS, FLP_STEP_WEIGHT);
+        add(to, FLP_PART_TARGET_ORDER, "target order", rows * (int64_t)sizeof(flp_sorted_target), FLP_STEP_ORDER_TARGETS,
+            last_weight_step(to->work, FLP_STEP_WEIGHT));
     if (backward->grad_filter_eps > 0)
         add(to, FLP_PART_KEPT, "kept", blocks * flp_linear_work_kept_words(to->work) * NUMBER, FLP_STEP_CLEAR_FILTER, FLP_STEP_COUNT_FILTER);
     add_dlogit(to);

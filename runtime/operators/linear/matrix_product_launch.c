@@ -57,7 +57,8 @@ flp_status flp_tile_launch_run(const flp_plan *plan, flp_role role, const flp_ti
     const int64_t cluster_rows = (int64_t)manifest->block_rows * manifest->cluster;
     const int64_t row_groups = flp_int64_larger(1, flp_int64_divide_up(launch->rows, cluster_rows));
     const int64_t tiles = row_groups * flp_int64_divide_up(launch->columns, manifest->block_columns);
-    const int64_t clusters = flp_int64_larger(1, (int64_t)plan->device.facts.multiprocessors * manifest->resident_blocks / manifest->cluster);
+    const int64_t multiprocessors = plan->device.facts.multiprocessors - launch->multiprocessors_left;
+    const int64_t clusters = flp_int64_larger(1, multiprocessors * manifest->resident_blocks / manifest->cluster);
     const int with_maps = flp_manifest_takes_maps(manifest);
     CUtensorMap maps[3];
     void *parameters[] = { &maps[0], &maps[1], &maps[2], launch->params };

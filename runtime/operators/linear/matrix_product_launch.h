@@ -26,6 +26,7 @@ typedef struct {
     int64_t row_bytes;     /* that a row of A brings into the L2 */
     void *params;          /* the kernel's own; group points into it */
     int32_t *group;
+    int64_t multiprocessors_left; /* to what runs beside it */
 } flp_tile_launch;
 
 /* How many of so many clusters' row blocks are walked together: as many as fit the L2, then evened out, so that the last group is not a small one.

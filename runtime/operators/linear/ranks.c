@@ -30,6 +30,8 @@ struct flp_ranks {
     unsigned long long cuda_context; /* of the terms' memory */
     CUdeviceptr on_device;           /* [ranks] terms */
     terms *on_host;
+    CUstream beside; /* where grad_hidden is summed up */
+    CUevent grad_hidden, summed;
     terms agreed[MOST_AGREED]; /* rows are 0: they are compared when the others are */
     int agreed_count;
     char token_loss[FLP_TOKEN_LOSS_NAME_BYTES + 1]; /* the last one asked for */
@@ -65,6 +67,18 @@ static flp_status allocate(flp_ranks *ranks)
     return status == FLP_OK ? flp_driver_check(driver, driver->memory_allocate(&ranks->on_device, bytes), "cuMemAlloc") : status;
 }
 
+static flp_status make_stream(flp_ranks *ranks)
+{
+    const flp_driver *driver;
+    flp_status status = flp_driver_get(&driver);
+
+    if (status == FLP_OK)
+        status = flp_driver_check(driver, driver->stream_create(&ranks->beside, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    if (status == FLP_OK)
+        status = flp_driver_check(driver, driver->event_create(&ranks->grad_hidden, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    return status == FLP_OK ? flp_driver_check(driver, driver->event_create(&ranks->summed, CU_EVENT_DISABLE_TIMING), "cuEventCreate") : status;
+}
+
 flp_status flp_ranks_create(flp_context *context, void *communicator, flp_ranks **ranks)
 {
     flp_ranks *made;
@@ -82,6 +96,8 @@ flp_status flp_ranks_create(flp_context *context, void *communicator, flp_ranks 
     if (status == FLP_OK)
         status = allocate(made);
     if (status == FLP_OK)
+        status = make_stream(made);
+    if (status == FLP_OK)
         *ranks = made;
     else
         flp_ranks_destroy(made);
@@ -94,8 +110,16 @@ void flp_ranks_destroy(flp_ranks *ranks)
 
     if (!ranks)
         return;
-    if (ranks->on_device && flp_driver_get(&driver) == FLP_OK)
-        driver->memory_free(ranks->on_device);
+    if (flp_driver_get(&driver) == FLP_OK) {
+        if (ranks->on_device)
+            driver->memory_free(ranks->on_device);
+        if (ranks->beside)
+            driver->stream_destroy(ranks->beside);
+        if (ranks->grad_hidden)
+            driver->event_destroy(ranks->grad_hidden);
+        if (ranks->summed)
+            driver->event_destroy(ranks->summed);
+    }
     free(ranks->on_host);
     free(ranks);
 }
@@ -294,10 +318,12 @@ flp_status flp_ranks_check(const flp_ranks *ranks, const flp_linear_logp_problem
     return status;
 }
 
-flp_status flp_ranks_check_grad_hidden(const flp_linear_logp_backward_problem *problem)
+flp_status flp_ranks_check_grad_hidden(const flp_linear_logp_backward_problem *problem, const void *grad_hidden_event)
 {
     const int64_t stride = problem->grad_hidden_stride;
 
+    if (grad_hidden_event)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "grad_hidden_event: got %p, wanted NULL: the call has its own", grad_hidden_event);
     if (problem->grad_hidden == FLP_NONE)
         return FLP_OK;
     if (problem->grad_hidden != FLP_F32 || problem->accumulate & FLP_ACCUMULATE_HIDDEN)
@@ -323,9 +349,40 @@ flp_status flp_ranks_gather(const flp_ranks *ranks, float *partials, int64_t row
     return flp_nccl_check(ranks->nccl, result, "ncclAllGather of the partials");
 }
 
-flp_status flp_ranks_sum(const flp_ranks *ranks, void *grad_hidden, int64_t count, CUstream stream)
+void *flp_ranks_grad_hidden_event(const flp_ranks *ranks)
+{
+    return ranks->grad_hidden;
+}
+
+static flp_status sum_on(const flp_ranks *ranks, void *grad_hidden, int64_t count, CUstream stream)
 {
     const ncclResult_t result = ranks->nccl->all_reduce(grad_hidden, grad_hidden, (size_t)count, NCCL_FLOAT32, NCCL_SUM, ranks->communicator, stream);
 
     return flp_nccl_check(ranks->nccl, result, "ncclAllReduce of grad_hidden");
+}
+
+static flp_status join(const flp_ranks *ranks, const flp_driver *driver, CUstream stream)
+{
+    flp_status status = flp_driver_check(driver, driver->event_record(ranks->summed, ranks->beside), "cuEventRecord");
+
+    return status == FLP_OK ? flp_driver_check(driver, driver->stream_wait_event(stream, ranks->summed, 0), "cuStreamWaitEvent") : status;
+}
+
+/* Where the other stream cannot be had, on this one: the other ranks wait for the exchange. A sum that fails is waited for all the same, so that a capture has
+ * no end that hangs loose. */
+flp_status flp_ranks_sum(const flp_ranks *ranks, void *grad_hidden, int64_t count, CUstream stream)
+{
+    char why[FLP_STATUS_MESSAGE_BYTES];
+    const flp_driver *driver;
+    flp_status status = flp_driver_get(&driver);
+
+    if (status != FLP_OK || driver->stream_wait_event(ranks->beside, ranks->grad_hidden, 0) != CUDA_SUCCESS)
+        return sum_on(ranks, grad_hidden, count, stream);
+    status = sum_on(ranks, grad_hidden, count, ranks->beside);
+    if (status == FLP_OK)
+        return join(ranks, driver, stream);
+    flp_status_keep_message(why);
+    join(ranks, driver, stream);
+    flp_status_restore_message(why);
+    return status;
 }

@@ -29,7 +29,7 @@ flp_status flp_ranks_agree(flp_ranks *ranks, flp_rank_terms own, unsigned flags,
 
 /* What concerns the exchange alone; and that of grad_hidden, where it is wanted. */
 flp_status flp_ranks_check(const flp_ranks *ranks, const flp_linear_logp_problem *problem);
-flp_status flp_ranks_check_grad_hidden(const flp_linear_logp_backward_problem *problem);
+flp_status flp_ranks_check_grad_hidden(const flp_linear_logp_backward_problem *problem, const void *grad_hidden_event);
 
 flp_context *flp_ranks_context(const flp_ranks *ranks);
 int flp_ranks_count(const flp_ranks *ranks);
@@ -37,6 +37,8 @@ int flp_ranks_count(const flp_ranks *ranks);
 /* partials [ranks][rows][FLP_PARTIAL_FLOATS]: where this rank's own lie, NULL of NULL; and everyone's, gathered in place. */
 float *flp_ranks_own_part(const flp_ranks *ranks, float *partials, int64_t rows);
 flp_status flp_ranks_gather(const flp_ranks *ranks, float *partials, int64_t rows, CUstream stream);
-/* grad_hidden's parts, count floats, summed up in place. */
+/* CUevent: what a call's grad_hidden_event is. */
+void *flp_ranks_grad_hidden_event(const flp_ranks *ranks);
+/* grad_hidden's parts, count floats, summed up in place behind that event, beside what the stream has behind it; the stream then waits for it. */
 flp_status flp_ranks_sum(const flp_ranks *ranks, void *grad_hidden, int64_t count, CUstream stream);
 #endif

@@ -34,6 +34,13 @@ int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal,
     return !packed_in_grad_hidden(normal) || (chunks->row_chunk > 0 && !chunks->direct) || chunks->in_forward;
 }
 
+/* Not where grad_hidden takes the place of rows that grad_weight's product reads, nor where the filter counts behind both. */
+int flp_vocab_chunks_finish_first(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
+{
+    return normal->grad_hidden != FLP_NONE && (normal->grad_weight != FLP_NONE || normal->grad_bias != FLP_NONE) && !chunks->saves_exp &&
+           normal->grad_filter_eps == 0 && flp_vocab_chunks_keep_packed(normal, chunks);
+}
+
 /* Where dlogit of a borrowing chunk up to `end` begins in grad_weight. */
 static int64_t borrowed_at(const flp_linear_logp_backward_problem *normal, int64_t end)
 {

@@ -54,6 +54,9 @@ int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, 
 /* 1: packed rows have a place of their own; 0: in grad_hidden, until it is written. */
 int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
 
+/* 1: grad_hidden may be finished before the last chunk's grad_weight and grad_bias, for an exchange beside these. */
+int flp_vocab_chunks_finish_first(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
+
 /* Why derivatives can't come from saved exponentials, which hold 2^(z2 - k) in bf16 with one factor a row; NULL where they can. */
 const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem *normal);
 
