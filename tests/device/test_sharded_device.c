@@ -1,9 +1,11 @@
-/* linear_logp over the ranks of an NCCL communicator, a GPU and a thread each: the values of one process without a GPU, the same bits on every rank, and an
- * error on every rank where they disagree. Skipped with fewer than two GPUs or without NCCL. */
+/* linear_logp, its backward and losses over the ranks of an NCCL communicator, a GPU and a thread each: the values of one process without a GPU, the same bits
+ * on every rank, in a first call, where nothing runs beside another, in a second and from a CUDA graph, and an error on every rank where they disagree. Skipped
+ * with fewer than two GPUs or without NCCL. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cases.h"
 #include "cpu/convert.h"
@@ -11,13 +13,28 @@
 #include "cuda/nccl_abi.h"
 #include "device/device_test.h"
 
-enum { N = 200, D = 128, V = 5000, MOST_RANKS = 8 };
+enum { N = 200, D = 128, V = 5000, MOST_RANKS = 8, ALIGNMENT = 256 };
+enum { CROSS_ENTROPY, POLICY, LOSSES };
+enum { FIRST, AGAIN, REPLAYED, RUNS };
 
+/* What a call takes and gives, on the host or on a device. */
 typedef struct {
-    uint16_t hidden[N * D], weight[V * D];
-    int64_t target[N];
-    float ones[N], logp[N], lse[N], grad_hidden[N * D];
+    _Alignas(ALIGNMENT) uint16_t hidden[N * D];
+    _Alignas(ALIGNMENT) uint16_t weight[V * D];
+    _Alignas(ALIGNMENT) int64_t target[N];
+    _Alignas(ALIGNMENT) float ones[N], advantages[N], old_logp[N];
 } tensors;
+typedef struct {
+    _Alignas(ALIGNMENT) float logp[N];
+    _Alignas(ALIGNMENT) float lse[N];
+    _Alignas(ALIGNMENT) float grad_hidden[N * D];
+    _Alignas(ALIGNMENT) uint16_t grad_weight[V * D]; /* of a rank, the rows of its shard */
+    struct {
+        _Alignas(ALIGNMENT) float loss;
+        _Alignas(ALIGNMENT) float grad_hidden[N * D];
+        _Alignas(ALIGNMENT) uint16_t grad_weight[V * D];
+    } of[LOSSES];
+} results;
 
 /* One rank: what it is given, and what it got. */
 typedef struct {
@@ -26,12 +43,14 @@ typedef struct {
     const tensors *inputs;
     flp_status status;
     char message[256];
-    float logp[N], lse[N], grad_hidden[N * D];
+    int has_met; /* the other ranks, between its graph and the launch of it */
+    results run[RUNS];
 } rank_job;
 
 static const flp_linear_logp_problem whole = { .dtype = FLP_BF16, .rows = N, .hidden = D, .vocab = V };
 static ncclComm_t communicators[MOST_RANKS];
 static int ranks_here;
+static pthread_barrier_t graphs_are_made;
 
 /* 1 where there are two GPUs and an NCCL that makes communicators of them. */
 static int make_communicators(void)
@@ -61,7 +80,7 @@ static void need_ranks(void)
 
 static tensors *make_tensors(void)
 {
-    tensors *made = calloc(1, sizeof(*made));
+    tensors *made = aligned_alloc(ALIGNMENT, sizeof(*made));
     float value;
 
     assert_non_null(made);
@@ -76,6 +95,8 @@ static tensors *make_tensors(void)
     for (int i = 0; i < N; i++) {
         made->target[i] = i * 7919 % V;
         made->ones[i] = 1;
+        made->advantages[i] = (float)flp_case_random_normal(3, (uint64_t)i);
+        made->old_logp[i] = (float)(flp_case_random_normal(4, (uint64_t)i) / 4 - 10); /* near logp, so that ratios are on both sides of the clipping */
     }
     return made;
 }
@@ -90,74 +111,223 @@ static flp_linear_logp_problem shard_of(int rank, int ranks)
     return shard;
 }
 
-static flp_status copy_in(const flp_driver *driver, const void *from, size_t bytes, void **to)
+/* ---- the calls ---- */
+
+static flp_linear_logp_backward_problem backward_of(const flp_linear_logp_problem *forward)
+{
+    return (flp_linear_logp_backward_problem){ .forward = *forward, .grad_hidden = FLP_F32, .grad_weight = FLP_BF16 };
+}
+
+static flp_linear_cross_entropy_problem loss_of(const flp_linear_logp_problem *forward, int loss)
+{
+    flp_linear_cross_entropy_problem problem = { .backward = backward_of(forward), .reduction = FLP_REDUCE_SUM };
+
+    if (loss == POLICY)
+        strcpy(problem.token_loss, "policy_gradient");
+    return problem;
+}
+
+/* inputs, to: where the call reads and writes; of a shard its part of the weight. */
+static flp_linear_logp_args forward_args(const flp_linear_logp_problem *problem, const tensors *inputs, results *to)
+{
+    return (flp_linear_logp_args){
+        .rows = N, .hidden = inputs->hidden, .weight = inputs->weight + problem->vocab_first * D, .target = inputs->target, .logp = to->logp, .lse = to->lse
+    };
+}
+
+static flp_linear_logp_backward_args backward_args(const flp_linear_logp_problem *problem, const tensors *inputs, results *to)
+{
+    return (flp_linear_logp_backward_args){ .rows = N,
+                                            .hidden = inputs->hidden,
+                                            .weight = inputs->weight + problem->vocab_first * D,
+                                            .target = inputs->target,
+                                            .lse = to->lse,
+                                            .logp = to->logp,
+                                            .g_logp = inputs->ones,
+                                            .grad_hidden = to->grad_hidden,
+                                            .grad_weight = to->grad_weight + problem->vocab_first * D };
+}
+
+static flp_linear_cross_entropy_args loss_args(const flp_linear_logp_problem *problem, const tensors *inputs, results *to, int loss, flp_token_input arrays[2])
+{
+    arrays[0] = (flp_token_input){ "advantages", inputs->advantages };
+    arrays[1] = (flp_token_input){ "old_logp", inputs->old_logp };
+    return (flp_linear_cross_entropy_args){ .rows = N,
+                                            .hidden = inputs->hidden,
+                                            .weight = inputs->weight + problem->vocab_first * D,
+                                            .target = inputs->target,
+                                            .token_inputs = loss == POLICY ? arrays : NULL,
+                                            .token_input_count = loss == POLICY ? 2 : 0,
+                                            .loss = &to->of[loss].loss,
+                                            .grad_hidden = to->of[loss].grad_hidden,
+                                            .grad_weight = to->of[loss].grad_weight + problem->vocab_first * D };
+}
+
+/* ---- on one rank ---- */
+
+/* Where a rank's tensors lie on its device. */
+typedef struct {
+    const flp_driver *driver;
+    flp_context *context;
+    flp_ranks *ranks;
+    CUstream stream;
+    tensors *inputs;
+    results *to;
+    float *partials;
+} place;
+
+static flp_status allocate(const flp_driver *driver, size_t bytes, void **to)
 {
     CUdeviceptr made = 0;
     flp_status status = flp_driver_check(driver, driver->memory_allocate(&made, bytes), "cuMemAlloc");
 
     *to = flp_gpu_pointer(made);
-    return status == FLP_OK && from ? flp_driver_check(driver, driver->copy_to_device(made, from, bytes, NULL), "copy to the device") : status;
+    return status;
 }
 
-static flp_status copy_out(const flp_driver *driver, const void *from, size_t bytes, void *to)
+/* The device memory goes with the primary context. */
+static flp_status open_place(rank_job *job, flp_context *context, const flp_driver *driver, place *at)
 {
-    flp_status status = flp_driver_check(driver, driver->copy_to_host(to, (CUdeviceptr)(uintptr_t)from, bytes, NULL), "copy to the host");
+    flp_status status;
+    void *inputs, *to, *partials;
 
-    return status == FLP_OK ? flp_driver_check(driver, driver->stream_synchronize(NULL), "cuStreamSynchronize") : status;
-}
-
-/* Forward twice (the second compares nothing), then backward. The device memory goes with the primary context. */
-static flp_status run_calls(rank_job *job, flp_context *context, const flp_driver *driver)
-{
-    const flp_linear_logp_problem shard = shard_of(job->rank, job->ranks);
-    const flp_linear_logp_backward_problem backward = { .forward = shard, .grad_hidden = FLP_F32 };
-    flp_linear_logp_args args = { .rows = job->rows };
-    flp_linear_logp_backward_args gradients = { .rows = job->rows };
-    void *hidden, *weight, *target, *ones, *partials, *logp, *lse, *grad_hidden;
-    flp_ranks *ranks = NULL;
-    flp_status status = copy_in(driver, job->inputs->hidden, sizeof(job->inputs->hidden), &hidden);
-
+    *at = (place){ .driver = driver, .context = context };
+    status = flp_driver_check(driver, driver->stream_create(&at->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
     if (status == FLP_OK)
-        status = copy_in(driver, job->inputs->weight + shard.vocab_first * D, (size_t)shard.vocab * D * sizeof(uint16_t), &weight);
+        status = allocate(driver, sizeof(tensors), &inputs);
     if (status == FLP_OK)
-        status = copy_in(driver, job->inputs->target, sizeof(job->inputs->target), &target);
+        status = allocate(driver, sizeof(results), &to);
     if (status == FLP_OK)
-        status = copy_in(driver, job->inputs->ones, sizeof(job->inputs->ones), &ones);
-    if (status == FLP_OK)
-        status = copy_in(driver, NULL, (size_t)job->ranks * N * FLP_PARTIAL_FLOATS * sizeof(float), &partials);
-    if (status == FLP_OK)
-        status = copy_in(driver, NULL, sizeof(job->logp), &logp);
-    if (status == FLP_OK)
-        status = copy_in(driver, NULL, sizeof(job->lse), &lse);
-    if (status == FLP_OK)
-        status = copy_in(driver, NULL, sizeof(job->grad_hidden), &grad_hidden);
-    if (status == FLP_OK)
-        status = flp_ranks_create(context, job->communicator, &ranks);
+        status = allocate(driver, (size_t)job->ranks * N * FLP_PARTIAL_FLOATS * sizeof(float), &partials);
     if (status != FLP_OK)
         return status;
-    args.hidden = gradients.hidden = hidden;
-    args.weight = gradients.weight = weight;
-    args.target = gradients.target = target;
-    args.partials = partials;
-    args.logp = logp;
-    args.lse = lse;
-    gradients.lse = lse;
-    gradients.logp = logp;
-    gradients.g_logp = ones;
-    gradients.grad_hidden = grad_hidden;
-    for (int i = 0; status == FLP_OK && i < 2; i++)
-        status = flp_linear_logp_sharded(ranks, &shard, &args);
+    at->inputs = inputs;
+    at->to = to;
+    at->partials = partials;
+    status = flp_driver_check(driver, driver->copy_to_device((CUdeviceptr)(uintptr_t)inputs, job->inputs, sizeof(tensors), at->stream), "copy to the device");
+    return status == FLP_OK ? flp_ranks_create(context, job->communicator, &at->ranks) : status;
+}
+
+static flp_status run_loss(const rank_job *job, const place *at, int loss)
+{
+    const flp_linear_logp_problem shard = shard_of(job->rank, job->ranks);
+    const flp_linear_cross_entropy_problem problem = loss_of(&shard, loss);
+    flp_token_input arrays[2];
+    flp_linear_cross_entropy_args args = loss_args(&shard, at->inputs, at->to, loss, arrays);
+
+    args.rows = job->rows;
+    args.partials = at->partials;
+    args.multiprocessors_left = 8;
+    args.stream = at->stream;
+    return flp_linear_cross_entropy_sharded(at->ranks, &problem, &args);
+}
+
+static flp_status run_calls(const rank_job *job, const place *at)
+{
+    const flp_linear_logp_problem shard = shard_of(job->rank, job->ranks);
+    const flp_linear_logp_backward_problem backward = backward_of(&shard);
+    flp_linear_logp_args args = forward_args(&shard, at->inputs, at->to);
+    flp_linear_logp_backward_args gradients = backward_args(&shard, at->inputs, at->to);
+    flp_status status;
+
+    args.rows = gradients.rows = job->rows;
+    args.partials = at->partials;
+    args.stream = gradients.stream = at->stream;
+    gradients.multiprocessors_left = 8;
+    status = flp_linear_logp_sharded(at->ranks, &shard, &args);
     if (status == FLP_OK)
-        status = flp_linear_logp_backward_sharded(ranks, &backward, &gradients);
+        status = flp_linear_logp_backward_sharded(at->ranks, &backward, &gradients);
+    for (int loss = 0; status == FLP_OK && loss < LOSSES; loss++)
+        status = run_loss(job, at, loss);
+    return status;
+}
+
+/* What the calls leave, of memory that says where they leave nothing. */
+static flp_status blank(const place *at)
+{
+    return flp_driver_check(at->driver, at->driver->memory_set((CUdeviceptr)(uintptr_t)at->to, 0xff, sizeof(results), at->stream), "cuMemsetD8Async");
+}
+
+static flp_status copy_out(const place *at, results *to)
+{
+    flp_status status = flp_driver_check(at->driver, at->driver->copy_to_host(to, (CUdeviceptr)(uintptr_t)at->to, sizeof(*to), at->stream), "copy to the host");
+
+    return status == FLP_OK ? flp_driver_check(at->driver, at->driver->stream_synchronize(at->stream), "cuStreamSynchronize") : status;
+}
+
+static flp_status capture(const rank_job *job, const place *at, CUgraphExec *exec)
+{
+    enum { RELAXED = 2 }; /* other ranks' threads do what they like meanwhile */
+    const flp_gpu *gpu = &flp_device_test.gpu;
+    CUgraph graph = NULL;
+    flp_status status = flp_gpu_check(gpu, gpu->capture_begin(at->stream, RELAXED), "cuStreamBeginCapture"), ended;
+
+    if (status != FLP_OK)
+        return status;
+    status = run_calls(job, at);
+    ended = flp_gpu_check(gpu, gpu->capture_end(at->stream, &graph), "cuStreamEndCapture");
     if (status == FLP_OK)
-        status = copy_out(driver, logp, sizeof(job->logp), job->logp);
+        status = ended;
     if (status == FLP_OK)
-        status = copy_out(driver, lse, sizeof(job->lse), job->lse);
+        status = flp_gpu_check(gpu, gpu->graph_instantiate(exec, graph, 0), "cuGraphInstantiate");
+    if (graph)
+        gpu->graph_destroy(graph);
+    return status;
+}
+
+/* A graph is not made while another rank's waits for it on a GPU. Each rank comes here once, one that has failed too. */
+static void meet(rank_job *job)
+{
+    if (!job->has_met)
+        pthread_barrier_wait(&graphs_are_made);
+    job->has_met = 1;
+}
+
+static flp_status replay(rank_job *job, const place *at)
+{
+    const flp_gpu *gpu = &flp_device_test.gpu;
+    CUgraphExec exec = NULL;
+    flp_status status = capture(job, at, &exec);
+
+    meet(job);
+    for (int i = 0; status == FLP_OK && i < 2; i++) {
+        status = blank(at);
+        if (status == FLP_OK)
+            status = flp_gpu_check(gpu, gpu->graph_launch(exec, at->stream), "cuGraphLaunch");
+    }
     if (status == FLP_OK)
-        status = copy_out(driver, grad_hidden, sizeof(job->grad_hidden), job->grad_hidden);
+        status = flp_driver_check(at->driver, at->driver->stream_synchronize(at->stream), "cuStreamSynchronize");
+    if (exec)
+        gpu->graph_exec_destroy(exec);
+    return status;
+}
+
+static flp_status run_all(rank_job *job, const place *at)
+{
+    flp_status status = FLP_OK;
+
+    for (int run = 0; status == FLP_OK && run < RUNS; run++) {
+        status = blank(at);
+        if (status == FLP_OK)
+            status = run == REPLAYED ? replay(job, at) : run_calls(job, at);
+        if (status == FLP_OK)
+            status = copy_out(at, &job->run[run]);
+    }
+    return status;
+}
+
+static flp_status run_here(rank_job *job, flp_context *context, const flp_driver *driver)
+{
+    place at;
+    flp_status status = open_place(job, context, driver, &at);
+
+    if (status == FLP_OK)
+        status = run_all(job, &at);
     if (status != FLP_OK)
         snprintf(job->message, sizeof(job->message), "%s", flp_error_message());
-    flp_ranks_destroy(ranks);
+    flp_ranks_destroy(at.ranks);
+    if (at.stream)
+        driver->stream_destroy(at.stream);
     return status;
 }
 
@@ -178,9 +348,10 @@ static void *run_rank(void *data)
         status = flp_driver_check(driver, driver->context_set_current(primary), "cuCtxSetCurrent");
     if (status == FLP_OK)
         status = flp_context_create(NULL, &context);
-    job->status = status == FLP_OK ? run_calls(job, context, driver) : status;
     if (status != FLP_OK)
         snprintf(job->message, sizeof(job->message), "%s", flp_error_message());
+    job->status = status == FLP_OK ? run_here(job, context, driver) : status;
+    meet(job);
     flp_context_destroy(context);
     return NULL;
 }
@@ -188,62 +359,142 @@ static void *run_rank(void *data)
 /* rows of rank 1: of the others N. */
 static rank_job *run_ranks(const tensors *inputs, int rows)
 {
-    rank_job *jobs = calloc((size_t)ranks_here, sizeof(*jobs));
+    rank_job *jobs = aligned_alloc(ALIGNMENT, (size_t)ranks_here * sizeof(*jobs));
     pthread_t threads[MOST_RANKS];
 
     assert_non_null(jobs);
+    assert_int_equal(0, pthread_barrier_init(&graphs_are_made, NULL, (unsigned)ranks_here));
     for (int rank = 0; rank < ranks_here; rank++) {
-        jobs[rank] = (rank_job){ .rank = rank, .ranks = ranks_here, .rows = rank == 1 ? rows : N, .communicator = communicators[rank], .inputs = inputs };
+        memset(&jobs[rank], 0, sizeof(jobs[rank]));
+        jobs[rank].rank = rank;
+        jobs[rank].ranks = ranks_here;
+        jobs[rank].rows = rank == 1 ? rows : N;
+        jobs[rank].communicator = communicators[rank];
+        jobs[rank].inputs = inputs;
         assert_int_equal(0, pthread_create(&threads[rank], NULL, run_rank, &jobs[rank]));
     }
     for (int rank = 0; rank < ranks_here; rank++)
         pthread_join(threads[rank], NULL);
+    pthread_barrier_destroy(&graphs_are_made);
     return jobs;
 }
 
-static void compute_on_host(tensors *t)
+/* ---- beside one process without a GPU ---- */
+
+static results *compute_on_host(const tensors *t)
 {
     const flp_context_options options = { .cache_directory = "", .flags = FLP_CONTEXT_NO_GPU };
-    const flp_linear_logp_args args = { .rows = N, .hidden = t->hidden, .weight = t->weight, .target = t->target, .logp = t->logp, .lse = t->lse };
-    const flp_linear_logp_backward_problem problem = { .forward = whole, .grad_hidden = FLP_F32 };
-    const flp_linear_logp_backward_args gradients = { .rows = N,
-                                                      .hidden = t->hidden,
-                                                      .weight = t->weight,
-                                                      .target = t->target,
-                                                      .lse = t->lse,
-                                                      .logp = t->logp,
-                                                      .g_logp = t->ones,
-                                                      .grad_hidden = t->grad_hidden };
+    results *made = aligned_alloc(ALIGNMENT, sizeof(*made));
+    const flp_linear_logp_args args = forward_args(&whole, t, made);
+    const flp_linear_logp_backward_problem problem = backward_of(&whole);
+    const flp_linear_logp_backward_args gradients = backward_args(&whole, t, made);
     flp_context *context;
 
+    assert_non_null(made);
     assert_succeeds(flp_context_create(&options, &context));
     assert_succeeds(flp_linear_logp(context, &whole, &args));
     assert_succeeds(flp_linear_logp_backward(context, &problem, &gradients));
+    for (int loss = 0; loss < LOSSES; loss++) {
+        const flp_linear_cross_entropy_problem of = loss_of(&whole, loss);
+        flp_token_input arrays[2];
+        const flp_linear_cross_entropy_args of_args = loss_args(&whole, t, made, loss, arrays);
+        assert_succeeds(flp_linear_cross_entropy(context, &of, &of_args));
+    }
     flp_context_destroy(context);
+    return made;
 }
 
-/* logp: 2^-20, 16 roundings of fp32, of lse, which is about 10. grad_hidden: dlogit is rounded to bf16, 2^-8 of each term; the terms' norm is below 1. */
+static float widen(uint16_t bits)
+{
+    float value;
+
+    flp_convert_to_f32(FLP_BF16, &bits, &value, 1);
+    return value;
+}
+
+/* How large they are, as one vector, and how far apart. */
+static void assert_near(const char *what, int count, double off, double size, double unit)
+{
+    if (!(off <= unit * size))
+        fail_msg("%s, %d numbers: off by %g of %g, allowed is %g of it", what, count, sqrt(off), sqrt(size), sqrt(unit));
+}
+
+/* dlogit and the results are rounded to bf16 on both sides, half a unit in the last place each: as one vector they are off by at most 4 x 2^-9 of its norm. */
+static const double allowed = 0x1p-7 * 0x1p-7;
+
+static void check_hidden(const char *what, const float *got, const float *wanted)
+{
+    double off = 0, size = 0;
+
+    for (int i = 0; i < N * D; i++) {
+        off += pow((double)got[i] - (double)wanted[i], 2);
+        size += pow((double)wanted[i], 2);
+    }
+    assert_near(what, N * D, off, size, allowed);
+}
+
+/* rows first .. first + count - 1, a rank's. */
+static void check_weight(const char *what, const uint16_t *got, const uint16_t *wanted, int64_t first, int64_t count)
+{
+    double off = 0, size = 0;
+
+    for (int64_t i = first * D; i < (first + count) * D; i++) {
+        off += pow((double)widen(got[i]) - (double)widen(wanted[i]), 2);
+        size += pow((double)widen(wanted[i]), 2);
+    }
+    assert_near(what, (int)count * D, off, size, allowed);
+}
+
+/* logp: 2^-20, 16 roundings of fp32, of lse, which is about 10; a loss has N of them, each times its advantage and ratio, some 8 at most. */
+static void check_values(const rank_job *job, const results *wanted)
+{
+    const flp_linear_logp_problem shard = shard_of(job->rank, job->ranks);
+    const results *got = &job->run[FIRST];
+
+    for (int i = 0; i < N; i++)
+        assert_true(fabsf(got->logp[i] - wanted->logp[i]) <= 0x1p-20f * 16);
+    check_hidden("grad_hidden", got->grad_hidden, wanted->grad_hidden);
+    check_weight("grad_weight", got->grad_weight, wanted->grad_weight, shard.vocab_first, shard.vocab);
+    for (int loss = 0; loss < LOSSES; loss++) {
+        const char *of = loss == POLICY ? "the policy loss" : "the cross-entropy";
+        assert_true(fabsf(got->of[loss].loss - wanted->of[loss].loss) <= 0x1p-20f * 16 * N * 8);
+        check_hidden(of, got->of[loss].grad_hidden, wanted->of[loss].grad_hidden);
+        check_weight(of, got->of[loss].grad_weight, wanted->of[loss].grad_weight, shard.vocab_first, shard.vocab);
+    }
+}
+
+static void assert_same_on_ranks(const results *one, const results *other)
+{
+    assert_memory_equal(one->logp, other->logp, sizeof(one->logp));
+    assert_memory_equal(one->lse, other->lse, sizeof(one->lse));
+    assert_memory_equal(one->grad_hidden, other->grad_hidden, sizeof(one->grad_hidden));
+    for (int loss = 0; loss < LOSSES; loss++) {
+        assert_memory_equal(&one->of[loss].loss, &other->of[loss].loss, sizeof(float));
+        assert_memory_equal(one->of[loss].grad_hidden, other->of[loss].grad_hidden, sizeof(one->of[loss].grad_hidden));
+    }
+}
+
 static void ranks_give_the_values_of_one_process_and_all_the_same(void **state)
 {
     rank_job *jobs;
+    results *wanted;
     tensors *t;
 
     (void)state;
     need_ranks();
     t = make_tensors();
-    compute_on_host(t);
+    wanted = compute_on_host(t);
     jobs = run_ranks(t, N);
     for (int rank = 0; rank < ranks_here; rank++) {
         if (jobs[rank].status != FLP_OK)
             fail_msg("rank %d: %s", rank, jobs[rank].message);
-        assert_memory_equal(jobs[0].logp, jobs[rank].logp, sizeof(jobs[0].logp));
-        assert_memory_equal(jobs[0].grad_hidden, jobs[rank].grad_hidden, sizeof(jobs[0].grad_hidden));
+        assert_same_on_ranks(&jobs[0].run[FIRST], &jobs[rank].run[FIRST]);
+        for (int run = AGAIN; run < RUNS; run++)
+            assert_memory_equal(&jobs[rank].run[FIRST], &jobs[rank].run[run], sizeof(results));
+        check_values(&jobs[rank], wanted);
     }
-    for (int i = 0; i < N; i++)
-        assert_true(fabsf(jobs[0].logp[i] - t->logp[i]) <= 0x1p-20f * 16);
-    for (int i = 0; i < N * D; i++)
-        assert_true(fabsf(jobs[0].grad_hidden[i] - t->grad_hidden[i]) <= 0x1p-8f);
     free(jobs);
+    free(wanted);
     free(t);
 }
 

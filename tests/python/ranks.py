@@ -1,4 +1,4 @@
-"""Runs a function on the ranks of a gloo group, each a process of its own that begins with torch already imported."""
+"""Runs a function on the ranks of a gloo or nccl group, each a process of its own that begins with torch already imported."""
 
 import atexit
 import datetime
@@ -19,11 +19,13 @@ CONTEXT.set_forkserver_preload(["torch", "torch.distributed.tensor", "fusedlogp"
 atexit.register(multiprocessing.forkserver._forkserver._stop)
 
 
-def _serve(function, arguments, rank, count, folder, timeout):
+def _serve(function, arguments, rank, count, folder, timeout, backend):
     torch.set_num_threads(1)
     try:
+        if backend == "nccl":
+            torch.cuda.set_device(rank)
         distributed.init_process_group(
-            "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=count, timeout=datetime.timedelta(seconds=timeout)
+            backend, init_method=f"file://{folder}/store", rank=rank, world_size=count, timeout=datetime.timedelta(seconds=timeout)
         )
         result = function(*arguments)
     except BaseException:
@@ -33,10 +35,10 @@ def _serve(function, arguments, rank, count, folder, timeout):
     os._exit(0)  # no farewell, which waits for ranks that are gone
 
 
-def run(count, function, *arguments, timeout=WAIT):
+def run(count, function, *arguments, timeout=WAIT, backend="gloo"):
     """What function(*arguments) returned on each rank of a group of so many; the text of its error where it raised one; None where the rank is gone."""
     with tempfile.TemporaryDirectory() as folder:
-        processes = [CONTEXT.Process(target=_serve, args=(function, arguments, rank, count, folder, timeout)) for rank in range(count)]
+        processes = [CONTEXT.Process(target=_serve, args=(function, arguments, rank, count, folder, timeout, backend)) for rank in range(count)]
         for process in processes:
             process.start()
         end = time.monotonic() + WAIT

@@ -1,6 +1,7 @@
 """A vocabulary in shards on 1, 2, 4 and 8 ranks: values and gradients beside one process', bits, uneven and empty shards, padding, DTensors, and what goes
 wrong on a rank."""
 
+import math
 import os
 import time
 import unittest
@@ -49,7 +50,7 @@ DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 class Problem:
     """One process' inputs, the same in each, and a rank's own part of them."""
 
-    def __init__(self, number, dtype, options, bias, cuts=None, rank=0):
+    def __init__(self, number, dtype, options, bias, cuts=None, rank=0, device="cpu"):
         torch.manual_seed(number)
         self.options = dict(options)
         hidden, weight = torch.randn(3, 7, 24).to(dtype), (torch.randn(VOCAB, 24) / 2).to(dtype)
@@ -72,7 +73,10 @@ class Problem:
             weight = weight.t().contiguous()
         if self.options.get("accumulate_into") == "ones":
             self.options["accumulate_into"] = torch.ones(weight.shape)
-        self.hidden, self.weight, self.bias = (None if value is None else value.clone().requires_grad_() for value in (hidden, weight, offset))
+        self.options = {name: value.to(device) if isinstance(value, torch.Tensor) else value for name, value in self.options.items()}
+        self.tokens = {name: value.to(device) for name, value in self.tokens.items()}
+        self.target, self.g = self.target.to(device), [value.to(device) for value in self.g]
+        self.hidden, self.weight, self.bias = (None if value is None else value.to(device, copy=True).requires_grad_() for value in (hidden, weight, offset))
 
     def gradients(self):
         grads = tuple(None if value is None else value.grad for value in (self.hidden, self.weight, self.bias))
@@ -116,6 +120,18 @@ def of_a_rank(cuts, chosen, repeats):
     return [[getattr(Problem(number, dtype, options, bias, cuts, rank), kind)(group) for _ in range(repeats)] for number, kind, dtype, options, bias in chosen]
 
 
+def of_a_gpu(cuts, chosen):
+    """Of each case in turn: summed behind the backward, and beside it with 0 and 8 multiprocessors; on the CPU."""
+    rank = distributed.get_rank()
+    groups = [fusedlogp.VocabParallel(distributed.group.WORLD, multiprocessors_for_exchange=left) for left in (None, 0, 8)]
+    results = []
+    for number, kind, dtype, options, bias in chosen:
+        make = lambda: Problem(number, dtype, options, bias, cuts, rank, torch.device("cuda", rank))  # noqa: B023
+        found = [getattr(make(), kind)(group) for group in groups]
+        results.append([tuple(tuple(None if value is None else value.cpu() for value in part) for part in result) for result in found])
+    return results
+
+
 def call(rows=5, columns=8, entries=6, dtype=torch.float32, target_dtype=torch.int64, group=None, loss=None, **others):
     torch.manual_seed(1)
     hidden, weight = torch.randn(rows, columns).to(dtype), torch.randn(entries, columns).to(dtype)
@@ -148,6 +164,19 @@ def one_disagrees():
     for others, refused in (({}, {"temperature": -1.0}), ({"loss": {}}, {"loss": {"reduction": "median"}})):
         errors.append(ranks.error_of(call, **(refused if distributed.get_rank() == 1 else others)))
     return errors, call()  # and the group works on
+
+
+def gpus_that_disagree():
+    rank = distributed.get_rank()
+    device = torch.device("cuda", rank)
+    x, w, t = torch.ones(5, 8, device=device), torch.ones(6, 8, device=device), torch.zeros(5, dtype=torch.int64, device=device)
+    group = distributed.group.WORLD
+    few = 4 if rank == 1 else 5
+    errors = [
+        ranks.error_of(fusedlogp.linear_logp, x[:few], w, t[:few], process_group=group),
+        ranks.error_of(fusedlogp.linear_logp, x, w, t, temperature=-1.0 if rank == 1 else 1.0, process_group=group),
+    ]
+    return errors, float(fusedlogp.linear_logp(x, w, t, process_group=group).sum())  # and the group works on
 
 
 def one_is_gone():
@@ -245,10 +274,7 @@ def dtensors():
     return found
 
 
-@unittest.skipUnless(distributed.is_available() and distributed.is_gloo_available(), "torch has no gloo")
-@unittest.skipUnless(DEVICE == "cpu", "ranks of the CPU")
-@unittest.skipUnless(EVERYTHING or os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "run with the operators from C")
-class Shards(Case):
+class OfRanks(Case):
     def check_ranks(self, results):
         for result in results:
             self.assertNotIsInstance(result, str, result)
@@ -280,18 +306,27 @@ class Shards(Case):
         if grad_bias is not None:
             self.check_gradient(f"{name}: bias", torch.cat([part[1][2] for part in parts]), grad_bias, dtype)
 
-    def check_cuts(self, name):
-        cuts, chosen = CUTS[name], some(cases(), 2)
-        results = ranks.run(len(cuts) - 1, of_a_rank, cuts, chosen, 2)
+    def check_cases(self, name, chosen, results):
+        """results: of each rank, of each case, what several calls gave."""
         self.check_ranks(results)
         for i, (number, kind, dtype, options, bias) in enumerate(chosen):
             with self.subTest(cuts=name, kind=kind, dtype=dtype, options=options, bias=bias):
                 problem = Problem(number, dtype, options, bias)
                 self.check_values(name, kind, problem, getattr(problem, kind)(), [result[i][0] for result in results])
                 for result in results:
-                    first, again = result[i]
-                    for a, b in zip(first[0] + first[1], again[0] + again[1]):
-                        self.assertTrue(a is b is None or torch.equal(a, b), "a second call has other bits")
+                    first = result[i][0]
+                    for again in result[i][1:]:
+                        for a, b in zip(first[0] + first[1], again[0] + again[1]):
+                            self.assertTrue(a is b is None or torch.equal(a, b), "another call has other bits")
+
+
+@unittest.skipUnless(distributed.is_available() and distributed.is_gloo_available(), "torch has no gloo")
+@unittest.skipUnless(DEVICE == "cpu", "ranks of the CPU")
+@unittest.skipUnless(EVERYTHING or os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "run with the operators from C")
+class Shards(OfRanks):
+    def check_cuts(self, name):
+        cuts, chosen = CUTS[name], some(cases(), 2)
+        self.check_cases(name, chosen, ranks.run(len(cuts) - 1, of_a_rank, cuts, chosen, 2))
 
     def test_one_rank(self):
         self.check_cuts("1")
@@ -406,6 +441,40 @@ class Shards(Case):
         x, w, t = torch.randn(2, 8), torch.randn(5, 8), torch.tensor([0, 1])
         with self.assertRaisesRegex(TypeError, "process_group: got str, wanted a torch.distributed.ProcessGroup or a fusedlogp.VocabParallel"):
             fusedlogp.linear_logp(x, w, t, process_group="tp")
+
+
+# What runs over nccl, beside one process without a GPU.
+ON_GPUS = (
+    ("rows", torch.bfloat16, {}), ("rows", torch.float32, {"softcap": 3.0, "temperature": 0.6}), ("loss", torch.bfloat16, {}),
+    ("loss", torch.float16, {"accumulate_into": "ones", "label_smoothing": 0.1}), ("policy", torch.bfloat16, {"loss": "grpo_kl"}),
+    ("policy", torch.float32, {"loss": OWN, "parameters": {"scale": 0.1}, "outputs": ("entropy", "lse")}),
+)  # fmt: skip
+
+
+@unittest.skipUnless(distributed.is_available() and distributed.is_nccl_available(), "torch has no nccl")
+@unittest.skipUnless(torch.cuda.device_count() >= 2, f"wanted two GPUs, there are {torch.cuda.device_count()}")
+class OverNccl(OfRanks):
+    def check_cuts(self, *names):
+        chosen = [(number, *case, number % 2 == 0) for number, case in enumerate(ON_GPUS)]
+        for name in names:
+            cuts = CUTS[name]
+            if len(cuts) - 1 <= torch.cuda.device_count():
+                self.check_cases(name, chosen, ranks.run(len(cuts) - 1, of_a_gpu, cuts, chosen, backend="nccl"))
+
+    def test_values_and_bits(self):
+        self.check_cuts("2", "4", "8")
+
+    @unittest.skipUnless(torch.cuda.device_count() >= 4, f"wanted four GPUs, there are {torch.cuda.device_count()}")
+    def test_uneven_and_empty_shards(self):
+        self.check_cuts("uneven", "empty")
+
+    def test_ranks_that_disagree_all_say_so(self):
+        results = ranks.run(2, gpus_that_disagree, backend="nccl")
+        self.check_ranks(results)
+        for rank, (errors, logp) in enumerate(results):
+            self.assertEqual(("ValueError", "process_group: on rank 1 of it rows is 4, wanted 5 as on rank 0"), errors[0], rank)
+            self.assertEqual("ValueError" if rank == 1 else "RuntimeError", errors[1][0], errors[1])
+            self.assertAlmostEqual(-5 * math.log(12), logp, places=4)
 
 
 if __name__ == "__main__":
