@@ -241,7 +241,8 @@ def calls_of(case, group, rank, ranks, device, left):
     }
     for count in left:
         calls[BESIDE % count] = lambda parallel=fusedlogp.VocabParallel(group, multiprocessors_for_exchange=count): step(shard, parallel)
-    calls["alone: shard's forward"] = lambda: forward((shard[0], shard[1], shard[2] % shard[1].shape[0]), None)
+    alone = (shard[0], shard[1], shard[2] % shard[1].shape[0])
+    calls["alone: shard's forward"] = lambda: forward(alone, None)
     calls["alone: all-gather"] = lambda: distributed.all_gather_into_tensor(gathered, partials, group=group)
     calls["alone: all-reduce"] = lambda: distributed.all_reduce(sums, group=group)
     return calls

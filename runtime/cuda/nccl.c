@@ -26,6 +26,9 @@ static flp_status load(void)
         return flp_status_fail(FLP_NCCL_FAILED, "libnccl.so.2 has no %s", #exported);
     FLP_NCCL_FUNCTIONS(LOAD_SYMBOL)
 #undef LOAD_SYMBOL
+#define LOAD_OPTIONAL(field, exported, result, parameters) loaded.field = (result(*) parameters)loader->symbol(library, #exported);
+    FLP_NCCL_OPTIONAL_FUNCTIONS(LOAD_OPTIONAL)
+#undef LOAD_OPTIONAL
     return FLP_OK;
 }
 

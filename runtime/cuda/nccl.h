@@ -7,6 +7,7 @@
 typedef struct {
 #define FLP_NCCL_FIELD(field, symbol, result, parameters) result(*field) parameters;
     FLP_NCCL_FUNCTIONS(FLP_NCCL_FIELD)
+    FLP_NCCL_OPTIONAL_FUNCTIONS(FLP_NCCL_FIELD)
 #undef FLP_NCCL_FIELD
 } flp_nccl;
 

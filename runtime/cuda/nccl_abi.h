@@ -18,4 +18,8 @@ typedef struct ncclComm *ncclComm_t;
     X(all_gather, ncclAllGather, ncclResult_t, (const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t communicator, CUstream stream)) \
     X(all_reduce, ncclAllReduce, ncclResult_t,                                                                                                            \
       (const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t operation, ncclComm_t communicator, CUstream stream))
+/* Their fields are NULL where the NCCL does not have them (2.19): nothing is registered. */
+#define FLP_NCCL_OPTIONAL_FUNCTIONS(X)                                                                                           \
+    X(comm_register, ncclCommRegister, ncclResult_t, (const ncclComm_t communicator, void *memory, size_t bytes, void **handle)) \
+    X(comm_deregister, ncclCommDeregister, ncclResult_t, (const ncclComm_t communicator, void *handle))
 #endif

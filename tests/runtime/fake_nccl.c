@@ -79,12 +79,30 @@ static ncclResult_t fake_all_reduce(const void *from, void *to, size_t count, nc
     return type == NCCL_FLOAT32 && operation == NCCL_SUM ? note(&call) : 4;
 }
 
+static ncclResult_t fake_comm_register(const ncclComm_t communicator, void *memory, size_t bytes, void **handle)
+{
+    if (communicator != fake_nccl_communicator() || bytes == 0 || fake_nccl.refuses_memory)
+        return 4;
+    *handle = memory;
+    fake_nccl.registered++;
+    return NCCL_SUCCESS;
+}
+
+static ncclResult_t fake_comm_deregister(const ncclComm_t communicator, void *handle)
+{
+    if (communicator != fake_nccl_communicator() || !handle)
+        return 4;
+    fake_nccl.registered--;
+    return NCCL_SUCCESS;
+}
+
 void *fake_nccl_symbol(const char *name)
 {
 #define FAKE_SYMBOL(field, symbol, result, parameters) \
     if (strcmp(name, #symbol) == 0)                    \
         return (void *)fake_##field;
     FLP_NCCL_FUNCTIONS(FAKE_SYMBOL)
+    FLP_NCCL_OPTIONAL_FUNCTIONS(FAKE_SYMBOL)
 #undef FAKE_SYMBOL
     return NULL;
 }

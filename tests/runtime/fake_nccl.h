@@ -19,6 +19,8 @@ typedef struct {
     int rank, ranks;
     int failing_call;         /* the collective of this number, from 0 on, fails; -1: none */
     ncclResult_t async_error; /* of the communicator */
+    int registered;           /* pieces of memory */
+    int refuses_memory;       /* 1: ncclCommRegister fails */
     int calls;                /* collectives since the reset; the first FAKE_NCCL_CALLS are kept */
     fake_nccl_call call[FAKE_NCCL_CALLS];
     /* What rank `rank` brings to an all-gather, in slot, where this rank's own stands; NULL: the same. */

@@ -228,6 +228,51 @@ static void without_nccl_there_are_no_ranks(void **state)
     assert_fails(FLP_NCCL_FAILED, flp_ranks_create(context, &none, &none), "ncclCommCount");
 }
 
+static void memory_is_registered_until_it_is_taken_back(void **state)
+{
+    (void)state;
+    assert_succeeds(flp_ranks_register(ranks, partials, sizeof(partials)));
+    assert_succeeds(flp_ranks_register(ranks, grad_hidden, sizeof(grad_hidden)));
+    assert_succeeds(flp_ranks_register(ranks, logp, sizeof(logp)));
+    assert_int_equal(3, fake_nccl.registered);
+    assert_fails(FLP_BAD_ARGUMENT, flp_ranks_register(ranks, grad_hidden, 1), "which is registered already");
+    assert_succeeds(flp_ranks_unregister(ranks, grad_hidden));
+    assert_int_equal(2, fake_nccl.registered);
+    assert_succeeds(flp_ranks_unregister(ranks, grad_hidden));
+    assert_int_equal(2, fake_nccl.registered);
+    assert_succeeds(flp_ranks_register(ranks, grad_hidden, sizeof(grad_hidden)));
+    flp_ranks_destroy(ranks);
+    assert_int_equal(0, fake_nccl.registered);
+    assert_succeeds(flp_ranks_create(context, fake_nccl_communicator(), &ranks));
+}
+
+static void memory_that_cannot_be_registered_is_refused(void **state)
+{
+    (void)state;
+    assert_fails(FLP_BAD_ARGUMENT, flp_ranks_register(NULL, partials, 4), "ranks: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_ranks_register(ranks, NULL, 4), "memory: got NULL");
+    assert_fails(FLP_BAD_ARGUMENT, flp_ranks_register(ranks, partials, 0), "bytes: got 0");
+    assert_fails(FLP_BAD_ARGUMENT, flp_ranks_unregister(NULL, partials), "ranks: got NULL");
+    fake_nccl.refuses_memory = 1;
+    assert_fails(FLP_NCCL_FAILED, flp_ranks_register(ranks, partials, sizeof(partials)), "ncclCommRegister");
+    fake_nccl.refuses_memory = 0;
+    assert_succeeds(flp_ranks_register(ranks, partials, sizeof(partials)));
+}
+
+static void an_nccl_that_registers_nothing_does_without(void **state)
+{
+    (void)state;
+    flp_ranks_destroy(ranks);
+    flp_context_destroy(context);
+    context = fake_call_start(0);
+    fake_library.nccl = 1;
+    fake_library.missing = "ncclCommRegister";
+    assert_succeeds(flp_ranks_create(context, fake_nccl_communicator(), &ranks));
+    assert_succeeds(flp_ranks_register(ranks, partials, sizeof(partials)));
+    assert_succeeds(flp_ranks_unregister(ranks, partials));
+    assert_int_equal(0, fake_nccl.registered);
+}
+
 static void what_is_no_shard_of_a_gpu_is_refused(void **state)
 {
     (void)state;
@@ -496,6 +541,9 @@ int main(void)
         TEST(options_are_part_of_what_is_compared),
         TEST(failures_of_nccl_name_its_call),
         TEST(without_nccl_there_are_no_ranks),
+        TEST(memory_is_registered_until_it_is_taken_back),
+        TEST(memory_that_cannot_be_registered_is_refused),
+        TEST(an_nccl_that_registers_nothing_does_without),
         TEST(what_is_no_shard_of_a_gpu_is_refused),
         TEST(grad_hidden_is_summed_up_in_its_place_behind_the_shards_kernels),
         TEST(grad_hidden_is_summed_up_beside_the_last_product_of_grad_weight),

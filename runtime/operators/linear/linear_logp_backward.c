@@ -9,7 +9,6 @@
 #include "base/status.h"
 #include "core/call.h"
 #include "core/tune_first.h"
-#include "cuda/driver.h"
 #include "operators/linear/linear_logp.h"
 #include "operators/linear/linear_logp_backward_cpu.h"
 #include "operators/linear/linear_logp_backward_plan.h"
@@ -46,19 +45,6 @@ static flp_status launch_rest(const flp_backward_execution *run)
     if (status == FLP_OK && plan->finish && run->rows.rows > 0 && !flp_backward_is_direct(run) && !flp_backward_finishes_first(run))
         status = flp_backward_finish_grad_hidden(run);
     return status;
-}
-
-flp_status flp_backward_mark_grad_hidden(const flp_linear_logp_backward_args *args)
-{
-    const flp_driver *driver;
-    flp_status status;
-
-    if (!args->grad_hidden_event)
-        return FLP_OK;
-    status = flp_driver_get(&driver);
-    return status == FLP_OK
-               ? flp_driver_check(driver, driver->event_record((CUevent)args->grad_hidden_event, args->stream), "cuEventRecord of grad_hidden_event")
-               : status;
 }
 
 /* Behind the last chunk of rows; run: of all of them. */

@@ -55,8 +55,6 @@ static inline int flp_backward_finishes_first(const flp_backward_execution *run)
 {
     return run->call.args->grad_hidden_event && run->rows.rows > 0 && run->forward->vocab > 0 && flp_vocab_chunks_finish_first(run->problem, run->chunks);
 }
-/* Records that event. */
-flp_status flp_backward_mark_grad_hidden(const flp_linear_logp_backward_args *args);
 
 /* What becomes grad_hidden of the rows, in fp32. */
 static inline flp_matrix flp_backward_sums(const flp_backward_execution *run)
@@ -88,6 +86,8 @@ flp_status flp_backward_order_targets(const flp_backward_execution *run);
 flp_status flp_backward_clear_other_shards(const flp_backward_execution *run);
 /* grad_hidden of the chunk's rows from its sums; with the first chunk, of those that are not valid too. */
 flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run);
+/* Records the call's grad_hidden_event, where it has one. */
+flp_status flp_backward_mark_grad_hidden(const flp_linear_logp_backward_args *args);
 /* Direct, of all rows behind the last chunk: from their packed index to their places, by way of the saved exponentials, which nobody reads any more. */
 flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run);
 

@@ -3,6 +3,7 @@
 #include "base/int64.h"
 #include "core/arguments.h"
 #include "core/call.h"
+#include "cuda/driver.h"
 #include "operators/linear/linear_logp_backward.h"
 #include "params/linear_logp_backward.h"
 #include "params/linear_logp_shard.h"
@@ -141,4 +142,17 @@ flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run)
     flp_status status = flp_packed_rows_gather(&run->call, &run->rows, &stage);
 
     return status == FLP_OK ? launch_finish(run, FLP_STEP_SCATTER, &params) : status;
+}
+
+flp_status flp_backward_mark_grad_hidden(const flp_linear_logp_backward_args *args)
+{
+    const flp_driver *driver;
+    flp_status status;
+
+    if (!args->grad_hidden_event)
+        return FLP_OK;
+    status = flp_driver_get(&driver);
+    return status == FLP_OK
+               ? flp_driver_check(driver, driver->event_record((CUevent)args->grad_hidden_event, args->stream), "cuEventRecord of grad_hidden_event")
+               : status;
 }

@@ -22,6 +22,12 @@ typedef flp_rank_terms terms;
 
 enum { FAILED = 1, MOST_AGREED = 64 };
 
+/* Memory of the caller's that is registered with the communicator. */
+typedef struct registration {
+    struct registration *next;
+    void *memory, *handle;
+} registration;
+
 struct flp_ranks {
     flp_context *context;
     const flp_nccl *nccl;
@@ -32,6 +38,7 @@ struct flp_ranks {
     terms *on_host;
     CUstream beside; /* where grad_hidden is summed up */
     CUevent grad_hidden, summed;
+    registration *registered;
     terms agreed[MOST_AGREED]; /* rows are 0: they are compared when the others are */
     int agreed_count;
     char token_loss[FLP_TOKEN_LOSS_NAME_BYTES + 1]; /* the last one asked for */
@@ -79,6 +86,63 @@ static flp_status make_stream(flp_ranks *ranks)
     return status == FLP_OK ? flp_driver_check(driver, driver->event_create(&ranks->summed, CU_EVENT_DISABLE_TIMING), "cuEventCreate") : status;
 }
 
+/* ---- registered memory ---- */
+
+static registration **find_registered(flp_ranks *ranks, const void *memory)
+{
+    registration **at = &ranks->registered;
+
+    while (*at && (*at)->memory != memory)
+        at = &(*at)->next;
+    return at;
+}
+
+/* Whatever NCCL says: the memory is the caller's to free. */
+static flp_status take_back(const flp_ranks *ranks, registration **at)
+{
+    registration *old = *at;
+    const ncclResult_t result = ranks->nccl->comm_deregister(ranks->communicator, old->handle);
+
+    *at = old->next;
+    free(old);
+    return flp_nccl_check(ranks->nccl, result, "ncclCommDeregister");
+}
+
+flp_status flp_ranks_register(flp_ranks *ranks, void *memory, size_t bytes)
+{
+    registration *made;
+    flp_status status;
+
+    if (!ranks || !memory || bytes == 0)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %s", !ranks ? "ranks" : !memory ? "memory" : "bytes", ranks && memory ? "0" : "NULL");
+    if (*find_registered(ranks, memory))
+        return flp_status_fail(FLP_BAD_ARGUMENT, "memory: got %p, which is registered already", memory);
+    if (!ranks->nccl->comm_register || !ranks->nccl->comm_deregister)
+        return FLP_OK;
+    made = malloc(sizeof(*made));
+    if (!made)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a registration");
+    *made = (registration){ ranks->registered, memory, NULL };
+    status = flp_nccl_check(ranks->nccl, ranks->nccl->comm_register(ranks->communicator, memory, bytes, &made->handle), "ncclCommRegister");
+    if (status == FLP_OK)
+        ranks->registered = made;
+    else
+        free(made);
+    return status;
+}
+
+flp_status flp_ranks_unregister(flp_ranks *ranks, void *memory)
+{
+    registration **at;
+
+    if (!ranks)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "ranks: got NULL");
+    at = find_registered(ranks, memory);
+    return *at ? take_back(ranks, at) : FLP_OK;
+}
+
+/* ---- the whole of it ---- */
+
 flp_status flp_ranks_create(flp_context *context, void *communicator, flp_ranks **ranks)
 {
     flp_ranks *made;
@@ -110,6 +174,8 @@ void flp_ranks_destroy(flp_ranks *ranks)
 
     if (!ranks)
         return;
+    while (ranks->registered)
+        take_back(ranks, &ranks->registered);
     if (flp_driver_get(&driver) == FLP_OK) {
         if (ranks->on_device)
             driver->memory_free(ranks->on_device);
