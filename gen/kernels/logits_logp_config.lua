@@ -1,4 +1,5 @@
 -- What the kernels of logits_logp share: templates, Config, and the sizes that decide a row's bits.
+local arch = require "gen.arch"
 local cxx = require "gen.cxx"
 
 local config = {}
@@ -10,7 +11,7 @@ config.segment_bytes = 32 * segment_vectors * 16
 local shared_segments = 512
 
 config.head = {
-  "types", "params/logits_logp", "simt", "tally", "convert", "streaming", "vector", { only = "shifted", "shifted_vectors" }, "target_share", "logit_bounds",
+  "types", "params/logits_logp", "simt", "tally", "convert", "streaming", "vector", { only = "at_any_address", "shifted_vectors" }, "target_share", "logit_bounds",
   "logits_row", "logits_segment", "logits_merge",
 }
 
@@ -45,31 +46,36 @@ function config.entries(spec)
     { "int", "cluster", spec.cluster or 1 }, { "int", "vector_bytes", spec.vec or 16 },
     { "bool", "has_softcap", spec.softcap or false }, { "bool", "has_entropy", spec.entropy or false },
     { "bool", "wants_argmax", spec.argmax or false }, { "bool", "rewrites", rewrites[spec.operator] or false },
-    { "bool", "holds_row", spec.half or false },
+    { "bool", "holds_row", spec.half or false }, { "bool", "is_staged", config.is_staged(spec) },
   }
 end
 
--- Rows at any address, of which aligned vectors are read and written, shifted in between.
-function config.is_shifted(spec) return spec.vec ~= nil end
+-- Rows at any address, which the forward's many rows take from shared memory where a copy engine brings them there.
+function config.is_staged(spec)
+  return spec.vec ~= nil and spec.operator == "logits_logp" and not spec.half and arch.find(spec.arch).clusters == true
+end
+
+-- Of other rows at any address aligned vectors are read and written, shifted in between.
+function config.is_shifted(spec) return spec.vec ~= nil and not config.is_staged(spec) end
 
 -- A segment takes 32 registers of a thread, half of one 16; what is done with each logit wants more.
 local function registers_for(spec, lean)
-  if spec.argmax or spec.softcap and rewrites[spec.operator] or spec.vec and spec.entropy then return 168 end
+  if spec.argmax or spec.softcap and rewrites[spec.operator] or config.is_shifted(spec) and spec.entropy then return 168 end
   return (spec.entropy or spec.softcap) and 128 or lean
 end
 
 -- lean: registers without options, where it is said.
 function config.launch(spec, shared_bytes, lean)
   local threads = spec.w * 32
-  local registers = registers_for(spec, lean or (config.is_shifted(spec) and 96 or 80) - (spec.half and 16 or 0))
+  local registers = registers_for(spec, lean or (spec.vec and 96 or 80) - (spec.half and 16 or 0))
   return {
     threads = threads, registers = registers, shared_bytes = shared_bytes, block_columns = columns(spec, held_vectors(spec)),
     blocks_per_multiprocessor = math.max(1, 65536 // ((registers + 1) // 8 * 8 * threads)),
   }
 end
 
--- Three blocks of 8 warps a multiprocessor keep memory busy; many registers leave three of 4, those of shifted rows five.
-function config.block_warps(spec) return (registers_for(spec, 80) > 128 or config.is_shifted(spec)) and 4 or 8 end
+-- Three blocks of 8 warps a multiprocessor keep memory busy; many registers leave three of 4, those of rows at any address five.
+function config.block_warps(spec) return (registers_for(spec, 80) > 128 or spec.vec) and 4 or 8 end
 
 -- How many blocks each of few rows has: a warp has one segment of 262144 logits of 16 bits. Devices need not form clusters of more than 8; with 8
 -- the row takes 0.8 us more.

@@ -5,7 +5,7 @@
 // sums of a segment, the logits of its next one are under way.
 // Where a warp holds a whole row, nothing meets.
 // Config: as for a segment; threads, holds_row
-template <class Config> struct RowsStorage {
+template <class Config> struct RowsStorage : NextSegment<Config>::template Storage<Config::threads / 32> {
     static constexpr int warps = Config::threads / 32;
     SharedStorage<Config, warps> sums;
     u64 met[warps]; // all sums of a row
@@ -48,7 +48,6 @@ template <class Config> struct LogitsUnits {
     __device__ __forceinline__ void leave_out_ignored(Unit &unit, const LogitsRow<Config> &row) const {
         if (params.parts > 1 ? row.source < 0 : !row.is_read(params)) unit.end = 0;
     }
-    __device__ __forceinline__ void load(Segment &segment, const typename Config::element *logits, int s) const { segment.load(logits, s, params.vocab); }
 };
 
 // Where a warp holds a whole row, the row's sums are those of its one segment. What else is done of a row, from its target to its results, would take as
@@ -114,12 +113,13 @@ template <class Config> __device__ __forceinline__ void shared_rows(const Logits
     LogitsRow<Config> row = units.find_row(unit);
     typename LogitsRow<Config>::TargetWords words = row.load_target(params);
     Segment segment;
+    NextSegment<Config> ahead(shared);
     allow_next_kernel();
     if (threadIdx.x < RowsStorage<Config>::warps) mbarrier_init(shared_address(&shared.met[threadIdx.x]), units.size);
     block_barrier();
     if (is_whole) row.take_target(params, words);
     units.leave_out_ignored(unit, row);
-    if (unit.first < unit.end) units.load(segment, row.logits(params), unit.first);
+    if (unit.first < unit.end) ahead.ask(segment, row.logits(params), unit.first, params.vocab);
     if (!is_whole) row.take_target(params, words); // its logits are under way
     for (int turn = 0; unit.number < units.rows(); turn++) {
         auto next_unit = units.behind(unit, turn + 1);
@@ -133,18 +133,23 @@ template <class Config> __device__ __forceinline__ void shared_rows(const Logits
         LogitsSlots slots = is_whole ? shared_slots(shared.sums, place, 0) : scratch_slots<Config>(params, unit.number);
         int s = unit.first;
         for (bool is_last = false; !is_last; s += units.size) {
-            LogitsSums sums = {0, 0, 0, 0, 0};
-            if (s < unit.end) sums = segment.statistics(row.scale(params), row.logits(params), s, row.target);
             is_last = s + units.size >= unit.end;
-            if (is_last) {
-                // Loads are waited for together, so what came with this unit's logits is taken before the next one's are asked for.
-                target_logit = to_float(target_element);
-                pin_value(target_logit);
-                next.take_target(params, words);
-                units.leave_out_ignored(next_unit, next);
-            }
-            if (!is_last || next_unit.first < next_unit.end)
-                units.load(segment, is_last ? next.logits(params) : row.logits(params), is_last ? next_unit.first : s + units.size);
+            auto ask_for_next = [&] {
+                if (is_last) {
+                    // Loads are waited for together, so what came with this unit's logits is taken before the next one's are asked for.
+                    target_logit = to_float(target_element);
+                    pin_value(target_logit);
+                    next.take_target(params, words);
+                    units.leave_out_ignored(next_unit, next);
+                }
+                if (!is_last || next_unit.first < next_unit.end)
+                    ahead.ask(segment, is_last ? next.logits(params) : row.logits(params), is_last ? next_unit.first : s + units.size, params.vocab);
+            };
+            LogitsSums sums = {0, 0, 0, 0, 0};
+            if (s < unit.end) ahead.take(segment);
+            if constexpr (NextSegment<Config>::is_apart) ask_for_next();
+            if (s < unit.end) sums = segment.statistics(row.scale(params), row.logits(params), s, row.target);
+            if constexpr (!NextSegment<Config>::is_apart) ask_for_next();
             if (s < unit.end) leave<Config>(sums, slots, s);
         }
         if (is_whole) {

@@ -7,7 +7,7 @@
 //
 // A segment's origin is the largest logit of its first 512 bytes; where the sum then leaves the safe range, or the origin's power is large (or may be
 // so behind a larger logit), of all of it.
-// Config: element, segment_vectors, vector_bytes, rewrites, has_softcap, has_entropy, wants_argmax
+// Config: element, segment_vectors, vector_bytes, is_staged, rewrites, has_softcap, has_entropy, wants_argmax
 constexpr float safe_sum = 1152921504606846976.0f; // 2^60: 2^67 such sums stay finite
 constexpr float lowest_power = -200;               // 2^-200 is 0 in fp32: keeps 0 * infinity out of products with powers
 
@@ -15,8 +15,8 @@ template <class Element> constexpr u32 minus_infinity_word = 0xff800000u; // f32
 template <> constexpr u32 minus_infinity_word<bf16> = 0xff80ff80u;
 template <> constexpr u32 minus_infinity_word<f16> = 0xfc00fc00u;
 
-// Rows at any address, which are read and written in vectors all the same.
-template <class Config> constexpr bool is_shifted = Config::vector_bytes < 16;
+// Rows at any address, which are read and written in vectors all the same; where they are staged, shared memory has them at any address.
+template <class Config> constexpr bool is_shifted = Config::vector_bytes < 16 && !Config::is_staged;
 
 // from: a multiple of 16 bytes.
 template <class Config> __device__ __forceinline__ Vector load_logits(const typename Config::element *from) {
@@ -101,13 +101,18 @@ template <class Config> struct Segment {
     __device__ __forceinline__ void put_together() {
         if constexpr (is_shifted<Config>) {
             shift_vectors(data, behind, shift);
-            if (left >= columns) return;
+            cut_behind();
+        }
+    }
+
+    // Columns behind the vocabulary become -inf.
+    __device__ __forceinline__ void cut_behind() {
+        if (left >= columns) return;
 #pragma unroll
-            for (int j = 0; j < vectors; j++) {
-                cut(data[j], left - column(j));
+        for (int j = 0; j < vectors; j++) {
+            cut(data[j], left - column(j));
 #pragma unroll
-                for (int i = 0; i < 4; i++) make_opaque(data[j].words[i]); // one vector after the other: conditions for all at once want registers
-            }
+            for (int i = 0; i < 4; i++) make_opaque(data[j].words[i]); // one vector after the other: conditions for all at once want registers
         }
     }
 

@@ -16,6 +16,23 @@ template <class Element> __device__ __forceinline__ Vector load_between(const El
     return vector;
 }
 
+// visit(Words<n>()) for the whole words, 0 .. 3, in `bytes`, 0 .. 15.
+template <int n> struct Words { static constexpr int count = n; };
+template <class Visit> __device__ __forceinline__ void visit_words(int bytes, Visit visit) {
+    if (bytes < 4) visit(Words<0>());
+    else if (bytes < 8) visit(Words<1>());
+    else if (bytes < 12) visit(Words<2>());
+    else visit(Words<3>());
+}
+
+// Of two vectors, one behind the other, what lies `first` words and `bits`, 0 .. 31, further on.
+template <int first> __device__ __forceinline__ Vector vector_within(const u32 (&words)[8], int bits) {
+    Vector vector;
+#pragma unroll
+    for (int i = 0; i < 4; i++) vector.words[i] = (u32)(((u64)words[first + i + 1] << 32 | words[first + i]) >> bits);
+    return vector;
+}
+
 // A lane's words `word` .. of its vector and the next lane's; behind the last lane's lies the first lane's next one.
 template <int vectors, int word> __device__ __forceinline__ void shift_words(Vector (&data)[vectors], u32 behind, int bits) {
     int lane = lane_index_reread(), next_lane = (lane + 1) % 32;
@@ -34,8 +51,7 @@ template <int vectors, int word> __device__ __forceinline__ void shift_words(Vec
                 if (is_last) words[4 + i] = last;
             }
         }
-#pragma unroll
-        for (int i = 0; i < 4; i++) data[j].words[i] = (u32)(((u64)words[word + i + 1] << 32 | words[word + i]) >> bits);
+        data[j] = vector_within<word>(words, bits);
     }
 }
 
@@ -43,11 +59,7 @@ template <int vectors, int word> __device__ __forceinline__ void shift_words(Vec
 // `bytes`, 0 .. 15, further on. bytes: of all lanes.
 template <int vectors> __device__ __forceinline__ void shift_vectors(Vector (&data)[vectors], u32 behind, int bytes) {
     int bits = bytes % 4 * 8;
-    if (bytes == 0) return;
-    if (bytes < 4) shift_words<vectors, 0>(data, behind, bits);
-    else if (bytes < 8) shift_words<vectors, 1>(data, behind, bits);
-    else if (bytes < 12) shift_words<vectors, 2>(data, behind, bits);
-    else shift_words<vectors, 3>(data, behind, bits);
+    if (bytes != 0) visit_words(bytes, [&](auto words) { shift_words<vectors, decltype(words)::count>(data, behind, bits); });
 }
 
 // The opposite: a lane's words 3 - `word` .. of the vector before it and of its own; before the first lane's lies the last lane's vector before.
@@ -73,9 +85,5 @@ template <int vectors, int word> __device__ __forceinline__ void unshift_words(V
 // before the first lane's first ones stands nothing of use.
 template <int vectors> __device__ __forceinline__ void unshift_vectors(Vector (&data)[vectors], int bytes) {
     int bits = bytes % 4 * 8;
-    if (bytes == 0) return;
-    if (bytes < 4) unshift_words<vectors, 0>(data, bits);
-    else if (bytes < 8) unshift_words<vectors, 1>(data, bits);
-    else if (bytes < 12) unshift_words<vectors, 2>(data, bits);
-    else unshift_words<vectors, 3>(data, bits);
+    if (bytes != 0) visit_words(bytes, [&](auto words) { unshift_words<vectors, decltype(words)::count>(data, bits); });
 }

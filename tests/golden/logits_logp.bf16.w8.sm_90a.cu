@@ -22,6 +22,7 @@ struct Config {
     static constexpr bool wants_argmax = false;
     static constexpr bool rewrites = false;
     static constexpr bool holds_row = false;
+    static constexpr bool is_staged = false;
     static constexpr int threads = 256;
     static constexpr int shared_bytes = 32928;
 };
@@ -39,6 +40,7 @@ struct Config {
 #line 1 "templates/parts/logits_merge.cuh"
 #line 1 "templates/sm90/dependent_launch.cuh"
 #line 1 "templates/sm90a/mbarrier.cuh"
+#line 1 "templates/parts/logits_in_registers.cuh"
 #line 1 "templates/parts/logits_shared.cuh"
 #line 1 "templates/any/logits_logp.cuh"
 #line 1 "entry"

@@ -22,6 +22,7 @@ struct Config {
     static constexpr bool wants_argmax = false;
     static constexpr bool rewrites = false;
     static constexpr bool holds_row = false;
+    static constexpr bool is_staged = false;
     static constexpr int threads = 128;
     static constexpr int shared_bytes = 6176;
 };

@@ -25,6 +25,7 @@ struct Config {
     static constexpr bool wants_argmax = false;
     static constexpr bool rewrites = true;
     static constexpr bool holds_row = false;
+    static constexpr bool is_staged = false;
     static constexpr int slots = 50;
     static constexpr int records = 8;
     static constexpr int threads = 640;
