@@ -11,8 +11,8 @@ config.segment_bytes = 32 * segment_vectors * 16
 local shared_segments = 512
 
 config.head = {
-  "types", "params/logits_logp", "simt", "tally", "convert", "streaming", "vector", { only = "at_any_address", "shifted_vectors" }, "target_share", "logit_bounds",
-  "logits_row", "logits_segment", "logits_merge",
+  "types", "params/logits_logp", "simt", "tally", "convert", "streaming", "vector", { only = "at_any_address", "shifted_vectors" }, "target_share",
+  "logit_bounds", "logits_row", "logits_segment", "logits_merge",
 }
 
 function config.templates(own)
@@ -50,9 +50,10 @@ function config.entries(spec)
   }
 end
 
--- Rows at any address, which the forward's many rows take from shared memory where a copy engine brings them there.
+-- Rows at any address, which the forward's many rows take from shared memory where a copy engine brings them there: 8192 x 50257 of bf16 at 0.881 of a read's
+-- speed in place of 0.842, with the entropy 0.80 in place of 0.60; fp32, which has half the arithmetic a byte, 0.875 in place of 0.904.
 function config.is_staged(spec)
-  return spec.vec ~= nil and spec.operator == "logits_logp" and not spec.half and arch.find(spec.arch).clusters == true
+  return spec.vec == 2 and spec.operator == "logits_logp" and not spec.half and arch.find(spec.arch).clusters == true
 end
 
 -- Of other rows at any address aligned vectors are read and written, shifted in between.
@@ -106,7 +107,8 @@ function config.about(spec, n, computes, grid, threads, ...)
   local taken = 0
   for _, part in ipairs(shared) do taken = taken + part[1] end
   shared[#shared + 1] = { n.shared_bytes - taken, "barriers, and what fills up to a multiple of 16" }
-  return { computes = ("%s; logits [N, V] %s%s, a warp holds %d at a time"):format(computes, spec.dtype, spec.softcap and ", softcapped" or "", n.block_columns),
+  local logits = spec.dtype .. (spec.softcap and ", softcapped" or "")
+  return { computes = ("%s; logits [N, V] %s, a warp holds %d at a time"):format(computes, logits, n.block_columns),
            grid = grid, threads = threads, shared = shared }
 end
 

@@ -146,7 +146,7 @@ template <class Config> __device__ __forceinline__ void shared_rows(const Logits
                     ahead.ask(segment, is_last ? next.logits(params) : row.logits(params), is_last ? next_unit.first : s + units.size, params.vocab);
             };
             LogitsSums sums = {0, 0, 0, 0, 0};
-            if (s < unit.end) ahead.take(segment);
+            if (s < unit.end) ahead.take(segment, row.logits(params), s, params.vocab);
             if constexpr (NextSegment<Config>::is_apart) ask_for_next();
             if (s < unit.end) sums = segment.statistics(row.scale(params), row.logits(params), s, row.target);
             if constexpr (!NextSegment<Config>::is_apart) ask_for_next();

@@ -8,5 +8,5 @@ template <class Config> struct NextSegment {
     __device__ __forceinline__ void ask(Segment<Config> &segment, const typename Config::element *logits, int index, int vocab) {
         segment.load(logits, index, vocab);
     }
-    __device__ __forceinline__ void take(Segment<Config> &) {}
+    __device__ __forceinline__ void take(Segment<Config> &, const typename Config::element *, int, int) {}
 };

@@ -17,9 +17,23 @@ template <class Config> struct NextSegment {
     static constexpr bool is_apart = true;
     Vector *slot;
     u32 full;
-    int parity = 0, left, shift; // shift: bytes that the segment begins behind the slot's beginning
-    int place;                   // in the slot, of the element that this lane brings; -1: none
-    Element own;
+    int parity = 0;
+
+    // Where a segment lies in the slot, in elements: from `low` to `high` its row does, from `first` to `last` the row's whole vectors of the memory.
+    struct Places {
+        const Element *from; // what the slot begins with
+        int before, low, high, first, last;
+        __device__ __forceinline__ Places(const Element *logits, int index, int vocab) {
+            const Element *segment = logits + (i64)index * Segment::columns;
+            before = (int)((u64)segment % 16) / (int)sizeof(Element);
+            from = segment - before;
+            low = index == 0 ? before : 0;
+            high = before + vocab - index * Segment::columns;
+            first = low > 0 ? elements : 0;
+            last = min(high / elements * elements, room());
+        }
+        __device__ __forceinline__ int room() const { return Segment::columns + (before > 0 ? elements : 0); }
+    };
 
     // Behind it the block meets.
     template <int warps> __device__ __forceinline__ explicit NextSegment(Storage<warps> &storage)
@@ -31,48 +45,43 @@ template <class Config> struct NextSegment {
     }
 
     __device__ __forceinline__ void ask(Segment &, const Element *logits, int index, int vocab) {
-        const Element *from = logits + (i64)index * Segment::columns;
-        int rest = vocab - index * Segment::columns;
-        shift = (int)((u64)from % 16);
-        left = min(rest, Segment::columns);
-        // Places in the slot: from `low` to `high` the row lies; from `first` to `last` whole vectors do.
-        int before = shift / (int)sizeof(Element), low = index == 0 ? before : 0, high = before + rest, room = Segment::columns + (before > 0 ? elements : 0);
-        int first = low > 0 ? elements : 0, last = min(high / elements * elements, room), bytes = max(last - first, 0) * (int)sizeof(Element);
-        from -= before;
-        if (lane_index() == 0) {
-            mbarrier_arrive_expect(full, bytes);
-            if (bytes > 0) bulk_load(shared_address(slot) + first * (int)sizeof(Element), from + first, bytes, full);
-        }
-        place = -1;
-        if (first == 0 && last == room) return;
-        int at = lane_index() < elements ? lane_index() : last + lane_index() - elements, end = lane_index() < elements ? first : room;
-        if (at < low || at >= min(high, end) || lane_index() >= 2 * elements) return;
-        place = at;
-        own = from[at];
+        if (lane_index() != 0) return;
+        Places at(logits, index, vocab);
+        int bytes = max(at.last - at.first, 0) * (int)sizeof(Element);
+        mbarrier_arrive_expect(full, bytes);
+        if (bytes > 0) bulk_load(shared_address(slot) + at.first * (int)sizeof(Element), at.from + at.first, bytes, full);
     }
 
-    __device__ __forceinline__ void take(Segment &segment) {
+    __device__ __forceinline__ void take(Segment &segment, const Element *logits, int index, int vocab) {
+        Places at(logits, index, vocab);
+        bool has_ends = at.first > 0 || at.last < at.room();
+        if (has_ends) bring_ends(at);
         mbarrier_wait(full, parity);
         parity ^= 1;
-        if (warp_any(place >= 0)) {
-            if (place >= 0) ((Element *)slot)[place] = own;
-            async_proxy_fence();
-            warp_barrier();
-        }
-        segment.left = left;
+        if (has_ends) warp_barrier();
+        segment.left = min(at.high - at.before, Segment::columns);
         const Vector *from = slot + lane_index();
+        int shift = at.before * (int)sizeof(Element), bits = shift % 4 * 8;
         if (shift == 0) {
 #pragma unroll
             for (int j = 0; j < Segment::vectors; j++) segment.data[j] = from[32 * j];
         } else {
-            visit_words(shift, [&](auto words) { take_shifted<decltype(words)::count>(segment, from); });
+            visit_words(shift, [&](auto words) { take_shifted<decltype(words)::count>(segment, from, bits); });
         }
         warp_barrier(); // all lanes have read: the next segment may come
         segment.cut_behind();
     }
 
 private:
-    template <int word> __device__ __forceinline__ void take_shifted(Segment &segment, const Vector *from) const {
+    // The vectors that the copy engine leaves out: their places in the slot are nobody else's.
+    __device__ __forceinline__ void bring_ends(const Places &at) const {
+        bool is_head = lane_index() < elements;
+        int place = is_head ? lane_index() : at.last + lane_index() - elements, end = min(at.high, is_head ? at.first : at.room());
+        if (place >= at.low && place < end && lane_index() < 2 * elements) ((Element *)slot)[place] = at.from[place];
+        async_proxy_fence();
+    }
+
+    template <int word> __device__ __forceinline__ static void take_shifted(Segment &segment, const Vector *from, int bits) {
 #pragma unroll
         for (int j = 0; j < Segment::vectors; j++) {
             Vector first = from[32 * j], second = from[32 * j + 1];
@@ -82,7 +91,7 @@ private:
                 words[i] = first.words[i];
                 words[4 + i] = second.words[i];
             }
-            segment.data[j] = vector_within<word>(words, shift % 4 * 8);
+            segment.data[j] = vector_within<word>(words, bits);
         }
     }
 };
