@@ -377,7 +377,8 @@ typedef enum { FLP_ACCUMULATE_HIDDEN = 1u, FLP_ACCUMULATE_WEIGHT = 2u, FLP_ACCUM
  * the shards is the whole (as FLP_F32 it loses nothing to that), grad_weight and grad_bias are those of its entries. */
 typedef struct {
     flp_linear_logp_problem forward;               /* as linear_logp was given it, but for argmax and entropy, which are 0. pointer_alignment
-                                          counts for grad_hidden and grad_weight too */
+                                          counts for grad_hidden and grad_weight too; as an element of dtype it is enough for smaller ones
+                                          of theirs at any of their addresses */
     flp_dtype grad_hidden, grad_weight, grad_bias; /* FLP_BF16, FLP_F16 or FLP_F32; FLP_NONE: not wanted. At least one is */
     int64_t grad_hidden_stride;                    /* elements from row to row; 0: hidden's */
     int64_t grad_weight_stride;                    /* 0: weight's. grad_weight lies as weight; behind the real vocabulary it is left alone */

@@ -266,6 +266,12 @@ static const flp_gradient_case edges[] = {
       .problem = { F32_ALL, ACCUMULATE_ALL, .g_lse = 1, .g_entropy = 1 },
       .grad_hidden_gap = 2,
       .grad_weight_gap = 5 },
+    { .name = "bf16 gradients of odd fp32 rows",
+      .forward = { BIAS, .problem = { .dtype = FLP_F32, .hidden = 41, .vocab = 335 } },
+      .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .grad_bias = FLP_BF16 } },
+    { .name = "bf16 gradients of fp32 columns",
+      .forward = { .problem = { .dtype = FLP_F32, .vocab = 335, COLUMNS } },
+      .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16, .accumulate = FLP_ACCUMULATE_WEIGHT } },
 };
 
 enum { LAYOUTS = 2, GRID = COUNT(shapes) * COUNT(dtypes) * LAYOUTS };

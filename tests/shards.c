@@ -15,12 +15,12 @@ const flp_cutting flp_cuttings[FLP_CUTTINGS] = {
     { "empty shards", 7, { 0, 0, 3, 7, 7, 12, 16, 16 } },
 };
 
-/* A weight [D, V] is cut at even entries only: an odd one lies at no whole word of its row. */
+/* A weight [D, V] of two bytes an entry is cut at even entries only: an odd one lies at no whole word of its row. */
 static int64_t cut_at(const flp_linear_logp_problem *whole, int sixteenths)
 {
     const int64_t cut = sixteenths * whole->vocab / 16;
 
-    return whole->weight_layout == FLP_HIDDEN_VOCAB && sixteenths < 16 ? cut / 2 * 2 : cut;
+    return whole->weight_layout == FLP_HIDDEN_VOCAB && whole->dtype != FLP_F32 && sixteenths < 16 ? cut / 2 * 2 : cut;
 }
 
 flp_linear_logp_problem flp_shard_of(const flp_linear_logp_problem *whole, const flp_cutting *cutting, int rank)
@@ -145,9 +145,10 @@ flp_linear_cross_entropy_args flp_shard_cross_entropy_args(const flp_linear_cros
 }
 
 /* As a call without a plan has it. */
-static int alignment_of(const flp_linear_cross_entropy_args *args)
+static int alignment_of(const flp_linear_cross_entropy_args *args, flp_dtype dtype)
 {
-    const uintptr_t addresses = (uintptr_t)args->hidden | (uintptr_t)args->weight | (uintptr_t)args->grad_hidden | (uintptr_t)args->grad_weight | 16;
+    const uintptr_t element = (uintptr_t)flp_dtype_bytes(dtype), gradients = (uintptr_t)args->grad_hidden | (uintptr_t)args->grad_weight;
+    const uintptr_t addresses = (uintptr_t)args->hidden | (uintptr_t)args->weight | (gradients & (element - 1) ? element : gradients) | 16;
 
     return (int)(addresses & -addresses);
 }
@@ -159,7 +160,7 @@ static flp_status merge_by_plan(flp_context *context, const flp_linear_cross_ent
     flp_plan *plan;
     flp_status status;
 
-    problem.backward.forward.pointer_alignment = alignment_of(args);
+    problem.backward.forward.pointer_alignment = alignment_of(args, shard->backward.forward.dtype);
     status = flp_linear_cross_entropy_plan_create(context, &problem, &plan);
 
     if (status != FLP_OK)

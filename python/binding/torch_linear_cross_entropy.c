@@ -61,6 +61,9 @@ static int read_token_loss(flp_torch_frame *frame, const flp_torch_linear *l, fl
 static int read_main_grad(flp_torch_frame *frame, const flp_torch_linear *l, const flp_torch_value *main_grad, flp_linear_logp_backward_problem *problem,
                           void **data)
 {
+    const uintptr_t element = problem->forward.dtype == FLP_F32 ? sizeof(float) : sizeof(uint16_t);
+    uintptr_t address = (uintptr_t)main_grad->data;
+
     if (flp_torch_check_tensor(frame, "main_grad", main_grad, 2, FLP_TORCH_FLOATS))
         return 1;
     if (main_grad->sizes[0] != l->vocab || main_grad->sizes[1] != l->columns)
@@ -70,7 +73,9 @@ static int read_main_grad(flp_torch_frame *frame, const flp_torch_linear *l, con
         return flp_torch_fail(frame, "main_grad's strides are in another order than weight's");
     problem->grad_weight = main_grad->dtype, problem->grad_weight_stride = flp_torch_weight_stride(main_grad, l->transposed);
     problem->accumulate |= FLP_ACCUMULATE_WEIGHT;
-    problem->forward.pointer_alignment = flp_torch_alignment_of((void *)(uintptr_t)problem->forward.pointer_alignment, main_grad->data);
+    if (address & (element - 1))
+        address = element; /* smaller elements may lie between */
+    problem->forward.pointer_alignment = flp_torch_alignment_of((void *)(uintptr_t)problem->forward.pointer_alignment, (void *)address);
     *data = main_grad->data;
     return 0;
 }

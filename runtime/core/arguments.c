@@ -144,12 +144,20 @@ static int element_bytes(const flp_argument *array, const void *problem)
     return array->bytes ? array->bytes : flp_dtype_bytes((flp_dtype)int_at(problem, array->dtype_at));
 }
 
+/* What the array lowers pointer_alignment to at most: an element of the problem's dtype, its first field, between which its own may lie. */
+static int least_alignment(const flp_argument *array, const void *problem)
+{
+    const int bytes = int_at(problem, 0) == FLP_F32 ? sizeof(float) : sizeof(uint16_t); /* of a dtype that nothing has checked yet */
+
+    return array->by_elements ? bytes : 1;
+}
+
 /* Without rows too, the problem does not have what it does not ask for. */
 static flp_status check_array(const flp_operator *op, const flp_arguments *table, const flp_argument *array, const void *normal, const void *args)
 {
     const int64_t rows = *(const int64_t *)args;
     const void *address = address_at(args, array->at);
-    int wanted;
+    int wanted, aligned;
 
     if (!flp_arguments_are_for(table, array, normal))
         return address ? refuse_others(array, address) : FLP_OK;
@@ -160,8 +168,9 @@ static flp_status check_array(const flp_operator *op, const flp_arguments *table
     if (!address && (array->is_optional || is_empty(array, normal) || (array->optional_at && int_at(normal, array->optional_at))))
         return FLP_OK;
     wanted = element_bytes(array, normal);
-    if (array->decides && int_at(normal, (int)op->pointer_alignment_at) > wanted)
-        wanted = int_at(normal, (int)op->pointer_alignment_at);
+    aligned = array->decides ? int_at(normal, (int)op->pointer_alignment_at) : 0;
+    if (aligned > wanted && aligned > least_alignment(array, normal))
+        wanted = aligned;
     return flp_arguments_check_address(array->name, address, wanted);
 }
 
@@ -203,7 +212,9 @@ uintptr_t flp_arguments_addresses(const flp_arguments *table, const void *proble
     uintptr_t addresses = 0;
 
     EACH_ARRAY(array, table)
-    if (array->decides && int_at(problem, array->asked_at))
-        addresses |= (uintptr_t)address_at(args, array->at);
+    if (array->decides && int_at(problem, array->asked_at)) {
+        const uintptr_t address = (uintptr_t)address_at(args, array->at), least = (uintptr_t)least_alignment(array, problem);
+        addresses |= address & (least - 1) ? least : address;
+    }
     return addresses;
 }

@@ -31,6 +31,7 @@ typedef struct {
     int is_optional;  /* 1: it may always be */
     int is_unread;    /* 1: where the problem does not ask for it, it is not looked at */
     int decides;      /* 1: aligned to pointer_alignment, too, which a call without a plan takes from these arrays */
+    int by_elements;  /* 1: it decides, but elements smaller than the problem's dtype may lie anywhere where pointer_alignment is no more than that */
     int without_rows; /* 1: in a call of no rows its address is checked, too */
     int extent_at;    /* a matrix's row stride, or how many elements there are; 0: one a row */
     int row_elements; /* with one a row: so many are; 0: 1 */
@@ -65,7 +66,7 @@ flp_status flp_arguments_check_elements(const flp_operator *op, const flp_argume
 int flp_arguments_are_for(const flp_arguments *table, const flp_argument *array, const void *problem);
 /* The vocabulary that targets are of: that of all shards, where the problem is one. */
 int64_t flp_arguments_vocab(const flp_arguments *table, const void *problem);
-/* Their addresses, or'ed. */
+/* Their addresses, or'ed; an array by_elements that lies between elements of the problem's dtype counts as one at a multiple of these. */
 uintptr_t flp_arguments_addresses(const flp_arguments *table, const void *problem, const void *args);
 
 /* wanted: alignment in bytes. */

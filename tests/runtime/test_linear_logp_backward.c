@@ -217,6 +217,43 @@ static void gradients_are_aligned_to_their_own_elements(void **state)
     assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward(context, &problem, &args), "grad_hidden: got 0x");
 }
 
+/* A bf16 gradient of fp32 inputs may lie between their elements, where nothing is promised but these. */
+static void smaller_gradients_lie_between_elements(void **state)
+{
+    static _Alignas(16) float hidden32[ROWS * HIDDEN], weight32[VOCAB * HIDDEN];
+    static _Alignas(16) uint16_t wide[VOCAB * HIDDEN + 1], rows[ROWS * HIDDEN + 1];
+
+    (void)state;
+    problem.forward.dtype = FLP_F32;
+    args.hidden = hidden32;
+    args.weight = weight32;
+    args.grad_weight = wide + 1;
+    args.grad_hidden = rows + 1;
+    for (int alignment = 4; alignment <= 16; alignment *= 2) {
+        problem.forward.pointer_alignment = alignment;
+        operator_call_make_plan();
+        if (alignment > 4) {
+            REFUSED((args.grad_weight = wide + 1, args.grad_hidden = rows), "grad_weight: got 0x");
+            REFUSED((args.grad_weight = wide, args.grad_hidden = rows + 1), "grad_hidden: got 0x");
+            args.grad_weight = wide;
+            args.grad_hidden = rows;
+        }
+        assert_succeeds(flp_linear_logp_backward_execute(plan, &args));
+    }
+    args.grad_weight = wide + 1;
+    args.grad_hidden = rows + 1;
+    fake_driver.launches = 0;
+    assert_succeeds(flp_linear_logp_backward(context, &problem, &args));
+    assert_true(fake_driver.launches > 0);
+    for (int i = 0; i < fake_driver.launches; i++) /* a path that needs no more than an element of the inputs */
+        assert_null(strstr(fake_driver.launch[i].kernel, "sm_90a"));
+    args.grad_weight = (char *)wide + 1;
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward(context, &problem, &args), "wanted a multiple of 2 bytes");
+    args.grad_weight = wide;
+    args.hidden = (const char *)hidden32 + 2;
+    assert_fails(FLP_BAD_ARGUMENT, flp_linear_logp_backward(context, &problem, &args), "wanted a multiple of 4 bytes");
+}
+
 static void checking_targets_names_the_first_bad_row(void **state)
 {
     (void)state;
@@ -512,6 +549,7 @@ int main(void)
         TEST(every_argument_is_checked_and_named, start_on_gpu),
         TEST(what_was_not_asked_for_is_refused, start_on_cpu),
         TEST(gradients_are_aligned_to_their_own_elements, start_on_cpu),
+        TEST(smaller_gradients_lie_between_elements, start),
         TEST(checking_targets_names_the_first_bad_row, start_on_cpu),
         TEST(checking_targets_names_the_first_bad_row, start_on_gpu),
         TEST(the_cpu_path_computes_at_once, start_on_cpu),

@@ -19,11 +19,11 @@
 #define ASKED(field) offsetof(flp_linear_cross_entropy_problem, field)
 
 static const flp_argument list[] = {
-    { "grad_weight", AT(grad_weight), .dtype_at = ASKED(backward.grad_weight), .asked_at = ASKED(backward.grad_weight), .decides = 1,
+    { "grad_weight", AT(grad_weight), .dtype_at = ASKED(backward.grad_weight), .asked_at = ASKED(backward.grad_weight), .decides = 1, .by_elements = 1,
       .extent_at = ASKED(backward.grad_weight_stride), .entries_at = ASKED(backward.forward.vocab), .without_rows = 1 },
     { "grad_bias", AT(grad_bias), .dtype_at = ASKED(backward.grad_bias), .asked_at = ASKED(backward.grad_bias), .without_rows = 1,
       .extent_at = ASKED(backward.forward.vocab), .entries_at = ASKED(backward.forward.vocab) },
-    { "grad_hidden", AT(grad_hidden), .dtype_at = ASKED(backward.grad_hidden), .asked_at = ASKED(backward.grad_hidden), .decides = 1,
+    { "grad_hidden", AT(grad_hidden), .dtype_at = ASKED(backward.grad_hidden), .asked_at = ASKED(backward.grad_hidden), .decides = 1, .by_elements = 1,
       .extent_at = ASKED(backward.grad_hidden_stride) },
     { "class_weights", AT(class_weights), .dtype_at = ASKED(class_weights), .asked_at = ASKED(class_weights), .extent_at = ASKED(backward.forward.vocab),
       .values = FLP_VALUES_FACTOR },

@@ -297,11 +297,11 @@ flp_status flp_linear_logp_backward_execute_forward_sized(flp_plan *plan, const 
 /* ---- the backward ---- */
 
 static const flp_argument list[] = { { "grad_weight", AT(grad_weight), .dtype_at = ASKED(grad_weight), .asked_at = ASKED(grad_weight), .decides = 1,
-                                       .extent_at = ASKED(grad_weight_stride), .entries_at = ASKED(forward.vocab), .without_rows = 1 },
+                                       .by_elements = 1, .extent_at = ASKED(grad_weight_stride), .entries_at = ASKED(forward.vocab), .without_rows = 1 },
                                      { "grad_bias", AT(grad_bias), .dtype_at = ASKED(grad_bias), .asked_at = ASKED(grad_bias), .without_rows = 1,
                                        .extent_at = ASKED(forward.vocab), .entries_at = ASKED(forward.vocab) },
                                      { "grad_hidden", AT(grad_hidden), .dtype_at = ASKED(grad_hidden), .asked_at = ASKED(grad_hidden), .decides = 1,
-                                       .extent_at = ASKED(grad_hidden_stride) },
+                                       .by_elements = 1, .extent_at = ASKED(grad_hidden_stride) },
                                      { "lse", AT(lse), .bytes = sizeof(float), .values = FLP_VALUES_LSE },
                                      { "logp", AT(logp), .bytes = sizeof(float), .is_optional = 1, .values = FLP_VALUES_ABSENT },
                                      { "g_logp", AT(g_logp), .bytes = sizeof(float), .values = FLP_VALUES_NORMAL },
