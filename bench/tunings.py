@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""What fusedlogp tune finds on this machine's GPU: tunings beside an exhaustive search of each shape, and beside the default.
+
+usage: tunings.py --out FILE.json [--seconds S] [--tunings N] [--tuning-seconds S] [--search-seconds S] [--problem STR]... [--fusedlogp PROGRAM]
+       tunings.py --report FILE.json
+
+Works in parts: an exhaustive search of each problem, then tunings of all of them, each with records of its own and none to begin with. FILE is rewritten
+after every part, and a part that it holds is not done again: the same command goes on where one before it ended, on the same kind of machine. --seconds
+begins no part that, by what its kind has taken at most, would end later. At the end, and with --report alone, a table and what was to be shown:
+
+  winners     no tuning's winner loses more than 2 % to the best that the search of its shape found
+  default     no winner is more than 1 % behind the default
+  left out    each shape, with the records of the others alone, takes what loses at most 5 % to its best: the nearest shape's winner, where the model,
+              times what it was wrong by there, says that this is worth it (as runtime/core/tuned.c does)
+
+Exit status: 0 all of it holds, 1 something does not, 2 usage, 3 what is to be shown is not measured yet.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+PROBLEMS = [
+    "linear_logp:bf16:n4096:d2048:v131072",
+    "linear_logp:bf16:n8192:d4096:v128256",
+    "linear_logp:bf16:n1024:d4096:v128256",
+    "linear_logp:bf16:n64:d4096:v128256",
+    "linear_logp:bf16:n128:d4096:v128256",
+    "linear_logp:bf16:n4096:d2304:v256000",
+    "linear_logp:bf16:n16384:d2048:v248320",
+    "linear_logp:bf16:n64:d2048:v131072",
+    "logits_logp_backward:bf16:n4096:v131072",
+    "logits_logp_backward:bf16:n4096:v131072:fused",
+    "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16",
+    "linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16",
+]
+BEHIND_BEST, BEHIND_DEFAULT, LEFT_OUT = 0.02, 0.01, 0.05
+# runtime/core/tuned.c: how far a shape may be from another, in doublings, and what a tuning of another shape must promise.
+FARTHEST, WORTHWHILE = 4, 0.99
+SIZE = re.compile(r"([a-z])(\d+)$")
+
+
+# ---- measuring ----
+
+
+def tune(program, problems, seconds, options=()):
+    """What fusedlogp tune says of the problems, which no record of this machine has answered before."""
+    with tempfile.TemporaryDirectory() as records:
+        environment = {**os.environ, "FUSEDLOGP_RECORDS_DIR": records, "FUSEDLOGP_SYSTEM_RECORDS": ""}
+        named = [word for problem in problems for word in ("--problem", problem)]
+        command = [program, "tune", *named, "--budget", f"{seconds:g}", "--json", *options]
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: exit status {done.returncode}")
+    return json.loads(done.stdout)["results"]
+
+
+def save(state, path):
+    with open(path + ".new", "w") as file:
+        json.dump(state, file, indent=1)
+        file.write("\n")
+    os.replace(path + ".new", path)
+
+
+def parts_of(state, options):
+    """(kind, name, work) of each part that is not in the state: work() puts it there."""
+    searched, tunings = state["searches"], state["tunings"]
+
+    def search(problem):
+        searched[problem] = tune(options.fusedlogp, [problem], options.search_seconds, ["--limit", "1000"])[0]
+
+    def tuning():
+        tunings.append([brief(result) for result in tune(options.fusedlogp, state["problems"], options.tuning_seconds)])
+
+    for problem in state["problems"]:
+        if problem not in searched:
+            yield "search", f"search of {problem}", lambda problem=problem: search(problem)
+    for number in range(len(tunings), options.tunings):
+        yield "tuning", f"tuning {number + 1} of {options.tunings}", tuning
+
+
+def brief(result):
+    return {name: value for name, value in result.items() if name != "candidates"}
+
+
+def measure(state, options):
+    """1: the time was over."""
+    begun, longest = time.monotonic(), {}
+    for kind, name, work in parts_of(state, options):
+        expected = longest.get(kind, options.search_seconds if kind == "search" else options.tuning_seconds)
+        if options.seconds and time.monotonic() - begun + expected > options.seconds:
+            return 1
+        part_begun = time.monotonic()
+        work()
+        seconds = time.monotonic() - part_begun
+        longest[kind] = max(longest.get(kind, 0), seconds)
+        print(f"{name}: {seconds:.1f} s", file=sys.stderr)
+        save(state, options.out)
+    return 0
+
+
+# ---- what came of it ----
+
+
+def distance(one, other):
+    """Doublings between the sizes of two problems, or None where they differ in more."""
+    parts, others, doublings = one.split(":"), other.split(":"), 0.0
+    if len(parts) != len(others):
+        return None
+    for part, its in zip(parts, others):
+        size, its_size = SIZE.match(part), SIZE.match(its)
+        if size and its_size and size[1] == its_size[1]:
+            doublings += abs(math.log2(int(size[2]) / int(its_size[2])))
+        elif part != its:
+            return None
+    return doublings
+
+
+def candidates_of(search):
+    return {candidate["tuning"]: candidate for candidate in search["candidates"]}
+
+
+def ratio_of(search, tuning):
+    """Of the default's time, as the search has it; None: not timed."""
+    return candidates_of(search).get(tuning, {}).get("ratio")
+
+
+def predicted_ratio(search, tuning):
+    candidates = candidates_of(search)
+    return candidates[tuning]["predicted_seconds"] / candidates[""]["predicted_seconds"]
+
+
+def best_of(search):
+    return min((candidate for candidate in search["candidates"] if "ratio" in candidate), key=lambda candidate: candidate["ratio"])
+
+
+def taken_without(searches, problem, tuning):
+    """(tuning, nearest problem) that a plan takes with the records of the other shapes that a tuning gave; "" is the default."""
+    near = []
+    for result in tuning:
+        doublings = distance(problem, result["problem"])
+        if result["problem"] != problem and doublings is not None and doublings < FARTHEST and result["tuning"] in candidates_of(searches[problem]):
+            near.append((doublings, result["problem"], result))
+    if not near:
+        return "", None
+    _, name, record = min(near, key=lambda entry: entry[:2])
+    if not record["tuning"] or record["tuning"] not in candidates_of(searches[name]):
+        return "", name
+    wrong_by = record["ratio"] / predicted_ratio(searches[name], record["tuning"])
+    return record["tuning"] if predicted_ratio(searches[problem], record["tuning"]) * wrong_by < WORTHWHILE else "", name
+
+
+def worst(losses):
+    """The largest; None where one is not known, or none is there."""
+    return None if not losses or None in losses else max(losses)
+
+
+def behind(search, tuning):
+    ratio = ratio_of(search, tuning)
+    return None if ratio is None else ratio / best_of(search)["ratio"] - 1
+
+
+def rows_of(state):
+    """A row a problem that was searched: what each kind loses, None where that is not known."""
+    rows = []
+    for problem in state["problems"]:
+        search = state["searches"].get(problem)
+        if not search or not any("ratio" in candidate for candidate in search["candidates"]):
+            continue
+        results = [result for tuning in state["tunings"] for result in tuning if result["problem"] == problem]
+        winners = [result["tuning"] for result in results]
+        left_out = []
+        if all(other in state["searches"] for other in state["problems"]):
+            left_out = [behind(search, taken_without(state["searches"], problem, tuning)[0]) for tuning in state["tunings"]]
+        rows.append({
+            "problem": problem,
+            "candidates": len(search["candidates"]),
+            "untimed": sum("ratio" not in candidate and candidate["fate"] == "untried" for candidate in search["candidates"]),
+            "best": best_of(search)["tuning"],
+            "default": behind(search, ""),
+            "winners": {name: winners.count(name) for name in sorted(set(winners))},
+            "behind_best": worst([behind(search, name) for name in winners]),
+            "behind_default": worst([result["ratio"] - 1 for result in results]),
+            "left_out": worst(left_out),
+        })  # fmt: skip
+    return rows
+
+
+def percent(loss):
+    return "not known" if loss is None else f"{100 * loss:.1f} %"
+
+
+def table(rows):
+    lines = ["| problem | candidates | winners | the default behind | winners behind | left out, behind |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        winners = ", ".join(f"{name or 'default'} {count}" for name, count in row["winners"].items())
+        untimed = f", {row['untimed']} untimed" if row["untimed"] else ""
+        losses = " | ".join(percent(row[name]) for name in ("default", "behind_best", "left_out"))
+        lines.append(f"| {row['problem']} | {row['candidates']}{untimed} | {winners} | {losses} |")
+    return lines
+
+
+def verdict(state, rows):
+    """(lines, exit status)."""
+    lines, status = [], 0
+    for name, column, limit in (("winners", "behind_best", BEHIND_BEST), ("default", "behind_default", BEHIND_DEFAULT), ("left out", "left_out", LEFT_OUT)):
+        losses = [row[column] for row in rows]
+        unknown = losses.count(None) + len(state["problems"]) - len(rows)
+        known = [loss for loss in losses if loss is not None]
+        failed = sum(loss > limit for loss in known)
+        said = f"{name}: at most {percent(max(known, default=None))}, wanted {percent(limit)}"
+        lines.append(said + (f"; {failed} problems miss it" if failed else "") + (f"; {unknown} problems are not known" if unknown else ""))
+        status = 1 if failed or status == 1 else 3 if unknown or status == 3 else 0
+    lines.append(f"{len(state['tunings'])} tunings of {len(state['problems'])} problems, {len(rows)} of them searched")
+    return lines, status
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", metavar="FILE.json")
+    parser.add_argument("--report", metavar="FILE.json")
+    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--tunings", type=int, default=10)
+    parser.add_argument("--tuning-seconds", type=float, default=75)
+    parser.add_argument("--search-seconds", type=float, default=40)
+    parser.add_argument("--problem", action="append", metavar="STR")
+    parser.add_argument("--fusedlogp", default="fusedlogp", metavar="PROGRAM")
+    options = parser.parse_args()
+    if bool(options.out) == bool(options.report):
+        parser.error("wanted --out or --report")
+    path = options.out or options.report
+    state = {"problems": options.problem or PROBLEMS, "searches": {}, "tunings": []}
+    if options.report or os.path.exists(path):
+        with open(path) as file:
+            state = json.load(file)
+    if options.out and options.problem and options.problem != state["problems"]:
+        parser.error(f"{path} is of other problems")
+    if options.out and measure(state, options):
+        print("the time is over: the same command goes on", file=sys.stderr)
+    rows = rows_of(state)
+    said, status = verdict(state, rows)
+    print("\n".join(table(rows) + [""] + said))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
