@@ -467,8 +467,8 @@ FLP_API flp_status flp_ranks_create(flp_context *context, void *communicator, fl
 FLP_API void flp_ranks_destroy(flp_ranks *ranks); /* NULL is allowed */
 
 /* Registers memory of the caller's that calls exchange (grad_hidden, partials) with the communicator, so that NCCL may read it in place (ncclCommRegister, NCCL
- * 2.19); an NCCL without that is asked nothing. No bit depends on it, and ranks need not do it alike. It is taken back, before the memory is freed, by
- * flp_ranks_unregister, or by flp_ranks_destroy. Of memory that is not registered, unregister does nothing.
+ * 2.19); an NCCL without that is asked nothing. All ranks do it alike. It is taken back, before the memory is freed, by flp_ranks_unregister, or by
+ * flp_ranks_destroy. Of memory that is not registered, unregister does nothing.
  * FLP_BAD_ARGUMENT: NULL, no bytes, or memory that begins where registered one does. FLP_NCCL_FAILED, FLP_OUT_OF_MEMORY. */
 FLP_API flp_status flp_ranks_register(flp_ranks *ranks, void *memory, size_t bytes);
 FLP_API flp_status flp_ranks_unregister(flp_ranks *ranks, void *memory);

@@ -345,6 +345,17 @@ static int make_workspace(const run *r)
     return 1;
 }
 
+/* Of shards, which run by dispatch, by the first one's plan: the cutting is the problem's. */
+static void answer(const run *r)
+{
+    flp_plan *of_shard = r->linear->problem->shards ? flp_random_linear_first_shard(r->linear, r->machine) : NULL;
+    const flp_plan *plan = of_shard ? of_shard : r->plan;
+
+    if (plan)
+        flp_random_answered(plan, &r->linear->memory);
+    flp_plan_destroy(of_shard);
+}
+
 static int run_linear(void *state, const flp_random_machine *machine, char *message, size_t bytes)
 {
     run r = { .linear = state, .machine = machine, .message = message, .bytes = bytes };
@@ -366,8 +377,8 @@ static int run_linear(void *state, const flp_random_machine *machine, char *mess
         if (done && i < p->repeat)
             flp_random_memory_restore(&r.linear->memory);
     }
-    if (done && r.plan && flp_random_answered)
-        flp_random_answered(r.plan, &r.linear->memory);
+    if (done && flp_random_answered)
+        answer(&r);
     flp_random_memory_remove(&r.linear->memory, FLP_RANDOM_WORKSPACE);
     flp_plan_destroy(r.plan);
     return done;

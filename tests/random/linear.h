@@ -70,6 +70,7 @@ void flp_random_cross_entropy_args(const flp_random_linear *linear, const flp_ra
 
 /* linear_shards.c: the problem shard by shard, with their partials in the place of a workspace. */
 flp_status flp_random_linear_run_shards(const flp_random_linear *linear, const flp_random_machine *machine);
+flp_plan *flp_random_linear_first_shard(const flp_random_linear *linear, const flp_random_machine *machine); /* the caller's to destroy; NULL where it fails */
 void flp_random_linear_add_partials(flp_random_linear *linear);
 
 /* linear_check.c */

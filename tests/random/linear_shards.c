@@ -94,3 +94,19 @@ flp_status flp_random_linear_run_shards(const flp_random_linear *linear, const f
         return run_forward(linear, machine);
     return linear->problem->op == FLP_RANDOM_LINEAR_BACKWARD ? run_backward(linear, machine) : run_loss(linear, machine);
 }
+
+flp_plan *flp_random_linear_first_shard(const flp_random_linear *linear, const flp_random_machine *machine)
+{
+    const flp_linear_logp_problem forward = flp_shard_of(&linear->asked.backward.forward, cutting_of(linear), 0);
+    flp_linear_cross_entropy_problem shard = linear->asked;
+    flp_plan *plan = NULL;
+
+    shard.backward = backward_of(linear, 0);
+    if (linear->problem->op == FLP_RANDOM_LINEAR)
+        flp_linear_logp_plan_create(machine->context, &forward, &plan);
+    else if (linear->problem->op == FLP_RANDOM_LINEAR_BACKWARD)
+        flp_linear_logp_backward_plan_create(machine->context, &shard.backward, &plan);
+    else
+        flp_linear_cross_entropy_plan_create(machine->context, &shard, &plan);
+    return plan;
+}

@@ -247,8 +247,6 @@ static void settle_shards(flp_random_problem *p)
     p->accumulate &= ~FLP_ACCUMULATE_HIDDEN; /* by shards but the first */
     if (p->grad_hidden)
         p->grad_hidden = FLP_F32;
-    if (p->dtype == FLP_F32 && p->grad_weight) /* cut wherever weight is cut, it is aligned as that */
-        p->grad_weight = FLP_F32;
 }
 
 static void settle_linear(flp_random_problem *p)
