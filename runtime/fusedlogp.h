@@ -373,8 +373,8 @@ typedef enum { FLP_ACCUMULATE_HIDDEN = 1u, FLP_ACCUMULATE_WEIGHT = 2u, FLP_ACCUM
  * fp32, each gradient is rounded once, and all repeat bit for bit; a row of grad_hidden depends neither on N nor on other rows. With logits of 1e5 and
  * more the fp32 lse is too coarse for p: there a plan with its forward, or linear_cross_entropy, hands over more.
  *
- * Of a shard of the vocabulary (forward.vocab_total), with lse, logp and entropy of the merged rows: grad_hidden is the shard's part, which summed up over
- * the shards is the whole (as FLP_F32 it loses nothing to that), grad_weight and grad_bias are those of its entries. */
+ * A shard of the vocabulary (forward.vocab_total) takes lse, logp and entropy of the merged rows. Its grad_hidden is the shard's part, which summed up over
+ * the shards is the whole (as FLP_F32 it loses nothing to that); grad_weight and grad_bias are those of its entries. */
 typedef struct {
     flp_linear_logp_problem forward;               /* as linear_logp was given it, but for argmax and entropy, which are 0. pointer_alignment
                                           counts for grad_hidden and grad_weight too; as an element of dtype it is enough for smaller ones

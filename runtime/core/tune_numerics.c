@@ -220,7 +220,7 @@ void flp_tune_numerics_take(flp_tune_numerics *numerics, int number, const flp_t
 
 /* ---- what decides ---- */
 
-/* Of one role, whose arithmetics stand from *next on, the generator's own first. */
+/* Decides one role, whose arithmetics stand from *next on, the generator's own first. */
 static const arithmetic *decide_role(const flp_tune_numerics *numerics, int *next)
 {
     const arithmetic *own = &numerics->all[*next], *best = own;

@@ -7,8 +7,8 @@
 
 typedef struct flp_tune_numerics flp_tune_numerics;
 
-/* Of every bucket of rows up to the problem's, in the CUDA context that is current. limit: of candidates of a role; 0: 12. FLP_BAD_ARGUMENT: the problem;
- * FLP_NO_VARIANT: the CPU path answers it; FLP_OUT_OF_MEMORY. */
+/* Covers every bucket of rows up to the problem's, in the CUDA context that is current. limit: the most candidates of a role; 0: 12.
+ * FLP_BAD_ARGUMENT: the problem; FLP_NO_VARIANT: the CPU path answers it; FLP_OUT_OF_MEMORY. */
 flp_status flp_tune_numerics_create(flp_context *context, const flp_operator_calls *calls, const void *problem, int limit, flp_tune_numerics **numerics);
 /* NULL is allowed. */
 void flp_tune_numerics_destroy(flp_tune_numerics *numerics);

@@ -262,7 +262,7 @@ flp_status flp_tune_target_join(flp_tune_target *target, const int *candidates, 
     double seconds = target->candidates[0].predicted_seconds;
     flp_status status;
 
-    /* Of the base what none of them changes; of each what it changes. */
+    /* The base keeps what none of them changes; each brings what it changes. */
     strcpy(parts[0], target->candidates[0].tuning);
     for (int i = 0; i < count; i++) {
         const flp_tune_candidate *one = &target->candidates[candidates[i]];

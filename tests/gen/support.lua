@@ -40,6 +40,19 @@ function support.fresh_generator()
   return require "gen.fusedlogp"
 end
 
+-- CUDA C++ Programming Guide, technical specifications by compute capability: most shared memory of a thread block, in KiB.
+support.shared_kib = { [80] = 163, [86] = 99, [87] = 163, [89] = 99, [90] = 227, [100] = 227, [103] = 227, [110] = 227, [120] = 99, [121] = 99 }
+
+-- Those of them that have no WGMMA, in order.
+function support.portable_capabilities()
+  local capabilities = {}
+  for capability in pairs(support.shared_kib) do
+    if capability ~= 90 then capabilities[#capabilities + 1] = capability end
+  end
+  table.sort(capabilities)
+  return capabilities
+end
+
 -- A copy of base with changes; the value `support.none` removes a field.
 support.none = {}
 function support.with(base, changes)

@@ -9,8 +9,6 @@ local variant = require "gen.variant"
 
 TestBudget = {}
 
--- CUDA C++ Programming Guide, technical specifications by compute capability: most shared memory of a thread block, in KiB.
-local shared_kib = { [80] = 163, [86] = 99, [87] = 163, [89] = 99, [90] = 227, [100] = 227, [103] = 227, [110] = 227, [120] = 99, [121] = 99 }
 local registers_of_a_multiprocessor = 65536
 
 -- Every variant that a prebuild of any architecture compiles, listed once for all tests.
@@ -39,7 +37,7 @@ function TestBudget.test_the_limits_are_the_hardware_s()
   for _, name in ipairs(arch.names) do
     local facts = arch.find(name)
     luaunit.assertEquals({ name, facts.capability }, { name, tonumber(name:match("%d+")) })
-    luaunit.assertEquals({ name, facts.shared_bytes }, { name, shared_kib[facts.capability] * 1024 })
+    luaunit.assertEquals({ name, facts.shared_bytes }, { name, support.shared_kib[facts.capability] * 1024 })
   end
 end
 

@@ -32,7 +32,7 @@ function TestSelect.test_hopper_takes_its_own_path()
 end
 
 function TestSelect.test_other_devices_take_the_portable_path_and_say_why()
-  for _, capability in ipairs { 80, 86, 87, 89, 100, 103, 110, 120, 121 } do
+  for _, capability in ipairs(support.portable_capabilities()) do
     local found, tile = selected(plain, capability)
     luaunit.assertEquals({ found.path, tile.arch }, { "portable", "sm_" .. capability })
     luaunit.assertEquals(found.reason,

@@ -77,7 +77,7 @@ function TestSelectBackward.test_hopper_takes_its_own_kernels()
 end
 
 function TestSelectBackward.test_other_devices_take_the_portable_kernels_and_say_why()
-  for _, capability in ipairs { 80, 86, 87, 89, 100, 103, 110, 120, 121 } do
+  for _, capability in ipairs(support.portable_capabilities()) do
     local found, specs = selected(plain .. ":gh_bf16:gw_bf16", capability)
     luaunit.assertEquals({ found.path, specs.gather.arch }, { "portable", "sm_" .. capability })
     luaunit.assertEquals(found.reason,

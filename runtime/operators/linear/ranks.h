@@ -20,7 +20,7 @@ flp_rank_terms flp_ranks_terms(const char *name, const flp_linear_logp_problem *
 /* Digests begin with FLP_RANKS_DIGEST. */
 #define FLP_RANKS_DIGEST UINT32_C(2166136261)
 uint32_t flp_ranks_mix(uint32_t hash, const void *bytes, size_t count);
-/* Of a token loss's definition: names mean what each rank's context was told. 0: there is none of that name, which the call's own part says. */
+/* A digest of a token loss's definition: a name means what each rank's context was told. 0: none has that name, which the call's own part says. */
 uint32_t flp_ranks_token_loss(flp_ranks *ranks, const char *name);
 
 /* status: of the rank's own part of the call, which it returns where that failed, once the others know. Where the ranks have agreed on such a call before it
