@@ -248,7 +248,8 @@ static flp_status tune_by_records(flp_plan *plan, const flp_choice_wanted *untun
         plan->tuned = (flp_tuned){ .by = FLP_TUNED_NOT };
     }
     if (plan->context->flags & FLP_CONTEXT_REPLAY && plan->tuned.by != FLP_TUNED_EXACT)
-        return flp_status_fail(FLP_NO_VARIANT, "%s: no exact record of a tuning, and the context has FLP_CONTEXT_REPLAY", untuned->problem);
+        return flp_status_fail(FLP_NO_VARIANT, "%s: no exact record of a tuning, and the context has FLP_CONTEXT_REPLAY%s%s", untuned->problem,
+                               plan->tuned.source[0] ? ": " : "", plan->tuned.source);
     return FLP_OK;
 }
 

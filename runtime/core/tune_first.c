@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -108,24 +109,48 @@ static flp_status publish(const first_use *use, const flp_tune_target *target, c
 
 typedef struct {
     const flp_tune_target *target;
-    flp_text lines;
-} hung_list;
+    flp_text hung;       /* candidates that hung */
+    atomic_int compiled; /* so far; the default once for each kernel that is tuned */
+} search;
 
 static int has_hung(void *data, int candidate)
 {
-    const hung_list *hung = data;
+    const search *s = data;
 
-    return flp_hung_has(&hung->lines, flp_tune_target_identity(hung->target), flp_tune_target_candidate(hung->target, candidate)->tuning);
+    return flp_hung_has(&s->hung, flp_tune_target_identity(s->target), flp_tune_target_candidate(s->target, candidate)->tuning);
+}
+
+static void count_compiled(void *data, int candidate, int begins)
+{
+    search *s = data;
+
+    if (candidate && !begins)
+        s->compiled++;
+}
+
+/* What would do, as far as can be told: a next tuning finds what this one has compiled. */
+static flp_status say_too_short(const search *s, const flp_tuner_result *result, double budget)
+{
+    const int compiled = s->compiled, candidates = flp_tune_target_count(s->target) - 1;
+    char all[64] = "";
+
+    if (compiled && compiled < candidates)
+        snprintf(all, sizeof(all), ", at which rate all take %.2g s", result->spent_seconds * candidates / compiled);
+    return flp_status_fail(FLP_NO_VARIANT, "nothing was timed in %.2g s: %d of %d candidates were compiled%s (tune_seconds, or fusedlogp tune --untuned)",
+                           budget, compiled, candidates, all);
 }
 
 static flp_status run(const first_use *use, flp_tune_target *target)
 {
-    hung_list hung = { target, { 0 } };
+    search s = { .target = target };
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const double spent = seconds_now() - use->begun, budget = use->context->tune_seconds;
-    const flp_tuner_options options = {
-        .budget_seconds = budget - spent, .jobs = cores < 2 ? 1 : (int)fmin((double)cores, MOST_JOBS), .seed = 1, .has_hung = has_hung, .data = &hung
-    };
+    const flp_tuner_options options = { .budget_seconds = budget - spent,
+                                        .jobs = cores < 2 ? 1 : (int)fmin((double)cores, MOST_JOBS),
+                                        .seed = 1,
+                                        .compiling = count_compiled,
+                                        .has_hung = has_hung,
+                                        .data = &s };
     nvmlDevice_t clock = NULL;
     flp_tuner_result result = { 0 };
     flp_status status;
@@ -134,10 +159,12 @@ static flp_status run(const first_use *use, flp_tune_target *target)
         return flp_status_fail(FLP_NO_VARIANT, "its arrays and the reference took %.2g s, and the tuning has %.2g s", spent, budget);
     if (flp_nvml_find((*use->plan)->device.device, &clock) != FLP_OK)
         clock = NULL;
-    status = flp_hung_read(flp_records_directory(use->context->records), &hung.lines);
+    status = flp_hung_read(flp_records_directory(use->context->records), &s.hung);
     if (status == FLP_OK)
         status = flp_tune_run(target, clock, &options, &result);
-    flp_text_free(&hung.lines);
+    flp_text_free(&s.hung);
+    if (status == FLP_OK && !result.figures[result.winner].rounds)
+        status = say_too_short(&s, &result, budget);
     if (status == FLP_OK)
         status = publish(use, target, &result);
     flp_tuner_result_free(&result);

@@ -268,12 +268,15 @@ static int may_serve(void *data, const flp_record *record)
     return wanted->has_any;
 }
 
-static void take_record(const flp_record *record, flp_tuned_by by, flp_tuned *tuned)
+static void take_record(const flp_record *record, const flp_environment *here, flp_tuned *tuned)
 {
-    tuned->by = by;
+    char difference[FLP_ENVIRONMENT_DIFFERENCE_BYTES];
+
+    flp_environment_difference(&record->environment, here, difference);
+    tuned->by = difference[0] ? FLP_TUNED_NEARBY : FLP_TUNED_EXACT;
     snprintf(tuned->tuning, sizeof(tuned->tuning), "%s", record->tuning);
-    snprintf(tuned->source, sizeof(tuned->source), "%s, a record of %s on %s", by == FLP_TUNED_EXACT ? "exact" : "nearby", record->date,
-             record->environment.device);
+    snprintf(tuned->source, sizeof(tuned->source), "%s, a record of %s on %.64s%s%s", difference[0] ? "nearby" : "exact", record->date,
+             record->environment.device, difference[0] ? ": " : "", difference);
 }
 
 /* What was measured there, times what the model says of the way from there to here. */
@@ -357,7 +360,7 @@ static flp_status find(flp_context *context, const flp_tuned_question *question,
     if (status != FLP_OK)
         return status;
     if (found.has_own) {
-        take_record(&found.own, flp_environment_same(&found.own.environment, &environment) ? FLP_TUNED_EXACT : FLP_TUNED_NEARBY, tuned);
+        take_record(&found.own, &environment, tuned);
         return FLP_OK;
     }
     snprintf(tuned->source, sizeof(tuned->source), "%s", found.refused);

@@ -17,7 +17,7 @@ typedef struct {
     flp_tuned_by by;
     char tuning[FLP_TUNING_BYTES]; /* "": the generator's own choice */
     char base[FLP_TUNING_BYTES];   /* that decides on a row's bits; "": the generator's own */
-    char source[256];              /* in words, for flp_plan_describe; without a record why one of the problem does not count, "": there is none */
+    char source[512];              /* in words, for flp_plan_describe; without a record why one of the problem does not count, "": there is none */
 } flp_tuned;
 
 /* Never fails: what goes wrong is logged, and there is no tuning then. A problem without a record of this machine goes on the list of those that are to be

@@ -1,6 +1,7 @@
 /* Describes the machine by what driver, NVML and NVRTC say of it. */
 #include "tune/environment.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,9 +78,42 @@ void flp_environment_describe(const flp_device *device, flp_environment *environ
     flp_status_restore_message(callers_message);
 }
 
+/* 1, and the text, where they differ. */
+static int words_differ(const char *what, const char *there, const char *here, char *text)
+{
+    if (strcmp(there, here) == 0)
+        return 0;
+    snprintf(text, FLP_ENVIRONMENT_DIFFERENCE_BYTES, "its %s is %.40s, here %.40s", what, there, here);
+    return 1;
+}
+
+static int numbers_differ(const char *what, int64_t there, int64_t here, char *text)
+{
+    const int64_t numbers[] = { there, here };
+    char words[2][24];
+
+    for (int i = 0; i < 2; i++)
+        if (numbers[i])
+            snprintf(words[i], sizeof(words[i]), "%" PRId64, numbers[i]);
+        else
+            snprintf(words[i], sizeof(words[i]), "%s", unknown);
+    return words_differ(what, words[0], words[1], text);
+}
+
+void flp_environment_difference(const flp_environment *there, const flp_environment *here, char text[FLP_ENVIRONMENT_DIFFERENCE_BYTES])
+{
+    if (!words_differ("device", there->device, here->device, text) &&
+        !numbers_differ("number of multiprocessors", there->multiprocessors, here->multiprocessors, text) &&
+        !numbers_differ("L2 cache in bytes", there->l2_bytes, here->l2_bytes, text) &&
+        !numbers_differ("power limit in W", there->power_limit_w, here->power_limit_w, text) && !words_differ("MIG profile", there->mig, here->mig, text) &&
+        !words_differ("driver", there->driver, here->driver, text) && !words_differ("NVRTC", there->nvrtc, here->nvrtc, text))
+        text[0] = 0;
+}
+
 int flp_environment_same(const flp_environment *one, const flp_environment *other)
 {
-    return strcmp(one->device, other->device) == 0 && one->multiprocessors == other->multiprocessors && one->l2_bytes == other->l2_bytes &&
-           one->power_limit_w == other->power_limit_w && strcmp(one->mig, other->mig) == 0 && strcmp(one->driver, other->driver) == 0 &&
-           strcmp(one->nvrtc, other->nvrtc) == 0;
+    char text[FLP_ENVIRONMENT_DIFFERENCE_BYTES];
+
+    flp_environment_difference(one, other, text);
+    return !text[0];
 }

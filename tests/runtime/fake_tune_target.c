@@ -168,6 +168,8 @@ flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
 {
     if (candidate && candidate == fake_tune.compilation_hangs)
         pause();
+    if (fake_tune.slow_compilation_microseconds)
+        usleep((useconds_t)fake_tune.slow_compilation_microseconds);
     return target->device.device.compile(&target->device, candidate);
 }
 

@@ -24,6 +24,7 @@ typedef struct {
     flp_status failure;                                        /* of flp_tune_target_create */
     int slow_microseconds;                                     /* of each timed run, in real time */
     int slow_check_microseconds;                               /* of each check */
+    int slow_compilation_microseconds;                         /* of each compilation */
     int real_identity;                                         /* 1: that of the problem's plans, with which a record of it counts */
     int created;                                               /* targets so far */
     int timed;                                                 /* runs so far whose time was taken */

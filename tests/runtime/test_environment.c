@@ -104,6 +104,28 @@ static void the_clock_is_that_of_now(void **state)
     assert_fails(FLP_NO_DRIVER, flp_nvml_find(0, &handle), "error 15");
 }
 
+static void the_first_difference_is_said(void **state)
+{
+    char text[FLP_ENVIRONMENT_DIFFERENCE_BYTES];
+    flp_environment other;
+
+    (void)state;
+    describe();
+    other = here;
+    flp_environment_difference(&other, &here, text);
+    assert_string_equal("", text);
+    strcpy(other.nvrtc, "x");
+    strcpy(other.driver, "570");
+    flp_environment_difference(&other, &here, text);
+    assert_string_equal("its driver is 570, here 580", text);
+    other.l2_bytes = 1024;
+    flp_environment_difference(&other, &here, text);
+    assert_true(strncmp("its L2 cache in bytes is 1024, here ", text, 36) == 0);
+    memset(other.device, 'G', sizeof(other.device) - 1);
+    flp_environment_difference(&other, &here, text);
+    assert_true(strncmp("its device is GGGG", text, 18) == 0);
+}
+
 static void every_part_tells_environments_apart(void **state)
 {
     flp_environment other;
@@ -129,6 +151,7 @@ int main(void)
         ENVIRONMENT_TEST(without_nvml_less_is_known),
         ENVIRONMENT_TEST(a_driver_without_bus_ids_leaves_the_power_limit_unknown),
         ENVIRONMENT_TEST(the_clock_is_that_of_now),
+        ENVIRONMENT_TEST(the_first_difference_is_said),
         ENVIRONMENT_TEST(every_part_tells_environments_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

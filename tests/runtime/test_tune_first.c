@@ -178,6 +178,20 @@ static void the_time_is_bounded(void **state)
     assert_contains(flp_plan_describe(plan), "not tuned: its arrays and the reference took ");
 }
 
+static void a_time_that_compiling_takes_up_is_said_with_what_would_do(void **state)
+{
+    (void)state;
+    fake_tune.slow_compilation_microseconds = 400000;
+    make_context(root, 0.2);
+    create();
+    assert_int_equal(0, fake_tune.timed);
+    assert_int_equal(FLP_TUNED_NOT, flp_plan_tuned_by(plan));
+    assert_contains(flp_plan_describe(plan), "not tuned: nothing was timed in 0.2 s: ");
+    assert_contains(flp_plan_describe(plan), " of 3 candidates were compiled");
+    assert_contains(flp_plan_describe(plan), " (tune_seconds, or fusedlogp tune --untuned))\n");
+    assert_untuned(bucket);
+}
+
 static void the_variable_says_how_long(void **state)
 {
     (void)state;
@@ -290,6 +304,7 @@ int main(void)
         test_of(a_call_s_plan_is_tuned_once_for_its_bucket),
         test_of(without_the_flag_nothing_is_tuned),
         test_of(during_a_capture_the_default_serves),
+        test_of(a_time_that_compiling_takes_up_is_said_with_what_would_do),
         test_of(the_time_is_bounded),
         test_of(the_variable_says_how_long),
         test_of(what_fails_leaves_the_default),

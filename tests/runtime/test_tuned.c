@@ -155,6 +155,7 @@ static void a_record_of_another_machine_is_nearby(void **state)
     assert_int_equal(FLP_TUNED_NEARBY, flp_plan_tuned_by(plan));
     assert_contains(tile_variant(), ".c1.");
     assert_contains(flp_plan_describe(plan), "tuning: tile.cluster=1 (nearby, a record of ");
+    assert_contains(flp_plan_describe(plan), " on Fake GPU 0: its driver is 999, here cuda 13.0)\n");
 }
 
 static void other_templates_arithmetic_or_problems_do_not_count(void **state)
@@ -524,10 +525,22 @@ static void a_problem_s_text_goes_without_rows_and_back(void **state)
 static void a_replaying_context_wants_exact_records(void **state)
 {
     const flp_record record = record_of(here, "tile.cluster=1", 0.98);
+    flp_record other = record;
 
     (void)state;
     make_context(FLP_CONTEXT_REPLAY);
     assert_fails(FLP_NO_VARIANT, flp_linear_logp_plan_create(context, &problem, &plan), "no exact record of a tuning, and the context has FLP_CONTEXT_REPLAY");
+    other.identity.templates[0] = other.identity.templates[0] == '0' ? '1' : '0';
+    assert_succeeds(flp_record_files_publish(root, &other));
+    make_context(FLP_CONTEXT_REPLAY);
+    assert_fails(FLP_NO_VARIANT, flp_linear_logp_plan_create(context, &problem, &plan),
+                 "FLP_CONTEXT_REPLAY: no record that counts: one of 2026-11-22 on Fake GPU 0 is there, but the templates of its kernels have changed since");
+    other = record;
+    other.environment.power_limit_w = 1234;
+    assert_succeeds(flp_record_files_publish(root, &other));
+    make_context(FLP_CONTEXT_REPLAY);
+    assert_fails(FLP_NO_VARIANT, flp_linear_logp_plan_create(context, &problem, &plan),
+                 "FLP_CONTEXT_REPLAY: nearby, a record of 2026-11-22 on Fake GPU 0: its power limit in W is 1234, here unknown");
     assert_succeeds(flp_record_files_publish(root, &record));
     make_context(FLP_CONTEXT_REPLAY);
     assert_succeeds(flp_linear_logp_plan_create(context, &problem, &plan));
