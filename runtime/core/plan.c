@@ -273,24 +273,10 @@ static flp_status choose_path(flp_plan *plan, const char *tuning)
     return *tuning ? choose_tuned(plan, &wanted, tuning) : FLP_OK;
 }
 
-/* What no device is needed for. text: receives the problem's canonical string. */
-static flp_status begin(const void *problem, flp_plan *plan, char text[FLP_PROBLEM_TEXT_BYTES])
+static flp_status set_up(const char *text, const char *tuning, flp_plan *plan)
 {
-    const flp_operator *op = plan->op;
-    flp_status status = flp_problem_normalize(op, problem, (char *)plan + op->problem_at);
+    flp_status status = choose_path(plan, tuning);
 
-    if (status == FLP_OK && op->begin)
-        status = op->begin(plan);
-    return status == FLP_OK ? flp_problem_text_write(op, flp_plan_problem(plan), text, FLP_PROBLEM_TEXT_BYTES) : status;
-}
-
-static flp_status set_up(const void *problem, const char *tuning, flp_plan *plan)
-{
-    char text[FLP_PROBLEM_TEXT_BYTES];
-    flp_status status = begin(problem, plan, text);
-
-    if (status == FLP_OK)
-        status = choose_path(plan, tuning);
     if (status == FLP_OK && flp_plan_on_gpu(plan))
         status = set_up_gpu(plan);
     if (status != FLP_OK)
@@ -304,9 +290,11 @@ static flp_status set_up(const void *problem, const char *tuning, flp_plan *plan
     return FLP_OK;
 }
 
-static flp_status make(flp_context *context, const flp_operator *op, flp_plan **plan)
+/* A plan as far as no device is needed, which the caller destroys after a failure too. text: receives the problem's canonical string. */
+static flp_status begin(flp_context *context, const flp_operator *op, const void *problem, flp_plan **plan, char text[FLP_PROBLEM_TEXT_BYTES])
 {
     static atomic_uint_fast64_t plans;
+    flp_status status;
 
     *plan = calloc(1, op->plan_bytes);
     if (!*plan)
@@ -315,18 +303,19 @@ static flp_status make(flp_context *context, const flp_operator *op, flp_plan **
     (*plan)->context = context;
     (*plan)->op = op;
     pthread_mutex_init(&(*plan)->tally_mutex, NULL);
-    return FLP_OK;
+    status = flp_problem_normalize(op, problem, (char *)*plan + op->problem_at);
+    if (status == FLP_OK && op->begin)
+        status = op->begin(*plan);
+    return status == FLP_OK ? flp_problem_text_write(op, flp_plan_problem(*plan), text, FLP_PROBLEM_TEXT_BYTES) : status;
 }
 
 flp_status flp_plan_select(flp_context *context, const flp_operator *op, const void *problem, int compute_capability, flp_selection *selection)
 {
     char text[FLP_PROBLEM_TEXT_BYTES], with_hint[FLP_PLAN_KERNELS_BYTES];
     flp_plan *plan;
-    flp_status status = make(context, op, &plan);
+    flp_status status = begin(context, op, problem, &plan, text);
 
     *selection = (flp_selection){ 0 };
-    if (status == FLP_OK)
-        status = begin(problem, plan, text);
     if (status == FLP_OK && flp_operator_backend(op, flp_plan_problem(plan)) != FLP_BACKEND_CPU) {
         const flp_wanted_kernels wanted = { with_hint, compute_capability, flp_backend_name(flp_operator_backend(op, flp_plan_problem(plan))), "" };
 
@@ -354,11 +343,10 @@ flp_status flp_plan_visit_kernels(flp_context *context, const flp_operator *op, 
     flp_wanted_kernels wanted = { with_hint, compute_capability, selection.path, "" };
 
     if (status == FLP_OK && selection.count)
-        status = make(context, op, &plan);
+        status = begin(context, op, problem, &plan, text);
     if (!plan)
         return status;
     take_each(&selection, take, data);
-    status = begin(problem, plan, text);
     if (status == FLP_OK) {
         flp_plan_kernels_text(plan, with_hint);
         status = flp_tuned_list(context, op, flp_plan_problem(plan), &wanted, &tunings);
@@ -379,10 +367,8 @@ flp_status flp_plan_identify(flp_context *context, const flp_operator *op, const
     char text[FLP_PROBLEM_TEXT_BYTES], with_hint[FLP_PLAN_KERNELS_BYTES];
     const flp_wanted_kernels kernels = { with_hint, wanted->compute_capability, wanted->backend, wanted->tuning };
     flp_plan *plan;
-    flp_status status = make(context, op, &plan);
+    flp_status status = begin(context, op, problem, &plan, text);
 
-    if (status == FLP_OK)
-        status = begin(problem, plan, text);
     if (status == FLP_OK)
         flp_plan_kernels_text(plan, with_hint);
     if (status == FLP_OK)
@@ -397,10 +383,8 @@ flp_status flp_plan_write_wanted(flp_context *context, const flp_operator *op, c
 {
     char plain[FLP_PROBLEM_TEXT_BYTES];
     flp_plan *plan;
-    flp_status status = make(context, op, &plan);
+    flp_status status = begin(context, op, problem, &plan, plain);
 
-    if (status == FLP_OK)
-        status = begin(problem, plan, plain);
     if (status == FLP_OK)
         flp_plan_kernels_text(plan, text);
     flp_plan_destroy(plan);
@@ -411,11 +395,9 @@ flp_status flp_plan_foresee(flp_context *context, const flp_operator *op, const 
 {
     char text[FLP_PROBLEM_TEXT_BYTES];
     flp_plan *plan;
-    flp_status status = make(context, op, &plan);
+    flp_status status = begin(context, op, problem, &plan, text);
 
     *selection = (flp_selection){ 0 };
-    if (status == FLP_OK)
-        status = begin(problem, plan, text);
     if (status == FLP_OK)
         status = choose_path(plan, NULL);
     if (status == FLP_OK && flp_plan_on_gpu(plan))
@@ -431,7 +413,7 @@ flp_status flp_create_plan(flp_context *context, const flp_operator *op, const v
 
 flp_status flp_create_plan_tuned(flp_context *context, const flp_operator *op, const void *problem, const char *tuning, flp_plan **plan)
 {
-    char callers_message[FLP_STATUS_MESSAGE_BYTES];
+    char callers_message[FLP_STATUS_MESSAGE_BYTES], text[FLP_PROBLEM_TEXT_BYTES];
     flp_status status;
 
     if (!plan)
@@ -439,11 +421,10 @@ flp_status flp_create_plan_tuned(flp_context *context, const flp_operator *op, c
     *plan = NULL;
     if (!context)
         return flp_status_fail(FLP_BAD_ARGUMENT, "context: got NULL, wanted a context");
-    status = make(context, op, plan);
-    if (status != FLP_OK)
-        return status;
     flp_status_keep_message(callers_message);
-    status = set_up(problem, tuning, *plan);
+    status = begin(context, op, problem, plan, text);
+    if (status == FLP_OK)
+        status = set_up(text, tuning, *plan);
     if (status == FLP_OK) {
         flp_status_restore_message(callers_message); /* what was tried in vain on the way is no failure of the call */
         atomic_fetch_add(&context->plans, 1);
