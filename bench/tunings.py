@@ -58,7 +58,11 @@ def tune(program, problems, seconds, options=()):
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)}: exit status {done.returncode}")
-    return json.loads(done.stdout)["results"]
+    results = json.loads(done.stdout)["results"]
+    for problem in problems:
+        if all(result["problem"] != problem for result in results):
+            print(f"{problem}: no result", file=sys.stderr)
+    return results
 
 
 def save(state, path):
@@ -73,7 +77,9 @@ def parts_of(state, options):
     searched, tunings = state["searches"], state["tunings"]
 
     def search(problem):
-        searched[problem] = tune(options.fusedlogp, [problem], options.search_seconds, ["--limit", "1000"])[0]
+        for result in tune(options.fusedlogp, [problem], options.search_seconds, ["--limit", "1000"]):
+            if result["problem"] == problem:
+                searched[problem] = result
 
     def tuning():
         tunings.append([brief(result) for result in tune(options.fusedlogp, state["problems"], options.tuning_seconds)])
@@ -175,6 +181,7 @@ def rows_of(state):
             continue
         results = [result for tuning in state["tunings"] for result in tuning if result["problem"] == problem]
         winners = [result["tuning"] for result in results]
+        missing = [None] * (len(state["tunings"]) - len(results))
         left_out = []
         if all(other in state["searches"] for other in state["problems"]):
             left_out = [behind(search, taken_without(state["searches"], problem, tuning)[0]) for tuning in state["tunings"]]
@@ -185,8 +192,8 @@ def rows_of(state):
             "best": best_of(search)["tuning"],
             "default": behind(search, ""),
             "winners": {name: winners.count(name) for name in sorted(set(winners))},
-            "behind_best": worst([behind(search, name) for name in winners]),
-            "behind_default": worst([result["ratio"] - 1 for result in results]),
+            "behind_best": worst([behind(search, name) for name in winners] + missing),
+            "behind_default": worst([result["ratio"] - 1 if result["ratio"] else None for result in results] + missing),  # 0: there was no time
             "left_out": worst(left_out),
         })  # fmt: skip
     return rows

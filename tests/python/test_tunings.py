@@ -104,6 +104,8 @@ class Tunings(unittest.TestCase):
         for state in (
             {"problems": [SMALL, MIDDLE], "searches": {SMALL: search()}, "tunings": []},
             {"problems": [SMALL], "searches": untimed, "tunings": [[result(SMALL, "tile.group=8", 0.9)]]},
+            {"problems": [SMALL], "searches": {SMALL: search()}, "tunings": [[result(SMALL, "", 0)]]},
+            {"problems": [SMALL], "searches": {SMALL: search()}, "tunings": [[result(SMALL)], []]},
         ):
             _, lines, status = self.verdict(state)
             self.assertEqual(3, status)
