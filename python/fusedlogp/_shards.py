@@ -124,7 +124,7 @@ _NAMES = {
     "options": "a digest of the options (temperature, softcap, ignore_index, reduction, ...)",
 }  # fmt: skip
 _DTYPES: tuple = (None, torch.bfloat16, torch.float16, torch.float32, torch.int32, torch.int64)
-# The headers that a group has exchanged, by this rank's own.
+# The headers in which a group's ranks have agreed, by this rank's own.
 _known: "weakref.WeakKeyDictionary[Any, dict[_Header, list[_Header]]]" = weakref.WeakKeyDictionary()
 
 
@@ -143,19 +143,32 @@ def _is_on_gpu(group: Any) -> bool:
     return "nccl" in distributed.get_backend(group) and "gloo" not in distributed.get_backend(group)
 
 
+def _keeps_headers(group: Any) -> bool:
+    """Whether ranks that have agreed do not ask each other again: reading headers waits for a GPU."""
+    return _is_on_gpu(group)
+
+
 def _exchange(group: Any, own: _Header) -> list[_Header]:
-    """Every rank's header in the order of ranks. On GPUs, where reading them waits for the device, once for each header of a group."""
-    on_gpu = _is_on_gpu(group)
-    known = _known.setdefault(group, {})
-    if on_gpu and own in known:
-        return known[own]
-    device = torch.device("cuda", torch.cuda.current_device()) if on_gpu else torch.device("cpu")
+    """Every rank's header in the order of ranks."""
+    device = torch.device("cuda", torch.cuda.current_device()) if _is_on_gpu(group) else torch.device("cpu")
     headers = torch.empty(distributed.get_world_size(group) * len(own), dtype=torch.int64, device=device)
     _gather(headers, torch.tensor(own, dtype=torch.int64, device=device), group)
-    everyone = [_Header(*header) for header in headers.view(-1, len(own)).tolist()]
-    if on_gpu and not any(header.refused for header in everyone):
-        known[own] = everyone
-    return everyone
+    return [_Header(*header) for header in headers.view(-1, len(own)).tolist()]
+
+
+def _agree_on(group: Any, own: _Header, error: Optional[Exception]) -> list[_Header]:
+    """Every rank's header. Raises error, or on ranks that have none what another's header says. What was not agreed on is not kept: otherwise this rank would
+    not wait for one that asks again."""
+    known = _known.setdefault(group, {})
+    if _keeps_headers(group) and own in known:
+        return known[own]
+    headers = _exchange(group, own)
+    if error is not None:
+        raise error
+    _check_agreement(headers)
+    if _keeps_headers(group):
+        known[own] = headers
+    return headers
 
 
 def _check_agreement(headers: list[_Header]) -> None:
@@ -360,10 +373,7 @@ def agree(
         )  # fmt: skip
     except Exception as raised:
         error = raised
-    headers = _exchange(shards.group, own)
-    if error is not None:
-        raise error
-    _check_agreement(headers)
+    headers = _agree_on(shards.group, own, error)
     place = _place(headers, distributed.get_rank(shards.group), shards.vocab_size)
     weight, bias = rows.weight, rows.bias
     if place.count < weight.shape[0]:

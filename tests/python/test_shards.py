@@ -166,9 +166,11 @@ def one_disagrees():
     return errors, call()  # and the group works on
 
 
-def gpus_that_disagree():
+def disagree_and_agree(device):
+    """As ranks do that keep what they agreed on, as those of GPUs."""
+    fusedlogp._shards._keeps_headers = lambda group: True
     rank = distributed.get_rank()
-    device = torch.device("cuda", rank)
+    device = torch.device(device, rank) if device == "cuda" else torch.device(device)
     x, w, t = torch.ones(5, 8, device=device), torch.ones(6, 8, device=device), torch.zeros(5, dtype=torch.int64, device=device)
     group = distributed.group.WORLD
     few = 4 if rank == 1 else 5
@@ -319,6 +321,13 @@ class OfRanks(Case):
                         for a, b in zip(first[0] + first[1], again[0] + again[1]):
                             self.assertTrue(a is b is None or torch.equal(a, b), "another call has other bits")
 
+    def check_disagreements(self, results):
+        self.check_ranks(results)
+        for rank, (errors, logp) in enumerate(results):
+            self.assertEqual(("ValueError", "process_group: on rank 1 of it rows is 4, wanted 5 as on rank 0"), errors[0], rank)
+            self.assertEqual("ValueError" if rank == 1 else "RuntimeError", errors[1][0], errors[1])
+            self.assertAlmostEqual(-5 * math.log(12), logp, places=4)
+
 
 @unittest.skipUnless(distributed.is_available() and distributed.is_gloo_available(), "torch has no gloo")
 @unittest.skipUnless(DEVICE == "cpu", "ranks of the CPU")
@@ -437,6 +446,9 @@ class Shards(OfRanks):
                 self.assertEqual("ValueError", result[name][0], name)
                 self.assertIn(text, result[name][1])
 
+    def test_what_ranks_did_not_agree_on_is_not_kept(self):
+        self.check_disagreements(ranks.run(2, disagree_and_agree, "cpu"))
+
     def test_a_group_that_is_none_is_refused(self):
         x, w, t = torch.randn(2, 8), torch.randn(5, 8), torch.tensor([0, 1])
         with self.assertRaisesRegex(TypeError, "process_group: got str, wanted a torch.distributed.ProcessGroup or a fusedlogp.VocabParallel"):
@@ -469,12 +481,7 @@ class OverNccl(OfRanks):
         self.check_cuts("uneven", "empty")
 
     def test_ranks_that_disagree_all_say_so(self):
-        results = ranks.run(2, gpus_that_disagree, backend="nccl")
-        self.check_ranks(results)
-        for rank, (errors, logp) in enumerate(results):
-            self.assertEqual(("ValueError", "process_group: on rank 1 of it rows is 4, wanted 5 as on rank 0"), errors[0], rank)
-            self.assertEqual("ValueError" if rank == 1 else "RuntimeError", errors[1][0], errors[1])
-            self.assertAlmostEqual(-5 * math.log(12), logp, places=4)
+        self.check_disagreements(ranks.run(2, disagree_and_agree, "cuda", backend="nccl"))
 
 
 if __name__ == "__main__":
