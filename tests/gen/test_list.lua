@@ -9,13 +9,16 @@ local variant = require "gen.variant"
 
 TestList = {}
 
+-- Several architectures list the same variants (sm_100 and sm_100a), which are emitted once.
 function TestList.test_every_variant_can_be_emitted_and_stands_there_once()
+  local emitted = {}
   for _, name in ipairs(arch.names) do
     local seen = {}
     for _, text in ipairs(list(name, nil, { 1024, 2304 }, support.read_template)) do
       luaunit.assertNil(seen[text], text)
       seen[text] = true
-      luaunit.assertNotNil(fusedlogp.emit(text, support.read_template), text)
+      emitted[text] = emitted[text] or fusedlogp.emit(text, support.read_template) ~= nil
+      luaunit.assertTrue(emitted[text], text)
     end
   end
 end
