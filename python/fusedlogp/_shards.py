@@ -9,6 +9,7 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 import torch
 import torch.distributed as distributed
 from torch import Tensor
+from torch._compile import _disable_dynamo  # torch.compiler.disable, which loads torch._dynamo at the first call instead of here
 
 from . import _arguments as arguments
 from . import _operators
@@ -351,7 +352,7 @@ class Agreed(NamedTuple):
     checked: Any
 
 
-@torch.compiler.disable
+@_disable_dynamo
 def agree(
     call: Call, weight_layout: Any, shift: Any, ignore_index: Optional[int], temperature: Any, softcap: Any, logit_scale: Any, exact: bool,
     check: Callable[[arguments.Rows], Any], others: tuple = (), outputs: tuple = (False, False),
@@ -382,14 +383,14 @@ def agree(
     return Agreed(shards, rows, weight, bias, inputs, place, checked)
 
 
-@torch.compiler.disable
+@_disable_dynamo
 def statistics(agreed: Agreed, wanted: tuple, memory_budget: Any) -> Statistics:
     """Of the rows, entropy and argmax as wanted."""
     merged = _Merged.apply(agreed.rows.hidden, agreed.weight, agreed.bias, agreed.inputs, wanted, agreed.shards, agreed.place, memory_budget, 0.0)
     return Statistics(*merged)
 
 
-@torch.compiler.disable
+@_disable_dynamo
 def losses(agreed: Agreed, others: Sequence, main_grad: Optional[Tensor] = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """(loss, logp, lse, entropy), the last three without derivatives. others: linear_cross_entropy's inputs from class_weight on."""
     if main_grad is not None:

@@ -1,5 +1,8 @@
 """torch's own examination of the operators, and torch.compile."""
 
+import subprocess
+import sys
+
 import torch
 from torch import library
 from support import DEVICE, EVERYTHING, Bounds, Case, draw
@@ -84,6 +87,10 @@ class Operators(Case):
         for rows in (20, 50, 64):
             step(rows)
         self.assertEqual(plans() - before, first)
+
+    def test_the_import_leaves_the_compiler_out(self):
+        code = "import sys, torch, fusedlogp; sys.exit('torch._dynamo' in sys.modules)"
+        self.assertEqual(subprocess.run([sys.executable, "-c", code]).returncode, 0)
 
     def test_info_says_which_binding(self):
         import os
