@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "core/tune_run.h"
 #include "cuda/nvml.h"
 #include "jit/cubin_cache_lock.h"
@@ -132,12 +133,15 @@ static void count_compiled(void *data, int candidate, int begins)
 static flp_status say_too_short(const search *s, const flp_tuner_result *result, double budget)
 {
     const int compiled = s->compiled, candidates = flp_tune_target_count(s->target) - 1;
-    char all[64] = "";
+    flp_text all = { .data = NULL };
+    flp_status status;
 
     if (compiled && compiled < candidates)
-        snprintf(all, sizeof(all), ", at which rate all take %.2g s", result->spent_seconds * candidates / compiled);
-    return flp_status_fail(FLP_NO_VARIANT, "nothing was timed in %.2g s: %d of %d candidates were compiled%s (tune_seconds, or fusedlogp tune --untuned)",
-                           budget, compiled, candidates, all);
+        flp_text_append(&all, ", at which rate all take %.2g s", result->spent_seconds * candidates / compiled);
+    status = flp_status_fail(FLP_NO_VARIANT, "nothing was timed in %.2g s: %d of %d candidates were compiled%s (tune_seconds, or fusedlogp tune --untuned)",
+                             budget, compiled, candidates, all.data ? all.data : "");
+    flp_text_free(&all);
+    return status;
 }
 
 static flp_status run(const first_use *use, flp_tune_target *target)
