@@ -85,7 +85,7 @@ config.row_cluster = 16
 -- Rules of all; true, or nil and the reason.
 function config.check(spec)
   local bytes = cxx.bytes[spec.dtype]
-  if spec.vec and spec.vec ~= bytes then return nil, ("vec = %d: %d, as elements lie anywhere (16 is not written)"):format(spec.vec, bytes) end
+  if spec.vec and spec.vec ~= bytes then return nil, ("vec = %d: wanted %d, the bytes of an element (16 is not written)"):format(spec.vec, bytes) end
   if spec.w and spec.w > 32 then return nil, ("w = %d: warps of a block, at most 32"):format(spec.w) end
   return true
 end

@@ -115,7 +115,7 @@ end
 
 function TestLogitsLogp.test_each_rule_refuses()
   assert_covered("gen/kernels/logits_logp_config.lua", rows, {
-    { { vec = 16 }, "vec = 16", "2, as elements" }, { { vec = 2, dtype = "f32" }, "vec = 2", "4, as elements" }, { { w = 64 }, "w = 64", "at most 32" },
+    { { vec = 16 }, "vec = 16", "wanted 2" }, { { vec = 2, dtype = "f32" }, "vec = 2", "wanted 4" }, { { w = 64 }, "w = 64", "at most 32" },
   })
   assert_covered("gen/kernels/logits_logp.lua", rows, { { { w = 12 }, "w = 12", "a power of two" } })
   for _, operator in ipairs { "logits_logp_gradient", "logits_logp_fused" } do
