@@ -38,7 +38,7 @@ function budget.hopper(spec)
     -- A box has at most 256 rows; with multicast each block of the cluster loads its share of the tile.
     n.b_box_columns, n.b_box_rows = n.block_inner, math.min(spec.bv // spec.cluster, 256)
   end
-  -- With few rows the kernel lives off memory, which is faster (5 %) when the two 128-byte pieces of a 256-byte line of the weight are
+  -- With few rows the kernel lives off memory, which is faster (5 %) when the two 128-byte halves of a 256-byte line of the weight are
   -- asked for together (and another 2 % with an even number of stages); with many rows it is better to fill each stage as soon as it is free.
   n.steps_together = n.consumer_groups == 1 and not f32 and 2 or 1
   local a, b = spec.stages * spec.bm * 128, spec.stages * spec.bv * 128

@@ -40,7 +40,7 @@ __device__ __forceinline__ void wgmma_hold(u32 (&a)[16]) {
     for (int i = 0; i < 16; i++) asm volatile("" : "+r"(a[i])::"memory");
 }
 ]]
-local host_hold = "__device__ __twin__ void wgmma_hold(u32 (&)[16]) {}\n"
+local host_hold = "__device__ __twin__ void wgmma_hold(u32 (&a)[16]) { flp_host_wgmma_hold(a, 16); }\n"
 
 -- Its twin for the host machine.
 local host_template = [[

@@ -9,7 +9,7 @@ kernel.templates = {
   "types", "params/linear_logp", "target", "simt", "mbarrier", "tma", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, { only = "f32", "ldmatrix" }, "unit", "tile_product", { only = "f32", "split_operands" }, "tile_kernel",
   { only = "turns", "turns" },
-  "schedule", "logit_bounds", "row_offset", "row_statistics", "linear_logp",
+  "schedule", "logit_bounds", "row_offset", "hyperbolic_tangent", "row_statistics", "linear_logp",
 }
 kernel.parameters = {
   { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "LinearLogpParams", "params" },

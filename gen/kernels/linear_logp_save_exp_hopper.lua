@@ -10,7 +10,7 @@ local kernel = { dependent_launch = true }
 kernel.templates = {
   "types", "params/linear_logp", "target", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", { only = "turns", "turns" }, "tile_store", "schedule", "logit_bounds", "row_offset",
-  "row_statistics", "saved_exp_statistics",
+  "hyperbolic_tangent", "row_statistics", "saved_exp_statistics",
   "linear_logp_save_exp",
 }
 kernel.parameters = {

@@ -8,7 +8,7 @@ local tile_config = require "gen.kernels.tile_config"
 local kernel = {}
 
 kernel.templates = portable_tile.templates({ "params/linear_logp", "target" }, {
-  "convert", "tile_store", "schedule", "logit_bounds", "row_offset", "row_statistics", "saved_exp_statistics",
+  "convert", "tile_store", "schedule", "logit_bounds", "row_offset", "hyperbolic_tangent", "row_statistics", "saved_exp_statistics",
   "warp_statistics", "linear_logp_save_exp",
 })
 kernel.parameters = { { "LinearLogpParams", "params" } }

@@ -12,7 +12,7 @@ local shared_segments = 512
 
 config.head = {
   "types", "params/logits_logp", "simt", "tally", "convert", "streaming", "vector", { only = "at_any_address", "shifted_vectors" }, "target_share",
-  "logit_bounds", "logits_row", "logits_segment", "logits_merge",
+  "logit_bounds", "hyperbolic_tangent", "logits_row", "logits_segment", "logits_merge",
 }
 
 function config.templates(own)
@@ -56,7 +56,7 @@ function config.is_staged(spec)
   return spec.vec == 2 and spec.operator == "logits_logp" and not spec.half and arch.find(spec.arch).clusters == true
 end
 
--- Of other rows at any address aligned vectors are read and written, shifted in between.
+-- Other rows may lie at any address: aligned vectors are read and written, and shifted in between.
 function config.is_shifted(spec) return spec.vec ~= nil and not config.is_staged(spec) end
 
 -- A segment takes 32 registers of a thread, half of one 16; what is done with each logit wants more.

@@ -5,7 +5,7 @@ struct BestLogit {
     int index;
 };
 
-// Of equal ones the smallest index.
+// The larger one; of two equal ones that with the smaller index.
 __device__ __forceinline__ BestLogit better(BestLogit one, BestLogit other) {
     return other.largest > one.largest || (other.largest == one.largest && other.index < one.index) ? other : one;
 }

@@ -2,6 +2,7 @@
 // Config: none
 extern "C" void flp_host_wgmma(float *d, int n, int k, int type, u64 a, u64 b, bool accumulates, bool transposed_a, bool transposed_b);
 extern "C" void flp_host_wgmma_of_registers(float *d, int n, int k, int type, const u32 *a, u64 b, bool accumulates);
+extern "C" void flp_host_wgmma_hold(const u32 *a, int count);
 extern "C" void flp_host_wgmma_fence();
 extern "C" void flp_host_wgmma_commit();
 extern "C" void flp_host_wgmma_wait(int pending);

@@ -236,7 +236,7 @@ template <class Config> struct Segment {
         each_raw([&](float z, int) { sums.best = fmaxf(sums.best, z); });
 #pragma unroll
         for (int m = 16; m > 0; m /= 2) sums.best = fmaxf(sums.best, shuffle_xor(sums.best, m));
-        forget_floats();
+        make_words_opaque();
         int place = vectors * elements; // the first one of the lane's elements; none
         each_raw([&](float z, int i) { place = min(place, z == sums.best ? i : vectors * elements); });
         sums.best_index = place == vectors * elements ? 0x7fffffff : first + column(place / elements) + place % elements;
@@ -245,7 +245,7 @@ template <class Config> struct Segment {
     }
 
     // Between two walks over the logits: otherwise the first one's floats, twice as many as the words, would stay for the second.
-    __device__ __forceinline__ void forget_floats() {
+    __device__ __forceinline__ void make_words_opaque() {
 #pragma unroll
         for (int j = 0; j < vectors; j++)
 #pragma unroll
@@ -262,16 +262,16 @@ template <class Config> struct Segment {
         sums.origin = find_origin<1>(scale);
         bool is_exact = false;
         do {
-            forget_floats();
+            make_words_opaque();
             if (is_exact) sums.origin = find_origin<vectors>(scale);
-            forget_floats();
+            make_words_opaque();
             add_powers(scale, sums);
             if (is_exact) break;
             is_exact = !(sums.sum < safe_sum) || !(fabsf(power_of(sums.origin, scale)) < large_power / 2);
         } while (is_exact);
         if (rarely(is_exact) && sums.origin != -infinity && is_large(power_of(sums.origin, scale)))
             add_large_powers(logits + first, target - first, scale, sums);
-        forget_floats();
+        make_words_opaque();
         if constexpr (Config::wants_argmax) find_best(first, sums);
         return sums;
     }

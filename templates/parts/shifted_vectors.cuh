@@ -25,7 +25,7 @@ template <class Visit> __device__ __forceinline__ void visit_words(int bytes, Vi
     else visit(Words<3>());
 }
 
-// Of two vectors, one behind the other, what lies `first` words and `bits`, 0 .. 31, further on.
+// The vector that begins `first` words and `bits`, 0 .. 31, behind the start of two, which lie one behind the other.
 template <int first> __device__ __forceinline__ Vector vector_within(const u32 (&words)[8], int bits) {
     Vector vector;
 #pragma unroll
@@ -81,8 +81,8 @@ template <int vectors, int word> __device__ __forceinline__ void unshift_words(V
     }
 }
 
-// Of vectors that lie `bytes`, 0 .. 15, behind aligned ones, the aligned ones in which they lie; the last lane's last elements are in none of these, and
-// before the first lane's first ones stands nothing of use.
+// Turns vectors that begin `bytes`, 0 .. 15, behind aligned ones into the aligned ones that they lie in. The last lane's last elements are in none of
+// these, and what stands before the first lane's first ones is of no use.
 template <int vectors> __device__ __forceinline__ void unshift_vectors(Vector (&data)[vectors], int bytes) {
     int bits = bytes % 4 * 8;
     if (bytes != 0) visit_words(bytes, [&](auto words) { unshift_words<vectors, decltype(words)::count>(data, bits); });

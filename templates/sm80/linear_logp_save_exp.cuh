@@ -23,11 +23,11 @@ template <class Config> struct SavedExpRows : WarpStatistics<Config, SavedExpSta
     }
 };
 
-template <class Config> struct LinearLogpStash : TileKernel<Config, StatisticsShared<Config>> {
+template <class Config> struct LinearLogpSaveExp : TileKernel<Config, StatisticsShared<Config>> {
     const LinearLogpParams &params;
     SavedExpRows<Config> warp;
 
-    __device__ __forceinline__ LinearLogpStash(const LinearLogpParams &params) : params(params) {}
+    __device__ __forceinline__ LinearLogpSaveExp(const LinearLogpParams &params) : params(params) {}
 
     __device__ __forceinline__ auto operands() const { return forward_operands<Config>(params); }
     __device__ __forceinline__ SaveExpUnits<Config> walk() const { return SaveExpUnits<Config>(params); }
@@ -48,5 +48,5 @@ template <class Config> struct LinearLogpStash : TileKernel<Config, StatisticsSh
 };
 
 template <class Config> __device__ __forceinline__ void linear_logp_save_exp(const LinearLogpParams &params) {
-    run_tile_kernel<Config>(LinearLogpStash<Config>(params));
+    run_tile_kernel<Config>(LinearLogpSaveExp<Config>(params));
 }

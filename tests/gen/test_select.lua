@@ -259,7 +259,7 @@ function TestSelect.test_saved_exponentials_of_a_weight_that_lies_anyhow()
 end
 
 -- Rows that have been brought together are aligned, whatever hidden's own are.
-function TestSelect.test_compact_rows_need_no_alignment_of_hiddens_rows()
+function TestSelect.test_packed_rows_need_no_alignment_of_hiddens_rows()
   for _, gradients in ipairs { ":gh_bf16", "" } do
     local found = fusedlogp.select("linear_cross_entropy:bf16:n4096:d2048:v131072:hs2049" .. gradients, 90, "auto", "", support.read_template)
     luaunit.assertEquals(found.path, "sm_90a")

@@ -157,6 +157,7 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[84]) {
 #line 1 "templates/parts/schedule.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
+#line 1 "templates/parts/hyperbolic_tangent.cuh"
 #line 1 "templates/parts/row_statistics.cuh"
 #line 1 "templates/sm90a/linear_logp.cuh"
 #line 1 "entry"

@@ -81,7 +81,7 @@ class Scaling(unittest.TestCase):
         line = self.predict("forward", ONE_NODE, times)
         self.assertEqual((500, 140, "measured"), (line["one_us"], line["shard_us"], line["shard_from"]))
         self.assertAlmostEqual(500 / 560, line["shard_efficiency"])
-        # Of 8 ranks none was measured: half of 16000 entries' time, and 20 us. A shard without its whole is by the model's rates, as is its whole.
+        # 8 ranks were not measured: half of 16000 entries' time, and 20 us. A shard without its whole is by the model's rates, as is its whole.
         line = self.predict("forward", TWO_NODES, times)
         self.assertEqual((500, 90, "from 16000 entries"), (line["one_us"], line["shard_us"], line["shard_from"]))
         line = self.predict("step", ONE_NODE, times)

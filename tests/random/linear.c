@@ -345,7 +345,7 @@ static int make_workspace(const run *r)
     return 1;
 }
 
-/* Of shards, which run by dispatch, by the first one's plan: the cutting is the problem's. */
+/* Shards run by dispatch, and the first one's plan answers for them: the cutting is the problem's. */
 static void answer(const run *r)
 {
     flp_plan *of_shard = r->linear->problem->shards ? flp_random_linear_first_shard(r->linear, r->machine) : NULL;

@@ -1,6 +1,6 @@
 /* One row in fp64: its statistics and derivatives, and what arithmetic in fp32 may cost each of them.
  *
- * Of a logit fp32 knows an interval: `logit` rounded to fp32, give or take `error`. Everything else follows from that with u = 2^-24:
+ * What fp32 knows of a logit is an interval: `logit` rounded to fp32, give or take `error`. Everything else follows from that with u = 2^-24:
  *
  * - z = softcap(logit) / temperature is found by one product with a rounded constant, 3 u of the larger of |z| and the row's largest |z|; equal
  *   logits keep equal z, whatever these are. tanh costs 8 u of the capped logit. e[v] is the sum, what z[v] may be off by beside the row's largest.

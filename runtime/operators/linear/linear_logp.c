@@ -122,7 +122,7 @@ static void fill_combine_params(const flp_linear_logp_plan *plan, const flp_line
     };
 }
 
-enum { FEW_ROWS = 64 }; /* of a block whose producer asks for several stages at a time */
+enum { WARPGROUP_ROWS = 64 }; /* a block of so few lives off the weight's read */
 
 /* hidden and weight as they lie in memory, and the saved exponentials. The map of weight ends at the real vocabulary, so that padding reads as zeros. */
 static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_saved_exp *saved_exp, launch_parameters *parameters)
@@ -131,8 +131,8 @@ static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear
     const flp_linear_logp_params *params = &parameters->tile;
     const flp_manifest *tile = &plan->tile->manifest;
     const int transposed = problem->weight_layout == FLP_HIDDEN_VOCAB;
-    /* There it costs 2 to 5 %; with more rows it wins 0 to 1.5 %: bench/results/NOTES.md. Not measured for a weight [D, V]. */
-    const int ahead = tile->block_rows > FEW_ROWS && !transposed;
+    /* Costs 2 to 5 % there; with more rows it wins 0 to 1.5 %: bench/results/NOTES.md. Not measured for a weight [D, V]. */
+    const int ahead = tile->block_rows > WARPGROUP_ROWS && !transposed;
     const flp_matrix hidden = { params->hidden, problem->dtype, params->rows, problem->hidden, params->hidden_stride };
     const flp_matrix weight = { args->weight, problem->dtype, transposed ? problem->hidden : problem->vocab, transposed ? problem->vocab : problem->hidden,
                                 problem->weight_stride };

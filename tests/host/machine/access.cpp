@@ -125,8 +125,11 @@ void write_shared(Thread &thread, Block &block, uint32_t address, size_t bytes, 
     });
 }
 
-// An access to the thread's own stack: only accumulators that a product may still write are not its to touch.
-static void touch_registers(Thread &thread, uintptr_t address) {
+// An access to the thread's own stack: accumulators that a product may still write are not its to touch, and what it may still read of A not to write.
+static void touch_registers(Thread &thread, uintptr_t address, bool writes) {
+    for (const WgmmaThread::Operand &operand : thread.wgmma.operands)
+        if (writes && address - (uintptr_t)operand.a < 16)
+            machine.fail("WGMMA: a register of A is written that nothing has held until behind the wait for its products");
     for (const WgmmaThread::Range &range : thread.wgmma.pending)
         if (address - (uintptr_t)range.d < (uintptr_t)range.count * 4)
             machine.fail(
@@ -141,7 +144,7 @@ static void access(void *pointer, size_t bytes, bool writes, const void *pc) {
     if (thread->fiber.owns(address)) {
         if (address - thread->wgmma.low < thread->wgmma.bytes) {
             thread->pc = pc;
-            touch_registers(*thread, address);
+            touch_registers(*thread, address, writes);
         }
         return;
     }

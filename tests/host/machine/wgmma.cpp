@@ -115,6 +115,10 @@ static void span(WgmmaThread &state) {
         low = std::min(low, (uintptr_t)range.d);
         high = std::max(high, (uintptr_t)(range.d + range.count));
     }
+    for (const auto &operand : state.operands) {
+        low = std::min(low, (uintptr_t)operand.a);
+        high = std::max(high, (uintptr_t)(operand.a + 4));
+    }
     state.low = low;
     state.bytes = high > low ? high - low : 0;
 }
@@ -126,6 +130,16 @@ static void hold(WgmmaThread &state, float *d, int count) {
             return;
         }
     state.pending.push_back({d, count, state.committed + 1});
+    span(state);
+}
+
+static void hold_operand(WgmmaThread &state, const uint32_t *a) {
+    for (auto &operand : state.operands)
+        if (operand.a == a) {
+            operand.group = state.committed + 1;
+            return;
+        }
+    state.operands.push_back({a, state.committed + 1});
     span(state);
 }
 
@@ -215,10 +229,24 @@ FLP_HOST_API void flp_host_wgmma_of_registers(float *d, int n, int k, int type, 
     wanted.accumulates = accumulates;
     wanted.takes_registers = true;
     wanted.a_words.resize(64 * 8);
+    hold_operand(machine.current->wgmma, a);
     multiply(d, wanted, [a](WgmmaInstruction &instruction, int thread) {
         const int row = thread / 32 * 16 + thread % 32 / 4, column = thread % 4;
         for (int i = 0; i < 4; i++) instruction.a_words[(size_t)((row + i % 2 * 8) * 8 + column + i / 2 * 4)] = a[i];
     });
+}
+
+// The compiler takes A's registers for others behind the last statement that names them: one behind the wait for their products has to.
+FLP_HOST_API void flp_host_wgmma_hold(const uint32_t *a, int count) {
+    FLP_HOST_ENTER();
+    WgmmaThread &state = machine.current->wgmma;
+
+    for (size_t i = state.operands.size(); i-- > 0;) {
+        if (state.operands[i].a < a || state.operands[i].a >= a + count) continue;
+        if (state.operands[i].group > state.waited) machine.fail("WGMMA: registers of A are held no longer than before the wait for their products");
+        state.operands.erase(state.operands.begin() + (long)i);
+    }
+    span(state);
 }
 
 FLP_HOST_API void flp_host_wgmma_commit(void) {
@@ -243,5 +271,6 @@ FLP_HOST_API void flp_host_wgmma_wait(int pending) {
         machine.wait({describe_products_wait, &group, until});
     }
     if (self.clock.seen[group.agent] < until) self.clock.seen[group.agent] = (uint32_t)until;
+    self.wgmma.waited = std::max(self.wgmma.waited, until);
     deliver(self, until);
 }

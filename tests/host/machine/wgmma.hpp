@@ -59,7 +59,13 @@ struct WgmmaThread {
         uint64_t group; // the last one that writes them
     };
     std::vector<Range> pending;
-    uintptr_t low = 0, bytes = 0; // what the ranges span: a quick test for every access to the stack
+    struct Operand { // four registers of A
+        const uint32_t *a;
+        uint64_t group; // the last one that reads them
+    };
+    std::vector<Operand> operands; // that products may still read, as far as the program has said
+    uint64_t waited = 0;           // groups
+    uintptr_t low = 0, bytes = 0;  // what both span: a quick test for every access to the stack
 };
 
 struct WgmmaGroup {

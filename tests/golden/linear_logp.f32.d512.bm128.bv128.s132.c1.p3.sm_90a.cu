@@ -1,0 +1,164 @@
+// fusedlogp linear_logp.f32.d512.bm128.bv128.s132.c1.p3.sm_90a
+// Emitted by fusedlogp-gen; the templates below are the source.
+//
+// Computes: of each row and split of the vocabulary (tiles of 128 columns, in about 132 splits) the sum of 2^(z log2(e) / temperature - k) and its
+//   integer offset k, and the target's logit; z = hidden . weight^T, hidden [N, D] f32, D = 512, weight [V, D]
+// Grid: persistent: min(multiprocessors, row blocks x splits) blocks; a row block has 128 rows
+// Cluster: none
+// Block: 512 threads: warpgroups 0 to 1 multiply, 64 rows each; the first thread of warpgroup 2 loads; warpgroup 3 splits each number in two tf32
+//   parts
+// Shared memory: 148480 bytes
+//     49152  stages.a: 3 stages of A, 128 rows x 32 of the inner size
+//     49152  stages.b: 3 stages of B, 128 columns x 32 of the inner size
+//     49192  stages.low: what is left of B's numbers behind their tf32 parts, a barrier a stage, two of turns
+//        48  stages.full, stages.empty: two barriers a stage
+//       936  unused, up to a multiple of 1024
+// Parts:
+#line 1 "templates/params/types.h"
+#line 1 "templates/parts/types.cuh"
+#line 1 "config"
+struct Config {
+    using element = float;
+    static constexpr int block_rows = 128;
+    static constexpr int block_columns = 128;
+    static constexpr int block_inner = 32;
+    static constexpr int cluster = 1;
+    static constexpr int stages = 3;
+    static constexpr bool a_transposed = false;
+    static constexpr bool b_transposed = false;
+    static constexpr int inner_size = 512;
+    static constexpr bool has_bias = false;
+    using bias_element = float;
+    static constexpr bool has_softcap = false;
+    static constexpr float correction = 1.0f;
+    static constexpr bool wants_argmax = false;
+    static constexpr bool wants_entropy = false;
+    static constexpr bool wants_logit_sum = false;
+    static constexpr bool has_class_weights = false;
+    using class_element = float;
+    static constexpr bool is_packed = false;
+    static constexpr int consumer_groups = 2;
+    static constexpr int group_rows = 64;
+    static constexpr int turns = 1;
+    static constexpr int steps_together = 1;
+    static constexpr bool b_is_read_once = false;
+    static constexpr bool splits_operands = true;
+    static constexpr int producer_registers = 24;
+    static constexpr int splitter_registers = 24;
+    static constexpr int consumer_registers = 232;
+    static constexpr int b_box_columns = 32;
+    static constexpr int b_box_rows = 128;
+    static constexpr int fragment_columns = 128;
+    static constexpr int threads = 512;
+    static constexpr int shared_bytes = 148480;
+};
+#line 1 "templates/params/rows.h"
+#line 1 "templates/params/tally.h"
+#line 1 "templates/params/tiles.h"
+#line 1 "templates/params/linear_logp.h"
+#line 1 "templates/parts/target.cuh"
+#line 1 "templates/parts/simt.cuh"
+#line 1 "templates/sm90a/mbarrier.cuh"
+#line 1 "templates/sm90a/tma.cuh"
+#line 1 "templates/sm90a/cluster.cuh"
+#line 1 "templates/sm90/dependent_launch.cuh"
+#line 1 "templates/sm90a/wgmma.cuh"
+// Warpgroup matrix products from shared memory: PTX ISA, "wgmma". The instruction itself, and the wait for all of its results, are emitted for
+// the shape in use.
+// Config: none
+
+// A tile in the 128-byte swizzle, at a multiple of 1024 bytes. K-major (rows of 128 bytes along K): the stride is from 8 rows to the
+// next 8, the leading offset is not used. MN-major (rows of 64 elements along M or N): the leading offset is from 64 elements to
+// the next 64, the stride from 8 steps of K to the next 8. Advance the start address to step along K: by 32 bytes K-major, by 2048 MN-major.
+__device__ __forceinline__ u64 wgmma_descriptor(u32 address, int leading_bytes, int stride_bytes) {
+    return (u64)((address & 0x3FFFF) >> 4) | (u64)(leading_bytes >> 4) << 16 | (u64)(stride_bytes >> 4) << 32 | 1ull << 62;
+}
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Waits until at most `pending` committed groups are unfinished.
+template <int pending> __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory"); }
+// The accumulators (64 x 128 of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten.
+__device__ __forceinline__ void wgmma_stage(float (&d)[64], const u32 (&a)[16], u64 b, int accumulate) {
+    asm volatile("{\n.reg .pred p;\n.reg .b64 b;\nsetp.ne.b32 p, %81, 0;\n"
+                 "add.s64 b, %80, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
+                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47,"
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+                 "}, {%64, %65, %66, %67}, b, p, 1, 1;\n"
+                 "add.s64 b, %80, 2;\n"
+                 "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
+                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47,"
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+                 "}, {%68, %69, %70, %71}, b, 1, 1, 1;\n"
+                 "add.s64 b, %80, 4;\n"
+                 "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
+                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47,"
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+                 "}, {%72, %73, %74, %75}, b, 1, 1, 1;\n"
+                 "add.s64 b, %80, 6;\n"
+                 "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
+                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47,"
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+                 "}, {%76, %77, %78, %79}, b, 1, 1, 1;\n"
+                 "}"
+                 :
+                 "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+                 "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+                 "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+                 "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+                 "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+                 "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+                 "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]),
+                 "r"(a[8]), "r"(a[9]), "r"(a[10]), "r"(a[11]), "r"(a[12]), "r"(a[13]), "r"(a[14]), "r"(a[15]), "l"(b), "r"(accumulate));
+}
+
+// Waits for all products: before this the accumulators are no results, and no read of them may move above it.
+__device__ __forceinline__ void wgmma_finish(float (&d)[64]) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;"
+                 :
+                 "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+                 "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+                 "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+                 "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+                 "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+                 "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+                 "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+                 :
+                 : "memory");
+}
+
+// Behind a wait: until here products read these registers, which the compiler would else take for others once they were started.
+__device__ __forceinline__ void wgmma_hold(u32 (&a)[16]) {
+#pragma unroll
+    for (int i = 0; i < 16; i++) asm volatile("" : "+r"(a[i])::"memory");
+}
+#line 1 "templates/sm80/ldmatrix.cuh"
+#line 1 "templates/parts/unit.cuh"
+#line 1 "templates/sm90a/tile_product.cuh"
+#line 1 "templates/sm90a/split_operands.cuh"
+#line 1 "templates/sm90a/tile_kernel.cuh"
+#line 1 "templates/parts/schedule.cuh"
+#line 1 "templates/parts/logit_bounds.cuh"
+#line 1 "templates/parts/row_offset.cuh"
+#line 1 "templates/parts/hyperbolic_tangent.cuh"
+#line 1 "templates/parts/row_statistics.cuh"
+#line 1 "templates/sm90a/linear_logp.cuh"
+#line 1 "entry"
+extern "C" __global__ void __launch_bounds__(512, 1)
+flp_linear_logp_f32_d512_bm128_bv128_s132_c1_p3_sm_90a(
+    const __grid_constant__ TensorMap hidden_map,
+    const __grid_constant__ TensorMap weight_map,
+    const __grid_constant__ LinearLogpParams params) {
+    linear_logp<Config>(hidden_map, weight_map, params);
+}
