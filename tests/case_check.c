@@ -130,12 +130,11 @@ static int check_argmax(const flp_case *c, const int32_t *got, const flp_referen
 
 int flp_case_check(const flp_case *c, const flp_case_data *data, const flp_reference *reference, char *message, size_t bytes)
 {
-    static const char *const names[] = { [FLP_CASE_LOGP] = "logp", [FLP_CASE_LSE] = "lse", [FLP_CASE_ENTROPY] = "entropy", [FLP_CASE_ARGMAX] = "argmax" };
     const double *rounding = reference->rounding;
     int64_t rows = reference->rows;
     report to = { message, bytes };
-    for (int role = FLP_CASE_LOGP; role <= FLP_CASE_ARGMAX; role++)
-        if (data->buffer[role].base != NULL && !check_guards(names[role], &data->buffer[role], &to))
+    for (int role = FLP_CASE_LOGP; role < FLP_CASE_BUFFERS; role++)
+        if (data->buffer[role].base != NULL && !check_guards(flp_case_role_names[role], &data->buffer[role], &to))
             return 0;
     flp_linear_logp_args args;
     flp_case_args(c, data, NULL, &args);

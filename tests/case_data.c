@@ -54,6 +54,9 @@ int flp_case_allocate(flp_case_buffer *buffer, int64_t data_bytes, int misalignm
     return buffer->base != NULL;
 }
 
+#define ROLE_NAME(role, name) name,
+const char *const flp_case_role_names[FLP_CASE_BUFFERS] = { FLP_CASE_INPUT_LIST(ROLE_NAME) FLP_CASE_OUTPUT_LIST(ROLE_NAME) };
+
 static int allocate_all(const flp_case *c, flp_case_data *data)
 {
     const flp_linear_logp_problem *p = &c->problem;
@@ -232,7 +235,7 @@ void flp_case_free_data(flp_case_data *data)
 
 void flp_case_poison_outputs(flp_case_data *data)
 {
-    for (int role = FLP_CASE_LOGP; role <= FLP_CASE_ARGMAX; role++)
+    for (int role = FLP_CASE_LOGP; role < FLP_CASE_BUFFERS; role++)
         if (data->buffer[role].base != NULL)
             memset(data->buffer[role].base, FLP_CASE_OUTPUT_FILL, data->buffer[role].bytes);
 }

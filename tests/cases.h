@@ -78,18 +78,16 @@ void flp_case_complete(int index, flp_case *c);
 /* Every buffer: `offset` guard bytes, the data, guard bytes up to `bytes`. An input's guards and gaps hold 0xff (NaN, -1), an
  * output is all 0xc5 before a path writes it. base is 256-byte aligned and NULL where the case has no such buffer; a copy
  * on another machine keeps the alignment that the case wants. */
+#define FLP_CASE_INPUT_LIST(X) X(HIDDEN, "hidden") X(WEIGHT, "weight") X(BIAS, "bias") X(TARGET, "target") X(ROW_TEMPERATURE, "row_temperature")
+#define FLP_CASE_OUTPUT_LIST(X) X(LOGP, "logp") X(LSE, "lse") X(ENTROPY, "entropy") X(ARGMAX, "argmax")
+#define FLP_CASE_ROLE(role, name) FLP_CASE_##role,
 typedef enum {
-    FLP_CASE_HIDDEN,
-    FLP_CASE_WEIGHT,
-    FLP_CASE_BIAS,
-    FLP_CASE_TARGET,
-    FLP_CASE_ROW_TEMPERATURE,
-    FLP_CASE_LOGP,
-    FLP_CASE_LSE,
-    FLP_CASE_ENTROPY,
-    FLP_CASE_ARGMAX,
-    FLP_CASE_BUFFERS
+    FLP_CASE_INPUT_LIST(FLP_CASE_ROLE) /* from FLP_CASE_LOGP on: outputs */
+    FLP_CASE_OUTPUT_LIST(FLP_CASE_ROLE) FLP_CASE_BUFFERS
 } flp_case_role;
+#undef FLP_CASE_ROLE
+
+extern const char *const flp_case_role_names[FLP_CASE_BUFFERS];
 
 typedef struct {
     unsigned char *base;

@@ -5,12 +5,11 @@ local wgmma = require "gen.wgmma"
 
 local kernel = {}
 
-kernel.templates = {
+kernel.templates = tile_config.join({
   "types", "params/linear_logp", "target", "simt", "mbarrier", "tma", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, { only = "f32", "ldmatrix" }, "unit", "tile_product", { only = "f32", "split_operands" }, "tile_kernel",
   { only = "turns", "turns" },
-  "schedule", "logit_bounds", "row_offset", "hyperbolic_tangent", "row_statistics", "linear_logp",
-}
+}, tile_config.statistics_templates, { "linear_logp" })
 kernel.parameters = {
   { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "LinearLogpParams", "params" },
 }

@@ -5,9 +5,7 @@ local tile_config = require "gen.kernels.tile_config"
 
 local kernel = {}
 
-kernel.templates = portable_tile.templates({ "params/linear_logp", "target" }, {
-  "schedule", "logit_bounds", "row_offset", "hyperbolic_tangent", "row_statistics", "warp_statistics", "linear_logp",
-})
+kernel.templates = portable_tile.templates({ "params/linear_logp", "target" }, tile_config.join(tile_config.statistics_templates, { "warp_statistics", "linear_logp" }))
 kernel.parameters = { { "LinearLogpParams", "params" } }
 kernel.derive = budget.portable
 

@@ -7,12 +7,10 @@ local wgmma = require "gen.wgmma"
 
 local kernel = { dependent_launch = true }
 
-kernel.templates = {
+kernel.templates = tile_config.join({
   "types", "params/linear_logp", "target", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", { only = "turns", "turns" }, "tile_store", "schedule", "logit_bounds", "row_offset",
-  "hyperbolic_tangent", "row_statistics", "saved_exp_statistics",
-  "linear_logp_save_exp",
-}
+  { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", { only = "turns", "turns" }, "tile_store",
+}, tile_config.statistics_templates, { "saved_exp_statistics", "linear_logp_save_exp" })
 kernel.parameters = {
   { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "TensorMap", "saved_exp_map" }, { "LinearLogpParams", "params" },
 }

@@ -7,10 +7,8 @@ local tile_config = require "gen.kernels.tile_config"
 
 local kernel = {}
 
-kernel.templates = portable_tile.templates({ "params/linear_logp", "target" }, {
-  "convert", "tile_store", "schedule", "logit_bounds", "row_offset", "hyperbolic_tangent", "row_statistics", "saved_exp_statistics",
-  "warp_statistics", "linear_logp_save_exp",
-})
+kernel.templates = portable_tile.templates({ "params/linear_logp", "target" }, tile_config.join(
+  { "convert", "tile_store" }, tile_config.statistics_templates, { "saved_exp_statistics", "warp_statistics", "linear_logp_save_exp" }))
 kernel.parameters = { { "LinearLogpParams", "params" } }
 kernel.derive = budget.portable
 

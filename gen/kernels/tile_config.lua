@@ -24,6 +24,9 @@ function config.join(...)
   return joined
 end
 
+-- What a kernel of linear_logp takes of a tile, whatever its architecture and whatever it stores: what an option or an output needs stands in these.
+config.statistics_templates = { "schedule", "logit_bounds", "row_offset", "hyperbolic_tangent", "row_statistics" }
+
 -- What the tensor cores' accumulation costs, and the factor that takes its mean back.
 --
 -- They add each 16 (or 8) products to the accumulator with truncation (Fasi, Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA

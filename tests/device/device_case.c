@@ -9,18 +9,6 @@
 
 enum { BAND_FILL = 0xb7, WORKSPACE_FILL = 0xff };
 
-static const char *const names[] = {
-    [FLP_CASE_HIDDEN] = "hidden",
-    [FLP_CASE_WEIGHT] = "weight",
-    [FLP_CASE_BIAS] = "bias",
-    [FLP_CASE_TARGET] = "target",
-    [FLP_CASE_ROW_TEMPERATURE] = "row_temperature",
-    [FLP_CASE_LOGP] = "logp",
-    [FLP_CASE_LSE] = "lse",
-    [FLP_CASE_ENTROPY] = "entropy",
-    [FLP_CASE_ARGMAX] = "argmax",
-};
-
 static flp_status allocate(flp_gpu *gpu, size_t bytes, int tight, flp_device_case_buffer *buffer)
 {
     const size_t bands = FLP_DEVICE_CASE_BAND_BYTES * (tight ? 1 : 2);
@@ -91,7 +79,7 @@ flp_status flp_device_case_poison(const flp_gpu *gpu, flp_case_data *data, const
     flp_status status = FLP_OK;
 
     flp_case_poison_outputs(data);
-    for (int role = FLP_CASE_LOGP; role <= FLP_CASE_ARGMAX && status == FLP_OK; role++)
+    for (int role = FLP_CASE_LOGP; role < FLP_CASE_BUFFERS && status == FLP_OK; role++)
         if (data->buffer[role].base)
             status = flp_gpu_upload(gpu, on_device->buffer[role].base, data->buffer[role].base, on_device->buffer[role].bytes);
     return status;
@@ -156,7 +144,7 @@ flp_status flp_device_case_download(const flp_gpu *gpu, flp_case_data *data, con
 
     *intact = 1;
     for (int role = 0; role < FLP_CASE_BUFFERS && status == FLP_OK; role++)
-        status = flp_device_case_download_buffer(gpu, names[role], &data->buffer[role], &on_device->buffer[role], role < FLP_CASE_LOGP, intact, message,
-                                                 message_bytes);
+        status = flp_device_case_download_buffer(gpu, flp_case_role_names[role], &data->buffer[role], &on_device->buffer[role], role < FLP_CASE_LOGP, intact,
+                                                 message, message_bytes);
     return status == FLP_OK ? check_bands(gpu, "workspace", &on_device->workspace, intact, message, message_bytes) : status;
 }

@@ -7,11 +7,8 @@
 
 enum { GUARD_BYTES = 256 };
 
-const char *const flp_random_role_names[FLP_RANDOM_ROLES] = { "hidden",        "weight",        "bias",      "target",     "row_temperature", "row_index",
-                                                              "g_logp",        "g_lse",         "g_entropy", "given logp", "given lse",       "given entropy",
-                                                              "class_weights", "token_weights", "g_loss",    "advantages", "old_logp",        "reference_logp",
-                                                              "loss",          "logp",          "lse",       "entropy",    "argmax",          "y",
-                                                              "grad_hidden",   "grad_weight",   "grad_bias", "workspace" };
+#define ROLE_NAME(role, name) name,
+const char *const flp_random_role_names[FLP_RANDOM_ROLES] = { FLP_RANDOM_ROLE_LIST(ROLE_NAME) };
 
 int flp_random_element_bytes(int dtype)
 {

@@ -3,37 +3,39 @@
 #define FLP_TESTS_RANDOM_MEMORY_H
 #include "fusedlogp.h"
 
-typedef enum {
-    FLP_RANDOM_HIDDEN,
-    FLP_RANDOM_WEIGHT,
-    FLP_RANDOM_BIAS,
-    FLP_RANDOM_TARGET,
-    FLP_RANDOM_ROW_TEMPERATURE,
-    FLP_RANDOM_ROW_INDEX, /* logits and x: hidden */
-    FLP_RANDOM_G_LOGP,
-    FLP_RANDOM_G_LSE,
-    FLP_RANDOM_G_ENTROPY,
-    FLP_RANDOM_GIVEN_LOGP,
-    FLP_RANDOM_GIVEN_LSE,
-    FLP_RANDOM_GIVEN_ENTROPY,
-    FLP_RANDOM_CLASSES,
-    FLP_RANDOM_TOKENS,
-    FLP_RANDOM_G_LOSS,
-    FLP_RANDOM_ADVANTAGES,
-    FLP_RANDOM_OLD_LOGP,
-    FLP_RANDOM_REFERENCE_LOGP,
-    FLP_RANDOM_LOSS,
-    FLP_RANDOM_LOGP,
-    FLP_RANDOM_LSE,
-    FLP_RANDOM_ENTROPY,
-    FLP_RANDOM_ARGMAX,
-    FLP_RANDOM_Y,
-    FLP_RANDOM_GRAD_HIDDEN,
-    FLP_RANDOM_GRAD_WEIGHT,
-    FLP_RANDOM_GRAD_BIAS,
-    FLP_RANDOM_WORKSPACE,
-    FLP_RANDOM_ROLES
-} flp_random_role;
+/* X(role, name). Logits and x are hidden. */
+#define FLP_RANDOM_ROLE_LIST(X)           \
+    X(HIDDEN, "hidden")                   \
+    X(WEIGHT, "weight")                   \
+    X(BIAS, "bias")                       \
+    X(TARGET, "target")                   \
+    X(ROW_TEMPERATURE, "row_temperature") \
+    X(ROW_INDEX, "row_index")             \
+    X(G_LOGP, "g_logp")                   \
+    X(G_LSE, "g_lse")                     \
+    X(G_ENTROPY, "g_entropy")             \
+    X(GIVEN_LOGP, "given logp")           \
+    X(GIVEN_LSE, "given lse")             \
+    X(GIVEN_ENTROPY, "given entropy")     \
+    X(CLASSES, "class_weights")           \
+    X(TOKENS, "token_weights")            \
+    X(G_LOSS, "g_loss")                   \
+    X(ADVANTAGES, "advantages")           \
+    X(OLD_LOGP, "old_logp")               \
+    X(REFERENCE_LOGP, "reference_logp")   \
+    X(LOSS, "loss")                       \
+    X(LOGP, "logp")                       \
+    X(LSE, "lse")                         \
+    X(ENTROPY, "entropy")                 \
+    X(ARGMAX, "argmax")                   \
+    X(Y, "y")                             \
+    X(GRAD_HIDDEN, "grad_hidden")         \
+    X(GRAD_WEIGHT, "grad_weight")         \
+    X(GRAD_BIAS, "grad_bias")             \
+    X(WORKSPACE, "workspace")
+#define FLP_RANDOM_ROLE(role, name) FLP_RANDOM_##role,
+typedef enum { FLP_RANDOM_ROLE_LIST(FLP_RANDOM_ROLE) FLP_RANDOM_ROLES } flp_random_role;
+#undef FLP_RANDOM_ROLE
 
 extern const char *const flp_random_role_names[FLP_RANDOM_ROLES];
 
