@@ -7,7 +7,7 @@ local tables = require "gen.problem_fields"
 
 local problem = {}
 
--- What plans add to the string (flp_operator.hint): the forward leaves saved exponentials, of the whole vocabulary, and grad_hidden is one product, or that is the
+-- What plans add to the string (flp_operator.hint): the forward leaves saved exponentials; grad_hidden is one product of the whole vocabulary, or that is the
 -- forward's, in narrow tiles.
 local hints = { "saved_exp", "direct", "in_forward", "narrow" }
 

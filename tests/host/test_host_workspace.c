@@ -145,10 +145,12 @@ static void watch_with_a_wrong_life(const flp_workspace *workspace, int step)
     flp_host_workspace_watch(&wrong, step);
 }
 
-/* Runs a small cross-entropy whose part is taken to live no longer than that. 1: it succeeds. */
+/* Runs a small cross-entropy whose part is taken to live no longer than that, with sums of grad_hidden, which is not in hidden's dtype. 1: it succeeds. */
 static int run_with_a_wrong_life(flp_linear_part part, flp_linear_step last, char *message, size_t bytes)
 {
-    const flp_cross_entropy_case given = { .gradient = { .name = "a wrong life", .forward.problem = { SHAPE(FLP_F16, 5, 600) } } };
+    const flp_cross_entropy_case given = {
+        .gradient = { .name = "a wrong life", .forward.problem = { SHAPE(FLP_F16, 5, 600) }, .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_F16 } }
+    };
     const flp_cross_entropy_case c = complete(&given);
     flp_context *context = flp_host_suite_start(90);
     int done;

@@ -165,6 +165,59 @@ static void default_chunks_are_the_same_for_any_number_of_rows(void **state)
     }
 }
 
+static int chunk_count(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
+{
+    int count = chunks->saved_columns > 0;
+
+    for (int64_t first = chunks->saved_columns; first < normal->forward.vocab; count++)
+        first += flp_vocab_chunk_at(normal, chunks, normal->forward.rows, first).columns;
+    return count;
+}
+
+/* A shard's few entries: one chunk where grad_hidden then needs no sums, which make room for it; else few, with or without saved exponentials. */
+static void small_vocabularies_go_by_in_few_chunks(void **state)
+{
+    static const struct {
+        int64_t hidden, vocab;
+        flp_dtype grad_hidden;
+        int direct[2], chunks[2]; /* of a backward alone, and behind a forward that leaves saved exponentials */
+    } cases[] = {
+        { 4096, 16384, FLP_BF16, { 1, 0 }, { 1, 2 } }, { 4096, 16640, FLP_BF16, { 0, 0 }, { 3, 3 } }, { 4096, 12288, FLP_BF16, { 1, 1 }, { 1, 1 } },
+        { 4096, 16384, FLP_F32, { 0, 0 }, { 2, 2 } },  { 4096, 8192, FLP_F32, { 0, 0 }, { 1, 1 } },   { 2048, 15872, FLP_BF16, { 1, 0 }, { 1, 2 } },
+        { 2048, 16384, FLP_BF16, { 0, 0 }, { 2, 2 } }, { 8192, 4096, FLP_BF16, { 0, 0 }, { 1, 1 } },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        flp_linear_logp_backward_problem problem = sized(2048, cases[i].hidden, cases[i].vocab, FLP_BF16);
+
+        problem.grad_hidden = cases[i].grad_hidden;
+        problem = normal_of(problem);
+        for (int with_forward = 0; with_forward < 2; with_forward++) {
+            const flp_linear_work work = work_of(&problem, with_forward);
+
+            assert_int_equal(cases[i].direct[with_forward], work.chunks.direct);
+            assert_int_equal(cases[i].direct[with_forward], lay_out(&work, 2048).part[FLP_PART_SUMS].name == NULL);
+            assert_int_equal(cases[i].chunks[with_forward], chunk_count(&problem, &work.chunks));
+        }
+        problem.grad_filter_eps = 1e-6;
+        assert_false(work_of(&problem, 0).chunks.direct);
+    }
+}
+
+/* fusedlogp.h's 263 MiB, for any vocabulary. */
+static void small_vocabularies_keep_to_the_default_budget(void **state)
+{
+    (void)state;
+    for (int64_t vocab = 256; vocab < 70000; vocab += 256)
+        for (int with_forward = 0; with_forward < 2; with_forward++) {
+            const flp_linear_logp_backward_problem normal = normal_of(sized(8192, 4096, vocab, FLP_BF16));
+            const flp_linear_work work = work_of(&normal, with_forward);
+
+            assert_in_range(bytes_of(&work, 8192), 1, INT64_C(263) << 20);
+        }
+}
+
 /* What is added to, lies apart or is not [V, D] keeps what it holds. */
 static void nothing_is_borrowed_from_what_keeps_its_numbers(void **state)
 {
@@ -454,6 +507,8 @@ int main(void)
         cmocka_unit_test(chunks_borrow_what_of_grad_weight_is_written_later),
         cmocka_unit_test(default_chunks_are_the_same_for_any_number_of_rows),
         cmocka_unit_test(nothing_is_borrowed_from_what_keeps_its_numbers),
+        cmocka_unit_test(small_vocabularies_go_by_in_few_chunks),
+        cmocka_unit_test(small_vocabularies_keep_to_the_default_budget),
         cmocka_unit_test(chunks_of_rows_have_room_for_all_saved_exponentials),
         cmocka_unit_test(grad_hidden_alone_takes_rows_in_chunks),
         cmocka_unit_test(grad_hidden_alone_behind_a_forward_is_the_forwards_product),

@@ -24,6 +24,7 @@ static const tiles default_tiles = { 47, 41, 66 }, default_tiles_wide = { 31, 28
 /* Where grad_hidden alone is wanted: of the saved exponentials of a chunk of rows, by default; in a forward, beside its rows, less where fewer rows will do. */
 static const int64_t default_saved_bytes = INT64_C(256) << 20, default_saved_bytes_in_forward = INT64_C(126) << 20;
 enum { PRODUCT_TILE_ROWS = 128, WIDE_TILE_COLUMNS = 256, MULTIPROCESSORS = 132, NARROW_TILE_PERCENT = 88 /* of a wide tile's speed */ };
+enum { STRETCH = 7 /* by a seventh of their width: 28 tiles become 32, 41 become 46 */, HARDLY = 32 /* a part in so many */, SAMPLE_ROWS = 8192 };
 enum { BORROWED_TILES = 66, DEFAULT_BORROWED_ROWS = 2 /* times D */ };
 
 /* The most splits among the forward's tiles (gen/select/linear_logp.lua): linear_logp_backward's plan refuses a kernel that has more. */
@@ -50,14 +51,19 @@ flp_linear_work flp_linear_budget_backward_work(const flp_linear_logp_backward_p
     };
 }
 
-static int64_t bytes_with(const flp_linear_work *work, const flp_backward_chunks *chunks)
+static int64_t bytes_of_rows(const flp_linear_work *work, const flp_backward_chunks *chunks, int64_t rows)
 {
     flp_linear_work tried = *work;
     flp_workspace workspace;
 
     tried.chunks = *chunks;
-    flp_linear_workspace_lay_out(&tried, work->forward->rows, &workspace);
+    flp_linear_workspace_lay_out(&tried, rows, &workspace);
     return workspace.bytes;
+}
+
+static int64_t bytes_with(const flp_linear_work *work, const flp_backward_chunks *chunks)
+{
+    return bytes_of_rows(work, chunks, work->forward->rows);
 }
 
 static int fits(const flp_linear_work *work, const flp_backward_chunks *chunks)
@@ -88,7 +94,7 @@ static flp_backward_chunks chunks_of(const flp_linear_work *work, tiles wide, in
 
     return (flp_backward_chunks){
         .saves_exp = saves_exp,
-        .direct = saves_exp && flp_vocab_chunks_are_direct(work->backward, saved_exp),
+        .direct = flp_vocab_chunks_are_direct(work->backward, saves_exp, saves_exp ? saved_exp : own * FLP_BACKWARD_COLUMNS),
         .columns = own * FLP_BACKWARD_COLUMNS,
         .saved_columns = saved_exp,
         .borrowed_columns = borrows ? borrowed : 0,
@@ -148,15 +154,36 @@ flp_status flp_linear_budget_check(const flp_linear_work *work)
                            work->forward->rows);
 }
 
+/* Where what is left of the vocabulary would go by in one chunk or two if they were a little wider, as a shard's often does, they are. Each chunk more is a
+ * round of tiles that is not full in each product, and all of grad_hidden's sums read and written once more. */
+static int64_t stretch(int64_t wide, int64_t most, int64_t left)
+{
+    const int64_t chunks = flp_int64_divide_up(left, most);
+
+    return chunks == 1 || chunks == 2 ? flp_int64_divide_up(left, chunks) : flp_int64_smaller(wide, left);
+}
+
+/* One chunk of the whole vocabulary, whose grad_hidden needs no sums, takes hardly more than chunks of so many tiles and their sums: at a number of rows that
+ * is not the problem's. */
+static int is_whole_hardly_larger(const flp_linear_work *work, int64_t most)
+{
+    const flp_backward_chunks all = whole(work, 0), parts = chunks_of(work, (tiles){ most, most, 0 }, 0);
+    const int64_t bytes = bytes_of_rows(work, &parts, SAMPLE_ROWS);
+
+    return all.direct && bytes_of_rows(work, &all, SAMPLE_ROWS) <= bytes + bytes / HARDLY;
+}
+
 /* As wide for any number of rows, so that a row of grad_hidden has the same bits in every batch. */
 static flp_backward_chunks by_default(const flp_linear_work *work)
 {
     const tiles *wide = work->forward->hidden < WIDE_HIDDEN ? &default_tiles : &default_tiles_wide;
-    const int64_t bytes = flp_dtype_bytes(work->forward->dtype), all = all_tiles(work);
+    const int64_t bytes = flp_dtype_bytes(work->forward->dtype), all = all_tiles(work), own = wide->own * 2 / bytes, most = own + own / STRETCH;
+    const int64_t saved_exp = stretch(wide->saved_exp * 2 / bytes, flp_int64_larger(most, wide->saved_exp * 2 / bytes), all);
+    const int64_t left = work->chunks.saves_exp ? flp_int64_larger(all - saved_exp, 1) : all;
 
-    return chunks_of(work,
-                     (tiles){ flp_int64_smaller(wide->saved_exp * 2 / bytes, all), flp_int64_smaller(wide->own * 2 / bytes, all),
-                              flp_int64_smaller(wide->borrowed * 2 / bytes, all) },
+    if (is_whole_hardly_larger(work, most))
+        return whole(work, 0);
+    return chunks_of(work, (tiles){ saved_exp, stretch(own, most, left), flp_int64_smaller(wide->borrowed * 2 / bytes, all) },
                      DEFAULT_BORROWED_ROWS * work->forward->hidden);
 }
 

@@ -166,7 +166,7 @@ static flp_status begin(flp_plan *common)
 
 static const char *hint(const flp_plan *common)
 {
-    return flp_vocab_chunks_saved_exp_hint(&flp_linear_cross_entropy_plan_of(common)->backward.work.chunks);
+    return flp_vocab_chunks_hint(&flp_linear_cross_entropy_plan_of(common)->backward.work.chunks);
 }
 
 /* ---- the passes' plans ---- */

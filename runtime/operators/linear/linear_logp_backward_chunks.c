@@ -294,7 +294,8 @@ static flp_status run_chunk(const flp_backward_execution *run, int64_t first, co
 {
     const int64_t stride = (size->columns + FLP_BACKWARD_COLUMNS - 1) / FLP_BACKWARD_COLUMNS * FLP_BACKWARD_COLUMNS;
     const int finishes_first = first + size->columns >= run->forward->vocab && flp_backward_finishes_first(run);
-    const chunk part = { first, size->columns, place_dlogit(run, size), stride, NULL, !finishes_first, finishes_first };
+    const int pdl_wait = flp_backward_is_direct(run) ? FLP_PDL_WAIT_BEFORE_STORE : !finishes_first;
+    const chunk part = { first, size->columns, place_dlogit(run, size), stride, NULL, pdl_wait, finishes_first };
     flp_status status = run->rows.rows > 0 ? compute_dlogit(run, &part) : FLP_OK;
 
     if (status == FLP_OK && finishes_first)

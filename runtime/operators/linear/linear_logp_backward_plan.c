@@ -133,7 +133,7 @@ static flp_status check_kernels(const flp_plan *common)
 
 static const char *hint(const flp_plan *common)
 {
-    return flp_vocab_chunks_saved_exp_hint(&flp_linear_logp_backward_plan_of(common)->work.chunks);
+    return flp_vocab_chunks_hint(&flp_linear_logp_backward_plan_of(common)->work.chunks);
 }
 
 flp_status flp_linear_logp_backward_check_forward(const flp_linear_logp_plan *forward, flp_linear_work *work)

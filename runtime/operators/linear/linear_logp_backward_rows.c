@@ -129,7 +129,7 @@ flp_status flp_backward_finish_grad_hidden(const flp_backward_execution *run)
     return launch_finish(run, FLP_STEP_FINISH, &params);
 }
 
-/* The products of all valid rows, into the saved exponentials. */
+/* The products of all valid rows, by way of dlogit. */
 flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run)
 {
     const flp_packed_gather stage = { .step = FLP_STEP_STAGE, .mark = taken_mark(run), .to = flp_backward_at(run, FLP_PART_DLOGIT) };

@@ -77,9 +77,9 @@ typedef enum {
     FLP_PART_TARGETS,      /* [chunk rows][8 bytes]: of valid rows, the target and the derivative by its logit */
     FLP_PART_TARGET_ORDER, /* [chunk rows][16 bytes]: these rows in the order of their targets */
     FLP_PART_KEPT,         /* with a grad_filter_eps: [row blocks of 64, of rows rounded up to 256][kept words] u32, one bit a block */
-    FLP_PART_DLOGIT, /* [chunk rows][columns of the chunk] of hidden's dtype. The saved exponentials, where there is one; where that is all of the vocabulary
-                               and grad_hidden one product of it, then [rows][D], on the way to their places */
-    FLP_PART_SUMS,   /* [chunk rows][D] f32: grad_hidden's; not there where that is one product of saved exponentials */
+    FLP_PART_DLOGIT,       /* [chunk rows][columns of the chunk] of hidden's dtype. The saved exponentials, where there is one. Where one chunk is all of the
+                               vocabulary and grad_hidden one product of it, then [rows][D], on the way to their places */
+    FLP_PART_SUMS,         /* [chunk rows][D] f32: grad_hidden's; not there where that is one product */
     FLP_LINEAR_PARTS
 } flp_linear_part;
 

@@ -22,10 +22,11 @@ static int packed_in_grad_hidden(const flp_linear_logp_backward_problem *normal)
            normal->forward.pointer_alignment >= ALIGNED_BYTES && normal->grad_hidden_stride * flp_dtype_bytes(normal->forward.dtype) % ALIGNED_BYTES == 0;
 }
 
-/* The saved exponentials' room then takes the rows while they are put in their places. */
-int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int64_t saved_columns)
+/* dlogit's room then takes the rows while they are put in their places. What the filter passes over differs from row to row. */
+int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int saves_exp, int64_t columns)
 {
-    return saved_columns >= flp_vocab_chunks_all_columns(normal) && saved_columns >= normal->forward.hidden && packed_in_grad_hidden(normal);
+    return columns >= flp_vocab_chunks_all_columns(normal) && columns >= normal->forward.hidden && packed_in_grad_hidden(normal) &&
+           (saves_exp || (normal->grad_hidden != FLP_NONE && normal->grad_filter_eps == 0));
 }
 
 /* Rows wait in grad_hidden for their chunk only where nothing is put in its place there before the last chunk. */
@@ -92,10 +93,10 @@ const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem
     return NULL;
 }
 
-const char *flp_vocab_chunks_saved_exp_hint(const flp_backward_chunks *chunks)
+const char *flp_vocab_chunks_hint(const flp_backward_chunks *chunks)
 {
     if (!chunks->saves_exp)
-        return "";
+        return chunks->direct ? ":direct" : "";
     if (chunks->in_forward)
         return chunks->narrow ? ":saved_exp:in_forward:narrow" : ":saved_exp:in_forward";
     return chunks->direct ? ":saved_exp:direct" : ":saved_exp";

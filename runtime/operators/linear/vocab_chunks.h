@@ -11,8 +11,8 @@ enum { FLP_BACKWARD_COLUMNS = 256 /* the least width of a chunk: one tile */ };
  * they decide its bits. A plan chooses them once (operators/linear/linear_budget.h). */
 typedef struct {
     int saves_exp;            /* 1: the forward leaves saved exponentials */
-    int direct;               /* 1: grad_hidden is one product of saved exponentials of the whole vocabulary, in its own dtype and without sums: written to
-                                 grad_hidden, rows close together, then by way of the saved exponentials to their places */
+    int direct;               /* 1: grad_hidden is one product of the whole vocabulary's saved exponentials or derivatives, in its own dtype and without sums:
+                                 written to grad_hidden, rows close together, then by way of dlogit's room to their places */
     int in_forward;           /* 1: of a forward and a backward that wants grad_hidden alone. That product is the forward's, of each chunk of rows in place of
                                  these, in fp32, before it is known what a row's upstream gradient is: a factor, which the backward applies */
     int narrow;               /* with in_forward: 1: narrower tiles fill more multiprocessors with such a product */
@@ -48,8 +48,8 @@ static inline int flp_vocab_chunks_have_gradients(const flp_linear_logp_backward
 /* The vocabulary in whole tiles. */
 int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *normal);
 
-/* 1: saved exponentials of so many columns need no sums of grad_hidden. */
-int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int64_t saved_columns);
+/* 1: a first chunk of so many columns, of saved exponentials or of derivatives, needs no sums of grad_hidden. */
+int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int saves_exp, int64_t columns);
 
 /* 1: packed rows have a place of their own; 0: in grad_hidden, until it is written. */
 int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
@@ -60,6 +60,6 @@ int flp_vocab_chunks_finish_first(const flp_linear_logp_backward_problem *normal
 /* Why derivatives can't come from saved exponentials, which hold 2^(z2 - k) in bf16 with one factor a row; NULL where they can. */
 const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem *normal);
 
-/* What the generator must know where they do: ":saved_exp", ":saved_exp:direct", ":saved_exp:in_forward" or ":saved_exp:in_forward:narrow"; else "". */
-const char *flp_vocab_chunks_saved_exp_hint(const flp_backward_chunks *chunks);
+/* What the generator must know of them: "", ":direct", ":saved_exp", ":saved_exp:direct", ":saved_exp:in_forward" or ":saved_exp:in_forward:narrow". */
+const char *flp_vocab_chunks_hint(const flp_backward_chunks *chunks);
 #endif
