@@ -84,16 +84,22 @@ function model.known(facts, calibrated)
   return known
 end
 
+-- By what part kernels that read their input once are slower than the memory: fewer threads have less under way, more leave fewer registers and late blocks a
+-- longer tail; narrow loads are more instructions; few rows want many blocks each; a team of threads is best with four vectors of its row for each.
+local function read_slower(p, spec, bytes)
+  local slower = 0.01 * math.abs(math.log((spec.w or 8) / 12)) + 0.02 * math.log(16 / (spec.vec or 16))
+  if spec.role == "few_rows" then slower = slower + 0.01 * math.log(16 / spec.cluster) end
+  if spec.team then slower = slower + 0.02 * math.abs(math.log(p.d * bytes / 16 / spec.team / 4)) end
+  return slower
+end
+
 -- Seconds of the kernel of one role. facts: as model.known gives them.
 function model.seconds(p, spec, group, facts)
   local product = products[spec.role]
   local c = facts.coefficients[arch.find(spec.arch).kernels]
   local bytes = cxx.bytes[p.dtype]
   if product and spec.bm then return tile_seconds(product(p, bytes), spec, group, facts, c) end
-  -- Kernels that read their input once: fewer threads have less under way, more leave fewer registers and late blocks a longer tail.
-  local read = p.n * (p.v or p.d) * bytes
-  local warps = spec.w or 8
-  return read / (facts.memory * c.memory) * (1 + 0.01 * math.abs(math.log(warps / 12))) + c.launch * 1e-6
+  return p.n * (p.v or p.d) * bytes / (facts.memory * c.memory) * (1 + read_slower(p, spec, bytes)) + c.launch * 1e-6
 end
 
 return model

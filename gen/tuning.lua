@@ -38,7 +38,7 @@ end
 
 -- Fields that are tuned, in alphabetic order, and the values that they may take, legal or not. Those that would change a row's bits drop out by the
 -- kernel's numeric identity, unless they are asked for.
-local warps = { "w", { 2, 4, 8, 12, 16, 17, 20, 24, 32 } }
+local warps = { "w", { 2, 3, 4, 8, 12, 16, 17, 20, 24, 32 } }
 -- bm, stages and wg: those of kernels with warpgroups of 128 rows, too.
 local function tile_axes(bm, last)
   return {
@@ -47,19 +47,25 @@ local function tile_axes(bm, last)
   }
 end
 local tiles, turn_tiles = tile_axes({ 64, 128 }), tile_axes({ 64, 128, 256 }, { "wg", { 64, 128 } })
+-- Bytes of a load: as many as the addresses allow, or fewer.
+local widths = { "vec", { 2, 4, 8, 16 } }
 local spaces = {
   linear_logp = turn_tiles, linear_logp_save_exp = turn_tiles, linear_logp_grad_logits = turn_tiles, matrix_product = tiles,
-  -- Not logits_logp's, whose launch cuts rows in parts for the warps that selection chooses.
-  logits_logp_gradient = { warps }, logits_logp_fused = { warps },
+  -- Of logits_logp powers of two are legal, and rows that a launch cuts in parts are summed alike in any.
+  logits_logp = { widths, warps }, logits_logp_cluster = { { "cluster", { 2, 4, 8, 16 } }, widths, warps },
+  logits_logp_gradient = { widths, warps }, logits_logp_fused = { widths, warps },
   logits_logp_fused_cluster = { { "cluster", { 1, 2, 4, 8 } }, warps },
-  weighted_sum = { { "team", powers(8) } },
+  weighted_sum = { { "team", powers(8) }, widths }, weighted_sum_outer = { widths }, weighted_sum_tile = { widths },
 }
+
+-- What a field that is not written in a spec stands for: 64 rows a warpgroup, 16 bytes a load.
+local unwritten = { wg = 64, vec = 16 }
 
 -- A kernel's space: its fields of those, and group.
 local function space_of(spec)
   local space = {}
   for _, axis in ipairs(spaces[spec.operator] or {}) do
-    if axis[1] == "group" or axis[1] == "wg" or spec[axis[1]] then space[#space + 1] = axis end
+    if axis[1] == "group" or unwritten[axis[1]] or spec[axis[1]] then space[#space + 1] = axis end
   end
   return space
 end
@@ -70,15 +76,21 @@ local function has(space, field)
   end
 end
 
--- What a number means in a spec: 64 rows a warpgroup are not written there.
-local function value_of(field, number) return not (field == "wg" and number == 64) and number end
+-- What a number means in a spec.
+local function value_of(field, number) return number ~= unwritten[field] and number end
 
--- Puts a tuning's fields into a spec and returns its group, 0 for none, or nil and the reason. items: as parse gives them.
+-- Addresses that allow loads of so many bytes allow no wider ones.
+local function is_too_wide(spec, field, number) return field == "vec" and number > (spec.vec or unwritten.vec) end
+
+-- Puts a tuning's fields into a spec, which is selection's own, and returns its group, 0 for none, or nil and the reason. items: as parse gives them.
 function tuning.apply(items, spec)
   local group, space = 0, space_of(spec)
   for _, item in ipairs(items) do
     if item.role == spec.role then
       if not has(space, item.field) then return nil, ("tuning: %s has no field %s that is tuned"):format(spec.operator, item.field) end
+      if is_too_wide(spec, item.field, item.number) then
+        return nil, ("tuning: %s.vec=%d: the addresses allow loads of %d bytes"):format(spec.role, item.number, spec.vec)
+      end
       if item.field == "group" then group = item.number else spec[item.field] = value_of(item.field, item.number) end
     end
   end
@@ -93,8 +105,8 @@ local function is_legal(spec)
 end
 
 -- Calls visit(spec, group) for each legal member of spec's space whose bits are the default's, or for any with `numerics`. group: nil for the default; what
--- is legal does not depend on it.
-local function each(spec, numerics, visit)
+-- is legal does not depend on it. own: the spec that is selection's own.
+local function each(own, spec, numerics, visit)
   local space, identity = space_of(spec), emit.kernel_of(spec).numerics(spec)
   local groups = {}
   local function fill(i, changed)
@@ -107,7 +119,9 @@ local function each(spec, numerics, visit)
       fill(i + 1, changed)
     else
       local name, values = space[i][1], space[i][2]
-      for _, value in ipairs(values) do fill(i + 1, changed_copy(changed, name, value_of(name, value))) end
+      for _, value in ipairs(values) do
+        if not is_too_wide(own, name, value) then fill(i + 1, changed_copy(changed, name, value_of(name, value))) end
+      end
     end
   end
   fill(1, spec)
@@ -118,7 +132,7 @@ local function difference(spec, changed, group)
   local items = {}
   for _, axis in ipairs(space_of(spec)) do
     local name = axis[1]
-    local value = name == "group" and group or name ~= "group" and (changed[name] or nil) ~= (spec[name] or nil) and (changed[name] or 64)
+    local value = name == "group" and group or name ~= "group" and (changed[name] or nil) ~= (spec[name] or nil) and (changed[name] or unwritten[name])
     if value then items[#items + 1] = ("%s.%s=%d"):format(spec.role, name, value) end
   end
   return table.concat(items, ",")
@@ -131,11 +145,18 @@ local function is_repeated(p, spec, group)
   return group >= 2 * row_groups
 end
 
+-- Whether a launch of so many rows has this kernel: logits' few rows take a cluster each, and the fused kernel takes their forward otherwise.
+local function is_launched(p, spec, facts)
+  if spec.role == "few_rows" or spec.role == "rows" and p.fused then return p.n <= facts.multiprocessors end
+  return true
+end
+
 -- The `limit` tunings of one role that the model finds fastest: { text, seconds } each, without the one that makes `spec` itself. default: what the texts
 -- change, a spec that is selection's own.
 local function of_role(p, default, spec, facts, numerics, limit)
   local found, own = {}, difference(default, spec, spec.group)
-  each(spec, numerics, function(changed, group)
+  if not is_launched(p, spec, facts) then return found end
+  each(default, spec, numerics, function(changed, group)
     local text = difference(default, changed, group or spec.group)
     if text == own or group and is_repeated(p, changed, group) then return end
     local seconds = model.seconds(p, changed, group, facts)
@@ -166,12 +187,15 @@ function tuning.is_modelled(kernels)
   return false
 end
 
+-- Whether a kernel's time counts in that of the whole: of those over logits that stand for each other, one.
+local function counts(p, spec) return spaces[spec.operator] and spec.role ~= "few_rows" and not (spec.role == "rows" and p.fused) end
+
 -- Seconds of kernels as select gives them, by the model. specs: theirs; facts: as model.known gives them.
 function tuning.seconds(p, kernels, specs, facts)
   local seconds = 0
   for i, spec in ipairs(specs) do
     local group = kernels[i].group
-    if spaces[spec.operator] then seconds = seconds + model.seconds(p, spec, group > 0 and group or nil, facts) end
+    if counts(p, spec) then seconds = seconds + model.seconds(p, spec, group > 0 and group or nil, facts) end
   end
   return seconds
 end
@@ -193,7 +217,7 @@ function tuning.candidates(p, base, defaults, specs, facts, numerics, limit)
   local whole, alone = 0, {}
   for i, spec in ipairs(specs) do
     alone[i] = spaces[spec.operator] and model.seconds(p, spec, nil, facts) or 0
-    whole = whole + alone[i]
+    whole = whole + (counts(p, spec) and alone[i] or 0)
   end
   local list = { { text = base, role = "", seconds = whole } }
   for i, spec in ipairs(specs) do
@@ -209,9 +233,10 @@ end
 -- ---- what changes a row's bits ----
 
 -- Tunings of one role by the arithmetic of its kernel: { numerics, ..., [numerics] = { text, ... } }, at most `most` each, those first that the model finds
--- fastest.
+-- fastest; selection's own is there without one, too.
 local function by_numerics(p, spec, facts, most)
-  local kinds = {}
+  local own = emit.kernel_of(spec).numerics(spec)
+  local kinds = { own, [own] = { seconds = model.seconds(p, spec, nil, facts) } }
   for _, candidate in ipairs(of_role(p, spec, spec, facts, true, math.maxinteger)) do
     if not kinds[candidate.numerics] then
       kinds[#kinds + 1] = candidate.numerics

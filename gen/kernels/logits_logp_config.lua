@@ -57,7 +57,7 @@ function config.is_staged(spec)
 end
 
 -- Other rows may lie at any address: aligned vectors are read and written, and shifted in between.
-function config.is_shifted(spec) return spec.vec ~= nil and not config.is_staged(spec) end
+function config.is_shifted(spec) return spec.vec and not config.is_staged(spec) end
 
 -- A segment takes 32 registers of a thread, half of one 16; what is done with each logit wants more.
 local function registers_for(spec, lean)

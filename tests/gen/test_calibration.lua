@@ -104,7 +104,7 @@ end
 
 function TestCalibration.test_what_cannot_be_had_is_left_out()
   local lines = "1000 auto weighted_sum:bf16:n64:d1024 \n1000 auto nonsense \n1000 auto weighted_sum:bf16:n64:d1024 sum.bm=64\n"
-    .. "9 auto logits_logp:bf16:n64:v4096 \n0 auto weighted_sum:bf16:n64:d1024 \nnonsense" -- the model knows no kernel of logits_logp
+    .. "9 auto logits_logp:bf16:n64 \n0 auto weighted_sum:bf16:n64:d1024 \nnonsense"
   lu.assertEquals(assert(fusedlogp.calibrate(lines, 90, facts, support.read_template))[2], "1")
   support.assert_refused({ "nothing was measured" }, fusedlogp.calibrate("nonsense", 90, facts, support.read_template))
 end

@@ -13,7 +13,8 @@ local forward = "linear_logp:bf16:n4096:d2048:v131072"
 local problems = {
   forward, "linear_logp:f32:n64:d256:v50257", "linear_logp_backward:bf16:n1024:d512:v32768:gh_bf16:gw_bf16",
   "linear_cross_entropy:bf16:n1024:d512:v32768:gh_bf16:gw_bf16", "logits_logp_backward:bf16:n4096:v131072", "logits_logp_backward:f32:n64:v131072:fused",
-  "weighted_sum:bf16:n4096:d4096",
+  "weighted_sum:bf16:n4096:d4096", "weighted_sum_backward:f16:n4096:d4096:gx_f16:gw_f16", "logits_logp:bf16:n4096:v131072", "logits_logp:bf16:n8:v131072",
+  "logits_logp:bf16:n4096:v50257", "weighted_sum:bf16:n4096:d4097",
 }
 
 local function candidates(problem, capability, numerics, limit)
@@ -48,6 +49,7 @@ function TestTuning.test_what_is_no_tuning_is_refused()
     ["tile.bm=65537"] = "numbers from 1 to 65536", ["tile.bm=64,tile.bm=64"] = "none twice", ["tile.cluster=1,tile.bm=64"] = "alphabetic order",
     ["tile.bm=96"] = "bm = 96: with wg = 128 a multiple of it", ["tile.bm=96,tile.wg=64"] = "bm = 96: 64 or 128", ["tile.d=64"] = "no field d that is tuned", ["combine.bm=8"] = "no field bm that is tuned",
     ["rows.w=8"] = "no kernel has the role rows", ["tile.stages=9"] = "bytes of shared memory",
+    ["tile.vec=8"] = "no field vec that is tuned",
   } do
     support.assert_refused({ reason }, fusedlogp.select(forward, 90, "sm_90a", text))
   end
@@ -169,7 +171,63 @@ function TestTuning.test_arithmetics_differ_and_are_no_more_than_so_many()
     seen[one.text] = true
   end
   lu.assertTrue(#arithmetics("linear_logp:bf16:n%d:d2048:v131072", { 64, 4096 }, 90, 1000) > 8)
-  lu.assertEquals(arithmetics("weighted_sum:bf16:n%d:d4096", { 64, 4096 }, 90, 8), {}) -- nothing of it changes bits
+end
+
+-- A row's bits are those of its team, which has two loads of each width that is legal.
+function TestTuning.test_the_arithmetic_of_a_weighted_sum_is_its_team()
+  local list = arithmetics("weighted_sum:bf16:n%d:d4096", { 64, 4096 }, 90, 8)
+  lu.assertEquals(list[1], { role = "sum", text = "", tries = { { "sum.vec=8", "sum.vec=4" }, { "sum.vec=8", "sum.vec=4" } } })
+  lu.assertEquals(list[2].text, "sum.team=256")
+  lu.assertEquals(#list, 4)
+  lu.assertEquals(arithmetics("weighted_sum_backward:bf16:n%d:d4096:gx_bf16", { 64, 4096 }, 90, 8), {}) -- nothing of it changes bits
+end
+
+-- Roles and fields of a problem's candidates.
+local function axes(problem, facts)
+  local found = {}
+  for _, line in ipairs(assert(fusedlogp.candidates(problem, 90, "auto", "", facts or {}, false, 1000, support.read_template))) do
+    local _, _, text = parts(line)
+    for _, item in ipairs(tuning.parse(text)) do found[item.role .. "." .. item.field] = true end
+  end
+  local names = {}
+  for name in pairs(found) do names[#names + 1] = name end
+  table.sort(names)
+  return table.concat(names, " ")
+end
+
+function TestTuning.test_kernels_that_read_once_have_widths_and_blocks()
+  lu.assertEquals(axes("logits_logp:bf16:n4096:v131072"), "rows.vec rows.w")
+  lu.assertEquals(axes("logits_logp:bf16:n8:v131072"), "few_rows.cluster few_rows.vec few_rows.w rows.vec rows.w")
+  lu.assertEquals(axes("logits_logp:bf16:n200:v131072"), "rows.vec rows.w")
+  lu.assertEquals(axes("logits_logp:bf16:n200:v131072", { multiprocessors = 200 }), axes("logits_logp:bf16:n8:v131072"))
+  lu.assertEquals(axes("logits_logp_backward:bf16:n4096:v131072:fused"), "fused.cluster fused.w gradient.vec gradient.w")
+  lu.assertEquals(axes("weighted_sum:bf16:n4096:d4096"), "sum.vec")
+  lu.assertEquals(axes("weighted_sum_backward:bf16:n4096:d4096:gx_bf16:gw_bf16"), "outer.vec tile.vec")
+end
+
+-- The kernel of few rows stands for the other one.
+function TestTuning.test_a_problem_takes_the_time_of_one_read()
+  local function time_of(problem, capability)
+    return (parts(fusedlogp.candidates(problem, capability, "auto", "", {}, false, 1, support.read_template)[1]))
+  end
+  lu.assertTrue(time_of("logits_logp:bf16:n8:v131072", 90) < 1.1 * time_of("logits_logp:bf16:n8:v131072", 80)) -- without that kernel
+end
+
+-- Addresses and row strides bound a load's width.
+function TestTuning.test_loads_are_no_wider_than_addresses_allow()
+  support.assert_refused({ "sum.vec=4", "the addresses allow loads of 2 bytes" }, fusedlogp.select("weighted_sum:bf16:n64:d4097", 90, "auto", "sum.vec=4"))
+  support.assert_refused({ "rows.vec=16", "the addresses allow loads of 2 bytes" },
+                         fusedlogp.select("logits_logp:bf16:n64:v50257", 90, "auto", "rows.vec=16"))
+  lu.assertEquals(axes("logits_logp:bf16:n4096:v50257"), "rows.w")
+  lu.assertEquals(fusedlogp.select("weighted_sum:bf16:n64:d4096", 90, "auto", "sum.vec=16").kernels,
+                  fusedlogp.select("weighted_sum:bf16:n64:d4096", 90, "auto", "").kernels)
+  -- Narrow ones of a base may be widened again, to selection's own.
+  local wide
+  for _, line in ipairs(assert(fusedlogp.candidates("weighted_sum:bf16:n64:d4096", 90, "auto", "sum.vec=4", {}, false, 6, support.read_template))) do
+    local _, role, text = parts(line)
+    wide = wide or role == "sum" and text == ""
+  end
+  lu.assertTrue(wide)
 end
 
 function TestTuning.test_candidates_of_a_base_keep_its_bits()

@@ -10,6 +10,10 @@
 #include "cpu/convert.h"
 #include "host/host_device.h"
 #include "operators/linear/linear_logp_plan.h"
+#include "operators/logits/logits_logp_backward_plan.h"
+#include "operators/logits/logits_logp_plan.h"
+#include "operators/weighted_sum/weighted_sum_backward_plan.h"
+#include "operators/weighted_sum/weighted_sum_plan.h"
 #include "runtime/fake_cmocka.h"
 #include "runtime/fake_directory.h"
 #include "runtime/fake_record.h"
@@ -216,12 +220,60 @@ static void a_target_alone_has_what_is_added(void **state)
     flp_tune_target_destroy(made);
 }
 
+/* Narrower loads, other blocks and teams: each kernel runs, keeps the default's bits where it says so, and agrees with the reference. */
+static void assert_all_sound(const flp_operator_calls *calls, const void *problem, const char *const *tunings)
+{
+    flp_tune_target *made;
+    int added;
+
+    make_context(0);
+    assert_succeeds(flp_tune_target_create(context, calls, problem, &(flp_tune_target_options){ .alone = 1 }, &made));
+    assert_sound(made, 0);
+    for (int i = 0; tunings[i]; i++) {
+        assert_succeeds(flp_tune_target_add(made, tunings[i], &added));
+        assert_sound(made, added);
+    }
+    flp_tune_target_destroy(made);
+}
+
+static void widths_and_blocks_of_the_forward_over_logits_are_sound(void **state)
+{
+    static const char *const few[] = { "few_rows.cluster=4,few_rows.w=2", "few_rows.vec=2", "rows.w=2", NULL };
+    static const char *const many[] = { "rows.w=16", "rows.vec=2,rows.w=4", NULL };
+
+    (void)state;
+    assert_all_sound(&flp_logits_logp_calls, &(flp_logits_logp_problem){ .dtype = FLP_BF16, .rows = FEW, .vocab = 20000 }, few);
+    assert_all_sound(&flp_logits_logp_calls, &(flp_logits_logp_problem){ .dtype = FLP_BF16, .rows = 200, .vocab = 2056 }, many);
+}
+
+static void widths_of_gradients_of_logits_are_sound(void **state)
+{
+    static const char *const tunings[] = { "gradient.vec=2", "gradient.w=12", NULL };
+
+    (void)state;
+    assert_all_sound(&flp_logits_logp_backward_calls, &(flp_logits_logp_backward_problem){ .dtype = FLP_BF16, .rows = FEW, .vocab = 5000 }, tunings);
+}
+
+static void widths_and_teams_of_weighted_sums_are_sound(void **state)
+{
+    static const char *const forward[] = { "sum.vec=8", "sum.vec=2", "sum.team=4", "sum.team=64,sum.vec=4", NULL };
+    static const char *const backward[] = { "outer.vec=8", "outer.vec=2", "outer.vec=4,tile.vec=2", NULL };
+    const flp_weighted_sum_backward_problem problem = { .forward = { .dtype = FLP_BF16, .rows = FEW, .columns = 520 }, .grad_x = FLP_BF16, .grad_w = FLP_BF16 };
+
+    (void)state;
+    assert_all_sound(&flp_weighted_sum_calls, &problem.forward, forward);
+    assert_all_sound(&flp_weighted_sum_backward_calls, &problem, backward);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rows_of_two_numbers_of_rows_have_the_same_bits, start, stop),
         cmocka_unit_test_setup_teardown(a_target_begins_with_what_was_decided, start, stop),
         cmocka_unit_test_setup_teardown(a_target_alone_has_what_is_added, start, stop),
+        cmocka_unit_test_setup_teardown(widths_and_blocks_of_the_forward_over_logits_are_sound, start, stop),
+        cmocka_unit_test_setup_teardown(widths_of_gradients_of_logits_are_sound, start, stop),
+        cmocka_unit_test_setup_teardown(widths_and_teams_of_weighted_sums_are_sound, start, stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
