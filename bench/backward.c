@@ -49,12 +49,12 @@ flp_status flp_backward_parse(const char *text, flp_linear_logp_backward_problem
         status = flp_problem_normalize(&flp_linear_logp_backward_operator, &given, problem);
     if (status != FLP_OK)
         return status;
-    if (!flp_gradient_setting_takes(&problem->forward) || problem->grad_hidden != FLP_BF16 ||
+    if (!flp_gradient_setting_takes(&problem->forward) || (problem->grad_hidden != FLP_BF16 && problem->grad_hidden != FLP_F32) ||
         (problem->grad_weight != FLP_BF16 && problem->grad_weight != FLP_NONE) || problem->grad_bias != FLP_NONE || problem->accumulate || problem->g_lse ||
         problem->g_entropy)
         return flp_status_fail(FLP_BAD_ARGUMENT,
-                               "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, gradients in bf16, grad_hidden's among them, no "
-                               "options but budget, filter and forward",
+                               "case %s: wanted bf16, rows, [V, D] without gaps, D a multiple of 8, grad_hidden in bf16 or f32, grad_weight in bf16 or none, "
+                               "no options but budget, filter and forward",
                                text);
     return FLP_OK;
 }
@@ -70,6 +70,7 @@ static flp_status parse(const char *text, bench *b)
     b->setting.rows = forward->rows;
     b->setting.hidden_size = forward->hidden;
     b->setting.vocab = forward->vocab;
+    b->setting.hidden_dtype = b->problem.grad_hidden;
     b->setting.weight_dtype = b->problem.grad_weight;
     b->setting.filter_eps = b->problem.grad_filter_eps;
     return FLP_OK;

@@ -237,7 +237,7 @@ static flp_status check(gradient *g, flp_gradient_error *error)
 
 flp_status flp_backward_check(const flp_backward_answer *answer, flp_backward_errors *errors)
 {
-    gradient hidden = { .answer = answer, .by_hidden = 1, .dtype = answer->hidden.dtype, .from = answer->hidden, .with = answer->weight };
+    gradient hidden = { .answer = answer, .by_hidden = 1, .dtype = answer->hidden_dtype, .from = answer->hidden, .with = answer->weight };
     gradient weight = { .answer = answer, .by_hidden = 0, .dtype = answer->weight_dtype, .from = answer->weight, .with = answer->hidden };
     flp_status status = check(&hidden, &errors->hidden);
 

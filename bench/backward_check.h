@@ -10,8 +10,8 @@ typedef struct {
     flp_gpu *gpu;
     const flp_gpu_kernels *kernels;
     flp_gpu_matrix hidden, weight;
-    CUdeviceptr grad_hidden, grad_weight; /* hidden's dtype; weight_dtype, FLP_NONE: it is not wanted; dense */
-    flp_dtype weight_dtype;
+    CUdeviceptr grad_hidden, grad_weight; /* hidden_dtype; weight_dtype, FLP_NONE: it is not wanted; dense */
+    flp_dtype hidden_dtype, weight_dtype;
     const int64_t *targets;
     const float *g, *lse; /* [N]: of the loss by logp; the forward's */
     double filter_eps;    /* the problem's grad_filter_eps */

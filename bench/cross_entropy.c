@@ -49,6 +49,7 @@ static flp_status parse(const char *text, bench *b)
     b->setting.rows = backward->forward.rows;
     b->setting.hidden_size = backward->forward.hidden;
     b->setting.vocab = backward->forward.vocab;
+    b->setting.hidden_dtype = backward->grad_hidden;
     b->setting.weight_dtype = backward->grad_weight;
     return FLP_OK;
 }

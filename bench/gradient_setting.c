@@ -70,7 +70,7 @@ static flp_status allocate_all(flp_gradient_setting *b)
         CUdeviceptr *pointer;
     } all[] = {
         { hidden_bytes, &hidden },
-        { hidden_bytes, &b->grad_hidden },
+        { hidden_bytes / 2 * (size_t)flp_dtype_bytes(b->hidden_dtype), &b->grad_hidden },
         { hidden_bytes, &b->base_hidden },
         { weight_bytes, &weight },
         { wants_weight ? weight_bytes / 2 * (size_t)flp_dtype_bytes(b->weight_dtype) : 0, &b->grad_weight },
@@ -173,6 +173,7 @@ flp_status flp_gradient_setting_check(flp_gradient_setting *b, flp_backward_erro
         .weight = b->weight,
         .grad_hidden = b->grad_hidden,
         .grad_weight = b->grad_weight,
+        .hidden_dtype = b->hidden_dtype,
         .weight_dtype = b->weight_dtype,
         .targets = b->targets,
         .g = b->g_host,

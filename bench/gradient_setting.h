@@ -9,6 +9,7 @@
 typedef struct {
     flp_gpu *gpu;
     int64_t rows, hidden_size, vocab;
+    flp_dtype hidden_dtype; /* of grad_hidden */
     flp_dtype weight_dtype; /* of grad_weight; FLP_NONE: it is not wanted */
     double filter_eps;      /* > 0: the inputs are those of peaked_inputs.h, and the check allows what the filter passes over */
     CUstream stream;
@@ -21,7 +22,7 @@ typedef struct {
     float *g_host, *lse_host;
 } flp_gradient_setting;
 
-/* rows, hidden_size, vocab, weight_dtype, filter_eps and gpu are filled in. Whatever it returns, end with flp_gradient_setting_close. */
+/* rows, hidden_size, vocab, hidden_dtype, weight_dtype, filter_eps and gpu are filled in. Whatever it returns, end with flp_gradient_setting_close. */
 flp_status flp_gradient_setting_open(flp_gradient_setting *setting);
 void flp_gradient_setting_close(flp_gradient_setting *setting);
 
