@@ -193,4 +193,5 @@ def check_rows(
         # The targets move, not the hidden states, which would be copied.
         target = torch.nn.functional.pad(target[..., 1:], (0, 1), value=ignore_index)
         shape = torch.Size((*shape[:-1], shape[-1] - 1))
-    return Rows(rows_of(input), matrix_of(weight), linear_bias, target.reshape(-1).contiguous(), shape, shifted)
+    target = target if target.dim() == 1 else target.reshape(-1)
+    return Rows(rows_of(input), matrix_of(weight), linear_bias, target.contiguous(), shape, shifted)

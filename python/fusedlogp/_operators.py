@@ -221,9 +221,10 @@ class LinearLogpSaving(torch.autograd.Function):
     """(logp, lse), whose first backward uses up what the forward left in a workspace; a further one computes the logits anew."""
 
     @staticmethod
-    def forward(ctx: Any, with_lse: bool, memory_budget: int, *linear: Any) -> tuple[Tensor, Tensor]:
-        hidden, weight, bias, target, row_temperature = linear[:5]
-        wanted = ctx.needs_input_grad[2:5]
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Optional[Tensor], others: tuple, with_lse: bool, memory_budget: int) -> tuple[Tensor, Tensor]:
+        linear = (hidden, weight, bias, *others)
+        target, row_temperature = others[:2]
+        wanted = ctx.needs_input_grad[:3]
         logp, lse, workspace = _run(_ops.linear_logp_saving.default, (*linear, with_lse, *wanted, memory_budget))
         if not with_lse:
             ctx.mark_non_differentiable(lse)
@@ -235,10 +236,9 @@ class LinearLogpSaving(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, g_logp: Optional[Tensor], g_lse: Optional[Tensor]) -> tuple:
-        wanted = ctx.needs_input_grad[2:5]  # the forward's, whatever of them is asked for now
-        nothing = (None,) * (_LINEAR - 3)
+        wanted = ctx.needs_input_grad[:3]  # the forward's, whatever of them is asked for now
         if g_logp is None and g_lse is None:
-            return (None,) * 5 + nothing
+            return (None,) * 6
         *linear, logp, lse, workspace = ctx.saved_tensors
         hidden, weight, bias = linear[:3]
         g_logp = torch.zeros_like(logp) if g_logp is None else g_logp.detach().contiguous()
@@ -254,7 +254,7 @@ class LinearLogpSaving(torch.autograd.Function):
         with torch.no_grad():
             grads = _run(op, (*given, *ctx.options, logp.detach(), lse.detach(), *args))
         kept = [gradient if want else None for gradient, want in zip(grads, wanted)]
-        return (None, None, *_once(kept, (hidden, weight, bias, g_logp)), *nothing)
+        return (*_once(kept, (hidden, weight, bias, g_logp)), None, None, None)
 
 
 def linear_logp(linear: Sequence[Any], with_lse: bool, entropy: bool, argmax: bool, memory_budget: int) -> tuple[Tensor, ...]:
@@ -273,7 +273,7 @@ def linear_logp(linear: Sequence[Any], with_lse: bool, entropy: bool, argmax: bo
     )
     if not saving:
         return call("linear_logp", *linear, entropy, argmax, memory_budget)
-    logp, lse = LinearLogpSaving.apply(with_lse, memory_budget, *linear)
+    logp, lse = LinearLogpSaving.apply(hidden, weight, bias, tuple(linear[3:]), with_lse, memory_budget)
     return logp, lse
 
 
@@ -433,9 +433,10 @@ def _run(op: Any, args: tuple) -> Any:
         return op(*args)
 
 
-def _functions(op: Any, setup: Callable[..., Any], derive: Callable[..., Any]) -> tuple[Any, Any]:
+def _functions(op: Any, setup: Callable[..., Any], derive: Callable[..., Any], leading: int) -> tuple[Any, Any]:
     """The operator with its formula: for functorch's transforms, which want setup_context, and for all else, where torch would bind the arguments to
-    the signature of forward at each call because of it."""
+    the signature of forward at each call because of it. There only the first `leading` inputs, which derivatives are by, are torch's to look at; the
+    others come in one tuple."""
 
     class Transformed(torch.autograd.Function):
         generate_vmap_rule = True
@@ -454,24 +455,28 @@ def _functions(op: Any, setup: Callable[..., Any], derive: Callable[..., Any]) -
 
     class Differentiable(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: Any, *args: Any) -> Any:
+        def forward(ctx: Any, *given: Any) -> Any:
+            args = given[:leading] + given[leading]
             output = _run(op, args)
             setup(ctx, args, output)
             return output
 
-        backward = Transformed.backward
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return (*derive(ctx, *grads)[:leading], None)
 
     return Transformed, Differentiable
 
 
-_FORMULAS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    "linear_logp": (_linear_logp_setup, _linear_logp_backward),
-    "linear_cross_entropy": (_cross_entropy_setup, _cross_entropy_backward),
-    "logits_logp": (_logits_setup, _logits_backward),
-    "weighted_sum": (_weighted_sum_setup, _weighted_sum_backward),
-    "linear_logp_backward": (_refuse_setup, _refuse),
-    "logits_logp_backward": (_refuse_setup, _refuse),
-    "weighted_sum_backward": (_refuse_setup, _refuse),
+# The formulas, and by how many of the first inputs there are derivatives. A second derivative is refused by any of them.
+_FORMULAS: dict[str, tuple[Callable[..., Any], Callable[..., Any], int]] = {
+    "linear_logp": (_linear_logp_setup, _linear_logp_backward, 3),
+    "linear_cross_entropy": (_cross_entropy_setup, _cross_entropy_backward, 3),
+    "logits_logp": (_logits_setup, _logits_backward, 1),
+    "weighted_sum": (_weighted_sum_setup, _weighted_sum_backward, 2),
+    "linear_logp_backward": (_refuse_setup, _refuse, 15),
+    "logits_logp_backward": (_refuse_setup, _refuse, 12),
+    "weighted_sum_backward": (_refuse_setup, _refuse, 3),
 }
 _OVERLOADS = {name: getattr(_ops, name).default for name in _FORMULAS}
 _FUNCTIONS = {name: _functions(_OVERLOADS[name], *formula) for name, formula in _FORMULAS.items()}
@@ -485,7 +490,8 @@ def call(name: str, *args: Any) -> Any:
     if torch._C._are_functorch_transforms_active():
         return transformed.apply(*args)
     if torch.is_grad_enabled() and any(isinstance(arg, Tensor) and arg.requires_grad for arg in args):
-        return differentiable.apply(*args)
+        leading = _FORMULAS[name][2]
+        return differentiable.apply(*args[:leading], args[leading:])
     return _run(_OVERLOADS[name], args)
 
 
