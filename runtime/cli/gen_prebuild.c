@@ -87,22 +87,39 @@ static int report(const build *now, double seconds)
         printf("%zu kernels: %zu compiled, %zu already there, %zu failed", now->variants.count, counts[COMPILED], counts[CACHED], counts[FAILED]);
         if (counts[SKIPPED])
             printf(", %zu not tried", counts[SKIPPED]);
-        printf("; %.1f s; %s\n", seconds, facts.directory);
+        printf("; %.1f s; %s%s\n", seconds, facts.directory[0] ? facts.directory : "no directory",
+               facts.directory[0] && facts.writable ? "" : ", not writable");
         if (code == FLP_EXIT_OK)
             flp_gen_variants_tell(now->options, &now->variants);
     }
     return code;
 }
 
-/* A prebuild that leaves no file is a failure, though for a program that computes it is only slower. */
-static int cache_is_usable(const build *now)
+/* Whether programs find every kernel as it is, in directories of the system or in one that is not writable. */
+static int all_are_there(build *now)
+{
+    for (size_t i = 0; i < now->variants.count; i++) {
+        int there;
+        if (flp_kernel_store_find(now->context->store, now->variants.name[i], &there) != FLP_OK || !there)
+            return 0;
+        now->outcomes[i] = CACHED;
+    }
+    return 1;
+}
+
+/* A prebuild that leaves no file where one is missing is a failure, though for a program that computes it is only slower. */
+static int build_all(build *now, flp_thread_pool *pool, double start)
 {
     flp_cubin_cache_facts facts;
     flp_cubin_cache_describe(flp_kernel_store_cache(now->context->store), &facts);
-    if (facts.directory[0] && facts.writable)
-        return 1;
-    flp_console_error("the kernel directory cannot be written: %s", facts.directory[0] ? facts.directory : "none is known; name one with --out");
-    return 0;
+    if (facts.directory[0] && facts.writable) {
+        flp_thread_pool_run(pool, (int64_t)now->variants.count, prebuild_one, now);
+        flp_console_progress("%s", "");
+    } else if (!all_are_there(now)) {
+        flp_console_error("the kernel directory cannot be written: %s", facts.directory[0] ? facts.directory : "none is known; name one with --out");
+        return FLP_EXIT_FAILED;
+    }
+    return report(now, flp_console_seconds() - start);
 }
 
 static int run(build *now)
@@ -123,10 +140,8 @@ static int run(build *now)
     int code = FLP_EXIT_FAILED;
     if (now->outcomes == NULL || now->seconds == NULL || now->errors == NULL) {
         flp_console_error("out of memory for %zu variants", now->variants.count);
-    } else if (cache_is_usable(now)) {
-        flp_thread_pool_run(pool, (int64_t)now->variants.count, prebuild_one, now);
-        flp_console_progress("%s", "");
-        code = report(now, flp_console_seconds() - start);
+    } else {
+        code = build_all(now, pool, start);
     }
     flp_thread_pool_destroy(pool);
     return code;

@@ -1,5 +1,6 @@
 /* Tunes one problem, or verifies its record. */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,9 @@ typedef struct {
     flp_tune_outcome *outcome;
     double begun, budget_seconds; /* budget_seconds 0: none */
     flp_text hung;                /* candidates that hung */
+    pthread_mutex_t lock;
+    char (*templates)[FLP_RECORD_DIGEST_BYTES]; /* [known], under lock: as the kernels of each candidate reach them; "": not looked at yet */
+    int known;
 } job;
 
 /* A part of what is left of the time, for what comes next; a little where none is. */
@@ -46,30 +50,73 @@ static int show_progress(void *data, const flp_tuner_progress *progress)
     return *j->bench->interrupted != 0;
 }
 
+static void close_target(job *j)
+{
+    flp_tuner_result_free(&j->result);
+    flp_tune_target_destroy(j->target);
+    j->target = NULL;
+    free(j->templates);
+    j->templates = NULL;
+    j->known = 0;
+}
+
+static int know(job *j, int candidate)
+{
+    const int most = 2 * candidate + 64;
+    void *grown = candidate < j->known ? j->templates : realloc(j->templates, (size_t)most * sizeof *j->templates);
+    if (grown == NULL)
+        return 0;
+    j->templates = grown;
+    if (candidate >= j->known) {
+        memset(j->templates + j->known, 0, (size_t)(most - j->known) * sizeof *j->templates);
+        j->known = most;
+    }
+    return 1;
+}
+
+/* Looked at once: runs are timed one behind the other. What cannot be told is as good as the base's. templates [FLP_RECORD_DIGEST_BYTES]. */
+static void find_templates(job *j, int candidate, char *templates)
+{
+    flp_record_identity identity = *flp_tune_target_identity(j->target);
+    pthread_mutex_lock(&j->lock);
+    if (know(j, candidate)) {
+        if (!j->templates[candidate][0] && flp_tune_target_identify(j->target, candidate, &identity) == FLP_OK)
+            memcpy(j->templates[candidate], identity.templates, sizeof j->templates[candidate]);
+        if (j->templates[candidate][0])
+            memcpy(identity.templates, j->templates[candidate], sizeof identity.templates);
+    }
+    pthread_mutex_unlock(&j->lock);
+    memcpy(templates, identity.templates, sizeof identity.templates);
+}
+
 static void show_running(void *data, int candidate)
 {
-    const job *j = data;
+    job *j = data;
+    char templates[FLP_RECORD_DIGEST_BYTES];
     flp_tune_slot *slot = j->bench->slot;
-    if (candidate >= 0)
-        flp_tune_slot_begin(slot, candidate == 0, flp_tune_target_candidate(j->target, candidate)->tuning);
-    else if (flp_tune_slot_end(slot))
+    if (candidate >= 0) {
+        find_templates(j, candidate, templates);
+        flp_tune_slot_begin(slot, candidate == 0, templates, flp_tune_target_candidate(j->target, candidate)->tuning);
+    } else if (flp_tune_slot_end(slot))
         flp_console_error("warning: %s: the default took %.3g s; its candidates may take %.3g s, not %.3g", flp_tune_target_problem(j->target),
                           slot->default_seconds, flp_tune_slot_limit(slot), slot->hang_seconds);
 }
 
 static void show_compiling(void *data, int candidate, int begins)
 {
-    const job *j = data;
-    if (begins)
-        flp_tune_slot_compile(j->bench->slot, candidate, flp_tune_target_candidate(j->target, candidate)->tuning);
-    else
+    job *j = data;
+    char templates[FLP_RECORD_DIGEST_BYTES];
+    if (begins) {
+        find_templates(j, candidate, templates);
+        flp_tune_slot_compile(j->bench->slot, candidate, templates, flp_tune_target_candidate(j->target, candidate)->tuning);
+    } else
         flp_tune_slot_compiled(j->bench->slot, candidate);
 }
 
 static int has_hung(void *data, int candidate)
 {
     const job *j = data;
-    return flp_hung_has(&j->hung, flp_tune_target_identity(j->target), flp_tune_target_candidate(j->target, candidate)->tuning);
+    return flp_tune_has_hung(j->target, candidate, &j->hung);
 }
 
 static const char *name_of(const char *tuning)
@@ -229,13 +276,6 @@ static flp_status open_target(job *j, const flp_operator_calls *calls, const voi
     flp_status status = flp_tune_target_create(j->bench->context, calls, problem, &wanted, &j->target);
     flp_tune_slot_opened(j->bench->slot, status == FLP_OK ? flp_tune_target_identity(j->target) : NULL);
     return status;
-}
-
-static void close_target(job *j)
-{
-    flp_tuner_result_free(&j->result);
-    flp_tune_target_destroy(j->target);
-    j->target = NULL;
 }
 
 /* ---- what changes a row's bits, of all numbers of rows ---- */
@@ -430,6 +470,7 @@ flp_status flp_tune_problem(const flp_tune_bench *bench, const flp_tune_item *it
               .outcome = outcome,
               .begun = flp_console_seconds(),
               .budget_seconds = budget_seconds,
+              .lock = PTHREAD_MUTEX_INITIALIZER,
               .options = { .jobs = command->jobs,
                            .seed = (uint64_t)time(NULL),
                            .progress = show_progress,

@@ -37,9 +37,10 @@ static double seconds_since(int64_t since)
     return since ? 1e-9 * (double)(nanoseconds_now() - since) : 0;
 }
 
-static void begin(flp_tune_slot *slot, flp_tune_activity activity, const char *tuning)
+static void begin(flp_tune_slot *slot, flp_tune_activity activity, const char *templates, const char *tuning)
 {
     slot->activity = activity;
+    snprintf(slot->templates, sizeof slot->templates, "%s", templates);
     snprintf(slot->tuning, sizeof slot->tuning, "%s", tuning);
     atomic_store(&slot->since, nanoseconds_now());
 }
@@ -50,7 +51,7 @@ void flp_tune_slot_open(flp_tune_slot *slot, const char *problem, double hang_se
     slot->default_seconds = 0;
     slot->identity = (flp_record_identity){ .arch = "" };
     snprintf(slot->identity.problem, sizeof slot->identity.problem, "%s", problem);
-    begin(slot, FLP_TUNE_TARGET, "");
+    begin(slot, FLP_TUNE_TARGET, "", "");
 }
 
 void flp_tune_slot_opened(flp_tune_slot *slot, const flp_record_identity *identity)
@@ -60,9 +61,9 @@ void flp_tune_slot_opened(flp_tune_slot *slot, const flp_record_identity *identi
         slot->identity = *identity;
 }
 
-void flp_tune_slot_begin(flp_tune_slot *slot, int is_default, const char *tuning)
+void flp_tune_slot_begin(flp_tune_slot *slot, int is_default, const char *templates, const char *tuning)
 {
-    begin(slot, is_default ? FLP_TUNE_DEFAULT : FLP_TUNE_CANDIDATE, tuning);
+    begin(slot, is_default ? FLP_TUNE_DEFAULT : FLP_TUNE_CANDIDATE, templates, tuning);
 }
 
 /* 1 where candidates may take longer than hang_seconds because the default does. */
@@ -87,7 +88,7 @@ double flp_tune_slot_limit(const flp_tune_slot *slot)
     return is_raised(slot) ? patience * slot->default_seconds : slot->hang_seconds;
 }
 
-void flp_tune_slot_compile(flp_tune_slot *slot, int candidate, const char *tuning)
+void flp_tune_slot_compile(flp_tune_slot *slot, int candidate, const char *templates, const char *tuning)
 {
     for (int i = 0; i < FLP_TUNE_COMPILATIONS; i++) {
         int64_t free_one = 0;
@@ -95,6 +96,7 @@ void flp_tune_slot_compile(flp_tune_slot *slot, int candidate, const char *tunin
         if (!atomic_compare_exchange_strong(&slot->compiling[i].since, &free_one, INT64_MAX))
             continue;
         slot->compiling[i].candidate = candidate;
+        snprintf(slot->compiling[i].templates, sizeof slot->compiling[i].templates, "%s", templates);
         snprintf(slot->compiling[i].tuning, sizeof slot->compiling[i].tuning, "%s", tuning);
         atomic_store(&slot->compiling[i].since, nanoseconds_now());
         return;
@@ -136,7 +138,7 @@ static pid_t start(int (*work)(void *data), void *data)
 typedef struct {
     flp_tune_slot *slot; /* NULL: nothing does */
     flp_tune_activity activity;
-    const char *work, *tuning;
+    const char *work, *templates, *tuning;
     double seconds;
 } late;
 
@@ -145,7 +147,7 @@ static late find_late_run(flp_tune_slot *slot)
     static const char *const works[] = { "making its arrays and the reference", "the default", "" };
     const double limit = slot->activity == FLP_TUNE_CANDIDATE ? flp_tune_slot_limit(slot) : patience * slot->hang_seconds;
     const int is_late = seconds_since(atomic_load(&slot->since)) > limit;
-    return (late){ is_late ? slot : NULL, slot->activity, works[slot->activity], slot->tuning, limit };
+    return (late){ is_late ? slot : NULL, slot->activity, works[slot->activity], slot->templates, slot->tuning, limit };
 }
 
 static late find_late(flp_tune_slot *slots, int count)
@@ -157,9 +159,9 @@ static late find_late(flp_tune_slot *slots, int count)
             return run;
         for (int j = 0; j < FLP_TUNE_COMPILATIONS; j++)
             if (seconds_since(atomic_load(&slots[i].compiling[j].since)) > limit)
-                return (late){ &slots[i], FLP_TUNE_CANDIDATE, "the compilation of ", slots[i].compiling[j].tuning, limit };
+                return (late){ &slots[i], FLP_TUNE_CANDIDATE, "the compilation of ", slots[i].compiling[j].templates, slots[i].compiling[j].tuning, limit };
     }
-    return (late){ NULL, FLP_TUNE_TARGET, "", "", 0 };
+    return (late){ NULL, FLP_TUNE_TARGET, "", "", "", 0 };
 }
 
 /* Without the default there is nothing to hold others to: another --hang may do. */
@@ -174,9 +176,11 @@ static void give_up(const late *hung)
 
 static void note(const late *hung, const char *directory)
 {
+    flp_record_identity identity = hung->slot->identity;
+    snprintf(identity.templates, sizeof identity.templates, "%s", hung->templates);
     flp_console_error("warning: %s: %s%s hung for %.3g s and was ended; it is not tried again", hung->slot->identity.problem, hung->work,
                       hung->tuning[0] ? hung->tuning : "default", hung->seconds);
-    if (flp_hung_note(directory, &hung->slot->identity, hung->tuning) != FLP_OK)
+    if (flp_hung_note(directory, &identity, hung->tuning) != FLP_OK)
         flp_console_error("warning: not kept: %s", flp_error_message());
 }
 
@@ -195,7 +199,7 @@ static late wait_for_child(flp_tune_slot *slots, int count, int *result)
         }
         usleep(POLL_MICROSECONDS);
     }
-    return (late){ NULL, FLP_TUNE_TARGET, "", "", 0 };
+    return (late){ NULL, FLP_TUNE_TARGET, "", "", "", 0 };
 }
 
 static void clear(flp_tune_slot *slot)

@@ -10,7 +10,7 @@ enum { FLP_TUNE_COMPILATIONS = 256 };
 typedef struct {
     _Atomic(int64_t) since; /* as the slot's */
     int candidate;
-    char tuning[FLP_RECORD_TUNING_BYTES];
+    char tuning[FLP_RECORD_TUNING_BYTES], templates[FLP_RECORD_DIGEST_BYTES];
 } flp_tune_compilation;
 
 typedef enum {
@@ -26,7 +26,7 @@ typedef struct {
     flp_tune_activity activity;
     double hang_seconds, default_seconds; /* default_seconds: of its longest check or run */
     flp_record_identity identity;         /* of the problem; while its target is made, the problem alone */
-    char tuning[FLP_RECORD_TUNING_BYTES];
+    char tuning[FLP_RECORD_TUNING_BYTES], templates[FLP_RECORD_DIGEST_BYTES];
     char *done; /* in such memory: where it says that no process tunes the problem any more, */
     int *code;  /* and the exit code, for the first failure */
     flp_tune_compilation compiling[FLP_TUNE_COMPILATIONS];
@@ -38,11 +38,12 @@ void *flp_tune_watch_memory(size_t bytes);
 /* A problem's target begins to be made; then it has been made, or not: identity NULL. */
 void flp_tune_slot_open(flp_tune_slot *slot, const char *problem, double hang_seconds);
 void flp_tune_slot_opened(flp_tune_slot *slot, const flp_record_identity *identity);
-/* A check or run; is_default: of what the others are compared with. end is 1 where the default took so long for the first time that candidates may take longer than hang_seconds. */
-void flp_tune_slot_begin(flp_tune_slot *slot, int is_default, const char *tuning);
+/* A check or run; is_default: of what the others are compared with; templates: that the candidate's kernels reach, under which it is noted if it hangs.
+ * end is 1 where the default took so long for the first time that candidates may take longer than hang_seconds. */
+void flp_tune_slot_begin(flp_tune_slot *slot, int is_default, const char *templates, const char *tuning);
 int flp_tune_slot_end(flp_tune_slot *slot);
 /* A compilation; from any thread. */
-void flp_tune_slot_compile(flp_tune_slot *slot, int candidate, const char *tuning);
+void flp_tune_slot_compile(flp_tune_slot *slot, int candidate, const char *templates, const char *tuning);
 void flp_tune_slot_compiled(flp_tune_slot *slot, int candidate);
 
 /* What a check or run of a candidate may take; as long as the default had none, ten times hang_seconds. */

@@ -118,7 +118,7 @@ static int has_hung(void *data, int candidate)
 {
     const search *s = data;
 
-    return flp_hung_has(&s->hung, flp_tune_target_identity(s->target), flp_tune_target_candidate(s->target, candidate)->tuning);
+    return flp_tune_has_hung(s->target, candidate, &s->hung);
 }
 
 static void count_compiled(void *data, int candidate, int begins)

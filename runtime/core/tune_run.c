@@ -9,6 +9,14 @@
 
 #include "base/status.h"
 
+int flp_tune_has_hung(const flp_tune_target *target, int candidate, const flp_text *lines)
+{
+    flp_record_identity identity;
+
+    return lines->length > 0 && flp_tune_target_identify(target, candidate, &identity) == FLP_OK &&
+           flp_hung_has(lines, &identity, flp_tune_target_candidate(target, candidate)->tuning);
+}
+
 /* A heat is a run of the tuner among the default, its number 0, and some other candidates. */
 typedef struct {
     flp_tune_target *target;

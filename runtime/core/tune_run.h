@@ -3,6 +3,7 @@
 #define FLP_CORE_TUNE_RUN_H
 #include "core/tune_target.h"
 #include "cuda/nvml.h"
+#include "tune/hung.h"
 #include "tune/record.h"
 #include "tune/tuner.h"
 
@@ -13,6 +14,9 @@ flp_status flp_tune_run(flp_tune_target *target, nvmlDevice_t clock, const flp_t
 /* The same among the default and some candidates; those that are not asked for stay untried. */
 flp_status flp_tune_run_among(flp_tune_target *target, nvmlDevice_t clock, const flp_tuner_options *options, const int *candidates, int count,
                               flp_tuner_result *result);
+
+/* 1 where a candidate is among the lines of what hung (tune/hung.h) with the templates that its own kernels reach. */
+int flp_tune_has_hung(const flp_tune_target *target, int candidate, const flp_text *lines);
 
 /* The record of a result, of today. FLP_BAD_ARGUMENT: nothing was timed; else errors as flp_tune_target_identify. */
 flp_status flp_tune_record(const flp_tune_target *target, const flp_tuner_result *result, flp_regime regime, const flp_environment *environment,

@@ -63,7 +63,7 @@ void flp_cubin_cache_unlock(flp_cubin_cache *cache, int lock);
 typedef struct {
     char directory[4096];
     int64_t files, bytes;
-    int64_t refused; /* of these files, and of the subdirectories: what this user cannot read or must not trust */
+    int64_t refused; /* files beside these, and subdirectories, that this user cannot read or must not trust */
     int writable;
 } flp_cubin_cache_facts;
 void flp_cubin_cache_describe(flp_cubin_cache *cache, flp_cubin_cache_facts *facts);

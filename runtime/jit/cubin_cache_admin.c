@@ -40,8 +40,8 @@ void flp_cubin_cache_describe(flp_cubin_cache *cache, flp_cubin_cache_facts *fac
         return;
     }
     flp_cubin_cache_list_read(directory, 0, &list);
-    facts->files = (int64_t)list.count;
-    facts->bytes = list.bytes;
+    facts->files = (int64_t)list.count - list.refused_files;
+    facts->bytes = list.bytes - list.refused_bytes;
     facts->refused = list.refused;
     facts->writable = faccessat(directory, ".", W_OK | X_OK, 0) == 0;
     free(list.items);
@@ -64,8 +64,8 @@ int flp_cubin_cache_describe_system(flp_cubin_cache *cache, int index, flp_cubin
         return 1;
     }
     flp_cubin_cache_list_read(directory, 0, &list);
-    facts->files = (int64_t)list.count;
-    facts->bytes = list.bytes;
+    facts->files = (int64_t)list.count - list.refused_files;
+    facts->bytes = list.bytes - list.refused_bytes;
     facts->refused = list.refused;
     free(list.items);
     close(directory);

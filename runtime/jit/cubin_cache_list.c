@@ -44,6 +44,13 @@ static void append(flp_cubin_cache_list *list, const char *subdirectory, const c
     list->count++;
 }
 
+static void refuse(flp_cubin_cache_list *list, const struct stat *facts)
+{
+    list->refused++;
+    list->refused_files++;
+    list->refused_bytes += facts->st_size;
+}
+
 static void sweep_leftover(int directory, const char *name, const struct stat *facts)
 {
     if (time(NULL) - facts->st_mtim.tv_sec < LEFTOVER_SECONDS)
@@ -76,7 +83,8 @@ static void read_subdirectory(int parent, const char *subdirectory, int sweep, f
             continue;
         if (ends_with(entry->d_name, ".flpk")) {
             append(list, subdirectory, entry->d_name, &facts);
-            list->refused += !flp_cubin_cache_directory_trusts(&facts) || faccessat(directory, entry->d_name, R_OK, AT_EACCESS) != 0;
+            if (!flp_cubin_cache_directory_trusts(&facts) || faccessat(directory, entry->d_name, R_OK, AT_EACCESS) != 0)
+                refuse(list, &facts);
         } else if (sweep)
             sweep_leftover(directory, entry->d_name, &facts);
     }

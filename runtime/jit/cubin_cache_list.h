@@ -15,8 +15,9 @@ typedef struct {
 typedef struct {
     flp_cubin_cache_item *items; /* kernels, in name order; freed by the caller */
     size_t count, capacity;
-    int64_t bytes;   /* of all */
-    int64_t refused; /* files of these, and subdirectories, that this user cannot read or must not trust */
+    int64_t bytes;                        /* of all */
+    int64_t refused_files, refused_bytes; /* of these, what this user cannot read or must not trust, */
+    int64_t refused;                      /* and how many with subdirectories of that kind */
 } flp_cubin_cache_list;
 
 /* What cannot be read or trusted (or remembered, for want of memory) is left out. sweep 1: also removes what killed processes left. */

@@ -8,6 +8,7 @@ chroot=$(command -v chroot)
 programs="$build/fusedlogp $build/fusedlogp-gen"
 
 image_cases="the programs run without NVRTC|another user finds all kernels|... and is told of those that are not there|... of which nothing is compiled|... as is said once, with what to install
+a prebuild without a place to write to finds them all|... and says so
 info counts the image's kernels|kernels of a third user are refused|... with the reason|kernels that others may write to are refused|a folder that is closed to others is seen"
 skip_all() { # REASON
     printf '%s\n' "$image_cases" | tr '|' '\n' | while read -r name; do skip "$name" "$1"; done
@@ -33,7 +34,7 @@ cp -R stage/kernels root/opt
 as_user() { # UID COMMAND...
     user=$1
     shift
-    env -i HOME=/tmp/$user PATH=/bin FUSEDLOGP_SYSTEM_CACHE=$kernels "$chroot" --userspec=$user:$user root "$@"
+    env -i HOME=/tmp/$user PATH=/bin ${cache:+FUSEDLOGP_CACHE_DIR=$cache} FUSEDLOGP_SYSTEM_CACHE=$kernels "$chroot" --userspec=$user:$user root "$@"
 }
 
 as_user 12345 fusedlogp info >info.txt 2>&1
@@ -45,6 +46,9 @@ check_equal "... and is told of those that are not there" 5 $?
 as_user 12345 fusedlogp-gen --arch sm_90a --problem $logits:entropy --quiet >build.txt 2>&1
 check_equal "... of which nothing is compiled" 3 $?
 check_equal "... as is said once, with what to install" 1 "$(grep -c 'install NVRTC' build.txt)"
+cache=/nowhere as_user 12345 fusedlogp-gen --arch sm_90a --problem $logits --problem $sum >build.txt 2>&1
+check_equal "a prebuild without a place to write to finds them all" 0 $?
+check_match "... and says so" '^4 kernels: 0 compiled, 4 already there, 0 failed; .*; /nowhere, not writable$' build.txt
 check_match "info counts the image's kernels" "^system cache   $kernels: 4 kernels, 0\\.[0-9] MiB\$" info.txt
 
 chown -R 12346 root$kernels

@@ -33,6 +33,8 @@ check_equal "... of which none is refused" 0 "$(json_value full.json cache.refus
 chmod 666 "$FUSEDLOGP_CACHE_DIR/a7/one.flpk"
 fusedlogp info --json >full.json
 check_equal "a file that others may write to is" 1 "$(json_value full.json cache.refused)"
+check_equal "... and no kernel any more" 1 "$(json_value full.json cache.files)"
+check_equal "... nor are its bytes a kernel's" 3 "$(json_value full.json cache.bytes)"
 check_no_match "no system cache is shown where there is none" '^system cache' info.txt
 mkdir -m 755 system system/b8 open
 chmod 777 open

@@ -143,6 +143,8 @@ flp_status flp_tune_target_identify(const flp_tune_target *target, int candidate
     const flp_wanted_kernels wanted = { target->identity.problem, 90, "sm_90a", target->candidates[candidate].tuning };
 
     *identity = target->identity;
+    if (fake_tune.templates && candidate)
+        snprintf(identity->templates, sizeof(identity->templates), "%064d", fake_tune.templates);
     return fake_tune.real_identity ? flp_tuned_identify(target->context, &wanted, identity) : FLP_OK;
 }
 

@@ -26,6 +26,7 @@ typedef struct {
     int slow_check_microseconds;                               /* of each check */
     int slow_compilation_microseconds;                         /* of each compilation */
     int real_identity;                                         /* 1: that of the problem's plans, with which a record of it counts */
+    int templates;                                             /* of what the candidates' kernels are made beside the base's: other numbers, other templates */
     int created;                                               /* targets so far */
     int timed;                                                 /* runs so far whose time was taken */
     flp_tune_target_options options;                           /* of the last, but for the base: */

@@ -266,6 +266,22 @@ static void a_candidate_that_hangs_is_ended_and_not_tried_again(void **state)
     assert_null(strstr(messages, "hung"));
 }
 
+/* What hung is tried again where the templates of its own kernels have changed, though the base's have not. */
+static void what_hung_goes_by_its_own_templates(void **state)
+{
+    (void)state;
+    fake_tune.templates = 1;
+    fake_tune.hangs = 2;
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --hang 0.3"));
+    assert_contains(messages, "tile.group=2 hung");
+    fake_tune.hangs = 0;
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --hang 0.3"));
+    assert_contains(output, ": combine.w=1, ");
+    fake_tune.templates = 2;
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --hang 0.3"));
+    assert_contains(output, ": combine.w=1,tile.group=2, ");
+}
+
 static int has_hung_list(void)
 {
     return access(fake_directory_path(root, "records/hung"), F_OK) == 0;
@@ -498,6 +514,7 @@ int main(void)
         COMMAND_TEST(resume_leaves_out_what_is_done),
         COMMAND_TEST(interrupted_it_keeps_what_it_learned),
         COMMAND_TEST(a_candidate_that_hangs_is_ended_and_not_tried_again),
+        COMMAND_TEST(what_hung_goes_by_its_own_templates),
         COMMAND_TEST(a_compilation_that_hangs_is_ended_and_not_tried_again),
         COMMAND_TEST(a_target_that_hangs_leaves_its_problem_out),
         COMMAND_TEST(a_default_that_hangs_leaves_its_problem_out),
