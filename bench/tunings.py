@@ -2,7 +2,8 @@
 """What fusedlogp tune finds on this machine's GPU: tunings beside an exhaustive search of each shape, and beside the default.
 
 usage: tunings.py --out FILE.json [--seconds S] [--tunings N] [--tuning-seconds S] [--search-seconds S] [--problem STR]... [--fusedlogp PROGRAM]
-       tunings.py --report FILE.json
+                  [--svg FILE.svg]
+       tunings.py --report FILE.json [--svg FILE.svg]
 
 Works in parts: an exhaustive search of each problem, then tunings of all of them, each with records of its own and none to begin with. FILE is rewritten
 after every part, and a part that it holds is not done again: the same command goes on where one before it ended, on the same kind of machine. --seconds
@@ -213,6 +214,33 @@ def table(rows):
     return lines
 
 
+LEFT, WIDTH, TOP, LINE = 430, 480, 64, 26  # of the picture, in pixels
+
+
+def picture(state, rows):
+    """What each problem's default, its winners and what it takes of the others' records lose to the best of its search, as SVG."""
+    kinds = (("default", "#7f7f7f", "the default"), ("behind_best", "#1f77b4", "the worst winner"), ("left_out", "#ff7f0e", "left out"))
+    most = max([LEFT_OUT, *(row[name] for row in rows for name, _, _ in kinds if row[name] is not None)]) * 1.1
+    at, bottom = lambda loss: LEFT + WIDTH * loss / most, TOP + LINE * len(rows)
+    device = next((search["device"] for search in state["searches"].values() if "device" in search), "")
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 60}" height="{bottom + 40}" font-family="sans-serif" font-size="12">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="20" y="20" font-size="14">behind the best of an exhaustive search; {device}, {state.get("date", "")}</text>',
+        '<text x="20" y="40">' + " ".join(f'<tspan fill="{color}">&#9679; {said}</tspan>' for _, color, said in kinds) + " (no dot: not known)</text>",
+    ]
+    for hundredth in range(int(100 * most) + 1):
+        x, color = at(hundredth / 100), "#c00" if hundredth / 100 in (BEHIND_BEST, LEFT_OUT) else "#ddd"
+        parts.append(f'<path d="M{x:.1f} {TOP - 8}V{bottom}" stroke="{color}"/><text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{hundredth} %</text>')
+    for number, row in enumerate(rows):
+        y = TOP + LINE * (number + 0.5)
+        parts.append(f'<text x="{LEFT - 12}" y="{y + 4:.1f}" text-anchor="end">{row["problem"]}</text>')
+        for place, (name, color, _) in enumerate(kinds):
+            if row[name] is not None:
+                parts.append(f'<circle cx="{at(row[name]):.1f}" cy="{y + 7 * (place - 1):.1f}" r="4" fill="{color}"/>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
 def verdict(state, rows):
     """(lines, exit status)."""
     lines, status = [], 0
@@ -232,6 +260,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", metavar="FILE.json")
     parser.add_argument("--report", metavar="FILE.json")
+    parser.add_argument("--svg", metavar="FILE.svg")
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--tunings", type=int, default=10)
     parser.add_argument("--tuning-seconds", type=float, default=75)
@@ -252,6 +281,9 @@ def main():
         print("the time is over: the same command goes on", file=sys.stderr)
     rows = rows_of(state)
     said, status = verdict(state, rows)
+    if options.svg:
+        with open(options.svg, "w") as file:
+            file.write(picture(state, rows))
     print("\n".join(table(rows) + [""] + said))
     return status
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PROGRAM = os.path.join(ROOT, "bench", "tunings.py")
@@ -110,6 +111,22 @@ class Tunings(unittest.TestCase):
             _, lines, status = self.verdict(state)
             self.assertEqual(3, status)
             self.assertTrue(any("not known" in line for line in lines))
+
+    def test_a_picture_has_a_dot_for_each_loss_that_is_known(self):
+        state = {"problems": [SMALL, MIDDLE], "tunings": [[result(SMALL), result(MIDDLE, "tile.group=8", 0.95)]], "date": "a day", "searches": {
+            SMALL: search(group_8=(0.9, 1.0)), MIDDLE: search(group_8=(0.95, 1.0), stages_3=(None, 1.0)),
+        }}  # fmt: skip
+        rows = self.tunings.rows_of(state)
+        drawn = self.tunings.picture(state, rows)
+        known = [row[name] for row in rows for name in ("default", "behind_best", "left_out") if row[name] is not None]
+        self.assertEqual(6, len(known))
+        self.assertEqual(len(known), drawn.count("<circle"))
+        dots = xml.etree.ElementTree.fromstring(drawn).findall("{*}circle")
+        farthest = max(float(dot.get("cx")) for dot in dots)
+        self.assertAlmostEqual(self.tunings.LEFT + self.tunings.WIDTH / 1.1, farthest, delta=0.1)  # 11 % behind, beyond the limits
+        self.assertIn(f">{SMALL}<", drawn)
+        rows[0]["left_out"] = None
+        self.assertEqual(5, self.tunings.picture(state, rows).count("<circle"))
 
     def test_it_goes_on_where_it_ended(self):
         with tempfile.TemporaryDirectory() as folder:
