@@ -1,6 +1,7 @@
 /* Structs of another header: sizes, copies in both directions; and that no struct of the header hides padding at its end. */
 #include "base/sized.h"
 
+#include <stdio.h>
 #include <stddef.h>
 
 #include "fake_cmocka.h"
@@ -141,6 +142,7 @@ static void sizes_that_say_nothing_are_refused(void **state)
 {
     flp_sizes sizes = *flp_header_sizes();
     flp_linear_cross_entropy_problem problem = full(), own;
+    char inner[100];
 
     (void)state;
 #define REFUSED(given, message)                                                                               \
@@ -151,7 +153,8 @@ static void sizes_that_say_nothing_are_refused(void **state)
     } while (0)
     REFUSED(NULL, "sizes: got NULL, wanted those of the structs of the caller's header");
     sizes.linear_logp_backward_problem = sizes.linear_logp_problem;
-    REFUSED(&sizes, "sizes: got 112 bytes for problem, wanted more than 112");
+    snprintf(inner, sizeof(inner), "sizes: got %zu bytes for problem, wanted more than %zu", sizeof(flp_linear_logp_problem), sizeof(flp_linear_logp_problem));
+    REFUSED(&sizes, inner);
     sizes.bytes = offsetof(flp_sizes, linear_cross_entropy_problem); /* the caller's header has no cross-entropy */
     sizes.linear_logp_backward_problem = flp_header_sizes()->linear_logp_backward_problem;
     REFUSED(&sizes, "sizes: got 0 bytes for problem");
