@@ -171,12 +171,20 @@ def _graph_is_kept() -> bool:
     return torch._C._autograd._get_current_graph_task_keep_graph()
 
 
+def _is_plain(value: Tensor) -> bool:
+    """Neither a subclass, fake tensors among them, nor what functorch's transforms or autograd's is_grads_batched wrap."""
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(value) or torch._C._functorch.is_legacy_batchedtensor(value)
+    return type(value) is Tensor and not wrapped
+
+
 def _scale(gradient: Tensor, g: Tensor) -> Tensor:
     # In place where nobody comes back to it: grad_weight is as large as weight.
-    if torch.is_grad_enabled() or _is_compiling() or type(gradient) is not Tensor or torch._C._functorch.is_functorch_wrapped_tensor(gradient):
+    if torch.is_grad_enabled() or _is_compiling() or not (_is_plain(gradient) and _is_plain(g)):
         return gradient * g.to(gradient.dtype) if gradient.dtype == torch.float32 else (gradient * g).to(gradient.dtype)
     if _graph_is_kept():
         return gradient * g
+    if g.is_cpu and g.item() == 1.0:  # what loss.backward() brings; nobody waits for a device to read it
+        return gradient
     return gradient.mul_(g)
 
 
@@ -241,6 +249,12 @@ class LinearLogpSaving(torch.autograd.Function):
             return (None,) * 6
         *linear, logp, lse, workspace = ctx.saved_tensors
         hidden, weight, bias = linear[:3]
+        if not all(g is None or _is_plain(g) for g in (g_logp, g_lse)):
+            g_logp = torch.zeros_like(logp) if g_logp is None else g_logp.contiguous()
+            grads = call(
+                "linear_logp_backward", *linear, *ctx.options, logp, lse, None, g_logp, _contiguous(g_lse), None, *wanted, ctx.memory_budget, 0.0,
+            )  # fmt: skip
+            return (*(gradient if want else None for gradient, want in zip(grads, wanted)), None, None, None)
         g_logp = torch.zeros_like(logp) if g_logp is None else g_logp.detach().contiguous()
         g_lse = g_lse if g_lse is None else g_lse.detach().contiguous()
         given = [value if value is None else value.detach() for value in linear]

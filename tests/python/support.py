@@ -1,5 +1,6 @@
 """What the Python tests share: the device, the reference in fp64 and the bounds that follow from the number formats."""
 
+import importlib.util
 import os
 import unittest
 
@@ -9,6 +10,15 @@ DEVICE = os.environ.get("FUSEDLOGP_TEST_DEVICE", "cpu")
 EVERYTHING = os.environ.get("FUSEDLOGP_PYTHON_EVERYTHING", "0") == "1"  # .ci/run; make check takes a part
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 FP32_UNIT = 2.0**-24
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def loaded(program):
+    """A program that is not of a package, as a module, by its path."""
+    spec = importlib.util.spec_from_file_location(os.path.splitext(os.path.basename(program))[0], program)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def some(cases, every):

@@ -4,6 +4,7 @@ import itertools
 
 import torch
 from support import DEVICE, Bounds, Case, double, draw
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 import fusedlogp
@@ -199,6 +200,41 @@ class Autograd(Case):
         actual = torch.func.vmap(lambda z, t: fusedlogp.logits_logp(z, t))(logits, t)
         self.assertTrue(torch.equal(actual, torch.stack([fusedlogp.logits_logp(a, b) for a, b in zip(logits, t)])))
         self.assertTrue(torch.equal(torch.func.vmap(lambda x: fusedlogp.weighted_sum(x, weight[0]))(x), fusedlogp.weighted_sum(x, weight[0])))
+
+    def test_upstream_gradients_in_a_batch(self):
+        hidden, weight, _, target = draw()
+        bounds = Bounds(hidden, weight, 4.0)
+        for name, value in (
+            ("mean", fusedlogp.linear_cross_entropy(hidden, weight, target)),
+            ("none", fusedlogp.linear_cross_entropy(hidden, weight, target, reduction="none")),
+            ("logp", fusedlogp.linear_logp(hidden, weight, target)),
+        ):
+            with self.subTest(name):
+                upstream = torch.randn(3, *value.shape, device=DEVICE)
+                together = torch.autograd.grad(value, (hidden, weight), upstream, is_grads_batched=True, retain_graph=True)
+                for i in range(3):
+                    alone = torch.autograd.grad(value, (hidden, weight), upstream[i], retain_graph=True)
+                    self.close([gradient[i] for gradient in together], alone, bounds)
+                last = torch.autograd.grad(value, (hidden, weight), upstream, is_grads_batched=True)
+                self.assertTrue(all(map(torch.equal, last, together)))
+
+    def test_a_factor_of_one_costs_no_pass_on_the_cpu(self):
+        class Seen(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                multiplied.extend([args[0].shape] if "aten.mul" in str(function) else [])
+                return function(*args, **(kwargs or {}))
+
+        hidden, weight, _, target = draw()
+        for factor in (1.0, 2.0):
+            multiplied = []
+            loss = fusedlogp.linear_cross_entropy(hidden, weight, target)
+            hidden.grad = weight.grad = None
+            with Seen():
+                loss.backward(torch.tensor(factor, device=DEVICE))
+            self.assertEqual([] if factor == 1 and DEVICE == "cpu" else [hidden.shape, weight.shape], multiplied)
+            if factor == 1:
+                expected = hidden.grad, weight.grad
+        self.assertTrue(torch.equal(hidden.grad, 2 * expected[0]) and torch.equal(weight.grad, 2 * expected[1]))
 
     def test_vmap_of_grad(self):
         x = torch.stack([draw(rows=5)[0].detach() for _ in range(3)])

@@ -1,6 +1,5 @@
 """The model of communication in bench/scaling.py, against values computed by hand."""
 
-import importlib.util
 import json
 import os
 import re
@@ -9,8 +8,9 @@ import unittest
 
 import programs
 import torch.distributed as distributed
+from support import ROOT, loaded
 
-BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench")
+BENCH = os.path.join(ROOT, "bench")
 PROGRAM = os.path.join(BENCH, "scaling.py")
 ONE_NODE, TWO_NODES = {"name": "4 GPUs", "nodes": 1, "gpus_per_node": 4}, {"name": "2 x 4 GPUs", "nodes": 2, "gpus_per_node": 4}
 CASE = [1000, 2000, 64000]
@@ -30,9 +30,7 @@ def bench_file(entries):
 @unittest.skipUnless(os.path.isfile(PROGRAM), "bench/ is not beside the tests")
 class Scaling(unittest.TestCase):
     def setUp(self):
-        spec = importlib.util.spec_from_file_location("scaling", PROGRAM)
-        self.scaling = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(self.scaling)
+        self.scaling = loaded(PROGRAM)
         self.text = {"cases": [CASE], "layouts": [ONE_NODE, TWO_NODES], "published": {"4 GPUs": [0.9, 0.95]}, **{k: {"value": v} for k, v in NUMBERS.items()}}
         self.model = self.scaling.Model(self.text)
 

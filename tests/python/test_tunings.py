@@ -1,6 +1,5 @@
 """What bench/tunings.py makes of searches and tunings, with a program in fusedlogp's place."""
 
-import importlib.util
 import json
 import os
 import re
@@ -10,7 +9,8 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+from support import ROOT, loaded
+
 PROGRAM = os.path.join(ROOT, "bench", "tunings.py")
 SMALL, MIDDLE, OTHER = "linear_logp:bf16:n64:d4096:v32000", "linear_logp:bf16:n128:d4096:v32000", "weighted_sum:bf16:n64:d4096"
 # In the place of fusedlogp tune: notes its words; the first tuning of two is the winner, and a search has one more.
@@ -45,9 +45,7 @@ def result(problem, tuning="", ratio=1.0):
 @unittest.skipUnless(os.path.isfile(PROGRAM), "bench/ is not beside the tests")
 class Tunings(unittest.TestCase):
     def setUp(self):
-        spec = importlib.util.spec_from_file_location("tunings", PROGRAM)
-        self.tunings = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(self.tunings)
+        self.tunings = loaded(PROGRAM)
 
     def verdict(self, state):
         rows = self.tunings.rows_of(state)
