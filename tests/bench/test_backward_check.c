@@ -184,6 +184,7 @@ static flp_status check(double filter_eps, flp_backward_errors *errors)
         .weight = { address_of(weight), FLP_BF16, VOCAB, HIDDEN, HIDDEN, 1 },
         .grad_hidden = address_of(grad_hidden),
         .grad_weight = address_of(grad_weight),
+        .hidden_dtype = FLP_BF16,
         .weight_dtype = FLP_BF16,
         .targets = target,
         .g = g,

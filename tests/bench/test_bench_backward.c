@@ -39,9 +39,10 @@ static void a_filter_is_read_as_the_problem_spells_it(void **state)
 static void what_the_baselines_do_not_have_is_refused(void **state)
 {
     static const char *const cases[] = {
-        SIZES ":gh_f32",
+        SIZES ":gh_f16",
         SIZES ":gw_bf16",
-        SIZES ":gh_f32:gw_bf16",
+        SIZES ":gh_f16:gw_bf16",
+        SIZES ":gh_f32:gw_f32",
         CASE ":acc_weight",
         SIZES ":bias_f32:gh_bf16:gw_bf16",
         CASE ":g_lse",
@@ -57,6 +58,7 @@ static void what_the_baselines_do_not_have_is_refused(void **state)
 
     (void)state;
     assert_succeeds(flp_backward_parse(SIZES ":gh_bf16:forward", &problem));
+    assert_succeeds(flp_backward_parse(SIZES ":gh_f32:gw_bf16", &problem));
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         assert_fails(FLP_BAD_ARGUMENT, flp_backward_parse(cases[i], &problem), cases[i]);
     assert_fails(FLP_BAD_ARGUMENT, flp_backward_parse(CASE ":filter-1", &problem), "filter");
