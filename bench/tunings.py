@@ -44,6 +44,8 @@ PROBLEMS = [
 BEHIND_BEST, BEHIND_DEFAULT, LEFT_OUT = 0.02, 0.01, 0.05
 # runtime/core/tuned.c: how far a shape may be from another, in doublings, and what a tuning of another shape must promise.
 FARTHEST, WORTHWHILE = 4, 0.99
+UNTIMED = 0.05  # the share of candidates without a turn that leaves a search's best known
+LEAST_ROUNDS = 5  # of a candidate that counts: fewer may all lie in one state of the clocks
 SIZE = re.compile(r"([a-z])(\d+)$")
 
 
@@ -133,9 +135,19 @@ def candidates_of(search):
     return {candidate["tuning"]: candidate for candidate in search["candidates"]}
 
 
+def is_timed(candidate):
+    """Often enough, or it was dropped: behind by its interval."""
+    return "ratio" in candidate and (candidate["fate"] == "dropped" or candidate.get("rounds", LEAST_ROUNDS) >= LEAST_ROUNDS)
+
+
+def count_untimed(search):
+    return sum(not is_timed(candidate) and candidate["fate"] in ("untried", "left") for candidate in search["candidates"])
+
+
 def ratio_of(search, tuning):
     """Of the default's time, as the search has it; None: not timed."""
-    return candidates_of(search).get(tuning, {}).get("ratio")
+    candidate = candidates_of(search).get(tuning, {})
+    return candidate["ratio"] if is_timed(candidate) else None
 
 
 def predicted_ratio(search, tuning):
@@ -144,7 +156,7 @@ def predicted_ratio(search, tuning):
 
 
 def best_of(search):
-    return min((candidate for candidate in search["candidates"] if "ratio" in candidate), key=lambda candidate: candidate["ratio"])
+    return min(filter(is_timed, search["candidates"]), key=lambda candidate: candidate["ratio"])
 
 
 def taken_without(searches, problem, tuning):
@@ -169,8 +181,11 @@ def worst(losses):
 
 
 def behind(search, tuning):
+    """None: that tuning was not timed, or so many others not that the best is not known."""
     ratio = ratio_of(search, tuning)
-    return None if ratio is None else ratio / best_of(search)["ratio"] - 1
+    if ratio is None or count_untimed(search) > UNTIMED * len(search["candidates"]):
+        return None
+    return ratio / best_of(search)["ratio"] - 1
 
 
 def rows_of(state):
@@ -178,7 +193,7 @@ def rows_of(state):
     rows = []
     for problem in state["problems"]:
         search = state["searches"].get(problem)
-        if not search or not any("ratio" in candidate for candidate in search["candidates"]):
+        if not search or not any(map(is_timed, search["candidates"])):
             continue
         results = [result for tuning in state["tunings"] for result in tuning if result["problem"] == problem]
         winners = [result["tuning"] for result in results]
@@ -189,7 +204,7 @@ def rows_of(state):
         rows.append({
             "problem": problem,
             "candidates": len(search["candidates"]),
-            "untimed": sum("ratio" not in candidate and candidate["fate"] == "untried" for candidate in search["candidates"]),
+            "untimed": count_untimed(search),
             "best": best_of(search)["tuning"],
             "default": behind(search, ""),
             "winners": {name: winners.count(name) for name in sorted(set(winners))},

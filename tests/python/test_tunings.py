@@ -110,9 +110,18 @@ class Tunings(unittest.TestCase):
             self.assertEqual(3, status)
             self.assertTrue(any("not known" in line for line in lines))
 
+    def test_what_was_timed_a_round_or_two_is_not_known(self):
+        searches = {SMALL: search(group_8=(0.9, 1.0))}
+        state = {"problems": [SMALL], "searches": searches, "tunings": [[result(SMALL)]]}
+        fast = searches[SMALL]["candidates"][1]
+        for rounds, fate, loss in ((5, "left", 1 / 0.9 - 1), (4, "left", None), (3, "dropped", 1 / 0.9 - 1)):
+            fast.update(rounds=rounds, fate=fate)
+            (row,) = self.tunings.rows_of(state)
+            self.assertEqual((loss, int(loss is None)), (row["behind_best"], row["untimed"]))
+
     def test_a_picture_has_a_dot_for_each_loss_that_is_known(self):
         state = {"problems": [SMALL, MIDDLE], "tunings": [[result(SMALL), result(MIDDLE, "tile.group=8", 0.95)]], "date": "a day", "searches": {
-            SMALL: search(group_8=(0.9, 1.0)), MIDDLE: search(group_8=(0.95, 1.0), stages_3=(None, 1.0)),
+            SMALL: search(group_8=(0.9, 1.0)), MIDDLE: search(group_8=(0.95, 1.0)),
         }}  # fmt: skip
         rows = self.tunings.rows_of(state)
         drawn = self.tunings.picture(state, rows)
