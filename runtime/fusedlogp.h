@@ -387,7 +387,7 @@ typedef struct {
     int with_forward;                              /* 1: the plan runs linear_logp too, before: flp_linear_logp_backward_execute_forward */
     int64_t memory_budget;                         /* bytes of the whole workspace, that of with_forward included, which a GPU path never exceeds for
                                           problem.rows (without a plan: for N rounded up to its bucket): more memory, fewer flops.
-                                          0: at most 263 MiB at N 8192, D 4096, in proportion to N; from 2 D rows on up to 1.4
+                                          0: at most 265 MiB at N 8192, D 4096, in proportion to N; from 2 D rows on up to 1.4
                                           times that. FLP_BAD_ARGUMENT says the least, which is enough */
     double grad_filter_eps; /* > 0: on sm_90a, blocks of 64 rows x 64 vocabulary entries in which every |dlogit| but the targets' is below
                                           it take no part in grad_hidden and grad_weight, and no time (flp_plan_filter_statistics); the derivatives

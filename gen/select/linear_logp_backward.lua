@@ -135,7 +135,10 @@ function backward.prebuilt(dtype, hidden_sizes)
   local problems = {}
   for _, d in ipairs(hidden_sizes or select.common_hidden_sizes) do
     local problem = ("linear_logp_backward:%s:n4096:d%d:v131072"):format(dtype, d)
-    for _, option in ipairs(backward.training_options(dtype)) do problems[#problems + 1] = problem .. option end
+    for _, option in ipairs(backward.training_options(dtype)) do
+      problems[#problems + 1] = problem .. option
+      problems[#problems + 1] = problem .. option .. ":direct" -- of few entries
+    end
     problems[#problems + 1] = ("%s:gh_%s:gw_%s:g_entropy"):format(problem, dtype, dtype)
   end
   return problems

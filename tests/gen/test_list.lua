@@ -82,6 +82,8 @@ function TestList.test_dtypes_and_hidden_sizes_narrow_it()
     "linear_logp_backward_finish.w_bf16.out_bf16.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_bf16.targets_in_rows.sm_90a",
     "linear_logp_backward_target_order.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_bf16.targets_of_rows.sm_90a",
+    "linear_logp_backward_finish.bf16.out_bf16.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.wg128.bv192.c1.p4.softcap.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.wg128.bv192.c1.p4.bias_bf16.sm_90a",
     "linear_logp_backward_bias.bf16.out_bf16.sm_90a",
@@ -89,18 +91,16 @@ function TestList.test_dtypes_and_hidden_sizes_narrow_it()
     "matrix_product.bf16.bm128.bv256.c2.p4.out_f32.adds.sm_90a",
     "linear_logp_backward_finish.w_bf16.dv.out_bf16.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_bf16.targets_in_columns.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.out_bf16.targets_of_rows.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_f32.adds.targets_in_rows.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.wg128.bv192.c1.p4.entropy.sm_90a",
     "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.packed.sm_90a",
     "linear_logp_save_exp.bf16.d2048.bm128.wg128.bv192.s132.c1.p4.sm_90a",
-    "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_bf16.targets_of_rows.sm_90a",
-    "linear_logp_backward_finish.bf16.out_bf16.sm_90a",
     "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.softcap.packed.sm_90a",
     "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.bias_bf16.packed.sm_90a",
     "linear_logp_save_exp.bf16.d2048.bm128.bv256.s132.c2.p4.bias_bf16.sm_90a",
     "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.dv.packed.sm_90a",
     "linear_logp_save_exp.bf16.d2048.bm128.wg128.bv192.s132.c1.p4.dv.sm_90a",
-    "matrix_product.bf16.bm128.bv256.c2.p4.out_bf16.targets_of_rows.sm_90a",
     "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.logit_sum.packed.sm_90a",
     "linear_logp_combine.bm8.logit_sum.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.wg128.bv192.c1.p4.logit_sum.sm_90a",
@@ -155,9 +155,11 @@ function TestList.test_a_listed_kernel_is_the_one_that_is_selected()
         end
       end
       for _, n in ipairs { 129, 4096, 100000 } do
-        local problem = ("linear_logp_backward:%s:n%d:d4096:v32000:gh_%s:gw_%s"):format(dtype, n, dtype, dtype)
-        for _, text in ipairs(support.variants(fusedlogp.select(problem, capability, "auto"))) do
-          luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
+        for _, whole in ipairs { "", ":direct" } do
+          local problem = ("linear_logp_backward:%s:n%d:d4096:v32000:gh_%s:gw_%s%s"):format(dtype, n, dtype, dtype, whole)
+          for _, text in ipairs(support.variants(fusedlogp.select(problem, capability, "auto"))) do
+            luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
+          end
         end
       end
     end
