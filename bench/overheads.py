@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What one call costs the host, eager and under torch.compile: fusedlogp's functions beside torch.nn.functional's own.
+"""What one call costs the host, eager, under torch.compile and as a replayed CUDA graph: fusedlogp's functions beside torch.nn.functional's own.
 
-usage: overheads.py [--case N,D,V] [--device cuda] [--rounds 7] [--calls 50] [--json FILE]
+usage: overheads.py [--case N,D,V] [--device cuda] [--modes eager,compile,graph] [--rounds 7] [--calls 50] [--json FILE]
 
 Inputs are small, so that the host is what takes time: printed are microseconds a call, the least of some rounds' means (calls without waiting for the
 device, which is waited for between rounds), of a forward without gradients, one that autograd records, and one with its backward. "logits" is given the
-logits; all others begin with hidden [N, D] and weight [V, D]. "operator" is torch.ops.fusedlogp.linear_logp, without what Python does around it.
+logits; all others begin with hidden [N, D] and weight [V, D]. "operator" is torch.ops.fusedlogp.linear_logp, without what Python does around it. "graph"
+(on a GPU alone) captures each column's eager call and replays it: there the time is the device's, whose kernels wait for one another.
 """
 
 import argparse
@@ -71,6 +72,20 @@ def microseconds(call, device, rounds, calls):
     return least * 1e6
 
 
+def replayed(call):
+    """The call as a CUDA graph: what is called instead. Gradients stand in the graph's memory."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            call()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    return graph.replay
+
+
 def row_of(name, mode, problem, arguments):
     hidden, weight, target, logits = problem
     function = CALLS[name]
@@ -78,7 +93,10 @@ def row_of(name, mode, problem, arguments):
         torch._dynamo.reset()
         function = torch.compile(function, fullgraph=True)
     values = (logits, weight) if name.startswith("logits") else (hidden, weight)
-    times = {column: microseconds(call, arguments.device, arguments.rounds, arguments.calls) for column, call in steps(function, values, target)}
+    calls = steps(function, values, target)
+    if mode == "graph":
+        calls = [(column, replayed(call)) for column, call in calls]
+    times = {column: microseconds(call, arguments.device, arguments.rounds, arguments.calls) for column, call in calls}
     return {"call": name, "mode": mode, "microseconds": times}
 
 
@@ -86,7 +104,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", default="16,64,256", help="N,D,V")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--modes", default="eager,compile")
+    parser.add_argument("--modes", help="of eager, compile and graph, between commas; without it all that the device has")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--calls", type=int, default=50, help="of each round")
     parser.add_argument("--json", help="a file for the results")
@@ -96,9 +114,10 @@ def main():
     hidden = torch.randn(rows, width, device=arguments.device).bfloat16()
     weight = torch.randn(vocab, width, device=arguments.device).bfloat16()
     problem = hidden, weight, torch.randint(0, vocab, (rows,), device=arguments.device), hidden @ weight.t()
+    modes = arguments.modes or ("eager,compile,graph" if arguments.device.startswith("cuda") else "eager,compile")
     print(f"{'us a call':31} {'':8} {'no grad':>9} {'forward':>9} {'and backward':>13}")
     everything = []
-    for mode in arguments.modes.split(","):
+    for mode in modes.split(","):
         for name in CALLS:
             try:
                 row = row_of(name, mode, problem, arguments)

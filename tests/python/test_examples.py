@@ -8,10 +8,9 @@ import tempfile
 import unittest
 
 import programs
-from support import DEVICE, EVERYTHING
+from support import DEVICE, EVERYTHING, ROOT
 
-TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-EXAMPLES = os.path.join(TREE, "examples", "python")
+EXAMPLES = os.path.join(ROOT, "examples", "python")
 DEVICE_OPTION = ("--device", DEVICE)
 
 
@@ -69,7 +68,7 @@ class Examples(unittest.TestCase):
             path = os.path.join(folder, "steps.json")
             small = ("--layers", "1", "--width", "64", "--vocab", "500", "--batch", "2", "--length", "24", "--rounds", "1", "--ways", "eager,fusedlogp")
             for frozen in ((), ("--frozen",)):
-                self.run_program(os.path.join(TREE, "bench", "model_step.py"), *small, *frozen, *DEVICE_OPTION, "--json", path)
+                self.run_program(os.path.join(ROOT, "bench", "model_step.py"), *small, *frozen, *DEVICE_OPTION, "--json", path)
                 with open(path) as file:
                     eager, fused = json.load(file)["results"]
                 self.assertEqual(("eager", "fusedlogp"), (eager["way"], fused["way"]))
@@ -77,11 +76,12 @@ class Examples(unittest.TestCase):
                 self.assertLess(abs(fused["loss"] - eager["loss"]), 16 * 2.0**-9)
                 self.assertTrue(0 < fused["gradient"] < 2.0**-5, fused)
 
-    def test_overheads_are_measured_eager_and_compiled(self):
+    def test_overheads_are_measured_eager_compiled_and_as_graphs(self):
+        modes = () if EVERYTHING else ("--modes", "eager" if DEVICE == "cpu" else "eager,graph")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "overheads.json")
-            program = os.path.join(TREE, "bench", "overheads.py")
-            self.run_program(program, "--rounds", "1", "--calls", "2", "--modes", "eager,compile" if EVERYTHING else "eager", *DEVICE_OPTION, "--json", path)
+            program = os.path.join(ROOT, "bench", "overheads.py")
+            self.run_program(program, "--rounds", "1", "--calls", "2", *modes, *DEVICE_OPTION, "--json", path)
             with open(path) as file:
                 rows = json.load(file)["rows"]
         for row in rows:
@@ -91,7 +91,7 @@ class Examples(unittest.TestCase):
     def test_peers_are_measured_or_said_to_be_missing(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "peers.json")
-            program = os.path.join(TREE, "bench", "peers.py")
+            program = os.path.join(ROOT, "bench", "peers.py")
             small = ("--case", "24,32,300", "--rounds", "2", *DEVICE_OPTION)
             text = self.run_program(program, *small, "--peers", "fusedlogp,eager,torch,quack", "--json", path)
             frozen = self.run_program(program, *small, "--peers", "fusedlogp", "--frozen")
