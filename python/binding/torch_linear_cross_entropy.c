@@ -148,8 +148,11 @@ static int make_cross_entropy(flp_torch_frame *frame, const flp_torch_value *mai
         return 1;
     if (main_grad && read_main_grad(frame, l, main_grad, &c->problem.backward, &grads[1]))
         return 1;
-    c->problem.backward.memory_budget = in[CE_MEMORY_BUDGET].integer;
-    c->problem.backward.grad_filter_eps = in[CE_FILTER_EPS].number;
+    /* What only gradients have a use for says nothing of a call without. */
+    if (main_grad || wanted[0] || wanted[1] || wanted[2]) {
+        c->problem.backward.memory_budget = in[CE_MEMORY_BUDGET].integer;
+        c->problem.backward.grad_filter_eps = in[CE_FILTER_EPS].number;
+    }
     args->grad_hidden = grads[0], args->grad_weight = grads[1], args->grad_bias = grads[2];
     args->loss = (float *)flp_torch_some(args->loss);
     return 0;

@@ -149,6 +149,24 @@ class LinearCrossEntropy(Case):
         self.assertEqual(module.linear.weight.grad.shape, (101, 40))
         self.assertIn("num_classes=101", repr(module))
 
+    def test_what_is_for_gradients_is_taken_by_calls_without(self):
+        hidden, weight, _, target = draw()
+        options = {"memory_budget": 64 << 20, "grad_filter_eps": 1e-4}
+        main_grad = torch.zeros_like(weight)
+        for without in ({"reduction": "none"}, {"accumulate_into": main_grad}, {}):
+            with self.subTest(without=list(without)), torch.set_grad_enabled(bool(without)):
+                expected = fusedlogp.linear_cross_entropy(hidden, weight, target, reduction=without.get("reduction", "mean"))
+                actual = fusedlogp.linear_cross_entropy(hidden, weight, target, **without, **options)
+                self.assert_close(actual, expected, 2 * Bounds(hidden, weight, 1.0).value)
+                if actual.requires_grad:
+                    actual.sum().backward()
+        self.assertGreater(float(main_grad.norm()), 0)
+        self.assertIsNotNone(hidden.grad)
+        for reduction in ("none", "mean"):
+            loss = fusedlogp.policy_loss(hidden, weight.detach(), target, {"advantages": torch.ones(13, device=DEVICE)}, loss="reinforce", reduction=reduction,
+                                         memory_budget=64 << 20)  # fmt: skip
+            loss.sum().backward()
+
     def test_memory_budget_changes_nothing_but_rounding(self):
         hidden, weight, _, target = draw()
         losses = [fusedlogp.linear_cross_entropy(hidden, weight, target, memory_budget=budget) for budget in (0, 64 << 20)]
