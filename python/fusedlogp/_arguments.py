@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, NamedTuple, Optional, Union
 
 import torch
@@ -19,6 +20,8 @@ def wrong(kind: type, name: str, got: Any, wanted: str) -> Exception:
 def check_tensor(name: str, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
         raise wrong(TypeError, name, type(value).__name__, "a torch.Tensor")
+    if value.layout is not torch.strided:
+        raise wrong(TypeError, f"{name}'s layout", value.layout, "torch.strided")
     return value
 
 
@@ -46,6 +49,39 @@ def check_number(name: str, value: Any, low: float, high: float, wanted: str) ->
     return float(value)
 
 
+def check_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise wrong(TypeError, name, type(value).__name__, "a bool")
+    return value
+
+
+def check_count(name: str, value: Any, least: int, most: int = 2**63 - 1, other: str = "") -> int:
+    wanted = f"an int of {least} to {most}{other}"
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise wrong(TypeError, name, type(value).__name__, wanted)
+    if not least <= value <= most:
+        raise wrong(ValueError, name, value, wanted)
+    return value
+
+
+def check_choice(name: str, value: Any, choices: Any, wanted: str) -> str:
+    if not isinstance(value, str):
+        raise wrong(TypeError, name, type(value).__name__, f"a str: {wanted}")
+    if value not in choices:
+        raise wrong(ValueError, name, repr(value), wanted)
+    return value
+
+
+def check_finite(name: str, value: Any) -> float:
+    return check_number(name, value, -sys.float_info.max, sys.float_info.max, "a finite number")
+
+
+def check_options(options: Any) -> None:
+    """torch's, since 2.13, which say nothing that matters here."""
+    if options is not None and not isinstance(options, getattr(torch.nn, "LinearCrossEntropyOptions", ())):
+        raise wrong(TypeError, "options", type(options).__name__, "a torch.nn.LinearCrossEntropyOptions or None")
+
+
 def check_constant(name: str, value: Tensor) -> Tensor:
     if torch.is_grad_enabled() and value.requires_grad:
         raise NotImplementedError(f"{name}: got a tensor that requires a gradient, and there is none by it; {name}.detach() says that none is wanted")
@@ -53,9 +89,7 @@ def check_constant(name: str, value: Tensor) -> Tensor:
 
 
 def check_reduction(reduction: Any) -> int:
-    if reduction not in REDUCTIONS:
-        raise wrong(ValueError, "reduction", repr(reduction), "'mean', 'sum' or 'none'")
-    return REDUCTIONS[reduction]
+    return REDUCTIONS[check_choice("reduction", reduction, REDUCTIONS, "'mean', 'sum' or 'none'")]
 
 
 def row_values(name: str, value: Any, shape: Any, like: Tensor) -> Tensor:
@@ -104,7 +138,7 @@ def check_scaling(temperature: Union[float, Tensor], softcap: Optional[float], l
     # c tanh(s z / c) / T = (c / s) tanh(z / (c / s)) / (T / s)
     if isinstance(temperature, Tensor):
         return Scaling(1.0, cap / scale, row_values("temperature", temperature, shape, like) / scale)
-    return Scaling(check_number("temperature", temperature, 2.0**-60, 2.0**60, "a positive number") / scale, cap / scale, None)
+    return Scaling(check_number("temperature", temperature, 2.0**-60, 2.0**60, "a positive number, or a tensor of one for each row") / scale, cap / scale, None)
 
 
 class Rows(NamedTuple):
@@ -131,6 +165,8 @@ class Rows(NamedTuple):
 def check_ignore_index(ignore_index: Any) -> Optional[int]:
     if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int)):
         raise wrong(TypeError, "ignore_index", type(ignore_index).__name__, "an int or None")
+    if ignore_index is not None and not -(2**63) <= ignore_index < 2**63:
+        raise wrong(ValueError, "ignore_index", ignore_index, "an int of 64 bits")
     return ignore_index
 
 
@@ -159,8 +195,7 @@ def check_rows(
     """empty: a weight without entries, a shard of the vocabulary, is taken."""
     check_floats("input", input)
     check_floats("linear_weight", linear_weight)
-    if weight_layout not in ("vd", "dv"):
-        raise wrong(ValueError, "weight_layout", repr(weight_layout), "'vd' ([V, D]) or 'dv' ([D, V])")
+    check_choice("weight_layout", weight_layout, ("vd", "dv"), "'vd' ([V, D]) or 'dv' ([D, V])")
     if input.dim() < 1:
         raise wrong(ValueError, "input's shape", tuple(input.shape), "(..., D)")
     if linear_weight.dim() > 2:
@@ -184,12 +219,14 @@ def check_rows(
         linear_bias = linear_bias.contiguous()
     target = check_target(target, input.shape[:-1], input, weight.shape[0])
     shape = target.shape
-    shifted = bool(shift)
+    shifted = check_flag("shift", shift)
     if shifted:
         if target.dim() < 1 or target.shape[-1] < 1:
             raise wrong(ValueError, "target's shape with shift", tuple(target.shape), "(..., T) with T at least 1")
         if ignore_index is None:
             raise wrong(ValueError, "ignore_index with shift", None, "the target of the last position")
+        if target.dtype == torch.int32 and not -(2**31) <= ignore_index < 2**31:
+            raise wrong(ValueError, "ignore_index with shift", ignore_index, "the target of the last position, in target's torch.int32")
         # The targets move, not the hidden states, which would be copied.
         target = torch.nn.functional.pad(target[..., 1:], (0, 1), value=ignore_index)
         shape = torch.Size((*shape[:-1], shape[-1] - 1))

@@ -39,13 +39,13 @@ class VocabParallel:
             raise arguments.wrong(ValueError, "process_group", "a group that this process is not in", "one that it is in")
         if not isinstance(group, distributed.ProcessGroup):
             raise arguments.wrong(TypeError, "process_group", type(group).__name__, "a torch.distributed.ProcessGroup or a fusedlogp.VocabParallel")
-        if vocab_size is not None and (isinstance(vocab_size, bool) or not isinstance(vocab_size, int) or not 0 < vocab_size < 2**31):
-            raise arguments.wrong(ValueError, "vocab_size", repr(vocab_size), "an int from 1 to 2**31 - 1, or None")
-        left = multiprocessors_for_exchange
-        if left is not None and (isinstance(left, bool) or not isinstance(left, int) or left < 0):
-            raise arguments.wrong(ValueError, "multiprocessors_for_exchange", repr(left), "an int of 0 or more, or None")
-        self.group, self.vocab_size, self.reduce_grad_input = group, vocab_size, bool(reduce_grad_input)
-        self.multiprocessors_for_exchange = left
+        if vocab_size is not None:
+            arguments.check_count("vocab_size", vocab_size, 1, 2**31 - 1, " or None")
+        if multiprocessors_for_exchange is not None:
+            arguments.check_count("multiprocessors_for_exchange", multiprocessors_for_exchange, 0, 2**31 - 1, " or None")
+        self.group, self.vocab_size = group, vocab_size
+        self.reduce_grad_input = arguments.check_flag("reduce_grad_input", reduce_grad_input)
+        self.multiprocessors_for_exchange = multiprocessors_for_exchange
 
 
 class Call(NamedTuple):
@@ -356,7 +356,7 @@ class Agreed(NamedTuple):
 
 @_disable_dynamo
 def agree(
-    call: Call, weight_layout: Any, shift: Any, ignore_index: Optional[int], temperature: Any, softcap: Any, logit_scale: Any, exact: bool,
+    call: Call, weight_layout: Any, shift: Any, ignore_index: Optional[int], temperature: Any, softcap: Any, logit_scale: Any, exact: Any,
     check: Callable[[arguments.Rows], Any], others: tuple = (), outputs: tuple = (False, False),
 ) -> Agreed:  # fmt: skip
     """The rows, and what check makes of them. An error of the arguments, or of check, on one rank is one on every rank; others: further options in which the
@@ -368,6 +368,7 @@ def agree(
         rows = arguments.check_rows(call.input, call.linear_weight, call.target, call.linear_bias, weight_layout, shift, ignore_index, empty=True)
         scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
         checked = check(rows)
+        arguments.check_flag("exact", exact)
         options = (scaling.temperature, scaling.softcap, scaling.row_temperature is not None, ignore_index, exact, shards.reduce_grad_input, others)
         own = _Header(
             0, rows.weight.shape[0], *rows.hidden.shape, _DTYPES.index(rows.hidden.dtype), _DTYPES.index(rows.target.dtype),

@@ -22,11 +22,7 @@ def _wants(*values: Optional[Tensor]) -> list[bool]:
 
 
 def _check_budget(memory_budget: Any) -> int:
-    if isinstance(memory_budget, bool) or not isinstance(memory_budget, int):
-        raise arguments.wrong(TypeError, "memory_budget", type(memory_budget).__name__, "a number of bytes, an int")
-    if memory_budget < 0:
-        raise arguments.wrong(ValueError, "memory_budget", memory_budget, "bytes of the workspace, or 0 for the default")
-    return memory_budget
+    return arguments.check_count("memory_budget", memory_budget, 0, other=", bytes of the workspace; 0 is the default")
 
 
 def _check_temperature(temperature: Any) -> None:
@@ -48,6 +44,7 @@ def _class_weight(weight: Any, rows: arguments.Rows, classes: Optional[int]) -> 
 def _token_weight(token_weight: Any, rows: arguments.Rows) -> Optional[Tensor]:
     if token_weight is None:
         return None
+    arguments.check_tensor("token_weight", token_weight)
     if rows.shifted and tuple(token_weight.shape) == tuple(rows.shape):
         token_weight = torch.nn.functional.pad(token_weight, (0, 1))
     return arguments.row_values("token_weight", token_weight, rows.full_shape(), rows.hidden)
@@ -59,6 +56,8 @@ def _check_main_grad(accumulate_into: Any, linear_weight: Tensor, weight_layout:
     arguments.check_shape("accumulate_into", accumulate_into, linear_weight.shape)
     if accumulate_into.requires_grad:
         raise arguments.wrong(ValueError, "accumulate_into", "a tensor that requires a gradient", "a buffer")
+    if any(size > 1 and stride == 0 for size, stride in zip(accumulate_into.shape, accumulate_into.stride())):
+        raise arguments.wrong(ValueError, "accumulate_into's strides", tuple(accumulate_into.stride()), "elements that lie apart")
     return accumulate_into.t() if weight_layout == "dv" else accumulate_into
 
 
@@ -141,6 +140,8 @@ def linear_cross_entropy(
     if call is not None:
 
         def check(rows: arguments.Rows) -> tuple:
+            arguments.check_options(options)
+            arguments.check_flag("return_lse", return_lse)
             _check_temperature(temperature)
             main_grad = None if accumulate_into is None else _check_main_grad(accumulate_into, call.linear_weight, weight_layout)
             others = [
@@ -154,19 +155,21 @@ def linear_cross_entropy(
         index = -100 if ignore_index is None else ignore_index
         classes = None if weight is None else (getattr(weight, "dtype", None), getattr(weight, "shape", None))
         agreed = _shards.agree(
-            call, weight_layout, shift, index, temperature, softcap, logit_scale, bool(exact), check,
+            call, weight_layout, shift, index, temperature, softcap, logit_scale, exact, check,
             (reduction, label_smoothing, z_loss, token_weight is not None, classes),
         )  # fmt: skip
         others, main_grad = agreed.checked
         if others[0] is not None:
             arguments.check_shape("weight", others[0], (agreed.place.total,))
-        with _OutOfRange():
+        with _AsTorch():
             loss, _, lse, _ = _shards.losses(agreed, others, main_grad)
         loss = agreed.rows.results(loss) if reduction == "none" else loss
         return (loss, agreed.rows.results(lse)) if return_lse else loss
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
     kind = arguments.check_reduction(reduction)
     smoothing = arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "0 to 1")
+    arguments.check_options(options)
+    arguments.check_flag("return_lse", return_lse)
     _check_temperature(temperature)
     rows = arguments.check_rows(input, linear_weight, target, linear_bias, weight_layout, shift, index)
     scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
@@ -175,20 +178,22 @@ def linear_cross_entropy(
         main_grad = _check_main_grad(accumulate_into, linear_weight, weight_layout)
     wants = [False] * 3 if kind == 2 or main_grad is not None else _wants(rows.hidden, rows.weight, rows.bias)
     inputs: list[Any] = [
-        rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact),
+        rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index,
+        arguments.check_flag("exact", exact),
         _class_weight(weight, rows, rows.weight.shape[0]), _token_weight(token_weight, rows), None, None, [], 0, kind, smoothing,
         arguments.check_number("z_loss", z_loss, -1e30, 1e30, "a finite number"), False, *wants, _check_budget(memory_budget),
         arguments.check_number("grad_filter_eps", grad_filter_eps, 0.0, 1.0, "0 to 1"),
     ]  # fmt: skip
-    with _OutOfRange():
+    with _AsTorch():
         loss, _, lse, _ = _loss(rows, inputs, kind, main_grad)
     if kind == 2:
         loss = rows.results(loss)
     return (loss, rows.results(lse)) if return_lse else loss
 
 
-class _OutOfRange:
-    """The library's word for a bad target on the CPU as torch's: IndexError."""
+class _AsTorch:
+    """The library's words for arguments that only it can judge as torch's errors: IndexError for a bad target on the CPU, ValueError for a memory_budget below
+    what the problem takes."""
 
     def __enter__(self) -> None:
         pass
@@ -196,6 +201,8 @@ class _OutOfRange:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is RuntimeError and "outside the vocabulary" in str(error):
             raise IndexError(str(error).split("\n")[0]) from None
+        if kind is RuntimeError and "memory_budget: got" in str(error):
+            raise ValueError(str(error).split("\n")[0]) from None
 
 
 def linear_logp(
@@ -236,10 +243,10 @@ def linear_logp(
     """
     call = _shards.call_of(process_group, input, linear_weight, target, linear_bias, weight_layout)
     if call is not None:
-        wanted = tuple(name == outputs or name in outputs for name in ("entropy", "argmax"))
-        with _OutOfRange():
+        wanted = tuple(_has(outputs, name) for name in ("entropy", "argmax"))
+        with _AsTorch():
             agreed = _shards.agree(
-                call, weight_layout, shift, ignore_index, temperature, softcap, logit_scale, bool(exact),
+                call, weight_layout, shift, ignore_index, temperature, softcap, logit_scale, exact,
                 lambda rows: (_check_budget(memory_budget), _check_outputs(outputs))[1], outputs=wanted,
             )  # fmt: skip
             results = _shards.statistics(agreed, wanted, memory_budget)
@@ -254,9 +261,10 @@ def linear_logp(
         )
     given = temperature.detach() if by_temperature else temperature
     scaling = arguments.check_scaling(given, softcap, logit_scale, rows.full_shape(), rows.hidden)
-    with _OutOfRange():
+    with _AsTorch():
         results = _operators.linear_logp(
-            (rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact)),
+            (rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index,
+             arguments.check_flag("exact", exact)),
             "lse" in names, "entropy" in names or by_temperature, "argmax" in names, _check_budget(memory_budget),
         )  # fmt: skip
     if by_temperature:
@@ -283,11 +291,23 @@ def _by_temperature(results: Sequence[Tensor], target: Tensor, index: Optional[i
     return logp, lse, entropy, argmax
 
 
+def _names(outputs: Any, wanted: str) -> tuple[str, ...]:
+    if not isinstance(outputs, Sequence):
+        raise arguments.wrong(TypeError, "outputs", type(outputs).__name__, wanted)
+    return tuple(outputs)
+
+
 def _check_outputs(outputs: Any) -> tuple[str, ...]:
-    names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    wanted = "a name or several names of " + ", ".join(map(repr, _OUTPUTS))
+    names = (outputs,) if isinstance(outputs, str) else _names(outputs, wanted)
     if not names or any(name not in _OUTPUTS for name in names):
-        raise arguments.wrong(ValueError, "outputs", repr(outputs), "a name or several of " + ", ".join(map(repr, _OUTPUTS)))
+        raise arguments.wrong(ValueError, "outputs", repr(outputs), wanted)
     return names
+
+
+def _has(outputs: Any, name: str) -> bool:
+    """Of outputs that are not checked yet."""
+    return name in ((outputs,) if isinstance(outputs, str) else outputs) if isinstance(outputs, Sequence) else False
 
 
 def _check_token_loss(loss: Any, inputs: Any, parameters: Any, outputs: Any) -> tuple[TokenLoss, list[float]]:
@@ -296,9 +316,12 @@ def _check_token_loss(loss: Any, inputs: Any, parameters: Any, outputs: Any) -> 
     chosen = ready_made(loss, inputs) if isinstance(loss, str) else loss
     if not isinstance(chosen, TokenLoss):
         raise arguments.wrong(TypeError, "loss", type(loss).__name__, "a name or a fusedlogp.TokenLoss")
-    if any(name not in ("logp", "lse", "entropy") for name in outputs):
-        raise arguments.wrong(ValueError, "outputs", repr(tuple(outputs)), "names of 'logp', 'lse' and 'entropy'")
-    return chosen, chosen.numbers(parameters or {})
+    wanted = "a sequence of names of 'logp', 'lse' and 'entropy'"
+    if isinstance(outputs, str):
+        raise arguments.wrong(TypeError, "outputs", "str", wanted)
+    if any(name not in ("logp", "lse", "entropy") for name in _names(outputs, wanted)):
+        raise arguments.wrong(ValueError, "outputs", repr(outputs), wanted)
+    return chosen, chosen.numbers(parameters)
 
 
 def _token_inputs(chosen: TokenLoss, inputs: Mapping[str, Tensor], rows: arguments.Rows) -> list[Tensor]:
@@ -356,10 +379,10 @@ def policy_loss(
         index = -100 if ignore_index is None else ignore_index
         name = loss if isinstance(loss, str) else getattr(loss, "name", "")
         agreed = _shards.agree(
-            call, weight_layout, shift, index, temperature, softcap, logit_scale, bool(exact), check,
-            (name, sorted((parameters or {}).items()), reduction, token_weight is not None, repr(outputs)),
+            call, weight_layout, shift, index, temperature, softcap, logit_scale, exact, check,
+            (name, sorted(map(repr, parameters.items())) if isinstance(parameters, Mapping) else None, reduction, token_weight is not None, repr(outputs)),
         )  # fmt: skip
-        with _OutOfRange():
+        with _AsTorch():
             return _policy_results(agreed.rows, _shards.losses(agreed, agreed.checked), reduction, outputs)
     chosen, numbers = _check_token_loss(loss, inputs, parameters, outputs)
     index = -100 if ignore_index is None else arguments.check_ignore_index(ignore_index)
@@ -368,10 +391,11 @@ def policy_loss(
     scaling = arguments.check_scaling(temperature, softcap, logit_scale, rows.full_shape(), rows.hidden)
     wants = [False] * 3 if reduction == "none" else _wants(rows.hidden, rows.weight, rows.bias)
     given = [
-        rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index, bool(exact),
+        rows.hidden, rows.weight, rows.bias, rows.target, scaling.row_temperature, scaling.temperature, scaling.softcap, index,
+        arguments.check_flag("exact", exact),
         *_policy_inputs(chosen, numbers, inputs, rows, reduction, token_weight, outputs, memory_budget, wants),
     ]  # fmt: skip
-    with _OutOfRange():
+    with _AsTorch():
         return _policy_results(rows, _loss(rows, given, arguments.check_reduction(reduction), None), reduction, outputs)
 
 
@@ -415,7 +439,7 @@ def logits_logp(
         raise arguments.wrong(ValueError, "logits' shape", tuple(logits.shape), "(..., V) with V at least 1")
     target = arguments.check_target(target, logits.shape[:-1], logits, logits.shape[-1])
     scaling = arguments.check_scaling(temperature, softcap, logit_scale, target.shape, logits)
-    with _OutOfRange():
+    with _AsTorch():
         results = _operators.call(
             "logits_logp",
             arguments.rows_of(logits), target.reshape(-1).contiguous(), scaling.row_temperature, scaling.temperature, scaling.softcap, index,

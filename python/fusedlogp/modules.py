@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+import inspect
+from typing import Any, Optional, Sequence
 
 import torch
 from torch import Tensor
 
+from . import _arguments as arguments
 from .functional import linear_cross_entropy
 
 __all__ = ["LinearCrossEntropyLoss"]
+
+_OWN = ("input", "linear_weight", "target", "linear_bias", "weight", "reduction", "ignore_index", "label_smoothing", "options")
+_OTHERS = tuple(name for name in inspect.signature(linear_cross_entropy).parameters if name not in _OWN)
+
+
+def _check_device(device: Any) -> None:
+    try:
+        torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        kind = ValueError if isinstance(device, str) else TypeError
+        raise arguments.wrong(kind, "device", repr(device) if isinstance(device, str) else type(device).__name__, "a torch.device or its name") from error
+
+
+def _check_names(others: Any) -> None:
+    for name in others:
+        if name not in _OTHERS:
+            raise TypeError(f"an argument by name: got {name}, wanted those of linear_cross_entropy: {', '.join(_OTHERS)}")
 
 
 class LinearCrossEntropyLoss(torch.nn.Module):
@@ -24,7 +43,7 @@ class LinearCrossEntropyLoss(torch.nn.Module):
         weight, reduction, ignore_index, label_smoothing, options, and others by name (softcap, temperature, z_loss, ...): as linear_cross_entropy's.
 
     Raises:
-        NotImplementedError: out_features is not (). ValueError: weight's shape, or label_smoothing.
+        NotImplementedError: out_features is not (). TypeError, ValueError: an argument is not as above, of which those of others are looked at by a call.
     """
 
     def __init__(
@@ -44,12 +63,25 @@ class LinearCrossEntropyLoss(torch.nn.Module):
         **others: Any,
     ) -> None:
         super().__init__()
+        arguments.check_count("in_features", in_features, 1)
+        arguments.check_count("num_classes", num_classes, 1)
+        if not isinstance(out_features, Sequence):
+            raise arguments.wrong(TypeError, "out_features", type(out_features).__name__, "a tuple, of which () alone is implemented")
         if tuple(out_features) != ():
             raise NotImplementedError(f"out_features: got {tuple(out_features)}, a loss of several dimensions, which is not implemented; wanted ()")
-        if weight is not None and tuple(weight.shape) != (num_classes,):
-            raise ValueError(f"weight's shape: got {tuple(weight.shape)}, wanted ({num_classes},)")
-        if not 0.0 <= label_smoothing <= 1.0:
-            raise ValueError(f"label_smoothing: got {label_smoothing}, wanted 0 to 1")
+        arguments.check_flag("bias", bias)
+        chosen = torch.get_default_dtype() if dtype is None else dtype
+        if chosen not in arguments.FLOATS:
+            raise arguments.wrong(TypeError, "dtype", chosen, "torch.bfloat16, torch.float16 or torch.float32")
+        if device is not None:
+            _check_device(device)
+        if weight is not None:
+            arguments.check_shape("weight", arguments.check_floats("weight", weight), (num_classes,))
+        arguments.check_reduction(reduction)
+        arguments.check_ignore_index(ignore_index)
+        arguments.check_number("label_smoothing", label_smoothing, 0.0, 1.0, "0 to 1")
+        arguments.check_options(options)
+        _check_names(others)
         self.num_classes = num_classes
         self.reduction = reduction
         self.ignore_index = ignore_index

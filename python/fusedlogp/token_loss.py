@@ -7,10 +7,17 @@ import hashlib
 import re
 from typing import Any, Mapping, Optional, Sequence
 
+from . import _arguments as arguments
 from ._library import library
 
 _STATISTICS = ("logp", "lse", "entropy", "uniform", "class_weight")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
+
+
+def _mapping(parameters: Any) -> Mapping[str, float]:
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise arguments.wrong(TypeError, "parameters", type(parameters).__name__, "a mapping from names to numbers, or None")
+    return {} if parameters is None else parameters
 
 
 class TokenLoss:
@@ -24,18 +31,25 @@ class TokenLoss:
         parameters: names of numbers with their defaults, at most 8.
 
     Raises:
-        ValueError: a name is no identifier, stands twice or is a statistic's, or there are too many. What is wrong with the expression, the first
+        TypeError, ValueError: an argument is not as above: a name is no identifier, stands twice or is a statistic's, there are too many, a number is not
+            finite. What is wrong with the expression, the first
             call says (RuntimeError).
 
     Example: TokenLoss("-advantages * logp - scale * entropy", inputs=("advantages",), parameters={"scale": 0.01})
     """
 
     def __init__(self, expression: str, inputs: Sequence[str] = (), parameters: Optional[Mapping[str, float]] = None, *, _ready_made: Optional[str] = None):
+        if not isinstance(expression, str):
+            raise arguments.wrong(TypeError, "expression", type(expression).__name__, "a str")
+        if not expression.strip() and _ready_made is None:
+            raise arguments.wrong(ValueError, "expression", repr(expression), "an expression of logp and others")
+        if isinstance(inputs, str) or not isinstance(inputs, Sequence):
+            raise arguments.wrong(TypeError, "inputs", type(inputs).__name__, "a sequence of names")
         self.inputs = tuple(inputs)
-        self.parameters = {name: float(value) for name, value in (parameters or {}).items()}
+        self.parameters = {name: arguments.check_finite(f"parameters[{name!r}]", value) for name, value in _mapping(parameters).items()}
         names = [*self.inputs, *self.parameters]
         for name in names:
-            if not _NAME.match(name) or name in _STATISTICS or names.count(name) > 1:
+            if not isinstance(name, str) or not _NAME.match(name) or name in _STATISTICS or names.count(name) > 1:
                 raise ValueError(f"a name of inputs or parameters: got {name!r}, wanted an identifier of its own, none of {', '.join(_STATISTICS)}")
         if len(self.inputs) > 8 or len(self.parameters) > 8:
             raise ValueError(f"inputs and parameters: got {len(self.inputs)} and {len(self.parameters)}, wanted at most 8 each")
@@ -63,16 +77,17 @@ class TokenLoss:
         arrays = ", ".join(f'"{name}"' for name in self.inputs)
         return f"return {{ inputs = {{ {arrays} }}, parameters = {{ {numbers} }}, loss = function(t)\n" + "\n".join(local) + f"\n{body}\nend }}\n"
 
-    def numbers(self, given: Mapping[str, float]) -> list[float]:
+    def numbers(self, given: Optional[Mapping[str, float]]) -> list[float]:
         """The parameters' values in order."""
+        given = _mapping(given)
         for name in given:
             if name not in self.parameters:
                 raise ValueError(f"parameters: got {name!r}, wanted names of {', '.join(self.parameters) or 'nothing'}")
-        return [float(given.get(name, default)) for name, default in self.parameters.items()]
+        return [arguments.check_finite(f"parameters[{name!r}]", given.get(name, default)) for name, default in self.parameters.items()]
 
     def check_inputs(self, given: Mapping[str, Any]) -> None:
         if set(given) != set(self.inputs):
-            raise ValueError(f"inputs: got {', '.join(sorted(given)) or 'nothing'}, wanted {', '.join(self.inputs) or 'nothing'}")
+            raise ValueError(f"inputs: got {', '.join(sorted(map(str, given))) or 'nothing'}, wanted {', '.join(self.inputs) or 'nothing'}")
 
 
 _CLIPPED = {"clip_low": 0.2, "clip_high": 0.2}

@@ -132,15 +132,35 @@ def of_a_gpu(cuts, chosen):
     return results
 
 
-def call(rows=5, columns=8, entries=6, dtype=torch.float32, target_dtype=torch.int64, group=None, loss=None, **others):
+def call(rows=5, columns=8, entries=6, dtype=torch.float32, target_dtype=torch.int64, group=None, loss=None, policy=None, **others):
     torch.manual_seed(1)
     hidden, weight = torch.randn(rows, columns).to(dtype), torch.randn(entries, columns).to(dtype)
     target = torch.arange(rows).to(target_dtype)
     if loss is not None:
         return fusedlogp.linear_cross_entropy(hidden, weight, target, process_group=distributed.group.WORLD, **loss)
+    if policy is not None:
+        inputs = {name: torch.ones(rows) for name in ("advantages", "old_logp")}
+        return fusedlogp.policy_loss(hidden, weight, target, inputs, process_group=distributed.group.WORLD, **policy)
     return fusedlogp.linear_logp(hidden, weight, target, process_group=group or distributed.group.WORLD, **others)
 
 
+# What one rank of three, number 1, is given wrongly, of linear_logp or another function, and what it says: before the ranks wait for each other.
+REFUSALS = (
+    (None, {"temperature": -1.0}, ("ValueError", "temperature: got -1.0, wanted a positive number, or a tensor of one for each row")),
+    (None, {"exact": "no"}, ("TypeError", "exact: got str, wanted a bool")),
+    (None, {"shift": 2}, ("TypeError", "shift: got int, wanted a bool")),
+    (None, {"outputs": 3}, ("TypeError", "outputs: got int, wanted a name or several names of 'logp', 'lse', 'entropy', 'argmax'")),
+    (None, {"memory_budget": 1.0}, ("TypeError", f"memory_budget: got float, wanted an int of 0 to {2**63 - 1}, bytes of the workspace; 0 is the default")),
+    ("loss", {"reduction": "median"}, ("ValueError", "reduction: got 'median', wanted 'mean', 'sum' or 'none'")),
+    ("loss", {"return_lse": None}, ("TypeError", "return_lse: got NoneType, wanted a bool")),
+    ("loss", {"options": "fast"}, ("TypeError", "options: got str, wanted a torch.nn.LinearCrossEntropyOptions or None")),
+    ("loss", {"token_weight": [1.0]}, ("TypeError", "token_weight: got list, wanted a torch.Tensor")),
+    ("loss", {"ignore_index": "-100"}, ("TypeError", "ignore_index: got str, wanted an int or None")),
+    ("policy", {"parameters": [0.2]}, ("TypeError", "parameters: got list, wanted a mapping from names to numbers, or None")),
+    ("policy", {"parameters": {"clip_low": "0.2"}}, ("TypeError", "parameters['clip_low']: got str, wanted a number")),
+    ("policy", {"outputs": 3}, ("TypeError", "outputs: got int, wanted a sequence of names of 'logp', 'lse' and 'entropy'")),
+    ("policy", {"loss": 3}, ("TypeError", "loss: got int, wanted a name or a fusedlogp.TokenLoss")),
+)
 # What one rank of three, number 1, does otherwise, and what every rank says.
 DISAGREEMENTS = (
     ({"rows": 4}, "on rank 1 of it rows is 4, wanted 5 as on rank 0"),
@@ -161,8 +181,9 @@ def one_disagrees():
     for changed, _ in DISAGREEMENTS:
         others = {"loss": {}} if "loss" in changed else {}
         errors.append(ranks.error_of(call, **(changed if distributed.get_rank() == 1 else others)))
-    for others, refused in (({}, {"temperature": -1.0}), ({"loss": {}}, {"loss": {"reduction": "median"}})):
-        errors.append(ranks.error_of(call, **(refused if distributed.get_rank() == 1 else others)))
+    for function, refused, _ in REFUSALS:
+        others = {} if function is None else {function: {}}
+        errors.append(ranks.error_of(call, **((refused if function is None else {function: refused}) if distributed.get_rank() == 1 else others)))
     return errors, call()  # and the group works on
 
 
@@ -363,12 +384,10 @@ class Shards(OfRanks):
                 self.assertIsNotNone(error, f"rank {rank}, {changed}")
                 self.assertEqual("ValueError", error[0], error)
                 self.assertIn(wanted, error[1])
-            if rank == 1:
-                self.assertEqual(("ValueError", "temperature: got -1.0, wanted a positive number"), errors[-2])
-                self.assertEqual(("ValueError", "reduction: got 'median', wanted 'mean', 'sum' or 'none'"), errors[-1])
-            else:
-                for error in errors[-2:]:
-                    self.assertEqual(("RuntimeError", "process_group: rank 1 of it refused its own arguments, and says why"), error)
+            self.assertEqual(len(DISAGREEMENTS) + len(REFUSALS), len(errors))
+            for (_, refused, said), error in zip(REFUSALS, errors[len(DISAGREEMENTS) :]):
+                of_others = ("RuntimeError", "process_group: rank 1 of it refused its own arguments, and says why")
+                self.assertEqual(said if rank == 1 else of_others, error, f"rank {rank}, {refused}")
             self.assertTrue(torch.equal(logp, results[0][1]))
 
     def test_ranks_do_not_wait_for_one_that_is_gone(self):
@@ -407,8 +426,8 @@ class Shards(OfRanks):
         self.assert_close(parts[0].float() + parts[1].float(), x.grad, Bounds(x, weight.bfloat16(), 4.0).hidden + 3 * largest * 2.0**-9)
         for rank, result in enumerate(results):
             self.assertEqual((0,), tuple(result["no rows"].shape))
-            for got, error in zip(("-1", "1.5", "True"), result["exchange"]):
-                self.assertEqual(("ValueError", f"multiprocessors_for_exchange: got {got}, wanted an int of 0 or more, or None"), error)
+            for kind, got, error in zip(("ValueError", "TypeError", "TypeError"), ("-1", "float", "bool"), result["exchange"]):
+                self.assertEqual((kind, f"multiprocessors_for_exchange: got {got}, wanted an int of 0 to 2147483647 or None"), error)
             self.assertEqual(("ValueError", "vocab_size: got 13, wanted at most the 12 entries of all ranks"), result["too large"])
             self.assertEqual("IndexError", result["bad target"][0], result["bad target"])
             self.assertIn("linear_weight's entries on all ranks: got 0", result["no entries"][1])
