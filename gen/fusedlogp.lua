@@ -44,7 +44,7 @@ function fusedlogp.identity(problem_text, capability, backend, tuning_text, read
   if not found then return nil, reason end
   local specs, templates = tuning.specs_of(found.kernels), {}
   for i, spec in ipairs(specs) do templates[i] = emit.reached(spec, read_template) end
-  return { arch = found.arch, numerics = numerics_of(specs), templates = table.concat(templates) }
+  return { arch = found.arch, numerics = numerics_of(specs) .. tuning.numerics_of_chunks(tuning.parse(tuning_text)), templates = table.concat(templates) }
 end
 
 -- A device's facts as the model takes them, with its calibration's coefficients; nil and the reason.

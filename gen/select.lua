@@ -70,9 +70,11 @@ end
 -- The operator's module, loaded when it is first asked for (as in gen/emit.lua).
 function select.operator(name) return require("gen.select." .. name) end
 
--- A tuning is of kernels that are selected.
+local has_chunks = { linear_logp_backward = true, linear_cross_entropy = true }
+
+-- A tuning is of kernels that are selected, or of the chunks in which they are launched.
 local function tunes_others(p, found)
-  local selected = {}
+  local selected = { [tuning.chunks] = has_chunks[p.operator] }
   for _, kernel in ipairs(found.kernels) do selected[kernel.role] = true end
   for _, item in ipairs(p.tuning) do
     if not selected[item.role] then return ("tuning: no kernel has the role %s"):format(item.role) end

@@ -3,7 +3,8 @@
 --
 -- Canonical text: "" for selection's own; else role.field=number, joined by commas, roles and fields in alphabetic order:
 --   tile.bm=128,tile.cluster=2,tile.group=8
--- group is no field of a variant: it says how many groups of rows a launch walks together through the columns.
+-- group is no field of a variant: it says how many groups of rows a launch walks together through the columns. Nor is chunks a kernel's role: its numbers say
+-- how wide the chunks are in which kernels are launched (runtime/operators/linear/chunk_tuning.h), which C offers and takes.
 local arch = require "gen.arch"
 local emit = require "gen.emit"
 local model = require "gen.model"
@@ -12,6 +13,19 @@ local variant = require "gen.variant"
 local tuning = {}
 
 local largest_number = 65536
+
+-- What stands in place of a role; of its fields, whether they decide a row's bits.
+tuning.chunks = "chunks"
+local chunk_fields = { borrowed = true, columns = true, rows = false, saved = true }
+
+-- What chunks add to the numeric identity of the kernels.
+function tuning.numerics_of_chunks(items)
+  local text = ""
+  for _, item in ipairs(items) do
+    if item.role == tuning.chunks and chunk_fields[item.field] then text = ("%s;%s.%s=%d"):format(text, item.role, item.field, item.number) end
+  end
+  return text
+end
 
 -- A list of { role, field, number }, or nil and the reason.
 function tuning.parse(text)
@@ -24,6 +38,7 @@ function tuning.parse(text)
     end
     local place = role .. "." .. field
     if place <= last then return nil, ("tuning %q: %s stands behind %s, wanted alphabetic order and none twice"):format(text, place, last) end
+    if role == tuning.chunks and chunk_fields[field] == nil then return nil, ("tuning %q: %s have no field %s that is tuned"):format(text, role, field) end
     last = place
     items[#items + 1] = { role = role, field = field, number = number }
   end

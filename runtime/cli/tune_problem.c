@@ -159,6 +159,9 @@ static flp_status find_record(const job *j, flp_record *record, flp_record_match
 static void describe_candidates(const job *j)
 {
     json_t *candidates = json_array();
+    int offers;
+    if (flp_tune_target_offer(j->target, 0, &offers) != FLP_OK)
+        flp_console_error("warning: %s", flp_error_message());
     for (int i = 0; i < flp_tune_target_count(j->target); i++) {
         const flp_tune_candidate *candidate = flp_tune_target_candidate(j->target, i);
         json_array_append_new(candidates, json_pack("{s:s, s:f}", "tuning", candidate->tuning, "predicted_seconds", candidate->predicted_seconds));
@@ -437,7 +440,7 @@ static flp_status tune_all_rows(job *j, const flp_operator_calls *calls, const v
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for what decides on a row's bits");
     d->job = j;
     d->calls = calls;
-    flp_status status = flp_tune_numerics_create(j->bench->context, calls, problem, j->bench->command->limit, &d->numerics);
+    flp_status status = flp_tune_numerics_create(j->bench->context, calls, problem, j->bench->command->limit, j->bench->command->memory_bytes, &d->numerics);
     if (status == FLP_OK && j->bench->command->dry_run)
         describe_arithmetics(d);
     else if (status == FLP_OK && !is_decided(d))

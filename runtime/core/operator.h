@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "core/problem_text.h"
 #include "core/workspace.h"
+#include "jit/role.h"
 
 struct flp_operator {
     const char *name; /* as its canonical strings begin */
@@ -28,6 +29,14 @@ struct flp_operator {
     flp_status (*begin)(flp_plan *plan);
     /* GPU paths: what the generator must know beside the problem's string, as a part of it (":saved_exp"); "": nothing. NULL: as "". */
     const char *(*hint)(const flp_plan *plan);
+    /* GPU paths, before the kernels are there: takes what a tuning says beyond kernels, of how they are launched, in place of what an earlier one said; "":
+     * nothing. The hint stays. FLP_BAD_ARGUMENT: it cannot be had. NULL: there is nothing of the kind. */
+    flp_status (*take_tuning)(flp_plan *plan, const char *tuning);
+    /* GPU paths, once `begin` has run: appends the tunings beyond kernels that are worth a try, a line each: those that decide on a row's bits, or those that
+     * do not; most_bytes: of the workspace. NULL: there are none. */
+    void (*offer_tunings)(const flp_plan *plan, int decides_bits, int64_t most_bytes, flp_text *tunings);
+    /* GPU paths: 1 where a call of so many rows launches the kernel of a role. NULL: it launches all. */
+    int (*launches)(const flp_plan *plan, flp_role role, int64_t rows);
     /* GPU paths, once the kernels are there: checks that they are those wanted and derives what launches need. */
     flp_status (*set_up)(flp_plan *plan);
     /* GPU paths: the parts of the workspace of a call of so many rows, in their places; NULL: there is none. */

@@ -157,6 +157,8 @@ static flp_status get_untuned_kernels(flp_plan *plan, const char *text, const fl
         return status;
     flp_log_warning("%s: the kernels of its tuning, %s, are in no cache and cannot be compiled; it takes the default", text, plan->tuned.tuning);
     plan->choice.selection = choice.selection;
+    if (plan->op->take_tuning && plan->op->take_tuning(plan, plan->tuned.base) != FLP_OK)
+        return flp_status_fail(FLP_INTERNAL, "%s: %s was taken once", text, plan->tuned.base);
     plan->tuned.by = FLP_TUNED_NOT;
     strcpy(plan->tuned.tuning, plan->tuned.base);
     strcpy(plan->tuned.source, "the kernels of a record's tuning are in no cache and cannot be compiled");
@@ -220,6 +222,8 @@ static flp_status choose_tuned(flp_plan *plan, const flp_choice_wanted *untuned,
     flp_choice choice;
     flp_status status = flp_choose_path(plan->context, &wanted, &plan->device, &choice);
 
+    if (status == FLP_OK && plan->op->take_tuning)
+        status = plan->op->take_tuning(plan, tuning);
     if (status != FLP_OK)
         return status;
     plan->choice.selection = choice.selection;
@@ -389,6 +393,28 @@ flp_status flp_plan_write_wanted(flp_context *context, const flp_operator *op, c
         flp_plan_kernels_text(plan, text);
     flp_plan_destroy(plan);
     return status;
+}
+
+/* As a GPU path lays it out; its kernels' splits may be fewer. */
+static int64_t own_bytes(const flp_plan *plan)
+{
+    flp_workspace workspace = { .bytes = 0 };
+
+    if (plan->op->lay_out)
+        plan->op->lay_out(plan, flp_plan_rows(plan), &workspace);
+    return workspace.bytes;
+}
+
+flp_status flp_plan_offer(flp_context *context, const flp_operator *op, const void *problem, int decides_bits, int64_t most_bytes, flp_text *tunings)
+{
+    char text[FLP_PROBLEM_TEXT_BYTES];
+    flp_plan *plan;
+    flp_status status = begin(context, op, problem, &plan, text);
+
+    if (status == FLP_OK && op->offer_tunings)
+        op->offer_tunings(plan, decides_bits, most_bytes == FLP_PLAN_OWN_BYTES ? own_bytes(plan) : most_bytes, tunings);
+    flp_plan_destroy(plan);
+    return status == FLP_OK && tunings->failed ? flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for tunings") : status;
 }
 
 flp_status flp_plan_foresee(flp_context *context, const flp_operator *op, const void *problem, flp_selection *selection)

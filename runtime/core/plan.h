@@ -106,6 +106,11 @@ void flp_plan_kernels_text(const flp_plan *plan, char *text);
 /* The same of a problem; no GPU is needed. FLP_BAD_ARGUMENT: the problem is not acceptable. */
 flp_status flp_plan_write_wanted(flp_context *context, const flp_operator *op, const void *problem, char *text);
 
+/* Appends the tunings beyond kernels that are worth a try: op's offer_tunings. most_bytes: FLP_PLAN_OWN_BYTES stands for what the problem takes without one.
+ * FLP_BAD_ARGUMENT: the problem is not acceptable; FLP_OUT_OF_MEMORY. */
+enum { FLP_PLAN_OWN_BYTES = -1 };
+flp_status flp_plan_offer(flp_context *context, const flp_operator *op, const void *problem, int decides_bits, int64_t most_bytes, flp_text *tunings);
+
 /* The text of flp_plan_describe, malloc'ed; NULL when out of memory. problem: its canonical string. */
 char *flp_describe_plan(const flp_plan *plan, const char *problem);
 

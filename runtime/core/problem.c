@@ -187,6 +187,14 @@ flp_status flp_problem_check_field(const flp_operator *op, size_t at, const void
 
 /* ---- the dispatch key ---- */
 
+int64_t flp_problem_memory_budget(const flp_operator *op, const void *normal)
+{
+    FLP_EACH_FIELD (field, op)
+        if (strcmp(field->name, "memory_budget") == 0)
+            return int64_at(normal, field->at);
+    return 0;
+}
+
 int flp_problem_pack(const flp_operator *op, const void *given, flp_dispatch_key *key)
 {
     const char *problem = given;

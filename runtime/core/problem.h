@@ -121,6 +121,9 @@ flp_status flp_problem_check_field(const flp_operator *op, size_t at, const void
 /* 1: the field of a normal problem is what 0 there stands for, and is not written. */
 int flp_problem_is_default(const flp_field *field, const void *normal);
 
+/* The memory_budget of a normal problem; 0: it has none. */
+int64_t flp_problem_memory_budget(const flp_operator *op, const void *normal);
+
 /* Writes what tells problems apart, defaults filled in: choices and sizes of the key, which is zeroed. 0: the problem is not acceptable, or not
  * without a plan; flp_problem_refuse then says why. */
 int flp_problem_pack(const flp_operator *op, const void *problem, flp_dispatch_key *key);

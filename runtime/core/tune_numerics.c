@@ -17,7 +17,7 @@ enum { DEFAULT_LIMIT = 12, MOST_ROWS = FLP_TUNE_NUMERICS_MOST, MOST_TRIES = 2 };
 static const double worthwhile_ratio = 0.99;
 
 typedef struct {
-    flp_role role;
+    flp_role role;                                       /* FLP_ROLES: of no kernel, but the chunks it goes by in */
     char tuning[FLP_TUNING_BYTES];                       /* that decides on it; "": the generator's own, which is the first of its role */
     char tries[MOST_ROWS][MOST_TRIES][FLP_TUNING_BYTES]; /* of each number of rows */
     int timed;                                           /* numbers of rows */
@@ -157,7 +157,77 @@ static flp_status set_up(flp_tune_numerics *numerics, const void *problem, int l
     return status;
 }
 
-flp_status flp_tune_numerics_create(flp_context *context, const flp_operator_calls *calls, const void *problem, int limit, flp_tune_numerics **numerics)
+/* Of chunks, of one number of rows; a line each, and one before them all. */
+static flp_status list_widths(const flp_tune_numerics *numerics, int number, int64_t memory_bytes, flp_text *lines)
+{
+    const flp_operator *op = numerics->calls->op;
+    const int64_t budget = flp_problem_memory_budget(op, &numerics->problems[number]);
+    const int64_t most = budget > 0 ? budget : memory_bytes > 0 ? memory_bytes : FLP_PLAN_OWN_BYTES;
+
+    flp_text_append(lines, "\n");
+    return flp_plan_offer(numerics->context, op, &numerics->problems[number], 1, most, lines);
+}
+
+/* Those lines of all that stand in the others, too. */
+static void keep_common(flp_text *all, const char *others)
+{
+    flp_text kept = { .data = NULL };
+    char *rest = NULL, line[FLP_TUNING_BYTES + 2];
+
+    flp_text_append(&kept, "\n");
+    for (char *at = strtok_r(all->data, "\n", &rest); at; at = strtok_r(NULL, "\n", &rest)) {
+        snprintf(line, sizeof(line), "\n%s\n", at);
+        if (strstr(others, line))
+            flp_text_append(&kept, "%s\n", at);
+    }
+    flp_text_free(all);
+    *all = kept;
+}
+
+/* That of the kernels is their own: each number of rows tries the width itself. */
+static flp_status append_width(flp_tune_numerics *numerics, const char *tuning)
+{
+    char number[16];
+    flp_status status = append_arithmetic(numerics, "chunks", tuning);
+
+    for (int i = 0; status == FLP_OK && strcmp(tuning, "-") != 0 && i < numerics->rows; i++) {
+        snprintf(number, sizeof(number), "%d", i);
+        append_try(numerics, number, tuning);
+    }
+    return status;
+}
+
+/* Behind the kernels' arithmetics, the widths of chunks that all numbers of rows can have. */
+static flp_status add_widths(flp_tune_numerics *numerics, int64_t memory_bytes, int limit)
+{
+    flp_text all = { .data = NULL };
+    char *rest = NULL;
+    flp_status status = list_widths(numerics, 0, memory_bytes, &all);
+    int added = 0;
+
+    for (int i = 1; status == FLP_OK && i < numerics->rows; i++) {
+        flp_text others = { .data = NULL };
+
+        status = list_widths(numerics, i, memory_bytes, &others);
+        if (status == FLP_OK)
+            keep_common(&all, others.data);
+        if (status == FLP_OK && all.failed)
+            status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for what may decide on a row's bits");
+        flp_text_free(&others);
+    }
+    for (char *line = status == FLP_OK ? strtok_r(all.data, "\n", &rest) : NULL; status == FLP_OK && line && added < limit;
+         line = strtok_r(NULL, "\n", &rest)) {
+        status = added == 0 ? append_width(numerics, "-") : FLP_OK;
+        if (status == FLP_OK)
+            status = append_width(numerics, line);
+        added++;
+    }
+    flp_text_free(&all);
+    return status;
+}
+
+flp_status flp_tune_numerics_create(flp_context *context, const flp_operator_calls *calls, const void *problem, int limit, int64_t memory_bytes,
+                                    flp_tune_numerics **numerics)
 {
     flp_tune_numerics *made = calloc(1, sizeof(*made));
     flp_text problems = { 0 };
@@ -169,6 +239,8 @@ flp_status flp_tune_numerics_create(flp_context *context, const flp_operator_cal
     made->context = context;
     made->calls = calls;
     status = set_up(made, problem, limit, &problems);
+    if (status == FLP_OK)
+        status = add_widths(made, memory_bytes, limit ? limit : DEFAULT_LIMIT);
     flp_text_free(&problems);
     return status;
 }

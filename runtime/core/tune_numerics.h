@@ -7,9 +7,11 @@
 
 typedef struct flp_tune_numerics flp_tune_numerics;
 
-/* Covers every bucket of rows up to the problem's, in the CUDA context that is current. limit: the most candidates of a role; 0: 12.
+/* Covers every bucket of rows up to the problem's, in the CUDA context that is current. limit: the most candidates of a role; 0: 12. memory_bytes: that arrays
+ * and workspace may take; 0: what is free, with a workspace no larger than the default's.
  * FLP_BAD_ARGUMENT: the problem; FLP_NO_VARIANT: the CPU path answers it; FLP_OUT_OF_MEMORY. */
-flp_status flp_tune_numerics_create(flp_context *context, const flp_operator_calls *calls, const void *problem, int limit, flp_tune_numerics **numerics);
+flp_status flp_tune_numerics_create(flp_context *context, const flp_operator_calls *calls, const void *problem, int limit, int64_t memory_bytes,
+                                    flp_tune_numerics **numerics);
 /* NULL is allowed. */
 void flp_tune_numerics_destroy(flp_tune_numerics *numerics);
 

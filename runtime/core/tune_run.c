@@ -17,6 +17,9 @@ int flp_tune_has_hung(const flp_tune_target *target, int candidate, const flp_te
            flp_hung_has(lines, &identity, flp_tune_target_candidate(target, candidate)->tuning);
 }
 
+/* Of the time, where more than kernels is tried. */
+static const double kernels_share = 0.75;
+
 /* A heat is a run of the tuner among the default, its number 0, and some other candidates. */
 typedef struct {
     flp_tune_target *target;
@@ -24,6 +27,7 @@ typedef struct {
     const flp_tuner_options *options;
     flp_tuner_result *result; /* of all heats, by the target's numbers */
     double begun;
+    double share;                    /* of the budget that heats may take until now */
     int compiled;                    /* in the heats before this one */
     int count;                       /* of this heat */
     int *numbers;                    /* [count]: the target's */
@@ -155,7 +159,7 @@ static flp_status run_heat(tuning *t, const int *numbers, int count, double shar
     options.running = pass_running;
     options.data = t;
     if (options.budget_seconds > 0)
-        options.budget_seconds = fmax(1e-9, share * (options.budget_seconds - (now(NULL) - t->begun)));
+        options.budget_seconds = fmax(1e-9, share * (t->share * options.budget_seconds - (now(NULL) - t->begun)));
     if (status == FLP_OK)
         status = flp_tuner_run(t->candidates, t->count, &device, &options, &heat);
     if (status == FLP_OK) {
@@ -203,7 +207,8 @@ static flp_status begin(tuning *t)
 {
     *t->result = (flp_tuner_result){ 0 };
     t->begun = now(NULL);
-    t->result->figures = calloc((size_t)flp_tune_target_count(t->target) + 1, sizeof(*t->result->figures));
+    t->share = 1;
+    t->result->figures = calloc((size_t)flp_tune_target_count(t->target) + 1 + FLP_TUNE_TARGET_OFFERS, sizeof(*t->result->figures));
     return t->result->figures ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "tuning: no memory for its result");
 }
 
@@ -238,20 +243,43 @@ static flp_status run_together(tuning *t, int *winners, int won)
     return status == FLP_OK ? run_heat(t, winners, won + 1, 1, 1, &winner) : status;
 }
 
+/* What is no matter of kernels, beside the best of these: their time is the same then, and nothing is compiled. */
+static flp_status run_offers(tuning *t)
+{
+    int numbers[FLP_TUNE_TARGET_OFFERS + 1], count, with_winner = 0, winner;
+    flp_status status = flp_tune_target_offer(t->target, t->result->winner, &count);
+
+    if (status == FLP_BAD_ARGUMENT)
+        return FLP_OK;
+    if (status != FLP_OK || !count)
+        return status;
+    if (t->result->winner)
+        numbers[with_winner++] = t->result->winner;
+    for (int i = 0; i < count; i++)
+        numbers[with_winner + i] = flp_tune_target_count(t->target) - count + i;
+    return run_heat(t, numbers, with_winner + count, 1, 1, &winner);
+}
+
 flp_status flp_tune_run(flp_tune_target *target, nvmlDevice_t clock, const flp_tuner_options *options, flp_tuner_result *result)
 {
     tuning t = { .target = target, .clock = clock, .options = options, .result = result };
     int *numbers = calloc((size_t)flp_tune_target_count(target), sizeof(*numbers)), winners[FLP_ROLES + 2], won = 0, winner;
+    const int offers = flp_tune_target_count_offers(target);
     flp_status status = begin(&t);
 
     if (status == FLP_OK && !numbers)
         status = flp_status_fail(FLP_OUT_OF_MEMORY, "tuning: no memory for its candidates");
-    if (status == FLP_OK && flp_tune_target_count(target) == 1)
+    if (offers > 0 && flp_tune_target_count(target) > 1)
+        t.share = kernels_share;
+    if (status == FLP_OK && flp_tune_target_count(target) == 1 && !offers)
         status = run_heat(&t, NULL, 0, 1, 1, &winner);
     else if (status == FLP_OK)
         status = run_roles(&t, numbers, winners, &won);
     if (status == FLP_OK && won > 1 && result->ended < FLP_TUNING_INTERRUPTED)
         status = run_together(&t, winners, won);
+    t.share = 1;
+    if (status == FLP_OK && offers > 0 && result->ended < FLP_TUNING_INTERRUPTED)
+        status = run_offers(&t);
     free(numbers);
     return end(&t, status);
 }

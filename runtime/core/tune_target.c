@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/int64.h"
 #include "base/status.h"
 #include "core/calibration.h"
 #include "core/dispatch.h"
@@ -16,6 +17,8 @@
 
 enum { DEFAULT_LIMIT = 12 };
 enum { MORE_SPLITS = 4 };
+/* A workspace of so many bytes is nobody's concern. */
+static const int64_t small_workspace_bytes = INT64_C(16) << 20;
 static const double default_idle_seconds = 0.02, shortest_run_seconds = 1e-3;
 static const int64_t default_checked_bytes = INT64_C(16) << 20;
 enum { MOST_CALLS = 64 };
@@ -32,7 +35,7 @@ struct flp_tune_target {
     CUevent begin, end;
     flp_tune_arrays arrays;
     CUdeviceptr workspace;
-    int64_t workspace_bytes;
+    int64_t workspace_bytes, most_workspace_bytes; /* what there is, and what a candidate may take */
     int count, calls_per_run;
     flp_tune_candidate *candidates;
     flp_plan **plans; /* of each; NULL: it is not prepared */
@@ -293,6 +296,65 @@ flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int 
     return status;
 }
 
+static flp_status read_offers(const flp_tune_target *target, flp_text *lines)
+{
+    return flp_plan_offer(target->context, target->calls->op, &target->problem, 0, target->most_workspace_bytes, lines);
+}
+
+int flp_tune_target_count_offers(const flp_tune_target *target)
+{
+    flp_text lines = { .data = NULL };
+    int count = 0;
+
+    if (!target->options.alone && read_offers(target, &lines) == FLP_OK)
+        for (const char *at = lines.data ? lines.data : ""; *at; at++)
+            count += *at == '\n';
+    flp_text_free(&lines);
+    return count < FLP_TUNE_TARGET_OFFERS ? count : FLP_TUNE_TARGET_OFFERS;
+}
+
+/* The model says nothing of them. */
+static flp_status add_offer(flp_tune_target *target, int candidate, const char *offer)
+{
+    const char *const tunings[] = { target->candidates[candidate].tuning, offer };
+    const double seconds = target->candidates[candidate].predicted_seconds;
+    char tuning[FLP_TUNING_BYTES];
+    int added;
+    flp_status status = flp_tuning_text_join(tunings, 2, tuning);
+
+    if (status == FLP_OK)
+        status = flp_tune_target_add(target, tuning, &added);
+    if (status == FLP_OK)
+        target->candidates[added].predicted_seconds = seconds;
+    return status;
+}
+
+flp_status flp_tune_target_offer(flp_tune_target *target, int candidate, int *count)
+{
+    flp_text lines = { .data = NULL };
+    char *rest = NULL;
+    flp_status status = target->options.alone ? FLP_OK : read_offers(target, &lines);
+
+    *count = 0;
+    for (char *line = lines.data ? strtok_r(lines.data, "\n", &rest) : NULL; status == FLP_OK && line && *count < FLP_TUNE_TARGET_OFFERS;
+         line = strtok_r(NULL, "\n", &rest)) {
+        status = add_offer(target, candidate, line);
+        *count += status == FLP_OK;
+    }
+    flp_text_free(&lines);
+    return status;
+}
+
+/* Whether there is anything to time: a call may have two kernels to choose from. */
+static int changes_launches(const flp_tune_target *target, int candidate)
+{
+    int (*launches)(const flp_plan *plan, flp_role role, int64_t rows) = target->calls->op->launches;
+    const flp_role role = target->candidates[candidate].role;
+
+    return !candidate || role == FLP_ROLES || !launches || launches(target->plans[candidate], role, rows_of(target)) ||
+           launches(target->plans[0], role, rows_of(target));
+}
+
 flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
 {
     flp_plan *plan = NULL;
@@ -309,9 +371,30 @@ flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
         return status;
     target->candidates[candidate].workspace_bytes = plan->workspace_bytes;
     target->plans[candidate] = plan;
-    if (plan->workspace_bytes > target->workspace_bytes)
-        return flp_status_fail(FLP_OUT_OF_MEMORY, "a workspace of %" PRId64 " bytes, the default's has %" PRId64, plan->workspace_bytes,
-                               target->workspace_bytes);
+    if (plan->workspace_bytes > target->most_workspace_bytes)
+        return flp_status_fail(FLP_OUT_OF_MEMORY, "a workspace of %" PRId64 " bytes, the default's has %" PRId64 " and no more than %" PRId64 " are allowed",
+                               plan->workspace_bytes, target->plans[0]->workspace_bytes, target->most_workspace_bytes);
+    if (!changes_launches(target, candidate))
+        return flp_status_fail(FLP_NO_VARIANT, "calls of %" PRId64 " rows do not launch its kernel", rows_of(target));
+    return FLP_OK;
+}
+
+/* Grows with the candidates: calls are timed by one thread, and the last one's work is done. */
+static flp_status make_workspace(flp_tune_target *target, int64_t bytes)
+{
+    CUdeviceptr made;
+    flp_status status;
+
+    if (bytes <= target->workspace_bytes)
+        return FLP_OK;
+    status = flp_driver_check(target->driver, target->driver->stream_synchronize(target->stream), "cuStreamSynchronize");
+    if (status == FLP_OK)
+        status = flp_device_memory_allocate(bytes, "the workspace", &made);
+    if (status != FLP_OK)
+        return status;
+    flp_device_memory_free(&target->device, target->workspace);
+    target->workspace = made;
+    target->workspace_bytes = bytes;
     return FLP_OK;
 }
 
@@ -319,8 +402,10 @@ flp_status flp_tune_target_check(flp_tune_target *target, int candidate)
 {
     flp_plan *plan = target->plans[candidate];
     const int by_bits = strcmp(flp_plan_numerics(plan), flp_plan_numerics(target->plans[0])) == 0;
-    flp_status status = call_clean(target, plan, FLP_TUNE_FEW_ROWS);
+    flp_status status = make_workspace(target, plan->workspace_bytes);
 
+    if (status == FLP_OK)
+        status = call_clean(target, plan, FLP_TUNE_FEW_ROWS);
     if (status == FLP_OK && !by_bits) /* the default's agree with it */
         status = flp_tune_arrays_compare(&target->arrays, FLP_TUNE_REFERENCE, 0);
     if (status == FLP_OK)
@@ -367,6 +452,15 @@ static flp_status make_default_plan(flp_tune_target *target)
                            flp_plan_reason(target->plans[0]));
 }
 
+/* The problem's memory_budget bounds its plans by itself; else what the tuning may take is what a call may. */
+static int64_t most_workspace(const flp_tune_target *target)
+{
+    const int64_t budget = flp_problem_memory_budget(target->calls->op, &target->problem),
+                  left = target->options.memory_bytes > 0 ? target->options.memory_bytes - flp_tune_arrays_bytes(&target->arrays) : 0;
+
+    return flp_int64_larger(flp_int64_larger(target->workspace_bytes, small_workspace_bytes), budget > 0 ? budget : left);
+}
+
 static flp_status make_memory(flp_tune_target *target)
 {
     int64_t bytes;
@@ -382,6 +476,7 @@ static flp_status make_memory(flp_tune_target *target)
     status = flp_tune_arrays_describe(&target->arrays);
     if (status != FLP_OK)
         return status;
+    target->most_workspace_bytes = most_workspace(target);
     bytes = flp_tune_arrays_bytes(&target->arrays) + target->workspace_bytes;
     if (target->options.memory_bytes > 0 && bytes > target->options.memory_bytes)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "%s takes %" PRId64 " bytes of device memory, wanted at most %" PRId64, target->identity.problem, bytes,

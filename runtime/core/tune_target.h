@@ -12,7 +12,7 @@ typedef struct {
     int limit;             /* candidates of a role; 0: 12 */
     int is_burst;          /* 1: the device idles before each timed run; 0: runs follow each other */
     double idle_seconds;   /* before a run of a burst; 0: 0.02 */
-    int64_t memory_bytes;  /* that arrays and workspace may take; 0: what is free */
+    int64_t memory_bytes;  /* that arrays and workspace may take; 0: what is free, with a workspace that is hardly larger than the base's */
     int64_t checked_bytes; /* of each result that are compared, from its beginning and its end; 0: 16 MiB */
 } flp_tune_target_options;
 
@@ -39,6 +39,13 @@ flp_status flp_tune_target_join(flp_tune_target *target, const int *candidates, 
 
 /* Adds one of this tuning, of which the model says nothing. Errors as the one before. */
 flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int *candidate);
+
+/* Adds those that change, beside what one of them does, how a call goes by rather than its kernels, and no row's bits: at most FLP_TUNE_TARGET_OFFERS.
+ * *count: how many, with consecutive numbers, the last the highest there is. FLP_OUT_OF_MEMORY. Not beside calls of other threads. */
+enum { FLP_TUNE_TARGET_OFFERS = 16 };
+flp_status flp_tune_target_offer(flp_tune_target *target, int candidate, int *count);
+/* How many that is. */
+int flp_tune_target_count_offers(const flp_tune_target *target);
 
 /* The problem, of its bucket of rows. */
 const char *flp_tune_target_problem(const flp_tune_target *target);

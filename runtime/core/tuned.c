@@ -13,6 +13,7 @@
 #include "core/calibration.h"
 #include "core/dispatch.h"
 #include "core/plan.h"
+#include "core/tuning_text.h"
 #include "tune/untuned.h"
 
 /* Shapes whose sizes differ by more powers of two than this, taken together, say nothing about each other. */
@@ -233,7 +234,8 @@ static void take_own(choice *found, const flp_record *record)
     }
 }
 
-/* The problem's record that serves this machine best, and the nearest shape that was measured on this machine with these templates. */
+/* The problem's record that serves this machine best, and the nearest shape that was measured on this machine with these templates. Chunks of one shape say
+ * nothing of another's: the model has none. */
 static int take(void *data, const flp_record *record)
 {
     choice *found = data;
@@ -241,8 +243,9 @@ static int take(void *data, const flp_record *record)
 
     if (is_own(&found->search, record)) {
         take_own(found, record);
-    } else if (distance.same_family && distance.log2_sizes < found->nearest && strcmp(record->identity.arch, found->search.base.arch) == 0 &&
-               flp_environment_same(&record->environment, found->environment) && !find_fault(&found->search, record)) {
+    } else if (!flp_tuning_text_has_chunks(record->tuning) && distance.same_family && distance.log2_sizes < found->nearest &&
+               strcmp(record->identity.arch, found->search.base.arch) == 0 && flp_environment_same(&record->environment, found->environment) &&
+               !find_fault(&found->search, record)) {
         found->nearest = distance.log2_sizes;
         found->has_near = 1;
         found->near = *record;

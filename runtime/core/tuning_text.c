@@ -63,6 +63,16 @@ void flp_tuning_text_of_role(const char *tuning, flp_role role, int others, char
     }
 }
 
+int flp_tuning_text_has_chunks(const char *tuning)
+{
+    static const char prefix[] = "chunks.";
+    const char *found = strstr(tuning, prefix);
+
+    while (found && found != tuning && found[-1] != ',')
+        found = strstr(found + 1, prefix);
+    return found != NULL;
+}
+
 flp_role flp_tuning_text_role(const char *tuning)
 {
     char word[64], rest[FLP_TUNING_BYTES];

@@ -55,6 +55,23 @@ function TestTuning.test_what_is_no_tuning_is_refused()
   end
 end
 
+-- Chunks are C's: kernels stay, and the numeric identity has those that decide on a row's bits.
+function TestTuning.test_chunks_are_taken_and_named()
+  local step, capability = "linear_cross_entropy:bf16:n1024:d512:v32768:gh_bf16:gw_bf16:saved_exp", 90
+  local function identity(problem, text) return assert(fusedlogp.identity(problem, capability, "auto", text, support.read_template)) end
+  local default, changed = identity(step, ""), identity(step, "chunks.columns=20,chunks.rows=4,chunks.saved=30")
+  lu.assertEquals(changed.numerics, default.numerics .. ";chunks.columns=20;chunks.saved=30")
+  lu.assertEquals(changed.templates, default.templates)
+  lu.assertEquals(identity(step, "chunks.rows=4").numerics, default.numerics)
+  lu.assertEquals(fusedlogp.select(step, 90, "auto", "chunks.borrowed=4").kernels, fusedlogp.select(step, 90, "auto", "").kernels)
+  support.assert_refused({ "chunks have no field wide" }, fusedlogp.select(step, 90, "auto", "chunks.wide=4"))
+  support.assert_refused({ "no kernel has the role chunks" }, fusedlogp.select(forward, 90, "sm_90a", "chunks.columns=4"))
+  for i, line in ipairs(assert(fusedlogp.candidates(step, 90, "auto", "chunks.columns=20", {}, false, 3, support.read_template))) do
+    local _, _, text = parts(line)
+    lu.assertStrContains(text, "chunks.columns=20", false, i)
+  end
+end
+
 function TestTuning.test_candidates_are_legal_and_keep_the_bits()
   for _, problem in ipairs(problems) do
     for _, capability in ipairs { 80, 90 } do

@@ -9,6 +9,7 @@
 #include "core/tuned.h"
 #include "cpu/convert.h"
 #include "host/host_device.h"
+#include "operators/linear/linear_cross_entropy_plan.h"
 #include "operators/linear/linear_logp_plan.h"
 #include "operators/logits/logits_logp_backward_plan.h"
 #include "operators/logits/logits_logp_plan.h"
@@ -94,15 +95,16 @@ static void make_context(unsigned flags)
     assert_succeeds(flp_context_create(&options, &context));
 }
 
-/* That of a problem's record of this machine; without its rows: that decides. */
-static void publish(const char *problem, const char *tuning)
+/* That of a problem's record of this machine; without its rows: that decides. hint: the operator's. */
+static void publish(const char *problem, const char *hint, const char *tuning)
 {
-    char with_rows[FLP_PROBLEM_TEXT_BYTES];
+    char with_rows[FLP_PROBLEM_TEXT_BYTES], kernels[FLP_PLAN_KERNELS_BYTES];
     const int decides = flp_tuned_with_rows(problem, with_rows);
-    const flp_wanted_kernels wanted = { decides ? with_rows : problem, 90, "sm_90a", decides ? "" : tuning };
+    const flp_wanted_kernels wanted = { kernels, 90, "sm_90a", decides ? "" : tuning };
     flp_record record = fake_record();
     flp_device device;
 
+    snprintf(kernels, sizeof(kernels), "%s%s", decides ? with_rows : problem, hint);
     assert_succeeds(flp_tuned_identify(context, &wanted, &record.identity));
     assert_succeeds(flp_device_current(&device));
     flp_environment_describe(&device, &record.environment);
@@ -146,8 +148,8 @@ static void rows_of_two_numbers_of_rows_have_the_same_bits(void **state)
 
     (void)state;
     make_context(0);
-    publish("linear_logp:bf16:d64:v700:entropy", "tile.bv=64");
-    publish("linear_logp:bf16:n1024:d64:v700:entropy", "tile.bv=64,tile.stages=3");
+    publish("linear_logp:bf16:d64:v700:entropy", "", "tile.bv=64");
+    publish("linear_logp:bf16:n1024:d64:v700:entropy", "", "tile.bv=64,tile.stages=3");
     make_context(0);
     score(MANY, ".bv168.", &before);
     make_context(FLP_CONTEXT_TUNED_BITS);
@@ -236,14 +238,35 @@ static void assert_all_sound(const flp_operator_calls *calls, const void *proble
     flp_tune_target_destroy(made);
 }
 
+static const flp_logits_logp_problem few_rows = { .dtype = FLP_BF16, .rows = FEW, .vocab = 20000 };
+
 static void widths_and_blocks_of_the_forward_over_logits_are_sound(void **state)
 {
-    static const char *const few[] = { "few_rows.cluster=4,few_rows.w=2", "few_rows.vec=2", "rows.w=2", NULL };
+    static const char *const few[] = { "rows.w=2", NULL };
     static const char *const many[] = { "rows.w=16", "rows.vec=2,rows.w=4", NULL };
 
     (void)state;
-    assert_all_sound(&flp_logits_logp_calls, &(flp_logits_logp_problem){ .dtype = FLP_BF16, .rows = FEW, .vocab = 20000 }, few);
+    assert_all_sound(&flp_logits_logp_calls, &few_rows, few);
     assert_all_sound(&flp_logits_logp_calls, &(flp_logits_logp_problem){ .dtype = FLP_BF16, .rows = 200, .vocab = 2056 }, many);
+}
+
+/* So many rows are too many for a cluster each on this device, where fewer of the bucket, which are compared, are not: there is nothing to time. */
+static void what_is_not_launched_is_no_candidate(void **state)
+{
+    static const char *const tunings[] = { "few_rows.cluster=4,few_rows.w=2", "few_rows.vec=2" };
+    flp_tune_target *made;
+    int added;
+
+    (void)state;
+    make_context(0);
+    assert_succeeds(flp_tune_target_create(context, &flp_logits_logp_calls, &few_rows, &(flp_tune_target_options){ .alone = 1 }, &made));
+    for (size_t i = 0; i < sizeof(tunings) / sizeof(*tunings); i++) {
+        assert_succeeds(flp_tune_target_add(made, tunings[i], &added));
+        assert_fails(FLP_NO_VARIANT, flp_tune_target_prepare(made, added), "calls of 64 rows do not launch its kernel");
+        assert_succeeds(flp_tune_target_check(made, added));
+        assert_string_equal("", flp_host_device.failure);
+    }
+    flp_tune_target_destroy(made);
 }
 
 static void widths_of_gradients_of_logits_are_sound(void **state)
@@ -265,6 +288,79 @@ static void widths_and_teams_of_weighted_sums_are_sound(void **state)
     assert_all_sound(&flp_weighted_sum_backward_calls, &problem, backward);
 }
 
+/* A step whose budget leaves room for few columns at a time. */
+static const flp_linear_cross_entropy_problem step = { .backward = { .forward = { .dtype = FLP_BF16, .rows = 64, .hidden = 256, .vocab = 3000 },
+                                                                     .grad_hidden = FLP_BF16,
+                                                                     .grad_weight = FLP_BF16,
+                                                                     .memory_budget = 180000 } };
+/* Of a frozen head, in chunks of rows. */
+static const flp_linear_cross_entropy_problem frozen = {
+    .backward = { .forward = { .dtype = FLP_BF16, .rows = 2048, .hidden = HIDDEN, .vocab = 700 }, .grad_hidden = FLP_BF16, .memory_budget = 2400000 }
+};
+
+static void widths_of_chunks_are_sound(void **state)
+{
+    static const char *const tunings[] = { "chunks.columns=1", "chunks.borrowed=3,chunks.saved=1", "chunks.borrowed=2,chunks.columns=3", NULL };
+    flp_tune_target *made;
+    int added;
+
+    (void)state;
+    assert_all_sound(&flp_linear_cross_entropy_calls, &step, tunings);
+    assert_succeeds(flp_tune_target_create(context, &flp_linear_cross_entropy_calls, &step, &(flp_tune_target_options){ .alone = 1 }, &made));
+    assert_succeeds(flp_tune_target_add(made, "chunks.columns=11", &added));
+    assert_fails(FLP_BAD_ARGUMENT, flp_tune_target_prepare(made, added), "the memory_budget is 180000");
+    flp_tune_target_destroy(made);
+}
+
+/* Each keeps the base's bits, which assert_sound compares as their numeric identities are alike. */
+static void chunks_of_a_frozen_heads_rows_are_offered_and_keep_the_bits(void **state)
+{
+    flp_record_identity identity;
+    flp_tune_target *made;
+    int count, first;
+
+    (void)state;
+    make_context(0);
+    assert_succeeds(flp_tune_target_create(context, &flp_linear_cross_entropy_calls, &frozen, &(flp_tune_target_options){ .limit = 1 }, &made));
+    first = flp_tune_target_count(made);
+    assert_succeeds(flp_tune_target_offer(made, 1, &count));
+    assert_true(count > 0);
+    assert_int_equal(flp_tune_target_count_offers(made), count);
+    assert_int_equal(first + count, flp_tune_target_count(made));
+    for (int i = first; i < first + count; i++) {
+        assert_contains(tuning_of(made, i), "chunks.rows=");
+        assert_contains(tuning_of(made, i), tuning_of(made, 1));
+        assert_succeeds(flp_tune_target_identify(made, i, &identity));
+        assert_string_equal(flp_tune_target_identity(made)->numerics, identity.numerics);
+    }
+    assert_sound(made, first);
+    flp_tune_target_destroy(made);
+}
+
+/* The numeric identity is another, and says what it is; a context that follows no such records leaves it out. */
+static void a_record_of_other_widths_names_them(void **state)
+{
+    flp_plan *plan;
+    char *own;
+
+    (void)state;
+    make_context(0);
+    publish("linear_cross_entropy:bf16:d256:v3000:gh_bf16:gw_bf16:budget180000", ":saved_exp", "chunks.columns=1");
+    make_context(0);
+    assert_succeeds(flp_linear_cross_entropy_plan_create(context, &step, &plan));
+    assert_contains(flp_plan_describe(plan), "tuning: default");
+    own = strdup(flp_plan_numerics(plan));
+    flp_plan_destroy(plan);
+    make_context(FLP_CONTEXT_TUNED_BITS);
+    assert_succeeds(flp_linear_cross_entropy_plan_create(context, &step, &plan));
+    assert_contains(flp_plan_describe(plan), "tuning: chunks.columns=1 ");
+    assert_contains(flp_plan_describe(plan), " of 256 vocabulary entries");
+    assert_contains(flp_plan_numerics(plan), ";chunk256.");
+    assert_string_not_equal(own, flp_plan_numerics(plan));
+    flp_plan_destroy(plan);
+    free(own);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,8 +368,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_target_begins_with_what_was_decided, start, stop),
         cmocka_unit_test_setup_teardown(a_target_alone_has_what_is_added, start, stop),
         cmocka_unit_test_setup_teardown(widths_and_blocks_of_the_forward_over_logits_are_sound, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_not_launched_is_no_candidate, start, stop),
         cmocka_unit_test_setup_teardown(widths_of_gradients_of_logits_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(widths_and_teams_of_weighted_sums_are_sound, start, stop),
+        cmocka_unit_test_setup_teardown(widths_of_chunks_are_sound, start, stop),
+        cmocka_unit_test_setup_teardown(chunks_of_a_frozen_heads_rows_are_offered_and_keep_the_bits, start, stop),
+        cmocka_unit_test_setup_teardown(a_record_of_other_widths_names_them, start, stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,6 +128,27 @@ flp_status flp_tune_target_add(flp_tune_target *target, const char *tuning, int 
     return FLP_OK;
 }
 
+int flp_tune_target_count_offers(const flp_tune_target *target)
+{
+    (void)target;
+    return fake_tune.offers;
+}
+
+flp_status flp_tune_target_offer(flp_tune_target *target, int candidate, int *count)
+{
+    char item[64];
+
+    for (*count = 0; *count < fake_tune.offers; ++*count) {
+        const int at = target->device.count;
+
+        append(target, "", 0, FLP_ROLES, fake_tune.offer_factors[*count] * target->device.truth[candidate] / target->device.truth[0]);
+        snprintf(item, sizeof(item), "chunks.rows=%d", *count + 1);
+        if (flp_tuning_text_join((const char *const[]){ target->candidates[candidate].tuning, item }, 2, target->candidates[at].tuning) != FLP_OK)
+            abort();
+    }
+    return FLP_OK;
+}
+
 const char *flp_tune_target_problem(const flp_tune_target *target)
 {
     return target->identity.problem;

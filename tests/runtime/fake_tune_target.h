@@ -11,6 +11,8 @@ enum { FAKE_TUNE_CANDIDATES = 16 };
 typedef struct {
     int tiles, combines;
     double tile_factors[FAKE_TUNE_CANDIDATES], combine_factors[FAKE_TUNE_CANDIDATES];
+    int offers;                                                /* beyond kernels, "chunks.rows=1" and so on, */
+    double offer_factors[FLP_TUNE_TARGET_OFFERS];              /* with these factors of what they stand beside */
     double joined_factor;                                      /* of what several are together, beside the product of theirs */
     double added_factor;                                       /* of a candidate that flp_tune_target_add brings */
     double (*factor)(const char *problem, const char *tuning); /* of a base, and of a candidate that is added, to no tuning's time; below 0: its check

@@ -54,6 +54,26 @@ static void redirect(int descriptor, const char *name)
     close(file);
 }
 
+/* What a command may take until it counts as hanging, of which the slowest takes a twentieth. */
+static double longest_seconds = 120;
+
+/* Until it has ended, or been ended together with the processes that it started. */
+static int wait_for(pid_t child)
+{
+    const double end = flp_console_seconds() + longest_seconds;
+    pid_t ended;
+    int result;
+
+    while ((ended = waitpid(child, &result, WNOHANG)) == 0 && flp_console_seconds() < end)
+        usleep(1000);
+    if (ended == 0) {
+        kill(-child, SIGKILL);
+        ended = waitpid(child, &result, 0);
+    }
+    assert_int_equal(child, ended);
+    return result;
+}
+
 /* In a process of its own, since a usage error exits; words: separated by blanks. milliseconds: until it is interrupted, 0: never. */
 static int run_for(const char *words, unsigned milliseconds)
 {
@@ -68,17 +88,19 @@ static int run_for(const char *words, unsigned milliseconds)
         snprintf(copy, sizeof(copy), "%s", words);
         for (char *word = strtok_r(copy, " ", &rest); word && argc < 63; word = strtok_r(NULL, " ", &rest))
             arguments[argc++] = word;
+        setpgid(0, 0);
         redirect(STDOUT_FILENO, "output");
         redirect(STDERR_FILENO, "messages");
         flp_console_start("fusedlogp");
         result = flp_console_finish(flp_tune_main(argc, arguments));
         _exit(result);
     }
+    setpgid(child, child); /* in both, so that it is so whoever runs first */
     if (milliseconds) {
         usleep(1000 * milliseconds);
         kill(child, SIGINT);
     }
-    assert_int_equal(child, waitpid(child, &result, 0));
+    result = wait_for(child);
     free(output);
     free(messages);
     output = fake_directory_read(fake_directory_path(root, "output"), &count);
@@ -295,6 +317,39 @@ static void a_compilation_that_hangs_is_ended_and_not_tried_again(void **state)
     assert_contains(messages, ": the compilation of tile.group=2 hung for 0.3 s and was ended; it is not tried again");
     assert_contains(the_record(), "\ntuning: combine.w=1\n");
     assert_true(has_hung_list());
+}
+
+static int count_arithmetics(const char *words)
+{
+    const char *found;
+
+    assert_exits(0, run(words));
+    found = strstr(output, ": ");
+    assert_non_null(found);
+    return atoi(found + 2);
+}
+
+/* They decide on a row's bits; those of a frozen head's rows do not. */
+static void widths_of_chunks_are_arithmetics_as_memory_allows(void **state)
+{
+    const int plain = count_arithmetics("--dry-run --numerics --problem linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16");
+    const int step = count_arithmetics("--dry-run --numerics --problem linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16");
+
+    (void)state;
+    assert_true(step > plain);
+    assert_true(count_arithmetics("--dry-run --numerics --memory 8G --problem linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16") > step);
+}
+
+/* Where a hang is not recognised, this program says so and ends. */
+static void a_command_that_never_ends_is_ended(void **state)
+{
+    const double usual = longest_seconds;
+
+    (void)state;
+    fake_tune.hangs = 2;
+    longest_seconds = 0.5;
+    assert_exits(100 + SIGKILL, run("--problem linear_logp:bf16:n4096:d2048:v131072 --hang 1000"));
+    longest_seconds = usual;
 }
 
 static void a_target_that_hangs_leaves_its_problem_out(void **state)
@@ -516,6 +571,8 @@ int main(void)
         COMMAND_TEST(a_candidate_that_hangs_is_ended_and_not_tried_again),
         COMMAND_TEST(what_hung_goes_by_its_own_templates),
         COMMAND_TEST(a_compilation_that_hangs_is_ended_and_not_tried_again),
+        COMMAND_TEST(widths_of_chunks_are_arithmetics_as_memory_allows),
+        COMMAND_TEST(a_command_that_never_ends_is_ended),
         COMMAND_TEST(a_target_that_hangs_leaves_its_problem_out),
         COMMAND_TEST(a_default_that_hangs_leaves_its_problem_out),
         COMMAND_TEST(a_hang_shorter_than_the_default_is_raised),

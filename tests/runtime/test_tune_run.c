@@ -104,6 +104,42 @@ static void without_a_faster_one_it_is_the_default(void **state)
     assert_true(result.figures[0].rounds > 0 && result.figures[0].seconds > 0);
 }
 
+/* The kernels that won are the ground on which these are timed. */
+static void what_is_no_kernels_comes_behind_them(void **state)
+{
+    (void)state;
+    fake_tune.offers = 3;
+    fake_tune.offer_factors[0] = 1.05;
+    fake_tune.offer_factors[1] = 0.94;
+    fake_tune.offer_factors[2] = 0.99;
+    run(&plain);
+    assert_string_equal("chunks.rows=2,combine.w=1,tile.group=2", winner());
+    assert_true(fabs(result.figures[result.winner].ratio - 0.9 * 0.95 * 0.94) < 0.01);
+    fake_tune.offer_factors[1] = 1.2;
+    fake_tune.offer_factors[2] = 1.1;
+    run(&plain);
+    assert_string_equal("combine.w=1,tile.group=2", winner());
+    fake_tune.offer_factors[0] = 0.9;
+    fake_tune.tiles = fake_tune.combines = 0;
+    run(&plain);
+    assert_string_equal("chunks.rows=1", winner());
+}
+
+/* Kernels leave a part of it. */
+static void there_is_time_for_what_is_no_kernels(void **state)
+{
+    (void)state;
+    fake_tune.offers = 1;
+    fake_tune.offer_factors[0] = 0.8;
+    fake_tune.tiles = 12;
+    for (int i = 0; i < 12; i++)
+        fake_tune.tile_factors[i] = 0.99 - 0.01 * i;
+    fake_tune.slow_microseconds = 10000;
+    run(&(flp_tuner_options){ .budget_seconds = 0.8 });
+    assert_int_equal(FLP_TUNING_BUDGET, result.ended);
+    assert_contains(winner(), "chunks.rows=1");
+}
+
 typedef struct {
     int left, calls, most_candidates;
 } stopper;
@@ -199,6 +235,8 @@ int main(void)
         RUN_TEST(what_is_slower_together_loses_to_one_of_them),
         RUN_TEST(one_that_is_wrong_does_not_win),
         RUN_TEST(without_a_faster_one_it_is_the_default),
+        RUN_TEST(what_is_no_kernels_comes_behind_them),
+        RUN_TEST(there_is_time_for_what_is_no_kernels),
         RUN_TEST(interrupted_it_has_the_best_so_far),
         RUN_TEST(a_budget_is_for_all_heats),
         RUN_TEST(a_record_says_what_was_found),

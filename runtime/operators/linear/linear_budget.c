@@ -61,14 +61,14 @@ static int64_t bytes_of_rows(const flp_linear_work *work, const flp_backward_chu
     return workspace.bytes;
 }
 
-static int64_t bytes_with(const flp_linear_work *work, const flp_backward_chunks *chunks)
+int64_t flp_linear_budget_bytes(const flp_linear_work *work, const flp_backward_chunks *chunks)
 {
     return bytes_of_rows(work, chunks, work->forward->rows);
 }
 
 static int fits(const flp_linear_work *work, const flp_backward_chunks *chunks)
 {
-    return bytes_with(work, chunks) <= work->backward->memory_budget;
+    return flp_linear_budget_bytes(work, chunks) <= work->backward->memory_budget;
 }
 
 static int64_t all_tiles(const flp_linear_work *work)
@@ -141,7 +141,7 @@ int64_t flp_linear_budget_least(const flp_linear_work *work)
 {
     const flp_backward_chunks all = whole(work, 0), one = limited(work, 1);
 
-    return flp_int64_smaller(bytes_with(work, &all), bytes_with(work, &one));
+    return flp_int64_smaller(flp_linear_budget_bytes(work, &all), flp_linear_budget_bytes(work, &one));
 }
 
 flp_status flp_linear_budget_check(const flp_linear_work *work)
@@ -225,18 +225,12 @@ static int64_t most_rows(const flp_linear_work *work)
     return fits(work, &least) ? most_that_fits(work, whole_by_blocks, LEAST_ROW_CHUNK / FLP_BACKWARD_ROW_BLOCK, all) * FLP_BACKWARD_ROW_BLOCK : 0;
 }
 
-/* A frozen head. */
-static int is_hidden_alone(const flp_linear_logp_backward_problem *normal)
-{
-    return normal->grad_hidden != FLP_NONE && normal->grad_weight == FLP_NONE && normal->grad_bias == FLP_NONE;
-}
-
 /* How many rows at a time have room for saved exponentials of the whole vocabulary, where grad_weight and grad_bias are not wanted, or added to in fp32 and so
  * may be completed chunk of rows by chunk of rows; 0: too few, or all. */
 static int64_t choose_row_chunk(const flp_linear_work *work)
 {
     const flp_linear_logp_backward_problem *normal = work->backward;
-    const int is_known = work->losses || is_hidden_alone(normal); /* what the derivatives are made of, in time */
+    const int is_known = work->losses || flp_vocab_chunks_hidden_alone(normal); /* what the derivatives are made of, in time */
     const int adds_weight = normal->grad_weight == FLP_NONE || (normal->grad_weight == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_WEIGHT);
     const int adds_bias = normal->grad_bias == FLP_NONE || (normal->grad_bias == FLP_F32 && normal->accumulate & FLP_ACCUMULATE_BIAS);
     const int64_t rows = is_known && adds_weight && adds_bias ? most_rows(work) : 0;
@@ -258,7 +252,7 @@ static int64_t default_row_chunk(const flp_linear_work *work)
     const int64_t bytes = work->losses ? default_saved_bytes : default_saved_bytes_in_forward;
     const int64_t rows = flp_int64_larger(LEAST_ROW_CHUNK, bytes / row_bytes / FLP_BACKWARD_ROW_BLOCK * FLP_BACKWARD_ROW_BLOCK);
 
-    return is_hidden_alone(normal) && rows * row_bytes <= default_saved_bytes ? rows : 0;
+    return flp_vocab_chunks_hidden_alone(normal) && rows * row_bytes <= default_saved_bytes ? rows : 0;
 }
 
 flp_backward_chunks flp_linear_budget_spend(const flp_linear_work *work)

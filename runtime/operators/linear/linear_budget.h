@@ -17,6 +17,9 @@ int64_t flp_linear_budget_least(const flp_linear_work *work);
 /* FLP_BAD_ARGUMENT: the problem's budget is less than the least; it names that. */
 flp_status flp_linear_budget_check(const flp_linear_work *work);
 
+/* What the layout of a work's rows takes with these chunks in the place of its own. */
+int64_t flp_linear_budget_bytes(const flp_linear_work *work, const flp_backward_chunks *chunks);
+
 /* Within the problem's budget, of which the layout then takes no more for any number of rows up to the problem's; a budget of 0 stands for widths
  * that do not depend on the rows. */
 flp_backward_chunks flp_linear_budget_spend(const flp_linear_work *work);

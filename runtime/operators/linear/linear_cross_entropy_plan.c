@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "core/plan.h"
 #include "core/context.h"
+#include "operators/linear/chunk_tuning.h"
 #include "operators/linear/linear_budget.h"
 #include "operators/linear/linear_cross_entropy_cpu.h"
 #include "operators/linear/linear_logp_backward_plan.h"
@@ -169,6 +170,18 @@ static const char *hint(const flp_plan *common)
     return flp_vocab_chunks_hint(&flp_linear_cross_entropy_plan_of(common)->backward.work.chunks);
 }
 
+static flp_status take_tuning(flp_plan *common, const char *tuning)
+{
+    flp_linear_work *work = &own(common)->backward.work;
+
+    return flp_chunk_tuning_apply(work, tuning, &work->chunks);
+}
+
+static void offer_tunings(const flp_plan *common, int decides_bits, int64_t most_bytes, flp_text *tunings)
+{
+    flp_chunk_tuning_offer(&flp_linear_cross_entropy_plan_of(common)->backward.work, decides_bits, most_bytes, tunings);
+}
+
 /* ---- the passes' plans ---- */
 
 /* linear_logp's of a shard; its backward has the first, too. */
@@ -264,6 +277,8 @@ const flp_operator flp_linear_cross_entropy_operator = {
     .stays_on_gpu = 1,
     .begin = begin,
     .hint = hint,
+    .take_tuning = take_tuning,
+    .offer_tunings = offer_tunings,
     .set_up = set_up,
     .lay_out = lay_out,
     .describe = describe,

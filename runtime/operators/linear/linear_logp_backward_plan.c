@@ -8,6 +8,7 @@
 #include "base/dtype.h"
 #include "base/status.h"
 #include "core/plan.h"
+#include "operators/linear/chunk_tuning.h"
 #include "operators/linear/linear_budget.h"
 #include "operators/linear/linear_logp_backward_cpu.h"
 #include "operators/linear/linear_logp_cpu.h"
@@ -155,6 +156,18 @@ static flp_status begin(flp_plan *common)
     plan->work = flp_linear_budget_backward_work(&plan->problem);
     plan->work.chunks = flp_linear_budget_spend(&plan->work);
     return FLP_OK;
+}
+
+static flp_status take_tuning(flp_plan *common, const char *tuning)
+{
+    flp_linear_logp_backward_plan *plan = (flp_linear_logp_backward_plan *)(void *)common;
+
+    return flp_chunk_tuning_apply(&plan->work, tuning, &plan->work.chunks);
+}
+
+static void offer_tunings(const flp_plan *common, int decides_bits, int64_t most_bytes, flp_text *tunings)
+{
+    flp_chunk_tuning_offer(&flp_linear_logp_backward_plan_of(common)->work, decides_bits, most_bytes, tunings);
 }
 
 static flp_status set_up_forward(flp_linear_logp_backward_plan *plan)
@@ -333,6 +346,8 @@ const flp_operator flp_linear_logp_backward_operator = {
     .stays_on_gpu = 1,
     .begin = begin,
     .hint = hint,
+    .take_tuning = take_tuning,
+    .offer_tunings = offer_tunings,
     .set_up = set_up,
     .lay_out = lay_out,
     .cpu_workspace_bytes = cpu_workspace_bytes,

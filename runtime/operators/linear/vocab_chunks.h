@@ -45,6 +45,12 @@ static inline int flp_vocab_chunks_have_gradients(const flp_linear_logp_backward
     return problem->grad_hidden != FLP_NONE || problem->grad_weight != FLP_NONE || problem->grad_bias != FLP_NONE;
 }
 
+/* 1: a frozen head, of which grad_hidden alone is asked for. */
+static inline int flp_vocab_chunks_hidden_alone(const flp_linear_logp_backward_problem *problem)
+{
+    return problem->grad_hidden != FLP_NONE && problem->grad_weight == FLP_NONE && problem->grad_bias == FLP_NONE;
+}
+
 /* The vocabulary in whole tiles. */
 int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *normal);
 

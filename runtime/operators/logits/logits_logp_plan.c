@@ -222,6 +222,14 @@ static void lay_out(const flp_plan *common, int64_t rows, flp_workspace *workspa
     flp_logits_logp_lay_out(shape.parts > 1 ? rows : 0, shape.segments, plan->problem.argmax, plan->problem.entropy, 0, workspace);
 }
 
+/* One of the two kernels that read rows. */
+static int launches(const flp_plan *common, flp_role role, int64_t rows)
+{
+    const flp_logits_logp_pass pass = flp_logits_logp_plan_pass(flp_logits_logp_plan_of(common), rows > 0 ? rows : 1);
+
+    return (role != FLP_ROLE_ROWS && role != FLP_ROLE_FEW_ROWS) || pass.kernel == common->kernels[role];
+}
+
 static int64_t most_rows(const flp_plan *common, int64_t rows)
 {
     const flp_logits_logp_plan *plan = flp_logits_logp_plan_of(common);
@@ -250,6 +258,12 @@ static void describe(const flp_plan *common, flp_text *text)
 }
 
 const flp_operator flp_logits_logp_operator = {
-    FLP_OPERATOR_OF(logits_logp, ),   .fields = fields, .set_up = set_up, .lay_out = lay_out, .most_rows = most_rows, .describe = describe,
+    FLP_OPERATOR_OF(logits_logp, ),
+    .fields = fields,
+    .launches = launches,
+    .set_up = set_up,
+    .lay_out = lay_out,
+    .most_rows = most_rows,
+    .describe = describe,
     .write_numerics = write_numerics,
 };
