@@ -189,11 +189,11 @@ def behind(search, tuning):
 
 
 def rows_of(state):
-    """A row a problem that was searched: what each kind loses, None where that is not known."""
+    """A row a problem that was searched: what each kind loses, None where that is not known, as where nothing had rounds enough."""
     rows = []
     for problem in state["problems"]:
         search = state["searches"].get(problem)
-        if not search or not any(map(is_timed, search["candidates"])):
+        if not search:
             continue
         results = [result for tuning in state["tunings"] for result in tuning if result["problem"] == problem]
         winners = [result["tuning"] for result in results]
@@ -205,7 +205,7 @@ def rows_of(state):
             "problem": problem,
             "candidates": len(search["candidates"]),
             "untimed": count_untimed(search),
-            "best": best_of(search)["tuning"],
+            "best": best_of(search)["tuning"] if any(map(is_timed, search["candidates"])) else None,
             "default": behind(search, ""),
             "winners": {name: winners.count(name) for name in sorted(set(winners))},
             "behind_best": worst([behind(search, name) for name in winners] + missing),

@@ -119,6 +119,17 @@ class Tunings(unittest.TestCase):
             (row,) = self.tunings.rows_of(state)
             self.assertEqual((loss, int(loss is None)), (row["behind_best"], row["untimed"]))
 
+    def test_a_problem_without_a_candidate_of_enough_rounds_is_a_row_that_is_not_known(self):
+        searches = {SMALL: search(group_8=(0.9, 1.0)), MIDDLE: search(group_8=(0.99, 1.0))}
+        for candidate in searches[SMALL]["candidates"]:
+            candidate.update(rounds=1)
+        state = {"problems": [SMALL, MIDDLE], "searches": searches, "tunings": [[result(SMALL), result(MIDDLE)]]}
+        rows, lines, status = self.verdict(state)
+        self.assertEqual(3, status)
+        self.assertTrue(all("; 1 problems are not known" in line for line in lines if line.startswith(("winners", "left out"))), lines)
+        self.assertIn(f"| {SMALL} | 2, 2 untimed | default 1 | not known | not known | not known |", self.tunings.table(rows))
+        self.assertIn(f">{SMALL}<", self.tunings.picture(state, rows))
+
     def test_a_picture_has_a_dot_for_each_loss_that_is_known(self):
         state = {"problems": [SMALL, MIDDLE], "tunings": [[result(SMALL), result(MIDDLE, "tile.group=8", 0.95)]], "date": "a day", "searches": {
             SMALL: search(group_8=(0.9, 1.0)), MIDDLE: search(group_8=(0.95, 1.0)),
