@@ -374,7 +374,7 @@ class CrossEntropyInto(torch.autograd.Function):
         inputs = list(ctx.inputs)
         for place, tensor in zip(ctx.places, ctx.saved_tensors):
             inputs[place] = tensor
-        inputs[_CE_G_LOSS] = _contiguous(g_loss.reshape(-1))
+        inputs[_CE_G_LOSS] = g_loss.reshape(-1).contiguous()  # torch.compile of 2.6 takes no is_contiguous here
         want_hidden, want_bias = ctx.needs_input_grad[0], ctx.needs_input_grad[2]
         inputs[_CE_WANT : _CE_WANT + 3] = [want_hidden, True, want_bias]
         inputs[18] = False
