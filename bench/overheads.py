@@ -6,7 +6,7 @@ usage: overheads.py [--case N,D,V] [--device cuda] [--modes eager,compile,graph]
 Inputs are small, so that the host is what takes time: printed are microseconds a call, the least of some rounds' means (calls without waiting for the
 device, which is waited for between rounds), of a forward without gradients, one that autograd records, and one with its backward. "logits" is given the
 logits; all others begin with hidden [N, D] and weight [V, D]. "operator" is torch.ops.fusedlogp.linear_logp, without what Python does around it. "graph"
-(on a GPU alone) captures each column's eager call and replays it: there the time is the device's, whose kernels wait for one another.
+(on a GPU alone) captures each column's eager call and is the host's time of replaying it, as long as the device keeps up.
 """
 
 import argparse
