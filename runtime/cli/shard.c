@@ -38,6 +38,12 @@ static flp_shard from_environment(struct argp_state *state)
                        launchers[i].size, shard.count);
         return shard;
     }
+    for (int i = 0; i < LAUNCHERS; i++)
+        if (getenv(launchers[i].rank) != NULL || getenv(launchers[i].size) != NULL) {
+            const int has_rank = getenv(launchers[i].rank) != NULL;
+            argp_error(state, "--shard auto: %s is in the environment without %s", has_rank ? launchers[i].rank : launchers[i].size,
+                       has_rank ? launchers[i].size : launchers[i].rank);
+        }
     argp_error(state, "--shard auto: wanted " NAMES " in the environment, and none of these is there");
     return (flp_shard){ 0, 1 };
 }

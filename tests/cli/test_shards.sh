@@ -52,6 +52,10 @@ check_auto "Open MPI" 0-of-3 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=3 SLURM
 check_auto MPICH 1-of-3 PMI_RANK=1 PMI_SIZE=3
 check_auto Slurm 4-of-5 SLURM_PROCID=4 SLURM_NTASKS=5
 check_fails "none of them" 2 "--shard auto: wanted RANK and WORLD_SIZE (torchrun)" score $inputs --shard auto --out auto.npy
+check_fails "a rank without its size" 2 "--shard auto: RANK is in the environment without WORLD_SIZE" \
+    env RANK=1 "$build/fusedlogp" score $inputs --shard auto --out auto.npy
+check_fails "a size without its rank" 2 "--shard auto: SLURM_NTASKS is in the environment without SLURM_PROCID" \
+    env SLURM_NTASKS=3 "$build/fusedlogp" score $inputs --shard auto --out auto.npy
 check_fails "a rank that is none" 2 "--shard auto: RANK is 'x', wanted a whole number" \
     env RANK=x WORLD_SIZE=4 "$build/fusedlogp" score $inputs --shard auto --out auto.npy
 check_fails "a rank beyond the size" 2 "--shard auto: SLURM_PROCID is 5 and SLURM_NTASKS 5, wanted a rank below the size" \
