@@ -515,8 +515,11 @@ typedef struct {
                                                   N x D elements for the packed rows beside linear_logp's scratch. Else
                                                   memory_budget is that of the whole workspace, the forward's and the loss' included. On a
                                                   GPU, with inputs in bf16 and without softcap, label smoothing or a token loss of entropy or
-                                                  uniform, room for [N, V] in bf16 and 4 KiB a row (or for an eighth of V or more beside the
-                                                  default) saves computing these logits twice; so does,
+                                                  uniform, room for [N, V] in bf16 and 4 KiB a row saves computing these logits twice.
+                                                  Without it a grad_weight [V, D] that is written, not added to, its rows one behind the
+                                                  other, holds what it can before its own entries are written: in bf16 the exponentials of
+                                                  nearly V D / N entries, by default (from D 1024 on) those of half of V for up to 2 D rows.
+                                                  So does,
                                                   where grad_weight is not wanted, or f32 and accumulated (and grad_bias so too or none), room for
                                                   512 rows or more (by default, where grad_hidden alone is wanted and V is at most 262144, for as
                                                   many as fit into 256 MiB): then the valid rows go through in chunks (beside that they take N x D

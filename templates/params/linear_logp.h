@@ -40,15 +40,21 @@ typedef struct LinearLogpParams {
     i32 *overflow;       /* [rows]: 1: the row has terms too large for that */
     i32 *block_overflow; /* [1 + row blocks]: 1: some row has; some row of the block has */
     i32 phase;           /* flp_save_exp_phase */
-    i32 saved_columns;   /* what is kept: those before; a multiple of the tile's */
-    void *saved_exp;     /* bf16 [rows][saved_columns]; sm_90a takes a tensor map for it */
+    i32 saved_columns;   /* what is kept: those before; a multiple of the tile's, or of a block's */
+    void *saved_exp;     /* bf16 [blocks][saved_block_rows][saved_block_columns]; sm_90a takes a tensor map for it, a matrix of all blocks' rows */
+    i32 saved_block_columns, saved_block_rows;
+    u32 saved_block_reciprocal; /* ceil(2^32 / (saved_block_columns / FLP_SAVED_BLOCK_UNIT)): a column's block by a multiplication; 0: one block */
+    i32 first_tile;             /* of FLP_SAVE_EXP_BLOCK; else 0 */
 } flp_linear_logp_params;
+
+enum { FLP_SAVED_BLOCK_UNIT = 32 /* divides saved_block_columns and the columns at which stores begin */ };
 
 /* What a launch of linear_logp_save_exp does. */
 typedef enum {
     FLP_SAVE_EXP_OFFSETS, /* from the vocabulary's first tile, the offsets; the flags are cleared */
     FLP_SAVE_EXP_KEEP,    /* all of the forward */
-    FLP_SAVE_EXP_AGAIN    /* once more for blocks of which a row overflowed: the combine has corrected its offset */
+    FLP_SAVE_EXP_AGAIN,   /* once more for row blocks of which a row overflowed: the combine has corrected its offset */
+    FLP_SAVE_EXP_BLOCK    /* behind the forward: a block that there was no room for, and no sums; split is that of its tiles, saved_block_rows 0 */
 } flp_save_exp_phase;
 
 /* Combine: ceil(rows / manifest.block_rows) blocks. */
@@ -75,6 +81,6 @@ typedef struct LinearLogpCombineParams {
     flp_row_gradient *gradient;    /* [packed_rows]: what is handed over to the backward; or NULL */
 } flp_linear_logp_combine_params;
 
-FLP_PARAMS_BYTES(flp_linear_logp_params, 216);
+FLP_PARAMS_BYTES(flp_linear_logp_params, 232);
 FLP_PARAMS_BYTES(flp_linear_logp_combine_params, 184);
 #endif

@@ -11,6 +11,19 @@ template <int threads> struct KeptStatistics {
     int target[2][threads];
 };
 
+// What is kept lies in blocks of columns, one below the other: there (row, column) lies at another place. column: a multiple of FLP_SAVED_BLOCK_UNIT.
+struct SavedExpPlace {
+    const LinearLogpParams &params;
+
+    __device__ __forceinline__ void operator()(int &row, int &column) const {
+        u32 at = (u32)column;
+        make_opaque(at); // one box after the other: their places all at once want registers
+        int block = (int)((u64)(at / FLP_SAVED_BLOCK_UNIT) * params.saved_block_reciprocal >> 32);
+        column = (int)at - block * params.saved_block_columns;
+        row += block * params.saved_block_rows;
+    }
+};
+
 template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
     using Base = RowStatistics<Config>;
     using Base::count, Base::offset, Base::sum, Base::moment, Base::row;

@@ -63,7 +63,8 @@ template <class Config, int turns = 1> struct Schedule {
     }
 };
 
-// The units of one launch of linear_logp_save_exp: of all row blocks, or of those with a row that overflowed.
+// The units of one launch of linear_logp_save_exp: of all row blocks, or of those with a row that overflowed. That a block's tiles begin at params.first_tile
+// is known here where warpgroups take turns, else to the kernel: the other way round each spills a register.
 template <class Config, int turns = 1> struct SaveExpUnits {
     const LinearLogpParams &params;
     Schedule<Config, turns> schedule;
@@ -74,8 +75,10 @@ template <class Config, int turns = 1> struct SaveExpUnits {
 
     // Where only blocks that overflowed are run again, the others' units are passed over.
     __device__ __forceinline__ bool next(Unit &unit) {
-        while (has_any && schedule.next(unit))
+        while (has_any && schedule.next(unit)) {
+            if constexpr (turns > 1) unit.first_tile += params.first_tile;
             if (params.phase != FLP_SAVE_EXP_AGAIN || params.block_overflow[unit.row_block + 1]) return true;
+        }
         return false;
     }
 };

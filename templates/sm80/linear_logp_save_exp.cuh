@@ -16,10 +16,14 @@ template <class Config> struct SavedExpRows : WarpStatistics<Config, SavedExpSta
 
     template <int count> __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&d)[row_blocks][count], int row, int column) {
         using Out = typename Config::out_element;
-        const OutMatrix<Out> out = {(Out *)params.saved_exp, params.saved_columns, (int)row_count<Config>(params), params.saved_columns};
+        static_assert(Config::fragment_columns % FLP_SAVED_BLOCK_UNIT == 0, "a fragment lies in one block");
+        int first = 0, to = column, width = params.saved_block_columns;
+        SavedExpPlace{params}(first, to);
+        const OutMatrix<Out> out = {(Out *)params.saved_exp + (i64)first * width, width, (int)row_count<Config>(params),
+                                    column < params.saved_columns ? width : 0};
 #pragma unroll
         for (int i = 0; i < row_blocks; i++)
-            statistics[i].absorb(params, d[i], column, [&](auto value) { TileStore<Config>::template store_values<count>(out, row + 16 * i, column, value); });
+            statistics[i].absorb(params, d[i], column, [&](auto value) { TileStore<Config>::template store_values<count>(out, row + 16 * i, to, value); });
     }
 };
 
@@ -31,6 +35,7 @@ template <class Config> struct LinearLogpSaveExp : TileKernel<Config, Statistics
 
     __device__ __forceinline__ auto operands() const { return forward_operands<Config>(params); }
     __device__ __forceinline__ SaveExpUnits<Config> walk() const { return SaveExpUnits<Config>(params); }
+    __device__ __forceinline__ int first_column() const { return params.first_tile * Config::block_columns; }
     __device__ __forceinline__ bool finds_offsets() const { return params.phase == FLP_SAVE_EXP_OFFSETS; }
 
     __device__ __forceinline__ void begin(int row) {
@@ -39,11 +44,11 @@ template <class Config> struct LinearLogpSaveExp : TileKernel<Config, Statistics
 
     template <int blocks, int count> __device__ __forceinline__ void consume(float (&d)[blocks][count], int row, int column, const Unit &, bool) {
         if (finds_offsets()) warp.find_offsets(params, d, row);
-        else warp.absorb(params, d, row, column);
+        else warp.absorb(params, d, row, column_at(first_column(), column));
     }
 
     __device__ __forceinline__ void finish(int row, const Unit &unit) {
-        if (!finds_offsets()) warp.finish(this->shared, params, row, unit.split);
+        if (!finds_offsets() && params.phase != FLP_SAVE_EXP_BLOCK) warp.finish(this->shared, params, row, unit.split);
     }
 };
 

@@ -25,6 +25,7 @@ template <class Config> struct LinearLogpStash : TileKernel<Config, LinearLogpSt
     }
 
     __device__ __forceinline__ auto walk(int turn) const { return SaveExpUnits<Config, Config::turns>(params, turn); }
+    __device__ __forceinline__ int b_column(int tile) const { return (tile + (Config::turns > 1 ? 0 : params.first_tile)) * Config::block_columns; }
     __device__ __forceinline__ int a_rows() const { return TileProduct<Config>::box_rows(params.rows); }
     __device__ __forceinline__ bool finds_offsets() const { return params.phase == FLP_SAVE_EXP_OFFSETS; }
 
@@ -44,15 +45,16 @@ template <class Config> struct LinearLogpStash : TileKernel<Config, LinearLogpSt
     }
 
     template <int count> __device__ __forceinline__ void consume(float (&d)[count], const Unit &unit, int tile, int) {
-        int column = tile * Config::block_columns;
+        int column = b_column(tile);
         if (finds_offsets()) return statistics.find_offsets(params, d, row);
         take_up();
-        statistics.absorb(params, d, column, [&](auto value) { TileStore<Config>::store_values(this->shared.out, saved_exp_map, row, column, value); });
+        statistics.absorb(params, d, column,
+                          [&](auto value) { TileStore<Config>::store_values(this->shared.out, saved_exp_map, row, column, value, SavedExpPlace{params}); });
         lay_down();
     }
 
     __device__ __forceinline__ void finish(const Unit &unit) {
-        if (finds_offsets()) return;
+        if (finds_offsets() || params.phase == FLP_SAVE_EXP_BLOCK) return;
         take_up();
         statistics.finish();
         statistics.store(params, unit.split);

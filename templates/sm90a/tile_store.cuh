@@ -26,8 +26,13 @@ template <class Config> struct TileStore {
         store_values(shared, map, row, column, [&](int i) { return d[i]; });
     }
 
-    // value(i): what takes accumulator i's place, asked for once each and in their order.
-    template <class Value> __device__ __forceinline__ static void store_values(Shared &shared, const TensorMap &map, int row, int column, Value value) {
+    struct InPlace {
+        __device__ __forceinline__ void operator()(int &, int &) const {}
+    };
+
+    // value(i): what takes accumulator i's place, asked for once each and in their order. place(row, column): moves a box's corner to where it lies.
+    template <class Value, class Place = InPlace>
+    __device__ __forceinline__ static void store_values(Shared &shared, const TensorMap &map, int row, int column, Value value, Place place = Place()) {
         u32 buffer = shared_address(shared.box[warp_index()]);
 #pragma unroll
         for (int box = 0; box < boxes; box++) {
@@ -42,8 +47,10 @@ template <class Config> struct TileStore {
             async_proxy_fence();
             __syncwarp();
             if (lane_index() == 0) {
-                if constexpr (engine_adds) tma_add(&map, to, column + box * box_columns, row);
-                else tma_store(&map, to, column + box * box_columns, row);
+                int at_row = row, at_column = column + box * box_columns;
+                place(at_row, at_column);
+                if constexpr (engine_adds) tma_add(&map, to, at_column, at_row);
+                else tma_store(&map, to, at_column, at_row);
                 bulk_commit();
             }
         }

@@ -6,6 +6,8 @@
 
 #include "host/host_suite.h"
 
+void (*flp_host_linear_cross_entropy_planned)(flp_plan *plan);
+
 static flp_cross_entropy_case *cases;
 static char (*names)[128];
 static int case_count;
@@ -118,6 +120,8 @@ static int execute(flp_context *context, const flp_cross_entropy_case *c, int64_
 
     planned.problem.backward.forward.rows = plan_rows;
     status = make_plan(context, &planned, &plan);
+    if (status == FLP_OK && flp_host_linear_cross_entropy_planned)
+        flp_host_linear_cross_entropy_planned(plan);
     if (status == FLP_OK)
         status = flp_linear_cross_entropy_execute(plan, args);
     done = flp_host_suite_succeeded(status, message, bytes) && flp_host_suite_check_target_errors(plan, forward->bad_count, forward->bad_first, message, bytes);

@@ -8,7 +8,7 @@
 #include "host/host_linear_logp_backward.h"
 #include "host/host_suite.h"
 #include "host/host_workspace.h"
-#include "operators/linear/linear_workspace.h"
+#include "operators/linear/linear_cross_entropy_plan.h"
 #include "runtime/fake_cmocka.h"
 
 /* ---- linear_cross_entropy under tight budgets ---- */
@@ -140,6 +140,77 @@ static void every_budget_gives_the_same_gradients_elsewhere(void **state)
     run_under_budgets(80);
 }
 
+/* ---- saved exponentials in grad_weight, in many blocks ---- */
+
+static const struct {
+    flp_cross_entropy_case c;
+    int saved;            /* so many blocks, */
+    int in_workspace;     /* 1: there, and not in grad_weight */
+    int scaled_elsewhere; /* 1: so do rows times their factors */
+} lending[] = {
+    { { .gradient = { .name = "lent, all blocks", .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 } } }, 3, 0, 0 },
+    { { .gradient = { .name = "lent, all blocks, grad_weight alone",
+                      .forward.problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 256, .vocab = 3100 },
+                      .problem = { .grad_hidden = FLP_NONE, .grad_weight = FLP_BF16, .grad_bias = FLP_NONE } } },
+      3,
+      0,
+      0 },
+    { { .gradient = { .name = "lent, one block, fp32 gradients",
+                      .forward = { .rows = FLP_CASE_EQUAL_TARGETS,
+                                   .problem = { .dtype = FLP_BF16, .rows = 40, .hidden = 64, .vocab = 3100, .bias_dtype = FLP_F32 } },
+                      .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_F32, .grad_bias = FLP_F32 } } },
+      1,
+      0,
+      0 },
+    { { .gradient = { .name = "lent, no room in grad_weight", .forward.problem = { .dtype = FLP_BF16, .rows = 100, .hidden = 64, .vocab = 2400 } } }, 1, 1, 1 },
+};
+enum { LENDING = sizeof(lending) / sizeof(*lending), LENT_COLUMNS = 768, LENT_BLOCKS = 3 };
+
+static int lending_case;
+
+/* Narrow blocks, and more than there may be room for: small sizes take few by themselves. */
+static void lend_narrow_blocks(flp_plan *plan)
+{
+    flp_linear_work *work = &((flp_linear_cross_entropy_plan *)(void *)plan)->backward.work;
+    flp_vocab_lending lent;
+
+    assert_true(work->chunks.saves_exp && !work->chunks.direct);
+    work->chunks.lent_columns = LENT_COLUMNS;
+    work->chunks.saved_columns = LENT_BLOCKS * LENT_COLUMNS;
+    work->chunks.columns = FLP_BACKWARD_COLUMNS;
+    work->chunks.borrowed_columns = 0;
+    work->chunks.borrowed_rows = 0; /* room for all chunks in the workspace */
+    plan->workspace_bytes = flp_plan_workspace_bytes(plan, work->forward->rows);
+    lent = flp_vocab_chunks_lending(work->backward, &work->chunks, work->forward->rows);
+    assert_int_equal(lending[lending_case].saved, lent.blocks);
+    assert_int_equal(lending[lending_case].in_workspace, lent.first < 0);
+    assert_int_equal(LENT_BLOCKS - lent.blocks, lent.again);
+    assert_int_equal(lending[lending_case].scaled_elsewhere, lent.again > 0 && lent.scaled < 0);
+}
+
+static void run_lending(int compute_capability)
+{
+    flp_context *context = flp_host_suite_start(compute_capability);
+
+    assert_non_null(context);
+    flp_host_linear_cross_entropy_planned = lend_narrow_blocks;
+    for (lending_case = 0; lending_case < LENDING; lending_case++) {
+        const flp_cross_entropy_case c = complete(&lending[lending_case].c);
+        const int64_t rows = c.problem.backward.forward.rows;
+
+        run_within(context, &c, rows, least_budget(context, &c, rows), (uint64_t)lending_case);
+    }
+    flp_host_linear_cross_entropy_planned = NULL;
+    flp_context_destroy(context);
+}
+
+static void blocks_in_grad_weight_are_read_before_they_are_written_over(void **state)
+{
+    (void)state;
+    run_lending(90);
+    run_lending(80);
+}
+
 /* ---- the poison ---- */
 
 static flp_linear_part wrong_part;
@@ -204,6 +275,7 @@ int main(void)
         cmocka_unit_test(a_part_that_is_read_behind_its_life_is_named),
         cmocka_unit_test(every_budget_gives_the_same_gradients_on_hopper),
         cmocka_unit_test(every_budget_gives_the_same_gradients_elsewhere),
+        cmocka_unit_test(blocks_in_grad_weight_are_read_before_they_are_written_over),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,6 +165,80 @@ static void default_chunks_are_the_same_for_any_number_of_rows(void **state)
     }
 }
 
+/* What a call of so many rows has in grad_weight lies apart, and behind all that is written before it has been read; the rest has room in the workspace. */
+static void check_lending(const flp_linear_work *work, int64_t rows)
+{
+    const flp_linear_logp_backward_problem *normal = work->backward;
+    const flp_backward_chunks *chunks = &work->chunks;
+    const flp_vocab_lending lending = flp_vocab_chunks_lending(normal, chunks, rows);
+    const flp_workspace workspace = lay_out(work, rows);
+    const int64_t row_bytes = normal->forward.hidden * flp_dtype_bytes(normal->grad_weight), all = normal->forward.vocab * row_bytes;
+    const int64_t block = lending.block_rows * chunks->lent_columns * 2, scaled = rows * normal->forward.hidden * 2;
+
+    assert_int_equal(chunks->saved_columns, (lending.blocks + lending.again) * chunks->lent_columns);
+    assert_true(lending.block_rows >= rows);
+    if (lending.first < 0)
+        assert_true(workspace.part[FLP_PART_DLOGIT].bytes >= lending.blocks * block && workspace.part[FLP_PART_DLOGIT].first == FLP_STEP_TILES);
+    for (int64_t i = 0; lending.first >= 0 && i < lending.blocks; i++)
+        assert_true(lending.first + i * block >= (i + 1) * chunks->lent_columns * row_bytes);
+    assert_true(lending.first % 256 == 0 || lending.first == -1);
+    assert_true(lending.first + lending.blocks * block <= (lending.scaled >= 0 ? lending.scaled : all) || lending.first < 0);
+    if (lending.again == 0)
+        return;
+    assert_true(workspace.part[FLP_PART_DLOGIT].bytes >= rows * chunks->lent_columns * 2);
+    if (lending.scaled >= 0)
+        assert_true(lending.scaled >= chunks->saved_columns * row_bytes && lending.scaled + scaled <= all);
+    else
+        assert_true(workspace.part[FLP_PART_SCALED_ROWS].bytes >= scaled);
+}
+
+/* With losses grad_weight lends saved exponentials their place: as many, and in as wide blocks, for any number of rows. */
+static void grad_weight_lends_the_saved_exponentials_their_place(void **state)
+{
+    static const int64_t rows[] = { 1, 100, 2048, 4096, 8192, 8193, 16384, 40000, 65536 };
+    static const struct {
+        int64_t hidden, vocab;
+        flp_dtype grad_weight;
+        int64_t columns, blocks;
+    } cases[] = { { 4096, 128256, FLP_BF16, 8448, 7 },  { 2048, 131072, FLP_BF16, 8448, 7 }, { 4096, 128256, FLP_F32, 8448, 14 },
+                  { 2304, 256000, FLP_BF16, 16896, 7 }, { 896, 151936, FLP_BF16, 0, 0 },     { 4096, 32000, FLP_BF16, 6144, 2 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        for (size_t j = 0; j < sizeof(rows) / sizeof(*rows); j++) {
+            const flp_linear_logp_backward_problem normal = normal_of(sized(rows[j], cases[i].hidden, cases[i].vocab, cases[i].grad_weight));
+            const flp_linear_work work = work_with_losses(&normal);
+
+            assert_int_equal(cases[i].columns, work.chunks.lent_columns);
+            if (cases[i].blocks == 0) /* too narrow */
+                continue;
+            assert_int_equal(cases[i].blocks * cases[i].columns, work.chunks.saved_columns);
+            assert_true(rows[j] > 2 * cases[i].hidden || flp_vocab_chunks_lending(&normal, &work.chunks, rows[j]).again == 0);
+            check_lending(&work, rows[j]);
+            check_lending(&work, (rows[j] + 1) / 2);
+        }
+    }
+}
+
+/* A budget goes by its rows: where there are no more than D, nearly all of the vocabulary. */
+static void a_budget_lends_what_its_rows_leave_room_for(void **state)
+{
+    flp_linear_logp_backward_problem problem = sized(4096, 4096, 128256, FLP_BF16);
+    flp_linear_logp_backward_problem normal;
+    flp_linear_work work;
+
+    (void)state;
+    problem.memory_budget = INT64_C(256) << 20;
+    normal = normal_of(problem);
+    work = work_with_losses(&normal);
+    assert_int_equal(14 * 8448, work.chunks.saved_columns);
+    check_lending(&work, 4096);
+    check_lending(&work, 7);
+    problem.accumulate = FLP_ACCUMULATE_WEIGHT; /* what is in grad_weight is kept */
+    normal = normal_of(problem);
+    assert_int_equal(0, work_with_losses(&normal).chunks.lent_columns);
+}
+
 static int chunk_count(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
 {
     int count = chunks->saved_columns > 0;
@@ -510,6 +584,8 @@ int main(void)
         cmocka_unit_test(chunks_borrow_what_of_grad_weight_is_written_later),
         cmocka_unit_test(default_chunks_are_the_same_for_any_number_of_rows),
         cmocka_unit_test(nothing_is_borrowed_from_what_keeps_its_numbers),
+        cmocka_unit_test(grad_weight_lends_the_saved_exponentials_their_place),
+        cmocka_unit_test(a_budget_lends_what_its_rows_leave_room_for),
         cmocka_unit_test(small_vocabularies_go_by_in_few_chunks),
         cmocka_unit_test(small_vocabularies_keep_to_the_default_budget),
         cmocka_unit_test(chunks_of_rows_have_room_for_all_saved_exponentials),

@@ -25,6 +25,10 @@ static const tiles default_tiles = { 47, 41, 66 }, default_tiles_wide = { 31, 28
 static const int64_t default_saved_bytes = INT64_C(256) << 20, default_saved_bytes_in_forward = INT64_C(126) << 20;
 enum { PRODUCT_TILE_ROWS = 128, WIDE_TILE_COLUMNS = 256, MULTIPROCESSORS = 132, NARROW_TILE_PERCENT = 88 /* of a wide tile's speed */ };
 enum { STRETCH = 7 /* by a seventh of their width: 28 tiles become 32, 41 become 46 */, HARDLY = 32 /* a part in so many */, SAMPLE_ROWS = 8192 };
+enum { LENT_STEP = 768 /* whole tiles of 128, 192 and 256 columns */, MOST_LENT_COLUMNS = 22 * LENT_STEP };
+enum { WORTH_LENT_PARTS = 2, WORTH_OWN_PARTS = 3 /* what the workspace holds is saved for any number of rows */ };
+enum { LEAST_LENT_HIDDEN = 1024 /* where it is less, calls have many times 2 D rows, for which exponentials are computed again */ };
+enum { BLOCK_COLUMNS = 512 /* what a block's launches take, at some 8192 x 4096 */ };
 enum { BORROWED_TILES = 66, DEFAULT_BORROWED_ROWS = 2 /* times D */ };
 
 /* The most splits among the forward's tiles (gen/select/linear_logp.lua): linear_logp_backward's plan refuses a kernel that has more. */
@@ -84,11 +88,12 @@ static int64_t even_out(int64_t wide, int64_t all)
     return all % wide * 3 < wide ? (all + chunks - 1) / chunks : wide;
 }
 
-/* wide: in tiles; borrowed_rows: as the chunks'. With saved exponentials, what is not in the first chunk is computed anew: there is nothing to even out. */
-static flp_backward_chunks chunks_of(const flp_linear_work *work, tiles wide, int64_t borrowed_rows)
+/* wide: in tiles, behind so many saved columns; borrowed_rows: as the chunks'. With saved exponentials, what is not in the first chunk is computed anew: there
+ * is nothing to even out. */
+static flp_backward_chunks chunks_behind(const flp_linear_work *work, int64_t saved_exp, tiles wide, int64_t borrowed_rows)
 {
     const int saves_exp = work->chunks.saves_exp;
-    const int64_t saved_exp = saves_exp ? wide.saved_exp * FLP_BACKWARD_COLUMNS : 0, borrowed = wide.borrowed * FLP_BACKWARD_COLUMNS;
+    const int64_t borrowed = wide.borrowed * FLP_BACKWARD_COLUMNS;
     const int borrows = borrowed > 0 && flp_vocab_chunks_can_borrow(work->backward, saved_exp, borrowed, borrowed_rows);
     const int64_t own = saves_exp || borrows ? wide.own : even_out(wide.own, all_tiles(work));
 
@@ -100,6 +105,11 @@ static flp_backward_chunks chunks_of(const flp_linear_work *work, tiles wide, in
         .borrowed_columns = borrows ? borrowed : 0,
         .borrowed_rows = borrowed_rows,
     };
+}
+
+static flp_backward_chunks chunks_of(const flp_linear_work *work, tiles wide, int64_t borrowed_rows)
+{
+    return chunks_behind(work, work->chunks.saves_exp ? wide.saved_exp * FLP_BACKWARD_COLUMNS : 0, wide, borrowed_rows);
 }
 
 /* Tiles of a product of so many rows with all of the weight, in thousandths of whole waves of an H100's or H200's multiprocessors. */
@@ -132,9 +142,57 @@ static flp_backward_chunks whole(const flp_linear_work *work, int64_t row_chunk)
 }
 
 /* So many tiles in the workspace. */
+static tiles limited_tiles(const flp_linear_work *work, int64_t count)
+{
+    return (tiles){ count, count, flp_int64_larger(count, flp_int64_smaller(all_tiles(work) / 2, BORROWED_TILES)) };
+}
+
 static flp_backward_chunks limited(const flp_linear_work *work, int64_t count)
 {
-    return chunks_of(work, (tiles){ count, count, flp_int64_larger(count, flp_int64_smaller(all_tiles(work) / 2, BORROWED_TILES)) }, work->forward->rows);
+    return chunks_of(work, limited_tiles(work, count), work->forward->rows);
+}
+
+/* What blocks of so many columns save, in columns whose logits need not be computed again: a block costs launches, and rounds of tiles of grad_weight's product
+ * that are not full. */
+static int64_t worth_of_lent(int64_t columns, int64_t blocks, int64_t hidden)
+{
+    return blocks * (columns * filled_waves(columns, hidden, WIDE_TILE_COLUMNS) / 1000 - BLOCK_COLUMNS);
+}
+
+/* The width of the blocks of saved exponentials that are best lent by grad_weight at so many rows, and how many there are; 0: none. The forward and the
+ * gradients are one call, as without losses nobody knows grad_weight in time. */
+static int64_t choose_lent(const flp_linear_work *work, int64_t rows, int64_t *blocks)
+{
+    int64_t best = 0, most_worth = INT64_MIN;
+
+    *blocks = 0;
+    for (int64_t columns = LENT_STEP; work->chunks.saves_exp && work->losses && columns <= MOST_LENT_COLUMNS; columns += LENT_STEP) {
+        const int64_t most = flp_vocab_chunks_most_lent(work->backward, columns, rows), worth = worth_of_lent(columns, most, work->forward->hidden);
+
+        if (most < 1 || worth <= most_worth)
+            continue;
+        best = columns;
+        most_worth = worth;
+        *blocks = most;
+    }
+    return best;
+}
+
+/* Saved exponentials in grad_weight, as there is room at so many rows; what is computed again in chunks of so many tiles. */
+static flp_backward_chunks lend(const flp_linear_work *work, tiles wide, int64_t rows)
+{
+    int64_t blocks;
+    const int64_t columns = choose_lent(work, rows, &blocks);
+    flp_backward_chunks chunks = chunks_behind(work, blocks * columns, wide, rows);
+
+    chunks.lent_columns = columns;
+    chunks.direct = 0;
+    return chunks;
+}
+
+static flp_backward_chunks lending(const flp_linear_work *work, int64_t count)
+{
+    return lend(work, limited_tiles(work, count), work->forward->rows);
 }
 
 int64_t flp_linear_budget_least(const flp_linear_work *work)
@@ -179,12 +237,17 @@ static flp_backward_chunks by_default(const flp_linear_work *work)
     const tiles *wide = work->forward->hidden < WIDE_HIDDEN ? &default_tiles : &default_tiles_wide;
     const int64_t bytes = flp_dtype_bytes(work->forward->dtype), all = all_tiles(work), own = wide->own * 2 / bytes, most = own + own / STRETCH;
     const int64_t saved_exp = stretch(wide->saved_exp * 2 / bytes, flp_int64_larger(most, wide->saved_exp * 2 / bytes), all);
-    const int64_t left = work->chunks.saves_exp ? flp_int64_larger(all - saved_exp, 1) : all;
+    const int64_t left = work->chunks.saves_exp ? flp_int64_larger(all - saved_exp, 1) : all, borrowed = flp_int64_smaller(wide->borrowed * 2 / bytes, all);
+    const int64_t borrowed_rows = DEFAULT_BORROWED_ROWS * work->forward->hidden;
+    flp_backward_chunks own_chunks, lent;
 
     if (is_whole_hardly_larger(work, most))
         return whole(work, 0);
-    return chunks_of(work, (tiles){ saved_exp, stretch(own, most, left), flp_int64_smaller(wide->borrowed * 2 / bytes, all) },
-                     DEFAULT_BORROWED_ROWS * work->forward->hidden);
+    own_chunks = chunks_of(work, (tiles){ saved_exp, stretch(own, most, left), borrowed }, borrowed_rows);
+    if (work->forward->hidden < LEAST_LENT_HIDDEN)
+        return own_chunks;
+    lent = lend(work, (tiles){ 0, own, borrowed }, borrowed_rows);
+    return lent.saved_columns * WORTH_LENT_PARTS > own_chunks.saved_columns * WORTH_OWN_PARTS ? lent : own_chunks;
 }
 
 /* The most that fits, low or more and less than high. */
@@ -206,9 +269,13 @@ static int64_t most_that_fits(const flp_linear_work *work, flp_backward_chunks (
 /* The widest that fit, of which one tile does. */
 static flp_backward_chunks within_budget(const flp_linear_work *work)
 {
-    const flp_backward_chunks all = whole(work, 0);
+    const flp_backward_chunks all = whole(work, 0), lent = lending(work, 1);
+    flp_backward_chunks own;
 
-    return fits(work, &all) ? all : limited(work, most_that_fits(work, limited, 1, all_tiles(work)));
+    if (fits(work, &all))
+        return all;
+    own = limited(work, most_that_fits(work, limited, 1, all_tiles(work)));
+    return lent.saved_columns > own.saved_columns && fits(work, &lent) ? lending(work, most_that_fits(work, lending, 1, all_tiles(work))) : own;
 }
 
 static flp_backward_chunks whole_by_blocks(const flp_linear_work *work, int64_t row_blocks)

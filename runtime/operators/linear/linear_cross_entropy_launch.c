@@ -152,6 +152,7 @@ static flp_status run_backward(const execution *run, int64_t first)
     const flp_backward_launch_more more = {
         .class_weights = run->args->class_weights,
         .g_sum = run->plan->program.derivative[FLP_TOKEN_UNIFORM] >= 0 ? inside(run, FLP_PART_G_SUM) : NULL,
+        .forward = &run->plan->forward.common,
     };
 
     return flp_linear_logp_backward_launch_chunk(&run->packed, &more, first);

@@ -1,9 +1,11 @@
 /* linear_logp: its arguments, a row each, its launches and its calls. */
 #include "operators/linear/linear_logp.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 
 #include "base/dtype.h"
+#include "base/int64.h"
 #include "base/status.h"
 #include "core/arguments.h"
 #include "core/call.h"
@@ -122,6 +124,7 @@ static void fill_combine_params(const flp_linear_logp_plan *plan, const flp_line
     };
 }
 
+enum { BLOCK_UNIT_TILES = 4 /* of a row block, for what is read of its rows at a unit's beginning; the last tiles one by one */ };
 enum { WARPGROUP_ROWS = 64 }; /* a block of so few lives off the weight's read */
 
 /* hidden and weight as they lie in memory, and the saved exponentials. The map of weight ends at the real vocabulary, so that padding reads as zeros. */
@@ -143,7 +146,9 @@ static flp_status encode_maps(const flp_linear_logp_plan *plan, const flp_linear
     if (status == FLP_OK)
         status = flp_matrix_encode(&plan->common, "weight's", &weight, of_weight, &parameters->maps[1]);
     if (status == FLP_OK && saved_exp) {
-        const flp_matrix terms = { saved_exp->terms, problem->dtype, saved_exp->rows, saved_exp->columns, saved_exp->columns };
+        const int64_t before = flp_int64_larger(saved_exp->columns / saved_exp->block_columns - 1, 0); /* blocks before the last */
+        const flp_matrix terms = { saved_exp->terms, problem->dtype, before * saved_exp->block_rows + saved_exp->rows, saved_exp->block_columns,
+                                   saved_exp->block_columns };
         const flp_matrix_box of_terms = { FLP_OUT_BOX_BYTES / flp_dtype_bytes(problem->dtype), FLP_OUT_BOX_ROWS, 0 };
 
         status = flp_matrix_encode(&plan->common, "the saved exponentials'", &terms, of_terms, &parameters->maps[2]);
@@ -174,6 +179,10 @@ static void use_saved_exp(const flp_linear_logp_plan *plan, const flp_saved_exp 
     parameters->combine.block_rows = block_rows;
     parameters->tile.saved_columns = (int32_t)saved_exp->columns;
     parameters->tile.saved_exp = saved_exp->terms;
+    parameters->tile.saved_block_columns = (int32_t)saved_exp->block_columns;
+    parameters->tile.saved_block_rows = (int32_t)saved_exp->block_rows;
+    if (saved_exp->columns > saved_exp->block_columns)
+        parameters->tile.saved_block_reciprocal = (uint32_t)flp_int64_divide_up(INT64_C(1) << 32, saved_exp->block_columns / FLP_SAVED_BLOCK_UNIT);
 }
 
 /* ---- launches ---- */
@@ -193,7 +202,10 @@ static flp_status launch_phase(const flp_plan *common, const flp_workspace *work
                                CUstream stream)
 {
     static const flp_linear_step steps[] = {
-        [FLP_SAVE_EXP_OFFSETS] = FLP_STEP_OFFSETS, [FLP_SAVE_EXP_KEEP] = FLP_STEP_TILES, [FLP_SAVE_EXP_AGAIN] = FLP_STEP_TILES_AGAIN
+        [FLP_SAVE_EXP_OFFSETS] = FLP_STEP_OFFSETS,
+        [FLP_SAVE_EXP_KEEP] = FLP_STEP_TILES,
+        [FLP_SAVE_EXP_AGAIN] = FLP_STEP_TILES_AGAIN,
+        [FLP_SAVE_EXP_BLOCK] = FLP_STEP_SAVED_EXP_BLOCK,
     };
     const flp_split all = parameters->tile.split;
     flp_status status;
@@ -232,6 +244,23 @@ flp_status flp_linear_logp_launch_offsets(const flp_plan *common, const flp_line
     flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
 
     return status == FLP_OK ? launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_OFFSETS, &parameters, args->stream) : status;
+}
+
+flp_status flp_linear_logp_launch_block(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                        const flp_workspace *workspace, int64_t block)
+{
+    const flp_linear_logp_plan *plan = flp_linear_logp_plan_of(common);
+    const flp_linear_logp_shape shape = flp_linear_logp_plan_shape(plan, tile_rows(args, more));
+    const flp_manifest *tile = &plan->tile->manifest;
+    const int64_t columns = more->saved_exp->block_columns;
+    launch_parameters parameters;
+    flp_status status = fill(plan, args, more, workspace, shape.group, &parameters);
+
+    if (columns % tile->block_columns != 0)
+        return flp_status_fail(FLP_INTERNAL, "manifest of %s: block_columns %d; wanted a divisor of %" PRId64, tile->variant, tile->block_columns, columns);
+    parameters.tile.first_tile = (int32_t)(block * columns / tile->block_columns);
+    parameters.tile.split = flp_split_compute(columns, tile->block_columns, (int)flp_int64_larger(1, columns / tile->block_columns / BLOCK_UNIT_TILES - 1));
+    return status == FLP_OK ? launch_phase(common, workspace, shape.tile_blocks, FLP_SAVE_EXP_BLOCK, &parameters, args->stream) : status;
 }
 
 flp_status flp_linear_logp_launch_with(const flp_plan *common, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,

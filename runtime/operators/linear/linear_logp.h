@@ -9,8 +9,9 @@ extern const flp_argument flp_linear_logp_argument_inputs[];
 
 /* The terms 2^(z2 - k) of the vocabulary's first entries, of packed rows, by linear_logp_save_exp. */
 typedef struct {
-    void *terms; /* [rows][columns] of hidden's dtype: a chunk's */
+    void *terms; /* [blocks][block_rows][block_columns] of hidden's dtype: a chunk's; of flp_linear_logp_launch_block one, and block_rows is 0 */
     int64_t rows, columns;
+    int64_t block_rows, block_columns;  /* of the columns one after the other; of one block rows and columns */
     float *offset;                      /* [of the call]: k */
     int32_t *overflow, *block_overflow; /* [of the call], [of the call + 1]: scratch */
 } flp_saved_exp;
@@ -27,6 +28,9 @@ typedef struct {
 /* With saved exponentials, first: the offsets of packed rows, all that there are. workspace: the call's. */
 flp_status flp_linear_logp_launch_offsets(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                           const flp_workspace *workspace);
+/* Behind the forward, block `block` of the saved exponentials, which it had no room for, to more->saved_exp->terms. */
+flp_status flp_linear_logp_launch_block(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
+                                        const flp_workspace *workspace, int64_t block);
 /* Launches for more's packed rows, or for all rows. args: the call's. */
 flp_status flp_linear_logp_launch_with(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                        const flp_workspace *workspace);

@@ -65,21 +65,6 @@ flp_status flp_linear_logp_backward_launch_rows(const flp_packed_call *call)
     return status == FLP_OK ? flp_backward_gather_rows(&run, FLP_STEP_GATHER, run.row_factor == NULL) : status;
 }
 
-flp_saved_exp flp_linear_logp_backward_saved_exp(const flp_packed_call *call)
-{
-    const flp_linear_work *work = &call->plan->work;
-    const flp_workspace *workspace = call->workspace;
-
-    return (flp_saved_exp){
-        .terms = flp_workspace_at(workspace, FLP_PART_DLOGIT),
-        .rows = flp_linear_work_chunk_rows(work, call->args->rows),
-        .columns = work->chunks.saved_columns,
-        .offset = flp_workspace_at(workspace, FLP_PART_SAVED_EXP_OFFSET),
-        .overflow = flp_workspace_at(workspace, FLP_PART_OVERFLOW),
-        .block_overflow = flp_workspace_at(workspace, FLP_PART_BLOCK_OVERFLOW),
-    };
-}
-
 flp_status flp_linear_logp_backward_launch_chunk(const flp_packed_call *call, const flp_backward_launch_more *more, int64_t first)
 {
     const flp_packed_rows rows = flp_packed_rows_chunk(call, first);

@@ -10,6 +10,7 @@
 typedef struct {
     const void *class_weights; /* w [V]; NULL: 1 */
     const float *g_sum;        /* [rows]: the derivative by that sum */
+    const flp_plan *forward;   /* what computes saved exponentials again: linear_logp's plan; NULL: nothing needs it */
 } flp_backward_launch_more;
 
 /* In parts and in one workspace, the call's, for a forward between them. First flp_packed_rows_index and the rows packed: of call->args, rows, hidden,
@@ -76,8 +77,8 @@ static inline flp_backward_counts *flp_backward_counts_of(const flp_backward_exe
 
 /* hidden's valid rows, packed, in one of the steps that do it. with_sums: grad_hidden's sums are zeroed too. */
 flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linear_step step, int with_sums);
-/* The packed rows as grad_weight's product with saved exponentials wants them: times their factors. */
-flp_status flp_backward_scale_rows(const flp_backward_execution *run);
+/* The packed rows as grad_weight's product with saved exponentials wants them: times their factors. with_sums: as above. */
+flp_status flp_backward_scale_rows(const flp_backward_execution *run, int with_sums);
 /* What each row's derivatives need; with saved exponentials, its factors. */
 flp_status flp_backward_differentiate_rows(const flp_backward_execution *run);
 /* The rows in the order of their targets, for grad_weight. */

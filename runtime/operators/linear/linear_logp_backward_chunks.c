@@ -1,4 +1,6 @@
 /* linear_logp's backward on a GPU path: the products of each chunk of the vocabulary. */
+#include <string.h>
+
 #include "base/dtype.h"
 #include "base/int64.h"
 #include "core/arguments.h"
@@ -18,9 +20,10 @@ typedef struct {
     int64_t first, columns;
     char *dlogit; /* [rows][stride] */
     int64_t stride;
-    const float *row_factor;  /* NULL: 1 */
-    int pdl_wait_in_epilogue; /* grad_hidden's product: see params/matrix_product.h */
-    int finishes_first;       /* 1: grad_weight and grad_bias of it come behind grad_hidden */
+    const float *row_factor;   /* NULL: 1 */
+    int pdl_wait_in_epilogue;  /* grad_hidden's product: see params/matrix_product.h */
+    int finishes_first;        /* 1: grad_weight and grad_bias of it come behind grad_hidden */
+    int weight_follows_hidden; /* 1: the kernel before grad_weight's is grad_hidden's product of the chunk before, whose dlogit it may overwrite */
 } chunk;
 
 /* ---- matrices ---- */
@@ -60,12 +63,13 @@ static uint32_t *kept_bits(const flp_backward_execution *run)
     return run->call.plan->filter ? flp_backward_at(run, FLP_PART_KEPT) : NULL;
 }
 
-/* The kernel before reads what this one reads, and waited for it. Behind saved exponentials without grad_hidden's product the rows are still being gathered. */
+/* The kernel before reads what this one reads, and waited for it. Behind saved exponentials in grad_weight, or without grad_hidden's product, the rows may
+ * still be gathered. */
 static int follows_product(const flp_backward_execution *run, const chunk *part)
 {
-    const int is_first = part->first == run->chunks->saved_columns;
+    const int is_first = part->first == run->chunks->saved_columns, is_lent = run->chunks->lent_columns > 0;
 
-    return !run->call.plan->filter && (!is_first || (run->row_factor && run->call.plan->hidden_product));
+    return !run->call.plan->filter && (!is_first || (run->row_factor && run->call.plan->hidden_product && !is_lent));
 }
 
 static flp_status compute_dlogit(const flp_backward_execution *run, const chunk *part)
@@ -169,6 +173,7 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
     const flp_matrix dlogit = dlogit_matrix(run, part), rows = packed_matrix(run);
     flp_matrix_product_params params = { .inner_count = run->rows.count,
                                          .inner = (int32_t)run->rows.rows,
+                                         .pdl_wait_in_epilogue = part->weight_follows_hidden ? FLP_PDL_WAIT_BEFORE_STORE : 0,
                                          .sorted_targets = flp_backward_at(run, FLP_PART_TARGET_ORDER),
                                          .others = run->call.args->hidden,
                                          .others_stride = run->forward->hidden_stride,
@@ -228,7 +233,7 @@ static flp_status run_hidden_product(const flp_backward_execution *run, const ch
 /* Without factors, which nobody knows yet. */
 flp_status flp_backward_run_in_forward(const flp_backward_execution *run)
 {
-    const chunk part = { 0, run->forward->vocab, flp_backward_at(run, FLP_PART_DLOGIT), run->chunks->saved_columns, NULL, 0, 0 };
+    const chunk part = { .columns = run->forward->vocab, .dlogit = flp_backward_at(run, FLP_PART_DLOGIT), .stride = run->chunks->saved_columns };
 
     return add_to_sums(run, &part);
 }
@@ -238,20 +243,84 @@ flp_status flp_backward_run_in_forward(const flp_backward_execution *run)
 static flp_status run_saved_exp(const flp_backward_execution *run)
 {
     const int64_t vocab = run->forward->vocab, stride = run->chunks->saved_columns;
-    const chunk part = { 0,
-                         stride < vocab ? stride : vocab,
-                         flp_backward_at(run, FLP_PART_DLOGIT),
-                         stride,
-                         run->row_factor,
-                         flp_backward_is_direct(run) ? FLP_PDL_WAIT_BEFORE_STORE : 0,
-                         0 };
-    flp_status status = run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run) : FLP_OK;
+    const chunk part = { .columns = stride < vocab ? stride : vocab,
+                         .dlogit = flp_backward_at(run, FLP_PART_DLOGIT),
+                         .stride = stride,
+                         .row_factor = run->row_factor,
+                         .pdl_wait_in_epilogue = flp_backward_is_direct(run) ? FLP_PDL_WAIT_BEFORE_STORE : 0 };
+    flp_status status = run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run, 0) : FLP_OK;
 
     if (status == FLP_OK)
         status = run_weight_products(run, &part);
     if (status == FLP_OK && run->rows.rows > 0 && !flp_backward_is_direct(run))
         status = flp_backward_gather_rows(run, FLP_STEP_UNSCALE_ROWS, 1);
     return status == FLP_OK ? run_hidden_product(run, &part) : status;
+}
+
+/* A block of the saved exponentials that the forward had no room for, in dlogit's place. */
+static flp_status compute_block_again(const flp_backward_execution *run, int64_t block)
+{
+    const int64_t columns = run->chunks->lent_columns;
+    flp_saved_exp saved_exp = flp_linear_logp_backward_saved_exp(&run->call);
+    const flp_linear_logp_launch_more more = { .rows = &run->rows, .saved_exp = &saved_exp, .class_weights = run->more->class_weights };
+    flp_linear_logp_args inputs = { .stream = run->call.args->stream };
+
+    memcpy(&inputs, run->call.args, FLP_LINEAR_INPUT_BYTES);
+    saved_exp.terms = flp_backward_at(run, FLP_PART_DLOGIT);
+    saved_exp.columns = (block + 1) * columns;
+    saved_exp.block_rows = 0;
+    return run->rows.rows > 0 ? flp_linear_logp_launch_block(run->more->forward, &inputs, &more, run->call.workspace, block) : FLP_OK;
+}
+
+/* The rows times their factors: in the rows' place, or in one of their own where they are wanted as they are, too. */
+static flp_backward_execution with_scaled_rows(const flp_backward_execution *run, const flp_vocab_lending *lending)
+{
+    flp_backward_execution scaled = *run;
+
+    if (lending->again == 0)
+        return scaled;
+    scaled.rows.stride = flp_vocab_chunks_row_stride(run->problem);
+    scaled.rows.hidden = lending->scaled >= 0 ? (char *)run->call.args->grad_weight + lending->scaled : (char *)flp_backward_at(run, FLP_PART_SCALED_ROWS);
+    return scaled;
+}
+
+/* The same of those that lie in grad_weight, block by block: what is written of it may take the place of blocks that both products have read. A saved
+ * block's products begin beside the ones before, and write behind them: grad_hidden's adds to what the block before has added to. */
+static flp_status run_lent(const flp_backward_execution *run)
+{
+    const int64_t columns = run->chunks->lent_columns;
+    const flp_vocab_lending lending = flp_vocab_chunks_lending(run->problem, run->chunks, run->rows.rows);
+    const flp_backward_execution scaled = with_scaled_rows(run, &lending);
+    const int64_t block_bytes = lending.block_rows * columns * flp_dtype_bytes(run->forward->dtype);
+    char *dlogit = flp_backward_at(run, FLP_PART_DLOGIT), *saved = lending.first >= 0 ? (char *)run->call.args->grad_weight + lending.first : dlogit;
+    flp_status status = run->rows.rows > 0 ? flp_backward_scale_rows(&scaled, 1) : FLP_OK;
+
+    for (int64_t block = 0; status == FLP_OK && block * columns < run->chunks->saved_columns; block++) {
+        const int is_saved = block < lending.blocks || lending.again == 0;
+        const int follows = is_saved && block > 0 && run->call.plan->hidden_product && !run->call.plan->bias;
+        const chunk part = { .first = block * columns,
+                             .columns = columns,
+                             .dlogit = is_saved ? saved + block * block_bytes : dlogit,
+                             .stride = columns,
+                             .row_factor = run->row_factor,
+                             .pdl_wait_in_epilogue = follows ? FLP_PDL_WAIT_BEFORE_STORE : 1,
+                             .weight_follows_hidden = follows };
+
+        if (!is_saved)
+            status = compute_block_again(run, block);
+        if (status == FLP_OK)
+            status = run_weight_products(&scaled, &part);
+        if (status == FLP_OK)
+            status = run_hidden_product(run, &part);
+    }
+    return status == FLP_OK && run->rows.rows > 0 && lending.again == 0 && run->chunks->saved_columns < run->forward->vocab
+               ? flp_backward_gather_rows(run, FLP_STEP_UNSCALE_BEHIND, 0)
+               : status;
+}
+
+static flp_status run_all_saved_exp(const flp_backward_execution *run)
+{
+    return run->chunks->lent_columns > 0 ? run_lent(run) : run_saved_exp(run);
 }
 
 /* Clears the filter's bits; columns: of the chunk whose bits they were, 0 before the first. */
@@ -295,7 +364,12 @@ static flp_status run_chunk(const flp_backward_execution *run, int64_t first, co
     const int64_t stride = (size->columns + FLP_BACKWARD_COLUMNS - 1) / FLP_BACKWARD_COLUMNS * FLP_BACKWARD_COLUMNS;
     const int finishes_first = first + size->columns >= run->forward->vocab && flp_backward_finishes_first(run);
     const int pdl_wait = flp_backward_is_direct(run) ? FLP_PDL_WAIT_BEFORE_STORE : !finishes_first;
-    const chunk part = { first, size->columns, place_dlogit(run, size), stride, NULL, pdl_wait, finishes_first };
+    const chunk part = { .first = first,
+                         .columns = size->columns,
+                         .dlogit = place_dlogit(run, size),
+                         .stride = stride,
+                         .pdl_wait_in_epilogue = pdl_wait,
+                         .finishes_first = finishes_first };
     flp_status status = run->rows.rows > 0 ? compute_dlogit(run, &part) : FLP_OK;
 
     if (status == FLP_OK && finishes_first)
@@ -310,7 +384,7 @@ static flp_status run_chunk(const flp_backward_execution *run, int64_t first, co
 flp_status flp_backward_run_chunks(const flp_backward_execution *run)
 {
     const int64_t rows = flp_linear_work_chunk_rows(&run->call.plan->work, run->call.args->rows);
-    flp_status status = run->chunks->in_forward ? FLP_OK : run->row_factor ? run_saved_exp(run) : run->call.plan->filter ? count_kept(run, 0) : FLP_OK;
+    flp_status status = run->chunks->in_forward ? FLP_OK : run->row_factor ? run_all_saved_exp(run) : run->call.plan->filter ? count_kept(run, 0) : FLP_OK;
 
     for (int64_t first = run->chunks->saved_columns; status == FLP_OK && first < run->forward->vocab;) {
         const flp_vocab_chunk size = flp_vocab_chunk_at(run->problem, run->chunks, rows, first);

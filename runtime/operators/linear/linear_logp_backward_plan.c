@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/dtype.h"
+#include "base/int64.h"
 #include "base/status.h"
 #include "core/plan.h"
 #include "operators/linear/chunk_tuning.h"
@@ -264,7 +265,8 @@ static void describe(const flp_plan *common, flp_text *text)
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
     const flp_linear_logp_backward_problem *problem = &plan->problem;
     const flp_backward_chunks *chunks = &plan->work.chunks;
-    const int64_t saved = chunks->saved_columns < problem->forward.vocab ? chunks->saved_columns : problem->forward.vocab;
+    const int64_t again = chunks->lent_columns > 0 ? flp_vocab_chunks_lending(problem, chunks, problem->forward.rows).again * chunks->lent_columns : 0;
+    const int64_t saved = flp_int64_smaller(chunks->saved_columns, problem->forward.vocab) - again;
     const int64_t computed = problem->forward.vocab - saved;
     const int products = 1 + (problem->grad_hidden != FLP_NONE) + (problem->grad_weight != FLP_NONE);
 
@@ -291,9 +293,13 @@ static void describe(const flp_plan *common, flp_text *text)
     describe_chunks(text, problem, &plan->work);
     if (chunks->in_forward)
         flp_text_append(text, "grad_hidden product: in the forward, of %" PRId64 " rows at a time\n", chunks->row_chunk);
+    if (again > 0)
+        flp_text_append(text, "exponentials computed again: %" PRId64 " vocabulary entries, whose rows leave no room in grad_weight\n", again);
     if (saved > 0)
-        flp_text_append(text, "saved exponentials: %" PRId64 " vocabulary entries, %" PRId64 " bytes\n", saved,
-                        flp_linear_work_chunk_rows(&plan->work, problem->forward.rows) * chunks->saved_columns * flp_dtype_bytes(problem->forward.dtype));
+        flp_text_append(text, "saved exponentials: %" PRId64 " vocabulary entries, %" PRId64 " bytes%s\n", saved,
+                        flp_linear_work_chunk_rows(&plan->work, problem->forward.rows) * (chunks->saved_columns - again) *
+                            flp_dtype_bytes(problem->forward.dtype),
+                        chunks->lent_columns > 0 ? " of grad_weight's unwritten part" : "");
     else if (plan->no_saved_exp)
         flp_text_append(text, "saved exponentials: none, %s\n", plan->no_saved_exp);
     if (saved == 0)
@@ -327,6 +333,8 @@ static void write_arithmetic(const flp_plan *common, flp_text *text)
                         chunks->borrowed_rows);
     if (chunks->saved_columns > 0)
         flp_text_append(text, ";saved%" PRId64 "%s", chunks->saved_columns, chunks->in_forward ? ".in_forward" : "");
+    if (chunks->lent_columns > 0)
+        flp_text_append(text, ".%" PRId64, chunks->lent_columns);
     if (plan->weight_product)
         flp_text_append(text, ";%s", plan->weight_product->manifest.numerics);
     if (plan->bias)

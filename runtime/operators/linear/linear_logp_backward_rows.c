@@ -8,6 +8,41 @@
 #include "params/linear_logp_backward.h"
 #include "params/linear_logp_shard.h"
 
+/* grad_weight lends the place, for as many blocks as it has room for. */
+static void use_lending(const flp_packed_call *call, flp_saved_exp *saved_exp)
+{
+    const flp_backward_chunks *chunks = &call->plan->work.chunks;
+    const flp_vocab_lending lending = flp_vocab_chunks_lending(call->plan->work.backward, chunks, saved_exp->rows);
+
+    saved_exp->block_columns = chunks->lent_columns;
+    saved_exp->block_rows = lending.block_rows;
+    saved_exp->columns = lending.blocks * chunks->lent_columns;
+    if (lending.first >= 0)
+        saved_exp->terms = (char *)call->args->grad_weight + lending.first;
+}
+
+flp_saved_exp flp_linear_logp_backward_saved_exp(const flp_packed_call *call)
+{
+    const flp_linear_work *work = &call->plan->work;
+    const flp_backward_chunks *chunks = &work->chunks;
+    const flp_workspace *workspace = call->workspace;
+    const int64_t rows = flp_linear_work_chunk_rows(work, call->args->rows);
+    flp_saved_exp saved_exp = {
+        .terms = flp_workspace_at(workspace, FLP_PART_DLOGIT),
+        .rows = rows,
+        .columns = chunks->saved_columns,
+        .block_rows = rows,
+        .block_columns = chunks->saved_columns,
+        .offset = flp_workspace_at(workspace, FLP_PART_SAVED_EXP_OFFSET),
+        .overflow = flp_workspace_at(workspace, FLP_PART_OVERFLOW),
+        .block_overflow = flp_workspace_at(workspace, FLP_PART_BLOCK_OVERFLOW),
+    };
+
+    if (chunks->lent_columns > 0)
+        use_lending(call, &saved_exp);
+    return saved_exp;
+}
+
 static void use_saved_exp(const flp_backward_execution *run, flp_backward_rows_params *params)
 {
     params->row_factor = run->row_factor;
@@ -87,9 +122,11 @@ flp_status flp_backward_gather_rows(const flp_backward_execution *run, flp_linea
     return flp_packed_rows_gather(&run->call, &run->rows, &gather);
 }
 
-flp_status flp_backward_scale_rows(const flp_backward_execution *run)
+flp_status flp_backward_scale_rows(const flp_backward_execution *run, int with_sums)
 {
-    const flp_packed_gather gather = { .step = FLP_STEP_SCALE_ROWS, .row_factor = run->row_factor, .mark = taken_mark(run) };
+    const flp_packed_gather gather = {
+        .step = FLP_STEP_SCALE_ROWS, .sums = with_sums ? flp_backward_at(run, FLP_PART_SUMS) : NULL, .row_factor = run->row_factor, .mark = taken_mark(run)
+    };
 
     return flp_packed_rows_gather(&run->call, &run->rows, &gather);
 }

@@ -36,7 +36,7 @@ static int packs_for_forward(const flp_linear_work *work)
 
 int64_t flp_linear_work_forward_stride(const flp_linear_work *work)
 {
-    return flp_int64_round_up(work->forward->hidden, ALIGNED_BYTES / element_bytes(work));
+    return work->backward ? flp_vocab_chunks_row_stride(work->backward) : flp_int64_round_up(work->forward->hidden, ALIGNED_BYTES / element_bytes(work));
 }
 
 int64_t flp_linear_work_packed_stride(const flp_linear_work *work)
@@ -81,6 +81,17 @@ static void add_wide(const layout *to, flp_linear_part part, const char *name, i
     to->workspace->part[part].is_wide = 1;
 }
 
+static int is_lent(const flp_linear_work *work)
+{
+    return work->chunks.lent_columns > 0;
+}
+
+/* What a block that is computed again needs of the forward lives as long as there may be one. */
+static flp_linear_step last_save_exp_step(const flp_linear_work *work, flp_linear_step otherwise)
+{
+    return is_lent(work) ? FLP_STEP_SAVED_EXP_HIDDEN : otherwise;
+}
+
 /* What grad_weight's product and grad_bias read last. */
 static flp_linear_step last_weight_step(const flp_linear_work *work, flp_linear_step otherwise)
 {
@@ -95,7 +106,10 @@ static void add_rows(const layout *to)
     const int has_forward = packs_for_forward(to->work), gradients = (to->work->backward && flp_vocab_chunks_have_gradients(to->work->backward));
     const flp_linear_step last = gradients ? FLP_STEP_SCATTER : FLP_STEP_LOSSES;
 
-    add(to, FLP_PART_ROW, "row", to->rows * NUMBER, FLP_STEP_INDEX_ROWS, gradients ? FLP_STEP_UNSCALE_ROWS : last);
+    add(to, FLP_PART_ROW, "row", to->rows * NUMBER, FLP_STEP_INDEX_ROWS,
+        !gradients          ? last
+        : is_lent(to->work) ? FLP_STEP_UNSCALE_BEHIND
+                            : FLP_STEP_UNSCALE_ROWS);
     add(to, FLP_PART_PACKED_INDEX, "packed index", to->rows * NUMBER, FLP_STEP_INDEX_ROWS, last);
     add(to, FLP_PART_COUNTS, "counts", sizeof(flp_backward_counts), FLP_STEP_INDEX_ROWS, last);
     add(to, FLP_PART_CHUNK_COUNTS, "chunk counts", blocks * NUMBER, FLP_STEP_INDEX_ROWS, last);
@@ -122,12 +136,12 @@ static void add_forward(const layout *to)
         add_wide(to, FLP_PART_MOMENT, "moment", sums * NUMBER, FLP_STEP_TILES, last);
     if (to->work->logit_sums)
         add_wide(to, FLP_PART_LOGIT_SUMS, "logit sums", sums * NUMBER, FLP_STEP_TILES, last);
-    add(to, FLP_PART_TARGET_LOGIT, "target logit", to->chunk_rows * PAIR, FLP_STEP_TILES, last);
+    add(to, FLP_PART_TARGET_LOGIT, "target logit", to->chunk_rows * PAIR, FLP_STEP_TILES, last_save_exp_step(to->work, last));
 }
 
 static void add_saved_exp(const layout *to)
 {
-    add(to, FLP_PART_SAVED_EXP_OFFSET, "saved exponentials' offset", to->rows * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_DIFFERENTIATE);
+    add(to, FLP_PART_SAVED_EXP_OFFSET, "saved exponentials' offset", to->rows * NUMBER, FLP_STEP_OFFSETS, last_save_exp_step(to->work, FLP_STEP_DIFFERENTIATE));
     add(to, FLP_PART_OVERFLOW, "overflow", to->rows * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_TILES_AGAIN);
     add(to, FLP_PART_BLOCK_OVERFLOW, "block overflow", (to->rows + 1) * NUMBER, FLP_STEP_OFFSETS, FLP_STEP_TILES_AGAIN);
     add(to, FLP_PART_ROW_FACTOR, "row factor", rows_behind_forward(to) * NUMBER, FLP_STEP_DIFFERENTIATE,
@@ -154,15 +168,36 @@ static void add_losses(const layout *to)
     }
 }
 
-/* dlogit is the saved exponentials from the forward on. */
+/* Rows times their factors: beside the rows, if blocks are computed again, and where grad_weight has no room. */
+static void add_scaled_rows(const layout *to)
+{
+    const flp_vocab_lending lending = flp_vocab_chunks_lending(to->work->backward, &to->work->chunks, to->chunk_rows);
+
+    if (lending.again > 0 && lending.scaled < 0)
+        add_wide(to, FLP_PART_SCALED_ROWS, "scaled rows", to->chunk_rows * flp_linear_work_forward_stride(to->work) * element_bytes(to->work),
+                 FLP_STEP_SCALE_ROWS, FLP_STEP_SAVED_EXP_WEIGHT);
+}
+
+static int saves_in_dlogit(const layout *to)
+{
+    const flp_backward_chunks *chunks = &to->work->chunks;
+
+    return chunks->saves_exp && !(is_lent(to->work) && flp_vocab_chunks_lending(to->work->backward, chunks, to->chunk_rows).first >= 0);
+}
+
+/* dlogit is the saved exponentials from the forward on, unless these lie in grad_weight. */
 static void add_dlogit(const layout *to)
 {
     const flp_backward_chunks *chunks = &to->work->chunks;
-    const int64_t elements = to->chunk_rows * flp_vocab_chunks_widest(chunks, to->chunk_rows);
+    const int64_t rows =
+        is_lent(to->work) && to->chunk_rows > chunks->borrowed_rows ? flp_int64_round_up(to->chunk_rows, FLP_BACKWARD_ROW_BLOCK) : to->chunk_rows;
+    const int64_t elements = rows * flp_vocab_chunks_widest(chunks, to->chunk_rows);
     const int64_t staged = chunks->direct ? to->rows * to->work->forward->hidden : 0;
 
     add_wide(to, FLP_PART_DLOGIT, "dlogit", flp_int64_larger(elements, staged) * element_bytes(to->work),
-             chunks->saves_exp ? FLP_STEP_TILES : FLP_STEP_GRAD_LOGITS,
+             saves_in_dlogit(to) ? FLP_STEP_TILES
+             : is_lent(to->work) ? FLP_STEP_SAVED_EXP_BLOCK
+                                 : FLP_STEP_GRAD_LOGITS,
              chunks->in_forward ? FLP_STEP_FORWARD_HIDDEN
              : chunks->direct   ? FLP_STEP_SCATTER
                                 : last_weight_step(to->work, FLP_STEP_HIDDEN));
@@ -173,7 +208,8 @@ static void add_gradients(const layout *to)
 {
     const flp_linear_logp_backward_problem *backward = to->work->backward;
     const int64_t rows = rows_behind_forward(to), blocks = flp_int64_round_up(to->rows, FLP_BACKWARD_ROW_BLOCK) / FLP_KEPT_BLOCK;
-    const flp_linear_step zeroed = to->work->chunks.saves_exp                        ? FLP_STEP_UNSCALE_ROWS
+    const flp_linear_step zeroed = is_lent(to->work)                                 ? FLP_STEP_SCALE_ROWS
+                                   : to->work->chunks.saves_exp                      ? FLP_STEP_UNSCALE_ROWS
                                    : to->work->losses && packs_for_forward(to->work) ? FLP_STEP_GATHER
                                                                                      : FLP_STEP_GATHER_AGAIN;
 
@@ -189,6 +225,8 @@ static void add_gradients(const layout *to)
     if (backward->grad_filter_eps > 0)
         add(to, FLP_PART_KEPT, "kept", blocks * flp_linear_work_kept_words(to->work) * NUMBER, FLP_STEP_CLEAR_FILTER, FLP_STEP_COUNT_FILTER);
     add_dlogit(to);
+    if (is_lent(to->work))
+        add_scaled_rows(to);
     if (backward->grad_hidden != FLP_NONE && !to->work->chunks.direct && !to->work->chunks.in_forward)
         add_wide(to, FLP_PART_SUMS, "sums", rows * to->work->forward->hidden * NUMBER, zeroed, FLP_STEP_FINISH);
 }
@@ -201,6 +239,8 @@ void flp_linear_workspace_lay_out(const flp_linear_work *work, int64_t rows, flp
     *workspace = (flp_workspace){ .steps = step_names, .loop = { { FLP_STEP_GRAD_LOGITS, FLP_STEP_COUNT_FILTER } } };
     if (work->chunks.row_chunk > 0)
         workspace->loop[1] = (flp_workspace_loop){ FLP_STEP_TILES, work->chunks.in_forward ? FLP_STEP_FORWARD_HIDDEN : FLP_STEP_FINISH };
+    if (is_lent(work))
+        workspace->loop[1] = (flp_workspace_loop){ FLP_STEP_SAVED_EXP_BLOCK, FLP_STEP_SAVED_EXP_HIDDEN };
     if (work->forward->vocab_total > 0)
         add(&to, FLP_PART_ENTRY, "entry", rows * NUMBER, FLP_STEP_SHARD_TARGETS, work->backward ? FLP_STEP_DIFFERENTIATE : FLP_STEP_COMBINE);
     if (work->backward)

@@ -21,10 +21,12 @@
     X(ORDER_TARGETS, "order of targets")                                                                                            \
     X(OTHER_SHARDS, "targets of other shards")                                                                                      \
     X(SCALE_ROWS, "scaling of rows for the saved exponentials") /* the first chunk of the vocabulary, which the forward has left */ \
+    X(SAVED_EXP_BLOCK, "saved exponentials computed again")                                                                         \
     X(SAVED_EXP_BIAS, "grad_bias of the saved exponentials")                                                                        \
     X(SAVED_EXP_WEIGHT, "grad_weight of the saved exponentials")                                                                    \
     X(UNSCALE_ROWS, "gathering behind the saved exponentials")                                                                      \
     X(SAVED_EXP_HIDDEN, "grad_hidden of the saved exponentials")                                                                    \
+    X(UNSCALE_BEHIND, "gathering behind all blocks of saved exponentials") /* where they lie in grad_weight, in its place */        \
     X(CLEAR_FILTER, "clearing of the filter")                                                                                       \
     X(GRAD_LOGITS, "logit gradients") /* the first of what is done for each other chunk of the vocabulary */                        \
     X(BIAS, "grad_bias")                                                                                                            \
@@ -76,6 +78,8 @@ typedef enum {
     FLP_PART_GRADIENT,     /* [chunk rows rounded up to 256][32 bytes]: what each row's derivatives need; a forward hands the row's sum over there */
     FLP_PART_TARGETS,      /* [chunk rows][8 bytes]: of valid rows, the target and the derivative by its logit */
     FLP_PART_TARGET_ORDER, /* [chunk rows][16 bytes]: these rows in the order of their targets */
+    FLP_PART_SCALED_ROWS,  /* [chunk rows][D] of hidden's dtype: packed rows times their factors, where saved exponentials are computed again and
+                               grad_weight has no room for them */
     FLP_PART_KEPT,         /* with a grad_filter_eps: [row blocks of 64, of rows rounded up to 256][kept words] u32, one bit a block */
     FLP_PART_DLOGIT,       /* [chunk rows][columns of the chunk] of hidden's dtype. The saved exponentials, where there is one. Where one chunk is all of the
                                vocabulary and grad_hidden one product of it, then [rows][D], on the way to their places */

@@ -58,10 +58,92 @@ static int has_room(const flp_linear_logp_backward_problem *normal, int64_t firs
 
 /* grad_weight is nobody's but the backward's until it is written, vocabulary entry by vocabulary entry, where nothing in it or between its rows is
  * kept. */
-int flp_vocab_chunks_can_borrow(const flp_linear_logp_backward_problem *normal, int64_t first, int64_t columns, int64_t rows)
+static int is_free(const flp_linear_logp_backward_problem *normal)
 {
     return normal->grad_weight != FLP_NONE && !(normal->accumulate & FLP_ACCUMULATE_WEIGHT) && normal->forward.weight_layout == FLP_VOCAB_HIDDEN &&
-           normal->grad_weight_stride == normal->forward.hidden && normal->forward.pointer_alignment >= ALIGNED_BYTES && has_room(normal, first, columns, rows);
+           normal->grad_weight_stride == normal->forward.hidden && normal->forward.pointer_alignment >= ALIGNED_BYTES;
+}
+
+int flp_vocab_chunks_can_borrow(const flp_linear_logp_backward_problem *normal, int64_t first, int64_t columns, int64_t rows)
+{
+    return is_free(normal) && has_room(normal, first, columns, rows);
+}
+
+static int64_t lent_rows(int64_t rows)
+{
+    return flp_int64_round_up(rows, FLP_BACKWARD_ROW_BLOCK);
+}
+
+static int64_t lent_bytes(const flp_linear_logp_backward_problem *normal, int64_t columns, int64_t rows)
+{
+    return lent_rows(rows) * columns * flp_dtype_bytes(normal->forward.dtype);
+}
+
+/* Of so many columns' part of grad_weight. */
+static int64_t written_bytes(const flp_linear_logp_backward_problem *normal, int64_t columns)
+{
+    return columns * normal->forward.hidden * flp_dtype_bytes(normal->grad_weight);
+}
+
+/* What grad_weight has, up to the last address that a block may end at. */
+static int64_t lending_bytes(const flp_linear_logp_backward_problem *normal)
+{
+    return written_bytes(normal, normal->forward.vocab) / BORROWED_ALIGNMENT * BORROWED_ALIGNMENT;
+}
+
+/* While a block is read its own entries of grad_weight are written, and those of the blocks before it have been. With the first block all others are there yet,
+ * with the last no other, but nearly all entries have been written: where it is well with these two, it is with all between. The kernels count in int. */
+static int64_t most_within(const flp_linear_logp_backward_problem *normal, int64_t columns, int64_t rows, int64_t room)
+{
+    const int64_t written = written_bytes(normal, columns), block = lent_bytes(normal, columns, rows);
+    int64_t blocks;
+
+    if (rows < 1 || room < written + block)
+        return 0;
+    blocks = flp_int64_smaller((room - written) / block, (room - block) / written);
+    blocks = flp_int64_smaller(blocks, normal->forward.vocab / columns);
+    return flp_int64_smaller(blocks, INT32_MAX / lent_rows(rows) - 1);
+}
+
+int64_t flp_vocab_chunks_most_lent(const flp_linear_logp_backward_problem *normal, int64_t columns, int64_t rows)
+{
+    return is_free(normal) ? most_within(normal, columns, rows, lending_bytes(normal)) : 0;
+}
+
+int64_t flp_vocab_chunks_row_stride(const flp_linear_logp_backward_problem *normal)
+{
+    return flp_int64_round_up(normal->forward.hidden, ALIGNED_BYTES / flp_dtype_bytes(normal->forward.dtype));
+}
+
+/* At the end, where nothing is written before all blocks are through. */
+static int64_t scaled_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows)
+{
+    const int64_t bytes = flp_int64_round_up(rows * flp_vocab_chunks_row_stride(normal) * flp_dtype_bytes(normal->forward.dtype), BORROWED_ALIGNMENT);
+    const int64_t at = lending_bytes(normal) - bytes;
+
+    return at >= written_bytes(normal, chunks->saved_columns) ? at : -1;
+}
+
+flp_vocab_lending flp_vocab_chunks_lending(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows)
+{
+    const int64_t all = chunks->saved_columns / chunks->lent_columns, columns = chunks->lent_columns;
+    const int64_t in_workspace = flp_int64_smaller(all, flp_vocab_chunks_widest(chunks, rows) / columns);
+    flp_vocab_lending lending = { .blocks = most_within(normal, columns, rows, lending_bytes(normal)), .block_rows = lent_rows(rows), .scaled = -1 };
+    int64_t end = lending_bytes(normal);
+
+    if (lending.blocks < all && rows > 0) {
+        lending.scaled = scaled_at(normal, chunks, rows);
+        end = lending.scaled >= 0 ? lending.scaled : end;
+        lending.blocks = most_within(normal, columns, rows, end);
+    }
+    lending.blocks = flp_int64_smaller(lending.blocks, all);
+    lending.first = end - lending.blocks * lent_bytes(normal, columns, rows);
+    if (lending.blocks < in_workspace) {
+        lending.blocks = in_workspace;
+        lending.first = -1;
+    }
+    lending.again = rows > 0 ? all - lending.blocks : 0;
+    return lending;
 }
 
 flp_vocab_chunk flp_vocab_chunk_at(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows, int64_t first)
@@ -75,7 +157,9 @@ flp_vocab_chunk flp_vocab_chunk_at(const flp_linear_logp_backward_problem *norma
 
 int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows)
 {
-    return flp_int64_larger(flp_int64_larger(chunks->columns, chunks->saved_columns), rows > chunks->borrowed_rows ? chunks->borrowed_columns : 0);
+    const int64_t saved = chunks->lent_columns > 0 ? 0 : chunks->saved_columns, wide = flp_int64_larger(chunks->borrowed_columns, chunks->lent_columns);
+
+    return flp_int64_larger(flp_int64_larger(chunks->columns, saved), rows > chunks->borrowed_rows ? wide : 0);
 }
 
 const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem *normal)

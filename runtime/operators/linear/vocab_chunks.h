@@ -19,6 +19,9 @@ typedef struct {
     int64_t row_chunk;        /* > 0: rows go by in chunks of so many, a multiple of FLP_BACKWARD_ROW_BLOCK; 0: all at a time */
     int64_t columns;          /* of a chunk whose dlogit lies in the workspace */
     int64_t saved_columns;    /* of the first, 0: there are no saved exponentials */
+    int64_t lent_columns;     /* > 0: the saved exponentials lie in grad_weight, which is written behind them, in blocks of so many columns, of which
+                                 saved_columns is a multiple; each is a chunk. More than borrowed_rows may leave room for the first alone, there or in the
+                                 workspace; the others are then computed again, in the workspace, for the same bits. 0: one, in the workspace */
     int64_t borrowed_columns; /* of a chunk that has its dlogit in grad_weight, behind its own part, which is written later; 0: there is none */
     int64_t borrowed_rows;    /* chunks are so wide as long as there is room for so many rows; where there are more, they lie in the workspace */
 } flp_backward_chunks;
@@ -38,6 +41,23 @@ int64_t flp_vocab_chunks_widest(const flp_backward_chunks *chunks, int64_t rows)
 
 /* 1: from vocabulary entry `first` on, chunks of so many columns and rows have room in grad_weight behind their own part of it. */
 int flp_vocab_chunks_can_borrow(const flp_linear_logp_backward_problem *normal, int64_t first, int64_t columns, int64_t rows);
+
+/* How many blocks of so many columns, and rows, grad_weight has room for: each behind what is written before it has been read. */
+int64_t flp_vocab_chunks_most_lent(const flp_linear_logp_backward_problem *normal, int64_t columns, int64_t rows);
+
+/* The saved exponentials of so many rows where grad_weight lends them a place. Where a block is computed again, the products take both the rows and these times
+ * their factors, which then have a place of their own. */
+typedef struct {
+    int64_t blocks;     /* that are saved */
+    int64_t again;      /* that are computed again */
+    int64_t first;      /* where in grad_weight the first block begins, in bytes; -1: where dlogit is in the workspace, which has room for more of them */
+    int64_t block_rows; /* rows of a block */
+    int64_t scaled;     /* where in grad_weight rows times their factors are, if blocks are computed again; -1: in the workspace */
+} flp_vocab_lending;
+flp_vocab_lending flp_vocab_chunks_lending(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks, int64_t rows);
+
+/* The stride of packed rows in a place of their own, in elements. */
+int64_t flp_vocab_chunks_row_stride(const flp_linear_logp_backward_problem *normal);
 
 /* 1: a gradient is asked for. */
 static inline int flp_vocab_chunks_have_gradients(const flp_linear_logp_backward_problem *problem)
