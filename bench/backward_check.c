@@ -239,8 +239,11 @@ flp_status flp_backward_check(const flp_backward_answer *answer, flp_backward_er
 {
     gradient hidden = { .answer = answer, .by_hidden = 1, .dtype = answer->hidden_dtype, .from = answer->hidden, .with = answer->weight };
     gradient weight = { .answer = answer, .by_hidden = 0, .dtype = answer->weight_dtype, .from = answer->weight, .with = answer->hidden };
-    flp_status status = check(&hidden, &errors->hidden);
+    flp_status status;
 
+    if (answer->hidden_dtype == FLP_NONE)
+        return flp_status_fail(FLP_BAD_ARGUMENT, "hidden_dtype: got FLP_NONE, wanted that of grad_hidden");
+    status = check(&hidden, &errors->hidden);
     errors->weight = (flp_gradient_error){ 0 };
     return status == FLP_OK && answer->weight_dtype != FLP_NONE ? check(&weight, &errors->weight) : status;
 }

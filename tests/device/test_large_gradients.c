@@ -97,6 +97,7 @@ static void make_outputs(setting *s)
                                        .kernels = &flp_device_test.kernels,
                                        .hidden = s->hidden,
                                        .weight = s->weight,
+                                       .hidden_dtype = of->dtype,
                                        .weight_dtype = of->grad_weight,
                                        .targets = s->targets,
                                        .g = s->g_host,
