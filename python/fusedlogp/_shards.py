@@ -229,7 +229,8 @@ class _Beside(NamedTuple):
     stream: Any
 
 
-# Of each device, once: a stream's memory is its own in torch's allocator, and a new event has no handle before it was recorded.
+# A stream and an event for each device are made once: a stream's memory is its own in torch's allocator, and a new event has
+# no handle before it was recorded.
 _beside: dict[int, _Beside] = {}
 
 
