@@ -197,8 +197,8 @@ static flp_status append_width(flp_tune_numerics *numerics, const char *tuning)
     return status;
 }
 
-/* Behind the kernels' arithmetics, the widths of chunks that all numbers of rows can have. */
-static flp_status add_widths(flp_tune_numerics *numerics, int64_t memory_bytes, int limit)
+/* Behind the kernels' arithmetics, the widths of chunks that all numbers of rows can have: few, and nothing is compiled for them. */
+static flp_status add_widths(flp_tune_numerics *numerics, int64_t memory_bytes)
 {
     flp_text all = { .data = NULL };
     char *rest = NULL;
@@ -215,8 +215,7 @@ static flp_status add_widths(flp_tune_numerics *numerics, int64_t memory_bytes, 
             status = flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for what may decide on a row's bits");
         flp_text_free(&others);
     }
-    for (char *line = status == FLP_OK ? strtok_r(all.data, "\n", &rest) : NULL; status == FLP_OK && line && added < limit;
-         line = strtok_r(NULL, "\n", &rest)) {
+    for (char *line = status == FLP_OK ? strtok_r(all.data, "\n", &rest) : NULL; status == FLP_OK && line; line = strtok_r(NULL, "\n", &rest)) {
         status = added == 0 ? append_width(numerics, "-") : FLP_OK;
         if (status == FLP_OK)
             status = append_width(numerics, line);
@@ -240,7 +239,7 @@ flp_status flp_tune_numerics_create(flp_context *context, const flp_operator_cal
     made->calls = calls;
     status = set_up(made, problem, limit, &problems);
     if (status == FLP_OK)
-        status = add_widths(made, memory_bytes, limit ? limit : DEFAULT_LIMIT);
+        status = add_widths(made, memory_bytes);
     flp_text_free(&problems);
     return status;
 }
