@@ -6,41 +6,10 @@
 #include "device/device_test.h"
 #include "gradient_cases.h"
 
-enum { HIDDEN = 256, VOCAB = 11000, MOST_ROWS = 1000, REPEATS = 20, HIDDEN_STREAM = 41, WEIGHT_STREAM, G_STREAM };
+/* Of the largest way. */
+enum { MOST_HIDDEN = 1024, MOST_VOCAB = 56000, MOST_ROWS = 2304, REPEATS = 20, HIDDEN_STREAM = 41, WEIGHT_STREAM, G_STREAM };
 
 static flp_gpu *const gpu = &flp_device_test.gpu;
-
-/* Everything on the device, bf16; rows of the whole batch. */
-typedef struct {
-    flp_gpu_matrix hidden, weight;
-    CUdeviceptr target, lse, g, grad_hidden, grad_weight;
-} batch;
-
-static batch make_batch(void)
-{
-    static int64_t target[MOST_ROWS];
-    static float g[MOST_ROWS], lse[MOST_ROWS];
-    CUdeviceptr hidden, weight;
-    batch b;
-
-    for (int i = 0; i < MOST_ROWS; i++) {
-        target[i] = i % 5 == 3 ? -100 : (i * 7919 + 13) % VOCAB;
-        g[i] = (float)flp_case_random_normal(G_STREAM, (uint64_t)i);
-        lse[i] = 11.3f; /* near that of logits ~ N(0, 4); any number will do, the formula is the same */
-    }
-    assert_succeeds(flp_gpu_allocate(gpu, MOST_ROWS * HIDDEN * 2, &hidden));
-    assert_succeeds(flp_gpu_allocate(gpu, (size_t)VOCAB * HIDDEN * 2, &weight));
-    b.hidden = flp_gpu_matrix_rows(hidden, FLP_BF16, MOST_ROWS, HIDDEN);
-    b.weight = flp_gpu_matrix_rows(weight, FLP_BF16, VOCAB, HIDDEN);
-    assert_succeeds(flp_gpu_kernels_fill(gpu, &flp_device_test.kernels, &b.hidden, HIDDEN_STREAM, 1));
-    assert_succeeds(flp_gpu_kernels_fill(gpu, &flp_device_test.kernels, &b.weight, WEIGHT_STREAM, 0.125));
-    assert_succeeds(flp_gpu_copy_in(gpu, target, sizeof(target), &b.target));
-    assert_succeeds(flp_gpu_copy_in(gpu, lse, sizeof(lse), &b.lse));
-    assert_succeeds(flp_gpu_copy_in(gpu, g, sizeof(g), &b.g));
-    assert_succeeds(flp_gpu_allocate(gpu, MOST_ROWS * HIDDEN * 2, &b.grad_hidden));
-    assert_succeeds(flp_gpu_allocate(gpu, (size_t)VOCAB * HIDDEN * 2, &b.grad_weight));
-    return b;
-}
 
 typedef struct {
     const char *name;
@@ -48,6 +17,7 @@ typedef struct {
     int with_forward; /* the first chunk's derivatives come from saved exponentials */
     int entropy;      /* gradients by the entropy, too */
     int loss;         /* of the summed cross-entropy */
+    int lends;        /* 1: grad_weight holds saved exponentials; of the whole batch, whose rows are more than 2 D, not all */
 } way;
 
 static const way ways[] = {
@@ -59,8 +29,58 @@ static const way ways[] = {
     { .name = "by the entropy, portable", .backend = FLP_BACKEND_PORTABLE, .entropy = 1 },
     { .name = "linear_cross_entropy", .loss = 1 },
     { .name = "linear_cross_entropy, portable", .backend = FLP_BACKEND_PORTABLE, .loss = 1 },
+    { .name = "linear_cross_entropy, exponentials in grad_weight", .loss = 1, .lends = 1 },
+    { .name = "linear_cross_entropy, exponentials in grad_weight, portable", .backend = FLP_BACKEND_PORTABLE, .loss = 1, .lends = 1 },
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+
+static int hidden_of(const way *how)
+{
+    return how->lends ? MOST_HIDDEN : 256;
+}
+
+static int vocab_of(const way *how)
+{
+    return how->lends ? MOST_VOCAB : 11000;
+}
+
+static int rows_of(const way *how)
+{
+    return how->lends ? MOST_ROWS : 1000;
+}
+
+/* Everything on the device, bf16; rows of the whole batch. */
+typedef struct {
+    flp_gpu_matrix hidden, weight;
+    CUdeviceptr target, lse, g, grad_hidden, grad_weight;
+} batch;
+
+static batch make_batch(const way *how)
+{
+    const int rows = rows_of(how), hidden_size = hidden_of(how), vocab = vocab_of(how);
+    static int64_t target[MOST_ROWS];
+    static float g[MOST_ROWS], lse[MOST_ROWS];
+    CUdeviceptr hidden, weight;
+    batch b;
+
+    for (int i = 0; i < rows; i++) {
+        target[i] = i % 5 == 3 ? -100 : (i * 7919 + 13) % vocab;
+        g[i] = (float)flp_case_random_normal(G_STREAM, (uint64_t)i);
+        lse[i] = 11.3f; /* near that of logits ~ N(0, 4); any number will do, the formula is the same */
+    }
+    assert_succeeds(flp_gpu_allocate(gpu, (size_t)rows * (size_t)hidden_size * 2, &hidden));
+    assert_succeeds(flp_gpu_allocate(gpu, (size_t)vocab * (size_t)hidden_size * 2, &weight));
+    b.hidden = flp_gpu_matrix_rows(hidden, FLP_BF16, rows, hidden_size);
+    b.weight = flp_gpu_matrix_rows(weight, FLP_BF16, vocab, hidden_size);
+    assert_succeeds(flp_gpu_kernels_fill(gpu, &flp_device_test.kernels, &b.hidden, HIDDEN_STREAM, 1));
+    assert_succeeds(flp_gpu_kernels_fill(gpu, &flp_device_test.kernels, &b.weight, WEIGHT_STREAM, 0.125));
+    assert_succeeds(flp_gpu_copy_in(gpu, target, sizeof(target), &b.target));
+    assert_succeeds(flp_gpu_copy_in(gpu, lse, sizeof(lse), &b.lse));
+    assert_succeeds(flp_gpu_copy_in(gpu, g, sizeof(g), &b.g));
+    assert_succeeds(flp_gpu_allocate(gpu, (size_t)rows * (size_t)hidden_size * 2, &b.grad_hidden));
+    assert_succeeds(flp_gpu_allocate(gpu, (size_t)vocab * (size_t)hidden_size * 2, &b.grad_weight));
+    return b;
+}
 
 /* The forward, then the backward with its lse. */
 static void run_both(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *given)
@@ -94,6 +114,17 @@ static void run_both(const flp_linear_logp_backward_problem *problem, const flp_
     flp_plan_destroy(plan);
 }
 
+/* What these ways are for. */
+static void check_that_it_lends(const flp_linear_cross_entropy_problem *problem)
+{
+    flp_plan *plan;
+
+    assert_succeeds(flp_linear_cross_entropy_plan_create(flp_device_test.context, problem, &plan));
+    assert_non_null(strstr(flp_plan_describe(plan), "bytes of grad_weight's unwritten part"));
+    assert_int_equal(problem->backward.forward.rows == MOST_ROWS, strstr(flp_plan_describe(plan), "exponentials computed again: ") != NULL);
+    flp_plan_destroy(plan);
+}
+
 static void run_loss(const flp_linear_logp_backward_problem *problem, const flp_linear_logp_backward_args *given)
 {
     const flp_linear_cross_entropy_problem loss = { .backward = *problem, .reduction = FLP_REDUCE_SUM };
@@ -111,14 +142,17 @@ static void run_loss(const flp_linear_logp_backward_problem *problem, const flp_
 
     assert_succeeds(flp_gpu_allocate(gpu, sizeof(float), &output));
     args.loss = flp_gpu_pointer(output);
+    if (problem->forward.hidden == MOST_HIDDEN)
+        check_that_it_lends(&loss);
     assert_succeeds(flp_linear_cross_entropy(flp_device_test.context, &loss, &args));
 }
 
 /* The gradients of `rows` rows from `first` on. Entropy and its gradients are any numbers: lse and g again. */
 static void run(const batch *b, const way *how, int first, int rows, uint16_t *grad_hidden, uint16_t *grad_weight)
 {
+    const int hidden_size = hidden_of(how), vocab = vocab_of(how);
     const flp_linear_logp_backward_problem problem = {
-        .forward = { .dtype = FLP_BF16, .rows = rows, .hidden = HIDDEN, .vocab = VOCAB, .target_dtype = FLP_I64, .backend = how->backend },
+        .forward = { .dtype = FLP_BF16, .rows = rows, .hidden = hidden_size, .vocab = vocab, .target_dtype = FLP_I64, .backend = how->backend },
         .grad_hidden = FLP_BF16,
         .grad_weight = FLP_BF16,
         .with_forward = how->with_forward,
@@ -126,7 +160,7 @@ static void run(const batch *b, const way *how, int first, int rows, uint16_t *g
     };
     const flp_linear_logp_backward_args args = {
         .rows = rows,
-        .hidden = flp_gpu_pointer(b->hidden.data + (CUdeviceptr)first * HIDDEN * 2),
+        .hidden = flp_gpu_pointer(b->hidden.data + (CUdeviceptr)first * (CUdeviceptr)hidden_size * 2),
         .weight = flp_gpu_pointer(b->weight.data),
         .target = flp_gpu_pointer(b->target + (CUdeviceptr)first * 8),
         .ignore_index = -100,
@@ -139,8 +173,8 @@ static void run(const batch *b, const way *how, int first, int rows, uint16_t *g
         .g_entropy = how->entropy ? flp_gpu_pointer(b->g + (CUdeviceptr)first * 4) : NULL,
     };
 
-    assert_succeeds(flp_gpu_set(gpu, b->grad_hidden, 0xff, MOST_ROWS * HIDDEN * 2));
-    assert_succeeds(flp_gpu_set(gpu, b->grad_weight, 0xff, (size_t)VOCAB * HIDDEN * 2));
+    assert_succeeds(flp_gpu_set(gpu, b->grad_hidden, 0xff, (size_t)rows_of(how) * (size_t)hidden_size * 2));
+    assert_succeeds(flp_gpu_set(gpu, b->grad_weight, 0xff, (size_t)vocab * (size_t)hidden_size * 2));
     if (how->loss)
         run_loss(&problem, &args);
     else if (how->with_forward)
@@ -148,36 +182,38 @@ static void run(const batch *b, const way *how, int first, int rows, uint16_t *g
     else
         assert_succeeds(flp_linear_logp_backward(flp_device_test.context, &problem, &args));
     assert_succeeds(flp_gpu_synchronize(gpu));
-    assert_succeeds(flp_gpu_download(gpu, grad_hidden, b->grad_hidden, (size_t)rows * HIDDEN * 2));
-    assert_succeeds(flp_gpu_download(gpu, grad_weight, b->grad_weight, (size_t)VOCAB * HIDDEN * 2));
+    assert_succeeds(flp_gpu_download(gpu, grad_hidden, b->grad_hidden, (size_t)rows * (size_t)hidden_size * 2));
+    assert_succeeds(flp_gpu_download(gpu, grad_weight, b->grad_weight, (size_t)vocab * (size_t)hidden_size * 2));
 }
 
 static void a_row_of_grad_hidden_has_the_same_bits_in_every_batch(void **state)
 {
     static const int counts[] = { 1, 63, 64, 65, 129, 300 };
-    static uint16_t all[MOST_ROWS * HIDDEN], part[MOST_ROWS * HIDDEN], weight[VOCAB * HIDDEN];
+    static uint16_t all[MOST_ROWS * MOST_HIDDEN], part[MOST_ROWS * MOST_HIDDEN], weight[MOST_VOCAB * MOST_HIDDEN];
+    const way *how = *state;
     batch b;
 
     flp_device_test_need_kernels();
-    b = make_batch();
-    run(&b, *state, 0, MOST_ROWS, all, weight);
+    b = make_batch(how);
+    run(&b, how, 0, rows_of(how), all, weight);
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         for (int first = 0; first <= 400; first += 200) {
-            run(&b, *state, first, counts[i], part, weight);
-            assert_memory_equal(part, all + first * HIDDEN, (size_t)counts[i] * HIDDEN * 2);
+            run(&b, how, first, counts[i], part, weight);
+            assert_memory_equal(part, all + first * hidden_of(how), (size_t)counts[i] * (size_t)hidden_of(how) * 2);
         }
 }
 
 static void gradients_repeat_bit_for_bit(void **state)
 {
-    static uint16_t hidden[2][MOST_ROWS * HIDDEN], weight[2][VOCAB * HIDDEN];
+    static uint16_t hidden[2][MOST_ROWS * MOST_HIDDEN], weight[2][MOST_VOCAB * MOST_HIDDEN];
+    const way *how = *state;
     batch b;
 
     flp_device_test_need_kernels();
-    b = make_batch();
-    run(&b, *state, 0, MOST_ROWS, hidden[0], weight[0]);
+    b = make_batch(how);
+    run(&b, how, 0, rows_of(how), hidden[0], weight[0]);
     for (int i = 1; i < REPEATS; i++) {
-        run(&b, *state, 0, MOST_ROWS, hidden[1], weight[1]);
+        run(&b, how, 0, rows_of(how), hidden[1], weight[1]);
         assert_memory_equal(hidden[0], hidden[1], sizeof(hidden[0]));
         assert_memory_equal(weight[0], weight[1], sizeof(weight[0]));
     }
