@@ -26,6 +26,13 @@ function emit.check(spec)
   return emit.kernel_of(spec).check(spec, arch.find(spec.arch))
 end
 
+-- Whether a kernel can do a problem: true, or nil and the reason.
+function emit.serves(spec, p)
+  local longest_row = emit.kernel_of(spec).longest_row
+  if not longest_row or p.v <= longest_row(spec) then return true end
+  return nil, ("c = %d: a row has %d entries, a cluster room for %d"):format(spec.cluster, p.v, longest_row(spec))
+end
+
 -- Whether the kernel's first parameters are tensor maps.
 function emit.takes_tensor_maps(spec) return emit.kernel_of(spec).parameters[1][1] == "TensorMap" end
 

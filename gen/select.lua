@@ -21,6 +21,7 @@ function select.of(p, path, specs)
     if not group then return nil, reason end
     local legal
     legal, reason = emit.check(spec)
+    if legal then legal, reason = emit.serves(spec, p) end
     if not legal then return nil, reason end
     kernels[i] = { role = spec.role, variant = variant.format(spec), group = group > 0 and group or spec.group or 0 }
     tensor_maps = tensor_maps or emit.takes_tensor_maps(spec)

@@ -173,7 +173,7 @@ local function of_role(p, default, spec, facts, numerics, limit)
   if not is_launched(p, spec, facts) then return found end
   each(default, spec, numerics, function(changed, group)
     local text = difference(default, changed, group or spec.group)
-    if text == own or group and is_repeated(p, changed, group) then return end
+    if text == own or group and is_repeated(p, changed, group) or not emit.serves(changed, p) then return end
     local seconds = model.seconds(p, changed, group, facts)
     found[#found + 1] = { text = text, role = spec.role, seconds = seconds, numerics = emit.kernel_of(changed).numerics(changed) }
   end)

@@ -30,6 +30,9 @@ function kernel.check(spec, device)
   return config.check(spec)
 end
 
+-- Entries of a row that a cluster has room for.
+function kernel.longest_row(spec) return spec.cluster * kernel.slots * config.segment_columns(spec) end
+
 -- block_rows: a cluster has one row at a time, however short. Registers are given to four warps at a time.
 function kernel.derive(spec)
   local threads = spec.w * 32

@@ -43,6 +43,23 @@ function TestTuning.test_a_tuning_changes_what_it_names()
   lu.assertEquals(found.kernels[2].variant, fusedlogp.select(forward, 90, "auto", "").kernels[2].variant)
 end
 
+-- The row stays in the cluster's shared memory: behind it the kernel would read what is not there.
+function TestTuning.test_a_cluster_that_has_no_room_for_a_row_is_no_candidate()
+  local long, short = "logits_logp_backward:bf16:n4096:v131072:fused", "logits_logp_backward:bf16:n4096:v65536:fused"
+  local function clusters(problem)
+    local seen = {}
+    for _, line in ipairs(candidates(problem, 90, false, 100)) do
+      local _, _, text = parts(line)
+      local cluster = text:match("fused%.cluster=(%d)")
+      if cluster then seen[cluster] = true end
+    end
+    return seen
+  end
+  lu.assertEquals(clusters(long), { ["2"] = true, ["8"] = true })
+  lu.assertEquals(clusters(short), { ["1"] = true, ["4"] = true, ["8"] = true })
+  support.assert_refused({ "a row has 131072 entries, a cluster room for 102400" }, fusedlogp.select(long, 90, "sm_90a", "fused.cluster=1"))
+end
+
 function TestTuning.test_what_is_no_tuning_is_refused()
   for text, reason in pairs {
     ["tile.bm"] = "wanted role.field=number", ["tile.bm=0"] = "numbers from 1 to 65536", ["tile.bm=064"] = "wanted role.field=number",
