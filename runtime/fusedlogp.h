@@ -519,10 +519,9 @@ typedef struct {
                                                   Without it a grad_weight [V, D] that is written, not added to, its rows one behind the
                                                   other, holds what it can before its own entries are written: in bf16 the exponentials of
                                                   nearly V D / N entries, by default (from D 1024 on) those of half of V for up to 2 D rows.
-                                                  So does,
-                                                  where grad_weight is not wanted, or f32 and accumulated (and grad_bias so too or none), room for
+                                                  Where grad_weight is not wanted, or f32 and accumulated (and grad_bias so too or none), room for
                                                   512 rows or more (by default, where grad_hidden alone is wanted and V is at most 262144, for as
-                                                  many as fit into 256 MiB): then the valid rows go through in chunks (beside that they take N x D
+                                                  many as fit into 256 MiB) saves it too: then the valid rows go through in chunks (beside that they take N x D
                                                   elements, unless grad_hidden is in hidden's dtype and not accumulated). The values change
                                                   within their rounding. The CPU path saves fp32 logits of the first rows in so much memory (0: 512 MiB)
                                                   and computes these once; no bit shows it. */

@@ -188,6 +188,15 @@ static void lend_narrow_blocks(flp_plan *plan)
     assert_int_equal(lending[lending_case].scaled_elsewhere, lent.again > 0 && lent.scaled < 0);
 }
 
+/* The same plan: zeros everywhere. */
+static void run_without_rows(flp_context *context, const flp_cross_entropy_case *given, int64_t plan_rows)
+{
+    flp_cross_entropy_case c = *given;
+
+    c.problem.backward.forward.rows = c.gradient.problem.forward.rows = c.gradient.forward.problem.rows = 0;
+    run_within(context, &c, plan_rows, least_budget(context, given, plan_rows), 0);
+}
+
 static void run_lending(int compute_capability)
 {
     flp_context *context = flp_host_suite_start(compute_capability);
@@ -199,6 +208,7 @@ static void run_lending(int compute_capability)
         const int64_t rows = c.problem.backward.forward.rows;
 
         run_within(context, &c, rows, least_budget(context, &c, rows), (uint64_t)lending_case);
+        run_without_rows(context, &c, rows);
     }
     flp_host_linear_cross_entropy_planned = NULL;
     flp_context_destroy(context);

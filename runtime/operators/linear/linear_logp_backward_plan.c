@@ -265,7 +265,9 @@ static void describe(const flp_plan *common, flp_text *text)
     const flp_linear_logp_backward_plan *plan = flp_linear_logp_backward_plan_of(common);
     const flp_linear_logp_backward_problem *problem = &plan->problem;
     const flp_backward_chunks *chunks = &plan->work.chunks;
-    const int64_t again = chunks->lent_columns > 0 ? flp_vocab_chunks_lending(problem, chunks, problem->forward.rows).again * chunks->lent_columns : 0;
+    const flp_vocab_lending none = { .first = -1 };
+    const flp_vocab_lending lending = chunks->lent_columns > 0 ? flp_vocab_chunks_lending(problem, chunks, problem->forward.rows) : none;
+    const int64_t again = lending.again * chunks->lent_columns;
     const int64_t saved = flp_int64_smaller(chunks->saved_columns, problem->forward.vocab) - again;
     const int64_t computed = problem->forward.vocab - saved;
     const int products = 1 + (problem->grad_hidden != FLP_NONE) + (problem->grad_weight != FLP_NONE);
@@ -299,7 +301,7 @@ static void describe(const flp_plan *common, flp_text *text)
         flp_text_append(text, "saved exponentials: %" PRId64 " vocabulary entries, %" PRId64 " bytes%s\n", saved,
                         flp_linear_work_chunk_rows(&plan->work, problem->forward.rows) * (chunks->saved_columns - again) *
                             flp_dtype_bytes(problem->forward.dtype),
-                        chunks->lent_columns > 0 ? " of grad_weight's unwritten part" : "");
+                        lending.first >= 0 ? " of grad_weight's unwritten part" : "");
     else if (plan->no_saved_exp)
         flp_text_append(text, "saved exponentials: none, %s\n", plan->no_saved_exp);
     if (saved == 0)
