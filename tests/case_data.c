@@ -1,5 +1,6 @@
 /* Fills a case's buffers: inputs from a counter-based generator, guards, gaps and poisoned outputs. */
 #include "cases.h"
+#include "base/dtype.h"
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -38,11 +39,6 @@ static double random_value(const flp_case *c, uint64_t stream, int64_t index, do
     return deviation * flp_case_random_normal(stream, (uint64_t)index);
 }
 
-static int64_t element_bytes(flp_dtype dtype)
-{
-    return dtype == FLP_I64 ? 8 : dtype == FLP_F32 || dtype == FLP_I32 ? 4 : 2;
-}
-
 int flp_case_allocate(flp_case_buffer *buffer, int64_t data_bytes, int misalignment, int fill)
 {
     buffer->offset = GUARD_BYTES + (size_t)misalignment;
@@ -62,12 +58,12 @@ static int allocate_all(const flp_case *c, flp_case_data *data)
     const flp_linear_logp_problem *p = &c->problem;
     flp_case_buffer *b = data->buffer;
     int64_t weight_rows = p->weight_layout == FLP_VOCAB_HIDDEN ? p->vocab + c->vocab_padding : p->hidden;
-    int complete = flp_case_allocate(&b[FLP_CASE_HIDDEN], p->rows * p->hidden_stride * element_bytes(p->dtype), c->misalignment, FLP_CASE_INPUT_FILL) &&
-                   flp_case_allocate(&b[FLP_CASE_WEIGHT], weight_rows * p->weight_stride * element_bytes(p->dtype), c->misalignment, FLP_CASE_INPUT_FILL) &&
-                   flp_case_allocate(&b[FLP_CASE_TARGET], p->rows * element_bytes(p->target_dtype), 0, FLP_CASE_INPUT_FILL) &&
+    int complete = flp_case_allocate(&b[FLP_CASE_HIDDEN], p->rows * p->hidden_stride * flp_dtype_bytes(p->dtype), c->misalignment, FLP_CASE_INPUT_FILL) &&
+                   flp_case_allocate(&b[FLP_CASE_WEIGHT], weight_rows * p->weight_stride * flp_dtype_bytes(p->dtype), c->misalignment, FLP_CASE_INPUT_FILL) &&
+                   flp_case_allocate(&b[FLP_CASE_TARGET], p->rows * flp_dtype_bytes(p->target_dtype), 0, FLP_CASE_INPUT_FILL) &&
                    flp_case_allocate(&b[FLP_CASE_LOGP], p->rows * 4, 0, FLP_CASE_OUTPUT_FILL);
     if (p->bias_dtype != FLP_NONE)
-        complete = complete && flp_case_allocate(&b[FLP_CASE_BIAS], p->vocab * element_bytes(p->bias_dtype), 0, FLP_CASE_INPUT_FILL);
+        complete = complete && flp_case_allocate(&b[FLP_CASE_BIAS], p->vocab * flp_dtype_bytes(p->bias_dtype), 0, FLP_CASE_INPUT_FILL);
     if (c->rows & FLP_CASE_ROW_TEMPERATURES)
         complete = complete && flp_case_allocate(&b[FLP_CASE_ROW_TEMPERATURE], p->rows * 4, 0, FLP_CASE_INPUT_FILL);
     if (!(c->rows & FLP_CASE_LOGP_ONLY))

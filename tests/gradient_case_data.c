@@ -1,6 +1,7 @@
 /* Fills the buffers of a case of the backward: the forward's inputs, its statistics from the reference, upstream gradients, and gradients to
  * be written or added to. */
 #include "gradient_cases.h"
+#include "base/dtype.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,6 @@ enum { G_LOGP_STREAM = 16, G_LSE_STREAM, G_ENTROPY_STREAM, OLD_STREAM };
 static void *data_of(const flp_gradient_case_data *data, flp_gradient_role role)
 {
     return data->own[role].base + data->own[role].offset;
-}
-
-static int element_bytes(flp_dtype dtype)
-{
-    return dtype == FLP_F32 ? 4 : 2;
 }
 
 /* ---- what the forward and the loss give ---- */
@@ -86,7 +82,7 @@ static int make_gradient(flp_gradient_case_data *data, flp_gradient_role role, f
     flp_case_buffer *buffer = &data->own[role];
     if (dtype == FLP_NONE)
         return 1;
-    if (!flp_case_allocate(buffer, elements * element_bytes(dtype), misalignment, FLP_CASE_OUTPUT_FILL))
+    if (!flp_case_allocate(buffer, elements * flp_dtype_bytes(dtype), misalignment, FLP_CASE_OUTPUT_FILL))
         return 0;
     for (int64_t i = 0; adds && i < elements; i++)
         flp_reference_encode(dtype, 0.1 * flp_case_random_normal(OLD_STREAM + (uint64_t)role, (uint64_t)i), data_of(data, role), i);

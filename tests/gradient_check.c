@@ -6,6 +6,7 @@
  * may be further off than eight times its own share of these. */
 #include "gradient_cases.h"
 #include "cpu/microkernel.h"
+#include "base/dtype.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -40,15 +41,10 @@ typedef struct {
     const flp_gradient *wanted;
 } output;
 
-static int element_bytes(flp_dtype dtype)
-{
-    return dtype == FLP_F32 ? 4 : 2;
-}
-
 /* Bytes before, between and behind the rows are as they were. */
 static int check_untouched(const output *o, const report *to)
 {
-    int64_t size = element_bytes(o->dtype);
+    int64_t size = flp_dtype_bytes(o->dtype);
     for (size_t i = 0; i < o->buffer->bytes; i++) {
         int64_t at = ((int64_t)i - (int64_t)o->buffer->offset) / size;
         int inside = i >= o->buffer->offset && at / o->stride < o->rows && at % o->stride < o->columns;

@@ -1,19 +1,10 @@
 /* The table of cases: sizes around vectors and teams, then dtypes, strides, alignments and contents. */
 #include "weighted_sum_cases.h"
+#include "base/dtype.h"
 #include <inttypes.h>
 #include <stdio.h>
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
-
-static int element_bytes(flp_dtype dtype)
-{
-    return dtype == FLP_F32 ? 4 : 2;
-}
-
-static const char *dtype_name(flp_dtype dtype)
-{
-    return dtype == FLP_BF16 ? "bf16" : dtype == FLP_F16 ? "f16" : dtype == FLP_F32 ? "f32" : "none";
-}
 
 /* Zeros stand for: w, y and the gradients of x's dtype, dense rows. */
 typedef struct {
@@ -109,8 +100,8 @@ static void fill(const row *r, flp_weighted_case *c)
         p->grad_x_stride = r->content & FLP_WEIGHTED_IN_PLACE ? f->x_stride : r->columns + r->grad_gap;
     p->accumulate = r->accumulate;
     snprintf(c->name, sizeof(c->name), "%s n%" PRId64 " d%" PRId64 " w %s, y %s, gradients %s %s%s, stride %" PRId64 ", misaligned %d, content %u",
-             dtype_name(f->dtype), f->rows, f->columns, dtype_name(f->w_dtype), dtype_name(f->y_dtype), dtype_name(p->grad_x), dtype_name(p->grad_w),
-             p->accumulate ? " added" : "", f->x_stride * element_bytes(f->dtype), r->misalignment, r->content);
+             flp_dtype_name(f->dtype), f->rows, f->columns, flp_dtype_name(f->w_dtype), flp_dtype_name(f->y_dtype), flp_dtype_name(p->grad_x),
+             flp_dtype_name(p->grad_w), p->accumulate ? " added" : "", f->x_stride * flp_dtype_bytes(f->dtype), r->misalignment, r->content);
 }
 
 int flp_weighted_case_count(void)

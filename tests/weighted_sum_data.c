@@ -1,17 +1,13 @@
 /* Fills a weighted_sum case's buffers: inputs, guards, gaps of NaN, poisoned outputs. */
 #include "cases.h"
 #include "weighted_sum_cases.h"
+#include "base/dtype.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { GUARD_BYTES = 256, INPUT_FILL = 0xff, OUTPUT_FILL = 0xc5 };
 enum { X_STREAM = 71, W_STREAM, G_STREAM, OLD_STREAM };
-
-static int64_t element_bytes(flp_dtype dtype)
-{
-    return dtype == FLP_F32 ? 4 : 2;
-}
 
 static int allocate(flp_weighted_buffer *buffer, int64_t data_bytes, int misalignment, int fill)
 {
@@ -27,7 +23,7 @@ static int allocate(flp_weighted_buffer *buffer, int64_t data_bytes, int misalig
 /* Strided rows end with the last one's last element: nothing behind it is there to be read. */
 static int64_t strided_bytes(int64_t rows, int64_t stride, int64_t columns, flp_dtype dtype)
 {
-    return rows == 0 ? 0 : ((rows - 1) * stride + columns) * element_bytes(dtype);
+    return rows == 0 ? 0 : ((rows - 1) * stride + columns) * flp_dtype_bytes(dtype);
 }
 
 /* w is aligned to vectors in every other case, and else to its elements. */
@@ -35,7 +31,7 @@ static int w_offset(const flp_weighted_case *c)
 {
     const flp_weighted_sum_problem *f = &c->problem.forward;
 
-    return (f->rows + f->columns + c->misalignment / 2) % 2 ? (int)element_bytes(f->w_dtype) : 0;
+    return (f->rows + f->columns + c->misalignment / 2) % 2 ? (int)flp_dtype_bytes(f->w_dtype) : 0;
 }
 
 static int allocate_all(const flp_weighted_case *c, flp_weighted_buffer *b)
@@ -44,13 +40,13 @@ static int allocate_all(const flp_weighted_case *c, flp_weighted_buffer *b)
     const flp_weighted_sum_problem *f = &p->forward;
     int64_t x_bytes = strided_bytes(f->rows, f->x_stride, f->columns, f->dtype);
     int complete = allocate(&b[FLP_WEIGHTED_X], x_bytes, c->misalignment, INPUT_FILL) &&
-                   allocate(&b[FLP_WEIGHTED_W], f->columns * element_bytes(f->w_dtype), w_offset(c), INPUT_FILL) &&
-                   allocate(&b[FLP_WEIGHTED_G], f->rows * element_bytes(f->y_dtype), 0, INPUT_FILL) &&
-                   allocate(&b[FLP_WEIGHTED_Y], f->rows * element_bytes(f->y_dtype), 0, OUTPUT_FILL);
+                   allocate(&b[FLP_WEIGHTED_W], f->columns * flp_dtype_bytes(f->w_dtype), w_offset(c), INPUT_FILL) &&
+                   allocate(&b[FLP_WEIGHTED_G], f->rows * flp_dtype_bytes(f->y_dtype), 0, INPUT_FILL) &&
+                   allocate(&b[FLP_WEIGHTED_Y], f->rows * flp_dtype_bytes(f->y_dtype), 0, OUTPUT_FILL);
     if (p->grad_x != FLP_NONE && !(c->content & FLP_WEIGHTED_IN_PLACE))
         complete = complete && allocate(&b[FLP_WEIGHTED_GRAD_X], strided_bytes(f->rows, p->grad_x_stride, f->columns, p->grad_x), c->misalignment, OUTPUT_FILL);
     if (p->grad_w != FLP_NONE)
-        complete = complete && allocate(&b[FLP_WEIGHTED_GRAD_W], f->columns * element_bytes(p->grad_w), 0, OUTPUT_FILL);
+        complete = complete && allocate(&b[FLP_WEIGHTED_GRAD_W], f->columns * flp_dtype_bytes(p->grad_w), 0, OUTPUT_FILL);
     return complete;
 }
 

@@ -3,12 +3,14 @@
 #define FLP_BASE_DTYPE_H
 #include "fusedlogp.h"
 
-/* 0 for FLP_NONE. */
+#define FLP_DTYPE_FLOATS "bf16, f16 or f32" /* what an operator's inputs may be, for messages */
+
+/* 0 for FLP_NONE, and for what is no dtype. */
 static inline int flp_dtype_bytes(flp_dtype dtype)
 {
     static const signed char bytes[] = { [FLP_NONE] = 0, [FLP_BF16] = 2, [FLP_F16] = 2, [FLP_F32] = 4, [FLP_I32] = 4, [FLP_I64] = 8 };
 
-    return bytes[dtype];
+    return (size_t)dtype < sizeof(bytes) ? bytes[dtype] : 0;
 }
 
 const char *flp_dtype_name(flp_dtype dtype); /* "bf16", "f16", "f32", "i32", "i64", "none" */

@@ -26,7 +26,7 @@ static const char *const derived[] = {
 
 static int refuse_dtype(const char *name)
 {
-    flp_console_error("--dtype: got \"%s\", wanted bf16, f16 or f32", name);
+    flp_console_error("--dtype: got \"%s\", wanted " FLP_DTYPE_FLOATS, name);
     return FLP_EXIT_USAGE;
 }
 

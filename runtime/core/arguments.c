@@ -147,9 +147,9 @@ static int element_bytes(const flp_argument *array, const void *problem)
 /* What the array lowers pointer_alignment to at most: an element of the problem's dtype, its first field, between which its own may lie. */
 static int least_alignment(const flp_argument *array, const void *problem)
 {
-    const int bytes = int_at(problem, 0) == FLP_F32 ? sizeof(float) : sizeof(uint16_t); /* of a dtype that nothing has checked yet */
+    const int bytes = flp_dtype_bytes((flp_dtype)int_at(problem, 0)); /* 0 of a dtype that nothing has checked yet */
 
-    return array->by_elements ? bytes : 1;
+    return array->by_elements && bytes > 0 ? bytes : 1;
 }
 
 /* Without rows too, the problem does not have what it does not ask for. */

@@ -176,7 +176,7 @@ static int count_head(const flp_operator *op)
 static void append_wanted(const flp_field *field, flp_text *text)
 {
     if (field->at == 0)
-        flp_text_append(text, "bf16, f16 or f32");
+        flp_text_append(text, FLP_DTYPE_FLOATS);
     else
         flp_text_append(text, "%s<%s>", field->prefix, field->value_name);
 }

@@ -4,6 +4,7 @@
 
 #include "random/inputs.h"
 #include "random/linear.h"
+#include "base/dtype.h"
 
 enum { ROWS = FLP_RANDOM_ROLES }; /* a stream of no buffer's */
 
@@ -180,8 +181,8 @@ static void add_gradient(flp_random_linear *linear, flp_random_role role, int dt
 
     if (dtype == FLP_NONE)
         return;
-    flp_random_memory_add_output(&linear->memory, role, rows, columns, stride, flp_random_element_bytes(dtype),
-                                 role == FLP_RANDOM_GRAD_BIAS ? 0 : p->misalignment, flp_random_poison(p));
+    flp_random_memory_add_output(&linear->memory, role, rows, columns, stride, flp_dtype_bytes(dtype), role == FLP_RANDOM_GRAD_BIAS ? 0 : p->misalignment,
+                                 flp_random_poison(p));
     for (int64_t i = 0; adds && i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
             flp_random_encode(dtype, 0.1 * flp_random_numbers_normal(&numbers), at(linear, role), i * stride + j);
@@ -222,7 +223,7 @@ static void add_inputs(flp_random_linear *linear)
 {
     const flp_random_problem *p = linear->problem;
     const flp_linear_logp_problem *forward = &linear->asked.backward.forward;
-    const int element = flp_random_element_bytes(p->dtype), backward = p->op == FLP_RANDOM_LINEAR_BACKWARD;
+    const int element = flp_dtype_bytes(p->dtype), backward = p->op == FLP_RANDOM_LINEAR_BACKWARD;
     const int64_t rows = p->columns ? p->d : p->v + p->vocab_padding, columns = p->columns ? p->v + p->vocab_padding : p->d;
 
     flp_random_memory_add(&linear->memory, FLP_RANDOM_HIDDEN, flp_random_strided(p->n, forward->hidden_stride, p->d) * element, p->misalignment,
@@ -230,7 +231,7 @@ static void add_inputs(flp_random_linear *linear)
     flp_random_memory_add(&linear->memory, FLP_RANDOM_WEIGHT, flp_random_strided(rows, forward->weight_stride, columns) * element, p->misalignment,
                           FLP_RANDOM_INPUT_FILL);
     if (p->bias)
-        flp_random_memory_add(&linear->memory, FLP_RANDOM_BIAS, p->v * flp_random_element_bytes(p->bias), 0, FLP_RANDOM_INPUT_FILL);
+        flp_random_memory_add(&linear->memory, FLP_RANDOM_BIAS, p->v * flp_dtype_bytes(p->bias), 0, FLP_RANDOM_INPUT_FILL);
     flp_random_memory_add(&linear->memory, FLP_RANDOM_TARGET, p->n * (p->target_i32 ? 4 : 8), 0, FLP_RANDOM_INPUT_FILL);
     add_rows(linear, FLP_RANDOM_ROW_TEMPERATURE, p->row_temperature);
     add_rows(linear, FLP_RANDOM_G_LOGP, backward);
@@ -246,7 +247,7 @@ static void add_inputs(flp_random_linear *linear)
     if (p->g_loss)
         flp_random_memory_add(&linear->memory, FLP_RANDOM_G_LOSS, (p->reduction == FLP_REDUCE_NONE ? p->n : 1) * 4, 0, FLP_RANDOM_INPUT_FILL);
     if (p->classes)
-        flp_random_memory_add(&linear->memory, FLP_RANDOM_CLASSES, p->v * flp_random_element_bytes(p->classes), 0, FLP_RANDOM_INPUT_FILL);
+        flp_random_memory_add(&linear->memory, FLP_RANDOM_CLASSES, p->v * flp_dtype_bytes(p->classes), 0, FLP_RANDOM_INPUT_FILL);
 }
 
 static void fill_given(const flp_random_linear *linear)

@@ -10,6 +10,7 @@
 #include "random/row.h"
 #include "random/suite.h"
 #include "reference.h"
+#include "base/dtype.h"
 
 typedef struct {
     const flp_random_problem *problem;
@@ -146,7 +147,7 @@ static void add_results(random_logits *logits, flp_random_role role, int wanted,
 static void add_buffers(random_logits *logits)
 {
     const flp_random_problem *p = logits->problem;
-    const int backward = is_backward(p), writes = !backward || p->fused, element = flp_random_element_bytes(p->dtype);
+    const int backward = is_backward(p), writes = !backward || p->fused, element = flp_dtype_bytes(p->dtype);
     flp_random_buffer *given = &logits->memory.buffer[FLP_RANDOM_HIDDEN];
 
     flp_random_memory_add_output(&logits->memory, FLP_RANDOM_HIDDEN, logits->all_rows, p->v, logits->forward.logits_stride, element, p->misalignment,

@@ -10,11 +10,6 @@ enum { GUARD_BYTES = 256 };
 #define ROLE_NAME(role, name) name,
 const char *const flp_random_role_names[FLP_RANDOM_ROLES] = { FLP_RANDOM_ROLE_LIST(ROLE_NAME) };
 
-int flp_random_element_bytes(int dtype)
-{
-    return dtype == FLP_F32 ? 4 : 2;
-}
-
 void flp_random_memory_add(flp_random_memory *memory, flp_random_role role, int64_t data_bytes, int misalignment, int fill)
 {
     flp_random_buffer *buffer = &memory->buffer[role];

@@ -52,8 +52,6 @@ typedef struct {
     flp_random_buffer buffer[FLP_RANDOM_ROLES];
 } flp_random_memory;
 
-int flp_random_element_bytes(int dtype);
-
 /* All bytes are fill. Ends the program where there is no memory. */
 void flp_random_memory_add(flp_random_memory *memory, flp_random_role role, int64_t data_bytes, int misalignment, int fill);
 void flp_random_memory_add_output(flp_random_memory *memory, flp_random_role role, int64_t rows, int64_t columns, int64_t stride, int element, int misalignment,

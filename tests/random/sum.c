@@ -13,6 +13,7 @@
 #include "random/judge.h"
 #include "random/suite.h"
 #include "reference.h"
+#include "base/dtype.h"
 
 static const double u = 0x1p-24, deviations = 6;
 
@@ -91,13 +92,13 @@ static void make_gradients(random_sum *sum)
     const flp_random_problem *p = sum->problem;
     const int fill_byte = flp_random_poison(p);
 
-    flp_random_memory_add(&sum->memory, FLP_RANDOM_G_LOGP, p->n * flp_random_element_bytes(sum->asked.forward.y_dtype), 0, FLP_RANDOM_INPUT_FILL);
+    flp_random_memory_add(&sum->memory, FLP_RANDOM_G_LOGP, p->n * flp_dtype_bytes(sum->asked.forward.y_dtype), 0, FLP_RANDOM_INPUT_FILL);
     fill_g(sum);
     if (p->grad_hidden && !p->in_place)
-        flp_random_memory_add_output(&sum->memory, FLP_RANDOM_GRAD_HIDDEN, p->n, p->d, sum->asked.grad_x_stride, flp_random_element_bytes(p->grad_hidden),
+        flp_random_memory_add_output(&sum->memory, FLP_RANDOM_GRAD_HIDDEN, p->n, p->d, sum->asked.grad_x_stride, flp_dtype_bytes(p->grad_hidden),
                                      p->misalignment, fill_byte);
     if (p->grad_weight)
-        flp_random_memory_add_output(&sum->memory, FLP_RANDOM_GRAD_WEIGHT, 1, p->d, p->d, flp_random_element_bytes(p->grad_weight), 0, fill_byte);
+        flp_random_memory_add_output(&sum->memory, FLP_RANDOM_GRAD_WEIGHT, 1, p->d, p->d, flp_dtype_bytes(p->grad_weight), 0, fill_byte);
     if (p->accumulate)
         fill(sum, FLP_RANDOM_GRAD_WEIGHT, p->grad_weight, 1, p->d, p->d);
 }
@@ -109,8 +110,7 @@ static void make_x(random_sum *sum)
     const int64_t stride = sum->asked.forward.x_stride;
     flp_random_buffer *x = &sum->memory.buffer[FLP_RANDOM_HIDDEN];
 
-    flp_random_memory_add_output(&sum->memory, FLP_RANDOM_HIDDEN, p->n, p->d, stride, flp_random_element_bytes(p->dtype), p->misalignment,
-                                 FLP_RANDOM_INPUT_FILL);
+    flp_random_memory_add_output(&sum->memory, FLP_RANDOM_HIDDEN, p->n, p->d, stride, flp_dtype_bytes(p->dtype), p->misalignment, FLP_RANDOM_INPUT_FILL);
     if (!p->in_place)
         x->rows = x->columns = 0;
     fill(sum, FLP_RANDOM_HIDDEN, p->dtype, p->n, p->d, stride);
@@ -126,12 +126,12 @@ static void *make(const flp_random_problem *problem)
     sum->problem = problem;
     ask(sum);
     make_x(sum);
-    flp_random_memory_add(&sum->memory, FLP_RANDOM_WEIGHT, problem->d * flp_random_element_bytes(sum->asked.forward.w_dtype), 0, FLP_RANDOM_INPUT_FILL);
+    flp_random_memory_add(&sum->memory, FLP_RANDOM_WEIGHT, problem->d * flp_dtype_bytes(sum->asked.forward.w_dtype), 0, FLP_RANDOM_INPUT_FILL);
     fill(sum, FLP_RANDOM_WEIGHT, sum->asked.forward.w_dtype, 1, problem->d, problem->d);
     if (is_backward(problem))
         make_gradients(sum);
     else
-        flp_random_memory_add_output(&sum->memory, FLP_RANDOM_Y, 1, problem->n, problem->n, flp_random_element_bytes(sum->asked.forward.y_dtype), 0,
+        flp_random_memory_add_output(&sum->memory, FLP_RANDOM_Y, 1, problem->n, problem->n, flp_dtype_bytes(sum->asked.forward.y_dtype), 0,
                                      flp_random_poison(problem));
     flp_random_memory_seal(&sum->memory);
     return sum;
