@@ -89,6 +89,22 @@ function TestTuning.test_chunks_are_taken_and_named()
   end
 end
 
+-- The list of widths is C's (runtime/operators/linear/chunk_tuning.c): each is taken here, in both operators that have chunks, and is part of the numeric
+-- identity where C says that it decides a row's bits.
+function TestTuning.test_chunks_have_the_widths_of_c()
+  local rows = assert(support.read_template("runtime/operators/linear/chunk_tuning.c")):match("width widths%[%] = (%b{})")
+  local known = 0
+  for name, decides in rows:gmatch('{ "(%l+)", offsetof%b(), [%u_]+, ([01]) }') do
+    known = known + 1
+    for _, operator in ipairs { "linear_logp_backward", "linear_cross_entropy" } do
+      local problem, text = operator .. ":bf16:n1024:d512:v32768:gh_bf16:gw_bf16", ("chunks.%s=20"):format(name)
+      local function numerics(of) return assert(fusedlogp.identity(problem, 90, "auto", of, support.read_template)).numerics end
+      lu.assertEquals(numerics(text), numerics("") .. (decides == "1" and ";" .. text or ""), text)
+    end
+  end
+  lu.assertEquals(known, select(2, rows:gsub('"', "")) // 2)
+end
+
 function TestTuning.test_candidates_are_legal_and_keep_the_bits()
   for _, problem in ipairs(problems) do
     for _, capability in ipairs { 80, 90 } do

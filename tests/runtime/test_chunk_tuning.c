@@ -56,6 +56,20 @@ static void a_width_is_what_its_item_says(void **state)
     assert_string_equal(flp_vocab_chunks_hint(&work.chunks), flp_vocab_chunks_hint(&chunks));
 }
 
+static void no_chunks_take_more_than_the_memory_budget(void **state)
+{
+    flp_linear_logp_backward_problem problem = frozen(4096, 131072);
+    flp_linear_work work = work_of(problem);
+    flp_backward_chunks chunks;
+
+    (void)state;
+    assert_succeeds(flp_chunk_tuning_apply(&work, "chunks.rows=8", &chunks));
+    problem.memory_budget = flp_linear_budget_bytes(&work, &chunks);
+    work = work_of(problem);
+    assert_succeeds(flp_chunk_tuning_apply(&work, "chunks.rows=8", &chunks));
+    assert_fails(FLP_BAD_ARGUMENT, flp_chunk_tuning_apply(&work, "chunks.rows=9", &chunks), "the memory_budget is");
+}
+
 static void what_cannot_be_had_is_refused(void **state)
 {
     flp_linear_work work = work_of(step(4096, 131072));
@@ -161,6 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_width_is_what_its_item_says),
+        cmocka_unit_test(no_chunks_take_more_than_the_memory_budget),
         cmocka_unit_test(what_cannot_be_had_is_refused),
         cmocka_unit_test(what_is_offered_can_be_had_and_fits),
         cmocka_unit_test(wider_chunks_are_offered_where_there_is_memory),
