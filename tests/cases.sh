@@ -73,6 +73,18 @@ has_module() { # PYTHON NAME
     "$1" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)' "$2" >/dev/null 2>&1
 }
 
+# The Python that tests of it run, one with all the modules: NAMED, which is for people, or the one that quickstart check makes, or the machine's. Else nothing.
+find_python() { # NAMED MODULE ...
+    named=$1
+    shift
+    for candidate in "$named" "${XDG_CACHE_HOME:-$HOME/.cache}/fusedlogp-tests/python/bin/python3" python3; do
+        [ -n "$candidate" ] || continue
+        for module; do has_module "$candidate" "$module" || continue 2; done
+        echo "$candidate"
+        return
+    done
+}
+
 skip() {
     cases=$((cases + 1))
     echo "ok $cases - $1 # SKIP $2"

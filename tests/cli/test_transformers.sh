@@ -1,11 +1,7 @@
 # fusedlogp score --model against the loss of transformers, on tiny random models of several families, through the program of docs/scoring.md.
 . "$(dirname "$0")/setup.sh"
 
-# The first is for people; quickstart check makes the second.
-python=
-for candidate in "${FUSEDLOGP_TRANSFORMERS_PYTHON:-}" "${XDG_CACHE_HOME:-$HOME/.cache}/fusedlogp-tests/python/bin/python3" python3; do
-    [ -n "$candidate" ] && has_module "$candidate" torch && has_module "$candidate" transformers && python=$candidate && break
-done
+python=$(find_python "${FUSEDLOGP_TRANSFORMERS_PYTHON:-}" torch transformers)
 if [ -z "$python" ]; then
     skip "the loss of transformers" "no Python with torch and transformers (FUSEDLOGP_TRANSFORMERS_PYTHON names one)"
     finish

@@ -14,11 +14,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 else
     skip "the library's glibc" "old symbols are asked for on x86_64"
 fi
-# The first is for people; quickstart check makes the second.
-python=
-for candidate in "${FUSEDLOGP_TESTS_PYTHON:-}" "${XDG_CACHE_HOME:-$HOME/.cache}/fusedlogp-tests/python/bin/python3" python3; do
-    [ -n "$candidate" ] && has_module "$candidate" torch && python=$candidate && break
-done
+python=$(find_python "${FUSEDLOGP_TESTS_PYTHON:-}" torch)
 if [ -z "$python" ]; then
     skip "the Python package" "no Python with torch (FUSEDLOGP_TESTS_PYTHON names one)"
     finish

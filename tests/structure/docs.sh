@@ -59,11 +59,8 @@ FUSEDLOGP_SYSTEM_CACHE=
 FUSEDLOGP_HOST_KERNELS=${FUSEDLOGP_HOST_KERNELS:-$work/kernels}
 export PATH LD_LIBRARY_PATH FUSEDLOGP_CACHE_DIR FUSEDLOGP_SYSTEM_CACHE FUSEDLOGP_HOST_KERNELS
 
-# As tests/python/test_package.sh chooses it.
 torch_python=
-for candidate in "${FUSEDLOGP_TESTS_PYTHON:-}" "${XDG_CACHE_HOME:-$HOME/.cache}/fusedlogp-tests/python/bin/python3" python3; do
-    [ -f "$build/python/libfusedlogp_torch.so" ] && [ -n "$candidate" ] && has_module "$candidate" torch && torch_python=$candidate && break
-done
+[ ! -f "$build/python/libfusedlogp_torch.so" ] || torch_python=$(find_python "${FUSEDLOGP_TESTS_PYTHON:-}" torch)
 
 # Loading torch and the package takes longer than what the blocks do: one process loads them and runs each as a script of its own in a copy of itself.
 # It answers a line "FILE FOLDER" by the block's exit status; what the block prints goes to FILE.said.
