@@ -120,7 +120,8 @@ static void append_workspace(const flp_plan *plan, flp_text *text)
     }
 }
 
-char *flp_describe_plan(const flp_plan *plan, const char *problem)
+/* The text of flp_plan_describe, malloc'ed; NULL when out of memory. problem: its canonical string. */
+static char *describe_plan(const flp_plan *plan, const char *problem)
 {
     flp_text text = { 0 };
 
@@ -287,7 +288,7 @@ static flp_status set_up(const char *text, const char *tuning, flp_plan *plan)
         return status;
     plan->workspace_bytes = flp_plan_workspace_bytes(plan, flp_plan_rows(plan));
     plan->numerics = write_numerics(plan);
-    plan->description = plan->numerics ? flp_describe_plan(plan, text) : NULL;
+    plan->description = plan->numerics ? describe_plan(plan, text) : NULL;
     if (!plan->description)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "no memory for a plan's description");
     flp_log_info("plan %s: %s (%s)", text, flp_backend_name(plan->choice.path), plan->choice.reason);
@@ -467,7 +468,7 @@ void flp_plan_say_untuned(flp_plan *plan, const char *why)
     const size_t length = strlen(plan->tuned.source);
 
     snprintf(plan->tuned.source + length, sizeof(plan->tuned.source) - length, "%s; not tuned: %s", length ? "" : "no record", why);
-    if (flp_problem_text_write(plan->op, flp_plan_problem(plan), text, sizeof(text)) != FLP_OK || !(description = flp_describe_plan(plan, text)))
+    if (flp_problem_text_write(plan->op, flp_plan_problem(plan), text, sizeof(text)) != FLP_OK || !(description = describe_plan(plan, text)))
         return;
     free(plan->description);
     plan->description = description;

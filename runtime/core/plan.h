@@ -111,9 +111,6 @@ flp_status flp_plan_write_wanted(flp_context *context, const flp_operator *op, c
 enum { FLP_PLAN_OWN_BYTES = -1 };
 flp_status flp_plan_offer(flp_context *context, const flp_operator *op, const void *problem, int decides_bits, int64_t most_bytes, flp_text *tunings);
 
-/* The text of flp_plan_describe, malloc'ed; NULL when out of memory. problem: its canonical string. */
-char *flp_describe_plan(const flp_plan *plan, const char *problem);
-
 /* What it runs on: the GPU, or the CPU and its threads. */
 void flp_describe_device(const flp_plan *plan, flp_text *text);
 

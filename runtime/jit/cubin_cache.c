@@ -31,7 +31,9 @@ static const int64_t default_bytes = INT64_C(1) << 30;
 /* A hit refreshes the file's age at most this often, so that a read-mostly job does not write. */
 enum { REFRESH_SECONDS = 3600 };
 
-void flp_cubin_cache_state_warn(flp_cubin_cache *cache)
+/* Logs this thread's error message as the reason why kernels are not kept; once for a cache. A directory that cannot be used
+ * slows every start, but fails nothing. */
+static void warn_once(flp_cubin_cache *cache)
 {
     if (!atomic_flag_test_and_set(&cache->warned))
         flp_log_warning("kernels stay in memory only: %s%s%s", cache->user, cache->user[0] ? ": " : "", flp_error_message());
@@ -51,7 +53,7 @@ flp_status flp_cubin_cache_create(const flp_cubin_cache_options *options, flp_cu
     made->limit = options->bytes ? options->bytes : default_bytes;
     pthread_mutex_init(&made->locks.mutex, NULL);
     if (flp_cubin_cache_directory_resolve(options->directory, made->user) != FLP_OK)
-        flp_cubin_cache_state_warn(made);
+        warn_once(made);
     *cache = made;
     return FLP_OK;
 }
@@ -80,9 +82,9 @@ int flp_cubin_cache_state_open_user(flp_cubin_cache *cache, int create)
         return -1;
     }
     if (create && flp_file_make_directories(cache->user, flp_cubin_cache_state_mode(cache)) != FLP_OK)
-        flp_cubin_cache_state_warn(cache);
+        warn_once(cache);
     else if (flp_cubin_cache_directory_open(cache->user, FLP_CUBIN_CACHE_USER, &directory) != FLP_OK && (create || errno != ENOENT))
-        flp_cubin_cache_state_warn(cache);
+        warn_once(cache);
     return directory;
 }
 
@@ -243,7 +245,7 @@ flp_status flp_cubin_cache_store(flp_cubin_cache *cache, const flp_cubin_key *ke
     if (status == FLP_OK)
         flp_cubin_cache_list_trim(directory, cache->limit);
     else
-        flp_cubin_cache_state_warn(cache);
+        warn_once(cache);
     flp_text_free(&key_text);
     close(directory);
     return status;

@@ -17,10 +17,6 @@ struct flp_cubin_cache {
     flp_cubin_cache_locks locks;
 };
 
-/* Logs this thread's error message as the reason why kernels are not kept; once for a cache. A directory that cannot be used
- * slows every start, but fails nothing. */
-void flp_cubin_cache_state_warn(flp_cubin_cache *cache);
-
 /* The user's directory, made where create is 1; -1 where there is none to use. One that is not there yet is no warning. */
 int flp_cubin_cache_state_open_user(flp_cubin_cache *cache, int create);
 

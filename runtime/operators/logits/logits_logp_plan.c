@@ -72,7 +72,8 @@ static int64_t teams(const flp_manifest *kernel, int team_log2)
     return kernel->threads / WARP >> team_log2;
 }
 
-flp_logits_logp_shape flp_logits_logp_shape_rows(const flp_manifest *kernel, int multiprocessors, int64_t vocab, int64_t rows)
+/* The shape of the forward's kernel for any number of rows, at least 1. */
+static flp_logits_logp_shape shape_of_rows(const flp_manifest *kernel, int multiprocessors, int64_t vocab, int64_t rows)
 {
     const int64_t segments = count_segments(kernel, vocab), blocks = resident(kernel, multiprocessors);
     const int team_log2 = choose_team(kernel, segments);
@@ -89,7 +90,8 @@ flp_logits_logp_shape flp_logits_logp_shape_rows(const flp_manifest *kernel, int
                                     .blocks = (unsigned)flp_int64_smaller(flp_int64_divide_up(rows * parts, teams(kernel, team_log2)), blocks) };
 }
 
-flp_logits_logp_shape flp_logits_logp_shape_few(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows)
+/* The shape of the one with a cluster a row, of which the device holds `clusters` at once; blocks 0: rows are more, or too long. */
+static flp_logits_logp_shape shape_of_few(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows)
 {
     const int64_t segments = count_segments(kernel, vocab);
     const int fits = segments <= FLP_LOGITS_SHARED_SEGMENTS && rows <= clusters;
@@ -166,12 +168,12 @@ flp_status flp_logits_logp_forward_take(const flp_plan *plan, flp_logits_logp_fo
 
 flp_logits_logp_pass flp_logits_logp_forward_choose(const flp_logits_logp_forward *forward, int multiprocessors, int64_t vocab, int64_t rows)
 {
-    const flp_logits_logp_shape shape = flp_logits_logp_shape_rows(&forward->rows->manifest, multiprocessors, vocab, rows);
+    const flp_logits_logp_shape shape = shape_of_rows(&forward->rows->manifest, multiprocessors, vocab, rows);
     flp_logits_logp_shape few = { .blocks = 0 };
 
     /* Where a block takes several rows, or one whole, that is one launch too. */
     if (forward->few && shape.parts > 1)
-        few = flp_logits_logp_shape_few(&forward->few->manifest, forward->few->clusters, vocab, rows);
+        few = shape_of_few(&forward->few->manifest, forward->few->clusters, vocab, rows);
     return few.blocks > 0 ? (flp_logits_logp_pass){ forward->few, few } : (flp_logits_logp_pass){ forward->rows, shape };
 }
 
@@ -182,7 +184,7 @@ int64_t flp_logits_logp_forward_cut_rows(const flp_logits_logp_forward *forward,
     /* More rows are not cut where fewer are not, but for the fewest. */
     while (low < high) {
         int64_t middle = low + (high - low + 1) / 2;
-        if (flp_logits_logp_shape_rows(&forward->rows->manifest, multiprocessors, vocab, middle).parts > 1)
+        if (shape_of_rows(&forward->rows->manifest, multiprocessors, vocab, middle).parts > 1)
             low = middle;
         else
             high = middle - 1;

@@ -16,10 +16,6 @@ typedef struct {
     unsigned blocks;
 } flp_logits_logp_shape;
 
-/* The shape of the forward's kernels; rows >= 1. rows: of any number of them. few: a cluster each, of which the device holds `clusters` at once; blocks 0:
- * rows are more, or too long. */
-flp_logits_logp_shape flp_logits_logp_shape_rows(const flp_manifest *kernel, int multiprocessors, int64_t vocab, int64_t rows);
-flp_logits_logp_shape flp_logits_logp_shape_few(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows);
 /* The shape of the fused kernel, of which the device holds `clusters` (blocks, where a cluster is one) at once; blocks 0: rows are too few or too long for
  * it, and the forward, the combine and the gradient kernel do it. */
 flp_logits_logp_shape flp_logits_logp_shape_fused(const flp_manifest *kernel, int64_t clusters, int64_t vocab, int64_t rows);
