@@ -1,5 +1,6 @@
 /* Fills the buffers of a case of linear_cross_entropy, and what they are checked against. */
 #include "cross_entropy_cases.h"
+#include "base/dtype.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,7 @@ static int allocate(const flp_cross_entropy_case *c, flp_cross_entropy_case_data
         int64_t count;
         int bytes, fill;
     } own[FLP_CROSS_ENTROPY_BUFFERS] = {
-        [FLP_CROSS_ENTROPY_CLASS_WEIGHTS] = { c->problem.class_weights != FLP_NONE, p->vocab, c->problem.class_weights == FLP_F32 ? 4 : 2,
-                                              FLP_CASE_INPUT_FILL },
+        [FLP_CROSS_ENTROPY_CLASS_WEIGHTS] = { c->problem.class_weights != FLP_NONE, p->vocab, flp_dtype_bytes(c->problem.class_weights), FLP_CASE_INPUT_FILL },
         [FLP_CROSS_ENTROPY_TOKEN_WEIGHTS] = { c->problem.token_weights, p->rows, 4, FLP_CASE_INPUT_FILL },
         [FLP_CROSS_ENTROPY_G_LOSS] = { c->with_g_loss, loss_count(c), 4, FLP_CASE_INPUT_FILL },
         [FLP_CROSS_ENTROPY_ADVANTAGES] = { has_input(c, FLP_CROSS_ENTROPY_ADVANTAGES), p->rows, 4, FLP_CASE_INPUT_FILL },

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "logits_cases.h"
+#include "base/dtype.h"
 
 enum { OUTPUT_FILL = 0xc5, INPUT_FILL = 0xff };
 
@@ -115,7 +116,7 @@ static int check_gradient_row(check *check, flp_logits_form form, const unsigned
 
 static int check_gradients(check *check, flp_logits_form form)
 {
-    const int element = check->c->problem.dtype == FLP_F32 ? 4 : 2;
+    const int element = flp_dtype_bytes(check->c->problem.dtype);
     const size_t row_bytes = (size_t)(check->c->problem.logits_stride * element);
     const unsigned char *gradients = data_of(check, FLP_LOGITS_GRAD), *logits = data_of(check, FLP_LOGITS_LOGITS);
 

@@ -7,13 +7,14 @@
 
 #include "cases.h"
 #include "logits_cases.h"
+#include "base/dtype.h"
 
 enum { GUARD = 64, INPUT_FILL = 0xff, OUTPUT_FILL = 0xc5 };
 enum { LOGIT_STREAM = 501, TARGET_STREAM, TEMPERATURE_STREAM, GRADIENT_STREAM };
 
 static int element_bytes(const flp_logits_case *c)
 {
-    return c->problem.dtype == FLP_F32 ? 4 : 2;
+    return flp_dtype_bytes(c->problem.dtype);
 }
 
 static int64_t result_rows(const flp_logits_case *c)

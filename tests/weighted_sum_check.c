@@ -1,5 +1,6 @@
 /* Holds weighted_sum's outputs against fp64, and everything else against what it was. */
 #include "weighted_sum_cases.h"
+#include "base/dtype.h"
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -112,7 +113,7 @@ static int report(char *message, size_t bytes, const char *what, int64_t at, dou
 int flp_weighted_case_check_sum(const flp_weighted_case *c, const flp_weighted_data *data, int64_t depth, char *message, size_t bytes)
 {
     const flp_weighted_sum_problem *f = &c->problem.forward;
-    const int element = f->y_dtype == FLP_F32 ? 4 : 2;
+    const int element = flp_dtype_bytes(f->y_dtype);
     double allowed;
     for (int64_t i = 0; i < f->rows; i++) {
         sum want = { 0 };
@@ -164,7 +165,7 @@ static int check_grad_x(const flp_weighted_case *c, const flp_weighted_data *dat
             if (got != want && !(isnan(got) && isnan(want)))
                 return report(message, bytes, "grad_x", i * f->columns + d, got, want, 0);
         }
-    return is_intact(data, role, f->rows, f->columns, p->grad_x_stride, p->grad_x == FLP_F32 ? 4 : 2, message, bytes);
+    return is_intact(data, role, f->rows, f->columns, p->grad_x_stride, flp_dtype_bytes(p->grad_x), message, bytes);
 }
 
 int flp_weighted_case_check_gradients(const flp_weighted_case *c, const flp_weighted_data *data, int64_t depth, char *message, size_t bytes)
@@ -178,5 +179,5 @@ int flp_weighted_case_check_gradients(const flp_weighted_case *c, const flp_weig
     if (p->grad_w == FLP_NONE)
         return 1;
     return check_grad_w(c, data, depth, message, bytes) &&
-           is_intact(data, FLP_WEIGHTED_GRAD_W, p->forward.columns, 1, 1, p->grad_w == FLP_F32 ? 4 : 2, message, bytes);
+           is_intact(data, FLP_WEIGHTED_GRAD_W, p->forward.columns, 1, 1, flp_dtype_bytes(p->grad_w), message, bytes);
 }

@@ -5,6 +5,7 @@
 
 #include "device/device_test.h"
 #include "reference.h"
+#include "base/dtype.h"
 
 enum { MOST_ROWS = 4096, REPETITIONS = 20 };
 enum { HIDDEN_STREAM = 11, WEIGHT_STREAM = 12, OUTPUTS = 4 };
@@ -47,7 +48,7 @@ static flp_gpu *gpu(void)
 
 static size_t row_bytes(const bench *b)
 {
-    return (size_t)b->of->problem.hidden * (b->of->problem.dtype == FLP_F32 ? 4 : 2);
+    return (size_t)b->of->problem.hidden * flp_dtype_bytes(b->of->problem.dtype);
 }
 
 /* Rows of hidden (device memory), whose targets are those of the pool from row `first` on. */

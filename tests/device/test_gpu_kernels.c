@@ -5,6 +5,7 @@
 #include "cases.h"
 #include "device/device_test.h"
 #include "device/gpu_reference.h"
+#include "base/dtype.h"
 
 enum { ROWS = 37, COLUMNS = 45, VOCAB = 203, STREAM = 5, BYTES = 4 * VOCAB * COLUMNS };
 
@@ -13,7 +14,7 @@ static flp_gpu *const gpu = &flp_device_test.gpu;
 static void expect_fill(flp_dtype dtype, int turned)
 {
     static unsigned char want[BYTES], got[BYTES];
-    const int bytes = dtype == FLP_F32 ? 4 : 2;
+    const int bytes = flp_dtype_bytes(dtype);
     flp_gpu_matrix matrix;
     CUdeviceptr data;
 
@@ -44,7 +45,7 @@ static void compute_on_host(const flp_linear_logp_problem *problem, const flp_gp
                             flp_reference *reference)
 {
     static unsigned char hidden_bytes[BYTES], weight_bytes[BYTES];
-    const int bytes = problem->dtype == FLP_F32 ? 4 : 2;
+    const int bytes = flp_dtype_bytes(problem->dtype);
     const flp_linear_logp_args args = { .rows = ROWS, .hidden = hidden_bytes, .weight = weight_bytes, .target = targets };
 
     assert_succeeds(flp_gpu_download(gpu, hidden_bytes, hidden->data, (size_t)(ROWS * COLUMNS * bytes)));

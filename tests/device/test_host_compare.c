@@ -16,6 +16,7 @@
 #include "host/host_linear_logp.h"
 #include "host/host_linear_logp_backward.h"
 #include "host/host_suite.h"
+#include "base/dtype.h"
 
 enum { MOST_CASES = 32 };
 static const double deviations = 8;
@@ -170,7 +171,7 @@ static void both_compute_the_same(void **state)
 /* Sums of squares over a gradient as it lies in memory, gaps left out by their fill: of the machine's values, of the difference. */
 static double relative_difference(flp_dtype dtype, const flp_case_buffer *gpu, const flp_case_buffer *machine)
 {
-    const int64_t bytes = dtype == FLP_F32 ? 4 : 2, count = (int64_t)gpu->data_bytes / bytes;
+    const int64_t bytes = flp_dtype_bytes(dtype), count = (int64_t)gpu->data_bytes / bytes;
     double size = 0, difference = 0;
 
     for (int64_t i = 0; i < count; i++) {

@@ -5,6 +5,7 @@
 
 #include "device/device_test.h"
 #include "device/gpu_reference.h"
+#include "base/dtype.h"
 
 enum { CHECKED = 16, HIDDEN_STREAM = 21, WEIGHT_STREAM = 22 };
 
@@ -47,7 +48,7 @@ static flp_gpu *gpu(void)
 
 static int64_t element_bytes(const flp_linear_logp_problem *p)
 {
-    return p->dtype == FLP_F32 ? 4 : 2;
+    return flp_dtype_bytes(p->dtype);
 }
 
 static flp_gpu_matrix make_matrix(const flp_linear_logp_problem *p, int64_t rows, int64_t stride, int turned, unsigned stream, double deviation)

@@ -5,6 +5,7 @@
 #include "device/device_test.h"
 #include "device/edge_cases.h"
 #include "device/warm_up.h"
+#include "base/dtype.h"
 
 static const flp_backend backends[] = { FLP_BACKEND_AUTO, FLP_BACKEND_PORTABLE };
 enum { BACKENDS = 2 };
@@ -31,7 +32,7 @@ static void collect_cases(void)
 static const char *expected_path(const flp_case *c)
 {
     const flp_linear_logp_problem *p = &c->problem;
-    const int bytes = p->dtype == FLP_F32 ? 4 : 2;
+    const int bytes = flp_dtype_bytes(p->dtype);
     const int multiplies = p->dtype != FLP_F32 || (p->precision == FLP_PRECISION_TENSOR && p->weight_layout == FLP_VOCAB_HIDDEN);
     const int loads = (p->hidden_stride * bytes) % 16 == 0 && (p->weight_stride * bytes) % 16 == 0 && c->misalignment % 16 == 0;
 

@@ -5,6 +5,7 @@
 #include "device/device_test.h"
 #include "weighted_sum_cases.h"
 #include "weighted_sum_depth.h"
+#include "base/dtype.h"
 
 static flp_gpu *const gpu = &flp_device_test.gpu;
 
@@ -157,7 +158,7 @@ static void run(on_device *on, int64_t first, int64_t rows, flp_backend backend)
     flp_weighted_case_forward(&on->c, &on->data, on->bases, &args);
     flp_weighted_case_backward(&on->c, &on->data, on->bases, &backward);
     args.rows = rows;
-    args.x = (const char *)args.x + first * problem.forward.x_stride * (problem.forward.dtype == FLP_F32 ? 4 : 2);
+    args.x = (const char *)args.x + first * problem.forward.x_stride * flp_dtype_bytes(problem.forward.dtype);
     backward.rows = rows;
     assert_succeeds(flp_weighted_sum(flp_device_test.context, &problem.forward, &args));
     assert_succeeds(flp_weighted_sum_backward(flp_device_test.context, &problem, &backward));

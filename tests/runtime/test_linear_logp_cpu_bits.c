@@ -1,6 +1,7 @@
 /* linear_logp on the host: a row has the same bits wherever it stands, whatever stands beside it, on any number of threads. */
 #include "cases.h"
 #include "operators/linear/linear_logp_cpu.h"
+#include "base/dtype.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +48,7 @@ static void execute(const invariance *test, flp_thread_pool *pool, const int *fr
 {
     flp_linear_logp_problem problem = test->c.problem;
     flp_linear_logp_args args = test->args;
-    size_t bytes = (size_t)problem.hidden * (problem.dtype == FLP_F32 ? 4 : 2);
+    size_t bytes = (size_t)problem.hidden * flp_dtype_bytes(problem.dtype);
     unsigned char *hidden = malloc((size_t)rows * bytes);
     int64_t *target = malloc((size_t)rows * sizeof *target);
     float *logp = malloc((size_t)rows * sizeof *logp), *lse = malloc((size_t)rows * sizeof *lse), *entropy = malloc((size_t)rows * sizeof *entropy),
