@@ -1,7 +1,6 @@
 /* The command line of fusedlogp records, and its actions that print records. */
 #include "cli/commands.h"
 #include "cli/records.h"
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* What says that two processes of fusedlogp score worked on the same inputs with the same options. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/score.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "base/log.h"
 #include "base/status.h"
 #include "cli/console.h"
 #include "cli/operators.h"

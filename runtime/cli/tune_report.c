@@ -1,5 +1,4 @@
 /* What fusedlogp tune says of a result: as JSON, and as a plot. */
-#include <stdio.h>
 #include <time.h>
 #include "cli/console.h"
 #include "cli/plot.h"

@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/status.h"
 #include "cli/console.h"
 #include "tune/hung.h"
 

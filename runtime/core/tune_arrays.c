@@ -1,7 +1,6 @@
 /* The arrays of a call that is made up. */
 #include "core/tune_arrays.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* linear_logp's backward on a GPU path: what each row's derivatives need, and grad_hidden back in its rows' places. */
-#include "base/dtype.h"
 #include "base/int64.h"
 #include "core/arguments.h"
 #include "core/call.h"

@@ -2,7 +2,6 @@
 #include "operators/linear/logit_gradient.h"
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 static const double ln_2 = 0.693147180559945309417;
 

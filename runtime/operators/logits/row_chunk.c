@@ -2,7 +2,6 @@
 #include "operators/logits/row_chunk.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "cpu/convert.h"
 #include "cpu/vector_math.h"
