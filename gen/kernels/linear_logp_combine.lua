@@ -1,11 +1,12 @@
 -- Merges the splits of linear_logp: one warp a row.
 local budget = require "gen.budget"
+local tile_config = require "gen.kernels.tile_config"
 
 local kernel = { dependent_launch = true }
 
-kernel.templates = {
-  "types", "params/linear_logp", "target", "simt", "tally", "logit_bounds", "row_offset", "dependent_launch", "linear_logp_combine",
-}
+-- With what it is made of: the kernels that merge shards take this too.
+kernel.merging = { "target", "simt", "tally", "logit_bounds", "row_offset", "dependent_launch", "linear_logp_combine" }
+kernel.templates = tile_config.join({ "types", "params/linear_logp" }, kernel.merging)
 kernel.parameters = { { "LinearLogpCombineParams", "params" } }
 
 function kernel.derive(spec) return budget.of_threads(spec.bm * 32, 0) end

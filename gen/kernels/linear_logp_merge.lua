@@ -1,12 +1,11 @@
 -- Merges the shards of a vocabulary: one thread a row.
 local budget = require "gen.budget"
+local combine = require "gen.kernels.linear_logp_combine"
+local tile_config = require "gen.kernels.tile_config"
 
 local kernel = { dependent_launch = true }
 
-kernel.templates = {
-  "types", "params/linear_logp", "params/linear_logp_shard", "target", "simt", "tally", "logit_bounds", "row_offset", "dependent_launch",
-  "linear_logp_combine", "linear_logp_merge",
-}
+kernel.templates = tile_config.join({ "types", "params/linear_logp", "params/linear_logp_shard" }, combine.merging, { "linear_logp_merge" })
 kernel.parameters = { { "LinearMergeParams", "params" } }
 
 function kernel.derive() return budget.of_threads(256, 0) end

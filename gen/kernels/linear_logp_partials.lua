@@ -1,12 +1,10 @@
 -- Merges the splits of linear_logp into what a shard of the vocabulary leaves of a row: one warp a row.
 local combine = require "gen.kernels.linear_logp_combine"
+local tile_config = require "gen.kernels.tile_config"
 
 local kernel = { dependent_launch = true, derive = combine.derive, check = combine.check, config = combine.config }
 
-kernel.templates = {
-  "types", "params/linear_logp", "params/linear_logp_shard", "target", "simt", "tally", "logit_bounds", "row_offset", "dependent_launch",
-  "linear_logp_combine", "linear_logp_partials",
-}
+kernel.templates = tile_config.join({ "types", "params/linear_logp", "params/linear_logp_shard" }, combine.merging, { "linear_logp_partials" })
 kernel.parameters = { { "LinearPartialsParams", "params" } }
 
 function kernel.numerics() return "linear_logp_partials.r1" end
