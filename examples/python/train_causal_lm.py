@@ -1,43 +1,73 @@
-"""Trains a small causal language model of transformers twice, with its own loss and with fusedlogp's, and compares losses and memory.
+"""Trains a causal language model of transformers with its own loss and with fusedlogp's, and compares losses and memory.
 
-usage: train_causal_lm.py [--steps 50] [--device cpu] [--dtype float32]
+usage: train_causal_lm.py [--model tiny] [--steps 50] [--device cpu] [--dtype float32] [--json FILE]
 
 The one change: the decoder gives its hidden states, and fusedlogp.linear_cross_entropy takes them with lm_head's weight, so that the logits [B, T, V]
-are never there.
+are never there. Weights are random; --model 0.5b has the shape of Qwen2-0.5B, for a GPU.
+
+How far two right ways part is measured: a third run has its logits and loss in fp32 by torch's own operations, the sequences of each batch in reverse. It
+parts from the model's own loss by rounding alone, which the steps carry on; fusedlogp's may part by as much, three times at most.
 """
 
 import argparse
 import copy
+import json
 
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+import transformers
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
 import fusedlogp
 
+functional = torch.nn.functional
 
-def model_of(dtype, device):
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=2048,
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=128,
-        tie_word_embeddings=True,
+
+def tiny():
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=2048,
+            hidden_size=64,
+            intermediate_size=128,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            max_position_embeddings=128,
+            tie_word_embeddings=True,
+        )
     )
-    return LlamaForCausalLM(config).to(device=device, dtype=dtype)
 
 
-def batches(steps, device):
+def half_a_billion():
+    return Qwen2ForCausalLM(
+        Qwen2Config(
+            vocab_size=151936,
+            hidden_size=896,
+            intermediate_size=4864,
+            num_hidden_layers=24,
+            num_attention_heads=14,
+            num_key_value_heads=2,
+            tie_word_embeddings=True,
+        )
+    )
+
+
+# What makes a model, sequences and tokens of a batch, and the rate of learning.
+MODELS = {"tiny": (tiny, 4, 64, 2e-3), "0.5b": (half_a_billion, 4, 2048, 1e-4)}
+
+
+def model_of(name, dtype, device):
+    torch.manual_seed(0)
+    with torch.device(device):
+        return MODELS[name][0]().to(dtype)
+
+
+def batches(name, steps, device):
     """Sequences that can be learned: the next token is a multiple of this one. A few labels are ignored."""
+    _, sequences, length, _ = MODELS[name]
     generator = torch.Generator().manual_seed(1)
+    powers = torch.tensor([pow(5, t, 2039) for t in range(length)])
     for _ in range(steps):
-        tokens = torch.empty(4, 64, dtype=torch.long)
-        tokens[:, 0] = torch.randint(1, 2048, (4,), generator=generator)
-        for t in range(1, 64):
-            tokens[:, t] = tokens[:, t - 1] * 5 % 2039
+        tokens = torch.randint(1, 2039, (sequences, 1), generator=generator) * powers % 2039
         labels = tokens.clone()
         labels[:, :3] = -100
         yield tokens.to(device), labels.to(device)
@@ -50,6 +80,15 @@ def eager_loss(model, tokens, labels):
 def fused_loss(model, tokens, labels):
     hidden = model.model(input_ids=tokens, use_cache=False).last_hidden_state
     return fusedlogp.linear_cross_entropy(hidden, model.lm_head.weight, labels, shift=True)
+
+
+def fp32_loss(model, tokens, labels):
+    hidden = model.model(input_ids=tokens.flip(0), use_cache=False).last_hidden_state[:, :-1]
+    logits = hidden.float() @ model.lm_head.weight.float().t()
+    return functional.cross_entropy(logits.flatten(0, 1), labels.flip(0)[:, 1:].flatten())
+
+
+LOSSES = {"eager": eager_loss, "fusedlogp": fused_loss, "fp32": fp32_loss}
 
 
 class LargestTensor(torch.utils._python_dispatch.TorchDispatchMode):
@@ -84,10 +123,10 @@ def peak_of(model, loss, tokens, labels):
     return peak
 
 
-def train(model, loss, steps, device):
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+def train(model, loss, data, rate):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
     losses = []
-    for tokens, labels in batches(steps, device):
+    for tokens, labels in data:
         optimizer.zero_grad()
         value = loss(model, tokens, labels)
         value.backward()
@@ -96,28 +135,39 @@ def train(model, loss, steps, device):
     return losses
 
 
+def apart(losses, others):
+    """The largest difference of two losses of a step, relative to the loss where that is more than 1."""
+    return max(abs(a - b) / max(abs(a), 1) for a, b in zip(losses, others))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="tiny", choices=MODELS)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16"))
+    parser.add_argument("--json", help="a file for losses and memory")
     arguments = parser.parse_args()
     dtype = getattr(torch, arguments.dtype)
-    start = model_of(dtype, arguments.device)
-    tokens, labels = next(batches(1, arguments.device))
-    eager_peak, fused_peak = (peak_of(start, loss, tokens, labels) for loss in (eager_loss, fused_loss))
-    eager = train(copy.deepcopy(start), eager_loss, arguments.steps, arguments.device)
-    fused = train(copy.deepcopy(start), fused_loss, arguments.steps, arguments.device)
-    largest = max(abs(a - b) / max(abs(a), 1) for a, b in zip(eager, fused))
+    start = model_of(arguments.model, dtype, arguments.device)
+    data = list(batches(arguments.model, arguments.steps, arguments.device))
+    memory = {name: peak_of(start, LOSSES[name], *data[0]) for name in ("eager", "fusedlogp")}
+    losses = {name: train(copy.deepcopy(start), loss, data, MODELS[arguments.model][3]) for name, loss in LOSSES.items()}
+    eager, fused = losses["eager"], losses["fusedlogp"]
+    largest, yardstick = apart(eager, fused), apart(eager, losses["fp32"])
     print(f"loss of step 1 and {arguments.steps}: eager {eager[0]:.6f}, {eager[-1]:.6f}; fused {fused[0]:.6f}, {fused[-1]:.6f}")
-    print(f"largest relative difference of a step: {largest:.2e}")
+    print(f"largest relative difference of a step: {largest:.2e}; by another order of eager sums {yardstick:.2e}")
     what = "memory of a step" if arguments.device != "cpu" else "largest tensor of a forward"
-    print(f"{what}: eager {eager_peak / 2**20:.2f} MiB, fused {fused_peak / 2**20:.2f} MiB")
-    # Two runs part by a rounding of each parameter and step: half a unit of the dtype, which steps add up.
-    allowed = arguments.steps * torch.finfo(dtype).eps
+    print(f"{what}: eager {memory['eager'] / 2**20:.2f} MiB, fused {memory['fusedlogp'] / 2**20:.2f} MiB")
+    if arguments.json:
+        device = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else "cpu"
+        with open(arguments.json, "w") as file:
+            found = {"arguments": vars(arguments), "parameters": sum(p.numel() for p in start.parameters()), "memory": memory, "losses": losses}
+            json.dump({"torch": torch.__version__, "transformers": transformers.__version__, "device": device, **found}, file, indent=1)
+    allowed = 3 * yardstick + torch.finfo(dtype).eps
     if largest > allowed:
         raise SystemExit(f"the losses differ by {largest:.2e}, allowed {allowed:.2e}")
-    if fused_peak >= eager_peak:
+    if memory["fusedlogp"] >= memory["eager"]:
         raise SystemExit("the fused loss takes no less memory")
 
 
