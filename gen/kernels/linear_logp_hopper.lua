@@ -29,6 +29,11 @@ function kernel.check(spec, arch)
   local multiple = (spec.dv or spec.operator ~= "linear_logp") and 64 or 8
   if spec.bv % multiple ~= 0 or spec.bv > widest then return nil, ("bv = %d: a multiple of %d up to %d"):format(spec.bv, multiple, widest) end
   if spec.cluster > 2 then return nil, ("c = %d: 1 or 2"):format(spec.cluster) end
+  -- Rows of gradients' memory are rounded up to as many: FLP_BACKWARD_ROW_BLOCK, which a plan holds its kernels to. A taller cluster's last rows would
+  -- lie where saved exponentials of the next columns do.
+  if spec.operator ~= "linear_logp" and spec.bm * spec.cluster > 256 then
+    return nil, ("bm = %d: with gradients at most 256 rows in c = %d blocks"):format(spec.bm, spec.cluster)
+  end
   if spec.bv % (8 * spec.cluster) ~= 0 then return nil, ("bv = %d: a multiple of %d for c = %d blocks"):format(spec.bv, 8 * spec.cluster, spec.cluster) end
   -- Blocks of a cluster load equal shares of the weight tile, whose boxes in the [D, V] layout are 64 columns wide.
   if spec.dv and spec.bv // 64 % spec.cluster ~= 0 then

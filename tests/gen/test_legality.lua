@@ -23,6 +23,9 @@ end
 local function gradients_on(forward) return support.with(forward, { operator = "linear_logp_grad_logits", s = support.none }) end
 local function saved_exp_on(forward) return support.with(forward, { operator = "linear_logp_save_exp" }) end
 
+-- A cluster of 512 rows, which the forward alone may have.
+local tall = { bm = 256, wg = 128, bv = 192, cluster = 2, stages = 3 }
+
 local function assert_all_refused(base, cases)
   local emit = require "gen.emit"
   luaunit.assertTrue(emit.check(base))
@@ -51,12 +54,17 @@ function TestLegality.test_each_rule_of_the_hopper_kernel_refuses()
     { { bv = 320 }, "bv = 320", "a multiple of 8 up to 256" },
     { { dv = true, bv = 96 }, "bv = 96", "a multiple of 64 up to 256" },
     { { cluster = 3 }, "c = 3", "1 or 2" },
+    { support.with(tall, { operator = "linear_logp_save_exp" }), "bm = 256", "at most 256 rows in c = 2 blocks" },
     { { dv = true, bv = 64 }, "bv = 64", "a multiple of 128" },
     { { dv = true, bv = 192 }, "c = 2", "a multiple of 128" },
     { { s = 3 }, "s = 3", "at least 4" },
     { { stages = 1 }, "p = 1", "at least 2" },
     { { stages = 5 }, "p = 5", "246784 bytes of shared memory, a block has 232448" },
   })
+end
+
+function TestLegality.test_a_forward_without_gradients_may_have_a_tall_cluster()
+  luaunit.assertTrue(require("gen.emit").check(support.with(hopper, tall)))
 end
 
 function TestLegality.test_each_rule_of_the_hopper_product_refuses()
@@ -77,6 +85,7 @@ function TestLegality.test_each_rule_of_the_hopper_gradients_refuses()
     { { dtype = "f32" }, "f32", "only along D" },
     { { exact = true }, "exact", "portable kernel" },
     { { bv = 96 }, "bv = 96", "a multiple of 64 up to 256" },
+    { tall, "bm = 256", "at most 256 rows in c = 2 blocks" },
     { { stages = 5 }, "p = 5", "246784 bytes of shared memory, a block has 232448" },
     { { bv = 192, stages = 5 }, "p = 5", "238592 bytes of shared memory, a block has 232448" }, -- with what is stored
   })
@@ -86,6 +95,7 @@ function TestLegality.test_each_rule_of_saved_exponentials_refuses()
   assert_covered("gen/kernels/linear_logp_save_exp_hopper.lua", saved_exp_on(hopper), {
     { { dtype = "f16" }, "f16", "the range of bf16" },
     { { bv = 96 }, "bv = 96", "a multiple of 64 up to 256" },
+    { tall, "bm = 256", "at most 256 rows in c = 2 blocks" },
     { { bv = 192, stages = 5 }, "p = 5", "238592 bytes of shared memory, a block has 232448" }, -- with what is stored
   })
   assert_covered("gen/kernels/linear_logp_save_exp_portable.lua", saved_exp_on(portable), {

@@ -410,6 +410,25 @@ static void a_plan_with_a_forward_describes_it(void **state)
     assert_contains(flp_plan_describe(plan), "filter: none, blocks are passed over on the path sm_90a alone\n");
 }
 
+/* What is laid out for rows has no room for the last rows of a taller one. */
+static void a_cluster_taller_than_what_is_laid_out_for_it_is_refused(void **state)
+{
+    flp_linear_logp_backward_plan changed;
+    flp_kernel tall;
+
+    (void)state;
+    problem.with_forward = 1;
+    problem.g_entropy = 0;
+    operator_call_make_plan();
+    changed = *flp_linear_logp_backward_plan_of(plan);
+    tall = *changed.forward.tile;
+    changed.forward.tile = &tall;
+    tall.manifest.cluster = FLP_BACKWARD_ROW_BLOCK / tall.manifest.block_rows;
+    assert_succeeds(flp_linear_logp_backward_check_forward(&changed.forward, &changed.work));
+    tall.manifest.cluster++;
+    assert_fails(FLP_INTERNAL, flp_linear_logp_backward_check_forward(&changed.forward, &changed.work), "block_rows times cluster is");
+}
+
 static void a_frozen_head_has_its_product_in_the_forward(void **state)
 {
     (void)state;
@@ -568,6 +587,7 @@ int main(void)
         TEST(the_forward_and_the_backward_need_the_workspace_between_them, start_on_gpu),
         TEST(the_forward_and_the_backward_need_the_workspace_between_them, start_on_cpu),
         TEST(a_plan_with_a_forward_describes_it, start_on_gpu),
+        TEST(a_cluster_taller_than_what_is_laid_out_for_it_is_refused, start_on_gpu),
         TEST(a_frozen_head_has_its_product_in_the_forward, start_on_gpu),
         TEST(fp16_leaves_no_saved_exp_and_says_so, start_on_gpu),
         TEST(the_portable_path_leaves_saved_exponentials_too, start_on_gpu),

@@ -103,6 +103,16 @@ static flp_status check_problem(void *normal)
     return flp_linear_budget_check(&work);
 }
 
+/* What is laid out for rows has room for the last cluster's, too. */
+static flp_status check_cluster_rows(const flp_manifest *manifest)
+{
+    const int rows = manifest->block_rows * manifest->cluster;
+
+    if (rows <= FLP_BACKWARD_ROW_BLOCK)
+        return FLP_OK;
+    return flp_status_fail(FLP_INTERNAL, "manifest of %s: block_rows times cluster is %d, wanted at most %d", manifest->variant, rows, FLP_BACKWARD_ROW_BLOCK);
+}
+
 /* What launches divide by; a kernel in a cache says it of itself. */
 static flp_status check_manifest(const flp_manifest *manifest, int has_tile)
 {
@@ -144,7 +154,7 @@ flp_status flp_linear_logp_backward_check_forward(const flp_linear_logp_plan *fo
         return flp_status_fail(FLP_INTERNAL, "%s has %d splits, wanted at most %d, and a forward that leaves %s", forward->tile->manifest.variant,
                                forward->split.splits, work->splits, work->chunks.saves_exp ? "saved exponentials" : "none");
     work->splits = forward->split.splits;
-    return FLP_OK;
+    return work->chunks.saves_exp ? check_cluster_rows(&forward->tile->manifest) : FLP_OK;
 }
 
 /* The forward's problem, on every path, and how memory is spent. */
@@ -214,6 +224,8 @@ static flp_status set_up(flp_plan *common)
         const flp_kernel *kernel = *kernels[i].kernel = common->kernels[kernels[i].role];
         status = kernel ? check_manifest(&kernel->manifest, kernels[i].has_tile) : FLP_OK;
     }
+    if (status == FLP_OK && plan->grad_logits)
+        status = check_cluster_rows(&plan->grad_logits->manifest);
     return status;
 }
 

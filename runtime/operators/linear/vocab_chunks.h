@@ -26,7 +26,7 @@ typedef struct {
     int64_t borrowed_rows;    /* chunks are so wide as long as there is room for so many rows; where there are more, they lie in the workspace */
 } flp_backward_chunks;
 
-enum { FLP_BACKWARD_ROW_BLOCK = 256 /* the tallest cluster of row blocks */ };
+enum { FLP_BACKWARD_ROW_BLOCK = 256 /* rows of the tallest cluster, which plans hold their kernels to */ };
 
 typedef struct {
     int64_t columns;
