@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 import fusedlogp
+from provenance import add_commit, provenance
 
 functional = nn.functional
 HEAD = 64  # entries of a head of attention
@@ -163,6 +164,7 @@ def main():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--frozen", action="store_true")
     parser.add_argument("--json", help="a file for the results")
+    add_commit(parser)
     arguments = parser.parse_args()
     unknown = [name for name in arguments.ways.split(",") if name not in WAYS]
     if unknown:
@@ -177,10 +179,9 @@ def main():
         memory = "-" if result["memory"] is None else f"{result['memory'] / 2**20:.0f}"
         print(f"{result['way']:10} {result['seconds'] * 1e3:9.2f} {memory:>9} {result['loss']:9.5f} {result['gradient']:9.1e}")
     if arguments.json:
-        device = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else "cpu"
         with open(arguments.json, "w") as file:
             found = {"arguments": vars(arguments), "parameters": parameters, "results": results}
-            json.dump({"torch": torch.__version__, "device": device, **found}, file, indent=1)
+            json.dump({**provenance(arguments.commit, arguments.device), **found}, file, indent=1)
 
 
 if __name__ == "__main__":

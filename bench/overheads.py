@@ -17,6 +17,7 @@ import time
 import torch
 
 import fusedlogp
+from provenance import add_commit, provenance
 
 functional = torch.nn.functional
 
@@ -108,6 +109,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--calls", type=int, default=50, help="of each round")
     parser.add_argument("--json", help="a file for the results")
+    add_commit(parser)
     arguments = parser.parse_args()
     rows, width, vocab = (int(part) for part in arguments.case.split(","))
     torch.manual_seed(0)
@@ -129,10 +131,9 @@ def main():
             everything.append(row)
             sys.stdout.flush()
     if arguments.json:
-        device = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else "cpu"
         with open(arguments.json, "w") as file:
             found = {"binding": fusedlogp.info()["binding"], "case": arguments.case, "rows": everything}
-            json.dump({"torch": torch.__version__, "device": device, **found}, file, indent=1)
+            json.dump({**provenance(arguments.commit, arguments.device), **found}, file, indent=1)
 
 
 if __name__ == "__main__":

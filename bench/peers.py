@@ -17,6 +17,8 @@ import time
 
 import torch
 
+from provenance import add_commit, provenance
+
 CHECKED = 64
 CASES = ["8192,4096,128256", "4096,2048,131072"]
 
@@ -202,6 +204,7 @@ def main():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--json", help="a file for the results")
+    add_commit(parser)
     arguments = parser.parse_args()
     names = arguments.peers.split(",")
     unknown = [name for name in names if name not in PEERS]
@@ -213,9 +216,8 @@ def main():
         print_table(case + (", frozen head" if arguments.frozen else ""), results)
         everything.append({"case": case, "frozen": arguments.frozen, "results": results})
     if arguments.json:
-        device = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else "cpu"
         with open(arguments.json, "w") as file:
-            json.dump({"torch": torch.__version__, "device": device, "cases": everything}, file, indent=1)
+            json.dump({**provenance(arguments.commit, arguments.device), "cases": everything}, file, indent=1)
 
 
 if __name__ == "__main__":
