@@ -105,6 +105,96 @@ function TestTuning.test_chunks_have_the_widths_of_c()
   lu.assertEquals(known, select(2, rows:gsub('"', "")) // 2)
 end
 
+-- ---- the table of docs/operating.md ----
+
+-- Problems that have all kernels of a space among them, so that what none of them offers is no candidate.
+local table_problems = {
+  forward, "linear_logp:bf16:n64:d2048:v131072", "linear_logp:bf16:n4096:d2048:v131072:hs2052", "linear_logp:f32:n4096:d2048:v131072",
+  "linear_logp_backward:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16", "linear_cross_entropy:bf16:n4096:d2048:v131072:gh_bf16:gw_bf16:saved_exp",
+  "logits_logp:bf16:n4096:v131072", "logits_logp:bf16:n8:v131072", "logits_logp_backward:bf16:n4096:v131072:fused",
+  "logits_logp_backward:bf16:n4096:v2048:fused", "weighted_sum:bf16:n4096:d4096", "weighted_sum_backward:bf16:n4096:d4096:gx_bf16:gw_bf16",
+}
+local table_fields = { "bm", "wg", "bv", "stages", "cluster", "group", "s", "vec", "w", "team" }
+
+-- offered[kernel][field]: "yes", or "bits" where only --numerics has it.
+local function offered_at(capability)
+  local offered = {}
+  for _, problem in ipairs(table_problems) do
+    local kernels = {}
+    for _, kernel in ipairs(assert(fusedlogp.select(problem, capability, "auto", "", support.read_template)).kernels) do
+      kernels[kernel.role] = variant.parse(kernel.variant).operator
+    end
+    for _, numerics in ipairs { true, false } do
+      for _, line in ipairs(candidates(problem, capability, numerics, math.maxinteger)) do
+        for _, item in ipairs(tuning.parse((select(3, parts(line))))) do
+          local kernel = kernels[item.role]
+          offered[kernel] = offered[kernel] or {}
+          offered[kernel][item.field] = not numerics and "yes" or offered[kernel][item.field] or "bits"
+        end
+      end
+    end
+  end
+  return offered
+end
+
+-- The lines of the table, and the kernels that have none.
+local function table_of_candidates()
+  local hopper, portable, rows, others = offered_at(90), offered_at(80), {}, {}
+  local known = {}
+  for _, field in ipairs(table_fields) do known[field] = true end
+  for kernel in pairs(variant.operators) do
+    local cells = {}
+    for i, field in ipairs(table_fields) do
+      local both = { (hopper[kernel] or {})[field] or "-", (portable[kernel] or {})[field] or "-" }
+      cells[i] = both[1] == both[2] and both[1] or both[1] .. " / " .. both[2]
+    end
+    for _, fields in ipairs { hopper[kernel] or {}, portable[kernel] or {} } do
+      for field in pairs(fields) do lu.assertTrue(known[field], "the table has no column " .. field) end
+    end
+    local list = (hopper[kernel] or portable[kernel]) and rows or others
+    list[#list + 1] = list == rows and ("| `%s` | %s |"):format(kernel, table.concat(cells, " | ")) or kernel
+  end
+  table.sort(rows)
+  return rows, others
+end
+
+-- What it says is what the tuner tries. Where it fails, the message has the rows as they must be.
+function TestTuning.test_the_table_of_the_documents_is_what_is_tried()
+  local text = assert(support.read_template("docs/operating.md"))
+  local section = assert(text:match("\n### What is tuned\n(.-)\n##"), "no section What is tuned")
+  local head = "| kernel | `" .. table.concat(table_fields, "` | `") .. "` |"
+  lu.assertStrContains(section, head)
+  local said = {}
+  for line in section:match(head:gsub("%p", "%%%0") .. "\n|[-|]+\n(.-)\n\n"):gmatch("[^\n]+") do said[#said + 1] = line end
+  local rows, others = table_of_candidates()
+  lu.assertEquals(table.concat(said, "\n"), table.concat(rows, "\n"))
+  for _, kernel in ipairs(others) do lu.assertStrContains(section, "`" .. kernel .. "`") end
+  -- Chunks are C's, and whatever a tuning may say of them is explained.
+  local widths = assert(support.read_template("runtime/operators/linear/chunk_tuning.c")):match("width widths%[%] = (%b{})")
+  for name in widths:gmatch('{ "(%l+)"') do lu.assertStrContains(section, ("`chunks.%s`"):format(name)) end
+end
+
+-- The reasons that the table's text gives for what is no candidate.
+function TestTuning.test_what_is_no_candidate_is_so_for_the_reason_that_the_documents_give()
+  local function reason_of(text)
+    local spec = assert(variant.parse(text))
+    return assert(select(2, emit.check(spec)), text)
+  end
+  -- A stage's rows are as long as the swizzle, or as the copies of a warp.
+  for text, bytes in pairs { ["linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.sm_90a"] = 128, ["linear_logp.bf16.d2048.bm128.bv128.s108.c1.p4.sm_80"] = 64,
+                             ["linear_logp.f32.d2048.bm64.bv168.s132.c1.p3.sm_90a"] = 128, ["linear_logp.f32.d2048.bm64.bv128.s108.c1.p4.sm_80"] = 64 } do
+    local spec = assert(variant.parse(text))
+    local n = emit.kernel_of(spec).derive(spec)
+    lu.assertEquals(n.block_inner * n.element_bytes, bytes, text)
+  end
+  lu.assertStrContains(reason_of("linear_logp.bf16.d2048.bm128.bv256.s108.c1.p4.sm_80"), "bv = 256")
+  lu.assertStrContains(reason_of("linear_logp.bf16.d2048.bm128.bv128.s108.c2.p4.sm_80"), "c = 2")
+  lu.assertNil(variant.parse("logits_logp_fused_cluster.bf16.c2.w20.vec8.sm_90a"))
+  local spec = assert(variant.parse("logits_logp_fused_cluster.bf16.c2.w20.sm_90a"))
+  spec.vec = 8
+  lu.assertStrContains(select(2, emit.check(spec)), "bulk copies want 16 bytes")
+end
+
 function TestTuning.test_candidates_are_legal_and_keep_the_bits()
   for _, problem in ipairs(problems) do
     for _, capability in ipairs { 80, 90 } do
