@@ -290,10 +290,14 @@ flp_status flp_tune_record(const flp_tune_target *target, const flp_tuner_result
     const flp_tune_candidate *winner = flp_tune_target_candidate(target, result->winner);
     const flp_tuner_figures *figures = &result->figures[result->winner];
     const time_t today = time(NULL);
+    char tool[FLP_ENVIRONMENT_TOOL_BYTES];
     struct tm parts;
 
     if (!figures->rounds)
         return flp_status_fail(FLP_BAD_ARGUMENT, "%s: nothing was timed", flp_tune_target_problem(target));
+    flp_environment_tool(tool);
+    if (tool[0])
+        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: times that a tool distorts make no record: %s; tune without it", flp_tune_target_problem(target), tool);
     *record = (flp_record){
         .environment = *environment,
         .regime = regime,

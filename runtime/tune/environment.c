@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -116,4 +117,52 @@ int flp_environment_same(const flp_environment *one, const flp_environment *othe
 
     flp_environment_difference(one, other, text);
     return !text[0];
+}
+
+/* ---- tools ---- */
+
+/* What is mapped into a process by compute-sanitizer, Nsight Compute and Nsight Systems. */
+static const char *const tool_libraries[] = { "/libsanitizer-collection.so", "/libcuda-injection.so", "/libToolsInjection64.so" };
+
+/* gdb, cuda-gdb and strace trace a process. */
+static void find_tracer(char text[FLP_ENVIRONMENT_TOOL_BYTES])
+{
+    static const char field[] = "TracerPid:";
+    char line[256];
+    FILE *status = fopen("/proc/self/status", "re");
+
+    while (status && !text[0] && fgets(line, sizeof(line), status)) {
+        const long tracer = strncmp(line, field, strlen(field)) == 0 ? strtol(line + strlen(field), NULL, 10) : 0;
+
+        if (tracer)
+            snprintf(text, FLP_ENVIRONMENT_TOOL_BYTES, "process %ld debugs or traces this one", tracer);
+    }
+    if (status)
+        fclose(status);
+}
+
+static void find_library(char text[FLP_ENVIRONMENT_TOOL_BYTES])
+{
+    char line[4096];
+    FILE *maps = fopen("/proc/self/maps", "re");
+
+    while (maps && !text[0] && fgets(line, sizeof(line), maps))
+        for (size_t i = 0; i < sizeof(tool_libraries) / sizeof(*tool_libraries); i++)
+            if (strstr(line, tool_libraries[i]))
+                snprintf(text, FLP_ENVIRONMENT_TOOL_BYTES, "a tool has loaded %s", tool_libraries[i] + 1);
+    if (maps)
+        fclose(maps);
+}
+
+void flp_environment_tool(char text[FLP_ENVIRONMENT_TOOL_BYTES])
+{
+    const char *injected = getenv("CUDA_INJECTION64_PATH");
+
+    text[0] = 0;
+    if (injected && *injected)
+        snprintf(text, FLP_ENVIRONMENT_TOOL_BYTES, "CUDA_INJECTION64_PATH names %.100s, which the driver loads", injected);
+    if (!text[0])
+        find_library(text);
+    if (!text[0])
+        find_tracer(text);
 }

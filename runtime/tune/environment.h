@@ -26,4 +26,9 @@ int flp_environment_same(const flp_environment *one, const flp_environment *othe
 /* What of a machine is another one here, in words: "its driver is 570, here 580"; the first that is; "": nothing is. */
 enum { FLP_ENVIRONMENT_DIFFERENCE_BYTES = 128 };
 void flp_environment_difference(const flp_environment *there, const flp_environment *here, char text[FLP_ENVIRONMENT_DIFFERENCE_BYTES]);
+
+/* What runs this process so that its times are not the machine's, in words: a debugger that traces it, or what compute-sanitizer, Nsight or another tool has
+ * put into it; "": nothing that is known. */
+enum { FLP_ENVIRONMENT_TOOL_BYTES = 192 };
+void flp_environment_tool(char text[FLP_ENVIRONMENT_TOOL_BYTES]);
 #endif

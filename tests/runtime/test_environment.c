@@ -1,7 +1,13 @@
 /* What is said of a machine, with NVML and without. */
 #include "tune/environment.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/status.h"
 #include "cuda/nvml.h"
@@ -141,6 +147,52 @@ static void every_part_tells_environments_apart(void **state)
     assert_false(flp_environment_same(&here, &other));
 }
 
+/* A file of that name, mapped as the loader maps a library. */
+static void a_tool_is_known_by_its_library(void **state)
+{
+    char folder[] = "/tmp/flp-environment-XXXXXX", path[64], tool[FLP_ENVIRONMENT_TOOL_BYTES];
+    void *mapped;
+    int file;
+
+    (void)state;
+    unsetenv("CUDA_INJECTION64_PATH");
+    flp_environment_tool(tool);
+    assert_string_equal("", tool);
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/libsanitizer-collection.so", folder);
+    file = open(path, O_RDWR | O_CREAT, 0600);
+    assert_int_equal(1, write(file, "x", 1));
+    mapped = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, file, 0);
+    assert_ptr_not_equal(MAP_FAILED, mapped);
+    flp_environment_tool(tool);
+    munmap(mapped, 1);
+    close(file);
+    unlink(path);
+    rmdir(folder);
+    assert_string_equal("a tool has loaded libsanitizer-collection.so", tool);
+    flp_environment_tool(tool);
+    assert_string_equal("", tool);
+}
+
+static void a_process_that_is_traced_says_so(void **state)
+{
+    char tool[FLP_ENVIRONMENT_TOOL_BYTES];
+    int status;
+    const pid_t child = fork();
+
+    (void)state;
+    if (child == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+            _exit(2);
+        flp_environment_tool(tool);
+        _exit(strstr(tool, "debugs or traces this one") ? 0 : 1);
+    }
+    assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    if (WEXITSTATUS(status) == 2)
+        skip(); /* not allowed here */
+    assert_int_equal(0, WEXITSTATUS(status));
+}
+
 int main(void)
 {
 #define ENVIRONMENT_TEST(name) cmocka_unit_test_setup(name, install)
@@ -153,6 +205,8 @@ int main(void)
         ENVIRONMENT_TEST(the_clock_is_that_of_now),
         ENVIRONMENT_TEST(the_first_difference_is_said),
         ENVIRONMENT_TEST(every_part_tells_environments_apart),
+        cmocka_unit_test(a_tool_is_known_by_its_library),
+        cmocka_unit_test(a_process_that_is_traced_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

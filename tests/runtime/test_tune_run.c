@@ -214,6 +214,21 @@ static void a_record_says_what_was_found(void **state)
     assert_fails(FLP_BAD_ARGUMENT, flp_tune_record(target, &result, FLP_REGIME_BURST, &environment, &record), "nothing was timed");
 }
 
+static void times_under_a_tool_make_no_record(void **state)
+{
+    const flp_environment environment = { "NVIDIA H200", 132, 62914560, 700, "none", "580", "a1b2c3" };
+    flp_record record;
+
+    (void)state;
+    run(&plain);
+    assert_int_equal(0, setenv("CUDA_INJECTION64_PATH", "/opt/tool.so", 1));
+    assert_fails(FLP_BAD_ARGUMENT, flp_tune_record(target, &result, FLP_REGIME_BURST, &environment, &record), "/opt/tool.so");
+    assert_contains(flp_error_message(), "tune without it");
+    assert_int_equal(0, setenv("CUDA_INJECTION64_PATH", "", 1));
+    assert_succeeds(flp_tune_record(target, &result, FLP_REGIME_BURST, &environment, &record));
+    assert_int_equal(0, unsetenv("CUDA_INJECTION64_PATH"));
+}
+
 static void some_are_timed_beside_the_default(void **state)
 {
     const int some[] = { 2, 3 };
@@ -240,6 +255,7 @@ int main(void)
         RUN_TEST(interrupted_it_has_the_best_so_far),
         RUN_TEST(a_budget_is_for_all_heats),
         RUN_TEST(a_record_says_what_was_found),
+        RUN_TEST(times_under_a_tool_make_no_record),
         RUN_TEST(some_are_timed_beside_the_default),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
