@@ -115,6 +115,17 @@ static int fits(const flp_manifest *manifest, const flp_device *device)
     return arch / 10 == capability / 10 && arch <= capability;
 }
 
+/* A driver reads what NVRTC of its own version or an older one makes; beyond that its own name of the error says little. */
+static flp_status check_load(const flp_driver *driver, CUresult result, const char *what)
+{
+    if (result != CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
+        return flp_driver_check(driver, result, what);
+    return flp_status_fail(FLP_CUDA_FAILED,
+                           "%s: CUDA_ERROR_UNSUPPORTED_PTX_VERSION: the driver, which is CUDA %d.%d's, is older than the NVRTC that made it: update the "
+                           "driver, or take an NVRTC of CUDA %d.%d or older",
+                           what, driver->version / 1000, driver->version % 1000 / 10, driver->version / 1000, driver->version % 1000 / 10);
+}
+
 /* The driver compiles it for its GPU, and keeps what it made in a cache of its own. */
 static flp_status load_ptx(const flp_kernel_entry *entry, const flp_driver *driver, const flp_device *device, CUmodule *module)
 {
@@ -124,7 +135,7 @@ static flp_status load_ptx(const flp_kernel_entry *entry, const flp_driver *driv
         return flp_status_fail(FLP_NO_VARIANT, "kernel %s: neither its cubin nor a PTX is for compute capability %d.%d", entry->variant,
                                device->facts.compute_capability / 10, device->facts.compute_capability % 10);
     flp_log_info("the driver compiles the PTX of %s", entry->variant);
-    status = flp_driver_check(driver, driver->module_load(module, entry->image.cubin.ptx), "cuModuleLoadData, of PTX");
+    status = check_load(driver, driver->module_load(module, entry->image.cubin.ptx), "cuModuleLoadData, of PTX");
     return status == FLP_OK ? FLP_OK : flp_status_prefix(status, "kernel %s", entry->variant);
 }
 
@@ -146,7 +157,7 @@ static flp_status load_module(flp_kernel_entry *entry, const flp_driver *driver,
             return flp_status_prefix(status, "the driver rejects the cached kernel");
         result = driver->module_load(module, entry->image.cubin.cubin);
     }
-    status = flp_driver_check(driver, result, "cuModuleLoadData");
+    status = check_load(driver, result, "cuModuleLoadData");
     return status == FLP_OK ? FLP_OK : flp_status_prefix(status, "kernel %s", entry->variant);
 }
 

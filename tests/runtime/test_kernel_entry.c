@@ -59,14 +59,19 @@ static void destroying_unloads_in_contexts_that_are_alive(void **state)
     assert_ptr_equal(fake_driver_context(1), fake_driver.current);
 }
 
+static void assert_compiled_once_more_after(CUresult rejection)
+{
+    assert_succeeds(fake_store_get(1, fake_store_small));
+    fake_store_open(fake_store.root, 0);
+    fake_driver_fail(FAKE_module_load, rejection, 1);
+    assert_succeeds(fake_store_get(1, fake_store_small));
+    fake_store_assert_counters(1, 1, 0, 1);
+}
+
 static void a_cached_cubin_that_the_driver_rejects_is_compiled_once_more(void **state)
 {
     (void)state;
-    assert_succeeds(fake_store_get(1, fake_store_small));
-    fake_store_open(fake_store.root, 0);
-    fake_driver_fail(FAKE_module_load, CUDA_ERROR_INVALID_IMAGE, 1);
-    assert_succeeds(fake_store_get(1, fake_store_small));
-    fake_store_assert_counters(1, 1, 0, 1);
+    assert_compiled_once_more_after(CUDA_ERROR_INVALID_IMAGE);
     assert_int_equal(1, fake_store.warnings);
     assert_int_equal(1, fake_directory_count(fake_store.root, ".flpk"));
     fake_store_open(fake_store.root, 0);
@@ -99,6 +104,21 @@ static void a_kernel_of_another_generation_is_loaded_as_ptx(void **state)
     assert_fails(FLP_CUDA_FAILED, fake_store_get(1, later), "cuModuleLoadData, of PTX");
     fake_nvrtc.newest_arch = 0;
     assert_fails(FLP_NO_VARIANT, fake_store_get(1, bound), "neither its cubin nor a PTX is for compute capability 9.0");
+}
+
+/* A cached one is compiled once more, by the NVRTC that is here; PTX and what that one made are not. */
+static void a_driver_that_is_older_than_the_compiler_is_said_to_be(void **state)
+{
+    static const fake_variant older[] = { "fake:small:sm_80" };
+
+    (void)state;
+    assert_compiled_once_more_after(CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+    fake_store_open(fake_store.root, 0);
+    fake_driver_fail(FAKE_module_load, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, -1);
+    assert_fails(FLP_CUDA_FAILED, fake_store_get(1, fake_store_small), "is older than the NVRTC that made it: update the driver");
+    assert_contains(flp_error_message(), "fake:small:sm_90a");
+    assert_fails(FLP_CUDA_FAILED, fake_store_get(1, older), "cuModuleLoadData, of PTX: CUDA_ERROR_UNSUPPORTED_PTX_VERSION: the driver, which is CUDA ");
+    assert_int_equal(0, fake_driver.live_modules);
 }
 
 static void a_fresh_cubin_that_the_driver_rejects_is_an_error_at_once(void **state)
@@ -172,6 +192,7 @@ int main(void)
         STORE_TEST(destroying_unloads_in_contexts_that_are_alive),
         STORE_TEST(a_cached_cubin_that_the_driver_rejects_is_compiled_once_more),
         STORE_TEST(a_kernel_of_another_generation_is_loaded_as_ptx),
+        STORE_TEST(a_driver_that_is_older_than_the_compiler_is_said_to_be),
         STORE_TEST(a_fresh_cubin_that_the_driver_rejects_is_an_error_at_once),
         STORE_TEST(a_rejected_cubin_without_nvrtc_says_both),
         STORE_TEST(each_driver_failure_leaves_nothing_loaded),
