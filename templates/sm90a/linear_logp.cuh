@@ -32,6 +32,16 @@ template <class Config> struct LinearLogp : TileKernel<Config, LinearLogpShared<
         statistics.finish();
         statistics.store(params, unit.split);
     }
+
+    // Here the statistics of both parts are held in registers, too.
+    static constexpr bool emits_parts_once =
+        !Config::has_softcap && !(Config::has_bias && Config::wants_argmax) && (Config::turns == 1 || Config::fragment_columns < 192);
+    __device__ __forceinline__ bool exchange(LinearLogp &other) {
+        int row = statistics.first_row ^ 64; // of the same 128: no register for the other's
+        exchange_values(statistics, other.statistics);
+        statistics.first_row = row;
+        return row & 64;
+    }
 };
 
 template <class Config> __device__ __forceinline__ void linear_logp(const TensorMap &hidden_map, const TensorMap &weight_map, const LinearLogpParams &params) {

@@ -13,7 +13,8 @@
 //   begin(unit, row)              a consumer warp with 16 rows from `row` on, before a unit's tiles
 //   consume(d, unit, tile, steps) ... behind the products of each, of so many steps of the inner size
 //   finish(unit)                  ... behind a unit's tiles
-// A warp of a warpgroup of 128 rows has 16 rows in each of its two parts, and a kernel's struct for each.
+//   exchange(kernel)              ... with 128 rows, 16 in each of two parts, and a kernel's struct for each: from the rows of one to those of the other;
+//                                 whether they are the second's
 template <class Config, class KernelShared> struct TileKernel {
     using Shared = KernelShared;
     static_assert(sizeof(Shared) == Config::shared_bytes, "gen/budget.lua disagrees");
@@ -39,6 +40,8 @@ template <class Config, class KernelShared> struct TileKernel {
     __device__ __forceinline__ int a_rows() const { return Config::block_rows; }
     __device__ __forceinline__ int b_column(int tile) const { return tile * Config::block_columns; }
     __device__ __forceinline__ AllSteps<Config> steps(const Unit &) const { return {}; }
+    // Whether the parts' code is emitted once, which takes a few registers more; exchange is then a kernel's, too.
+    static constexpr bool emits_parts_once = false;
     // A consumer warp behind its last unit.
     __device__ __forceinline__ void drain() const {}
 };
@@ -101,8 +104,38 @@ template <class Config> struct NoTurns {
 template <bool takes_turns, class Config> struct TurnsOf { using type = NoTurns<Config>; };
 template <class Config> struct TurnsOf<true, Config> { using type = Turns<Config>; };
 
+template <class T> __device__ __forceinline__ void exchange_values(T &one, T &other) {
+    T kept = one;
+    one = other;
+    other = kept;
+}
+
+// A warpgroup's parts of 64 rows, one after the other. Where Kernel::emits_parts_once, what is done with each is emitted once, for the first part's
+// registers, into which the second's are moved: copies of an epilogue are most of what a kernel takes to compile.
+template <class Config, class Kernel> struct PartsOf {
+    static constexpr int count = TileProduct<Config>::parts;
+    static constexpr bool emits_once = count > 1 && Kernel::emits_parts_once;
+    static constexpr int emitted = emits_once ? 1 : count;
+    static_assert(count <= 2, "a second one");
+
+    // Whether there is one more to come: the second, which then has the first's place.
+    __device__ __forceinline__ static bool next(Kernel (&part)[2]) {
+        if constexpr (emits_once) return part[0].exchange(part[1]);
+        else return false;
+    }
+
+    template <int parts, int accumulators> __device__ __forceinline__ static bool next(Kernel (&part)[2], float (&d)[parts][accumulators]) {
+        if constexpr (emits_once) {
+#pragma unroll
+            for (int i = 0; i < accumulators; i++) d[0][i] = d[1][i];
+        }
+        return next(part);
+    }
+};
+
 template <class Config, class Kernel> __device__ __forceinline__ void consume_tiles(const Kernel &kernel, int rank, int group) {
     using Product = TileProduct<Config>;
+    using Parts = PartsOf<Config, Kernel>;
     constexpr bool takes_turns = Config::turns > 1;
     Product product(kernel.shared.stages);
     auto walk = kernel.walk(takes_turns ? group : 0);
@@ -111,19 +144,35 @@ template <class Config, class Kernel> __device__ __forceinline__ void consume_ti
     typename Product::Accumulators d;
     int first = takes_turns ? 0 : group * Product::parts; // of the tile's parts
     Unit unit;
+    bool more;
     while (walk.next(unit)) {
         int row = block_row<Config>(unit, rank) + first * 64 + (warp_index() % 4) * 16;
+#pragma unroll 1
+        do {
 #pragma unroll
-        for (int p = 0; p < Product::parts; p++) part[p].begin(unit, row + p * 64);
+            for (int p = 0; p < Parts::emitted; p++) part[p].begin(unit, row + p * 64);
+            if constexpr (Parts::emits_once) row += 64;
+            more = Parts::next(part);
+        } while (more);
         for (int i = 0; i < unit.tiles; i++) {
             auto steps = kernel.steps(unit);
             turns.wait(product.ring, steps.count);
             int taken = product.multiply(d, first, steps, [&turns] { turns.pass(); });
+#pragma unroll 1
+            do {
+                u32 tile = unit.first_tile + i;
+                if constexpr (Parts::emits_once) make_opaque(tile); // what is computed from it is not held through both parts
 #pragma unroll
-            for (int p = 0; p < Product::parts; p++) part[p].consume(d[p], unit, unit.first_tile + i, taken);
+                for (int p = 0; p < Parts::emitted; p++) part[p].consume(d[p], unit, tile, taken);
+                more = Parts::next(part, d);
+            } while (more);
         }
+#pragma unroll 1
+        do {
 #pragma unroll
-        for (int p = 0; p < Product::parts; p++) part[p].finish(unit);
+            for (int p = 0; p < Parts::emitted; p++) part[p].finish(unit);
+            more = Parts::next(part);
+        } while (more);
     }
     part[0].drain();
 }
