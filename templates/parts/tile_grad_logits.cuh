@@ -22,25 +22,49 @@ template <class Config> struct TileGradLogits {
 
     // z: hidden . weight^T of this warp's rows and the columns from first_column on; becomes the derivative.
     __device__ __forceinline__ void transform(const GradLogitsParams &params, float (&z)[count], int first_column) const {
-        if (warp_any(is_large(row[0].offset) || is_large(row[1].offset))) transform_chunks<true>(params, z, first_column);
-        else transform_chunks<false>(params, z, first_column);
+        constexpr float correction = Config::has_bias || Config::has_softcap ? 1 : Config::correction;
+        float scale[2] = {row[0].scale * correction, row[1].scale * correction};
+        bool has_large = warp_any(is_large(row[0].offset) || is_large(row[1].offset));
+        if constexpr (Config::has_bias || Config::has_softcap) { // which come before
+            if (has_large) return transform_chunks<true>(params, z, scale, first_column);
+        } else {
+            if (rarely(has_large)) bound_large(z, scale);
+        }
+        transform_chunks<false>(params, z, scale, first_column);
+    }
+
+    // Of large rows: the logit with a scale of 1, and not beyond the offset, as the rounding of a given lse, which may be many powers, would have it. So
+    // one copy of the loop over the derivatives does: copies of it are most of what the kernel takes to compile.
+    __device__ __forceinline__ void bound_large(float (&z)[count], float (&scale)[2]) const {
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            int h = (i >> 1) & 1;
+            if (!is_large(row[h].offset)) continue;
+            float z2 = finite_product(z[i], scale[h]);
+            z[i] = z2 > row[h].offset ? row[h].offset : z2;
+        }
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            if (is_large(row[h].offset)) scale[h] = 1;
     }
 
     // has_large: a row may have logits as row_offset.cuh means them.
-    template <bool has_large> __device__ __forceinline__ void transform_chunks(const GradLogitsParams &params, float (&z)[count], int first_column) const {
+    template <bool has_large>
+    __device__ __forceinline__ void transform_chunks(const GradLogitsParams &params, float (&z)[count], const float (&scale)[2], int first_column) const {
         int column = column_at(first_column, 2 * (lane_index() % 4)); // the thread's first
+        bool has_targets = false;
 #pragma unroll
-        for (int i = 0; i < count; i += unroll_chunk) transform_chunk<has_large>(params, &z[i], column_at(column, offset(i)));
+        for (int i = 0; i < count; i += unroll_chunk) has_targets |= transform_chunk<has_large>(params, &z[i], scale, column_at(column, offset(i)));
+        if (rarely(has_targets)) leave_targets(params, scale, column);
     }
 
     // The branches in it are where the compiler cannot interleave one chunk with the next: over all accumulators it takes three
-    // times as long, and more registers than there are.
-    template <bool has_large> __device__ __forceinline__ void transform_chunk(const GradLogitsParams &params, float *z, int column) const {
+    // times as long, and more registers than there are. Whether the warp has targets in it.
+    template <bool has_large>
+    __device__ __forceinline__ bool transform_chunk(const GradLogitsParams &params, float *z, const float (&scale)[2], int column) const {
         int target[2] = {columns_left(column, row[0].target), columns_left(column, row[1].target)};
-        constexpr float correction = Config::has_bias || Config::has_softcap ? 1 : Config::correction;
-        float scale[2] = {row[0].scale * correction, row[1].scale * correction};
         if constexpr (Config::has_bias) add_bias(params, z, column);
-        bool has_targets = take_targets(params, z, scale, target);
+        bool has_targets = take_targets(params, z, target);
 #pragma unroll
         for (int i = 0; i < unroll_chunk; i++) {
             int h = (i >> 1) & 1;
@@ -50,6 +74,7 @@ template <class Config> struct TileGradLogits {
         if constexpr (Config::has_softcap || Config::wants_logit_sum)
             if (has_targets) clear_targets(z, target);
         mask(z, columns_left(column, params.vocab));
+        return has_targets;
     }
 
     __device__ __forceinline__ static void add_bias(const GradLogitsParams &params, float *z, int column) {
@@ -111,8 +136,8 @@ template <class Config> struct TileGradLogits {
         return (with_uniform(params, of_p, row, row.target) + row.target_coefficient) * slope;
     }
 
-    // Few warps meet one: those return true. What only they need of the rows is read here.
-    __device__ __forceinline__ bool take_targets(const GradLogitsParams &params, float *z, const float (&scale)[2], const int (&target)[2]) const {
+    // Few warps meet one: those return true. The logits wait where their derivatives will lie.
+    __device__ __forceinline__ bool take_targets(const GradLogitsParams &params, float *z, const int (&target)[2]) const {
         if (!warp_any((unsigned)target[0] <= offset(unroll_chunk - 1) || (unsigned)target[1] <= offset(unroll_chunk - 1))) return false;
         float logit[2] = {0, 0};
 #pragma unroll
@@ -125,8 +150,19 @@ template <class Config> struct TileGradLogits {
         int at = first_row + lane_index_reread() / 4;
 #pragma unroll
         for (int h = 0; h < 2; h++)
-            if (is_mine(target[h])) params.targets[at + 8 * h].derivative = target_derivative(params, logit[h], scale[h], params.gradient[at + 8 * h]);
+            if (is_mine(target[h], unroll_chunk)) params.targets[at + 8 * h].derivative = logit[h];
         return true;
+    }
+
+    // Behind the tile, by the threads that took them: once for all its chunks. What only they need of the rows is read here.
+    __device__ __forceinline__ void leave_targets(const GradLogitsParams &params, const float (&scale)[2], int column) const {
+        int at = first_row + lane_index_reread() / 4;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            if (!is_mine(columns_left(column, row[h].target), count)) continue;
+            float &derivative = params.targets[at + 8 * h].derivative;
+            derivative = target_derivative(params, derivative, scale[h], params.gradient[at + 8 * h]);
+        }
     }
 
     __device__ __forceinline__ static void clear_targets(float *z, const int (&target)[2]) {
@@ -135,8 +171,8 @@ template <class Config> struct TileGradLogits {
             if (target[(i >> 1) & 1] == offset(i)) z[i] = 0;
     }
 
-    // Whether the column at this distance is one of the thread's in its chunk.
-    __device__ __forceinline__ static bool is_mine(int distance) { return (unsigned)distance <= offset(unroll_chunk - 1) && distance % 8 < 2; }
+    // Whether the column at this distance is one of the thread's `some` accumulators' of a row and the next.
+    __device__ __forceinline__ static bool is_mine(int distance, int some) { return (unsigned)distance <= offset(some - 1) && distance % 8 < 2; }
 
     // Columns past the vocabulary, whose products are of nothing; and behind the last valid row, rows without a target: 0 whatever the
     // bias holds.
