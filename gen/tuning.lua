@@ -61,11 +61,12 @@ local function tile_axes(bm, last)
     { "stages", { 2, 3, 4, 5, 6, 8 } }, last,
   }
 end
-local tiles, turn_tiles = tile_axes({ 64, 128 }), tile_axes({ 64, 128, 256 }, { "wg", { 64, 128 } })
+local warpgroups = { "wg", { 64, 128 } }
+local tiles, product_tiles = tile_axes({ 64, 128, 256 }, warpgroups), tile_axes({ 64, 128 }, warpgroups)
 -- Bytes of a load: as many as the addresses allow, or fewer.
 local widths = { "vec", { 2, 4, 8, 16 } }
 local spaces = {
-  linear_logp = turn_tiles, linear_logp_save_exp = turn_tiles, linear_logp_grad_logits = turn_tiles, matrix_product = tiles,
+  linear_logp = tiles, linear_logp_save_exp = tiles, linear_logp_grad_logits = tiles, matrix_product = product_tiles,
   -- Of logits_logp powers of two are legal, and rows that a launch cuts in parts are summed alike in any.
   logits_logp = { widths, warps }, logits_logp_cluster = { { "cluster", { 2, 4, 8, 16 } }, widths, warps },
   logits_logp_gradient = { widths, warps }, logits_logp_fused = { widths, warps },

@@ -62,7 +62,7 @@ variant.operators = {
   linear_logp_backward_target_order = { required = {}, optional = {} },
   linear_logp_backward_other_shards = { required = {}, optional = {} },
   matrix_product = { required = { "dtype", "bm", "bv", "cluster", "stages", "out" },
-                     optional = { "a_transposed", "b_transposed", "adds", "ragged", "vec", "exact", "filter", "targets" } },
+                     optional = { "wg", "a_transposed", "b_transposed", "adds", "ragged", "vec", "exact", "filter", "targets" } },
   linear_logp_combine = { required = { "bm" }, optional = { "argmax", "entropy", "logit_sum" } },
   linear_logp_shard_targets = { required = {}, optional = {} },
   linear_logp_partials = { required = { "bm" }, optional = { "argmax", "entropy", "logit_sum" } },

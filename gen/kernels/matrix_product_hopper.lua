@@ -9,7 +9,7 @@ local kernel = { dependent_launch = true }
 
 kernel.templates = {
   "types", "params/matrix_product", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
-  { emit = wgmma.wrapper }, "unit", "tile_product", { only = "filters", "kept_steps" }, "tile_kernel", "tile_store",
+  { emit = wgmma.wrapper }, "unit", "tile_product", { only = "filters", "kept_steps" }, "tile_kernel", { only = "turns", "turns" }, "tile_store",
   { only = "ragged", "ragged_store" },
   "product_tiles", "product_epilogue", "product_targets", { only = "targets", "target_contribution" },
   { only = "vocabulary_targets", "streaming" }, { only = "vocabulary_targets", "vector" }, { only = "vocabulary_targets", "target_lookahead" },
@@ -28,7 +28,16 @@ function kernel.check(spec, arch)
   if spec.dtype == "f32" then return nil, "f32: WGMMA reads tf32 only along the inner size" end
   if spec.vec then return nil, ("vec = %d: TMA copies 16 bytes at a time, always"):format(spec.vec) end
   if spec.bm ~= 64 and spec.bm ~= 128 then return nil, ("bm = %d: 64 or 128, one or two consumer warpgroups"):format(spec.bm) end
-  if spec.bv % 128 ~= 0 or spec.bv > 256 then return nil, ("bv = %d: 128 or 256"):format(spec.bv) end
+  if spec.wg then
+    if spec.wg ~= 128 or spec.bm ~= 128 then return nil, ("bm = %d, wg = %d: 128 rows for each warpgroup, where two take turns"):format(spec.bm, spec.wg) end
+    if spec.bv ~= 128 and spec.bv ~= 192 then return nil, ("bv = %d: 128 or 192 where warpgroups take turns"):format(spec.bv) end
+    if spec.bv == 192 and (spec.cluster > 1 or spec.targets and not spec.b_transposed or spec.targets == "in_columns") then
+      return nil, "bv = 192: more accumulators than registers, in a cluster or with targets whose rows lie across"
+    end
+    if spec.filter then return nil, "wg = 128: a filter passes steps over, of 64 rows a warpgroup" end
+  elseif spec.bv % 128 ~= 0 or spec.bv > 256 then
+    return nil, ("bv = %d: 128 or 256"):format(spec.bv)
+  end
   if spec.cluster > 2 then return nil, ("c = %d: 1 or 2"):format(spec.cluster) end
   if spec.stages < 2 then return nil, ("p = %d: at least 2 stages"):format(spec.stages) end
   return budget.check_shared(spec, kernel.derive(spec), arch)
@@ -42,7 +51,7 @@ function kernel.config(spec, n)
 end
 
 function kernel.numerics(spec)
-  return ("matrix_product.r1.wgmma_m64n%dk16.%s.%s"):format(spec.bv, spec.dtype, spec.arch)
+  return ("matrix_product.r1.wgmma_k16.%s.%s"):format(spec.dtype, spec.arch)
 end
 
 function kernel.about(spec, n) return tile_config.about_hopper(spec, n, tile_config.computes_product(spec), "column tiles") end

@@ -28,9 +28,9 @@ local function packing(p, arch_name)
   }
 end
 
--- tile: of the kernels that have N rows; gradients_tile: of grad_logits among them, nil for tile; wide: of those that have V rows; narrow: of products of few
--- rows at a time; weight_vec: nil for 16 bytes; bulk: true on sm_90a.
-local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile)
+-- tile: of the kernels that have N rows; gradients_tile: of grad_logits among them, nil for tile; hidden_tile: of grad_hidden's product, the same; wide: of
+-- those that have V rows; narrow: of products of few rows at a time; weight_vec: nil for 16 bytes; bulk: true on sm_90a.
+local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile, hidden_tile)
   local dtype, exact, arch_name = p.dtype, p.exact, tile.arch
   local filter = bulk and p.grad_filter_eps or nil
   local list = packing(p, arch_name)
@@ -40,7 +40,7 @@ local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile)
                  vec = weight_vec, exact = exact, filter = filter }))
   if p.grad_hidden then
     local direct = p.direct -- of one product of the whole vocabulary, which leaves valid rows close together; else of sums
-    add(on(p.narrow and narrow or tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,
+    add(on(p.narrow and narrow or hidden_tile or tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,
                    out = direct and p.grad_hidden or "f32", adds = not (direct or p.in_forward) or nil,
                    ragged = bulk and direct and is_ragged(p.d, p.grad_hidden), vec = weight_vec, exact = exact, filter = filter,
                    targets = direct and "of_rows" }))
@@ -84,11 +84,17 @@ local function selected(p, capability, path, list)
   return forward and found and select.join(forward, found) or found, reason
 end
 
--- Two warpgroups that take turns, as the forward's: where at most one option takes registers. An element's bits are the same in any tile.
+-- Two warpgroups that take turns, as the forward's: where at most one option takes registers, of which a filter is one. An element's bits are the same in any tile.
 local function can_take_turns(p)
-  local options = (p.bias_dtype and 1 or 0) + (p.softcap and 1 or 0) + (p.g_entropy and 1 or 0) + (p.logit_sum and (p.class_weights and 2 or 1) or 0)
+  local options = (p.grad_filter_eps and 1 or 0) + (p.bias_dtype and 1 or 0) + (p.softcap and 1 or 0) + (p.g_entropy and 1 or 0)
+    + (p.logit_sum and (p.class_weights and 2 or 1) or 0)
   return options <= 1
 end
+
+-- A main gradient in fp32 is read and written once for each chunk of rows, whose sums are short: with tiles of 128 x 128 in turn that lies under the other
+-- warpgroup's products. Sustained 7 % of a step (18 % at D = 3072, where rounds of smaller tiles are fuller, too), in burst 1 % less, as each tile reads more
+-- of the L2; of sums of 8,000 and more, which are stored once, the two weigh the same: bench/results/NOTES.md.
+local function stores_often(p) return p.acc_weight and p.grad_weight == "f32" and not p.dv and not p.grad_filter_eps end
 
 backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capability)
   if p.dtype == "f32" then return nil, "the gradients' products read fp32 across D, and WGMMA reads tf32 only along D" end
@@ -110,7 +116,9 @@ backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capabili
     gradients_tile = { bm = 128, wg = 128, bv = linear_logp.stored_turn_columns, cluster = 1, stages = 4, arch = arch_name }
     gradients_tile.group = linear_logp.turn_group(p, gradients_tile)
   end
-  return selected(p, capability, "hopper", specs(p, tile(few, 256), tile(many, 256), tile(few, 128), nil, true, gradients_tile))
+  local products_tile = few == many and stores_often(p) and { bm = 128, wg = 128, bv = 128, cluster = 2, stages = 5, arch = arch_name }
+  return selected(p, capability, "hopper",
+    specs(p, tile(few, 256), products_tile or tile(many, 256), tile(few, 128), nil, true, gradients_tile, products_tile))
 end)
 
 backward.portable = select.portable(function(p, arch_name, capability)

@@ -5,6 +5,7 @@
 // so they decide alike.
 template <class Config> struct KeptSteps {
     static constexpr bool passes_some_over = true;
+    static constexpr int begin = 0;
     static constexpr int row_blocks = Config::block_rows * Config::cluster / FLP_KEPT_BLOCK;
     static constexpr int column_blocks = Config::block_columns / FLP_KEPT_BLOCK;
     int count;

@@ -35,21 +35,22 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
         if (params.pdl_wait_in_epilogue) wait_for_previous_kernel();
     }
 
-    __device__ __forceinline__ auto walk(int) const { return ProductTiles<Config>(rows, params.columns, params.group); }
+    using Walk = ProductTiles<Config, Config::turns>;
+    __device__ __forceinline__ Walk walk(int turn) const { return Walk(rows, params.columns, params.group, turn); }
 
     __device__ __forceinline__ auto steps(const Unit &unit) const {
         int count = ceil_div(inner, Config::block_inner);
         if constexpr (Config::filters) return KeptSteps<Config>(count, params, unit);
-        else return AllSteps<Config>{count};
+        else return count > 0 ? AllSteps<Config>{count} : AllSteps<Config>{1, ceil_div(params.inner, Config::block_inner) + 1}; // copied as zeros
     }
 
     template <class Walk> __device__ __forceinline__ void assist(const Walk &walk, int rank) const {
-        if (warp_index() % 4 == 1) ProductTargets<Config>::look_up(shared, params, walk, rank, inner);
+        if (warp_index() % 4 == 1) ProductTargets<Config>::look_up(shared, params, walk.of_all_turns(), rank, inner);
     }
 
     __device__ __forceinline__ void begin(const Unit &unit, int first) {
         row = first;
-        targets.start(unit.first_tile * Config::block_columns);
+        if constexpr (Config::turns == 1) targets.start(row, unit.first_tile * Config::block_columns);
     }
 
     template <int count> __device__ __forceinline__ void consume(float (&d)[count], const Unit &, int tile, int steps) {

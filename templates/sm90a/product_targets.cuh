@@ -7,7 +7,7 @@ template <class Config, bool looks_ahead = Config::targets_in_rows || Config::ta
     __device__ __forceinline__ ProductTargets(Shared &, const MatrixProductParams &params) : params(params) {}
     __device__ __forceinline__ static void init(Shared &) {}
     template <class Walk> __device__ __forceinline__ static void look_up(Shared &, const MatrixProductParams &, const Walk &, int, int) {}
-    __device__ __forceinline__ void start(int) {}
+    __device__ __forceinline__ void start(int, int) {}
     template <int count> __device__ __forceinline__ void add(float (&d)[count], int rows, int targets, int row, int column, void *) {
         if constexpr (Config::targets_of_rows) TargetContribution<Config>(params, rows, targets, row, column).add(d);
     }

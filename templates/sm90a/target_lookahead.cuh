@@ -66,55 +66,63 @@ template <class Config> struct ProductTargets<Config, true> {
 
     __device__ __forceinline__ ProductTargets(Shared &shared, const MatrixProductParams &params) : shared(shared), params(params) {}
 
-    __device__ __forceinline__ int list() const { return in_rows ? warp_index() : 0; }
-    __device__ __forceinline__ int begin() const { return shared.bound[turn % 2][list()]; }
-    __device__ __forceinline__ int end() const { return shared.bound[turn % 2][list() + 1]; }
+    // Where warpgroups take turns, each has the tiles of one buffer, and how many it has had before is what its warps know of their turns.
+    __device__ __forceinline__ int buffer() const { return Config::turns > 1 ? thread_index_reread() / 128 : turn % 2; }
+    __device__ __forceinline__ int phase() const {
+        if constexpr (Config::turns > 1) return Turns<Config>::tiles_before(shared.stages) % 2;
+        else return turn / 2 % 2;
+    }
+    // row: the warp's first.
+    __device__ __forceinline__ static int list(int row) { return in_rows ? row / 16 % lists : 0; }
+    __device__ __forceinline__ int begin(int row) const { return shared.bound[buffer()][list(row)]; }
+    __device__ __forceinline__ int end(int row) const { return shared.bound[buffer()][list(row) + 1]; }
 
     __device__ __forceinline__ Target target(int at) const {
-        int of_tile = at - shared.bound[turn % 2][0];
-        if (of_tile < kept) return shared.target[turn % 2][of_tile];
+        int of_tile = at - shared.bound[buffer()][0];
+        if (of_tile < kept) return shared.target[buffer()][of_tile];
         SortedTarget own = params.sorted_targets[at];
         return Target{own.target, own.row, params.targets[own.at].derivative};
     }
 
-    __device__ __forceinline__ void load(int at, int column) {
+    __device__ __forceinline__ void load(int at, int end, int column) {
         int c = lane_index() * vector_elements<element>;
 #pragma unroll
         for (int i = 0; i < together; i++) {
-            int valid = at + i < end() && c < Config::fragment_columns ? params.columns - column - c : 0;
+            int valid = at + i < end && c < Config::fragment_columns ? params.columns - column - c : 0;
             ahead[i] = valid <= 0 ? Vector{{0, 0, 0, 0}}
                                   : load_anywhere((const element *)params.others + target(at + i).row * params.others_stride + column + c, valid);
         }
     }
 
-    // Before the tile's products. column: the tile's first.
-    __device__ __forceinline__ void start(int column) {
-        mbarrier_wait(shared_address(&shared.full[turn % 2]), turn / 2 % 2);
-        if constexpr (in_rows) load(begin(), column);
+    // Before the tile's products, and where warpgroups take turns behind them, where it lies under the other's. row: the warp's first; column: the tile's.
+    __device__ __forceinline__ void start(int row, int column) {
+        mbarrier_wait(shared_address(&shared.full[buffer()]), phase());
+        if constexpr (in_rows) load(begin(row), end(row), column);
     }
 
     // Behind them. buffer: the warp's, from which the copy engine writes: [together][fragment_columns] elements at least.
     template <int count> __device__ __forceinline__ void add(float (&d)[count], int rows, int targets, int row, int column, void *buffer) {
+        if constexpr (Config::turns > 1) start(row, column);
         TargetContribution<Config> tile(params, rows, targets, row, column);
         if constexpr (in_rows) add_in_rows(tile, d, (u32 *)buffer);
         else add_in_columns(tile, d);
-        mbarrier_arrive(shared_address(&shared.empty[turn % 2]));
+        mbarrier_arrive(shared_address(&shared.empty[this->buffer()]));
         turn++;
     }
 
     // A row of hidden goes through the buffer from lanes that have neighbours to those that have its row of the tile.
     __device__ __forceinline__ void add_in_rows(const TargetContribution<Config> &tile, float (&d)[TargetContribution<Config>::count], u32 *buffer) {
         constexpr int row_words = Config::fragment_columns / 2;
-        int last = end(), line = lane_index() / 4, first = params.first_target + tile.row;
-        for (int at = begin(); at < last; at += together) {
-            if (at > begin()) load(at, tile.column);
+        int begin = this->begin(tile.row), end = this->end(tile.row), line = lane_index() / 4, first = params.first_target + tile.row;
+        for (int at = begin; at < end; at += together) {
+            if (at > begin) load(at, end, tile.column);
             else if (lane_index() == 0) bulk_wait_read<0>(); // the engine has read what the buffer held
             __syncwarp();
 #pragma unroll
             for (int i = 0; i < together; i++)
                 if (lane_index() * 4 < row_words) *(Vector *)(buffer + i * row_words + lane_index() * 4) = ahead[i];
             __syncwarp();
-            for (int i = 0; i < together && at + i < last; i++) {
+            for (int i = 0; i < together && at + i < end; i++) {
                 Target own = target(at + i);
                 const u32 *from = buffer + i * row_words + lane_index() % 4;
                 if (own.target - first == line) TargetContribution<Config>::template add_pairs<0>(d, own.derivative * tile.factor, from);
@@ -125,8 +133,8 @@ template <class Config> struct ProductTargets<Config, true> {
 
     __device__ __forceinline__ void add_in_columns(const TargetContribution<Config> &tile, float (&d)[TargetContribution<Config>::count]) const {
         constexpr int group = 8; // loads in flight
-        int last = end(), first = params.first_target + tile.column;
-        for (int at = begin(); at < last; at += group) {
+        int last = end(0), first = params.first_target + tile.column;
+        for (int at = begin(0); at < last; at += group) {
             float x[group][2];
 #pragma unroll
             for (int i = 0; i < group; i++) tile.pick(at + i < last ? target(at + i).row : -1, x[i]);

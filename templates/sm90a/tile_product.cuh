@@ -51,7 +51,7 @@ template <class Config> struct Ring {
 // The steps along the inner size that a tile's product takes: all of them (or those that kept_steps.cuh chooses).
 template <class Config> struct AllSteps {
     static constexpr bool passes_some_over = false;
-    int count = ceil_div(Config::inner_size, Config::block_inner);
+    int count = ceil_div(Config::inner_size, Config::block_inner), begin = 0;
     __device__ __forceinline__ bool operator()(int) const { return true; }
 };
 
@@ -130,7 +130,7 @@ template <class Config> struct TileProduct {
         for (int step = 0; step < steps.count; step++) {
             if (!steps(step)) continue;
             if (step % Config::steps_together == 0) wait_for_free_stages();
-            load_step(a_map, b_map, row, column, rank, step);
+            load_step(a_map, b_map, row, column, rank, steps.begin + step);
         }
     }
 
@@ -188,13 +188,15 @@ template <class Config> struct TileProduct {
         wgmma_commit();
     }
 
+    // At least one step: with a way around the loop ptxas moves accumulators, and serializes the products.
     // With two consumer warpgroups a stage is released one step late, when the products that read it have finished while the next ones run.
     // One warpgroup has few rows and waits for memory anyway: there the stage is released, and loaded again, as soon as may be.
     template <class Started> __device__ __forceinline__ int multiply_all(Accumulators &d, int first, int steps, Started started) {
         constexpr bool late = Config::consumer_groups > 1;
         u32 previous = 0;
+        int step = 0;
 #pragma unroll 1 // copies of a statement with so many registers are a third of the compile
-        for (int step = 0; step < steps; step++) {
+        do {
             if constexpr (late) ring.stage = uniform(ring.stage); // and so the descriptors, which else move there one by one
             multiply_step(d, first, step != 0);
             wgmma_wait<late ? 1 : 0>();
@@ -202,11 +204,11 @@ template <class Config> struct TileProduct {
             if (!late) release(empty());
             previous = empty();
             ring.advance();
-        }
+        } while (++step < steps);
         started();
 #pragma unroll
         for (int part = 0; part < parts; part++) wgmma_finish(d[part]);
-        if (late && steps > 0) release(previous);
+        if (late) release(previous);
         return steps;
     }
 

@@ -15,6 +15,11 @@ template <class Config> struct Turns {
     __device__ __forceinline__ static int group() { return thread_index_reread() / 128; }
     __device__ __forceinline__ WarpTurn &of_warp() const { return shared.turns.of_warp[thread_index_reread() / 32]; }
 
+    // Of the warp's group, behind the products of its next tile: those that it had before.
+    __device__ __forceinline__ static int tiles_before(const Stages<Config> &shared) {
+        return shared.turns.of_warp[thread_index_reread() / 32].turn - group() - 1;
+    }
+
     __device__ __forceinline__ void wait(Ring<Config> &ring, int steps) const {
         WarpTurn own = of_warp();
         if (own.turn == 0 || own.turn > own.others) return;

@@ -20,6 +20,7 @@
 #define HOPPER_TILES "{bm64.bv256.s132.c1.p4|bm128.bv256.s132.c1.p4|bm128.bv256.s132.c2.p4}"
 #define PORTABLE_TILES "{bm64|bm128}.bv128.s108.c1.p4"
 #define HOPPER_PRODUCT_TILES "{bm64.bv256.c1.p4|bm128.bv256.c1.p4|bm128.bv256.c2.p4}"
+#define TURN_PRODUCT_TILES "{bm128.wg128.bv128.c2.p5|bm128.wg128.bv192.c1.p4}"
 #define PORTABLE_PRODUCT_TILES "{bm64|bm128}.bv128.c1.p4"
 #define ALL_OPTIONS ".bias_f32.softcap.argmax"
 
@@ -74,7 +75,7 @@ static const char *const patterns[] = {
 
     "linear_logp_grad_logits.bf16.d4096." HOPPER_PRODUCT_TILES ".bias_f32.softcap.entropy.filter.sm_90a",
     "linear_logp_grad_logits.{bf16|f16}.d4096.bm128.bv256.c2.p4.filter.sm_90a",
-    "linear_logp_grad_logits.{bf16|f16}.d4096.bm128.wg128.bv192.c1.p4{|.bias_f32|.softcap|.entropy|.logit_sum}.filter.sm_90a",
+    "linear_logp_grad_logits.{bf16|f16}.d4096.bm128.wg128.bv192.c1.p4{|.softcap}.filter.sm_90a",
     "linear_logp_grad_logits.bf16.d2304.bm128.wg128.bv192.c1.p4{|.dv}{|.bias_bf16|.softcap|.entropy|.logit_sum}.sm_90a",
     "matrix_product.bf16." HOPPER_PRODUCT_TILES
     ".{b_transposed.out_f32.adds.filter|a_transposed.b_transposed.out_bf16.filter.targets_in_rows|a_transposed.b_transposed.out_f32.adds.filter.targets_in_columns}.sm_90a",
@@ -104,6 +105,12 @@ static const char *const patterns[] = {
     "linear_logp_grad_logits.bf16.d4096.bm128.bv128.c1.p4.softcap.entropy.{sm_86|sm_89|sm_100|sm_120}",
 
     "matrix_product.bf16." HOPPER_PRODUCT_TILES "{|.b_transposed}.out_f32.adds.sm_90a",
+    "matrix_product.bf16." TURN_PRODUCT_TILES "{|.b_transposed}.out_f32{|.adds}.sm_90a",
+    "matrix_product.bf16." TURN_PRODUCT_TILES ".a_transposed.b_transposed{.out_bf16|.out_f32.adds}.targets_in_rows.sm_90a",
+    "matrix_product.f16." TURN_PRODUCT_TILES ".a_transposed.b_transposed{.out_f32.targets_in_rows|.out_f16.adds.ragged.targets_in_rows}.sm_90a",
+    "matrix_product.f16." TURN_PRODUCT_TILES ".b_transposed{.out_bf16|.out_f16.ragged}.targets_of_rows.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed{.out_bf16|.out_f32.adds}.targets_in_columns.sm_90a",
+    "matrix_product.f16.bm128.wg128.bv128.{c1|c2}.p4.out_f16.targets_of_rows.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed{.out_bf16|.out_f16.adds|.out_f32.adds}.{targets_in_rows|targets_in_columns}.sm_90a",
     "matrix_product.f16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_f16.adds.{targets_in_rows|targets_in_columns}.sm_90a",
     "matrix_product.bf16." HOPPER_PRODUCT_TILES "{|.b_transposed}.out_bf16.targets_of_rows.sm_90a",

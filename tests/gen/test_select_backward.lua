@@ -69,11 +69,28 @@ function TestSelectBackward.test_hopper_takes_its_own_kernels()
     "linear_logp_backward_rows.sm_90a",
     "linear_logp_backward_gather.bf16.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.wg128.bv192.c1.p4.sm_90a",
-    "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_f32.adds.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv128.c2.p5.b_transposed.out_f32.adds.sm_90a",
     "linear_logp_backward_finish.w_bf16.out_bf16.sm_90a",
-    "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_f32.adds.targets_in_rows.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_f32.adds.targets_in_rows.sm_90a",
     "linear_logp_backward_target_order.sm_90a",
   })
+end
+
+-- Products take turns where they store to a main gradient of fp32 chunk by chunk, and nowhere else.
+function TestSelectBackward.test_products_that_add_to_a_main_gradient_take_turns()
+  for options, turns in pairs {
+    [":gh_bf16:gw_f32:acc_weight"] = { 128, 128 }, [":gh_bf16:gw_f32:acc_weight:direct"] = { 128, 128 }, [":gh_bf16:gw_f32"] = { "none", "none" },
+    [":gh_bf16:gw_bf16:acc_weight"] = { "none", "none" }, [":gh_bf16:gw_f32:acc_weight:dv"] = { "none", "none" },
+    [":gh_bf16:gw_f32:acc_weight:filter0.01"] = { "none", "none" },
+  } do
+    local found, specs = selected(plain .. options, 90)
+    luaunit.assertEquals(found.path, "sm_90a", options)
+    luaunit.assertEquals({ specs.hidden_product.wg or "none", specs.weight_product.wg or "none" }, turns, options)
+  end
+  for _, n in ipairs { 1, 64, 128 } do
+    local _, specs = selected(("linear_logp_backward:bf16:n%d:d2048:v131072:gh_bf16:gw_f32:acc_weight"):format(n), 90)
+    luaunit.assertEquals({ specs.hidden_product.wg or "none", specs.weight_product.wg or "none" }, { "none", "none" }, n)
+  end
 end
 
 function TestSelectBackward.test_other_devices_take_the_portable_kernels_and_say_why()
