@@ -84,7 +84,8 @@ local function selected(p, capability, path, list)
   return forward and found and select.join(forward, found) or found, reason
 end
 
--- Two warpgroups that take turns, as the forward's: where at most one option takes registers, of which a filter is one. An element's bits are the same in any tile.
+-- Two warpgroups that take turns, as the forward's: where at most one option takes registers, of which a filter is one. An element's bits are the same in
+-- any tile.
 local function can_take_turns(p)
   local options = (p.grad_filter_eps and 1 or 0) + (p.bias_dtype and 1 or 0) + (p.softcap and 1 or 0) + (p.g_entropy and 1 or 0)
     + (p.logit_sum and (p.class_weights and 2 or 1) or 0)
