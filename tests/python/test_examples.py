@@ -59,7 +59,7 @@ class Examples(unittest.TestCase):
     @unittest.skipUnless(EVERYTHING and os.environ.get("FUSEDLOGP_BINDING") != "ctypes", "starts Ray: run where everything is, with the operators from C")
     @unittest.skipUnless(importlib.util.find_spec("ray"), "ray is not installed")
     def test_a_corpus_scores_alike_by_rays_workers_some_of_whom_are_lost(self):
-        done = programs.run(os.path.join(EXAMPLES, "score_ray.py"), "--lose", "3,11", timeout=240)
+        done = programs.run(os.path.join(EXAMPLES, "score_ray.py"), "--lose", "3,11", timeout=480)
         self.assertIn(self.score(1).strip(), self.output_of(done))
         self.assertRegex(done.stderr, "(?m)^2 workers were lost$")
 
