@@ -72,9 +72,12 @@ function budget.with_tile_store(n)
   return n
 end
 
--- Eight words of each consumer thread's for each 64 rows of its warpgroup (saved_exp_statistics.cuh).
-function budget.with_kept_statistics(n)
-  take_shared(n, n.consumer_groups * 128 * 8 * 4 * n.group_rows // 64, "kept: statistics of the rows of a warpgroup while it multiplies")
+-- Where warpgroups take turns, a few words of each consumer thread's two rows, for each 64 rows of its warpgroup (statistics_kernel.cuh).
+function budget.with_kept_statistics(n, spec)
+  if n.turns == 1 then return n end
+  local words = 3 + (spec.entropy and 1 or 0) + (spec.logit_sum and 1 or 0) + (spec.argmax and 2 or 0)
+  take_shared(n, n.consumer_groups * 128 * 2 * words * 4 * n.group_rows // 64, "kept: statistics of the rows of a warpgroup while it multiplies")
+  if spec.operator == "linear_logp_save_exp" then n.producer_registers, n.consumer_registers = 40, 232 end -- with 240 ptxas spills one
   return n
 end
 

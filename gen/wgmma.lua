@@ -6,14 +6,14 @@ local tile_config = require "gen.kernels.tile_config"
 local wgmma = {}
 
 local template = [[
-// The accumulators (64 x %(n)d of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten.
-__device__ __forceinline__ void wgmma_stage(float (&d)[%(count)d], %(a_type)s, u64 b, int accumulate) {
+// The accumulators (64 x %(n)d of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten.%(offset_note)s
+%(offset_template)s__device__ __forceinline__ void wgmma_stage(float (&d)[%(count)d], %(a_type)s, u64 b, int accumulate) {
     asm volatile("{\n.reg .pred p;\n.reg .b64 %(descriptors)s;\nsetp.ne.b32 p, %%%(flag)d, 0;\n"
 %(instructions)s
                  "}"
                  :
 %(outputs)s
-                 : %(inputs)s, "l"(b), "r"(accumulate));
+                 : %(inputs)s, "l"(b), "r"(accumulate)%(offset_input)s);
 }
 
 // Waits for all products: before this the accumulators are no results, and no read of them may move above it.
@@ -44,13 +44,13 @@ local host_hold = "__device__ __twin__ void wgmma_hold(u32 (&a)[16]) { flp_host_
 
 -- Its twin for the host machine.
 local host_template = [[
-__device__ __twin__ void wgmma_stage(float (&d)[%(count)d], %(a_type)s, u64 b, int accumulate) {
+%(offset_template)s__device__ __twin__ void wgmma_stage(float (&d)[%(count)d], %(a_type)s, u64 b, int accumulate) {
     for (int i = 0; i < %(instruction_count)d; i++)
         %(host_call)s;
 }
 __device__ __twin__ void wgmma_finish(float (&)[%(count)d]) { flp_host_wgmma_wait(0); }
 ]]
-local host_of_descriptor = "flp_host_wgmma(d, %(n)d, %(k)d, host_%(type)s, a + i * %(a_step)d, b + i * %(b_step)d, accumulate || i > 0, %(host_transposes)s)"
+local host_of_descriptor = "flp_host_wgmma(d, %(n)d, %(k)d, host_%(type)s, a + a_offset + i * %(a_step)d, b + i * %(b_step)d, accumulate || i > 0, %(host_transposes)s)"
 local host_of_registers = "flp_host_wgmma_of_registers(d, %(n)d, %(k)d, host_%(type)s, &a[4 * i], b + i * %(b_step)d, accumulate || i > 0)"
 
 local function fill(text, values)
@@ -79,8 +79,13 @@ end
 local function descriptor_of_a(values)
   return {
     a_type = "u64 a", inputs = '"l"(a)', descriptors = "a, b", input_count = 1, host_call = fill(host_of_descriptor, values),
+    offset_template = "template <int a_offset> ", offset_input = ', "n"(a_offset)',
+    offset_note = " a_offset: is added to A's descriptor.",
     operand = function() return "a" end,
-    advance = function(i, b) return ("add.s64 a, %%%d, %d;\\n%s"):format(values.count, i * values.a_step, b) end,
+    advance = function(i, b)
+      local from = i == 0 and ("%%%d, %%%d"):format(values.count, values.count + 3) or ("a, %d"):format(values.a_step)
+      return ("add.s64 a, %s;\\n%s"):format(from, b)
+    end,
   }
 end
 
@@ -119,6 +124,7 @@ function wgmma.wrapper(spec)
   }
   local a = (f32 and registers_of_a or descriptor_of_a)(values)
   values.a_type, values.inputs, values.descriptors, values.host_call = a.a_type, a.inputs, a.descriptors, a.host_call
+  values.offset_template, values.offset_input, values.offset_note = a.offset_template or "", a.offset_input or "", a.offset_note or ""
   values.flag = count + a.input_count + 1
   values.instructions = instructions(values, a)
   local is_host = arch.find(spec.arch).is_host

@@ -9,11 +9,12 @@ kernel.templates = tile_config.join({
   "types", "params/linear_logp", "target", "simt", "mbarrier", "tma", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, { only = "f32", "ldmatrix" }, "unit", "tile_product", { only = "f32", "split_operands" }, "tile_kernel",
   { only = "turns", "turns" },
-}, tile_config.statistics_templates, { "linear_logp" })
+}, tile_config.statistics_templates, { "statistics_kernel", "linear_logp" })
 kernel.parameters = {
   { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "LinearLogpParams", "params" },
 }
-kernel.derive = budget.hopper
+
+function kernel.derive(spec) return budget.with_kept_statistics(budget.hopper(spec), spec) end
 
 function kernel.check(spec, arch)
   local f32 = spec.dtype == "f32"

@@ -10,15 +10,12 @@ local kernel = { dependent_launch = true }
 kernel.templates = tile_config.join({
   "types", "params/linear_logp", "target", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, "unit", "tile_product", "tile_kernel", { only = "turns", "turns" }, "tile_store",
-}, tile_config.statistics_templates, { "saved_exp_statistics", "linear_logp_save_exp" })
+}, tile_config.statistics_templates, { "saved_exp_statistics", "statistics_kernel", "linear_logp_save_exp" })
 kernel.parameters = {
   { "TensorMap", "hidden_map" }, { "TensorMap", "weight_map" }, { "TensorMap", "saved_exp_map" }, { "LinearLogpParams", "params" },
 }
 
-function kernel.derive(spec)
-  local n = budget.with_tile_store(budget.hopper(spec))
-  return n.turns > 1 and budget.with_kept_statistics(n) or n
-end
+function kernel.derive(spec) return budget.with_kept_statistics(budget.with_tile_store(budget.hopper(spec)), spec) end
 
 function kernel.check(spec, arch)
   if spec.dtype ~= "bf16" then return nil, ("%s: 2^(z2 - k) needs the range of bf16"):format(spec.dtype) end

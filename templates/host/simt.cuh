@@ -9,10 +9,6 @@ __device__ __twin__ void block_barrier() { __syncthreads(); }
 __device__ __twin__ void warp_barrier() { __syncwarp(); }
 
 template <class T> __device__ __twin__ T shuffle_xor(T value, int lane_mask) { return __shfl_xor_sync(0xffffffffu, value, lane_mask); }
-__device__ __twin__ u32 warp_or(u32 bits) {
-    for (int m = 16; m > 0; m /= 2) bits |= shuffle_xor(bits, m);
-    return bits;
-}
 __device__ __twin__ float warp_largest(float x) {
     for (int m = 16; m > 0; m /= 2) x = fmaxf(x, shuffle_xor(x, m));
     return x;

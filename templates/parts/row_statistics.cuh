@@ -32,6 +32,8 @@ template <class Config> struct RowStatistics {
     // What options do to the logits, and take from them, goes by chunks. The branches in each are where the compiler cannot interleave one
     // chunk with the next: over all accumulators it takes long, and more registers than there are.
     static constexpr bool by_chunks = Config::has_bias || Config::has_softcap || Config::wants_argmax || Config::wants_logit_sum;
+    // What is found or capped by chunks is masked by chunks; all else once, behind them.
+    static constexpr bool masks_by_chunks = Config::has_softcap || Config::wants_argmax;
     static constexpr int unroll_chunk = by_chunks ? (count % 32 == 0 ? 32 : divisor_up_to(16)) : count;
     static constexpr int merge_floats = 4 + Config::wants_entropy + Config::wants_logit_sum;
     float offset[2], sum[2], moment[2], logit_sum[2]; // but for offset of this thread's columns only
@@ -136,47 +138,8 @@ template <class Config> struct RowStatistics {
         return (unsigned)columns_left(first, target[0]) < Config::fragment_columns || (unsigned)columns_left(first, target[1]) < Config::fragment_columns;
     }
 
-    static constexpr int part = divisor_up_to(16), parts = count / part;
-    static_assert(parts <= 32, "a bit each");
-    // The parts of the accumulators in which one of the warp's rows has its target, given where it is from the thread's first column on.
-    __device__ __forceinline__ static u32 find_parts(const int (&local)[2]) {
-        u32 found = 0;
-#pragma unroll
-        for (int h = 0; h < 2; h++)
-            if ((unsigned)local[h] < Config::fragment_columns) found |= 1u << local[h] / (2 * part);
-        return warp_or(found);
-    }
-
-    // Out of the row it goes; stores: to the combine, as it is, with the scale that makes it z2. Instructions that few tiles need are not at hand, so
-    // only the parts of the accumulators that have a target are looked at.
-    template <bool stores>
-    __device__ __forceinline__ void take_target(const LinearLogpParams &params, float (&z)[count], const float (&scale)[2], int first_column) {
-        int local[2] = {columns_left(thread_column(first_column), target[0]), columns_left(thread_column(first_column), target[1])};
-        u32 found = find_parts(local);
-        float logit[2] = {0, 0};
-#pragma unroll
-        for (int p = 0; p < parts; p++) {
-            if (!(found >> p & 1)) continue;
-#pragma unroll
-            for (int i = p * part; i < (p + 1) * part; i++) {
-                int h = (i >> 1) & 1;
-                if (local[h] != place(i)) continue;
-                logit[h] = z[i];
-                z[i] = -infinity;
-            }
-        }
-        if constexpr (stores) {
-#pragma unroll
-            for (int h = 0; h < 2; h++) {
-                bool mine = (unsigned)local[h] < Config::fragment_columns && local[h] % 8 < 2;
-                if (mine) params.target_logit[row(h)] = make_float2(logit[h], scale[h]);
-            }
-        }
-    }
-
-    template <int some> __device__ __forceinline__ void take_maximum(const float (&z)[count], const float (&scale)[2], const bool (&wanted)[2]) {
-        float largest[2];
-        thread_maximum<some>(z, largest);
+    // Of the rows that want one, an offset that is no smaller than the largest of the thread's and its neighbours' logits.
+    __device__ __forceinline__ void raise_offsets(float (&largest)[2], const float (&scale)[2], const bool (&wanted)[2]) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 1));
@@ -192,38 +155,95 @@ template <class Config> struct RowStatistics {
         }
     }
 
-    // The logits of a large row become its z2, and its scale 1: a second time changes nothing.
-    __device__ __forceinline__ void multiply_large(float (&z)[count], float (&scale)[2]) const {
-        bool large[2] = {is_large(offset[0]), is_large(offset[1])};
-        if (!rarely(warp_any(large[0] || large[1]))) return;
+    // From the first columns.
+    __device__ __forceinline__ void find_offset(const float (&z)[count], const float (&scale)[2]) {
+        float largest[2];
+        bool all[2] = {true, true};
+        thread_maximum<first_look>(z, largest);
+        raise_offsets(largest, scale, all);
+    }
+
+    __device__ __forceinline__ bool has_large() const { return is_large(offset[0]) || is_large(offset[1]); }
+    // Whether columns from `first_column` on are past the vocabulary, and still among the logits behind the chunks.
+    __device__ __forceinline__ static bool has_end(const LinearLogpParams &params, int first_column) {
+        return !masks_by_chunks && columns_left(first_column, params.vocab) < 2 * count;
+    }
+
+    // What few tiles need: columns past the vocabulary become -inf, and so does the target's logit, which leaves the row: as it is to the combine where it
+    // stores, with the scale that makes it z2. scales_large: the logits of a large row become its z2, and its scale 1.
+    template <bool scales_large> __device__ __forceinline__ void amend(const LinearLogpParams &params, float (&z)[count], ValuesInMemory<count> &in_memory,
+                                                                       float (&scale)[2], int first_column, bool stores) {
+        if (!rarely(warp_any(has_end(params, first_column) || is_near_target(first_column) || (scales_large && has_large())))) return;
+        in_memory.lay_down(z);
+        int column = thread_column(first_column), left = masks_by_chunks ? 2 * count : columns_left(column, params.vocab);
 #pragma unroll
-        for (int i = 0; i < count; i++)
-            if (large[(i >> 1) & 1]) z[i] = finite_product(z[i], scale[(i >> 1) & 1]);
+        for (int h = 0; h < 2; h++) {
+            int i = in_memory.place_of(h, columns_left(column, target[h]));
+            if (i < 0) continue;
+            if (stores) params.target_logit[row(h)] = make_float2(in_memory.value[i], scale[h]);
+            in_memory.value[i] = -infinity;
+        }
+        bool large[2] = {scales_large && is_large(offset[0]), scales_large && is_large(offset[1])};
+        if (left < 2 * count || large[0] || large[1]) {
+            in_memory.visit([&](float &value, int j, int place) {
+                if (place >= left) value = -infinity;
+                if (large[j / 2]) value = finite_product(value, scale[j / 2]);
+            });
+        }
 #pragma unroll
         for (int h = 0; h < 2; h++)
             if (large[h]) scale[h] = 1;
+        in_memory.take_up(z);
     }
 
-    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2], float (&tile_moment)[2]) const {
-        float part[4] = {0, 0, 0, 0};
-        float moment_part[4] = {0, 0, 0, 0};
-        // Without an offset all terms so far are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
-        float k[2] = {offset[0] == -infinity ? 0 : offset[0], offset[1] == -infinity ? 0 : offset[1]};
-#pragma unroll
-        for (int i = 0; i < count; i++) {
-            int h = (i >> 1) & 1;
-            float x = fmaf(z[i], scale[h], -k[h]), power = exp2_approximate(x);
-            part[i & 3] += power;
+    // A row's terms 2^x and their part of the moment, in four sums of a thread: two of each row.
+    struct TileSums {
+        float part[4] = {0, 0, 0, 0}, moment_part[4] = {0, 0, 0, 0};
+
+        __device__ __forceinline__ float add(int j, float x) {
+            float power = exp2_approximate(x);
+            part[j] += power;
             if constexpr (Config::wants_entropy) {
                 // 2^x is 0 below -126, and x may be -inf there.
-                moment_part[i & 3] = fmaf(power, fmaxf(x, -126.0f), moment_part[i & 3]);
-                pin_value(moment_part[i & 3]);
+                moment_part[j] = fmaf(power, fmaxf(x, -126.0f), moment_part[j]);
+                pin_value(moment_part[j]);
             }
+            return power;
         }
+        __device__ __forceinline__ float sum(int h) const { return part[2 * h] + part[2 * h + 1]; }
+        __device__ __forceinline__ float moment(int h) const { return moment_part[2 * h] + moment_part[2 * h + 1]; }
+    };
+
+    // Without an offset all terms so far are -inf or NaN: 2^z2 itself is then 0 or NaN, which is what the sum must become.
+    __device__ __forceinline__ float offset_of_terms(int h) const { return offset[h] == -infinity ? 0 : offset[h]; }
+
+    __device__ __forceinline__ void add_exponentials(const float (&z)[count], const float (&scale)[2], TileSums &sums) const {
+        float k[2] = {offset_of_terms(0), offset_of_terms(1)};
+#pragma unroll
+        for (int i = 0; i < count; i++) sums.add(i & 3, fmaf(z[i], scale[(i >> 1) & 1], -k[(i >> 1) & 1]));
+    }
+
+    // The sums anew, of rows with terms too large for their offset, from the largest logit of all; a large row's z2 are rounded before its offset is taken away.
+    __device__ __forceinline__ void add_anew(const float (&z)[count], ValuesInMemory<count> &in_memory, const float (&scale)[2], const bool (&wanted)[2],
+                                             TileSums &sums) {
+        in_memory.lay_down(z);
+        float largest[2] = {-infinity, -infinity};
+        in_memory.visit([&](float &value, int j, int) { largest[j / 2] = fmaxf(largest[j / 2], value); });
+        raise_offsets(largest, scale, wanted);
+        float k[2] = {offset_of_terms(0), offset_of_terms(1)};
+        bool large[2] = {is_large(offset[0]), is_large(offset[1])};
+        sums = TileSums();
+        in_memory.visit([&](float &value, int j, int) {
+            int h = j / 2;
+            sums.add(j, large[h] ? fmaf(finite_product(value, scale[h]), 1.0f, -k[h]) : fmaf(value, scale[h], -k[h]));
+        });
+    }
+
+    __device__ __forceinline__ void add_tile(const TileSums &sums) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            tile_sum[h] = part[2 * h] + part[2 * h + 1];
-            if constexpr (Config::wants_entropy) tile_moment[h] = moment_part[2 * h] + moment_part[2 * h + 1];
+            sum[h] += sums.sum(h);
+            if constexpr (Config::wants_entropy) moment[h] += sums.moment(h);
         }
     }
 
@@ -243,7 +263,7 @@ template <class Config> struct RowStatistics {
     // Changes some logits by bias, mask and softcap, and takes from them what is asked beside their exponentials.
     template <int some> __device__ __forceinline__ void transform(const LinearLogpParams &params, float *z, const float (&scale)[2], int first_column) {
         if constexpr (Config::has_bias) add_bias<some>(params, z, first_column);
-        mask<some>(params, z, first_column);
+        if constexpr (masks_by_chunks) mask<some>(params, z, first_column);
         if constexpr (Config::wants_argmax) find_best<some>(z, first_column);
         if constexpr (Config::has_softcap) {
             float inverse = params.inverse_softcap * (Config::has_bias ? 1 : Config::correction);
@@ -264,31 +284,17 @@ template <class Config> struct RowStatistics {
         load_scale(params, scale);
 #pragma unroll
         for (int i = 0; i < count; i += unroll_chunk) transform<unroll_chunk>(params, &z[i], scale, column_at(first_column, place(i)));
-        if (rarely(warp_any(is_near_target(first_column)))) take_target<true>(params, z, scale, first_column);
-
-        float tile_sum[2], tile_moment[2];
-        bool wanted[2] = {true, true};
-        bool refresh = first && first_look == count;
-        if constexpr (first_look < count) {
-            if (first) take_maximum<first_look>(z, scale, wanted);
-        }
-        do {
-            if (refresh) {
-                take_maximum<count>(z, scale, wanted);
-                multiply_large(z, scale);
-            }
-            add_exponentials(z, scale, tile_sum, tile_moment);
-            if (refresh) break;
-                // A row without an offset or of a large one is not done either: with no question asked before the sums, other rows pay nothing for it.
+        ValuesInMemory<count> in_memory;
+        amend<false>(params, z, in_memory, scale, first_column, true);
+        if (first) find_offset(z, scale);
+        TileSums sums;
+        add_exponentials(z, scale, sums);
+        // A row without an offset or of a large one is not done either: with no question asked before the sums, other rows pay nothing for it.
+        bool wanted[2];
 #pragma unroll
-            for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || !(fabsf(offset[h]) < large_offset);
-            refresh = warp_any(wanted[0] || wanted[1]);
-        } while (refresh);
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            sum[h] += tile_sum[h];
-            if constexpr (Config::wants_entropy) moment[h] += tile_moment[h];
-        }
+        for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(sums.sum(h) < safe_sum)) || !(fabsf(offset[h]) < large_offset);
+        if (rarely(warp_any(wanted[0] || wanted[1]))) add_anew(z, in_memory, scale, wanted, sums);
+        add_tile(sums);
     }
 
     // Leaves the row's totals in all four lanes that share it.

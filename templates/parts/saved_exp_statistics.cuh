@@ -5,12 +5,6 @@
 // row depends on that row alone.
 // Config: those of row_statistics
 
-// A thread's, where they lie in shared memory.
-template <int threads> struct KeptStatistics {
-    float offset[2][threads], sum[2][threads], moment[2][threads];
-    int target[2][threads];
-};
-
 // What is kept lies in blocks of columns, one below the other: there (row, column) lies at another place. column: a multiple of FLP_SAVED_BLOCK_UNIT.
 struct SavedExpPlace {
     const LinearLogpParams &params;
@@ -30,29 +24,19 @@ template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
 
     __device__ __forceinline__ static bool is_row(const LinearLogpParams &params, int row) { return row < row_count<Config>(params); }
 
+    // The launch before the others, of the vocabulary's first columns.
+    __device__ __forceinline__ static bool finds_offsets(const LinearLogpParams &params) { return params.phase == FLP_SAVE_EXP_OFFSETS; }
+
     __device__ __forceinline__ void begin(const LinearLogpParams &params, int first) {
         Base::begin(params, first);
+        if (finds_offsets(params)) return;
 #pragma unroll
         for (int h = 0; h < 2; h++) // behind the last row all terms become 0
             offset[h] = is_row(params, row(h)) ? params.offset[row(h)] : infinity;
     }
 
-    __device__ __forceinline__ void transform_all(const LinearLogpParams &params, float (&z)[count], float (&scale)[2], int first_column) {
-        Base::load_scale(params, scale);
-#pragma unroll
-        for (int i = 0; i < count; i += Base::unroll_chunk)
-            Base::template transform<Base::unroll_chunk>(params, &z[i], scale, column_at(first_column, Base::place(i)));
-    }
-
-    // z: hidden . weight^T of the vocabulary's first columns and the rows from `first` on. Leaves the rows' offsets and clears their flags.
-    __device__ __forceinline__ void find_offsets(const LinearLogpParams &params, float (&z)[count], int first) {
-        float scale[2];
-        Base::load_targets(params, first);
-        transform_all(params, z, scale, 0);
-        Base::template take_target<false>(params, z, scale, 0);
-        bool wanted[2] = {true, true};
-        offset[0] = offset[1] = -infinity;
-        Base::template take_maximum<Base::first_look>(z, scale, wanted);
+    // The rows' offsets, with their flags cleared.
+    __device__ __forceinline__ void leave_offsets(const LinearLogpParams &params) const {
         constexpr int block_rows = Config::block_rows * Config::cluster;
         if (Base::first_row % block_rows == 0 && lane_index() == 0) {
             int row_block = Base::first_row / block_rows;
@@ -69,79 +53,34 @@ template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
     }
 
     // The terms are kept: store(value) takes value(i) of each accumulator i, once and those of a row in their order; rows behind the last it may leave.
-    template <class Store> __device__ __forceinline__ void store_exponentials(const float (&z)[count], const float (&scale)[2], float (&tile_sum)[2],
-                                                                              float (&tile_moment)[2], Store store) const {
-        float part[4] = {0, 0, 0, 0}, moment_part[4] = {0, 0, 0, 0};
-        float k[2] = {offset[0] == -infinity ? 0 : offset[0], offset[1] == -infinity ? 0 : offset[1]};
-        store([&](int i) {
-            int h = (i >> 1) & 1;
-            float x = fmaf(z[i], scale[h], -k[h]), power = exp2_approximate(x);
-            part[i & 3] += power;
-            if constexpr (Config::wants_entropy) {
-                moment_part[i & 3] = fmaf(power, fmaxf(x, -126.0f), moment_part[i & 3]);
-                pin_value(moment_part[i & 3]);
-            }
-            return power;
-        });
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            tile_sum[h] = part[2 * h] + part[2 * h + 1];
-            if constexpr (Config::wants_entropy) tile_moment[h] = moment_part[2 * h] + moment_part[2 * h + 1];
-        }
+    template <class Store>
+    __device__ __forceinline__ void store_exponentials(const float (&z)[count], const float (&scale)[2], typename Base::TileSums &sums, Store store) const {
+        float k[2] = {Base::offset_of_terms(0), Base::offset_of_terms(1)};
+        store([&](int i) { return sums.add(i & 3, fmaf(z[i], scale[(i >> 1) & 1], -k[(i >> 1) & 1])); });
     }
 
-    // z: as for row_statistics.
+    // z: as for row_statistics. store: that of store_exponentials.
     template <class Store> __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&z)[count], int first_column, Store store) {
         float scale[2];
-        transform_all(params, z, scale, first_column);
+        Base::load_scale(params, scale);
+#pragma unroll
+        for (int i = 0; i < count; i += Base::unroll_chunk)
+            Base::template transform<Base::unroll_chunk>(params, &z[i], scale, column_at(first_column, Base::place(i)));
         // What is kept needs the z2 of large rows before the sums.
-        if (rarely(warp_any(Base::is_near_target(first_column) || is_large(offset[0]) || is_large(offset[1])))) {
-            Base::template take_target<true>(params, z, scale, first_column);
-            Base::multiply_large(z, scale);
+        ValuesInMemory<count> in_memory;
+        Base::template amend<true>(params, z, in_memory, scale, first_column, !finds_offsets(params));
+        if (finds_offsets(params)) {
+            Base::find_offset(z, scale);
+            leave_offsets(params);
+            return;
         }
-
-        float tile_sum[2], tile_moment[2];
-        bool wanted[2] = {false, false}, refresh = false, keeps = first_column < params.saved_columns;
-        if (keeps) store_exponentials(z, scale, tile_sum, tile_moment, store);
-        do {
-            if (refresh) {
-                Base::template take_maximum<count>(z, scale, wanted);
-                Base::multiply_large(z, scale);
-            }
-            if (refresh || !keeps) Base::add_exponentials(z, scale, tile_sum, tile_moment);
-            if (refresh) break;
+        typename Base::TileSums sums;
+        store_exponentials(z, scale, sums, store);
+        bool wanted[2];
 #pragma unroll
-            for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(tile_sum[h] < safe_sum)) || offset[h] == -infinity;
-            refresh = warp_any(wanted[0] || wanted[1]);
-        } while (refresh);
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            sum[h] += tile_sum[h];
-            if constexpr (Config::wants_entropy) moment[h] += tile_moment[h];
-        }
-    }
-
-    template <int threads> __device__ __forceinline__ void lay_down(KeptStatistics<threads> &to) const {
-        int thread = thread_index_reread();
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            to.offset[h][thread] = offset[h];
-            to.sum[h][thread] = sum[h];
-            if constexpr (Config::wants_entropy) to.moment[h][thread] = moment[h];
-            to.target[h][thread] = Base::target[h];
-        }
-    }
-
-    template <int threads> __device__ __forceinline__ void take_up(const KeptStatistics<threads> &from, int first) {
-        int thread = thread_index_reread();
-        Base::first_row = first;
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            offset[h] = from.offset[h][thread];
-            sum[h] = from.sum[h][thread];
-            if constexpr (Config::wants_entropy) moment[h] = from.moment[h][thread];
-            Base::target[h] = from.target[h][thread];
-        }
+        for (int h = 0; h < 2; h++) wanted[h] = quad_any(!(sums.sum(h) < safe_sum)) || offset[h] == -infinity;
+        if (rarely(warp_any(wanted[0] || wanted[1]))) Base::add_anew(z, in_memory, scale, wanted, sums);
+        Base::add_tile(sums);
     }
 
     __device__ __forceinline__ void store(const LinearLogpParams &params, int split) const {

@@ -68,14 +68,16 @@ template <class Config, int turns = 1> struct Schedule {
 template <class Config, int turns = 1> struct SaveExpUnits {
     const LinearLogpParams &params;
     Schedule<Config, turns> schedule;
-    bool has_any;
     static constexpr bool units_are_tiles = false;
-    __device__ __forceinline__ SaveExpUnits(const LinearLogpParams &params, int turn = 0)
-        : params(params), schedule(params, turn), has_any(params.phase != FLP_SAVE_EXP_AGAIN || (row_count<Config>(params) > 0 && params.block_overflow[0])) {}
+    __device__ __forceinline__ SaveExpUnits(const LinearLogpParams &params, int turn = 0) : params(params), schedule(params, turn) {}
+
+    __device__ __forceinline__ bool has_any() const {
+        return params.phase != FLP_SAVE_EXP_AGAIN || (row_count<Config>(params) > 0 && params.block_overflow[0]);
+    }
 
     // Where only blocks that overflowed are run again, the others' units are passed over.
     __device__ __forceinline__ bool next(Unit &unit) {
-        while (has_any && schedule.next(unit)) {
+        while (has_any() && schedule.next(unit)) {
             if constexpr (turns > 1) unit.first_tile += params.first_tile;
             if (params.phase != FLP_SAVE_EXP_AGAIN || params.block_overflow[unit.row_block + 1]) return true;
         }

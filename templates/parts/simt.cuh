@@ -20,7 +20,6 @@ __device__ __forceinline__ void block_barrier() { __syncthreads(); }
 __device__ __forceinline__ void warp_barrier() { __syncwarp(); }
 
 template <class T> __device__ __forceinline__ T shuffle_xor(T value, int lane_mask) { return __shfl_xor_sync(0xffffffffu, value, lane_mask); }
-__device__ __forceinline__ u32 warp_or(u32 bits) { return __reduce_or_sync(0xffffffffu, bits); }
 // The largest of the lanes' numbers, none of them NaN: as integers they have the same order once the lower bits of the negative ones are turned.
 __device__ __forceinline__ float warp_largest(float x) {
     int bits = __float_as_int(x);

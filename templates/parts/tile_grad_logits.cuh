@@ -5,7 +5,10 @@
 // Config: fragment_columns, has_bias, bias_element, has_softcap, wants_entropy, wants_logit_sum, has_class_weights, class_element, correction
 template <class Config> struct TileGradLogits {
     static constexpr int count = Config::fragment_columns / 2; // accumulators
-    static constexpr int unroll_chunk = 16;                    // shorter ones' branches become predicates, and all chunks one again
+    // What options ask of each logit goes by chunks: the branch in each is where the compiler cannot interleave one chunk with the next, for which there are
+    // no registers.
+    static constexpr bool by_chunks = Config::has_bias || Config::has_softcap || Config::wants_entropy || Config::wants_logit_sum;
+    static constexpr int unroll_chunk = by_chunks ? 16 : count;
     static_assert(count % unroll_chunk == 0, "whole chunks");
     RowGradient row[2];
     int first_row;
@@ -24,57 +27,67 @@ template <class Config> struct TileGradLogits {
     __device__ __forceinline__ void transform(const GradLogitsParams &params, float (&z)[count], int first_column) const {
         constexpr float correction = Config::has_bias || Config::has_softcap ? 1 : Config::correction;
         float scale[2] = {row[0].scale * correction, row[1].scale * correction};
-        bool has_large = warp_any(is_large(row[0].offset) || is_large(row[1].offset));
-        if constexpr (Config::has_bias || Config::has_softcap) { // which come before
-            if (has_large) return transform_chunks<true>(params, z, scale, first_column);
-        } else {
-            if (rarely(has_large)) bound_large(z, scale);
-        }
-        transform_chunks<false>(params, z, scale, first_column);
-    }
-
-    // Of large rows: the logit with a scale of 1, and not beyond the offset, as the rounding of a given lse, which may be many powers, would have it. So
-    // one copy of the loop over the derivatives does: copies of it are most of what the kernel takes to compile.
-    __device__ __forceinline__ void bound_large(float (&z)[count], float (&scale)[2]) const {
-#pragma unroll
-        for (int i = 0; i < count; i++) {
-            int h = (i >> 1) & 1;
-            if (!is_large(row[h].offset)) continue;
-            float z2 = finite_product(z[i], scale[h]);
-            z[i] = z2 > row[h].offset ? row[h].offset : z2;
-        }
-#pragma unroll
-        for (int h = 0; h < 2; h++)
-            if (is_large(row[h].offset)) scale[h] = 1;
-    }
-
-    // has_large: a row may have logits as row_offset.cuh means them.
-    template <bool has_large>
-    __device__ __forceinline__ void transform_chunks(const GradLogitsParams &params, float (&z)[count], const float (&scale)[2], int first_column) const {
         int column = column_at(first_column, 2 * (lane_index() % 4)); // the thread's first
-        bool has_targets = false;
 #pragma unroll
-        for (int i = 0; i < count; i += unroll_chunk) has_targets |= transform_chunk<has_large>(params, &z[i], scale, column_at(column, offset(i)));
-        if (rarely(has_targets)) leave_targets(params, scale, column);
+        for (int i = 0; i < count; i += unroll_chunk) transform_chunk(params, &z[i], scale, column_at(column, offset(i)));
     }
 
-    // The branches in it are where the compiler cannot interleave one chunk with the next: over all accumulators it takes three
-    // times as long, and more registers than there are. Whether the warp has targets in it.
-    template <bool has_large>
-    __device__ __forceinline__ bool transform_chunk(const GradLogitsParams &params, float *z, const float (&scale)[2], int column) const {
-        int target[2] = {columns_left(column, row[0].target), columns_left(column, row[1].target)};
+    __device__ __forceinline__ void transform_chunk(const GradLogitsParams &params, float *z, const float (&scale)[2], int column) const {
         if constexpr (Config::has_bias) add_bias(params, z, column);
-        bool has_targets = take_targets(params, z, target);
+        bool has_targets = rarely(warp_any(is_near_target(column)));
+        ValuesInMemory<unroll_chunk> in_memory;
+        if (has_targets) take_targets(params, z, in_memory, scale, column);
+        if (rarely(warp_any(is_large(row[0].offset) || is_large(row[1].offset)))) {
+            in_memory.lay_down(z);
+            in_memory.visit(
+                [&](float &value, int j, int place) { value = derivative<true>(params, value, scale[j / 2], row[j / 2], column_at(column, place)); });
+            in_memory.take_up(z);
+        } else {
 #pragma unroll
-        for (int i = 0; i < unroll_chunk; i++) {
-            int h = (i >> 1) & 1;
-            z[i] = derivative<has_large>(params, z[i], scale[h], row[h], column_at(column, offset(i)));
+            for (int i = 0; i < unroll_chunk; i++) {
+                int h = (i >> 1) & 1;
+                z[i] = derivative<false>(params, z[i], scale[h], row[h], column_at(column, offset(i)));
+            }
         }
         // The targets' logits are -inf here, whose derivative is 0 by itself in all other kernels.
-        if constexpr (Config::has_softcap || Config::wants_logit_sum)
-            if (has_targets) clear_targets(z, target);
-        mask(z, columns_left(column, params.vocab));
-        return has_targets;
+        bool clears = (Config::has_softcap || Config::wants_logit_sum) && has_targets;
+        if (rarely(clears || warp_any(has_masked(params, column)))) clear(params, z, in_memory, column);
+    }
+
+    // Whether the thread's columns have a row's target among them.
+    __device__ __forceinline__ bool is_near_target(int column) const {
+        return (unsigned)columns_left(column, row[0].target) <= offset(unroll_chunk - 1) ||
+               (unsigned)columns_left(column, row[1].target) <= offset(unroll_chunk - 1);
+    }
+
+    // Few warps meet one. The target's derivative leaves, by what only it needs of the row.
+    __device__ __forceinline__ void take_targets(const GradLogitsParams &params, float *z, ValuesInMemory<unroll_chunk> &in_memory, const float (&scale)[2],
+                                                 int column) const {
+        in_memory.lay_down(z);
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            int i = in_memory.place_of(h, columns_left(column, row[h].target));
+            if (i < 0) continue;
+            int at = first_row + lane_index_reread() / 4 + 8 * h;
+            params.targets[at].derivative = target_derivative(params, in_memory.value[i], scale[h], params.gradient[at]);
+            in_memory.value[i] = -infinity;
+        }
+        in_memory.take_up(z);
+    }
+
+    // Columns past the vocabulary, whose products are of nothing; and behind the last valid row, rows without a target.
+    __device__ __forceinline__ bool has_masked(const GradLogitsParams &params, int column) const {
+        return columns_left(column, params.vocab) <= offset(unroll_chunk - 1) || row[0].target < 0 || row[1].target < 0;
+    }
+
+    // These and the targets: 0 whatever the bias holds.
+    __device__ __forceinline__ void clear(const GradLogitsParams &params, float *z, ValuesInMemory<unroll_chunk> &in_memory, int column) const {
+        in_memory.lay_down(z);
+        int left = columns_left(column, params.vocab), target[2] = {columns_left(column, row[0].target), columns_left(column, row[1].target)};
+        in_memory.visit([&](float &value, int j, int place) {
+            if (row[j / 2].target < 0 || place >= left || place == target[j / 2]) value = 0;
+        });
+        in_memory.take_up(z);
     }
 
     __device__ __forceinline__ static void add_bias(const GradLogitsParams &params, float *z, int column) {
@@ -134,53 +147,5 @@ template <class Config> struct TileGradLogits {
         if constexpr (Config::has_softcap) z = capped(params, z, slope);
         float of_p = row.is_whole ? 0 : prob_derivative<true>(z, scale, row);
         return (with_uniform(params, of_p, row, row.target) + row.target_coefficient) * slope;
-    }
-
-    // Few warps meet one: those return true. The logits wait where their derivatives will lie.
-    __device__ __forceinline__ bool take_targets(const GradLogitsParams &params, float *z, const int (&target)[2]) const {
-        if (!warp_any((unsigned)target[0] <= offset(unroll_chunk - 1) || (unsigned)target[1] <= offset(unroll_chunk - 1))) return false;
-        float logit[2] = {0, 0};
-#pragma unroll
-        for (int i = 0; i < unroll_chunk; i++) {
-            int h = (i >> 1) & 1;
-            if (target[h] != offset(i)) continue;
-            logit[h] = z[i];
-            z[i] = -infinity;
-        }
-        int at = first_row + lane_index_reread() / 4;
-#pragma unroll
-        for (int h = 0; h < 2; h++)
-            if (is_mine(target[h], unroll_chunk)) params.targets[at + 8 * h].derivative = logit[h];
-        return true;
-    }
-
-    // Behind the tile, by the threads that took them: once for all its chunks. What only they need of the rows is read here.
-    __device__ __forceinline__ void leave_targets(const GradLogitsParams &params, const float (&scale)[2], int column) const {
-        int at = first_row + lane_index_reread() / 4;
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            if (!is_mine(columns_left(column, row[h].target), count)) continue;
-            float &derivative = params.targets[at + 8 * h].derivative;
-            derivative = target_derivative(params, derivative, scale[h], params.gradient[at + 8 * h]);
-        }
-    }
-
-    __device__ __forceinline__ static void clear_targets(float *z, const int (&target)[2]) {
-#pragma unroll
-        for (int i = 0; i < unroll_chunk; i++)
-            if (target[(i >> 1) & 1] == offset(i)) z[i] = 0;
-    }
-
-    // Whether the column at this distance is one of the thread's `some` accumulators' of a row and the next.
-    __device__ __forceinline__ static bool is_mine(int distance, int some) { return (unsigned)distance <= offset(some - 1) && distance % 8 < 2; }
-
-    // Columns past the vocabulary, whose products are of nothing; and behind the last valid row, rows without a target: 0 whatever the
-    // bias holds.
-    __device__ __forceinline__ void mask(float *z, int left) const {
-        bool is_row[2] = {row[0].target >= 0, row[1].target >= 0};
-        if (!warp_any(left <= offset(unroll_chunk - 1) || !is_row[0] || !is_row[1])) return;
-#pragma unroll
-        for (int i = 0; i < unroll_chunk; i++)
-            if (!is_row[(i >> 1) & 1] || offset(i) >= left) z[i] = 0;
     }
 };

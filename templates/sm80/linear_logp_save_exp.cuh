@@ -7,14 +7,8 @@ template <class Config> struct SavedExpRows : WarpStatistics<Config, SavedExpSta
     using WarpStatistics<Config, SavedExpStatistics<Config>>::row_blocks;
     using WarpStatistics<Config, SavedExpStatistics<Config>>::statistics;
 
-    // By the first of the warps that share rows, which has the vocabulary's first columns.
-    template <int count> __device__ __forceinline__ void find_offsets(const LinearLogpParams &params, float (&d)[row_blocks][count], int row) {
-        if (warp_index() % Config::warps_across > 0) return;
-#pragma unroll
-        for (int i = 0; i < row_blocks; i++) statistics[i].find_offsets(params, d[i], row + 16 * i);
-    }
-
     template <int count> __device__ __forceinline__ void absorb(const LinearLogpParams &params, float (&d)[row_blocks][count], int row, int column) {
+        if (statistics[0].finds_offsets(params) && warp_index() % Config::warps_across > 0) return; // the first of them has the first columns
         using Out = typename Config::out_element;
         static_assert(Config::fragment_columns % FLP_SAVED_BLOCK_UNIT == 0, "a fragment lies in one block");
         int first = 0, to = column, width = params.saved_block_columns;
@@ -36,19 +30,14 @@ template <class Config> struct LinearLogpSaveExp : TileKernel<Config, Statistics
     __device__ __forceinline__ auto operands() const { return forward_operands<Config>(params); }
     __device__ __forceinline__ SaveExpUnits<Config> walk() const { return SaveExpUnits<Config>(params); }
     __device__ __forceinline__ int first_column() const { return params.first_tile * Config::block_columns; }
-    __device__ __forceinline__ bool finds_offsets() const { return params.phase == FLP_SAVE_EXP_OFFSETS; }
-
-    __device__ __forceinline__ void begin(int row) {
-        if (!finds_offsets()) warp.begin(params, row);
-    }
+    __device__ __forceinline__ void begin(int row) { warp.begin(params, row); }
 
     template <int blocks, int count> __device__ __forceinline__ void consume(float (&d)[blocks][count], int row, int column, const Unit &, bool) {
-        if (finds_offsets()) warp.find_offsets(params, d, row);
-        else warp.absorb(params, d, row, column_at(first_column(), column));
+        warp.absorb(params, d, row, column_at(first_column(), column));
     }
 
     __device__ __forceinline__ void finish(int row, const Unit &unit) {
-        if (!finds_offsets() && params.phase != FLP_SAVE_EXP_BLOCK) warp.finish(this->shared, params, row, unit.split);
+        if (params.phase == FLP_SAVE_EXP_KEEP || params.phase == FLP_SAVE_EXP_AGAIN) warp.finish(this->shared, params, row, unit.split);
     }
 };
 

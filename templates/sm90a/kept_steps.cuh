@@ -31,11 +31,12 @@ template <class Config> struct KeptSteps {
 // TileProduct::multiply of the steps that are kept: each is waited for before the next one is looked for.
 template <class Config, class Steps>
 __device__ __forceinline__ int multiply_kept(TileProduct<Config> &product, float (&d)[Config::block_columns / 2], int group, const Steps &steps) {
+    const auto from = product.first_stage();
     int done = 0;
 #pragma unroll 1
     for (int step = 0; step < steps.count; step++) {
         if (!steps(step)) continue;
-        product.multiply_step((float(&)[1][Config::block_columns / 2]) d, group, done != 0);
+        product.multiply_step((float(&)[1][Config::block_columns / 2]) d, group, from, done != 0);
         wgmma_wait<0>();
         product.release(product.empty());
         product.ring.advance();

@@ -34,13 +34,17 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, Product
         if constexpr (Config::turns == 1) gradients.begin(params, row);
     }
 
-    template <int count> __device__ __forceinline__ void consume(float (&d)[count], const Unit &, int tile, int) {
+    template <int count> __device__ __forceinline__ void consume(float (&d)[count], bool, int tile, int) {
         if constexpr (Config::turns > 1) gradients.begin(params, row);
         gradients.transform(params, d, b_column(tile));
         if constexpr (Config::filters) note_kept(params.kept, params.kept_words, params.filter * *params.factor, d, row, tile * Config::block_columns);
         if (params.pdl_wait_in_epilogue) wait_for_previous_kernel();
         TileStore<Config>::store(this->shared.out, out_map, {}, d, row, tile * Config::block_columns);
     }
+
+    // What options ask for takes the registers for it.
+    static constexpr bool emits_parts_once = Config::turns > 1 && !TileGradLogits<Config>::by_chunks;
+    __device__ __forceinline__ bool exchange(LinearLogpGradLogits &) { return (row ^= 64) & 64; }
 
     __device__ __forceinline__ void finish(const Unit &) {}
     __device__ __forceinline__ void drain() const { TileStore<Config>::finish(); }

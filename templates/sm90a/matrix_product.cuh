@@ -53,7 +53,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
         if constexpr (Config::turns == 1) targets.start(row, unit.first_tile * Config::block_columns);
     }
 
-    template <int count> __device__ __forceinline__ void consume(float (&d)[count], const Unit &, int tile, int steps) {
+    template <int count> __device__ __forceinline__ void consume(float (&d)[count], bool, int tile, int steps) {
         int column = tile * Config::block_columns;
         scale_product(d, params.factor, steps);
         scale_rows(d, params.row_factor, row, rows);

@@ -99,7 +99,8 @@ template <class Config> struct SplitProduct {
 
     // sum = the stage's products, small ones first; low x low is below fp32's last bit.
     __device__ __forceinline__ void start(float (&sum)[Config::block_columns / 2]) {
-        u64 b = product.b_descriptor(product.shared.b[product.ring.stage]), b_low = product.b_descriptor(product.shared.low.b[product.ring.stage]);
+        u64 b = product.b_descriptor(shared_address(product.shared.b[product.ring.stage])),
+            b_low = product.b_descriptor(shared_address(product.shared.low.b[product.ring.stage]));
         rows.split();
         wait_for_turn();
         wgmma_fence();

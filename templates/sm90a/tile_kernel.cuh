@@ -11,7 +11,7 @@
 // Shared: the kernel's own, the mainloop's part of it in `stages`. A kernel has beside what is here
 //   walk(turn)                    the units, in order, of the block or of its warpgroup with that turn: next(Unit &)
 //   begin(unit, row)              a consumer warp with 16 rows from `row` on, before a unit's tiles
-//   consume(d, unit, tile, steps) ... behind the products of each, of so many steps of the inner size
+//   consume(d, is_first, tile, steps) ... behind the products of each, of so many steps of the inner size
 //   finish(unit)                  ... behind a unit's tiles
 //   exchange(kernel)              ... with 128 rows, 16 in each of two parts, and a kernel's struct for each: from the rows of one to those of the other;
 //                                 whether they are the second's
@@ -154,16 +154,16 @@ template <class Config, class Kernel> __device__ __forceinline__ void consume_ti
             if constexpr (Parts::emits_once) row += 64;
             more = Parts::next(part);
         } while (more);
-        for (int i = 0; i < unit.tiles; i++) {
+        for (bool is_first = true; unit.tiles > 0; is_first = false, unit.first_tile++, unit.tiles--) { // the unit's own numbers: registers are few
             auto steps = kernel.steps(unit);
             turns.wait(product.ring, steps.count);
             int taken = product.multiply(d, first, steps, [&turns] { turns.pass(); });
 #pragma unroll 1
             do {
-                u32 tile = unit.first_tile + i;
+                u32 tile = unit.first_tile;
                 if constexpr (Parts::emits_once) make_opaque(tile); // what is computed from it is not held through both parts
 #pragma unroll
-                for (int p = 0; p < Parts::emitted; p++) part[p].consume(d[p], unit, tile, taken);
+                for (int p = 0; p < Parts::emitted; p++) part[p].consume(d[p], is_first, tile, taken);
                 more = Parts::next(part, d);
             } while (more);
         }

@@ -162,12 +162,11 @@ template <class Config> struct TileProduct {
         else tma_load(to, &map, x, y, full());
     }
 
-    __device__ __forceinline__ static u64 a_descriptor(const void *tile, int group) {
-        return wgmma_descriptor(shared_address(tile) + group * 64 * row_bytes, 16, 8 * row_bytes); // of one box: no leading offset either way
-    }
-    __device__ __forceinline__ static u64 b_descriptor(const void *tile) {
-        return Config::b_transposed ? wgmma_descriptor(shared_address(tile), box_bytes, 1024) : wgmma_descriptor(shared_address(tile), 16, 8 * row_bytes);
-    }
+    // Operands of one stage: where they begin and, in B's, from one box to the next; A has one box, and no such offset either way.
+    static constexpr int b_leading_bytes = Config::b_transposed ? box_bytes : 16;
+    __device__ __forceinline__ static u64 a_descriptor(u32 address) { return wgmma_descriptor(address, 16, 8 * row_bytes); }
+    __device__ __forceinline__ static u64 b_descriptor(u32 address) { return wgmma_descriptor(address, b_leading_bytes, 1024); }
+    __device__ __forceinline__ static u64 with_low_word(u64 descriptor, u32 low) { return (descriptor & ~0xffffffffull) | low; }
 
     // A consumer warpgroup: the product of its rows, from part `first` of the tile's on, with the tile; how many steps it took. d is not written where
     // there are none. started(): called when all products are under way.
@@ -178,13 +177,30 @@ template <class Config> struct TileProduct {
         else return multiply_all(d, first, steps.count, started);
     }
 
+    // What a consumer's loop over the steps holds: the first stage's barrier and the low word of its descriptor of B; A's differs by a constant. Hidden, since
+    // the compiler would compute them anew in each step, where an instruction costs energy and with it clock.
+    struct FirstStage {
+        u32 full, b;
+    };
+    __device__ __forceinline__ FirstStage first_stage() const {
+        FirstStage from = {shared_address(&shared.full[0]), (u32)b_descriptor(shared_address(shared.b[0]))};
+        make_opaque(from.full);
+        make_opaque(from.b);
+        return from;
+    }
+    static_assert(8 * row_bytes == 1024, "A and B, if not transposed, lie alike");
+    static constexpr int a_behind_b = -(int)sizeof(Shared::a) / 16 + (1 - b_leading_bytes / 16) * 65536;
+
     // Starts a stage's products, which are added to d or, the first, become it.
-    template <int count> __device__ __forceinline__ void multiply_step(float (&d)[count][accumulators], int first, int adds) {
-        mbarrier_wait(full(), ring.phase);
+    template <int count> __device__ __forceinline__ void multiply_step(float (&d)[count][accumulators], int first, const FirstStage &from, int adds) {
+        mbarrier_wait(from.full + ring.stage * 8, ring.phase);
         wgmma_fence();
-        u64 b = b_descriptor(shared.b[ring.stage]);
-#pragma unroll
-        for (int part = 0; part < count; part++) wgmma_stage(d[part], a_descriptor(shared.a[ring.stage], first + part), b, adds);
+        u32 stage = Config::consumer_groups > 1 ? uniform(ring.stage) : ring.stage; // and so the descriptors, which else move there one by one
+        constexpr u32 a_units = sizeof(Shared::a[0]) / 16, b_units = b_bytes / 16, part_units = 64 * row_bytes / 16;
+        u64 a = with_low_word(a_descriptor(0), from.b + first * part_units + stage * a_units);
+        u64 b = with_low_word(b_descriptor(0), from.b + stage * b_units);
+        wgmma_stage<a_behind_b>(d[0], a, b, adds);
+        if constexpr (count > 1) wgmma_stage<a_behind_b + (int)part_units>(d[1], a, b, adds);
         wgmma_commit();
     }
 
@@ -193,16 +209,17 @@ template <class Config> struct TileProduct {
     // One warpgroup has few rows and waits for memory anyway: there the stage is released, and loaded again, as soon as may be.
     template <class Started> __device__ __forceinline__ int multiply_all(Accumulators &d, int first, int steps, Started started) {
         constexpr bool late = Config::consumer_groups > 1;
+        const FirstStage from = first_stage();
         u32 previous = 0;
         int step = 0;
 #pragma unroll 1 // copies of a statement with so many registers are a third of the compile
         do {
-            if constexpr (late) ring.stage = uniform(ring.stage); // and so the descriptors, which else move there one by one
-            multiply_step(d, first, step != 0);
+            u32 barrier = from.full + ring.stage * 8 + sizeof(shared.full);
+            multiply_step(d, first, from, step != 0);
             wgmma_wait<late ? 1 : 0>();
             if (late && step > 0) release(previous);
-            if (!late) release(empty());
-            previous = empty();
+            if (!late) release(barrier);
+            previous = barrier;
             ring.advance();
         } while (++step < steps);
         started();

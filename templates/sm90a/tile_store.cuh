@@ -31,22 +31,23 @@ template <class Config> struct TileStore {
     };
 
     // value(i): what takes accumulator i's place, asked for once each and in their order. place(row, column): moves a box's corner to where it lies.
-    template <class Value, class Place = InPlace>
-    __device__ __forceinline__ static void store_values(Shared &shared, const TensorMap &map, int row, int column, Value value, Place place = Place()) {
+    // stores: else the values are asked for, and that is all.
+    template <class Value, class Place = InPlace> __device__ __forceinline__ static void store_values(Shared &shared, const TensorMap &map, int row, int column,
+                                                                                                      Value value, Place place = Place(), bool stores = true) {
         u32 buffer = shared_address(shared.box[warp_index()]);
 #pragma unroll
         for (int box = 0; box < boxes; box++) {
             u32 to = buffer + (box % 2) * box_bytes;
-            if (lane_index() == 0) {
+            if (stores && lane_index() == 0) {
                 // The engine has read what this buffer held: of an odd number the first is the one that was filled last.
                 if (box == 0 && boxes % 2 == 1) bulk_wait_read<0>();
                 else bulk_wait_read<1>();
             }
             __syncwarp();
-            lay(to, value, box);
+            lay(to, value, box, stores);
             async_proxy_fence();
             __syncwarp();
-            if (lane_index() == 0) {
+            if (stores && lane_index() == 0) {
                 int at_row = row, at_column = column + box * box_columns;
                 place(at_row, at_column);
                 if constexpr (engine_adds) tma_add(&map, to, at_column, at_row);
@@ -72,12 +73,12 @@ template <class Config> struct TileStore {
     }
 
     // A fragment (row_statistics.cuh) of 16 rows and box_columns columns, from accumulator 4 (box_columns / 8) box on.
-    template <class Value> __device__ __forceinline__ static void lay(u32 to, Value value, int box) {
-        if constexpr (sizeof(Out) == 4) lay_pairs(to, value, box);
-        else lay_matrices(to, value, box);
+    template <class Value> __device__ __forceinline__ static void lay(u32 to, Value value, int box, bool stores) {
+        if constexpr (sizeof(Out) == 4) lay_pairs(to, value, box, stores);
+        else lay_matrices(to, value, box, stores);
     }
 
-    template <class Value> __device__ __forceinline__ static void lay_pairs(u32 to, Value value, int box) {
+    template <class Value> __device__ __forceinline__ static void lay_pairs(u32 to, Value value, int box, bool stores) {
         int lane = lane_index(), line = lane / 4, pair = lane % 4;
 #pragma unroll
         for (int j = 0; j < box_columns / 8; j++) {
@@ -85,13 +86,13 @@ template <class Config> struct TileStore {
             for (int h = 0; h < 2; h++) {
                 int i = (box * (box_columns / 8) + j) * 4 + 2 * h, byte = (8 * j + 2 * pair) * 4;
                 float first = value(i), second = value(i + 1);
-                store_shared_pair(to + (line + 8 * h) * 128 + (((byte / 16) ^ line) * 16) + byte % 16, first, second);
+                if (stores) store_shared_pair(to + (line + 8 * h) * 128 + (((byte / 16) ^ line) * 16) + byte % 16, first, second);
             }
         }
     }
 
     // Sixteen columns at a time: two rows of two 8 x 8 matrices. This lane's row of them is lane % 8 of matrix lane / 8.
-    template <class Value> __device__ __forceinline__ static void lay_matrices(u32 to, Value value, int box) {
+    template <class Value> __device__ __forceinline__ static void lay_matrices(u32 to, Value value, int box, bool stores) {
         int lane = lane_index(), line = lane % 8, h = lane / 8 % 2, side = lane / 16;
         u32 row = to + (line + 8 * h) * 128;
 #pragma unroll
@@ -103,7 +104,7 @@ template <class Config> struct TileStore {
                 float first = value(i), second = value(i + 1);
                 d[part] = round_pair<Out>(first, second);
             }
-            store_shared_matrices(row + ((j + side) ^ line) * 16, d);
+            if (stores) store_shared_matrices(row + ((j + side) ^ line) * 16, d);
         }
     }
 

@@ -7,12 +7,13 @@
 // Cluster: none
 // Block: 384 threads: warpgroups 0 and 1 take turns to multiply, with tiles of their own: one's sums lie under the other's products; the first thread
 //   of warpgroup 2 loads
-// Shared memory: 152576 bytes
+// Shared memory: 164864 bytes
 //     65536  stages.a: 4 stages of A, 128 rows x 64 of the inner size
 //     86016  stages.b: 4 stages of B, 168 columns x 64 of the inner size
 //        64  stages.full, stages.empty: two barriers a stage
 //        80  stages.turns: a barrier for each warpgroup, for each warp the other's tiles and its turn
 //       880  unused, up to a multiple of 1024
+//     12288  kept: statistics of the rows of a warpgroup while it multiplies
 // Parts:
 #line 1 "templates/params/types.h"
 #line 1 "templates/parts/types.cuh"
@@ -50,7 +51,7 @@ struct Config {
     static constexpr int b_box_rows = 168;
     static constexpr int fragment_columns = 168;
     static constexpr int threads = 384;
-    static constexpr int shared_bytes = 152576;
+    static constexpr int shared_bytes = 164864;
 };
 #line 1 "templates/params/rows.h"
 #line 1 "templates/params/tally.h"
@@ -77,10 +78,10 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most `pending` committed groups are unfinished.
 template <int pending> __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory"); }
-// The accumulators (64 x 168 of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten.
-__device__ __forceinline__ void wgmma_stage(float (&d)[84], u64 a, u64 b, int accumulate) {
+// The accumulators (64 x 168 of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten. a_offset: is added to A's descriptor.
+template <int a_offset> __device__ __forceinline__ void wgmma_stage(float (&d)[84], u64 a, u64 b, int accumulate) {
     asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %86, 0;\n"
-                 "add.s64 a, %84, 0;\nadd.s64 b, %85, 0;\n"
+                 "add.s64 a, %84, %87;\nadd.s64 b, %85, 0;\n"
                  "wgmma.mma_async.sync.aligned.m64n168k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -89,7 +90,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[84], u64 a, u64 b, int ac
                  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,"
                  "%80, %81, %82, %83"
                  "}, a, b, p, 1, 1, 0, 0;\n"
-                 "add.s64 a, %84, 2;\nadd.s64 b, %85, 2;\n"
+                 "add.s64 a, a, 2;\nadd.s64 b, %85, 2;\n"
                  "wgmma.mma_async.sync.aligned.m64n168k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -98,7 +99,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[84], u64 a, u64 b, int ac
                  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,"
                  "%80, %81, %82, %83"
                  "}, a, b, 1, 1, 1, 0, 0;\n"
-                 "add.s64 a, %84, 4;\nadd.s64 b, %85, 4;\n"
+                 "add.s64 a, a, 2;\nadd.s64 b, %85, 4;\n"
                  "wgmma.mma_async.sync.aligned.m64n168k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -107,7 +108,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[84], u64 a, u64 b, int ac
                  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,"
                  "%80, %81, %82, %83"
                  "}, a, b, 1, 1, 1, 0, 0;\n"
-                 "add.s64 a, %84, 6;\nadd.s64 b, %85, 6;\n"
+                 "add.s64 a, a, 2;\nadd.s64 b, %85, 6;\n"
                  "wgmma.mma_async.sync.aligned.m64n168k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -129,7 +130,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[84], u64 a, u64 b, int ac
                  "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
                  "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
                  "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83])
-                 : "l"(a), "l"(b), "r"(accumulate));
+                 : "l"(a), "l"(b), "r"(accumulate), "n"(a_offset));
 }
 
 // Waits for all products: before this the accumulators are no results, and no read of them may move above it.
@@ -158,7 +159,9 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[84]) {
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
 #line 1 "templates/parts/hyperbolic_tangent.cuh"
+#line 1 "templates/parts/values_in_memory.cuh"
 #line 1 "templates/parts/row_statistics.cuh"
+#line 1 "templates/sm90a/statistics_kernel.cuh"
 #line 1 "templates/sm90a/linear_logp.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(384, 1)

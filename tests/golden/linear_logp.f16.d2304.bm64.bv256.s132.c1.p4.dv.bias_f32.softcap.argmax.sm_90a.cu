@@ -76,10 +76,10 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most `pending` committed groups are unfinished.
 template <int pending> __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory"); }
-// The accumulators (64 x 256 of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten.
-__device__ __forceinline__ void wgmma_stage(float (&d)[128], u64 a, u64 b, int accumulate) {
+// The accumulators (64 x 256 of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten. a_offset: is added to A's descriptor.
+template <int a_offset> __device__ __forceinline__ void wgmma_stage(float (&d)[128], u64 a, u64 b, int accumulate) {
     asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %130, 0;\n"
-                 "add.s64 a, %128, 0;\nadd.s64 b, %129, 0;\n"
+                 "add.s64 a, %128, %131;\nadd.s64 b, %129, 0;\n"
                  "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -90,7 +90,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[128], u64 a, u64 b, int a
                  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111,"
                  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
                  "}, a, b, p, 1, 1, 0, 1;\n"
-                 "add.s64 a, %128, 2;\nadd.s64 b, %129, 128;\n"
+                 "add.s64 a, a, 2;\nadd.s64 b, %129, 128;\n"
                  "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -101,7 +101,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[128], u64 a, u64 b, int a
                  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111,"
                  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
                  "}, a, b, 1, 1, 1, 0, 1;\n"
-                 "add.s64 a, %128, 4;\nadd.s64 b, %129, 256;\n"
+                 "add.s64 a, a, 2;\nadd.s64 b, %129, 256;\n"
                  "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -112,7 +112,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[128], u64 a, u64 b, int a
                  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111,"
                  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
                  "}, a, b, 1, 1, 1, 0, 1;\n"
-                 "add.s64 a, %128, 6;\nadd.s64 b, %129, 384;\n"
+                 "add.s64 a, a, 2;\nadd.s64 b, %129, 384;\n"
                  "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -141,7 +141,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[128], u64 a, u64 b, int a
                  "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
                  "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
                  "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
-                 : "l"(a), "l"(b), "r"(accumulate));
+                 : "l"(a), "l"(b), "r"(accumulate), "n"(a_offset));
 }
 
 // Waits for all products: before this the accumulators are no results, and no read of them may move above it.
@@ -174,7 +174,9 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[128]) {
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
 #line 1 "templates/parts/hyperbolic_tangent.cuh"
+#line 1 "templates/parts/values_in_memory.cuh"
 #line 1 "templates/parts/row_statistics.cuh"
+#line 1 "templates/sm90a/statistics_kernel.cuh"
 #line 1 "templates/sm90a/linear_logp.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(256, 1)

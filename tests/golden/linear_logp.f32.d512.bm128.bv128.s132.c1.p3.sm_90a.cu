@@ -152,7 +152,9 @@ __device__ __forceinline__ void wgmma_hold(u32 (&a)[16]) {
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
 #line 1 "templates/parts/hyperbolic_tangent.cuh"
+#line 1 "templates/parts/values_in_memory.cuh"
 #line 1 "templates/parts/row_statistics.cuh"
+#line 1 "templates/sm90a/statistics_kernel.cuh"
 #line 1 "templates/sm90a/linear_logp.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(512, 1)

@@ -82,10 +82,10 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most `pending` committed groups are unfinished.
 template <int pending> __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory"); }
-// The accumulators (64 x 192 of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten.
-__device__ __forceinline__ void wgmma_stage(float (&d)[96], u64 a, u64 b, int accumulate) {
+// The accumulators (64 x 192 of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten. a_offset: is added to A's descriptor.
+template <int a_offset> __device__ __forceinline__ void wgmma_stage(float (&d)[96], u64 a, u64 b, int accumulate) {
     asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %98, 0;\n"
-                 "add.s64 a, %96, 0;\nadd.s64 b, %97, 0;\n"
+                 "add.s64 a, %96, %99;\nadd.s64 b, %97, 0;\n"
                  "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -94,7 +94,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[96], u64 a, u64 b, int ac
                  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,"
                  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
                  "}, a, b, p, 1, 1, 0, 0;\n"
-                 "add.s64 a, %96, 2;\nadd.s64 b, %97, 2;\n"
+                 "add.s64 a, a, 2;\nadd.s64 b, %97, 2;\n"
                  "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -103,7 +103,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[96], u64 a, u64 b, int ac
                  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,"
                  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
                  "}, a, b, 1, 1, 1, 0, 0;\n"
-                 "add.s64 a, %96, 4;\nadd.s64 b, %97, 4;\n"
+                 "add.s64 a, a, 2;\nadd.s64 b, %97, 4;\n"
                  "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -112,7 +112,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[96], u64 a, u64 b, int ac
                  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,"
                  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
                  "}, a, b, 1, 1, 1, 0, 0;\n"
-                 "add.s64 a, %96, 6;\nadd.s64 b, %97, 6;\n"
+                 "add.s64 a, a, 2;\nadd.s64 b, %97, 6;\n"
                  "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -135,7 +135,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[96], u64 a, u64 b, int ac
                  "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
                  "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
                  "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
-                 : "l"(a), "l"(b), "r"(accumulate));
+                 : "l"(a), "l"(b), "r"(accumulate), "n"(a_offset));
 }
 
 // Waits for all products: before this the accumulators are no results, and no read of them may move above it.
@@ -166,6 +166,7 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[96]) {
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
 #line 1 "templates/parts/hyperbolic_tangent.cuh"
+#line 1 "templates/parts/values_in_memory.cuh"
 #line 1 "templates/parts/tile_grad_logits.cuh"
 #line 1 "templates/sm90a/linear_logp_grad_logits.cuh"
 #line 1 "entry"

@@ -8,14 +8,14 @@
 // Cluster: none
 // Block: 384 threads: warpgroups 0 and 1 take turns to multiply, with tiles of their own: one's sums lie under the other's products; the first thread
 //   of warpgroup 2 loads
-// Shared memory: 214016 bytes
+// Shared memory: 209920 bytes
 //     65536  stages.a: 4 stages of A, 128 rows x 64 of the inner size
 //     98304  stages.b: 4 stages of B, 192 columns x 64 of the inner size
 //        64  stages.full, stages.empty: two barriers a stage
 //        80  stages.turns: a barrier for each warpgroup, for each warp the other's tiles and its turn
 //       880  unused, up to a multiple of 1024
 //     32768  out: two boxes of 16 rows of 128 bytes for each consumer warp, which the copy engine writes
-//     16384  kept: statistics of the rows of a warpgroup while it multiplies
+//     12288  kept: statistics of the rows of a warpgroup while it multiplies
 // Parts:
 #line 1 "templates/params/types.h"
 #line 1 "templates/parts/types.cuh"
@@ -46,16 +46,16 @@ struct Config {
     static constexpr int steps_together = 1;
     static constexpr bool b_is_read_once = false;
     static constexpr bool splits_operands = false;
-    static constexpr int producer_registers = 24;
+    static constexpr int producer_registers = 40;
     static constexpr int splitter_registers = 0;
-    static constexpr int consumer_registers = 240;
+    static constexpr int consumer_registers = 232;
     static constexpr int b_box_columns = 64;
     static constexpr int b_box_rows = 192;
     static constexpr int fragment_columns = 192;
     using out_element = bf16;
     static constexpr bool adds = false;
     static constexpr int threads = 384;
-    static constexpr int shared_bytes = 214016;
+    static constexpr int shared_bytes = 209920;
 };
 #line 1 "templates/params/rows.h"
 #line 1 "templates/params/tally.h"
@@ -84,10 +84,10 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most `pending` committed groups are unfinished.
 template <int pending> __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory"); }
-// The accumulators (64 x 192 of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten.
-__device__ __forceinline__ void wgmma_stage(float (&d)[96], u64 a, u64 b, int accumulate) {
+// The accumulators (64 x 192 of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten. a_offset: is added to A's descriptor.
+template <int a_offset> __device__ __forceinline__ void wgmma_stage(float (&d)[96], u64 a, u64 b, int accumulate) {
     asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %98, 0;\n"
-                 "add.s64 a, %96, 0;\nadd.s64 b, %97, 0;\n"
+                 "add.s64 a, %96, %99;\nadd.s64 b, %97, 0;\n"
                  "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -96,7 +96,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[96], u64 a, u64 b, int ac
                  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,"
                  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
                  "}, a, b, p, 1, 1, 0, 0;\n"
-                 "add.s64 a, %96, 2;\nadd.s64 b, %97, 2;\n"
+                 "add.s64 a, a, 2;\nadd.s64 b, %97, 2;\n"
                  "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -105,7 +105,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[96], u64 a, u64 b, int ac
                  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,"
                  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
                  "}, a, b, 1, 1, 1, 0, 0;\n"
-                 "add.s64 a, %96, 4;\nadd.s64 b, %97, 4;\n"
+                 "add.s64 a, a, 2;\nadd.s64 b, %97, 4;\n"
                  "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -114,7 +114,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[96], u64 a, u64 b, int ac
                  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,"
                  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
                  "}, a, b, 1, 1, 1, 0, 0;\n"
-                 "add.s64 a, %96, 6;\nadd.s64 b, %97, 6;\n"
+                 "add.s64 a, a, 2;\nadd.s64 b, %97, 6;\n"
                  "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -137,7 +137,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[96], u64 a, u64 b, int ac
                  "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
                  "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
                  "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
-                 : "l"(a), "l"(b), "r"(accumulate));
+                 : "l"(a), "l"(b), "r"(accumulate), "n"(a_offset));
 }
 
 // Waits for all products: before this the accumulators are no results, and no read of them may move above it.
@@ -168,8 +168,10 @@ __device__ __forceinline__ void wgmma_finish(float (&d)[96]) {
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
 #line 1 "templates/parts/hyperbolic_tangent.cuh"
+#line 1 "templates/parts/values_in_memory.cuh"
 #line 1 "templates/parts/row_statistics.cuh"
 #line 1 "templates/parts/saved_exp_statistics.cuh"
+#line 1 "templates/sm90a/statistics_kernel.cuh"
 #line 1 "templates/sm90a/linear_logp_save_exp.cuh"
 #line 1 "entry"
 extern "C" __global__ void __launch_bounds__(384, 1)

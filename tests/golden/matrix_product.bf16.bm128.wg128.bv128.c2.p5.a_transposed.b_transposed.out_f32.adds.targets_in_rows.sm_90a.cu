@@ -76,31 +76,31 @@ __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.a
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most `pending` committed groups are unfinished.
 template <int pending> __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory"); }
-// The accumulators (64 x 128 of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten.
-__device__ __forceinline__ void wgmma_stage(float (&d)[64], u64 a, u64 b, int accumulate) {
+// The accumulators (64 x 128 of the warpgroup) += a . b over the stage's K; without accumulate they are overwritten. a_offset: is added to A's descriptor.
+template <int a_offset> __device__ __forceinline__ void wgmma_stage(float (&d)[64], u64 a, u64 b, int accumulate) {
     asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %66, 0;\n"
-                 "add.s64 a, %64, 0;\nadd.s64 b, %65, 0;\n"
+                 "add.s64 a, %64, %67;\nadd.s64 b, %65, 0;\n"
                  "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
                  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47,"
                  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
                  "}, a, b, p, 1, 1, 1, 1;\n"
-                 "add.s64 a, %64, 128;\nadd.s64 b, %65, 128;\n"
+                 "add.s64 a, a, 128;\nadd.s64 b, %65, 128;\n"
                  "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
                  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47,"
                  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
                  "}, a, b, 1, 1, 1, 1, 1;\n"
-                 "add.s64 a, %64, 256;\nadd.s64 b, %65, 256;\n"
+                 "add.s64 a, a, 128;\nadd.s64 b, %65, 256;\n"
                  "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
                  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47,"
                  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
                  "}, a, b, 1, 1, 1, 1, 1;\n"
-                 "add.s64 a, %64, 384;\nadd.s64 b, %65, 384;\n"
+                 "add.s64 a, a, 128;\nadd.s64 b, %65, 384;\n"
                  "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
@@ -117,7 +117,7 @@ __device__ __forceinline__ void wgmma_stage(float (&d)[64], u64 a, u64 b, int ac
                  "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
                  "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
                  "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-                 : "l"(a), "l"(b), "r"(accumulate));
+                 : "l"(a), "l"(b), "r"(accumulate), "n"(a_offset));
 }
 
 // Waits for all products: before this the accumulators are no results, and no read of them may move above it.
