@@ -196,11 +196,12 @@ flp_status flp_arguments_check_elements(const flp_operator *op, const flp_argume
     {
         const void *address = address_at(args, array->at);
         flp_status status = FLP_OK;
+        int dtype;
         if (!array->decides || !int_at(problem, array->asked_at))
             continue;
-        status = flp_problem_check_field(op, (size_t)array->dtype_at, problem);
+        status = flp_problem_check_field(op, (size_t)array->dtype_at, problem, &dtype);
         if (status == FLP_OK && (address || (has_rows && !is_empty(array, problem))))
-            status = flp_arguments_check_address(array->name, address, element_bytes(array, problem));
+            status = flp_arguments_check_address(array->name, address, flp_dtype_bytes((flp_dtype)dtype));
         if (status != FLP_OK)
             return status;
     }

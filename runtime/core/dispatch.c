@@ -204,10 +204,11 @@ flp_status flp_dispatch_find(flp_context *context, const flp_operator *op, const
 {
     flp_dispatch_key key = { .op = (uintptr_t)op, .call = flp_dispatch_bucket((uint64_t)call->rows) << 8 | alignment_log2(call->addresses) };
     flp_status status = find_cuda_context(context, flp_operator_backend(op, problem), cuda_context);
+    int backend;
 
     /* What is no backend is refused as such, not for what a GPU's would need. */
     if (status != FLP_OK)
-        return flp_problem_check_field(op, op->backend_at, problem) != FLP_OK ? FLP_BAD_ARGUMENT : status;
+        return flp_problem_check_field(op, op->backend_at, problem, &backend) != FLP_OK ? FLP_BAD_ARGUMENT : status;
     key.cuda_context = *cuda_context;
     if (is_recent(latest, context, op, problem, &key) || is_recent(latest = place_of(op, problem, &key), context, op, problem, &key)) {
         *plan = recents[latest].plan;

@@ -174,15 +174,17 @@ flp_status flp_problem_normalize(const flp_operator *op, const void *problem, vo
     return op->check ? op->check(normal) : FLP_OK;
 }
 
-flp_status flp_problem_check_field(const flp_operator *op, size_t at, const void *problem)
+flp_status flp_problem_check_field(const flp_operator *op, size_t at, const void *problem, int *value)
 {
     flp_problem_storage normal;
+    flp_status status = FLP_OK;
 
     memcpy(&normal, problem, op->problem_bytes);
     FLP_EACH_FIELD (field, op)
         if (field->at == (int)at)
-            return fill_field(field, normal.bytes);
-    return FLP_OK;
+            status = fill_field(field, normal.bytes);
+    *value = int_at(normal.bytes, (int)at);
+    return status;
 }
 
 /* ---- the dispatch key ---- */

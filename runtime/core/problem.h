@@ -113,8 +113,8 @@ static inline int flp_field_key_bits(const flp_field *field)
 /* Checks every field, fills in the defaults and checks what holds between fields. FLP_BAD_ARGUMENT names the field, what it got and what was wanted. */
 flp_status flp_problem_normalize(const flp_operator *op, const void *problem, void *normal);
 
-/* The one field at this offset. */
-flp_status flp_problem_check_field(const flp_operator *op, size_t at, const void *problem);
+/* The one choice or dtype at this offset; value: what it stands for, its default filled in. */
+flp_status flp_problem_check_field(const flp_operator *op, size_t at, const void *problem, int *value);
 
 /* 1: the field of a normal problem is what 0 there stands for, and is not written. */
 int flp_problem_is_default(const flp_field *field, const void *normal);
