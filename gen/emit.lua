@@ -2,13 +2,15 @@
 local arch = require "gen.arch"
 local banner = require "gen.banner"
 local budget = require "gen.budget"
+local helpers = require "gen.kernels.helpers"
 local logits_config = require "gen.kernels.logits_logp_config"
 local tile_config = require "gen.kernels.tile_config"
 local variant = require "gen.variant"
 
 local emit = {}
 
--- Kernels of which an architecture has its own: gen/kernels/NAME_hopper.lua or NAME_portable.lua. The others' modules have their names.
+-- Kernels of which an architecture has its own: gen/kernels/NAME_hopper.lua or NAME_portable.lua. The others' modules have their names,
+-- but for the helpers, which stand in one.
 local by_architecture = { linear_logp = true, linear_logp_save_exp = true, linear_logp_grad_logits = true, matrix_product = true }
 
 -- What a kernel's module need not say.
@@ -17,6 +19,7 @@ defaults.__index = defaults
 
 -- Loads the kernel's module when it is first asked for: a process that finds its kernels on the disk is done before all of them were read.
 function emit.kernel_of(spec)
+  if helpers[spec.operator] then return setmetatable(helpers[spec.operator], defaults) end
   local family = by_architecture[spec.operator] and "_" .. arch.find(spec.arch).kernels or ""
   return setmetatable(require("gen.kernels." .. spec.operator .. family), defaults)
 end

@@ -1,0 +1,104 @@
+-- The small kernels beside the tile kernels, on any GPU, a row each.
+--
+-- params, struct: the parameters' header and type; templates: what stands between these and the kernel's own; threads: of a block; shared: as a banner
+-- has it (gen/banner.lua); revision: of its arithmetic; waits: it waits itself for the launch before it; config(spec), computes(spec) where they
+-- follow from the variant; grid, each: what a banner says of the blocks and of a thread.
+local budget = require "gen.budget"
+local combine = require "gen.kernels.linear_logp_combine"
+local cxx = require "gen.cxx"
+local tile_config = require "gen.kernels.tile_config"
+
+local backward = "params/linear_logp_backward"
+local vectors = { "simt", "convert", "streaming", "vector", "dependent_launch" }
+
+local rows = {
+  -- The shards of a vocabulary.
+  { name = "linear_logp_shard_targets",
+    params = "params/linear_logp_shard", struct = "ShardTargetsParams", templates = { "target" }, threads = 256, revision = 1,
+    computes = "entry[row] = target[row] - the shard's first, or why the target has none there", grid = "ceil(N / threads) blocks", each = "a row each",
+  },
+  { name = "linear_logp_merge",
+    params = { "params/linear_logp", "params/linear_logp_shard" }, struct = "LinearMergeParams", templates = combine.merging, threads = 256, revision = 1,
+    waits = true, computes = "logp, lse, entropy and argmax of each row from what the shards have left of it, [ranks, N]",
+    grid = "ceil(N / threads) blocks", each = "a row each, the shards in their order",
+  },
+  { name = "linear_logp_merge_sums", -- what linear_cross_entropy takes of them beside
+    params = "params/linear_logp_merge_sums", struct = "LinearMergeSumsParams", templates = { "target", "simt", "dependent_launch" }, threads = 256,
+    revision = 1, waits = true,
+    computes = "the sum of each row's logits from what the shards have left of it, [ranks, N]; lse and entropy 0 of rows that do not count",
+    grid = "ceil(N / threads) blocks", each = "a row each, the shards in their order",
+  },
+  { name = "linear_logp_backward_other_shards",
+    params = "params/linear_logp_shard", struct = "OtherShardsParams", templates = {}, threads = 256, revision = 1,
+    computes = "targets of other shards become entry 0 with a derivative of 0", grid = "any number of blocks", each = "a row each",
+  },
+
+  -- The backward.
+  { name = "linear_logp_backward_rows",
+    params = backward, struct = "BackwardRowsParams", threads = 1024, revision = 3, waits = true,
+    templates = { "target", "simt", "tally", "logit_bounds", "row_offset", "dependent_launch" },
+    shared = { { 1024 // 32 * 8, "a number of each warp: sums of what comes before" } },
+    computes = "which rows are valid and where each stands among these; of each the factors that make its logits derivatives",
+    grid = "one block that places the rows; any number that compute factors", each = "rows in turn",
+  },
+  { name = "linear_logp_backward_gather",
+    params = backward, struct = "BackwardGatherParams", templates = vectors, threads = 256, revision = 1, waits = true,
+    config = function(spec) return { { "using", "element", cxx.types[spec.dtype] } } end,
+    computes = "packed[i, D] = factor[i] hidden[row[i], D], zeros behind the last valid row; and zeroed sums", grid = "any number of blocks",
+    each = "vectors of 16 bytes in turn",
+  },
+  { name = "linear_logp_backward_target_order",
+    params = backward, struct = "TargetOrderParams", templates = { "simt", "dependent_launch" }, threads = 256, revision = 1, waits = true,
+    computes = "the valid rows in the order of their targets, those of one target in their own", grid = "8 threads for each row",
+    each = "a warp counts for its four rows those that come before",
+  },
+  { name = "linear_logp_backward_filter",
+    params = backward, struct = "BackwardFilterParams", templates = { "simt", "tally", "dependent_launch" }, threads = 1024, revision = 1, waits = true,
+    computes = "how many blocks of a chunk's derivatives the gradient filter kept, of how many; clears their bits", grid = "one block",
+    each = "words of bits in turn",
+  },
+  { name = "linear_logp_backward_bias",
+    params = backward, struct = "BackwardBiasParams", templates = { "simt", "convert", "dependent_launch" }, threads = 256, revision = 1, waits = true,
+    config = function(spec)
+      return { { "using", "element", cxx.types[spec.dtype] }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false } }
+    end,
+    computes = function(spec)
+      return ("grad_bias[v] %s= the sum over the rows of their derivatives by the logits, and by those of the targets"):format(spec.adds and "+" or "")
+    end,
+    grid = "a block for each 32 columns", each = "each warp every 8th row of these columns; then the warps' sums in their order",
+    shared = { { 256 * 4, "part: the warps' sums" } },
+  },
+  { name = "linear_logp_backward_finish",
+    params = backward, struct = "BackwardFinishParams", templates = vectors, threads = 256, revision = 1, waits = true,
+    -- dtype: of the sums, fp32 where it is not said; weight: its dtype, where the sums lack what the targets contribute.
+    config = function(spec)
+      return {
+        { "using", "sum_element", cxx.types[spec.dtype or "f32"] }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
+        { "bool", "adds_targets", spec.weight ~= nil }, { "using", "weight_element", cxx.types[spec.weight or "f32"] },
+        { "bool", "weight_is_hidden_vocab", spec.dv or false },
+      }
+    end,
+    computes = function(spec)
+      return ("grad_hidden[row, D] %s= the sums of its place, rounded once%s; 0 for rows that are not valid"):format(
+        spec.adds and "+" or "", spec.weight and ", with the target's derivative . its row of the weight" or "")
+    end,
+    grid = "any number of blocks", each = "vectors of 16 bytes in turn",
+  },
+}
+
+local helpers = {}
+
+for _, row in ipairs(rows) do
+  local params = type(row.params) == "table" and row.params or { row.params }
+  helpers[row.name] = {
+    dependent_launch = row.waits, templates = tile_config.join({ "types" }, params, row.templates, { row.name }), parameters = { { row.struct, "params" } },
+    config = row.config,
+    derive = function() return budget.of_threads(row.threads, row.shared and row.shared[1][1] or 0) end,
+    numerics = function() return ("%s.r%d"):format(row.name, row.revision) end,
+    about = function(spec)
+      return { computes = type(row.computes) == "function" and row.computes(spec) or row.computes, grid = row.grid, threads = row.each, shared = row.shared }
+    end,
+  }
+end
+
+return helpers
