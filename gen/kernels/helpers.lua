@@ -1,24 +1,54 @@
 -- The small kernels beside the tile kernels, on any GPU, a row each.
 --
 -- params, struct: the parameters' header and type; templates: what stands between these and the kernel's own; threads: of a block; shared: as a banner
--- has it (gen/banner.lua); revision: of its arithmetic; waits: it waits itself for the launch before it; config(spec), computes(spec) where they
--- follow from the variant; grid, each: what a banner says of the blocks and of a thread.
+-- has it (gen/banner.lua); revision: of its arithmetic; waits: it waits itself for the launch before it; check(spec), config(spec); grid, each: what a
+-- banner says of the blocks and of a thread. threads, computes and more, behind the name in its numerics, are functions where they follow from the variant.
 local budget = require "gen.budget"
-local combine = require "gen.kernels.linear_logp_combine"
 local cxx = require "gen.cxx"
 local tile_config = require "gen.kernels.tile_config"
 
 local backward = "params/linear_logp_backward"
 local vectors = { "simt", "convert", "streaming", "vector", "dependent_launch" }
 
+-- What the combine is made of: the kernels that merge shards take this too.
+local merging = { "target", "simt", "tally", "logit_bounds", "row_offset", "dependent_launch", "linear_logp_combine" }
+
+local function row_threads(spec) return spec.bm * 32 end
+
+local function check_rows(spec)
+  if spec.bm > 32 then return nil, ("bm = %d: rows of a block, one warp each, at most 32"):format(spec.bm) end
+  return true
+end
+
+local function outputs(spec)
+  return {
+    { "bool", "wants_argmax", spec.argmax or false }, { "bool", "wants_entropy", spec.entropy or false },
+    { "bool", "wants_logit_sum", spec.logit_sum or false },
+  }
+end
+
 local rows = {
+  -- The splits of the vocabulary; the second leaves what a shard has of a row.
+  { name = "linear_logp_combine",
+    params = "params/linear_logp", struct = "LinearLogpCombineParams", templates = { table.unpack(merging, 1, #merging - 1) }, threads = row_threads,
+    revision = 2, waits = true, check = check_rows, config = outputs,
+    computes = "logp[row] = -log1p(S 2^k / 2^z2), lse = z[target] - logp and what else is asked, from the splits' sums S [N, splits] without the target",
+    grid = "ceil(N / block_rows) blocks", each = "one warp a row; lane l adds splits l, l + 32, ..., then the lanes merge pairwise",
+  },
+  { name = "linear_logp_partials",
+    params = { "params/linear_logp", "params/linear_logp_shard" }, struct = "LinearPartialsParams", templates = merging, threads = row_threads,
+    revision = 1, waits = true, check = check_rows, config = outputs,
+    computes = "of each row the offset k, S = sum_v 2^(z2[v] - k) without the target, the target's logit and what else is asked, from the splits' [N, splits]",
+    grid = "ceil(N / block_rows) blocks", each = "one warp a row; lane l adds splits l, l + 32, ..., then the lanes merge pairwise",
+  },
+
   -- The shards of a vocabulary.
   { name = "linear_logp_shard_targets",
     params = "params/linear_logp_shard", struct = "ShardTargetsParams", templates = { "target" }, threads = 256, revision = 1,
     computes = "entry[row] = target[row] - the shard's first, or why the target has none there", grid = "ceil(N / threads) blocks", each = "a row each",
   },
   { name = "linear_logp_merge",
-    params = { "params/linear_logp", "params/linear_logp_shard" }, struct = "LinearMergeParams", templates = combine.merging, threads = 256, revision = 1,
+    params = { "params/linear_logp", "params/linear_logp_shard" }, struct = "LinearMergeParams", templates = merging, threads = 256, revision = 1,
     waits = true, computes = "logp, lse, entropy and argmax of each row from what the shards have left of it, [ranks, N]",
     grid = "ceil(N / threads) blocks", each = "a row each, the shards in their order",
   },
@@ -84,7 +114,20 @@ local rows = {
     end,
     grid = "any number of blocks", each = "vectors of 16 bytes in turn",
   },
+
+  { name = "weighted_sum_combine",
+    params = "params/weighted_sum", struct = "WeightedSumCombineParams", templates = { "simt", "convert", "dependent_launch" }, threads = 512,
+    shared = { { 2048, "the warps' sums" } }, revision = 1, more = function(spec) return ".gw_" .. spec.gw end, waits = true,
+    config = function(spec) return { { "using", "weight_gradient_element", cxx.types[spec.gw] } } end,
+    computes = "grad_w[d] = the sum of the tiles' parts [tiles, D]", grid = "a block for each 32 columns",
+    each = "warp i adds tiles i, i + 16, ..., then the warps' sums in their order",
+  },
 }
+
+local function of(value, spec)
+  if type(value) == "function" then return value(spec) end
+  return value
+end
 
 local helpers = {}
 
@@ -92,12 +135,10 @@ for _, row in ipairs(rows) do
   local params = type(row.params) == "table" and row.params or { row.params }
   helpers[row.name] = {
     dependent_launch = row.waits, templates = tile_config.join({ "types" }, params, row.templates, { row.name }), parameters = { { row.struct, "params" } },
-    config = row.config,
-    derive = function() return budget.of_threads(row.threads, row.shared and row.shared[1][1] or 0) end,
-    numerics = function() return ("%s.r%d"):format(row.name, row.revision) end,
-    about = function(spec)
-      return { computes = type(row.computes) == "function" and row.computes(spec) or row.computes, grid = row.grid, threads = row.each, shared = row.shared }
-    end,
+    check = row.check, config = row.config,
+    derive = function(spec) return budget.of_threads(of(row.threads, spec), row.shared and row.shared[1][1] or 0) end,
+    numerics = function(spec) return ("%s.r%d%s"):format(row.name, row.revision, of(row.more, spec) or "") end,
+    about = function(spec) return { computes = of(row.computes, spec), grid = row.grid, threads = row.each, shared = row.shared } end,
   }
 end
 

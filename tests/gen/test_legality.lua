@@ -146,7 +146,7 @@ function TestLegality.test_each_rule_of_the_portable_kernel_refuses()
 end
 
 function TestLegality.test_each_rule_of_the_combine_refuses()
-  assert_covered("gen/kernels/linear_logp_combine.lua", combine, {
+  assert_covered("gen/kernels/helpers.lua", combine, {
     { { bm = 33 }, "bm = 33", "at most 32" },
   })
 end
