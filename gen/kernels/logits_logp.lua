@@ -1,36 +1,25 @@
 -- logits_logp: a team of warps takes a row of logits, or a part of one.
 local config = require "gen.kernels.logits_logp_config"
 
-local kernel = {}
-
-kernel.templates = config.templates {
-  "dependent_launch", "mbarrier", { only = "staged", "tma" }, { only = "staged", "logits_in_stages" }, { only = "unstaged", "logits_in_registers" },
-  "logits_shared", "logits_logp",
-}
-kernel.parameters = { { "LogitsLogpParams", "params" } }
-
--- Teams are powers of two, and a team that is not whole waits for warps that there are not.
-function kernel.check(spec, device)
-  if spec.w & (spec.w - 1) ~= 0 then return nil, ("w = %d: a power of two, so that teams of warps fill a block"):format(spec.w) end
-  return config.check(spec, device)
-end
-
-kernel.config = config.entries
-
 -- What a warp's next segment and the vector behind it take, with the barrier that says that they are there.
 local function stage_bytes(spec) return config.is_staged(spec) and (spec.w * (config.segment_bytes + 16 + 8) + 15) // 16 * 16 or 0 end
 
--- Each warp has the sums of a row, and the barrier at which they meet; one that holds a whole row needs neither.
-function kernel.derive(spec)
-  return config.launch(spec, spec.half and 0 or (stage_bytes(spec) + config.shared_bytes(spec, spec.w) + spec.w * 8 + 15) // 16 * 16)
-end
-
-function kernel.numerics(spec) return config.numerics("logits_logp", spec) end
-
-function kernel.about(spec, n)
-  return config.about(spec, n, config.results, "persistent: rows, or with few rows their parts, in turn",
-                      "teams of warps take a row; its segments go round robin to them", not spec.half and config.about_sums(spec, spec.w) or nil,
-                      config.is_staged(spec) and { stage_bytes(spec), "stages: of each warp the segment that comes next" } or nil)
-end
-
-return kernel
+return config.kernel("logits_logp", {
+  "dependent_launch", "mbarrier", { only = "staged", "tma" }, { only = "staged", "logits_in_stages" }, { only = "unstaged", "logits_in_registers" },
+  "logits_shared", "logits_logp",
+}, {
+  -- Teams are powers of two, and a team that is not whole waits for warps that there are not.
+  check = function(spec)
+    if spec.w & (spec.w - 1) ~= 0 then return nil, ("w = %d: a power of two, so that teams of warps fill a block"):format(spec.w) end
+    return config.check(spec)
+  end,
+  -- Each warp has the sums of a row, and the barrier at which they meet; one that holds a whole row needs neither.
+  derive = function(spec)
+    return config.launch(spec, spec.half and 0 or (stage_bytes(spec) + config.shared_bytes(spec, spec.w) + spec.w * 8 + 15) // 16 * 16)
+  end,
+  about = function(spec, n)
+    return config.about(spec, n, config.results, "persistent: rows, or with few rows their parts, in turn",
+                        "teams of warps take a row; its segments go round robin to them", not spec.half and config.about_sums(spec, spec.w) or nil,
+                        config.is_staged(spec) and { stage_bytes(spec), "stages: of each warp the segment that comes next" } or nil)
+  end,
+})

@@ -1,33 +1,22 @@
 -- logits_logp of few rows: a cluster of blocks takes a row.
 local config = require "gen.kernels.logits_logp_config"
 
-local kernel = {}
-
-kernel.templates = config.templates { "dependent_launch", "mbarrier", "cluster", "logits_shared", "logits_logp_cluster" }
-kernel.parameters = { { "LogitsLogpParams", "params" } }
-kernel.config = config.entries
-
 local clusters = { [2] = true, [4] = true, [8] = true, [16] = true }
 
-function kernel.check(spec, device)
-  if not device.clusters then return nil, ("%s has no clusters"):format(spec.arch) end
-  if not clusters[spec.cluster] then return nil, ("c = %d: 2, 4, 8 or 16"):format(spec.cluster) end
-  return config.check(spec)
-end
-
--- The sums of one row, and the barrier at which they meet. block_rows: of a cluster.
-function kernel.derive(spec)
-  local n = config.launch(spec, (config.shared_bytes(spec, 1) + 8 + 15) // 16 * 16)
-  n.block_rows = 1
-  return n
-end
-
-function kernel.numerics(spec) return config.numerics("logits_logp", spec) end
-
-function kernel.about(spec, n)
-  return config.about(spec, n, config.results, "a cluster takes a row at a time",
-                      "each warp of the cluster sums segments; the first warp of its first block merges them",
-                      config.about_sums(spec, 1))
-end
-
-return kernel
+return config.kernel("logits_logp", { "dependent_launch", "mbarrier", "cluster", "logits_shared", "logits_logp_cluster" }, {
+  check = function(spec, device)
+    if not device.clusters then return nil, ("%s has no clusters"):format(spec.arch) end
+    if not clusters[spec.cluster] then return nil, ("c = %d: 2, 4, 8 or 16"):format(spec.cluster) end
+    return config.check(spec)
+  end,
+  -- The sums of one row, and the barrier at which they meet. block_rows: of a cluster.
+  derive = function(spec)
+    local n = config.launch(spec, (config.shared_bytes(spec, 1) + 8 + 15) // 16 * 16)
+    n.block_rows = 1
+    return n
+  end,
+  about = function(spec, n)
+    return config.about(spec, n, config.results, "a cluster takes a row at a time",
+                        "each warp of the cluster sums segments; the first warp of its first block merges them", config.about_sums(spec, 1))
+  end,
+})

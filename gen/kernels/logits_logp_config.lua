@@ -1,6 +1,7 @@
 -- What the kernels of logits_logp share: templates, Config, and the sizes that decide a row's bits.
 local arch = require "gen.arch"
 local cxx = require "gen.cxx"
+local tile_config = require "gen.kernels.tile_config"
 
 local config = {}
 
@@ -10,17 +11,10 @@ config.segment_bytes = 32 * segment_vectors * 16
 -- Segments whose sums a block holds of a row: FLP_LOGITS_SHARED_SEGMENTS, which templates/parts/logits_shared.cuh compares.
 local shared_segments = 512
 
-config.head = {
+local head = {
   "types", "params/logits_logp", "simt", "tally", "convert", "streaming", "vector", { only = "at_any_address", "shifted_vectors" }, "target_share",
   "logit_bounds", "hyperbolic_tangent", "logits_row", "logits_segment", "logits_merge",
 }
-
-function config.templates(own)
-  local list = {}
-  for _, name in ipairs(config.head) do list[#list + 1] = name end
-  for _, name in ipairs(own) do list[#list + 1] = name end
-  return list
-end
 
 local function columns(spec, vectors) return 32 * vectors * 16 // cxx.bytes[spec.dtype] end
 
@@ -90,6 +84,12 @@ function config.check(spec)
   return true
 end
 
+-- Those of kernels that write gradients.
+function config.check_gradient(spec)
+  if spec.argmax then return nil, "argmax: a gradient has none" end
+  return config.check(spec)
+end
+
 -- What decides a row's bits: the segments. Neither the loads' width nor the block's size does.
 function config.numerics(name, spec)
   return ("%s.r3.%s.x%d"):format(name, spec.dtype, config.segment_columns(spec))
@@ -110,6 +110,14 @@ function config.about(spec, n, computes, grid, threads, ...)
   local logits = spec.dtype .. (spec.softcap and ", softcapped" or "")
   return { computes = ("%s; logits [N, V] %s, a warp holds %d at a time"):format(computes, logits, n.block_columns),
            grid = grid, threads = threads, shared = shared }
+end
+
+-- A kernel's module: own, its templates behind those of all; kernel: what it has of its own. numerics: the name that its bits go by.
+function config.kernel(numerics, own, kernel)
+  kernel.templates, kernel.parameters = tile_config.join(head, own), { { "LogitsLogpParams", "params" } }
+  kernel.check, kernel.config = kernel.check or config.check, kernel.config or config.entries
+  function kernel.numerics(spec) return config.numerics(numerics, spec) end
+  return kernel
 end
 
 config.results = "logp[row] = z[target] - log(sum_v exp(z[v])), lse, entropy and argmax where asked"

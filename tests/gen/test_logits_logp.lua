@@ -114,15 +114,15 @@ local function assert_covered(path, base, cases)
 end
 
 function TestLogitsLogp.test_each_rule_refuses()
-  assert_covered("gen/kernels/logits_logp_config.lua", rows, {
-    { { vec = 16 }, "vec = 16", "wanted 2" }, { { vec = 2, dtype = "f32" }, "vec = 2", "wanted 4" }, { { w = 64 }, "w = 64", "at most 32" },
-  })
-  assert_covered("gen/kernels/logits_logp.lua", rows, { { { w = 12 }, "w = 12", "a power of two" } })
-  for _, operator in ipairs { "logits_logp_gradient", "logits_logp_fused" } do
-    assert_covered(("gen/kernels/%s.lua"):format(operator), support.with(rows, { operator = operator }), {
-      { { argmax = true }, "argmax", "a gradient has none" },
+  luaunit.assertEquals(support.refusals_missed("gen/kernels/logits_logp_config.lua", function()
+    assert_all_refused(rows, {
+      { { vec = 16 }, "vec = 16", "wanted 2" }, { { vec = 2, dtype = "f32" }, "vec = 2", "wanted 4" }, { { w = 64 }, "w = 64", "at most 32" },
     })
-  end
+    for _, operator in ipairs { "logits_logp_gradient", "logits_logp_fused" } do
+      assert_all_refused(support.with(rows, { operator = operator }), { { { argmax = true }, "argmax", "a gradient has none" } })
+    end
+  end), "")
+  assert_covered("gen/kernels/logits_logp.lua", rows, { { { w = 12 }, "w = 12", "a power of two" } })
   assert_covered("gen/kernels/logits_logp_cluster.lua", few, {
     { { arch = "sm_80" }, "sm_80", "no clusters" }, { { cluster = 1 }, "c = 1", "2, 4, 8 or 16" },
   })
