@@ -47,16 +47,6 @@ const void *flp_arguments_advance(const void *address, int64_t elements, flp_dty
 
 /* ---- by the table ---- */
 
-static int int_at(const void *base, int at)
-{
-    return *(const int *)(const void *)((const char *)base + at);
-}
-
-static int64_t int64_at(const void *base, int at)
-{
-    return *(const int64_t *)(const void *)((const char *)base + at);
-}
-
 static const void *address_at(const void *args, int at)
 {
     return *(const void *const *)(const void *)((const char *)args + at);
@@ -88,14 +78,14 @@ static flp_status check_temperature(double temperature, const float *row_tempera
 
 static flp_status check_scalars(const flp_operator *op, const flp_arguments *table, const void *normal, const char *args)
 {
-    const int64_t rows = int64_at(args, 0), most = int64_at(normal, (int)op->rows_at);
+    const int64_t rows = flp_problem_int64(args, 0), most = flp_problem_int64(normal, (int)op->rows_at);
     flp_status status;
 
     if (rows < 0 || rows > most)
         return flp_status_fail(FLP_BAD_ARGUMENT, "rows: got %" PRId64 ", wanted 0 .. %" PRId64 ", the plan's rows", rows, most);
     if (!table->target_at)
         return FLP_OK;
-    status = check_flags((unsigned)int_at(args, table->flags_at), table->more_flags, int64_at(args, table->ignore_index_at));
+    status = check_flags((unsigned)flp_problem_int(args, table->flags_at), table->more_flags, flp_problem_int64(args, table->ignore_index_at));
     if (status != FLP_OK || !table->temperature_at)
         return status;
     return check_temperature(*(const double *)(const void *)(args + table->temperature_at), address_at(args, table->row_temperature_at));
@@ -112,14 +102,14 @@ static flp_status refuse_unasked(const flp_operator *op, const flp_argument *arr
 
 static int64_t vocab_total(const flp_arguments *table, const void *problem)
 {
-    return table->vocab_total_at ? int64_at(problem, table->vocab_total_at) : 0;
+    return table->vocab_total_at ? flp_problem_int64(problem, table->vocab_total_at) : 0;
 }
 
 int64_t flp_arguments_vocab(const flp_arguments *table, const void *problem)
 {
     const int64_t total = vocab_total(table, problem);
 
-    return total > 0 ? total : int64_at(problem, table->vocab_at);
+    return total > 0 ? total : flp_problem_int64(problem, table->vocab_at);
 }
 
 int flp_arguments_are_for(const flp_arguments *table, const flp_argument *array, const void *problem)
@@ -136,18 +126,18 @@ static flp_status refuse_others(const flp_argument *array, const void *address)
 /* An array without elements. */
 static int is_empty(const flp_argument *array, const void *problem)
 {
-    return array->entries_at && int64_at(problem, array->entries_at) == 0;
+    return array->entries_at && flp_problem_int64(problem, array->entries_at) == 0;
 }
 
 static int element_bytes(const flp_argument *array, const void *problem)
 {
-    return array->bytes ? array->bytes : flp_dtype_bytes((flp_dtype)int_at(problem, array->dtype_at));
+    return array->bytes ? array->bytes : flp_dtype_bytes((flp_dtype)flp_problem_int(problem, array->dtype_at));
 }
 
 /* What the array lowers pointer_alignment to at most: an element of the problem's dtype, its first field, between which its own may lie. */
 static int least_alignment(const flp_argument *array, const void *problem)
 {
-    const int bytes = flp_dtype_bytes((flp_dtype)int_at(problem, 0)); /* 0 of a dtype that nothing has checked yet */
+    const int bytes = flp_dtype_bytes((flp_dtype)flp_problem_int(problem, 0)); /* 0 of a dtype that nothing has checked yet */
 
     return array->by_elements && bytes > 0 ? bytes : 1;
 }
@@ -161,14 +151,14 @@ static flp_status check_array(const flp_operator *op, const flp_arguments *table
 
     if (!flp_arguments_are_for(table, array, normal))
         return address ? refuse_others(array, address) : FLP_OK;
-    if (!int_at(normal, array->asked_at))
+    if (!flp_problem_int(normal, array->asked_at))
         return address && !array->is_unread ? refuse_unasked(op, array, address) : FLP_OK;
     if (rows == 0 && !array->without_rows)
         return FLP_OK;
-    if (!address && (array->is_optional || is_empty(array, normal) || (array->optional_at && int_at(normal, array->optional_at))))
+    if (!address && (array->is_optional || is_empty(array, normal) || (array->optional_at && flp_problem_int(normal, array->optional_at))))
         return FLP_OK;
     wanted = element_bytes(array, normal);
-    aligned = array->decides ? int_at(normal, (int)op->pointer_alignment_at) : 0;
+    aligned = array->decides ? flp_problem_int(normal, (int)op->pointer_alignment_at) : 0;
     if (aligned > wanted && aligned > least_alignment(array, normal))
         wanted = aligned;
     return flp_arguments_check_address(array->name, address, wanted);
@@ -197,7 +187,7 @@ flp_status flp_arguments_check_elements(const flp_operator *op, const flp_argume
         const void *address = address_at(args, array->at);
         flp_status status = FLP_OK;
         int dtype;
-        if (!array->decides || !int_at(problem, array->asked_at))
+        if (!array->decides || !flp_problem_int(problem, array->asked_at))
             continue;
         status = flp_problem_check_field(op, (size_t)array->dtype_at, problem, &dtype);
         if (status == FLP_OK && (address || (has_rows && !is_empty(array, problem))))
@@ -213,7 +203,7 @@ uintptr_t flp_arguments_addresses(const flp_arguments *table, const void *proble
     uintptr_t addresses = 0;
 
     EACH_ARRAY(array, table)
-    if (array->decides && int_at(problem, array->asked_at)) {
+    if (array->decides && flp_problem_int(problem, array->asked_at)) {
         const uintptr_t address = (uintptr_t)address_at(args, array->at), least = (uintptr_t)least_alignment(array, problem);
         addresses |= address & (least - 1) ? least : address;
     }

@@ -8,49 +8,39 @@
 #include "base/status.h"
 #include "core/operator.h"
 
-static int int_at(const char *problem, int at)
-{
-    return *(const int *)(const void *)(problem + at);
-}
-
-static int64_t int64_at(const char *problem, int at)
-{
-    return *(const int64_t *)(const void *)(problem + at);
-}
-
 /* ---- what 0 stands for ---- */
 
 static int choice_of(const flp_field *field, const char *problem)
 {
-    const int given = int_at(problem, field->at);
+    const int given = flp_problem_int(problem, field->at);
 
     if (given || !field->otherwise)
         return given;
-    return field->otherwise == FLP_FIELD_AS_DTYPE ? int_at(problem, 0) : field->otherwise;
+    return field->otherwise == FLP_FIELD_AS_DTYPE ? flp_problem_int(problem, 0) : field->otherwise;
 }
 
 static int is_transposed(const flp_field *field, const char *problem)
 {
-    return field->transposed_at && int_at(problem, field->transposed_at);
+    return field->transposed_at && flp_problem_int(problem, field->transposed_at);
 }
 
 static int64_t columns_of(const flp_field *field, const char *problem)
 {
-    return int64_at(problem, is_transposed(field, problem) ? field->rows_at : field->columns_at);
+    return flp_problem_int64(problem, is_transposed(field, problem) ? field->rows_at : field->columns_at);
 }
 
 static int64_t default_stride(const flp_field *field, const char *problem)
 {
-    const int64_t like = field->like_at ? int64_at(problem, field->like_at) : 0;
+    const int64_t like = field->like_at ? flp_problem_int64(problem, field->like_at) : 0;
 
     return like ? like : columns_of(field, problem);
 }
 
 static int64_t stride_of(const flp_field *field, const char *problem)
 {
-    const int64_t given = int64_at(problem, field->at);
+    const int64_t given = flp_problem_int64(problem, field->at);
 
-    return given || int_at(problem, field->dtype_at) == FLP_NONE ? given : default_stride(field, problem);
+    return given || flp_problem_int(problem, field->dtype_at) == FLP_NONE ? given : default_stride(field, problem);
 }
 
 int flp_problem_is_default(const flp_field *field, const void *normal)
@@ -63,13 +53,13 @@ int flp_problem_is_default(const flp_field *field, const void *normal)
     case FLP_FIELD_SIZE:
         return 0;
     case FLP_FIELD_DTYPE:
-        return int_at(problem, field->at) == (field->otherwise == FLP_FIELD_AS_DTYPE ? int_at(problem, 0) : field->otherwise);
+        return flp_problem_int(problem, field->at) == (field->otherwise == FLP_FIELD_AS_DTYPE ? flp_problem_int(problem, 0) : field->otherwise);
     case FLP_FIELD_STRIDE:
-        return int_at(problem, field->dtype_at) == FLP_NONE || int64_at(problem, field->at) == default_stride(field, problem);
+        return flp_problem_int(problem, field->dtype_at) == FLP_NONE || flp_problem_int64(problem, field->at) == default_stride(field, problem);
     case FLP_FIELD_ALIGNMENT:
-        return int_at(problem, field->at) == FLP_PROBLEM_ALIGNMENT;
+        return flp_problem_int(problem, field->at) == FLP_PROBLEM_ALIGNMENT;
     case FLP_FIELD_COUNT:
-        return int64_at(problem, field->at) == 0;
+        return flp_problem_int64(problem, field->at) == 0;
     case FLP_FIELD_NUMBER:
         return *(const double *)(const void *)value == 0;
     case FLP_FIELD_NAME:
@@ -105,8 +95,8 @@ static flp_status fill_choice(const flp_field *field, char *normal)
 static flp_status fill_stride(const flp_field *field, char *normal)
 {
     const int64_t stride = stride_of(field, normal), columns = columns_of(field, normal);
-    const flp_dtype dtype = (flp_dtype)int_at(normal, field->dtype_at);
-    const int64_t rows = field->rows_at ? int64_at(normal, is_transposed(field, normal) ? field->columns_at : field->rows_at) : FLP_PROBLEM_ROWS_MAX;
+    const flp_dtype dtype = (flp_dtype)flp_problem_int(normal, field->dtype_at);
+    const int64_t rows = field->rows_at ? flp_problem_int64(normal, is_transposed(field, normal) ? field->columns_at : field->rows_at) : FLP_PROBLEM_ROWS_MAX;
     int64_t bytes;
 
     if (dtype == FLP_NONE)
@@ -123,7 +113,7 @@ static flp_status fill_stride(const flp_field *field, char *normal)
 /* More alignment than the widest load changes nothing. */
 static flp_status fill_alignment(const flp_field *field, char *normal)
 {
-    const int given = int_at(normal, field->at), least = flp_dtype_bytes((flp_dtype)int_at(normal, 0));
+    const int given = flp_problem_int(normal, field->at), least = flp_dtype_bytes((flp_dtype)flp_problem_int(normal, 0));
     const int alignment = given ? given : FLP_PROBLEM_ALIGNMENT;
 
     if (alignment < least || (alignment & (alignment - 1)))
@@ -146,7 +136,7 @@ static flp_status fill_field(const flp_field *field, char *normal)
     case FLP_FIELD_DTYPE:
         return fill_choice(field, normal);
     case FLP_FIELD_SIZE:
-        return flp_problem_check_range(field->name, int64_at(normal, field->at), field->low, field->high);
+        return flp_problem_check_range(field->name, flp_problem_int64(normal, field->at), field->low, field->high);
     case FLP_FIELD_STRIDE:
         return fill_stride(field, normal);
     case FLP_FIELD_ALIGNMENT:
@@ -183,7 +173,7 @@ flp_status flp_problem_check_field(const flp_operator *op, size_t at, const void
     FLP_EACH_FIELD (field, op)
         if (field->at == (int)at)
             status = fill_field(field, normal.bytes);
-    *value = int_at(normal.bytes, (int)at);
+    *value = flp_problem_int(normal.bytes, (int)at);
     return status;
 }
 
@@ -193,7 +183,7 @@ int64_t flp_problem_memory_budget(const flp_operator *op, const void *normal)
 {
     FLP_EACH_FIELD (field, op)
         if (strcmp(field->name, "memory_budget") == 0)
-            return int64_at(normal, field->at);
+            return flp_problem_int64(normal, field->at);
     return 0;
 }
 
@@ -216,7 +206,7 @@ int flp_problem_pack(const flp_operator *op, const void *given, flp_dispatch_key
         case FLP_FIELD_SIZE:
             if (field->at == (int)op->rows_at)
                 break;
-            *size++ = (uint64_t)int64_at(problem, field->at);
+            *size++ = (uint64_t)flp_problem_int64(problem, field->at);
             break;
         case FLP_FIELD_COUNT:
         case FLP_FIELD_NUMBER:
@@ -248,7 +238,7 @@ flp_status flp_problem_refuse(const flp_operator *op, const void *problem)
     if (status != FLP_OK)
         return status;
     FLP_EACH_FIELD (field, op)
-        if (field->takes_plan && int_at(normal.bytes, field->at))
-            return flp_status_fail(FLP_BAD_ARGUMENT, "problem.%s: got %d, wanted 0: it takes a plan", field->name, int_at(normal.bytes, field->at));
+        if (field->takes_plan && flp_problem_int(normal.bytes, field->at))
+            return flp_status_fail(FLP_BAD_ARGUMENT, "problem.%s: got %d, wanted 0: it takes a plan", field->name, flp_problem_int(normal.bytes, field->at));
     return flp_status_fail(FLP_INTERNAL, "an acceptable problem does not fit a dispatch key");
 }

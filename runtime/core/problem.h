@@ -105,6 +105,17 @@ static inline int flp_field_key_bits(const flp_field *field)
                                              .wanted = "FLP_BACKEND_AUTO, FLP_BACKEND_SM90A, FLP_BACKEND_PORTABLE or FLP_BACKEND_CPU"                     \
     }
 
+/* What lies so many bytes into a problem, or into args. */
+static inline int flp_problem_int(const void *base, int at)
+{
+    return *(const int *)(const void *)((const char *)base + at);
+}
+
+static inline int64_t flp_problem_int64(const void *base, int at)
+{
+    return *(const int64_t *)(const void *)((const char *)base + at);
+}
+
 /* A table is made of parts: a problem that has another's as its first field shares rows with it. The first part begins with dtype and sizes. */
 #define FLP_EACH_FIELD(field, op)                                       \
     for (const flp_field *const *part_ = (op)->fields; *part_; part_++) \

@@ -12,16 +12,6 @@
 
 /* ---- sizes ---- */
 
-static int64_t int64_of(const void *problem, int at)
-{
-    return *(const int64_t *)(const void *)((const char *)problem + at);
-}
-
-static int int_of(const void *problem, int at)
-{
-    return *(const int *)(const void *)((const char *)problem + at);
-}
-
 static const flp_field *field_at(const flp_operator *op, int at)
 {
     FLP_EACH_FIELD (field, op)
@@ -33,13 +23,13 @@ static const flp_field *field_at(const flp_operator *op, int at)
 static int is_asked(const flp_tune_arrays *arrays, const flp_argument *argument)
 {
     return flp_arguments_are_for(arrays->calls->arguments, argument, arrays->problem) &&
-           (argument->asked_at == 0 || int_of(arrays->problem, argument->asked_at) != 0);
+           (argument->asked_at == 0 || flp_problem_int(arrays->problem, argument->asked_at) != 0);
 }
 
 /* What a flag of the problem makes optional is a result there. */
 static flp_argument_values values_of(const flp_tune_arrays *arrays, const flp_argument *argument)
 {
-    if (argument->optional_at && int_of(arrays->problem, argument->optional_at) != 0)
+    if (argument->optional_at && flp_problem_int(arrays->problem, argument->optional_at) != 0)
         return FLP_VALUES_RESULT;
     return argument->values;
 }
@@ -48,12 +38,12 @@ static void size_array(const flp_tune_arrays *arrays, flp_tune_array *array)
 {
     const flp_operator *op = arrays->calls->op;
     const flp_argument *argument = array->argument;
-    const int64_t rows = int64_of(arrays->problem, (int)op->rows_at);
+    const int64_t rows = flp_problem_int64(arrays->problem, (int)op->rows_at);
     const flp_field *field = argument->extent_at ? field_at(op, argument->extent_at) : NULL;
 
     array->element_bytes = argument->bytes;
     if (argument->bytes == 0) {
-        array->dtype = (flp_dtype)int_of(arrays->problem, argument->dtype_at);
+        array->dtype = (flp_dtype)flp_problem_int(arrays->problem, argument->dtype_at);
         array->element_bytes = flp_dtype_bytes(array->dtype);
     } else if (array->values != FLP_VALUES_TARGET && argument->bytes == sizeof(float) && strcmp(argument->name, "argmax") != 0) {
         array->dtype = FLP_F32;
@@ -62,24 +52,24 @@ static void size_array(const flp_tune_arrays *arrays, flp_tune_array *array)
         array->per_row = argument->row_elements ? argument->row_elements : 1;
         array->elements = array->per_row * rows;
     } else if (field->kind != FLP_FIELD_STRIDE) {
-        array->elements = int64_of(arrays->problem, argument->extent_at);
+        array->elements = flp_problem_int64(arrays->problem, argument->extent_at);
     } else {
-        const int transposed = field->transposed_at && int_of(arrays->problem, field->transposed_at) != 0;
+        const int transposed = field->transposed_at && flp_problem_int(arrays->problem, field->transposed_at) != 0;
         const int rows_at = transposed ? field->columns_at : field->rows_at;
-        const int64_t stride = int64_of(arrays->problem, argument->extent_at);
+        const int64_t stride = flp_problem_int64(arrays->problem, argument->extent_at);
 
         array->is_matrix = 1;
         array->per_row = rows_at == (int)op->rows_at || rows_at == 0 ? stride : 0;
-        array->elements = stride * (array->per_row ? rows : int64_of(arrays->problem, rows_at));
+        array->elements = stride * (array->per_row ? rows : flp_problem_int64(arrays->problem, rows_at));
     }
 }
 
 flp_status flp_tune_arrays_describe(flp_tune_arrays *arrays)
 {
     FLP_EACH_FIELD (field, arrays->calls->op)
-        if (field->takes_plan && int_of(arrays->problem, field->at) != 0)
+        if (field->takes_plan && flp_problem_int(arrays->problem, field->at) != 0)
             return flp_status_fail(FLP_BAD_ARGUMENT, "%s: got %d, wanted 0: a call of two parts is not timed; tune each", field->name,
-                                   int_of(arrays->problem, field->at));
+                                   flp_problem_int(arrays->problem, field->at));
     for (const flp_argument *const *part = arrays->calls->arguments->arrays; *part; part++)
         for (const flp_argument *argument = *part; argument->name; argument++) {
             flp_tune_array *array = &arrays->array[arrays->count];
@@ -139,7 +129,8 @@ static float normal(uint64_t *state)
 
 static float value_of(const flp_tune_arrays *arrays, const flp_tune_array *array, uint64_t *state)
 {
-    const double columns = array->is_matrix ? (double)int64_of(arrays->problem, field_at(arrays->calls->op, array->argument->extent_at)->columns_at) : 1;
+    const double columns =
+        array->is_matrix ? (double)flp_problem_int64(arrays->problem, field_at(arrays->calls->op, array->argument->extent_at)->columns_at) : 1;
     const double vocab = arrays->calls->arguments->vocab_at ? (double)flp_arguments_vocab(arrays->calls->arguments, arrays->problem) : 1;
 
     switch (array->values) {

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "base/mutex.h"
+
 /* Never closed: the driver and NVRTC keep threads and exit handlers. */
 static void *open_shared(const char *name)
 {
@@ -45,4 +47,18 @@ void flp_library_loader_set(const flp_library_loader *loader)
 {
     atomic_store(&current, loader ? loader : &system_loader);
     atomic_fetch_add(&flp_library_loaders, 1);
+}
+
+flp_status flp_library_load_once(flp_library_once *once, flp_status (*load)(void))
+{
+    flp_status status = FLP_OK;
+
+    flp_mutex_lock(&once->mutex);
+    if (once->generation != flp_library_generation()) {
+        status = load();
+        if (status == FLP_OK)
+            once->generation = flp_library_generation();
+    }
+    flp_mutex_unlock(&once->mutex);
+    return status;
 }

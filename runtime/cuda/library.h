@@ -1,7 +1,10 @@
 /* dlopen behind one table, which tests replace by a fake. */
 #ifndef FLP_CUDA_LIBRARY_H
 #define FLP_CUDA_LIBRARY_H
+#include <pthread.h>
 #include <stdatomic.h>
+
+#include "fusedlogp.h"
 
 typedef struct {
     void *(*open)(const char *name);                  /* NULL when not found */
@@ -24,4 +27,13 @@ static inline unsigned flp_library_generation(void)
 {
     return atomic_load_explicit(&flp_library_loaders, memory_order_acquire);
 }
+
+/* What one library's functions are kept in: zeroed, but for its mutex. */
+typedef struct {
+    pthread_mutex_t mutex;
+    unsigned generation;
+} flp_library_once;
+
+/* Calls load once for each loader, but for one that failed: what is missing is looked for at each call, as it may be installed while the process runs. */
+flp_status flp_library_load_once(flp_library_once *once, flp_status (*load)(void));
 #endif

@@ -1,16 +1,12 @@
 /* Loads NCCL at first use. */
 #include "cuda/nccl.h"
 
-#include <pthread.h>
 #include <stddef.h>
 
-#include "base/mutex.h"
 #include "base/status.h"
 #include "cuda/library.h"
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static flp_nccl loaded;
-static unsigned loaded_generation;
 
 /* By its name within, the loader gives the one that the process has, wherever that came from. */
 static flp_status load(void)
@@ -32,20 +28,12 @@ static flp_status load(void)
     return FLP_OK;
 }
 
-/* One that is missing is looked for at each call. */
 flp_status flp_nccl_get(const flp_nccl **nccl)
 {
-    flp_status status = FLP_OK;
+    static flp_library_once once = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
-    flp_mutex_lock(&mutex);
-    if (loaded_generation != flp_library_generation()) {
-        status = load();
-        if (status == FLP_OK)
-            loaded_generation = flp_library_generation();
-    }
-    flp_mutex_unlock(&mutex);
     *nccl = &loaded;
-    return status;
+    return flp_library_load_once(&once, load);
 }
 
 flp_status flp_nccl_check(const flp_nccl *nccl, ncclResult_t result, const char *what)

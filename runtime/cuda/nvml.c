@@ -1,10 +1,8 @@
 /* Loads NVML at first use, and asks it. */
 #include "cuda/nvml.h"
 
-#include <pthread.h>
 #include <stddef.h>
 
-#include "base/mutex.h"
 #include "base/status.h"
 #include "cuda/driver.h"
 #include "cuda/library.h"
@@ -15,9 +13,7 @@ typedef struct {
 #undef NVML_FIELD
 } nvml_table;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static nvml_table loaded;
-static unsigned loaded_generation;
 
 static flp_status load(void)
 {
@@ -37,20 +33,12 @@ static flp_status load(void)
     return result == NVML_SUCCESS ? FLP_OK : flp_status_fail(FLP_NO_DRIVER, "nvmlInit: error %d", result);
 }
 
-/* Not tried again once it is there; one that is missing is looked for at each call. */
 static flp_status get(const nvml_table **table)
 {
-    flp_status status = FLP_OK;
+    static flp_library_once once = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
-    flp_mutex_lock(&mutex);
-    if (loaded_generation != flp_library_generation()) {
-        status = load();
-        if (status == FLP_OK)
-            loaded_generation = flp_library_generation();
-    }
-    flp_mutex_unlock(&mutex);
     *table = &loaded;
-    return status;
+    return flp_library_load_once(&once, load);
 }
 
 flp_status flp_nvml_driver_version(char version[FLP_NVML_VERSION_BYTES])

@@ -1,12 +1,10 @@
 /* Loads NVRTC at first use and compiles one source with it. */
 #include "cuda/nvrtc.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutex.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cuda/library.h"
@@ -35,7 +33,9 @@ static void load_builtins(const flp_library_loader *loader, const flp_nvrtc_fact
         loader->open(path);
 }
 
-static flp_status load(nvrtc_table *table)
+static nvrtc_table loaded;
+
+static flp_status load(void)
 {
     const flp_library_loader *loader = flp_library_loader_get();
     flp_nvrtc_facts facts;
@@ -48,42 +48,32 @@ static flp_status load(nvrtc_table *table)
     if (!library)
         return flp_status_fail(FLP_NO_NVRTC, "%s cannot be loaded: %s", facts.path, loader->error());
 #define LOAD_SYMBOL(field, exported, result, parameters)                     \
-    table->field = (result(*) parameters)loader->symbol(library, #exported); \
-    if (!table->field)                                                       \
+    loaded.field = (result(*) parameters)loader->symbol(library, #exported); \
+    if (!loaded.field)                                                       \
         return flp_status_fail(FLP_NO_NVRTC, "%s has no %s: NVRTC is too old, 12.0 or newer is wanted", facts.path, #exported);
     FLP_NVRTC_FUNCTIONS(LOAD_SYMBOL)
 #undef LOAD_SYMBOL
-    if (table->version(&table->major, &table->minor) != NVRTC_SUCCESS || table->major < 12)
-        return flp_status_fail(FLP_NO_NVRTC, "%s is NVRTC %d.%d, 12.0 or newer is wanted", facts.path, table->major, table->minor);
-    load_builtins(loader, &facts, table);
+    if (loaded.version(&loaded.major, &loaded.minor) != NVRTC_SUCCESS || loaded.major < 12)
+        return flp_status_fail(FLP_NO_NVRTC, "%s is NVRTC %d.%d, 12.0 or newer is wanted", facts.path, loaded.major, loaded.minor);
+    load_builtins(loader, &facts, &loaded);
     return FLP_OK;
 }
 
-static flp_status get_table(nvrtc_table *table)
+static flp_status get_table(const nvrtc_table **table)
 {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static nvrtc_table loaded;
-    static unsigned loaded_generation;
-    flp_status status = FLP_OK;
+    static flp_library_once once = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
-    flp_mutex_lock(&mutex);
-    if (loaded_generation != flp_library_generation()) {
-        status = load(&loaded);
-        if (status == FLP_OK)
-            loaded_generation = flp_library_generation();
-    }
-    *table = loaded;
-    flp_mutex_unlock(&mutex);
-    return status;
+    *table = &loaded;
+    return flp_library_load_once(&once, load);
 }
 
 flp_status flp_nvrtc_version(int *major, int *minor)
 {
-    nvrtc_table table;
+    const nvrtc_table *table;
     flp_status status = get_table(&table);
 
-    *major = status == FLP_OK ? table.major : 0;
-    *minor = status == FLP_OK ? table.minor : 0;
+    *major = status == FLP_OK ? table->major : 0;
+    *minor = status == FLP_OK ? table->minor : 0;
     return status;
 }
 
@@ -173,7 +163,7 @@ flp_status flp_nvrtc_compile(const char *source, const char *name, const char *a
     int count = 1;
     nvrtcProgram program = NULL;
     nvrtcResult result;
-    nvrtc_table table;
+    const nvrtc_table *table;
     flp_status status;
 
     *output = (flp_nvrtc_output){ 0 };
@@ -185,14 +175,14 @@ flp_status flp_nvrtc_compile(const char *source, const char *name, const char *a
     }
     status = get_table(&table);
     if (status == FLP_OK)
-        status = check_arch(&table, arch);
+        status = check_arch(table, arch);
     if (status != FLP_OK)
         return status;
-    result = table.create(&program, source, name, 0, NULL, NULL);
+    result = table->create(&program, source, name, 0, NULL, NULL);
     if (result != NVRTC_SUCCESS)
-        return failed(&table, result, "nvrtcCreateProgram");
-    status = compile(&table, program, name, count, list, output);
-    table.destroy(&program);
+        return failed(table, result, "nvrtcCreateProgram");
+    status = compile(table, program, name, count, list, output);
+    table->destroy(&program);
     return status;
 }
 

@@ -1,14 +1,12 @@
 /* Finds libnvrtc as a file in the usual places, so that a warm start learns its build without loading 100 MiB. */
 #include <glob.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "base/mutex.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cuda/elf_build_id.h"
@@ -138,9 +136,11 @@ static void ask_loader(search *search)
     }
 }
 
-static flp_status find(flp_nvrtc_facts *facts)
+static flp_nvrtc_facts known;
+
+static flp_status find(void)
 {
-    search search = { .facts = facts };
+    search search = { .facts = &known };
     flp_status status = FLP_OK;
 
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !search.found; i++)
@@ -152,26 +152,16 @@ static flp_status find(flp_nvrtc_facts *facts)
             "install NVRTC 12.0 or newer (pip install nvidia-cuda-nvrtc): no libnvrtc.so.13, .12 or libnvrtc.so in %s, nor where the loader looks (%s)",
             search.looked.failed ? "any place" : search.looked.data, flp_library_loader_get()->error());
     else
-        flp_log_info("NVRTC: %s, build %s", facts->path, facts->build);
+        flp_log_info("NVRTC: %s, build %s", known.path, known.build);
     flp_text_free(&search.looked);
     return status;
 }
 
-/* Only a find is kept: NVRTC may be installed while the process runs. */
 flp_status flp_nvrtc_find(flp_nvrtc_facts *facts)
 {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static flp_nvrtc_facts known;
-    static unsigned known_generation;
-    flp_status status = FLP_OK;
+    static flp_library_once once = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+    flp_status status = flp_library_load_once(&once, find);
 
-    flp_mutex_lock(&mutex);
-    if (known_generation != flp_library_generation()) {
-        status = find(&known);
-        if (status == FLP_OK)
-            known_generation = flp_library_generation();
-    }
-    *facts = known;
-    flp_mutex_unlock(&mutex);
+    *facts = status == FLP_OK ? known : (flp_nvrtc_facts){ 0 };
     return status;
 }
