@@ -1,7 +1,6 @@
 /* Which of its kernels a plan of logits_logp launches. */
 #include "logits.h"
 
-#include "operators/logits/logits_logp_backward_plan.h"
 #include "operators/logits/logits_logp_plan.h"
 
 static void add(flp_text *names, const flp_kernel *kernel)

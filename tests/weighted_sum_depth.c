@@ -1,7 +1,6 @@
 /* Counts the roundings from a plan's manifests and tiles. */
 #include "weighted_sum_depth.h"
 
-#include "operators/weighted_sum/weighted_sum_backward_plan.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"
 
 static int64_t divide_up(int64_t count, int64_t by)

@@ -28,4 +28,16 @@ flp_status flp_model_config_parse(const char *text, size_t bytes, flp_model_conf
 
 /* Appends, to an argz, the canonical string that each pattern is with the model's sizes and softcap. patterns: NULL ends them. FLP_OUT_OF_MEMORY. */
 flp_status flp_model_config_append_problems(const flp_model_config *config, flp_dtype dtype, const char *const *patterns, char **problems, size_t *bytes);
+
+/* Where the head of a model lies: config.json beside model.safetensors, or beside shards and their index. */
+typedef struct {
+    flp_model_config config;
+    char *weight, *bias; /* as flp_tensor_file_open takes them; bias: NULL where the head has none */
+} flp_model_head;
+
+/* folder: of the model. The weight is the head's own or the embedding, as config.json says; where it does not say, the head's own if it is there.
+ * Nothing of the tensors is read. Freed by flp_model_head_free, also where it failed.
+ * FLP_IO_FAILED; FLP_BAD_ARGUMENT names the file and what was wanted of it. */
+flp_status flp_model_head_find(const char *folder, flp_model_head *head);
+void flp_model_head_free(flp_model_head *head);
 #endif

@@ -1,5 +1,5 @@
 /* Finds a head's weight and bias by the names that model families give them. */
-#include "cli/model_head.h"
+#include "cli/model_config.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/mapped_file.h"
-#include "cli/safetensors.h"
+#include "cli/tensor.h"
 
 #define INDEX "model.safetensors.index.json"
 #define SINGLE "model.safetensors"

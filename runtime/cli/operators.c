@@ -5,9 +5,7 @@
 #include "operators/linear/linear_cross_entropy_plan.h"
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/linear/linear_logp_plan.h"
-#include "operators/logits/logits_logp_backward_plan.h"
 #include "operators/logits/logits_logp_plan.h"
-#include "operators/weighted_sum/weighted_sum_backward_plan.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"
 
 const flp_operator_calls *const flp_operators[] = { &flp_linear_logp_calls,           &flp_linear_logp_backward_calls,

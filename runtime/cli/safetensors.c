@@ -5,7 +5,6 @@
 #include <string.h>
 #include "base/status.h"
 #include "base/text.h"
-#include "cli/safetensors.h"
 #include "cli/tensor.h"
 
 #define LARGEST_HEADER 100000000 /* the format's own limit */

@@ -1,7 +1,7 @@
 /* fusedlogp score: options -> inputs -> run -> report, one file each. */
 #ifndef FLP_CLI_SCORE_H
 #define FLP_CLI_SCORE_H
-#include "cli/model_head.h"
+#include "cli/model_config.h"
 #include "cli/result_file.h"
 #include "cli/shard.h"
 #include "cli/tensor.h"

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/output_file.h"
-#include "cli/safetensors.h"
+#include "cli/tensor.h"
 #include "cli/shard.h"
 
 #define FORMAT "fusedlogp shard 1"

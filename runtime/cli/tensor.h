@@ -4,6 +4,7 @@
 #define FLP_CLI_TENSOR_H
 #include <stddef.h>
 #include <stdint.h>
+#include <jansson.h>
 
 #include "cli/mapped_file.h"
 #include "fusedlogp.h"
@@ -61,4 +62,9 @@ flp_status flp_safetensors_parse(const void *bytes, size_t count, const char *na
 /* The header of an array, padded so that the data behind it is 64-byte aligned. dtype: FLP_F32 or FLP_I32. rank: at most FLP_NPY_RANK. */
 #define FLP_NPY_RANK 2
 void flp_npy_header(flp_dtype dtype, int rank, const int64_t *shape, char header[FLP_NPY_HEADER_BYTES]);
+
+/* Of a safetensors file beside its tensors: */
+/* The header as an object from names to entries, "__metadata__" among them, which the caller releases; the data begin at data_at. bytes[count] is the
+ * whole file. FLP_BAD_ARGUMENT: not such a file; names no file. */
+flp_status flp_safetensors_header(const void *bytes, size_t count, json_t **header, size_t *data_at);
 #endif

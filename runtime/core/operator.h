@@ -6,7 +6,7 @@
 
 #include "base/sized.h"
 #include "base/text.h"
-#include "core/problem_text.h"
+#include "core/problem.h"
 #include "core/workspace.h"
 #include "jit/role.h"
 

@@ -140,4 +140,14 @@ flp_status flp_problem_refuse(const flp_operator *op, const void *problem);
 
 /* Rules that arguments share with fields. */
 flp_status flp_problem_check_range(const char *field, int64_t got, int64_t low, int64_t high);
+
+/* The canonical string: operator:dtype, then the sizes, all of them written, then of the other fields those that differ from what a zeroed field stands
+ * for, in the table's order. gen/problem.lua reads it too, and the programs, tests and records name problems by it. */
+enum { FLP_PROBLEM_TEXT_BYTES = 512 }; /* holds every canonical string */
+
+flp_status flp_problem_text_write(const flp_operator *op, const void *problem, char *text, size_t bytes);
+
+/* flp_X_problem_format and flp_X_problem_parse, with the problem as the caller's header has it. */
+flp_status flp_problem_text_format(const flp_operator *op, const void *problem, char *text, size_t bytes, const flp_sizes *sizes);
+flp_status flp_problem_text_parse(const flp_operator *op, const char *text, void *problem, const flp_sizes *sizes);
 #endif

@@ -1,5 +1,5 @@
 /* Writes and reads canonical strings by an operator's table of fields. */
-#include "core/problem_text.h"
+#include "core/problem.h"
 
 #include <inttypes.h>
 #include <string.h>

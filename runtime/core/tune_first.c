@@ -1,5 +1,5 @@
 /* Tunes a problem whose plan was just made, and makes the plan again. */
-#include "core/tune_first.h"
+#include "core/call.h"
 
 #include <fcntl.h>
 #include <math.h>

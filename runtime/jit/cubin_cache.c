@@ -17,10 +17,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "jit/cubin_cache_builds.h"
 #include "jit/cubin_cache_directory.h"
 #include "jit/cubin_cache_file.h"
-#include "jit/cubin_cache_list.h"
 #include "jit/cubin_cache_state.h"
 
 #ifndef FUSEDLOGP_SYSTEM_CACHE_DIRS

@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "jit/cubin_cache.h"
-#include "jit/cubin_cache_list.h"
 #include "jit/cubin_cache_state.h"
 
 /* A directory that is not there yet is as writable as the nearest one above it. */

@@ -1,5 +1,5 @@
 /* Reads and extends the file `builds` of a cache directory. */
-#include "jit/cubin_cache_builds.h"
+#include "jit/cubin_cache_state.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Lists a cache directory's kernels and removes the least recently used. */
-#include "jit/cubin_cache_list.h"
+#include "jit/cubin_cache_state.h"
 
 #include <dirent.h>
 #include <errno.h>

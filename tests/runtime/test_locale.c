@@ -13,7 +13,7 @@
 #include "fake_cmocka.h"
 #include "fake_directory.h"
 #include "jit/generator.h"
-#include "core/problem_text.h"
+#include "core/problem.h"
 
 /* Constants, parameters, comparisons and a power: whatever of a number can get into a kernel. */
 static const char definition[] = "return { inputs = { 'advantage' }, parameters = { { 'beta', 0.125 } },\n"

@@ -10,10 +10,8 @@
 #include "fake_cmocka.h"
 #include "operators/linear/linear_cross_entropy_plan.h"
 #include "operators/linear/linear_logp_backward_plan.h"
-#include "operators/logits/logits_logp_backward_plan.h"
 #include "operators/logits/logits_logp_plan.h"
-#include "core/problem_text.h"
-#include "operators/weighted_sum/weighted_sum_backward_plan.h"
+#include "core/problem.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"
 
 static flp_linear_logp_problem plain(void)

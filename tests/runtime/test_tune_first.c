@@ -1,5 +1,5 @@
 /* Tuning on first use, on a fake driver and with candidates whose times are known. */
-#include "core/tune_first.h"
+#include "core/call.h"
 
 #include <pthread.h>
 #include <stdio.h>

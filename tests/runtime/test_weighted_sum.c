@@ -7,7 +7,6 @@
 #include "fake_call.h"
 #include "fake_cmocka.h"
 #include "fake_driver.h"
-#include "operators/weighted_sum/weighted_sum_backward_plan.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"
 
 enum { ROWS = 10000, COLUMNS = 4096 };

@@ -1,5 +1,5 @@
 /* Cutting grad_w's columns and rows: all of them once, no lane too many, and scratch that grows with the rows. */
-#include "operators/weighted_sum/weighted_sum_backward_plan.h"
+#include "operators/weighted_sum/weighted_sum_plan.h"
 
 #include "fake_cmocka.h"
 

@@ -6,12 +6,9 @@
 
 #include "base/status.h"
 #include "core/call.h"
-#include "core/tune_first.h"
 #include "operators/linear/linear_cross_entropy_cpu.h"
-#include "operators/linear/linear_cross_entropy_launch.h"
 #include "operators/linear/linear_cross_entropy_plan.h"
 #include "operators/linear/linear_logp.h"
-#include "operators/linear/linear_logp_shard.h"
 
 /* ---- arguments ---- */
 

@@ -1,5 +1,4 @@
 /* linear_cross_entropy on a GPU path: the forward, the losses of the rows, the backward; of a shard of the vocabulary in two calls. */
-#include "operators/linear/linear_cross_entropy_launch.h"
 
 #include <string.h>
 
@@ -9,7 +8,7 @@
 #include "operators/linear/linear_cross_entropy_cpu.h"
 #include "operators/linear/linear_cross_entropy_plan.h"
 #include "operators/linear/linear_logp_backward.h"
-#include "operators/linear/linear_logp_shard.h"
+#include "operators/linear/linear_logp.h"
 #include "operators/linear/vocab_shard.h"
 #include "params/linear_logp_merge_sums.h"
 #include "params/token_loss.h"

@@ -1,4 +1,4 @@
-/* linear_cross_entropy's plan. */
+/* linear_cross_entropy's plan, and its launches. */
 #ifndef FLP_OPERATORS_LINEAR_CROSS_ENTROPY_PLAN_H
 #define FLP_OPERATORS_LINEAR_CROSS_ENTROPY_PLAN_H
 #include "core/problem.h"
@@ -27,4 +27,10 @@ typedef struct {
 const void *flp_linear_cross_entropy_take_args(const void *args, void *room, const flp_sizes *sizes, flp_status *status);
 
 FLP_OPERATOR_DECLARE(linear_cross_entropy)
+
+/* Launches on a GPU path. call: flp_cross_entropy_call; workspace: laid out for its rows. */
+flp_status flp_linear_cross_entropy_launch(const flp_plan *plan, const void *call, const flp_workspace *workspace);
+/* A shard's: what it leaves of its rows, and behind the exchange all the rest. */
+flp_status flp_linear_cross_entropy_launch_partials(const flp_plan *plan, const void *call, const flp_workspace *workspace);
+flp_status flp_linear_cross_entropy_launch_merge(const flp_plan *plan, const void *call, const flp_workspace *workspace);
 #endif

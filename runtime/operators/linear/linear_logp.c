@@ -9,10 +9,8 @@
 #include "base/status.h"
 #include "core/arguments.h"
 #include "core/call.h"
-#include "core/tune_first.h"
 #include "operators/linear/linear_logp_cpu.h"
 #include "operators/linear/linear_logp_plan.h"
-#include "operators/linear/linear_logp_shard.h"
 #include "operators/linear/matrix_product_launch.h"
 #include "params/linear_logp.h"
 

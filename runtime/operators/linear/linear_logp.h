@@ -3,6 +3,8 @@
 #define FLP_OPERATORS_LINEAR_LOGP_H
 #include "core/arguments.h"
 #include "operators/linear/packed_rows.h"
+#include "operators/linear/linear_logp_plan.h"
+#include "operators/linear/linear_workspace.h"
 
 extern const flp_arguments flp_linear_logp_arguments;
 extern const flp_argument flp_linear_logp_argument_inputs[];
@@ -37,4 +39,15 @@ flp_status flp_linear_logp_launch_with(const flp_plan *plan, const flp_linear_lo
 /* A shard's forward, which leaves args->partials of all rows. Only class_weights counts of more. */
 flp_status flp_linear_logp_launch_shard(const flp_plan *plan, const flp_linear_logp_args *args, const flp_linear_logp_launch_more *more,
                                         const flp_workspace *workspace);
+
+/* ---- a shard of the vocabulary: where its targets lie, and what it leaves of its rows. Each begins its step of the workspace. ---- */
+
+/* FLP_PART_ENTRY. kernel: of that role; inputs: of which rows, target, ignore_index, flags and stream are read. */
+flp_status flp_linear_logp_shard_find_targets(const flp_kernel *kernel, const flp_linear_logp_problem *problem, const flp_linear_logp_args *inputs,
+                                              const flp_workspace *workspace);
+/* args->partials, behind the tile kernel. */
+flp_status flp_linear_logp_shard_leave_partials(const flp_linear_logp_plan *plan, const flp_linear_logp_args *args, const flp_workspace *workspace);
+/* The launch of flp_linear_logp_merge, without a step of the workspace; and what it wants of args.ranks. */
+flp_status flp_linear_logp_shard_merge(const flp_linear_logp_plan *plan, const flp_linear_logp_merge_args *args);
+flp_status flp_linear_logp_shard_check_ranks(int64_t ranks);
 #endif

@@ -8,12 +8,10 @@
 
 #include "base/status.h"
 #include "core/call.h"
-#include "core/tune_first.h"
 #include "operators/linear/linear_logp.h"
 #include "operators/linear/linear_logp_backward_cpu.h"
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/linear/linear_logp_cpu.h"
-#include "operators/linear/linear_logp_shard.h"
 
 /* more is left to be filled in. */
 static flp_backward_execution begin(const flp_packed_call *call, const flp_packed_rows *rows)

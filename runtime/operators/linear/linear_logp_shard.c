@@ -1,5 +1,5 @@
 /* linear_logp over shards of the vocabulary: a shard's launches beside the tile kernel, and the merge of the parts that shards leave, by a shard's plan. */
-#include "operators/linear/linear_logp_shard.h"
+#include "operators/linear/linear_logp.h"
 
 #include <inttypes.h>
 #include <stddef.h>

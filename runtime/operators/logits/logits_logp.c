@@ -6,8 +6,6 @@
 #include "base/status.h"
 #include "core/arguments.h"
 #include "core/call.h"
-#include "core/tune_first.h"
-#include "operators/logits/logits_logp_backward_plan.h"
 #include "operators/logits/logits_logp_cpu.h"
 #include "operators/logits/logits_logp_plan.h"
 

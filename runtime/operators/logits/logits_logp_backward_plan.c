@@ -1,5 +1,4 @@
 /* logits_logp_backward as an operator: what its plans hold, need and say. */
-#include "operators/logits/logits_logp_backward_plan.h"
 
 #include <stddef.h>
 

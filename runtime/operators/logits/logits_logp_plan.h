@@ -70,4 +70,18 @@ FLP_OPERATOR_DECLARE(logits_logp)
 
 /* The launches for so many rows; GPU paths only. */
 flp_logits_logp_pass flp_logits_logp_plan_pass(const flp_logits_logp_plan *plan, int64_t rows);
+
+/* The gradient kernel, and where the forward is fused into it, the kernel that does both and those of the forward. */
+typedef struct {
+    flp_plan common;
+    flp_logits_logp_backward_problem problem; /* with its defaults filled in */
+    const flp_kernel *gradient;               /* GPU paths, as all */
+    const flp_kernel *fused;                  /* problem.fused; else NULL, and no forward */
+    flp_logits_logp_forward forward;
+} flp_logits_logp_backward_plan;
+
+FLP_OPERATOR_DECLARE(logits_logp_backward)
+
+/* The launch that does all for so many rows; blocks 0: the forward's and the gradient's. GPU paths only. */
+flp_logits_logp_shape flp_logits_logp_backward_plan_fused(const flp_logits_logp_backward_plan *plan, int64_t rows);
 #endif

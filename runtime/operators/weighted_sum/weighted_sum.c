@@ -3,7 +3,6 @@
 
 #include "operators/weighted_sum/weighted_sum_cpu.h"
 #include "core/call.h"
-#include "core/tune_first.h"
 #include "params/weighted_sum.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"
 

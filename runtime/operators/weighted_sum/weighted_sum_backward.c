@@ -5,9 +5,8 @@
 #include "base/status.h"
 #include "operators/weighted_sum/weighted_sum_cpu.h"
 #include "core/call.h"
-#include "core/tune_first.h"
 #include "params/weighted_sum.h"
-#include "operators/weighted_sum/weighted_sum_backward_plan.h"
+#include "operators/weighted_sum/weighted_sum_plan.h"
 
 #define AT(argument) offsetof(flp_weighted_sum_backward_args, argument)
 #define ASKED(field) offsetof(flp_weighted_sum_backward_problem, field)

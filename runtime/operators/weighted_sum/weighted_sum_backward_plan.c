@@ -1,5 +1,4 @@
 /* weighted_sum_backward as an operator: the tiles of grad_w, and what its plans hold, need and say. */
-#include "operators/weighted_sum/weighted_sum_backward_plan.h"
 
 #include <stddef.h>
 

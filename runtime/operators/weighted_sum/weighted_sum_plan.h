@@ -1,6 +1,7 @@
 /* weighted_sum's plan: one kernel; and its problem's fields, the backward's too. */
 #ifndef FLP_OPERATORS_WEIGHTED_SUM_PLAN_H
 #define FLP_OPERATORS_WEIGHTED_SUM_PLAN_H
+#include <stdint.h>
 #include "core/call.h"
 #include "core/problem.h"
 
@@ -19,4 +20,43 @@ FLP_OPERATOR_DECLARE(weighted_sum)
 
 /* Blocks of the launch for so many rows, at least 1; GPU paths only. No row's bits depend on it. */
 unsigned flp_weighted_sum_plan_blocks(const flp_weighted_sum_plan *plan, int64_t rows);
+
+/* ---- the backward: a kernel for grad_x, and for grad_w one for the tiles that its rows are cut into and one that adds them ---- */
+
+/* The columns lie in `vectors` groups of vector_columns; a slab of them is a block's, whose threads stand in `lanes` rows of slab threads.
+ * Every lane adds every lanes-th row of the tile; lanes, then tiles are added in a fixed order. A function of (rows, columns,
+ * vector_columns, threads) alone, whatever the GPU: it decides grad_w's bits. */
+typedef struct {
+    int32_t vectors, slab, slabs, lanes;
+    int32_t tiles; /* at least 1, which is written without a combine */
+    int64_t tile_rows;
+    int64_t partial_floats; /* of the tiles' sums, [tiles][vectors x vector_columns]; 0 for one tile */
+} flp_weighted_sum_tiles;
+
+/* rows 0 .. 2^28, columns 1 .. 2^31 - 1, vector_columns and threads of the kernel. */
+flp_weighted_sum_tiles flp_weighted_sum_tiles_compute(int64_t rows, int64_t columns, int vector_columns, int threads);
+
+/* The most partial_floats of any number of rows up to rows. */
+int64_t flp_weighted_sum_tiles_floats(int64_t rows, int64_t columns, int vector_columns, int threads);
+
+typedef struct {
+    flp_plan common;
+    flp_weighted_sum_backward_problem problem; /* with its defaults filled in */
+    const flp_kernel *outer, *tile, *combine;  /* GPU paths; NULL where the gradient is not wanted */
+} flp_weighted_sum_backward_plan;
+
+/* grad_x: a block writes slab vectors of block_rows rows. */
+typedef struct {
+    int32_t slab, slabs, lanes;
+    int64_t blocks;
+} flp_weighted_sum_outer;
+
+typedef enum { FLP_WEIGHTED_SUM_STEP_TILES, FLP_WEIGHTED_SUM_STEP_COMBINE, FLP_WEIGHTED_SUM_STEP_GRAD_X } flp_weighted_sum_step;
+typedef enum { FLP_WEIGHTED_SUM_PART_PARTIAL /* [tiles][columns, padded] f32 */ } flp_weighted_sum_part;
+
+FLP_OPERATOR_DECLARE(weighted_sum_backward)
+
+/* The launches for so many rows; GPU paths, and the gradient is wanted. */
+flp_weighted_sum_outer flp_weighted_sum_backward_plan_outer(const flp_weighted_sum_backward_plan *plan, int64_t rows);
+flp_weighted_sum_tiles flp_weighted_sum_backward_plan_tiles(const flp_weighted_sum_backward_plan *plan, int64_t rows);
 #endif
