@@ -92,7 +92,7 @@ local function parse_head(parts, sizes)
     p[size.prefix] = size.low == 0 and digits:find("^0+$") and 0 or positive(digits)
     if not p[size.prefix] then return nil, ("%s: wanted a size from %d below 2^63"):format(parts[i + 2], size.low) end
   end
-  if not p.element_bytes then return nil, ("dtype %s, wanted bf16, f16 or f32"):format(p.dtype) end
+  if not p.element_bytes then return nil, ("dtype %s, wanted %s"):format(p.dtype, cxx.wanted) end
   return p
 end
 

@@ -3,7 +3,9 @@
 #define FLP_BASE_DTYPE_H
 #include "fusedlogp.h"
 
-#define FLP_DTYPE_FLOATS "bf16, f16 or f32" /* what an operator's inputs may be, for messages */
+/* What an operator's inputs may be, for messages: as text has it, and as C has it. */
+#define FLP_DTYPE_FLOATS "bf16, f16 or f32"
+#define FLP_DTYPE_FLOAT_CONSTANTS "FLP_BF16, FLP_F16 or FLP_F32"
 
 /* 0 for FLP_NONE, and for what is no dtype. */
 static inline int flp_dtype_bytes(flp_dtype dtype)

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fusedlogp.h"
+#include "base/dtype.h"
 
 enum { FLP_DISPATCH_SIZES = 15 };
 
@@ -70,9 +70,9 @@ static inline int flp_field_key_bits(const flp_field *field)
 #define FLP_FIELD_ALLOWS(value) (1u << (value))
 #define FLP_FIELD_FLAG .allowed = FLP_FIELD_ALLOWS(0) | FLP_FIELD_ALLOWS(1), .wanted = "0 or 1"
 #define FLP_FIELD_FLOATS (FLP_FIELD_ALLOWS(FLP_BF16) | FLP_FIELD_ALLOWS(FLP_F16) | FLP_FIELD_ALLOWS(FLP_F32))
-#define FLP_FIELD_FLOAT_NAMES "FLP_BF16, FLP_F16 or FLP_F32"
-#define FLP_FIELD_FLOAT .value_name = "dtype", .wanted = FLP_FIELD_FLOAT_NAMES, .allowed = FLP_FIELD_FLOATS
-#define FLP_FIELD_FLOAT_OR_NONE .value_name = "dtype", .wanted = "FLP_NONE, " FLP_FIELD_FLOAT_NAMES, .allowed = FLP_FIELD_ALLOWS(FLP_NONE) | FLP_FIELD_FLOATS
+#define FLP_FIELD_FLOAT .value_name = "dtype", .wanted = FLP_DTYPE_FLOAT_CONSTANTS, .allowed = FLP_FIELD_FLOATS
+#define FLP_FIELD_FLOAT_OR_NONE \
+    .value_name = "dtype", .wanted = "FLP_NONE, " FLP_DTYPE_FLOAT_CONSTANTS, .allowed = FLP_FIELD_ALLOWS(FLP_NONE) | FLP_FIELD_FLOATS
 
 /* Rows that operators have in common; offset: the field's. */
 #define FLP_FIELD_ROWS(offset)                                                                                      \

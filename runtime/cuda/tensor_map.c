@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "cuda/library.h"
 
@@ -84,7 +85,7 @@ static flp_status check_and_encode(const flp_tensor_map_spec *spec, CUtensorMap 
     flp_status status;
 
     if (!find_element(spec->dtype, &found))
-        return flp_status_fail(FLP_BAD_ARGUMENT, "dtype: got %d, wanted FLP_BF16, FLP_F16 or FLP_F32", (int)spec->dtype);
+        return flp_status_fail(FLP_BAD_ARGUMENT, "dtype: got %d, wanted " FLP_DTYPE_FLOAT_CONSTANTS, (int)spec->dtype);
     status = check_tensor(spec, found.bytes);
     if (status == FLP_OK)
         status = check_box(spec, found.bytes);

@@ -154,7 +154,7 @@ static flp_status check_dtype(const flp_gpu_matrix *matrix)
 {
     if (matrix->dtype == FLP_BF16 || matrix->dtype == FLP_F16 || matrix->dtype == FLP_F32)
         return FLP_OK;
-    return flp_status_fail(FLP_BAD_ARGUMENT, "dtype: got %s, wanted bf16, f16 or f32", flp_dtype_name(matrix->dtype));
+    return flp_status_fail(FLP_BAD_ARGUMENT, "dtype: got %s, wanted " FLP_DTYPE_FLOATS, flp_dtype_name(matrix->dtype));
 }
 
 flp_status flp_gpu_kernels_fill(const flp_gpu *gpu, const flp_gpu_kernels *kernels, const flp_gpu_matrix *matrix, unsigned stream, double deviation)
