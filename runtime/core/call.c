@@ -7,7 +7,6 @@
 #include "base/sized.h"
 #include "base/status.h"
 #include "core/arguments.h"
-#include "core/targets.h"
 #include "core/dispatch.h"
 #include "core/scratch.h"
 #include "core/tally.h"

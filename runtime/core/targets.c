@@ -1,5 +1,5 @@
 /* FLP_CHECK_TARGETS: looks at every target before anything is enqueued. */
-#include "core/targets.h"
+#include "core/call.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "core/calibration.h"
 #include "core/dispatch.h"
 #include "core/plan.h"
-#include "core/tuning_text.h"
+#include "core/tuned.h"
 
 enum { DEFAULT_LIMIT = 12, MOST_ROWS = FLP_TUNE_NUMERICS_MOST, MOST_TRIES = 2 };
 /* What a change of a row's bits has to be faster by. */

@@ -13,7 +13,7 @@
 #include "core/dispatch.h"
 #include "core/plan.h"
 #include "core/tune_arrays.h"
-#include "core/tuning_text.h"
+#include "core/tuned.h"
 
 enum { DEFAULT_LIMIT = 12 };
 enum { MORE_SPLITS = 4 };

@@ -13,7 +13,6 @@
 #include "core/calibration.h"
 #include "core/dispatch.h"
 #include "core/plan.h"
-#include "core/tuning_text.h"
 #include "tune/untuned.h"
 
 /* Shapes whose sizes differ by more powers of two than this, taken together, say nothing about each other. */

@@ -1,5 +1,5 @@
 /* Reads, splits, joins and publishes records. */
-#include "tune/record_files.h"
+#include "tune/records.h"
 
 #include <dirent.h>
 #include <errno.h>

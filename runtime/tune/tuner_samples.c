@@ -1,5 +1,5 @@
 /* Medians of ratios within rounds, and their bootstrap intervals. */
-#include "tune/tuner_samples.h"
+#include "tune/tuner_field.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "core/plan.h"
-#include "core/tuning_text.h"
+#include "core/tuned.h"
 
 fake_tune_state fake_tune;
 

@@ -1,5 +1,5 @@
 /* linear_logp's backward on the host: all cases against fp64, called directly and through the public calls. */
-#include "operators/linear/linear_logp_backward_cpu.h"
+#include "operators/linear/linear_logp_cpu.h"
 #include "gradient_cases.h"
 #include <stdlib.h>
 #include <math.h>

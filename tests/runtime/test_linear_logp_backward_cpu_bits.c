@@ -1,5 +1,5 @@
 /* linear_logp's backward on the host: a row of grad_hidden has the same bits in any batch, and every gradient on any number of threads. */
-#include "operators/linear/linear_logp_backward_cpu.h"
+#include "operators/linear/linear_logp_cpu.h"
 #include "gradient_cases.h"
 #include <setjmp.h>
 #include <stdarg.h>

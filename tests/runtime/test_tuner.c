@@ -7,7 +7,7 @@
 
 #include "fake_cmocka.h"
 #include "simulated_device.h"
-#include "tune/tuner_samples.h"
+#include "tune/tuner_field.h"
 
 static simulated_device device;
 static flp_tuner_result result;

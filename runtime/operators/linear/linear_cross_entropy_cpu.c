@@ -4,7 +4,6 @@
 #include "base/status.h"
 #include "cpu/convert.h"
 #include "cpu/large_memory.h"
-#include "operators/linear/linear_logp_backward_cpu.h"
 #include "operators/linear/linear_logp_cpu.h"
 #include "operators/linear/linear_logp_plan.h"
 #include "operators/linear/row_set.h"

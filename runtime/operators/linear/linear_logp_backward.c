@@ -9,7 +9,6 @@
 #include "base/status.h"
 #include "core/call.h"
 #include "operators/linear/linear_logp.h"
-#include "operators/linear/linear_logp_backward_cpu.h"
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/linear/linear_logp_cpu.h"
 

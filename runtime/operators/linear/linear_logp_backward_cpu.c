@@ -1,5 +1,5 @@
 /* linear_logp's backward on the host: which rows are valid, in which order the phases run, and their memory. */
-#include "operators/linear/linear_logp_backward_cpu.h"
+#include "operators/linear/linear_logp_cpu.h"
 #include "base/dtype.h"
 #include "base/int64.h"
 #include "base/status.h"

@@ -9,7 +9,7 @@
  * of FLP_CHUNK_DEPTH rows, of which a group is a multiple. */
 #ifndef FLP_OPERATORS_LINEAR_LOGP_BACKWARD_JOB_H
 #define FLP_OPERATORS_LINEAR_LOGP_BACKWARD_JOB_H
-#include "operators/linear/linear_logp_backward_cpu.h"
+#include "operators/linear/linear_logp_cpu.h"
 #include "operators/linear/logit_chunk.h"
 #include "operators/linear/logit_gradient.h"
 #include "operators/linear/row_set.h"

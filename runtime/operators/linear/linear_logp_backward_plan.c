@@ -11,7 +11,6 @@
 #include "core/plan.h"
 #include "operators/linear/chunk_tuning.h"
 #include "operators/linear/linear_budget.h"
-#include "operators/linear/linear_logp_backward_cpu.h"
 #include "operators/linear/linear_logp_cpu.h"
 #include "operators/linear/linear_logp_plan.h"
 

@@ -6,7 +6,6 @@
 #include "base/status.h"
 #include "core/arguments.h"
 #include "core/call.h"
-#include "operators/logits/logits_logp_cpu.h"
 #include "operators/logits/logits_logp_plan.h"
 
 #define AT(argument) offsetof(flp_logits_logp_args, argument)

@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "operators/logits/logits_logp_cpu.h"
 #include "core/plan.h"
 #include "operators/logits/logits_logp_plan.h"
 

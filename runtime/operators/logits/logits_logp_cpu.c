@@ -1,5 +1,5 @@
 /* logits_logp on the host: groups of rows, each cut into chunks that the pool's threads take. */
-#include "operators/logits/logits_logp_cpu.h"
+#include "operators/logits/logits_logp_plan.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -6,7 +6,6 @@
 #include "base/int64.h"
 #include "base/status.h"
 #include "core/plan.h"
-#include "operators/logits/logits_logp_cpu.h"
 #include "params/logits_logp.h"
 
 #define AT(field) offsetof(flp_logits_logp_problem, field)

@@ -3,9 +3,10 @@
 #ifndef FLP_OPERATORS_LOGITS_LOGP_PLAN_H
 #define FLP_OPERATORS_LOGITS_LOGP_PLAN_H
 #include "core/call.h"
-#include "core/problem.h"
 #include "core/workspace.h"
 #include "jit/manifest.h"
+#include "cpu/thread_pool.h"
+#include "params/logits_logp.h"
 
 extern const flp_field *const flp_logits_logp_backward_fields[];
 
@@ -84,4 +85,22 @@ FLP_OPERATOR_DECLARE(logits_logp_backward)
 
 /* The launch that does all for so many rows; blocks 0: the forward's and the gradient's. GPU paths only. */
 flp_logits_logp_shape flp_logits_logp_backward_plan_fused(const flp_logits_logp_backward_plan *plan, int64_t rows);
+
+/* ---- on the host, both directions: chunks of rows on a pool of threads ---- */
+
+/* One call of either direction, checked, with its defaults filled in: what its kernels take, but for what is the plan's. What is NULL is not wanted or not
+ * given; given_lse, given_entropy and given_logp are those of a backward that knows them; without grad_logits it is the forward alone. */
+typedef struct {
+    flp_logits_logp_params params;
+    flp_dtype dtype;
+    double temperature; /* of rows without one of their own */
+    CUstream stream;
+} flp_logits_logp_call;
+
+/* A fixed order of every sum makes a row's bits independent of the rows beside it and of the number of threads.
+ * bad_count, bad_first: bad targets and indices met, and the first such row of the call; only added to / lowered.
+ * FLP_OUT_OF_MEMORY: nothing has been written. */
+flp_status flp_logits_logp_cpu(flp_thread_pool *pool, const flp_logits_logp_call *call, int64_t *bad_count, int64_t *bad_first);
+/* The identity of its arithmetic. Static. */
+const char *flp_logits_logp_cpu_numerics(void);
 #endif

@@ -1,7 +1,6 @@
 /* weighted_sum: its calls. */
 #include <stddef.h>
 
-#include "operators/weighted_sum/weighted_sum_cpu.h"
 #include "core/call.h"
 #include "params/weighted_sum.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"

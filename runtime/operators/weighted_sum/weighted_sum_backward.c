@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "operators/weighted_sum/weighted_sum_cpu.h"
 #include "core/call.h"
 #include "params/weighted_sum.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"

@@ -1,5 +1,5 @@
 /* weighted_sum_backward on the host. */
-#include "operators/weighted_sum/weighted_sum_cpu.h"
+#include "operators/weighted_sum/weighted_sum_plan.h"
 #include "base/status.h"
 #include "cpu/convert.h"
 #include <stdlib.h>

@@ -6,7 +6,6 @@
 #include "base/status.h"
 #include "core/plan.h"
 #include "core/workspace.h"
-#include "operators/weighted_sum/weighted_sum_cpu.h"
 #include "operators/weighted_sum/weighted_sum_plan.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* weighted_sum on the host. A row's sum has sixteen accumulators, to which its elements go round robin; they are added pairwise. */
-#include "operators/weighted_sum/weighted_sum_cpu.h"
+#include "operators/weighted_sum/weighted_sum_plan.h"
 #include "cpu/convert.h"
 
 enum {

@@ -6,7 +6,6 @@
 #include "base/int64.h"
 #include "base/status.h"
 #include "core/plan.h"
-#include "operators/weighted_sum/weighted_sum_cpu.h"
 
 #define AT(field) offsetof(flp_weighted_sum_problem, field)
 #define BACKWARD_AT(field) offsetof(flp_weighted_sum_backward_problem, field)

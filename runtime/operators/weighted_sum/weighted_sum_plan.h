@@ -3,7 +3,7 @@
 #define FLP_OPERATORS_WEIGHTED_SUM_PLAN_H
 #include <stdint.h>
 #include "core/call.h"
-#include "core/problem.h"
+#include "cpu/thread_pool.h"
 
 extern const flp_field *const flp_weighted_sum_backward_fields[];
 
@@ -59,4 +59,28 @@ FLP_OPERATOR_DECLARE(weighted_sum_backward)
 /* The launches for so many rows; GPU paths, and the gradient is wanted. */
 flp_weighted_sum_outer flp_weighted_sum_backward_plan_outer(const flp_weighted_sum_backward_plan *plan, int64_t rows);
 flp_weighted_sum_tiles flp_weighted_sum_backward_plan_tiles(const flp_weighted_sum_backward_plan *plan, int64_t rows);
+
+/* ---- on the host, both directions, on the pool ---- */
+
+/* Whether the compiler may fuse a product and its sum, which decides bits. */
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define FLP_WEIGHTED_SUM_ARITHMETIC "fma"
+#else
+#define FLP_WEIGHTED_SUM_ARITHMETIC "multiply-add"
+#endif
+
+/* problem and args have been checked: strides and dtypes are filled in, rows > 0. A row's bits depend on D and the dtypes alone.
+ * Allocates nothing. */
+void flp_weighted_sum_cpu(flp_thread_pool *pool, const flp_weighted_sum_problem *problem, const flp_weighted_sum_args *args);
+
+/* The identity of its arithmetic. Static. */
+const char *flp_weighted_sum_cpu_numerics(void);
+
+/* problem and args have been checked: strides and dtypes are filled in. grad_x may be x. The order of grad_w's sums depends on N alone: tiles
+ * of rows in order, each summed in order. It allocates at most 16 MiB.
+ * FLP_OUT_OF_MEMORY: nothing has been written. */
+flp_status flp_weighted_sum_backward_cpu(flp_thread_pool *pool, const flp_weighted_sum_backward_problem *problem, const flp_weighted_sum_backward_args *args);
+
+/* The identity of its arithmetic. Static. */
+const char *flp_weighted_sum_backward_cpu_numerics(void);
 #endif
