@@ -4,7 +4,6 @@ local luaunit = require "luaunit"
 local support = require "tests.gen.support"
 local arch = require "gen.arch"
 local emit = require "gen.emit"
-local fusedlogp = require "gen.fusedlogp"
 local variant = require "gen.variant"
 
 TestBudget = {}
@@ -18,7 +17,7 @@ local function listed()
   if all then return all end
   all = {}
   for _, name in ipairs(arch.names) do
-    for _, text in ipairs(assert(fusedlogp.list(name, nil, nil, support.read_template))) do
+    for _, text in ipairs(support.list(name)) do
       local spec = variant.parse(text)
       luaunit.assertTrue(emit.check(spec), text)
       all[#all + 1] = { spec = spec, numbers = emit.kernel_of(spec).derive(spec), arch = arch.find(spec.arch), text = text }

@@ -35,7 +35,7 @@ end
 -- As a device of it asks for them: the portable kernels of sm_100a are those of sm_100.
 function TestList.test_variants_are_of_the_architecture()
   for _, name in ipairs(arch.names) do
-    for _, text in ipairs(list(name, nil, nil, support.read_template)) do
+    for _, text in ipairs(support.list(name)) do
       if name ~= "sm_90a" then luaunit.assertEquals(variant.parse(text).arch, arch.portable_for(arch.find(name).capability), text) end
     end
   end
@@ -146,7 +146,7 @@ end
 function TestList.test_a_listed_kernel_is_the_one_that_is_selected()
   for _, capability in ipairs { 80, 89, 90, 100, 120 } do
     local listed = {}
-    for _, text in ipairs(list(capability == 90 and "sm_90a" or "sm_" .. capability, nil, nil, support.read_template)) do listed[text] = true end
+    for _, text in ipairs(support.list(capability == 90 and "sm_90a" or "sm_" .. capability)) do listed[text] = true end
     for _, dtype in ipairs { "bf16", "f16", "f32" } do
       for _, n in ipairs { 1, 64, 100, 128, 129, 100000 } do
         for _, option in ipairs { "", ":argmax" } do
