@@ -39,8 +39,10 @@ typedef struct {
     int with_limit, numerics, limit;
 
     flp_selection *selection; /* outputs */
-    flp_generator_identity *identity;
-    flp_emitted *emitted;
+    struct {
+        const char *name; /* of a string in the table that is returned; NULL behind the last */
+        char **to;
+    } field[4];
     lua_Integer integer; /* also the argument */
     char *text;
 } request;
@@ -155,7 +157,7 @@ static int call(lua_State *lua, request *request)
     lua_call(lua, lua_gettop(lua) - function, 3);
     if (lua_isnil(lua, function)) {
         const int malformed = strcmp(luaL_optstring(lua, function + 2, ""), "malformed") == 0,
-                  of_words = !request->wanted && !request->facts && !request->emitted;
+                  of_words = !request->wanted && !request->facts && !request->field[0].name;
 
         request->status = flp_status_fail(malformed || of_words ? FLP_BAD_ARGUMENT : FLP_NO_VARIANT, "%s", luaL_checkstring(lua, function + 1));
         return 0;
@@ -194,38 +196,18 @@ static int select_body(lua_State *lua)
     return 0;
 }
 
-/* A copy of the string in field `name` of the table at the top. */
-static char *duplicate_field(lua_State *lua, const char *name, size_t *length, request *request)
-{
-    const char *text = take_string(lua, name, length);
-
-    return duplicate(text, *length, request);
-}
-
-static int emit_body(lua_State *lua)
+/* For functions that give a table of strings. */
+static int fields_body(lua_State *lua)
 {
     request *request = lua_touserdata(lua, 1);
-    flp_emitted *emitted = request->emitted;
     size_t length;
 
     if (!call(lua, request))
         return 0;
-    emitted->source = duplicate_field(lua, "source", &emitted->source_bytes, request);
-    emitted->manifest_text = duplicate_field(lua, "manifest", &length, request);
-    return 0;
-}
-
-static int identify_body(lua_State *lua)
-{
-    request *request = lua_touserdata(lua, 1);
-    flp_generator_identity *identity = request->identity;
-    size_t length;
-
-    if (!call(lua, request))
-        return 0;
-    identity->arch = duplicate_field(lua, "arch", &length, request);
-    identity->numerics = duplicate_field(lua, "numerics", &length, request);
-    identity->templates = duplicate_field(lua, "templates", &length, request);
+    for (int i = 0; request->field[i].name; i++) {
+        const char *text = take_string(lua, request->field[i].name, &length);
+        *request->field[i].to = duplicate(text, length, request);
+    }
     return 0;
 }
 
@@ -332,11 +314,14 @@ flp_status flp_generator_select(flp_generator *generator, const flp_wanted_kerne
 
 flp_status flp_generator_identify(flp_generator *generator, const flp_wanted_kernels *wanted, flp_generator_identity *identity)
 {
-    request request = { .function = "identity", .wanted = wanted, .with_tuning = 1, .identity = identity };
+    request request = { .function = "identity",
+                        .wanted = wanted,
+                        .with_tuning = 1,
+                        .field = { { "arch", &identity->arch }, { "numerics", &identity->numerics }, { "templates", &identity->templates } } };
     flp_status status;
 
     *identity = (flp_generator_identity){ NULL, NULL, NULL };
-    status = run(generator, identify_body, &request);
+    status = run(generator, fields_body, &request);
     if (status != FLP_OK)
         flp_generator_identity_free(identity);
     return status;
@@ -398,11 +383,14 @@ flp_status flp_generator_calibrate(flp_generator *generator, const char *samples
 
 flp_status flp_generator_emit(flp_generator *generator, const char *variant, flp_emitted *emitted)
 {
-    request request = { .function = "emit", .word = { variant }, .words = 1, .emitted = emitted };
+    request request = {
+        .function = "emit", .word = { variant }, .words = 1, .field = { { "source", &emitted->source }, { "manifest", &emitted->manifest_text } }
+    };
     flp_status status;
 
     *emitted = (flp_emitted){ 0 };
-    status = run(generator, emit_body, &request);
+    status = run(generator, fields_body, &request);
+    emitted->source_bytes = emitted->source ? strlen(emitted->source) : 0;
     if (status == FLP_OK)
         status = flp_manifest_parse(emitted->manifest_text, &emitted->manifest);
     if (status != FLP_OK)
