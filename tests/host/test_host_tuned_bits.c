@@ -166,14 +166,16 @@ static const char *tuning_of(const flp_tune_target *target, int candidate)
     return flp_tune_target_candidate(target, candidate)->tuning;
 }
 
-/* Its kernel runs, and agrees with the reference and the base. */
+/* Its kernel runs, with few rows and with all, and agrees with the reference and the base. What is timed are the same calls with all rows once more: the
+ * base's will do. */
 static void assert_sound(flp_tune_target *target, int candidate)
 {
     double seconds;
 
     assert_succeeds(flp_tune_target_prepare(target, candidate));
     assert_succeeds(flp_tune_target_check(target, candidate));
-    assert_succeeds(flp_tune_target_time(target, candidate, &seconds));
+    if (!candidate)
+        assert_succeeds(flp_tune_target_time(target, candidate, &seconds));
     assert_string_equal("", flp_host_device.failure);
 }
 
