@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "cli/console.h"
 #include "core/calibration.h"
+#include "core/tune_run.h"
 
 static volatile sig_atomic_t interrupted;
 
@@ -234,6 +235,17 @@ static void read_answers(queue *q)
     fseek(q->answers, 0, SEEK_END);
 }
 
+/* Before anything is timed. The driver is loaded first, since some tools come with it; where it does not load, the devices' threads say so. */
+static int is_distorted(queue *q)
+{
+    const flp_driver *driver;
+    if (q->command->dry_run || flp_driver_get(&driver) != FLP_OK || flp_tune_check_tool() == FLP_OK)
+        return 0;
+    flp_console_error("%s", flp_error_message());
+    fail(q, FLP_EXIT_FAILED);
+    return 1;
+}
+
 /* In a process of its own. */
 static int run(void *data)
 {
@@ -241,6 +253,8 @@ static int run(void *data)
     queue *q = data;
     sigaction(SIGINT, &on_interrupt, NULL);
     sigaction(SIGTERM, &on_interrupt, NULL);
+    if (is_distorted(q))
+        return *q->code;
     read_answers(q);
     run_workers(q);
     report(q);

@@ -179,10 +179,11 @@ static flp_status tune(first_use *use)
 {
     const flp_tune_target_options options = { .base = (*use->plan)->tuned.base };
     flp_tune_target *target;
-    flp_status status;
+    flp_status status = flp_tune_check_tool();
 
     use->begun = seconds_now();
-    status = flp_tune_target_create(use->context, use->calls, use->problem, &options, &target);
+    if (status == FLP_OK)
+        status = flp_tune_target_create(use->context, use->calls, use->problem, &options, &target);
     if (status != FLP_OK)
         return status;
     status = run(use, target);

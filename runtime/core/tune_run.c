@@ -284,20 +284,26 @@ flp_status flp_tune_run(flp_tune_target *target, nvmlDevice_t clock, const flp_t
     return end(&t, status);
 }
 
+flp_status flp_tune_check_tool(void)
+{
+    char tool[FLP_ENVIRONMENT_TOOL_BYTES];
+
+    flp_environment_tool(tool);
+    return tool[0] ? flp_status_fail(FLP_BAD_ARGUMENT, "times that a tool distorts make no record: %s; tune without it", tool) : FLP_OK;
+}
+
 flp_status flp_tune_record(const flp_tune_target *target, const flp_tuner_result *result, flp_regime regime, const flp_environment *environment,
                            flp_record *record)
 {
     const flp_tune_candidate *winner = flp_tune_target_candidate(target, result->winner);
     const flp_tuner_figures *figures = &result->figures[result->winner];
     const time_t today = time(NULL);
-    char tool[FLP_ENVIRONMENT_TOOL_BYTES];
     struct tm parts;
 
     if (!figures->rounds)
         return flp_status_fail(FLP_BAD_ARGUMENT, "%s: nothing was timed", flp_tune_target_problem(target));
-    flp_environment_tool(tool);
-    if (tool[0])
-        return flp_status_fail(FLP_BAD_ARGUMENT, "%s: times that a tool distorts make no record: %s; tune without it", flp_tune_target_problem(target), tool);
+    if (flp_tune_check_tool() != FLP_OK) /* it may have come meanwhile, as a debugger that was attached */
+        return flp_status_prefix(FLP_BAD_ARGUMENT, "%s", flp_tune_target_problem(target));
     *record = (flp_record){
         .environment = *environment,
         .regime = regime,

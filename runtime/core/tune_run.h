@@ -18,7 +18,10 @@ flp_status flp_tune_run_among(flp_tune_target *target, nvmlDevice_t clock, const
 /* 1 where a candidate is among the lines of what hung (tune/hung.h) with the templates that its own kernels reach. */
 int flp_tune_has_hung(const flp_tune_target *target, int candidate, const flp_text *lines);
 
-/* The record of a result, of today. FLP_BAD_ARGUMENT: nothing was timed, or a tool distorts times (flp_environment_tool); else errors as
+/* FLP_BAD_ARGUMENT: which tool distorts times (flp_environment_tool), so that none make a record. To be asked where the driver is loaded, which loads some. */
+flp_status flp_tune_check_tool(void);
+
+/* The record of a result, of today. FLP_BAD_ARGUMENT: nothing was timed, or as flp_tune_check_tool; else errors as
  * flp_tune_target_identify. */
 flp_status flp_tune_record(const flp_tune_target *target, const flp_tuner_result *result, flp_regime regime, const flp_environment *environment,
                            flp_record *record);

@@ -355,14 +355,41 @@ static int changes_launches(const flp_tune_target *target, int candidate)
            launches(target->plans[0], role, rows_of(target));
 }
 
-flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
+static flp_status find_local_bytes(const flp_tune_target *target, const flp_kernel *kernel, int *bytes)
+{
+    *bytes = 0;
+    return kernel ? flp_driver_check(target->driver, target->driver->function_attribute(bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, kernel->function),
+                                     "cuFuncGetAttribute(LOCAL_SIZE_BYTES)")
+                  : FLP_OK;
+}
+
+/* No kernel has arrays of its own in local memory, so that what lies there is registers. Those of the base and of the generator's choice are not asked. */
+static flp_status check_spills(const flp_tune_target *target, int candidate)
+{
+    const flp_plan *plan = target->plans[candidate], *base = target->plans[0];
+    flp_status status = FLP_OK;
+
+    if (!candidate || !target->candidates[candidate].tuning[0])
+        return FLP_OK;
+    for (int role = 0; role < FLP_ROLES && status == FLP_OK; role++) {
+        int bytes, bytes_of_base;
+
+        status = find_local_bytes(target, plan->kernels[role], &bytes);
+        if (status == FLP_OK)
+            status = find_local_bytes(target, base->kernels[role], &bytes_of_base);
+        if (status == FLP_OK && bytes > bytes_of_base)
+            status = flp_status_fail(FLP_NO_VARIANT, "%s spills: a thread has %d bytes of registers in local memory, the default's %d",
+                                     plan->kernels[role]->manifest.variant, bytes, bytes_of_base);
+    }
+    return status;
+}
+
+static flp_status make_plan(flp_tune_target *target, int candidate)
 {
     flp_plan *plan = NULL;
     CUcontext left;
     flp_status status;
 
-    if (target->plans[candidate])
-        return FLP_OK;
     if (!flp_device_enter(&target->device, &left))
         return flp_status_fail(FLP_WRONG_CONTEXT, "the CUDA context that is tuned in is gone");
     status = flp_create_plan_tuned(target->context, target->calls->op, &target->problem, target->candidates[candidate].tuning, &plan);
@@ -371,12 +398,22 @@ flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
         return status;
     target->candidates[candidate].workspace_bytes = plan->workspace_bytes;
     target->plans[candidate] = plan;
+    return FLP_OK;
+}
+
+flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
+{
+    flp_status status = target->plans[candidate] ? FLP_OK : make_plan(target, candidate);
+    const flp_plan *plan = target->plans[candidate];
+
+    if (status != FLP_OK)
+        return status;
     if (plan->workspace_bytes > target->most_workspace_bytes)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "a workspace of %" PRId64 " bytes, the default's has %" PRId64 " and no more than %" PRId64 " are allowed",
                                plan->workspace_bytes, target->plans[0]->workspace_bytes, target->most_workspace_bytes);
     if (!changes_launches(target, candidate))
         return flp_status_fail(FLP_NO_VARIANT, "calls of %" PRId64 " rows do not launch its kernel", rows_of(target));
-    return FLP_OK;
+    return check_spills(target, candidate);
 }
 
 /* Grows with the candidates: calls are timed by one thread, and the last one's work is done. */

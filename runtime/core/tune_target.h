@@ -62,7 +62,8 @@ flp_status flp_tune_target_publish(const flp_tune_target *target, flp_records *r
 /* Appends what a candidate took, as a line for flp_calibration_make. */
 void flp_tune_target_sample(const flp_tune_target *target, int candidate, double seconds, flp_text *lines);
 
-/* Compiles and loads; from any thread. FLP_NO_VARIANT, FLP_NVRTC_FAILED, ...: why it cannot be had. */
+/* Compiles and loads; from any thread. FLP_NO_VARIANT: there is nothing to time, or a kernel spills more registers than the base's; FLP_OUT_OF_MEMORY,
+ * FLP_COMPILE_FAILED, ...: why it cannot be had. */
 flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate);
 /* Compares the results of a prepared one with the CPU path's on few rows, and on all with the default's: their bits, where the numeric identity is the
  * same. From one thread at a time, as the next. FLP_INTERNAL: which result differs, and where. */

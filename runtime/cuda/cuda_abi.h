@@ -34,6 +34,7 @@
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)                                  \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)                                  \
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97)                         \
+    X(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3)                                             \
     X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                                \
     X(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 14)                           \
     X(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4)                                          \
@@ -126,6 +127,7 @@ typedef struct {
     X(module_unload, cuModuleUnload, (CUmodule module))                                                                                                     \
     X(module_function, cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name))                                                     \
     X(function_set_attribute, cuFuncSetAttribute, (CUfunction function, CUfunction_attribute attribute, int value))                                         \
+    X(function_attribute, cuFuncGetAttribute, (int *value, CUfunction_attribute attribute, CUfunction function))                                            \
     X(launch, cuLaunchKernel,                                                                                                                               \
       (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, \
        CUstream stream, void **parameters, void **extra))                                                                                                   \

@@ -22,8 +22,8 @@ static void every_candidate_has_the_default_s_results(void **state)
             assert_contains(flp_error_message(), "a workspace of");
             continue;
         }
-        if (i > 0 && status == FLP_NO_VARIANT) { /* it would be timed as the default */
-            assert_contains(flp_error_message(), "do not launch its kernel");
+        if (i > 0 && status == FLP_NO_VARIANT) { /* it would be timed as the default, or is not worth it */
+            assert_true(strstr(flp_error_message(), "do not launch its kernel") || strstr(flp_error_message(), "registers in local memory"));
             continue;
         }
         assert_succeeds(status);

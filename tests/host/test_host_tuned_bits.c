@@ -15,6 +15,7 @@
 #include "operators/weighted_sum/weighted_sum_plan.h"
 #include "runtime/fake_cmocka.h"
 #include "runtime/fake_directory.h"
+#include "runtime/fake_driver.h"
 #include "runtime/fake_record.h"
 
 enum { FEW = 3, MANY = 200, HIDDEN = 64, VOCAB = 700 };
@@ -269,6 +270,90 @@ static void what_is_not_launched_is_no_candidate(void **state)
     flp_tune_target_destroy(made);
 }
 
+/* made: of candidates that are added. */
+static void assert_refused(flp_tune_target *made, const char *tuning, const char *why)
+{
+    int added;
+
+    assert_succeeds(flp_tune_target_add(made, tuning, &added));
+    for (int i = 0; i < 2; i++) /* and again, where its plan is there already */
+        assert_fails(FLP_NO_VARIANT, flp_tune_target_prepare(made, added), why);
+}
+
+/* One launch does all of it, where there is room for a row, and leaves the forward's kernels and the gradient's alone. */
+static void kernels_that_a_fused_gradient_leaves_alone_are_no_candidates(void **state)
+{
+    flp_logits_logp_backward_problem problem = { .dtype = FLP_BF16, .rows = FEW, .vocab = 5000, .fused = 1 };
+    flp_tune_target *made;
+    int added;
+
+    (void)state;
+    make_context(0);
+    assert_succeeds(flp_tune_target_create(context, &flp_logits_logp_backward_calls, &problem, &(flp_tune_target_options){ .alone = 1 }, &made));
+    assert_succeeds(flp_tune_target_add(made, "fused.w=16", &added));
+    assert_sound(made, added);
+    assert_refused(made, "gradient.vec=2", "calls of 64 rows do not launch its kernel");
+    assert_refused(made, "rows.vec=2", "calls of 64 rows do not launch its kernel");
+    flp_tune_target_destroy(made);
+    fake_driver.multiprocessors = fake_driver.clusters = 132; /* of which so few rows would leave more than half idle: they go in steps */
+    problem.vocab = 50000;
+    assert_succeeds(flp_tune_target_create(context, &flp_logits_logp_backward_calls, &problem, &(flp_tune_target_options){ .alone = 1 }, &made));
+    assert_succeeds(flp_tune_target_add(made, "gradient.vec=2", &added));
+    assert_sound(made, added);
+    assert_refused(made, "fused.w=16", "calls of 64 rows do not launch its kernel");
+    flp_tune_target_destroy(made);
+}
+
+static int spilled; /* bytes of kernels that take two bytes at a time */
+
+static int spills(const char *image)
+{
+    return strstr(image, ".vec2.") ? spilled : 8;
+}
+
+static int spills_with_default_columns(const char *image)
+{
+    return strstr(image, ".bv168.") ? 8 : 0;
+}
+
+/* By no more than the default, which is always a candidate. */
+static void a_kernel_that_spills_is_refused_before_it_is_timed(void **state)
+{
+    const flp_logits_logp_problem problem = { .dtype = FLP_BF16, .rows = 200, .vocab = 2056 };
+    flp_tune_target *made;
+    int added;
+
+    (void)state;
+    make_context(0);
+    fake_driver.local_bytes = spills;
+    spilled = 16;
+    assert_succeeds(flp_tune_target_create(context, &flp_logits_logp_calls, &problem, &(flp_tune_target_options){ .alone = 1 }, &made));
+    assert_sound(made, 0);
+    assert_refused(made, "rows.vec=2", "16 bytes of registers in local memory, the default's 8");
+    assert_succeeds(flp_tune_target_add(made, "rows.w=16", &added));
+    assert_sound(made, added);
+    spilled = 8;
+    assert_succeeds(flp_tune_target_add(made, "rows.vec=2,rows.w=4", &added));
+    assert_sound(made, added);
+    flp_tune_target_destroy(made);
+}
+
+/* No tuning is measured beside a base that is one. */
+static void what_is_no_tuning_may_spill_more_than_a_base(void **state)
+{
+    const flp_linear_logp_problem problem = { .dtype = FLP_BF16, .rows = FEW, .hidden = HIDDEN, .vocab = VOCAB };
+    flp_tune_target *made;
+    int added;
+
+    (void)state;
+    make_context(0);
+    fake_driver.local_bytes = spills_with_default_columns;
+    assert_succeeds(flp_tune_target_create(context, &flp_linear_logp_calls, &problem, &(flp_tune_target_options){ .base = "tile.bv=64", .alone = 1 }, &made));
+    assert_succeeds(flp_tune_target_add(made, "", &added));
+    assert_sound(made, added);
+    flp_tune_target_destroy(made);
+}
+
 static void widths_of_gradients_of_logits_are_sound(void **state)
 {
     static const char *const tunings[] = { "gradient.vec=2", "gradient.w=12", NULL };
@@ -376,6 +461,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_target_alone_has_what_is_added, start, stop),
         cmocka_unit_test_setup_teardown(widths_and_blocks_of_the_forward_over_logits_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(what_is_not_launched_is_no_candidate, start, stop),
+        cmocka_unit_test_setup_teardown(kernels_that_a_fused_gradient_leaves_alone_are_no_candidates, start, stop),
+        cmocka_unit_test_setup_teardown(a_kernel_that_spills_is_refused_before_it_is_timed, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_no_tuning_may_spill_more_than_a_base, start, stop),
         cmocka_unit_test_setup_teardown(widths_of_gradients_of_logits_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(widths_and_teams_of_weighted_sums_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(widths_of_chunks_are_sound, start, stop),

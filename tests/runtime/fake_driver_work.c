@@ -16,7 +16,7 @@ struct CUmod_st {
 
 struct CUfunc_st {
     char name[128];
-    int shared_bytes;
+    int shared_bytes, local_bytes;
     CUfunction next;
 };
 
@@ -172,6 +172,7 @@ CUresult fake_cuda_module_function(CUfunction *function, CUmodule module, const 
         return CUDA_ERROR_NOT_FOUND;
     made = calloc(1, sizeof(*made));
     snprintf(made->name, sizeof(made->name), "%s", name);
+    made->local_bytes = fake_driver.local_bytes ? fake_driver.local_bytes(module->image) : 0;
     made->next = module->functions;
     module->functions = made;
     *function = made;
@@ -186,6 +187,15 @@ CUresult fake_cuda_function_set_attribute(CUfunction function, int attribute, in
     if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value > fake_driver.shared_bytes)
         return CUDA_ERROR_INVALID_VALUE;
     function->shared_bytes = value;
+    return CUDA_SUCCESS;
+}
+
+CUresult fake_cuda_function_attribute(int *value, int attribute, CUfunction function)
+{
+    ENTER(function_attribute);
+    if (attribute != CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)
+        return CUDA_ERROR_INVALID_VALUE;
+    *value = function->local_bytes;
     return CUDA_SUCCESS;
 }
 

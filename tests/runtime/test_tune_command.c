@@ -194,6 +194,27 @@ static void a_dry_run_changes_nothing(void **state)
     assert_int_equal(0, fake_directory_count(root, ".record"));
 }
 
+/* fake_tune is of another process: what it counts is not seen here. A target that hangs would take its hundreds of seconds. */
+static void under_a_tool_it_does_not_begin(void **state)
+{
+    const char words[] = "--problem linear_logp:bf16:n4096:d2048:v131072 --problem weighted_sum:bf16:n64:d4096 --devices 0,1";
+
+    (void)state;
+    fake_driver.devices = 2;
+    fake_tune.target_hangs = "";
+    assert_int_equal(0, setenv("CUDA_INJECTION64_PATH", "/opt/tool.so", 1));
+    assert_exits(1, run(words));
+    assert_string_equal("", output);
+    assert_string_equal("fusedlogp: times that a tool distorts make no record: CUDA_INJECTION64_PATH names /opt/tool.so, which the driver loads; tune without "
+                        "it\n",
+                        messages);
+    assert_exits(1, run("--problem linear_logp:bf16:n4096:d2048:v131072 --verify --json"));
+    fake_tune.target_hangs = NULL;
+    assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --dry-run"));
+    assert_contains(output, "6 candidates");
+    assert_int_equal(0, unsetenv("CUDA_INJECTION64_PATH"));
+}
+
 static void what_was_asked_for_untuned_is_tuned(void **state)
 {
     flp_text lines = { 0 };
@@ -567,6 +588,7 @@ int main(void)
         COMMAND_TEST(options_reach_the_device),
         COMMAND_TEST(quiet_says_nothing),
         COMMAND_TEST(a_dry_run_changes_nothing),
+        COMMAND_TEST(under_a_tool_it_does_not_begin),
         COMMAND_TEST(what_was_asked_for_untuned_is_tuned),
         COMMAND_TEST(a_models_problems_are_tuned),
         COMMAND_TEST(a_probe_is_of_every_kind),

@@ -235,6 +235,16 @@ static void a_record_must_have_a_place(void **state)
     assert_int_equal(0, fake_tune.created);
 }
 
+static void under_a_tool_nothing_is_timed(void **state)
+{
+    (void)state;
+    assert_int_equal(0, setenv("CUDA_INJECTION64_PATH", "/opt/tool.so", 1));
+    create();
+    assert_int_equal(0, unsetenv("CUDA_INJECTION64_PATH"));
+    assert_contains(flp_plan_describe(plan), "not tuned: times that a tool distorts make no record: CUDA_INJECTION64_PATH names /opt/tool.so");
+    assert_int_equal(0, fake_tune.created);
+}
+
 static void *create_beside(void *made)
 {
     return flp_linear_logp_plan_create(context, &problem, made) == FLP_OK ? NULL : made;
@@ -309,6 +319,7 @@ int main(void)
         test_of(the_variable_says_how_long),
         test_of(what_fails_leaves_the_default),
         test_of(a_record_must_have_a_place),
+        test_of(under_a_tool_nothing_is_timed),
         test_of(threads_tune_one_problem_once),
         test_of(processes_tune_one_problem_once),
         test_of(flags_that_exclude_each_other_are_refused),

@@ -57,6 +57,21 @@ static int64_t most_rows(const flp_plan *common, int64_t rows)
     return low;
 }
 
+/* The fused kernel, or what does its work in steps. */
+static int launches(const flp_plan *common, flp_role role, int64_t rows)
+{
+    const flp_logits_logp_backward_plan *plan = flp_logits_logp_backward_plan_of(common);
+    const int64_t some = rows > 0 ? rows : 1;
+
+    if (!plan->fused)
+        return 1;
+    if (flp_logits_logp_backward_plan_fused(plan, some).blocks > 0)
+        return role == FLP_ROLE_FUSED;
+    if (role != FLP_ROLE_ROWS && role != FLP_ROLE_FEW_ROWS)
+        return role != FLP_ROLE_FUSED;
+    return flp_logits_logp_forward_choose(&plan->forward, common->device.facts.multiprocessors, plan->problem.vocab, some).kernel == common->kernels[role];
+}
+
 static void write_numerics(const flp_plan *common, flp_text *text)
 {
     const flp_logits_logp_backward_plan *plan = flp_logits_logp_backward_plan_of(common);
@@ -86,6 +101,7 @@ static void describe(const flp_plan *common, flp_text *text)
 const flp_operator flp_logits_logp_backward_operator = {
     FLP_OPERATOR_OF(logits_logp_backward, ),
     .fields = flp_logits_logp_backward_fields,
+    .launches = launches,
     .set_up = set_up,
     .lay_out = lay_out,
     .most_rows = most_rows,
