@@ -193,12 +193,18 @@ function emit.source(spec, read_template)
   }
 end
 
+-- By a section's text: kernels share most of theirs.
+local without_layout = setmetatable({}, { __index = function(known, text)
+  local code = text:gsub("/%*.-%*/", " "):gsub("//[^\n]*", ""):gsub("%s+", " ")
+  known[text] = code
+  return code
+end })
+
 -- The templates that a variant reaches, without comments and layout: what a change of is a change of the kernel.
 function emit.reached(spec, read_template)
   local kernel, parts = emit.kernel_of(spec), {}
   for _, section in ipairs(sections(body_of(spec, kernel, kernel.derive(spec), read_template))) do
-    local code = section[2]:gsub("/%*.-%*/", " "):gsub("//[^\n]*", ""):gsub("%s+", " ")
-    parts[#parts + 1] = section[1] .. ":" .. code .. "\n"
+    parts[#parts + 1] = section[1] .. ":" .. without_layout[section[2]] .. "\n"
   end
   return table.concat(parts)
 end
