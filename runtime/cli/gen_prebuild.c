@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/gen.h"
 #include "cpu/thread_pool.h"
+#include "jit/compile_order.h"
 
 typedef enum { SKIPPED, CACHED, COMPILED, FAILED, OUTCOMES } outcome;
 static const char *const outcome_names[OUTCOMES] = { "skipped", "cached", "compiled", "failed" };
@@ -15,6 +16,7 @@ typedef struct {
     const flp_gen_options *options;
     flp_context *context;
     flp_gen_variants variants;
+    int *order; /* in which they are begun */
     outcome *outcomes;
     double *seconds;
     char **errors; /* of the failed ones; NULL otherwise */
@@ -38,9 +40,10 @@ static void finish(build *now, int64_t index, flp_status status)
     pthread_mutex_unlock(&now->lock);
 }
 
-static void prebuild_one(void *data, int64_t index, int thread)
+static void prebuild_one(void *data, int64_t number, int thread)
 {
     build *now = data;
+    const int index = now->order[number];
     int compiled = 0;
     (void)thread;
     pthread_mutex_lock(&now->lock);
@@ -112,6 +115,7 @@ static int build_all(build *now, flp_thread_pool *pool, double start)
 {
     flp_cubin_cache_facts facts;
     flp_cubin_cache_describe(flp_kernel_store_cache(now->context->store), &facts);
+    flp_compile_order((int)now->variants.count, (const char *const *)now->variants.name, now->order);
     if (facts.directory[0] && facts.writable) {
         flp_thread_pool_run(pool, (int64_t)now->variants.count, prebuild_one, now);
         flp_console_progress("%s", "");
@@ -134,11 +138,12 @@ static int run(build *now)
         status = flp_thread_pool_create(now->options->jobs, &pool);
     if (status != FLP_OK)
         return flp_console_fail(status);
+    now->order = calloc(now->variants.count, sizeof *now->order);
     now->outcomes = calloc(now->variants.count, sizeof *now->outcomes);
     now->seconds = calloc(now->variants.count, sizeof *now->seconds);
     now->errors = calloc(now->variants.count, sizeof *now->errors);
     int code = FLP_EXIT_FAILED;
-    if (now->outcomes == NULL || now->seconds == NULL || now->errors == NULL) {
+    if (now->order == NULL || now->outcomes == NULL || now->seconds == NULL || now->errors == NULL) {
         flp_console_error("out of memory for %zu variants", now->variants.count);
     } else {
         code = build_all(now, pool, start);
@@ -156,6 +161,7 @@ int flp_gen_prebuild_run(const flp_gen_options *options)
     free(now.errors);
     free(now.seconds);
     free(now.outcomes);
+    free(now.order);
     flp_gen_variants_free(&now.variants);
     flp_context_destroy(now.context);
     return code;

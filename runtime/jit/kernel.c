@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cpu/thread_pool.h"
+#include "jit/compile_order.h"
 #include "jit/kernel_entry.h"
 #include "jit/kernel_obtain.h"
 
@@ -29,9 +30,10 @@ typedef struct {
 } job;
 
 typedef struct {
-    job *jobs;
+    job *jobs;  /* [count], as they were asked for */
+    int *order; /* in which they are begun */
     int count;
-    atomic_int next;
+    atomic_int next; /* of order */
 } job_list;
 
 flp_status flp_kernel_store_create(const flp_context_options *options, flp_kernel_store **store)
@@ -118,7 +120,7 @@ static void *run_jobs(void *argument)
     int i;
 
     while ((i = atomic_fetch_add(&list->next, 1)) < list->count) {
-        job *job = &list->jobs[i];
+        job *job = &list->jobs[list->order[i]];
 
         job->status = flp_kernel_entry_fill(job->entry);
         if (job->status != FLP_OK)
@@ -147,6 +149,19 @@ static void run_side_by_side(job_list *list)
     free(threads);
 }
 
+static flp_status find_order(job_list *list)
+{
+    const char **variants = calloc((size_t)list->count + 1, sizeof(*variants));
+
+    list->order = calloc((size_t)list->count + 1, sizeof(*list->order));
+    for (int i = 0; variants && i < list->count; i++)
+        variants[i] = list->jobs[i].entry->variant;
+    if (variants && list->order)
+        flp_compile_order(list->count, variants, list->order);
+    free(variants);
+    return variants && list->order ? FLP_OK : flp_status_fail(FLP_OUT_OF_MEMORY, "kernel store: no memory");
+}
+
 /* Where kernels is given, only those that are NULL in it are wanted. The first failure, in the order of the request, is the call's. */
 static flp_status fill_images(flp_kernel_entry *const *entries, int count, const flp_kernel *const *kernels)
 {
@@ -158,7 +173,9 @@ static flp_status fill_images(flp_kernel_entry *const *entries, int count, const
     for (int i = 0; i < count; i++)
         if (!(kernels && kernels[i]) && !flp_kernel_entry_has_image(entries[i]))
             list.jobs[list.count++].entry = entries[i];
-    run_side_by_side(&list);
+    status = find_order(&list);
+    if (status == FLP_OK)
+        run_side_by_side(&list);
     for (int i = 0; i < list.count; i++) {
         const job *job = &list.jobs[i];
 
@@ -166,6 +183,7 @@ static flp_status fill_images(flp_kernel_entry *const *entries, int count, const
             status = flp_status_fail(job->status, "%s", job->message ? job->message : "no memory for the message");
         free(job->message);
     }
+    free(list.order);
     free(list.jobs);
     return status;
 }

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "jit/compile_order.h"
+
 static void a_cold_kernel_is_compiled_stored_and_loaded(void **state)
 {
     (void)state;
@@ -55,6 +57,26 @@ static void several_kernels_compile_side_by_side(void **state)
     assert_string_equal("kernel_combine", fake_store.kernels[1]->manifest.kernel);
     assert_int_equal(2, fake_nvrtc.most_at_once);
     fake_store_assert_counters(2, 0, 2, 2);
+}
+
+/* A core that has a long one last leaves the others idle. */
+static void the_longest_compilations_begin_first(void **state)
+{
+    static const char *const variants[] = { "linear_logp_combine.bm8.sm_90a",
+                                            "token_loss.loss_cross_entropy.sm_90a",
+                                            "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_f32.adds.sm_90a",
+                                            "linear_logp.bf16.d4096.bm128.wg128.bv168.s132.c1.p4.sm_90a",
+                                            "linear_logp_grad_logits.bf16.d4096.bm128.wg128.bv192.c1.p4.sm_90a",
+                                            "weighted_sum.bf16.t128.sm_90",
+                                            "linear_logp_save_exp.bf16.d4096.bm128.wg128.bv192.s132.c1.p4.sm_90a" };
+    static const int wanted[] = { 6, 4, 3, 2, 0, 1, 5 };
+    enum { COUNT = sizeof(wanted) / sizeof(*wanted) };
+    int order[COUNT];
+
+    (void)state;
+    flp_compile_order(COUNT, variants, order);
+    assert_memory_equal(wanted, order, sizeof(wanted));
+    assert_int_equal(FLP_COMPILE_RANKS - 1, flp_compile_rank("linear_logp_save_exp_of_another_kind.sm_90a"));
 }
 
 /* The message is that of a compiler's thread. */
@@ -174,11 +196,11 @@ static void processes_without_locks_still_all_get_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORE_TEST(a_cold_kernel_is_compiled_stored_and_loaded), STORE_TEST(a_warm_start_does_not_load_nvrtc),
-        STORE_TEST(several_kernels_compile_side_by_side),        STORE_TEST(the_one_of_several_that_fails_is_named),
-        STORE_TEST(the_same_variant_twice_is_one_kernel),        STORE_TEST(threads_that_want_one_kernel_compile_it_once),
-        STORE_TEST(a_long_compilation_holds_up_no_other_kernel), STORE_TEST(processes_that_want_one_kernel_compile_it_once),
-        STORE_TEST(processes_without_locks_still_all_get_it),
+        STORE_TEST(a_cold_kernel_is_compiled_stored_and_loaded),    STORE_TEST(a_warm_start_does_not_load_nvrtc),
+        STORE_TEST(several_kernels_compile_side_by_side),           cmocka_unit_test(the_longest_compilations_begin_first),
+        STORE_TEST(the_one_of_several_that_fails_is_named),         STORE_TEST(the_same_variant_twice_is_one_kernel),
+        STORE_TEST(threads_that_want_one_kernel_compile_it_once),   STORE_TEST(a_long_compilation_holds_up_no_other_kernel),
+        STORE_TEST(processes_that_want_one_kernel_compile_it_once), STORE_TEST(processes_without_locks_still_all_get_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

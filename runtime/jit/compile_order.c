@@ -1,0 +1,30 @@
+/* Ranks variants by what their kernels' compilations take. */
+#include "jit/compile_order.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* By NVRTC 13.0 for sm_90a, bf16: some 2, 1, 0.65, 0.5, 0.4 seconds of a core; all others 0.1 to 0.2. A kernel that is missing here is compiled later than
+ * it might be. */
+static const char *const slowest[FLP_COMPILE_RANKS - 1] = { "linear_logp_save_exp", "linear_logp_grad_logits", "linear_logp", "logits_logp_fused_cluster",
+                                                            "matrix_product" };
+
+int flp_compile_rank(const char *variant)
+{
+    const size_t length = strcspn(variant, ".");
+    int rank = 0;
+
+    while (rank < FLP_COMPILE_RANKS - 1 && !(strlen(slowest[rank]) == length && strncmp(variant, slowest[rank], length) == 0))
+        rank++;
+    return rank;
+}
+
+void flp_compile_order(int count, const char *const *variants, int *order)
+{
+    int next = 0;
+
+    for (int rank = 0; rank < FLP_COMPILE_RANKS; rank++)
+        for (int i = 0; i < count; i++)
+            if (flp_compile_rank(variants[i]) == rank)
+                order[next++] = i;
+}
