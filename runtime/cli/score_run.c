@@ -87,11 +87,21 @@ static flp_status plan_once(const flp_score_options *options, const flp_score_in
     return FLP_OK;
 }
 
+/* Behind what to install, what else would do. */
+static flp_status name_other_ways(flp_status status)
+{
+    char why[FLP_STATUS_MESSAGE_BYTES];
+    flp_status_keep_message(why);
+    return flp_status_fail(status, "%s; without it: kernels that fusedlogp-gen has prebuilt, or --backend cpu", why);
+}
+
 /* A device that no kernel fits leaves the CPU path, which works on the files' own memory: a plan for that, the reason of the first. */
 static flp_status make_plan(const flp_score_options *options, const flp_score_inputs *inputs, session *now, flp_score_result *result)
 {
     char reason[sizeof result->reason];
     flp_status status = plan_once(options, inputs, options->backend, now, result);
+    if (status == FLP_NO_NVRTC)
+        return name_other_ways(status);
     if (status != FLP_OK || now->gpu.driver == NULL || result->path != FLP_BACKEND_CPU)
         return status;
     memcpy(reason, result->reason, sizeof reason);

@@ -115,7 +115,9 @@ static void launch(const fake_launch *launch)
 
 static void *open_library(const char *name)
 {
-    return strstr(name, "libcuda.so") ? &driver_library : strcmp(name, "libnvrtc.so.13") == 0 ? &nvrtc_library : NULL;
+    if (strstr(name, "libcuda.so"))
+        return &driver_library;
+    return strcmp(name, "libnvrtc.so.13") == 0 && !flp_host_device.no_nvrtc ? &nvrtc_library : NULL;
 }
 
 static void *find_symbol(void *library, const char *name)

@@ -6,6 +6,7 @@
 typedef struct {
     uint64_t seed; /* of the next launch; each launch takes another */
     int launches;
+    int no_nvrtc;       /* 1: it is not installed; set behind flp_host_device_install */
     char failure[4096]; /* of the first launch that broke a rule since the start; "": none did */
 } flp_host_device_state;
 

@@ -420,6 +420,32 @@ static void a_device_without_kernels_leaves_the_cpu(void **state)
     flp_score_run_free(&result);
 }
 
+/* A GPU without a compiler and without prebuilt kernels: no result, and one message, which says what to do. */
+static void without_nvrtc_it_says_once_what_to_install(void **state)
+{
+    char *argv[] = { "fusedlogp score",          "--hidden", (char *)path_of("bf16.npy"), "--weight", (char *)path_of("weight-bf16.npy"), "--target",
+                     (char *)path_of("i32.npy"), NULL };
+    const char *messages_path = path_of("messages");
+    const int kept = dup(STDERR_FILENO), file = open(messages_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    char *messages;
+    size_t count;
+    int code;
+
+    (void)state;
+    flp_host_device.no_nvrtc = 1;
+    dup2(file, STDERR_FILENO);
+    code = flp_score_main(7, argv);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    close(file);
+    messages = fake_directory_read(messages_path, &count);
+    assert_int_equal(FLP_EXIT_NO_DEVICE, code);
+    assert_contains(messages, "install NVRTC 12.0 or newer (pip install nvidia-cuda-nvrtc)");
+    assert_contains(messages, "kernels that fusedlogp-gen has prebuilt, or --backend cpu");
+    assert_int_equal(count - 1, strcspn(messages, "\n")); /* it is one line */
+    free(messages);
+}
+
 static char *changed;
 
 /* Somebody writes to an input while the device computes. */
@@ -473,6 +499,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(hidden_and_weight_give_what_the_cpu_gives, begin),
         cmocka_unit_test_setup(targets_of_eight_bytes_too, begin),
+        cmocka_unit_test_setup(without_nvrtc_it_says_once_what_to_install, begin),
         cmocka_unit_test_setup(the_portable_path_too, begin),
         cmocka_unit_test_setup(so_do_logits, begin),
         cmocka_unit_test_setup(chunks_change_no_bit, begin),
