@@ -40,6 +40,8 @@ int flp_records_export(const flp_records_command *command)
         code = take_directory(files, flp_records_directory(records), &own);
     if (code == FLP_EXIT_OK)
         code = write_export(command, command->all ? files : &own);
+    if (code == FLP_EXIT_OK && !command->quiet && !command->all && !own.count && files->count)
+        flp_console_error("none is this user's: an empty export; --all takes the %zu of the system", files->count);
     free(own.files);
     flp_records_destroy(records);
     return code;

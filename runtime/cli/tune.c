@@ -213,7 +213,7 @@ static void report(queue *q)
     } else if (q->next < q->list.count && *q->code == FLP_EXIT_OK) {
         flp_console_error("the time was over before %zu of %zu problems", q->list.count - q->next, q->list.count);
     }
-    if (q->command->plot && json_array_size(q->results) && !q->command->dry_run && !q->command->verify) {
+    if (q->command->plot && json_array_size(q->results)) {
         flp_status status = flp_tune_report_plot(q->results, q->command->plot);
         if (status != FLP_OK)
             fail(q, flp_console_fail(status));

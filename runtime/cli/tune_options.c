@@ -76,6 +76,8 @@ static void finish(struct argp_state *state, void *options)
         argp_error(state, "wanted --problem, --model, --untuned or --probe");
     if (command->verify + command->dry_run + command->resume > 1)
         argp_error(state, "--verify, --dry-run and --resume exclude each other");
+    if (command->plot && (command->verify || command->dry_run))
+        argp_error(state, "--plot is of a tuning: --verify and --dry-run exclude it");
     if (command->verify && command->numerics)
         argp_error(state, "--verify and --numerics exclude each other");
     if (command->probe && command->budget_seconds == 0)

@@ -10,6 +10,7 @@ records list >empty.txt
 check_match "where there are none, none are listed" "^0 records; $work/mine\$" empty.txt
 check_equal "... and exported" 0 "$(records export | wc -c)"
 check_runs "... and all are sound" records lint
+check_fails "... and none shown" 1 "no record is known here" records show
 
 # ---- what no plan takes any more
 
@@ -71,10 +72,13 @@ mkdir system
 record 8192 "NVIDIA H100" >record.txt
 records import --directory system record.txt --quiet
 check_equal "the system's are listed too" 4 "$(records list --quiet | wc -l)"
+check_fails "show tells that no record has such a word" 1 "no record is known here with such a word" records show nowhere
 records export >own.txt
 check_no_match "they are not exported" n8192 own.txt
 records export --all >all.txt
 check_equal "... but with --all" 4 "$(grep -c '^fusedlogp record' all.txt)"
+records export --directory nobody 2>messages >own.txt
+check_match "an export without any of the user's says that the system has some" '^fusedlogp: none is this user.s: an empty export; --all takes the 1 of the' messages
 
 records diff three.txt >diff.txt
 check_equal "what differs is an exit status" 1 $?

@@ -562,6 +562,9 @@ static void failures_have_their_exit_status(void **state)
     assert_exits(2, run("--probe --verify --dry-run"));
     assert_exits(2, run("--probe --regime calm"));
     assert_exits(2, run("--probe --limit 0"));
+    assert_exits(2, run("--probe --dry-run --plot plot.svg"));
+    assert_exits(2, run("--probe --verify --plot plot.svg"));
+    assert_contains(messages, "--plot is of a tuning: --verify and --dry-run exclude it");
     assert_exits(4, run("--problem linear_logp:bf16:n64"));
     assert_exits(1, run("--model /no/such/config.json"));
     fake_tune.failure = FLP_NO_VARIANT;
