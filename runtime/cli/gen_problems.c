@@ -50,7 +50,7 @@ static flp_status append_each(request *request, const char *argz, size_t bytes, 
     const char *text = NULL;
     flp_status status = FLP_OK;
     while (status == FLP_OK && (text = argz_next(argz, bytes, text)) != NULL) {
-        status = flp_operators_parse(text, &calls, &request->problem);
+        status = flp_operators_read(text, &calls, &request->problem);
         request->op = calls->op;
         if (status == FLP_OK)
             status = append_problem(request, any_rows);

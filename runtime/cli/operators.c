@@ -2,6 +2,7 @@
 #include "cli/operators.h"
 #include <string.h>
 #include "base/status.h"
+#include "core/problem.h"
 #include "operators/linear/linear_cross_entropy_plan.h"
 #include "operators/linear/linear_logp_backward_plan.h"
 #include "operators/linear/linear_logp_plan.h"
@@ -34,4 +35,25 @@ flp_status flp_operators_parse(const char *text, const flp_operator_calls **call
             return flp_problem_text_parse(flp_operators[i]->op, text, problem, flp_header_sizes());
     }
     return refuse(text, length);
+}
+
+static int ends_part(char letter)
+{
+    return letter == ':' || letter == 0;
+}
+
+flp_status flp_operators_read(const char *text, const flp_operator_calls **calls, flp_problem_storage *problem)
+{
+    char canonical[FLP_PROBLEM_TEXT_BYTES];
+    size_t length = 0;
+    if (strlen(text) >= sizeof canonical)
+        return flp_operators_parse(text, calls, problem);
+    for (const char *at = text; *at; at++) {
+        const int is_dtype = strncmp(at, "fp16", 4) == 0 || strncmp(at, "fp32", 4) == 0;
+        canonical[length++] = *at;
+        if (is_dtype && at > text && strchr(":_", at[-1]) && ends_part(at[4]))
+            at++; /* passes over the p */
+    }
+    canonical[length] = 0;
+    return flp_operators_parse(canonical, calls, problem);
 }

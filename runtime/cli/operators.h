@@ -8,4 +8,7 @@ extern const flp_operator_calls *const flp_operators[];
 
 /* The operator of a canonical string, and its problem. FLP_BAD_ARGUMENT: which part of text, and what was wanted. */
 flp_status flp_operators_parse(const char *text, const flp_operator_calls **calls, flp_problem_storage *problem);
+
+/* As somebody types it, with dtypes by either of their names: fp16 as well as f16. Else as above. */
+flp_status flp_operators_read(const char *text, const flp_operator_calls **calls, flp_problem_storage *problem);
 #endif

@@ -41,7 +41,7 @@ static flp_status append(flp_tune_list *list, const char *given, const char *arc
     char text[FLP_PROBLEM_TEXT_BYTES];
     const flp_operator_calls *calls;
     flp_problem_storage problem, normal;
-    flp_status status = flp_operators_parse(given, &calls, &problem);
+    flp_status status = flp_operators_read(given, &calls, &problem);
     if (status == FLP_OK)
         status = flp_problem_normalize(calls->op, &problem, &normal);
     if (status == FLP_OK)

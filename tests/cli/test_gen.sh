@@ -73,6 +73,10 @@ fusedlogp_gen --list --arch sm_90a@host --problem $problem >host.txt
 sed 's/$/@host/' problem.txt >host.wanted
 check_same "... for the host too" host.wanted host.txt
 check_fails "a problem that is none" 2 'part 1: got "linear_lgp", wanted one of linear_logp' fusedlogp_gen --list --problem linear_lgp:bf16:n1:d8:v9
+fusedlogp_gen --list --arch sm_80 --problem linear_logp_backward:f16:n64:d64:v1000:bias_f32:gh_f16:gw_f32 >canonical.txt
+fusedlogp_gen --list --arch sm_80 --problem linear_logp_backward:fp16:n64:d64:v1000:bias_fp32:gh_fp16:gw_fp32 >spelled.txt
+check_same "fp16 and fp32 are f16 and f32 in a problem, too" canonical.txt spelled.txt
+check_fails "... as whole words" 2 "fp161" fusedlogp_gen --list --problem linear_logp:fp161:n64:d8:v9
 check_fails "a problem that is not canonical" 2 'wanted the canonical "linear_logp:bf16:n1:d8:v9"' fusedlogp_gen --list --problem linear_logp:bf16:n01:d8:v9
 check_fails "a problem that the GPU has no kernels for" 3 "linear_logp:bf16:n1:d8:v9:sm_90a on sm_80: not sm_90a" \
     fusedlogp_gen --list --arch sm_80 --problem linear_logp:bf16:n1:d8:v9:sm_90a
