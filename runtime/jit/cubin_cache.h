@@ -31,9 +31,10 @@ void flp_cubin_cache_destroy(flp_cubin_cache *cache);
 typedef struct {
     const char *source;
     size_t source_bytes;
-    const char *options;     /* canonical: one a line */
-    const char *arch;        /* "sm_90a" */
-    const char *nvrtc_build; /* NULL: no NVRTC at hand; a load then tries every build that published here */
+    const char *source_digest; /* its text; NULL: each call makes it */
+    const char *options;       /* canonical: one a line */
+    const char *arch;          /* "sm_90a" */
+    const char *nvrtc_build;   /* NULL: no NVRTC at hand; a load then tries every build that published here */
 } flp_cubin_key;
 
 typedef struct {

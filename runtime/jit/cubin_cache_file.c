@@ -27,9 +27,10 @@ flp_status flp_cubin_cache_file_format_key(const flp_cubin_key *key, const char 
 {
     char digest[FLP_DIGEST_TEXT_BYTES];
 
-    flp_digest_format(key->source, key->source_bytes, digest);
+    if (!key->source_digest)
+        flp_digest_format(key->source, key->source_bytes, digest);
     flp_text_append(key_text, "fusedlogp kernel %d\n", FLP_CUBIN_CACHE_FILE_SCHEMA);
-    append_value(key_text, "source", key->source_bytes, digest);
+    append_value(key_text, "source", key->source_bytes, key->source_digest ? key->source_digest : digest);
     append_value(key_text, "options", strlen(key->options), key->options);
     append_value(key_text, "arch", strlen(key->arch), key->arch);
     append_value(key_text, "nvrtc", strlen(build), build);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -26,6 +27,7 @@ typedef struct {
     const char *variant;
     flp_emitted emitted;
     flp_nvrtc_facts nvrtc;
+    char source_digest[FLP_DIGEST_TEXT_BYTES];
     flp_cubin_key key;
     flp_status can_compile; /* FLP_OK, or why not, */
     char *obstacle;         /* with this message */
@@ -57,9 +59,11 @@ static flp_status prepare(flp_kernel_origin *origin, const char *variant, reques
     request->can_compile = look_for_compiler(origin, &request->nvrtc);
     if (request->can_compile != FLP_OK && !(request->obstacle = flp_text_duplicate(flp_error_message())))
         return flp_status_fail(FLP_OUT_OF_MEMORY, "kernel %s: no memory", variant);
+    flp_digest_format(request->emitted.source, request->emitted.source_bytes, request->source_digest);
     request->key = (flp_cubin_key){
         .source = request->emitted.source,
         .source_bytes = request->emitted.source_bytes,
+        .source_digest = request->source_digest,
         .options = flp_kernel_obtain_options,
         .arch = request->emitted.manifest.arch,
         .nvrtc_build = request->can_compile == FLP_OK ? request->nvrtc.build : NULL,

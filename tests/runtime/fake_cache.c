@@ -8,7 +8,7 @@
 #include "base/log.h"
 
 fake_cache_state fake_cache;
-const flp_cubin_key fake_cache_key = { "source text", 11, "-std=c++17\n", "sm_90a", "aa11" };
+const flp_cubin_key fake_cache_key = { "source text", 11, NULL, "-std=c++17\n", "sm_90a", "aa11" };
 const flp_cubin fake_cache_kernel = { "variant:one", "variant one\n", "\177ELF\0cubin", 11, NULL };
 
 static void hear(void *user_data, flp_log_level level, const char *message)

@@ -46,10 +46,10 @@ static void absent_ptx_stays_absent(void **state)
 static void every_part_of_the_key_counts(void **state)
 {
     const flp_cubin_key others[] = {
-        { "source texT", 11, "-std=c++17\n", "sm_90a", "aa11" }, { "source text", 10, "-std=c++17\n", "sm_90a", "aa11" },
-        { "source text", 11, "-std=c++14\n", "sm_90a", "aa11" }, { "source text", 11, "", "sm_90a", "aa11" },
-        { "source text", 11, "-std=c++17\n", "sm_90", "aa11" },  { "source text", 11, "-std=c++17\n", "sm_90a", "aa12" },
-        { "source text", 11, "-std=c++17\nsm_90a", "", "aa11" },
+        { "source texT", 11, NULL, "-std=c++17\n", "sm_90a", "aa11" }, { "source text", 10, NULL, "-std=c++17\n", "sm_90a", "aa11" },
+        { "source text", 11, NULL, "-std=c++14\n", "sm_90a", "aa11" }, { "source text", 11, NULL, "", "sm_90a", "aa11" },
+        { "source text", 11, NULL, "-std=c++17\n", "sm_90", "aa11" },  { "source text", 11, NULL, "-std=c++17\n", "sm_90a", "aa12" },
+        { "source text", 11, NULL, "-std=c++17\nsm_90a", "", "aa11" }, { "source text", 11, "0123", "-std=c++17\n", "sm_90a", "aa11" },
     };
 
     (void)state;
