@@ -386,14 +386,9 @@ static flp_status check_spills(const flp_tune_target *target, int candidate)
 
 static flp_status make_plan(flp_tune_target *target, int candidate)
 {
-    flp_plan *plan = NULL;
-    CUcontext left;
-    flp_status status;
+    flp_plan *plan;
+    flp_status status = flp_create_plan_tuned(target->context, target->calls->op, &target->problem, target->candidates[candidate].tuning, &plan);
 
-    if (!flp_device_enter(&target->device, &left))
-        return flp_status_fail(FLP_WRONG_CONTEXT, "the CUDA context that is tuned in is gone");
-    status = flp_create_plan_tuned(target->context, target->calls->op, &target->problem, target->candidates[candidate].tuning, &plan);
-    flp_device_leave(left);
     if (status != FLP_OK)
         return status;
     target->candidates[candidate].workspace_bytes = plan->workspace_bytes;
@@ -401,19 +396,31 @@ static flp_status make_plan(flp_tune_target *target, int candidate)
     return FLP_OK;
 }
 
-flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
+/* Why a candidate that can be had is not to be timed. */
+static flp_status judge(const flp_tune_target *target, int candidate)
 {
-    flp_status status = target->plans[candidate] ? FLP_OK : make_plan(target, candidate);
-    const flp_plan *plan = target->plans[candidate];
+    const int64_t bytes = target->plans[candidate]->workspace_bytes;
 
-    if (status != FLP_OK)
-        return status;
-    if (plan->workspace_bytes > target->most_workspace_bytes)
+    if (bytes > target->most_workspace_bytes)
         return flp_status_fail(FLP_OUT_OF_MEMORY, "a workspace of %" PRId64 " bytes, the default's has %" PRId64 " and no more than %" PRId64 " are allowed",
-                               plan->workspace_bytes, target->plans[0]->workspace_bytes, target->most_workspace_bytes);
+                               bytes, target->plans[0]->workspace_bytes, target->most_workspace_bytes);
     if (!changes_launches(target, candidate))
         return flp_status_fail(FLP_NO_VARIANT, "calls of %" PRId64 " rows do not launch its kernel", rows_of(target));
     return check_spills(target, candidate);
+}
+
+flp_status flp_tune_target_prepare(flp_tune_target *target, int candidate)
+{
+    CUcontext left;
+    flp_status status;
+
+    if (!flp_device_enter(&target->device, &left))
+        return flp_status_fail(FLP_WRONG_CONTEXT, "the CUDA context that is tuned in is gone");
+    status = target->plans[candidate] ? FLP_OK : make_plan(target, candidate);
+    if (status == FLP_OK)
+        status = judge(target, candidate);
+    flp_device_leave(left);
+    return status;
 }
 
 /* Grows with the candidates: calls are timed by one thread, and the last one's work is done. */

@@ -316,7 +316,7 @@ static int spills_with_default_columns(const char *image)
     return strstr(image, ".bv168.") ? 8 : 0;
 }
 
-/* By no more than the default, which is always a candidate. */
+/* By no more than the default, which is always a candidate. Threads that compile have no context of their own. */
 static void a_kernel_that_spills_is_refused_before_it_is_timed(void **state)
 {
     const flp_logits_logp_problem problem = { .dtype = FLP_BF16, .rows = 200, .vocab = 2056 };
@@ -329,7 +329,9 @@ static void a_kernel_that_spills_is_refused_before_it_is_timed(void **state)
     spilled = 16;
     assert_succeeds(flp_tune_target_create(context, &flp_logits_logp_calls, &problem, &(flp_tune_target_options){ .alone = 1 }, &made));
     assert_sound(made, 0);
+    fake_driver.current = NULL;
     assert_refused(made, "rows.vec=2", "16 bytes of registers in local memory, the default's 8");
+    fake_driver.current = fake_driver_context(0);
     assert_succeeds(flp_tune_target_add(made, "rows.w=16", &added));
     assert_sound(made, added);
     spilled = 8;

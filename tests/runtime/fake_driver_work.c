@@ -193,6 +193,8 @@ CUresult fake_cuda_function_set_attribute(CUfunction function, int attribute, in
 CUresult fake_cuda_function_attribute(int *value, int attribute, CUfunction function)
 {
     ENTER(function_attribute);
+    if (!fake_driver.current)
+        return CUDA_ERROR_INVALID_CONTEXT;
     if (attribute != CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)
         return CUDA_ERROR_INVALID_VALUE;
     *value = function->local_bytes;
