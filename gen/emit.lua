@@ -132,6 +132,10 @@ end
 -- dependent_launch: the kernel waits itself for the one before it (kernel.dependent_launch), and the architecture has an instruction for that.
 -- The fields are those of runtime/jit/manifest.h, whose reader refuses any other list.
 local function manifest_lines(spec, kernel, n, name)
+  local local_bytes = 0
+  for _, entry in ipairs(kernel.templates) do
+    if entry == "values_in_memory" then local_bytes = 2 * (n.warp_columns or spec.bv) end -- a fragment's accumulators of a thread
+  end
   local lines = {
     "variant " .. variant.format(spec),
     "kernel " .. name,
@@ -139,6 +143,7 @@ local function manifest_lines(spec, kernel, n, name)
     "threads " .. n.threads,
     "shared_bytes " .. n.shared_bytes,
     "registers " .. n.registers,
+    "local_bytes " .. local_bytes,
     "cluster " .. (spec.cluster or 1),
     "resident_blocks " .. budget.resident_blocks(n, arch.find(spec.arch)),
     "dependent_launch " .. (kernel.dependent_launch and arch.find(spec.arch).dependent_launch and 1 or 0),

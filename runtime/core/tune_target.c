@@ -355,15 +355,20 @@ static int changes_launches(const flp_tune_target *target, int candidate)
            launches(target->plans[0], role, rows_of(target));
 }
 
-static flp_status find_local_bytes(const flp_tune_target *target, const flp_kernel *kernel, int *bytes)
+/* Of a thread in local memory, beyond what the kernel looks at there. */
+static flp_status find_spilled_bytes(const flp_tune_target *target, const flp_kernel *kernel, int *bytes)
 {
-    *bytes = 0;
-    return kernel ? flp_driver_check(target->driver, target->driver->function_attribute(bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, kernel->function),
-                                     "cuFuncGetAttribute(LOCAL_SIZE_BYTES)")
-                  : FLP_OK;
+    int local_bytes = 0;
+    flp_status status =
+        kernel ? flp_driver_check(target->driver, target->driver->function_attribute(&local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, kernel->function),
+                                  "cuFuncGetAttribute(LOCAL_SIZE_BYTES)")
+               : FLP_OK;
+
+    *bytes = kernel && local_bytes > kernel->manifest.local_bytes ? local_bytes - kernel->manifest.local_bytes : 0;
+    return status;
 }
 
-/* No kernel has arrays of its own in local memory, so that what lies there is registers. Those of the base and of the generator's choice are not asked. */
+/* Those of the base and of the generator's choice are not asked. */
 static flp_status check_spills(const flp_tune_target *target, int candidate)
 {
     const flp_plan *plan = target->plans[candidate], *base = target->plans[0];
@@ -374,9 +379,9 @@ static flp_status check_spills(const flp_tune_target *target, int candidate)
     for (int role = 0; role < FLP_ROLES && status == FLP_OK; role++) {
         int bytes, bytes_of_base;
 
-        status = find_local_bytes(target, plan->kernels[role], &bytes);
+        status = find_spilled_bytes(target, plan->kernels[role], &bytes);
         if (status == FLP_OK)
-            status = find_local_bytes(target, base->kernels[role], &bytes_of_base);
+            status = find_spilled_bytes(target, base->kernels[role], &bytes_of_base);
         if (status == FLP_OK && bytes > bytes_of_base)
             status = flp_status_fail(FLP_NO_VARIANT, "%s spills: a thread has %d bytes of registers in local memory, the default's %d",
                                      plan->kernels[role]->manifest.variant, bytes, bytes_of_base);

@@ -14,6 +14,7 @@
     NUMBER(threads, 1)               /* of a block */                                                                                      \
     NUMBER(shared_bytes, 0)          /* dynamic shared memory */                                                                           \
     NUMBER(registers, 1)             /* the most a thread may hold (ptxas agrees: a test) */                                               \
+    NUMBER(local_bytes, 0)           /* of a thread in local memory, where it looks at what few tiles need; what is beyond them spills */  \
     NUMBER(cluster, 1)               /* blocks of a cluster, along x; the kernel carries it as an attribute */                             \
     NUMBER(resident_blocks, 1)       /* blocks that a multiprocessor of the architecture holds at once */                                  \
     NUMBER(dependent_launch, 0)      /* 1: it waits itself for the kernel before it in the stream, and may be launched before that ends */ \

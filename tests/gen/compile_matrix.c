@@ -268,15 +268,6 @@ static long reported(const char *log, const char *unit)
     return digits && digits < at ? strtol(digits, NULL, 10) : -1;
 }
 
-/* The most that a thread may have in memory: a fragment's accumulators, where the kernel looks at those of few tiles there (values_in_memory.cuh). */
-static long most_stack_bytes(const char *source)
-{
-    static const char columns[] = "int fragment_columns = ";
-    const char *at = strstr(source, "struct ValuesInMemory") ? strstr(source, columns) : NULL;
-
-    return at ? 2 * strtol(at + strlen(columns), NULL, 10) : 0;
-}
-
 static void check_report(const flp_emitted *emitted, const char *log, job *job)
 {
     const flp_manifest *manifest = &emitted->manifest;
@@ -287,9 +278,8 @@ static void check_report(const flp_emitted *emitted, const char *log, job *job)
     for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++)
         if (reported(log, memories[i]) != 0)
             flp_text_append(&job->complaints, "%ld%s, wanted 0\n", reported(log, memories[i]), memories[i]);
-    if (reported(log, " bytes stack frame") < 0 || reported(log, " bytes stack frame") > most_stack_bytes(emitted->source))
-        flp_text_append(&job->complaints, "%ld bytes stack frame, wanted at most %ld\n", reported(log, " bytes stack frame"),
-                        most_stack_bytes(emitted->source));
+    if (reported(log, " bytes stack frame") < 0 || reported(log, " bytes stack frame") > manifest->local_bytes)
+        flp_text_append(&job->complaints, "%ld bytes stack frame, wanted at most %d\n", reported(log, " bytes stack frame"), manifest->local_bytes);
     job->registers = (int)reported(log, " registers");
     if (job->registers < 1 || job->registers > manifest->registers || (fixed && job->registers != manifest->registers))
         flp_text_append(&job->complaints, "%d registers, wanted %s%d\n", job->registers, fixed ? "" : "at most ", manifest->registers);

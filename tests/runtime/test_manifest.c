@@ -14,6 +14,7 @@ static const char *const lines[] = {
     "threads 384",
     "shared_bytes 200000",
     "registers 168",
+    "local_bytes 336",
     "cluster 2",
     "resident_blocks 1",
     "dependent_launch 1",
@@ -56,6 +57,7 @@ static void every_field_is_read(void **state)
     assert_int_equal(384, manifest.threads);
     assert_int_equal(200000, manifest.shared_bytes);
     assert_int_equal(168, manifest.registers);
+    assert_int_equal(336, manifest.local_bytes);
     assert_int_equal(2, manifest.cluster);
     assert_int_equal(128, manifest.block_rows);
     assert_int_equal(256, manifest.block_columns);
