@@ -253,10 +253,9 @@ static int run(void *data)
     queue *q = data;
     sigaction(SIGINT, &on_interrupt, NULL);
     sigaction(SIGTERM, &on_interrupt, NULL);
-    if (is_distorted(q))
-        return *q->code;
     read_answers(q);
-    run_workers(q);
+    if (!is_distorted(q))
+        run_workers(q);
     report(q);
     return *q->code;
 }

@@ -209,6 +209,7 @@ static void under_a_tool_it_does_not_begin(void **state)
                         "it\n",
                         messages);
     assert_exits(1, run("--problem linear_logp:bf16:n4096:d2048:v131072 --verify --json"));
+    assert_string_equal("{\n  \"results\": []\n}\n", output);
     fake_tune.target_hangs = NULL;
     assert_exits(0, run("--problem linear_logp:bf16:n4096:d2048:v131072 --dry-run"));
     assert_contains(output, "6 candidates");
