@@ -223,7 +223,7 @@ template <class Config> struct RowStatistics {
         for (int i = 0; i < count; i++) sums.add(i & 3, fmaf(z[i], scale[(i >> 1) & 1], -k[(i >> 1) & 1]));
     }
 
-    // The sums anew, of rows with terms too large for their offset, from the largest logit of all; a large row's z2 are rounded before its offset is taken away.
+    // The sums anew, of rows with terms too large for their offset, from the largest logit of all; a large row's z2 are rounded before the offset leaves them.
     __device__ __forceinline__ void add_anew(const float (&z)[count], ValuesInMemory<count> &in_memory, const float (&scale)[2], const bool (&wanted)[2],
                                              TileSums &sums) {
         in_memory.lay_down(z);

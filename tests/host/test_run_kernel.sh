@@ -24,7 +24,7 @@ check_match "... which are right" '^right$' "$work/output"
 
 # Products begin before their operands have arrived.
 template=templates/sm90a/tile_product.cuh
-sed -i 's/mbarrier_wait(full(), ring\.phase);//' "$tree/$template"
+sed -i 's/mbarrier_wait(from\.full + ring\.stage \* 8, ring\.phase);//' "$tree/$template"
 check "the edit changes the template" "$(cmp -s "$top_srcdir/$template" "$tree/$template" && echo 'it does not')"
 run_in "$work/elsewhere" LC_ALL=C
 check_match "an edit that is not taken changes nothing" '^right$' "$work/output"
