@@ -23,15 +23,32 @@ model.coefficients = {
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Rows of A that the default keeps in the L2 while all of B streams past, and of a product's A the part of a row that blocks at work together have there
--- (runtime/operators/linear/matrix_product_launch.c, linear_logp_backward_chunks.c).
-local default_group_bytes, product_row_bytes = 32 << 20, 8192
+-- Rows of A that the default keeps in the L2 while all of B streams past; of longer ones it walks squares of tiles
+-- (runtime/operators/linear/matrix_product_launch.c).
+local default_group_bytes, long_row_bytes = 32 << 20, 8192
 
 -- Blocks that share a multiprocessor; kept, since a fit asks again and again.
 local shares = setmetatable({}, { __mode = "k" })
 local function share_of(spec)
   shares[spec] = shares[spec] or emit.kernel_of(spec).derive(spec).blocks_per_multiprocessor or 1
   return shares[spec]
+end
+
+-- Bytes that long rows make a launch read: tiles at work together share what they read, and no others.
+local function bytes_in_squares(product, spec, group, workers, row_groups, tiles)
+  local rows = spec.bm * (spec.cluster or 1)
+  local walked = math.min(row_groups, group or math.max(1, math.floor((workers * spec.bv / rows) ^ 0.5)))
+  local across = math.max(1, math.min(tiles, workers // walked))
+  return (product.columns * ceil_div(row_groups, walked) + product.rows * ceil_div(tiles, across)) * product.inner * product.bytes
+end
+
+-- What a group keeps of A beyond the L2 is read again for each column tile.
+local function bytes_in_groups(product, spec, group, facts, row_groups, tiles)
+  local row_group_bytes = spec.bm * (spec.cluster or 1) * product.inner * product.bytes
+  local fit = math.max(1, default_group_bytes // row_group_bytes)
+  local walked = group or ceil_div(row_groups, ceil_div(row_groups, fit))
+  local kept = math.min(1, 0.7 * facts.l2_bytes / (walked * row_group_bytes))
+  return (product.columns * ceil_div(row_groups, walked) + product.rows * (1 + (1 - kept) * tiles * 0.5)) * product.inner * product.bytes
 end
 
 -- product: rows, columns, inner, bytes of an element, n_split where the forward cuts its columns.
@@ -51,13 +68,9 @@ local function tile_seconds(product, spec, group, facts, c)
   local tile_clocks = (math_clocks ^ 4 + l2_clocks ^ 4) ^ 0.25 * (1 + c.compute_stages * late + c.compute_cluster * (cluster - 1)) + c.tail
   local compute = waves * tile_clocks / facts.clock_hz
 
-  local row_group_bytes = group_rows * (spec.operator == "matrix_product" and product_row_bytes or product.inner * product.bytes)
-  local fit = math.max(1, default_group_bytes // row_group_bytes)
-  local walked = group or ceil_div(row_groups, ceil_div(row_groups, fit))
-  local b_bytes, a_bytes = product.columns * product.inner * product.bytes, product.rows * product.inner * product.bytes
-  -- What a group keeps of A beyond the L2 is read again for each column tile.
-  local kept = math.min(1, 0.7 * facts.l2_bytes / (walked * row_group_bytes))
-  local bytes = b_bytes * ceil_div(row_groups, walked) + a_bytes * (1 + (1 - kept) * tiles * 0.5) + product.out_bytes
+  local is_long = spec.operator == "matrix_product" and product.inner * product.bytes > long_row_bytes
+  local bytes = product.out_bytes + (is_long and bytes_in_squares(product, spec, group, workers, row_groups, tiles)
+    or bytes_in_groups(product, spec, group, facts, row_groups, tiles))
   local memory = bytes / (facts.memory * c.memory) * (1 + c.memory_stages * late + c.memory_cluster * (cluster - 1))
   return (compute ^ 8 + memory ^ 8) ^ 0.125 + c.launch * 1e-6
 end

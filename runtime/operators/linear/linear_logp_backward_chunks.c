@@ -11,10 +11,6 @@
 #include "params/matrix_product.h"
 #include "params/tiles.h"
 
-enum {
-    PRODUCT_ROW_BYTES = 8192 /* of A's rows, that blocks at work together have in the L2 at a time */
-};
-
 /* A chunk of the vocabulary: its derivatives, or what times row_factor they are. */
 typedef struct {
     int64_t first, columns;
@@ -131,7 +127,7 @@ static flp_status run_product(const flp_backward_execution *run, flp_linear_step
     params->kept_words = (int32_t)flp_linear_work_kept_words(&run->call.plan->work);
     params->rows = (int32_t)launch->rows;
     params->columns = (int32_t)launch->columns;
-    launch->row_bytes = PRODUCT_ROW_BYTES;
+    launch->row_bytes = flp_int64_larger(FLP_LONG_ROW_BYTES, params->inner * (int64_t)flp_dtype_bytes(launch->a.dtype));
     launch->params = params;
     launch->group = &params->group;
     flp_workspace_begin_step(run->call.workspace, step);

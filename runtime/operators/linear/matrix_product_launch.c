@@ -41,13 +41,26 @@ static flp_status encode_maps(const flp_plan *plan, const flp_manifest *manifest
     return status;
 }
 
+/* So many, or a few fewer for groups that are alike. */
+static int32_t in_equal_groups(int64_t row_groups, int64_t most)
+{
+    return (int32_t)flp_int64_divide_up(row_groups, flp_int64_divide_up(row_groups, flp_int64_larger(1, most)));
+}
+
 int32_t flp_tile_launch_group(int64_t row_groups, int64_t row_group_bytes, int32_t tuned)
 {
-    const int64_t fit = flp_int64_larger(1, group_bytes / flp_int64_larger(1, row_group_bytes));
-
     if (tuned > 0)
         return (int32_t)flp_int64_larger(1, flp_int64_smaller(tuned, row_groups));
-    return (int32_t)flp_int64_divide_up(row_groups, flp_int64_divide_up(row_groups, fit));
+    return in_equal_groups(row_groups, group_bytes / flp_int64_larger(1, row_group_bytes));
+}
+
+int32_t flp_tile_launch_square(int64_t row_groups, int64_t tiles, int64_t rows, int64_t columns)
+{
+    int64_t side = 1;
+
+    while (side < tiles && (side + 1) * (side + 1) * rows <= tiles * columns)
+        side++;
+    return in_equal_groups(row_groups, side);
 }
 
 flp_status flp_tile_launch_run(const flp_plan *plan, flp_role role, const flp_tile_launch *launch, CUstream stream)
@@ -66,6 +79,8 @@ flp_status flp_tile_launch_run(const flp_plan *plan, flp_role role, const flp_ti
 
     if (status != FLP_OK)
         return status;
-    *launch->group = flp_tile_launch_group(row_groups, launch->row_bytes * cluster_rows, plan->group[role]);
+    *launch->group = launch->row_bytes > FLP_LONG_ROW_BYTES && plan->group[role] == 0
+                         ? flp_tile_launch_square(row_groups, clusters, cluster_rows, manifest->block_columns)
+                         : flp_tile_launch_group(row_groups, launch->row_bytes * cluster_rows, plan->group[role]);
     return flp_call_launch(kernel, (unsigned)((tiles < clusters ? tiles : clusters) * manifest->cluster), stream, with_maps ? parameters : parameters + 3);
 }

@@ -20,10 +20,12 @@ typedef struct {
 /* The map by which a kernel of the plan reads or writes it, or one row of zeros where it has none. whose: for messages. FLP_BAD_ARGUMENT. */
 flp_status flp_matrix_encode(const flp_plan *plan, const char *whose, const flp_matrix *matrix, flp_matrix_box box, CUtensorMap *map);
 
+enum { FLP_LONG_ROW_BYTES = 8192 };
+
 typedef struct {
     flp_matrix a, b, out;
     int64_t rows, columns; /* of out: what its tiles cover */
-    int64_t row_bytes;     /* that a row of A brings into the L2 */
+    int64_t row_bytes;     /* that a row of A brings into the L2: of more than FLP_LONG_ROW_BYTES a group's rows do not stay there */
     void *params;          /* the kernel's own; group points into it */
     int32_t *group;
     int64_t multiprocessors_left; /* to what runs beside it */
@@ -32,6 +34,10 @@ typedef struct {
 /* How many of so many clusters' row blocks are walked together: as many as fit the L2, then evened out, so that the last group is not a small one.
  * tuned: what the plan's tuning says of it; 0: nothing. */
 int32_t flp_tile_launch_group(int64_t row_groups, int64_t row_group_bytes, int32_t tuned);
+
+/* The same where they fit in no way, of so many tiles at work together, each of a row group's rows and of so many columns: the side of the square that they
+ * make up, of all rectangles the one that reads the least of A and B. */
+int32_t flp_tile_launch_square(int64_t row_groups, int64_t tiles, int64_t rows, int64_t columns);
 
 /* Launches the plan's kernel of this role, of the parameters (A's map, B's map, out's map, params), on the portable path (params). FLP_CUDA_FAILED names
  * the kernel. */
