@@ -34,6 +34,8 @@ function budget.hopper(spec)
   n.a_box_rows = spec.a_transposed and n.block_inner or spec.bm
   if spec.dv or spec.b_transposed then
     n.b_box_columns, n.b_box_rows = 128 // n.element_bytes, n.block_inner
+    -- Blocks of a cluster load equal shares: three boxes of 64 columns are six of half the inner size.
+    if spec.bv // n.b_box_columns % spec.cluster > 0 then n.b_box_rows = n.block_inner // spec.cluster end
   else
     -- A box has at most 256 rows; with multicast each block of the cluster loads its share of the tile.
     n.b_box_columns, n.b_box_rows = n.block_inner, math.min(spec.bv // spec.cluster, 256)

@@ -69,6 +69,7 @@ template <class Config> struct TileProduct {
     static constexpr int row_bytes = Config::block_inner * element_bytes;
     static_assert(row_bytes == 128, "a stage's row is one 128-byte swizzle row");
     static constexpr int box_bytes = Config::b_box_columns * Config::b_box_rows * element_bytes;
+    static constexpr int boxes_inward = Config::b_transposed ? Config::block_inner / Config::b_box_rows : 1; // with the same columns
     static constexpr int boxes = b_bytes / box_bytes, boxes_of_block = boxes / Config::cluster;
     static_assert(boxes_of_block * Config::cluster * box_bytes == b_bytes, "blocks of a cluster load equal shares of B's tile");
     static constexpr int accumulators = Config::block_columns / 2, parts = Config::group_rows / 64; // of a warpgroup: of 64 rows each
@@ -155,15 +156,15 @@ template <class Config> struct TileProduct {
 
     __device__ __forceinline__ void load_b_box(const TensorMap &map, int k, int column, int box) {
         u32 to = shared_address(shared.b[ring.stage]) + box * box_bytes;
-        int x = Config::b_transposed ? column + box * Config::b_box_columns : k;
-        int y = Config::b_transposed ? k : column + box * Config::b_box_rows;
+        int x = Config::b_transposed ? column + box / boxes_inward * Config::b_box_columns : k;
+        int y = Config::b_transposed ? k + box % boxes_inward * Config::b_box_rows : column + box * Config::b_box_rows;
         if constexpr (Config::cluster > 1) tma_load_multicast(to, &map, x, y, full(), (1 << Config::cluster) - 1);
         else if constexpr (Config::b_is_read_once) tma_load_once(to, &map, x, y, full());
         else tma_load(to, &map, x, y, full());
     }
 
     // Operands of one stage: where they begin and, in B's, from one box to the next; A has one box, and no such offset either way.
-    static constexpr int b_leading_bytes = Config::b_transposed ? box_bytes : 16;
+    static constexpr int b_leading_bytes = Config::b_transposed ? boxes_inward * box_bytes : 16;
     __device__ __forceinline__ static u64 a_descriptor(u32 address) { return wgmma_descriptor(address, 16, 8 * row_bytes); }
     __device__ __forceinline__ static u64 b_descriptor(u32 address) { return wgmma_descriptor(address, b_leading_bytes, 1024); }
     __device__ __forceinline__ static u64 with_low_word(u64 descriptor, u32 low) { return (descriptor & ~0xffffffffull) | low; }

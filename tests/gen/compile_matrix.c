@@ -20,7 +20,7 @@
 #define HOPPER_TILES "{bm64.bv256.s132.c1.p4|bm128.bv256.s132.c1.p4|bm128.bv256.s132.c2.p4}"
 #define PORTABLE_TILES "{bm64|bm128}.bv128.s108.c1.p4"
 #define HOPPER_PRODUCT_TILES "{bm64.bv256.c1.p4|bm128.bv256.c1.p4|bm128.bv256.c2.p4}"
-#define TURN_PRODUCT_TILES "{bm128.wg128.bv128.c2.p5|bm128.wg128.bv192.c1.p4}"
+#define TURN_PRODUCT_TILES "{bm128.wg128.bv128.c2.p5|bm128.wg128.bv192.c1.p4|bm128.wg128.bv192.c2.p4}"
 #define PORTABLE_PRODUCT_TILES "{bm64|bm128}.bv128.c1.p4"
 #define ALL_OPTIONS ".bias_f32.softcap.argmax"
 

@@ -375,6 +375,18 @@ static void widths_and_teams_of_weighted_sums_are_sound(void **state)
     assert_all_sound(&flp_weighted_sum_backward_calls, &problem, backward);
 }
 
+/* Of two blocks that share B, each loads of three boxes' columns half the inner size: four steps and two tiles, the second one of 64 columns. */
+static void products_in_turns_are_sound(void **state)
+{
+    static const char *const tunings[] = { "hidden_product.bv=192,hidden_product.wg=128", "weight_product.bv=192,weight_product.wg=128", NULL };
+    const flp_linear_logp_backward_problem problem = { .forward = { .dtype = FLP_BF16, .rows = MANY, .hidden = 256, .vocab = 400 },
+                                                       .grad_hidden = FLP_BF16,
+                                                       .grad_weight = FLP_BF16 };
+
+    (void)state;
+    assert_all_sound(&flp_linear_logp_backward_calls, &problem, tunings);
+}
+
 /* A step whose budget leaves room for few columns at a time. */
 static const flp_linear_cross_entropy_problem step = { .backward = { .forward = { .dtype = FLP_BF16, .rows = 64, .hidden = 256, .vocab = 3000 },
                                                                      .grad_hidden = FLP_BF16,
@@ -468,6 +480,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_no_tuning_may_spill_more_than_a_base, start, stop),
         cmocka_unit_test_setup_teardown(widths_of_gradients_of_logits_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(widths_and_teams_of_weighted_sums_are_sound, start, stop),
+        cmocka_unit_test_setup_teardown(products_in_turns_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(widths_of_chunks_are_sound, start, stop),
         cmocka_unit_test_setup_teardown(chunks_of_a_frozen_heads_rows_are_offered_and_keep_the_bits, start, stop),
         cmocka_unit_test_setup_teardown(a_record_of_other_widths_names_them, start, stop),
