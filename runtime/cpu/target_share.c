@@ -53,11 +53,13 @@ flp_row_shares flp_row_shares_of(const flp_other_sums *others, double target)
 flp_row_shares flp_row_shares_of_lse(double lse, double entropy, double target, double scale)
 {
     const double origin = lse / (scale * ln_2);
+    const int has_digits = fabs(lse * log2_e) < 0x1p23; /* so large, an lse in fp32 has none for the sum */
     flp_row_shares row = { .origin = isfinite(lse) ? (float)fmax(fmin(origin, FLT_MAX), -FLT_MAX) : origin, .lse = lse, .entropy = entropy };
 
-    /* An lse in fp32 that is so large has no digits for the sum. */
-    row.log2_sum = fabs(lse * log2_e) < 0x1p23 ? lse * log2_e - row.origin * scale : 0;
+    row.log2_sum = has_digits ? lse * log2_e - row.origin * scale : 0;
     row.logp = ((target - row.origin) * scale - row.log2_sum) * ln_2;
+    if (!has_digits && row.logp > 0) /* by the rounding alone, which may be many powers */
+        row.logp = 0;
     return row;
 }
 

@@ -58,6 +58,7 @@ const char *const flp_random_once_failed[] = {
     "linear_logp_backward n=129 v=143 row_temperature=2 upstream=2 shape=11 shift=-100000 poison=2 give_logp=1 g_lse=1 g_entropy=1 accumulate=1 "
     "grad_hidden=f16 bias=f32 d=40 dtype=f32 data=218444739",
     /* The target's logp from such an lse: far above 0. */
+    "logits_logp_backward n=11 temperature=2.1926998361707669e-09 dtype=f32 data=816626616",
     "logits_logp_backward temperature=3.2831406552278467e-05 shape=7 shift=-1000000000 dtype=f32 data=420349692",
     /* A given lse that fp32 has no room for. */
     "linear_logp_backward n=2 row_temperature=2 shape=7 shift=-3.4028234663852886e+38 grad_hidden=f32 bias=f32 dtype=f32 data=812823957",
