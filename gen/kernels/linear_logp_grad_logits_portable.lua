@@ -7,7 +7,8 @@ local tile_config = require "gen.kernels.tile_config"
 local kernel = {}
 
 kernel.templates = portable_tile.templates({ "params/linear_logp_backward" }, {
-  "convert", "product_tiles", "tile_store", "logit_bounds", "row_offset", "hyperbolic_tangent", "values_in_memory", "tile_grad_logits", "linear_logp_grad_logits",
+  "convert", "product_tiles", "tile_store", "logit_bounds", "row_offset", "hyperbolic_tangent", "local_memory",
+  "values_in_memory", "tile_grad_logits", "linear_logp_grad_logits",
 })
 kernel.parameters = { { "GradLogitsParams", "params" } }
 kernel.derive = budget.portable_product

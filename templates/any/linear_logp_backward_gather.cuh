@@ -31,6 +31,7 @@ template <class Config> __device__ __forceinline__ void linear_logp_backward_gat
         }
         if (!params.sums) continue;
         float *sums = params.sums + (i64)r * params.hidden_size;
+#pragma unroll 1
         for (int d = 4 * threadIdx.x; d < params.hidden_size; d += 4 * Config::threads) store_anywhere(Vector{{0, 0, 0, 0}}, sums + d, params.hidden_size - d);
     }
 }

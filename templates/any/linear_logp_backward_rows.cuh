@@ -11,13 +11,11 @@
 // Config: threads
 template <class Config> struct BackwardRows {
     static constexpr int warps = Config::threads / 32;
+    static_assert(warps == 32, "each lane has a warp's number");
     const BackwardRowsParams &params;
 
     __device__ __forceinline__ i64 target(int i) const { return load_target(params.target, params.target_bytes, i); }
-    __device__ __forceinline__ bool is_valid(int i) const {
-        i64 t = target(i);
-        return !is_ignored(params, t) && t >= 0 && t < params.vocab;
-    }
+    __device__ __forceinline__ bool is_valid(i64 t) const { return !is_ignored(params, t) && t >= 0 && t < params.vocab; }
     __device__ __forceinline__ static float optional(const float *from, int i) { return from ? from[i] : 0; }
     __device__ __forceinline__ float inverse_temperature(int i) const {
         return params.row_temperature ? 1 / row_temperature(params.row_temperature[i]) : params.inverse_temperature;
@@ -31,18 +29,18 @@ template <class Config> struct BackwardRows {
     // The entropy's factor meets log p, of which 64 bits are taken to be enough.
     __device__ __forceinline__ float largest_gradient(float (&shared)[warps]) const {
         float largest = 0;
+#pragma unroll 1
         for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
-            if (!is_valid(i)) continue;
+            if (!is_valid(target(i))) continue;
             float g = fabsf(params.g_logp[i]) + fabsf(optional(params.g_lse, i)) + fabsf(optional(params.g_sum, i)) + 64 * fabsf(optional(params.g_entropy, i));
             g *= inverse_temperature(i);
             if (g < infinity) largest = fmaxf(largest, g); // of the others, none has digits
         }
-        for (int m = 16; m > 0; m /= 2) largest = fmaxf(largest, shuffle_xor(largest, m));
+        largest = warp_largest(largest);
         int warp = warp_index();
         if (lane_index() == 0) shared[warp] = largest;
         block_barrier();
-        for (int w = 0; w < warps; w++) largest = fmaxf(largest, shared[w]);
-        return largest;
+        return warp_largest(shared[lane_index()]);
     }
 
     __device__ __forceinline__ float choose_factor(float (&shared)[warps]) const {
@@ -97,14 +95,10 @@ template <class Config> struct BackwardRows {
         int warp = warp_index();
         if (lane_index() == 0) shared[warp] = __popc(votes);
         block_barrier();
-        int before = __popc(votes & ((1u << lane_index()) - 1));
-        total = 0;
-        for (int w = 0; w < warps; w++) {
-            before += w < warp ? shared[w] : 0;
-            total += shared[w];
-        }
+        int of_warp = shared[lane_index()], before = warp_sum(lane_index() < warp ? of_warp : 0);
+        total = warp_sum(of_warp);
         block_barrier();
-        return before;
+        return before + __popc(votes & ((1u << lane_index()) - 1));
     }
 
     __device__ __forceinline__ void note_error(int i) const {
@@ -114,12 +108,15 @@ template <class Config> struct BackwardRows {
     // Which rows are valid, close together in the order in which they stand.
     __device__ __forceinline__ void index_rows(int (&shared)[warps]) const {
         int done = 0, total;
+#pragma unroll 1
         for (int first = 0; first < params.rows; first += Config::threads) {
             int i = first + threadIdx.x;
-            bool is_row = i < params.rows, valid = is_row && is_valid(i);
+            bool is_row = i < params.rows;
+            i64 t = is_row ? target(i) : -1;
+            bool valid = is_row && is_valid(t);
             int at = done + count_before(valid, shared, total);
             if (valid) params.row[at] = i;
-            else if (is_row && !is_ignored(params, target(i))) note_error(i);
+            else if (is_row && !is_ignored(params, t)) note_error(i);
             if (is_row) params.packed_index[i] = valid ? at : -1;
             done += total;
         }
@@ -133,6 +130,7 @@ template <class Config> struct BackwardRows {
 
     __device__ __forceinline__ void count_chunks(int count) const {
         if (params.chunk_rows == 0) return;
+#pragma unroll 1
         for (int c = threadIdx.x; c < ceil_div(params.rows, params.chunk_rows); c += Config::threads)
             params.chunk_counts[c] = min(max(count - c * params.chunk_rows, 0), params.chunk_rows);
     }
@@ -157,7 +155,7 @@ template <class Config> struct BackwardRows {
     __device__ __forceinline__ RowGradient take_row(int at, float factor, bool matches) const {
         int i = matches ? params.row[at] : at;
         bool is_row = i >= 0 && i < params.rows;
-        if (!params.mark || (matches && is_row && is_valid(i))) return gradient(at, factor);
+        if (!params.mark || (matches && is_row && is_valid(target(i)))) return gradient(at, factor);
         if (!matches) params.packed_index[at] = at;
         if (!matches || !is_row) params.row[at] = at;
         constexpr float none = not_a_number;
@@ -168,6 +166,7 @@ template <class Config> struct BackwardRows {
         int stride = gridDim.x * Config::threads, first = blockIdx.x * Config::threads + threadIdx.x;
         bool matches = is_forwards();
         int count = take_count(matches, first == 0);
+#pragma unroll 1
         for (int at = first; at < count; at += stride) {
             RowGradient row = take_row(at, factor, matches);
             params.gradient[at] = row;
@@ -175,6 +174,7 @@ template <class Config> struct BackwardRows {
             if (params.row_factor) complete_saved_exp(at, row);
         }
         // The tile kernels work on whole blocks of rows.
+#pragma unroll 1
         for (int at = count + first; at < (count + 255) / 256 * 256; at += stride) params.gradient[at] = RowGradient{0, 0, 0, 0, 0, -1, 0, 0};
         if (first != 0) return;
         *params.factor = factor;

@@ -94,7 +94,7 @@ __device__ __forceinline__ RowTotal total_of(TargetLogit target, const MergedRow
     bool leads = ratio <= 1;
     row.ratio = ratio;
     row.whole = leads ? target.whole : others.k;
-    row.rest = leads ? fmaf(log1pf(ratio), log2_e, target.rest) : fmaf(log1pf(1 / ratio), log2_e, log2_sum);
+    row.rest = fmaf(log1pf(leads ? ratio : 1 / ratio), log2_e, leads ? target.rest : log2_sum);
     row.from_k = leads ? change + row.rest : row.rest;
     row.logp = ratio < far ? 0 - log1pf(ratio) : (change + (target.rest - log2_sum)) * ln_2;
     return row;

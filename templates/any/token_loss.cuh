@@ -29,6 +29,7 @@ template <class Config> struct TokenLosses {
     // The sum of all threads' values, in every thread.
     __device__ __forceinline__ double add_threads(double value) const {
         shared[threadIdx.x] = value;
+#pragma unroll 1
         for (int half = Config::threads / 2; half > 0; half /= 2) {
             block_barrier();
             if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
@@ -50,6 +51,7 @@ template <class Config> struct TokenLosses {
     __device__ __forceinline__ double reduction_factor() const {
         if (!params.divides) return 1;
         double sum = 0;
+#pragma unroll 1
         for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
             i64 t = target(i);
             if (!is_ignored(params, t) && in_vocabulary(t)) sum += (double)token_weight(i) * class_weight(t);
@@ -92,6 +94,7 @@ template <class Config> struct TokenLosses {
     __device__ __forceinline__ void run() const {
         double factor = reduction_factor(), sum = 0;
         float class_mean = params.logit_sum ? (float)mean_class_weight() : 1;
+#pragma unroll 1
         for (int i = threadIdx.x; i < params.rows; i += Config::threads) {
             if (!is_here(i)) continue;
             float value = loss(i, factor, class_mean);

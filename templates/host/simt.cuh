@@ -13,6 +13,10 @@ __device__ __twin__ float warp_largest(float x) {
     for (int m = 16; m > 0; m /= 2) x = fmaxf(x, shuffle_xor(x, m));
     return x;
 }
+__device__ __twin__ int warp_sum(int x) {
+    for (int m = 16; m > 0; m /= 2) x += shuffle_xor(x, m);
+    return x;
+}
 // What `lane` has.
 template <class T> __device__ __twin__ T shuffle(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 __device__ __twin__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }

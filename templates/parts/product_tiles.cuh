@@ -22,9 +22,9 @@ template <class Config, int turns = 1, class Rows = int> struct ProductTiles {
     __device__ __forceinline__ bool next(Unit &unit) {
         int row_blocks = ceil_div((int)rows, Config::block_rows * Config::cluster), column_tiles = ceil_div(columns, Config::block_columns);
         if (index >= row_blocks * column_tiles) return false;
-        int g = index / (group * column_tiles), within = index - g * group * column_tiles;
+        int g = divide(index, group * column_tiles), within = index - g * group * column_tiles;
         int height = min(group, row_blocks - g * group);
-        unit.first_tile = within / height;
+        unit.first_tile = divide(within, height);
         unit.tiles = 1;
         unit.row_block = g * group + within - unit.first_tile * height;
         index += worker_count<Config, turns>();

@@ -44,6 +44,18 @@ template <class Config> struct RowStatistics {
 
     __device__ __forceinline__ int row(int h) const { return first_row + lane_index_reread() / 4 + 8 * h; }
 
+    // What is read of a row, and written, is by one lane each of those that share the two: half of the code. own_of_two: the lane's; for_both: what it and
+    // its neighbour have.
+    __device__ __forceinline__ static int own_of_two() { return lane_index_reread() % 2; }
+    template <class T> __device__ __forceinline__ static void for_both(T own, T (&rows)[2]) {
+        T other = shuffle_xor(own, 1);
+        bool is_first = own_of_two() == 0;
+        rows[0] = is_first ? own : other;
+        rows[1] = is_first ? other : own;
+    }
+    template <class T> __device__ __forceinline__ static T own_of(const T (&rows)[2]) { return own_of_two() == 0 ? rows[0] : rows[1]; }
+    __device__ __forceinline__ static bool is_writer() { return lane_index_reread() % 4 < 2; }
+
     __device__ __forceinline__ void begin(const LinearLogpParams &params, int first) {
         load_targets(params, first);
 #pragma unroll
@@ -59,22 +71,23 @@ template <class Config> struct RowStatistics {
 
     __device__ __forceinline__ void load_targets(const LinearLogpParams &params, int first) {
         first_row = first;
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            i64 t = row(h) < row_count<Config>(params) ? load_target(params.target, params.target_bytes, source_row<Config>(params, row(h))) : -1;
-            target[h] = (u64)t < (u32)params.vocab ? (int)t : -1;
-        }
+        int r = row(own_of_two());
+        i64 t = r < row_count<Config>(params) ? load_target(params.target, params.target_bytes, source_row<Config>(params, r)) : -1;
+        for_both((u64)t < (u32)params.vocab ? (int)t : -1, target);
     }
 
     // log2(e) / temperature, times the correction where no bias or softcap has applied it. Taken anew for each tile rather than held in
     // registers all the way through the products.
     __device__ __forceinline__ void load_scale(const LinearLogpParams &params, float (&scale)[2]) const {
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            scale[h] = params.scale;
-            if (params.row_temperature != nullptr && row(h) < row_count<Config>(params))
-                scale[h] = params.scale / row_temperature(params.row_temperature[source_row<Config>(params, row(h))]);
-            if constexpr (!Config::has_bias && !Config::has_softcap) scale[h] *= Config::correction;
+        scale[0] = scale[1] = params.scale;
+        if (params.row_temperature != nullptr) {
+            int r = row(own_of_two());
+            float temperature = r < row_count<Config>(params) ? row_temperature(params.row_temperature[source_row<Config>(params, r)]) : 1;
+            for_both(params.scale / temperature, scale);
+        }
+        if constexpr (!Config::has_bias && !Config::has_softcap) {
+            scale[0] *= Config::correction;
+            scale[1] *= Config::correction;
         }
     }
 
@@ -365,15 +378,12 @@ template <class Config> struct RowStatistics {
     }
 
     __device__ __forceinline__ void store(const LinearLogpParams &params, int split) const {
-        if (lane_index() % 4 != 0) return;
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            if (row(h) >= row_count<Config>(params)) continue;
-            i64 at = ((i64)row(h) * params.split.splits + split) * 2;
-            *(float2 *)(params.partial + at) = make_float2(offset[h], sum[h]);
-            if constexpr (Config::wants_entropy) params.moment[at / 2] = moment[h];
-            if constexpr (Config::wants_logit_sum) params.logit_sums[at / 2] = logit_sum[h];
-            if constexpr (Config::wants_argmax) *(float2 *)(params.best + at) = make_float2(best[h], __int_as_float(best_index[h]));
-        }
+        int r = row(own_of_two());
+        if (!is_writer() || r >= row_count<Config>(params)) return;
+        i64 at = ((i64)r * params.split.splits + split) * 2;
+        *(float2 *)(params.partial + at) = make_float2(own_of(offset), own_of(sum));
+        if constexpr (Config::wants_entropy) params.moment[at / 2] = own_of(moment);
+        if constexpr (Config::wants_logit_sum) params.logit_sums[at / 2] = own_of(logit_sum);
+        if constexpr (Config::wants_argmax) *(float2 *)(params.best + at) = make_float2(own_of(best), __int_as_float(own_of(best_index)));
     }
 };

@@ -30,9 +30,8 @@ template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
     __device__ __forceinline__ void begin(const LinearLogpParams &params, int first) {
         Base::begin(params, first);
         if (finds_offsets(params)) return;
-#pragma unroll
-        for (int h = 0; h < 2; h++) // behind the last row all terms become 0
-            offset[h] = is_row(params, row(h)) ? params.offset[row(h)] : infinity;
+        int r = row(Base::own_of_two());
+        Base::for_both(is_row(params, r) ? params.offset[r] : infinity, offset); // behind the last row all terms become 0
     }
 
     // The rows' offsets, with their flags cleared.
@@ -43,13 +42,10 @@ template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
             if (row_block == 0) params.block_overflow[0] = 0;
             params.block_overflow[row_block + 1] = 0;
         }
-        if (lane_index() % 4 != 0) return;
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            if (!is_row(params, row(h))) continue;
-            params.offset[row(h)] = offset[h];
-            params.overflow[row(h)] = 0;
-        }
+        int r = row(Base::own_of_two());
+        if (!Base::is_writer() || !is_row(params, r)) return;
+        params.offset[r] = Base::own_of(offset);
+        params.overflow[r] = 0;
     }
 
     // The terms are kept: store(value) takes value(i) of each accumulator i, once and those of a row in their order; rows behind the last it may leave.
@@ -85,9 +81,8 @@ template <class Config> struct SavedExpStatistics : RowStatistics<Config> {
 
     __device__ __forceinline__ void store(const LinearLogpParams &params, int split) const {
         Base::store(params, split);
-        if (params.phase != FLP_SAVE_EXP_KEEP || lane_index() % 4 != 0) return;
-#pragma unroll
-        for (int h = 0; h < 2; h++)
-            if (is_row(params, row(h)) && offset[h] != params.offset[row(h)]) atomicExch(&params.overflow[row(h)], 1);
+        int r = row(Base::own_of_two());
+        if (params.phase != FLP_SAVE_EXP_KEEP || !Base::is_writer() || !is_row(params, r)) return;
+        if (Base::own_of(offset) != params.offset[r]) atomicExch(&params.overflow[r], 1);
     }
 };

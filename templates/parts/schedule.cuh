@@ -28,6 +28,12 @@ template <class Config, int turns = 1> struct Schedule {
         return (int)((row_count<Config>(params) + Config::block_rows * Config::cluster - 1) / (Config::block_rows * Config::cluster));
     }
 
+    // With the walk of another turn: two in a loop are emitted once.
+    __device__ __forceinline__ void exchange(Schedule &other) {
+        exchange_values(turn, other.turn);
+        exchange_values(step, other.step);
+    }
+
     // index: of a unit among row_blocks x splits units that start at split `base`.
     __device__ __forceinline__ void locate(int index, int base, int splits, Unit &unit) const {
         const Split &split = params.split;
@@ -74,6 +80,8 @@ template <class Config, int turns = 1> struct SaveExpUnits {
     __device__ __forceinline__ bool has_any() const {
         return params.phase != FLP_SAVE_EXP_AGAIN || (row_count<Config>(params) > 0 && params.block_overflow[0]);
     }
+
+    __device__ __forceinline__ void exchange(SaveExpUnits &other) { schedule.exchange(other.schedule); }
 
     // Where only blocks that overflowed are run again, the others' units are passed over.
     __device__ __forceinline__ bool next(Unit &unit) {

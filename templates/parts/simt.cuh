@@ -26,6 +26,7 @@ __device__ __forceinline__ float warp_largest(float x) {
     bits = __reduce_max_sync(0xffffffffu, bits ^ (bits >> 31 & 0x7fffffff));
     return __int_as_float(bits ^ (bits >> 31 & 0x7fffffff));
 }
+__device__ __forceinline__ int warp_sum(int x) { return __reduce_add_sync(0xffffffffu, x); }
 // What `lane` has.
 template <class T> __device__ __forceinline__ T shuffle(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 __device__ __forceinline__ bool warp_any(bool condition) { return __any_sync(0xffffffffu, condition); }

@@ -34,9 +34,9 @@ template <class Config> struct TileGradLogits {
 
     __device__ __forceinline__ void transform_chunk(const GradLogitsParams &params, float *z, const float (&scale)[2], int column) const {
         if constexpr (Config::has_bias) add_bias(params, z, column);
-        bool has_targets = rarely(warp_any(is_near_target(column)));
+        bool is_special = rarely(warp_any(is_near_target(column) || has_masked(params, column)));
         ValuesInMemory<unroll_chunk> in_memory;
-        if (has_targets) take_targets(params, z, in_memory, scale, column);
+        if (is_special) take_out(params, z, in_memory, scale, column);
         if (rarely(warp_any(is_large(row[0].offset) || is_large(row[1].offset)))) {
             in_memory.lay_down(z);
             in_memory.visit(
@@ -49,9 +49,10 @@ template <class Config> struct TileGradLogits {
                 z[i] = derivative<false>(params, z[i], scale[h], row[h], column_at(column, offset(i)));
             }
         }
-        // The targets' logits are -inf here, whose derivative is 0 by itself in all other kernels.
-        bool clears = (Config::has_softcap || Config::wants_logit_sum) && has_targets;
-        if (rarely(clears || warp_any(has_masked(params, column)))) clear(params, z, in_memory, column);
+        // The derivatives of what has been taken out are 0 by themselves in all other kernels.
+        if constexpr (Config::has_softcap || Config::wants_logit_sum) {
+            if (is_special) clear(params, z, in_memory, column);
+        }
     }
 
     // Whether the thread's columns have a row's target among them.
@@ -60,9 +61,10 @@ template <class Config> struct TileGradLogits {
                (unsigned)columns_left(column, row[1].target) <= offset(unroll_chunk - 1);
     }
 
-    // Few warps meet one. The target's derivative leaves, by what only it needs of the row.
-    __device__ __forceinline__ void take_targets(const GradLogitsParams &params, float *z, ValuesInMemory<unroll_chunk> &in_memory, const float (&scale)[2],
-                                                 int column) const {
+    // What few warps meet. The target's derivative leaves, by what only it needs of the row; its logit and those of columns past the vocabulary become -inf,
+    // and 0 those of rows without a target, whose coefficients are 0.
+    __device__ __forceinline__ void take_out(const GradLogitsParams &params, float *z, ValuesInMemory<unroll_chunk> &in_memory, const float (&scale)[2],
+                                             int column) const {
         in_memory.lay_down(z);
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -72,6 +74,13 @@ template <class Config> struct TileGradLogits {
             params.targets[at].derivative = target_derivative(params, in_memory.value[i], scale[h], params.gradient[at]);
             in_memory.value[i] = -infinity;
         }
+        if (has_masked(params, column)) {
+            int left = columns_left(column, params.vocab);
+            in_memory.visit([&](float &value, int j, int place) {
+                if (row[j / 2].target < 0) value = 0;
+                else if (place >= left) value = -infinity;
+            });
+        }
         in_memory.take_up(z);
     }
 
@@ -80,7 +89,7 @@ template <class Config> struct TileGradLogits {
         return columns_left(column, params.vocab) <= offset(unroll_chunk - 1) || row[0].target < 0 || row[1].target < 0;
     }
 
-    // These and the targets: 0 whatever the bias holds.
+    // These and the targets: 0 where softcap and smoothing would make something of them.
     __device__ __forceinline__ void clear(const GradLogitsParams &params, float *z, ValuesInMemory<unroll_chunk> &in_memory, int column) const {
         in_memory.lay_down(z);
         int left = columns_left(column, params.vocab), target[2] = {columns_left(column, row[0].target), columns_left(column, row[1].target)};

@@ -6,11 +6,11 @@ template <int count> struct ValuesInMemory {
 
     __device__ __forceinline__ void lay_down(const float *z) {
 #pragma unroll
-        for (int i = 0; i < count; i++) value[i] = z[i];
+        for (int i = 0; i < count; i += 4) store_local(&value[i], z[i], z[i + 1], z[i + 2], z[i + 3]);
     }
     __device__ __forceinline__ void take_up(float *z) const {
 #pragma unroll
-        for (int i = 0; i < count; i++) z[i] = value[i];
+        for (int i = 0; i < count; i += 4) load_local(&value[i], z[i], z[i + 1], z[i + 2], z[i + 3]);
     }
 
     // each(value, j, column): of four neighbours the j-th, of the fragment's row j / 2; column: from the thread's first one on (row_statistics.cuh).

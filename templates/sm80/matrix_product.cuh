@@ -25,8 +25,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, MatrixProductS
         const OutMatrix<Out> out = {(Out *)params.out, params.out_stride, rows, params.columns};
 #pragma unroll
         for (int i = 0; i < blocks; i++) {
-            scale_product(d[i], params.factor, steps());
-            scale_rows(d[i], params.row_factor, row + 16 * i, rows);
+            scale_product(d[i], params, row + 16 * i, rows);
             if constexpr (Config::targets_of_rows || Config::targets_in_rows || Config::targets_in_columns)
                 TargetContribution<Config>(params, rows, inner, row + 16 * i, column).add(d[i]);
             TileStore<Config>::store(out, d[i], row + 16 * i, column);

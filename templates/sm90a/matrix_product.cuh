@@ -55,8 +55,12 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
 
     template <int count> __device__ __forceinline__ void consume(float (&d)[count], bool, int tile, int steps) {
         int column = tile * Config::block_columns;
-        scale_product(d, params.factor, steps);
-        scale_rows(d, params.row_factor, row, rows);
+        if constexpr (Config::filters) {
+            if (steps == 0) // no instruction has written a sum of no terms
+#pragma unroll
+                for (int i = 0; i < count; i++) d[i] = 0;
+        }
+        scale_product(d, params, row, rows);
         targets.add(d, rows, inner, row, column, shared.out.box[warp_index()]);
         OutMatrix<Out> old = {(const Out *)params.out, params.out_stride, rows, params.columns};
         if (params.pdl_wait_in_epilogue == FLP_PDL_WAIT_BEFORE_STORE) wait_for_previous_kernel();

@@ -9,6 +9,7 @@ template <class Config> struct ProductTargets<Config, true> {
     static constexpr int lists = in_rows ? Config::block_rows / 16 : 1, width = in_rows ? 16 : Config::block_columns; // a warp's own, or all of the tile
     static constexpr int kept = 32;    // targets of a tile; what there is more of is read by the consumers
     static constexpr int together = 2; // rows that are loaded at once
+    static constexpr int row_words = Config::fragment_columns / 2;
     using element = typename Config::element;
 
     struct Target {
@@ -22,6 +23,7 @@ template <class Config> struct ProductTargets<Config, true> {
     };
 
     __device__ __forceinline__ static void init(Shared &shared) {
+#pragma unroll 1
         for (int b = 0; b < 2; b++) {
             mbarrier_init(shared_address(&shared.full[b]), 32);
             mbarrier_init(shared_address(&shared.empty[b]), Config::consumer_groups * 128);
@@ -84,13 +86,28 @@ template <class Config> struct ProductTargets<Config, true> {
         return Target{own.target, own.row, params.targets[own.at].derivative};
     }
 
+    // From any address, element by element and from the last one on, which few tensors need: by a loop, for which the vector is shifted.
+    __device__ __forceinline__ static void load_some(const element *from, int valid, Vector &to) {
+        static_assert(sizeof(element) == 2, "two elements a word");
+#pragma unroll 4
+        for (int j = vector_elements<element> - 1; j >= 0; j--) {
+            u32 next = j < valid ? from[j].bits : 0;
+#pragma unroll
+            for (int w = 3; w > 0; w--) to.words[w] = to.words[w] << 16 | to.words[w - 1] >> 16;
+            to.words[0] = to.words[0] << 16 | next;
+        }
+    }
+
     __device__ __forceinline__ void load(int at, int end, int column) {
         int c = lane_index() * vector_elements<element>;
 #pragma unroll
         for (int i = 0; i < together; i++) {
             int valid = at + i < end && c < Config::fragment_columns ? params.columns - column - c : 0;
-            ahead[i] = valid <= 0 ? Vector{{0, 0, 0, 0}}
-                                  : load_anywhere((const element *)params.others + target(at + i).row * params.others_stride + column + c, valid);
+            ahead[i] = Vector{{0, 0, 0, 0}};
+            if (valid <= 0) continue;
+            const element *from = (const element *)params.others + target(at + i).row * params.others_stride + column + c;
+            if (valid >= vector_elements<element> && (u64)from % 16 == 0) ahead[i] = *(const Vector *)from;
+            else load_some(from, valid, ahead[i]);
         }
     }
 
@@ -112,23 +129,29 @@ template <class Config> struct ProductTargets<Config, true> {
 
     // A row of hidden goes through the buffer from lanes that have neighbours to those that have its row of the tile.
     __device__ __forceinline__ void add_in_rows(const TargetContribution<Config> &tile, float (&d)[TargetContribution<Config>::count], u32 *buffer) {
-        constexpr int row_words = Config::fragment_columns / 2;
         int begin = this->begin(tile.row), end = this->end(tile.row), line = lane_index() / 4, first = params.first_target + tile.row;
-        for (int at = begin; at < end; at += together) {
-            if (at > begin) load(at, end, tile.column);
-            else if (lane_index() == 0) bulk_wait_read<0>(); // the engine has read what the buffer held
-            __syncwarp();
-#pragma unroll
-            for (int i = 0; i < together; i++)
-                if (lane_index() * 4 < row_words) *(Vector *)(buffer + i * row_words + lane_index() * 4) = ahead[i];
-            __syncwarp();
-            for (int i = 0; i < together && at + i < end; i++) {
-                Target own = target(at + i);
-                const u32 *from = buffer + i * row_words + lane_index() % 4;
-                if (own.target - first == line) TargetContribution<Config>::template add_pairs<0>(d, own.derivative * tile.factor, from);
-                if (own.target - first == line + 8) TargetContribution<Config>::template add_pairs<1>(d, own.derivative * tile.factor, from);
+#pragma unroll 1
+        for (int at = begin; at < end; at++) {
+            int i = (at - begin) % together;
+            if (i == 0) {
+                if (at > begin) load(at, end, tile.column);
+                else if (lane_index() == 0) bulk_wait_read<0>(); // the engine has read what the buffer held
+                leave(buffer);
             }
+            Target own = target(at);
+            int distance = own.target - first - line;
+            const u32 *from = buffer + i * row_words + lane_index() % 4;
+            if (distance == 0) TargetContribution<Config>::template add_pairs<0>(d, own.derivative * tile.factor, from);
+            if (distance == 8) TargetContribution<Config>::template add_pairs<1>(d, own.derivative * tile.factor, from);
         }
+    }
+
+    __device__ __forceinline__ void leave(u32 *buffer) const {
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < together; i++)
+            if (lane_index() * 4 < row_words) *(Vector *)(buffer + i * row_words + lane_index() * 4) = ahead[i];
+        __syncwarp();
     }
 
     __device__ __forceinline__ void add_in_columns(const TargetContribution<Config> &tile, float (&d)[TargetContribution<Config>::count]) const {

@@ -66,6 +66,10 @@ template <class Walk> struct WalkedTiles {
         unit.tiles--;
         return true;
     }
+    __device__ __forceinline__ void exchange(WalkedTiles &other) {
+        walk.exchange(other.walk);
+        exchange_values(unit, other.unit);
+    }
 };
 
 template <class Config, class Kernel> __device__ __forceinline__ void produce_tiles(const Kernel &kernel, int rank) {
@@ -80,17 +84,17 @@ template <class Config, class Kernel> __device__ __forceinline__ void produce_ti
         Unit unit;
         while (tiles.next(unit)) load(unit);
     } else {
-        WalkedTiles<Walk> of_turn[2] = {WalkedTiles<Walk>(walk), WalkedTiles<Walk>(kernel.walk(1))};
-        bool more;
-        do {
-            more = false;
-#pragma unroll
-            for (int turn = 0; turn < Config::turns; turn++) {
-                if (!of_turn[turn].next()) continue;
-                more = true;
-                load(of_turn[turn].unit);
+        WalkedTiles<Walk> tiles(walk), others(Config::turns > 1 ? kernel.walk(1) : walk);
+        // One turn's next tile, then the other's, until neither has one more.
+        for (int without = 0; without < Config::turns;) {
+            if (tiles.next()) {
+                load(tiles.unit);
+                without = 0;
+            } else {
+                without++;
             }
-        } while (more);
+            if constexpr (Config::turns > 1) tiles.exchange(others);
+        }
     }
 }
 
@@ -103,12 +107,6 @@ template <class Config> struct NoTurns {
 };
 template <bool takes_turns, class Config> struct TurnsOf { using type = NoTurns<Config>; };
 template <class Config> struct TurnsOf<true, Config> { using type = Turns<Config>; };
-
-template <class T> __device__ __forceinline__ void exchange_values(T &one, T &other) {
-    T kept = one;
-    one = other;
-    other = kept;
-}
 
 // A warpgroup's parts of 64 rows, one after the other. Where Kernel::emits_parts_once, what is done with each is emitted once, for the first part's
 // registers, into which the second's are moved: copies of an epilogue are most of what a kernel takes to compile.

@@ -152,6 +152,7 @@ __device__ __forceinline__ void wgmma_hold(u32 (&a)[16]) {
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/row_offset.cuh"
 #line 1 "templates/parts/hyperbolic_tangent.cuh"
+#line 1 "templates/parts/local_memory.cuh"
 #line 1 "templates/parts/values_in_memory.cuh"
 #line 1 "templates/parts/row_statistics.cuh"
 #line 1 "templates/sm90a/statistics_kernel.cuh"
