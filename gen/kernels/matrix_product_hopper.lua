@@ -35,6 +35,9 @@ function kernel.check(spec, arch)
     if spec.bv == 192 and (spec.targets and not spec.b_transposed or spec.targets == "in_columns") then
       return nil, "bv = 192: more accumulators than registers, with targets whose rows lie across"
     end
+    if spec.bv == 192 and spec.cluster > 1 and spec.ragged and spec.adds and spec.out ~= "f32" then
+      return nil, "bv = 192, c = 2: more accumulators than registers, where 16 bits are added to rows that end within 16 bytes"
+    end
     if spec.filter then return nil, "wg = 128: a filter passes steps over, of 64 rows a warpgroup" end
   elseif spec.bv % 128 ~= 0 or spec.bv > 256 then
     return nil, ("bv = %d: 128 or 256"):format(spec.bv)
