@@ -60,6 +60,9 @@ const char *const flp_random_once_failed[] = {
     /* The target's logp from such an lse: far above 0. */
     "logits_logp_backward n=11 temperature=2.1926998361707669e-09 dtype=f32 data=816626616",
     "logits_logp_backward temperature=3.2831406552278467e-05 shape=7 shift=-1000000000 dtype=f32 data=420349692",
+    /* Beside one large term many small ones of the same size, all rounded alike. */
+    "logits_logp n=10 v=256 temperature=2.5866343729637884 shape=5 softcap=30 dtype=f32 data=395851789",
+    "logits_logp v=256 row_temperature=1 shape=5 values=1 softcap=1.5 dtype=f32 data=84295983",
     /* A given lse that fp32 has no room for. */
     "linear_logp_backward n=2 row_temperature=2 shape=7 shift=-3.4028234663852886e+38 grad_hidden=f32 bias=f32 dtype=f32 data=812823957",
     /* The slope of a softcap, which is off by itself, times a p that is off. */

@@ -341,5 +341,5 @@ flp_status flp_linear_logp_cpu(flp_thread_pool *pool, const flp_linear_logp_prob
 
 void flp_linear_logp_cpu_numerics(flp_dtype dtype, flp_text *text)
 {
-    flp_text_append(text, "linear_logp:cpu3:%s", flp_microkernel_of(dtype)->arithmetic);
+    flp_text_append(text, "linear_logp:cpu4:%s", flp_microkernel_of(dtype)->arithmetic);
 }

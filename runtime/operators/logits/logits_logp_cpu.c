@@ -255,5 +255,5 @@ flp_status flp_logits_logp_cpu(flp_thread_pool *pool, const flp_logits_logp_call
 
 const char *flp_logits_logp_cpu_numerics(void)
 {
-    return "logits_logp:cpu3";
+    return "logits_logp:cpu4";
 }

@@ -6,8 +6,8 @@
 #include "cpu/convert.h"
 #include "cpu/vector_math.h"
 
-/* So many terms of a lane are summed in fp32 before a double takes them. */
-enum { TERMS_IN_FLOAT = 32, LANES = 4, BLOCK = TERMS_IN_FLOAT * LANES };
+/* So many terms of a lane are summed in fp32 before a double takes them, as in cpu/row_statistics.c. */
+enum { TERMS_IN_FLOAT = 16, LANES = 4, BLOCK = TERMS_IN_FLOAT * LANES };
 
 typedef union {
     flp_float4 vector[FLP_ROW_CHUNK_COLUMNS / LANES];
