@@ -264,8 +264,10 @@ def verdict(state, rows):
         unknown = losses.count(None) + len(state["problems"]) - len(rows)
         known = [loss for loss in losses if loss is not None]
         failed = sum(loss > limit for loss in known)
+        missing = f"; {failed} {'problem misses' if failed == 1 else 'problems miss'} it" if failed else ""
+        left = f"; {unknown} {'problem is' if unknown == 1 else 'problems are'} not known" if unknown else ""
         said = f"{name}: at most {percent(max(known, default=None))}, wanted {percent(limit)}"
-        lines.append(said + (f"; {failed} problems miss it" if failed else "") + (f"; {unknown} problems are not known" if unknown else ""))
+        lines.append(said + missing + left)
         status = 1 if failed or status == 1 else 3 if unknown or status == 3 else 0
     lines.append(f"{len(state['tunings'])} tunings of {len(state['problems'])} problems, {len(rows)} of them searched")
     return lines, status

@@ -78,3 +78,8 @@ char *flp_text_duplicate(const char *string)
         memcpy(copy, string, bytes);
     return copy;
 }
+
+const char *flp_text_plural(long long count)
+{
+    return count == 1 ? "" : "s";
+}

@@ -13,4 +13,7 @@ void flp_text_append(flp_text *text, const char *format, ...) __attribute__((for
 void flp_text_append_bytes(flp_text *text, const void *bytes, size_t count);
 void flp_text_free(flp_text *text);
 char *flp_text_duplicate(const char *string); /* NULL when out of memory */
+
+/* What a noun has at its end behind this number: "s", and of 1 nothing. */
+const char *flp_text_plural(long long count);
 #endif

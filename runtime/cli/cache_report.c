@@ -1,4 +1,5 @@
 /* Describes cache directories as JSON, and prints that as lines. */
+#include "base/text.h"
 #include "cli/cache_report.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,10 +32,11 @@ static const char *text_of(json_t *object, const char *key)
 static void print_kernels(json_t *directory)
 {
     const int64_t refused = json_integer_value(json_object_get(directory, "refused"));
-    printf("%" PRId64 " kernels, %.1f MiB", (int64_t)json_integer_value(json_object_get(directory, "files")),
-           (double)json_integer_value(json_object_get(directory, "bytes")) / 0x1p20);
+    const int64_t files = json_integer_value(json_object_get(directory, "files"));
+    printf("%" PRId64 " kernel%s, %.1f MiB", files, flp_text_plural(files), (double)json_integer_value(json_object_get(directory, "bytes")) / 0x1p20);
     if (refused)
-        printf(", %" PRId64 " files or folders that this user cannot read or that others may write to", refused);
+        printf(", %" PRId64 " file%s or folder%s that this user cannot read or that others may write to", refused, flp_text_plural(refused),
+               flp_text_plural(refused));
 }
 
 void flp_cache_report_print_user(const char *label, json_t *report)

@@ -1,6 +1,7 @@
 /* fusedlogp-gen cache: lists and clears the kernels on disk. */
 #include <inttypes.h>
 #include <stdio.h>
+#include "base/text.h"
 #include "cli/cache_report.h"
 #include "cli/console.h"
 #include "cli/gen.h"
@@ -75,11 +76,11 @@ int flp_gen_cache_clear(const flp_gen_options *options)
     if (options->json)
         code = flp_console_print_json(json_pack("{s:o, s:I}", "directory", flp_console_json_string(facts.directory), "removed", (json_int_t)removed));
     else if (!options->quiet)
-        printf("%" PRId64 " kernels removed; %s\n", removed, facts.directory[0] ? facts.directory : "no directory");
+        printf("%" PRId64 " kernel%s removed; %s\n", removed, flp_text_plural(removed), facts.directory[0] ? facts.directory : "no directory");
     /* What is left could not be removed. */
     flp_cubin_cache_describe(cache, &facts);
     if (facts.files > 0) {
-        flp_console_error("%" PRId64 " kernels could not be removed from %s", facts.files, facts.directory);
+        flp_console_error("%" PRId64 " kernel%s could not be removed from %s", facts.files, flp_text_plural(facts.files), facts.directory);
         if (code == FLP_EXIT_OK)
             code = FLP_EXIT_FAILED;
     }

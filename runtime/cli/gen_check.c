@@ -1,5 +1,6 @@
 /* fusedlogp-gen --check: which kernels programs would not find on disk. */
 #include <stdio.h>
+#include "base/text.h"
 #include "cli/console.h"
 #include "cli/gen.h"
 
@@ -31,9 +32,10 @@ static int report(const flp_gen_options *options, const flp_gen_variants *varian
     }
     const char *directory = facts->directory[0] ? facts->directory : "no directory";
     if (missing && !options->quiet)
-        flp_console_error("%zu kernels: %zu there, %zu missing; %s", variants->count, variants->count - missing, missing, directory);
+        flp_console_error("%zu kernel%s: %zu there, %zu missing; %s", variants->count, flp_text_plural(variants->count), variants->count - missing, missing,
+                          directory);
     else if (!options->quiet)
-        printf("%zu kernels: %zu there, 0 missing; %s\n", variants->count, variants->count, directory);
+        printf("%zu kernel%s: %zu there, 0 missing; %s\n", variants->count, flp_text_plural(variants->count), variants->count, directory);
     return code;
 }
 

@@ -87,7 +87,8 @@ static int report(const build *now, double seconds)
         return code != FLP_EXIT_OK ? code : printed;
     }
     if (!now->options->quiet) {
-        printf("%zu kernels: %zu compiled, %zu already there, %zu failed", now->variants.count, counts[COMPILED], counts[CACHED], counts[FAILED]);
+        printf("%zu kernel%s: %zu compiled, %zu already there, %zu failed", now->variants.count, flp_text_plural(now->variants.count), counts[COMPILED],
+               counts[CACHED], counts[FAILED]);
         if (counts[SKIPPED])
             printf(", %zu not tried", counts[SKIPPED]);
         printf("; %.1f s; %s%s\n", seconds, facts.directory[0] ? facts.directory : "no directory",

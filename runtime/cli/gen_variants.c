@@ -129,7 +129,7 @@ static flp_status find_left_out(const flp_gen_options *options, flp_context *con
     flp_text_append(&text, "%s", lines ? lines : "");
     if (tunings)
         flp_text_append(&text, "%sthe kernels of the tunings of %zu record%s of this machine (fusedlogp records list)", text.length ? "\n" : "", tunings,
-                        tunings == 1 ? "" : "s");
+                        flp_text_plural(tunings));
     if (status == FLP_OK && text.failed)
         status = flp_status_fail(FLP_OUT_OF_MEMORY, "what the usual kernels leave out");
     free(lines);
@@ -276,7 +276,7 @@ int flp_gen_emit_run(const flp_gen_options *options)
     if (code == FLP_EXIT_OK && options->json)
         code = flp_console_print_json(json_pack("{s:o, s:o}", "directory", flp_console_json_string(options->emit), "variants", json_names(&variants)));
     else if (code == FLP_EXIT_OK && !options->quiet)
-        printf("%zu variants, sources and manifests in %s\n", variants.count, options->emit);
+        printf("%zu variant%s, sources and manifests in %s\n", variants.count, flp_text_plural(variants.count), options->emit);
     flp_gen_variants_free(&variants);
     flp_context_destroy(context);
     return code;

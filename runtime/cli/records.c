@@ -1,4 +1,5 @@
 /* The command line of fusedlogp records, and its actions that print records. */
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/records.h"
 #include <stddef.h>
@@ -53,7 +54,8 @@ static int print_chosen(const flp_records_command *command, void (*print)(const 
     if (code == FLP_EXIT_OK && command->json)
         code = flp_console_print_json(json_pack("{s:o, s:o}", "directory", flp_console_json_string(flp_records_directory(records)), "records", list));
     else if (code == FLP_EXIT_OK && !command->quiet && print == print_line)
-        printf("%zu records; %s\n", shown, flp_records_directory(records)[0] ? flp_records_directory(records) : "no directory of this user's");
+        printf("%zu record%s; %s\n", shown, flp_text_plural(shown),
+               flp_records_directory(records)[0] ? flp_records_directory(records) : "no directory of this user's");
     if (code == FLP_EXIT_OK && !command->json && print == print_whole && !shown) {
         flp_console_error("no record is known here%s", command->count ? " with such a word in its problem, architecture, device or name" : "");
         code = FLP_EXIT_FAILED;

@@ -129,7 +129,7 @@ static int report(const flp_records_command *command, findings *found)
     if (command->json)
         code = flp_console_print_json(json_pack("{s:I, s:o, s:o}", "records", (json_int_t)found->sound, "stale", found->stale_list, "faults", found->faults));
     else if (!command->quiet)
-        printf("%zu records are sound, %zu are stale, %zu are none\n", found->sound, found->stale, found->wrong);
+        printf("records: %zu sound, %zu stale, %zu wrong\n", found->sound, found->stale, found->wrong);
     return code == FLP_EXIT_OK && found->stale + found->wrong ? FLP_EXIT_BAD_INPUT : code;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/status.h"
+#include "base/text.h"
 #include "cli/console.h"
 #include "core/calibration.h"
 #include "core/tune_run.h"
@@ -126,8 +127,8 @@ static void calibrate(queue *q, const flp_tune_bench *bench)
         flp_console_error("warning: the model is not calibrated: %s", flp_error_message());
         return;
     }
-    snprintf(outcome.text, sizeof outcome.text, "model: %s; off by a factor of %.3f, before %.3f; %lld times", record.tuning, record.ratio, record.ratio_high,
-             (long long)record.rounds);
+    snprintf(outcome.text, sizeof outcome.text, "model: %s; off by a factor of %.3f, before %.3f; %lld time%s", record.tuning, record.ratio, record.ratio_high,
+             (long long)record.rounds, flp_text_plural(record.rounds));
     tell(q, &outcome);
 }
 
@@ -211,7 +212,7 @@ static void report(queue *q)
         flp_console_error("interrupted: what was learned is kept");
         fail(q, FLP_EXIT_FAILED);
     } else if (q->next < q->list.count && *q->code == FLP_EXIT_OK) {
-        flp_console_error("the time was over before %zu of %zu problems", q->list.count - q->next, q->list.count);
+        flp_console_error("the time was over before %zu of %zu problem%s", q->list.count - q->next, q->list.count, flp_text_plural(q->list.count));
     }
     if (q->command->plot && json_array_size(q->results)) {
         flp_status status = flp_tune_report_plot(q->results, q->command->plot);
@@ -278,11 +279,13 @@ int flp_tune_main(int argc, char **argv)
     pthread_mutex_init(&q.mutex, NULL);
     flp_status status = flp_records_create(&(flp_records_options){ 0 }, &q.records);
     if (status == FLP_OK)
-        status = flp_tune_list_collect(&command, flp_records_directory(q.records), &q.list);
-    if (status == FLP_OK)
+        code = flp_tune_list_collect(&command, flp_records_directory(q.records), &q.list);
+    if (status == FLP_OK && code == FLP_EXIT_OK)
         status = share(&q);
     if (status != FLP_OK)
         code = flp_console_fail(status);
+    else if (code != FLP_EXIT_OK)
+        ; /* and why has been said */
     else if (q.list.count)
         code = flp_tune_watch(q.slots, command.device_count, flp_records_directory(q.records), run, &q);
     else if (!command.quiet)

@@ -37,9 +37,9 @@ typedef struct {
     size_t count;
 } flp_tune_list;
 
-/* The problems of the command line, its models, the list of what was asked for untuned, and those of a probe, each once. FLP_BAD_ARGUMENT names
- * the problem or file; FLP_IO_FAILED; FLP_OUT_OF_MEMORY. */
-flp_status flp_tune_list_collect(const flp_tune_command *command, const char *records_directory, flp_tune_list *list);
+/* The problems of the command line, its models, the list of what was asked for untuned, and those of a probe, each once. Returns an exit code, and has said
+ * why: FLP_EXIT_USAGE where a problem of the command line is none, FLP_EXIT_BAD_INPUT where a model's configuration is not acceptable, FLP_EXIT_FAILED. */
+int flp_tune_list_collect(const flp_tune_command *command, const char *records_directory, flp_tune_list *list);
 void flp_tune_list_free(flp_tune_list *list);
 
 /* A device with what its problems have in common. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/status.h"
+#include "base/text.h"
 #include "cli/console.h"
 #include "cli/operators.h"
 #include "cli/tune.h"
@@ -130,9 +131,11 @@ static void say_result(const job *j)
     int rejected = 0;
     for (int i = 0; i < flp_tune_target_count(j->target); i++)
         rejected += result->figures[i].fate == FLP_CANDIDATE_REJECTED;
-    snprintf(j->outcome->text, sizeof j->outcome->text, "%s: %s, %.4f of the default's time (%.4f to %.4f); %d candidates, %d rejected, %d rounds, %.1f s, %s",
-             flp_tune_target_problem(j->target), name_of(flp_tune_target_candidate(j->target, result->winner)->tuning), winner->ratio, winner->ratio_low,
-             winner->ratio_high, flp_tune_target_count(j->target), rejected, result->rounds, result->spent_seconds, flp_tuning_end_names[result->ended]);
+    snprintf(j->outcome->text, sizeof j->outcome->text,
+             "%s: %s, %.4f of the default's time (%.4f to %.4f); %d candidate%s, %d rejected, %d round%s, %.1f s, %s", flp_tune_target_problem(j->target),
+             name_of(flp_tune_target_candidate(j->target, result->winner)->tuning), winner->ratio, winner->ratio_low, winner->ratio_high,
+             flp_tune_target_count(j->target), flp_text_plural(flp_tune_target_count(j->target)), rejected, result->rounds, flp_text_plural(result->rounds),
+             result->spent_seconds, flp_tuning_end_names[result->ended]);
 }
 
 /* What cannot be kept costs the next process a tuning, not this one its answer. */
@@ -167,7 +170,8 @@ static void describe_candidates(const job *j)
     }
     j->outcome->json = json_pack("{s:s, s:s, s:o}", "problem", flp_tune_target_problem(j->target), "arch", flp_tune_target_identity(j->target)->arch,
                                  "candidates", candidates);
-    snprintf(j->outcome->text, sizeof j->outcome->text, "%s: %d candidates", flp_tune_target_problem(j->target), flp_tune_target_count(j->target));
+    snprintf(j->outcome->text, sizeof j->outcome->text, "%s: %d candidate%s", flp_tune_target_problem(j->target), flp_tune_target_count(j->target),
+             flp_text_plural(flp_tune_target_count(j->target)));
 }
 
 /* What was timed tells the model of the device, whatever came of it. The default's time is that of the winner's company. */
@@ -379,8 +383,9 @@ static void say_decision(const decision *d, const flp_record *record)
     outcome->json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:o}", "problem", record->identity.problem, "arch", record->identity.arch, "device",
                               d->job->bench->environment.device, "regime", flp_regime_names[record->regime], "tuning", record->tuning, "ratio", record->ratio,
                               "ratio_low", record->ratio_low, "ratio_high", record->ratio_high, "rows", rows);
-    snprintf(outcome->text, sizeof outcome->text, "%s: %s decides on a row's bits, %.4f of the default's time over %d numbers of rows",
-             record->identity.problem, name_of(record->tuning), record->ratio, flp_tune_numerics_count(d->numerics));
+    snprintf(outcome->text, sizeof outcome->text, "%s: %s decides on a row's bits, %.4f of the default's time over %d number%s of rows",
+             record->identity.problem, name_of(record->tuning), record->ratio, flp_tune_numerics_count(d->numerics),
+             flp_text_plural(flp_tune_numerics_count(d->numerics)));
 }
 
 static void publish_decision(const decision *d)
@@ -400,8 +405,9 @@ static void publish_decision(const decision *d)
 static void describe_arithmetics(const decision *d)
 {
     flp_tune_outcome *outcome = d->job->outcome;
-    snprintf(outcome->text, sizeof outcome->text, "%s: %d arithmetics, %d numbers of rows", flp_tune_numerics_text(d->numerics),
-             flp_tune_numerics_choices(d->numerics), flp_tune_numerics_count(d->numerics));
+    snprintf(outcome->text, sizeof outcome->text, "%s: %d arithmetic%s, %d number%s of rows", flp_tune_numerics_text(d->numerics),
+             flp_tune_numerics_choices(d->numerics), flp_text_plural(flp_tune_numerics_choices(d->numerics)), flp_tune_numerics_count(d->numerics),
+             flp_text_plural(flp_tune_numerics_count(d->numerics)));
     outcome->json = json_pack("{s:s, s:i, s:i}", "problem", flp_tune_numerics_text(d->numerics), "arithmetics", flp_tune_numerics_choices(d->numerics), "rows",
                               flp_tune_numerics_count(d->numerics));
 }

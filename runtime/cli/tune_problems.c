@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/status.h"
+#include "cli/console.h"
 #include "cli/model_config.h"
 #include "cli/operators.h"
 #include "cli/tune.h"
@@ -122,21 +123,34 @@ static void join_rows(flp_tune_list *list)
             }
 }
 
-flp_status flp_tune_list_collect(const flp_tune_command *command, const char *records_directory, flp_tune_list *list)
+/* Those of files, and of what is built in. */
+static flp_status append_read(flp_tune_list *list, const flp_tune_command *command, const char *records_directory)
 {
     flp_status status = FLP_OK;
-    *list = (flp_tune_list){ 0 };
-    for (const char *text = NULL; status == FLP_OK && (text = argz_next(command->problems, command->problems_bytes, text)) != NULL;)
-        status = append(list, text, NULL);
     for (const char *path = NULL; status == FLP_OK && (path = argz_next(command->models, command->models_bytes, path)) != NULL;)
         status = append_model(list, path);
     for (int i = 0; status == FLP_OK && command->probe && probed[i]; i++)
         status = append(list, probed[i], NULL);
     if (status == FLP_OK && command->untuned)
         status = append_untuned(list, records_directory);
-    if (status == FLP_OK && command->numerics)
-        join_rows(list);
     return status;
+}
+
+int flp_tune_list_collect(const flp_tune_command *command, const char *records_directory, flp_tune_list *list)
+{
+    flp_status status = FLP_OK;
+    *list = (flp_tune_list){ 0 };
+    for (const char *text = NULL; status == FLP_OK && (text = argz_next(command->problems, command->problems_bytes, text)) != NULL;)
+        status = append(list, text, NULL);
+    if (status == FLP_BAD_ARGUMENT)
+        return flp_console_fail(status), FLP_EXIT_USAGE;
+    if (status == FLP_OK)
+        status = append_read(list, command, records_directory);
+    if (status != FLP_OK)
+        return flp_console_fail(status);
+    if (command->numerics)
+        join_rows(list);
+    return FLP_EXIT_OK;
 }
 
 void flp_tune_list_free(flp_tune_list *list)

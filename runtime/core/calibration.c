@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "base/text.h"
 
 /* Fewer say nothing of the coefficients, of which there are five. */
 enum { LEAST_SAMPLES = 12 };
@@ -99,7 +100,8 @@ static flp_status read_fit(char *fit, flp_record *record)
     record->ratio_low = 1;
     record->ratio_high = fmax(record->ratio, exp(1e-6 * (double)strtoll(before, NULL, 10)));
     if (record->rounds < LEAST_SAMPLES)
-        return flp_status_fail(FLP_NO_VARIANT, "calibration: %lld times were measured, wanted %d or more", (long long)record->rounds, LEAST_SAMPLES);
+        return flp_status_fail(FLP_NO_VARIANT, "calibration: %lld time%s measured, wanted %d or more", (long long)record->rounds,
+                               flp_text_plural(record->rounds), LEAST_SAMPLES);
     return FLP_OK;
 }
 

@@ -40,7 +40,7 @@ mkdir -m 755 system system/b8 open
 chmod 777 open
 printf 1234 >system/b8/three.flpk
 FUSEDLOGP_SYSTEM_CACHE=$work/system::$work/open:$work/absent fusedlogp info >systems.txt
-check_match "a system cache is shown" "^system cache   $work/system: 1 kernels, 0.0 MiB\$" systems.txt
+check_match "a system cache is shown" "^system cache   $work/system: 1 kernel, 0.0 MiB\$" systems.txt
 check_match "... one that is refused with the reason" "^system cache   $work/open: refused: directory $work/open: group or others may write to it" systems.txt
 check_match "... and one that is not there" "^system cache   $work/absent: not there\$" systems.txt
 FUSEDLOGP_SYSTEM_CACHE=$work/system::$work/open:$work/absent fusedlogp_gen cache list >list.txt

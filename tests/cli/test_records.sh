@@ -18,7 +18,7 @@ record 4096 >stale.txt
 records lint stale.txt >lint.out 2>lint.txt
 check_equal "a record of other templates is stale" 4 $?
 check_match "... which is said" '^fusedlogp: stale.txt, line 1/[0-9a-f]*\.record: stale: the templates of its kernels have changed since$' lint.txt
-check_match "... and counted" '^0 records are sound, 1 are stale, 0 are none$' lint.out
+check_match "... and counted" '^records: 0 sound, 1 stale, 0 wrong$' lint.out
 records lint stale.txt --json >lint.json 2>/dev/null
 check_equal "... in JSON too" linear_logp:bf16:n4096:d2048:v131072 "$(json_value lint.json stale.0.problem)"
 numerics=$(json_value lint.json stale.0.now.numerics)
@@ -108,7 +108,7 @@ check_equal "lint finds what is damaged" 4 $?
 check_match "... under another's name" "^fusedlogp: $work/mine/0{32}.record: its name would be ${one#mine/}\$" lint.txt
 check_match "... cut off" "mine/1{32}.record: line [0-9]*: wanted" lint.txt
 check_match "... or with a name of its own" "of-any-record.record: its name would be" lint.txt
-check_match "... and counts" "^4 records are sound, 0 are stale, 3 are none\$" lint.out
+check_match "... and counts" "^records: 4 sound, 0 stale, 3 wrong\$" lint.out
 records lint --json >lint.json 2>/dev/null
 check_equal "... in JSON too" 3 "$(json_value lint.json faults)"
 check_equal "what is damaged is not listed" 4 "$(records list --quiet | wc -l)"

@@ -33,6 +33,9 @@ for code in $codes; do
 done
 
 check_fails "no command" 2 "wanted a command" fusedlogp
+for program in "fusedlogp tune" "fusedlogp_gen --list --arch sm_90a"; do
+    check_fails "$program: a problem that is none is a wrong command line" 2 "got 4 parts, wanted at least" $program --problem linear_logp:bf16:n33:d72
+done
 check_fails "an unknown command" 2 "no command 'train'" fusedlogp train
 check_fails "an unknown option" 2 "--frobnicate" fusedlogp score --frobnicate
 check_fails "a missing tensor" 2 "--weight is missing" fusedlogp score --hidden h.npy --target t.npy

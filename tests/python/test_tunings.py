@@ -126,7 +126,7 @@ class Tunings(unittest.TestCase):
         state = {"problems": [SMALL, MIDDLE], "searches": searches, "tunings": [[result(SMALL), result(MIDDLE)]]}
         rows, lines, status = self.verdict(state)
         self.assertEqual(3, status)
-        self.assertTrue(all("; 1 problems are not known" in line for line in lines if line.startswith(("winners", "left out"))), lines)
+        self.assertTrue(all("; 1 problem is not known" in line for line in lines if line.startswith(("winners", "left out"))), lines)
         self.assertIn(f"| {SMALL} | 2, 2 untimed | default 1 | not known | not known | not known |", self.tunings.table(rows))
         self.assertIn(f">{SMALL}<", self.tunings.picture(state, rows))
 

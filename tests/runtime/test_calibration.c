@@ -132,7 +132,7 @@ static void too_few_times_are_none(void **state)
 
     (void)state;
     assert_fails(FLP_NO_VARIANT, flp_calibration_make(context, &device, "1000 auto weighted_sum:bf16:n64:d1024 \n", 0.1, &record),
-                 "1 times were measured, wanted 12 or more");
+                 "1 time measured, wanted 12 or more");
     assert_fails(FLP_NO_VARIANT, flp_calibration_make(context, &device, "nonsense", 0.1, &record), "nothing was measured that the model knows");
 }
 

@@ -566,7 +566,11 @@ static void failures_have_their_exit_status(void **state)
     assert_exits(2, run("--probe --dry-run --plot plot.svg"));
     assert_exits(2, run("--probe --verify --plot plot.svg"));
     assert_contains(messages, "--plot is of a tuning: --verify and --dry-run exclude it");
-    assert_exits(4, run("--problem linear_logp:bf16:n64"));
+    assert_exits(2, run("--problem linear_logp:bf16:n64"));
+    assert_contains(messages, "got 3 parts, wanted at least");
+    fake_directory_write(fake_directory_path(root, "config.json"), "[]", 2);
+    snprintf(words, sizeof(words), "--model %s/config.json", root);
+    assert_exits(4, run(words));
     assert_exits(1, run("--model /no/such/config.json"));
     fake_tune.failure = FLP_NO_VARIANT;
     assert_exits(3, run("--problem linear_logp:bf16:n4096:d2048:v131072"));
