@@ -46,6 +46,8 @@ const char *const flp_random_once_failed[] = {
     "logits_logp n=7 v=18 row_temperature=3 outputs=10 entropy=1 softcap=30 dtype=f32 data=690354147",
     "logits_logp_backward v=45 temperature=7.1912588260619734e-07 fused=1 softcap=30 dtype=f32 data=522928582",
     "logits_logp_backward v=64 temperature=7.7041760847583159e-11 outputs=2 fused=1 softcap=30 dtype=f32 data=254929384",
+    /* The target's tanh was the library's, the others' our own. */
+    "logits_logp n=4 v=2 temperature=7.3856099916301796e-11 values=2 softcap=1.5 dtype=f32 data=658483978",
     /* exp(logp - old_logp) where logp has no digits before the point: any ratio is right, clipped or not. */
     "linear_cross_entropy n=4 v=2 shape=8 shift=-1000000000 loss=1 reduction=2 bias=f32 dtype=f32 data=685585571",
     "linear_cross_entropy n=7 v=2 shape=8 shift=-3.3895313892515355e+38 loss=1 reduction=1 grad_hidden=f32 bias=f32 dtype=f32 data=281790108",

@@ -104,9 +104,7 @@ static void sum_chunk(void *data, int64_t index, int thread)
 
 static float softened(const row *row)
 {
-    const float c = row->transform.softcap;
-
-    return c > 0 ? c * tanhf(row->target_logit / c) : row->target_logit;
+    return flp_row_chunk_soften(row->target_logit, row->transform.softcap);
 }
 
 static void find_factors(const flp_logits_logp_call *call, row *row, const flp_row_shares *shares)

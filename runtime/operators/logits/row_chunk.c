@@ -41,6 +41,11 @@ static flp_float4 soften(flp_float4 logit, float softcap)
     return softcap > 0 ? softcap * flp_float4_tanh(logit * (1 / softcap)) : logit;
 }
 
+float flp_row_chunk_soften(float logit, float softcap)
+{
+    return soften(flp_float4_splat(logit), softcap)[0];
+}
+
 static float add_lanes(flp_float4 lanes)
 {
     return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
@@ -80,7 +85,7 @@ void flp_row_chunk_sum(flp_dtype dtype, const void *from, int count, int32_t fir
         soften_all(&logits, count, padded, target, transform->softcap);
     sums->origin = sums->largest;
     if (transform->softcap > 0) /* -inf among the others counts */
-        sums->origin = count > (target >= 0) ? soften(flp_float4_splat(sums->largest), transform->softcap)[0] : -INFINITY;
+        sums->origin = count > (target >= 0) ? flp_row_chunk_soften(sums->largest, transform->softcap) : -INFINITY;
     /* Without an origin all terms are -inf or NaN: 2^z itself is 0 or NaN. */
     origin = sums->origin > -INFINITY ? sums->origin : 0;
     sums->sum = sums->moment = 0;

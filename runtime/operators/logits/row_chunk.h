@@ -25,6 +25,8 @@ typedef struct {
     float power, moment, target;
 } flp_logits_factors;
 
+/* softcap(logit), softcap 0: the logit itself; to the bit what the sums take of an equal one. */
+float flp_row_chunk_soften(float logit, float softcap);
 /* count <= FLP_ROW_CHUNK_COLUMNS logits; first: the column of the first one; target: the target's place in the chunk, or -1. */
 void flp_row_chunk_sum(flp_dtype dtype, const void *logits, int count, int32_t first, int target, const flp_logits_transform *transform, flp_logits_sums *sums);
 /* The sums of both parts; `later` holds larger columns. scale: log2(e) / temperature. */
