@@ -328,15 +328,21 @@ static void settle_large(flp_random_problem *p)
     p->row_temperature = p->row_temperature == 2 ? 1 : p->row_temperature;
 }
 
+/* Multiples of an element, of the gradients that there are in the end. */
+static void settle_addresses(flp_random_problem *p)
+{
+    if (p->misalignment % (p->dtype == FLP_F32 || p->grad_hidden == FLP_F32 || p->grad_weight == FLP_F32 ? 4 : 2) != 0)
+        p->misalignment = 4;
+}
+
 void flp_random_problem_settle(flp_random_problem *p)
 {
     if (p->dtype == FLP_NONE)
         p->dtype = FLP_F32;
     settle_shards(p);
-    if (p->misalignment % (p->dtype == FLP_F32 || p->grad_hidden == FLP_F32 || p->grad_weight == FLP_F32 ? 4 : 2) != 0)
-        p->misalignment = 4;
     if (is_sum(p)) {
         settle_sum(p);
+        settle_addresses(p);
         return;
     }
     if (is_linear(p))
@@ -346,6 +352,7 @@ void flp_random_problem_settle(flp_random_problem *p)
     settle_values(p);
     settle_rows(p);
     settle_large(p);
+    settle_addresses(p);
     if (p->dispatched)
         p->spare = 0;
 }
