@@ -46,6 +46,9 @@ const char *const flp_random_once_failed[] = {
     "logits_logp n=7 v=18 row_temperature=3 outputs=10 entropy=1 softcap=30 dtype=f32 data=690354147",
     "logits_logp_backward v=45 temperature=7.1912588260619734e-07 fused=1 softcap=30 dtype=f32 data=522928582",
     "logits_logp_backward v=64 temperature=7.7041760847583159e-11 outputs=2 fused=1 softcap=30 dtype=f32 data=254929384",
+    /* What has no probability may have some where logits are off by a softcap's rounding over the temperature. */
+    "linear_logp_backward n=3 v=78 temperature=6.2228983019995447e-10 scale=10000 g_entropy=1 softcap=30 grad_weight=f32 d=2 data=436751002",
+    "logits_logp_backward n=11 v=185 row_temperature=3 scale=1000 entropy=1 g_entropy=1 softcap=1.5 dtype=f32 data=742597588",
     /* The target's tanh was the library's, the others' our own. */
     "logits_logp n=4 v=2 temperature=7.3856099916301796e-11 values=2 softcap=1.5 dtype=f32 data=658483978",
     /* exp(logp - old_logp) where logp has no digits before the point: any ratio is right, clipped or not. */

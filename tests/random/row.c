@@ -178,7 +178,8 @@ void flp_random_row_differentiate(const flp_random_row_inputs *inputs, const flp
         const double uniform = g->sum != 0 ? g->sum * (g->class_weights ? g->class_weights[v] : 1) : 0;
         const double shared = g->lse - g->entropy * surprise; /* what p is multiplied by, beside g->logp */
         const double growth = growth_of(log_p, e[v] + common), off_p = (p_is_at_most_1 ? fmin(growth, 1) : growth) + 8 * u * p;
-        const double of_entropy = p > 0 ? (p + off_p) * fabs(g->entropy) * (e[v] + common + row->entropy_error + 8 * u * (fabs(log_p) + row->entropy)) : 0;
+        const double of_entropy =
+            p + off_p > 0 ? (p + off_p) * fabs(g->entropy) * (e[v] + common + row->entropy_error + 8 * u * (fabs(log_p) + row->entropy)) : 0;
         double value, off = of_entropy + (p + off_p) * g->lse_error + 4 * u * (fabs(uniform) + p * fabs(shared));
         if (v != inputs->target) {
             value = p * (shared - g->logp) + uniform;
