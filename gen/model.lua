@@ -23,8 +23,8 @@ model.coefficients = {
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Rows of A that the default keeps in the L2 while all of B streams past; of longer ones it walks squares of tiles
--- (runtime/operators/linear/matrix_product_launch.c).
+-- Rows of A that the default keeps in the L2 while all of B streams past; of longer ones than these a launch walks squares of tiles
+-- (runtime/operators/linear/matrix_product_launch.c), which are products': a forward and derivatives mostly have a group of selection's own.
 local default_group_bytes, long_row_bytes = 32 << 20, 8192
 
 -- Blocks that share a multiprocessor; kept, since a fit asks again and again.

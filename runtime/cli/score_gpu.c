@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/dtype.h"
 #include "base/status.h"
+#include "base/text.h"
 
 /* Larger chunks no longer keep the device busier, they only wait longer for their copies. */
 #define MOST_USEFUL_ROWS 65536
@@ -23,7 +24,7 @@ flp_status flp_score_gpu_open(const flp_driver *driver, int ordinal, int wraps, 
     if (wraps && count > 0)
         ordinal %= count;
     if (ordinal >= count)
-        return flp_status_fail(FLP_NO_DRIVER, "--device: got %d, and the driver shows %d device%s", ordinal, count, count == 1 ? "" : "s");
+        return flp_status_fail(FLP_NO_DRIVER, "--device: got %d, and the driver shows %d device%s", ordinal, count, flp_text_plural(count));
     gpu->ordinal = ordinal;
     status = flp_driver_check(driver, driver->device_get(&gpu->device, ordinal), "cuDeviceGet");
     if (status != FLP_OK)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/dtype.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "cli/score.h"
 #include "cpu/convert.h"
 
@@ -24,7 +25,7 @@ static flp_status open_tensor(const char *option, const char *spec, int kind, in
                                most_rank == least_rank ? ""
                                : least_rank == 1       ? " or 2"
                                                        : " or 3",
-                               most_rank == 1 ? "" : "s");
+                               flp_text_plural(most_rank));
     return FLP_OK;
 }
 

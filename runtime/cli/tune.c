@@ -138,7 +138,7 @@ static flp_status open_device(const flp_driver *driver, flp_tune_bench *bench, C
     int count = 0;
     flp_status status = flp_driver_check(driver, driver->device_count(&count), "cuDeviceGetCount");
     if (status == FLP_OK && bench->ordinal >= count)
-        status = flp_status_fail(FLP_NO_DRIVER, "--devices: got %d, and the driver shows %d device%s", bench->ordinal, count, count == 1 ? "" : "s");
+        status = flp_status_fail(FLP_NO_DRIVER, "--devices: got %d, and the driver shows %d device%s", bench->ordinal, count, flp_text_plural(count));
     if (status == FLP_OK)
         status = flp_driver_check(driver, driver->device_get(device, bench->ordinal), "cuDeviceGet");
     if (status == FLP_OK)
@@ -284,11 +284,9 @@ int flp_tune_main(int argc, char **argv)
         status = share(&q);
     if (status != FLP_OK)
         code = flp_console_fail(status);
-    else if (code != FLP_EXIT_OK)
-        ; /* and why has been said */
-    else if (q.list.count)
+    else if (code == FLP_EXIT_OK && q.list.count)
         code = flp_tune_watch(q.slots, command.device_count, flp_records_directory(q.records), run, &q);
-    else if (!command.quiet)
+    else if (code == FLP_EXIT_OK && !command.quiet)
         flp_console_error("there is nothing to tune: no plan of this machine asked for a problem without a record");
     if (q.answers)
         fclose(q.answers);

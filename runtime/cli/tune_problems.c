@@ -142,8 +142,10 @@ int flp_tune_list_collect(const flp_tune_command *command, const char *records_d
     *list = (flp_tune_list){ 0 };
     for (const char *text = NULL; status == FLP_OK && (text = argz_next(command->problems, command->problems_bytes, text)) != NULL;)
         status = append(list, text, NULL);
-    if (status == FLP_BAD_ARGUMENT)
-        return flp_console_fail(status), FLP_EXIT_USAGE;
+    if (status == FLP_BAD_ARGUMENT) {
+        flp_console_fail(status);
+        return FLP_EXIT_USAGE;
+    }
     if (status == FLP_OK)
         status = append_read(list, command, records_directory);
     if (status != FLP_OK)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "base/text.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 flp_driver flp_driver_loaded;
@@ -59,7 +60,7 @@ static flp_status initialise(void)
         return no_driver(result, "cuDeviceGetCount");
     if (devices < 1)
         return flp_status_fail(FLP_NO_DRIVER, "the CUDA driver %d.%d shows no device", flp_driver_loaded.version / 1000, flp_driver_loaded.version % 1000 / 10);
-    flp_log_info("CUDA driver %d.%d, %d device%s", flp_driver_loaded.version / 1000, flp_driver_loaded.version % 1000 / 10, devices, devices == 1 ? "" : "s");
+    flp_log_info("CUDA driver %d.%d, %d device%s", flp_driver_loaded.version / 1000, flp_driver_loaded.version % 1000 / 10, devices, flp_text_plural(devices));
     return FLP_OK;
 }
 
