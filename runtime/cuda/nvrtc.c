@@ -156,10 +156,16 @@ static flp_status check_arch(const nvrtc_table *table, const char *arch)
                            table->major, table->minor, arch, newest);
 }
 
+/* Whether it knows -minimal, which leaves out what no kernel names: textures, launches on the device, the CUDA runtime's types. The cubins are the same. */
+static int knows_minimal(const nvrtc_table *table)
+{
+    return table->major > 12 || (table->major == 12 && table->minor >= 4);
+}
+
 flp_status flp_nvrtc_compile(const char *source, const char *name, const char *arch, const char *const *options, flp_nvrtc_output *output)
 {
     char architecture[64];
-    const char *list[LARGEST_OPTIONS + 1] = { architecture };
+    const char *list[LARGEST_OPTIONS + 2] = { architecture };
     int count = 1;
     nvrtcProgram program = NULL;
     nvrtcResult result;
@@ -178,6 +184,8 @@ flp_status flp_nvrtc_compile(const char *source, const char *name, const char *a
         status = check_arch(table, arch);
     if (status != FLP_OK)
         return status;
+    if (knows_minimal(table))
+        list[count++] = "-minimal";
     result = table->create(&program, source, name, 0, NULL, NULL);
     if (result != NVRTC_SUCCESS)
         return failed(table, result, "nvrtcCreateProgram");

@@ -247,10 +247,23 @@ static void compiling_returns_cubin_ptx_and_log(void **state)
     assert_int_equal(strlen(output.cubin) + 1, output.cubin_bytes);
     assert_contains(output.ptx, "PTX");
     assert_contains(output.log, "32 registers");
-    assert_string_equal("-arch=sm_90a\n-std=c++17\n--ptxas-options=-v\n", fake_nvrtc.options);
+    assert_string_equal("-arch=sm_90a\n-std=c++17\n--ptxas-options=-v\n-minimal\n", fake_nvrtc.options);
     flp_nvrtc_output_free(&output);
     assert_null(output.cubin);
     assert_int_equal(0, fake_nvrtc.live_programs);
+}
+
+static void an_older_nvrtc_is_not_asked_for_what_it_does_not_know(void **state)
+{
+    const char *const options[] = { "-std=c++17", NULL };
+    flp_nvrtc_output output;
+
+    (void)state;
+    fake_nvrtc.major = 12;
+    fake_nvrtc.minor = 3;
+    assert_succeeds(flp_nvrtc_compile("void f();", "f.cu", "sm_90a", options, &output));
+    assert_string_equal("-arch=sm_90a\n-std=c++17\n", fake_nvrtc.options);
+    flp_nvrtc_output_free(&output);
 }
 
 static void an_architecture_newer_than_nvrtc_is_told(void **state)
@@ -416,6 +429,7 @@ int main(void)
         FAKED(a_library_without_a_function_is_too_old),
         FAKED(a_library_that_does_not_load_is_named),
         FAKED(compiling_returns_cubin_ptx_and_log),
+        FAKED(an_older_nvrtc_is_not_asked_for_what_it_does_not_know),
         FAKED(an_architecture_newer_than_nvrtc_is_told),
         FAKED(a_rejected_source_is_told_with_options_and_log),
         FAKED(want_of_memory_is_not_a_rejection),
