@@ -83,7 +83,7 @@ local conditions = {
   f32    = function(spec) return spec.dtype == "f32" and not spec.exact end,
   filters = function(spec) return spec.filter end,
   ragged = function(spec) return spec.ragged end,
-  at_any_address = function(spec) return spec.vec end,
+  shifts_vectors = function(spec) return spec.vec or logits_config.is_staged(spec) end,
   staged = logits_config.is_staged,
   unstaged = function(spec) return not logits_config.is_staged(spec) end,
   targets = function(spec) return spec.targets end,

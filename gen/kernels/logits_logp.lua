@@ -1,8 +1,8 @@
 -- logits_logp: a team of warps takes a row of logits, or a part of one.
 local config = require "gen.kernels.logits_logp_config"
 
--- What a warp's next segment and the vector behind it take, with the barrier that says that they are there.
-local function stage_bytes(spec) return config.is_staged(spec) and (spec.w * (config.segment_bytes + 16 + 8) + 15) // 16 * 16 or 0 end
+-- What a warp's next segment takes, whose lines of 128 bytes may be one more, with the barrier that says that it is there.
+local function stage_bytes(spec) return config.is_staged(spec) and (spec.w * (config.segment_bytes + 128 + 8) + 15) // 16 * 16 or 0 end
 
 return config.kernel("logits_logp", {
   "dependent_launch", "mbarrier", { only = "staged", "tma" }, { only = "staged", "logits_in_stages" }, { only = "unstaged", "logits_in_registers" },

@@ -65,12 +65,13 @@ function config.tile(spec, n)
   }
 end
 
--- The constants of Hopper's mainloop. steps_together: stages that are filled at once; several where few rows read the weight, once.
-function config.hopper(spec, n, steps_together)
+-- The constants of Hopper's mainloop. steps_together: stages that are filled at once. b_is_read_once: when the row blocks at work have had a tile of B nobody
+-- asks for it soon, so that the L2 had better keep A.
+function config.hopper(spec, n, steps_together, b_is_read_once)
   return {
     { "int", "consumer_groups", n.consumer_groups }, { "int", "group_rows", n.group_rows }, { "int", "turns", n.turns },
     { "int", "steps_together", steps_together },
-    { "bool", "b_is_read_once", steps_together > 1 },
+    { "bool", "b_is_read_once", b_is_read_once or false },
     { "bool", "splits_operands", spec.dtype == "f32" }, { "int", "producer_registers", n.producer_registers },
     { "int", "splitter_registers", n.splitter_registers }, { "int", "consumer_registers", n.consumer_registers },
     { "int", "b_box_columns", n.b_box_columns }, { "int", "b_box_rows", n.b_box_rows },

@@ -13,7 +13,7 @@ template <class Config, int sets> __device__ __forceinline__ LogitsSlots shared_
 }
 
 template <class Config, class Storage> __device__ __forceinline__ Storage &shared_storage() {
-    extern __shared__ __align__(16) u8 dynamic_shared[];
+    extern __shared__ __align__(128) u8 dynamic_shared[];
     static_assert(sizeof(Storage) == Config::shared_bytes, "gen/kernels/logits_logp_config.lua disagrees");
     return *(Storage *)dynamic_shared;
 }

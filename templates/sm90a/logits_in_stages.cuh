@@ -1,14 +1,16 @@
 // A warp's next segment, of a row at any address: the copy engine brings it to shared memory while the warp is at the one before, and from there each lane
 // takes its vectors wherever they begin.
 //
-// The engine moves whole vectors of the memory. Of those that the row's ends share with other rows, lanes bring the row's elements, one each.
+// The engine moves whole vectors of the memory. Of those that the row's ends share with other rows, lanes bring the row's elements, one each. It is fastest
+// where they keep their places within a line of 128 bytes (bench/results/NOTES.md), so a segment begins in its slot as far behind a line's start as there.
 // Config: as for a segment
 template <class Config> struct NextSegment {
     using Segment = Segment<Config>;
     using Element = typename Config::element;
     static constexpr int elements = Segment::elements;
+    static constexpr int line = 128 / sizeof(Vector); // vectors of one
     struct Slot {
-        Vector vectors[Segment::vectors * 32 + 1];
+        Vector vectors[Segment::vectors * 32 + line]; // as many whole lines
     };
     template <int warps> struct Storage {
         Slot slots[warps];
@@ -19,9 +21,10 @@ template <class Config> struct NextSegment {
     u32 full;
     int parity = 0;
 
-    // Where a segment lies in the slot, in elements: from `low` to `high` its row does, from `first` to `last` the row's whole vectors of the memory.
+    // Where a segment lies in the slot, in elements from its first vector on: from `low` to `high` its row does, from `first` to `last` the row's whole
+    // vectors of the memory.
     struct Places {
-        const Element *from; // what the slot begins with
+        const Element *from; // the first vector
         int before, low, high, first, last;
         __device__ __forceinline__ Places(const Element *logits, int index, int vocab) {
             const Element *segment = logits + (i64)index * Segment::columns;
@@ -32,6 +35,7 @@ template <class Config> struct NextSegment {
             first = low > 0 ? elements : 0;
             last = min(high / elements * elements, room());
         }
+        __device__ __forceinline__ Vector *within(Vector *slot) const { return slot + (u64)from / sizeof(Vector) % line; }
         __device__ __forceinline__ int room() const { return Segment::columns + (before > 0 ? elements : 0); }
     };
 
@@ -49,7 +53,7 @@ template <class Config> struct NextSegment {
         Places at(logits, index, vocab);
         int bytes = max(at.last - at.first, 0) * (int)sizeof(Element);
         mbarrier_arrive_expect(full, bytes);
-        if (bytes > 0) bulk_load(shared_address(slot) + at.first * (int)sizeof(Element), at.from + at.first, bytes, full);
+        if (bytes > 0) bulk_load(shared_address(at.within(slot)) + at.first * (int)sizeof(Element), at.from + at.first, bytes, full);
     }
 
     __device__ __forceinline__ void take(Segment &segment, const Element *logits, int index, int vocab) {
@@ -60,12 +64,12 @@ template <class Config> struct NextSegment {
         parity ^= 1;
         if (has_ends) warp_barrier();
         segment.left = min(at.high - at.before, Segment::columns);
-        const Vector *from = slot + lane_index();
+        const Vector *from = at.within(slot) + lane_index();
         int shift = at.before * (int)sizeof(Element), bits = shift % 4 * 8;
-        if (shift == 0) {
+        if (Config::vector_bytes == 16 || shift == 0) {
 #pragma unroll
             for (int j = 0; j < Segment::vectors; j++) segment.data[j] = from[32 * j];
-        } else {
+        } else if constexpr (Config::vector_bytes < 16) {
             visit_words(shift, [&](auto words) { take_shifted<decltype(words)::count>(segment, from, bits); });
         }
         warp_barrier(); // all lanes have read: the next segment may come
@@ -77,7 +81,7 @@ private:
     __device__ __forceinline__ void bring_ends(const Places &at) const {
         bool is_head = lane_index() < elements;
         int place = is_head ? lane_index() : at.last + lane_index() - elements, end = min(at.high, is_head ? at.first : at.room());
-        if (place >= at.low && place < end && lane_index() < 2 * elements) ((Element *)slot)[place] = at.from[place];
+        if (place >= at.low && place < end && lane_index() < 2 * elements) ((Element *)at.within(slot))[place] = at.from[place];
         async_proxy_fence();
     }
 

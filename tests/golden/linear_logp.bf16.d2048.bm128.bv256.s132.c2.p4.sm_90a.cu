@@ -39,7 +39,7 @@ struct Config {
     static constexpr int group_rows = 64;
     static constexpr int turns = 1;
     static constexpr int steps_together = 1;
-    static constexpr bool b_is_read_once = false;
+    static constexpr bool b_is_read_once = true;
     static constexpr bool splits_operands = false;
     static constexpr int producer_registers = 72;
     static constexpr int splitter_registers = 0;

@@ -42,7 +42,7 @@ struct Config {
     static constexpr int group_rows = 128;
     static constexpr int turns = 2;
     static constexpr int steps_together = 1;
-    static constexpr bool b_is_read_once = false;
+    static constexpr bool b_is_read_once = true;
     static constexpr bool splits_operands = false;
     static constexpr int producer_registers = 24;
     static constexpr int splitter_registers = 0;
