@@ -122,10 +122,11 @@ function budget.portable_product(spec)
   return share_registers(portable_tile(spec), spec.dtype ~= "f32" and spec.vec ~= 2 and not (spec.softcap and spec.entropy))
 end
 
--- true where a block has the shared memory that the kernel takes; else nil and the reason: it is the stages that take it.
+-- true where a block has the shared memory that the kernel takes; else nil and the reason: it is the stages that take it, or else the warps.
 function budget.check_shared(spec, n, arch)
   if n.shared_bytes <= arch.shared_bytes then return true end
-  return nil, ("p = %d: %d bytes of shared memory, a block has %d"):format(spec.stages, n.shared_bytes, arch.shared_bytes)
+  local takes = spec.stages and ("p = %d"):format(spec.stages) or ("w = %d"):format(spec.w)
+  return nil, ("%s: %d bytes of shared memory, a block has %d"):format(takes, n.shared_bytes, arch.shared_bytes)
 end
 
 -- Blocks that a multiprocessor holds at once: of each, 1 KiB of shared memory is the system's. A multiprocessor has the opt-in limit of

@@ -1,5 +1,6 @@
 -- What the kernels of logits_logp share: templates, Config, and the sizes that decide a row's bits.
 local arch = require "gen.arch"
+local budget = require "gen.budget"
 local cxx = require "gen.cxx"
 local tile_config = require "gen.kernels.tile_config"
 
@@ -115,7 +116,13 @@ end
 -- A kernel's module: own, its templates behind those of all; kernel: what it has of its own. numerics: the name that its bits go by.
 function config.kernel(numerics, own, kernel)
   kernel.templates, kernel.parameters = tile_config.join(head, own), { { "LogitsLogpParams", "params" } }
-  kernel.check, kernel.config = kernel.check or config.check, kernel.config or config.entries
+  kernel.config = kernel.config or config.entries
+  local check = kernel.check or config.check
+  function kernel.check(spec, device)
+    local legal, reason = check(spec, device)
+    if not legal then return nil, reason end
+    return budget.check_shared(spec, kernel.derive(spec), device)
+  end
   function kernel.numerics(spec) return config.numerics(numerics, spec) end
   return kernel
 end

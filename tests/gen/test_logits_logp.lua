@@ -117,6 +117,8 @@ function TestLogitsLogp.test_each_rule_refuses()
   luaunit.assertEquals(support.refusals_missed("gen/kernels/logits_logp_config.lua", function()
     assert_all_refused(rows, {
       { { vec = 16 }, "vec = 16", "wanted 2" }, { { vec = 2, dtype = "f32" }, "vec = 2", "wanted 4" }, { { w = 64 }, "w = 64", "at most 32" },
+      { { w = 32, argmax = true, entropy = true }, "w = 32", "463360 bytes of shared memory, a block has 232448" },
+      { { w = 16, argmax = true, entropy = true, arch = "sm_86" }, "w = 16", "a block has 101376" },
     })
     for _, operator in ipairs { "logits_logp_gradient", "logits_logp_fused" } do
       assert_all_refused(support.with(rows, { operator = operator }), { { { argmax = true }, "argmax", "a gradient has none" } })
