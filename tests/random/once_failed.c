@@ -49,6 +49,8 @@ const char *const flp_random_once_failed[] = {
     /* What has no probability may have some where logits are off by a softcap's rounding over the temperature. */
     "linear_logp_backward n=3 v=78 temperature=6.2228983019995447e-10 scale=10000 g_entropy=1 softcap=30 grad_weight=f32 d=2 data=436751002",
     "logits_logp_backward n=11 v=185 row_temperature=3 scale=1000 entropy=1 g_entropy=1 softcap=1.5 dtype=f32 data=742597588",
+    /* A small logit is off by the tanh of the row's largest. */
+    "logits_logp_backward n=14 v=116 row_temperature=1 fused=1 softcap=30 dtype=f32 data=965042591",
     /* The target's tanh was the library's, the others' our own. */
     "logits_logp n=4 v=2 temperature=7.3856099916301796e-11 values=2 softcap=1.5 dtype=f32 data=658483978",
     /* exp(logp - old_logp) where logp has no digits before the point: any ratio is right, clipped or not. */

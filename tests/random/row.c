@@ -52,8 +52,8 @@ static void find_errors(const flp_random_row_inputs *inputs, double largest, con
 {
     for (int64_t v = 0; v < inputs->vocab; v++) {
         const double cap = inputs->softcap, slope = cap > 0 ? 1 / (cosh(inputs->logit[v] / cap) * cosh(inputs->logit[v] / cap)) : 1;
-        const double own = error_of(inputs, v) * slope / inputs->temperature;
-        e[v] = isinf(z[v]) ? 0 : own + (z[v] == largest && own == 0 ? 0 : 3 * u * larger(fabs(z[v]), fabs(largest)) + (cap > 0 ? 8 * u * fabs(z[v]) : 0));
+        const double own = error_of(inputs, v) * slope / inputs->temperature, of_tanh = cap > 0 ? 8 * u * (fabs(z[v]) + fabs(largest)) : 0;
+        e[v] = isinf(z[v]) ? 0 : own + (z[v] == largest && own == 0 ? 0 : 3 * u * larger(fabs(z[v]), fabs(largest)) + of_tanh);
     }
 }
 

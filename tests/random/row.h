@@ -3,7 +3,8 @@
  * What fp32 knows of a logit is an interval: `logit` rounded to fp32, give or take `error`. Everything else follows from that with u = 2^-24:
  *
  * - z = softcap(logit) / temperature is found by one product with a rounded constant, 3 u of the larger of |z| and the row's largest |z|; equal
- *   logits keep equal z, whatever these are. tanh costs 8 u of the capped logit. e[v] is the sum, what z[v] may be off by beside the row's largest.
+ *   logits keep equal z, whatever these are. tanh costs 8 u of the capped logit, z[v]'s and the largest's. e[v] is the sum, what z[v] may be
+ *   off by beside the row's largest.
  * - S, a sum of positive terms, costs SUM_ROUNDINGS u of itself, exp2 and log2 included. lse is off by log(sum_v p[v] exp(e[v])) and by that.
  * - logp = -log1p(S' / exp(z[t])) where S' is of the others: it is off by (1 - p[t]) (e[t] + the others' mean e + SUM_ROUNDINGS u), and by roundings
  *   of itself. So is 1 - p[t]. That is the promise for likely targets: nothing cancels.
