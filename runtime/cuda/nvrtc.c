@@ -156,7 +156,8 @@ static flp_status check_arch(const nvrtc_table *table, const char *arch)
                            table->major, table->minor, arch, newest);
 }
 
-/* Whether it knows -minimal, which leaves out what no kernel names: textures, launches on the device, the CUDA runtime's types. The cubins are the same. */
+/* Whether it knows -minimal, which leaves out what no kernel names: textures, launches on the device, the CUDA runtime's types. NVRTC 13.0 makes the same
+ * cubins of a step's ten kernels with it and without. A cache's key needs no word of it: the build, which the key has, decides. */
 static int knows_minimal(const nvrtc_table *table)
 {
     return table->major > 12 || (table->major == 12 && table->minor >= 4);

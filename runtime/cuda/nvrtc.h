@@ -26,7 +26,8 @@ typedef struct {
     char *log;          /* malloc'ed, 0-terminated, with ptxas -v's report */
 } flp_nvrtc_output;
 
-/* source: one self-contained translation unit; name: what errors call it; arch: e.g. "sm_90a"; options: NULL-terminated list.
+/* source: one self-contained translation unit; name: what errors call it; arch: e.g. "sm_90a"; options: NULL-terminated list, to which
+ * the architecture and, where this NVRTC knows it, -minimal are added.
  * May be called from several threads at once; each then compiles beside the others.
  * FLP_COMPILE_FAILED: the message holds the log's first lines and the options; output->log is the whole log also then.
  * FLP_NO_NVRTC, FLP_OUT_OF_MEMORY. Free output with flp_nvrtc_output_free in every case. */

@@ -24,6 +24,21 @@ function TestLogitsLogp.test_the_forward_has_a_kernel_for_the_rows_a_combine_and
   })
 end
 
+-- 16-bit rows at any address, and those with an entropy, come through shared memory where a copy engine brings them.
+function TestLogitsLogp.test_which_rows_come_through_shared_memory()
+  local config = require "gen.kernels.logits_logp_config"
+  local function is_staged(text, capability, role) return config.is_staged(variant.parse(variant_of(role or "rows", text, capability))) end
+  for _, dtype in ipairs { "bf16", "f16" } do
+    luaunit.assertTrue(is_staged(("logits_logp:%s:n4096:v50257"):format(dtype)))
+    luaunit.assertTrue(is_staged(("logits_logp:%s:n4096:v131072:entropy"):format(dtype)))
+    luaunit.assertFalse(is_staged(("logits_logp:%s:n4096:v131072:argmax"):format(dtype)))
+    luaunit.assertFalse(is_staged(("logits_logp:%s:n4096:v131072:entropy"):format(dtype), 80))
+    luaunit.assertFalse(is_staged(("logits_logp:%s:n4096:v131072:entropy"):format(dtype), 90, "few_rows"))
+  end
+  luaunit.assertFalse(is_staged "logits_logp:f32:n4096:v50257")
+  luaunit.assertFalse(is_staged "logits_logp:bf16:n4096:v900:entropy") -- a warp holds such a row
+end
+
 -- A row's bits follow from its kernels' identity, which knows neither N nor V nor how the logits lie.
 function TestLogitsLogp.test_the_kernels_follow_from_no_size_but_that_of_rows_of_half_a_segment()
   for _, n in ipairs { 0, 1, 64, 4096, 1 << 28 } do
