@@ -72,8 +72,11 @@ local function header_text(name, present, read_template)
   local path = ("templates/%s.h"):format(name)
   local text = read_template(path) or error(("there is no %s"):format(path))
   local parts = {}
-  for included in text:gmatch('#include "([^"\n]*)%.h"') do parts[#parts + 1] = header_text(included, present, read_template) end
-  parts[#parts + 1] = ('#line 1 "%s"\n%s'):format(path, emit.without_includes(text))
+  if text:find('#include "', 1, true) then
+    for included in text:gmatch('#include "([^"\n]*)%.h"') do parts[#parts + 1] = header_text(included, present, read_template) end
+    text = emit.without_includes(text)
+  end
+  parts[#parts + 1] = ('#line 1 "%s"\n%s'):format(path, text)
   return table.concat(parts)
 end
 
@@ -159,14 +162,17 @@ local function manifest_lines(spec, kernel, n, name)
   return table.concat(lines, "\n") .. "\n"
 end
 
--- { name, text } of what stands behind each #line 1 of a source, but for what the emitter itself writes.
+-- { name, text } of what stands behind each #line 1 of a source, but for what the emitter itself writes. Found without patterns, which would look at each
+-- character.
 local function sections(body)
-  local found, at = {}, 1
+  local mark, found, at = '\n#line 1 "', {}, 1
+  local name_at = #mark
   while at do
-    local next_at = body:find('\n#line 1 "', at, true)
-    local name, text = body:sub(at, next_at):match('^#line 1 "([^"\n]*)"\n(.*)$')
-    if name:find("/", 1, true) then found[#found + 1] = { name, text } end
-    at = next_at and next_at + 1
+    local next_at = body:find(mark, at, true)
+    local line_end = body:find("\n", at, true)
+    local name = body:sub(name_at, line_end - 2)
+    if name:find("/", 1, true) then found[#found + 1] = { name, body:sub(line_end + 1, next_at) } end
+    at, name_at = next_at and next_at + 1, next_at and next_at + #mark
   end
   return found
 end

@@ -74,7 +74,7 @@ variant.operators = {
   logits_logp_combine = { required = { "dtype", "w" }, optional = { "softcap", "argmax", "entropy" } },
   logits_logp_gradient = { required = { "dtype", "w" }, optional = { "softcap", "entropy", "vec" } },
   logits_logp_fused = { required = { "dtype", "w" }, optional = { "softcap", "entropy", "vec" } },
-  logits_logp_fused_cluster = { required = { "dtype", "cluster", "w" }, optional = { "softcap", "entropy" } },
+  logits_logp_fused_cluster = { required = { "dtype", "cluster", "w" }, optional = { "softcap", "entropy", "vec" } },
   weighted_sum = { required = { "dtype", "weight", "y", "team" }, optional = { "vec" } },
   weighted_sum_outer = { required = { "dtype", "weight", "g" }, optional = { "vec" } },
   weighted_sum_tile = { required = { "dtype", "g", "gw" }, optional = { "vec" } },

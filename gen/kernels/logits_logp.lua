@@ -1,12 +1,12 @@
 -- logits_logp: a team of warps takes a row of logits, or a part of one.
 local config = require "gen.kernels.logits_logp_config"
 
--- What a warp's next segment takes, whose lines of 128 bytes may be one more, with the barrier that says that it is there.
-local function stage_bytes(spec) return config.is_staged(spec) and (spec.w * (config.segment_bytes + 128 + 8) + 15) // 16 * 16 or 0 end
+-- What a warp's next segment takes, with the barrier that says that it is there.
+local function stage_bytes(spec) return config.is_staged(spec) and (spec.w * (config.slot_bytes + 8) + 15) // 16 * 16 or 0 end
 
 return config.kernel("logits_logp", {
-  "dependent_launch", "mbarrier", { only = "staged", "tma" }, { only = "staged", "logits_in_stages" }, { only = "unstaged", "logits_in_registers" },
-  "logits_shared", "logits_logp",
+  "dependent_launch", "mbarrier", { only = "staged", "tma" }, { only = "staged", "logits_slot" }, { only = "staged", "logits_in_stages" },
+  { only = "unstaged", "logits_in_registers" }, "logits_shared", "logits_logp",
 }, {
   -- Teams are powers of two, and a team that is not whole waits for warps that there are not.
   check = function(spec)

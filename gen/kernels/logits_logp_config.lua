@@ -13,8 +13,8 @@ config.segment_bytes = 32 * segment_vectors * 16
 local shared_segments = 512
 
 local head = {
-  "types", "params/logits_logp", "simt", "tally", "convert", "streaming", "vector", { only = "shifts_vectors", "shifted_vectors" }, "target_share",
-  "logit_bounds", "hyperbolic_tangent", "logits_row", "logits_segment", "logits_merge",
+  "types", "params/logits_logp", "simt", "tally", "convert", "streaming", "vector", { only = "shifts_vectors", "shifted_vectors" }, "largest",
+  "target_share", "logit_bounds", "hyperbolic_tangent", "logits_row", "logits_segment", "logits_merge",
 }
 
 local function columns(spec, vectors) return 32 * vectors * 16 // cxx.bytes[spec.dtype] end
@@ -45,21 +45,28 @@ function config.entries(spec)
   }
 end
 
--- Whether many rows come to the forward's warps through shared memory, where there is a copy engine: of 16-bit logits those at any address (8192 x 50257: 0.93
--- of a read's speed in place of 0.84), and those whose entropy is asked for (4096 x 131072: 0.92 in place of 0.86). Others are as fast without, or faster, and
--- fp32 at any address, which would be 1 to 3 % faster, would spill.
+-- Whether rows come to a kernel's warps through shared memory, where there is a copy engine: those that a cluster holds until their gradients are written; and
+-- many rows to the forward's warps, of 16-bit logits those at any address (8192 x 50257: 0.93 of a read's speed in place of 0.84), and those whose entropy is
+-- asked for (4096 x 131072: 0.92 in place of 0.86). Others are as fast without, or faster, and fp32 at any address, which would be 1 to 3 % faster, would
+-- spill.
 function config.is_staged(spec)
+  if spec.operator == "logits_logp_fused_cluster" then return true end
   if spec.operator ~= "logits_logp" or cxx.bytes[spec.dtype] ~= 2 or spec.half or not arch.find(spec.arch).clusters then return false end
   return spec.vec ~= nil or spec.entropy == true
 end
+
+-- Bytes of a segment's place there, which may begin anywhere in a line of 128 bytes.
+config.slot_bytes = config.segment_bytes + 128
 
 -- Other rows may lie at any address: aligned vectors are read and written, and shifted in between.
 function config.is_shifted(spec) return spec.vec and not config.is_staged(spec) end
 
 -- A segment takes 32 registers of a thread, half of one 16; what is done with each logit wants more.
 local function registers_for(spec, lean)
-  if spec.argmax or spec.softcap and rewrites[spec.operator] or config.is_shifted(spec) and spec.entropy then return 168 end
-  return (spec.entropy or spec.softcap) and 128 or lean
+  if spec.softcap and rewrites[spec.operator] or config.is_shifted(spec) and spec.entropy then return 168 end
+  if spec.softcap or spec.argmax and config.is_shifted(spec) then return 128 end
+  if spec.entropy then return config.is_staged(spec) and 96 or 128 end
+  return spec.argmax and cxx.bytes[spec.dtype] == 4 and 96 or lean
 end
 
 -- lean: registers without options, where it is said.

@@ -3,15 +3,16 @@ local config = require "gen.kernels.logits_logp_config"
 local tile_config = require "gen.kernels.tile_config"
 
 -- Segments that a block has room for: with the sums of four rows they fill a multiprocessor's shared memory. Rows that it knows of.
-local slots, records, record_bytes = 50, 8, 52
+local slots, records, record_bytes = 48, 8, 56
 local clusters = { [1] = true, [2] = true, [4] = true, [8] = true }
 
-return config.kernel("logits_logp_fused", { "mbarrier", "tma", "cluster", "logits_shared", "logits_backward", "logits_logp_fused_cluster" }, {
+return config.kernel("logits_logp_fused", {
+  "mbarrier", "tma", "cluster", "logits_slot", "logits_shared", "logits_backward", "logits_logp_fused_cluster",
+}, {
   slots = slots,
   config = function(spec) return tile_config.join(config.entries(spec), { { "int", "slots", slots }, { "int", "records", records } }) end,
   check = function(spec, device)
     if not device.clusters then return nil, ("%s has no clusters"):format(spec.arch) end
-    if spec.vec then return nil, ("vec = %d: bulk copies want 16 bytes"):format(spec.vec) end
     if not clusters[spec.cluster] then return nil, ("c = %d: 1, 2, 4 or 8"):format(spec.cluster) end
     return config.check_gradient(spec)
   end,
@@ -22,13 +23,13 @@ return config.kernel("logits_logp_fused", { "mbarrier", "tma", "cluster", "logit
     return {
       threads = spec.w * 32, registers = math.min(255, 65536 // ((spec.w + 3) // 4 * 128) // 8 * 8), block_rows = 1,
       block_columns = config.segment_columns(spec), blocks_per_multiprocessor = 1,
-      shared_bytes = (slots * config.segment_bytes + config.shared_bytes(spec, 4) + records * record_bytes + 8 * (slots + 3 * records + 4) + 15) // 16 * 16,
+      shared_bytes = (slots * config.slot_bytes + config.shared_bytes(spec, 4) + records * record_bytes + 8 * (slots + 3 * records + 4) + 15) // 16 * 16,
     }
   end,
   about = function(spec, n)
     return config.about(spec, n, config.results .. "; " .. config.gradients, "persistent: a cluster takes a row at a time",
                         ("%d warps sum segments and write gradients; the last one fetches rows to come and merges sums"):format(spec.w - 1),
-                        { slots * config.segment_bytes, "slots: segments that the copy engine brings" }, config.about_sums(spec, 4),
+                        { slots * config.slot_bytes, "slots: segments that the copy engine brings" }, config.about_sums(spec, 4),
                         { records * record_bytes, "records: of rows under way" })
   end,
 })

@@ -8,20 +8,18 @@ local backward = {}
 
 local cluster_warps = 16 -- of a block, that share a row
 
--- Rows of whole clusters: so many blocks that a warp has a segment of each row, as far as 8 go. Of shorter rows, or where the copy engine cannot
--- read them, a block takes several.
+-- Rows of whole clusters: so many blocks that a warp has a segment of each row, as far as 8 go. Of shorter rows, or longer ones, a block takes several.
 local function fused(p, arch_name)
   local columns = logits_config.segment_columns(p)
   local segments = (p.v + columns - 1) // columns
-  local aligned = logits_logp.vector_bytes(p) == 16
-  if not arch.find(arch_name).clusters or not aligned or segments <= cluster_warps // 2 or segments > 8 * cluster_kernel.slots then
+  if not arch.find(arch_name).clusters or segments <= cluster_warps // 2 or segments > 8 * cluster_kernel.slots then
     return { role = "fused", operator = "logits_logp_fused", w = 4 }
   end
   local cluster = 1
   while cluster < 8 and segments > cluster * cluster_warps do cluster = cluster * 2 end
-  -- One warp more keeps the rows. Of 16 bits there is more arithmetic a byte, so more warps; options want registers.
-  local narrow = p.element_bytes == 2
-  local warps = p.softcap and (narrow and 8 or 12) or p.entropy and 16 or narrow and 20 or cluster_warps + 1
+  -- One warp more keeps the rows. Of 16 bits there is more arithmetic a byte, so more warps; options, and fp32 rows at any address, want registers.
+  local narrow, aligned = p.element_bytes == 2, logits_logp.vector_bytes(p) == 16
+  local warps = p.softcap and (narrow and 8 or 12) or p.entropy and 16 or narrow and 20 or aligned and cluster_warps + 1 or 16
   return { role = "fused", operator = "logits_logp_fused_cluster", w = warps, cluster = cluster }
 end
 

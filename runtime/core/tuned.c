@@ -253,7 +253,7 @@ static int take(void *data, const flp_record *record)
 }
 
 typedef struct {
-    const char *problem, *decision, *device; /* decision: the problem without its rows; the device's name */
+    const char *problem, *decision, *device; /* decision: the problem without its rows; the device's name, NULL: any */
     int has_any;
 } prospect;
 
@@ -264,9 +264,10 @@ static int may_serve(void *data, const flp_record *record)
     prospect *wanted = data;
     const shape_distance distance = distance_of(record->identity.problem, wanted->problem);
 
-    wanted->has_any =
-        (distance.same_family && (distance.log2_sizes == 0 || (distance.log2_sizes < farthest && strcmp(record->environment.device, wanted->device) == 0))) ||
-        strcmp(record->identity.problem, wanted->decision) == 0;
+    const int is_device = !wanted->device || strcmp(record->environment.device, wanted->device) == 0;
+
+    wanted->has_any = (distance.same_family && (distance.log2_sizes == 0 || (distance.log2_sizes < farthest && is_device))) ||
+                      strcmp(record->identity.problem, wanted->decision) == 0;
     return wanted->has_any;
 }
 
@@ -467,9 +468,12 @@ static int may_be_taken(const collection *found, const flp_record *record)
 static flp_status list_of_base(flp_context *context, const char *problem, const flp_wanted_kernels *wanted, const char *base, flp_text *tunings)
 {
     collection found = { .records = NULL };
-    flp_status status = begin(context, wanted, problem, base, &found.search);
+    prospect any = { problem, "", NULL, 0 };
+    flp_status status = flp_records_visit(context->records, may_serve, &any);
 
-    if (status == FLP_OK)
+    if (status == FLP_OK && any.has_any)
+        status = begin(context, wanted, problem, base, &found.search);
+    if (status == FLP_OK && any.has_any)
         status = flp_records_visit(context->records, collect, &found);
     if (status == FLP_OK && base[0])
         flp_text_append(tunings, "%s\n", base);

@@ -72,7 +72,7 @@ template <class Config> __device__ __forceinline__ void logits_logp_fused(const 
         LogitsFactors factors = find_factors(params, row, scale, load_upstream(params, row), normaliser, true, target_logit);
         for (int s = segments.last(params); s >= 0; s -= stride) {
             if (row.target >= 0) segments.bring_back(params, row, s);
-            write_gradients(params, row, segments.segment, s, scale, factors);
+            write_gradients(params, row, segments.segment, s * Segment::columns, scale, factors);
         }
     }
 }

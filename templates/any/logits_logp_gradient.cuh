@@ -40,7 +40,8 @@ template <class Config> __device__ __forceinline__ void logits_logp_gradient(con
         if (row.place < 0) continue;
         Segment segment;
         if (row.target >= 0) segment.load(row.logits(params), s, params.vocab);
-        bool has_target = owns_target(row, s);
+        int first_column = s * Segment::columns;
+        bool has_target = owns_target(row, first_column);
         float target_logit = has_target ? to_float(load_target_logit(params, row)) : 0;
         LogitsScale scale = row.scale(params);
         LogitsNormaliser normaliser = {0, 0, 0, 0};
@@ -49,6 +50,6 @@ template <class Config> __device__ __forceinline__ void logits_logp_gradient(con
             normaliser.logp = logp_from(normaliser, soften<Config>(target_logit, scale), scale);
         LogitsFactors factors = find_factors(params, row, scale, load_upstream(params, row), normaliser, has_target, target_logit);
         if (row.target >= 0) segment.put_together();
-        write_gradients(params, row, segment, s, scale, factors);
+        write_gradients(params, row, segment, first_column, scale, factors);
     }
 }

@@ -63,6 +63,11 @@ template <class Config, bool large> __device__ __forceinline__ float gradient_of
     return exp2_approximate(d) * slope;
 }
 
+template <class Config, bool large> __device__ __forceinline__ float element_gradient(float logit, const LogitsScale &scale, const LogitsFactors &factors) {
+    float slope, capped = soften<Config>(logit, scale, slope);
+    return gradient_of<Config, large>(capped, scale, factors) * slope;
+}
+
 // The segment's logits become gradients, all but the target's, which is written behind it.
 template <class Config> __device__ __forceinline__ void to_gradients(Segment<Config> &segment, const LogitsScale &scale, const LogitsFactors &factors) {
     using Element = typename Config::element;
@@ -72,10 +77,7 @@ template <class Config> __device__ __forceinline__ void to_gradients(Segment<Con
         float z[elements];
         widen<Element>(segment.data[j], z);
 #pragma unroll
-        for (int i = 0; i < elements; i++) {
-            float slope, capped = soften<Config>(z[i], scale, slope);
-            z[i] = gradient_of<Config, false>(capped, scale, factors) * slope;
-        }
+        for (int i = 0; i < elements; i++) z[i] = element_gradient<Config, false>(z[i], scale, factors);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             if constexpr (sizeof(Element) == 4) segment.data[j].words[i] = __float_as_uint(z[i]);
@@ -88,10 +90,7 @@ template <class Config> __device__ __forceinline__ void to_gradients(Segment<Con
 // left: columns of the segment.
 template <class Config> __device__ __forceinline__ void write_large_gradients(const typename Config::element *from, typename Config::element *to, int left,
                                                                               const LogitsScale &scale, const LogitsFactors &factors) {
-    for (int i = lane_index(); i < left; i += 32) {
-        float slope, capped = soften<Config>(to_float(from[i]), scale, slope);
-        store_rounded(gradient_of<Config, true>(capped, scale, factors) * slope, to + i);
-    }
+    for (int i = lane_index(); i < left; i += 32) store_rounded(element_gradient<Config, true>(to_float(from[i]), scale, factors), to + i);
 }
 
 template <class Config> __device__ __forceinline__ void clear(Segment<Config> &segment) {
@@ -145,22 +144,21 @@ template <class Config> __device__ __forceinline__ void store_shifted(Segment<Co
     if (last < vectors && at < end && at + elements > end) store_between(vector, to + at, before - at, end - at);
 }
 
-// Whether this lane holds the target's column of the row's segment.
-template <class Config> __device__ __forceinline__ bool owns_target(const LogitsRow<Config> &row, int index) {
-    u32 column = row.target - index * Segment<Config>::columns;
+// Whether this lane holds the row's target, in a segment whose first column is `first`.
+template <class Config> __device__ __forceinline__ bool owns_target(const LogitsRow<Config> &row, int first) {
+    u32 column = row.target - first;
     return row.target >= 0 && column < Segment<Config>::columns && column / Segment<Config>::elements % 32 == lane_index();
 }
 
-// Writes one segment of a row's gradients. `segment` holds its logits, but not of an ignored row or a bad target: those count for nothing and may
-// be NaN.
+// Writes as many of a row's gradients as a segment has, from the column `first` on. `segment` holds their logits, but not of an ignored row or a bad target:
+// those count for nothing and may be NaN.
 template <class Config> __device__ __forceinline__ void write_gradients(const LogitsLogpParams &params, const LogitsRow<Config> &row, Segment<Config> &segment,
-                                                                        int index, const LogitsScale &scale, const LogitsFactors &factors) {
-    constexpr int columns = Segment<Config>::columns;
-    typename Config::element *to = row.gradients(params) + (i64)index * columns;
-    segment.left = min(params.vocab - index * columns, columns);
+                                                                        int first, const LogitsScale &scale, const LogitsFactors &factors) {
+    typename Config::element *to = row.gradients(params) + first;
+    segment.left = min(params.vocab - first, Segment<Config>::columns);
     if (rarely(factors.large)) {
         warp_barrier(); // in place other lanes have read what this one writes
-        write_large_gradients<Config>(row.logits(params) + (i64)index * columns, to, segment.left, scale, factors);
+        write_large_gradients<Config>(row.logits(params) + first, to, segment.left, scale, factors);
         warp_barrier(); // another lane may own the target's column
     } else {
         if (row.target < 0) clear(segment);
@@ -172,5 +170,5 @@ template <class Config> __device__ __forceinline__ void write_gradients(const Lo
             store_aligned(segment, to);
         }
     }
-    if (owns_target(row, index)) store_rounded(factors.target, to + row.target % columns);
+    if (owns_target(row, first)) store_rounded(factors.target, to + (row.target - first));
 }

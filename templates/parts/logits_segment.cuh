@@ -219,29 +219,35 @@ template <class Config> struct Segment {
         }
     }
 
-    // visit(logit, index): as it was read, before the softcap.
-    template <class Visit> __device__ __forceinline__ void each_raw(Visit visit) const {
+    // The first of the largest logits before the softcap, with or without the target; NaN never wins. first: the segment's first column in the row.
+    __device__ __forceinline__ void find_best(int first, LogitsSums &sums) const {
+        float of_vector[vectors], own = -infinity;
 #pragma unroll
         for (int j = 0; j < vectors; j++) {
-            float z[elements];
-            widen<Element>(data[j], z);
-#pragma unroll
-            for (int i = 0; i < elements; i++) visit(z[i], j * elements + i);
+            const u32(&words)[4] = data[j].words;
+            u32 word = larger_elements<Element>(larger_elements<Element>(words[0], words[1]), larger_elements<Element>(words[2], words[3]));
+            of_vector[j] = sizeof(Element) == 4 ? __uint_as_float(word) : fmaxf(element_of(word, 0), element_of(word, 1));
+            own = fmaxf(own, of_vector[j]);
         }
+        sums.best = warp_largest(own);
+        int vector = vectors, place = 0; // the first one that has it; none
+        Vector found = data[0];
+#pragma unroll
+        for (int j = vectors - 1; j >= 0; j--) {
+            if (of_vector[j] != sums.best) continue;
+            vector = j;
+            found = data[j];
+        }
+#pragma unroll
+        for (int i = elements - 1; i >= 0; i--)
+            if (element_of(found.words[i * 4 / elements], i % (elements / 4)) == sums.best) place = i;
+        sums.best_index = warp_smallest(vector == vectors ? 0x7fffffff : first + column(vector) + place);
     }
 
-    // The first of the largest logits before the softcap, with or without the target; NaN never wins. first: the segment's first column in the row.
-    __device__ __forceinline__ void find_best(int first, LogitsSums &sums) {
-        sums.best = -infinity;
-        each_raw([&](float z, int) { sums.best = fmaxf(sums.best, z); });
-#pragma unroll
-        for (int m = 16; m > 0; m /= 2) sums.best = fmaxf(sums.best, shuffle_xor(sums.best, m));
-        make_words_opaque();
-        int place = vectors * elements; // the first one of the lane's elements; none
-        each_raw([&](float z, int i) { place = min(place, z == sums.best ? i : vectors * elements); });
-        sums.best_index = place == vectors * elements ? 0x7fffffff : first + column(place / elements) + place % elements;
-#pragma unroll
-        for (int m = 16; m > 0; m /= 2) sums.best_index = min(sums.best_index, shuffle_xor(sums.best_index, m));
+    // Of the elements in a word, one or two.
+    __device__ __forceinline__ static float element_of(u32 word, int index) {
+        if constexpr (sizeof(Element) == 4) return __uint_as_float(word);
+        else return to_float(Element{(u16)(word >> 16 * index)});
     }
 
     // Between two walks over the logits: otherwise the first one's floats, twice as many as the words, would stay for the second.

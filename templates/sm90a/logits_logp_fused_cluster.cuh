@@ -8,13 +8,14 @@
 // Config: as for a segment; threads, cluster, slots, records
 template <class Config> struct RowRecord {
     LogitsRow<Config> row;
+    int read; // how many rows before it are read
     float scale, target_logit;
     LogitsUpstream upstream;
     LogitsFactors factors; // once its sums have met
 };
 
 template <class Config> struct ClusterStorage {
-    Vector slots[Config::slots][Segment<Config>::vectors][32];
+    SegmentSlot<Config> slots[Config::slots];
     SharedStorage<Config, 4> sums; // a block may be two rows ahead of another's merging
     RowRecord<Config> records[Config::records];
     u64 full[Config::slots];                                                    // a segment is there
@@ -22,30 +23,33 @@ template <class Config> struct ClusterStorage {
     u64 met[4];                                                                 // all sums of a row
 };
 
-// Turns are the rows of a cluster, one after the other; `reads` counts those that are read.
+// Turns are the rows of a cluster, one after the other.
 template <class Config> struct ClusterRows {
     using Segment = Segment<Config>;
+    using Element = typename Config::element;
+    using Places = typename SegmentSlot<Config>::Places;
     static constexpr int workers = Config::threads / 32 - 1;
     ClusterStorage<Config> &shared;
     const LogitsLogpParams &params;
     int own;   // segments of a row in this block
     int depth; // rows that there is room for; fewer than records
-    int turns;
 
     __device__ __forceinline__ ClusterRows(ClusterStorage<Config> &shared, const LogitsLogpParams &params)
-        : shared(shared), params(params), own((params.segments + Config::cluster - 1) / Config::cluster), depth(min(Config::slots / own, Config::records - 3)),
-          turns(((int)params.rows - number(0) + step() - 1) / step()) {}
+        : shared(shared), params(params), own((params.segments + Config::cluster - 1) / Config::cluster), depth(min(Config::slots / own, Config::records - 3)) {
+    }
 
     __device__ __forceinline__ static int step() { return gridDim.x / Config::cluster; }
     __device__ __forceinline__ static int number(int turn) { return blockIdx.x / Config::cluster + turn * step(); }
+    __device__ __forceinline__ bool is_row(int turn) const { return number(turn) < params.rows; }
     __device__ __forceinline__ static u32 at(const u64 *barriers, int index) { return shared_address(barriers + index); }
     __device__ __forceinline__ RowRecord<Config> &record(int turn) const { return shared.records[turn % Config::records]; }
-    __device__ __forceinline__ LogitsSlots sums(int reads) const { return shared_slots(shared.sums, reads & 3, 0); }
+    __device__ __forceinline__ LogitsSlots sums(int read) const { return shared_slots(shared.sums, read & 3, 0); }
     __device__ __forceinline__ void wait(const u64 *barriers, int turn) const {
         mbarrier_wait(at(barriers, turn % Config::records), turn / Config::records & 1);
     }
 
     __device__ __forceinline__ void start() const {
+        clear_slots();
         if (threadIdx.x == 0) {
             for (int i = 0; i < Config::slots; i++) mbarrier_init(at(shared.full, i), 1);
             for (int i = 0; i < Config::records; i++) {
@@ -60,6 +64,14 @@ template <class Config> struct ClusterRows {
         else cluster_barrier();
     }
 
+    // Those of which the engine leaves places out: of a row's first segment, of its last one, and of the one before, which ends with vectors of that.
+    __device__ __forceinline__ void clear_slots() const {
+        for (int slot = warp_index(); slot < depth * own; slot += Config::threads / 32) {
+            int s = cluster_rank() + slot % own * Config::cluster;
+            if (s == 0 || s >= params.segments - 2) shared.slots[slot].clear();
+        }
+    }
+
     // visit(segment of the row, slot): this warp's, other ones each turn.
     template <class Visit> __device__ __forceinline__ void each(int turn, Visit visit) const {
         int rank = cluster_rank();
@@ -69,41 +81,32 @@ template <class Config> struct ClusterRows {
 
     // ---- workers
 
-    // Asks for a segment; of a row that is not read the slot counts as full at once. What is no multiple of 16 bytes stays behind.
+    __device__ __forceinline__ Places places(const LogitsRow<Config> &row, int s) const { return {row.logits(params), s, params.vocab}; }
+
+    // Asks for a segment; of a row that is not read the slot counts as full at once.
     __device__ __forceinline__ void request(const LogitsRow<Config> &row, int s, int slot) const {
         if (lane_index() != 0) return;
-        int columns = min(params.vocab - s * Segment::columns, Segment::columns), bytes = columns * (int)sizeof(typename Config::element) / 16 * 16;
-        if (!row.is_read(params)) bytes = 0;
-        mbarrier_arrive_expect(at(shared.full, slot), bytes);
-        if (bytes > 0) bulk_load(shared_address(shared.slots[slot]), row.logits(params) + (i64)s * Segment::columns, bytes, at(shared.full, slot));
+        if (row.is_read(params)) shared.slots[slot].ask(places(row, s), at(shared.full, slot));
+        else mbarrier_arrive_expect(at(shared.full, slot), 0);
     }
 
-    // Waits for a segment and takes it up. A vector that the vocabulary ends in comes from memory.
+    // Waits for a segment, which then stays whole in its slot, and takes it up.
     __device__ __forceinline__ void take(const LogitsRow<Config> &row, int turn, int s, int slot, Segment &segment) const {
+        Places lies = places(row, s);
+        int place = shared.slots[slot].end_place(lies);
+        Element end = {};
+        if (place >= 0) end = lies.from[place];
         mbarrier_wait(at(shared.full, slot), turn / depth & 1);
+        shared.slots[slot].put_end(lies, place, end);
         segment.left = min(params.vocab - s * Segment::columns, Segment::columns);
-        if (segment.left == Segment::columns) {
-#pragma unroll
-            for (int j = 0; j < Segment::vectors; j++) segment.data[j] = shared.slots[slot][j][lane_index()];
-            return;
-        }
-        const typename Config::element *from = row.logits(params) + (i64)s * Segment::columns;
-#pragma unroll
-        for (int j = 0; j < Segment::vectors; j++) {
-            int valid = segment.left - Segment::column(j);
-            if (valid >= Segment::elements) {
-                segment.data[j] = shared.slots[slot][j][lane_index()];
-            } else {
-                segment.data[j] = load_some(from + Segment::column(j), max(valid, 0));
-                Segment::cut(segment.data[j], valid);
-            }
-        }
+        shared.slots[slot].take(segment.data, lies, 0);
+        segment.cut_behind();
     }
 
     // To all blocks of the cluster.
-    __device__ __forceinline__ void share(const LogitsSums &own_sums, int reads, int s) const {
-        LogitsSlots to = sums(reads);
-        u32 met = at(shared.met, reads & 3);
+    __device__ __forceinline__ void share(const LogitsSums &own_sums, int read, int s) const {
+        LogitsSlots to = sums(read);
+        u32 met = at(shared.met, read & 3);
         if constexpr (Config::cluster == 1) {
             leave<Config>(own_sums, to, s);
             if (lane_index() == 0) mbarrier_arrive(met);
@@ -113,17 +116,34 @@ template <class Config> struct ClusterRows {
         }
     }
 
-    __device__ __forceinline__ void sum_row(int turn, int &reads) const {
+    __device__ __forceinline__ void sum_row(int turn) const {
         wait(shared.known, turn);
-        LogitsRow<Config> row = record(turn).row;
-        if (!row.is_read(params)) return;
-        LogitsScale scale = {record(turn).scale, params.softcap, params.inverse_softcap};
+        const RowRecord<Config> &of = record(turn); // read where it is wanted, for want of registers
+        if (!of.row.is_read(params)) return;
         each(turn, [&](int s, int slot) {
             Segment segment;
-            take(row, turn, s, slot, segment);
-            share(segment.statistics(scale, row.logits(params), s, row.target), reads, s);
+            take(of.row, turn, s, slot, segment);
+            LogitsScale scale = {of.scale, params.softcap, params.inverse_softcap};
+            share(segment.statistics(scale, of.row.logits(params), s, of.row.target), of.read, s);
         });
-        reads++;
+    }
+
+    // Elements of a segment before its gradients' first vector of the memory: the segment before writes them, or write_head where there is none.
+    __device__ __forceinline__ int head(const LogitsRow<Config> &row, int s) const {
+        if constexpr (Config::vector_bytes == 16) return 0;
+        return (int)(-(u64)(row.gradients(params) + (i64)s * Segment::columns) % 16) / (int)sizeof(typename Config::element);
+    }
+
+    // A lane an element. from: the row's first logit in its slot.
+    __device__ __forceinline__ void write_head(const RowRecord<Config> &of, const LogitsRow<Config> &row, const typename Config::element *from,
+                                               int count) const {
+        if (lane_index() >= count) return;
+        LogitsScale scale = {of.scale, params.softcap, params.inverse_softcap};
+        float gradient = 0, logit = to_float(from[lane_index()]);
+        if (lane_index() == row.target) gradient = of.factors.target;
+        else if (row.target >= 0 && of.factors.large) gradient = element_gradient<Config, true>(logit, scale, of.factors);
+        else if (row.target >= 0) gradient = element_gradient<Config, false>(logit, scale, of.factors);
+        store_rounded(gradient, row.gradients(params) + lane_index());
     }
 
     // Each segment that is taken up makes room for that of a row to come.
@@ -132,77 +152,82 @@ template <class Config> struct ClusterRows {
         RowRecord<Config> &of = record(turn);
         LogitsRow<Config> row = of.row;
         LogitsScale scale = {of.scale, params.softcap, params.inverse_softcap};
-        bool has_next = turn + depth < turns;
+        bool has_next = is_row(turn + depth);
         if (has_next) wait(shared.known, turn + depth);
         each(turn, [&](int s, int slot) {
             Segment segment;
-            if (row.target >= 0) take(row, turn, s, slot, segment);
+            int skipped = row.place >= 0 ? head(row, s) : 0;
+            Places lies = places(row, s);
+            if (row.target >= 0) shared.slots[slot].take(segment.data, lies, skipped);
+            if (skipped > 0 && s == 0) write_head(of, row, shared.slots[slot].element(lies, lies.before), skipped);
             warp_barrier(); // all lanes have theirs
             if (has_next) request(record(turn + depth).row, s, slot);
-            if (row.place >= 0) write_gradients(params, row, segment, s, scale, of.factors);
+            if (row.place >= 0) write_gradients(params, row, segment, s * Segment::columns + skipped, scale, of.factors);
         });
         warp_barrier();
         if (lane_index() == 0) mbarrier_arrive(at(shared.done, turn % Config::records));
     }
 
     __device__ __forceinline__ void work() const {
-        int reads = 0, lag = depth > 1 ? 1 : 0; // the gradients of a row follow the sums of the next one
-        for (int turn = 0; turn < min(depth, turns); turn++) {
+        int lag = depth > 1 ? 1 : 0; // the gradients of a row follow the sums of the next one
+        for (int turn = 0; turn < depth && is_row(turn); turn++) {
             wait(shared.known, turn);
             each(turn, [&](int s, int slot) { request(record(turn).row, s, slot); });
         }
-        for (int turn = 0; turn < turns + lag; turn++) {
-            if (turn < turns) sum_row(turn, reads);
+        for (int turn = 0; turn < lag || is_row(turn - lag); turn++) {
+            if (is_row(turn)) sum_row(turn);
             if (turn >= lag) write_row(turn - lag);
         }
     }
 
     // ---- the keeper
 
-    // What memory says of a row, a lane the next 32 turns' rows each.
+    // What memory says of a row, a lane the next 32 turns' rows each; behind the cluster's last row that one's again.
     __device__ __forceinline__ RowRecord<Config> look_up(int turn) const {
-        LogitsRow<Config> row(params, number(min(turn, turns - 1)));
-        return {row, row.scale(params).scale, to_float(load_target_logit(params, row)), load_upstream(params, row), {0, false, 0, 0, 0}};
+        int end = (int)params.rows - 1, last = end - (end - number(0)) % step();
+        LogitsRow<Config> row(params, min(number(turn), last));
+        return {row, 0, row.scale(params).scale, to_float(load_target_logit(params, row)), load_upstream(params, row), {0, false, 0, 0, 0}};
     }
 
-    // The lane that has looked the row up puts it where the workers find it.
-    __device__ __forceinline__ void publish(const RowRecord<Config> &found, int turn) const {
+    // The lane that has looked the row up puts it where the workers find it. reads: rows before it that are read.
+    __device__ __forceinline__ void publish(const RowRecord<Config> &found, int turn, int &reads) const {
         if (turn >= Config::records) wait(shared.done, turn - Config::records);
         if (lane_index() == turn % 32) {
             record(turn) = found;
+            record(turn).read = reads;
             mbarrier_arrive(at(shared.known, turn % Config::records));
         }
+        reads += shuffle((int)found.row.is_read(params), turn % 32);
         warp_barrier();
     }
 
-    __device__ __forceinline__ void solve(int turn, int &reads) const {
+    __device__ __forceinline__ void solve(int turn) const {
         RowRecord<Config> &of = record(turn);
         LogitsRow<Config> row = of.row;
         bool is_read = row.is_read(params);
         if (is_read) {
-            u32 met = at(shared.met, reads & 3);
+            u32 met = at(shared.met, of.read & 3);
             if (Config::cluster > 1 && lane_index() == 0)
                 mbarrier_arrive_expect(met, params.segments * (int)(Config::has_entropy ? sizeof(float2) + sizeof(float) : sizeof(float2)));
-            mbarrier_wait(met, reads >> 2 & 1);
+            mbarrier_wait(met, of.read >> 2 & 1);
         }
-        LogitsNormaliser normaliser = finish_row(params, row, number(turn), sums(reads), of.target_logit, cluster_rank() == 0);
+        LogitsNormaliser normaliser = finish_row(params, row, number(turn), sums(of.read), of.target_logit, cluster_rank() == 0);
         warp_barrier(); // all lanes have read the sums, which other blocks may now write over
         if (lane_index() == 0) {
             of.factors = find_factors(params, row, {of.scale, params.softcap, params.inverse_softcap}, of.upstream, normaliser, true, of.target_logit);
             mbarrier_arrive(at(shared.solved, turn % Config::records));
         }
-        if (is_read) reads++;
     }
 
     __device__ __forceinline__ void keep() const {
         constexpr int lead = Config::records - 3; // rows known before they are summed: the workers may still be at the two before
         int reads = 0;
         RowRecord<Config> found = look_up(lane_index());
-        for (int turn = -lead; turn < turns; turn++) {
-            if (turn >= 0) solve(turn, reads);
-            if (turn + lead >= turns) continue;
-            if (turn > -lead && (turn + lead) % 32 == 0) found = look_up(turn + lead + lane_index());
-            publish(found, turn + lead);
+        for (int turn = 0; turn < lead || is_row(turn - lead); turn++) {
+            if (turn >= lead) solve(turn - lead);
+            if (!is_row(turn)) continue;
+            if (turn > 0 && turn % 32 == 0) found = look_up(turn + lane_index());
+            publish(found, turn, reads);
         }
     }
 };

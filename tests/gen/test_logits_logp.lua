@@ -20,7 +20,7 @@ function TestLogitsLogp.test_the_forward_has_a_kernel_for_the_rows_a_combine_and
     "logits_logp.bf16.w8.sm_90a", "logits_logp_combine.bf16.w8.sm_90a", "logits_logp_cluster.bf16.c16.w8.sm_90a",
   })
   luaunit.assertEquals(kernels("logits_logp:f16:n4096:v131072:softcap30:argmax:entropy", 89), {
-    "logits_logp.f16.w4.softcap.argmax.entropy.sm_89", "logits_logp_combine.f16.w8.softcap.argmax.entropy.sm_89",
+    "logits_logp.f16.w8.softcap.argmax.entropy.sm_89", "logits_logp_combine.f16.w8.softcap.argmax.entropy.sm_89",
   })
 end
 
@@ -79,16 +79,16 @@ function TestLogitsLogp.test_a_backward_that_knows_lse_is_one_kernel()
   luaunit.assertEquals(kernels "logits_logp_backward:bf16:n4096:v131072", { "logits_logp_gradient.bf16.w3.sm_90a" })
 end
 
--- So many blocks that each warp has one segment of 4 KiB; a row that one block holds half full, or that the copy engine cannot read, has no
--- cluster.
+-- So many blocks that each warp has one segment of 4 KiB; a row that one block holds half full, or that eight cannot hold, has no cluster.
 function TestLogitsLogp.test_a_fused_row_takes_a_cluster_that_holds_it()
   local cases = {
     { "bf16:n4096:v1024", "logits_logp_fused.bf16.w4" }, { "bf16:n4096:v16384", "logits_logp_fused.bf16.w4" },
     { "bf16:n4096:v16392", "logits_logp_fused_cluster.bf16.c1.w20" }, { "bf16:n4096:v32768", "logits_logp_fused_cluster.bf16.c1.w20" },
     { "bf16:n4096:v32776", "logits_logp_fused_cluster.bf16.c2.w20" }, { "bf16:n4096:v131072", "logits_logp_fused_cluster.bf16.c4.w20" },
-    { "f32:n4096:v151936", "logits_logp_fused_cluster.f32.c8.w17" }, { "f32:n4096:v409600", "logits_logp_fused_cluster.f32.c8.w17" },
-    { "f32:n4096:v409604", "logits_logp_fused.f32.w4" }, { "bf16:n4096:v131073", "logits_logp_fused.bf16.w4.vec2" },
-    { "bf16:n4096:v131072:gs131073", "logits_logp_fused.bf16.w4.vec2" },
+    { "f32:n4096:v151936", "logits_logp_fused_cluster.f32.c8.w17" }, { "f32:n4096:v393216", "logits_logp_fused_cluster.f32.c8.w17" },
+    { "f32:n4096:v393220", "logits_logp_fused.f32.w4" }, { "bf16:n4096:v16383", "logits_logp_fused.bf16.w4.vec2" },
+    { "bf16:n4096:v50257", "logits_logp_fused_cluster.bf16.c2.w20.vec2" }, { "f32:n4096:v50257", "logits_logp_fused_cluster.f32.c4.w16.vec4" },
+    { "bf16:n4096:v131072:gs131073", "logits_logp_fused_cluster.bf16.c4.w20.vec2" },
   }
   for _, case in ipairs(cases) do
     luaunit.assertEquals(#kernels("logits_logp_backward:" .. case[1] .. ":fused"), 5)
@@ -145,7 +145,7 @@ function TestLogitsLogp.test_each_rule_refuses()
   })
   assert_covered("gen/kernels/logits_logp_fused_cluster.lua", cluster, {
     { { arch = "sm_80" }, "sm_80", "no clusters" }, { { argmax = true }, "argmax", "a gradient has none" },
-    { { vec = 2 }, "vec = 2", "16 bytes" }, { { cluster = 3 }, "c = 3", "1, 2, 4 or 8" },
+    { { cluster = 3 }, "c = 3", "1, 2, 4 or 8" },
   })
 end
 

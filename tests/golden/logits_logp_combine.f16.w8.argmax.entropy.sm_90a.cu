@@ -32,6 +32,7 @@ struct Config {
 #line 1 "templates/parts/convert.cuh"
 #line 1 "templates/parts/streaming.cuh"
 #line 1 "templates/parts/vector.cuh"
+#line 1 "templates/parts/largest.cuh"
 #line 1 "templates/parts/target_share.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/hyperbolic_tangent.cuh"

@@ -36,6 +36,7 @@ struct Config {
 #line 1 "templates/parts/streaming.cuh"
 #line 1 "templates/parts/vector.cuh"
 #line 1 "templates/parts/shifted_vectors.cuh"
+#line 1 "templates/parts/largest.cuh"
 #line 1 "templates/parts/target_share.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/hyperbolic_tangent.cuh"

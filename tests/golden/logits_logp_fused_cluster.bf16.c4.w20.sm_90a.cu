@@ -6,11 +6,11 @@
 // Grid: persistent: a cluster takes a row at a time
 // Cluster: 4 blocks
 // Block: 640 threads: 19 warps sum segments and write gradients; the last one fetches rows to come and merges sums
-// Shared memory: 222272 bytes
-//    204800  slots: segments that the copy engine brings
+// Shared memory: 220240 bytes
+//    202752  slots: segments that the copy engine brings
 //     16432  sums: of 512 segments of 4 rows each, offset and sum, moment and best
-//       416  records: of rows under way
-//       624  barriers, and what fills up to a multiple of 16
+//       448  records: of rows under way
+//       608  barriers, and what fills up to a multiple of 16
 // Parts:
 #line 1 "templates/params/types.h"
 #line 1 "templates/parts/types.cuh"
@@ -25,11 +25,11 @@ struct Config {
     static constexpr bool wants_argmax = false;
     static constexpr bool rewrites = true;
     static constexpr bool holds_row = false;
-    static constexpr bool is_staged = false;
-    static constexpr int slots = 50;
+    static constexpr bool is_staged = true;
+    static constexpr int slots = 48;
     static constexpr int records = 8;
     static constexpr int threads = 640;
-    static constexpr int shared_bytes = 222272;
+    static constexpr int shared_bytes = 220240;
 };
 #line 1 "templates/params/tally.h"
 #line 1 "templates/params/logits_logp.h"
@@ -38,6 +38,8 @@ struct Config {
 #line 1 "templates/parts/convert.cuh"
 #line 1 "templates/parts/streaming.cuh"
 #line 1 "templates/parts/vector.cuh"
+#line 1 "templates/parts/shifted_vectors.cuh"
+#line 1 "templates/parts/largest.cuh"
 #line 1 "templates/parts/target_share.cuh"
 #line 1 "templates/parts/logit_bounds.cuh"
 #line 1 "templates/parts/hyperbolic_tangent.cuh"
@@ -47,6 +49,7 @@ struct Config {
 #line 1 "templates/sm90a/mbarrier.cuh"
 #line 1 "templates/sm90a/tma.cuh"
 #line 1 "templates/sm90a/cluster.cuh"
+#line 1 "templates/sm90a/logits_slot.cuh"
 #line 1 "templates/parts/logits_shared.cuh"
 #line 1 "templates/parts/logits_backward.cuh"
 #line 1 "templates/sm90a/logits_logp_fused_cluster.cuh"
