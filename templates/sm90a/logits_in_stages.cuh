@@ -27,12 +27,15 @@ template <class Config> struct NextSegment {
 
     __device__ __forceinline__ void take(Segment<Config> &segment, const Element *logits, int index, int vocab) {
         typename Slot::Places at(logits, index, vocab);
-        int place = slot.end_place(at);
-        Element end = {};
-        if (place >= 0) end = at.from[place]; // asked for with the copy it costs 3 %
-        slot.put_end(at, place, end);
+        if (at.has_ends()) {
+            int place = slot.end_place(at);
+            Element end = {};
+            if (place >= 0) end = at.from[place]; // asked for with the copy it costs 3 %
+            slot.put_end(at, place, end);
+        }
         mbarrier_wait(full, parity);
         parity ^= 1;
+        if (at.has_ends()) warp_barrier();
         segment.left = min(at.high - at.before, Segment<Config>::columns);
         slot.take(segment.data, at, 0);
         warp_barrier(); // all lanes have read: the next segment may come

@@ -97,7 +97,10 @@ template <class Config> struct ClusterRows {
         Element end = {};
         if (place >= 0) end = lies.from[place];
         mbarrier_wait(at(shared.full, slot), turn / depth & 1);
-        shared.slots[slot].put_end(lies, place, end);
+        if (lies.has_ends()) {
+            shared.slots[slot].put_end(lies, place, end);
+            warp_barrier();
+        }
         segment.left = min(params.vocab - s * Segment::columns, Segment::columns);
         shared.slots[slot].take(segment.data, lies, 0);
         segment.cut_behind();

@@ -26,7 +26,10 @@ template <class Config> struct SegmentSlot {
             first = low > 0 ? elements : 0;
             last = min(high / elements * elements, room());
         }
-        __device__ __forceinline__ int vector() const { return min((int)((u64)from / sizeof(Vector) % line), line - more); }
+        __device__ __forceinline__ int vector() const {
+            int vector = (int)((u64)from / sizeof(Vector) % line);
+            return more > 1 ? min(vector, line - more) : vector;
+        }
         __device__ __forceinline__ int room() const { return Segment::columns + (Config::rewrites || before > 0 ? more * elements : 0); }
         __device__ __forceinline__ bool has_ends() const { return first > 0 || last < room(); }
     };
@@ -53,12 +56,10 @@ template <class Config> struct SegmentSlot {
         return at.has_ends() && lane_index() < 2 * elements && place >= at.low && place < end ? place : -1;
     }
 
-    // Brings it, when nobody reads any more what was there before.
+    // Brings it, when nobody reads any more what was there before. Where there are ends, the warp meets behind it.
     __device__ __forceinline__ void put_end(const Places &at, int place, Element end) {
-        if (!at.has_ends()) return;
         if (place >= 0) *element(at, place) = end;
         async_proxy_fence();
-        warp_barrier();
     }
 
     // A lane's vectors, from the segment's element `skipped` on: one of the first vector's.
@@ -68,8 +69,10 @@ template <class Config> struct SegmentSlot {
             take_aligned(data, from);
         } else {
             int shift = (at.before + skipped) * (int)sizeof(Element);
-            from += shift / (int)sizeof(Vector);
-            shift %= (int)sizeof(Vector);
+            if constexpr (Config::rewrites) {
+                from += shift / (int)sizeof(Vector);
+                shift %= (int)sizeof(Vector);
+            }
             if (shift == 0) take_aligned(data, from);
             else visit_words(shift, [&](auto words) { take_shifted<decltype(words)::count>(data, from, shift % 4 * 8); });
         }
