@@ -65,7 +65,7 @@ function config.is_shifted(spec) return spec.vec and not config.is_staged(spec) 
 local function registers_for(spec, lean)
   if spec.softcap and rewrites[spec.operator] or config.is_shifted(spec) and spec.entropy then return 168 end
   if spec.softcap or spec.argmax and config.is_shifted(spec) then return 128 end
-  if spec.entropy then return config.is_staged(spec) and 96 or 128 end
+  if spec.entropy then return config.is_staged(spec) and spec.w == 4 and 96 or 128 end -- five blocks of four warps
   return spec.argmax and cxx.bytes[spec.dtype] == 4 and 96 or lean
 end
 
