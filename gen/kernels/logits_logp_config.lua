@@ -61,12 +61,13 @@ config.slot_bytes = config.segment_bytes + 128
 -- Other rows may lie at any address: aligned vectors are read and written, and shifted in between.
 function config.is_shifted(spec) return spec.vec and not config.is_staged(spec) end
 
--- A segment takes 32 registers of a thread, half of one 16; what is done with each logit wants more.
+-- A segment takes 32 registers of a thread, half of one 16; what is done with each logit wants more. Blocks of four warps are five with 96, as many as their
+-- shared memory allows; of wider ones two have room for 128.
 local function registers_for(spec, lean)
   if spec.softcap and rewrites[spec.operator] or config.is_shifted(spec) and spec.entropy then return 168 end
-  if spec.softcap or spec.argmax and config.is_shifted(spec) then return 128 end
-  if spec.entropy then return config.is_staged(spec) and spec.w == 4 and 96 or 128 end -- five blocks of four warps
-  return spec.argmax and cxx.bytes[spec.dtype] == 4 and 96 or lean
+  if spec.softcap or spec.argmax and config.is_shifted(spec) or spec.entropy and not config.is_staged(spec) then return 128 end
+  if spec.entropy or spec.argmax and cxx.bytes[spec.dtype] == 4 then return spec.w == 4 and 96 or 128 end
+  return lean
 end
 
 -- lean: registers without options, where it is said.
@@ -79,8 +80,12 @@ function config.launch(spec, shared_bytes, lean)
   }
 end
 
--- Three blocks of 8 warps a multiprocessor keep memory busy; many registers leave three of 4, those of rows at any address five.
-function config.block_warps(spec) return (registers_for(spec, 80) > 128 or spec.vec or config.is_staged(spec)) and 4 or 8 end
+-- Three blocks of 8 warps a multiprocessor keep memory busy; many registers leave three of 4, those of rows at any address five, as the argmax of fp32 (0.957
+-- of a read in place of 0.945).
+function config.block_warps(spec)
+  local lean = not spec.vec and not config.is_staged(spec) and not (spec.argmax and spec.dtype == "f32")
+  return lean and registers_for(spec, 80) <= 128 and 8 or 4
+end
 
 -- How many blocks each of few rows has: a warp has one segment of 262144 logits of 16 bits. Devices need not form clusters of more than 8; with 8
 -- the row takes 0.8 us more.

@@ -158,6 +158,12 @@ static const char *const patterns[] = {
     "linear_logp_combine.{bm1|bm32}.argmax.sm_90a",
 
     "logits_logp.{bf16|f32}.{w8|w8.entropy|w4.argmax|w4.softcap.argmax.entropy}.sm_90a",
+    "logits_logp.{bf16|f16}.{w8.argmax|w4.entropy|w4.argmax.entropy|w8.softcap.argmax}.sm_90a",
+    "logits_logp.f32.{w4.argmax.entropy|w4.softcap.argmax}{|.half}.sm_90a",
+    "logits_logp.{bf16|f16}.{w8.argmax|w8.argmax.entropy|w8.softcap.argmax.entropy}.half.sm_90a",
+    "logits_logp.{bf16|f16}.{w8.argmax|w8.argmax.entropy|w8.softcap.argmax.entropy}.sm_80",
+    "logits_logp.f16.w4.argmax{|.entropy}.vec2.sm_80",
+    "logits_logp.f32.w4.argmax{|.entropy}.sm_80",
     "logits_logp.f16.w4{|.entropy|.softcap|.argmax.entropy|.softcap.argmax.entropy}.vec2.sm_90a",
     "logits_logp.f32.w4{|.argmax|.softcap|.softcap.argmax.entropy}.vec4.sm_90a",
     "logits_logp.{bf16|f32}.w8.softcap{|.entropy}{|.half}.{sm_80|sm_90a}",
@@ -179,6 +185,8 @@ static const char *const patterns[] = {
     "logits_logp_fused_cluster.{bf16.c4|f16.c1}.{w20|w16.entropy|w8.softcap|w8.softcap.entropy}.sm_90a",
     "logits_logp_fused_cluster.f32.c8.{w17|w16.entropy|w12.softcap|w12.softcap.entropy}.sm_90a",
     "logits_logp_fused_cluster.{bf16.c1.w20|f32.c2.w12.softcap.entropy}.sm_90a",
+    "logits_logp_fused_cluster.{bf16.c2|f16.c1}.{w20|w16.entropy|w8.softcap|w8.softcap.entropy}.vec2.sm_90a",
+    "logits_logp_fused_cluster.f32.c4.{w16|w16.entropy|w12.softcap|w12.softcap.entropy}.vec4.sm_90a",
 
     "weighted_sum.{bf16.w_bf16.y_bf16|f32.w_f32.y_f32}.{t1|t16|t256}.sm_90",
     "weighted_sum.f16.{w_f16|w_f32}.y_f32.t64{|.vec8|.vec4|.vec2}.sm_90",
