@@ -86,6 +86,7 @@ local conditions = {
   f32    = function(spec) return spec.dtype == "f32" and not spec.exact end,
   filters = function(spec) return spec.filter end,
   ragged = function(spec) return spec.ragged end,
+  in_step = function(spec) return spec.in_step end,
   shifts_vectors = function(spec) return spec.vec or logits_config.is_staged(spec) end,
   staged = logits_config.is_staged,
   unstaged = function(spec) return not logits_config.is_staged(spec) end,

@@ -22,6 +22,7 @@ const char flp_cross_entropy_case_loss[] = "return {\n"
 #define NONE .problem.reduction = FLP_REDUCE_NONE
 #define BF16 .problem = { .dtype = FLP_BF16 }
 #define SAVES_EXP .memory_budget = 1 << 26
+#define BOTH .grad_hidden = FLP_BF16, .grad_weight = FLP_BF16
 #define CHUNKS .grad_weight = FLP_F32, .memory_budget = 2000000, .accumulate = FLP_ACCUMULATE_WEIGHT /* of 512 rows of V 1500 */
 #define SMOOTHING .problem.label_smoothing = 1, .label_smoothing = 0.1
 #define CLASSES .problem.class_weights = FLP_F32
@@ -226,6 +227,22 @@ static const flp_cross_entropy_case cases[] = {
     { .gradient = { .name = "saved exponentials, policy gradient", .forward = { IGNORED, BF16 }, .problem = { SAVES_EXP } },
       .problem.token_loss = "policy_gradient_kl",
       NONE },
+
+    { .gradient = { .name = "saved exponentials, grad_hidden first",
+                    .forward = { IGNORED, .problem = { .dtype = FLP_BF16, .rows = 520, .hidden = 16, .vocab = 1500 } },
+                    .problem = { BOTH, SAVES_EXP } } },
+    { .gradient = { .name = "saved exponentials, grad_hidden first, columns, fp32 weight gradients",
+                    .forward = { .rows = FLP_CASE_BAD_TARGETS,
+                                 .problem = { .dtype = FLP_BF16, .rows = 520, .hidden = 16, .vocab = 1502, .weight_layout = FLP_HIDDEN_VOCAB } },
+                    .problem = { .grad_hidden = FLP_BF16, .grad_weight = FLP_F32, SAVES_EXP } },
+      SUM },
+    { .gradient = { .name = "saved exponentials, grad_hidden first, all ignored",
+                    .forward = { .rows = FLP_CASE_ALL_IGNORED | FLP_CASE_IGNORED_NAN, .problem = { .dtype = FLP_BF16, .rows = 300, .vocab = 600 } },
+                    .problem = { BOTH, SAVES_EXP } } },
+    { .gradient = { .name = "saved exponentials, grad_hidden first, several meetings a tile",
+                    .forward = { .problem = { .dtype = FLP_BF16, .rows = 300, .hidden = 8, .vocab = 8300 } },
+                    .problem = { BOTH, SAVES_EXP } },
+      TOKENS },
 
     { .gradient = { .name = "policy gradient", .forward = { IGNORED }, .problem = { .grad_hidden = FLP_F32, .grad_weight = FLP_F32 } },
       .problem.token_loss = "policy_gradient" },

@@ -1,5 +1,5 @@
 -- matrix_product on sm_90a: the mainloop with a store behind it. a_transposed: A lies [inner, rows]; b_transposed: B lies [inner, columns]; ragged: out's
--- rows are no multiple of 16 bytes.
+-- rows are no multiple of 16 bytes; in_step: its clusters wait for each other.
 local budget = require "gen.budget"
 local cxx = require "gen.cxx"
 local tile_config = require "gen.kernels.tile_config"
@@ -11,7 +11,7 @@ kernel.templates = {
   "types", "params/matrix_product", "simt", "convert", "mbarrier", "tma", "tma_store", "cluster", "dependent_launch", "wgmma",
   { emit = wgmma.wrapper }, "unit", "tile_product", { only = "filters", "kept_steps" }, "tile_kernel", { only = "turns", "turns" }, "tile_store",
   { only = "ragged", "ragged_store" },
-  "product_tiles", "product_epilogue", "product_targets", { only = "targets", "target_contribution" },
+  "product_tiles", { only = "in_step", "steps_together" }, "product_epilogue", "product_targets", { only = "targets", "target_contribution" },
   { only = "vocabulary_targets", "streaming" }, { only = "vocabulary_targets", "vector" }, { only = "vocabulary_targets", "target_lookahead" },
   "matrix_product",
 }
@@ -21,7 +21,9 @@ kernel.parameters = {
 
 function kernel.derive(spec)
   local n = budget.with_tile_store(budget.hopper(spec))
-  if spec.bv == 192 and spec.cluster > 1 then n.producer_registers, n.consumer_registers = 40, 232 end -- a producer of 24 spills
+  if spec.wg and (spec.bv == 192 and spec.cluster > 1 or spec.in_step) then -- a producer of 24 spills
+    n.producer_registers, n.consumer_registers = 40, 232
+  end
   return tile_config.looks_targets_up(spec) and budget.with_target_lookahead(n) or n
 end
 
@@ -38,10 +40,14 @@ function kernel.check(spec, arch)
     if spec.bv == 192 and spec.cluster > 1 and spec.ragged and spec.adds and spec.out ~= "f32" then
       return nil, "bv = 192, c = 2: more accumulators than registers, where 16 bits are added to rows that end within 16 bytes"
     end
+    if spec.bv == 192 and spec.cluster == 1 and spec.in_step and spec.adds then
+      return nil, "bv = 192, c = 1: more accumulators than registers, where clusters keep in step and a sum is added"
+    end
     if spec.filter then return nil, "wg = 128: a filter passes steps over, of 64 rows a warpgroup" end
   elseif spec.bv % 128 ~= 0 or spec.bv > 256 then
     return nil, ("bv = %d: 128 or 256"):format(spec.bv)
   end
+  if spec.filter and spec.in_step then return nil, "in_step: a filter passes steps over, each cluster others" end
   if spec.cluster > 2 then return nil, ("c = %d: 1 or 2"):format(spec.cluster) end
   if spec.stages < 2 then return nil, ("p = %d: at least 2 stages"):format(spec.stages) end
   return budget.check_shared(spec, kernel.derive(spec), arch)
@@ -50,7 +56,7 @@ end
 function kernel.config(spec, n)
   return tile_config.join(tile_config.tile(spec, n), tile_config.hopper(spec, n, 1), {
     { "int", "inner_size", 0 }, { "using", "out_element", cxx.types[spec.out] }, { "bool", "adds", spec.adds or false },
-    { "bool", "filters", spec.filter or false }, { "bool", "out_is_ragged", spec.ragged or false },
+    { "bool", "filters", spec.filter or false }, { "bool", "keeps_in_step", spec.in_step or false }, { "bool", "out_is_ragged", spec.ragged or false },
   }, tile_config.targets(spec))
 end
 

@@ -48,13 +48,15 @@ end
 function cross_entropy.prebuilt(dtype, hidden_sizes)
   local problems = {}
   if dtype == "f32" then return problems end
-  -- Without room for saved exponentials, with room for those of a part of the vocabulary, and of all of it; without any, in chunks and whole.
+  -- Without room for saved exponentials, with room for those of a part of the vocabulary, and of all of it (and for scaled rows beside these, but with a
+  -- grad_bias); without any, in chunks and whole.
   local saving, plain = { "", ":saved_exp", ":saved_exp:direct" }, { "", ":direct" }
   local function add(problem)
     local options = backward.training_options(dtype)
     for _, option in ipairs(options) do
       local saves = dtype == "bf16" and not option:find("softcap", 1, true)
       for _, room in ipairs(saves and saving or plain) do problems[#problems + 1] = problem .. option .. room end
+      if saves and not option:find(":gb_", 1, true) then problems[#problems + 1] = problem .. option .. ":saved_exp:direct:hidden_first" end
     end
     for _, loss in ipairs(losses()) do problems[#problems + 1] = problem .. options[1] .. loss end
     problems[#problems + 1] = problem

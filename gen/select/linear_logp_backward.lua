@@ -43,14 +43,14 @@ local function specs(p, tile, wide, narrow, weight_vec, bulk, gradients_tile, hi
     add(on(p.narrow and narrow or hidden_tile or tile, { role = "hidden_product", operator = "matrix_product", dtype = dtype, b_transposed = not p.dv or nil,
                    out = direct and p.grad_hidden or "f32", adds = not (direct or p.in_forward) or nil,
                    ragged = bulk and direct and is_ragged(p.d, p.grad_hidden), vec = weight_vec, exact = exact, filter = filter,
-                   targets = direct and "of_rows" }))
+                   in_step = bulk and p.hidden_first, targets = direct and "of_rows" }))
     add { role = "hidden_finish", operator = "linear_logp_backward_finish", dtype = direct and p.grad_hidden, weight = not direct and dtype,
           dv = not direct and p.dv, out = p.grad_hidden, adds = p.acc_hidden, arch = arch_name }
   end
   if p.grad_weight then
     add(on(wide, { role = "weight_product", operator = "matrix_product", dtype = dtype, a_transposed = true, b_transposed = true, out = p.grad_weight,
                    adds = p.acc_weight, ragged = bulk and is_ragged(p.dv and p.v or p.d, p.grad_weight), exact = exact, filter = filter,
-                   targets = p.dv and "in_columns" or "in_rows" }))
+                   in_step = bulk and p.hidden_first, targets = p.dv and "in_columns" or "in_rows" }))
     add { role = "target_order", operator = "linear_logp_backward_target_order", arch = arch_name }
   end
   if p.grad_bias then

@@ -177,6 +177,7 @@ template <class Config> struct BackwardRows {
 #pragma unroll 1
         for (int at = count + first; at < (count + 255) / 256 * 256; at += stride) params.gradient[at] = RowGradient{0, 0, 0, 0, 0, -1, 0, 0};
         if (first != 0) return;
+        for (int i = 0; i < FLP_MEETINGS; i++) params.meetings[i] = 0;
         *params.factor = factor;
         *params.inverse_factor = 1 / factor;
     }

@@ -37,7 +37,10 @@ typedef struct BackwardRowsParams {
     u64 mark_value;
     i32 *taken;           /* with differentiates: count, for what follows */
     flp_tally *unmatched; /* how many calls did not find the mark */
+    u32 *meetings;        /* [FLP_MEETINGS] with differentiates: zeroed for the products (matrix_product.h) */
 } flp_backward_rows_params;
+
+enum { FLP_MEETINGS = 2 }; /* counters: of grad_weight's product, of grad_hidden's */
 
 enum { FLP_TARGET_ORDER_ROW_THREADS = 8 };
 
@@ -127,7 +130,7 @@ typedef struct BackwardFinishParams {
     u64 *mark;                     /* is cleared, as flp_backward_gather_params'; or NULL */
 } flp_backward_finish_params;
 
-FLP_PARAMS_BYTES(flp_backward_rows_params, 248);
+FLP_PARAMS_BYTES(flp_backward_rows_params, 256);
 FLP_PARAMS_BYTES(flp_target_order_params, 40);
 FLP_PARAMS_BYTES(flp_backward_gather_params, 88);
 FLP_PARAMS_BYTES(flp_grad_logits_params, 144);

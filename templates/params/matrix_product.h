@@ -17,7 +17,8 @@ typedef struct MatrixProductParams {
     i32 group;                /* clusters' row blocks that are walked together, for the L2 */
     i32 pdl_wait_in_epilogue; /* programmatic dependent launch. 1: the kernel before reads what this one reads, and waited for it; this one then fills
                                  the multiprocessors that the other leaves idle at its end. FLP_PDL_WAIT_BEFORE_STORE: it reads what this one writes, too */
-    i32 unused;
+    i32 head_workers; /* so many clusters begin while others are still at the kernel before: the first head_tiles tiles are theirs alone, as many for each;
+                         for variants whose warpgroups share their tiles. 0: there are none */
     const float *row_factor; /* [rows] on the device: each row of the product is multiplied by its own; NULL: 1 */
     /* For filtering variants: */
     const u32 *kept; /* as flp_grad_logits_params': steps of the inner size whose blocks of dlogit have no bit are passed over */
@@ -29,7 +30,8 @@ typedef struct MatrixProductParams {
     const void *others;                      /* weight where out's rows are the targets' own, else hidden, in the variant's dtype, as it lies in memory: */
     i64 others_stride;                       /* elements */
     i32 first_target;                        /* the vocabulary entry of out's first row, or column */
-    i32 unused_too;
+    i32 head_tiles;
+    u32 *meetings; /* a counter, 0 before the launch and its alone, by which the clusters of Hopper's keep in step (steps_together.cuh); NULL: they do not */
 } flp_matrix_product_params;
 
 enum { FLP_PDL_WAIT_BEFORE_STORE = 2 };
@@ -41,5 +43,5 @@ typedef enum {
     FLP_KEPT_COLUMNS_ALONG_COLUMNS /* grad_weight [D, V] */
 } flp_kept_along;
 
-FLP_PARAMS_BYTES(flp_matrix_product_params, 160);
+FLP_PARAMS_BYTES(flp_matrix_product_params, 168);
 #endif

@@ -8,26 +8,45 @@ template <class Params> struct CountedRows {
     __device__ __forceinline__ operator int() const { return counted(params.row_count, params.rows); }
 };
 
-template <class Config, int turns = 1, class Rows = int> struct ProductTiles {
+// The first tiles() are dealt to the first workers() alone, which begin before the others do: none.
+struct NoHeadStart {
+    __device__ __forceinline__ static int workers() { return 0; }
+    __device__ __forceinline__ static int tiles() { return 0; }
+};
+
+template <class Config, int turns = 1, class Rows = int, class HeadStart = NoHeadStart> struct ProductTiles {
     static constexpr bool units_are_tiles = true;
     Rows rows;
     int columns, group, index;
+    HeadStart head;
 
-    __device__ __forceinline__ ProductTiles(Rows rows, int columns, int group, int turn = 0)
-        : rows(rows), columns(columns), group(group), index(worker_index<Config>(turn)) {}
+    __device__ __forceinline__ ProductTiles(Rows rows, int columns, int group, int turn = 0, HeadStart head = HeadStart())
+        : rows(rows), columns(columns), group(group), index(worker_index<Config>(turn)), head(head) {
+        if (index >= head.workers()) index += head.tiles();
+    }
 
     // Both turns' tiles, one and the other, from the first one's walk.
-    __device__ __forceinline__ ProductTiles<Config> of_all_turns() const { return ProductTiles<Config>(rows, columns, group); }
+    using OfAllTurns = ProductTiles<Config, 1, int, HeadStart>;
+    __device__ __forceinline__ OfAllTurns of_all_turns() const { return OfAllTurns(rows, columns, group, 0, head); }
+
+    __device__ __forceinline__ int row_blocks() const { return ceil_div((int)rows, Config::block_rows * Config::cluster); }
+    __device__ __forceinline__ int column_tiles() const { return ceil_div(columns, Config::block_columns); }
+
+    // Where a unit comes in the order of all tiles.
+    __device__ __forceinline__ int place(const Unit &unit) const {
+        int first = divide(unit.row_block, group) * group;
+        return first * column_tiles() + unit.first_tile * min(group, row_blocks() - first) + unit.row_block - first;
+    }
 
     __device__ __forceinline__ bool next(Unit &unit) {
-        int row_blocks = ceil_div((int)rows, Config::block_rows * Config::cluster), column_tiles = ceil_div(columns, Config::block_columns);
+        int row_blocks = this->row_blocks(), column_tiles = this->column_tiles();
         if (index >= row_blocks * column_tiles) return false;
         int g = divide(index, group * column_tiles), within = index - g * group * column_tiles;
         int height = min(group, row_blocks - g * group);
         unit.first_tile = divide(within, height);
         unit.tiles = 1;
         unit.row_block = g * group + within - unit.first_tile * height;
-        index += worker_count<Config, turns>();
+        index += index < head.tiles() ? head.workers() : worker_count<Config, turns>();
         return true;
     }
 };

@@ -17,7 +17,7 @@ template <class Config> struct LinearLogpGradLogits : TileKernel<Config, Product
     }
     // What comes next waits for this kernel, and with it for the one before.
     __device__ __forceinline__ void leave() const {
-        if (params.pdl_wait_in_epilogue) wait_for_previous_kernel();
+        if (params.pdl_wait_in_epilogue) consumers_wait_for_previous_kernel<Config>();
     }
 
     __device__ __forceinline__ auto walk(int turn) const {

@@ -1,8 +1,12 @@
 // out (+)= A B on Hopper: the product, its factors, what the targets contribute, a store.
-// Config: filters, adds, out_is_ragged, and those of tile_kernel, product_tiles, product_targets and tile_store
+// Config: filters, keeps_in_step, adds, out_is_ragged, and those of tile_kernel, product_tiles, product_targets and tile_store
 
 // The gradient filter: kept_steps.cuh, emitted where Config::filters.
 template <class Config> struct KeptSteps;
+
+// Clusters that wait for each other: steps_together.cuh, emitted where Config::keeps_in_step.
+template <class Config> struct StepsTogether;
+template <class Config> struct ProductHeadStart;
 
 // Rows of out that end within 16 bytes: ragged_store.cuh, emitted where Config::out_is_ragged.
 template <class Config> struct RaggedStore;
@@ -32,15 +36,19 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
     }
     // What comes next waits for this kernel, and with it for the one before.
     __device__ __forceinline__ void leave() const {
-        if (params.pdl_wait_in_epilogue) wait_for_previous_kernel();
+        if (params.pdl_wait_in_epilogue) consumers_wait_for_previous_kernel<Config>();
     }
 
-    using Walk = ProductTiles<Config, Config::turns>;
-    __device__ __forceinline__ Walk walk(int turn) const { return Walk(rows, params.columns, params.group, turn); }
+    __device__ __forceinline__ auto walk(int turn) const {
+        if constexpr (Config::keeps_in_step && Config::turns == 1)
+            return ProductTiles<Config, 1, int, ProductHeadStart<Config>>(rows, params.columns, params.group, 0, {params});
+        else return ProductTiles<Config, Config::turns>(rows, params.columns, params.group, turn);
+    }
 
     __device__ __forceinline__ auto steps(const Unit &unit) const {
         int count = ceil_div(inner, Config::block_inner);
         if constexpr (Config::filters) return KeptSteps<Config>(count, params, unit);
+        else if constexpr (Config::keeps_in_step) return StepsTogether<Config>(count, params, walk(0), unit);
         else return count > 0 ? AllSteps<Config>{count} : AllSteps<Config>{1, ceil_div(params.inner, Config::block_inner) + 1}; // copied as zeros
     }
 

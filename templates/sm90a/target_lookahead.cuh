@@ -34,7 +34,7 @@ template <class Config> struct ProductTargets<Config, true> {
     // ---- the warp that looks up ----
 
     // count: of all targets.
-    __device__ __forceinline__ static void look_up(Shared &shared, const MatrixProductParams &params, ProductTiles<Config> tiles, int rank, int count) {
+    template <class Tiles> __device__ __forceinline__ static void look_up(Shared &shared, const MatrixProductParams &params, Tiles tiles, int rank, int count) {
         Unit unit;
         for (int turn = 0; tiles.next(unit); turn++) {
             int b = turn % 2, row = block_row<Config>(unit, rank), column = unit.first_tile * Config::block_columns;

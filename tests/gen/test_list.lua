@@ -98,11 +98,17 @@ function TestList.test_dtypes_and_hidden_sizes_narrow_it()
     "linear_logp_grad_logits.bf16.d2048.bm128.wg128.bv192.c1.p4.entropy.sm_90a",
     "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.packed.sm_90a",
     "linear_logp_save_exp.bf16.d2048.bm128.wg128.bv192.s132.c1.p4.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_bf16.in_step.targets_of_rows.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_bf16.in_step.targets_in_rows.sm_90a",
     "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.softcap.packed.sm_90a",
     "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.bias_bf16.packed.sm_90a",
     "linear_logp_save_exp.bf16.d2048.bm128.bv256.s132.c2.p4.bias_bf16.sm_90a",
     "linear_logp.bf16.d2048.bm128.bv256.s132.c2.p4.dv.packed.sm_90a",
     "linear_logp_save_exp.bf16.d2048.bm128.wg128.bv192.s132.c1.p4.dv.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.out_bf16.in_step.targets_of_rows.sm_90a",
+    "matrix_product.bf16.bm128.bv256.c2.p4.a_transposed.b_transposed.out_bf16.in_step.targets_in_columns.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv128.c2.p5.b_transposed.out_bf16.in_step.targets_of_rows.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_f32.adds.in_step.targets_in_rows.sm_90a",
     "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.logit_sum.packed.sm_90a",
     "linear_logp_combine.bm8.logit_sum.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.wg128.bv192.c1.p4.logit_sum.sm_90a",
@@ -172,9 +178,11 @@ function TestList.test_the_listed_kernels_leave_saved_exponentials()
   for _, name in ipairs { "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120" } do
     local listed = {}
     for _, text in ipairs(list(name, { "bf16" }, { 4096 }, support.read_template)) do listed[text] = true end
-    local problem = "linear_cross_entropy:bf16:n100000:d4096:v32000:gh_bf16:gw_bf16:saved_exp:direct"
-    for _, text in ipairs(support.variants(fusedlogp.select(problem, tonumber(name:match("%d+")), "auto", "", support.read_template))) do
-      luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
+    for _, hint in ipairs { "", ":hidden_first" } do
+      local problem = "linear_cross_entropy:bf16:n100000:d4096:v32000:gh_bf16:gw_bf16:saved_exp:direct" .. hint
+      for _, text in ipairs(support.variants(fusedlogp.select(problem, tonumber(name:match("%d+")), "auto", "", support.read_template))) do
+        luaunit.assertTrue(listed[text], ("%s: %s"):format(problem, text))
+      end
     end
   end
 end

@@ -235,10 +235,10 @@ function TestSelect.test_the_cross_entropy_with_room_for_saved_exponentials()
     return table.concat(support.variants(found), " ")
   end
   for capability, words in pairs {
-    [80] = { tile = "bm128.bv128.s108.c1.p4", product = "bm128.bv128.c1.p4", arch = "sm_80" },
-    [90] = { tile = "bm128.wg128.bv192.s132.c1.p4", product = "bm128.bv256.c2.p4", arch = "sm_90a" },
+    [80] = { tile = "bm128.bv128.s108.c1.p4", product = "bm128.bv128.c1.p4", arch = "sm_80", step = "" },
+    [90] = { tile = "bm128.wg128.bv192.s132.c1.p4", product = "bm128.bv256.c2.p4", arch = "sm_90a", step = ".in_step" },
   } do
-    local function said(text) return (text:gsub("%u+", { TILE = words.tile, PRODUCT = words.product, ARCH = words.arch })) end
+    local function said(text) return (text:gsub("%u+", { TILE = words.tile, PRODUCT = words.product, ARCH = words.arch, STEP = words.step })) end
     local saved_exp = said "linear_logp_save_exp.bf16.d2048.TILE.ARCH linear_logp_combine.bm8.ARCH "
     luaunit.assertStrContains(kernels(":saved_exp", capability), saved_exp)
     luaunit.assertStrContains(kernels(":saved_exp:direct", capability), saved_exp)
@@ -246,6 +246,9 @@ function TestSelect.test_the_cross_entropy_with_room_for_saved_exponentials()
                               said "matrix_product.bf16.PRODUCT.b_transposed.out_f32.adds.ARCH linear_logp_backward_finish.w_bf16.out_bf16.ARCH")
     luaunit.assertStrContains(kernels(":saved_exp:direct", capability),
                               said "matrix_product.bf16.PRODUCT.b_transposed.out_bf16.targets_of_rows.ARCH linear_logp_backward_finish.bf16.out_bf16.ARCH")
+    luaunit.assertStrContains(kernels(":saved_exp:direct:hidden_first", capability),
+                              said("matrix_product.bf16.PRODUCT.b_transposed.out_bf16STEP.targets_of_rows.ARCH linear_logp_backward_finish.bf16.out_bf16.ARCH "
+                                .. "matrix_product.bf16.PRODUCT.a_transposed.b_transposed.out_bf16STEP.targets_in_rows.ARCH"))
   end
 end
 

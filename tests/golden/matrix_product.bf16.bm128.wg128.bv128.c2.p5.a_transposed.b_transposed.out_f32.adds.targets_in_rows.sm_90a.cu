@@ -44,6 +44,7 @@ struct Config {
     using out_element = float;
     static constexpr bool adds = true;
     static constexpr bool filters = false;
+    static constexpr bool keeps_in_step = false;
     static constexpr bool out_is_ragged = false;
     static constexpr bool targets_of_rows = false;
     static constexpr bool targets_in_rows = true;

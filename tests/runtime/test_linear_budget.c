@@ -340,6 +340,34 @@ static void saved_exponentials_of_the_whole_vocabulary_need_little_beside_it(voi
     assert_false(work.chunks.direct);
 }
 
+/* grad_hidden's product comes first where the budget has room for rows times their factors beside the saved exponentials, and no grad_bias is wanted. */
+static void grad_hidden_comes_first_where_there_is_room(void **state)
+{
+    const int64_t saved_exp = INT64_C(8192) * 128256 * 2, scaled = INT64_C(8192) * 4096 * 2, beside = INT64_C(16) << 20;
+    flp_linear_logp_backward_problem problem = sized(8192, 4096, 128256, FLP_BF16);
+    flp_linear_work work;
+    flp_workspace workspace;
+
+    (void)state;
+    problem = normal_of(problem);
+    problem.memory_budget = saved_exp + beside;
+    work = work_with_losses(&problem);
+    assert_true(work.chunks.direct && !work.chunks.hidden_first);
+    assert_null(lay_out(&work, 8192).part[FLP_PART_SCALED_ROWS].name);
+    assert_string_equal(":saved_exp:direct", flp_vocab_chunks_hint(&work.chunks));
+    problem.memory_budget += scaled;
+    work = work_with_losses(&problem);
+    workspace = lay_out(&work, 8192);
+    assert_true(work.chunks.direct && work.chunks.hidden_first);
+    assert_string_equal(":saved_exp:direct:hidden_first", flp_vocab_chunks_hint(&work.chunks));
+    assert_int_equal(scaled, workspace.part[FLP_PART_SCALED_ROWS].bytes);
+    assert_true(workspace.part[FLP_PART_SCALED_ROWS].last >= FLP_STEP_WEIGHT_BEHIND && workspace.part[FLP_PART_TARGET_ORDER].last >= FLP_STEP_WEIGHT_BEHIND);
+    problem.grad_bias = FLP_BF16;
+    assert_false(work_with_losses(&problem).chunks.hidden_first);
+    problem.grad_bias = problem.grad_weight = FLP_NONE;
+    assert_false(work_with_losses(&problem).chunks.hidden_first);
+}
+
 static int64_t row_chunk(const flp_linear_logp_backward_problem *normal)
 {
     return work_with_losses(normal).chunks.row_chunk;
@@ -581,6 +609,7 @@ int main(void)
         cmocka_unit_test(the_least_budget_is_said_and_enough),
         cmocka_unit_test(the_default_budget_is_what_is_said_of_it),
         cmocka_unit_test(saved_exponentials_of_the_whole_vocabulary_need_little_beside_it),
+        cmocka_unit_test(grad_hidden_comes_first_where_there_is_room),
         cmocka_unit_test(chunks_borrow_what_of_grad_weight_is_written_later),
         cmocka_unit_test(default_chunks_are_the_same_for_any_number_of_rows),
         cmocka_unit_test(nothing_is_borrowed_from_what_keeps_its_numbers),

@@ -455,6 +455,39 @@ static void all_launches_are_on_the_stream(void **state)
     assert_in_range(fake_driver.launches, 9, FAKE_LAUNCHES);
 }
 
+/* Which launch is the first of a kernel whose name holds both; -1: none is. */
+static int launch_of(const char *kernel, const char *option)
+{
+    for (int i = 0; i < fake_driver.launches && i < FAKE_LAUNCHES; i++)
+        if (strstr(fake_driver.launch[i].kernel, kernel) && strstr(fake_driver.launch[i].kernel, option))
+            return i;
+    return -1;
+}
+
+static void grad_hidden_comes_first_where_there_is_room(void **state)
+{
+    const int rows = (int)args.rows;
+    int hidden, weight;
+
+    (void)state;
+    problem.backward.grad_bias = FLP_NONE;
+    args.grad_bias = NULL;
+    problem.backward.memory_budget = 1 << 20;
+    operator_call_make_plan();
+    assert_contains(flp_plan_describe(plan), "grad_hidden product: before grad_weight's");
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    hidden = launch_of("matrix_product", "in_step_targets_of_rows");
+    weight = launch_of("matrix_product", "in_step_targets_in_rows");
+    assert_in_range(hidden, launch_of("backward_gather", "") + 1, FAKE_LAUNCHES);
+    assert_int_equal(hidden + 1, weight); /* beside its end */
+    args.rows = 0;
+    fake_driver.launches = 0;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args)); /* grad_weight is zeroed */
+    assert_int_equal(-1, launch_of("matrix_product", "in_step_targets_of_rows"));
+    assert_true(launch_of("matrix_product", "in_step_targets_in_rows") > 0);
+    args.rows = rows;
+}
+
 static void ask_for_the_loss_alone(void)
 {
     problem.backward.grad_hidden = problem.backward.grad_weight = problem.backward.grad_bias = FLP_NONE;
@@ -562,6 +595,7 @@ int main(void)
         TEST(the_cpu_path_computes_at_once, start_on_cpu),
         TEST(no_rows_write_zeros_and_need_no_inputs, start_on_cpu),
         TEST(all_launches_are_on_the_stream, start_on_gpu),
+        TEST(grad_hidden_comes_first_where_there_is_room, start_on_gpu),
         TEST(without_gradients_the_rows_are_brought_together_too, start_on_gpu),
         TEST(without_gradients_the_workspace_holds_the_rows_that_count, start_on_gpu),
         TEST(rows_in_chunks_share_what_can_be_done_at_once, start_on_gpu),

@@ -266,6 +266,15 @@ static int64_t most_that_fits(const flp_linear_work *work, flp_backward_chunks (
     return low;
 }
 
+/* Where the scaled rows fit, too. */
+static flp_backward_chunks with_hidden_first(const flp_linear_work *work, const flp_backward_chunks *all)
+{
+    flp_backward_chunks chunks = *all;
+
+    chunks.hidden_first = flp_vocab_chunks_can_go_hidden_first(work->backward, all);
+    return fits(work, &chunks) ? chunks : *all;
+}
+
 /* The widest that fit, of which one tile does. */
 static flp_backward_chunks within_budget(const flp_linear_work *work)
 {
@@ -273,7 +282,7 @@ static flp_backward_chunks within_budget(const flp_linear_work *work)
     flp_backward_chunks own;
 
     if (fits(work, &all))
-        return all;
+        return with_hidden_first(work, &all);
     own = limited(work, most_that_fits(work, limited, 1, all_tiles(work)));
     return lent.saved_columns > own.saved_columns && fits(work, &lent) ? lending(work, most_that_fits(work, lending, 1, all_tiles(work))) : own;
 }

@@ -19,8 +19,11 @@ typedef struct {
     const float *row_factor;   /* NULL: 1 */
     int pdl_wait_in_epilogue;  /* grad_hidden's product: see params/matrix_product.h */
     int finishes_first;        /* 1: grad_weight and grad_bias of it come behind grad_hidden */
+    int hidden_first;          /* 1: grad_weight comes behind grad_hidden, of saved exponentials: the only products of the call */
     int weight_follows_hidden; /* 1: the kernel before grad_weight's is grad_hidden's product of the chunk before, whose dlogit it may overwrite */
 } chunk;
+
+enum { EPILOGUE_STEPS = 2 /* of the inner size: as long as storing a tile of grad_weight takes */ };
 
 /* ---- matrices ---- */
 
@@ -112,6 +115,12 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
     return flp_tile_launch_run(&run->call.plan->common, FLP_ROLE_GRAD_LOGITS, &launch, run->call.args->stream);
 }
 
+/* A counter for the clusters of a product that is the call's only one of its kind. */
+static uint32_t *meetings_of(const flp_backward_execution *run, const chunk *part, flp_role role)
+{
+    return part->hidden_first ? &flp_backward_counts_of(run)->meetings[role == FLP_ROLE_HIDDEN_PRODUCT] : NULL;
+}
+
 static flp_status run_product(const flp_backward_execution *run, flp_linear_step step, flp_role role, flp_tile_launch *launch,
                               flp_matrix_product_params *params)
 {
@@ -144,6 +153,7 @@ static flp_status add_to_sums(const flp_backward_execution *run, const chunk *pa
                                          .inner = (int32_t)part->columns,
                                          .pdl_wait_in_epilogue = run->call.plan->weight_product ? part->pdl_wait_in_epilogue : 0,
                                          .row_factor = part->row_factor,
+                                         .meetings = meetings_of(run, part, FLP_ROLE_HIDDEN_PRODUCT),
                                          .others = run->call.args->weight,
                                          .others_stride = forward->weight_stride,
                                          .kept_along = FLP_KEPT_ROWS_ALONG_ROWS };
@@ -162,6 +172,23 @@ static flp_status add_to_sums(const flp_backward_execution *run, const chunk *pa
                        FLP_ROLE_HIDDEN_PRODUCT, &launch, &params);
 }
 
+/* Behind grad_hidden's tiles, of whose last round some clusters have none: by how many of grad_weight's these come first, which are shorter. */
+static void give_head_start(const flp_backward_execution *run, const chunk *part, const flp_tile_launch *launch, flp_matrix_product_params *params)
+{
+    const flp_plan *plan = &run->call.plan->common;
+    const flp_tile_launch hidden = { .rows = run->rows.rows, .columns = run->forward->hidden };
+    const flp_tile_shape before = flp_tile_launch_shape(plan, FLP_ROLE_HIDDEN_PRODUCT, &hidden),
+                         own = flp_tile_launch_shape(plan, FLP_ROLE_WEIGHT_PRODUCT, launch);
+    const int block = plan->kernels[FLP_ROLE_WEIGHT_PRODUCT]->manifest.block_inner;
+    const int64_t idle = flp_int64_round_up(before.tiles, before.clusters) - before.tiles;
+    const int64_t tiles = part->columns / (run->rows.rows + EPILOGUE_STEPS * block);
+
+    if (before.clusters != own.clusters || own.tiles < idle * tiles + own.clusters)
+        return;
+    params->head_workers = (int32_t)idle;
+    params->head_tiles = (int32_t)(idle * tiles);
+}
+
 /* grad_weight (+)= dlogit^T . hidden, or the transpose of it where the weight is [D, V]. */
 static flp_status write_grad_weight(const flp_backward_execution *run, const chunk *part)
 {
@@ -169,7 +196,8 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
     const flp_matrix dlogit = dlogit_matrix(run, part), rows = packed_matrix(run);
     flp_matrix_product_params params = { .inner_count = run->rows.count,
                                          .inner = (int32_t)run->rows.rows,
-                                         .pdl_wait_in_epilogue = part->weight_follows_hidden ? FLP_PDL_WAIT_BEFORE_STORE : 0,
+                                         .pdl_wait_in_epilogue = part->weight_follows_hidden ? FLP_PDL_WAIT_BEFORE_STORE : part->hidden_first,
+                                         .meetings = meetings_of(run, part, FLP_ROLE_WEIGHT_PRODUCT),
                                          .sorted_targets = flp_backward_at(run, FLP_PART_TARGET_ORDER),
                                          .others = run->call.args->hidden,
                                          .others_stride = run->forward->hidden_stride,
@@ -185,10 +213,12 @@ static flp_status write_grad_weight(const flp_backward_execution *run, const chu
         .multiprocessors_left = part->finishes_first ? run->call.args->multiprocessors_left : 0,
     };
 
+    if (part->hidden_first)
+        give_head_start(run, part, &launch, &params);
     return run_product(run,
-                       part->finishes_first ? FLP_STEP_WEIGHT_BEHIND
-                       : part->row_factor   ? FLP_STEP_SAVED_EXP_WEIGHT
-                                            : FLP_STEP_WEIGHT,
+                       part->finishes_first || part->hidden_first ? FLP_STEP_WEIGHT_BEHIND
+                       : part->row_factor                         ? FLP_STEP_SAVED_EXP_WEIGHT
+                                                                  : FLP_STEP_WEIGHT,
                        FLP_ROLE_WEIGHT_PRODUCT, &launch, &params);
 }
 
@@ -234,18 +264,37 @@ flp_status flp_backward_run_in_forward(const flp_backward_execution *run)
     return add_to_sums(run, &part);
 }
 
+/* All of the vocabulary, of which grad_weight's product takes the rows times their factors: in a place of their own, as grad_hidden takes the rows'. */
+static flp_status run_hidden_before_weight(const flp_backward_execution *run, const chunk *part)
+{
+    flp_backward_execution scaled = *run;
+    flp_status status;
+
+    scaled.rows.stride = flp_vocab_chunks_row_stride(run->problem);
+    scaled.rows.hidden = flp_backward_at(run, FLP_PART_SCALED_ROWS);
+    status = flp_backward_scale_rows(&scaled, 0);
+    if (status == FLP_OK)
+        status = run_hidden_product(run, part);
+    return status == FLP_OK ? run_weight_products(&scaled, part) : status;
+}
+
 /* The first chunk, whose terms the forward has left. grad_weight's product takes the rows by their factors; what follows needs them as they
  * were. */
 static flp_status run_saved_exp(const flp_backward_execution *run)
 {
     const int64_t vocab = run->forward->vocab, stride = run->chunks->saved_columns;
+    const int hidden_first = run->chunks->hidden_first && run->rows.rows > 0;
     const chunk part = { .columns = stride < vocab ? stride : vocab,
                          .dlogit = flp_backward_at(run, FLP_PART_DLOGIT),
                          .stride = stride,
                          .row_factor = run->row_factor,
-                         .pdl_wait_in_epilogue = flp_backward_is_direct(run) ? FLP_PDL_WAIT_BEFORE_STORE : 0 };
-    flp_status status = run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run, 0) : FLP_OK;
+                         .hidden_first = hidden_first,
+                         .pdl_wait_in_epilogue = flp_backward_is_direct(run) && !hidden_first ? FLP_PDL_WAIT_BEFORE_STORE : 0 };
+    flp_status status;
 
+    if (hidden_first)
+        return run_hidden_before_weight(run, &part);
+    status = run->rows.rows > 0 && run->call.plan->weight_product ? flp_backward_scale_rows(run, 0) : FLP_OK;
     if (status == FLP_OK)
         status = run_weight_products(run, &part);
     if (status == FLP_OK && run->rows.rows > 0 && !flp_backward_is_direct(run))

@@ -306,6 +306,8 @@ static void describe(const flp_plan *common, flp_text *text)
     describe_chunks(text, problem, &plan->work);
     if (chunks->in_forward)
         flp_text_append(text, "grad_hidden product: in the forward, of %" PRId64 " rows at a time\n", chunks->row_chunk);
+    if (chunks->hidden_first)
+        flp_text_append(text, "grad_hidden product: before grad_weight's, with rows times their factors in a place of their own\n");
     if (again > 0)
         flp_text_append(text, "exponentials computed again: %" PRId64 " vocabulary entries, whose rows leave no room in grad_weight\n", again);
     if (saved > 0)

@@ -71,6 +71,7 @@ flp_status flp_backward_differentiate_rows(const flp_backward_execution *run)
     params.g_sum = run->more->g_sum;
     params.gradient = run->rows.gradient;
     params.targets = flp_backward_at(run, FLP_PART_TARGETS);
+    params.meetings = flp_backward_counts_of(run)->meetings;
     params.factor = run->factor;
     params.inverse_factor = run->inverse_factor;
     params.scales = run->forward->dtype == FLP_F16;

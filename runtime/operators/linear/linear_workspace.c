@@ -95,7 +95,7 @@ static flp_linear_step last_save_exp_step(const flp_linear_work *work, flp_linea
 /* What grad_weight's product and grad_bias read last. */
 static flp_linear_step last_weight_step(const flp_linear_work *work, flp_linear_step otherwise)
 {
-    return flp_vocab_chunks_finish_first(work->backward, &work->chunks) ? FLP_STEP_WEIGHT_BEHIND : otherwise;
+    return work->chunks.hidden_first || flp_vocab_chunks_finish_first(work->backward, &work->chunks) ? FLP_STEP_WEIGHT_BEHIND : otherwise;
 }
 
 /* Which rows are valid, and these close together. */
@@ -168,14 +168,20 @@ static void add_losses(const layout *to)
     }
 }
 
-/* Rows times their factors: beside the rows, if blocks are computed again, and where grad_weight has no room. */
-static void add_scaled_rows(const layout *to)
+/* Blocks are computed again, and grad_weight has no room for rows times their factors. */
+static int lacks_scaled_rows(const layout *to)
 {
     const flp_vocab_lending lending = flp_vocab_chunks_lending(to->work->backward, &to->work->chunks, to->chunk_rows);
 
-    if (lending.again > 0 && lending.scaled < 0)
+    return lending.again > 0 && lending.scaled < 0;
+}
+
+/* Beside the rows. */
+static void add_scaled_rows(const layout *to)
+{
+    if (to->work->chunks.hidden_first || (is_lent(to->work) && lacks_scaled_rows(to)))
         add_wide(to, FLP_PART_SCALED_ROWS, "scaled rows", to->chunk_rows * flp_linear_work_forward_stride(to->work) * element_bytes(to->work),
-                 FLP_STEP_SCALE_ROWS, FLP_STEP_SAVED_EXP_WEIGHT);
+                 FLP_STEP_SCALE_ROWS, last_weight_step(to->work, FLP_STEP_SAVED_EXP_WEIGHT));
 }
 
 static int saves_in_dlogit(const layout *to)
@@ -225,8 +231,7 @@ static void add_gradients(const layout *to)
     if (backward->grad_filter_eps > 0)
         add(to, FLP_PART_KEPT, "kept", blocks * flp_linear_work_kept_words(to->work) * NUMBER, FLP_STEP_CLEAR_FILTER, FLP_STEP_COUNT_FILTER);
     add_dlogit(to);
-    if (is_lent(to->work))
-        add_scaled_rows(to);
+    add_scaled_rows(to);
     if (backward->grad_hidden != FLP_NONE && !to->work->chunks.direct && !to->work->chunks.in_forward)
         add_wide(to, FLP_PART_SUMS, "sums", rows * to->work->forward->hidden * NUMBER, zeroed, FLP_STEP_FINISH);
 }

@@ -3,6 +3,7 @@
 #define FLP_OPERATORS_LINEAR_WORKSPACE_H
 #include "operators/linear/vocab_chunks.h"
 #include "core/workspace.h"
+#include "params/linear_logp_backward.h"
 
 /* The launches of all three, in the order in which they come; each operator has some of them. */
 #define FLP_LINEAR_STEP_LIST(X)                                                                                                     \
@@ -79,7 +80,7 @@ typedef enum {
     FLP_PART_TARGETS,      /* [chunk rows][8 bytes]: of valid rows, the target and the derivative by its logit */
     FLP_PART_TARGET_ORDER, /* [chunk rows][16 bytes]: these rows in the order of their targets */
     FLP_PART_SCALED_ROWS,  /* [chunk rows][D] of hidden's dtype: packed rows times their factors, where saved exponentials are computed again and
-                               grad_weight has no room for them */
+                               grad_weight has no room for them, or grad_hidden's product comes first */
     FLP_PART_KEPT,         /* with a grad_filter_eps: [row blocks of 64, of rows rounded up to 256][kept words] u32, one bit a block */
     FLP_PART_DLOGIT,       /* [chunk rows][columns of the chunk] of hidden's dtype. The saved exponentials, where there is one. Where one chunk is all of the
                                vocabulary and grad_hidden one product of it, then [rows][D], on the way to their places */
@@ -88,10 +89,11 @@ typedef enum {
 } flp_linear_part;
 
 typedef struct {
-    int32_t count;                /* how many rows count */
-    float factor, inverse_factor; /* dlogit's factor and its inverse */
-    int32_t taken;                /* with_forward: count, as the backward takes it */
-    unsigned long long mark;      /* with_forward: says whose count, row and place these are, until a backward has taken them */
+    int32_t count;                   /* how many rows count */
+    float factor, inverse_factor;    /* dlogit's factor and its inverse */
+    int32_t taken;                   /* with_forward: count, as the backward takes it */
+    uint32_t meetings[FLP_MEETINGS]; /* of grad_weight's product and of grad_hidden's: params/matrix_product.h */
+    unsigned long long mark;         /* with_forward: says whose count, row and place these are, until a backward has taken them */
 } flp_backward_counts;
 
 /* What a call has to do. */

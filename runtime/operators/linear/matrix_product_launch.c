@@ -63,15 +63,25 @@ int32_t flp_tile_launch_square(int64_t row_groups, int64_t tiles, int64_t rows, 
     return in_equal_groups(row_groups, side);
 }
 
+flp_tile_shape flp_tile_launch_shape(const flp_plan *plan, flp_role role, const flp_tile_launch *launch)
+{
+    const flp_manifest *manifest = &plan->kernels[role]->manifest;
+    const int64_t row_groups = flp_int64_larger(1, flp_int64_divide_up(launch->rows, (int64_t)manifest->block_rows * manifest->cluster));
+    const int64_t multiprocessors = plan->device.facts.multiprocessors - launch->multiprocessors_left;
+
+    return (flp_tile_shape){
+        .row_groups = row_groups,
+        .tiles = row_groups * flp_int64_divide_up(launch->columns, manifest->block_columns),
+        .clusters = flp_int64_larger(1, multiprocessors * manifest->resident_blocks / manifest->cluster),
+    };
+}
+
 flp_status flp_tile_launch_run(const flp_plan *plan, flp_role role, const flp_tile_launch *launch, CUstream stream)
 {
     const flp_kernel *kernel = plan->kernels[role];
     const flp_manifest *manifest = &kernel->manifest;
     const int64_t cluster_rows = (int64_t)manifest->block_rows * manifest->cluster;
-    const int64_t row_groups = flp_int64_larger(1, flp_int64_divide_up(launch->rows, cluster_rows));
-    const int64_t tiles = row_groups * flp_int64_divide_up(launch->columns, manifest->block_columns);
-    const int64_t multiprocessors = plan->device.facts.multiprocessors - launch->multiprocessors_left;
-    const int64_t clusters = flp_int64_larger(1, multiprocessors * manifest->resident_blocks / manifest->cluster);
+    const flp_tile_shape shape = flp_tile_launch_shape(plan, role, launch);
     const int with_maps = flp_manifest_takes_maps(manifest);
     CUtensorMap maps[3];
     void *parameters[] = { &maps[0], &maps[1], &maps[2], launch->params };
@@ -80,7 +90,8 @@ flp_status flp_tile_launch_run(const flp_plan *plan, flp_role role, const flp_ti
     if (status != FLP_OK)
         return status;
     *launch->group = launch->row_bytes > FLP_LONG_ROW_BYTES && plan->group[role] == 0
-                         ? flp_tile_launch_square(row_groups, clusters, cluster_rows, manifest->block_columns)
-                         : flp_tile_launch_group(row_groups, launch->row_bytes * cluster_rows, plan->group[role]);
-    return flp_call_launch(kernel, (unsigned)((tiles < clusters ? tiles : clusters) * manifest->cluster), stream, with_maps ? parameters : parameters + 3);
+                         ? flp_tile_launch_square(shape.row_groups, shape.clusters, cluster_rows, manifest->block_columns)
+                         : flp_tile_launch_group(shape.row_groups, launch->row_bytes * cluster_rows, plan->group[role]);
+    return flp_call_launch(kernel, (unsigned)(flp_int64_smaller(shape.tiles, shape.clusters) * manifest->cluster), stream,
+                           with_maps ? parameters : parameters + 3);
 }

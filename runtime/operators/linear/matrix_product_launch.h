@@ -31,6 +31,14 @@ typedef struct {
     int64_t multiprocessors_left; /* to what runs beside it */
 } flp_tile_launch;
 
+/* What a launch of the plan's kernel of this role is made of. */
+typedef struct {
+    int64_t row_groups; /* of a cluster's rows */
+    int64_t tiles;      /* of a cluster */
+    int64_t clusters;   /* that the multiprocessors have room for; there is one for each tile where that is fewer */
+} flp_tile_shape;
+flp_tile_shape flp_tile_launch_shape(const flp_plan *plan, flp_role role, const flp_tile_launch *launch);
+
 /* How many of so many clusters' row blocks are walked together: as many as fit the L2, then evened out, so that the last group is not a small one.
  * tuned: what the plan's tuning says of it; 0: nothing. */
 int32_t flp_tile_launch_group(int64_t row_groups, int64_t row_group_bytes, int32_t tuned);

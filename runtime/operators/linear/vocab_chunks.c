@@ -29,6 +29,13 @@ int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, 
            (saves_exp || (normal->grad_hidden != FLP_NONE && normal->grad_filter_eps == 0));
 }
 
+/* grad_bias' kernel lies between the two products. Chunks of rows would have to wait for both. */
+int flp_vocab_chunks_can_go_hidden_first(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
+{
+    return chunks->saves_exp && chunks->direct && chunks->row_chunk == 0 && normal->grad_hidden != FLP_NONE && normal->grad_weight != FLP_NONE &&
+           normal->grad_bias == FLP_NONE;
+}
+
 /* Rows wait in grad_hidden for their chunk only where nothing is put in its place there before the last chunk. */
 int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks)
 {
@@ -183,5 +190,7 @@ const char *flp_vocab_chunks_hint(const flp_backward_chunks *chunks)
         return chunks->direct ? ":direct" : "";
     if (chunks->in_forward)
         return chunks->narrow ? ":saved_exp:in_forward:narrow" : ":saved_exp:in_forward";
-    return chunks->direct ? ":saved_exp:direct" : ":saved_exp";
+    if (chunks->direct)
+        return chunks->hidden_first ? ":saved_exp:direct:hidden_first" : ":saved_exp:direct";
+    return ":saved_exp";
 }

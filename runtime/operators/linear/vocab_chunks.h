@@ -15,6 +15,8 @@ typedef struct {
                                  written to grad_hidden, rows close together, then by way of dlogit's room to their places */
     int in_forward;           /* 1: of a forward and a backward that wants grad_hidden alone. That product is the forward's, of each chunk of rows in place of
                                  these, in fp32, before it is known what a row's upstream gradient is: a factor, which the backward applies */
+    int hidden_first;         /* 1: with direct and saved exponentials in the workspace, that product comes before grad_weight's, which then fills the
+                                 multiprocessors that the long tiles of the last round leave idle: the rows times their factors have a place of their own */
     int narrow;               /* with in_forward: 1: narrower tiles fill more multiprocessors with such a product */
     int64_t row_chunk;        /* > 0: rows go by in chunks of so many, a multiple of FLP_BACKWARD_ROW_BLOCK; 0: all at a time */
     int64_t columns;          /* of a chunk whose dlogit lies in the workspace */
@@ -77,6 +79,9 @@ int64_t flp_vocab_chunks_all_columns(const flp_linear_logp_backward_problem *nor
 /* 1: a first chunk of so many columns, of saved exponentials or of derivatives, needs no sums of grad_hidden. */
 int flp_vocab_chunks_are_direct(const flp_linear_logp_backward_problem *normal, int saves_exp, int64_t columns);
 
+/* 1: rows times their factors may have a place of their own, and grad_hidden's product come before grad_weight's. chunks: of the whole vocabulary. */
+int flp_vocab_chunks_can_go_hidden_first(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
+
 /* 1: packed rows have a place of their own; 0: in grad_hidden, until it is written. */
 int flp_vocab_chunks_keep_packed(const flp_linear_logp_backward_problem *normal, const flp_backward_chunks *chunks);
 
@@ -86,6 +91,7 @@ int flp_vocab_chunks_finish_first(const flp_linear_logp_backward_problem *normal
 /* Why derivatives can't come from saved exponentials, which hold 2^(z2 - k) in bf16 with one factor a row; NULL where they can. */
 const char *flp_vocab_chunks_no_saved_exp(const flp_linear_logp_backward_problem *normal);
 
-/* What the generator must know of them: "", ":direct", ":saved_exp", ":saved_exp:direct", ":saved_exp:in_forward" or ":saved_exp:in_forward:narrow". */
+/* What the generator must know of them: "", ":direct", ":saved_exp", ":saved_exp:direct", ":saved_exp:direct:hidden_first", ":saved_exp:in_forward" or
+ * ":saved_exp:in_forward:narrow". */
 const char *flp_vocab_chunks_hint(const flp_backward_chunks *chunks);
 #endif
