@@ -19,6 +19,7 @@ static const char *const cases[] = {
     "gradients: forward too, in chunks, hidden alone",
     "cross-entropy: token weights, class weights, smoothing, z-loss",
     "cross-entropy: saved exponentials of a part",
+    "cross-entropy: saved exponentials, grad_hidden first",
     "cross-entropy: policy gradient",
     "logits, forward: one row, ignored",
     "logits, fused: one row, bad target",
