@@ -92,13 +92,13 @@ static double divergence(double difference)
 /* Convex: no logp within the error changes the divergence or its derivative by more than one of the two at its ends. */
 static void policy_gradient_kl(const flp_linear_cross_entropy_args *args, int64_t i, row *r)
 {
-    double difference = input_of(args, "reference_logp")[i] - r->logp, scale = parameter_of(args, "kl_scale", 0.05), off = r->logp_off;
+    double difference = input_of(args, "reference_logp")[i] - r->logp, scale = parameter_of(args, "kl_scale", 0.05), off = r->logp_off, more = off + 16 * u;
     double least = divergence(difference - off), here = divergence(difference), most = divergence(difference + off);
     policy_gradient(args, i, r);
     r->loss += scale * here;
     r->by_logp += scale * (1 - exp(difference));
     r->loss_off += scale * fmax(distance(least, here), distance(most, here));
-    r->by_logp_off += scale * distance(exp(difference + off + 16 * u), exp(difference));
+    r->by_logp_off += scale * fmax(distance(exp(difference + more), exp(difference)), distance(exp(difference - more), exp(difference)));
 }
 
 /* The token loss that the cases define: see cross_entropy_cases.c. */

@@ -88,6 +88,7 @@ const char *const flp_random_once_failed[] = {
     "linear_cross_entropy n=7 v=3 row_temperature=3 lse_square_scale=0.001 grad_weight=f32 dtype=f16 data=197059536",
     /* exp(reference_logp - logp), of a logp that logits of 1e30 leave no digits. */
     "linear_cross_entropy v=2 row_temperature=1 shape=8 shift=-1e+30 loss=2 grad_hidden=f32 bias=f32 dtype=f32 data=458238053",
+    "linear_cross_entropy v=5 temperature=2.3763982036058455 shape=8 shift=-3.4028234663852886e+38 loss=2 grad_hidden=f32 bias=f32 dtype=f32 data=786166068",
     /* The entropy of ignored rows, in whose moment the likely target is, on a GPU. */
     "logits_logp n=9 v=5003 ignores=1 ignore_index=2501 likely=1 margin=15.559364684721961 entropy=1 data=917618556",
     /* The entropy of rows whose largest entry, not the target, stands far above the row's offset. */
