@@ -11,6 +11,7 @@
 
 #include "host/host_device.h"
 #include "host/machine/machine_api.h"
+#include "operators/linear/linear_logp_backward.h"
 #include "runtime/fake_cmocka.h"
 
 static const struct {
@@ -43,6 +44,7 @@ flp_context *flp_host_suite_start(int compute_capability)
     flp_context *made = NULL;
 
     flp_host_device_install(compute_capability);
+    flp_backward_least_steps_together = 0;
     return flp_context_create(&options, &made) == FLP_OK ? made : NULL;
 }
 

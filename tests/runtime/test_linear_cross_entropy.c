@@ -10,6 +10,8 @@
 #include "fake_driver.h"
 #include "fake_library.h"
 #include "operator_call.h"
+#include "operators/linear/linear_logp_backward.h"
+#include "params/matrix_product.h"
 
 enum { ROWS = 4, HIDDEN = 8, VOCAB = 16 };
 
@@ -464,6 +466,36 @@ static int launch_of(const char *kernel, const char *option)
     return -1;
 }
 
+static const uint32_t *meetings[FLP_MEETINGS]; /* of the products that were launched */
+static int products;
+
+static void note_meetings(const fake_launch *launch)
+{
+    if (strstr(launch->kernel, "matrix_product"))
+        meetings[products++ % FLP_MEETINGS] = ((const flp_matrix_product_params *)launch->parameters[3])->meetings; /* behind three maps */
+}
+
+/* Short ones' do not drift apart. */
+static void clusters_of_long_products_keep_in_step(void **state)
+{
+    const int64_t least = flp_backward_least_steps_together;
+
+    (void)state;
+    problem.backward.grad_bias = FLP_NONE;
+    args.grad_bias = NULL;
+    problem.backward.memory_budget = 1 << 20;
+    operator_call_make_plan();
+    fake_driver.on_launch = note_meetings;
+    products = 0;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    assert_true(products == 2 && !meetings[0] && !meetings[1]);
+    flp_backward_least_steps_together = 1;
+    assert_succeeds(flp_linear_cross_entropy_execute(plan, &args));
+    flp_backward_least_steps_together = least;
+    assert_true(products == 4 && meetings[0] && meetings[1] && meetings[0] != meetings[1]); /* each its own */
+    fake_driver.on_launch = NULL;
+}
+
 static void grad_hidden_comes_first_where_there_is_room(void **state)
 {
     const int rows = (int)args.rows;
@@ -596,6 +628,7 @@ int main(void)
         TEST(no_rows_write_zeros_and_need_no_inputs, start_on_cpu),
         TEST(all_launches_are_on_the_stream, start_on_gpu),
         TEST(grad_hidden_comes_first_where_there_is_room, start_on_gpu),
+        TEST(clusters_of_long_products_keep_in_step, start_on_gpu),
         TEST(without_gradients_the_rows_are_brought_together_too, start_on_gpu),
         TEST(without_gradients_the_workspace_holds_the_rows_that_count, start_on_gpu),
         TEST(rows_in_chunks_share_what_can_be_done_at_once, start_on_gpu),
