@@ -31,7 +31,7 @@ typedef struct MatrixProductParams {
     i64 others_stride;                       /* elements */
     i32 first_target;                        /* the vocabulary entry of out's first row, or column */
     i32 head_tiles;
-    u32 *meetings; /* a counter, 0 before the launch and its alone, by which the clusters of Hopper's keep in step (steps_together.cuh); NULL: they do not */
+    u32 *meetings; /* a counter, 0 before the launch and its alone, by which the clusters of Hopper's keep in step (clusters_in_step.cuh); NULL: they do not */
 } flp_matrix_product_params;
 
 enum { FLP_PDL_WAIT_BEFORE_STORE = 2 };

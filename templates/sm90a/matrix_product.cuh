@@ -4,8 +4,8 @@
 // The gradient filter: kept_steps.cuh, emitted where Config::filters.
 template <class Config> struct KeptSteps;
 
-// Clusters that wait for each other: steps_together.cuh, emitted where Config::keeps_in_step.
-template <class Config> struct StepsTogether;
+// Clusters that wait for each other: clusters_in_step.cuh, emitted where Config::keeps_in_step.
+template <class Config> struct ClustersInStep;
 template <class Config> struct ProductHeadStart;
 
 // Rows of out that end within 16 bytes: ragged_store.cuh, emitted where Config::out_is_ragged.
@@ -48,7 +48,7 @@ template <class Config> struct MatrixProduct : TileKernel<Config, typename Produ
     __device__ __forceinline__ auto steps(const Unit &unit) const {
         int count = ceil_div(inner, Config::block_inner);
         if constexpr (Config::filters) return KeptSteps<Config>(count, params, unit);
-        else if constexpr (Config::keeps_in_step) return StepsTogether<Config>(count, params, walk(0), unit);
+        else if constexpr (Config::keeps_in_step) return ClustersInStep<Config>(count, params, walk(0), unit);
         else return count > 0 ? AllSteps<Config>{count} : AllSteps<Config>{1, ceil_div(params.inner, Config::block_inner) + 1}; // copied as zeros
     }
 

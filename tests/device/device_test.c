@@ -69,7 +69,7 @@ int flp_device_test_start(int argc, char **argv)
     /* A test that crashes leaves the results before it. */
     setvbuf(stdout, NULL, _IOLBF, 0);
     flp_log_set_callback(print_warning, NULL);
-    flp_backward_least_steps_together = 0; /* the tests' products are short */
+    flp_backward_least_steps_in_step = 0; /* the tests' products are short */
     signal(SIGALRM, hung);
     alarm(test->seconds);
     status = flp_gpu_open(&test->gpu);

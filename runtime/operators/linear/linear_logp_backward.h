@@ -94,8 +94,8 @@ flp_status flp_backward_scatter_grad_hidden(const flp_backward_execution *run);
 
 /* ---- the vocabulary, chunk by chunk: linear_logp_backward_chunks.c ---- */
 
-/* Of a cluster, in a product whose clusters then keep in step (steps_together.cuh). For tests, whose products are short. */
-extern int64_t flp_backward_least_steps_together;
+/* Of a cluster, in a product whose clusters then keep in step (clusters_in_step.cuh). For tests, whose products are short. */
+extern int64_t flp_backward_least_steps_in_step;
 
 flp_status flp_backward_run_chunks(const flp_backward_execution *run);
 /* For a chunk of rows in the forward: the products of their saved exponentials with the weight, in their place. */

@@ -116,7 +116,7 @@ static flp_status compute_dlogit(const flp_backward_execution *run, const chunk 
 }
 
 /* On an H200 15,500 steps a cluster (8192, 4096, 128256) gain 5 % in burst by it and nothing sustained, 4,000 (4096, 2048, 131072) nothing and lose 1 %. */
-int64_t flp_backward_least_steps_together = 8192;
+int64_t flp_backward_least_steps_in_step = 8192;
 
 /* A counter for the clusters of a product that is the call's only one of its kind, and so long that they would drift apart. */
 static uint32_t *meetings_of(const flp_backward_execution *run, const chunk *part, flp_role role, const flp_tile_launch *launch, int64_t inner)
@@ -124,7 +124,7 @@ static uint32_t *meetings_of(const flp_backward_execution *run, const chunk *par
     const flp_tile_shape shape = flp_tile_launch_shape(&run->call.plan->common, role, launch);
     const int64_t steps = flp_int64_divide_up(inner, run->call.plan->common.kernels[role]->manifest.block_inner);
 
-    if (!part->hidden_first || flp_int64_divide_up(shape.tiles, shape.clusters) * steps < flp_backward_least_steps_together)
+    if (!part->hidden_first || flp_int64_divide_up(shape.tiles, shape.clusters) * steps < flp_backward_least_steps_in_step)
         return NULL;
     return &flp_backward_counts_of(run)->meetings[role == FLP_ROLE_HIDDEN_PRODUCT];
 }

@@ -15,13 +15,13 @@ template <class Config> struct ProductHeadStart {
     __device__ __forceinline__ int tiles() const { return params.head_tiles; }
 };
 
-template <class Config> struct StepsTogether : AllSteps<Config> {
+template <class Config> struct ClustersInStep : AllSteps<Config> {
     static constexpr int steps_a_meeting = 128, patience = 400; // looks at the counter, some 0.3 ms
     static constexpr u32 nobody_waits = 1u << 31;
     u32 *meetings;   // the counter; NULL: they go their own ways
     int tile, tiles; // which of the launch's it is, and how many there are: behind a head start, with which all begin together
 
-    template <class Walk> __device__ __forceinline__ StepsTogether(int count, const MatrixProductParams &params, const Walk &walk, const Unit &unit)
+    template <class Walk> __device__ __forceinline__ ClustersInStep(int count, const MatrixProductParams &params, const Walk &walk, const Unit &unit)
         : AllSteps<Config>(count > 0 ? AllSteps<Config>{count} : AllSteps<Config>{1, ceil_div(params.inner, Config::block_inner) + 1}), // copied as zeros
           meetings(params.meetings), tile(walk.place(unit) - walk.head.tiles()), tiles(walk.row_blocks() * walk.column_tiles() - walk.head.tiles()) {}
 
