@@ -89,7 +89,7 @@ template <class Config> struct ProductTargets<Config, true> {
     // From any address, element by element and from the last one on, which few tensors need: by a loop, for which the vector is shifted.
     __device__ __forceinline__ static void load_some(const element *from, int valid, Vector &to) {
         static_assert(sizeof(element) == 2, "two elements a word");
-#pragma unroll 4
+#pragma unroll 1
         for (int j = vector_elements<element> - 1; j >= 0; j--) {
             u32 next = j < valid ? from[j].bits : 0;
 #pragma unroll
