@@ -97,6 +97,13 @@ end
 -- of the L2; of sums of 8,000 and more, which are stored once, the two weigh the same: bench/results/NOTES.md.
 local function stores_often(p) return p.acc_weight and p.grad_weight == "f32" and not p.dv and not p.grad_filter_eps end
 
+-- Sums over few rows are short, too, and storing a tile of grad_weight is then a twentieth of computing it. Sustained 2 to 3 % of a step at 1024 and 2048 rows,
+-- in burst 0.7 % less. At 4096 it is 1 to 2 % and 2 % less, so that there is nothing to choose: bench/results/NOTES.md.
+local most_rows_of_short_sums, short_sums_group = 2048, 16
+local function stores_soon(p) return p.n <= most_rows_of_short_sums and not (p.dv or p.grad_filter_eps or p.hidden_first) end
+
+local function turns_tile(arch_name, group) return { bm = 128, wg = 128, bv = 128, cluster = 2, stages = 5, arch = arch_name, group = group } end
+
 backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capability)
   if p.dtype == "f32" then return nil, "the gradients' products read fp32 across D, and WGMMA reads tf32 only along D" end
   local bytes = vector_bytes(p, p.weight_stride, p.element_bytes)
@@ -117,9 +124,10 @@ backward.hopper = select.hopper(" has no WGMMA", function(p, arch_name, capabili
     gradients_tile = { bm = 128, wg = 128, bv = linear_logp.stored_turn_columns, cluster = 1, stages = 4, arch = arch_name }
     gradients_tile.group = linear_logp.turn_group(p, gradients_tile)
   end
-  local products_tile = few == many and stores_often(p) and { bm = 128, wg = 128, bv = 128, cluster = 2, stages = 5, arch = arch_name }
+  local products_tile = few == many and stores_often(p) and turns_tile(arch_name)
+  local weight_tile = products_tile or few == many and stores_soon(p) and turns_tile(arch_name, short_sums_group)
   return selected(p, capability, "hopper",
-    specs(p, tile(few, 256), products_tile or tile(many, 256), tile(few, 128), nil, true, gradients_tile, products_tile))
+    specs(p, tile(few, 256), weight_tile or tile(many, 256), tile(few, 128), nil, true, gradients_tile, products_tile))
 end)
 
 backward.portable = select.portable(function(p, arch_name, capability)
@@ -149,6 +157,7 @@ function backward.prebuilt(dtype, hidden_sizes)
       problems[#problems + 1] = problem .. option .. ":direct" -- of few entries
     end
     problems[#problems + 1] = ("%s:gh_%s:gw_%s:g_entropy"):format(problem, dtype, dtype)
+    problems[#problems + 1] = ("linear_logp_backward:%s:n%d:d%d:v131072:gh_%s:gw_%s"):format(dtype, most_rows_of_short_sums, d, dtype, dtype)
   end
   return problems
 end

@@ -96,6 +96,7 @@ function TestList.test_dtypes_and_hidden_sizes_narrow_it()
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_f32.adds.targets_in_rows.sm_90a",
     "matrix_product.bf16.bm128.wg128.bv128.c2.p5.b_transposed.out_bf16.targets_of_rows.sm_90a",
     "linear_logp_grad_logits.bf16.d2048.bm128.wg128.bv192.c1.p4.entropy.sm_90a",
+    "matrix_product.bf16.bm128.wg128.bv128.c2.p5.a_transposed.b_transposed.out_bf16.targets_in_rows.sm_90a",
     "linear_logp.bf16.d2048.bm128.wg128.bv168.s132.c1.p4.packed.sm_90a",
     "linear_logp_save_exp.bf16.d2048.bm128.wg128.bv192.s132.c1.p4.sm_90a",
     "matrix_product.bf16.bm128.bv256.c2.p4.b_transposed.out_bf16.in_step.targets_of_rows.sm_90a",
@@ -162,7 +163,7 @@ function TestList.test_a_listed_kernel_is_the_one_that_is_selected()
           end
         end
       end
-      for _, n in ipairs { 129, 4096, 100000 } do
+      for _, n in ipairs { 129, 2048, 4096, 100000 } do
         for _, whole in ipairs { "", ":direct" } do
           local problem = ("linear_logp_backward:%s:n%d:d4096:v32000:gh_%s:gw_%s%s"):format(dtype, n, dtype, dtype, whole)
           for _, text in ipairs(support.variants(fusedlogp.select(problem, capability, "auto"))) do

@@ -227,7 +227,9 @@ function TestSelectBackward.test_tiles_follow_the_rows_of_what_is_written()
   end
   luaunit.assertEquals(tiles_at(64, 90), { "bm64 c1", "bm64 c1", "bm128 c2" })
   luaunit.assertEquals(tiles_at(128, 90), { "bm128 c1", "bm128 c1", "bm128 c2" })
-  luaunit.assertEquals(tiles_at(129, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2" })
+  luaunit.assertEquals(tiles_at(129, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2 in turn" })
+  luaunit.assertEquals(tiles_at(2048, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2 in turn" }) -- sums of few rows
+  luaunit.assertEquals(tiles_at(2049, 90), { "bm128 c1 in turn", "bm128 c2", "bm128 c2" })
   luaunit.assertEquals(tiles_at(64, 80), { "bm64 c1", "bm64 c1", "bm128 c1" })
   luaunit.assertEquals(tiles_at(65, 80), { "bm128 c1", "bm128 c1", "bm128 c1" })
 end

@@ -378,7 +378,7 @@ static void widths_and_teams_of_weighted_sums_are_sound(void **state)
 /* Of two blocks that share B, each loads of three boxes' columns half the inner size: four steps and two tiles, the second one of 64 columns. */
 static void products_in_turns_are_sound(void **state)
 {
-    static const char *const tunings[] = { "hidden_product.bv=192,hidden_product.wg=128", "weight_product.bv=192,weight_product.wg=128", NULL };
+    static const char *const tunings[] = { "hidden_product.bv=192,hidden_product.wg=128", "weight_product.bv=192,weight_product.stages=4", NULL };
     const flp_linear_logp_backward_problem problem = { .forward = { .dtype = FLP_BF16, .rows = MANY, .hidden = 256, .vocab = 400 },
                                                        .grad_hidden = FLP_BF16,
                                                        .grad_weight = FLP_BF16 };
